@@ -1,0 +1,100 @@
+# Build rules: one ceems_library() per folder of src/, one ceems_program() per folder of apps/.
+include_guard()
+
+set(CMAKE_CXX_STANDARD 23)
+set(CMAKE_CXX_STANDARD_REQUIRED ON)
+set(CMAKE_CXX_EXTENSIONS OFF)
+set(CMAKE_EXPORT_COMPILE_COMMANDS ON)
+set(CMAKE_POSITION_INDEPENDENT_CODE ON)
+
+find_program(CCACHE_PROGRAM ccache)
+if(CCACHE_PROGRAM AND NOT CMAKE_CXX_COMPILER_LAUNCHER)
+  set(CMAKE_C_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE_PROGRAM})
+endif()
+
+add_library(ceems_options INTERFACE)
+target_include_directories(ceems_options INTERFACE ${CMAKE_SOURCE_DIR}/src)
+target_compile_options(
+  ceems_options
+  INTERFACE -Wall
+            -Wextra
+            -Wpedantic
+            -Wshadow
+            -Wconversion
+            -Wnon-virtual-dtor
+            -Woverloaded-virtual
+            -Werror
+            $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
+            # g++ 12 reports std::expected and coroutine frames as maybe-uninitialized with -O2.
+            $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+            -fstack-protector-strong
+            -ffunction-sections
+            -fdata-sections)
+target_link_options(ceems_options INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now)
+find_program(MOLD_PROGRAM mold)
+if(MOLD_PROGRAM AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
+  target_link_options(ceems_options INTERFACE -fuse-ld=mold)
+endif()
+if(CEEMS_SANITIZE)
+  target_compile_options(ceems_options INTERFACE -fsanitize=${CEEMS_SANITIZE} -fno-omit-frame-pointer
+                                                 -fno-sanitize-recover=all)
+  target_link_options(ceems_options INTERFACE -fsanitize=${CEEMS_SANITIZE})
+else()
+  target_compile_definitions(ceems_options INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
+endif()
+
+# ceems_library(NAME SRCS a.cc ... TESTS a_test.cc ... DEPS ceems::base ... LIBS system libraries
+#               TEST_DEPS ceems::testing ...)
+# Static library ceems::NAME; its tests become the program NAME_test with ctest label "unit".
+function(ceems_library name)
+  cmake_parse_arguments(ARG "" "" "SRCS;TESTS;DEPS;LIBS;TEST_DEPS" ${ARGN})
+  set(target ceems_${name})
+  if(ARG_SRCS)
+    add_library(${target} STATIC ${ARG_SRCS})
+    target_link_libraries(${target} PUBLIC ceems_options ${ARG_DEPS} PRIVATE ${ARG_LIBS})
+  else()
+    add_library(${target} INTERFACE)
+    target_link_libraries(${target} INTERFACE ceems_options ${ARG_DEPS} ${ARG_LIBS})
+  endif()
+  add_library(ceems::${name} ALIAS ${target})
+  if(CEEMS_BUILD_TESTS AND ARG_TESTS)
+    add_executable(${name}_test ${ARG_TESTS})
+    target_link_libraries(${name}_test PRIVATE ceems::${name} ceems::testing ${ARG_TEST_DEPS} ${ARG_LIBS}
+                                               GTest::gmock GTest::gtest_main)
+    target_compile_definitions(
+      ${name}_test PRIVATE CEEMS_TEST_ROOT="${CMAKE_SOURCE_DIR}/tests")
+    add_test(NAME ${name} COMMAND ${name}_test)
+    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+  endif()
+endfunction()
+
+# ceems_program(NAME SRCS main.cc ... DEPS ...): the program, copied to build/bin after every build.
+function(ceems_program name)
+  cmake_parse_arguments(ARG "" "" "SRCS;DEPS;LIBS" ${ARGN})
+  add_executable(${name} ${ARG_SRCS})
+  target_link_libraries(${name} PRIVATE ceems_options ${ARG_DEPS} ${ARG_LIBS})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+  if(CEEMS_PUBLISH)
+    # Always run, not POST_BUILD: several presets share build/bin and the one built last must win.
+    add_custom_target(
+      publish_${name} ALL
+      COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_SOURCE_DIR}/build/bin
+      COMMAND ${CMAKE_COMMAND} -E copy_if_different $<TARGET_FILE:${name}> ${CMAKE_SOURCE_DIR}/build/bin/${name}
+      DEPENDS ${name}
+      COMMENT "build/bin/${name}")
+  endif()
+endfunction()
+
+# The commit this tree is at, for --version; empty outside git.
+find_package(Git QUIET)
+if(GIT_FOUND)
+  execute_process(
+    COMMAND ${GIT_EXECUTABLE} -C ${CMAKE_SOURCE_DIR} rev-parse --short=12 HEAD
+    OUTPUT_VARIABLE CEEMS_REVISION
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+  execute_process(
+    COMMAND ${GIT_EXECUTABLE} -C ${CMAKE_SOURCE_DIR} rev-parse --abbrev-ref HEAD
+    OUTPUT_VARIABLE CEEMS_BRANCH
+    OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
+endif()

@@ -1,0 +1,59 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "config/yaml.h"
+#include "model/unit.h"
+#include "net/client.h"
+#include "os/command.h"
+
+namespace ceems::api {
+
+/// One entry of `clusters` in the configuration.
+struct ClusterConfig {
+  model::Cluster cluster;
+  std::string web_url;
+  net::ClientOptions web;
+  std::string cli_path;  ///< directory of sacct and sacctmgr
+  std::map<std::string, std::string> cli_environment;
+  config::Node extra;  ///< extra_config, read by the manager itself
+};
+
+struct UsersAndProjects {
+  std::vector<model::User> users;
+  std::vector<model::Project> projects;
+};
+
+/// Where units, users and projects of one cluster come from. Calls come from one thread at a time;
+/// `stop` ends them early with kUnavailable. Times are printed in `time_zone` (IANA name).
+class ResourceManager {
+ public:
+  virtual ~ResourceManager() = default;
+  virtual Result<std::vector<model::Unit>> fetch_units(model::Window window,
+                                                       std::stop_token stop) = 0;
+  virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
+                                                        std::stop_token stop) = 0;
+};
+
+struct ManagerContext {
+  const Clock* clock = nullptr;
+  os::CommandRunner* runner = nullptr;
+  std::string time_zone;
+};
+
+/// One line in resource/all.cc.
+struct ManagerSpec {
+  std::string name;  ///< value of clusters[].manager
+  std::function<Result<std::unique_ptr<ResourceManager>>(const ClusterConfig&,
+                                                         const ManagerContext&)>
+      create;
+};
+std::vector<ManagerSpec> all_managers();
+
+}  // namespace ceems::api

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ceems::config {
+
+/// One value of a YAML document with its place, for typed reading with messages such as
+/// "ceems.yml:12: clusters[0].manager: expected one of slurm, openstack, k8s; got 'slrum'".
+/// A thin copyable handle; the document lives as long as any handle. yaml-cpp stays in yaml.cc.
+class Node {
+ public:
+  Node();  ///< an absent value
+  ~Node();
+  Node(const Node&);
+  Node& operator=(const Node&);
+
+  [[nodiscard]] bool present() const;  ///< there and not null
+  [[nodiscard]] bool is_null() const;  ///< there as null ("key:")
+  [[nodiscard]] bool is_map() const;
+  [[nodiscard]] bool is_list() const;
+  [[nodiscard]] int line() const;                  ///< from 1; 0 when absent
+  [[nodiscard]] const std::string& where() const;  ///< "clusters[0].manager"
+
+  [[nodiscard]] Node operator[](std::string_view key) const;  ///< absent when missing or no map
+  [[nodiscard]] std::vector<Node> items() const;              ///< of a list
+  [[nodiscard]] std::vector<std::pair<std::string, Node>> entries()
+      const;  ///< of a map, in file order
+
+  Result<std::string> as_string() const;
+  Result<bool> as_bool() const;
+  Result<std::int64_t> as_int() const;
+  Result<double> as_double() const;
+  /// Prometheus duration text: 1d12h, 15s, 500ms, 0.
+  Result<std::int64_t> as_duration_ms() const;
+  Result<std::vector<std::string>> as_string_list() const;  ///< scalars of a list, as text
+
+  /// kInvalidArgument "file:line: where: message" for a value of the right type but wrong content.
+  [[nodiscard]] Error error(std::string_view message) const;
+  /// Refuses keys that are not in `known`, naming the nearest known one.
+  Result<> only_keys(std::initializer_list<std::string_view> known) const;
+
+ private:
+  friend struct YamlAccess;
+  struct Impl;
+  std::shared_ptr<const Impl> impl_;
+};
+
+/// Parses one document. Duplicate keys are errors; `file` is for messages. An empty text is a null
+/// node.
+Result<Node> parse_yaml(std::string_view text, std::string_view file);
+/// Reads and parses; with `expand_env` the text goes through expand_environment() first.
+Result<Node> load_yaml(const std::string& path, bool expand_env = false);
+
+/// $NAME and ${NAME} become values of `lookup` (empty when unset), $$ a literal $, as spec
+/// api-server §2.1 says, comments included. kInvalidArgument when the text holds the literal token
+/// [[{$}]].
+Result<std::string> expand_environment(
+    std::string_view text, const std::function<std::string(const std::string&)>& lookup);
+
+/// Prometheus duration syntax to milliseconds; y=365d, w=7d. Error texts of spec api-server §2.1.
+Result<std::int64_t> parse_duration_ms(std::string_view text);
+/// Duration text in the manner of Go: "1h0m0s", "15s", "500ms", "1.5s".
+std::string go_duration(std::int64_t milliseconds);
+
+}  // namespace ceems::config

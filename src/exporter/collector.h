@@ -1,0 +1,58 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "config/flags.h"
+#include "exporter/unit/unit_source.h"
+#include "host/paths.h"
+#include "metrics/sink.h"
+
+namespace ceems::exporter {
+
+/// Values of all flags of all collectors; each collector declares its own options struct and keeps
+/// it in its CollectorSpec (see collectors/rapl.cc), so this holds only what several collectors
+/// share.
+struct CollectorContext {
+  host::Paths paths;
+  std::string hostname;           ///< value of the label `hostname`; may be empty
+  bool hostname_emptied = false;  ///< --collector.empty-hostname-label was given
+  const Clock* clock = nullptr;   ///< outlives the collectors
+  /// Sources of all enabled unit collectors, in list order; filled before other collectors are
+  /// created.
+  std::vector<std::shared_ptr<UnitSource>> unit_sources;
+};
+
+/// Reads one kind of thing at each scrape. The scrape calls collect() of one collector from one
+/// thread at a time; several scrapes never overlap in one collector. Slow devices are read by a
+/// worker of the collector's own, collect() only serves the last value.
+class Collector {
+ public:
+  virtual ~Collector() = default;
+  /// Adds samples. kNoData: nothing there (logged at debug, success 0). Any other error: logged at
+  /// error, success 0; what was added before stays.
+  virtual Result<> collect(metrics::Sink& sink) = 0;
+  /// The unit source this collector brings, or null. Asked once, right after creation.
+  virtual std::shared_ptr<UnitSource> unit_source() { return nullptr; }
+};
+
+/// One line in collectors/all.cc. The name is the word of the feature: flag --collector.NAME, file,
+/// metrics, test and docs row.
+struct CollectorSpec {
+  std::string name;
+  std::string help;
+  bool enabled_by_default = false;
+  /// Adds --collector.NAME.* flags. May be empty. The targets live as long as the spec.
+  std::function<void(config::FlagSet&)> add_flags;
+  /// An error here ends the start of the program.
+  std::function<Result<std::unique_ptr<Collector>>(const CollectorContext&)> create;
+};
+
+/// All collectors in the order of the help text; unit collectors come before `energy`.
+std::vector<CollectorSpec> all_collectors();
+
+}  // namespace ceems::exporter

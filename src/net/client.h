@@ -1,0 +1,88 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "net/http.h"
+
+namespace ceems::net {
+
+struct TlsOptions {
+  std::string ca, ca_file, cert, cert_file, key, key_file, server_name;
+  bool insecure_skip_verify = false;
+  std::string min_version, max_version;  ///< "TLS12", ...; empty: library default
+};
+
+/// Prometheus' http_client_config (spec api-server §2.5). Secrets stay here; never logged.
+struct ClientOptions {
+  struct BasicAuth {
+    std::string username, username_file, password, password_file;
+  };
+  struct Authorization {
+    std::string type = "Bearer";
+    std::string credentials, credentials_file;
+  };
+  struct OAuth2 {
+    std::string client_id, client_secret, client_secret_file, token_url;
+    std::vector<std::string> scopes;
+    std::map<std::string, std::string> endpoint_params;
+    TlsOptions tls;
+  };
+  struct ExtraHeader {
+    std::vector<std::string> values, secrets, files;
+  };
+  std::optional<BasicAuth> basic_auth;
+  std::optional<Authorization> authorization;
+  std::optional<OAuth2> oauth2;
+  TlsOptions tls;
+  bool follow_redirects = true;
+  bool enable_http2 = true;
+  std::string proxy_url, no_proxy;
+  bool proxy_from_environment = false;
+  std::map<std::string, ExtraHeader> headers;
+
+  std::string user_agent = "ceems";
+  std::string unix_socket;
+  std::chrono::milliseconds connect_timeout{5000};
+  std::chrono::milliseconds timeout{30000};      ///< whole exchange
+  std::size_t max_response_bytes = 512U << 20U;  ///< more fails with kUnavailable, nothing is kept
+};
+
+struct ClientResponse {
+  int status = 0;
+  Headers headers;
+  std::string body;
+};
+
+/// HTTP client on libcurl with a kept connection. Safe for concurrent use. No status is an error
+/// here; no answer is: kTimeout, kUnavailable (refused, reset, TLS, too large), kInvalidArgument
+/// (bad URL). Messages hold no URL user info, query or credentials.
+class Client {
+ public:
+  static Result<std::unique_ptr<Client>> create(ClientOptions options);
+  ~Client();
+  Client(const Client&) = delete;
+  Client& operator=(const Client&) = delete;
+
+  Result<ClientResponse> get(const std::string& url, const Headers& headers = {});
+  Result<ClientResponse> post(const std::string& url,
+                              std::string_view content_type,
+                              std::string_view body,
+                              const Headers& headers = {});
+  /// Makes calls under way and later ones fail with kUnavailable; for shutdown. Thread-safe.
+  void cancel();
+
+ private:
+  struct Impl;
+  explicit Client(std::unique_ptr<Impl> impl);
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ceems::net
