@@ -55,7 +55,9 @@ struct Unit {
   std::vector<std::string>
       children;  ///< relative paths of all cgroups of the unit, its own included
   UnitStats stats;
-  bool ended = false;  ///< gone since an earlier snapshot; stats are the last ones seen
+  Clock::SystemTime started{};    ///< creation of its cgroup; epoch 0 where it cannot be told
+  Clock::SystemTime last_seen{};  ///< when it was last seen alive; end time of an ended unit
+  bool ended = false;             ///< gone since an earlier snapshot; stats are the last ones seen
 };
 
 /// All units of one manager at one moment. Immutable once published; shared by every consumer of

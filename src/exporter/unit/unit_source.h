@@ -22,6 +22,17 @@ class UnitSource {
   /// in this scrape. A cgroup that vanishes during the walk is no error.
   virtual Result<std::shared_ptr<const UnitSnapshot>> snapshot(
       std::chrono::milliseconds max_age) = 0;
+
+  /// True while units younger than 25 s exist. The sampler then calls refresh_young() several times
+  /// a second, so that a unit which lives only seconds loses little of its last CPU time.
+  [[nodiscard]] virtual bool has_young() const { return false; }
+  /// Re-reads the CPU time of young units through descriptors that are kept open; a few reads, no
+  /// walk. The values show up in the next snapshot, and as last values of a unit that ends.
+  virtual void refresh_young() {}
+
+  /// Called by the unit collector after it has exported a snapshot: units that ended and were part
+  /// of it need not be kept any longer (spec: kept until scraped, at most the keep time).
+  virtual void mark_exported(const UnitSnapshot& snapshot) { static_cast<void>(snapshot); }
 };
 
 }  // namespace ceems::exporter
