@@ -44,6 +44,10 @@ else()
   target_compile_definitions(ceems_options INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 endif()
 
+# Folders whose tests are worth a run under ThreadSanitizer: ctest label "concurrency" (preset tsan).
+set(CEEMS_CONCURRENT_LIBRARIES base os net net_client exporter store api)
+add_custom_target(concurrency_tests)
+
 # ceems_library(NAME SRCS a.cc ... TESTS a_test.cc ... DEPS ceems::base ... LIBS system libraries
 #               TEST_DEPS ceems::testing ...)
 # Static library ceems::NAME; its tests become the program NAME_test with ctest label "unit".
@@ -66,7 +70,12 @@ function(ceems_library name)
     target_compile_definitions(
       ${name}_test PRIVATE CEEMS_TEST_ROOT="${CMAKE_SOURCE_DIR}/tests")
     add_test(NAME ${name} COMMAND ${name}_test)
-    set_tests_properties(${name} PROPERTIES LABELS unit TIMEOUT 300)
+    set(labels unit)
+    if(name IN_LIST CEEMS_CONCURRENT_LIBRARIES)
+      list(APPEND labels concurrency)
+      add_dependencies(concurrency_tests ${name}_test)
+    endif()
+    set_tests_properties(${name} PROPERTIES LABELS "${labels}" TIMEOUT 300)
   endif()
 endfunction()
 

@@ -1,0 +1,101 @@
+#!/usr/bin/env bash
+# A whole SLURM on loopback: munge, MariaDB, slurmdbd, slurmctld, one slurmd. Needs root, no systemd.
+# Usage: slurm_up.sh DIR BASEPORT cgroup|prolog
+#   cgroup  SLURM's own plug-ins make the job cgroups
+#   prolog  for kernels where they cannot: a prolog makes them and the jobs of the test join them
+set -euo pipefail
+D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=n1
+mkdir -p "$D"/{etc,run,log,spool/ctld,db}
+chmod 755 "$D" "$D"/*
+cd "$D"
+M=$D/run/munge.socket
+dd if=/dev/urandom of=etc/munge.key bs=128 count=1 status=none
+chmod 600 etc/munge.key
+munged --force --key-file="$D/etc/munge.key" --socket="$M" --pid-file="$D/run/munged.pid" \
+  --seed-file="$D/run/munge.seed" --log-file="$D/log/munged.log"
+mariadb-install-db --no-defaults --user=root --datadir="$D/db" --skip-test-db \
+  --auth-root-authentication-method=socket >log/install-db.log 2>&1
+mariadbd --no-defaults --user=root --datadir="$D/db" --socket="$D/run/mysql.sock" --port=$((B + 6)) \
+  --bind-address=127.0.0.1 --pid-file="$D/run/mariadbd.pid" --innodb-buffer-pool-size=64M \
+  --innodb-log-file-size=16M --log-error="$D/log/mariadb.log" </dev/null >/dev/null 2>&1 &
+for _ in $(seq 300); do mariadb-admin --no-defaults -uroot -S run/mysql.sock ping >/dev/null 2>&1 && break; sleep .1; done
+mariadb --no-defaults -uroot -S run/mysql.sock -e "create database if not exists slurm_acct_db;
+  create user if not exists slurm@127.0.0.1 identified by 'pw'; create user if not exists slurm@localhost identified by 'pw';
+  grant all on slurm_acct_db.* to slurm@127.0.0.1; grant all on slurm_acct_db.* to slurm@localhost;"
+cat >etc/slurmdbd.conf <<X
+AuthType=auth/munge
+AuthInfo=socket=$M
+DbdHost=localhost
+DbdPort=$((B + 2))
+SlurmUser=root
+LogFile=$D/log/slurmdbd.log
+PidFile=$D/run/slurmdbd.pid
+StorageType=accounting_storage/mysql
+StorageHost=127.0.0.1
+StoragePort=$((B + 6))
+StorageUser=slurm
+StoragePass=pw
+StorageLoc=slurm_acct_db
+X
+chmod 600 etc/slurmdbd.conf
+if [ "$MODE" = cgroup ]; then
+  plugins=$'ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup,task/affinity\nJobAcctGatherType=jobacct_gather/cgroup'
+else
+  plugins=$'ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nJobAcctGatherType=jobacct_gather/linux\nProlog='"$D/etc/prolog"
+  cat >etc/prolog <<'X'
+#!/bin/bash
+# Makes the job's cgroup as SLURM lays it out and hands it to the job's user, who joins it.
+if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
+  roots=(/sys/fs/cgroup/system.slice/n1_slurmstepd.scope/job_$SLURM_JOB_ID)
+else
+  roots=(); for c in /sys/fs/cgroup/*/; do [ -e "$c/tasks" ] && roots+=("${c}slurm_n1/uid_$SLURM_JOB_UID/job_$SLURM_JOB_ID"); done
+fi
+for r in "${roots[@]}"; do
+  mkdir -p "$r/step_batch"; chown -R "$SLURM_JOB_UID" "$r"
+  for f in cpuset.cpus cpuset.mems; do [ -e "$r/$f" ] && for d in "$(dirname "$(dirname "$r")")" "$(dirname "$r")" "$r" "$r/step_batch"; do cat "/sys/fs/cgroup/cpuset/$f" >"$d/$f"; done; done
+done
+exit 0
+X
+  chmod 755 etc/prolog
+fi
+cat >etc/slurm.conf <<X
+ClusterName=test
+SlurmctldHost=$H(127.0.0.1)
+SlurmctldPort=$B
+SlurmUser=root
+AuthType=auth/munge
+AuthInfo=socket=$M
+StateSaveLocation=$D/spool/ctld
+SlurmdSpoolDir=$D/spool/%n
+SlurmctldPidFile=$D/run/slurmctld.pid
+SlurmdPidFile=$D/run/slurmd.%n.pid
+SlurmctldLogFile=$D/log/slurmctld.log
+SlurmdLogFile=$D/log/slurmd.%n.log
+MpiDefault=none
+ReturnToService=2
+$plugins
+JobAcctGatherFrequency=1
+AccountingStorageType=accounting_storage/slurmdbd
+AccountingStorageHost=localhost
+AccountingStoragePort=$((B + 2))
+AccountingStoragePass=$M
+AccountingStorageEnforce=associations
+SelectType=select/cons_tres
+SelectTypeParameters=CR_Core_Memory
+MinJobAge=30
+NodeName=$N NodeHostname=$H NodeAddr=127.0.0.1 Port=$((B + 10)) CPUs=$(nproc) RealMemory=1500
+PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+X
+printf 'CgroupPlugin=autodetect\nCgroupAutomount=no\nConstrainCores=yes\nConstrainRAMSpace=yes\n' >etc/cgroup.conf
+export SLURM_CONF=$D/etc/slurm.conf
+slurmdbd
+for _ in $(seq 300); do (echo >"/dev/tcp/127.0.0.1/$((B + 2))") 2>/dev/null && break; sleep .1; done
+sacctmgr -i add cluster test >/dev/null || true
+for a in proj1 proj2; do sacctmgr -i add account $a Description=$a Organization=o >/dev/null || true; done
+sacctmgr -i add user root account=proj1,proj2 >/dev/null || true
+sacctmgr -i add user nobody account=proj2 >/dev/null || true
+slurmctld
+slurmd -N $N
+for _ in $(seq 300); do [ "$(sinfo -h -N -o %T 2>/dev/null)" = idle ] && { echo "slurm is up"; exit 0; }; sleep .1; done
+tail -n 20 log/slurmctld.log log/slurmd.$N.log >&2
+exit 1
