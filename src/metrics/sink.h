@@ -23,7 +23,8 @@ enum class Exposition {
 /// Rules (spec exporter-node §3.4): families by name, series by label values in label-name order;
 /// labels sorted by name, empty values printed; shortest numbers that round-trip; a second series
 /// with the same name and labels, or the same name with another type or help, is dropped and
-/// counted.
+/// counted. A name has one set of label names per page; another set counts as a contradiction. NUL
+/// in a label value is replaced too, because text parsers of Prometheus end there.
 class Sink {
  public:
   Sink();
@@ -44,8 +45,8 @@ class Sink {
   /// Appends the page of everything added since clear() to `out`.
   void render(Exposition exposition, std::string& out);
 
-  /// Samples dropped as duplicates or for a contradicting type or help since clear(); each was
-  /// logged.
+  /// Samples dropped as duplicates or for a contradicting type or help since clear(). Logged once
+  /// per family until a page without drops.
   [[nodiscard]] std::uint64_t dropped() const;
   /// Samples kept since clear().
   [[nodiscard]] std::uint64_t samples() const;

@@ -1,0 +1,31 @@
+// Replaces operator new of the whole test program, in a file of its own: where the compiler can
+// inline it into callers it reports new and free() as a mismatch.
+#include "metrics/counting_new.h"
+
+#include <atomic>
+#include <cstdlib>
+#include <new>
+
+namespace {
+std::atomic<std::size_t> allocations;
+}  // namespace
+
+[[gnu::noinline]] void* operator new(std::size_t size) {
+  allocations.fetch_add(1, std::memory_order_relaxed);
+  if (void* memory = std::malloc(size); memory != nullptr) {
+    return memory;
+  }
+  throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void* memory) noexcept {
+  std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void* memory, std::size_t /*size*/) noexcept {
+  std::free(memory);
+}
+
+namespace ceems::metrics {
+std::size_t allocation_count() {
+  return allocations.load();
+}
+}  // namespace ceems::metrics

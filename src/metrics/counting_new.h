@@ -1,0 +1,10 @@
+#pragma once
+
+#include <cstddef>
+
+namespace ceems::metrics {
+
+/// Calls of operator new in this program so far. Linked into metrics_test only.
+std::size_t allocation_count();
+
+}  // namespace ceems::metrics

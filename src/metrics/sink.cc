@@ -1,0 +1,281 @@
+#include "metrics/sink.h"
+
+#include <algorithm>
+#include <unordered_map>
+#include <utility>
+#include <vector>
+
+#include "base/check.h"
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace ceems::metrics {
+namespace {
+
+constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+/// Families that no page used lately are forgotten above this number.
+constexpr std::size_t kIdleFamilies = 256;
+
+/// Label values in label-name order, each followed by NUL, are the identity of a series and its
+/// sort key at once. Values never hold NUL: text parsers of Prometheus take it for the end of the
+/// page, so it is replaced as invalid UTF-8 is.
+constexpr char kKeyEnd = '\0';
+
+void append_value(std::string& key, std::string_view value) {
+  const bool plain = std::ranges::all_of(value, [](char c) {
+    const auto byte = static_cast<unsigned char>(c);
+    return byte > 0 && byte < 0x80;
+  });
+  if (plain || (is_utf8(value) && !value.contains('\0'))) {
+    key.append(value);
+  } else {
+    while (!value.empty()) {
+      std::size_t length = 1;
+      while (length < 4 && length < value.size() && !is_utf8(value.substr(0, length))) {
+        ++length;
+      }
+      if (value.front() != '\0' && is_utf8(value.substr(0, length))) {
+        key.append(value.substr(0, length));
+        value.remove_prefix(length);
+      } else {
+        key.append(kReplacement);
+        value.remove_prefix(1);
+      }
+    }
+  }
+  key.push_back(kKeyEnd);
+}
+
+void append_escaped(std::string& out, std::string_view text, bool quote) {
+  while (true) {
+    const std::size_t at = text.find_first_of(quote ? std::string_view("\\\n\"") : "\\\n");
+    out.append(text.substr(0, at));
+    if (at == std::string_view::npos) {
+      return;
+    }
+    out.append(text[at] == '\n' ? "\\n" : text[at] == '"' ? "\\\"" : "\\\\");
+    text.remove_prefix(at + 1);
+  }
+}
+
+struct Sample {
+  std::size_t key;  ///< offset in the arena
+  std::size_t key_length;
+  double value;
+};
+
+struct Family {
+  std::string name;
+  std::string help;
+  Type type = Type::kGauge;
+  std::vector<std::string> labels;  ///< names, sorted
+  /// Texts between the values: `name{a="`, `",b="`; without labels `name`.
+  std::vector<std::string> openings;
+  std::string text_header;
+  std::vector<Sample> samples;
+  std::size_t settled = 0;  ///< samples that are sorted and without duplicates
+  std::uint64_t dropped = 0;
+  bool complained = false;  ///< one log line per family until a page of it is clean again
+
+  [[nodiscard]] bool agrees_with(const Desc& desc) const {
+    return type == desc.type && help == desc.help && labels.size() == desc.label_names.size() &&
+           std::ranges::equal(
+               labels, desc.sorted, {}, {},
+               [&](std::size_t i) -> const std::string& { return desc.label_names[i]; });
+  }
+
+  void define(const Desc& desc) {
+    name = desc.name;
+    help = desc.help;
+    type = desc.type;
+    labels.clear();
+    openings.clear();
+    for (const std::size_t i : desc.sorted) {
+      labels.push_back(desc.label_names[i]);
+      openings.push_back((openings.empty() ? name + "{" : "\",") + labels.back() + "=\"");
+    }
+    text_header = "# HELP " + name + " ";
+    append_escaped(text_header, help, false);
+    text_header += "\n# TYPE " + name + (type == Type::kCounter ? " counter\n" : " gauge\n");
+  }
+
+  void complain(std::string_view what) {
+    ++dropped;
+    if (!std::exchange(complained, true)) {
+      log::error("metric dropped", {{"family", name}, {"reason", what}});
+    }
+  }
+};
+
+}  // namespace
+
+struct Sink::Impl {
+  struct Hash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view text) const {
+      return std::hash<std::string_view>{}(text);
+    }
+  };
+
+  std::unordered_map<std::string, std::unique_ptr<Family>, Hash, std::equal_to<>> families;
+  std::vector<Family*> by_name;
+  std::string arena;  ///< keys of all samples
+
+  Family& family_of(const Desc& desc) {
+    const auto found = families.find(std::string_view(desc.name));
+    if (found != families.end()) {
+      return *found->second;
+    }
+    Family& family = *families.emplace(desc.name, std::make_unique<Family>()).first->second;
+    family.define(desc);
+    by_name.insert(std::ranges::lower_bound(by_name, family.name, {}, &Family::name), &family);
+    return family;
+  }
+
+  [[nodiscard]] std::string_view key(const Sample& sample) const {
+    return std::string_view(arena).substr(sample.key, sample.key_length);
+  }
+
+  /// Sorts and removes duplicates; of two the one added first stays.
+  void settle(Family& family) const {
+    auto& samples = family.samples;
+    if (family.settled == samples.size()) {
+      return;
+    }
+    const auto before = [this](const Sample& a, const Sample& b) {
+      const int order = key(a).compare(key(b));
+      return order != 0 ? order < 0 : a.key < b.key;
+    };
+    if (!std::ranges::is_sorted(samples, before)) {
+      std::ranges::sort(samples, before);
+    }
+    const auto same = [this](const Sample& a, const Sample& b) { return key(a) == key(b); };
+    const auto rest = std::ranges::unique(samples, same);
+    for (std::size_t i = 0; i < rest.size(); ++i) {
+      family.complain("a series with the same labels was there before");
+    }
+    samples.erase(rest.begin(), rest.end());
+    family.settled = samples.size();
+  }
+
+  void settle() const {
+    for (Family* family : by_name) {
+      settle(*family);
+    }
+  }
+
+  void append_series(std::string& out, const Family& family) const {
+    for (const Sample& sample : family.samples) {
+      if (family.labels.empty()) {
+        out.append(family.name);
+      } else {
+        std::string_view rest = key(sample);
+        for (const std::string& opening : family.openings) {
+          out.append(opening);
+          append_escaped(out, take_until(rest, kKeyEnd), true);
+        }
+        out.append("\"}");
+      }
+      out.push_back(' ');
+      append_number(out, sample.value);
+      out.push_back('\n');
+    }
+  }
+
+  /// A counter's family is named without the suffix _total that its samples carry; a counter
+  /// without the suffix cannot be told to OpenMetrics, so its type is left open.
+  void append_open_metrics_header(std::string& out, const Family& family) const {
+    static constexpr std::string_view kSuffix = "_total";
+    std::string_view name = family.name;
+    std::string_view type = "gauge";
+    if (family.type == Type::kCounter) {
+      type = "unknown";
+      const bool suffixed = name.ends_with(kSuffix) && name.size() > kSuffix.size();
+      const std::string_view stem = name.substr(0, suffixed ? name.size() - kSuffix.size() : 0);
+      const auto taken = families.find(stem);
+      if (suffixed && (taken == families.end() || taken->second->samples.empty())) {
+        name = stem;
+        type = "counter";
+      }
+    }
+    out.append("# HELP ").append(name).push_back(' ');
+    append_escaped(out, family.help, true);
+    out.append("\n# TYPE ").append(name).append(" ").append(type).append("\n");
+  }
+};
+
+Sink::Sink() : impl_(std::make_unique<Impl>()) {}
+Sink::~Sink() = default;
+Sink::Sink(Sink&&) noexcept = default;
+Sink& Sink::operator=(Sink&&) noexcept = default;
+
+void Sink::add(const Desc& desc, double value, std::span<const std::string_view> label_values) {
+  CEEMS_CHECK(label_values.size() == desc.label_names.size());
+  Family& family = impl_->family_of(desc);
+  if (!family.agrees_with(desc)) {
+    if (!family.samples.empty()) {
+      family.complain("same name with another type, help or label names");
+      return;
+    }
+    family.define(desc);
+  }
+  const std::size_t start = impl_->arena.size();
+  for (const std::size_t i : desc.sorted) {
+    append_value(impl_->arena, label_values[i]);
+  }
+  family.samples.push_back({start, impl_->arena.size() - start, value});
+}
+
+void Sink::render(Exposition exposition, std::string& out) {
+  impl_->settle();
+  for (const Family* family : impl_->by_name) {
+    if (family->samples.empty()) {
+      continue;
+    }
+    if (exposition == Exposition::kText) {
+      out.append(family->text_header);
+    } else {
+      impl_->append_open_metrics_header(out, *family);
+    }
+    impl_->append_series(out, *family);
+  }
+  if (exposition == Exposition::kOpenMetrics) {
+    out.append("# EOF\n");
+  }
+}
+
+std::uint64_t Sink::dropped() const {
+  impl_->settle();
+  std::uint64_t count = 0;
+  for (const Family* family : impl_->by_name) {
+    count += family->dropped;
+  }
+  return count;
+}
+
+std::uint64_t Sink::samples() const {
+  impl_->settle();
+  std::uint64_t count = 0;
+  for (const Family* family : impl_->by_name) {
+    count += family->samples.size();
+  }
+  return count;
+}
+
+void Sink::clear() {
+  std::size_t idle = 0;
+  for (Family* family : impl_->by_name) {
+    idle += family->samples.empty() ? 1U : 0U;
+    family->complained = family->complained && family->dropped > 0;
+    family->samples.clear();
+    family->settled = 0;
+    family->dropped = 0;
+  }
+  impl_->arena.clear();
+  if (idle > kIdleFamilies) {
+    impl_->by_name.clear();
+    impl_->families.clear();
+  }
+}
+
+}  // namespace ceems::metrics
