@@ -1,0 +1,404 @@
+#!/usr/bin/env python3
+"""Bad input to the real programs: each gives one clear line, no crash, loses nothing, and recovers without a restart
+where the cause goes away. One function a fault; run some with `faults_test.py NAME...`."""
+
+import json
+import os
+import shutil
+import signal
+import sqlite3
+import subprocess
+import sys
+import time
+
+from harness import (BIN, FakeHttp, Program, free_port, get, samples, scratch, start_api_server, start_exporter, wait_until,
+                     write)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ADMIN = {"X-Grafana-User": "operator"}
+AS_ROOT = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
+
+
+def refused(program, arguments, parts, env=None):
+    """The program ends with status 1 and one line that holds every part; no stack trace, no sanitizer report."""
+    done = subprocess.run([os.path.join(BIN, program)] + arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+                          timeout=60, env=dict(os.environ, **(env or {})))
+    text = done.stdout + done.stderr
+    assert done.returncode == 1, "%s %s: exit %s:\n%s" % (program, arguments, done.returncode, text)
+    lines = [line for line in text.splitlines() if all(p in line for p in parts)]
+    assert lines, "%s %s: no line with %s in:\n%s" % (program, arguments, parts, text)
+    assert "Sanitizer" not in text and "terminate called" not in text, text
+    return lines[0]
+
+
+def api_config(directory, extra="", prometheus="http://127.0.0.1:1", data=None, interval="1s", begin=None):
+    return """
+ceems_api_server:
+  data:
+    path: %s
+    update_interval: %s
+    max_update_interval: 1h
+    update_from: %s
+    time_zone: UTC
+  admin:
+    users: [operator]
+clusters:
+  - id: test
+    manager: slurm
+    updaters: [prom]
+    cli:
+      path: %s/bin
+      environment_variables:
+        CEEMS_FAKE_JOBS: %s/jobs.json
+        CEEMS_FAKE_MODE_FILE: %s/mode
+        PATH: /usr/bin:/bin
+updaters:
+  - id: prom
+    updater: tsdb
+    web:
+      url: %s
+%s""" % (data or directory + "/data", interval, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(begin or time.time() - 600)),
+         directory, directory, directory, prometheus, extra)
+
+
+def fake_slurm(directory, count=20, mode="ok"):
+    now = int(time.time())
+    jobs = [{"id": str(100 + i), "name": "job%d" % i, "user": "u%d" % (i % 3), "account": "p%d" % (i % 2), "cpus": 2,
+             "start": now - 500 + i, "end": now - 200 + i} for i in range(count)]
+    write(directory + "/jobs.json", json.dumps(jobs))
+    write(directory + "/mode", mode)
+    for name in ("sacct", "sacctmgr"):
+        write(directory + "/bin/" + name, open(HERE + "/fake_sacct.py").read(), 0o755)
+    return jobs
+
+
+def empty_tsdb(path, query, body):
+    if path == "/api/v1/query":
+        return 200, "application/json", b'{"status":"success","data":{"resultType":"matrix","result":[]}}'
+    if path == "/api/v1/status/config":
+        return 200, "application/json", b'{"status":"success","data":{"yaml":"global:\\n  scrape_interval: 15s\\n"}}'
+    return 200, "application/json", b'{"status":"success","data":{}}'
+
+
+def unit_rows(directory):
+    with sqlite3.connect("file:%s/data/ceems.db?mode=ro" % directory, uri=True) as db:
+        return {u: json.loads(t or "{}") for u, t in db.execute("select uuid,total_time_seconds from units")}
+
+
+def whole_jobs(directory, jobs):
+    """True when every job is stored once with exactly its run time: nothing lost, nothing counted twice."""
+    seen = unit_rows(directory)
+    return len(seen) == len(jobs) and all(seen[j["id"]].get("walltime") == j["end"] - j["start"] for j in jobs)
+
+
+# The command line and files -------------------------------------------------------------------------------------------
+
+def config_with_a_typo():
+    with scratch("ceems-fault-") as d:
+        fake_slurm(d)
+        text = api_config(d).replace("update_interval: 1s", "update_intervall: 1s")
+        line = text[:text.index("update_intervall")].count("\n") + 1
+        path = write(d + "/c.yml", text)
+        refused("ceems_api_server", ["--config.file=" + path], ["c.yml:%d" % line, "update_intervall", "update_interval"])
+
+
+def config_with_a_wrong_type():
+    with scratch("ceems-fault-") as d:
+        fake_slurm(d)
+        text = api_config(d).replace("users: [operator]", "users: {a: b}")
+        path = write(d + "/c.yml", text)
+        refused("ceems_api_server", ["--config.file=" + path], ["c.yml:", "users"])
+        path = write(d + "/c.yml", api_config(d).replace("update_interval: 1s", "update_interval: soon"))
+        refused("ceems_api_server", ["--config.file=" + path], ["c.yml:", "update_interval", "soon"])
+        path = write(d + "/c.yml", api_config(d).replace("manager: slurm", "manager: slrum"))
+        refused("ceems_api_server", ["--config.file=" + path], ["slrum"])
+        path = write(d + "/c.yml", "a: [1, 2\nb: }")
+        refused("ceems_api_server", ["--config.file=" + path], ["c.yml:"])
+
+
+def config_missing():
+    refused("ceems_api_server", ["--config.file=/nonexistent/ceems.yml"], ["/nonexistent/ceems.yml", "No such file"])
+    refused("ceems_exporter", ["--web.listen-address=127.0.0.1:0", "--web.config.file=/nonexistent/web.yml"],
+            ["/nonexistent/web.yml", "No such file"])
+
+
+def flags():
+    refused("ceems_exporter", ["--colector.cpu"], ["--colector.cpu"])
+    refused("ceems_exporter", ["--log.level=loud"], ["loud"])
+    refused("ceems_api_server", ["--query.max-period=3l"], ["3l"])
+    refused("ceems_exporter", ["extra"], ["extra"])
+
+
+def tls_key_that_does_not_match():
+    if not shutil.which("openssl"):
+        print("  (openssl program missing, not run)")
+        return
+    with scratch("ceems-fault-") as d:
+        for n in ("a", "b"):
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", "%s/%s.key" % (d, n), "-out",
+                            "%s/%s.crt" % (d, n), "-subj", "/CN=localhost", "-days", "2"], check=True, capture_output=True)
+        path = write(d + "/web.yml", "tls_server_config:\n  cert_file: a.crt\n  key_file: b.key\n")
+        fake_slurm(d)
+        config = write(d + "/c.yml", api_config(d))
+        refused("ceems_exporter", ["--web.listen-address=127.0.0.1:0", "--web.config.file=" + path], ["b.key"])
+        refused("ceems_api_server", ["--config.file=" + config, "--web.listen-address=127.0.0.1:0", "--web.config.file=" + path] + AS_ROOT,
+                ["b.key"])
+
+
+def port_in_use():
+    with scratch("ceems-fault-") as d:
+        exporter, url = start_exporter(d, ["--no-security.drop-privileges"] if os.geteuid() == 0 else [])
+        address = url.split("//")[1]
+        with exporter:
+            line = refused("ceems_exporter", ["--web.listen-address=" + address], [address, "in use"])
+            assert str(exporter.pid) in line, "the holder %d is not named: %s" % (exporter.pid, line)
+            fake_slurm(d)
+            config = write(d + "/c.yml", api_config(d))
+            refused("ceems_api_server", ["--config.file=" + config, "--web.listen-address=" + address] + AS_ROOT, [address, "in use"])
+
+
+# The kernel's files ---------------------------------------------------------------------------------------------------
+
+def tree(d):
+    proc, sys_, cgroup = d + "/proc", d + "/sys", d + "/sys/fs/cgroup"
+    write(proc + "/stat", "cpu  100 2 30 4000 5 6 7 8 0 0\ncpu0 100 2 30 4000 5 6 7 8 0 0\nintr 1\n")
+    write(proc + "/cpuinfo", "processor\t: 0\nphysical id\t: 0\ncpu cores\t: 1\n\n")
+    write(proc + "/meminfo", "MemTotal:        8000000 kB\nMemFree:         4000000 kB\nMemAvailable:    6000000 kB\nSwapTotal: 0 kB\n")
+    write(proc + "/diskstats", "   8       0 sda 1 2 3 4 5 6 7 8 9 10 11\n")
+    write(proc + "/4242/cmdline", "job")
+    write(sys_ + "/class/powercap/intel-rapl:0/name", "package-0\n")
+    write(sys_ + "/class/powercap/intel-rapl:0/energy_uj", "1000000\n")
+    write(sys_ + "/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n")
+    job = cgroup + "/system.slice/slurmstepd.scope/job_7"
+    unit(job)
+    return proc, sys_, cgroup, job
+
+
+def unit(job):
+    write(job + "/cgroup.controllers", "cpuset cpu io memory pids\n")
+    write(job + "/cgroup.procs", "4242\n")
+    write(job + "/cpu.stat", "usage_usec 3000000\nuser_usec 2000000\nsystem_usec 1000000\n")
+    write(job + "/memory.stat", "anon 1000\nfile 2000\ninactive_file 100\n")
+    write(job + "/memory.current", "3000\n")
+    write(job + "/memory.max", "max\n")
+    write(job + "/memory.events", "oom 0\n")
+    write(job + "/cpuset.cpus.effective", "0\n")
+    write(job + "/step_0/cgroup.procs", "4242\n")
+
+
+def fixture_exporter(d, proc, sys_, cgroup, *more):
+    return start_exporter(d, ["--path.procfs=" + proc, "--path.sysfs=" + sys_, "--path.cgroupfs=" + cgroup, "--collector.slurm",
+                              "--collector.cgroups.force-version=v2", "--collector.energy", "--collector.energy.interval=200ms",
+                              "--log.level=error"] + list(more) + (["--no-security.drop-privileges"] if os.geteuid() == 0 else []))
+
+
+def kernel_files_break_and_come_back():
+    with scratch("ceems-fault-") as d:
+        proc, sys_, cgroup, job = tree(d)
+        exporter, url = fixture_exporter(d, proc, sys_, cgroup)
+        good = {}
+        with exporter:
+            def success():
+                return {labels: v for labels, v in samples(get(url + "/metrics").text, "ceems_scrape_collector_success")}
+            good = success()
+            assert set(good.values()) == {1}, good
+            junk = {"empty": b"", "binary": bytes(range(256)) * 64, "truncated": b"cpu  100 2", "huge": b"9" * (20 << 20),
+                    "directory": None}
+            for path in (proc + "/stat", proc + "/meminfo", sys_ + "/class/powercap/intel-rapl:0/energy_uj",
+                         sys_ + "/class/powercap/intel-rapl:0/name", job + "/cpu.stat", job + "/memory.stat",
+                         job + "/memory.current", job + "/cgroup.procs", job + "/cpuset.cpus.effective", job + "/cgroup.controllers"):
+                with open(path, "rb") as f:
+                    before = f.read()
+                for kind, content in junk.items():
+                    os.unlink(path)
+                    if content is None:
+                        os.mkdir(path)
+                    else:
+                        with open(path, "wb") as f:
+                            f.write(content)
+                    answer = get(url + "/metrics")
+                    assert answer.status == 200 and "ceems_scrape_collector_success" in answer.text, (path, kind)
+                    os.rmdir(path) if content is None else os.unlink(path)
+                    get(url + "/metrics")  # vanished
+                    with open(path, "wb") as f:
+                        f.write(before)
+            wait_until("every collector works again", lambda: set(success().values()) == {1}, 20)
+            page = get(url + "/metrics").text
+            assert ('{cgrouphostname="",hostname="%s",manager="slurm",uuid="7"}' % os.uname().nodename, 2.0) in samples(
+                page, "ceems_compute_unit_cpu_user_seconds_total"), page
+        check_quiet(exporter)
+
+
+def check_quiet(program):
+    text = program.output()
+    assert "Sanitizer" not in text and "terminate called" not in text, text[-3000:]
+    assert program.process.returncode == 0, (program.process.returncode, text[-3000:])
+
+
+def ten_thousand_hostile_cgroups():
+    with scratch("ceems-fault-") as d:
+        proc, sys_, cgroup, _ = tree(d)
+        scope = (cgroup + "/system.slice/slurmstepd.scope").encode()
+        names = [b'a"b', b"new\nline", b"back\\slash", b"\\x2d", b"\xff\xfe", b'x",uuid="9', b"{}", b" ", b"-", b"." * 3, b"%s%n",
+                 b"job_", b"job_99999999999999999999999999", b"job_-1", b"job_1e9", "h\u00e9".encode(), b"j" * 255, b"$(reboot)", b"`id`"]
+        for i in range(10000):
+            name = b"job_%d" % (100000 + i) if i % 2 else (names[i // 2 % len(names)] + b"%d" % i)[-255:]
+            path = os.path.join(scope, name)
+            os.makedirs(path, exist_ok=True)
+            if i % 2:
+                for file, text in ((b"cgroup.procs", b"4242\n"), (b"cgroup.controllers", b"cpu memory\n"),
+                                   (b"cpu.stat", b"usage_usec 30\nuser_usec 20\nsystem_usec 10\n"), (b"memory.current", b"1\n")):
+                    with open(os.path.join(path, file), "wb") as f:
+                        f.write(text)
+        exporter, url = fixture_exporter(d, proc, sys_, cgroup, "--no-collector.energy")
+        with exporter:
+            text = get(url + "/metrics", timeout=60).text
+            count = samples(text, "ceems_compute_units")[0][1]
+            assert count >= 5001, count
+            for line in text.splitlines():
+                assert line.startswith("#") or line.count("{") <= 1 and line[:6] in ("ceems_", "promht", "proces"), line
+            checked = subprocess.run(["promtool", "check", "metrics"], input=text.encode(), capture_output=True) if shutil.which("promtool") else None
+            assert checked is None or checked.returncode in (0, 3), checked.stderr[-2000:]
+        check_quiet(exporter)
+
+
+# The API server's peers -----------------------------------------------------------------------------------------------
+
+def tsdb_faults():
+    lies = {
+        "down": None,
+        "error page": (502, "text/html", b"<html>Bad Gateway</html>"),
+        "truncated": (200, "application/json", b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"uuid":"1'),
+        "wrong types": (200, "application/json", b'{"status":"success","data":{"resultType":7,"result":{"a":1}}}'),
+        "nan": (200, "application/json", b'{"status":"success","data":{"resultType":"matrix","result":[{"metric":{"uuid":"100","domain":"node"},'
+                b'"values":[[1,"NaN"],["x","y"],[2,"+Inf"],[]]}]}}'),
+        "binary": (200, "application/json", bytes(range(256)) * 100),
+        "no json": (200, "text/plain", b"hello"),
+    }
+    state = {"lie": None}
+
+    def handler(path, query, body):
+        if state["lie"] is not None:
+            return lies[state["lie"]]
+        return empty_tsdb(path, query, body)
+
+    with scratch("ceems-fault-") as d, FakeHttp(handler) as tsdb:
+        jobs = fake_slurm(d)
+        state["lie"] = "error page"
+        api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
+        with api:
+            for lie in lies:
+                state["lie"] = lie
+                time.sleep(1.5)
+                assert api.alive(), api.output()[-3000:]
+                assert get(url + "/health").status == 200, lie
+            state["lie"] = None
+            wait_until("all jobs are stored whole once the TSDB is back", lambda: whole_jobs(d, jobs), 30)
+        check_quiet(api)
+
+
+def tsdb_slow_and_endless():
+    def handler(path, query, body):
+        if path == "/api/v1/query" and state["slow"]:
+            time.sleep(3600)
+        if path == "/api/v1/query" and state["many"]:
+            row = ",".join('{"metric":{"uuid":"x%d"},"values":[[%d,"1"]]}' % (i, time.time()) for i in range(1000000))
+            return 200, "application/json", ('{"status":"success","data":{"resultType":"matrix","result":[%s]}}' % row).encode()
+        return empty_tsdb(path, query, body)
+
+    state = {"slow": False, "many": True}
+    with scratch("ceems-fault-") as d, FakeHttp(handler) as tsdb:
+        jobs = fake_slurm(d, 3)
+        api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
+        with api:
+            wait_until("a million series were answered", lambda: any(p == "/api/v1/query" for _, p, _ in tsdb.seen), 60)
+            assert get(url + "/health").status == 200
+            state["many"] = False
+            wait_until("jobs are stored", lambda: whole_jobs(d, jobs), 60)
+            state["slow"] = True
+            time.sleep(2.5)
+            begin = time.monotonic()
+            assert get(url + "/api/v1/units/admin", ADMIN).status == 200
+            assert time.monotonic() - begin < 2, "a slow TSDB slows answers down"
+            api.stop(signal.SIGTERM, 15)  # an update in flight does not hold the stop
+        check_quiet(api)
+
+
+def sacct_faults():
+    with scratch("ceems-fault-") as d, FakeHttp(empty_tsdb) as tsdb:
+        jobs = fake_slurm(d, 20, "half")
+        api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
+        with api:
+            for mode in ("half", "silent", "binary", "half"):
+                write(d + "/mode", mode)
+                time.sleep(1.6)
+                assert api.alive() and get(url + "/health").status == 200, mode
+            os.rename(d + "/bin/sacct", d + "/bin/gone")
+            time.sleep(1.6)
+            assert api.alive(), "sacct missing"
+            os.rename(d + "/bin/gone", d + "/bin/sacct")
+            write(d + "/mode", "ok")
+            wait_until("all jobs are stored whole once sacct is back", lambda: whole_jobs(d, jobs), 30)
+            write(d + "/mode", "hang")
+            time.sleep(2)
+            assert get(url + "/api/v1/units/admin", ADMIN).status == 200
+            api.stop(signal.SIGTERM, 15)  # a hanging command does not hold the stop
+        check_quiet(api)
+        left = subprocess.run(["pgrep", "-f", d + "/bin/sacct"], capture_output=True, text=True).stdout
+        assert not left, "sacct was left behind: " + left
+
+
+def disk_full_under_the_data_base():
+    if os.geteuid() != 0:
+        print("  (not root, no tmpfs to fill; not run)")
+        return
+    with scratch("ceems-fault-") as d, FakeHttp(empty_tsdb) as tsdb:
+        jobs = fake_slurm(d, 500)
+        os.mkdir(d + "/data")
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", d + "/data"], check=True)
+        try:
+            write(d + "/mode", "silent")
+            api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
+            with api:
+                with open(d + "/data/ballast", "wb") as f:
+                    try:
+                        while True:
+                            f.write(b"x" * 4096)
+                            f.flush()
+                    except OSError:
+                        pass
+                write(d + "/mode", "ok")
+                wait_until("the full disk is logged", lambda: "full" in api.output().lower() or "no space" in api.output().lower(), 30)
+                assert api.alive()
+                assert get(url + "/api/v1/units/admin", ADMIN).status == 200
+                os.unlink(d + "/data/ballast")
+                wait_until("all jobs are stored whole once there is room", lambda: whole_jobs(d, jobs), 30)
+            check_quiet(api)
+        finally:
+            subprocess.run(["umount", d + "/data"])
+
+
+FAULTS = [config_with_a_typo, config_with_a_wrong_type, config_missing, flags, tls_key_that_does_not_match, port_in_use,
+          kernel_files_break_and_come_back, ten_thousand_hostile_cgroups, tsdb_faults, tsdb_slow_and_endless, sacct_faults,
+          disk_full_under_the_data_base]
+
+
+def main():
+    wanted = sys.argv[1:]
+    failed = []
+    for fault in FAULTS:
+        if wanted and fault.__name__ not in wanted:
+            continue
+        begin = time.monotonic()
+        try:
+            fault()
+            print("PASS: %s (%.1f s)" % (fault.__name__, time.monotonic() - begin))
+        except Exception as error:  # every fault is tried, whatever the others do
+            failed.append(fault.__name__)
+            print("FAIL: %s: %s: %s" % (fault.__name__, type(error).__name__, error))
+    print("%d passed, %d failed" % (len(wanted or FAULTS) - len(failed), len(failed)))
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

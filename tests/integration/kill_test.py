@@ -1,0 +1,175 @@
+#!/usr/bin/env python3
+"""kill -9 of the API server in the middle of updates, 50 times: the data base opens each time, and in the end it holds
+exactly what a run without interruption holds: no unit lost, none counted twice.
+
+Jobs come from a stand-in for sacct, energy and CPU counters from a real Prometheus with back-filled samples."""
+
+import json
+import os
+import random
+import sqlite3
+import subprocess
+import sys
+import time
+
+from harness import (Program, free_port, get, need_programs, scratch, start_api_server, wait_until, write)
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+KILLS = int(os.environ.get("CEEMS_KILLS", "50"))
+JOBS = 60
+SPAN = 3 * 3600  # seconds of history to catch up on
+CHUNK = 60       # seconds a window covers
+WATTS = 40.0     # of every job
+
+
+def make_jobs(begin, end, rng):
+    jobs = []
+    for i in range(JOBS):
+        start = rng.randrange(begin, end - 120)
+        stop = min(start + rng.choice([7, 60, 61, 333, 1800, 5000]), end - 60)
+        jobs.append({"id": str(1000 + i), "name": "job%d" % i, "user": "u%d" % (i % 5), "account": "p%d" % (i % 3),
+                     "cpus": 1 + i % 4, "start": start, "end": stop})
+    return jobs
+
+
+def openmetrics(jobs):
+    """Counters of the jobs as an exporter scraped every 15 s would have left them, last value included."""
+    families = {"ceems_compute_unit_energy_joules": [], "ceems_compute_unit_cpu_user_seconds": [],
+                "ceems_compute_unit_cpu_system_seconds": []}
+    for job in jobs:
+        labels = 'manager="slurm",hostname="n1",cgrouphostname="",uuid="%s"' % job["id"]
+        times = [t for t in range(job["start"] - job["start"] % 15 + 15, job["end"], 15)] + [job["end"]]
+        for t in times:
+            seconds = t - job["start"]
+            families["ceems_compute_unit_energy_joules"].append(
+                'ceems_compute_unit_energy_joules_total{%s,domain="node"} %r %d' % (labels, WATTS * seconds, t))
+            families["ceems_compute_unit_cpu_user_seconds"].append(
+                "ceems_compute_unit_cpu_user_seconds_total{%s} %r %d" % (labels, 0.5 * job["cpus"] * seconds, t))
+            families["ceems_compute_unit_cpu_system_seconds"].append(
+                "ceems_compute_unit_cpu_system_seconds_total{%s} %r %d" % (labels, 0.25 * job["cpus"] * seconds, t))
+    lines = []
+    for name, rows in families.items():
+        lines += ["# TYPE %s counter" % name] + rows
+    return "\n".join(lines + ["# EOF", ""])
+
+
+def config(directory, data, begin, prometheus_url):
+    return """
+ceems_api_server:
+  data:
+    path: %s
+    update_interval: 1h
+    max_update_interval: %ds
+    update_from: %s
+    time_zone: UTC
+  admin:
+    users: [operator]
+clusters:
+  - id: test
+    manager: slurm
+    updaters: [prom]
+    cli:
+      path: %s/bin
+      environment_variables:
+        CEEMS_FAKE_JOBS: %s/jobs.json
+        CEEMS_FAKE_MODE_FILE: %s/mode
+        PATH: /usr/bin:/bin
+updaters:
+  - id: prom
+    updater: tsdb
+    web:
+      url: %s
+""" % (data, CHUNK, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(begin)), directory, directory, directory, prometheus_url)
+
+
+def rows(path):
+    """Everything in the data base that must not depend on how often an update was interrupted."""
+    with sqlite3.connect("file:%s?mode=ro" % path, uri=True) as db:
+        columns = "cluster_id,uuid,name,project,username,started_at_ts,ended_at_ts,elapsed,state,total_time_seconds,avg_cpu_usage,total_cpu_energy_usage_kwh"
+        units = db.execute("select %s from units order by uuid,started_at_ts" % columns).fetchall()
+        usage = db.execute("select cluster_id,username,project,num_units,total_time_seconds,total_cpu_energy_usage_kwh "
+                           "from usage order by username,project").fetchall()
+        daily = db.execute("select cluster_id,username,project,last_updated_at,num_units,total_time_seconds "
+                           "from daily_usage order by username,project,last_updated_at").fetchall()
+        assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+    return units, usage, daily
+
+
+def caught_up(url, path, jobs):
+    def check():
+        with sqlite3.connect("file:%s?mode=ro" % path, uri=True) as db:
+            (running,) = db.execute("select count(*) from units where ended_at_ts = 0").fetchone()
+            (known,) = db.execute("select count(*) from units").fetchone()
+            (last,) = db.execute("select max(last_updated_at) from usage").fetchone()
+        newest = max(j["end"] for j in jobs)
+        return known == len(jobs) and running == 0 and last >= time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(newest))
+    return check
+
+
+def main():
+    need_programs("prometheus", "promtool")
+    seed = int(os.environ.get("CEEMS_SEED", str(random.SystemRandom().randrange(1 << 30))))
+    print("seed %d" % seed)
+    rng = random.Random(seed)
+    now = int(time.time())
+    end = now - now % 60 - 120
+    begin = end - SPAN
+    jobs = make_jobs(begin, end, rng)
+    with scratch("ceems-kill-") as directory:
+        write(directory + "/jobs.json", json.dumps(jobs))
+        write(directory + "/mode", "ok")
+        for name in ("sacct", "sacctmgr"):
+            write(directory + "/bin/" + name, open(HERE + "/fake_sacct.py").read(), 0o755)
+        write(directory + "/old.om", openmetrics(jobs))
+        subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", directory + "/old.om", directory + "/tsdb"],
+                       check=True, stdout=subprocess.DEVNULL)
+        port = free_port()
+        config_file = write(directory + "/prometheus.yml", "global: {scrape_interval: 15s}\n")
+        url = "http://127.0.0.1:%d" % port
+        with Program(["prometheus", "--config.file=" + config_file, "--storage.tsdb.path=" + directory + "/tsdb",
+                      "--storage.tsdb.retention.time=30d", "--web.listen-address=127.0.0.1:%d" % port, "--log.level=warn"],
+                     directory + "/prometheus.log") as prometheus:
+            prometheus.wait_ready(url + "/-/ready")
+            compare(directory, url, jobs, begin, rng)
+    print("PASS: %d kills" % KILLS)
+
+
+def compare(directory, url, jobs, begin, rng):
+    user = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
+    whole = directory + "/whole"
+    started = time.monotonic()
+    api, api_url = start_api_server(directory, config(directory, whole, begin, url), user, name="whole")
+    with api:
+        wait_until("the undisturbed run caught up", caught_up(api_url, whole + "/ceems.db", jobs), 300, 0.25)
+    duration = time.monotonic() - started
+    print("undisturbed: %.1f s" % duration)
+    expected = rows(whole + "/ceems.db")
+    for unit in expected[0]:
+        job = next(j for j in jobs if j["id"] == unit[1])
+        seconds = job["end"] - job["start"]
+        times, energy = json.loads(unit[9]), json.loads(unit[11])
+        assert times["walltime"] == seconds, (unit, seconds)
+        assert abs(energy["total"] * 3.6e6 - WATTS * seconds) <= 0.1 * len(range(0, SPAN, CHUNK)) * 3.6e-2, (unit, WATTS * seconds)
+
+    broken = directory + "/broken"
+    kills = 0
+    while kills < KILLS:
+        api, api_url = start_api_server(directory, config(directory, broken, begin, url), user, wait=False, name="broken")
+        time.sleep(rng.uniform(0.05, max(0.4, duration / 25)))
+        if not api.alive():
+            raise AssertionError("the API server ended by itself after kill %d:\n%s" % (kills, api.output()[-3000:]))
+        api.kill()
+        kills += 1
+    api, api_url = start_api_server(directory, config(directory, broken, begin, url), user, name="broken")
+    with api:
+        wait_until("the disturbed run caught up", caught_up(api_url, broken + "/ceems.db", jobs), 300, 0.25)
+        count = len(get(api_url + "/api/v1/units/admin?from=%d&to=%d" % (begin, time.time() + 60),
+                        {"X-Grafana-User": "operator"}).json["data"])
+        assert count == len(jobs), count
+    actual = rows(broken + "/ceems.db")
+    for name, a, b in zip(("units", "usage", "daily_usage"), expected, actual):
+        assert a == b, "%s differ:\n%s" % (name, "\n".join("%s\n%s" % pair for pair in zip(a, b) if pair[0] != pair[1]))
+
+
+if __name__ == "__main__":
+    sys.exit(main())
