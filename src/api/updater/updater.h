@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <stop_token>
@@ -32,6 +33,11 @@ class Updater {
   virtual Result<> update(model::Window window,
                           std::vector<model::Unit>& units,
                           std::stop_token stop) = 0;
+  /// How long after its end a window must be left alone until everything that belongs to it can be
+  /// queried. Thread-safe; may change between calls.
+  [[nodiscard]] virtual std::chrono::milliseconds settle() const {
+    return std::chrono::milliseconds(0);
+  }
 };
 
 struct UpdaterSpec {
