@@ -1,0 +1,479 @@
+#include "tsdb/answer.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+#include <optional>
+
+#include "base/strings.h"
+
+namespace ceems::tsdb {
+namespace {
+
+namespace sj = simdjson::ondemand;
+
+std::unexpected<Error> not_json(simdjson::error_code code) {
+  return fail(ErrorCode::kParse, "answer of the TSDB: {}",
+              std::string(simdjson::error_message(code)));
+}
+
+/// Prometheus prints sample values as strconv.FormatFloat does: "1.5", "NaN", "+Inf", "-Inf".
+std::optional<double> parse_sample_value(std::string_view text) {
+  if (text == "NaN") {
+    return std::numeric_limits<double>::quiet_NaN();
+  }
+  if (text == "+Inf" || text == "Inf") {
+    return std::numeric_limits<double>::infinity();
+  }
+  if (text == "-Inf") {
+    return -std::numeric_limits<double>::infinity();
+  }
+  return parse_double(text);
+}
+
+Result<std::string> text_of(simdjson::simdjson_result<sj::value> value, std::string_view what) {
+  std::string_view text;
+  if (const auto error = value.get_string().get(text)) {
+    if (error == simdjson::INCORRECT_TYPE) {
+      return fail(ErrorCode::kParse, "answer of the TSDB: {} is no text", what);
+    }
+    return not_json(error);
+  }
+  return std::string(text);
+}
+
+Result<sj::object> object_of(simdjson::simdjson_result<sj::value> value, std::string_view what) {
+  sj::object object;
+  if (const auto error = value.get_object().get(object)) {
+    if (error == simdjson::INCORRECT_TYPE) {
+      return fail(ErrorCode::kParse, "answer of the TSDB: {} is no object", what);
+    }
+    return not_json(error);
+  }
+  return object;
+}
+
+Result<sj::array> array_of(simdjson::simdjson_result<sj::value> value, std::string_view what) {
+  sj::array array;
+  if (const auto error = value.get_array().get(array)) {
+    if (error == simdjson::INCORRECT_TYPE) {
+      return fail(ErrorCode::kParse, "answer of the TSDB: {} is no list", what);
+    }
+    return not_json(error);
+  }
+  return array;
+}
+
+/// Calls visit(key, value) for every member.
+template <typename Visit>
+Result<> each_member(sj::object object, Visit&& visit) {
+  for (auto member : object) {
+    std::string_view key;
+    if (const auto error = member.unescaped_key().get(key)) {
+      return not_json(error);
+    }
+    if (auto done = visit(std::string(key), member.value()); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
+template <typename Visit>
+Result<> each_item(sj::array array, Visit&& visit) {
+  for (auto item : array) {
+    if (const auto error = item.error()) {
+      return not_json(error);
+    }
+    if (auto done = visit(item); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
+Result<Labels> read_labels(simdjson::simdjson_result<sj::value> value) {
+  auto object = object_of(value, "metric");
+  if (!object) {
+    return fail(std::move(object).error());
+  }
+  Labels labels;
+  auto done = each_member(*object, [&labels](std::string key, auto member) -> Result<> {
+    auto text = text_of(member, "label value");
+    if (!text) {
+      return fail(std::move(text).error());
+    }
+    labels.add(std::move(key), std::move(*text));
+    return {};
+  });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  return labels;
+}
+
+/// [seconds, "value"]
+Result<Sample> read_sample(simdjson::simdjson_result<sj::value> value) {
+  auto array = array_of(value, "sample");
+  if (!array) {
+    return fail(std::move(array).error());
+  }
+  Sample sample;
+  std::size_t position = 0;
+  auto done = each_item(*array, [&](auto item) -> Result<> {
+    if (position == 0) {
+      double seconds = 0;
+      // 1e13 s keeps the milliseconds far from the end of the integer range.
+      if (item.get_double().get(seconds) != simdjson::SUCCESS || !std::isfinite(seconds) ||
+          std::abs(seconds) > 1e13) {
+        return fail(ErrorCode::kParse, "answer of the TSDB: time of a sample is no number");
+      }
+      sample.time_ms = std::llround(seconds * 1000);
+    } else if (position == 1) {
+      auto text = text_of(item, "sample value");
+      if (!text) {
+        return fail(std::move(text).error());
+      }
+      const auto number = parse_sample_value(*text);
+      if (!number) {
+        return fail(ErrorCode::kParse, "answer of the TSDB: sample value '{}' is no number",
+                    printable(*text, 32));
+      }
+      sample.value = *number;
+    } else {
+      return fail(ErrorCode::kParse, "answer of the TSDB: sample with more than two parts");
+    }
+    ++position;
+    return {};
+  });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  if (position != 2) {
+    return fail(ErrorCode::kParse, "answer of the TSDB: sample with less than two parts");
+  }
+  return sample;
+}
+
+Result<Series> read_series(simdjson::simdjson_result<sj::value> value) {
+  auto object = object_of(value, "series");
+  if (!object) {
+    return fail(std::move(object).error());
+  }
+  Series series;
+  auto done = each_member(*object, [&series](const std::string& key, auto member) -> Result<> {
+    if (key == "metric") {
+      auto labels = read_labels(member);
+      if (!labels) {
+        return fail(std::move(labels).error());
+      }
+      series.labels = std::move(*labels);
+    } else if (key == "value") {
+      auto sample = read_sample(member);
+      if (!sample) {
+        return fail(std::move(sample).error());
+      }
+      series.samples.push_back(*sample);
+    } else if (key == "values") {
+      auto array = array_of(member, "values");
+      if (!array) {
+        return fail(std::move(array).error());
+      }
+      return each_item(*array, [&series](auto item) -> Result<> {
+        auto sample = read_sample(item);
+        if (!sample) {
+          return fail(std::move(sample).error());
+        }
+        series.samples.push_back(*sample);
+        return {};
+      });
+    }
+    return {};
+  });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  // Prometheus sorts; a proxy that merges answers may not.
+  if (!std::ranges::is_sorted(series.samples, {}, &Sample::time_ms)) {
+    std::ranges::stable_sort(series.samples, {}, &Sample::time_ms);
+  }
+  return series;
+}
+
+/// The error that the TSDB reports in its own words.
+Error reported(const std::string& type, const std::string& text) {
+  ErrorCode code = ErrorCode::kUnavailable;
+  if (type == "bad_data" || type == "execution") {
+    code = ErrorCode::kInvalidArgument;
+  } else if (type == "timeout" || type == "canceled") {
+    code = ErrorCode::kTimeout;
+  } else if (type == "not_found") {
+    code = ErrorCode::kNotFound;
+  }
+  return {code, fmt::format("TSDB: {}: {}", printable(type, 32), printable(text, 400))};
+}
+
+/// Walks {"status", "data", "errorType", "error", "warnings"}; read_data gets the data.
+template <typename ReadData>
+Result<> read_envelope(std::string body, std::vector<std::string>* warnings, ReadData&& read_data) {
+  const std::size_t size = body.size();
+  const std::string start = printable(trim(std::string_view(body).substr(0, 200)), 60);
+  body.resize(size + simdjson::SIMDJSON_PADDING);
+  sj::parser parser;
+  sj::document document;
+  sj::object object;
+  const simdjson::padded_string_view view(body.data(), size, body.size());
+  if (parser.iterate(view).get(document) != simdjson::SUCCESS ||
+      document.get_object().get(object) != simdjson::SUCCESS) {
+    return fail(ErrorCode::kParse, "answer of the TSDB is not (complete) JSON: '{}'", start);
+  }
+  std::string status;
+  std::string error_type;
+  std::string error_text;
+  bool has_data = false;
+  Result<> data_done;
+  auto done = each_member(object, [&](const std::string& key, auto member) -> Result<> {
+    std::string* target = nullptr;
+    if (key == "status") {
+      target = &status;
+    } else if (key == "errorType") {
+      target = &error_type;
+    } else if (key == "error") {
+      target = &error_text;
+    }
+    if (target != nullptr) {
+      auto text = text_of(member, key);
+      if (!text) {
+        return fail(std::move(text).error());
+      }
+      *target = std::move(*text);
+    } else if (key == "data") {
+      sj::value value;
+      if (const auto error = member.get(value)) {
+        return not_json(error);
+      }
+      if (value.type().value_unsafe() == sj::json_type::null) {
+        return {};
+      }
+      has_data = true;
+      return read_data(member);
+    } else if (key == "warnings" && warnings != nullptr) {
+      auto array = array_of(member, "warnings");
+      if (!array) {
+        return fail(std::move(array).error());
+      }
+      return each_item(*array, [warnings](auto item) -> Result<> {
+        auto text = text_of(item, "warning");
+        if (!text) {
+          return fail(std::move(text).error());
+        }
+        warnings->push_back(std::move(*text));
+        return {};
+      });
+    }
+    return {};
+  });
+  if (!done) {
+    return done;
+  }
+  const char* behind = nullptr;
+  if (document.current_location().get(behind) == simdjson::SUCCESS) {
+    return fail(ErrorCode::kParse, "answer of the TSDB: text behind its end");
+  }
+  if (status == "error") {
+    return fail(reported(error_type, error_text));
+  }
+  if (status != "success") {
+    return fail(ErrorCode::kParse, "answer of the TSDB without status: '{}'", start);
+  }
+  if (!has_data) {
+    return fail(ErrorCode::kParse, "answer of the TSDB without data: '{}'", start);
+  }
+  return {};
+}
+
+Result<ResultType> parse_result_type(std::string_view text) {
+  for (const auto type :
+       {ResultType::kVector, ResultType::kMatrix, ResultType::kScalar, ResultType::kString}) {
+    if (text == to_string(type)) {
+      return type;
+    }
+  }
+  return fail(ErrorCode::kParse, "answer of the TSDB: unknown result type '{}'",
+              printable(text, 32));
+}
+
+}  // namespace
+
+void Labels::add(std::string name, std::string value) {
+  entries_.emplace_back(std::move(name), std::move(value));
+}
+
+std::string_view Labels::get(std::string_view name) const {
+  for (const auto& [key, value] : entries_) {
+    if (key == name) {
+      return value;
+    }
+  }
+  return {};
+}
+
+std::string_view to_string(ResultType type) {
+  switch (type) {
+    case ResultType::kVector:
+      return "vector";
+    case ResultType::kMatrix:
+      return "matrix";
+    case ResultType::kScalar:
+      return "scalar";
+    case ResultType::kString:
+      return "string";
+  }
+  return "unknown";
+}
+
+Result<QueryAnswer> parse_query_answer(std::string body) {
+  QueryAnswer answer;
+  std::string type;
+  auto done = read_envelope(std::move(body), &answer.warnings, [&](auto data) -> Result<> {
+    auto object = object_of(data, "data");
+    if (!object) {
+      return fail(std::move(object).error());
+    }
+    return each_member(*object, [&](const std::string& key, auto member) -> Result<> {
+      if (key == "resultType") {
+        auto text = text_of(member, key);
+        if (!text) {
+          return fail(std::move(text).error());
+        }
+        type = std::move(*text);
+        return {};
+      }
+      if (key != "result") {
+        return {};
+      }
+      if (type == "scalar" || type == "string") {
+        if (type == "scalar") {
+          auto sample = read_sample(member);
+          if (!sample) {
+            return fail(std::move(sample).error());
+          }
+          answer.series.push_back({.labels = {}, .samples = {*sample}});
+        }
+        return {};
+      }
+      auto array = array_of(member, "result");
+      if (!array) {
+        return fail(std::move(array).error());
+      }
+      return each_item(*array, [&answer](auto item) -> Result<> {
+        auto series = read_series(item);
+        if (!series) {
+          return fail(std::move(series).error());
+        }
+        if (!series->samples.empty()) {
+          answer.series.push_back(std::move(*series));
+        }
+        return {};
+      });
+    });
+  });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  auto parsed = parse_result_type(type);
+  if (!parsed) {
+    return fail(std::move(parsed).error());
+  }
+  answer.type = *parsed;
+  if (answer.type == ResultType::kVector) {
+    for (const auto& series : answer.series) {
+      if (series.samples.size() != 1) {
+        return fail(ErrorCode::kParse, "answer of the TSDB: a vector with several samples");
+      }
+    }
+  }
+  return answer;
+}
+
+Result<std::vector<std::string>> parse_string_list_answer(std::string body) {
+  std::vector<std::string> list;
+  auto done = read_envelope(std::move(body), nullptr, [&list](auto data) -> Result<> {
+    auto array = array_of(data, "data");
+    if (!array) {
+      return fail(std::move(array).error());
+    }
+    return each_item(*array, [&list](auto item) -> Result<> {
+      auto text = text_of(item, "list member");
+      if (!text) {
+        return fail(std::move(text).error());
+      }
+      list.push_back(std::move(*text));
+      return {};
+    });
+  });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  return list;
+}
+
+Result<std::vector<Labels>> parse_series_answer(std::string body) {
+  std::vector<Labels> list;
+  auto done = read_envelope(std::move(body), nullptr, [&list](auto data) -> Result<> {
+    auto array = array_of(data, "data");
+    if (!array) {
+      return fail(std::move(array).error());
+    }
+    return each_item(*array, [&list](auto item) -> Result<> {
+      auto labels = read_labels(item);
+      if (!labels) {
+        return fail(std::move(labels).error());
+      }
+      list.push_back(std::move(*labels));
+      return {};
+    });
+  });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  return list;
+}
+
+Result<Labels> parse_status_answer(std::string body) {
+  Labels members;
+  auto done = read_envelope(std::move(body), nullptr, [&members](auto data) -> Result<> {
+    auto object = object_of(data, "data");
+    if (!object) {
+      return fail(std::move(object).error());
+    }
+    return each_member(*object, [&members](std::string key, auto member) -> Result<> {
+      sj::json_type type{};
+      if (const auto error = member.type().get(type)) {
+        return not_json(error);
+      }
+      if (type == sj::json_type::string) {
+        auto text = text_of(member, key);
+        if (!text) {
+          return fail(std::move(text).error());
+        }
+        members.add(std::move(key), std::move(*text));
+      } else if (type == sj::json_type::number || type == sj::json_type::boolean) {
+        std::string_view raw;
+        if (const auto error = member.raw_json_token().get(raw)) {
+          return not_json(error);
+        }
+        members.add(std::move(key), std::string(trim(raw)));
+      }
+      return {};
+    });
+  });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  return members;
+}
+
+}  // namespace ceems::tsdb

@@ -1,0 +1,323 @@
+#include "tsdb/client.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace ceems::tsdb {
+namespace {
+
+constexpr std::chrono::hours kSettingsLife{6};
+constexpr std::chrono::minutes kSettingsRetry{5};
+// Queries are batched to stay far below; a TSDB that sends more is broken or hostile.
+constexpr std::size_t kMaxAnswerBytes = 64U << 20U;
+
+class HttpTransport final : public Transport {
+ public:
+  explicit HttpTransport(std::unique_ptr<net::Client> client) : client_(std::move(client)) {}
+
+  Result<net::ClientResponse> get(const std::string& url) override { return client_->get(url); }
+  Result<net::ClientResponse> post_form(const std::string& url, const std::string& form) override {
+    return client_->post(url, "application/x-www-form-urlencoded", form);
+  }
+  void cancel() override { client_->cancel(); }
+
+ private:
+  std::unique_ptr<net::Client> client_;
+};
+
+std::string encode(const std::vector<std::pair<std::string, std::string>>& form) {
+  std::string text;
+  for (const auto& [name, value] : form) {
+    if (!text.empty()) {
+      text += '&';
+    }
+    text += net::url_encode(name) + "=" + net::url_encode(value);
+  }
+  return text;
+}
+
+ErrorCode code_of_status(int status) {
+  switch (status) {
+    case 400:
+    case 422:
+      return ErrorCode::kInvalidArgument;
+    case 401:
+    case 403:
+      return ErrorCode::kPermissionDenied;
+    case 404:
+    case 405:
+      return ErrorCode::kNotFound;
+    default:
+      return ErrorCode::kUnavailable;
+  }
+}
+
+/// The body of an answer below 300, or the error.
+Result<std::string> body_of(net::ClientResponse response) {
+  if (response.status >= 200 && response.status < 300) {
+    return std::move(response.body);
+  }
+  const ErrorCode code = code_of_status(response.status);
+  const std::string start = printable(trim(std::string_view(response.body).substr(0, 400)), 200);
+  // Prometheus answers errors with JSON; proxies in front of it with HTML or plain text.
+  auto parsed = parse_string_list_answer(std::move(response.body));
+  if (!parsed && parsed.error().message.starts_with("TSDB: ")) {
+    return fail(code, "{} (HTTP status {})", parsed.error().message, response.status);
+  }
+  return fail(code, "TSDB: HTTP status {}: '{}'", response.status, start);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options) {
+  options.user_agent = "ceems/tsdb";
+  options.max_response_bytes = std::min(options.max_response_bytes, kMaxAnswerBytes);
+  auto client = net::Client::create(std::move(options));
+  if (!client) {
+    return fail(std::move(client).error());
+  }
+  return std::make_unique<HttpTransport>(std::move(*client));
+}
+
+Client::Client(std::string url, std::unique_ptr<Transport> transport, const Clock& clock)
+    : url_(std::move(url)),
+      transport_(std::move(transport)),
+      clock_(clock),
+      next_fetch_(clock.steady_now()) {
+  while (url_.ends_with('/')) {
+    url_.pop_back();
+  }
+}
+
+Result<std::string> Client::post(std::string_view path, const Form& form) {
+  const std::string url = url_ + std::string(path);
+  const std::string text = encode(form);
+  auto response = transport_->post_form(url, text);
+  // Read-only proxies refuse POST; Prometheus' own clients fall back to GET as well.
+  if (response && (response->status == 405 || response->status == 501)) {
+    response = transport_->get(url + "?" + text);
+  }
+  if (!response) {
+    return fail(std::move(response).error().with_context("TSDB"));
+  }
+  return body_of(std::move(*response));
+}
+
+Result<QueryAnswer> Client::query_typed(const InstantQuery& query, ResultType expected) {
+  Form form{{"query", query.query}, {"time", seconds_text(query.time_ms)}};
+  if (query.lookback.count() > 0) {
+    form.emplace_back("lookback_delta", duration_text(query.lookback));
+  }
+  if (query.timeout.count() > 0) {
+    form.emplace_back("timeout", duration_text(query.timeout));
+  }
+  auto body = post("/api/v1/query", form);
+  if (!body) {
+    return fail(std::move(body).error());
+  }
+  auto answer = parse_query_answer(std::move(*body));
+  if (!answer) {
+    return answer;
+  }
+  // Nothing is nothing, whatever it calls itself.
+  if (answer->type != expected && !answer->series.empty()) {
+    return fail(ErrorCode::kParse, "answer of the TSDB: expected a {}, got a {}",
+                to_string(expected), to_string(answer->type));
+  }
+  return answer;
+}
+
+Result<QueryAnswer> Client::query(const InstantQuery& query) {
+  return query_typed(query, ResultType::kVector);
+}
+
+Result<QueryAnswer> Client::query_samples(const InstantQuery& query) {
+  return query_typed(query, ResultType::kMatrix);
+}
+
+Result<QueryAnswer> Client::query_range(const std::string& query,
+                                        std::int64_t start_ms,
+                                        std::int64_t end_ms,
+                                        std::chrono::milliseconds step) {
+  auto body = post("/api/v1/query_range", {{"query", query},
+                                           {"start", seconds_text(start_ms)},
+                                           {"end", seconds_text(end_ms)},
+                                           {"step", seconds_text(step.count())}});
+  if (!body) {
+    return fail(std::move(body).error());
+  }
+  auto answer = parse_query_answer(std::move(*body));
+  if (answer && answer->type != ResultType::kMatrix && !answer->series.empty()) {
+    return fail(ErrorCode::kParse, "answer of the TSDB: expected a matrix, got a {}",
+                to_string(answer->type));
+  }
+  return answer;
+}
+
+Result<std::vector<Labels>> Client::series(const std::vector<std::string>& matchers,
+                                           std::int64_t start_ms,
+                                           std::int64_t end_ms) {
+  Form form{{"start", seconds_text(start_ms)}, {"end", seconds_text(end_ms)}};
+  for (const auto& matcher : matchers) {
+    form.emplace_back("match[]", matcher);
+  }
+  auto body = post("/api/v1/series", form);
+  if (!body) {
+    return fail(std::move(body).error());
+  }
+  return parse_series_answer(std::move(*body));
+}
+
+Result<std::vector<std::string>> Client::label_names(const std::vector<std::string>& matchers,
+                                                     std::int64_t start_ms,
+                                                     std::int64_t end_ms) {
+  Form form{{"start", seconds_text(start_ms)}, {"end", seconds_text(end_ms)}};
+  for (const auto& matcher : matchers) {
+    form.emplace_back("match[]", matcher);
+  }
+  auto body = post("/api/v1/labels", form);
+  if (!body) {
+    return fail(std::move(body).error());
+  }
+  return parse_string_list_answer(std::move(*body));
+}
+
+Result<> Client::delete_series(const std::vector<std::string>& matchers,
+                               std::int64_t start_ms,
+                               std::int64_t end_ms) {
+  if (matchers.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "TSDB: refusing to delete series without a matcher");
+  }
+  Form form;
+  for (const auto& matcher : matchers) {
+    form.emplace_back("match[]", matcher);
+  }
+  form.emplace_back("start", seconds_text(start_ms));
+  form.emplace_back("end", seconds_text(end_ms));
+  auto response =
+      transport_->post_form(url_ + "/api/v1/admin/tsdb/delete_series?" + encode(form), "");
+  if (!response) {
+    return fail(std::move(response).error().with_context("TSDB: deleting series"));
+  }
+  if (response->status != 204) {
+    auto body = body_of(std::move(*response));
+    if (!body) {
+      return fail(std::move(body).error().with_context("deleting series"));
+    }
+    return fail(ErrorCode::kParse, "TSDB: deleting series: expected HTTP status 204");
+  }
+  return {};
+}
+
+bool Client::fetch_settings(Settings& settings) {
+  bool answered = true;
+  // A missing endpoint or one with an unexpected answer says nothing; only silence is a failure.
+  const auto status = [&](std::string_view name) -> Labels {
+    auto response = transport_->get(url_ + "/api/v1/status/" + std::string(name));
+    if (!response || response->status >= 500 || response->status == 429) {
+      answered = false;
+      log::warn("cannot read the settings of the TSDB, using known ones",
+                {{"endpoint", name},
+                 {"err", response ? fmt::format("HTTP status {}", response->status)
+                                  : response.error().message}});
+      return {};
+    }
+    auto members = parse_status_answer(std::move(response->body));
+    if (!members) {
+      log::debug("no settings from this endpoint of the TSDB",
+                 {{"endpoint", name}, {"err", members.error().message}});
+      return {};
+    }
+    return std::move(*members);
+  };
+  apply_config(status("config").get("yaml"), settings);
+  if (answered) {
+    const Labels flags = status("flags");
+    for (const auto& [name, value] : flags.entries()) {
+      apply_flag(name, value, settings);
+    }
+  }
+  if (answered) {
+    apply_retention(status("runtimeinfo").get("storageRetention"), settings);
+  }
+  return answered;
+}
+
+Settings Client::settings() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (clock_.steady_now() < next_fetch_) {
+      return settings_;
+    }
+    // Other threads go on with the known ones meanwhile.
+    next_fetch_ = clock_.steady_now() + kSettingsRetry;
+  }
+  Settings fresh;
+  const bool answered = fetch_settings(fresh);
+  const std::scoped_lock lock(mutex_);
+  if (answered) {
+    settings_ = fresh;
+    next_fetch_ = clock_.steady_now() + kSettingsLife;
+  }
+  return settings_;
+}
+
+std::string seconds_text(std::int64_t milliseconds) {
+  std::string text = fmt::format("{}{}.{:03}", milliseconds < 0 ? "-" : "",
+                                 std::abs(milliseconds / 1000), std::abs(milliseconds % 1000));
+  text.erase(text.find_last_not_of('0') + 1);
+  if (text.ends_with('.')) {
+    text.pop_back();
+  }
+  return text;
+}
+
+std::string duration_text(std::chrono::milliseconds duration) {
+  if (duration.count() % 1000 == 0) {
+    return fmt::format("{}s", duration.count() / 1000);
+  }
+  return fmt::format("{}ms", duration.count());
+}
+
+std::string quote_text(std::string_view text) {
+  std::string quoted;
+  quoted.reserve(text.size());
+  for (const char c : text) {
+    switch (c) {
+      case '\\':
+        quoted += "\\\\";
+        break;
+      case '"':
+        quoted += "\\\"";
+        break;
+      case '\n':
+        quoted += "\\n";
+        break;
+      default:
+        quoted += c;
+    }
+  }
+  return quoted;
+}
+
+std::string exact_regex(const std::vector<std::string>& texts) {
+  std::string regex;
+  for (const auto& text : texts) {
+    if (!regex.empty()) {
+      regex += '|';
+    }
+    for (const char c : text) {
+      if (std::string_view("\\.+*?()|[]{}^$").find(c) != std::string_view::npos) {
+        regex += '\\';
+      }
+      regex += c;
+    }
+  }
+  return regex;
+}
+
+}  // namespace ceems::tsdb
