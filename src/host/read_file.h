@@ -26,4 +26,7 @@ Result<> read_file_at(int directory_fd,
 /// Reads an open pseudo file again from offset 0 (pread); ENODEV when its cgroup is gone.
 Result<> reread(const UniqueFd& fd, std::string& buffer, std::size_t limit = kMaxFileSize);
 
+/// Opens a file for reread(). Errors as read_file().
+Result<UniqueFd> open_file(const char* path);
+
 }  // namespace ceems::host

@@ -13,6 +13,7 @@ namespace ceems::metrics {
 namespace {
 
 constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
+constexpr std::string_view kCounterSuffix = "_total";
 /// Families that no page used lately are forgotten above this number.
 constexpr std::size_t kIdleFamilies = 256;
 
@@ -185,13 +186,13 @@ struct Sink::Impl {
   /// A counter's family is named without the suffix _total that its samples carry; a counter
   /// without the suffix cannot be told to OpenMetrics, so its type is left open.
   void append_open_metrics_header(std::string& out, const Family& family) const {
-    static constexpr std::string_view kSuffix = "_total";
     std::string_view name = family.name;
     std::string_view type = "gauge";
     if (family.type == Type::kCounter) {
       type = "unknown";
-      const bool suffixed = name.ends_with(kSuffix) && name.size() > kSuffix.size();
-      const std::string_view stem = name.substr(0, suffixed ? name.size() - kSuffix.size() : 0);
+      const bool suffixed = name.ends_with(kCounterSuffix) && name.size() > kCounterSuffix.size();
+      const std::string_view stem =
+          name.substr(0, suffixed ? name.size() - kCounterSuffix.size() : 0);
       const auto taken = families.find(stem);
       if (suffixed && (taken == families.end() || taken->second->samples.empty())) {
         name = stem;

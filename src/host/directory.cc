@@ -1,0 +1,46 @@
+#include "host/directory.h"
+
+#include <dirent.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <memory>
+#include <string_view>
+
+namespace ceems::host {
+
+Result<std::vector<std::string>> list_directory(const std::string& path) {
+  struct Close {
+    void operator()(DIR* directory) const { ::closedir(directory); }
+  };
+  const std::unique_ptr<DIR, Close> directory(::opendir(path.c_str()));
+  if (!directory) {
+    return fail(errno_error(errno, "open " + path));
+  }
+  std::vector<std::string> names;
+  while (true) {
+    errno = 0;
+    // One thread owns this DIR; glibc's readdir is safe then.
+    const dirent* entry = ::readdir(directory.get());  // NOLINT(concurrency-mt-unsafe)
+    if (entry == nullptr) {
+      break;
+    }
+    const std::string_view name(static_cast<const char*>(entry->d_name));
+    if (name != "." && name != "..") {
+      names.emplace_back(name);
+    }
+  }
+  if (errno != 0) {
+    return fail(errno_error(errno, "list " + path));
+  }
+  std::ranges::sort(names);
+  return names;
+}
+
+bool is_directory(const std::string& path) {
+  struct stat status{};
+  return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+}  // namespace ceems::host

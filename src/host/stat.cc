@@ -1,0 +1,57 @@
+#include "host/stat.h"
+
+#include "base/strings.h"
+
+namespace ceems::host {
+namespace {
+
+Result<CpuTimes> parse_times(std::string_view rest) {
+  CpuTimes times;
+  const std::array fields{&times.user,   &times.nice, &times.system,  &times.idle,
+                          &times.iowait, &times.irq,  &times.softirq, &times.steal};
+  for (std::uint64_t* field : fields) {
+    const std::string_view word = take_word(rest);
+    if (word.empty()) {
+      break;
+    }
+    const auto value = parse_int(word);
+    if (!value) {
+      return fail(ErrorCode::kParse, "line 'cpu': expected a number, got '{}'", printable(word));
+    }
+    *field = *value;
+  }
+  return times;
+}
+
+}  // namespace
+
+Result<Stat> parse_stat(std::string_view text) {
+  Stat stat;
+  bool aggregate = false;
+  while (!text.empty()) {
+    std::string_view line = take_until(text, '\n');
+    if (!line.starts_with("cpu")) {
+      if (aggregate) {
+        break;  // the cpu lines stand together at the top
+      }
+      continue;
+    }
+    const std::string_view name = take_word(line);
+    if (name == "cpu") {
+      auto times = parse_times(line);
+      if (!times) {
+        return fail(std::move(times).error());
+      }
+      stat.total = *times;
+      aggregate = true;
+    } else if (parse_int(name.substr(3))) {
+      ++stat.cpus;
+    }
+  }
+  if (!aggregate) {
+    return fail(ErrorCode::kParse, "no line 'cpu'");
+  }
+  return stat;
+}
+
+}  // namespace ceems::host
