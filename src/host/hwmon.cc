@@ -9,6 +9,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/strings.h"
 #include "host/directory.h"
 #include "host/read_file.h"
@@ -60,9 +62,9 @@ void add_sensors(const std::string& path,
     }
     const std::string sensor =
         (file->type == HwmonType::kPower ? "power" : "energy") + std::to_string(file->number);
-    const auto label = read_file(path + "/" + sensor + "_label", kSmallFile);
+    const auto label = read_file(fmt::format("{}/{}_label", path, sensor), kSmallFile);
     sensors.push_back({chip, chip_name, sensor, label ? printable(trim(*label)) : std::string(),
-                       *file, path + "/" + name});
+                       *file, fmt::format("{}/{}", path, name)});
   }
 }
 
@@ -121,7 +123,7 @@ Result<std::vector<HwmonSensor>> find_hwmon_sensors(const std::string& sys) {
   }
   std::vector<HwmonSensor> sensors;
   for (const std::string& entry : *entries) {
-    const std::string path = root + "/" + entry;
+    const std::string path = fmt::format("{}/{}", root, entry);
     if (!is_directory(path)) {
       continue;
     }

@@ -59,9 +59,28 @@ void append_escaped(std::string& out, std::string_view text, bool quote) {
   }
 }
 
+/// One set of label names of a family; nearly all families have one.
+struct Shape {
+  std::vector<std::string> labels;  ///< sorted
+  /// Texts between the values: `name{a="`, `",b="`; without labels none.
+  std::vector<std::string> openings;
+
+  Shape(const std::string& name, const Desc& desc) {
+    for (const std::size_t i : desc.sorted) {
+      labels.push_back(desc.label_names[i]);
+      openings.push_back((openings.empty() ? name + "{" : "\",") + labels.back() + "=\"");
+    }
+  }
+  [[nodiscard]] bool fits(const Desc& desc) const {
+    const auto name = [&desc](std::size_t i) -> const std::string& { return desc.label_names[i]; };
+    return std::ranges::equal(labels, desc.sorted, {}, {}, name);
+  }
+};
+
 struct Sample {
   std::size_t key;  ///< offset in the arena
-  std::size_t key_length;
+  std::uint32_t key_length;
+  std::uint32_t shape;
   double value;
 };
 
@@ -69,35 +88,32 @@ struct Family {
   std::string name;
   std::string help;
   Type type = Type::kGauge;
-  std::vector<std::string> labels;  ///< names, sorted
-  /// Texts between the values: `name{a="`, `",b="`; without labels `name`.
-  std::vector<std::string> openings;
+  std::vector<Shape> shapes;
   std::string text_header;
   std::vector<Sample> samples;
   std::size_t settled = 0;  ///< samples that are sorted and without duplicates
   std::uint64_t dropped = 0;
   bool complained = false;  ///< one log line per family until a page of it is clean again
 
-  [[nodiscard]] bool agrees_with(const Desc& desc) const {
-    return type == desc.type && help == desc.help && labels.size() == desc.label_names.size() &&
-           std::ranges::equal(
-               labels, desc.sorted, {}, {},
-               [&](std::size_t i) -> const std::string& { return desc.label_names[i]; });
-  }
-
   void define(const Desc& desc) {
     name = desc.name;
     help = desc.help;
     type = desc.type;
-    labels.clear();
-    openings.clear();
-    for (const std::size_t i : desc.sorted) {
-      labels.push_back(desc.label_names[i]);
-      openings.push_back((openings.empty() ? name + "{" : "\",") + labels.back() + "=\"");
-    }
+    shapes.clear();
     text_header = "# HELP " + name + " ";
     append_escaped(text_header, help, false);
     text_header += "\n# TYPE " + name + (type == Type::kCounter ? " counter\n" : " gauge\n");
+  }
+
+  std::uint32_t shape_of(const Desc& desc) {
+    std::uint32_t index = 0;
+    while (index < shapes.size() && !shapes[index].fits(desc)) {
+      ++index;
+    }
+    if (index == shapes.size()) {
+      shapes.emplace_back(name, desc);
+    }
+    return index;
   }
 
   void complain(std::string_view what) {
@@ -143,14 +159,21 @@ struct Sink::Impl {
     if (family.settled == samples.size()) {
       return;
     }
-    const auto before = [this](const Sample& a, const Sample& b) {
+    // Series with fewer labels first, as client libraries of Prometheus do.
+    const auto before = [&](const Sample& a, const Sample& b) {
+      if (a.shape != b.shape) {
+        const auto labels = [&](const Sample& s) { return family.shapes[s.shape].labels.size(); };
+        return std::pair(labels(a), a.shape) < std::pair(labels(b), b.shape);
+      }
       const int order = key(a).compare(key(b));
       return order != 0 ? order < 0 : a.key < b.key;
     };
     if (!std::ranges::is_sorted(samples, before)) {
       std::ranges::sort(samples, before);
     }
-    const auto same = [this](const Sample& a, const Sample& b) { return key(a) == key(b); };
+    const auto same = [this](const Sample& a, const Sample& b) {
+      return a.shape == b.shape && key(a) == key(b);
+    };
     const auto rest = std::ranges::unique(samples, same);
     for (std::size_t i = 0; i < rest.size(); ++i) {
       family.complain("a series with the same labels was there before");
@@ -167,11 +190,12 @@ struct Sink::Impl {
 
   void append_series(std::string& out, const Family& family) const {
     for (const Sample& sample : family.samples) {
-      if (family.labels.empty()) {
+      const Shape& shape = family.shapes[sample.shape];
+      if (shape.labels.empty()) {
         out.append(family.name);
       } else {
         std::string_view rest = key(sample);
-        for (const std::string& opening : family.openings) {
+        for (const std::string& opening : shape.openings) {
           out.append(opening);
           append_escaped(out, take_until(rest, kKeyEnd), true);
         }
@@ -213,9 +237,9 @@ Sink& Sink::operator=(Sink&&) noexcept = default;
 void Sink::add(const Desc& desc, double value, std::span<const std::string_view> label_values) {
   CEEMS_CHECK(label_values.size() == desc.label_names.size());
   Family& family = impl_->family_of(desc);
-  if (!family.agrees_with(desc)) {
+  if (family.type != desc.type || family.help != desc.help) {
     if (!family.samples.empty()) {
-      family.complain("same name with another type, help or label names");
+      family.complain("same name with another type or help");
       return;
     }
     family.define(desc);
@@ -224,7 +248,8 @@ void Sink::add(const Desc& desc, double value, std::span<const std::string_view>
   for (const std::size_t i : desc.sorted) {
     append_value(impl_->arena, label_values[i]);
   }
-  family.samples.push_back({start, impl_->arena.size() - start, value});
+  const auto length = static_cast<std::uint32_t>(impl_->arena.size() - start);
+  family.samples.push_back({start, length, family.shape_of(desc), value});
 }
 
 void Sink::render(Exposition exposition, std::string& out) {

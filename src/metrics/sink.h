@@ -23,8 +23,7 @@ enum class Exposition {
 /// Rules (spec exporter-node §3.4): families by name, series by label values in label-name order;
 /// labels sorted by name, empty values printed; shortest numbers that round-trip; a second series
 /// with the same name and labels, or the same name with another type or help, is dropped and
-/// counted. A name has one set of label names per page; another set counts as a contradiction. NUL
-/// in a label value is replaced too, because text parsers of Prometheus end there.
+/// counted. NUL in a label value is replaced too, because text parsers of Prometheus end there.
 class Sink {
  public:
   Sink();
