@@ -11,6 +11,7 @@
 #include "exporter/unit/unit_source.h"
 #include "host/paths.h"
 #include "metrics/sink.h"
+#include "os/privileges.h"
 
 namespace ceems::exporter {
 
@@ -38,6 +39,11 @@ class Collector {
   virtual Result<> collect(metrics::Sink& sink) = 0;
   /// The unit source this collector brings, or null. Asked once, right after creation.
   virtual std::shared_ptr<UnitSource> unit_source() { return nullptr; }
+  /// Capabilities it raises after the start (os/privileges.h). Asked once, right after creation.
+  [[nodiscard]] virtual std::vector<os::Capability> capabilities() const { return {}; }
+  /// Starts the collector's own threads, if any. Called once, after privileges were dropped and
+  /// before the first collect(): a thread started in `create` would keep root's privileges.
+  virtual void start() {}
 };
 
 /// One line in collectors/all.cc. The name is the word of the feature: flag --collector.NAME, file,
@@ -46,10 +52,15 @@ struct CollectorSpec {
   std::string name;
   std::string help;
   bool enabled_by_default = false;
+  /// Decides the default instead of `enabled_by_default` where it depends on the machine or on
+  /// other collectors. Asked once at the start, in list order, when neither --collector.NAME nor
+  /// its negation nor --collector.disable-defaults was given; unit_sources of the collectors before
+  /// this one are then in the context. May be empty.
+  std::function<bool(const CollectorContext&)> enabled_when = {};
   /// Adds --collector.NAME.* flags. May be empty. The targets live as long as the spec.
-  std::function<void(config::FlagSet&)> add_flags;
+  std::function<void(config::FlagSet&)> add_flags = {};
   /// An error here ends the start of the program.
-  std::function<Result<std::unique_ptr<Collector>>(const CollectorContext&)> create;
+  std::function<Result<std::unique_ptr<Collector>>(const CollectorContext&)> create = {};
 };
 
 /// All collectors in the order of the help text; unit collectors come before `energy`.

@@ -51,7 +51,7 @@ Result<> Powercap::scan() {
     counters_.clear();
     return fail(ErrorCode::kNoData, "{}", entries.error().message);
   }
-  if (*entries == entries_) {
+  if (*entries == entries_ && !zones_.empty()) {
     return {};
   }
   std::vector<PowercapZone> found;

@@ -1,0 +1,48 @@
+#pragma once
+
+#include <filesystem>
+#include <string>
+
+#include "exporter/collector.h"
+#include "testing/fake_clock.h"
+
+namespace ceems::exporter {
+
+/// A context whose roots are `<root>/proc` and so on, with the hostname "n1". For tests.
+struct TestContext {
+  testing::FakeClock clock;
+  CollectorContext context;
+
+  explicit TestContext(const std::filesystem::path& root) {
+    context.paths = {root / "proc", root / "sys", root / "sys/fs/cgroup"};
+    context.hostname = "n1";
+    context.clock = &clock;
+  }
+};
+
+/// Root of one of the machines in tests/fixtures.
+inline std::filesystem::path fixture(const std::string& host) {
+  return std::filesystem::path(CEEMS_TEST_ROOT) / "fixtures" / host;
+}
+
+/// The samples that the collector adds, without HELP and TYPE lines.
+inline std::string samples_of(Collector& collector, Result<>* result = nullptr) {
+  metrics::Sink sink;
+  const auto done = collector.collect(sink);
+  if (result != nullptr) {
+    *result = done;
+  }
+  std::string page;
+  sink.render(metrics::Exposition::kText, page);
+  std::string samples;
+  for (std::size_t at = 0; at < page.size();) {
+    const std::size_t end = page.find('\n', at) + 1;
+    if (page[at] != '#') {
+      samples.append(page, at, end - at);
+    }
+    at = end;
+  }
+  return samples;
+}
+
+}  // namespace ceems::exporter

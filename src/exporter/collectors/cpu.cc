@@ -1,0 +1,114 @@
+#include "exporter/collectors/cpu.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "base/log.h"
+#include "host/cpuinfo.h"
+#include "host/directory.h"
+#include "host/read_file.h"
+
+namespace ceems::exporter {
+namespace {
+
+using Field = std::uint64_t host::CpuTimes::*;
+constexpr std::array<std::pair<std::string_view, Field>, 8> kModes{{
+    {"user", &host::CpuTimes::user},
+    {"nice", &host::CpuTimes::nice},
+    {"system", &host::CpuTimes::system},
+    {"idle", &host::CpuTimes::idle},
+    {"iowait", &host::CpuTimes::iowait},
+    {"irq", &host::CpuTimes::irq},
+    {"softirq", &host::CpuTimes::softirq},
+    {"steal", &host::CpuTimes::steal},
+}};
+constexpr double kTicksPerSecond = 100;  // USER_HZ, the same on every architecture Linux has
+constexpr std::uint64_t kHotplugTicks = 300;
+constexpr std::size_t kTestCores = 4;  // --collector.empty-hostname-label, as the reference has it
+
+const metrics::Desc kCount{
+    "ceems_cpu_count", "Number of logical CPUs online.", metrics::Type::kGauge, {"hostname"}};
+const metrics::Desc kPerCore{"ceems_cpu_per_core_count",
+                             "Number of logical CPUs per physical core.",
+                             metrics::Type::kGauge,
+                             {"hostname"}};
+const metrics::Desc kSeconds{"ceems_cpu_seconds_total",
+                             "Seconds that the CPUs spent in each mode.",
+                             metrics::Type::kCounter,
+                             {"hostname", "mode"}};
+
+class CpuCollector final : public Collector {
+ public:
+  CpuCollector(const CollectorContext& context, std::size_t cpus_per_core)
+      : path_(context.paths.proc / "stat"),
+        hostname_(context.hostname),
+        cpus_per_core_(static_cast<double>(cpus_per_core)) {}
+
+  Result<> collect(metrics::Sink& sink) override {
+    if (auto done = host::read_file(path_.c_str(), buffer_); !done) {
+      return done;
+    }
+    const auto stat = host::parse_stat(buffer_);
+    if (!stat) {
+      return fail(Error(stat.error()).with_context(path_));
+    }
+    sink.add(kCount, static_cast<double>(stat->cpus), {hostname_});
+    sink.add(kPerCore, cpus_per_core_, {hostname_});
+    const host::CpuTimes& times = counter_.update(stat->total);
+    for (const auto& [mode, field] : kModes) {
+      sink.add(kSeconds, static_cast<double>(times.*field) / kTicksPerSecond, {hostname_, mode});
+    }
+    return {};
+  }
+
+ private:
+  std::string path_;
+  std::string hostname_;
+  double cpus_per_core_;
+  CpuCounter counter_;
+  std::string buffer_;
+};
+
+Result<std::unique_ptr<Collector>> create(const CollectorContext& context) {
+  const std::string proc = context.paths.proc;
+  if (!host::is_directory(proc)) {
+    return fail(ErrorCode::kInvalidArgument, "--path.procfs: {} is not a directory", proc);
+  }
+  const std::string path = context.paths.proc / "cpuinfo";
+  const auto text = host::read_file(path);
+  if (!text) {
+    return fail(text.error());
+  }
+  const auto info = host::parse_cpuinfo(*text);
+  if (!info) {
+    return fail(Error(info.error()).with_context(path));
+  }
+  const std::size_t cores = context.hostname_emptied ? kTestCores : info->physical_cores;
+  const std::size_t cpus_per_core =
+      cores == 0 ? 1 : std::max<std::size_t>(info->processors / cores, 1);
+  return std::make_unique<CpuCollector>(context, cpus_per_core);
+}
+
+}  // namespace
+
+const host::CpuTimes& CpuCounter::update(const host::CpuTimes& reading) {
+  if (times_.idle >= reading.idle + kHotplugTicks) {
+    log::debug("CPU times restarted, taken as hotplug", {{"collector", "cpu"}});
+    times_ = reading;
+    return times_;
+  }
+  for (const auto& [mode, field] : kModes) {
+    times_.*field = std::max(times_.*field, reading.*field);
+  }
+  return times_;
+}
+
+CollectorSpec cpu_collector() {
+  return {.name = "cpu",
+          .help = "Enable the cpu collector (CPU times of the node)",
+          .enabled_by_default = true,
+          .create = create};
+}
+
+}  // namespace ceems::exporter

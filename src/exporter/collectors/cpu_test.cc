@@ -1,0 +1,106 @@
+#include "exporter/collectors/cpu.h"
+
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "exporter/collectors/collector_test_support.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr std::string_view kCpuinfo = "processor : 0\nprocessor : 1\n";
+
+TEST(Cpu, ExportsTheFixture) {
+  // cpu  301854 612 111922 8979004 3552 2 3944 0 0 0
+  TestContext host(fixture("intel-2s"));
+  auto cpu = cpu_collector().create(host.context);
+  ASSERT_TRUE(cpu);
+  EXPECT_EQ(samples_of(**cpu),
+            "ceems_cpu_count{hostname=\"n1\"} 8\n"
+            "ceems_cpu_per_core_count{hostname=\"n1\"} 2\n"
+            "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"idle\"} 89790.04\n"
+            "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"iowait\"} 35.52\n"
+            "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"irq\"} 0.02\n"
+            "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"nice\"} 6.12\n"
+            "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"softirq\"} 39.44\n"
+            "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"steal\"} 0\n"
+            "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"system\"} 1119.22\n"
+            "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"user\"} 3018.54\n");
+}
+
+TEST(Cpu, RefusesToStartWithoutProcOrCpuinfo) {
+  const testing::TempDir root;
+  TestContext host(root.path());
+  auto cpu = cpu_collector().create(host.context);
+  ASSERT_FALSE(cpu);
+  EXPECT_EQ(cpu.error().message,
+            "--path.procfs: " + (root.path() / "proc").string() + " is not a directory");
+  root.write("proc/stat", "cpu 1 2 3 4\n");
+  EXPECT_FALSE(cpu_collector().create(host.context));
+  root.write("proc/cpuinfo", "\x01\x02\x03");
+  cpu = cpu_collector().create(host.context);
+  ASSERT_FALSE(cpu);
+  EXPECT_EQ(cpu.error().message, (root.path() / "proc/cpuinfo").string() + ": no processor entry");
+}
+
+TEST(Cpu, FailsWhileStatIsBadAndComesBack) {
+  const testing::TempDir root;
+  root.write("proc/cpuinfo", kCpuinfo);
+  TestContext host(root.path());
+  auto cpu = cpu_collector().create(host.context);
+  ASSERT_TRUE(cpu);
+  Result<> result;
+  EXPECT_EQ(samples_of(**cpu, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNotFound);
+  root.write("proc/stat", "cpu garbage\n");
+  EXPECT_EQ(samples_of(**cpu, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, (root.path() / "proc/stat").string() +
+                                        ": line 'cpu': expected a number, got 'garbage'");
+  root.write("proc/stat", "cpu 100 2 3 4\ncpu0 1 2 3 4\n");
+  EXPECT_NE(samples_of(**cpu, &result).find("mode=\"user\"} 1\n"), std::string::npos);
+  EXPECT_TRUE(result);
+}
+
+TEST(Cpu, TakesFourCoresForTheReferencesTests) {
+  const testing::TempDir root;
+  std::string cpuinfo;
+  for (int i = 0; i < 12; ++i) {
+    cpuinfo += "processor : 0\ncpu cores : 6\n";
+  }
+  root.write("proc/cpuinfo", cpuinfo);
+  root.write("proc/stat", "cpu 1 2 3 4\n");
+  TestContext host(root.path());
+  host.context.hostname_emptied = true;
+  host.context.hostname.clear();
+  auto cpu = cpu_collector().create(host.context);
+  ASSERT_TRUE(cpu);
+  EXPECT_NE(samples_of(**cpu).find("ceems_cpu_per_core_count{hostname=\"\"} 3\n"),
+            std::string::npos);
+}
+
+TEST(CpuCounter, NeverGoesBackByJitter) {
+  CpuCounter counter;
+  counter.update({10000, 10000, 10000, 10000, 10000, 10000, 10000, 10000});
+  const auto& times = counter.update({9990, 10001, 9990, 9990, 9990, 9990, 9990, 9990});
+  EXPECT_EQ(times.user, 10000U);
+  EXPECT_EQ(times.nice, 10001U);
+  EXPECT_EQ(times.idle, 10000U);
+  EXPECT_EQ(times.steal, 10000U);
+}
+
+TEST(CpuCounter, TakesAFallOfIdleByThreeSecondsAsHotplug) {
+  CpuCounter counter;
+  counter.update({100, 100, 100, 10000, 100, 100, 100, 100});
+  EXPECT_EQ(counter.update({50, 100, 100, 9701, 100, 100, 100, 100}).user, 100U);
+  const auto& times = counter.update({50, 1, 2, 9700, 3, 4, 5, 6});
+  EXPECT_EQ(times.user, 50U);
+  EXPECT_EQ(times.idle, 9700U);
+  EXPECT_EQ(times.steal, 6U);
+}
+
+}  // namespace
+}  // namespace ceems::exporter

@@ -1,0 +1,203 @@
+#include "exporter/collectors/energy.h"
+
+#include <linux/capability.h>
+
+#include <chrono>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "exporter/energy/host_meters.h"
+#include "exporter/energy/options.h"
+#include "host/read_file.h"
+#include "os/privileges.h"
+
+namespace ceems::exporter {
+namespace {
+
+using energy::Account;
+using energy::Domain;
+using metrics::Desc;
+using metrics::Type;
+
+class EnergyCollector final : public Collector {
+ public:
+  EnergyCollector(std::unique_ptr<energy::Sampler> sampler,
+                  const Clock& clock,
+                  std::string hostname)
+      : sampler_(std::move(sampler)), clock_(clock), hostname_(std::move(hostname)) {
+    started_ = clock_.steady_now();
+  }
+
+  Result<> collect(metrics::Sink& sink) override {
+    sampler_->tick(energy::Sampler::Caller::kScrape);
+    sampler_->with_account([&](Account& account, Clock::SteadyTime) {
+      add_units(account, sink);
+      add_node(account, sink);
+      add_sources(account, sink);
+      account.mark_scraped();
+    });
+    return {};
+  }
+
+ private:
+  void add_units(const Account& account, metrics::Sink& sink) {
+    for (const auto& unit : account.units()) {
+      for (const Domain domain : energy::kDomains) {
+        if (account.known(domain)) {
+          sink.add(unit_joules_, unit->joules(domain),
+                   {unit->manager, hostname_, unit->cgrouphostname, unit->uuid,
+                    energy::to_string(domain)});
+        }
+      }
+    }
+  }
+
+  void add_node(const Account& account, metrics::Sink& sink) {
+    for (const Domain domain : energy::kDomains) {
+      if (!account.known(domain)) {
+        continue;
+      }
+      const std::string_view name = energy::to_string(domain);
+      sink.add(system_joules_, account.system_joules(domain), {hostname_, name});
+      sink.add(unallocated_joules_, account.unallocated_joules(domain), {hostname_, name});
+      sink.add(ended_joules_, account.ended_joules(domain), {hostname_, name});
+      if (const auto watts = account.idle_watts(domain)) {
+        sink.add(idle_watts_, *watts, {hostname_, name});
+      }
+    }
+  }
+
+  void add_sources(const Account& account, metrics::Sink& sink) {
+    const std::string_view other = energy::to_string(Domain::kOther);
+    for (const energy::SourceAccount& source : account.sources()) {
+      const energy::SourceInfo& info = source.info;
+      const std::string_view domain = energy::to_string(info.domain);
+      const bool counted = source.joules.value() > 0;
+      // Sources of the node stand in for each other: one that never decided is not shown.
+      if (info.domain != Domain::kNode || counted) {
+        sink.add(node_joules_, source.joules.value(), {hostname_, domain, info.name});
+        sink.add(info_, 1, {hostname_, domain, info.name, energy::to_string(info.method)});
+      }
+      if (info.domain == Domain::kNode && counted && account.known(Domain::kOther) &&
+          info.name != "sum") {
+        const auto method = info.method == energy::Method::kModelled ? energy::Method::kModelled
+                                                                     : energy::Method::kDerived;
+        sink.add(node_joules_, source.other_joules.value(), {hostname_, other, info.name});
+        sink.add(info_, 1, {hostname_, other, info.name, energy::to_string(method)});
+      }
+      if (info.name != "sum" && (info.method != energy::Method::kModelled || counted)) {
+        const auto age = clock_.steady_now() - source.fresh.value_or(started_);
+        sink.add(age_, std::max(0.0, std::chrono::duration<double>(age).count()),
+                 {hostname_, info.name});
+      }
+    }
+  }
+
+  std::unique_ptr<energy::Sampler> sampler_;
+  const Clock& clock_;
+  std::string hostname_;
+  Clock::SteadyTime started_{};
+
+  const Desc unit_joules_{
+      "ceems_compute_unit_energy_joules_total",
+      "Energy of the unit by domain. The domain node is the sum of the others.",
+      Type::kCounter,
+      {"manager", "hostname", "cgrouphostname", "uuid", "domain"}};
+  const Desc node_joules_{"ceems_node_energy_joules_total",
+                          "Energy of the node by domain and source.",
+                          Type::kCounter,
+                          {"hostname", "domain", "source"}};
+  const Desc system_joules_{"ceems_system_energy_joules_total",
+                            "Energy used by the system, i.e. by nothing that is a unit.",
+                            Type::kCounter,
+                            {"hostname", "domain"}};
+  const Desc unallocated_joules_{"ceems_unallocated_energy_joules_total",
+                                 "Idle energy of what no unit has reserved.",
+                                 Type::kCounter,
+                                 {"hostname", "domain"}};
+  const Desc ended_joules_{"ceems_ended_units_energy_joules_total",
+                           "Energy of units that ended and are no longer shown.",
+                           Type::kCounter,
+                           {"hostname", "domain"}};
+  const Desc idle_watts_{"ceems_energy_idle_watts",
+                         "Idle power used to split energy, learned or configured.",
+                         Type::kGauge,
+                         {"hostname", "domain"}};
+  const Desc age_{"ceems_energy_source_age_seconds",
+                  "Age of the newest value of an energy source.",
+                  Type::kGauge,
+                  {"hostname", "source"}};
+  const Desc info_{"ceems_energy_source_info",
+                   "Sources of energy and how their values come about.",
+                   Type::kGauge,
+                   {"hostname", "domain", "source", "method"}};
+};
+
+/// Values of the flags.
+struct Flags {
+  std::string interval = "1s";
+  std::string idle_watts;
+  std::string keep_ended = "10m";
+};
+
+/// energy_uj is readable by root only since Linux 5.10 (CVE-2020-8694).
+Result<UniqueFd> open_counter(const char* path) {
+  const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
+  return host::open_file(path);
+}
+
+Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
+  using std::chrono::milliseconds;
+  const auto interval = energy::parse_duration("--collector.energy.interval", flags.interval,
+                                               milliseconds(100), std::chrono::minutes(5));
+  if (!interval) {
+    return fail(interval.error());
+  }
+  const auto keep = energy::parse_duration("--collector.energy.keep-ended", flags.keep_ended,
+                                           milliseconds(0), std::chrono::hours(24));
+  if (!keep) {
+    return fail(keep.error());
+  }
+  const auto idle = energy::parse_idle_watts(flags.idle_watts);
+  if (!idle) {
+    return fail(Error(idle.error()).with_context("--collector.energy.idle-watts"));
+  }
+  auto sampler = std::make_unique<energy::Sampler>(
+      energy::SamplerOptions{.interval = *interval,
+                             .account = {.keep_ended = *keep, .idle_watts = *idle}},
+      *context.clock, context.paths, context.unit_sources,
+      energy::find_meters(context.paths, *context.clock, open_counter));
+  sampler->start();
+  return make_energy_collector(std::move(sampler), *context.clock, context.hostname);
+}
+
+}  // namespace
+
+std::unique_ptr<Collector> make_energy_collector(std::unique_ptr<energy::Sampler> sampler,
+                                                 const Clock& clock,
+                                                 std::string hostname) {
+  return std::make_unique<EnergyCollector>(std::move(sampler), clock, std::move(hostname));
+}
+
+CollectorSpec energy_collector() {
+  const auto flags = std::make_shared<Flags>();
+  CollectorSpec spec;
+  spec.name = "energy";
+  spec.help = "energy of units and node (on where a unit collector is on)";
+  spec.enabled_by_default = true;
+  spec.add_flags = [flags](config::FlagSet& set) {
+    set.add("collector.energy.interval", flags->interval,
+            {.help = "Time between two samples of meters and units."});
+    set.add("collector.energy.idle-watts", flags->idle_watts,
+            {.help = "Idle power instead of the learned one: watts of the node, or a list such as "
+                     "package=90,dram=12.",
+             .placeholder = "WATTS"});
+    set.add("collector.energy.keep-ended", flags->keep_ended,
+            {.help = "Longest time for which ended units stay exported."});
+  };
+  spec.create = [flags](const CollectorContext& context) { return create(*flags, context); };
+  return spec;
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,111 @@
+#include "exporter/collectors/meminfo.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+
+#include "base/log.h"
+#include "host/meminfo.h"
+#include "host/read_file.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr std::array<std::string_view, 3> kDefaultKeys{"MemTotal", "MemFree", "MemAvailable"};
+/// Names come from the kernel, but the file may be anything: more lines than this are no meminfo.
+constexpr std::size_t kMostLines = 1000;
+
+struct Options {
+  bool all_stats = false;
+  bool all_stats_deprecated = false;
+};
+
+metrics::Desc make_desc(std::string_view key, bool is_bytes) {
+  std::string name = meminfo_metric_name(key, is_bytes);
+  const auto type = name.ends_with("_total") ? metrics::Type::kCounter : metrics::Type::kGauge;
+  return {std::move(name), "Memory of the node: field of /proc/meminfo.", type, {"hostname"}};
+}
+
+class MeminfoCollector final : public Collector {
+ public:
+  MeminfoCollector(const CollectorContext& context, bool all_stats)
+      : path_(context.paths.proc / "meminfo"), hostname_(context.hostname), all_stats_(all_stats) {}
+
+  Result<> collect(metrics::Sink& sink) override {
+    if (auto done = host::read_file(path_.c_str(), buffer_); !done) {
+      return done;
+    }
+    if (auto done = host::parse_meminfo(buffer_, lines_); !done) {
+      return fail(std::move(done).error().with_context(path_));
+    }
+    if (lines_.size() > kMostLines) {
+      return fail(ErrorCode::kParse, "{}: more than {} lines", path_, kMostLines);
+    }
+    if (all_stats_) {
+      for (const host::MeminfoLine& line : lines_) {
+        add(sink, line);
+      }
+      return {};
+    }
+    for (const std::string_view key : kDefaultKeys) {
+      const auto line = std::ranges::find(lines_, key, &host::MeminfoLine::key);
+      // Rules subtract these from each other, so one that the kernel does not list is 0.
+      add(sink, line != lines_.end() ? *line : host::MeminfoLine{key, 0, true});
+    }
+    return {};
+  }
+
+ private:
+  void add(metrics::Sink& sink, const host::MeminfoLine& line) {
+    auto desc = descs_.find(line.key);
+    if (desc == descs_.end()) {
+      desc = descs_.emplace(line.key, make_desc(line.key, line.is_bytes)).first;
+    }
+    sink.add(desc->second, static_cast<double>(line.value), {hostname_});
+  }
+
+  std::string path_;
+  std::string hostname_;
+  bool all_stats_;
+  std::map<std::string, metrics::Desc, std::less<>> descs_;
+  std::vector<host::MeminfoLine> lines_;
+  std::string buffer_;
+};
+
+}  // namespace
+
+std::string meminfo_metric_name(std::string_view key, bool is_bytes) {
+  // "Active(anon)" is "Active_anon"; other characters do not occur in kernels so far.
+  std::string text(key);
+  if (text.ends_with(')')) {
+    text.pop_back();
+  }
+  return "ceems_meminfo_" + metrics::sanitize_name(text) + (is_bytes ? "_bytes" : "");
+}
+
+CollectorSpec meminfo_collector() {
+  auto options = std::make_shared<Options>();
+  return {
+      .name = "meminfo",
+      .help = "Enable the meminfo collector (memory of the node)",
+      .enabled_by_default = true,
+      .add_flags =
+          [options](config::FlagSet& flags) {
+            flags.add("collector.meminfo.all.stats", options->all_stats_deprecated,
+                      {.help = "Deprecated, use --collector.meminfo.all-stats", .hidden = true});
+            flags.add("collector.meminfo.all-stats", options->all_stats,
+                      {.help = "Export every field of /proc/meminfo"});
+          },
+      .create = [options](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+        if (options->all_stats_deprecated) {
+          log::warn(
+              "flag --collector.meminfo.all.stats is deprecated, use "
+              "--collector.meminfo.all-stats",
+              {{"collector", "meminfo"}});
+        }
+        return std::make_unique<MeminfoCollector>(
+            context, options->all_stats || options->all_stats_deprecated);
+      }};
+}
+
+}  // namespace ceems::exporter

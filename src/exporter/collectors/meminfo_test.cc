@@ -1,0 +1,78 @@
+#include "exporter/collectors/meminfo.h"
+
+#include <gtest/gtest.h>
+
+#include "exporter/collectors/collector_test_support.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter {
+namespace {
+
+/// The collector as the command line would make it.
+std::unique_ptr<Collector> meminfo(const CollectorContext& context,
+                                   std::vector<const char*> arguments = {}) {
+  const CollectorSpec spec = meminfo_collector();
+  config::FlagSet flags("test", "");
+  spec.add_flags(flags);
+  arguments.insert(arguments.begin(), "test");
+  EXPECT_FALSE(flags.parse(static_cast<int>(arguments.size()), arguments.data()).exit);
+  return std::move(*spec.create(context));
+}
+
+TEST(Meminfo, ExportsThreeFieldsOfTheFixture) {
+  // MemTotal: 15666184 kB, MemFree: 440324 kB
+  TestContext host(fixture("intel-2s"));
+  EXPECT_EQ(samples_of(*meminfo(host.context)),
+            "ceems_meminfo_MemAvailable_bytes{hostname=\"n1\"} 7.15671552e+08\n"
+            "ceems_meminfo_MemFree_bytes{hostname=\"n1\"} 4.50891776e+08\n"
+            "ceems_meminfo_MemTotal_bytes{hostname=\"n1\"} 1.6042172416e+10\n");
+}
+
+TEST(Meminfo, ExportsFieldsThatTheKernelLacksAsZero) {
+  const testing::TempDir root;
+  root.write("proc/meminfo", "MemTotal: 2 kB\n");
+  TestContext host(root.path());
+  EXPECT_EQ(samples_of(*meminfo(host.context)),
+            "ceems_meminfo_MemAvailable_bytes{hostname=\"n1\"} 0\n"
+            "ceems_meminfo_MemFree_bytes{hostname=\"n1\"} 0\n"
+            "ceems_meminfo_MemTotal_bytes{hostname=\"n1\"} 2048\n");
+}
+
+TEST(Meminfo, ExportsEveryFieldWhenAsked) {
+  const testing::TempDir root;
+  root.write("proc/meminfo", "MemTotal: 2 kB\nActive(anon): 1 kB\nHugePages_Total: 3\n");
+  TestContext host(root.path());
+  for (const char* flag : {"--collector.meminfo.all-stats", "--collector.meminfo.all.stats"}) {
+    EXPECT_EQ(samples_of(*meminfo(host.context, {flag})),
+              "ceems_meminfo_Active_anon_bytes{hostname=\"n1\"} 1024\n"
+              "ceems_meminfo_HugePages_Total{hostname=\"n1\"} 3\n"
+              "ceems_meminfo_MemTotal_bytes{hostname=\"n1\"} 2048\n");
+  }
+}
+
+TEST(Meminfo, FailsWhileTheFileIsBadAndComesBack) {
+  const testing::TempDir root;
+  TestContext host(root.path());
+  const auto collector = meminfo(host.context);
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNotFound);
+  root.write("proc/meminfo", "MemTotal: 2 kB\n\xFF\xFE\n");
+  EXPECT_EQ(samples_of(*collector, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, (root.path() / "proc/meminfo").string() +
+                                        ": line 2: expected 'key: number [kB]', got '\\xff\\xfe'");
+  root.write("proc/meminfo", "MemTotal: 2 kB\n");
+  EXPECT_NE(samples_of(*collector, &result), "");
+  EXPECT_TRUE(result);
+}
+
+TEST(MeminfoMetricName, MakesNamesThatPrometheusReads) {
+  EXPECT_EQ(meminfo_metric_name("Active(anon)", true), "ceems_meminfo_Active_anon_bytes");
+  EXPECT_EQ(meminfo_metric_name("HugePages_Total", false), "ceems_meminfo_HugePages_Total");
+  EXPECT_EQ(meminfo_metric_name("a{b}\xFF", true), "ceems_meminfo_a_b__bytes");
+}
+
+}  // namespace
+}  // namespace ceems::exporter

@@ -1,0 +1,119 @@
+#include "exporter/collectors/rapl.h"
+
+#include <cerrno>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "exporter/collectors/collector_test_support.h"
+#include "host/read_file.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter {
+namespace {
+
+std::string zone_labels(const TestContext& host, const char* index, const char* entry) {
+  return std::string("{hostname=\"n1\",index=\"") + index + "\",path=\"" +
+         host.context.paths.sys.string() + "/class/powercap/" + entry + "\"";
+}
+
+TEST(Rapl, ExportsTheFixture) {
+  TestContext host(fixture("intel-2s"));
+  Result<> result;
+  const auto rapl = make_rapl_collector(host.context, {});
+  const auto series = [&](const char* name, const char* index, const char* entry,
+                          const char* value) {
+    return std::string("ceems_rapl_") + name + zone_labels(host, index, entry) + "} " + value +
+           "\n";
+  };
+  EXPECT_EQ(samples_of(*rapl, &result),
+            series("dram_joules_total", "0", "intel-rapl:0:0", "80101.5") +
+                series("dram_joules_total", "1", "intel-rapl:1:0", "64930.394974") +
+                series("dram_power_limit_watts_total", "0", "intel-rapl:0:0", "0") +
+                series("dram_power_limit_watts_total", "1", "intel-rapl:1:0", "0") +
+                series("package_joules_total", "0", "intel-rapl:0", "258218.293244") +
+                series("package_joules_total", "1", "intel-rapl:1", "130570.505826") +
+                series("package_power_limit_watts_total", "0", "intel-rapl:0", "180") +
+                series("package_power_limit_watts_total", "1", "intel-rapl:1", "180"));
+  EXPECT_TRUE(result);
+}
+
+TEST(Rapl, PutsTheZoneIntoALabelWhenAsked) {
+  TestContext host(fixture("intel-2s"));
+  const auto rapl = make_rapl_collector(host.context, {.zone_label = true});
+  const std::string samples = samples_of(*rapl);
+  EXPECT_NE(samples.find("ceems_rapl_joules_total" + zone_labels(host, "1", "intel-rapl:1:0") +
+                         ",rapl_zone=\"dram\"} 64930.394974\n"),
+            std::string::npos)
+      << samples;
+}
+
+TEST(Rapl, AnswersNoDataWithoutZones) {
+  TestContext host(fixture("empty"));
+  const auto rapl = make_rapl_collector(host.context, {});
+  Result<> result;
+  EXPECT_EQ(samples_of(*rapl, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNoData);
+
+  const testing::TempDir root;
+  std::filesystem::create_directories(root.path() / "sys/class/powercap/intel-rapl");
+  TestContext zoneless(root.path());
+  const auto none = make_rapl_collector(zoneless.context, {});
+  EXPECT_EQ(samples_of(*none, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNoData);
+}
+
+TEST(Rapl, OpensCountersAtTheStartAndKeepsThem) {
+  const testing::TempDir root;
+  root.write("sys/class/powercap/intel-rapl:0/name", "package-0-die-1\n");
+  root.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "1000000000\n");
+  root.write("sys/class/powercap/intel-rapl:0/energy_uj", "1500000\n");
+  TestContext host(root.path());
+  bool privileged = true;
+  const auto rapl =
+      make_rapl_collector(host.context, {.open = [&](const char* path) -> Result<UniqueFd> {
+                            if (!privileged) {
+                              return fail(errno_error(EACCES, std::string("open ") + path));
+                            }
+                            return host::open_file(path);
+                          }});
+  privileged = false;
+  EXPECT_EQ(samples_of(*rapl), "ceems_rapl_package_0_die_1_joules_total" +
+                                   zone_labels(host, "0", "intel-rapl:0") + "} 1.5\n");
+}
+
+TEST(Rapl, FailsWhenNothingCanBeReadAndComesBack) {
+  const testing::TempDir root;
+  root.write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
+  root.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "1000000000\n");
+  TestContext host(root.path());
+  const auto rapl = make_rapl_collector(host.context, {});
+  Result<> result;
+  EXPECT_EQ(samples_of(*rapl, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNotFound);
+  root.write("sys/class/powercap/intel-rapl:0/energy_uj", "truncated");
+  EXPECT_EQ(samples_of(*rapl, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kParse);
+  root.write("sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw", "90000000");
+  EXPECT_NE(samples_of(*rapl, &result).find("ceems_rapl_package_power_limit_watts_total"),
+            std::string::npos);
+  EXPECT_TRUE(result);
+  root.write("sys/class/powercap/intel-rapl:0/energy_uj", "7000000\n");
+  EXPECT_NE(samples_of(*rapl, &result).find("} 7\n"), std::string::npos);
+  EXPECT_TRUE(result);
+}
+
+TEST(Rapl, RefusesToStartWithoutSysfs) {
+  const testing::TempDir root;
+  TestContext host(root.path());
+  const auto rapl = rapl_collector().create(host.context);
+  ASSERT_FALSE(rapl);
+  EXPECT_EQ(rapl.error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace ceems::exporter
