@@ -99,11 +99,10 @@ class EnergyCollector final : public Collector {
   std::string hostname_;
   Clock::SteadyTime started_{};
 
-  const Desc unit_joules_{
-      "ceems_compute_unit_energy_joules_total",
-      "Energy of the unit by domain. The domain node is the sum of the others.",
-      Type::kCounter,
-      {"manager", "hostname", "cgrouphostname", "uuid", "domain"}};
+  const Desc unit_joules_{"ceems_compute_unit_energy_joules_total",
+                          "Energy of the unit by domain. The domain node is the sum of the others.",
+                          Type::kCounter,
+                          {"manager", "hostname", "cgrouphostname", "uuid", "domain"}};
   const Desc node_joules_{"ceems_node_energy_joules_total",
                           "Energy of the node by domain and source.",
                           Type::kCounter,

@@ -1,0 +1,250 @@
+#include "exporter/energy/account.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+
+namespace ceems::exporter::energy {
+
+/// Energy of one interval, by what it is.
+struct Account::Interval {
+  double seconds = 0;
+  std::array<double, kDomainCount> joules{};   // of sources that have a value; kNode: the wall
+  std::array<bool, kDomainCount> has_value{};  // a source of the domain has a value
+  double known_joules = 0;                     // package + dram + gpu
+  bool known_source = false;                   // one of them has a value
+  std::optional<std::size_t> wall;             // source that decides the node's energy
+  double utilisation = std::numeric_limits<double>::quiet_NaN();
+};
+
+Account::Account(const AccountOptions& options)
+    : options_(options),
+      sources_{SourceAccount{.info = {.name = "sum",
+                                      .domain = Domain::kNode,
+                                      .method = Method::kDerived,
+                                      .rank = std::numeric_limits<int>::max()},
+                             .joules = {},
+                             .other_joules = {},
+                             .fresh = {}}},
+      units_(options.keep_ended) {
+  for (const Domain domain : kDomains) {
+    if (const auto& watts = options.idle_watts.at(index(domain))) {
+      idle_.at(index(domain)).configure(*watts);
+    }
+  }
+}
+
+std::size_t Account::add_source(const SourceInfo& info) {
+  CEEMS_CHECK(info.domain != Domain::kOther);  // other is never metered
+  SourceAccount source;
+  source.info = info;
+  sources_.insert(sources_.end() - 1, source);
+  return sources_.size() - 2;
+}
+
+double Account::total(const Parts& parts, Domain domain) {
+  if (domain != Domain::kNode) {
+    return parts.at(index(domain)).value();
+  }
+  double sum = 0;
+  for (const JouleCounter& part : parts) {
+    sum += part.value();
+  }
+  return sum;
+}
+
+double Account::node_joules(Domain domain) const {
+  double sum = 0;
+  for (const SourceAccount& source : sources_) {
+    if (domain == Domain::kOther) {
+      sum += source.other_joules.value();
+    } else if (source.info.domain == domain) {
+      sum += source.joules.value();
+    }
+  }
+  return sum;
+}
+
+std::optional<double> Account::idle_watts(Domain domain) const {
+  if (domain == Domain::kNode && !measured_ && !options_.idle_watts.at(index(domain))) {
+    return model_idle_watts_;
+  }
+  const auto watts = idle_.at(index(domain)).watts();
+  const auto& whole = options_.idle_watts.at(index(Domain::kNode));
+  if (!watts || !whole || domain == Domain::kNode) {
+    return watts;
+  }
+  // The whole node's idle power was given: its parts cannot idle at more.
+  double sum = 0;
+  for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
+    sum += idle_.at(index(part)).watts().value_or(0);
+  }
+  return sum > *whole ? *watts * *whole / sum : *watts;
+}
+
+std::optional<std::size_t> Account::wall_source(const Sample& sample) const {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < sample.readings.size(); ++i) {
+    const SourceInfo& info = sources_[i].info;
+    if (info.domain != Domain::kNode || !sample.readings[i] ||
+        (info.method == Method::kModelled && measured_)) {
+      continue;
+    }
+    if (!best || info.rank < sources_[*best].info.rank) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+void Account::make_claims(const NodeUse& node) {
+  const auto entries = units_.entries();
+  cpu_claims_.resize(entries.size());
+  memory_claims_.resize(entries.size());
+  no_claims_.assign(entries.size(), Claim{});
+  split_.assign(entries.size(), 0);
+  known_units_.assign(entries.size(), 0);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    const UnitEntry& unit = *entries[i];
+    Claim& cpu = cpu_claims_[i];
+    cpu.use = unit.busy_cpus;
+    // Without a reservation a unit claims what it uses.
+    const double cpus = unit.cpus > 0 ? unit.cpus * unit.presence : unit.busy_cpus;
+    cpu.alloc = node.cpus_online > 0 ? std::min(1.0, cpus / node.cpus_online) : 0;
+    Claim& memory = memory_claims_[i];
+    memory.use = unit.memory_used_bytes * unit.presence;
+    const bool limited =
+        unit.memory_limit_bytes > 0 && unit.memory_limit_bytes < node.memory_total_bytes;
+    const double bytes = limited ? unit.memory_limit_bytes : unit.memory_used_bytes;
+    memory.alloc = node.memory_total_bytes > 0
+                       ? std::min(1.0, bytes * unit.presence / node.memory_total_bytes)
+                       : 0;
+  }
+}
+
+void Account::charge(Domain domain, std::span<const double> units, const Remainder& rest) {
+  const std::size_t part = index(domain);
+  const auto entries = units_.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entries[i]->parts.at(part).add(units[i]);
+  }
+  system_.at(part).add(rest.system);
+  unallocated_.at(part).add(rest.unallocated);
+}
+
+void Account::split_known(const Interval& interval, const NodeUse& node) {
+  known_rest_ = {};
+  for (const Domain domain : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
+    const double joules = interval.joules.at(index(domain));
+    if (joules <= 0) {
+      continue;
+    }
+    idle_.at(index(domain)).observe(joules, interval.seconds, interval.utilisation);
+    const double idle = idle_watts(domain).value_or(0) * interval.seconds;
+    // GPU claims come with the GPU meters; until then nobody holds a device.
+    const std::span<const Claim> claims = domain == Domain::kPackage ? cpu_claims_
+                                          : domain == Domain::kDram  ? memory_claims_
+                                                                     : no_claims_;
+    const double total_use = domain == Domain::kPackage ? node.busy_cpus.value_or(0)
+                             : domain == Domain::kDram  ? node.memory_used_bytes
+                                                        : 0;
+    const Remainder rest = split(joules, idle, total_use, claims, split_);
+    charge(domain, split_, rest);
+    for (std::size_t i = 0; i < split_.size(); ++i) {
+      known_units_[i] += split_[i];
+    }
+    known_rest_.system += rest.system;
+    known_rest_.unallocated += rest.unallocated;
+  }
+}
+
+void Account::split_other(const Interval& interval, const NodeUse& node) {
+  SourceAccount& source = sources_[interval.wall.value_or(sources_.size() - 1)];
+  double other = 0;
+  if (interval.wall) {
+    other = other_.advance(interval.joules.at(index(Domain::kNode)), interval.known_joules,
+                           kMaxDebtSeconds * peak_known_watts_);
+  }
+  source.joules.add(interval.known_joules + other);
+  if (other <= 0) {
+    return;
+  }
+  source.other_joules.add(other);
+  Remainder rest;
+  if (interval.known_joules > 0) {
+    rest = split_in_proportion(other, known_units_, known_rest_, split_);
+  } else if (interval.known_source) {
+    rest = split(other, other, 0, cpu_claims_, split_);  // known but silent: by allocation
+  } else {
+    // The node's power is all there is: it is split as the packages would be.
+    const double idle = idle_watts(Domain::kNode).value_or(0) * interval.seconds;
+    rest = split(other, idle, node.busy_cpus.value_or(0), cpu_claims_, split_);
+  }
+  charge(Domain::kOther, split_, rest);
+}
+
+void Account::advance(const Sample& sample) {
+  CEEMS_CHECK(sample.readings.size() + 1 == sources_.size());
+  units_.update(sample.time, sample.node.cpus_online, sample.managers,
+                [this](const UnitEntry& entry) {
+                  for (std::size_t part = 0; part < kPartCount; ++part) {
+                    ended_.at(part).add(entry.parts.at(part).value());
+                  }
+                });
+  Interval interval;
+  interval.seconds =
+      last_ ? std::max(0.0, std::chrono::duration<double>(sample.time - *last_).count()) : 0;
+  last_ = sample.time;
+  if (sample.node.busy_cpus && sample.node.cpus_online > 0) {
+    interval.utilisation = std::clamp(*sample.node.busy_cpus / sample.node.cpus_online, 0.0, 1.0);
+  }
+  for (std::size_t i = 0; i < sample.readings.size(); ++i) {
+    const auto& reading = sample.readings[i];
+    if (!reading) {
+      continue;
+    }
+    SourceAccount& source = sources_[i];
+    const Domain domain = source.info.domain;
+    source.fresh = reading->fresh;
+    const double joules =
+        reading->joules > 0 && std::isfinite(reading->joules) ? reading->joules : 0;
+    if (source.info.method != Method::kModelled &&
+        (domain == Domain::kPackage || domain == Domain::kNode)) {
+      measured_ = measured_ || joules > 0;
+    }
+    if (domain != Domain::kNode) {
+      source.joules.add(joules);
+      interval.joules.at(index(domain)) += joules;
+      interval.known_joules += joules;
+      interval.known_source = true;
+      known_.at(index(domain)) = true;
+    }
+  }
+  interval.wall = wall_source(sample);
+  if (interval.wall) {
+    const Reading& reading = *sample.readings[*interval.wall];
+    double& wall = interval.joules.at(index(Domain::kNode));
+    wall = std::max(0.0, reading.joules);
+    if (sources_[*interval.wall].info.method == Method::kModelled) {
+      model_idle_watts_ = reading.idle_watts;
+      wall += interval.joules.at(index(Domain::kGpu));  // the model knows nothing of GPUs
+    } else {
+      idle_.at(index(Domain::kNode)).observe(wall, interval.seconds, interval.utilisation);
+    }
+    // The model's first answer is 0 and may be its last, when a meter starts to deliver.
+    bool& other = known_.at(index(Domain::kOther));
+    other = other || wall > 0;
+  }
+  known_.at(index(Domain::kNode)) =
+      known_.at(index(Domain::kNode)) || interval.wall || interval.known_source;
+  if (interval.seconds >= 0.1) {
+    peak_known_watts_ = std::max(peak_known_watts_, interval.known_joules / interval.seconds);
+  }
+  make_claims(sample.node);
+  split_known(interval, sample.node);
+  split_other(interval, sample.node);
+}
+
+}  // namespace ceems::exporter::energy

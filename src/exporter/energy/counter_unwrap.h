@@ -1,0 +1,41 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include "base/clock.h"
+
+namespace ceems::exporter::energy {
+
+/// Turns a hardware energy counter that starts again at 0 after `range` microjoules into joules per
+/// interval (Documentation/power/powercap/powercap.rst: max_energy_range_uj).
+///
+/// - An interval longer than the counter's period counts modulo the range: too little by whole
+///   multiples of it, never too much.
+/// - A step down that would mean more than kMaxWatts is a reset (driver reload, suspend): it counts
+///   nothing.
+/// - After failed reads over more than kMaxGap the counter starts anew from what it shows: energy
+/// of
+///   a long gap would be charged to whoever runs now, so it is left out.
+///
+/// Not thread-safe.
+class CounterUnwrap {
+ public:
+  static constexpr double kMaxWatts = 4000;  // above any socket or memory of one socket
+  static constexpr auto kMaxGap = std::chrono::seconds(30);
+
+  explicit CounterUnwrap(std::uint64_t range_uj) : range_uj_(range_uj) {}
+
+  /// The counter shows `raw_uj` at `now`. Gives joules since the last call.
+  double advance(std::uint64_t raw_uj, Clock::SteadyTime now);
+  /// The counter could not be read.
+  void miss() { missed_ = true; }
+
+ private:
+  std::uint64_t range_uj_;
+  std::optional<std::uint64_t> last_uj_;
+  Clock::SteadyTime last_time_{};
+  bool missed_ = false;
+};
+
+}  // namespace ceems::exporter::energy

@@ -1,0 +1,71 @@
+#include "exporter/energy/options.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+#include "config/yaml.h"
+
+namespace ceems::exporter::energy {
+namespace {
+
+constexpr double kMaxWatts = 1e6;
+
+std::optional<double> parse_watts(std::string_view text) {
+  const auto watts = parse_double(text);
+  return watts && *watts >= 0 && *watts <= kMaxWatts ? watts : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::array<std::optional<double>, kDomainCount>> parse_idle_watts(std::string_view text) {
+  std::array<std::optional<double>, kDomainCount> watts{};
+  std::string_view rest = trim(text);
+  if (rest.empty()) {
+    return watts;
+  }
+  if (const auto whole = parse_watts(rest)) {
+    watts.at(index(Domain::kNode)) = whole;
+    return watts;
+  }
+  for (bool more = true; more;) {
+    more = rest.find(',') != std::string_view::npos;
+    const std::string_view item = trim(take_until(rest, ','));
+    std::string_view value = item;
+    const std::string_view name = trim(take_until(value, '='));
+    const auto domain = std::find_if(kDomains.begin(), kDomains.end(), [name](Domain candidate) {
+      return candidate != Domain::kOther && to_string(candidate) == name;
+    });
+    const auto number = parse_watts(trim(value));
+    if (domain == kDomains.end() || !number) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "expected a number of watts or a list such as package=90,dram=12 "
+                  "(package, dram, gpu, node), got '{}'",
+                  printable(item));
+    }
+    auto& place = watts.at(index(*domain));
+    if (place) {
+      return fail(ErrorCode::kInvalidArgument, "idle watts of {} are given twice", name);
+    }
+    place = number;
+  }
+  return watts;
+}
+
+Result<std::chrono::milliseconds> parse_duration(std::string_view flag,
+                                                 std::string_view text,
+                                                 std::chrono::milliseconds min,
+                                                 std::chrono::milliseconds max) {
+  const auto parsed = config::parse_duration_ms(text);
+  if (!parsed) {
+    return fail(Error{ErrorCode::kInvalidArgument, parsed.error().message}.with_context(flag));
+  }
+  const std::chrono::milliseconds value(*parsed);
+  if (value < min || value > max) {
+    return fail(ErrorCode::kInvalidArgument, "{}: expected {} to {}, got '{}'", flag,
+                config::go_duration(min.count()), config::go_duration(max.count()),
+                printable(text));
+  }
+  return value;
+}
+
+}  // namespace ceems::exporter::energy

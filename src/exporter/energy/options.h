@@ -1,0 +1,24 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <optional>
+#include <string_view>
+
+#include "base/result.h"
+#include "exporter/energy/domain.h"
+
+namespace ceems::exporter::energy {
+
+/// Text of --collector.energy.idle-watts: "" (learn all), one number (the whole node), or
+/// "package=90,dram=12.5" with the domains package, dram, gpu, node, each at most once. Watts are
+/// >= 0. kInvalidArgument names the part that is wrong.
+Result<std::array<std::optional<double>, kDomainCount>> parse_idle_watts(std::string_view text);
+
+/// Text of a duration flag in Prometheus' syntax ("1s", "500ms", "10m") within [min, max].
+Result<std::chrono::milliseconds> parse_duration(std::string_view flag,
+                                                 std::string_view text,
+                                                 std::chrono::milliseconds min,
+                                                 std::chrono::milliseconds max);
+
+}  // namespace ceems::exporter::energy

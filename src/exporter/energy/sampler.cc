@@ -1,0 +1,208 @@
+#include "exporter/energy/sampler.h"
+
+#include <algorithm>
+#include <exception>
+#include <string_view>
+#include <utility>
+
+#include "base/log.h"
+#include "host/read_file.h"
+#include "host/stat.h"
+
+namespace ceems::exporter::energy {
+namespace {
+
+constexpr double kTicksPerSecond = 100;  // USER_HZ: fixed in the kernel's interface (proc_stat(5))
+
+double busy_seconds(const host::CpuTimes& times) {
+  const auto ticks = times.user + times.nice + times.system + times.irq + times.softirq;
+  return static_cast<double>(ticks) / kTicksPerSecond;
+}
+
+/// A manager without any unit on this node is no fault.
+bool means_no_units(const Error& error) {
+  return error.code == ErrorCode::kNoData || error.code == ErrorCode::kNotFound;
+}
+
+}  // namespace
+
+std::optional<double> BusyCpus::advance(double busy_seconds, Clock::SteadyTime now) {
+  const auto last = std::exchange(last_seconds_, busy_seconds);
+  const double seconds = std::chrono::duration<double>(now - last_time_).count();
+  last_time_ = now;
+  if (!last || busy_seconds < *last || seconds <= 0) {
+    return std::nullopt;
+  }
+  return (busy_seconds - *last) / seconds;
+}
+
+Sampler::Sampler(const SamplerOptions& options,
+                 const Clock& clock,
+                 host::Paths paths,
+                 std::vector<std::shared_ptr<UnitSource>> sources,
+                 Meters meters)
+    : options_(options),
+      clock_(clock),
+      paths_(std::move(paths)),
+      stat_path_((paths_.proc / "stat").string()),
+      meminfo_path_((paths_.proc / "meminfo").string()),
+      sources_(std::move(sources)),
+      meters_(std::move(meters)),
+      source_failing_(sources_.size()),
+      meter_failing_(meters_.size()),
+      snapshots_(sources_.size()),
+      managers_(sources_.size()),
+      readings_(meters_.size()),
+      account_(options.account) {
+  for (const auto& meter : meters_) {
+    account_.add_source(meter->source());
+  }
+  updated_ = clock_.steady_now();
+}
+
+Sampler::~Sampler() = default;
+
+void Sampler::start() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+void Sampler::note(std::string_view what,
+                   std::string_view name,
+                   bool& failing,
+                   const Error* error) {
+  if (failing == (error != nullptr)) {
+    return;
+  }
+  failing = error != nullptr;
+  if (failing) {
+    log::warn("energy: source has no value", {{what, name}, {"err", error->message}});
+  } else {
+    log::info("energy: source is back", {{what, name}});
+  }
+}
+
+void Sampler::take_snapshots() {
+  for (std::size_t i = 0; i < sources_.size(); ++i) {
+    managers_[i] = {.manager = sources_[i]->manager(), .snapshot = nullptr};
+    auto snapshot = sources_[i]->snapshot(options_.interval / 2);
+    bool failing = source_failing_[i];
+    if (snapshot) {
+      snapshots_[i] = std::move(*snapshot);
+      managers_[i].snapshot = snapshots_[i].get();
+      note("manager", managers_[i].manager, failing, nullptr);
+    } else if (means_no_units(snapshot.error())) {
+      // All units of the manager are gone: an empty snapshot says so.
+      const auto now = clock_.steady_now();
+      auto none = std::make_shared<UnitSnapshot>();
+      none->manager = managers_[i].manager;
+      none->taken = now;
+      none->wall = clock_.now();
+      snapshots_[i] = std::move(none);
+      managers_[i].snapshot = snapshots_[i].get();
+    } else {
+      note("manager", managers_[i].manager, failing, &snapshot.error());
+    }
+    source_failing_[i] = failing;
+  }
+}
+
+NodeUse Sampler::read_node_use(Clock::SteadyTime now) {
+  NodeUse use;
+  auto text = host::read_file(stat_path_.c_str(), buffer_);
+  auto stat = text ? host::parse_stat(buffer_) : fail(std::move(text).error());
+  note("source", stat_path_, stat_failing_, stat ? nullptr : &stat.error());
+  if (stat) {
+    use.busy_cpus = busy_cpus_.advance(busy_seconds(stat->total), now);
+    use.cpus_online = static_cast<double>(stat->cpus);
+  }
+  text = host::read_file(meminfo_path_.c_str(), buffer_);
+  const auto parsed = text ? host::parse_meminfo(buffer_, meminfo_) : text;
+  note("source", meminfo_path_, meminfo_failing_, parsed ? nullptr : &parsed.error());
+  if (parsed) {
+    double available = 0;
+    for (const host::MeminfoLine& line : meminfo_) {
+      if (line.key == "MemTotal") {
+        use.memory_total_bytes = static_cast<double>(line.value);
+      } else if (line.key == "MemAvailable") {
+        available = static_cast<double>(line.value);
+      }
+    }
+    use.memory_used_bytes = std::max(0.0, use.memory_total_bytes - available);
+  }
+  return use;
+}
+
+void Sampler::read_meters(const MeterContext& context) {
+  for (std::size_t i = 0; i < meters_.size(); ++i) {
+    auto reading = meters_[i]->read(context);
+    bool failing = meter_failing_[i];
+    note("source", meters_[i]->source().name, failing, reading ? nullptr : &reading.error());
+    meter_failing_[i] = failing;
+    readings_[i] = reading ? std::optional(*reading) : std::nullopt;
+  }
+}
+
+void Sampler::tick(Caller caller) {
+  std::unique_lock lock(tick_mutex_, std::defer_lock);
+  if (caller == Caller::kScrape) {
+    if (!lock.try_lock() ||
+        (last_tick_ && clock_.steady_now() - *last_tick_ < options_.interval / 4)) {
+      return;
+    }
+  } else {
+    lock.lock();
+  }
+  take_snapshots();
+  const auto now = clock_.steady_now();
+  last_tick_ = now;
+  const NodeUse use = read_node_use(now);
+  MeterContext context{.now = now, .utilisation = {}, .may_block = caller == Caller::kThread};
+  if (use.busy_cpus && use.cpus_online > 0) {
+    context.utilisation = std::clamp(*use.busy_cpus / use.cpus_online, 0.0, 1.0);
+  }
+  read_meters(context);
+  const std::scoped_lock account_lock(account_mutex_);
+  account_.advance({.time = now, .readings = readings_, .node = use, .managers = managers_});
+  updated_ = now;
+}
+
+void Sampler::with_account(const std::function<void(Account&, Clock::SteadyTime)>& use) {
+  const std::scoped_lock lock(account_mutex_);
+  use(account_, updated_);
+}
+
+void Sampler::run(const std::stop_token& stop) {
+  bool failed = false;
+  const auto guarded = [&failed](const auto& step) {
+    try {
+      step();
+    } catch (const std::exception& exception) {
+      if (!std::exchange(failed, true)) {
+        log::error("energy: a sample failed; this is said once", {{"err", exception.what()}});
+      }
+    }
+  };
+  while (!stop.stop_requested()) {
+    const auto next = std::chrono::steady_clock::now() + options_.interval;
+    guarded([this] { tick(Caller::kThread); });
+    for (auto now = std::chrono::steady_clock::now(); now < next && !stop.stop_requested();
+         now = std::chrono::steady_clock::now()) {
+      // The list of sources never changes, and they are safe for concurrent use: no lock.
+      const bool young = std::any_of(sources_.begin(), sources_.end(),
+                                     [](const auto& source) { return source->has_young(); });
+      const auto pause =
+          young ? std::min<Clock::SteadyTime::duration>(kYoungPause, next - now) : next - now;
+      std::unique_lock lock(wait_mutex_);
+      wake_.wait_for(lock, stop, pause, [] { return false; });
+      if (young && std::chrono::steady_clock::now() < next) {
+        guarded([this] {
+          for (const auto& source : sources_) {
+            source->refresh_young();
+          }
+        });
+      }
+    }
+  }
+}
+
+}  // namespace ceems::exporter::energy
