@@ -1,0 +1,192 @@
+#!/usr/bin/env python3
+"""A stand-in for ceems_api_server: serves a built page and answers its requests from made-up units.
+
+    mock_server.py PAGE_FOLDER [--port N] [--proxy-user NAME]
+
+The units are made up, but they add up: energy is power times time, CPU time is cores times time, and they grow with the
+clock. A test changes what happens through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" |
+"empty" | "no-series" | "series-error", "proxy_user": NAME or null}."""
+
+import argparse
+import gzip
+import http.server
+import json
+import math
+import mimetypes
+import os
+import sys
+import threading
+import time
+import urllib.parse
+
+ADMINS = {"operator"}
+POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
+WORLD_G_PER_KWH = 473.0
+
+# name, uuid, owner, project, started s ago, lasted s (None: runs), state, cores given, cores used, memory, of, watts
+JOBS = [
+    ("lattice-qcd", "48213", "ada", "fluids", 4210, None, "RUNNING", 16, 15.6, 21 << 30, 32 << 30, 214.0),
+    ("ocean", "48214", "ada", "fluids", 300, None, "RUNNING", 8, 3.1, 3 << 30, 16 << 30, 61.0),
+    ("waiting room", "48215", "ada", "fluids", None, None, "PENDING", 4, 0, 0, 8 << 30, 0),
+    ("train-<b>bold</b>&co", "48190", "lin", "optics", 86000, 7260, "COMPLETED", 4, 3.9, 7 << 30, 8 << 30, 48.0),
+    ("short", "48216", "operator", "operator", 95, 5, "COMPLETED", 1, 0.97, 1 << 20, 512 << 20, 8.2),
+    ("mesh", "48188", "lin", "optics", 50000, 12000, "OUT_OF_MEMORY", 2, 1.2, 8 << 30, 8 << 30, 22.0),
+    ("sweep", "48170", "ada", "fluids", 40000, 900, "CANCELLED by 1001", 64, 2.0, 2 << 30, 256 << 30, 70.0),
+    ("probe", "48169", "grace", "optics", 39000, 60, "FAILED", 1, 0.1, 9 << 20, 1 << 30, 2.5),
+]
+
+
+class Mock:
+    def __init__(self, page, proxy_user):
+        self.page, self.proxy_user, self.mode = page, proxy_user, "ok"
+        self.begin = time.time()
+
+    def units(self, now):
+        return [self.unit(job, now) for job in JOBS]
+
+    def unit(self, job, now):
+        name, uuid, owner, project, ago, lasted, state, cores, used, memory, limit, watts = job
+        start = None if ago is None else math.floor(self.begin - ago)
+        end = None if lasted is None else start + lasted
+        seconds = 0 if start is None else (end or now) - start
+        kwh = watts * seconds / 3.6e6
+        unit = {
+            "cluster_id": "hpc-a", "resource_manager": "slurm", "uuid": uuid, "name": name, "project": project,
+            "username": owner, "created_at_ts": int(((start or now) - 30) * 1000),
+            "elapsed": "%s%02d:%02d:%02d" % ("%d-" % (seconds // 86400) if seconds >= 86400 else "",
+                                              seconds % 86400 // 3600, seconds % 3600 // 60, seconds % 60),
+            "state": state, "allocation": {"nodes": 1, "cpus": cores, "mem": limit, "gpus": 0, "billing": cores},
+            "total_time_seconds": {"walltime": seconds, "alloc_cputime": cores * seconds,
+                                   "alloc_cpumemtime": limit // (1 << 20) * seconds, "alloc_gputime": 0,
+                                   "alloc_gpumemtime": 0, "used_cputime": used * seconds},
+            "tags": {"uid": 1001, "partition": "main", "qos": "normal", "workdir": "/home/%s" % owner},
+        }
+        if start is None:
+            return unit
+        unit["started_at_ts"] = start * 1000
+        if end:
+            unit["ended_at_ts"] = end * 1000
+        unit["avg_cpu_usage"] = {"global": 100.0 * used / cores}
+        unit["avg_cpu_mem_usage"] = {"global": 100.0 * memory / limit}
+        unit["total_cpu_energy_usage_kwh"] = {"total": kwh}
+        unit["total_cpu_emissions_gms"] = {"owid_total": kwh * 56.0, "global_total": kwh * WORLD_G_PER_KWH}
+        return unit
+
+    def series(self, uuid, begin, end):
+        for job in JOBS:
+            if job[1] == uuid and job[4] is not None:
+                unit = self.unit(job, time.time())
+                first = max(begin, unit["started_at_ts"] / 1000)
+                last = min(end, unit.get("ended_at_ts", end * 1000) / 1000)
+                step = max(5, math.ceil((last - first) / 250 / 5) * 5)
+                times = [first + i * step for i in range(int(max(0, last - first) // step) + 1)] if last - first >= step else []
+                wave = [1 + 0.06 * math.sin(i / 4) for i in range(len(times))]
+                if len(times) > 40:  # a hole, as when a node did not answer
+                    del times[20:26], wave[20:26]
+                rows = zip(("cpu", "memory", "power"), ("cores", "bytes", "watts"), (job[8], job[9], job[11]))
+                return [{"name": n, "unit": u, "points": [[int(t * 1000), v * w] for t, w in zip(times, wave)]} for n, u, v in rows]
+        return []
+
+    def answer(self, path, query, user):
+        """(status, JSON value)"""
+        def good(data):
+            return 200, {"status": "success", "data": data}
+
+        def bad(status, kind, text):
+            return status, {"status": "error", "data": None, "errorType": kind, "error": text}
+
+        user = self.proxy_user or user
+        if not user:
+            return bad(401, "unauthorized", "no user identified")
+        if path == "whoami":
+            return good([{"user": user, "admin": user in ADMINS}])
+        if path.endswith("admin") and user not in ADMINS:
+            return bad(403, "forbidden", "current user does not have admin privileges")
+        if self.mode == "error":
+            return bad(500, "internal", "the data base is locked")
+        now = time.time()
+        if path in ("units", "units/admin"):
+            if self.mode == "empty":
+                return good([])
+            units = [u for u in self.units(now) if path.endswith("admin") or u["username"] == user]
+            if "uuid" in query:
+                units = [u for u in units if u["uuid"] in query["uuid"]]
+            else:
+                begin, end = float(query["from"][0]) * 1000, float(query["to"][0]) * 1000
+                units = [u for u in units if ("running" in query if "ended_at_ts" not in u else begin <= u["ended_at_ts"] < end)]
+            return good(units)
+        if path == "units/series":
+            if self.mode == "series-error":
+                return bad(500, "internal", "Prometheus does not answer")
+            return good([] if self.mode == "no-series" else
+                        self.series(query["uuid"][0], float(query["from"][0]), float(query["to"][0])))
+        return bad(404, "not_found", "no such endpoint")
+
+
+def handler(mock):
+    class Handler(http.server.BaseHTTPRequestHandler):
+        protocol_version = "HTTP/1.1"
+
+        def send(self, status, kind, data):
+            if "gzip" in self.headers.get("Accept-Encoding", "") and len(data) > 1000:
+                data = gzip.compress(data, 1)
+                encoding = True
+            else:
+                encoding = False
+            self.send_response(status)
+            self.send_header("Content-Type", kind)
+            self.send_header("Content-Length", str(len(data)))
+            self.send_header("Content-Security-Policy", POLICY)
+            if encoding:
+                self.send_header("Content-Encoding", "gzip")
+            self.end_headers()
+            self.wfile.write(data)
+
+        def do_GET(self):
+            parts = urllib.parse.urlsplit(self.path)
+            query = urllib.parse.parse_qs(parts.query)
+            if parts.path.startswith("/api/v1/"):
+                if mock.mode == "hang":
+                    time.sleep(30)
+                if mock.mode == "garbage" and not parts.path.endswith("whoami"):
+                    return self.send(200, "text/html", b"<html>proxy: please log in</html>")
+                status, value = mock.answer(parts.path[8:], query, self.headers.get("X-Grafana-User"))
+                return self.send(status, "application/json", json.dumps(value).encode())
+            name = os.path.normpath(parts.path).lstrip("/")
+            if name in ("", "ui"):
+                name = "index.html"
+            full = os.path.join(mock.page, name.removeprefix("ui/"))
+            if not os.path.isfile(full):
+                return self.send(404, "text/plain; charset=utf-8", b"404 page not found\n")
+            with open(full, "rb") as f:
+                self.send(200, mimetypes.guess_type(full)[0] or "application/octet-stream", f.read())
+
+        def do_POST(self):
+            for key, value in json.loads(self.rfile.read(int(self.headers["Content-Length"]))).items():
+                setattr(mock, key, value)
+            self.send(200, "text/plain", b"ok\n")
+
+        def log_message(self, *_):
+            pass
+
+    return Handler
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("page")
+    parser.add_argument("--port", type=int, default=0)
+    parser.add_argument("--proxy-user")
+    options = parser.parse_args()
+    mock = Mock(options.page, options.proxy_user)
+    server = http.server.ThreadingHTTPServer(("127.0.0.1", options.port), handler(mock))
+    server.daemon_threads = True
+    # Ends with the test that started it, also when that is killed: its end of the pipe then closes.
+    if not sys.stdin.isatty():
+        threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
+    print("http://127.0.0.1:%d" % server.server_port, flush=True)
+    server.serve_forever()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,136 @@
+// Numbers, amounts and times as people read them. English, whatever the browser's language, as the page itself is.
+
+export const kNone = "–";
+
+const numbers = new Map<string, Intl.NumberFormat>();
+
+function formatter(options: Intl.NumberFormatOptions): Intl.NumberFormat {
+  const key = JSON.stringify(options);
+  let found = numbers.get(key);
+  if (!found) {
+    found = new Intl.NumberFormat("en-GB", options);
+    numbers.set(key, found);
+  }
+  return found;
+}
+
+/** Three significant digits, never in exponent form: 0.0123, 1.23, 12.3, 123, 1,230. */
+export function number3(value: number): string {
+  if (!Number.isFinite(value)) return kNone;
+  const size = Math.abs(value);
+  if (size >= 1000) return formatter({ maximumFractionDigits: 0 }).format(value);
+  return formatter({ maximumSignificantDigits: 3 }).format(value);
+}
+
+/** The first step whose size the value reaches, else the last; steps from large to small. */
+function scaled(value: number, steps: readonly (readonly [size: number, unit: string])[]): string {
+  if (!Number.isFinite(value)) return kNone;
+  // Compared after rounding to three digits, so that 999.9 becomes 1 of the next unit and not "1,000".
+  const [step, unit] = steps.find(([s]) => Math.abs(Number((value / s).toPrecision(3))) >= 1) ?? steps.at(-1)!;
+  return `${number3(value / step)} ${unit}`;
+}
+
+export const kJoulesPerKwh = 3.6e6;
+
+/** Energy from kWh: joules below 1 Wh, where Wh would be a string of zeros. */
+export function energy(kwh: number): string {
+  if (kwh === 0) return "0 J";
+  if (Math.abs(kwh) < 0.9995e-3) {
+    return scaled(kwh * kJoulesPerKwh, [
+      [1, "J"],
+      [1e-3, "mJ"],
+    ]);
+  }
+  return scaled(kwh, [
+    [1e6, "GWh"],
+    [1e3, "MWh"],
+    [1, "kWh"],
+    [1e-3, "Wh"],
+  ]);
+}
+
+/** Mass of greenhouse gas, from grams of CO2 equivalent. */
+export function emissions(grams: number): string {
+  if (grams === 0) return "0 g";
+  return scaled(grams, [
+    [1e6, "t"],
+    [1e3, "kg"],
+    [1, "g"],
+    [1e-3, "mg"],
+    [1e-6, "µg"],
+  ]);
+}
+
+export function power(watts: number): string {
+  if (watts === 0) return "0 W";
+  return scaled(watts, [
+    [1e6, "MW"],
+    [1e3, "kW"],
+    [1, "W"],
+    [1e-3, "mW"],
+  ]);
+}
+
+export function bytes(count: number): string {
+  return scaled(count, [
+    [2 ** 50, "PiB"],
+    [2 ** 40, "TiB"],
+    [2 ** 30, "GiB"],
+    [2 ** 20, "MiB"],
+    [2 ** 10, "KiB"],
+    [1, "B"],
+  ]);
+}
+
+/** A percentage that is already one (0 to 100, more where a unit used more than it was given). */
+export function percent(value: number): string {
+  if (!Number.isFinite(value)) return kNone;
+  if (value > 0 && value < 0.1) return "< 0.1 %";
+  return `${formatter({ maximumFractionDigits: value < 10 ? 1 : 0 }).format(value)} %`;
+}
+
+const kMinute = 60;
+const kHour = 3600;
+const kDay = 86400;
+
+/** A length of time, its two largest parts: 0.42 s, 7 s, 3 min 05 s, 2 h 09 min, 4 d 3 h. */
+export function duration(seconds: number): string {
+  if (!Number.isFinite(seconds) || seconds < 0) return kNone;
+  if (seconds < 10 && !Number.isInteger(seconds)) {
+    return `${formatter({ maximumSignificantDigits: 2 }).format(seconds)} s`;
+  }
+  const whole = Math.round(seconds);
+  const two = (n: number) => String(n).padStart(2, "0");
+  if (whole < kMinute) return `${whole} s`;
+  if (whole < kHour) return `${Math.floor(whole / kMinute)} min ${two(whole % kMinute)} s`;
+  if (whole < kDay) return `${Math.floor(whole / kHour)} h ${two(Math.floor((whole % kHour) / kMinute))} min`;
+  return `${number3(Math.floor(whole / kDay))} d ${Math.floor((whole % kDay) / kHour)} h`;
+}
+
+/** CPU time and other seconds times CPUs. */
+export function cpuTime(seconds: number): string {
+  return `${duration(seconds)} CPU`;
+}
+
+const kTime: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
+
+/** A moment in the browser's zone; the date is left out for today, the year for this year. */
+export function moment(ms: number, now: number, timeZone?: string): string {
+  const zone = timeZone ? { timeZone } : {};
+  const day = (t: number) => new Date(t).toLocaleDateString("en-CA", zone);
+  const date = new Date(ms);
+  const time = date.toLocaleTimeString("en-GB", { ...kTime, ...zone });
+  if (day(ms) === day(now)) return time;
+  const year: Intl.DateTimeFormatOptions = day(ms).slice(0, 4) === day(now).slice(0, 4) ? {} : { year: "numeric" };
+  return `${date.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...year, ...zone })}, ${time.slice(0, 5)}`;
+}
+
+/** The same in full, with the name of the zone. */
+export function momentInFull(ms: number): string {
+  return new Date(ms).toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" });
+}
+
+/** "1 unit", "1,204 units". */
+export function count(n: number, one: string, many = `${one}s`): string {
+  return `${formatter({}).format(n)} ${n === 1 ? one : many}`;
+}

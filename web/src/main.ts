@@ -1,0 +1,8 @@
+import { mount } from "svelte";
+
+import App from "./App.svelte";
+import "./app.css";
+
+const target = document.getElementById("app")!;
+target.textContent = "";
+mount(App, { target });
