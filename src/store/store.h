@@ -42,6 +42,10 @@ class Writer {
   /// Units, usage, daily usage, users, projects and the cluster's watermark in one transaction: all
   /// or nothing, so a window is never counted twice or lost (kill -9 included). A window that does
   /// not start at the stored watermark is refused with kInvalidArgument.
+  ///
+  /// A unit that ended at or before the window's start counts in full when it is new (it was not
+  /// seen in time); when it is stored already, its state and end are set and nothing is added,
+  /// whatever end was stored: its earlier windows have counted it.
   virtual Result<WriteReport> write(const ClusterUpdate& update) = 0;
 
   /// Replaces the admins of one source ("ceems", "grafana").
