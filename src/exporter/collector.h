@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
 #include <string>
@@ -23,6 +24,8 @@ struct CollectorContext {
   std::string hostname;           ///< value of the label `hostname`; may be empty
   bool hostname_emptied = false;  ///< --collector.empty-hostname-label was given
   const Clock* clock = nullptr;   ///< outlives the collectors
+  /// How long units that ended are kept where nobody scrapes them.
+  std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
   /// Sources of all enabled unit collectors, in list order; filled before other collectors are
   /// created.
   std::vector<std::shared_ptr<UnitSource>> unit_sources;

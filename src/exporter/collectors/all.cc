@@ -1,17 +1,23 @@
 #include "exporter/collector.h"
+#include "exporter/collectors/cgroup.h"
 #include "exporter/collectors/cpu.h"
 #include "exporter/collectors/hwmon.h"
 #include "exporter/collectors/meminfo.h"
 #include "exporter/collectors/rapl.h"
+#include "exporter/collectors/slurm.h"
 
 namespace ceems::exporter {
 
 std::vector<CollectorSpec> all_collectors() {
+  const auto cgroups = std::make_shared<CgroupFlags>();
   return {
       cpu_collector(),
       hwmon_collector(),
       meminfo_collector(),
       rapl_collector(),
+      // Unit collectors; cgroup last, its default depends on the others.
+      slurm_collector(cgroups),
+      cgroup_collector(cgroups),
   };
 }
 

@@ -23,6 +23,10 @@ class UnitSource {
   virtual Result<std::shared_ptr<const UnitSnapshot>> snapshot(
       std::chrono::milliseconds max_age) = 0;
 
+  /// From the next snapshot on, Unit::pids and Unit::children are filled, which costs reading every
+  /// cgroup of every unit. Called once by a consumer that needs them (perf, GPU map, ...).
+  virtual void want_processes() {}
+
   /// True while units younger than 25 s exist. The sampler then calls refresh_young() several times
   /// a second, so that a unit which lives only seconds loses little of its last CPU time.
   [[nodiscard]] virtual bool has_young() const { return false; }

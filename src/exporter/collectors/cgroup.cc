@@ -1,0 +1,155 @@
+#include "exporter/collectors/cgroup.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include "exporter/collectors/user_names.h"
+#include "exporter/unit/cgroup_unit_source.h"
+
+namespace ceems::exporter {
+namespace {
+
+using metrics::Desc;
+using metrics::Type;
+
+// A walk that a sampler made this shortly before the scrape serves the scrape, too.
+constexpr auto kSharedAge = std::chrono::milliseconds(100);
+
+double seconds_of(Clock::SystemTime time) {
+  return std::chrono::duration<double>(time.time_since_epoch()).count();
+}
+
+class CgroupCollector final : public Collector {
+ public:
+  CgroupCollector(std::shared_ptr<UnitSource> source,
+                  const CollectorContext& context,
+                  UnitMetricOptions options)
+      : source_(std::move(source)),
+        hostname_(context.hostname),
+        metrics_(context.hostname, options),
+        users_(context.paths) {}
+
+  Result<> collect(metrics::Sink& sink) override {
+    auto snapshot = source_->snapshot(kSharedAge);
+    if (!snapshot) {
+      return fail(std::move(snapshot).error());
+    }
+    const UnitSnapshot& units = **snapshot;
+    metrics_.add(units, sink);
+    for (const Unit& unit : units.units) {
+      sink.add(info_, 1,
+               {units.manager, hostname_, unit.cgrouphostname, unit.uuid, unit.name,
+                users_.name_of(unit.owner_uid, units.taken)});
+      if (unit.started != Clock::SystemTime{}) {
+        sink.add(start_, seconds_of(unit.started),
+                 {units.manager, hostname_, unit.cgrouphostname, unit.uuid});
+      }
+      if (unit.ended) {
+        sink.add(end_, seconds_of(unit.last_seen),
+                 {units.manager, hostname_, unit.cgrouphostname, unit.uuid});
+      }
+    }
+    source_->mark_exported(units);
+    return {};
+  }
+
+  std::shared_ptr<UnitSource> unit_source() override { return source_; }
+
+ private:
+  std::shared_ptr<UnitSource> source_;
+  std::string hostname_;
+  UnitMetrics metrics_;
+  UserNames users_;
+
+  const Desc info_{"ceems_compute_unit_info",
+                   "Name of a unit and of the user whose processes it holds.",
+                   Type::kGauge,
+                   {"manager", "hostname", "cgrouphostname", "uuid", "name", "username"}};
+  const Desc start_{"ceems_compute_unit_start_time_seconds",
+                    "Creation of the unit's cgroup, seconds since the epoch.",
+                    Type::kGauge,
+                    {"manager", "hostname", "cgrouphostname", "uuid"}};
+  const Desc end_{"ceems_compute_unit_end_time_seconds",
+                  "When a unit that ended was last seen alive, seconds since the epoch.",
+                  Type::kGauge,
+                  {"manager", "hostname", "cgrouphostname", "uuid"}};
+};
+
+bool slurm_is_on(const CollectorContext& context) {
+  return std::any_of(context.unit_sources.begin(), context.unit_sources.end(),
+                     [](const auto& source) { return source->manager() == "slurm"; });
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext& context,
+                                                         const CgroupFlags& cgroups,
+                                                         CgroupOptions options) {
+  const host::CgroupMount mount = cgroups.mount(context);
+  auto matcher = pattern_matcher(options.patterns, mount.mode, slurm_is_on(context));
+  if (!matcher) {
+    return fail(std::move(matcher).error().with_context("--collector.cgroup.pattern"));
+  }
+  auto source = CgroupUnitSource::create({.manager = "cgroup",
+                                          .paths = context.paths,
+                                          .mount = mount,
+                                          .active_subsystem = cgroups.active_subsystem,
+                                          .stats = {.swap = options.metrics.swap,
+                                                    .pressure = options.metrics.pressure,
+                                                    .block_io = options.metrics.block_io,
+                                                    .flavour = StatFlavour::kGeneric},
+                                          .owners = true,
+                                          .warn_of_stale = false,
+                                          .keep_ended = context.keep_ended},
+                                         *std::move(matcher), *context.clock);
+  if (!source) {
+    return fail(std::move(source).error());
+  }
+  return std::make_unique<CgroupCollector>(*std::move(source), context, options.metrics);
+}
+
+bool cgroup_by_default(const CollectorContext& context, const CgroupFlags& cgroups) {
+  const host::CgroupMount mount = cgroups.mount(context);
+  if (!mount.live || !context.unit_sources.empty()) {
+    return false;
+  }
+  if (mount.mode == host::CgroupMode::kLegacy &&
+      !host::find_v1_hierarchy(context.paths.cgroup, cgroups.active_subsystem, true)) {
+    return false;
+  }
+  return !host::resource_manager_present(context.paths, mount, cgroups.active_subsystem);
+}
+
+CollectorSpec cgroup_collector(std::shared_ptr<CgroupFlags> cgroups) {
+  auto values = std::make_shared<CgroupOptions>();
+  return {.name = "cgroup",
+          .help =
+              "Enable the cgroup collector (services, containers or any other cgroups); on by "
+              "default where there is no resource manager",
+          .enabled_when =
+              [cgroups](const CollectorContext& context) {
+                return cgroup_by_default(context, *cgroups);
+              },
+          .add_flags =
+              [values](config::FlagSet& flags) {
+                flags.add(
+                    "collector.cgroup.pattern", values->patterns,
+                    {.help = "RE2 pattern for paths of cgroups that are units, with a group "
+                             "(?P<id>...) and maybe (?P<host>...); repeatable. Default: systemd "
+                             "services and scopes, containers",
+                     .placeholder = "PATTERN"});
+                flags.add("collector.cgroup.swap-memory-metrics", values->metrics.swap,
+                          {.help = "Swap use of each unit"});
+                flags.add("collector.cgroup.psi-metrics", values->metrics.pressure,
+                          {.help = "Pressure stall times of each unit (cgroup v2)"});
+                flags.add("collector.cgroup.blkio-metrics", values->metrics.block_io,
+                          {.help = "Block I/O of each unit"});
+              },
+          .create =
+              [values, cgroups](const CollectorContext& context) {
+                return make_cgroup_collector(context, *cgroups, *values);
+              }};
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exporter/collector.h"
+#include "exporter/collectors/cgroup_flags.h"
+#include "exporter/collectors/unit_metrics.h"
+
+namespace ceems::exporter {
+
+struct CgroupOptions {
+  std::vector<std::string> patterns;  ///< RE2; none: see pattern_matcher()
+  UnitMetricOptions metrics;
+};
+
+/// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there, a pattern
+/// is wrong.
+Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext& context,
+                                                         const CgroupFlags& cgroups,
+                                                         CgroupOptions options);
+
+/// True where the collector is on by default: no other unit collector is on, no resource manager
+/// has made cgroups here, and there is a real cgroup file system.
+bool cgroup_by_default(const CollectorContext& context, const CgroupFlags& cgroups);
+
+/// --collector.cgroup: any cgroups, by default services and containers.
+CollectorSpec cgroup_collector(std::shared_ptr<CgroupFlags> cgroups);
+
+}  // namespace ceems::exporter

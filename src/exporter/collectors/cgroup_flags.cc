@@ -1,0 +1,17 @@
+#include "exporter/collectors/cgroup_flags.h"
+
+namespace ceems::exporter {
+
+void CgroupFlags::add_to(config::FlagSet& flags) {
+  flags.add(
+      "collector.cgroups.active-subsystem", active_subsystem,
+      {.help = "cgroup v1 hierarchy in which units are searched and which has their processes"});
+  flags.add_enum("collector.cgroups.force-version", force_version, {"v1", "v2"},
+                 {.help = "Take --path.cgroupfs for this version of cgroups", .hidden = true});
+}
+
+host::CgroupMount CgroupFlags::mount(const CollectorContext& context) const {
+  return host::detect_cgroup(context.paths.cgroup, force_version);
+}
+
+}  // namespace ceems::exporter

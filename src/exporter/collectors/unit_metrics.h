@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "exporter/unit/unit.h"
+#include "metrics/desc.h"
+#include "metrics/sink.h"
+
+namespace ceems::exporter {
+
+/// Which groups of a unit's metrics are shown besides CPU, memory and RDMA.
+struct UnitMetricOptions {
+  bool swap = false;
+  bool pressure = false;
+  bool block_io = false;
+};
+
+/// Puts units on a page: the families ceems_compute_unit* that all unit collectors share (spec
+/// exporter-units §2.3). Names, HELP texts, types and labels are those of the reference.
+/// Not thread-safe.
+class UnitMetrics {
+ public:
+  UnitMetrics(std::string hostname, UnitMetricOptions options);
+
+  /// All units of the snapshot and their number (without those that ended).
+  void add(const UnitSnapshot& snapshot, metrics::Sink& sink) const;
+
+ private:
+  void add_unit(std::string_view manager, const Unit& unit, metrics::Sink& sink) const;
+  void add_block_io(std::string_view manager, const Unit& unit, metrics::Sink& sink) const;
+
+  std::string hostname_;
+  UnitMetricOptions options_;
+
+  metrics::Desc units_;
+  metrics::Desc cpu_user_;
+  metrics::Desc cpu_system_;
+  metrics::Desc cpus_;
+  metrics::Desc cpu_psi_;
+  metrics::Desc memory_rss_;
+  metrics::Desc memory_cache_;
+  metrics::Desc memory_used_;
+  metrics::Desc memory_total_;
+  metrics::Desc memory_fails_;
+  metrics::Desc memory_psi_;
+  metrics::Desc swap_used_;
+  metrics::Desc swap_total_;
+  metrics::Desc swap_fails_;
+  metrics::Desc read_bytes_;
+  metrics::Desc write_bytes_;
+  metrics::Desc read_requests_;
+  metrics::Desc write_requests_;
+  metrics::Desc rdma_handles_;
+  metrics::Desc rdma_objects_;
+  metrics::Desc error_;
+};
+
+}  // namespace ceems::exporter

@@ -1,0 +1,79 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "exporter/unit/kept_file.h"
+#include "exporter/unit/unit_matcher.h"
+#include "exporter/unit/unit_state.h"
+
+namespace ceems::exporter {
+
+/// Told of the units that a walk meets. Calls come from walk() only.
+class TreeVisitor {
+ public:
+  virtual ~TreeVisitor() = default;
+  /// A unit that was not there at the last walk.
+  virtual std::unique_ptr<UnitState> found(const DirectoryMatch& match,
+                                           const std::string& path) = 0;
+  /// A unit that is there, once per walk, in byte order of the paths.
+  virtual void present(UnitState& state) = 0;
+  /// A unit whose directory is gone, or has been replaced by a new one of the same name.
+  virtual void vanished(UnitState& state) = 0;
+};
+
+/// The directories of a cgroup hierarchy as far as a matcher cares. A walk lists directories and
+/// compares with what is known: names are matched once, so its cost is linear in the number of
+/// directories and small for those that are no news. Directories that vanish on the way are no
+/// error; symbolic links below the start are not followed. Not thread-safe.
+class CgroupTree {
+ public:
+  static constexpr int kMostLevels = 64;
+  static constexpr auto kSearchEvery = std::chrono::seconds(10);
+
+  /// `root_fd` and `budget` outlive the tree. `live`: a real cgroup file system.
+  CgroupTree(int root_fd, std::unique_ptr<UnitMatcher> matcher, bool live, FdBudget& budget);
+  ~CgroupTree();
+  CgroupTree(const CgroupTree&) = delete;
+  CgroupTree& operator=(const CgroupTree&) = delete;
+
+  /// Errors: the start directory cannot be opened or read; the visitor then hears nothing and units
+  /// stay known.
+  Result<> walk(Clock::SteadyTime now, TreeVisitor& visitor);
+
+ private:
+  struct Node;
+  struct Entry;
+
+  int list(Node& node, int fd, const std::string& path);
+  void visit(Node& node, int fd, TreeVisitor& visitor, int level);
+  void enter(Node& child, const std::string& name, int parent_fd, TreeVisitor& visitor, int level);
+  void drop_children(Node& node, TreeVisitor& visitor);
+
+  int root_fd_;
+  std::unique_ptr<UnitMatcher> matcher_;
+  bool live_;
+  FdBudget& budget_;
+  std::unique_ptr<Node> start_;
+  std::vector<char> entries_;
+  std::string path_;  // of the directory being visited
+  std::uint64_t walk_ = 0;
+  Clock::SteadyTime now_{};
+};
+
+/// Calls visit(path) for the directory at `path` (relative to `root_fd`, with leading '/') and all
+/// below it until it answers false. Directories that cannot be read count as empty.
+void for_each_cgroup(int root_fd,
+                     const std::string& path,
+                     const std::function<bool(const std::string& path)>& visit);
+
+}  // namespace ceems::exporter

@@ -1,0 +1,503 @@
+#include "exporter/unit/cgroup_unit_source.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <optional>
+#include <source_location>
+#include <system_error>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "exporter/unit/process_facts.h"
+#include "host/cgroup.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr std::uint64_t kLookAgainEvery = 16;  // walks between attempts to open absent files
+constexpr auto kNameTimeout = std::chrono::seconds(3);
+constexpr auto kEmptyTimeout = std::chrono::seconds(5);
+constexpr auto kSettled = std::chrono::seconds(5);
+
+std::string key_of(std::string_view host, std::string_view uuid) {
+  std::string key(host);
+  key += '\0';
+  key += uuid;
+  return key;
+}
+
+Clock::SystemTime to_time(const struct timespec& time) {
+  return Clock::SystemTime(std::chrono::duration_cast<Clock::SystemTime::duration>(
+      std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)));
+}
+
+// User whose slice of systemd the path lies in: user-1000.slice.
+std::optional<std::uint32_t> slice_user(std::string_view path) {
+  constexpr std::string_view kSlice = "/user.slice/user-";
+  const auto at = path.find(kSlice);
+  if (at == std::string_view::npos) {
+    return std::nullopt;
+  }
+  path.remove_prefix(at + kSlice.size());
+  const auto dot = path.find('.');
+  return dot != std::string_view::npos && path.substr(dot).starts_with(".slice/")
+             ? parse_int<std::uint32_t>(path.substr(0, dot))
+             : std::nullopt;
+}
+
+}  // namespace
+
+Result<std::shared_ptr<CgroupUnitSource>> CgroupUnitSource::create(
+    CgroupSourceOptions options, std::unique_ptr<UnitMatcher> matcher, const Clock& clock) {
+  std::string active;
+  if (options.mount.mode == host::CgroupMode::kLegacy) {
+    auto directory = host::find_v1_hierarchy(options.paths.cgroup, options.active_subsystem, true);
+    if (!directory) {
+      return fail(ErrorCode::kNotFound, "no cgroup hierarchy '{}' in {}", options.active_subsystem,
+                  options.paths.cgroup.string());
+    }
+    active = *std::move(directory);
+  }
+  const std::filesystem::path start =
+      options.paths.cgroup / active / matcher->start().substr(matcher->start().empty() ? 0 : 1);
+  std::error_code error;
+  if (!std::filesystem::is_directory(start, error)) {
+    return fail(ErrorCode::kNotFound, "no cgroup directory {}", start.string());
+  }
+  return std::shared_ptr<CgroupUnitSource>(
+      new CgroupUnitSource(std::move(options), std::move(active), std::move(matcher), clock));
+}
+
+CgroupUnitSource::CgroupUnitSource(CgroupSourceOptions options,
+                                   std::string active,
+                                   std::unique_ptr<UnitMatcher> matcher,
+                                   const Clock& clock)
+    : options_(std::move(options)),
+      clock_(clock),
+      reader_(
+          options_.paths, options_.mount, std::move(active), options_.stats, options_.kept_files),
+      tree_(reader_.active_fd(), std::move(matcher), options_.mount.live, reader_.budget()) {}
+
+CgroupUnitSource::~CgroupUnitSource() {
+  std::unique_ptr<PopulatedWatch> watch;
+  {
+    const std::scoped_lock lock(mutex_);
+    watch = std::move(watch_);
+  }
+  // Joins its thread, which may be waiting for the mutex.
+}
+
+Result<std::shared_ptr<const UnitSnapshot>> CgroupUnitSource::snapshot(
+    std::chrono::milliseconds max_age) {
+  const std::scoped_lock lock(mutex_);
+  const auto now = clock_.steady_now();
+  if (last_ && now - last_->taken <= max_age) {
+    return last_;
+  }
+  now_ = now;
+  wall_ = clock_.now();
+  ++walks_;
+  current_.clear();
+  young_.clear();
+  reader_.begin_sample(now);
+  auto walked = tree_.walk(now, *this);
+  young_count_ = young_.size();
+  if (!walked) {
+    return fail(std::move(walked).error().with_context(
+        fmt::format("finding the units of {}", options_.manager)));
+  }
+  report_stale();
+  last_ = assemble();
+  return last_;
+}
+
+void CgroupUnitSource::want_processes() {
+  const std::scoped_lock lock(mutex_);
+  want_processes_ = true;
+  last_.reset();
+}
+
+std::shared_ptr<UnitSnapshot> CgroupUnitSource::assemble() {
+  auto result = std::make_shared<UnitSnapshot>();
+  result->manager = options_.manager;
+  result->taken = now_;
+  result->wall = wall_;
+  std::erase_if(ended_, [this](const auto& item) {
+    const EndedUnit& ended = item.second;
+    const auto age = now_ - ended.since;
+    const bool over = age >= options_.keep_ended || (ended.exported && age >= kMinKeep);
+    if (over) {
+      ended_by_key_.erase(key_of(ended.unit.cgrouphostname, ended.unit.uuid));
+    }
+    return over;
+  });
+  result->units.reserve(current_.size() + ended_.size());
+  for (const UnitState* state : current_) {
+    result->units.push_back(state->unit);
+  }
+  for (const auto& [serial, ended] : ended_) {
+    result->units.push_back(ended.unit);
+  }
+  return result;
+}
+
+std::unique_ptr<UnitState> CgroupUnitSource::found(const DirectoryMatch& match,
+                                                   const std::string& path) {
+  auto state = std::make_unique<UnitState>();
+  state->serial = ++serial_;
+  state->match = match;
+  state->first_seen = now_;
+  state->birth = now_;
+  state->unit.path = path;
+  const std::string component = path.substr(path.rfind('/') + 1);
+  state->unit.name = printable(host::unescape_path(component).value_or(component));
+  return state;
+}
+
+void CgroupUnitSource::present(UnitState& state) {
+  state.alive = check_alive(state);
+  if (state.alive) {
+    state.last_alive = now_;
+    state.unit.last_seen = wall_;
+    if (!std::exchange(state.ever_alive, true)) {
+      first_sight(state);
+    }
+    state.stale = false;
+    state.reported = false;
+    if (state.key.empty() && !settle_name(state)) {
+      return;
+    }
+  } else if (!state.ever_alive || state.stale || now_ - state.last_alive > kIdle) {
+    if (state.ever_alive && !std::exchange(state.stale, true) && !state.key.empty()) {
+      end(state, state.last_alive);
+    }
+    // A directory is made before the first process is put into it: give that some time.
+    const bool waited = walks_ == 1 || now_ - state.first_seen > kEmptyTimeout;
+    if (waited && !std::exchange(state.reported, true)) {
+      newly_stale_.push_back(state.match.id);
+    }
+    return;
+  }
+  if (state.key.empty()) {
+    return;
+  }
+  read_stats(state);
+  if (options_.owners) {
+    settle_owner(state);
+  }
+  watch(state);
+  if (now_ - state.birth < kYoung) {
+    young_.push_back(&state);
+  }
+  current_.push_back(&state);
+}
+
+void CgroupUnitSource::vanished(UnitState& state) {
+  watched_.erase(state.serial);
+  if (!state.key.empty() && !state.stale) {
+    end(state, now_);
+  }
+}
+
+// Moves the unit to those that ended and frees its name.
+void CgroupUnitSource::end(UnitState& state, Clock::SteadyTime since) {
+  by_key_.erase(state.key);
+  EndedUnit ended{.unit = state.unit, .since = since};
+  ended.unit.ended = true;
+  ended.unit.pids.clear();
+  ended.unit.children.clear();
+  const std::uint64_t serial = ++serial_;
+  ended_.emplace(serial, std::move(ended));
+  ended_by_key_[state.key] = serial;
+  state.key.clear();
+  if (ended_.size() > kMostEnded) {
+    const Unit& oldest = ended_.begin()->second.unit;
+    forget_ended(key_of(oldest.cgrouphostname, oldest.uuid));
+  }
+}
+
+void CgroupUnitSource::forget_ended(const std::string& key) {
+  const auto known = ended_by_key_.find(key);
+  if (known != ended_by_key_.end()) {
+    ended_.erase(known->second);
+    ended_by_key_.erase(known);
+  }
+}
+
+// --- life ---------------------------------------------------------------------------------------
+
+bool CgroupUnitSource::check_alive(UnitState& state) {
+  if (want_processes_ || !options_.mount.live) {
+    return collect_processes(state);
+  }
+  if (const auto populated = reader_.populated(state.files, state.unit.path)) {
+    return *populated;
+  }
+  return check_any_process(state);
+}
+
+// v1: whether there is a process, with as few reads as possible. Pids that the kernel lists are
+// there; those of other pid namespaces are listed as 0.
+bool CgroupUnitSource::check_any_process(UnitState& state) {
+  const FileText own = reader_.processes(state.files, state.unit.path);
+  if (!own.ok() && !own.absent() && !own.vanished()) {
+    return true;  // not to be seen is not dead; read_stats() will tell about it
+  }
+  if (own.ok() && !own.text.empty()) {
+    return true;
+  }
+  if (!state.alive_procs.needs_path()) {
+    const FileText text = reader_.read_active(state.alive_procs, state.unit.path, "cgroup.procs");
+    if (text.ok() && !text.text.empty()) {
+      return true;
+    }
+    state.alive_procs.close();
+  }
+  struct stat info{};
+  if (::fstatat(reader_.active_fd(), state.unit.path.c_str() + 1, &info, AT_SYMLINK_NOFOLLOW) !=
+          0 ||
+      info.st_nlink == 2) {
+    return false;
+  }
+  bool alive = false;
+  for_each_cgroup(reader_.active_fd(), state.unit.path, [&](const std::string& path) {
+    KeptFile procs;
+    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
+    alive = text.ok() && !text.text.empty();
+    if (alive) {
+      state.alive_procs = std::move(procs);
+    }
+    return !alive;
+  });
+  return alive;
+}
+
+// Fills pids and children from the whole subtree.
+bool CgroupUnitSource::collect_processes(UnitState& state) {
+  Unit& unit = state.unit;
+  unit.pids.clear();
+  unit.children.clear();
+  bool alive = false;
+  for_each_cgroup(reader_.active_fd(), unit.path, [&](const std::string& path) {
+    unit.children.push_back(path);
+    KeptFile procs;
+    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
+    if (text.ok()) {
+      host::parse_cgroup_procs(text.text, unit.pids);
+      alive = alive || (options_.mount.live && !text.text.empty());
+    } else if (!text.absent() && !text.vanished() && path == unit.path) {
+      alive = true;
+    }
+    return true;
+  });
+  std::erase_if(unit.pids, [this](int pid) {
+    struct stat info{};
+    return ::stat((options_.paths.proc / std::to_string(pid)).c_str(), &info) != 0;
+  });
+  return alive || !unit.pids.empty();
+}
+
+std::vector<int> CgroupUnitSource::pids_of(const UnitState& state) {
+  if (!state.unit.pids.empty()) {
+    return state.unit.pids;
+  }
+  constexpr std::size_t kEnough = 256;
+  std::vector<int> pids;
+  for_each_cgroup(reader_.active_fd(), state.unit.path, [&](const std::string& path) {
+    KeptFile procs;
+    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
+    if (text.ok()) {
+      host::parse_cgroup_procs(text.text, pids);
+    }
+    return pids.size() < kEnough;
+  });
+  return pids;
+}
+
+// --- what is found out once ---------------------------------------------------------------------
+
+void CgroupUnitSource::first_sight(UnitState& state) {
+  if (options_.mount.live) {
+    struct stat info{};
+    if (::fstatat(reader_.active_fd(), state.unit.path.c_str() + 1, &info, AT_SYMLINK_NOFOLLOW) ==
+        0) {
+      // kernfs sets all three when the inode is made and moves one or two of them later on.
+      state.unit.started =
+          std::min({to_time(info.st_atim), to_time(info.st_mtim), to_time(info.st_ctim), wall_});
+    }
+    // The inode was made only now, by our own look: it says nothing about the age of the directory.
+    constexpr auto kJustNow = std::chrono::seconds(2);
+    if (walks_ == 1 && wall_ - state.unit.started < kJustNow) {
+      const auto oldest = oldest_start(options_.paths.proc, pids_of(state));
+      state.unit.started = std::min(oldest.value_or(wall_), state.unit.started);
+    }
+  }
+  if (state.unit.started != Clock::SystemTime{}) {
+    state.birth = now_ - (wall_ - state.unit.started);
+  } else if (walks_ == 1) {
+    state.birth = now_ - kYoung;
+  }
+}
+
+// Gives the unit the name it has on the page; false while that cannot be told yet.
+bool CgroupUnitSource::settle_name(UnitState& state) {
+  Unit& unit = state.unit;
+  unit.id = state.match.id;
+  unit.cgrouphostname = state.match.host;
+  unit.uuid = UnitMatcher::uuid_of(state.match, unit.path);
+  if (state.match.sluid) {
+    if (const auto job = slurm_job_of(options_.paths.proc, pids_of(state))) {
+      unit.uuid = std::to_string(*job);
+    } else if (now_ - state.birth < kNameTimeout) {
+      return false;  // the step daemon may not have been moved in yet
+    }
+  }
+  std::string key = key_of(unit.cgrouphostname, unit.uuid);
+  if (by_key_.contains(key)) {
+    log::warn(
+        "two cgroups claim the same unit id; the second gets a number",
+        {{"manager", options_.manager}, {"uuid", unit.uuid}, {"cgroup", printable(unit.path)}});
+    unit.uuid += fmt::format("-{}", state.serial);
+    key = key_of(unit.cgrouphostname, unit.uuid);
+  }
+  forget_ended(key);
+  by_key_[key] = &state;
+  state.key = std::move(key);
+  return true;
+}
+
+void CgroupUnitSource::settle_owner(UnitState& state) {
+  // Service managers start processes as root and change the user then: look twice.
+  const bool first = state.unit.owner_uid < 0;
+  const bool second = !first && now_ - state.first_seen >= kSettled && !state.owner_settled;
+  if (!first && !second) {
+    return;
+  }
+  state.owner_settled = second || walks_ == 1;
+  auto owner = slice_user(state.unit.path);
+  if (!owner && state.alive) {
+    owner = owner_of(options_.paths.proc, pids_of(state));
+  }
+  if (owner) {
+    state.unit.owner_uid = *owner;
+  }
+}
+
+// --- numbers ------------------------------------------------------------------------------------
+
+void CgroupUnitSource::read_stats(UnitState& state) {
+  const bool young = now_ - state.birth < kYoung;
+  const bool look_again = young || (walks_ + state.serial) % kLookAgainEvery == 0;
+  state.cpu_read = now_;
+  auto done = reader_.read(state.files, state.unit.path, look_again, state.unit.stats);
+  if (done) {
+    set_fault(state, {});
+  } else if (done.error().code != ErrorCode::kNotFound) {
+    set_fault(state, std::move(done).error().message);
+  }
+}
+
+void CgroupUnitSource::set_fault(UnitState& state, std::string fault) {
+  if (!fault.empty() && state.fault.empty()) {
+    log::error("reading a unit",
+               {{"manager", options_.manager}, {"uuid", state.unit.uuid}, {"err", fault}});
+  }
+  state.unit.stats.error = !fault.empty();
+  state.fault = std::move(fault);
+}
+
+void CgroupUnitSource::refresh_young() {
+  const std::scoped_lock lock(mutex_);
+  const auto now = clock_.steady_now();
+  for (UnitState* state : young_) {
+    // A unit that ends now loses at most what it used since the last read: 1 % of its life.
+    if (now - state->cpu_read < (now - state->birth) / 100) {
+      continue;
+    }
+    if (reader_.read_cpu(state->files, state->unit.path, state->unit.stats)) {
+      state->cpu_read = now;
+      state->unit.last_seen = state->alive ? clock_.now() : state->unit.last_seen;
+    }
+  }
+}
+
+void CgroupUnitSource::watch(UnitState& state) {
+  if (state.watched || watch_refused_ || !options_.mount.live) {
+    return;
+  }
+  if (want_processes_) {  // nobody has opened cgroup.events so far
+    reader_.populated(state.files, state.unit.path);
+  }
+  const int fd = reader_.events_fd(state.files);
+  if (fd < 0) {
+    return;
+  }
+  if (!watch_) {
+    auto created = PopulatedWatch::create([this](std::uint64_t serial) { on_events(serial); });
+    if (!created) {
+      log::warn("units cannot be watched for their end; the last second of a unit may be lost",
+                {{"err", created.error().message}});
+      watch_refused_ = true;
+      return;
+    }
+    watch_ = *std::move(created);
+  }
+  state.watched = watch_->add(fd, state.serial);
+  if (state.watched) {
+    watched_[state.serial] = &state;
+  }
+}
+
+// On the thread of the watch: the last chance to read the numbers of a unit that has just ended.
+void CgroupUnitSource::on_events(std::uint64_t serial) {
+  const std::scoped_lock lock(mutex_);
+  const auto known = watched_.find(serial);
+  if (known == watched_.end()) {
+    return;
+  }
+  UnitState& state = *known->second;
+  const auto populated = reader_.populated(state.files, state.unit.path);
+  if (populated && !*populated && !state.key.empty()) {
+    now_ = clock_.steady_now();
+    reader_.begin_sample(now_);
+    read_stats(state);
+    state.unit.last_seen = clock_.now();
+  }
+}
+
+void CgroupUnitSource::report_stale() {
+  if (newly_stale_.empty()) {
+    return;
+  }
+  constexpr std::size_t kMostListed = 20;
+  std::string ids;
+  for (std::size_t i = 0; i < std::min(newly_stale_.size(), kMostListed); ++i) {
+    ids += (i == 0 ? "" : ",") + printable(newly_stale_[i], 64);
+  }
+  const auto level = options_.warn_of_stale ? log::Level::kWarn : log::Level::kDebug;
+  if (log::enabled(level)) {
+    log::write(level, "units without processes are left out",
+               {{"manager", options_.manager}, {"count", newly_stale_.size()}, {"ids", ids}},
+               std::source_location::current());
+  }
+  newly_stale_.clear();
+}
+
+void CgroupUnitSource::mark_exported(const UnitSnapshot& snapshot) {
+  const std::scoped_lock lock(mutex_);
+  for (const Unit& unit : snapshot.units) {
+    if (!unit.ended) {
+      continue;
+    }
+    const auto known = ended_by_key_.find(key_of(unit.cgrouphostname, unit.uuid));
+    if (known != ended_by_key_.end()) {
+      ended_.at(known->second).exported = true;
+    }
+  }
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,71 @@
+#include "exporter/unit/process_facts.h"
+
+#include <algorithm>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "host/cgroup_process.h"
+#include "host/read_file.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr std::size_t kMostProcesses = 64;
+constexpr std::size_t kMostText = 4096;
+
+std::string text_of(const std::filesystem::path& proc, int pid, std::string_view file) {
+  auto text = host::read_file((proc / std::to_string(pid) / file).string(), kMostText);
+  return text ? *std::move(text) : std::string();
+}
+
+std::span<const int> first(std::span<const int> pids) {
+  return pids.first(std::min(pids.size(), kMostProcesses));
+}
+
+}  // namespace
+
+std::optional<std::uint32_t> owner_of(const std::filesystem::path& proc,
+                                      std::span<const int> pids) {
+  std::map<std::uint32_t, int> counts;
+  std::optional<std::uint32_t> most;
+  for (const int pid : first(pids)) {
+    const auto uid = host::parse_status_uid(text_of(proc, pid, "status"));
+    if (uid && ++counts[*uid] > (most ? counts[*most] : 0)) {
+      most = uid;
+    }
+  }
+  return most;
+}
+
+std::optional<Clock::SystemTime> oldest_start(const std::filesystem::path& proc,
+                                              std::span<const int> pids) {
+  std::optional<std::uint64_t> oldest;
+  for (const int pid : first(pids)) {
+    const auto ticks = host::parse_start_ticks(text_of(proc, pid, "stat"));
+    if (ticks && (!oldest || *ticks < *oldest)) {
+      oldest = ticks;
+    }
+  }
+  const auto stat = host::read_file((proc / "stat").string());
+  const auto boot = stat ? host::parse_boot_time(*stat) : std::nullopt;
+  constexpr std::uint64_t kFarFuture = 1ULL << 40U;
+  if (!oldest || !boot || *boot > kFarFuture || *oldest > kFarFuture) {
+    return std::nullopt;
+  }
+  return Clock::SystemTime(std::chrono::seconds(*boot) + std::chrono::milliseconds(*oldest * 10));
+}
+
+std::optional<std::uint64_t> slurm_job_of(const std::filesystem::path& proc,
+                                          std::span<const int> pids) {
+  for (const int pid : first(pids)) {
+    const auto job = host::parse_slurmstepd_job(text_of(proc, pid, "cmdline"));
+    // Users can give themselves any command line, but not to a process of root.
+    if (job && host::parse_status_uid(text_of(proc, pid, "status")) == 0U) {
+      return job;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ceems::exporter

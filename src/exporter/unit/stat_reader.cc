@@ -1,0 +1,518 @@
+#include "exporter/unit/stat_reader.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "host/cgroup_process.h"
+#include "host/read_file.h"
+
+namespace ceems::exporter {
+namespace {
+
+using host::CgroupMode;
+
+constexpr double kTicksPerSecond = 100;  // USER_HZ, the same on every architecture
+constexpr double kMicroseconds = 1e6;
+constexpr auto kDevicesAge = std::chrono::seconds(10);
+
+// Positions in StatReader::roots_.
+enum class Root : std::size_t { kActive, kCpuacct, kCpu, kCpuset, kMemory, kBlkio, kRdma };
+
+std::optional<Error> fault_of(const FileText& text, std::string_view path, std::string_view name) {
+  if (text.ok() || text.absent()) {
+    return std::nullopt;
+  }
+  if (text.vanished()) {
+    return Error{ErrorCode::kNotFound, "the cgroup is gone"};
+  }
+  return errno_error(text.error, fmt::format("read {}/{}", printable(path), name));
+}
+
+Error malformed(Error error, std::string_view path, std::string_view name) {
+  return std::move(error).with_context(fmt::format("{}/{}", printable(path), name));
+}
+
+UniqueFd open_directory(const std::filesystem::path& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+}  // namespace
+
+// The order is the index in UnitFiles; v1 and v2 use the same places for what corresponds.
+enum class StatReader::File : std::size_t {
+  kEvents,
+  kProcs,
+  kCpuStat,
+  kCpus,
+  kCpuQuota,
+  kCpuPeriod,
+  kMemoryStat,
+  kMemoryUsed,
+  kMemoryLimit,
+  kMemoryEvents,
+  kSwapUsed,
+  kSwapLimit,
+  kSwapFails,
+  kRdma,
+  kIoBytes,
+  kIoRequests,
+  kCfqBytes,
+  kCfqRequests,
+  kTreeBytes,
+  kTreeRequests,
+};
+
+struct StatReader::FileSpec {
+  Root root;
+  const char* name;  ///< nullptr: this mode has no such file
+};
+
+const StatReader::FileSpec& StatReader::spec_of(File file) const {
+  static constexpr std::array<FileSpec, UnitFiles::kCount> kV1 = {{
+      {Root::kActive, nullptr},
+      {Root::kActive, "cgroup.procs"},
+      {Root::kCpuacct, "cpuacct.stat"},
+      {Root::kCpuset, "cpuset.cpus"},
+      {Root::kCpu, "cpu.cfs_quota_us"},
+      {Root::kCpu, "cpu.cfs_period_us"},
+      {Root::kMemory, "memory.stat"},
+      {Root::kMemory, "memory.usage_in_bytes"},
+      {Root::kMemory, "memory.limit_in_bytes"},
+      {Root::kMemory, "memory.failcnt"},
+      {Root::kMemory, "memory.memsw.usage_in_bytes"},
+      {Root::kMemory, "memory.memsw.limit_in_bytes"},
+      {Root::kMemory, "memory.memsw.failcnt"},
+      {Root::kRdma, "rdma.current"},
+      {Root::kBlkio, "blkio.throttle.io_service_bytes"},
+      {Root::kBlkio, "blkio.throttle.io_serviced"},
+      {Root::kBlkio, "blkio.io_service_bytes_recursive"},
+      {Root::kBlkio, "blkio.io_serviced_recursive"},
+      {Root::kBlkio, "blkio.throttle.io_service_bytes_recursive"},
+      {Root::kBlkio, "blkio.throttle.io_serviced_recursive"},
+  }};
+  static constexpr std::array<FileSpec, UnitFiles::kCount> kV2 = {{
+      {Root::kActive, "cgroup.events"},
+      {Root::kActive, "cgroup.procs"},
+      {Root::kActive, "cpu.stat"},
+      {Root::kActive, "cpuset.cpus.effective"},
+      {Root::kActive, "cpu.max"},
+      {Root::kActive, "cpu.pressure"},
+      {Root::kActive, "memory.stat"},
+      {Root::kActive, "memory.current"},
+      {Root::kActive, "memory.max"},
+      {Root::kActive, "memory.events"},
+      {Root::kActive, "memory.swap.current"},
+      {Root::kActive, "memory.swap.max"},
+      {Root::kActive, "memory.pressure"},
+      {Root::kActive, "rdma.current"},
+      {Root::kActive, "io.stat"},
+      {Root::kActive, nullptr},
+      {Root::kActive, nullptr},
+      {Root::kActive, nullptr},
+      {Root::kActive, nullptr},
+      {Root::kActive, nullptr},
+  }};
+  const auto index = static_cast<std::size_t>(file);
+  return mount_.mode == CgroupMode::kUnified ? kV2.at(index) : kV1.at(index);
+}
+
+StatReader::StatReader(const host::Paths& paths,
+                       host::CgroupMount mount,
+                       std::string active,
+                       StatOptions options,
+                       std::size_t kept_files)
+    : paths_(paths), mount_(mount), options_(options), budget_(kept_files) {
+  if (mount_.mode == CgroupMode::kUnified) {
+    roots_.at(0) = open_directory(paths_.cgroup);
+  } else {
+    constexpr std::array<std::string_view, 7> kSubsystems = {"",       "cpuacct", "cpu", "cpuset",
+                                                             "memory", "blkio",   "rdma"};
+    roots_.at(0) = open_directory(paths_.cgroup / active);
+    for (std::size_t i = 1; i < kSubsystems.size(); ++i) {
+      if (const auto name = host::find_v1_hierarchy(paths_.cgroup, kSubsystems.at(i), false)) {
+        roots_.at(i) = open_directory(paths_.cgroup / *name);
+      }
+    }
+  }
+  if (const auto text = host::read_file((paths_.proc / "meminfo").string())) {
+    totals_ = host::parse_memory_totals(*text);
+  }
+  if (const auto text = host::read_file((paths_.sys / "devices/system/cpu/online").string())) {
+    host_cpus_ = static_cast<double>(host::count_cpu_list(*text).value_or(0));
+  }
+}
+
+void StatReader::begin_sample(Clock::SteadyTime now) {
+  now_ = now;
+}
+
+FileText StatReader::text_of(UnitFiles& files,
+                             File file,
+                             const std::string& path,
+                             bool look_again) {
+  const auto index = static_cast<std::size_t>(file);
+  const std::uint32_t bit = 1U << index;
+  KeptFile& kept = files.files.at(index);
+  if ((files.absent & bit) != 0 && !look_again) {
+    return {.text = {}, .error = ENOENT};
+  }
+  int directory = -1;
+  if (kept.needs_path()) {
+    const FileSpec& spec = spec_of(file);
+    directory = roots_.at(static_cast<std::size_t>(spec.root)).get();
+    if (spec.name == nullptr || directory < 0) {
+      files.absent |= bit;
+      return {.text = {}, .error = ENOENT};
+    }
+    // Relative to the root: without the leading '/'.
+    path_.assign(path, std::min<std::size_t>(1, path.size()));
+    path_ += path_.empty() ? "" : "/";
+    path_ += spec.name;
+  }
+  const FileText text = kept.read(directory, path_.c_str(), buffer_, budget_);
+  files.absent = text.absent() ? files.absent | bit : files.absent & ~bit;
+  return text;
+}
+
+FileText StatReader::read_active(KeptFile& file, const std::string& path, std::string_view name) {
+  if (file.needs_path()) {
+    path_.assign(path, std::min<std::size_t>(1, path.size()));
+    path_ += path_.empty() ? "" : "/";
+    path_ += name;
+  }
+  return file.read(active_fd(), path_.c_str(), buffer_, budget_);
+}
+
+FileText StatReader::processes(UnitFiles& files, const std::string& path) {
+  return text_of(files, File::kProcs, path, false);
+}
+
+std::optional<bool> StatReader::populated(UnitFiles& files, const std::string& path) {
+  const FileText text = text_of(files, File::kEvents, path, false);
+  return text.ok() ? host::parse_populated(text.text) : std::nullopt;
+}
+
+int StatReader::events_fd(const UnitFiles& files) const {
+  return mount_.mode == CgroupMode::kUnified
+             ? files.files.at(static_cast<std::size_t>(File::kEvents)).fd()
+             : -1;
+}
+
+// Single values that cannot be read or make no sense are 0 (spec §2.5); v1 knows no "max".
+std::uint64_t StatReader::value_of(const FileText& text) const {
+  const std::uint64_t value = text.ok() ? host::parse_cgroup_value(text.text).value_or(0) : 0;
+  return value == host::kCgroupMax && mount_.mode == CgroupMode::kLegacy ? 0 : value;
+}
+
+Result<> StatReader::read_cpu_into(UnitFiles& files,
+                                   const std::string& path,
+                                   bool again,
+                                   UnitStats& stats) {
+  const char* const name = spec_of(File::kCpuStat).name;
+  const FileText text = text_of(files, File::kCpuStat, path, again);
+  if (auto fault = fault_of(text, path, name)) {
+    return fail(*std::move(fault));
+  }
+  if (!text.ok()) {
+    return {};
+  }
+  if (mount_.mode == CgroupMode::kUnified) {
+    auto stat = host::parse_cgroup_cpu_stat(text.text);
+    if (!stat) {
+      return fail(malformed(std::move(stat).error(), path, name));
+    }
+    stats.cpu_user_seconds = static_cast<double>(stat->user_usec) / kMicroseconds;
+    stats.cpu_system_seconds = static_cast<double>(stat->system_usec) / kMicroseconds;
+  } else {
+    auto stat = host::parse_cpuacct_stat(text.text);
+    if (!stat) {
+      return fail(malformed(std::move(stat).error(), path, name));
+    }
+    stats.cpu_user_seconds = static_cast<double>(stat->user_ticks) / kTicksPerSecond;
+    stats.cpu_system_seconds = static_cast<double>(stat->system_ticks) / kTicksPerSecond;
+  }
+  return {};
+}
+
+Result<> StatReader::read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats) {
+  return read_cpu_into(files, path, false, stats);
+}
+
+Result<> StatReader::read(UnitFiles& files,
+                          const std::string& path,
+                          bool look_again,
+                          UnitStats& stats) {
+  UnitStats fresh;
+  fresh.block_io.reserve(stats.block_io.size());
+  auto done = read_cpu_into(files, path, look_again, fresh);
+  if (done) {
+    done = mount_.mode == CgroupMode::kUnified ? read_v2(files, path, look_again, fresh)
+                                               : read_v1(files, path, look_again, fresh);
+  }
+  if (!done) {
+    return done;
+  }
+  read_cpus(files, path, look_again, fresh);
+  if (const FileText text = text_of(files, File::kRdma, path, look_again); text.ok()) {
+    for (auto& use : host::parse_rdma(text.text)) {
+      fresh.rdma.push_back({std::move(use.device), use.hca_handles, use.hca_objects});
+    }
+  }
+  stats = std::move(fresh);
+  return {};
+}
+
+void StatReader::read_cpus(UnitFiles& files,
+                           const std::string& path,
+                           bool again,
+                           UnitStats& stats) {
+  const FileText cpuset = text_of(files, File::kCpus, path, again);
+  stats.cpus = cpuset.ok() ? static_cast<double>(host::count_cpu_list(cpuset.text).value_or(0)) : 0;
+  if (!generic()) {
+    return;
+  }
+  std::optional<double> quota;
+  if (mount_.mode == CgroupMode::kUnified) {
+    if (const FileText text = text_of(files, File::kCpuQuota, path, again); text.ok()) {
+      quota = host::parse_cpu_max(text.text);
+    }
+  } else {
+    // -1, no limit, reads as 0.
+    const auto allowed =
+        static_cast<double>(value_of(text_of(files, File::kCpuQuota, path, again)));
+    const auto period =
+        static_cast<double>(value_of(text_of(files, File::kCpuPeriod, path, again)));
+    if (allowed > 0 && period > 0) {
+      quota = allowed / period;
+    }
+  }
+  if (stats.cpus == 0) {
+    stats.cpus = host_cpus_;
+  }
+  if (quota && (stats.cpus == 0 || *quota < stats.cpus)) {
+    stats.cpus = *quota;
+  }
+  stats.cpus_reserved = stats.cpus < host_cpus_ || host_cpus_ == 0;
+}
+
+void StatReader::set_memory_limit(double limit, UnitStats& stats) const {
+  const auto host_bytes = static_cast<double>(totals_.memory_bytes);
+  stats.memory_reserved = limit > 0 && (host_bytes == 0 || limit < host_bytes);
+  stats.memory_total_bytes = generic() && host_bytes > 0 && limit > host_bytes ? host_bytes : limit;
+}
+
+Result<> StatReader::read_v1_memory(UnitFiles& files,
+                                    const std::string& path,
+                                    bool again,
+                                    UnitStats& stats) {
+  const FileText text = text_of(files, File::kMemoryStat, path, again);
+  if (auto fault = fault_of(text, path, "memory.stat")) {
+    return fail(*std::move(fault));
+  }
+  if (!text.ok()) {
+    return {};
+  }
+  auto memory = host::parse_memory_stat_v1(text.text);
+  if (!memory) {
+    return fail(malformed(std::move(memory).error(), path, "memory.stat"));
+  }
+  stats.memory_rss_bytes = memory->rss;
+  stats.memory_cache_bytes = memory->cache;
+  stats.memory_inactive_file_bytes = memory->inactive_file;
+
+  // A file with content that is no number is an error here; the first absent one ends the group.
+  struct Value {
+    File file;
+    std::uint64_t value = 0;
+  };
+  std::array<Value, 6> values = {{{File::kMemoryUsed},
+                                  {File::kMemoryEvents},
+                                  {File::kMemoryLimit},
+                                  {File::kSwapUsed},
+                                  {File::kSwapFails},
+                                  {File::kSwapLimit}}};
+  const std::size_t wanted = options_.swap ? values.size() : 3;
+  for (std::size_t i = 0; i < wanted; ++i) {
+    Value& value = values.at(i);
+    const char* const name = spec_of(value.file).name;
+    const FileText single = text_of(files, value.file, path, again);
+    if (auto fault = fault_of(single, path, name)) {
+      return fail(*std::move(fault));
+    }
+    if (!single.ok()) {
+      break;
+    }
+    auto number = host::parse_cgroup_value(single.text);
+    if (!number) {
+      return fail(malformed(std::move(number).error(), path, name));
+    }
+    value.value = *number == host::kCgroupMax ? 0 : *number;
+  }
+  stats.memory_used_bytes = values[0].value;
+  stats.memory_fail_count = values[1].value;
+  set_memory_limit(static_cast<double>(values[2].value), stats);
+  stats.memsw_used_bytes = values[3].value;
+  stats.memsw_fail_count = values[4].value;
+  stats.memsw_total_bytes = static_cast<double>(values[5].value);
+  const auto host_bytes = static_cast<double>(totals_.memory_bytes + totals_.swap_bytes);
+  if (generic() && host_bytes > 0 && stats.memsw_total_bytes > host_bytes) {
+    stats.memsw_total_bytes = host_bytes;
+  }
+  return {};
+}
+
+// Adds the values of one blkio file; gives whether there were any.
+Result<bool> StatReader::read_blkio_file(
+    UnitFiles& files, File file, const std::string& path, bool again, UnitStats& stats) {
+  const char* const name = spec_of(file).name;
+  const FileText text = text_of(files, file, path, again);
+  if (auto fault = fault_of(text, path, name)) {
+    return fail(*std::move(fault));
+  }
+  auto values = host::parse_blkio(text.ok() ? text.text : std::string_view{});
+  if (!values) {
+    return fail(malformed(std::move(values).error(), path, name));
+  }
+  const bool bytes = file == File::kIoBytes || file == File::kCfqBytes || file == File::kTreeBytes;
+  for (const host::BlkioValue& value : *values) {
+    BlockIo& io = block_io_of(stats, value.major, value.minor);
+    if (bytes) {
+      (value.write ? io.write_bytes : io.read_bytes) += value.value;
+    } else {
+      (value.write ? io.write_requests : io.read_requests) += value.value;
+    }
+  }
+  return !values->empty();
+}
+
+// The CFQ scheduler's files (Linux < 5.0) where they hold something, else the throttling layer's.
+Result<> StatReader::read_v1_block_io(UnitFiles& files,
+                                      const std::string& path,
+                                      bool again,
+                                      UnitStats& stats) {
+  const std::array<std::pair<File, File>, 2> sources = {
+      {{File::kCfqRequests, File::kCfqBytes},
+       generic() ? std::pair{File::kTreeRequests, File::kTreeBytes}
+                 : std::pair{File::kIoRequests, File::kIoBytes}}};
+  for (const auto& [requests, bytes] : sources) {
+    auto some_requests = read_blkio_file(files, requests, path, again, stats);
+    if (!some_requests) {
+      return fail(std::move(some_requests).error());
+    }
+    auto some_bytes = read_blkio_file(files, bytes, path, again, stats);
+    if (!some_bytes) {
+      return fail(std::move(some_bytes).error());
+    }
+    if (*some_requests || *some_bytes) {
+      break;
+    }
+  }
+  return {};
+}
+
+Result<> StatReader::read_v1(UnitFiles& files,
+                             const std::string& path,
+                             bool again,
+                             UnitStats& stats) {
+  auto done = read_v1_memory(files, path, again, stats);
+  if (done && options_.block_io) {
+    done = read_v1_block_io(files, path, again, stats);
+  }
+  return done;
+}
+
+Result<> StatReader::read_v2(UnitFiles& files,
+                             const std::string& path,
+                             bool again,
+                             UnitStats& stats) {
+  const FileText stat_text = text_of(files, File::kMemoryStat, path, again);
+  if (auto fault = fault_of(stat_text, path, "memory.stat")) {
+    return fail(*std::move(fault));
+  }
+  if (stat_text.ok()) {
+    auto memory = host::parse_memory_stat_v2(stat_text.text);
+    if (!memory) {
+      return fail(malformed(std::move(memory).error(), path, "memory.stat"));
+    }
+    stats.memory_rss_bytes = memory->rss;
+    stats.memory_cache_bytes = memory->cache;
+    stats.memory_inactive_file_bytes = memory->inactive_file;
+  }
+  const FileText events_text = text_of(files, File::kMemoryEvents, path, again);
+  if (auto fault = fault_of(events_text, path, "memory.events")) {
+    return fail(*std::move(fault));
+  }
+  if (events_text.ok()) {
+    auto events = host::parse_memory_events(events_text.text);
+    if (!events) {
+      return fail(malformed(std::move(events).error(), path, "memory.events"));
+    }
+    stats.memory_fail_count = events->oom;
+  }
+  stats.memory_used_bytes = value_of(text_of(files, File::kMemoryUsed, path, again));
+
+  const auto or_host = [this](std::uint64_t limit, std::uint64_t first, std::uint64_t second) {
+    if (limit == host::kCgroupMax && (first > 0 || second > 0)) {
+      return static_cast<double>(first > 0 ? first : second);
+    }
+    return static_cast<double>(limit);
+  };
+  const std::uint64_t limit = value_of(text_of(files, File::kMemoryLimit, path, again));
+  set_memory_limit(or_host(limit, totals_.memory_bytes, 0), stats);
+  if (options_.swap) {
+    stats.memsw_used_bytes = value_of(text_of(files, File::kSwapUsed, path, again));
+    const std::uint64_t swap = value_of(text_of(files, File::kSwapLimit, path, again));
+    stats.memsw_total_bytes = or_host(swap, totals_.swap_bytes, totals_.memory_bytes);
+  }
+  if (options_.pressure) {
+    const auto stalled = [&](File file) {
+      const FileText text = text_of(files, file, path, again);
+      const auto pressure = text.ok() ? host::parse_pressure(text.text) : host::CgroupPressure{};
+      return pressure ? static_cast<double>(pressure->full_usec) / kMicroseconds : 0;
+    };
+    stats.cpu_psi_seconds = stalled(File::kCpuPeriod);
+    stats.memory_psi_seconds = stalled(File::kSwapFails);
+  }
+  if (options_.block_io) {
+    if (const FileText text = text_of(files, File::kIoBytes, path, again); text.ok()) {
+      for (const host::CgroupIo& io : host::parse_io_stat(text.text)) {
+        BlockIo& sum = block_io_of(stats, io.major, io.minor);
+        sum.read_bytes += io.read_bytes;
+        sum.write_bytes += io.write_bytes;
+        sum.read_requests += io.read_requests;
+        sum.write_requests += io.write_requests;
+      }
+    }
+  }
+  return {};
+}
+
+BlockIo& StatReader::block_io_of(UnitStats& stats, std::uint32_t major, std::uint32_t minor) {
+  auto known = devices_.find({major, minor});
+  if (known == devices_.end() && (!devices_read_ || now_ - *devices_read_ > kDevicesAge)) {
+    read_block_devices();
+    known = devices_.find({major, minor});
+  }
+  std::string name = known != devices_.end() ? known->second : fmt::format("{}:{}", major, minor);
+  const auto same = std::find_if(stats.block_io.begin(), stats.block_io.end(),
+                                 [&name](const BlockIo& io) { return io.device == name; });
+  return same != stats.block_io.end() ? *same
+                                      : stats.block_io.emplace_back(BlockIo{std::move(name)});
+}
+
+void StatReader::read_block_devices() {
+  devices_read_ = now_;
+  const auto text = host::read_file((paths_.proc / "diskstats").string());
+  auto devices =
+      text ? host::parse_block_devices(*text) : Result<host::BlockDevices>(host::BlockDevices{});
+  if (!devices) {
+    log::warn("block devices have no names", {{"err", devices.error().message}});
+  }
+  devices_ = std::move(devices).value_or(host::BlockDevices{});
+}
+
+}  // namespace ceems::exporter
