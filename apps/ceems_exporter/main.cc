@@ -1,0 +1,185 @@
+// ceems_exporter: Prometheus exporter of the compute units of a node.
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/utsname.h>
+
+#include <algorithm>
+#include <cstdio>
+#include <exception>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/version.h"
+#include "config/flags.h"
+#include "exporter/collector_set.h"
+#include "exporter/node_name.h"
+#include "exporter/options.h"
+#include "exporter/page.h"
+#include "exporter/routes.h"
+#include "exporter/scrape.h"
+#include "exporter/self_metrics.h"
+#include "net/server.h"
+#include "os/privileges.h"
+#include "os/signals.h"
+
+namespace {
+
+namespace exporter = ceems::exporter;
+namespace log = ceems::log;
+namespace os = ceems::os;
+
+constexpr std::string_view kDescription =
+    "Prometheus exporter of the compute units of a node (jobs, virtual machines, containers): "
+    "their "
+    "use of CPU and memory, their energy, and the node they run on.";
+
+int give_up(const ceems::Error& error) {
+  log::error("cannot start", {{"err", error.message}});
+  return 1;
+}
+
+void log_start() {
+  const ceems::Version& v = ceems::version();
+  utsname system{};
+  ::uname(&system);
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
+  log::info("starting ceems_exporter",
+            {{"version", v.version}, {"branch", v.branch}, {"revision", v.revision}});
+  log::info("build and machine", {{"compiler", v.compiler},
+                                  {"platform", v.platform},
+                                  {"kernel", static_cast<const char*>(system.release)},
+                                  {"nodename", static_cast<const char*>(system.nodename)},
+                                  {"fd_soft", files.rlim_cur},
+                                  {"fd_hard", files.rlim_max}});
+}
+
+/// Everything that collectors may raise later, each once.
+std::vector<os::Capability> needed_capabilities(
+    const std::vector<exporter::NamedCollector>& collectors) {
+  std::vector<os::Capability> needed;
+  for (const auto& named : collectors) {
+    const auto capabilities = named.collector->capabilities();
+    needed.insert(needed.end(), capabilities.begin(), capabilities.end());
+  }
+  std::ranges::sort(needed);
+  const auto repeated = std::ranges::unique(needed);
+  needed.erase(repeated.begin(), repeated.end());
+  return needed;
+}
+
+ceems::Result<> drop_privileges(const exporter::Options& options,
+                                const std::vector<os::Capability>& keep) {
+  if (!options.drop_privileges) {
+    log::warn("privileges are kept: --no-security.drop-privileges");
+    return {};
+  }
+  if (auto dropped = os::drop_privileges(options.run_as_user, keep); !dropped) {
+    return fail(std::move(dropped).error().with_context("dropping privileges"));
+  }
+  std::string names;
+  for (const os::Capability capability : keep) {
+    names += (names.empty() ? "" : ",") + os::capability_name(capability);
+    if (!os::may_raise(capability)) {
+      log::debug("capability not available", {{"capability", os::capability_name(capability)}});
+    }
+  }
+  log::info("privileges dropped", {{"user", options.run_as_user}, {"capabilities_wanted", names}});
+  return {};
+}
+
+void serve(ceems::net::Server& server) {
+  server.start();
+  for (const std::string& address : server.addresses()) {
+    log::info("listening", {{"address", address}});
+  }
+  os::notify_systemd("READY=1");
+  int signal = os::wait_for_signal();
+  while (signal == SIGHUP) {
+    log::info("SIGHUP ignored: the web configuration is read again by itself");
+    signal = os::wait_for_signal();
+  }
+  os::notify_systemd("STOPPING=1");
+  log::info("stopping", {{"signal", signal}});
+  server.stop();
+}
+
+int run(int argc, const char* const* argv) {
+  exporter::Options options;
+  options.run_as_user = os::default_run_as_user();
+  exporter::CollectorSet known(exporter::all_collectors());
+  ceems::config::FlagSet flags("ceems_exporter", std::string(kDescription));
+  exporter::add_first_flags(flags, options);
+  known.add_option_flags(flags);
+  known.add_switches(flags);
+  exporter::add_last_flags(flags, options);
+  const auto outcome = flags.parse(argc, argv);
+  if (outcome.exit) {
+    fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
+    return *outcome.exit;
+  }
+  if (auto configured = exporter::configure_log(options); !configured) {
+    return give_up(configured.error());
+  }
+  log_start();
+
+  const ceems::Clock& clock = ceems::real_clock();
+  exporter::CollectorContext context{.paths = exporter::paths(options),
+                                     .hostname = exporter::node_name(options.empty_hostname_label),
+                                     .hostname_emptied = options.empty_hostname_label,
+                                     .clock = &clock,
+                                     .unit_sources = {}};
+  auto collectors = known.create(flags, context);
+  if (!collectors) {
+    return give_up(collectors.error());
+  }
+  for (const auto& named : *collectors) {
+    log::info("collector enabled", {{"collector", named.name}});
+  }
+  const auto capabilities = needed_capabilities(*collectors);
+
+  exporter::SelfMetrics self(!options.disable_exporter_metrics);
+  exporter::Scraper scraper(std::move(*collectors), clock);
+  exporter::MetricsPage page(scraper, self, clock);
+  exporter::Routes routes(exporter::route_options(options), page, self, scraper, clock);
+  // Sockets are opened before privileges are dropped, so ports below 1024 work.
+  auto server = ceems::net::Server::create(
+      exporter::server_options(options),
+      [&routes](const ceems::net::Request& request, ceems::net::Response& response) {
+        routes.handle(request, response);
+      });
+  if (!server) {
+    return give_up(server.error());
+  }
+  if (auto dropped = drop_privileges(options, capabilities); !dropped) {
+    return give_up(dropped.error());
+  }
+  // Raised here they are effective in this thread and in those started from now on.
+  std::vector<std::unique_ptr<os::RaisedCapabilities>> always;
+  for (const os::Capability capability :
+       options.disable_cap_awareness ? capabilities : std::vector<os::Capability>()) {
+    always.push_back(std::make_unique<os::RaisedCapabilities>(
+        std::initializer_list<os::Capability>{capability}));
+  }
+  scraper.start();
+  serve(**server);
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  os::block_signals();
+  try {
+    return run(argc, argv);
+  } catch (const std::exception& error) {
+    fmt::print(stderr, "ceems_exporter: {}\n", error.what());
+    return 1;
+  }
+}

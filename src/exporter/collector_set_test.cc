@@ -1,0 +1,102 @@
+#include "exporter/collector_set.h"
+
+#include <algorithm>
+
+#include <gtest/gtest.h>
+
+namespace ceems::exporter {
+namespace {
+
+class FakeSource final : public UnitSource {
+ public:
+  [[nodiscard]] std::string_view manager() const override { return "fake"; }
+  Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds) override {
+    return fail(ErrorCode::kNoData, "no units");
+  }
+};
+
+class FakeCollector final : public Collector {
+ public:
+  explicit FakeCollector(bool units) : units_(units) {}
+  Result<> collect(metrics::Sink&) override { return {}; }
+  std::shared_ptr<UnitSource> unit_source() override {
+    return units_ ? std::make_shared<FakeSource>() : nullptr;
+  }
+
+ private:
+  bool units_;
+};
+
+CollectorSpec spec(std::string name, bool by_default, bool units = false) {
+  return {.name = std::move(name),
+          .help = "Fake",
+          .enabled_by_default = by_default,
+          .create = [units](const CollectorContext&) -> Result<std::unique_ptr<Collector>> {
+            return std::make_unique<FakeCollector>(units);
+          }};
+}
+
+/// Names of the collectors that this command line turns on, or the message of the error.
+std::string enabled(std::vector<const char*> arguments, std::vector<CollectorSpec> specs) {
+  CollectorSet set(std::move(specs));
+  config::FlagSet flags("test", "");
+  set.add_option_flags(flags);
+  set.add_switches(flags);
+  arguments.insert(arguments.begin(), "test");
+  const auto outcome = flags.parse(static_cast<int>(arguments.size()), arguments.data());
+  EXPECT_FALSE(outcome.exit) << outcome.text;
+  CollectorContext context;
+  auto collectors = set.create(flags, context);
+  if (!collectors) {
+    return collectors.error().message;
+  }
+  std::string names;
+  for (const NamedCollector& named : *collectors) {
+    names += (names.empty() ? "" : " ") + named.name;
+  }
+  return names;
+}
+
+TEST(CollectorSet, FollowsDefaultsSwitchesAndDisableDefaults) {
+  const std::vector<CollectorSpec> specs{spec("a", true), spec("b", false), spec("c", true)};
+  EXPECT_EQ(enabled({}, specs), "a c");
+  EXPECT_EQ(enabled({"--collector.b", "--no-collector.a"}, specs), "b c");
+  EXPECT_EQ(enabled({"--collector.disable-defaults"}, specs), "");
+  EXPECT_EQ(enabled({"--collector.disable-defaults", "--collector.c", "--no-collector.a"}, specs),
+            "c");
+}
+
+TEST(CollectorSet, AsksDynamicDefaultsAfterTheUnitCollectors) {
+  CollectorSpec energy = spec("energy", false);
+  energy.enabled_when = [](const CollectorContext& context) {
+    return !context.unit_sources.empty();
+  };
+  const std::vector<CollectorSpec> specs{spec("slurm", false, true), energy};
+  EXPECT_EQ(enabled({}, specs), "");
+  EXPECT_EQ(enabled({"--collector.slurm"}, specs), "slurm energy");
+  EXPECT_EQ(enabled({"--collector.slurm", "--no-collector.energy"}, specs), "slurm");
+  EXPECT_EQ(enabled({"--collector.slurm", "--collector.disable-defaults"}, specs), "slurm");
+  EXPECT_EQ(enabled({"--collector.energy"}, specs), "energy");
+}
+
+TEST(CollectorSet, NamesTheCollectorThatCannotStart) {
+  CollectorSpec broken = spec("broken", true);
+  broken.create = [](const CollectorContext&) -> Result<std::unique_ptr<Collector>> {
+    return fail(ErrorCode::kInvalidArgument, "no such directory");
+  };
+  EXPECT_EQ(enabled({}, {broken}), "collector broken: no such directory");
+}
+
+TEST(AllCollectors, HaveDistinctNamesHelpAndAFactory) {
+  std::vector<std::string> names;
+  for (const CollectorSpec& known : all_collectors()) {
+    names.push_back(known.name);
+    EXPECT_FALSE(known.help.empty()) << known.name;
+    EXPECT_TRUE(static_cast<bool>(known.create)) << known.name;
+  }
+  std::ranges::sort(names);
+  EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
+}  // namespace
+}  // namespace ceems::exporter

@@ -1,0 +1,71 @@
+#include "exporter/landing.h"
+
+#include <fmt/format.h>
+
+#include "base/version.h"
+
+namespace ceems::exporter {
+
+std::string escape_html(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&':
+        out += "&amp;";
+        break;
+      case '<':
+        out += "&lt;";
+        break;
+      case '>':
+        out += "&gt;";
+        break;
+      case '"':
+        out += "&quot;";
+        break;
+      case '\'':
+        out += "&#39;";
+        break;
+      default:
+        out.push_back(c);
+    }
+  }
+  return out;
+}
+
+std::string landing_page(std::string_view telemetry_path, bool debug_server) {
+  const Version& v = version();
+  return fmt::format(
+      "<!DOCTYPE html>\n"
+      "<html lang=\"en\">\n"
+      "<head>\n"
+      "<meta charset=\"UTF-8\">\n"
+      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n"
+      "<title>ceems_exporter</title>\n"
+      "<style>\n"
+      "body {{ font-family: sans-serif; margin: 0; color: #1b1b1b; background: #fff }}\n"
+      "header {{ background: #3cc9beff; padding: 1rem 1.5rem }}\n"
+      "h1 {{ margin: 0; font-size: 1.6rem }}\n"
+      "main {{ padding: 0.5rem 1.5rem; line-height: 1.5 }}\n"
+      "a {{ color: #005a53 }}\n"
+      "</style>\n"
+      "</head>\n"
+      "<body>\n"
+      "<header><h1>ceems_exporter</h1></header>\n"
+      "<main>\n"
+      "<p>Prometheus exporter of the compute units of this node (jobs, machines, containers): "
+      "their\n"
+      "use of CPU and memory, their energy, and the node they run on.</p>\n"
+      "<p>Version {} (branch: {}, revision: {})</p>\n"
+      "<ul>\n"
+      "<li><a href=\"{}\">Metrics</a></li>\n"
+      "{}"
+      "</ul>\n"
+      "</main>\n"
+      "</body>\n"
+      "</html>\n",
+      escape_html(v.version), escape_html(v.branch), escape_html(v.revision),
+      escape_html(telemetry_path),
+      debug_server ? "<li><a href=\"/debug/\">Diagnostics</a> (from localhost only)</li>\n" : "");
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+namespace ceems::exporter {
+
+/// HTML of the page at "/": name, what the program is, version, link to the metrics and, where the
+/// debug server is on, to the diagnostics.
+std::string landing_page(std::string_view telemetry_path, bool debug_server);
+
+/// Text with &, <, >, " and ' as entities.
+std::string escape_html(std::string_view text);
+
+}  // namespace ceems::exporter

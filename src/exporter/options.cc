@@ -1,0 +1,89 @@
+#include "exporter/options.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include "base/log.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr long kMostWorkers = 16;
+constexpr int kGzipLevel = 1;  // a scrape is compressed for one reader: speed counts, not size
+
+}  // namespace
+
+void add_first_flags(config::FlagSet& flags, Options& options) {
+  flags.add("collector.empty-hostname-label", options.empty_hostname_label,
+            {.help = "Leave the label hostname empty, for tests", .hidden = true});
+  flags.add("path.sysfs", options.sysfs, {.help = "Where sysfs is mounted", .hidden = true});
+  flags.add("path.procfs", options.procfs, {.help = "Where procfs is mounted", .hidden = true});
+  flags.add("path.cgroupfs", options.cgroupfs,
+            {.help = "Where cgroups are mounted", .hidden = true});
+}
+
+void add_last_flags(config::FlagSet& flags, Options& options) {
+  flags.add("web.listen-address", options.listen_addresses,
+            {.help = "Address to listen on; may be repeated. Also vsock://:PORT"});
+  flags.add("web.config.file", options.web_config_file,
+            {.help = "File that turns on TLS or basic authentication",
+             .env = "CEEMS_EXPORTER_WEB_CONFIG_FILE"});
+  flags.add("web.telemetry-path", options.telemetry_path, {.help = "Path of the metrics"});
+  flags.add("web.disable-exporter-metrics", options.disable_exporter_metrics,
+            {.help = "Leave out metrics about the exporter itself (promhttp_*, process_*)"});
+  flags.add("web.max-requests", options.max_requests,
+            {.help = "Most scrapes served at once; 0 for no limit"});
+  flags.add("web.debug-server", options.debug_server,
+            {.help = "Serve diagnostics below /debug/, to localhost only"});
+  flags.add("web.systemd-socket", options.systemd_socket,
+            {.help = "Use the sockets that systemd passes instead of listen addresses"});
+  flags.add("security.run-as-user", options.run_as_user,
+            {.help = "User, by name or number, to become when started as root"});
+  flags.add("security.drop-privileges", options.drop_privileges,
+            {.help = "Become that user and drop capabilities", .hidden = true});
+  flags.add("security.disable-cap-awareness", options.disable_cap_awareness,
+            {.help = "Keep needed capabilities effective all the time", .hidden = true});
+  flags.add("runtime.gomaxprocs", options.max_procs,
+            {.help = "Bound for the number of threads that answer scrapes", .env = "GOMAXPROCS"});
+  flags.add("log.level", options.log_level,
+            {.help = "Only log messages of this level or above: debug, info, warn, error"});
+  flags.add("log.format", options.log_format, {.help = "Form of log messages: logfmt, json"});
+}
+
+Result<> configure_log(const Options& options) {
+  auto level = log::parse_level(options.log_level);
+  if (!level) {
+    return fail(std::move(level).error().with_context("--log.level"));
+  }
+  auto format = log::parse_format(options.log_format);
+  if (!format) {
+    return fail(std::move(format).error().with_context("--log.format"));
+  }
+  log::configure(*level, *format);
+  return {};
+}
+
+net::ServerOptions server_options(const Options& options) {
+  net::ServerOptions server;
+  server.listen_addresses = options.listen_addresses;
+  // The reference takes an empty address as any free port.
+  std::ranges::replace(server.listen_addresses, std::string(), std::string(":0"));
+  server.systemd_socket = options.systemd_socket;
+  if (!options.web_config_file.empty()) {
+    server.web_config_file = std::filesystem::absolute(options.web_config_file);
+  }
+  // One more than may scrape, so that /health answers during a long scrape.
+  server.threads = static_cast<int>(std::clamp(options.max_procs, 1L, kMostWorkers)) + 1;
+  server.gzip_level = kGzipLevel;
+  return server;
+}
+
+RouteOptions route_options(const Options& options) {
+  return {options.telemetry_path, options.max_requests, options.debug_server};
+}
+
+host::Paths paths(const Options& options) {
+  return {options.procfs, options.sysfs, options.cgroupfs};
+}
+
+}  // namespace ceems::exporter

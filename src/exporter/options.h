@@ -1,0 +1,47 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/flags.h"
+#include "exporter/collector.h"
+#include "exporter/routes.h"
+#include "net/server.h"
+
+namespace ceems::exporter {
+
+/// Values of the flags that belong to no collector (spec exporter-node §2.3).
+struct Options {
+  bool empty_hostname_label = false;
+  std::string sysfs = "/sys";
+  std::string procfs = "/proc";
+  std::string cgroupfs = "/sys/fs/cgroup";
+  std::vector<std::string> listen_addresses{":9010"};
+  std::string web_config_file;
+  std::string telemetry_path = "/metrics";
+  bool disable_exporter_metrics = false;
+  long max_requests = 40;
+  bool debug_server = false;
+  bool systemd_socket = false;
+  std::string run_as_user;
+  bool drop_privileges = true;
+  bool disable_cap_awareness = false;
+  long max_procs = 1;
+  std::string log_level = "info";
+  std::string log_format = "logfmt";
+};
+
+/// Flags in front of and behind the switches of the collectors, in the order of --help.
+/// `run_as_user` has to hold its default.
+void add_first_flags(config::FlagSet& flags, Options& options);
+void add_last_flags(config::FlagSet& flags, Options& options);
+
+/// Levels and formats checked, log set up. kInvalidArgument names the flag.
+Result<> configure_log(const Options& options);
+
+net::ServerOptions server_options(const Options& options);
+RouteOptions route_options(const Options& options);
+host::Paths paths(const Options& options);
+
+}  // namespace ceems::exporter

@@ -1,0 +1,172 @@
+#include "exporter/routes.h"
+
+#include <algorithm>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "exporter/accept.h"
+#include "exporter/landing.h"
+
+namespace ceems::exporter {
+namespace {
+
+// The server gives up writing 10 s after the request; the page has to be ready before.
+constexpr std::chrono::milliseconds kLongestScrape{9500};
+constexpr double kLargestTimeoutSeconds = 3600;
+
+void answer_text(net::Response& response, int status, std::string text) {
+  response.status = status;
+  response.set_header("Content-Type", "text/plain; charset=utf-8");
+  response.set_header("X-Content-Type-Options", "nosniff");
+  response.body = std::move(text);
+}
+
+std::string encode_path(std::string_view path) {
+  std::string encoded;
+  while (!path.empty()) {
+    path.remove_prefix(1);
+    const std::size_t length = std::min(path.find('/'), path.size());
+    encoded.append("/").append(net::url_encode(path.substr(0, length)));
+    path.remove_prefix(length);
+  }
+  return encoded;
+}
+
+/// Host without port, lower case; brackets of IPv6 stay.
+std::string host_name(const net::Request& request) {
+  const std::string* host = net::find_header(request.headers, "Host");
+  if (host == nullptr) {
+    return {};
+  }
+  const auto colon = host->rfind(':');
+  const bool port = colon != std::string::npos && host->find(']', colon) == std::string::npos;
+  return to_lower(std::string_view(*host).substr(0, port ? colon : host->size()));
+}
+
+/// Counts a scrape for as long as it is served.
+class Counted {
+ public:
+  Counted(SelfMetrics& self, const net::Response& response) : self_(self), response_(response) {
+    self_.request_started();
+  }
+  Counted(const Counted&) = delete;
+  Counted& operator=(const Counted&) = delete;
+  ~Counted() { self_.request_finished(response_.status); }
+
+ private:
+  SelfMetrics& self_;
+  const net::Response& response_;
+};
+
+}  // namespace
+
+std::string clean_path(std::string_view path) {
+  const bool directory = path.ends_with('/') || path.ends_with("/.") || path.ends_with("/..");
+  std::vector<std::string_view> kept;
+  while (!path.empty()) {
+    const std::string_view element = take_until(path, '/');
+    if (element == "..") {
+      if (!kept.empty()) {
+        kept.pop_back();
+      }
+    } else if (!element.empty() && element != ".") {
+      kept.push_back(element);
+    }
+  }
+  std::string clean;
+  for (const std::string_view element : kept) {
+    clean.append("/").append(element);
+  }
+  if (clean.empty() || directory) {
+    clean.push_back('/');
+  }
+  return clean;
+}
+
+std::chrono::milliseconds scrape_budget(const std::string* timeout_header) {
+  const auto seconds = timeout_header != nullptr ? parse_double(*timeout_header) : std::nullopt;
+  if (!seconds || !(*seconds > 0) || *seconds > kLargestTimeoutSeconds) {
+    return kLongestScrape;
+  }
+  const std::chrono::milliseconds timeout(static_cast<long>(*seconds * 1000));
+  return std::min(kLongestScrape, timeout - std::min(timeout / 10, std::chrono::milliseconds(500)));
+}
+
+Routes::Routes(RouteOptions options,
+               MetricsPage& page,
+               SelfMetrics& self,
+               const Scraper& scraper,
+               const Clock& clock)
+    : options_(std::move(options)), page_(page), self_(self), scraper_(scraper), clock_(clock) {
+  if (!options_.telemetry_path.starts_with('/')) {
+    options_.telemetry_path.insert(0, "/");
+  }
+}
+
+void Routes::handle(const net::Request& request, net::Response& response) {
+  const std::string clean = clean_path(request.path);
+  if (clean != request.path) {
+    response.status = 301;
+    response.set_header("Location",
+                        encode_path(clean) + (request.query.empty() ? "" : "?" + request.query));
+  } else if (clean == options_.telemetry_path) {
+    metrics(request, response);
+  } else if (clean == "/") {
+    response.set_header("Content-Type", "text/html; charset=UTF-8");
+    response.body = landing_page(options_.telemetry_path, options_.debug_server);
+  } else if (clean == "/health") {
+    answer_text(response, 200, "CEEMS Exporter is healthy");
+  } else if (options_.debug_server && clean.starts_with("/debug/")) {
+    debug(request, response);
+  } else {
+    answer_text(response, 404, "no such page\n");
+  }
+}
+
+void Routes::metrics(const net::Request& request, net::Response& response) {
+  const Counted counted(self_, response);
+  if (options_.max_requests > 0 && self_.in_flight() > options_.max_requests) {
+    answer_text(response, 503,
+                fmt::format("limit of {} scrapes at once reached, try again later\n",
+                            options_.max_requests));
+    return;
+  }
+  const std::string* accept = net::find_header(request.headers, "Accept");
+  PageFormat format = choose_format(accept != nullptr ? *accept : "");
+  const auto budget =
+      scrape_budget(net::find_header(request.headers, "X-Prometheus-Scrape-Timeout-Seconds"));
+  const auto done = page_.get(format.exposition, clock_.steady_now() + budget, response.body);
+  if (!done) {
+    log::warn("scrape not answered",
+              {{"client", request.remote_address}, {"err", done.error().message}});
+    answer_text(response, 503, done.error().message + "\n");
+    return;
+  }
+  response.set_header("Content-Type", std::move(format.content_type));
+}
+
+void Routes::debug(const net::Request& request, net::Response& response) const {
+  if (host_name(request) != "localhost" ||
+      (request.path != "/debug/" && request.path != "/debug/pprof/")) {
+    answer_text(response, 404, "no such page\n");
+    return;
+  }
+  if (request.method != "GET") {
+    response.set_header("Allow", "GET");
+    answer_text(response, 405, "only GET is allowed here\n");
+    return;
+  }
+  std::string text = "collector success milliseconds message\n";
+  for (const CollectorStatus& status : scraper_.statuses()) {
+    const std::chrono::duration<double, std::milli> duration = status.duration;
+    text += fmt::format("{} {} {:.3f} {}\n", status.name, status.success ? 1 : 0, duration.count(),
+                        printable(status.message, 1024));
+  }
+  answer_text(response, 200, std::move(text));
+}
+
+}  // namespace ceems::exporter

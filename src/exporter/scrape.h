@@ -1,0 +1,46 @@
+#pragma once
+
+#include <chrono>
+#include <mutex>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/thread_annotations.h"
+#include "exporter/collector_set.h"
+#include "metrics/sink.h"
+
+namespace ceems::exporter {
+
+/// How the last collection of a collector went.
+struct CollectorStatus {
+  std::string name;
+  bool success = false;
+  std::string message;  ///< why not; empty on success and before the first scrape
+  std::chrono::nanoseconds duration{};
+};
+
+/// Runs the collectors one after the other. run() is called from one thread at a time; statuses()
+/// is safe for concurrent use.
+class Scraper {
+ public:
+  Scraper(std::vector<NamedCollector> collectors, const Clock& clock);
+
+  /// Starts the threads of those collectors that have some; once, before the first run().
+  void start();
+
+  /// Adds what the collectors have, then success and duration of each. Collectors whose turn comes
+  /// after the deadline are left out with success 0, so the page still comes in time. Outcomes are
+  /// logged when they change: errors and exceptions as errors, "no data" at debug.
+  void run(metrics::Sink& sink, Clock::SteadyTime deadline);
+
+  [[nodiscard]] std::vector<CollectorStatus> statuses() const;
+
+ private:
+  std::vector<NamedCollector> collectors_;
+  const Clock& clock_;
+  mutable std::mutex mutex_;
+  std::vector<CollectorStatus> statuses_ CEEMS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ceems::exporter

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <atomic>
+#include <cstdint>
+#include <string>
+
+#include "metrics/sink.h"
+
+namespace ceems::exporter {
+
+/// What the exporter says about itself (spec exporter-node §4.5). The counters are safe for
+/// concurrent use; add() is called from one thread at a time.
+class SelfMetrics {
+ public:
+  /// `full` is false with --web.disable-exporter-metrics: then only the build information is there.
+  explicit SelfMetrics(bool full);
+
+  void request_started() { in_flight_.fetch_add(1); }
+  /// `status` other than 200 and 503 counts as 500.
+  void request_finished(int status);
+  void count_gathering_errors(std::uint64_t errors) { gathering_errors_.fetch_add(errors); }
+  [[nodiscard]] long in_flight() const { return in_flight_.load(); }
+
+  void add(metrics::Sink& sink);
+
+ private:
+  void add_process(metrics::Sink& sink);
+
+  bool full_;
+  std::atomic<long> in_flight_{0};
+  std::array<std::atomic<std::uint64_t>, 3> finished_{};
+  std::atomic<std::uint64_t> gathering_errors_{0};
+  double start_time_ = 0;
+  std::string buffer_;
+};
+
+/// InOctets and OutOctets of the lines IpExt of /proc/<pid>/net/netstat; 0 where they are missing.
+struct NetworkOctets {
+  std::uint64_t received = 0;
+  std::uint64_t sent = 0;
+};
+NetworkOctets parse_netstat(std::string_view text);
+
+/// Start of a process after boot in clock ticks: field 22 of /proc/<pid>/stat (proc_pid_stat(5)).
+/// The command name in it may hold anything.
+std::uint64_t parse_start_ticks(std::string_view pid_stat);
+
+/// Time of boot, epoch seconds: line btime of /proc/stat; 0 where it is missing.
+std::uint64_t parse_boot_time(std::string_view stat);
+
+}  // namespace ceems::exporter

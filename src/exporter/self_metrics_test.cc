@@ -1,0 +1,72 @@
+#include "exporter/self_metrics.h"
+
+#include <gtest/gtest.h>
+
+namespace ceems::exporter {
+namespace {
+
+std::string page_of(SelfMetrics& self) {
+  metrics::Sink sink;
+  self.add(sink);
+  std::string page;
+  sink.render(metrics::Exposition::kText, page);
+  return page;
+}
+
+TEST(SelfMetrics, CountsRequestsByStatus) {
+  SelfMetrics self(true);
+  for (const int status : {200, 200, 503, 500, 404}) {
+    self.request_started();
+    self.request_finished(status);
+  }
+  self.request_started();
+  self.count_gathering_errors(3);
+  const std::string page = page_of(self);
+  for (const char* line :
+       {"\npromhttp_metric_handler_requests_total{code=\"200\"} 2\n",
+        "\npromhttp_metric_handler_requests_total{code=\"500\"} 2\n",
+        "\npromhttp_metric_handler_requests_total{code=\"503\"} 1\n",
+        "\npromhttp_metric_handler_requests_in_flight 1\n",
+        "\npromhttp_metric_handler_errors_total{cause=\"gathering\"} 3\n",
+        "\npromhttp_metric_handler_errors_total{cause=\"encoding\"} 0\n",
+        "\nprocess_cpu_seconds_total ", "\nprocess_open_fds ", "\nprocess_max_fds ",
+        "\nprocess_virtual_memory_bytes ", "\nprocess_virtual_memory_max_bytes ",
+        "\nprocess_resident_memory_bytes ", "\nprocess_start_time_seconds ",
+        "\nprocess_network_receive_bytes_total ", "\nprocess_network_transmit_bytes_total "}) {
+    EXPECT_NE(page.find(line), std::string::npos) << line << page;
+  }
+}
+
+TEST(SelfMetrics, LeavesOnlyTheBuildInformationWhenDisabled) {
+  SelfMetrics self(false);
+  const std::string page = page_of(self);
+  EXPECT_NE(page.find("ceems_exporter_build_info{branch="), std::string::npos);
+  EXPECT_EQ(page.find("process_"), std::string::npos);
+  EXPECT_EQ(page.find("promhttp_"), std::string::npos);
+}
+
+TEST(ParseNetstat, FindsOctetsByName) {
+  const auto octets = parse_netstat(
+      "TcpExt: SyncookiesSent InOctets\nTcpExt: 0 9\n"
+      "IpExt: InNoRoutes InOctets OutOctets\nIpExt: 1 6286396970 2786264347\n");
+  EXPECT_EQ(octets.received, 6286396970U);
+  EXPECT_EQ(octets.sent, 2786264347U);
+  EXPECT_EQ(parse_netstat("").received, 0U);
+  EXPECT_EQ(parse_netstat("IpExt: InOctets").received, 0U);
+  EXPECT_EQ(parse_netstat("IpExt: InOctets\nIpExt: x\n").received, 0U);
+}
+
+TEST(ParseStartTicks, IsNotMisledByTheCommandName) {
+  EXPECT_EQ(parse_start_ticks("42 (a) b) 1) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20"),
+            777U);
+  EXPECT_EQ(parse_start_ticks("42 (a) S 1"), 0U);
+  EXPECT_EQ(parse_start_ticks(""), 0U);
+}
+
+TEST(ParseBootTime, ReadsBtime) {
+  EXPECT_EQ(parse_boot_time("cpu 1 2\nctxt 3\nbtime 1418183276\n"), 1418183276U);
+  EXPECT_EQ(parse_boot_time("cpu 1 2\n"), 0U);
+}
+
+}  // namespace
+}  // namespace ceems::exporter
