@@ -1,0 +1,198 @@
+#include "config/flags_text.h"
+
+#include <sys/ioctl.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+#include "base/strings.h"
+#include "base/version.h"
+
+namespace ceems::config {
+namespace {
+
+constexpr std::size_t kMaxLeft = 34;  // longer flags get their help on the next line
+
+/// "--[no-]name", "--name=VALUE", "--name=VALUE ..." as the left column shows it.
+std::string synopsis(const FlagEntry& entry) {
+  if (entry.name == "help") {
+    return "-h, --[no-]help";
+  }
+  if (entry.kind == FlagKind::kBool) {
+    return "--[no-]" + entry.name;
+  }
+  std::string value = entry.info.placeholder;
+  if (value.empty() && !entry.defaults.empty()) {
+    value = entry.kind == FlagKind::kInt ? entry.defaults.front()
+                                         : "\"" + entry.defaults.front() + "\"";
+  }
+  if (value.empty()) {
+    value = entry.name;
+    std::ranges::transform(value, value.begin(), [](char c) {
+      return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
+    });
+  }
+  return fmt::format("--{}={}{}", entry.name, value, entry.kind == FlagKind::kList ? " ..." : "");
+}
+
+std::string explanation(const FlagEntry& entry) {
+  return entry.info.env.empty() ? entry.info.help
+                                : fmt::format("{} (${})", entry.info.help, entry.info.env);
+}
+
+std::vector<std::string> wrap(std::string_view text, std::size_t width) {
+  std::vector<std::string> lines;
+  std::string line;
+  while (true) {
+    const std::string_view word = take_word(text);
+    if (word.empty()) {
+      break;
+    }
+    if (!line.empty() && line.size() + 1 + word.size() > width) {
+      lines.push_back(std::exchange(line, {}));
+    }
+    line.append(line.empty() ? "" : " ").append(word);
+  }
+  if (!line.empty() || lines.empty()) {
+    lines.push_back(std::move(line));
+  }
+  return lines;
+}
+
+/// "help" first, as the reference lists it; then the order of registration.
+std::vector<const FlagEntry*> visible(const HelpSource& source) {
+  std::vector<const FlagEntry*> entries;
+  for (const FlagEntry& entry : source.entries) {
+    if (!entry.info.hidden) {
+      entries.push_back(&entry);
+    }
+  }
+  std::ranges::stable_partition(entries, [](const FlagEntry* e) { return e->name == "help"; });
+  return entries;
+}
+
+std::string roff(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == '\\') {
+      out += "\\e";
+    } else if (c == '-') {
+      out += "\\-";
+    } else {
+      out += c;
+    }
+  }
+  return out.starts_with('.') || out.starts_with('\'') ? "\\&" + out : out;
+}
+
+std::string identifier(std::string_view program) {
+  std::string name(program);
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+}  // namespace
+
+std::size_t help_width() {
+  if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
+    if (const auto width = parse_int<std::size_t>(columns); width && *width >= 40) {
+      return std::min<std::size_t>(*width, 400);
+    }
+  }
+  winsize size{};
+  if (::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col >= 40) {
+    return size.ws_col;
+  }
+  return 80;
+}
+
+std::string help_text(const HelpSource& source, std::size_t width) {
+  std::string out = fmt::format("usage: {} [<flags>]", source.program);
+  if (!source.positional.empty()) {
+    out += fmt::format(" [<{}>...]", source.positional);
+  }
+  out += "\n\n";
+  for (const std::string& line : wrap(source.description, width)) {
+    out += line + "\n";
+  }
+  out += "\n\nFlags:\n";
+  const auto entries = visible(source);
+  std::size_t left = 0;
+  for (const FlagEntry* entry : entries) {
+    const std::size_t size = synopsis(*entry).size();
+    left = size <= kMaxLeft ? std::max(left, size) : left;
+  }
+  const std::size_t indent = left + 6;
+  const std::size_t right = width > indent + 20 ? width - indent : 20;
+  const auto row = [&](const std::string& head, const std::string& text) {
+    out += "  " + head;
+    bool first = head.size() <= left;
+    if (!first) {
+      out += "\n";
+    }
+    for (const std::string& line : wrap(text, right)) {
+      out += std::string(first ? indent - 2 - head.size() : indent, ' ') + line + "\n";
+      first = false;
+    }
+  };
+  for (const FlagEntry* entry : entries) {
+    row(synopsis(*entry), explanation(*entry));
+  }
+  if (!source.positional.empty()) {
+    out += "\nArgs:\n";
+    row(fmt::format("[<{}>]", source.positional), std::string(source.positional_help));
+  }
+  return out;
+}
+
+std::string man_page(const HelpSource& source) {
+  std::string out = fmt::format(
+      ".TH {} 8 \"\" \"{}\"\n.SH NAME\n{} \\- {}\n.SH SYNOPSIS\n.B {}\n[<flags>]\n.SH "
+      "DESCRIPTION\n{}\n.SH OPTIONS\n",
+      source.program, version().version, roff(source.program), roff(source.description),
+      roff(source.program), roff(source.description));
+  for (const FlagEntry* entry : visible(source)) {
+    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(synopsis(*entry)), roff(explanation(*entry)));
+  }
+  return out;
+}
+
+std::string completion_bash(const HelpSource& source) {
+  std::string words;
+  for (const FlagEntry* entry : visible(source)) {
+    words += fmt::format(" --{}", entry->name);
+    if (entry->kind == FlagKind::kBool) {
+      words += fmt::format(" --no-{}", entry->name);
+    }
+  }
+  return fmt::format(
+      "_{0}() {{\n"
+      "  local word=\"${{COMP_WORDS[COMP_CWORD]}}\"\n"
+      "  if [[ \"$word\" == -* ]]; then\n"
+      "    COMPREPLY=($(compgen -W \"{1}\" -- \"$word\"))\n"
+      "  else\n"
+      "    COMPREPLY=($(compgen -f -- \"$word\"))\n"
+      "  fi\n"
+      "}}\n"
+      "complete -F _{0} {2}\n",
+      identifier(source.program), trim(words), source.program);
+}
+
+std::string completion_zsh(const HelpSource& source) {
+  std::string out = fmt::format("#compdef {}\n_arguments -s \\\n", source.program);
+  for (const FlagEntry* entry : visible(source)) {
+    std::string help;
+    for (const char c : entry->info.help) {
+      if (c == '[' || c == ']' || c == ':' || c == '\'') {
+        continue;
+      }
+      help += c;
+    }
+    out += fmt::format("  '{}--{}[{}]{}' \\\n", entry->kind == FlagKind::kList ? "*" : "",
+                       entry->name, help, entry->kind == FlagKind::kBool ? "" : ":value:_files");
+  }
+  return out + "  '*:file:_files'\n";
+}
+
+}  // namespace ceems::config
