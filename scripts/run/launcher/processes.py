@@ -1,0 +1,163 @@
+"""Processes by id and start time, who listens on a port, and children that end with us."""
+
+import ctypes
+import os
+import signal
+import socket
+import subprocess
+import time
+
+from . import Problem
+
+PR_SET_PDEATHSIG = 1  # prctl(2)
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+def start_time(pid):
+    """Clock ticks since boot at which the process started (proc(5), field 22); None when there is none or it is a zombie."""
+    try:
+        with open("/proc/%d/stat" % pid) as f:
+            fields = f.read().rsplit(")", 1)[1].split()
+    except (OSError, IndexError):
+        return None
+    return None if fields[0] == "Z" else int(fields[19])
+
+
+def name_of(pid):
+    try:
+        with open("/proc/%d/comm" % pid) as f:
+            return f.read().strip()
+    except OSError:
+        return "unknown"
+
+
+def _listening_inodes(port):
+    for table in ("/proc/net/tcp", "/proc/net/tcp6"):
+        try:
+            with open(table) as f:
+                rows = f.read().splitlines()[1:]
+        except OSError:
+            continue
+        for row in rows:
+            fields = row.split()
+            if fields[3] == "0A" and int(fields[1].rsplit(":", 1)[1], 16) == port:  # 0A: TCP_LISTEN
+                yield fields[9]
+
+
+def holder_of(port):
+    """(pid, name) of a process that listens on the port; None where that cannot be seen."""
+    wanted = {"socket:[%s]" % inode for inode in _listening_inodes(port)}
+    if not wanted:
+        return None
+    for entry in os.listdir("/proc"):
+        if not entry.isdigit():
+            continue
+        try:
+            descriptors = os.listdir("/proc/%s/fd" % entry)
+        except OSError:
+            continue
+        for fd in descriptors:
+            try:
+                if os.readlink("/proc/%s/fd/%s" % (entry, fd)) in wanted:
+                    return int(entry), name_of(int(entry))
+            except OSError:
+                continue
+    return None
+
+
+def need_free_port(port, what, variable):
+    """Problem with holder and advice when something listens on 127.0.0.1:port."""
+    with socket.socket() as s:
+        s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        try:
+            s.bind(("127.0.0.1", port))
+            return
+        except OSError as error:
+            why = error.strerror
+    holder = holder_of(port)
+    by = "by %s (pid %d)" % (holder[1], holder[0]) if holder else "by a process of another user or container (%s)" % why
+    raise Problem("port %d, for %s, is taken %s.\n  Stop that process, or choose another port: %s=%d make run"
+                  % (port, what, by, variable, port + 1000))
+
+
+class Child:
+    """A program in a process group of its own, with its output in a file."""
+
+    def __init__(self, name, arguments, log, credentials=None, before_exec=None, nice=0):
+        self.name, self.arguments, self.log = name, arguments, log
+        if os.path.exists(log):
+            os.replace(log, log + ".1")
+        # Not Popen's `user`: joining cgroups needs the rights that it would have dropped by then.
+        def prepare():
+            if before_exec:
+                before_exec()
+            if nice:
+                os.nice(nice)
+            if credentials:
+                os.setgroups([])
+                os.setgid(credentials[1])
+                os.setuid(credentials[0])
+            # After the change of user, which clears it: the child ends with us even when we are killed.
+            _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
+        # Everything is on loopback, whatever proxy the user goes through.
+        env = dict(os.environ, no_proxy="127.0.0.1,localhost", NO_PROXY="127.0.0.1,localhost")
+        with open(log, "wb") as out:
+            try:
+                self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env,
+                                                start_new_session=True, preexec_fn=prepare)
+            except (OSError, subprocess.SubprocessError) as error:
+                raise Problem("%s could not be started: %s" % (name, error)) from error
+        self.started = start_time(self.process.pid)
+
+    @property
+    def pid(self):
+        return self.process.pid
+
+    def ended(self):
+        """None while it runs, else how it ended, in words."""
+        code = self.process.poll()
+        if code is None:
+            return None
+        if code < 0:
+            return "was killed by signal %s" % signal.Signals(-code).name
+        return "ended with status %d" % code
+
+    def last_lines(self, count=12):
+        try:
+            with open(self.log, errors="replace") as f:
+                return f.read().splitlines()[-count:]
+        except OSError:
+            return []
+
+    def ask_to_stop(self):
+        if self.process.poll() is None:
+            self.process.terminate()
+
+    def stop(self, seconds=8.0):
+        """Waits for the end; kills the process that does not end. True when it had to be killed."""
+        try:
+            self.process.wait(seconds)
+            return False
+        except subprocess.TimeoutExpired:
+            self.process.kill()
+            self.process.wait()
+            return True
+
+
+def end_stale(records):
+    """Ends processes of an earlier run, told by id and start time; gives the names of those that were there."""
+    found = [r for r in records if r.get("started") is not None and start_time(r["pid"]) == r["started"]]
+    for sig, seconds in ((signal.SIGTERM, 8.0), (signal.SIGKILL, 2.0)):
+        left = [r for r in found if start_time(r["pid"]) == r["started"]]
+        for record in left:
+            try:
+                os.kill(record["pid"], sig)
+            except ProcessLookupError:
+                pass
+            except PermissionError as error:
+                raise Problem("%s (pid %d) of an earlier run is still there and belongs to another user; stop it first"
+                              % (record["name"], record["pid"])) from error
+        end = time.monotonic() + seconds
+        while time.monotonic() < end and any(start_time(r["pid"]) == r["started"] for r in left):
+            time.sleep(0.05)
+    return [r["name"] for r in found]
