@@ -1,0 +1,31 @@
+// What a client of the exporter may send, and the files the exporter reads about itself.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "exporter/accept.h"
+#include "exporter/landing.h"
+#include "exporter/routes.h"
+#include "exporter/self_metrics.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string text(reinterpret_cast<const char*>(data), size);
+  const auto format = ceems::exporter::choose_format(text);
+  if (format.content_type.find_first_of("\r\n") != std::string::npos) {
+    std::abort();
+  }
+  const std::string clean = ceems::exporter::clean_path(text);
+  if (!clean.starts_with('/') || ceems::exporter::clean_path(clean) != clean) {
+    std::abort();
+  }
+  if (ceems::exporter::scrape_budget(&text).count() > 9500 ||
+      ceems::exporter::escape_html(text).find('<') != std::string::npos) {
+    std::abort();
+  }
+  static_cast<void>(ceems::exporter::parse_netstat(text).sent);
+  static_cast<void>(ceems::exporter::parse_start_ticks(text));
+  static_cast<void>(ceems::exporter::parse_boot_time(text));
+  return 0;
+}
