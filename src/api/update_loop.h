@@ -58,8 +58,9 @@ struct UpdateSource {
 /// watermark. So a cluster, updater or data base that fails keeps its window for the next round,
 /// and never stops other clusters: each has a thread of its own for fetching; one thread writes.
 ///
-/// A window ends `settle` before now, the longest Updater::settle() of the cluster, because samples
-/// of a unit that ended arrive in the TSDB up to a scrape later (docs/api/updaters.md).
+/// A window ends `settle` before now, the longest settle() of the cluster's manager and updaters,
+/// because samples of a unit that ended arrive in the TSDB up to a scrape later
+/// (docs/api/updaters.md).
 ///
 /// When the wall clock steps back, rounds do nothing until it has passed the watermark again; a
 /// step forward is filled like any gap, in windows of max_update_interval.

@@ -1,6 +1,8 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
+#include <map>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -39,6 +41,11 @@ class ResourceManager {
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
+  /// How long after its end a window must be left alone until its units can be fetched.
+  /// Thread-safe; may change between calls.
+  [[nodiscard]] virtual std::chrono::milliseconds settle() const {
+    return std::chrono::milliseconds(0);
+  }
 };
 
 struct ManagerContext {

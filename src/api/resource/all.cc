@@ -1,0 +1,14 @@
+#include "api/resource/local.h"
+#include "api/resource/manager.h"
+#include "api/resource/slurm.h"
+
+namespace ceems::api {
+
+std::vector<ManagerSpec> all_managers() {
+  return {
+      local_manager(),
+      slurm_manager(),
+  };
+}
+
+}  // namespace ceems::api

@@ -1,0 +1,31 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ceems::api {
+
+/// One line of a chart.
+struct Series {
+  std::string name;                                     ///< "cpu", "memory", "power"
+  std::string unit;                                     ///< "cores", "bytes", "watts"
+  std::vector<std::pair<std::int64_t, double>> points;  ///< epoch ms and value, ascending
+};
+
+/// Time series of a unit for its page. Safe for concurrent use.
+class SeriesSource {
+ public:
+  virtual ~SeriesSource() = default;
+  /// All series of one unit between two moments (epoch ms). A series without points is there with
+  /// none. kNotFound: the cluster has no source; kUnavailable: it does not answer.
+  virtual Result<std::vector<Series>> series(const std::string& cluster_id,
+                                             const std::string& uuid,
+                                             std::int64_t from_ms,
+                                             std::int64_t to_ms) = 0;
+};
+
+}  // namespace ceems::api

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "api/resource/manager.h"
+#include "api/series.h"
+#include "api/updater/updater.h"
+#include "base/clock.h"
+#include "tsdb/client.h"
+
+namespace ceems::api {
+
+/// Series from the TSDB of each cluster: CPUs in use (cores), memory in use (bytes) and power
+/// (watts), summed over hosts, at most 300 points each. Only answers for the uuid that is asked;
+/// who may ask is for the caller to decide.
+class TsdbSeriesSource final : public SeriesSource {
+ public:
+  /// Clients by cluster id.
+  explicit TsdbSeriesSource(
+      std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients);
+
+  /// A client for each cluster, of its first updater with an URL, or of the manager `local`.
+  static Result<std::unique_ptr<TsdbSeriesSource>> create(
+      const std::vector<ClusterConfig>& clusters,
+      const std::vector<UpdaterConfig>& updaters,
+      const Clock& clock);
+
+  Result<std::vector<Series>> series(const std::string& cluster_id,
+                                     const std::string& uuid,
+                                     std::int64_t from_ms,
+                                     std::int64_t to_ms) override;
+
+ private:
+  std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients_;
+};
+
+}  // namespace ceems::api
