@@ -33,6 +33,11 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view qu
 
 /// Percent-encodes everything but unreserved characters (RFC 3986).
 std::string url_encode(std::string_view text);
+/// Undoes percent-encoding; nothing where '%' is not followed by two hex digits. '+' stays.
+std::optional<std::string> url_decode(std::string_view text);
+
+/// The path without "//" and dot segments, a slash at its end kept; nothing when it is clean.
+std::optional<std::string> clean_path(std::string_view path);
 
 /// What a handler answers. A body of unknown length is streamed: `next_chunk` appends the next
 /// piece to its argument and returns false when nothing is left (chunked transfer, flat memory).
@@ -44,6 +49,16 @@ struct Response {
 
   void set_header(std::string name, std::string value);
 };
+
+/// Answers 301 to the clean spelling of the request's path, query kept; false when it is clean.
+bool redirect_to_clean_path(const Request& request, Response& response);
+
+/// Reason phrase of a status (RFC 9110), or "Unknown".
+std::string_view status_text(int status);
+
+/// Plain text answer in the manner of Go's http.Error: text/plain; charset=utf-8, nosniff, line
+/// end.
+void plain_text(Response& response, int status, std::string_view text);
 
 /// Sync handler; runs on one of the server's worker threads, several at once. An exception becomes
 /// 500 with a plain text body and is logged.

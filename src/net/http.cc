@@ -1,0 +1,221 @@
+#include "net/http.h"
+
+#include <algorithm>
+
+#include "base/strings.h"
+
+namespace ceems::net {
+namespace {
+
+int hex_digit(char c) {
+  if (c >= '0' && c <= '9') {
+    return c - '0';
+  }
+  if (c >= 'a' && c <= 'f') {
+    return c - 'a' + 10;
+  }
+  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+}
+
+bool same_name(std::string_view a, std::string_view b) {
+  return a.size() == b.size() && std::ranges::equal(a, b, [](char x, char y) {
+           const auto lower = [](char c) {
+             return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+           };
+           return lower(x) == lower(y);
+         });
+}
+
+/// A broken escape stays as it is: forms of browsers are not refused for a stray '%'.
+std::string form_decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '%' && i + 2 < text.size() && hex_digit(text[i + 1]) >= 0 &&
+        hex_digit(text[i + 2]) >= 0) {
+      out.push_back(static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])));
+      i += 2;
+    } else {
+      out.push_back(c == '+' ? ' ' : c);
+    }
+  }
+  return out;
+}
+
+}  // namespace
+
+const std::string* find_header(const Headers& headers, std::string_view name) {
+  for (const auto& [key, value] : headers) {
+    if (same_name(key, name)) {
+      return &value;
+    }
+  }
+  return nullptr;
+}
+
+std::vector<std::pair<std::string, std::string>> parse_query(std::string_view query) {
+  std::vector<std::pair<std::string, std::string>> pairs;
+  while (!query.empty()) {
+    std::string_view part = take_until(query, '&');
+    if (part.empty()) {
+      continue;
+    }
+    const std::string_view key = take_until(part, '=');
+    pairs.emplace_back(form_decode(key), form_decode(part));
+  }
+  return pairs;
+}
+
+std::optional<std::string> url_decode(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    if (text[i] != '%') {
+      out.push_back(text[i]);
+      continue;
+    }
+    if (i + 2 >= text.size() || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0) {
+      return std::nullopt;
+    }
+    out.push_back(static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])));
+    i += 2;
+  }
+  return out;
+}
+
+std::string url_encode(std::string_view text) {
+  static constexpr std::string_view kHex = "0123456789ABCDEF";
+  std::string out;
+  out.reserve(text.size());
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    const bool unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
+                            (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
+    if (unreserved) {
+      out.push_back(c);
+    } else {
+      out.push_back('%');
+      out.push_back(kHex[byte >> 4U]);
+      out.push_back(kHex[byte & 0xFU]);
+    }
+  }
+  return out;
+}
+
+std::optional<std::string> clean_path(std::string_view path) {
+  std::vector<std::string_view> parts;
+  std::string_view rest = path.starts_with('/') ? path.substr(1) : path;
+  const bool directory = path.size() > 1 && path.ends_with('/');
+  while (!rest.empty()) {
+    const std::string_view part = take_until(rest, '/');
+    if (part == "..") {
+      if (!parts.empty()) {
+        parts.pop_back();
+      }
+    } else if (!part.empty() && part != ".") {
+      parts.push_back(part);
+    }
+  }
+  std::string clean;
+  for (const std::string_view part : parts) {
+    clean.append("/").append(part);
+  }
+  if (clean.empty() || directory) {
+    clean.push_back('/');
+  }
+  return clean == path ? std::nullopt : std::optional(std::move(clean));
+}
+
+void Response::set_header(std::string name, std::string value) {
+  for (auto& [key, existing] : headers) {
+    if (same_name(key, name)) {
+      existing = std::move(value);
+      return;
+    }
+  }
+  headers.emplace_back(std::move(name), std::move(value));
+}
+
+bool redirect_to_clean_path(const Request& request, Response& response) {
+  const auto clean = clean_path(request.path);
+  if (!clean) {
+    return false;
+  }
+  std::string location;
+  for (std::string_view rest = *clean; !rest.empty();) {
+    rest.remove_prefix(1);  // every part of a clean path begins with a slash
+    location.append("/").append(url_encode(rest.substr(0, rest.find('/'))));
+    rest.remove_prefix(std::min(rest.find('/'), rest.size()));
+  }
+  if (!request.query.empty()) {
+    location.append("?").append(request.query);
+  }
+  plain_text(response, 301, status_text(301));
+  response.set_header("Location", std::move(location));
+  return true;
+}
+
+void plain_text(Response& response, int status, std::string_view text) {
+  response.status = status;
+  response.body = std::string(text) + "\n";
+  response.set_header("Content-Type", "text/plain; charset=utf-8");
+  response.set_header("X-Content-Type-Options", "nosniff");
+}
+
+std::string_view status_text(int status) {
+  switch (status) {
+    case 100:
+      return "Continue";
+    case 200:
+      return "OK";
+    case 204:
+      return "No Content";
+    case 206:
+      return "Partial Content";
+    case 301:
+      return "Moved Permanently";
+    case 302:
+      return "Found";
+    case 304:
+      return "Not Modified";
+    case 307:
+      return "Temporary Redirect";
+    case 308:
+      return "Permanent Redirect";
+    case 400:
+      return "Bad Request";
+    case 401:
+      return "Unauthorized";
+    case 403:
+      return "Forbidden";
+    case 404:
+      return "Not Found";
+    case 405:
+      return "Method Not Allowed";
+    case 406:
+      return "Not Acceptable";
+    case 408:
+      return "Request Timeout";
+    case 413:
+      return "Content Too Large";
+    case 422:
+      return "Unprocessable Content";
+    case 429:
+      return "Too Many Requests";
+    case 431:
+      return "Request Header Fields Too Large";
+    case 500:
+      return "Internal Server Error";
+    case 502:
+      return "Bad Gateway";
+    case 503:
+      return "Service Unavailable";
+    case 504:
+      return "Gateway Timeout";
+    default:
+      return "Unknown";
+  }
+}
+
+}  // namespace ceems::net
