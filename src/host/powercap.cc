@@ -10,6 +10,7 @@ namespace ceems::host {
 namespace {
 
 constexpr std::size_t kSmallFile = 128;
+constexpr int kLargestIndex = 1'000'000;
 
 Result<std::uint64_t> parse_number(std::string_view text, std::string_view path) {
   const auto value = parse_int(trim(text));
@@ -27,7 +28,10 @@ std::vector<std::pair<std::string, int>> number_zones(const std::vector<std::str
   numbered.reserve(names.size());
   for (const std::string& text : names) {
     const auto parts = split(text, '-');
-    const auto number = parts.size() == 2 ? parse_int<int>(parts[1]) : std::nullopt;
+    auto number = parts.size() == 2 ? parse_int<int>(parts[1]) : std::nullopt;
+    if (number && (*number < 0 || *number > kLargestIndex)) {
+      number.reset();
+    }
     std::string name(number ? parts[0] : std::string_view(text));
     const int index = number.value_or(next[name]);
     next[name] = index + 1;

@@ -29,6 +29,7 @@ TEST(NumberZones, TakesNumbersFromNamesOrCounts) {
              {"dram", 1},
              {"package-0-die-1", 0},
              {"psys", 0}}));
+  EXPECT_EQ(number_zones({"package-2147483647"}), (Zones{{"package-2147483647", 0}}));
   EXPECT_EQ(number_zones({"package-3", "package", "a-b", "a-b"}),
             (Zones{{"package", 3}, {"package", 4}, {"a-b", 0}, {"a-b", 1}}));
 }
