@@ -1,0 +1,278 @@
+// The page in a real browser, against mock_server.py: what people see, with keyboard, errors, axe and the security policy.
+// Environment: CEEMS_E2E_PAGE, folder of the built page; CHROMIUM, the browser; CEEMS_E2E_SHOTS, a folder for screenshots.
+
+import assert from "node:assert/strict";
+import { spawn } from "node:child_process";
+import { readFileSync } from "node:fs";
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { chromium } from "playwright-core";
+
+const here = dirname(fileURLToPath(import.meta.url));
+const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
+const shots = process.env.CEEMS_E2E_SHOTS;
+
+let browser, mock, url;
+
+before(async () => {
+  mock = spawn("python3", [join(here, "mock_server.py"), process.env.CEEMS_E2E_PAGE], { stdio: ["pipe", "pipe", "inherit"] });
+  url = await new Promise((resolve, reject) => {
+    mock.stdout.once("data", (data) => resolve(String(data).trim()));
+    mock.once("exit", () => reject(new Error("the stand-in server did not start")));
+  });
+  browser = await chromium.launch({ executablePath: process.env.CHROMIUM, args: ["--no-sandbox", "--disable-gpu"] });
+});
+
+after(async () => {
+  await browser?.close();
+  mock?.stdin.end();
+});
+
+async function control(values) {
+  const answer = await fetch(`${url}/control`, { method: "POST", body: JSON.stringify(values) });
+  assert.equal(answer.status, 200);
+}
+
+/** Opens a page of its own storage; fails the test on script errors, policy violations and requests to elsewhere. */
+async function visit(t, path, options = {}) {
+  await control({ mode: "ok", proxy_user: null, ...options.server });
+  const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options.context });
+  const page = await context.newPage();
+  page.setDefaultTimeout(10_000);
+  const faults = [];
+  page.requests = [];
+  page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
+  page.on("console", (message) => {
+    if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(`console: ${message.text()}`);
+  });
+  page.on("request", (request) => {
+    page.requests.push(request.url());
+    if (!request.url().startsWith(`${url}/`)) faults.push(`request to ${request.url()}`);
+  });
+  t.after(async () => {
+    await context.close();
+    assert.deepEqual(faults, []);
+  });
+  await page.goto(url + path);
+  return page;
+}
+
+async function accessible(page, what) {
+  // By evaluate, not by a script element: the page's own policy stays in force.
+  await page.evaluate(axeSource);
+  const found = await page.evaluate(() =>
+    // eslint-disable-next-line no-undef
+    axe.run(document, { runOnly: ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice"] }),
+  );
+  const faults = found.violations.map((v) => `${v.id}: ${v.help}: ${v.nodes.map((n) => n.html.slice(0, 120)).join(" | ")}`);
+  assert.deepEqual(faults, [], what);
+}
+
+async function shot(page, name) {
+  if (shots) await page.screenshot({ path: join(shots, `${name}.png`), fullPage: true });
+}
+
+const names = (page) => page.locator("tbody th a").allTextContents();
+const focused = (page) => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.id);
+
+test("asks who one is, once, and shows that user's units", async (t) => {
+  const page = await visit(t, "/");
+  await page.getByRole("heading", { name: "Who are you?" }).waitFor();
+  await accessible(page, "the question");
+  await shot(page, "ask");
+  await page.getByRole("button", { name: "Show my units" }).click();
+  assert.equal(await page.getByLabel("User name").getAttribute("aria-invalid"), "true");
+  await accessible(page, "the question, unanswered");
+  await page.getByLabel("User name").fill("grace");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "probe" }).waitFor();
+  assert.deepEqual(await names(page), ["probe"]);
+  assert.equal(await page.getByLabel("Whose").count(), 0, "only an administrator chooses whose units");
+  await page.reload();
+  await page.getByRole("link", { name: "probe" }).waitFor();
+  await page.getByRole("button", { name: "Change" }).click();
+  await page.getByRole("heading", { name: "Who are you?" }).waitFor();
+});
+
+test("takes the name from the address and removes it there", async (t) => {
+  const page = await visit(t, "/ui/?user=lin");
+  await page.getByRole("link", { name: "mesh" }).waitFor();
+  assert.deepEqual((await names(page)).sort(), ["mesh", "train-<b>bold</b>&co"], "names are text, never markup");
+  assert.equal(await page.evaluate(() => location.href), `${url}/ui/`);
+});
+
+test("believes the proxy and does not ask", async (t) => {
+  const page = await visit(t, "/", { server: { proxy_user: "ada" } });
+  await page.getByText("Signed in as").waitFor();
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  assert.equal(await page.getByRole("button", { name: "Change" }).count(), 0);
+});
+
+test("the table sorts, filters and adds up, by keyboard alone", async (t) => {
+  const page = await visit(t, "/?user=operator");
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  assert.equal((await names(page)).length, 8);
+  await accessible(page, "table of units");
+  await shot(page, "units-light");
+
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(page), "Skip to the content");
+  await page.keyboard.press("Enter");
+  assert.equal(await focused(page).then((text) => text.startsWith("Compute units")), true);
+  await page.keyboard.press("Tab");
+  assert.equal(await focused(page), "filter");
+  await page.keyboard.type("fluids ocean");
+  assert.deepEqual(await names(page), ["ocean"]);
+  assert.match(await page.locator("tfoot").innerText(), /1 unit of 8, 1 running/);
+  await page.keyboard.press("Control+A");
+  await page.keyboard.type("no such thing");
+  await page.getByText("None of 8 units matches.").waitFor();
+  await page.getByRole("button", { name: "Show all" }).click();
+  assert.equal((await names(page)).length, 8);
+  assert.equal(await focused(page), "filter");
+
+  await page.keyboard.press("Tab");
+  await page.keyboard.press("ArrowRight");
+  assert.deepEqual((await names(page)).sort(), ["lattice-qcd", "ocean", "waiting room"]);
+  await page.keyboard.press("ArrowRight");
+  assert.equal((await names(page)).length, 5);
+  await page.keyboard.press("ArrowRight");
+
+  const energy = page.getByRole("columnheader", { name: "Energy" });
+  assert.equal(await energy.getAttribute("aria-sort"), null);
+  await energy.getByRole("button").focus();
+  await page.keyboard.press("Enter");
+  assert.equal(await energy.getAttribute("aria-sort"), "descending");
+  assert.deepEqual([(await names(page))[0], (await names(page)).at(-1)], ["lattice-qcd", "waiting room"]);
+  await page.keyboard.press("Space");
+  assert.equal(await energy.getAttribute("aria-sort"), "ascending");
+  assert.deepEqual([(await names(page))[0], (await names(page)).at(-1)], ["short", "waiting room"]);
+  assert.match(await page.locator("tbody tr").first().innerText(), /41 J/);
+  assert.match(await page.locator("section.about").innerText(), /country average/);
+});
+
+test("refreshes by itself, keeps focus, stops when told to or not looked at", async (t) => {
+  const page = await visit(t, "/?user=operator");
+  await page.getByRole("link", { name: "ocean" }).focus();
+  const cell = page.locator("tbody tr", { hasText: "ocean" }).locator("td").nth(3);
+  const first = await cell.innerText();
+  await page.waitForFunction(([text]) => {
+    const row = [...document.querySelectorAll("tbody tr")].find((r) => r.textContent.includes("ocean"));
+    return row.querySelectorAll("td")[3].innerText !== text;
+  }, [first]);
+  assert.equal(await focused(page), "ocean");
+
+  const asked = () => page.requests.filter((r) => r.includes("/units/admin?")).length;
+  await page.getByLabel(/Refresh every/).uncheck();
+  const paused = asked();
+  await page.waitForTimeout(6000);
+  assert.equal(asked(), paused, "paused");
+  await page.getByLabel(/Refresh every/).check();
+  await page.waitForTimeout(300);
+  assert.equal(asked(), paused + 1, "at once when switched on");
+
+  await page.evaluate(() => {
+    Object.defineProperty(document, "hidden", { value: true, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await page.waitForTimeout(6000);
+  assert.equal(asked(), paused + 1, "hidden");
+  await page.evaluate(() => {
+    Object.defineProperty(document, "hidden", { value: false, configurable: true });
+    document.dispatchEvent(new Event("visibilitychange"));
+  });
+  await page.waitForTimeout(500);
+  assert.equal(asked(), paused + 2, "at once when looked at again");
+});
+
+test("says what is wrong, keeps what it has, recovers", async (t) => {
+  const page = await visit(t, "/?user=operator", { server: { mode: "error" } });
+  await page.getByText("The units could not be loaded: the data base is locked.").waitFor();
+  await accessible(page, "error at the start");
+  await control({ mode: "ok" });
+  await page.getByRole("button", { name: "Try again" }).click();
+  await page.getByRole("link", { name: "ocean" }).waitFor();
+  await control({ mode: "garbage" });
+  await page.getByText(/could not be refreshed \(the answer is not from a CEEMS API server\)/).waitFor();
+  assert.equal((await names(page)).length, 8, "the old table stays");
+  await accessible(page, "error at a refresh");
+  await shot(page, "units-stale");
+  await control({ mode: "ok" });
+  await page.getByText(/could not be refreshed/).waitFor({ state: "detached", timeout: 25_000 });
+  await control({ mode: "empty" });
+  await page.getByText("No units yet.").waitFor();
+  await accessible(page, "no units");
+});
+
+test("a unit's page has its cost, charts and tables, and the way back", async (t) => {
+  const page = await visit(t, "/?user=operator");
+  await page.getByRole("link", { name: "lattice-qcd" }).focus();
+  await page.keyboard.press("Enter");
+  await page.getByRole("heading", { level: 1, name: "lattice-qcd" }).waitFor();
+  assert.equal(await focused(page), "lattice-qcd", "the heading tells where one is");
+  assert.equal(await page.title(), "lattice-qcd – CEEMS");
+  await page.locator("canvas").nth(2).waitFor();
+  assert.equal(await page.locator("canvas").count(), 3);
+  const drawn = await page.locator("canvas").first().evaluate((canvas) => {
+    const { data } = canvas.getContext("2d").getImageData(0, 0, canvas.width, canvas.height);
+    return data.some((value, i) => i % 4 === 3 && value > 0);
+  });
+  assert.ok(drawn, "the chart is not blank");
+  assert.match(await page.getByRole("img", { name: /^CPU over time/ }).getAttribute("aria-label"), /between .* cores and .* cores, 15\.6 cores on average/);
+  await accessible(page, "unit");
+  await shot(page, "unit-light");
+  await page.getByText("Memory as a table").press("Enter");
+  const region = page.getByRole("region", { name: "Memory, all readings" });
+  await region.waitFor();
+  assert.ok((await region.locator("tbody tr").count()) > 100);
+  assert.match(await region.innerText(), /GiB/);
+  await accessible(page, "unit with a table of readings");
+  const chart = await page.locator(".plot").first().boundingBox();
+  await page.mouse.move(chart.x + chart.width - 40, chart.y + 60);
+  assert.match(await page.locator(".readout").first().innerText(), /\d\d:\d\d:\d\d: .* cores/);
+  await page.getByRole("link", { name: "All units" }).click();
+  await page.getByRole("heading", { name: "Compute units" }).waitFor();
+  assert.equal(await focused(page), "Compute units");
+});
+
+test("a unit without measurements, and one that is not there, say so", async (t) => {
+  const page = await visit(t, "/?user=operator#/unit/hpc-a/48213", { server: { mode: "no-series" } });
+  await page.getByText("No readings of power for this unit").waitFor();
+  await accessible(page, "no readings");
+  await control({ mode: "series-error" });
+  await page.getByText("The measurements could not be loaded (Prometheus does not answer)").waitFor();
+  await control({ mode: "ok" });
+  await page.goto(`${url}/#/unit/hpc-a/nobody`);
+  await page.getByRole("heading", { name: "No such unit" }).waitFor();
+  await accessible(page, "no such unit");
+  await page.goto(`${url}/#/nowhere`);
+  await page.getByRole("heading", { name: "No such page" }).waitFor();
+});
+
+for (const [name, context] of [
+  ["dark", { colorScheme: "dark" }],
+  ["phone", { viewport: { width: 320, height: 640 } }],
+  ["phone-dark", { viewport: { width: 390, height: 844 }, colorScheme: "dark" }],
+]) {
+  test(`both pages are accessible and fit: ${name}`, async (t) => {
+    const page = await visit(t, "/?user=operator", { context });
+    const fits = () => page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
+    await page.getByRole("link", { name: "ocean" }).waitFor();
+    assert.ok(await fits(), "no sideways scrolling of the table page");
+    await accessible(page, "table of units");
+    await shot(page, `units-${name}`);
+    assert.equal(await page.getByRole("row").count(), 10, "cards are rows of a table to assistive technology");
+    if (name === "phone") {
+      await page.getByLabel("Sort by").selectOption({ label: "Energy, most first" });
+      assert.equal((await names(page))[0], "lattice-qcd");
+    }
+    await page.getByRole("link", { name: "ocean" }).click();
+    await page.locator("canvas").nth(2).waitFor();
+    assert.ok(await fits(), "no sideways scrolling of the unit page");
+    await accessible(page, "unit");
+    await shot(page, `unit-${name}`);
+  });
+}

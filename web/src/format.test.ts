@@ -1,0 +1,75 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import * as format from "./format";
+
+test("numbers keep three digits and never an exponent", () => {
+  assert.equal(format.number3(0), "0");
+  assert.equal(format.number3(0.012345), "0.0123");
+  assert.equal(format.number3(12.345), "12.3");
+  assert.equal(format.number3(999.6), "1,000");
+  assert.equal(format.number3(1234567), "1,234,567");
+  assert.equal(format.number3(Number.NaN), "–");
+  assert.equal(format.number3(Number.POSITIVE_INFINITY), "–");
+});
+
+test("energy is joules below one watt hour and scales above", () => {
+  assert.equal(format.energy(0), "0 J");
+  assert.equal(format.energy(41 / 3.6e6), "41 J");
+  assert.equal(format.energy(0.25 / 3.6e6), "250 mJ");
+  assert.equal(format.energy(0.0005), "1,800 J");
+  assert.equal(format.energy(0.001), "1 Wh");
+  assert.equal(format.energy(0.2504), "250 Wh");
+  assert.equal(format.energy(0.99996), "1 kWh");
+  assert.equal(format.energy(1234.5), "1.23 MWh");
+  assert.equal(format.energy(2.5e6), "2.5 GWh");
+});
+
+test("emissions go from micrograms to tonnes", () => {
+  assert.equal(format.emissions(0), "0 g");
+  assert.equal(format.emissions(0.000638), "638 µg");
+  assert.equal(format.emissions(0.2874), "287 mg");
+  assert.equal(format.emissions(999.7), "1 kg");
+  assert.equal(format.emissions(3.21e6), "3.21 t");
+});
+
+test("bytes are binary and reach the next unit exactly", () => {
+  assert.equal(format.bytes(0), "0 B");
+  assert.equal(format.bytes(1000), "1,000 B");
+  assert.equal(format.bytes(1024), "1 KiB");
+  assert.equal(format.bytes(2 ** 30), "1 GiB");
+  assert.equal(format.bytes(300 * 2 ** 20), "300 MiB");
+  assert.equal(format.bytes(1.5 * 2 ** 40), "1.5 TiB");
+});
+
+test("percentages tell little from nothing", () => {
+  assert.equal(format.percent(0), "0 %");
+  assert.equal(format.percent(0.04), "< 0.1 %");
+  assert.equal(format.percent(3.14), "3.1 %");
+  assert.equal(format.percent(98.4), "98 %");
+  assert.equal(format.percent(150), "150 %");
+});
+
+test("durations show their two largest parts", () => {
+  assert.equal(format.duration(0), "0 s");
+  assert.equal(format.duration(4.86), "4.9 s");
+  assert.equal(format.duration(59.6), "1 min 00 s");
+  assert.equal(format.duration(125), "2 min 05 s");
+  assert.equal(format.duration(7260), "2 h 01 min");
+  assert.equal(format.duration(3 * 86400 + 3600), "3 d 1 h");
+  assert.equal(format.duration(-1), "–");
+});
+
+test("moments leave out today's date and this year", () => {
+  const now = Date.UTC(2031, 3, 5, 12, 0, 0);
+  assert.equal(format.moment(Date.UTC(2031, 3, 5, 6, 7, 8), now, "UTC"), "06:07:08");
+  assert.equal(format.moment(Date.UTC(2031, 3, 4, 23, 59, 0), now, "UTC"), "4 Apr, 23:59");
+  assert.equal(format.moment(Date.UTC(2030, 3, 4, 23, 59, 0), now, "UTC"), "4 Apr 2030, 23:59");
+  // The day is that of the zone, not of UTC.
+  assert.equal(format.moment(Date.UTC(2031, 3, 4, 23, 0, 0), now, "Europe/Paris"), "01:00:00");
+});
+
+test("counts agree in number", () => {
+  assert.equal(format.count(1, "unit"), "1 unit");
+  assert.equal(format.count(1204, "unit"), "1,204 units");
+});

@@ -1,0 +1,90 @@
+import assert from "node:assert/strict";
+import { test } from "node:test";
+
+import { Api, ApiError, serverRoot } from "./api";
+import { emissionsOf } from "./emissions";
+import { cleanName, nameInAddress } from "./identity";
+import { parseRoute, unitAddress } from "./route";
+import { axisStep, summary, toTrack } from "./series";
+
+test("addresses of units survive any identifier", () => {
+  const address = unitAddress("a/b", "50%/é#?", 123);
+  assert.deepEqual(parseRoute(address), { page: "unit", cluster: "a/b", uuid: "50%/é#?", started: 123 });
+  assert.deepEqual(parseRoute("#/unit/c/u"), { page: "unit", cluster: "c", uuid: "u", started: null });
+  assert.deepEqual(parseRoute(""), { page: "units" });
+  assert.deepEqual(parseRoute("#/"), { page: "units" });
+  assert.deepEqual(parseRoute("#/unit/c/%E0%A4%A"), { page: "unit", cluster: "c", uuid: "%E0%A4%A", started: null });
+  assert.deepEqual(parseRoute("#/nothing"), { page: "unknown" });
+});
+
+test("the API is found at the root, below /ui and behind a prefix", () => {
+  const at = (pathname: string) => serverRoot({ origin: "http://h:1", pathname });
+  assert.equal(at("/"), "http://h:1/");
+  assert.equal(at("/index.html"), "http://h:1/");
+  assert.equal(at("/ui/"), "http://h:1/");
+  assert.equal(at("/ui"), "http://h:1/");
+  assert.equal(at("/ceems/ui/index.html"), "http://h:1/ceems/");
+  assert.equal(at("/guide/"), "http://h:1/guide/");
+});
+
+test("the name leaves the address, what cannot be a header is no name", () => {
+  assert.deepEqual(nameInAddress("http://h/ui/?user=ada&x=1#/unit/c/u"), { name: "ada", rest: "/ui/?x=1#/unit/c/u" });
+  assert.deepEqual(nameInAddress("http://h/?user=a%0d%0aX:%20y#/"), { name: null, rest: "/#/" });
+  assert.equal(cleanName("  ada "), "ada");
+  assert.equal(cleanName("a\nb"), null);
+  assert.equal(cleanName("日本"), null);
+  assert.equal(cleanName(""), null);
+});
+
+function answering(status: number, body: string): typeof fetch {
+  return async () => new Response(body, { status, headers: { Date: "Sat, 05 Apr 2031 08:15:00 GMT" } });
+}
+
+test("answers give data and the server's time", async () => {
+  let seen: [string, string | null] = ["", null];
+  const fetcher: typeof fetch = async (input, init) => {
+    seen = [String(input), new Headers(init?.headers).get("X-Grafana-User")];
+    return answering(200, '{"status":"success","data":[{"uuid":"1"}],"warnings":["w"]}')(input);
+  };
+  const answer = await new Api("http://h/", "ada", fetcher).units(true, [["running", "1"], ["field", "uuid"]]);
+  assert.deepEqual(seen, ["http://h/api/v1/units/admin?running=1&field=uuid", "ada"]);
+  assert.deepEqual(answer, { data: [{ uuid: "1" }], warnings: ["w"], serverTime: Date.UTC(2031, 3, 5, 8, 15) });
+});
+
+test("failures become one sentence", async () => {
+  const ask = (fetcher: typeof fetch) => new Api("http://h/", null, fetcher).units(false, []).then(() => null, (error: unknown) => error);
+  const message = async (status: number, body: string) => ((await ask(answering(status, body))) as ApiError).message;
+  assert.equal(await message(401, '{"status":"error","data":null,"errorType":"unauthorized","error":"no user identified"}'), "the server does not know who asks");
+  assert.equal(await message(400, '{"status":"error","data":null,"errorType":"bad_data","error":"invalid query fields"}'), "invalid query fields");
+  assert.equal(await message(502, "<html>"), "the server answered with status 502");
+  assert.equal(await message(200, "<html>log in</html>"), "the answer is not from a CEEMS API server");
+  assert.equal(await message(200, "null"), "the answer is not from a CEEMS API server");
+  const down = await ask(async () => {
+    throw new TypeError("fetch failed");
+  });
+  assert.ok(down instanceof ApiError);
+  assert.equal(down.status, 0);
+});
+
+test("the emission figure closest to place and time comes first, a site's own before all", () => {
+  assert.deepEqual(emissionsOf({ global_total: 4, owid_total: 3, emaps_total: 2, rte_total: 1 }).map((e) => e.grams), [1, 2, 3, 4]);
+  assert.deepEqual(emissionsOf({ owid_total: 3, site_total: 9 }).map((e) => e.source.name), ["site", "country average"]);
+  assert.deepEqual(emissionsOf(undefined), []);
+});
+
+test("the line breaks where readings are missing, and nowhere else", () => {
+  const points: [number, number | null][] = [[0, 1], [5, 2], [10, 3], [30, 4], [35, null], [40, 6]];
+  const track = toTrack({ name: "cpu", unit: "cores", points });
+  assert.deepEqual(track.times, [0, 5, 10, 15, 30, 35, 40]);
+  assert.deepEqual(track.values, [1, 2, 3, null, 4, null, 6]);
+  assert.deepEqual(summary(track), { readings: 5, lowest: 1, mean: 3.2, highest: 6 });
+  assert.equal(summary(toTrack(undefined)), null);
+});
+
+test("axis marks are round", () => {
+  assert.equal(axisStep(15.6, 4, false), 5);
+  assert.equal(axisStep(1, 4, false), 0.5);
+  assert.equal(axisStep(0.03, 4, false), 0.01);
+  assert.equal(axisStep(300 * 2 ** 20, 4, true), 128 * 2 ** 20);
+  assert.equal(axisStep(0, 4, false), 1);
+});
