@@ -1,5 +1,7 @@
 #include "host/powercap.h"
 
+#include <sys/stat.h>
+
 #include <map>
 
 #include "base/strings.h"
@@ -87,6 +89,11 @@ Result<> Powercap::scan() {
 Result<std::uint64_t> Powercap::energy_uj(std::size_t zone) {
   UniqueFd& counter = counters_.at(zone);
   const std::string path = zones_[zone].path + "/energy_uj";
+  // A removed file of sysfs answers ENODEV, a removed file elsewhere its old content.
+  struct stat status{};
+  if (counter.valid() && (::fstat(counter.get(), &status) != 0 || status.st_nlink == 0)) {
+    counter.reset();
+  }
   if (!counter.valid()) {
     auto opened = opener_(path.c_str());
     if (!opened) {

@@ -70,6 +70,20 @@ TEST(Powercap, KeepsCountersOpenAndSeesNewValues) {
   EXPECT_EQ(opened, 1);
 }
 
+TEST(Powercap, DoesNotHoldOnToARemovedCounter) {
+  const testing::TempDir sys;
+  add_zone(sys, "intel-rapl:0", "package-0");
+  Powercap powercap(sys.path());
+  ASSERT_TRUE(powercap.scan());
+  EXPECT_EQ(powercap.energy_uj(0), 1000U);
+  std::filesystem::remove(sys.path() / "class/powercap/intel-rapl:0/energy_uj");
+  const auto gone = powercap.energy_uj(0);
+  ASSERT_FALSE(gone);
+  EXPECT_EQ(gone.error().code, ErrorCode::kNotFound);
+  sys.write("class/powercap/intel-rapl:0/energy_uj", "77\n");
+  EXPECT_EQ(powercap.energy_uj(0), 77U);
+}
+
 TEST(Powercap, NamesACounterThatCannotBeReadAndTriesAgain) {
   const testing::TempDir sys;
   add_zone(sys, "intel-rapl:0", "package-0");
