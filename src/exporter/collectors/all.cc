@@ -1,6 +1,7 @@
 #include "exporter/collector.h"
 #include "exporter/collectors/cgroup.h"
 #include "exporter/collectors/cpu.h"
+#include "exporter/collectors/energy.h"
 #include "exporter/collectors/hwmon.h"
 #include "exporter/collectors/meminfo.h"
 #include "exporter/collectors/rapl.h"
@@ -18,6 +19,8 @@ std::vector<CollectorSpec> all_collectors() {
       // Unit collectors; cgroup last, its default depends on the others.
       slurm_collector(cgroups),
       cgroup_collector(cgroups),
+      // Needs their unit sources.
+      energy_collector(),
   };
 }
 

@@ -2,15 +2,15 @@
 
 #include <linux/capability.h>
 
+#include <algorithm>
 #include <chrono>
 #include <string>
 #include <utility>
 
-#include "base/log.h"
 #include "exporter/energy/host_meters.h"
 #include "exporter/energy/options.h"
-#include "host/read_file.h"
-#include "os/privileges.h"
+#include "exporter/privileged_open.h"
+#include "host/cgroup_mount.h"
 
 namespace ceems::exporter {
 namespace {
@@ -28,6 +28,12 @@ class EnergyCollector final : public Collector {
       : sampler_(std::move(sampler)), clock_(clock), hostname_(std::move(hostname)) {
     started_ = clock_.steady_now();
   }
+
+  [[nodiscard]] std::vector<os::Capability> capabilities() const override {
+    return {CAP_DAC_READ_SEARCH};  // to open energy counters that come back
+  }
+
+  void start() override { sampler_->start(); }
 
   Result<> collect(metrics::Sink& sink) override {
     sampler_->tick(energy::Sampler::Caller::kScrape);
@@ -140,12 +146,6 @@ struct Flags {
   std::string keep_ended = "10m";
 };
 
-/// energy_uj is readable by root only since Linux 5.10 (CVE-2020-8694).
-Result<UniqueFd> open_counter(const char* path) {
-  const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
-  return host::open_file(path);
-}
-
 Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
   using std::chrono::milliseconds;
   const auto interval = energy::parse_duration("--collector.energy.interval", flags.interval,
@@ -166,8 +166,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
       energy::SamplerOptions{.interval = *interval,
                              .account = {.keep_ended = *keep, .idle_watts = *idle}},
       *context.clock, context.paths, context.unit_sources,
-      energy::find_meters(context.paths, *context.clock, open_counter));
-  sampler->start();
+      energy::find_meters(context.paths, *context.clock, open_privileged));
   return make_energy_collector(std::move(sampler), *context.clock, context.hostname);
 }
 
@@ -181,22 +180,29 @@ std::unique_ptr<Collector> make_energy_collector(std::unique_ptr<energy::Sampler
 
 CollectorSpec energy_collector() {
   const auto flags = std::make_shared<Flags>();
-  CollectorSpec spec;
-  spec.name = "energy";
-  spec.help = "energy of units and node (on where a unit collector is on)";
-  spec.enabled_by_default = true;
-  spec.add_flags = [flags](config::FlagSet& set) {
-    set.add("collector.energy.interval", flags->interval,
-            {.help = "Time between two samples of meters and units."});
-    set.add("collector.energy.idle-watts", flags->idle_watts,
-            {.help = "Idle power instead of the learned one: watts of the node, or a list such as "
-                     "package=90,dram=12.",
-             .placeholder = "WATTS"});
-    set.add("collector.energy.keep-ended", flags->keep_ended,
-            {.help = "Longest time for which ended units stay exported."});
-  };
-  spec.create = [flags](const CollectorContext& context) { return create(*flags, context); };
-  return spec;
+  return {
+      .name = "energy",
+      .help =
+          "Enable the energy collector (energy of units and node; on by default where a unit "
+          "collector is on)",
+      .enabled_by_default = true,
+      .enabled_when =
+          [](const CollectorContext& context) {
+            // A copied tree of plain files has no running units, and its CPU times do not move.
+            return !context.unit_sources.empty() && host::detect_cgroup(context.paths.cgroup).live;
+          },
+      .add_flags =
+          [flags](config::FlagSet& set) {
+            set.add("collector.energy.interval", flags->interval,
+                    {.help = "Time between two samples of energy meters and units"});
+            set.add("collector.energy.idle-watts", flags->idle_watts,
+                    {.help = "Idle power, instead of learning it: watts of the whole node, or a "
+                             "list such as package=90,dram=12",
+                     .placeholder = "WATTS"});
+            set.add("collector.energy.keep-ended", flags->keep_ended,
+                    {.help = "Longest time for which the energy of ended units stays exported"});
+          },
+      .create = [flags](const CollectorContext& context) { return create(*flags, context); }};
 }
 
 }  // namespace ceems::exporter

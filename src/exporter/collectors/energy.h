@@ -1,16 +1,22 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "exporter/collector.h"
 #include "exporter/energy/sampler.h"
 
 namespace ceems::exporter {
 
-/// Exposes the counters of a sampler (docs/energy.md). `sampler` may be started or not; each
-/// collect() makes it tick if its last sample is old.
+/// Exposes the counters of a sampler (docs/energy.md) and starts it in start(). Each collect()
+/// makes it tick if its last sample is old, so that the page is fresh also where it was never
+/// started.
 std::unique_ptr<Collector> make_energy_collector(std::unique_ptr<energy::Sampler> sampler,
                                                  const Clock& clock,
                                                  std::string hostname);
+
+/// --collector.energy: energy of units, system and node that adds up. Listed behind all collectors
+/// that bring units.
+CollectorSpec energy_collector();
 
 }  // namespace ceems::exporter

@@ -14,8 +14,8 @@ struct Account::Interval {
   std::array<double, kDomainCount> joules{};   // of sources that have a value; kNode: the wall
   std::array<bool, kDomainCount> has_value{};  // a source of the domain has a value
   double known_joules = 0;                     // package + dram + gpu
-  bool known_source = false;                   // one of them has a value
-  std::optional<std::size_t> wall;             // source that decides the node's energy
+  bool known_source = false;        // one of them has a value and has ever delivered energy
+  std::optional<std::size_t> wall;  // source that decides the node's energy
   double utilisation = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -218,7 +218,8 @@ void Account::advance(const Sample& sample) {
       source.joules.add(joules);
       interval.joules.at(index(domain)) += joules;
       interval.known_joules += joules;
-      interval.known_source = true;
+      // A counter that never moved (some hypervisors show one) is not known.
+      interval.known_source = interval.known_source || source.joules.value() > 0;
       known_.at(index(domain)) = true;
     }
   }

@@ -21,3 +21,17 @@ set(EXPORTER_ENERGY_SRCS
     energy/power_model.cc
     energy/sampler.cc
     energy/unit_table.cc)
+
+set(EXPORTER_ENERGY_TESTS
+    collectors/energy_test.cc
+    energy/account_property_test.cc
+    energy/account_test.cc
+    energy/attribution_test.cc
+    energy/counter_unwrap_test.cc
+    energy/held_power_test.cc
+    energy/host_meters_test.cc
+    energy/idle_power_test.cc
+    energy/options_test.cc
+    energy/power_model_test.cc
+    energy/sampler_test.cc
+    energy/unit_table_test.cc)

@@ -28,6 +28,8 @@ std::optional<Domain> zone_domain(std::string_view name) {
   return std::nullopt;
 }
 
+constexpr std::string_view kMsrType = "intel-rapl";
+
 /// "intel-rapl" of "intel-rapl:0:1".
 std::string_view control_type(std::string_view entry) {
   return take_until(entry, ':');
@@ -41,17 +43,23 @@ std::optional<double> add_powercap(const host::Paths& paths,
   if (!powercap->scan()) {
     return std::nullopt;  // most virtual machines
   }
+  const auto& zones = powercap->zones();
   std::map<std::string, std::string> type_of_name;  // zone name: the control type that counts
+  for (const host::PowercapZone& zone : zones) {
+    const std::string type(control_type(zone.entry));
+    std::string& counts = type_of_name.try_emplace(zone.name, type).first->second;
+    if (type == kMsrType) {  // intel-rapl-mmio sorts before it
+      counts = type;
+    }
+  }
   std::map<std::string, int> next_number;
   double tdp = 0;
-  const auto& zones = powercap->zones();
   for (std::size_t i = 0; i < zones.size(); ++i) {
     const auto domain = zone_domain(zones[i].name);
     if (!domain) {
       continue;
     }
-    const std::string type(control_type(zones[i].entry));
-    if (type_of_name.try_emplace(zones[i].name, type).first->second != type) {
+    if (type_of_name[zones[i].name] != control_type(zones[i].entry)) {
       continue;
     }
     // Packages bear their number; others are counted here, as zones left out must not count.
@@ -62,6 +70,9 @@ std::optional<double> add_powercap(const host::Paths& paths,
                    .domain = *domain,
                    .method = Method::kMeasured,
                    .rank = kPsysRank}));
+    // Opens the counter while the starting user's privileges are still there; a refusal is told by
+    // the sampler.
+    static_cast<void>(powercap->energy_uj(i).has_value());
     if (*domain == Domain::kPackage) {
       tdp += static_cast<double>(powercap->power_limit_uw(i).value_or(0)) * 1e-6;
     }

@@ -1,0 +1,159 @@
+#include "exporter/collectors/energy.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "exporter/collectors/collector_test_support.h"
+#include "exporter/energy/held_power.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter {
+namespace {
+
+using energy::Domain;
+using energy::SourceInfo;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+class OneUnit final : public UnitSource {
+ public:
+  explicit OneUnit(const Clock& clock) : clock_(clock) {}
+  [[nodiscard]] std::string_view manager() const override { return "slurm"; }
+  Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds) override {
+    auto snapshot = std::make_shared<UnitSnapshot>();
+    snapshot->taken = clock_.steady_now();
+    snapshot->wall = clock_.now();
+    if (present) {
+      Unit& unit = snapshot->units.emplace_back();
+      unit.uuid = "42\n\"\\";
+      unit.cgrouphostname = "vnode1";
+      unit.stats.cpus = 1;
+    }
+    return snapshot;
+  }
+  bool present = true;
+
+ private:
+  const Clock& clock_;
+};
+
+class EnergyCollectorTest : public ::testing::Test {
+ protected:
+  EnergyCollectorTest() : test_(dir_.path()) {
+    dir_.write("proc/stat",
+               "cpu  0 0 0 5 0 0 0 0 0 0\ncpu0 0 0 0 5 0 0 0 0 0 0\n"
+               "cpu1 0 0 0 5 0 0 0 0 0 0\n");
+    dir_.write("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 400 kB\n");
+    source_ = std::make_shared<OneUnit>(test_.clock);
+    energy::Meters meters;
+    package_ = add(meters, {.name = "rapl-package-0", .domain = Domain::kPackage});
+    wall_ = add(meters, {.name = "ipmi", .domain = Domain::kNode});
+    collector_ = make_energy_collector(
+        std::make_unique<energy::Sampler>(
+            energy::SamplerOptions{}, test_.clock, test_.context.paths,
+            std::vector<std::shared_ptr<UnitSource>>{source_}, std::move(meters)),
+        test_.clock, "n1");
+  }
+
+  static energy::PublishedPowerMeter* add(energy::Meters& meters, SourceInfo info) {
+    auto meter = std::make_unique<energy::PublishedPowerMeter>(std::move(info));
+    auto* raw = meter.get();
+    meters.push_back(std::move(meter));
+    return raw;
+  }
+
+  /// The page after `seconds` more.
+  std::string scrape(int seconds) {
+    test_.clock.advance(std::chrono::seconds(seconds));
+    return samples_of(*collector_);
+  }
+
+  testing::TempDir dir_;
+  TestContext test_;
+  std::shared_ptr<OneUnit> source_;
+  energy::PublishedPowerMeter* package_ = nullptr;
+  energy::PublishedPowerMeter* wall_ = nullptr;
+  std::unique_ptr<Collector> collector_;
+};
+
+TEST_F(EnergyCollectorTest, ExportsEveryDomainOfUnitSystemUnallocatedAndNode) {
+  package_->publish({.watts = 60, .time = test_.clock.steady_now()});
+  wall_->publish({.watts = 100, .time = test_.clock.steady_now()});
+  scrape(0);
+  EXPECT_EQ(
+      scrape(10),
+      R"(ceems_compute_unit_energy_joules_total{cgrouphostname="vnode1",domain="node",hostname="n1",manager="slurm",uuid="42\n\"\\"} 500
+ceems_compute_unit_energy_joules_total{cgrouphostname="vnode1",domain="other",hostname="n1",manager="slurm",uuid="42\n\"\\"} 200
+ceems_compute_unit_energy_joules_total{cgrouphostname="vnode1",domain="package",hostname="n1",manager="slurm",uuid="42\n\"\\"} 300
+ceems_ended_units_energy_joules_total{domain="node",hostname="n1"} 0
+ceems_ended_units_energy_joules_total{domain="other",hostname="n1"} 0
+ceems_ended_units_energy_joules_total{domain="package",hostname="n1"} 0
+ceems_energy_idle_watts{domain="node",hostname="n1"} 100
+ceems_energy_idle_watts{domain="package",hostname="n1"} 60
+ceems_energy_source_age_seconds{hostname="n1",source="ipmi"} 10
+ceems_energy_source_age_seconds{hostname="n1",source="rapl-package-0"} 10
+ceems_energy_source_info{domain="node",hostname="n1",method="measured",source="ipmi"} 1
+ceems_energy_source_info{domain="other",hostname="n1",method="derived",source="ipmi"} 1
+ceems_energy_source_info{domain="package",hostname="n1",method="measured",source="rapl-package-0"} 1
+ceems_node_energy_joules_total{domain="node",hostname="n1",source="ipmi"} 1000
+ceems_node_energy_joules_total{domain="other",hostname="n1",source="ipmi"} 400
+ceems_node_energy_joules_total{domain="package",hostname="n1",source="rapl-package-0"} 600
+ceems_system_energy_joules_total{domain="node",hostname="n1"} 0
+ceems_system_energy_joules_total{domain="other",hostname="n1"} 0
+ceems_system_energy_joules_total{domain="package",hostname="n1"} 0
+ceems_unallocated_energy_joules_total{domain="node",hostname="n1"} 500
+ceems_unallocated_energy_joules_total{domain="other",hostname="n1"} 200
+ceems_unallocated_energy_joules_total{domain="package",hostname="n1"} 300
+)");
+}
+
+TEST_F(EnergyCollectorTest, SaysThatTheNodeIsASumWithoutAWallMeter) {
+  package_->publish({.watts = 60, .time = test_.clock.steady_now()});
+  scrape(0);
+  const std::string page = scrape(10);
+  EXPECT_THAT(page, HasSubstr("ceems_node_energy_joules_total{domain=\"node\",hostname=\"n1\","
+                              "source=\"sum\"} 600"));
+  EXPECT_THAT(page, HasSubstr("ceems_energy_source_info{domain=\"node\",hostname=\"n1\","
+                              "method=\"derived\",source=\"sum\"} 1"));
+  EXPECT_THAT(page, Not(HasSubstr("domain=\"other\"")));
+}
+
+TEST_F(EnergyCollectorTest, LetsTheAgeOfASourceGrowThatHasGone) {
+  package_->publish({.watts = 60, .time = test_.clock.steady_now()});
+  scrape(0);
+  scrape(10);
+  const std::string page = scrape(290);
+  EXPECT_THAT(page, HasSubstr("ceems_energy_source_age_seconds{hostname=\"n1\","
+                              "source=\"rapl-package-0\"} 300"));
+  EXPECT_THAT(page, HasSubstr("domain=\"package\",hostname=\"n1\",source=\"rapl-package-0\"} 600"));
+}
+
+TEST_F(EnergyCollectorTest, KeepsAnEndedUnitForAMinuteAfterItsEnd) {
+  package_->publish({.watts = 60, .time = test_.clock.steady_now()});
+  scrape(0);
+  scrape(1);
+  source_->present = false;
+  EXPECT_THAT(scrape(1), HasSubstr("cgrouphostname=\"vnode1\""));
+  EXPECT_THAT(scrape(59), HasSubstr("cgrouphostname=\"vnode1\""));
+  const std::string page = scrape(1);
+  EXPECT_THAT(page, Not(HasSubstr("cgrouphostname=\"vnode1\"")));
+  EXPECT_THAT(page, HasSubstr("ceems_ended_units_energy_joules_total{domain=\"package\","
+                              "hostname=\"n1\"} 30"));
+}
+
+TEST(EnergyCollectorSpec, IsOnByDefaultOnlyWithUnitsOfALiveCgroupTree) {
+  const testing::TempDir dir;
+  TestContext test(dir.path());
+  const CollectorSpec spec = energy_collector();
+  EXPECT_FALSE(spec.enabled_when(test.context));
+  test.context.unit_sources.push_back(std::make_shared<OneUnit>(test.clock));
+  dir.write("sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
+  EXPECT_FALSE(spec.enabled_when(test.context));  // plain files
+}
+
+}  // namespace
+}  // namespace ceems::exporter

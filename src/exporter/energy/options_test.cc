@@ -1,0 +1,51 @@
+#include "exporter/energy/options.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+namespace ceems::exporter::energy {
+namespace {
+
+std::string idle_error(std::string_view text) {
+  const auto watts = parse_idle_watts(text);
+  return watts ? std::string() : watts.error().message;
+}
+
+TEST(IdleWatts, TakesNothingOneNumberOrAList) {
+  EXPECT_EQ(parse_idle_watts(" ").value().at(index(Domain::kNode)), std::nullopt);
+  EXPECT_EQ(parse_idle_watts("120").value().at(index(Domain::kNode)), 120);
+  EXPECT_EQ(parse_idle_watts("0").value().at(index(Domain::kNode)), 0);
+  const auto list = parse_idle_watts("package=90, dram=12.5").value();
+  EXPECT_EQ(list.at(index(Domain::kPackage)), 90);
+  EXPECT_EQ(list.at(index(Domain::kDram)), 12.5);
+  EXPECT_EQ(list.at(index(Domain::kNode)), std::nullopt);
+}
+
+TEST(IdleWatts, NamesThePartThatIsWrong) {
+  const std::string expected =
+      "expected a number of watts or a list such as package=90,dram=12 "
+      "(package, dram, gpu, node), got ";
+  EXPECT_EQ(idle_error("other=5"), expected + "'other=5'");
+  EXPECT_EQ(idle_error("package=90,"), expected + "''");
+  EXPECT_EQ(idle_error("package"), expected + "'package'");
+  EXPECT_EQ(idle_error("package=-1"), expected + "'package=-1'");
+  EXPECT_EQ(idle_error("package=nan"), expected + "'package=nan'");
+  EXPECT_EQ(idle_error("1e9"), expected + "'1e9'");
+  EXPECT_EQ(idle_error("dram=1,dram=2"), "idle watts of dram are given twice");
+}
+
+TEST(EnergyDuration, MustLieInItsRange) {
+  using std::chrono::milliseconds;
+  const auto parse = [](std::string_view text) {
+    return parse_duration("--f", text, milliseconds(100), milliseconds(60'000));
+  };
+  EXPECT_EQ(parse("1s").value(), milliseconds(1000));
+  EXPECT_EQ(parse("500ms").value(), milliseconds(500));
+  EXPECT_EQ(parse("10ms").error().message, "--f: expected 100ms to 1m0s, got '10ms'");
+  EXPECT_FALSE(parse("2m"));
+  EXPECT_TRUE(parse("soon").error().message.starts_with("--f: "));
+}
+
+}  // namespace
+}  // namespace ceems::exporter::energy

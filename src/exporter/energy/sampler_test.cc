@@ -1,0 +1,215 @@
+#include "exporter/energy/sampler.h"
+
+#include <atomic>
+#include <string>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "exporter/energy/held_power.h"
+#include "testing/fake_clock.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter::energy {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+
+/// A unit source with one unit, whose behaviour a test sets. Safe for concurrent use.
+class FakeSource final : public UnitSource {
+ public:
+  explicit FakeSource(const Clock& clock) : clock_(clock) {}
+
+  [[nodiscard]] std::string_view manager() const override { return "slurm"; }
+  Result<std::shared_ptr<const UnitSnapshot>> snapshot(milliseconds max_age) override {
+    const std::scoped_lock lock(mutex_);
+    ++calls;
+    if (error) {
+      return fail(*error, "discovery failed");
+    }
+    const auto now = clock_.steady_now();
+    if (!last_ || now - last_->taken > max_age) {
+      ++walks;
+      auto snapshot = std::make_shared<UnitSnapshot>();
+      snapshot->manager = "slurm";
+      snapshot->taken = now;
+      snapshot->wall = clock_.now();
+      Unit& unit = snapshot->units.emplace_back();
+      unit.uuid = "job";
+      unit.stats.cpus = 1;
+      unit.stats.cpu_user_seconds = cpu_seconds;
+      last_ = std::move(snapshot);
+    }
+    return last_;
+  }
+  [[nodiscard]] bool has_young() const override { return young; }
+  void refresh_young() override { ++refreshes; }
+
+  std::atomic<int> calls = 0;
+  std::atomic<int> walks = 0;
+  std::atomic<int> refreshes = 0;
+  std::atomic<bool> young = false;
+  std::atomic<double> cpu_seconds = 0;
+  std::optional<ErrorCode> error;
+
+ private:
+  const Clock& clock_;
+  std::mutex mutex_;
+  std::shared_ptr<const UnitSnapshot> last_;
+};
+
+class SamplerTest : public ::testing::Test {
+ protected:
+  explicit SamplerTest(const Clock* clock = nullptr)
+      : clock_(clock != nullptr ? *clock : fake_), source_(std::make_shared<FakeSource>(clock_)) {
+    write_stat(0);
+    dir_.write("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 400 kB\n");
+  }
+
+  void write_stat(int busy_ticks) {
+    dir_.write("proc/stat", "cpu  " + std::to_string(busy_ticks) +
+                                " 0 0 500 0 0 0 0 0 0\ncpu0 0 0 0 5 0 0 0 0 0 0\n"
+                                "cpu1 0 0 0 5 0 0 0 0 0 0\n");
+  }
+
+  Sampler& make(milliseconds interval = seconds(1)) {
+    Meters meters;
+    auto meter = std::make_unique<PublishedPowerMeter>(
+        SourceInfo{.name = "rapl-package-0", .domain = Domain::kPackage});
+    meter_ = meter.get();
+    meters.push_back(std::move(meter));
+    sampler_ = std::make_unique<Sampler>(
+        SamplerOptions{.interval = interval, .account = {}}, clock_,
+        host::Paths{dir_.path() / "proc", dir_.path() / "sys", dir_.path() / "cgroup"},
+        std::vector<std::shared_ptr<UnitSource>>{source_}, std::move(meters));
+    return *sampler_;
+  }
+
+  double node_joules() {
+    double joules = 0;
+    sampler_->with_account([&joules](Account& account, Clock::SteadyTime) {
+      joules = account.node_joules(Domain::kPackage);
+    });
+    return joules;
+  }
+  double unit_joules() {
+    double joules = -1;
+    sampler_->with_account([&joules](Account& account, Clock::SteadyTime) {
+      if (!account.units().empty()) {
+        joules = account.units().front()->joules(Domain::kPackage);
+      }
+    });
+    return joules;
+  }
+
+  testing::TempDir dir_;
+  testing::FakeClock fake_;
+  const Clock& clock_;
+  std::shared_ptr<FakeSource> source_;
+  PublishedPowerMeter* meter_ = nullptr;
+  std::unique_ptr<Sampler> sampler_;
+};
+
+TEST_F(SamplerTest, SharesEnergyByCpuTime) {
+  Sampler& sampler = make();
+  meter_->publish({.watts = 100, .time = fake_.steady_now()});
+  sampler.tick(Sampler::Caller::kThread);
+  fake_.advance(seconds(1));
+  sampler.tick(Sampler::Caller::kThread);  // 100 J at rest: all idle power, half of it reserved
+  EXPECT_DOUBLE_EQ(unit_joules(), 50);
+  for (int i = 1; i <= 10; ++i) {
+    fake_.advance(seconds(1));
+    meter_->publish({.watts = 300, .time = fake_.steady_now() - seconds(1)});
+    source_->cpu_seconds = i;
+    write_stat(200 * i);  // both CPUs are busy, one for the unit
+    sampler.tick(Sampler::Caller::kThread);
+  }
+  // The other CPU belongs to the system.
+  EXPECT_NEAR(unit_joules(), 50 + 10 * 150, 1);
+  EXPECT_DOUBLE_EQ(node_joules(), 3100);
+}
+
+TEST_F(SamplerTest, TicksForAScrapeOnlyWhenTheLastTickIsOld) {
+  Sampler& sampler = make();
+  meter_->publish({.watts = 100, .time = fake_.steady_now()});
+  sampler.tick(Sampler::Caller::kThread);
+  fake_.advance(milliseconds(200));
+  sampler.tick(Sampler::Caller::kScrape);
+  EXPECT_EQ(source_->calls, 1);
+  fake_.advance(milliseconds(100));
+  sampler.tick(Sampler::Caller::kScrape);
+  EXPECT_EQ(source_->calls, 2);
+  EXPECT_EQ(source_->walks, 1);  // the walk is shared
+  EXPECT_NEAR(node_joules(), 30, 1e-9);
+}
+
+TEST_F(SamplerTest, KeepsUnitsWhileDiscoveryFailsAndEndsThemWhereThereIsNone) {
+  Sampler& sampler = make();
+  const auto ended = [&] {
+    bool value = false;
+    sampler.with_account([&value](Account& account, Clock::SteadyTime) {
+      value = account.units().front()->ended.has_value();
+    });
+    return value;
+  };
+  sampler.tick(Sampler::Caller::kThread);
+  source_->error = ErrorCode::kInternal;
+  fake_.advance(seconds(1));
+  sampler.tick(Sampler::Caller::kThread);
+  EXPECT_FALSE(ended());
+  source_->error = ErrorCode::kNoData;
+  fake_.advance(seconds(1));
+  sampler.tick(Sampler::Caller::kThread);
+  EXPECT_TRUE(ended());
+}
+
+TEST_F(SamplerTest, GoesOnWithoutProc) {
+  dir_.write("proc/stat", "nonsense\n");
+  dir_.write("proc/meminfo", "\xff\n");
+  Sampler& sampler = make();
+  meter_->publish({.watts = 100, .time = fake_.steady_now()});
+  sampler.tick(Sampler::Caller::kThread);
+  fake_.advance(seconds(1));
+  sampler.tick(Sampler::Caller::kThread);
+  EXPECT_DOUBLE_EQ(node_joules(), 100);
+}
+
+TEST(BusyCpus, IsUnknownAtFirstAndWhereTheCounterFell) {
+  BusyCpus busy;
+  const Clock::SteadyTime start{seconds(10)};
+  EXPECT_EQ(busy.advance(100, start), std::nullopt);
+  EXPECT_EQ(busy.advance(104, start + seconds(2)), 2);
+  EXPECT_EQ(busy.advance(50, start + seconds(3)), std::nullopt);
+  EXPECT_EQ(busy.advance(51, start + seconds(4)), 1);
+  EXPECT_EQ(busy.advance(51, start + seconds(4)), std::nullopt);
+}
+
+class SamplerThreadTest : public SamplerTest {
+ protected:
+  SamplerThreadTest() : SamplerTest(&real_clock()) {}
+};
+
+TEST_F(SamplerThreadTest, TicksRefreshesYoungUnitsAndStops) {
+  source_->young = true;
+  Sampler& sampler = make(milliseconds(450));
+  meter_->publish({.watts = 1000, .time = clock_.steady_now()});
+  sampler.start();
+  const auto until = clock_.steady_now() + seconds(5);
+  while ((source_->calls < 2 || source_->refreshes < 2) && clock_.steady_now() < until) {
+    // Scrapes and the sampler at the same time, for the thread sanitizer.
+    sampler.tick(Sampler::Caller::kScrape);
+    meter_->publish({.watts = 1000, .time = clock_.steady_now()});
+    sampler.with_account([](Account& account, Clock::SteadyTime) { account.mark_scraped(); });
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_GE(source_->calls, 2);
+  EXPECT_GE(source_->refreshes, 2);
+  EXPECT_GT(node_joules(), 0);
+  const auto before = clock_.steady_now();
+  sampler_.reset();
+  EXPECT_LT(clock_.steady_now() - before, milliseconds(400));  // it does not wait for its next tick
+}
+
+}  // namespace
+}  // namespace ceems::exporter::energy
