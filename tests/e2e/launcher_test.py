@@ -1,0 +1,147 @@
+#!/usr/bin/env python3
+"""What `make run` starts: the real stack with its demo units, and how the launcher behaves when things go wrong.
+
+Needs the programs (CEEMS_BIN_DIR) and Debian's prometheus; demo units need root and cgroups, and the output says where
+they are left out."""
+
+import glob
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "integration"))
+
+from harness import BIN, ROOT, free_port, get, need_programs, scratch, skip, wait_until  # noqa: E402
+
+RUN = os.path.join(ROOT, "scripts", "run", "ceems-run")
+
+
+def start(directory, ports, *arguments):
+    env = dict(os.environ, CEEMS_BIN_DIR=BIN, CEEMS_STATE_DIR=directory, CEEMS_PORT_EXPORTER=str(ports[0]),
+               CEEMS_PORT_API=str(ports[1]), CEEMS_PORT_PROMETHEUS=str(ports[2]))
+    return subprocess.Popen([RUN, *arguments], env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                            stderr=subprocess.STDOUT, text=True, start_new_session=True)
+
+
+def finish(process, timeout=200):
+    output, _ = process.communicate(timeout=timeout)
+    assert "Traceback" not in output, output
+    return process.returncode, output
+
+
+def run_file(directory):
+    with open(directory + "/run.json") as f:
+        return json.load(f)
+
+
+def wait_url(directory):
+    return wait_until("the launcher names its page", lambda: run_file(directory)["url"], 60)
+
+
+def assert_nothing_left(children, ports):
+    for child in children:
+        wait_until("%s has ended" % child["name"], lambda pid=child["pid"]: not os.path.exists("/proc/%d" % pid), 10)
+    for port in ports:
+        with socket.socket() as s:
+            s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            s.bind(("127.0.0.1", port))
+
+
+def first_run(directory, ports):
+    code, output = finish(start(directory, ports, "--once-check"))
+    print(output)
+    assert code == 0, "status %d" % code
+    assert "FAIL" not in output and "PASS" in output
+    assert not os.path.exists(directory + "/run.json"), "forgotten when all is stopped"
+
+
+def second_run(directory, ports):
+    begin = time.monotonic()
+    process = start(directory, ports)
+    url = wait_url(directory)
+    took = time.monotonic() - begin
+    print("second start: %.1f s" % took)
+    assert took < 10, took
+    children = run_file(directory)["children"]
+    user = url.split("user=")[1]
+    base = "http://127.0.0.1:%d" % ports[1]
+    now = int(time.time())
+    units = get("%s/api/v1/units/admin?running=1&from=%d&to=%d" % (base, now - 3600, now + 60), {"X-Grafana-User": user}).json["data"]
+    print("known from the first run: %s" % ", ".join(sorted(u["uuid"] for u in units)))
+    if any("demo unit" in child["name"] for child in children):
+        assert any(u["uuid"].startswith("five-seconds-") for u in units), "state is kept between runs"
+
+    code, output = finish(start(directory, ports))
+    assert code == 1 and "it is running already (pid %d)" % process.pid in output, output
+
+    process.send_signal(signal.SIGTERM)
+    code, output = finish(process)
+    assert code == 0, output
+    assert_nothing_left(children, ports)
+    assert not glob.glob("/sys/fs/cgroup/**/ceems_demo/*-%s" % last_token(children), recursive=True)
+    print("PASS: SIGTERM stops everything")
+
+
+def last_token(children):
+    names = [c["name"] for c in children if c["name"].startswith("demo unit")]
+    return names[0].rsplit("-", 1)[1] if names else "none"
+
+
+def taken_port(directory, ports):
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        s.listen()
+        taken = s.getsockname()[1]
+        code, output = finish(start(directory, [ports[0], taken, ports[2]]))
+    assert code == 1, output
+    assert "port %d, for the API server, is taken by" % taken in output and "(pid %d)" % os.getpid() in output, output
+    assert "CEEMS_PORT_API=" in output, output
+    print("PASS: " + output.strip().splitlines()[0])
+
+
+def killed_launcher(directory, ports):
+    process = start(directory, ports)
+    wait_url(directory)
+    children = run_file(directory)["children"]
+    process.kill()
+    finish(process)
+    code, output = finish(start(directory, ports, "--duration", "1"))
+    assert code == 0, output
+    assert_nothing_left(children, ports)
+    print("PASS: cleans up after a launcher that was killed")
+
+
+def crashed_child(directory, ports):
+    process = start(directory, ports)
+    wait_url(directory)
+    children = run_file(directory)["children"]
+    api = next(c["pid"] for c in children if c["name"] == "ceems_api_server")
+    os.kill(api, signal.SIGKILL)
+    code, output = finish(process)
+    assert code == 1 and "ceems_api_server was killed by signal SIGKILL" in output, output
+    assert_nothing_left(children, ports)
+    print("PASS: " + [line for line in output.splitlines() if "SIGKILL" in line][0])
+
+
+def main():
+    need_programs("prometheus")
+    for name in ("ceems_exporter", "ceems_api_server"):
+        if not os.access(os.path.join(BIN, name), os.X_OK):
+            skip("%s is not built in %s" % (name, BIN))
+    with scratch("ceems-run-") as directory:
+        ports = [free_port() for _ in range(3)]
+        state = directory + "/state"
+        first_run(state, ports)
+        second_run(state, ports)
+        taken_port(state, ports)
+        killed_launcher(state, ports)
+        crashed_child(state, ports)
+    print("PASS: launcher")
+
+
+if __name__ == "__main__":
+    main()
