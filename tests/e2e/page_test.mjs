@@ -166,11 +166,11 @@ test("refreshes by itself, keeps focus, stops when told to or not looked at", as
   assert.equal(await focused(page), "ocean");
 
   const asked = () => page.requests.filter((r) => r.includes("/units/admin?")).length;
-  await page.getByLabel(/Refresh every/).uncheck();
+  await page.getByLabel(/Refresh by itself/).uncheck();
   const paused = asked();
   await page.waitForTimeout(6000);
   assert.equal(asked(), paused, "paused");
-  await page.getByLabel(/Refresh every/).check();
+  await page.getByLabel(/Refresh by itself/).check();
   await page.waitForTimeout(300);
   assert.equal(asked(), paused + 1, "at once when switched on");
 

@@ -8,6 +8,8 @@ export interface Poll {
 }
 
 const kLongestPauseMs = 60_000;
+// A site with very many units takes its time to answer; it is not to spend all of it on us.
+const kPausePerWork = 10;
 
 /** `task` gives false when it failed. The signal fires on stop() and when now() overtakes a run. */
 export function startPoll(task: (signal: AbortSignal) => Promise<boolean>, everyMs: number): Poll {
@@ -23,10 +25,12 @@ export function startPoll(task: (signal: AbortSignal) => Promise<boolean>, every
     running?.abort();
     const mine = new AbortController();
     running = mine;
+    const begin = performance.now();
     const good = await task(mine.signal);
     if (running !== mine || stopped) return;
     running = null;
-    pause = good ? everyMs : Math.min(2 * pause, kLongestPauseMs);
+    const wanted = good ? Math.max(everyMs, kPausePerWork * (performance.now() - begin)) : 2 * pause;
+    pause = Math.min(wanted, kLongestPauseMs);
     wait();
   }
 
