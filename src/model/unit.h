@@ -70,12 +70,12 @@ struct Unit {
 
 /// A user with their projects, or a project with its users, of one cluster.
 struct User {
-  std::string uid, cluster_id, resource_manager, name;
-  std::vector<std::string> projects, tags;
+  std::string uid = {}, cluster_id = {}, resource_manager = {}, name = {};
+  std::vector<std::string> projects = {}, tags = {};
 };
 struct Project {
-  std::string uid, cluster_id, resource_manager, name;
-  std::vector<std::string> users, tags;
+  std::string uid = {}, cluster_id = {}, resource_manager = {}, name = {};
+  std::vector<std::string> users = {}, tags = {};
 };
 
 struct Cluster {

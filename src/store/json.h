@@ -1,0 +1,43 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/unit.h"
+
+namespace ceems::store {
+
+// Texts of the JSON columns (docs/api/database.md, "Values"). All functions take text of any kind,
+// never fail on hostile input other than by their result, and are safe for concurrent use.
+
+/// A number of a metric map: as an integer where it equals its 64-bit integer truncation, else with
+/// 8 decimals. NaN and infinities are 0.
+void append_metric_number(std::string& out, double value);
+
+/// {"name":number,...} with sorted names, numbers as above.
+void append_metric_map(std::string& out, const model::MetricMap& map);
+std::string metric_map_text(const model::MetricMap& map);
+
+/// Reads a metric map. "" and "null" are empty; null values, and NaN and infinities in any of the
+/// usual spellings, bare or quoted, are 0. kParse for anything else that is no object of numbers.
+Result<model::MetricMap> parse_metric_map(std::string_view text);
+
+/// A JSON string with its quotes, escaped so that it is safe inside HTML too: <, >, &, U+2028 and
+/// U+2029 as \u escapes; bytes that are no UTF-8 become \ufffd.
+void append_json_string(std::string& out, std::string_view text);
+
+/// Appends the JSON document `text` with sorted object keys, no blanks, strings escaped as above
+/// and numbers as they stand. False, and nothing appended, when it is no JSON or is nested deeper
+/// than 32.
+bool append_json(std::string& out, std::string_view text);
+/// The same for a text that must be an object; false for other kinds of values.
+bool append_json_object(std::string& out, std::string_view text);
+
+/// ["a","b"]
+std::string string_list_text(const std::vector<std::string>& list);
+/// Elements of an array of strings; "" and "null" are empty. Elements of other types are left out.
+Result<std::vector<std::string>> parse_string_list(std::string_view text);
+
+}  // namespace ceems::store

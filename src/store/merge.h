@@ -1,0 +1,32 @@
+#pragma once
+
+#include "model/unit.h"
+
+namespace ceems::store {
+
+// How a window's figures join those of earlier windows (docs/api/database.md, "Sums and averages").
+// Results are rounded to the 8 decimals that are stored. Pure functions.
+
+/// Per-name sum; names of either side are kept.
+model::MetricMap add_maps(const model::MetricMap& existing, const model::MetricMap& window);
+
+/// Per-name mean of `existing` and `window` weighted with the weight before and in the window:
+/// S/W over the sides that hold the name. With no weight at all an existing value stays as it is,
+/// and a name that is new is 0.
+model::MetricMap average_maps(const model::MetricMap& existing,
+                              const model::MetricMap& window,
+                              double existing_weight,
+                              double window_weight);
+
+/// One of the twelve metrics: add_maps for totals, average_maps for averages with the weights that
+/// its weight_key() names in the time maps; a missing weight is 0.
+model::MetricMap merge_metric(model::Metric metric,
+                              const model::MetricMap& existing,
+                              const model::MetricMap& window,
+                              const model::MetricMap& existing_times,
+                              const model::MetricMap& window_times);
+
+/// The value of a name, or 0; NaN and infinities are 0.
+double value_or_zero(const model::MetricMap& map, std::string_view name);
+
+}  // namespace ceems::store

@@ -1,0 +1,378 @@
+#include "store/sqlite/schema.h"
+
+#include <sqlite3.h>
+
+#include <array>
+
+#include "base/log.h"
+
+namespace ceems::store::sqlite {
+namespace {
+
+// The metric columns of units, usage and daily_usage as they were before version 9.
+#define CEEMS_METRIC_COLUMNS                      \
+  "total_time_seconds text default '{}',"         \
+  "avg_cpu_usage text default '{}',"              \
+  "avg_cpu_mem_usage text default '{}',"          \
+  "total_cpu_energy_usage_kwh text default '{}'," \
+  "total_cpu_emissions_gms text default '{}',"    \
+  "avg_gpu_usage text default '{}',"              \
+  "avg_gpu_mem_usage text default '{}',"          \
+  "total_gpu_energy_usage_kwh text default '{}'," \
+  "total_gpu_emissions_gms text default '{}',"    \
+  "total_io_write_stats text default '{}',"       \
+  "total_io_read_stats text default '{}',"        \
+  "total_ingress_stats text default '{}',"        \
+  "total_outgress_stats text default '{}',"
+
+#define CEEMS_USAGE_COLUMNS                                            \
+  "id integer not null primary key, resource_manager text default ''," \
+  "cluster_id text, num_units integer, project text, username text,"   \
+  "groupname text," CEEMS_METRIC_COLUMNS "num_updates integer default 0, last_updated_at text"
+
+/// Version 8: one row per admin instead of one per source.
+constexpr const char* kAdminsByName =
+    "ALTER TABLE admin_users RENAME TO admin_users_by_source;"
+    "CREATE TABLE admin_users (id integer not null primary key, uid text default '',"
+    "cluster_id text default 'all', resource_manager text default '', name text,"
+    "projects text default '[]', tags text default '[]', last_updated_at text);"
+    "INSERT OR REPLACE INTO admin_users (name, tags, last_updated_at)"
+    " SELECT person.value, json_array(source), last_updated_at FROM admin_users_by_source,"
+    " json_each(CASE WHEN json_valid(users) THEN users ELSE '[]' END) AS person"
+    " WHERE person.type = 'text' AND person.value <> '' GROUP BY person.value;"
+    "DROP TABLE admin_users_by_source;"
+    "CREATE UNIQUE INDEX uq_cluster_id_admin_user ON admin_users (cluster_id, name);";
+
+/// Step n (from 1 to 7) leads from version n - 1 to n; for 8 and 9 see step_sql().
+constexpr std::array<const char*, 7> kSteps{
+    {
+        "CREATE TABLE units (id integer not null primary key, resource_manager text default '',"
+        "cluster_id text, uuid text, name text, project text, groupname text, username text,"
+        "created_at text, started_at text, ended_at text,"
+        "created_at_ts integer, started_at_ts integer, ended_at_ts integer,"
+        "elapsed text, state text, allocation text default '{}', tags text default "
+        "'{}'," CEEMS_METRIC_COLUMNS
+        "ignore integer, num_updates integer default 0, last_updated_at text);"
+        "CREATE INDEX idx_cluster_id_usr_uuid ON units (cluster_id, username, uuid);"
+        "CREATE UNIQUE INDEX uq_cluster_id_uuid_start ON units (cluster_id, uuid, started_at);",
+
+        "CREATE TABLE usage (" CEEMS_USAGE_COLUMNS ");"
+        "CREATE UNIQUE INDEX uq_cluster_id_project_usr ON usage (cluster_id, username, project);",
+
+        "CREATE TABLE users (id integer not null primary key, uid text, cluster_id text,"
+        "resource_manager text, name text, projects text default '[]', tags text default '[]',"
+        "last_updated_at text);"
+        "CREATE UNIQUE INDEX uq_cluster_id_user ON users (cluster_id, name);",
+
+        "CREATE TABLE projects (id integer not null primary key, uid text, cluster_id text,"
+        "resource_manager text, name text, users text default '[]', tags text default '[]',"
+        "last_updated_at text);"
+        "CREATE UNIQUE INDEX uq_cluster_id_project ON projects (cluster_id, name);",
+
+        "CREATE TABLE admin_users (id integer not null primary key, source text,"
+        "users text default '[]', last_updated_at text);"
+        "CREATE UNIQUE INDEX uq_source ON admin_users (source);",
+
+        "CREATE INDEX idx_cluster_id_project_user_ended ON units"
+        "(cluster_id, project, username, ended_at);",
+
+        "CREATE TABLE daily_usage (" CEEMS_USAGE_COLUMNS ");"
+        "CREATE UNIQUE INDEX uq_cluster_id_project_usr_lastupdated ON daily_usage"
+        "(cluster_id, username, project, last_updated_at);",
+
+    }};
+
+#undef CEEMS_METRIC_COLUMNS
+#undef CEEMS_USAGE_COLUMNS
+
+constexpr int kOwnVersion = 1;
+
+/// Our additions. The reference ignores extra tables, indexes and columns of these three tables, so
+/// it can still open the file. Its updates leave last_updated_at_ts behind: the triggers mark such
+/// rows, and take_over() mends them.
+constexpr const char* kOwnStep =
+    "CREATE TABLE ceems_schema (version integer not null);"
+    "INSERT INTO ceems_schema VALUES (1);"
+    "CREATE TABLE ceems_watermarks (cluster_id text not null primary key,"
+    " window_end_ms integer not null) WITHOUT ROWID;"
+    "CREATE TABLE ceems_admin_sources (source text not null, name text not null,"
+    " PRIMARY KEY (source, name)) WITHOUT ROWID;"
+    "ALTER TABLE units ADD COLUMN last_updated_at_ts integer;"
+    "ALTER TABLE usage ADD COLUMN last_updated_at_ts integer;"
+    "ALTER TABLE daily_usage ADD COLUMN last_updated_at_ts integer;"
+    "CREATE INDEX ceems_units_updated ON units (last_updated_at_ts);"
+    "CREATE INDEX ceems_units_ended ON units (ended_at_ts);"
+    "CREATE INDEX ceems_units_user_ended ON units (username, ended_at_ts);"
+    "CREATE INDEX ceems_daily_usage_day ON daily_usage (last_updated_at_ts);"
+    "CREATE TRIGGER ceems_units_foreign AFTER UPDATE OF last_updated_at ON units"
+    " WHEN NEW.last_updated_at_ts IS OLD.last_updated_at_ts"
+    " AND NEW.last_updated_at IS NOT OLD.last_updated_at"
+    " BEGIN UPDATE units SET last_updated_at_ts = NULL WHERE id = NEW.id; END;"
+    "CREATE TRIGGER ceems_usage_foreign AFTER UPDATE OF last_updated_at ON usage"
+    " WHEN NEW.last_updated_at_ts IS OLD.last_updated_at_ts"
+    " AND NEW.last_updated_at IS NOT OLD.last_updated_at"
+    " BEGIN UPDATE usage SET last_updated_at_ts = NULL WHERE id = NEW.id; END;";
+
+/// SQL function ceems_local_ms(LOCAL text): epoch milliseconds, or 0 for what is no LOCAL text.
+void local_ms(sqlite3_context* context, int /*count*/, sqlite3_value** values) {
+  const auto* zone = static_cast<const TimeZone*>(sqlite3_user_data(context));
+  const auto* data = static_cast<const char*>(sqlite3_value_blob(values[0]));
+  const int size = sqlite3_value_bytes(values[0]);
+  const auto ms = data == nullptr
+                      ? std::nullopt
+                      : zone->parse_local(std::string_view(data, static_cast<std::size_t>(size)));
+  sqlite3_result_int64(context, ms.value_or(0));
+}
+
+/// Runs `sql` and sets the reference's version in one transaction.
+Result<> in_transaction(Connection& connection, const std::string& sql) {
+  auto done = connection.execute("BEGIN IMMEDIATE");
+  if (done) {
+    done = connection.execute(sql);
+  }
+  if (done) {
+    done = connection.execute("COMMIT");
+  }
+  if (!done && !connection.autocommit()) {
+    static_cast<void>(connection.execute("ROLLBACK"));
+  }
+  return done;
+}
+
+Result<bool> has_column(Connection& connection, std::string_view table, std::string_view column) {
+  auto count = connection.query_integer(
+      fmt::format("SELECT count(*) FROM pragma_table_info('{}') WHERE name = '{}'", table, column));
+  if (!count) {
+    return fail(std::move(count).error());
+  }
+  return *count > 0;
+}
+
+/// Data bases of development versions of the reference are about that have the columns of a later
+/// version already: only what is missing is done.
+Result<std::string> step_sql(Connection& connection, int version) {
+  if (version < 8) {
+    return std::string(kSteps[static_cast<std::size_t>(version) - 1]);
+  }
+  if (version == 8) {
+    const auto by_source = has_column(connection, "admin_users", "source");
+    if (!by_source) {
+      return fail(by_source.error());
+    }
+    return std::string(*by_source ? kAdminsByName : "");
+  }
+  std::string sql;
+  for (const std::string_view table : {"units", "usage", "daily_usage"}) {
+    const auto old_name = has_column(connection, table, "total_outgress_stats");
+    if (!old_name) {
+      return fail(old_name.error());
+    }
+    if (*old_name) {
+      sql += fmt::format("ALTER TABLE {} RENAME COLUMN total_outgress_stats TO total_egress_stats;",
+                         table);
+    }
+  }
+  return sql;
+}
+
+Result<> run_step(Connection& connection, int version) {
+  auto sql = step_sql(connection, version);
+  auto done =
+      sql ? in_transaction(connection,
+                           *sql + fmt::format("DELETE FROM schema_migrations;"
+                                              "INSERT INTO schema_migrations VALUES ({}, 0)",
+                                              version))
+          : Result<>(fail(std::move(sql).error()));
+  if (!done) {
+    return fail(std::move(done).error().with_context(
+        fmt::format("upgrading to schema version {}", version)));
+  }
+  return {};
+}
+
+struct State {
+  bool empty = false;  ///< no tables at all
+  int version = 0;     ///< of the reference's schema
+  int own = 0;         ///< of our additions
+};
+
+Result<bool> has_table(Connection& connection, std::string_view name) {
+  auto count = connection.query_integer(
+      fmt::format("SELECT count(*) FROM sqlite_master WHERE type='table' AND name='{}'", name));
+  if (!count) {
+    return fail(std::move(count).error());
+  }
+  return *count > 0;
+}
+
+Result<State> inspect(Connection& connection, const std::string& path) {
+  State state;
+  const auto tables = connection.query_integer("SELECT count(*) FROM sqlite_master");
+  if (!tables) {
+    return fail(tables.error());
+  }
+  state.empty = *tables == 0;
+  if (state.empty) {
+    return state;
+  }
+  const auto migrations = has_table(connection, "schema_migrations");
+  if (!migrations) {
+    return fail(migrations.error());
+  }
+  if (!*migrations) {
+    return fail(ErrorCode::kInvalidArgument,
+                "data base {}: holds tables but no schema_migrations: not a data base of CEEMS",
+                path);
+  }
+  auto row = connection.prepare("SELECT version, dirty FROM schema_migrations");
+  if (!row) {
+    return fail(std::move(row).error());
+  }
+  const auto found = row->step();
+  if (!found) {
+    return fail(found.error());
+  }
+  if (!*found) {
+    return state;  // migrations never ran
+  }
+  const std::int64_t version = row->integer(0);
+  // The reference binds a Go bool, which its driver stores as 0 or 1; be ready for words.
+  const bool dirty = row->integer(1) != 0 || row->text(1) == "true";
+  if (dirty) {
+    return fail(ErrorCode::kInvalidArgument,
+                "data base {}: schema version {} is marked dirty: an upgrade was interrupted; "
+                "restore a backup or repair it by hand",
+                path, version);
+  }
+  if (version < 0 || version > kSchemaVersion) {
+    return fail(ErrorCode::kInvalidArgument,
+                "data base {}: schema version {} is newer than {}, the newest this program knows",
+                path, version, kSchemaVersion);
+  }
+  state.version = static_cast<int>(version);
+  const auto own = has_table(connection, "ceems_schema");
+  if (!own) {
+    return fail(own.error());
+  }
+  if (*own) {
+    const auto own_version = connection.query_integer("SELECT max(version) FROM ceems_schema");
+    if (!own_version) {
+      return fail(own_version.error());
+    }
+    if (*own_version > kOwnVersion) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "data base {}: was written by a newer version of this program (ceems_schema {})",
+                  path, *own_version);
+    }
+    state.own = static_cast<int>(*own_version);
+  }
+  return state;
+}
+
+Result<> take_over(Connection& connection, const TimeZone& zone) {
+  // The function holds a pointer to the zone, so it must not stay registered.
+  TimeZone copy = zone;
+  if (sqlite3_create_function_v2(connection.handle(), "ceems_local_ms", 1,
+                                 SQLITE_UTF8 | SQLITE_DETERMINISTIC, &copy, local_ms, nullptr,
+                                 nullptr, nullptr) != SQLITE_OK) {
+    return fail(last_error(connection.handle(), "registering a function"));
+  }
+  auto done = in_transaction(
+      connection,
+      // A cluster goes on where its last usage row was written, as the reference does at a start.
+      "INSERT INTO ceems_watermarks (cluster_id, window_end_ms)"
+      " SELECT cluster_id, max(ceems_local_ms(last_updated_at)) AS last FROM usage"
+      " WHERE last_updated_at_ts IS NULL AND cluster_id IS NOT NULL"
+      " GROUP BY cluster_id HAVING last > 0"
+      " ON CONFLICT (cluster_id) DO UPDATE"
+      " SET window_end_ms = max(window_end_ms, excluded.window_end_ms);"
+      "UPDATE usage SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
+      " WHERE last_updated_at_ts IS NULL;"
+      "UPDATE units SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
+      " WHERE last_updated_at_ts IS NULL;"
+      "UPDATE daily_usage SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
+      " WHERE last_updated_at_ts IS NULL;"
+      "INSERT OR IGNORE INTO ceems_admin_sources (source, name)"
+      " SELECT tag.value, name FROM admin_users,"
+      " json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS tag"
+      " WHERE tag.type = 'text' AND name <> '';");
+  sqlite3_create_function_v2(connection.handle(), "ceems_local_ms", 1, SQLITE_UTF8, nullptr,
+                             nullptr, nullptr, nullptr, nullptr);
+  if (!done) {
+    return fail(std::move(done).error().with_context("taking over rows of another program"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<> create_reference_schema(Connection& connection, int version) {
+  if (auto done = connection.execute("CREATE TABLE IF NOT EXISTS schema_migrations"
+                                     " (version uint64, dirty bool);"
+                                     "CREATE UNIQUE INDEX IF NOT EXISTS version_unique"
+                                     " ON schema_migrations (version);");
+      !done) {
+    return done;
+  }
+  for (int step = 1; step <= version; ++step) {
+    if (auto done = run_step(connection, step); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
+Result<> upgrade(Connection& connection,
+                 const std::string& path,
+                 const TimeZone& zone,
+                 std::int64_t now_ms) {
+  const auto state = inspect(connection, path);
+  if (!state) {
+    return fail(state.error());
+  }
+  if (state->empty) {
+    // Takes effect before the first table only; lets a purge give space back bit by bit.
+    if (auto done = connection.execute("PRAGMA auto_vacuum = INCREMENTAL"); !done) {
+      return done;
+    }
+  }
+  // WAL: readers go on while a window is written, and a copy program (litestream) may follow.
+  // NORMAL: a power cut can lose the last windows, which are then fetched again; never consistency.
+  if (auto done = connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                                     "PRAGMA wal_autocheckpoint = 4000;");
+      !done) {
+    return done;
+  }
+  const bool change = state->version < kSchemaVersion || state->own < kOwnVersion;
+  if (change && !state->empty) {
+    std::string stamp = TimeZone().local(now_ms);
+    std::erase_if(stamp, [](char c) { return c == '-' || c == ':'; });
+    const std::string backup = fmt::format("{}.v{}-{}.bak", path, state->version, stamp);
+    if (auto done = connection.copy_to(backup, nullptr, nullptr); !done) {
+      return fail(std::move(done).error().with_context("backup before the upgrade"));
+    }
+    log::info(
+        "data base will be upgraded",
+        {{"file", path}, {"from", state->version}, {"to", kSchemaVersion}, {"backup", backup}});
+  }
+  if (change) {
+    if (state->empty || state->version == 0) {
+      if (auto done = create_reference_schema(connection, 0); !done) {
+        return done;
+      }
+    }
+    for (int step = state->version + 1; step <= kSchemaVersion; ++step) {
+      if (auto done = run_step(connection, step); !done) {
+        return done;
+      }
+    }
+    if (state->own < kOwnVersion) {
+      if (auto done = in_transaction(connection, kOwnStep); !done) {
+        return fail(std::move(done).error().with_context("adding tables"));
+      }
+    }
+  }
+  return take_over(connection, zone);
+}
+
+}  // namespace ceems::store::sqlite
