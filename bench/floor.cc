@@ -1,0 +1,86 @@
+// The least that a scrape can cost: a bare program that only reads the files that the exporter reads.
+//
+//   floor (open|kept) PASSES < list
+//
+// Each line of the list is a path. "open" opens, reads and closes every file in each pass; "kept" opens
+// each once and reads it again with pread. Prints CPU microseconds per pass and bytes per pass.
+#include <fcntl.h>
+#include <time.h>
+#include <unistd.h>
+
+#include <cstdio>
+#include <iostream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/strings.h"
+
+namespace {
+
+double cpu_seconds() {
+  timespec time{};
+  ::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+}
+
+/// Bytes of one file, read from its start to its end.
+std::size_t read_all(int fd, std::vector<char>& buffer) {
+  std::size_t total = 0;
+  while (true) {
+    const ssize_t count = ::pread(fd, buffer.data(), buffer.size(), static_cast<off_t>(total));
+    if (count <= 0) {
+      return total;
+    }
+    total += static_cast<std::size_t>(count);
+    if (static_cast<std::size_t>(count) < buffer.size()) {
+      return total;
+    }
+  }
+}
+
+int open_file(const std::string& path) { return ::open(path.c_str(), O_RDONLY | O_CLOEXEC); }
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::string_view mode = argc == 3 ? argv[1] : "";
+  const auto passes = argc == 3 ? ceems::parse_int<int>(argv[2]) : std::nullopt;
+  if ((mode != "open" && mode != "kept") || !passes || *passes < 1) {
+    std::fputs("usage: floor (open|kept) PASSES < list of paths\n", stderr);
+    return 2;
+  }
+  std::vector<std::string> paths;
+  for (std::string line; std::getline(std::cin, line);) {
+    paths.push_back(line);
+  }
+  std::vector<ceems::UniqueFd> kept;
+  if (mode == "kept") {
+    for (const std::string& path : paths) {
+      kept.emplace_back(open_file(path));
+    }
+  }
+  std::vector<char> buffer(std::size_t{64} << 10U);
+  std::size_t bytes = 0;
+  double start = 0;
+  for (int pass = 0; pass <= *passes; ++pass) {  // the first one warms up
+    if (pass == 1) {
+      start = cpu_seconds();
+      bytes = 0;
+    }
+    for (std::size_t i = 0; i < paths.size(); ++i) {
+      if (mode == "kept") {
+        bytes += read_all(kept[i].get(), buffer);
+      } else {
+        const ceems::UniqueFd fd(open_file(paths[i]));
+        bytes += read_all(fd.get(), buffer);
+      }
+    }
+  }
+  const double count = *passes;
+  std::printf("%.1f %.0f\n",
+              (cpu_seconds() - start) * 1e6 / count,
+              static_cast<double>(bytes) / count);
+  return 0;
+}

@@ -1,0 +1,270 @@
+#!/usr/bin/env python3
+"""What a scrape of ceems_exporter costs, beside Debian's prometheus-node-exporter in the same run.
+
+    cmake --preset bench && cmake --build build/bench --target ceems_exporter floor
+    bench/scrape.py --bin build/bench/bin [--write bench/RESULTS.md]
+
+For 20, 100 and 1,000 SLURM jobs a tree of cgroup v2 files is made in a temporary directory. The exporter with default
+collectors and slurm, the same with the energy counters, and node_exporter with its defaults are scraped in turn over one
+connection each, in a burst and at a fixed spacing, compressed as Prometheus asks. CPU time is that of all threads of a process
+(/proc/PID/task/*/schedstat). `floor` reads the same files and does nothing else.
+
+--check fails when a budget of the design is missed: with 20 jobs at 0.5 s at most half the CPU of node_exporter and 15 MB of
+resident memory, with 1,000 at most 1.5 times the floor that opens, reads and closes each file."""
+
+import argparse
+import glob
+import gzip
+import http.client
+import os
+import platform
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+
+FILES_OF_JOB = {
+    "cgroup.events": "populated 1\nfrozen 0\n",
+    "cgroup.procs": "",
+    "cpu.stat": "usage_usec 60491070351\nuser_usec 60375292848\nsystem_usec 115777502\nnr_periods 0\nnr_throttled 0\n"
+                "throttled_usec 0\n",
+    "cpuset.cpus.effective": "0-1\n",
+    "cpu.max": "max 100000\n",
+    "memory.current": "4111491072\n",
+    "memory.max": "4294967296\n",
+    "memory.events": "low 0\nhigh 0\nmax 0\noom 0\noom_kill 0\n",
+    "rdma.current": "",
+    "io.stat": "8:0 rbytes=1048576 wbytes=2097152 rios=64 wios=128 dbytes=0 dios=0\n",
+    "memory.stat": "".join("%s %d\n" % (key, 4096 * i) for i, key in enumerate(
+        "anon file kernel kernel_stack pagetables sec_pagetables percpu sock vmalloc shmem zswap zswapped file_mapped "
+        "file_dirty file_writeback swapcached anon_thp file_thp shmem_thp inactive_anon active_anon inactive_file "
+        "active_file unevictable slab_reclaimable slab_unreclaimable slab workingset_refault_anon "
+        "workingset_refault_file workingset_activate_anon workingset_activate_file workingset_restore_anon "
+        "workingset_restore_file workingset_nodereclaim pgscan pgsteal pgscan_kswapd pgscan_direct pgsteal_kswapd "
+        "pgsteal_direct pgfault pgmajfault pgrefill pgactivate pgdeactivate pglazyfree pglazyfreed".split())),
+}
+# Files of a job that the exporter opens only on request (swap, PSI) or has no content here.
+NOT_READ = {"rdma.current"}
+STEPS = ("step_batch/user/task_0", "step_extern/user/task_special", "step_0/user/task_0")
+
+
+def write(path, text):
+    os.makedirs(os.path.dirname(path), exist_ok=True)
+    with open(path, "w") as f:
+        f.write(text)
+
+
+def make_tree(root, jobs):
+    """A node with this many jobs of three steps; gives the files that a scrape has to read."""
+    scope = root + "/sys/fs/cgroup/system.slice/slurmstepd.scope"
+    write(root + "/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n")
+    read = []
+    for i in range(jobs):
+        job = "%s/job_%d" % (scope, 1000000 + i)
+        pid = 100000 + i
+        for name, text in FILES_OF_JOB.items():
+            write(job + "/" + name, text)
+            if name not in NOT_READ:
+                read.append(job + "/" + name)
+        write(job + "/cgroup.controllers", "cpuset cpu io memory pids\n")
+        for step in STEPS:
+            path = job
+            for part in step.split("/"):
+                path += "/" + part
+                write(path + "/cgroup.controllers", "cpuset cpu io memory pids\n")
+                write(path + "/cgroup.events", "populated 1\nfrozen 0\n")
+                write(path + "/cgroup.procs", "")
+            write(path + "/cgroup.procs", "%d\n" % pid)
+            read.append(path + "/cgroup.procs")
+        write("%s/proc/%d/status" % (root, pid), "Name:\twork\nUid:\t1000\t1000\t1000\t1000\n")
+        write("%s/proc/%d/cmdline" % (root, pid), "/usr/bin/work\0")
+    for n in range(2):
+        zone = root + "/sys/class/powercap/intel-rapl:%d" % n
+        for name, text in (("name", "package-%d\n" % n), ("energy_uj", "258218293244\n"),
+                           ("max_energy_range_uj", "262143328850\n"), ("constraint_0_power_limit_uw", "180000000\n"),
+                           ("constraint_0_time_window_us", "999424\n")):
+            write(zone + "/" + name, text)
+        read += [zone + "/energy_uj", zone + "/constraint_0_power_limit_uw", zone + "/constraint_0_time_window_us"]
+    for name in ("stat", "cpuinfo", "meminfo"):
+        with open("/proc/" + name) as f:
+            write("%s/proc/%s" % (root, name), f.read())
+    return read + [root + "/proc/stat", root + "/proc/meminfo"]
+
+
+class Target:
+    """A started exporter and one connection to it."""
+
+    def __init__(self, name, arguments):
+        self.name = name
+        self.log = tempfile.TemporaryFile("w+")
+        self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log)
+        found = None
+        while not found:
+            self.log.seek(0)
+            found = re.search(r"(?:msg=listening.* address=|msg=\"Listening on\" address=)([0-9.]+):(\d+)", self.log.read())
+            if not found and self.process.poll() is not None:
+                raise SystemExit("%s ended with status %s" % (name, self.process.returncode))
+            time.sleep(0.02)
+        self.connection = http.client.HTTPConnection(found.group(1), int(found.group(2)), timeout=60)
+        self.page = b""
+
+    def scrape(self):
+        self.connection.request("GET", "/metrics", headers={
+            "Accept": "text/plain;version=0.0.4", "Accept-Encoding": "gzip", "User-Agent": "bench"})
+        answer = self.connection.getresponse()
+        self.page = answer.read()
+        if answer.status != 200:
+            raise SystemExit("%s answered %d" % (self.name, answer.status))
+
+    def samples(self):
+        text = gzip.decompress(self.page) if self.page[:2] == b"\x1f\x8b" else self.page
+        return sum(1 for line in text.splitlines() if line and not line.startswith(b"#"))
+
+    def cpu(self):
+        """CPU seconds of all threads so far."""
+        total = 0
+        for path in glob.glob("/proc/%d/task/*/schedstat" % self.process.pid):
+            try:
+                with open(path) as f:
+                    total += int(f.read().split()[0])
+            except (OSError, IndexError):
+                pass
+        return total / 1e9
+
+    def rss(self):
+        with open("/proc/%d/status" % self.process.pid) as f:
+            return int(re.search(r"VmRSS:\s+(\d+) kB", f.read()).group(1)) * 1024
+
+    def stop(self):
+        self.connection.close()
+        self.process.terminate()
+        self.process.wait(30)
+        self.log.close()
+
+
+def measure(targets, scrapes, spacing):
+    """CPU microseconds per scrape of each target, scraped in turn."""
+    before = [t.cpu() for t in targets]
+    for _ in range(scrapes):
+        started = time.monotonic()
+        for target in targets:
+            target.scrape()
+        if spacing:
+            time.sleep(max(0.0, spacing - (time.monotonic() - started)))
+    return [(t.cpu() - b) * 1e6 / scrapes for t, b in zip(targets, before)]
+
+
+def floor(program, mode, passes, files):
+    out = subprocess.run([program, mode, str(passes)], input="\n".join(files) + "\n", capture_output=True, text=True, check=True)
+    return float(out.stdout.split()[0])
+
+
+def run_size(options, jobs, node):
+    root = tempfile.mkdtemp(prefix="ceems-bench-", dir=options.directory)
+    try:
+        files = make_tree(root, jobs)
+        flags = ["--path.procfs=%s/proc" % root, "--path.sysfs=%s/sys" % root, "--path.cgroupfs=%s/sys/fs/cgroup" % root,
+                 "--collector.cgroups.force-version=v2", "--collector.slurm", "--web.listen-address=127.0.0.1:0",
+                 "--no-security.drop-privileges"]
+        program = os.path.join(options.bin, "ceems_exporter")
+        ours = Target("ceems_exporter", [program] + flags)
+        energy = Target("ceems_exporter with energy", [program, "--collector.energy"] + flags)
+        targets = [ours, energy, node]
+        try:
+            for target in targets:
+                for _ in range(10):
+                    target.scrape()
+            burst = measure(targets, max(30, min(options.burst, 40000 // jobs)), 0)
+            spaced = measure(targets, options.spaced, options.spacing)
+            passes = max(10, 20000 // jobs)
+            return {"jobs": jobs, "files": len(files), "samples": ours.samples(), "bytes": len(ours.page), "burst": burst,
+                    "spaced": spaced, "rss": [t.rss() for t in targets], "node_samples": node.samples(),
+                    "open": floor(os.path.join(options.bin, "floor"), "open", passes, files),
+                    "kept": floor(os.path.join(options.bin, "floor"), "kept", passes, files) if len(files) < 15000 else None}
+        finally:
+            ours.stop()
+            energy.stop()
+    finally:
+        shutil.rmtree(root)
+
+
+def table(rows, options):
+    def us(value):
+        return "–" if value is None else "%d" % round(value)
+
+    spacing = "%g s" % options.spacing
+    lines = ["| jobs | samples | files | | burst, µs | ÷ node_exporter | %s, µs | ÷ node_exporter | RSS, MB | ÷ floor (open) "
+             "| ÷ floor (kept) |" % spacing, "|---|---|---|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        for i, name in enumerate(("default + slurm", "… + energy")):
+            lines.append("| %d | %d | %d | %s | %s | %.2f | %s | %.2f | %.1f | %.2f | %s |" % (
+                row["jobs"], row["samples"], row["files"], name, us(row["burst"][i]), row["burst"][i] / row["burst"][2],
+                us(row["spaced"][i]), row["spaced"][i] / row["spaced"][2], row["rss"][i] / 1e6, row["burst"][i] / row["open"],
+                "–" if row["kept"] is None else "%.2f" % (row["burst"][i] / row["kept"])))
+        lines.append("| | %d | | node_exporter | %s | 1 | %s | 1 | %.1f | | |" % (
+            row["node_samples"], us(row["burst"][2]), us(row["spaced"][2]), row["rss"][2] / 1e6))
+        lines.append("| | | %d | floor: open, read, close / kept open | %s / %s | %.2f | | | | 1 | |" % (
+            row["files"], us(row["open"]), us(row["kept"]), row["open"] / row["burst"][2]))
+    return "\n".join(lines)
+
+
+def machine():
+    with open("/proc/cpuinfo") as f:
+        model = re.search(r"model name\s*: (.*)", f.read())
+    return "%s, %d CPUs, Linux %s" % (model.group(1) if model else platform.machine(), os.cpu_count(), platform.release())
+
+
+def missed(rows):
+    """Budgets of the design that these rows do not keep."""
+    problems = []
+    for row in rows:
+        if row["jobs"] == 20:
+            if row["spaced"][0] > 0.5 * row["spaced"][2]:
+                problems.append("20 jobs: CPU per scrape is %.2f of node_exporter's" % (row["spaced"][0] / row["spaced"][2]))
+            if row["rss"][0] > 15e6:
+                problems.append("20 jobs: %.1f MB resident" % (row["rss"][0] / 1e6))
+        if row["jobs"] == 1000 and row["burst"][0] > 1.5 * row["open"]:
+            problems.append("1000 jobs: %.2f times the floor" % (row["burst"][0] / row["open"]))
+    return problems
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", default="build/bench/bin")
+    parser.add_argument("--node-exporter", default="prometheus-node-exporter")
+    parser.add_argument("--jobs", type=int, nargs="*", default=[20, 100, 1000])
+    parser.add_argument("--burst", type=int, default=400, help="scrapes in a burst")
+    parser.add_argument("--spaced", type=int, default=40, help="scrapes at the spacing")
+    parser.add_argument("--spacing", type=float, default=0.5)
+    parser.add_argument("--directory", help="where the trees are made (default: the temporary directory)")
+    parser.add_argument("--write", metavar="FILE", help="replace the measured part of this file")
+    parser.add_argument("--check", action="store_true")
+    options = parser.parse_args()
+    if not shutil.which(options.node_exporter):
+        print("SKIPPED: program %s is not installed" % options.node_exporter)
+        return 77
+    node = Target("node_exporter", [options.node_exporter, "--web.listen-address=127.0.0.1:0"])
+    try:
+        rows = [run_size(options, jobs, node) for jobs in options.jobs]
+    finally:
+        node.stop()
+    size = os.path.getsize(os.path.join(options.bin, "ceems_exporter"))
+    text = "Measured on %s: %s. Program as built: %.1f MB.\n\n%s\n" % (
+        time.strftime("%Y-%m-%d"), machine(), size / 1e6, table(rows, options))
+    print(text)
+    if options.write:
+        with open(options.write) as f:
+            page = f.read()
+        head = page.split("<!-- measured -->")[0]
+        with open(options.write, "w") as f:
+            f.write(head + "<!-- measured -->\n\n" + text)
+    problems = missed(rows)
+    for problem in problems:
+        print("budget missed: " + problem)
+    return 1 if options.check and problems else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
