@@ -61,9 +61,7 @@ Result<std::string> expand_environment(
     }
     text.remove_prefix(dollar + 1);
     const auto [name, length] = variable(text);
-    if (name.empty() && length == 0) {
-      out.push_back('$');
-    } else if (name == "$") {
+    if (length == 0 || name == "$") {
       out.push_back('$');
     } else if (!name.empty()) {
       out.append(lookup(std::string(name)));

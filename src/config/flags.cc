@@ -240,7 +240,7 @@ Result<std::vector<std::string>> FlagSet::Impl::normalise(int argc, const char* 
       }
     } else if (argument == "-h") {
       out.emplace_back("--help");
-    } else if (argument.size() > 1 && argument.front() == '-') {
+    } else if (argument.size() > 1 && argument.starts_with('-')) {
       return fail(ErrorCode::kInvalidArgument, "unknown short flag '{}'", printable(argument));
     } else if (argument.starts_with("@")) {
       auto lines = ++files <= 16 ? read_argument_file(argument.substr(1))

@@ -33,18 +33,19 @@ class Node {
   [[nodiscard]] std::vector<std::pair<std::string, Node>> entries()
       const;  ///< of a map, in file order
 
-  Result<std::string> as_string() const;
-  Result<bool> as_bool() const;
-  Result<std::int64_t> as_int() const;
-  Result<double> as_double() const;
+  [[nodiscard]] Result<std::string> as_string() const;
+  [[nodiscard]] Result<bool> as_bool() const;
+  [[nodiscard]] Result<std::int64_t> as_int() const;
+  [[nodiscard]] Result<double> as_double() const;
   /// Prometheus duration text: 1d12h, 15s, 500ms, 0.
-  Result<std::int64_t> as_duration_ms() const;
-  Result<std::vector<std::string>> as_string_list() const;  ///< scalars of a list, as text
+  [[nodiscard]] Result<std::int64_t> as_duration_ms() const;
+  [[nodiscard]] Result<std::vector<std::string>> as_string_list()
+      const;  ///< scalars of a list, as text
 
   /// kInvalidArgument "file:line: where: message" for a value of the right type but wrong content.
   [[nodiscard]] Error error(std::string_view message) const;
   /// Refuses keys that are not in `known`, naming the nearest known one.
-  Result<> only_keys(std::initializer_list<std::string_view> known) const;
+  [[nodiscard]] Result<> only_keys(std::initializer_list<std::string_view> known) const;
 
  private:
   friend struct YamlAccess;

@@ -15,6 +15,8 @@ class TempDir {
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
   /// Writes a file (and the directories above it) below the directory; gives its full path.
+  // Often called for its effect alone.
+  // NOLINTNEXTLINE(modernize-use-nodiscard)
   std::filesystem::path write(const std::filesystem::path& relative,
                               std::string_view content) const;
 
