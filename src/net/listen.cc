@@ -58,26 +58,33 @@ Result<std::uint32_t> parse_port(std::string_view text, std::string_view whole, 
   return *port;
 }
 
-Result<UniqueFd> open_socket(const Bindable& where, bool dual_stack) {
+struct Opened {
+  UniqueFd fd;
+  int error = 0;  ///< errno of what failed
+};
+
+Opened open_socket(const Bindable& where, bool dual_stack) {
   const int family = where.address.ss_family;
-  UniqueFd fd(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (!fd.valid()) {
-    return fail(errno_error(errno, "socket"));
+  Opened opened;
+  opened.fd.reset(::socket(family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  const int fd = opened.fd.get();
+  if (fd < 0) {
+    opened.error = errno;
+    return opened;
   }
   const int on = 1;
   const int off = 0;
   if (family == AF_INET || family == AF_INET6) {
-    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+    ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   }
   if (family == AF_INET6) {
-    ::setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, dual_stack ? &off : &on, sizeof(on));
+    ::setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, dual_stack ? &off : &on, sizeof(on));
   }
-  // The cast is what the interface of bind(2) asks for.
-  if (::bind(fd.get(), reinterpret_cast<const sockaddr*>(&where.address), where.size) != 0 ||
-      ::listen(fd.get(), SOMAXCONN) != 0) {
-    return fail(errno_error(errno, "bind"));
+  if (::bind(fd, reinterpret_cast<const sockaddr*>(&where.address), where.size) != 0 ||
+      ::listen(fd, SOMAXCONN) != 0) {
+    opened.error = errno;
   }
-  return fd;
+  return opened;
 }
 
 /// The error of a failed bind; errno says why.
@@ -138,20 +145,20 @@ Result<Listener> listen_tcp(const ListenAddress& address) {
     any6.sin6_family = AF_INET6;
     any6.sin6_port = htons(static_cast<std::uint16_t>(address.port));
     auto both = open_socket(bindable(any6), true);
-    if (both) {
-      return finish(*std::move(both));
+    if (both.error == 0) {
+      return finish(std::move(both.fd));
     }
-    if (errno == EADDRINUSE || errno == EACCES) {
-      return fail(bind_error(fmt::format(":{}", address.port), errno, address.port));
+    if (both.error == EADDRINUSE || both.error == EACCES) {
+      return fail(bind_error(fmt::format(":{}", address.port), both.error, address.port));
     }
     sockaddr_in any4{};  // a kernel without IPv6
     any4.sin_family = AF_INET;
     any4.sin_port = htons(static_cast<std::uint16_t>(address.port));
     auto only4 = open_socket(bindable(any4), false);
-    if (!only4) {
-      return fail(bind_error(fmt::format(":{}", address.port), errno, address.port));
+    if (only4.error != 0) {
+      return fail(bind_error(fmt::format(":{}", address.port), only4.error, address.port));
     }
-    return finish(*std::move(only4));
+    return finish(std::move(only4.fd));
   }
   auto candidates = resolve(address);
   if (!candidates) {
@@ -162,12 +169,12 @@ Result<Listener> listen_tcp(const ListenAddress& address) {
                                  : fmt::format("{}:{}", address.host, address.port);
   int first_errno = EADDRNOTAVAIL;
   for (std::size_t i = 0; i < candidates->size(); ++i) {
-    auto fd = open_socket((*candidates)[i], false);
-    if (fd) {
-      return finish(*std::move(fd));
+    auto opened = open_socket((*candidates)[i], false);
+    if (opened.error == 0) {
+      return finish(std::move(opened.fd));
     }
     if (i == 0) {
-      first_errno = errno;
+      first_errno = opened.error;
     }
   }
   return fail(bind_error(name, first_errno, address.port));
@@ -187,11 +194,11 @@ Result<Listener> listen_unix(const ListenAddress& address) {
       errno == ECONNREFUSED) {
     ::unlink(address.path.c_str());  // left by a process that is gone
   }
-  auto fd = open_socket(bindable(local), false);
-  if (!fd) {
-    return fail(bind_error("unix:" + address.path, errno, 0));
+  auto opened = open_socket(bindable(local), false);
+  if (opened.error != 0) {
+    return fail(bind_error("unix:" + address.path, opened.error, 0));
   }
-  auto listener = finish(*std::move(fd));
+  auto listener = finish(std::move(opened.fd));
   if (listener) {
     listener->unix_path = address.path;
   }
@@ -203,11 +210,11 @@ Result<Listener> listen_vsock(const ListenAddress& address) {
   local.svm_family = AF_VSOCK;
   local.svm_cid = VMADDR_CID_ANY;
   local.svm_port = address.port == 0 ? VMADDR_PORT_ANY : address.port;
-  auto fd = open_socket(bindable(local), false);
-  if (!fd) {
-    return fail(bind_error(fmt::format("vsock://:{}", address.port), errno, 0));
+  auto opened = open_socket(bindable(local), false);
+  if (opened.error != 0) {
+    return fail(bind_error(fmt::format("vsock://:{}", address.port), opened.error, 0));
   }
-  return finish(*std::move(fd));
+  return finish(std::move(opened.fd));
 }
 
 }  // namespace

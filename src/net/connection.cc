@@ -1,0 +1,367 @@
+#include "net/connection.h"
+
+#include <sys/socket.h>
+
+#include <algorithm>
+#include <array>
+#include <ctime>
+#include <exception>
+
+#include <boost/asio/associated_executor.hpp>
+#include <boost/asio/post.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace ceems::net {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t kHeaderPiece = 4096;
+constexpr std::size_t kBodyPiece = 65536;
+/// A client has to take this much within one write time-out.
+constexpr std::size_t kWriteSlice = std::size_t{256} * 1024;
+
+/// Runs `work` on the executor and comes back to the I/O thread. `work` must not throw.
+template <typename Executor, typename Work>
+Task<void> run_on(const Executor& executor, Work& work) {
+  auto start = [&executor, &work](auto done) {
+    asio::post(executor, [&work, done = std::move(done)]() mutable {
+      work();
+      const auto io = asio::get_associated_executor(done);
+      asio::post(io, std::move(done));
+    });
+  };
+  auto token = kAwait;
+  co_await asio::async_initiate<asio::use_awaitable_t<IoExecutor>, void()>(start, token);
+}
+
+}  // namespace
+
+ServerCore::ServerCore(ServerOptions server_options, Handler request_handler)
+    : options(std::move(server_options)),
+      handler(std::move(request_handler)),
+      workers(static_cast<std::size_t>(std::max(1, options.threads))),
+      password_checks(asio::make_strand(workers.get_executor())) {}
+
+const std::string& ServerCore::http_date() {
+  const std::time_t now = std::time(nullptr);
+  if (now != date_of) {
+    constexpr std::array kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+    constexpr std::array kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+    std::tm utc{};
+    gmtime_r(&now, &utc);
+    date = fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT",
+                       kDays.at(static_cast<std::size_t>(utc.tm_wday)), utc.tm_mday,
+                       kMonths.at(static_cast<std::size_t>(utc.tm_mon)), utc.tm_year + 1900,
+                       utc.tm_hour, utc.tm_min, utc.tm_sec);
+    date_of = now;
+  }
+  return date;
+}
+
+Connection::Connection(ServerCore& core, Socket socket, std::string peer)
+    : core_(core),
+      stream_(plain_stream(std::move(socket))),
+      peer_(std::move(peer)),
+      timer_(core.io.get_executor()) {}
+
+Task<void> Connection::serve(std::shared_ptr<Connection> self) {
+  bool more = true;
+  if (self->core_.web && self->core_.web->tls()) {
+    more = co_await self->start_tls();
+  }
+  while (more) {
+    more = co_await self->serve_one();
+  }
+  co_await self->linger();
+  self->disarm();
+  self->close();
+}
+
+void Connection::close() {
+  ErrorCondition ignored;
+  stream_->socket().close(ignored);
+}
+
+void Connection::arm(std::chrono::milliseconds time) {
+  timer_.expires_after(time);
+  timer_.async_wait([weak = weak_from_this()](const ErrorCondition& error) {
+    const auto self = weak.lock();
+    // A timer that was set anew may have had its old completion queued already.
+    if (!error && self && self->timer_.expiry() <= steady_clock::now()) {
+      self->close();
+    }
+  });
+}
+
+void Connection::disarm() {
+  timer_.expires_at(steady_clock::time_point::max());
+}
+
+Task<bool> Connection::start_tls() {
+  arm(core_.options.header_timeout);
+  ErrorCondition error;
+  auto token = asio::redirect_error(kAwait, error);
+  co_await stream_->socket().async_wait(Socket::wait_read, token);
+  char first = 0;
+  if (error || ::recv(stream_->socket().native_handle(), &first, 1, MSG_PEEK) != 1) {
+    co_return false;
+  }
+  if (first >= 'A' && first <= 'Z') {  // a TLS record starts with 22
+    co_await answer_plain_http();
+    co_return false;
+  }
+  const auto context = core_.web->tls_context();
+  if (!context) {
+    co_return false;
+  }
+  stream_ = tls_stream(std::move(stream_->socket()), context);
+  tls_ = true;
+  idle_ = false;
+  co_await stream_->handshake(error);
+  if (error) {
+    log::debug("TLS handshake failed", {{"peer", peer_}, {"err", error.message()}});
+    co_return false;
+  }
+  idle_ = true;
+  co_return true;
+}
+
+Task<void> Connection::answer_plain_http() {
+  const auto now = steady_clock::now();
+  if (now - core_.hinted > std::chrono::minutes(1)) {
+    core_.hinted = now;
+    log::warn("Plain HTTP request on a TLS port", {{"peer", peer_}});
+  }
+  constexpr std::string_view kAnswer =
+      "HTTP/1.0 400 Bad Request\r\nContent-Type: text/plain; charset=utf-8\r\n"
+      "Connection: close\r\n\r\nClient sent an HTTP request to an HTTPS server.\n";
+  drain_ = true;
+  co_await write(kAnswer, {});
+}
+
+Task<std::size_t> Connection::read_more() {
+  ErrorCondition error;
+  if (received_.empty() && !tls_) {
+    received_.shrink_to_fit();  // an idle connection holds no buffer
+    auto token = asio::redirect_error(kAwait, error);
+    co_await stream_->socket().async_wait(Socket::wait_read, token);
+    if (error) {
+      co_return 0;
+    }
+  }
+  const std::size_t old = received_.size();
+  received_.resize(old + (old < kHeaderPiece ? kHeaderPiece : kBodyPiece));
+  const std::size_t count =
+      co_await stream_->read(asio::buffer(received_.data() + old, received_.size() - old), error);
+  received_.resize(old + (error ? 0 : count));
+  co_return error ? 0 : count;
+}
+
+Task<bool> Connection::read_request(RequestParser& parser) {
+  const ServerOptions& options = core_.options;
+  auto started = steady_clock::now();
+  idle_ = received_.empty();
+  arm(first_ || !idle_ ? options.header_timeout : options.idle_timeout);
+  if (idle_ && core_.stopping) {
+    co_return false;
+  }
+  bool in_body = false;
+  while (true) {
+    received_.erase(0, parser.feed(received_));
+    const auto state = parser.state();
+    if (state == RequestParser::State::kDone || state == RequestParser::State::kFailed) {
+      co_return true;
+    }
+    if (state == RequestParser::State::kBody && !in_body) {
+      in_body = true;
+      if (parser.expects_continue()) {
+        const bool sent = co_await write("HTTP/1.1 100 Continue\r\n\r\n", {});
+        if (!sent) {
+          co_return false;
+        }
+      }
+      const auto spent = steady_clock::now() - started;
+      arm(std::max(
+          std::chrono::milliseconds(0),
+          std::chrono::duration_cast<std::chrono::milliseconds>(options.read_timeout - spent)));
+    }
+    const std::size_t count = co_await read_more();
+    if (count == 0) {
+      co_return false;
+    }
+    if (idle_) {
+      idle_ = false;
+      started = steady_clock::now();
+      arm(options.header_timeout);
+    }
+  }
+}
+
+Task<bool> Connection::serve_one() {
+  RequestParser parser({core_.options.max_header_bytes, core_.options.max_body_bytes});
+  const bool complete = co_await read_request(parser);
+  first_ = false;
+  if (!complete) {
+    co_return false;
+  }
+  if (parser.state() == RequestParser::State::kFailed) {
+    co_return co_await refuse(parser);
+  }
+  disarm();
+  Exchange exchange;
+  exchange.request = std::move(parser.request());
+  exchange.request.remote_address = peer_;
+  exchange.request.tls = tls_;
+  exchange.http_1_0 = parser.http_1_0();
+  exchange.keep_alive = parser.keep_alive();
+
+  std::shared_ptr<const WebRules> rules;
+  co_await produce(exchange, rules);
+  if (core_.stopping || (exchange.streaming && exchange.http_1_0)) {
+    exchange.keep_alive = false;
+  }
+  static const Headers kNone;
+  const bool sent = co_await send(exchange, rules ? rules->headers : kNone);
+  drain_ = !received_.empty();
+  co_return sent&& exchange.keep_alive;
+}
+
+Task<bool> Connection::refuse(const RequestParser& parser) {
+  Exchange exchange;
+  plain_text(exchange.response, parser.failure_status(),
+             fmt::format("{} {}: {}", parser.failure_status(), status_text(parser.failure_status()),
+                         parser.failure()));
+  static const Headers kNone;
+  drain_ = true;
+  co_await send(exchange, kNone);
+  co_return false;
+}
+
+/// Everything from the complete request to an answer ready to send, on worker threads.
+Task<void> Connection::produce(Exchange& exchange, std::shared_ptr<const WebRules>& rules) {
+  WebAccess* const web = core_.web.get();
+  auto verdict = WebAccess::Verdict::kAllowed;
+  auto answer = [this, web, &exchange, &rules, &verdict] {
+    if (web != nullptr && !rules) {
+      plain_text(exchange.response, 500, "Internal Server Error");
+    } else if (verdict == WebAccess::Verdict::kDenied) {
+      plain_text(exchange.response, 401, "Unauthorized");
+      exchange.response.set_header("WWW-Authenticate", "Basic");
+    } else {
+      run_handler(core_.handler, exchange);
+    }
+    prepare_body(exchange, core_.options.gzip_level);
+  };
+  auto begin = [web, &exchange, &rules, &verdict, &answer] {
+    if (web != nullptr) {
+      rules = web->rules();
+      if (rules) {
+        verdict = web->authorize(*rules, exchange.request);
+      }
+    }
+    if (verdict != WebAccess::Verdict::kUnknown) {
+      answer();
+    }
+  };
+  co_await run_on(core_.workers.get_executor(), begin);
+  if (verdict == WebAccess::Verdict::kUnknown) {
+    auto check = [web, &exchange, &rules, &verdict] {
+      verdict = web->check_password(*rules, exchange.request);
+    };
+    co_await run_on(core_.password_checks, check);
+    co_await run_on(core_.workers.get_executor(), answer);
+  }
+}
+
+Task<bool> Connection::send(Exchange& exchange, const Headers& extra) {
+  const std::string header = header_text(exchange, extra, core_.http_date());
+  if (!sends_body(exchange)) {
+    co_return co_await write(header, {});
+  }
+  if (exchange.streaming) {
+    const bool sent = co_await write(header, {});
+    if (!sent) {
+      co_return false;
+    }
+    co_return co_await send_pieces(exchange);
+  }
+  std::string_view body = exchange.response.body;
+  std::string_view slice = body.substr(0, kWriteSlice);
+  bool sent = co_await write(header, slice);
+  body.remove_prefix(slice.size());
+  while (sent && !body.empty()) {
+    slice = body.substr(0, kWriteSlice);
+    sent = co_await write(slice, {});
+    body.remove_prefix(slice.size());
+  }
+  co_return sent;
+}
+
+Task<bool> Connection::send_pieces(Exchange& exchange) {
+  std::string piece = std::move(exchange.response.body);
+  auto take = [&exchange, &piece] { piece = next_piece(exchange); };
+  bool last = false;
+  while (!last) {
+    if (piece.empty()) {
+      co_await run_on(core_.workers.get_executor(), take);
+    }
+    if (exchange.failed) {
+      co_return false;  // the missing last chunk tells the client
+    }
+    last = piece.empty();
+    if (exchange.http_1_0) {
+      const bool sent = last || co_await write(piece, {});
+      if (!sent) {
+        co_return false;
+      }
+    } else {
+      const std::string size = fmt::format("{:x}\r\n", piece.size());
+      piece += "\r\n";
+      const bool sent = co_await write(size, piece);
+      if (!sent) {
+        co_return false;
+      }
+    }
+    piece.clear();
+  }
+  co_return true;
+}
+
+Task<bool> Connection::write(std::string_view first, std::string_view second) {
+  arm(core_.options.write_timeout);
+  ErrorCondition error;
+  co_await stream_->write(first, second, error);
+  disarm();
+  co_return !error;
+}
+
+/// Closing a socket with unread bytes makes the kernel send a reset, which may overtake the answer:
+/// say that we are done and read a while what still comes.
+Task<void> Connection::linger() {
+  constexpr std::size_t kMost = std::size_t{256} * 1024;
+  constexpr std::chrono::milliseconds kLongest{500};
+  ErrorCondition error;
+  arm(kLongest);
+  idle_ = true;  // may be cut by stop()
+  if (!stream_->socket().is_open()) {
+    co_return;
+  }
+  co_await stream_->end(error);
+  if (!drain_) {
+    co_return;
+  }
+  std::array<char, 4096> unused{};
+  std::size_t total = 0;
+  while (!error && total < kMost) {
+    total += co_await stream_->read(asio::buffer(unused), error);
+  }
+}
+
+}  // namespace ceems::net

@@ -1,0 +1,98 @@
+#pragma once
+
+// Internal to the server.
+
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <string>
+#include <unordered_map>
+#include <vector>
+
+#include <boost/asio/strand.hpp>
+#include <boost/asio/thread_pool.hpp>
+
+#include "net/exchange.h"
+#include "net/listen.h"
+#include "net/request_parser.h"
+#include "net/server.h"
+#include "net/stream.h"
+#include "net/web_access.h"
+
+namespace ceems::net {
+
+class Connection;
+
+/// What all connections of a server share. One thread runs `io` (sockets, timers, the list of
+/// connections: touched there only); `workers` run handlers and all else that may take its time.
+struct ServerCore {
+  ServerCore(ServerOptions server_options, Handler request_handler);
+
+  ServerOptions options;
+  Handler handler;
+  std::unique_ptr<WebAccess> web;
+  std::atomic<bool> stopping = false;
+  std::unordered_map<Connection*, std::weak_ptr<Connection>> connections;
+
+  std::mutex mutex;
+  std::condition_variable changed;
+  std::size_t open = 0;  ///< connections; under mutex
+
+  // In this order: queued work of the pool holds coroutines, which hold sockets of io.
+  asio::io_context io{1};
+  Timer room{io.get_executor()};  ///< cancelled when a connection ends
+  asio::thread_pool workers;
+  /// Password checks: one at a time, and those that wait hold no worker.
+  asio::strand<asio::thread_pool::executor_type> password_checks;
+
+  std::string date;  ///< of the second `date_of`; I/O thread only
+  std::time_t date_of = 0;
+  std::chrono::steady_clock::time_point hinted{};  ///< last "plain HTTP on a TLS port" line
+
+  /// Date of now in the form of RFC 9110 §5.6.7.
+  const std::string& http_date();
+};
+
+/// Serves one accepted socket until it ends. Lives on the I/O thread.
+class Connection : public std::enable_shared_from_this<Connection> {
+ public:
+  Connection(ServerCore& core, Socket socket, std::string peer);
+
+  /// The coroutine of a connection; owns it.
+  static Task<void> serve(std::shared_ptr<Connection> self);
+
+  /// Between requests, nothing of the next one received.
+  [[nodiscard]] bool idle() const { return idle_; }
+  void close();
+
+ private:
+  Task<bool> start_tls();
+  Task<void> answer_plain_http();
+  Task<bool> serve_one();
+  Task<bool> read_request(RequestParser& parser);
+  Task<std::size_t> read_more();
+  Task<bool> refuse(const RequestParser& parser);
+  Task<void> produce(Exchange& exchange, std::shared_ptr<const WebRules>& rules);
+  Task<bool> send(Exchange& exchange, const Headers& extra);
+  Task<bool> send_pieces(Exchange& exchange);
+  Task<bool> write(std::string_view first, std::string_view second);
+  Task<void> linger();
+
+  /// The socket is closed when the time is up before the next call.
+  void arm(std::chrono::milliseconds time);
+  void disarm();
+
+  ServerCore& core_;
+  std::unique_ptr<Stream> stream_;
+  std::string peer_;
+  Timer timer_;
+  std::string received_;  ///< bytes not yet used
+  bool idle_ = true;
+  bool first_ = true;
+  bool tls_ = false;
+  bool drain_ = false;  ///< unread bytes may be under way: see linger()
+};
+
+}  // namespace ceems::net

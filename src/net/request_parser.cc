@@ -1,0 +1,174 @@
+#include "net/request_parser.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+
+#include "base/strings.h"
+
+namespace ceems::net {
+
+namespace http = boost::beast::http;
+using boost::beast::error_code;
+
+namespace {
+
+/// Splits the request target (RFC 9112 §3.2) into path and query; false for one we do not serve.
+bool split_target(Request& request) {
+  std::string_view target = request.target;
+  if (target == "*" && request.method == "OPTIONS") {
+    request.path = "*";
+    return true;
+  }
+  for (const std::string_view scheme : {"http://", "https://"}) {
+    if (target.starts_with(scheme)) {
+      const std::size_t slash = target.find_first_of("/?", scheme.size());
+      target = slash == std::string_view::npos ? "/" : target.substr(slash);
+      break;
+    }
+  }
+  target = target.substr(0, target.find('#'));
+  const std::size_t question = target.find('?');
+  auto path = url_decode(target.substr(0, question));
+  if (!path || !path->starts_with('/')) {
+    return false;
+  }
+  request.path = *std::move(path);
+  if (question != std::string_view::npos) {
+    request.query = target.substr(question + 1);
+  }
+  return true;
+}
+
+}  // namespace
+
+struct RequestParser::Impl final : http::basic_parser<true> {
+  Request request;
+  State state = State::kHeader;
+  int status = 400;
+  std::string failure;
+  int version = 11;
+  int hosts = 0;
+  bool wants_continue = false;
+
+  void on_request_impl(http::verb /*method*/,
+                       boost::beast::string_view method,
+                       boost::beast::string_view target,
+                       int http_version,
+                       error_code& /*error*/) override {
+    request.method.assign(method.data(), method.size());
+    request.target.assign(target.data(), target.size());
+    version = http_version;
+  }
+  void on_response_impl(int /*code*/,
+                        boost::beast::string_view /*reason*/,
+                        int /*version*/,
+                        error_code& /*error*/) override {}
+  void on_field_impl(http::field name,
+                     boost::beast::string_view text,
+                     boost::beast::string_view value,
+                     error_code& /*error*/) override {
+    request.headers.emplace_back(std::string(text.data(), text.size()),
+                                 std::string(value.data(), value.size()));
+    if (name == http::field::host) {
+      ++hosts;
+    } else if (name == http::field::expect) {
+      wants_continue = to_lower(request.headers.back().second) == "100-continue";
+    }
+  }
+  void on_header_impl(error_code& error) override {
+    if (!split_target(request)) {
+      reject("bad request target", error);
+    } else if (hosts == 0 && version > 10) {
+      reject("missing required Host header", error);
+    } else if (hosts > 1) {
+      reject("too many Host headers", error);
+    } else {
+      state = State::kBody;
+    }
+  }
+  void on_body_init_impl(const boost::optional<std::uint64_t>& length,
+                         error_code& /*error*/) override {
+    if (length) {
+      // Not more than a piece ahead: a client may announce what it never sends.
+      request.body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(*length, 65536)));
+    }
+  }
+  std::size_t on_body_impl(boost::beast::string_view text, error_code& /*error*/) override {
+    request.body.append(text.data(), text.size());
+    return text.size();
+  }
+  void on_chunk_header_impl(std::uint64_t /*size*/,
+                            boost::beast::string_view /*extensions*/,
+                            error_code& /*error*/) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t /*remain*/,
+                                 boost::beast::string_view text,
+                                 error_code& /*error*/) override {
+    request.body.append(text.data(), text.size());
+    return text.size();
+  }
+  void on_finish_impl(error_code& /*error*/) override { state = State::kDone; }
+
+  void reject(std::string_view why, error_code& error) {
+    failure = why;
+    error = http::error::bad_target;
+  }
+
+  void fail_with(const error_code& error) {
+    state = State::kFailed;
+    if (error == http::error::header_limit) {
+      status = 431;
+    } else if (error == http::error::body_limit) {
+      status = 413;
+    } else if (error == http::error::bad_version) {
+      status = 505;
+    }
+    if (failure.empty()) {
+      failure = status == 400 ? error.message() : std::string(status_text(status));
+    }
+  }
+};
+
+RequestParser::RequestParser(RequestLimits limits) : impl_(std::make_unique<Impl>()) {
+  impl_->eager(true);
+  impl_->header_limit(static_cast<std::uint32_t>(limits.max_header_bytes));
+  impl_->body_limit(limits.max_body_bytes);
+}
+RequestParser::~RequestParser() = default;
+
+std::size_t RequestParser::feed(std::string_view data) {
+  std::size_t used = 0;
+  while (impl_->state == State::kHeader || impl_->state == State::kBody) {
+    error_code error;
+    used += impl_->put(boost::asio::const_buffer(data.data() + used, data.size() - used), error);
+    if (error && error != http::error::need_more) {
+      impl_->fail_with(error);
+    } else if (error || used == data.size()) {
+      break;
+    }
+  }
+  return used;
+}
+
+RequestParser::State RequestParser::state() const {
+  return impl_->state;
+}
+int RequestParser::failure_status() const {
+  return impl_->status;
+}
+const std::string& RequestParser::failure() const {
+  return impl_->failure;
+}
+Request& RequestParser::request() {
+  return impl_->request;
+}
+bool RequestParser::keep_alive() const {
+  return impl_->keep_alive();
+}
+bool RequestParser::http_1_0() const {
+  return impl_->version < 11;
+}
+bool RequestParser::expects_continue() const {
+  return impl_->wants_continue && !http_1_0();
+}
+
+}  // namespace ceems::net

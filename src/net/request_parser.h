@@ -1,0 +1,49 @@
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/http.h"
+
+namespace ceems::net {
+
+struct RequestLimits {
+  std::size_t max_header_bytes = 16384;
+  std::size_t max_body_bytes = 1U << 20U;
+};
+
+/// Incremental parser of one HTTP/1.0 or 1.1 request (RFC 9112): text in, Request out. The bytes
+/// of a header must be offered again until it is complete. Not thread-safe.
+class RequestParser {
+ public:
+  enum class State { kHeader, kBody, kDone, kFailed };
+
+  explicit RequestParser(RequestLimits limits);
+  ~RequestParser();
+  RequestParser(const RequestParser&) = delete;
+  RequestParser& operator=(const RequestParser&) = delete;
+
+  /// Looks at `data`, which starts with what the last call left, and says how many bytes of its
+  /// front are used up. Never takes bytes behind the request.
+  std::size_t feed(std::string_view data);
+  [[nodiscard]] State state() const;
+
+  /// In kFailed: what to answer.
+  [[nodiscard]] int failure_status() const;
+  [[nodiscard]] const std::string& failure() const;
+
+  /// From kBody on; the body is complete in kDone. The caller may move out of it.
+  [[nodiscard]] Request& request();
+  [[nodiscard]] bool keep_alive() const;
+  [[nodiscard]] bool http_1_0() const;
+  /// The client waits for "100 Continue" before it sends the body.
+  [[nodiscard]] bool expects_continue() const;
+
+ private:
+  struct Impl;
+  std::unique_ptr<Impl> impl_;
+};
+
+}  // namespace ceems::net

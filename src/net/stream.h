@@ -1,0 +1,55 @@
+#pragma once
+
+// Internal to the server: the only header that shows Asio.
+
+#include <cstddef>
+#include <memory>
+#include <string_view>
+
+#include <boost/asio/awaitable.hpp>
+#include <boost/asio/basic_stream_socket.hpp>
+#include <boost/asio/basic_waitable_timer.hpp>
+#include <boost/asio/generic/stream_protocol.hpp>
+#include <boost/asio/io_context.hpp>
+#include <boost/asio/use_awaitable.hpp>
+
+struct ssl_ctx_st;
+
+namespace ceems::net {
+
+namespace asio = boost::asio;
+using ErrorCondition = boost::system::error_code;
+using IoExecutor = asio::io_context::executor_type;
+template <typename T>
+using Task = asio::awaitable<T, IoExecutor>;
+using Socket = asio::basic_stream_socket<asio::generic::stream_protocol, IoExecutor>;
+using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
+                                         asio::wait_traits<std::chrono::steady_clock>,
+                                         IoExecutor>;
+inline constexpr asio::use_awaitable_t<IoExecutor> kAwait;
+
+/// Bytes of one connection, plain or TLS. Used on the I/O thread only.
+class Stream {
+ public:
+  Stream() = default;
+  virtual ~Stream() = default;
+  Stream(const Stream&) = delete;
+  Stream& operator=(const Stream&) = delete;
+
+  virtual Socket& socket() = 0;
+  /// Server side of the TLS handshake; nothing for a plain stream.
+  virtual Task<void> handshake(ErrorCondition& error) = 0;
+  /// At least one byte, or an error (end of stream included).
+  virtual Task<std::size_t> read(asio::mutable_buffer into, ErrorCondition& error) = 0;
+  /// Everything of both, or an error.
+  virtual Task<void> write(std::string_view first,
+                           std::string_view second,
+                           ErrorCondition& error) = 0;
+  /// Says that nothing more will be sent.
+  virtual Task<void> end(ErrorCondition& error) = 0;
+};
+
+std::unique_ptr<Stream> plain_stream(Socket socket);
+std::unique_ptr<Stream> tls_stream(Socket socket, const std::shared_ptr<ssl_ctx_st>& context);
+
+}  // namespace ceems::net

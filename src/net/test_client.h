@@ -1,0 +1,47 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <string_view>
+
+#include "base/fd.h"
+#include "net/http.h"
+
+namespace ceems::net {
+
+/// An answer as it stood on the wire, taken apart by this test client alone.
+struct RawAnswer {
+  int status = 0;
+  Headers headers;
+  std::string body;  ///< chunks joined
+  bool complete = false;
+  [[nodiscard]] std::string header(std::string_view name) const;
+};
+
+/// A blocking socket that sends exactly the bytes a test gives it.
+class RawConnection {
+ public:
+  /// "127.0.0.1:1234", "[::1]:1234" or "unix:/path".
+  explicit RawConnection(const std::string& address);
+
+  [[nodiscard]] bool connected() const { return fd_.valid(); }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  bool send(std::string_view bytes) const;
+  /// One answer; incomplete when the connection ends or nothing comes for `patience`.
+  RawAnswer answer(bool head = false,
+                   std::chrono::milliseconds patience = std::chrono::milliseconds(5000));
+  /// True when the server closed (nothing more to read) within the time.
+  bool ended_within(std::chrono::milliseconds time);
+
+ private:
+  bool fill(std::chrono::milliseconds patience);
+  UniqueFd fd_;
+  std::string received_;
+};
+
+/// GET with "Connection: close" on a connection of its own.
+RawAnswer raw_get(const std::string& address,
+                  const std::string& target,
+                  const Headers& headers = {});
+
+}  // namespace ceems::net
