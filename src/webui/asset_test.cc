@@ -9,6 +9,10 @@
 namespace ceems::webui {
 namespace {
 
+Asset asset(std::string_view path) {
+  return find(path).value_or(Asset{});
+}
+
 TEST(WebUi, FindsNothingButEmbeddedFiles) {
   EXPECT_FALSE(find("no-such-file.js"));
   EXPECT_FALSE(find("../index.html"));
@@ -21,16 +25,16 @@ TEST(WebUi, TableIsSortedAndComplete) {
   const auto all = files();
   EXPECT_TRUE(std::ranges::is_sorted(all, {}, &File::path));
   for (const auto& file : all) {
-    const auto asset = find(file.path);
-    ASSERT_TRUE(asset) << file.path;
-    EXPECT_EQ(asset->content.data(), file.content.data());
-    EXPECT_FALSE(asset->content_type.empty());
-    EXPECT_EQ(asset->etag.size(), 22U) << asset->etag;
-    EXPECT_EQ(asset->etag.front(), '"');
-    EXPECT_EQ(asset->etag.back(), '"');
-    if (!asset->gzip.empty()) {
-      EXPECT_LT(asset->gzip.size(), asset->content.size());
-      EXPECT_EQ(asset->gzip.substr(0, 2), "\x1f\x8b");
+    ASSERT_TRUE(find(file.path)) << file.path;
+    const auto found = asset(file.path);
+    EXPECT_EQ(found.content.data(), file.content.data());
+    EXPECT_FALSE(found.content_type.empty());
+    ASSERT_EQ(found.etag.size(), 22U) << found.etag;
+    EXPECT_EQ(found.etag.front(), '"');
+    EXPECT_EQ(found.etag.back(), '"');
+    if (!found.gzip.empty()) {
+      EXPECT_LT(found.gzip.size(), found.content.size());
+      EXPECT_EQ(found.gzip.substr(0, 2), "\x1f\x8b");
     }
   }
 }
@@ -39,20 +43,19 @@ TEST(WebUi, RootIsThePage) {
   if (!available()) {
     GTEST_SKIP() << "this build has no web page (no npm, or -DCEEMS_WEB_UI=OFF)";
   }
-  const auto page = find("");
-  ASSERT_TRUE(page);
-  EXPECT_EQ(find("/")->content.data(), page->content.data());
-  EXPECT_EQ(find("/index.html")->content.data(), page->content.data());
-  EXPECT_EQ(page->content_type, "text/html; charset=utf-8");
-  EXPECT_FALSE(page->immutable);
-  EXPECT_NE(page->content.find("id=\"app\""), std::string_view::npos);
+  const auto page = asset("");
+  EXPECT_EQ(asset("/").content.data(), page.content.data());
+  EXPECT_EQ(asset("/index.html").content.data(), page.content.data());
+  EXPECT_EQ(page.content_type, "text/html; charset=utf-8");
+  EXPECT_FALSE(page.immutable);
+  EXPECT_NE(page.content.find("id=\"app\""), std::string_view::npos);
 }
 
 TEST(WebUi, PageNeedsNoInlineScriptOrStyle) {
   if (!available()) {
     GTEST_SKIP() << "this build has no web page (no npm, or -DCEEMS_WEB_UI=OFF)";
   }
-  const auto page = find("")->content;
+  const auto page = asset("").content;
   EXPECT_EQ(page.find("<script>"), std::string_view::npos);
   EXPECT_EQ(page.find("<style"), std::string_view::npos);
   EXPECT_EQ(page.find("style="), std::string_view::npos);
@@ -62,7 +65,7 @@ TEST(WebUi, PageNeedsNoInlineScriptOrStyle) {
 
 TEST(WebUi, HashedNamesAreImmutable) {
   for (const auto& file : files()) {
-    EXPECT_EQ(find(file.path)->immutable, file.path.starts_with("assets/")) << file.path;
+    EXPECT_EQ(asset(file.path).immutable, file.path.starts_with("assets/")) << file.path;
   }
 }
 
