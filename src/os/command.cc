@@ -1,14 +1,9 @@
 #include "os/command.h"
 
 #include <fcntl.h>
-#include <linux/close_range.h>
 #include <poll.h>
-#include <signal.h>
-#include <sys/capability.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -19,7 +14,7 @@
 
 #include "base/fd.h"
 #include "base/strings.h"
-#include "os/privileges.h"
+#include "os/child.h"
 
 namespace ceems::os {
 namespace {
@@ -27,154 +22,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxErrorText = std::size_t{64} << 10U;
-constexpr std::chrono::milliseconds kReapPoll{20};
-
-struct Pipe {
-  UniqueFd read;
-  UniqueFd write;
-};
-
-Result<Pipe> make_pipe() {
-  std::array<int, 2> ends{};
-  if (::pipe2(ends.data(), O_CLOEXEC) != 0) {
-    return fail(errno_error(errno, "make a pipe"));
-  }
-  return Pipe{.read = UniqueFd(ends[0]), .write = UniqueFd(ends[1])};
-}
-
-/// NULL-terminated array for exec; points into `texts`.
-std::vector<char*> pointers(std::vector<std::string>& texts) {
-  std::vector<char*> out;
-  out.reserve(texts.size() + 1);
-  for (std::string& text : texts) {
-    out.push_back(text.data());
-  }
-  out.push_back(nullptr);
-  return out;
-}
-
-/// What the child needs, all of it made before fork(): afterwards only async-signal-safe calls
-/// happen.
-struct Launch {
-  const char* path;
-  char* const* arguments;
-  char* const* environment;
-  int output;
-  int errors;
-  int report;
-  bool as_root;
-};
-
-[[noreturn]] void child(const Launch& launch) {
-  const auto give_up = [&] {
-    const int error = errno;
-    static_cast<void>(!::write(launch.report, &error, sizeof(error)));
-    ::_exit(127);
-  };
-  ::setpgid(0, 0);
-  sigset_t none;
-  sigemptyset(&none);
-  ::sigprocmask(SIG_SETMASK, &none, nullptr);
-  ::signal(SIGPIPE, SIG_DFL);
-  const int input = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
-  if (input < 0 || ::dup2(input, 0) < 0 || ::dup2(launch.output, 1) < 0 ||
-      ::dup2(launch.errors, 2) < 0) {
-    give_up();
-  }
-  // Everything else the program holds open stays here; CLOEXEC keeps `report` until exec succeeds.
-  ::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC);
-  if (launch.as_root &&
-      // Raw system calls: glibc's wrappers would signal the other threads of the program.
-      (::syscall(SYS_setgroups, 0, nullptr) != 0 || ::syscall(SYS_setresgid, 0, 0, 0) != 0 ||
-       ::syscall(SYS_setresuid, 0, 0, 0) != 0)) {
-    give_up();
-  }
-  ::execve(launch.path, launch.arguments, launch.environment);
-  give_up();
-  ::_exit(127);
-}
-
-/// A started child; kills its group and reaps it when it goes away.
-class Child {
- public:
-  explicit Child(pid_t pid) : pid_(pid) {}
-  Child(const Child&) = delete;
-  Child& operator=(const Child&) = delete;
-  ~Child() {
-    if (!status_) {
-      kill_group();
-      int status = 0;
-      while (::waitpid(pid_, &status, 0) < 0 && errno == EINTR) {
-      }
-    }
-  }
-
-  void kill_group() const {
-    ::kill(-pid_, SIGKILL);
-    ::kill(pid_, SIGKILL);
-  }
-
-  /// Exit status or 128 + signal once it has ended.
-  std::optional<int> poll_status() {
-    int status = 0;
-    if (!status_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
-      status_ = WIFEXITED(status) ? WEXITSTATUS(status) : 128 + WTERMSIG(status);
-    }
-    return status_;
-  }
-
- private:
-  pid_t pid_;
-  std::optional<int> status_;
-};
-
-Result<pid_t> start(const Command& command, const Pipe& out, const Pipe& err) {
-  auto report = make_pipe();
-  if (!report) {
-    return fail(std::move(report).error());
-  }
-  std::vector<std::string> arguments{command.path};
-  arguments.insert(arguments.end(), command.arguments.begin(), command.arguments.end());
-  std::vector<std::string> environment;
-  for (const auto& [name, value] : command.environment) {
-    environment.push_back(name + "=" + value);
-  }
-  const std::vector<char*> argument_pointers = pointers(arguments);
-  const std::vector<char*> environment_pointers = pointers(environment);
-  const Launch launch{.path = command.path.c_str(),
-                      .arguments = argument_pointers.data(),
-                      .environment = environment_pointers.data(),
-                      .output = out.write.get(),
-                      .errors = err.write.get(),
-                      .report = report->write.get(),
-                      .as_root = command.as_root};
-  std::optional<RaisedCapabilities> raised;
-  if (command.as_root) {
-    raised.emplace({CAP_SETUID, CAP_SETGID});
-  }
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    child(launch);
-  }
-  const int fork_error = errno;
-  raised.reset();
-  if (pid < 0) {
-    return fail(errno_error(fork_error, "start " + command.path));
-  }
-  report->write.reset();
-  int exec_error = 0;
-  ssize_t count = 0;
-  do {
-    count = ::read(report->read.get(), &exec_error, sizeof(exec_error));
-  } while (count < 0 && errno == EINTR);
-  if (count == static_cast<ssize_t>(sizeof(exec_error))) {
-    int status = 0;
-    while (::waitpid(pid, &status, 0) < 0 && errno == EINTR) {
-    }
-    return fail(errno_error(exec_error, "run " + command.path));
-  }
-  return pid;
-}
+constexpr std::chrono::milliseconds kEndPoll{20};  // where the kernel has no pidfd
 
 /// Collects stdout: whole, or line by line.
 class Output {
@@ -228,113 +76,159 @@ class Output {
   std::string text_;
 };
 
-/// One read of what is there; closes the descriptor at its end.
+/// One read of what is there: empty when that is nothing now; closes the descriptor at its end.
 std::string_view read_some(UniqueFd& fd, std::span<char> buffer) {
-  const ssize_t count = ::read(fd.get(), buffer.data(), buffer.size());
+  ssize_t count = 0;
+  do {
+    count = ::read(fd.get(), buffer.data(), buffer.size());
+  } while (count < 0 && errno == EINTR);
   if (count > 0) {
     return {buffer.data(), static_cast<std::size_t>(count)};
   }
-  if (count == 0 || (errno != EINTR && errno != EAGAIN)) {
+  if (count == 0 || errno != EAGAIN) {
     fd.reset();
   }
   return {};
 }
 
+/// One run of one command.
+class Execution {
+ public:
+  Execution(const Command& command,
+            const std::function<Result<>(std::string_view)>* line,
+            const std::stop_token& stop)
+      : command_(command),
+        stop_(stop),
+        deadline_(SteadyClock::now() + command.timeout),
+        output_(command.max_output_bytes, line) {}
+
+  Result<CommandResult> run() {
+    auto out = make_pipe();
+    auto err = make_pipe();
+    if (!out || !err) {
+      return fail(std::move(!out ? out : err).error());
+    }
+    const UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
+    auto child = Child::start(command_, out->write.get(), err->write.get(), deadline_);
+    if (!child) {
+      return fail(std::move(child).error());
+    }
+    out_ = std::move(out->read);
+    err_ = std::move(err->read);
+    out->write.reset();
+    err->write.reset();
+    ::fcntl(out_.get(), F_SETFL, O_NONBLOCK);
+    ::fcntl(err_.get(), F_SETFL, O_NONBLOCK);
+    const std::stop_callback on_stop(stop_, [&wake] {
+      const std::uint64_t one = 1;
+      static_cast<void>(!::write(wake.get(), &one, sizeof(one)));
+    });
+
+    auto result = follow(*child, wake.get());
+    if (!result) {
+      return fail(std::move(result).error().with_context("run " + printable(command_.path)));
+    }
+    return result;
+  }
+
+ private:
+  Result<CommandResult> follow(Child& child, int wake) {
+    while (!child.ended()) {
+      if (auto waited = wait(wake, child.pidfd()); !waited) {
+        return fail(std::move(waited).error());
+      }
+    }
+    // What still runs in the group may hold the pipes open for ever; what is in them now is all.
+    const auto status = child.finish();
+    if (auto drained = drain(); !drained) {
+      return fail(std::move(drained).error());
+    }
+    if (auto finished = output_.finish(); !finished) {
+      return fail(std::move(finished).error());
+    }
+    return CommandResult{
+        .exit_status = status.value_or(255), .output = output_.take(), .error_text = error_text_};
+  }
+
+  /// Milliseconds to the deadline; an error once it has passed or a stop was asked for.
+  [[nodiscard]] Result<std::chrono::milliseconds> left() const {
+    if (stop_.stop_requested()) {
+      return fail(ErrorCode::kUnavailable, "stopped");
+    }
+    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - SteadyClock::now());
+    if (left.count() <= 0) {
+      return fail(ErrorCode::kTimeout, "no end within {} ms", command_.timeout.count());
+    }
+    return left;
+  }
+
+  /// Waits for output, the end of the process, a stop or the deadline; takes the output.
+  Result<> wait(int wake, int pidfd) {
+    const auto time = left();
+    if (!time) {
+      return fail(time.error());
+    }
+    std::array<pollfd, 4> fds{{{.fd = wake, .events = POLLIN, .revents = 0},
+                               {.fd = pidfd, .events = POLLIN, .revents = 0},
+                               {.fd = out_.get(), .events = POLLIN, .revents = 0},
+                               {.fd = err_.get(), .events = POLLIN, .revents = 0}}};
+    const auto most = pidfd >= 0 ? std::chrono::milliseconds(60'000) : kEndPoll;
+    ::poll(fds.data(), fds.size(), static_cast<int>(std::min(*time, most).count()));
+    if (fds[2].revents != 0) {
+      if (auto added = output_.add(read_some(out_, buffer_)); !added) {
+        return added;
+      }
+    }
+    if (fds[3].revents != 0) {
+      add_error_text(read_some(err_, buffer_));
+    }
+    return {};
+  }
+
+  /// Takes what the pipes hold.
+  Result<> drain() {
+    std::string_view data;
+    while (out_.valid() && !(data = read_some(out_, buffer_)).empty()) {
+      if (auto added = output_.add(data); !added) {
+        return added;
+      }
+      // A process outside the group can fill the pipe as fast as it is emptied.
+      if (auto time = left(); !time) {
+        return fail(time.error());
+      }
+    }
+    while (err_.valid() && error_text_.size() < kMaxErrorText &&
+           !(data = read_some(err_, buffer_)).empty()) {
+      add_error_text(data);
+    }
+    return {};
+  }
+
+  void add_error_text(std::string_view data) {
+    error_text_.append(data.substr(0, kMaxErrorText - error_text_.size()));
+  }
+
+  const Command& command_;
+  const std::stop_token& stop_;
+  SteadyClock::time_point deadline_;
+  Output output_;
+  std::string error_text_;
+  UniqueFd out_;
+  UniqueFd err_;
+  std::vector<char> buffer_ = std::vector<char>(65536);
+};
+
 class RealRunner final : public CommandRunner {
  public:
   Result<CommandResult> run(const Command& command, std::stop_token stop) override {
-    return execute(command, nullptr, stop);
+    return Execution(command, nullptr, stop).run();
   }
   Result<CommandResult> run_lines(const Command& command,
                                   const std::function<Result<>(std::string_view)>& line,
                                   std::stop_token stop) override {
-    return execute(command, &line, stop);
+    return Execution(command, &line, stop).run();
   }
-
- private:
-  static Result<CommandResult> execute(const Command& command,
-                                       const std::function<Result<>(std::string_view)>* line,
-                                       const std::stop_token& stop);
 };
-
-Result<CommandResult> RealRunner::execute(const Command& command,
-                                          const std::function<Result<>(std::string_view)>* line,
-                                          const std::stop_token& stop) {
-  if (!command.path.starts_with('/')) {
-    return fail(ErrorCode::kInvalidArgument, "run {}: not an absolute path",
-                printable(command.path));
-  }
-  auto out = make_pipe();
-  auto err = make_pipe();
-  if (!out || !err) {
-    return fail(std::move(!out ? out : err).error());
-  }
-  const UniqueFd wake(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK));
-  auto pid = start(command, *out, *err);
-  if (!pid) {
-    return fail(std::move(pid).error());
-  }
-  Child child(*pid);
-  out->write.reset();
-  err->write.reset();
-  ::fcntl(out->read.get(), F_SETFL, O_NONBLOCK);
-  ::fcntl(err->read.get(), F_SETFL, O_NONBLOCK);
-  const std::stop_callback on_stop(stop, [&wake] {
-    const std::uint64_t one = 1;
-    static_cast<void>(!::write(wake.get(), &one, sizeof(one)));
-  });
-
-  const auto deadline = SteadyClock::now() + command.timeout;
-  Output output(command.max_output_bytes, line);
-  CommandResult result;
-  std::vector<char> buffer(65536);
-  while (true) {
-    const auto status = child.poll_status();
-    // A grandchild may hold the pipes open for ever: once the child is gone, what is there is all.
-    if (status && !out->read.valid() && !err->read.valid()) {
-      result.exit_status = *status;
-      break;
-    }
-    if (stop.stop_requested()) {
-      return fail(ErrorCode::kUnavailable, "run {}: stopped", command.path);
-    }
-    const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - SteadyClock::now());
-    if (left.count() <= 0) {
-      return fail(ErrorCode::kTimeout, "run {}: no end within {} ms", command.path,
-                  command.timeout.count());
-    }
-    std::array<pollfd, 3> fds{{{.fd = wake.get(), .events = POLLIN, .revents = 0},
-                               {.fd = out->read.get(), .events = POLLIN, .revents = 0},
-                               {.fd = err->read.get(), .events = POLLIN, .revents = 0}}};
-    const bool reaping = status.has_value() || (!out->read.valid() && !err->read.valid());
-    const auto wait =
-        reaping || out->read.valid() ? std::min(left, reaping ? kReapPoll : left) : left;
-    const int ready =
-        ::poll(fds.data(), fds.size(), static_cast<int>(std::min<long>(wait.count(), 1000)));
-    if (ready == 0 && status) {
-      out->read.reset();  // held by a grandchild, nothing more in it
-      err->read.reset();
-      continue;
-    }
-    if (out->read.valid() && (fds[1].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-      const std::string_view data = read_some(out->read, buffer);
-      if (auto added = output.add(data); !added) {
-        return fail(std::move(added).error().with_context("run " + command.path));
-      }
-    }
-    if (err->read.valid() && (fds[2].revents & (POLLIN | POLLHUP | POLLERR)) != 0) {
-      const std::string_view data = read_some(err->read, buffer);
-      result.error_text.append(
-          data.substr(0, std::min(data.size(), kMaxErrorText - result.error_text.size())));
-    }
-  }
-  child.kill_group();  // what the child left behind in its group
-  if (auto finished = output.finish(); !finished) {
-    return fail(std::move(finished).error().with_context("run " + command.path));
-  }
-  result.output = output.take();
-  return result;
-}
 
 }  // namespace
 
@@ -344,6 +238,10 @@ CommandRunner& real_runner() {
 }
 
 Result<std::string> find_program(std::string_view name, std::string_view search_path) {
+  if (name.find('/') != std::string_view::npos) {
+    return fail(ErrorCode::kInvalidArgument, "{}: expected a name without a directory",
+                printable(name));
+  }
   for (const std::string_view directory : split(search_path, ':')) {
     if (!directory.starts_with('/')) {
       continue;  // an empty or relative entry would mean the current directory

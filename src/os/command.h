@@ -26,9 +26,9 @@ struct Command {
 };
 
 struct CommandResult {
-  int exit_status = 0;     ///< or 128 + signal
-  std::string output;      ///< stdout
-  std::string error_text;  ///< stderr, cut at 64 KiB
+  int exit_status = 0;          ///< or 128 + signal
+  std::string output = {};      ///< stdout
+  std::string error_text = {};  ///< stderr, cut at 64 KiB
 };
 
 /// Runs commands. Implementations are safe for concurrent use. Children get their own process
@@ -37,8 +37,9 @@ struct CommandResult {
 class CommandRunner {
  public:
   virtual ~CommandRunner() = default;
-  /// The whole output. A non-zero exit is no error here. Errors: kNotFound, kPermissionDenied,
-  /// kTimeout, kUnavailable (too much output, stopped).
+  /// The whole output. A non-zero exit is no error here. Errors: kInvalidArgument (relative path,
+  /// NUL byte), kNotFound, kPermissionDenied, kTimeout, kUnavailable (too much output, stopped).
+  /// Processes the command leaves behind in its group are killed when it ends.
   virtual Result<CommandResult> run(const Command& command, std::stop_token stop = {}) = 0;
   /// The same, each line of stdout (without its end) handed over as it comes; output in the result
   /// is empty and max_output_bytes bounds one line. The callback returns an error to stop the

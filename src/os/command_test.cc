@@ -1,13 +1,19 @@
 #include "os/command.h"
 
+#include <sys/capability.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
 #include <cstdlib>
+#include <fstream>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/fd.h"
+#include "os/privileges.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::os {
@@ -15,7 +21,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 Command shell(const std::string& script, milliseconds timeout = milliseconds(10000)) {
   return {.path = "/bin/sh",
@@ -39,6 +44,7 @@ TEST(Command, GetsExactlyTheGivenEnvironmentAndNoDescriptors) {
       .path = "/usr/bin/env", .arguments = {}, .environment = {{"A", "1"}, {"B", "2 3"}}};
   EXPECT_EQ(real_runner().run(command)->output, "A=1\nB=2 3\n");
   ::unsetenv("CEEMS_TEST_SECRET");
+  const UniqueFd inheritable(::dup(2));  // no FD_CLOEXEC
   EXPECT_EQ(real_runner().run(shell("ls /proc/self/fd | wc -l; cat"))->output,
             "4\n");  // ls itself opens one
 }
@@ -60,6 +66,48 @@ TEST(Command, DoesNotWaitForAGrandchildThatKeepsThePipe) {
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->output, "done\n");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(Command, DoesNotWaitForAProcessOutsideItsGroupThatKeepsThePipe) {
+  const auto begin = std::chrono::steady_clock::now();
+  const auto result = real_runner().run(shell("setsid sleep 7 & sleep 0.05; echo done"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->output, "done\n");
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+TEST(Command, KillsWhatItLeavesBehind) {
+  for (const char* const script : {"sleep 100 & echo $!; exit 0", "sleep 100 & echo $!; wait"}) {
+    std::string pid;
+    std::stop_source stop;
+    const auto remember = [&](std::string_view line) {
+      pid = line;
+      stop.request_stop();  // ends the second script
+      return Result<>();
+    };
+    static_cast<void>(real_runner().run_lines(shell(script), remember, stop.get_token()));
+    ASSERT_NE(pid, "") << script;
+    // Killed, though perhaps a zombie until init takes it.
+    std::ifstream in("/proc/" + pid + "/stat");
+    std::string stat;
+    std::getline(in, stat);
+    EXPECT_TRUE(stat.empty() || stat.find(") Z ") != std::string::npos ||
+                stat.find(") X ") != std::string::npos)
+        << stat;
+  }
+}
+
+TEST(Command, CutsErrorsAndGoesOn) {
+  const auto result = real_runner().run(shell("head -c 300000 /dev/zero >&2; echo out"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->error_text.size(), 65536U);
+  EXPECT_EQ(result->output, "out\n");
+}
+
+TEST(Command, TakesAllOfALongOutput) {
+  const auto result = real_runner().run(shell("head -c 3000000 /dev/zero"));
+  ASSERT_TRUE(result) << result.error().message;
+  EXPECT_EQ(result->output.size(), 3'000'000U);
 }
 
 TEST(Command, EndsWhatPrintsTooMuch) {
@@ -98,6 +146,15 @@ TEST(Command, SaysWhyItCannotStart) {
   EXPECT_EQ(message(file), "run " + file + ": Permission denied");
   EXPECT_EQ(message(dir.path().string()), "run " + dir.path().string() + ": Permission denied");
   EXPECT_EQ(message("sh"), "run sh: not an absolute path");
+  const std::string script = dir.write("script", "no program").string();
+  ::chmod(script.c_str(), 0755);
+  EXPECT_EQ(message(script), "run " + script + ": Exec format error");
+  EXPECT_EQ(
+      real_runner()
+          .run({.path = "/bin/echo", .arguments = {std::string("a\0b", 3)}, .environment = {}})
+          .error()
+          .message,
+      "run /bin/echo: an argument holds a NUL byte");
 }
 
 TEST(Command, StopsWhenAsked) {
@@ -112,9 +169,86 @@ TEST(Command, StopsWhenAsked) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
+/// Runs `body` in a child, so this process stays what it is; 0 is success, else the failed step.
+template <typename Body>
+int in_child(const Body& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
+}
+
+TEST(Command, RunsAsRootFromAnUnprivilegedProgramAndCanEndIt) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "root is needed to drop its privileges";
+  }
+  const auto body = [] {
+    if (!drop_privileges("nobody", {CAP_SETUID, CAP_SETGID})) {
+      return 1;
+    }
+    Command command = shell("echo $(id -u) $(id -g) $(id -G)");
+    if (real_runner().run(command)->output == "0 0 0\n") {
+      return 2;
+    }
+    command.as_root = true;
+    const auto root = real_runner().run(command);
+    if (!root || root->output != "0 0 0\n") {
+      return 3;
+    }
+    // An ordinary kill(2) from this user would be refused.
+    Command slow = shell("sleep 100 & sleep 100", milliseconds(200));
+    slow.as_root = true;
+    const auto begin = std::chrono::steady_clock::now();
+    if (real_runner().run(slow).error().code != ErrorCode::kTimeout) {
+      return 4;
+    }
+    if (std::chrono::steady_clock::now() - begin > milliseconds(1500)) {
+      return 5;
+    }
+    return ::getuid() != 0 && ::setuid(0) != 0 ? 0 : 6;
+  };
+  EXPECT_EQ(in_child(body), 0);
+}
+
+TEST(Command, SaysThatItMayNotRunAsRoot) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "root is needed to drop its privileges";
+  }
+  const auto body = [] {
+    if (!drop_privileges("nobody", {})) {
+      return 1;
+    }
+    Command command = shell("id -u");
+    command.as_root = true;
+    const auto result = real_runner().run(command);
+    return !result && result.error().code == ErrorCode::kPermissionDenied &&
+                   result.error().message == "run /bin/sh as root: Operation not permitted"
+               ? 0
+               : 2;
+  };
+  EXPECT_EQ(in_child(body), 0);
+}
+
+TEST(Command, WorksInAProgramStartedWithoutStdio) {
+  const auto body = [] {
+    ::close(0);
+    ::close(1);
+    ::close(2);
+    const auto result = real_runner().run(shell("cat; echo out; echo err >&2"));
+    return result && result->output == "out\n" && result->error_text == "err\n" ? 0 : 1;
+  };
+  EXPECT_EQ(in_child(body), 0);
+}
+
 TEST(FindProgram, SearchesAbsoluteDirectoriesOnly) {
   EXPECT_EQ(find_program("sh", "relative::/nonexistent:/bin").value(), "/bin/sh");
-  EXPECT_EQ(find_program("sh", "").error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(find_program("sh", "").error().message, "no program sh in ");
+  EXPECT_EQ(find_program("../bin/sh", "/usr").error().message,
+            "../bin/sh: expected a name without a directory");
+  EXPECT_EQ(find_program("", "/bin").error().code, ErrorCode::kNotFound);
 }
 
 }  // namespace

@@ -54,16 +54,16 @@ Result<Account> look_up(const std::string& user) {
   std::array<char, 16384> buffer{};
   passwd entry{};
   passwd* found = nullptr;
-  const auto uid = parse_int<uid_t>(user);
-  const int error = uid ? ::getpwuid_r(*uid, &entry, buffer.data(), buffer.size(), &found)
-                        : ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  // A name first: names of digits exist.
+  int error = ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
+  if (const auto uid = parse_int<uid_t>(user); uid && found == nullptr) {
+    error = ::getpwuid_r(*uid, &entry, buffer.data(), buffer.size(), &found);
+  }
   if (found != nullptr) {
     return Account{.uid = entry.pw_uid, .gid = entry.pw_gid, .home = entry.pw_dir};
   }
-  if (uid) {
-    return Account{.uid = *uid, .gid = *uid, .home = "/"};
-  }
-  if (error != 0) {
+  // What "no such user" gives differs between name services, see getpwnam(3).
+  if (error != 0 && error != ENOENT && error != ESRCH && error != EBADF && error != EPERM) {
     return fail(errno_error(error, "look up user " + printable(user)));
   }
   return fail(ErrorCode::kNotFound, "unknown user {}", printable(user));
@@ -123,6 +123,8 @@ Result<> drop_privileges(const std::string& user, const std::vector<Capability>&
           ::setresuid(account->uid, account->uid, account->uid) != 0) {
         return fail(errno_error(errno, "become user " + printable(user)));
       }
+      ::prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): before threads start, as the header asks
       ::setenv("HOME", account->home.c_str(), 1);
     }
     if (account->uid == 0) {

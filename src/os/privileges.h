@@ -15,7 +15,7 @@ using Capability = int;
 /// reports it.
 class RaisedCapabilities {
  public:
-  explicit RaisedCapabilities(std::initializer_list<Capability> capabilities);
+  RaisedCapabilities(std::initializer_list<Capability> capabilities);
   RaisedCapabilities(const RaisedCapabilities&) = delete;
   RaisedCapabilities& operator=(const RaisedCapabilities&) = delete;
   ~RaisedCapabilities();
@@ -28,8 +28,10 @@ class RaisedCapabilities {
 bool may_raise(Capability capability);
 
 /// Started as root: become `user` (name or uid) with its primary group and no supplementary ones,
-/// keep only `keep` as permitted (not effective). Not root: reduce the permitted set to `keep`.
-/// Sets no_new_privs unless `keep` is empty of CAP_SETUID. Call before threads start.
+/// keep only `keep` as permitted (not effective), with HOME of that user. A user with uid 0 keeps
+/// everything: it was asked for by name. Not root: reduce the permitted set to what is both held
+/// and in `keep`. Sets no_new_privs unless `keep` holds CAP_SETUID. Call before threads start.
+/// kNotFound for an unknown user.
 Result<> drop_privileges(const std::string& user, const std::vector<Capability>& keep);
 
 /// Name of a capability, e.g. "cap_sys_ptrace".

@@ -2,23 +2,20 @@
 
 #include <grp.h>
 #include <sys/capability.h>
-#include <sys/socket.h>
 #include <sys/stat.h>
-#include <sys/un.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#include <array>
-#include <cstddef>
 #include <cstdlib>
-#include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <functional>
+#include <latch>
+#include <string_view>
+#include <thread>
 
 #include <gtest/gtest.h>
 
-#include "base/fd.h"
-#include "os/signals.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::os {
@@ -48,11 +45,18 @@ TEST(Privileges, RootBecomesTheUserAndKeepsOnlyWhatIsAskedFor) {
         if (!drop_privileges("nobody", {CAP_DAC_READ_SEARCH})) {
           return 1;
         }
+        if (std::string_view(::getenv("HOME")) != "/nonexistent") {
+          return 7;
+        }
         if (::geteuid() == 0 || ::getegid() == 0 || ::getgroups(0, nullptr) != 0) {
           return 2;
         }
         if (std::ifstream(secret).good()) {
           return 3;
+        }
+        {
+          const RaisedCapabilities outer({CAP_DAC_READ_SEARCH});
+          const RaisedCapabilities inner({CAP_DAC_READ_SEARCH});
         }
         {
           const RaisedCapabilities raised({CAP_DAC_READ_SEARCH, CAP_SYS_ADMIN});
@@ -77,33 +81,94 @@ TEST(Privileges, AnUnknownUserIsAnError) {
   EXPECT_EQ(dropped.error().message, "unknown user no-such-user-here");
 }
 
-TEST(Privileges, NamesCapabilities) {
-  EXPECT_EQ(capability_name(CAP_SYS_PTRACE), "cap_sys_ptrace");
-  EXPECT_EQ(default_run_as_user().empty(), false);
+TEST(Privileges, AUserIsANameOrANumberThatExists) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "root is needed to change the user";
+  }
+  EXPECT_EQ(in_child([] { return drop_privileges("65534", {}) && ::getuid() == 65534 ? 0 : 1; }),
+            0);
+  EXPECT_EQ(drop_privileges("4000000001", {}).error().message, "unknown user 4000000001");
+  EXPECT_EQ(drop_privileges("x\ny", {}).error().message, "unknown user x\\x0ay");
 }
 
-TEST(Signals, NotifyReachesPathAndAbstractSockets) {
-  const testing::TempDir dir;
-  for (const std::string& name :
-       {(dir.path() / "notify").string(), std::string("@ceems-test-notify")}) {
-    const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
-    sockaddr_un address{};
-    address.sun_family = AF_UNIX;
-    std::memcpy(address.sun_path, name.data(), name.size());
-    if (name.front() == '@') {
-      address.sun_path[0] = '\0';
-    }
-    ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address),
-                     static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size())),
-              0);
-    ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
-    notify_systemd("READY=1");
-    std::array<char, 64> buffer{};
-    EXPECT_EQ(::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT), 7);
-    EXPECT_STREQ(buffer.data(), "READY=1");
+TEST(Privileges, WithoutRootTheHeldSetShrinksToWhatIsAskedFor) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "root is needed to have capabilities at first";
   }
-  ::unsetenv("NOTIFY_SOCKET");
-  notify_systemd("READY=1");
+  EXPECT_EQ(
+      in_child([] {
+        if (!drop_privileges("nobody", {CAP_SETUID, CAP_SYS_PTRACE})) {
+          return 1;
+        }
+        if (!drop_privileges("nobody", {CAP_SYS_PTRACE, CAP_NET_ADMIN})) {
+          return 2;
+        }
+        return may_raise(CAP_SYS_PTRACE) && !may_raise(CAP_SETUID) && !may_raise(CAP_NET_ADMIN) ? 0
+                                                                                                : 3;
+      }),
+      0);
+}
+
+TEST(Privileges, RaisingInOneThreadLeavesTheOthersAlone) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "root is needed to have capabilities at first";
+  }
+  const testing::TempDir dir;
+  const std::string secret = dir.write("secret", "x").string();
+  ::chmod(secret.c_str(), 0400);
+  ::chmod(dir.path().c_str(), 0755);
+  EXPECT_EQ(in_child([&] {
+              if (!drop_privileges("nobody", {CAP_DAC_READ_SEARCH})) {
+                return 1;
+              }
+              std::latch raised_there(1);
+              std::latch looked_here(1);
+              bool other_reads = false;
+              std::thread other([&] {
+                const RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
+                raised_there.count_down();
+                looked_here.wait();
+                other_reads = std::ifstream(secret).good();
+              });
+              raised_there.wait();
+              const bool this_reads = std::ifstream(secret).good();
+              looked_here.count_down();
+              other.join();
+              return other_reads && !this_reads ? 0 : 2;
+            }),
+            0);
+}
+
+TEST(Privileges, KeepsItsOwnDescriptorsCountable) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "root is needed to change the user";
+  }
+  EXPECT_EQ(in_child([] {
+              if (!drop_privileges("nobody", {})) {
+                return 1;
+              }
+              std::error_code code;
+              const std::filesystem::directory_iterator open("/proc/self/fd", code);
+              return code ? 2 : 0;
+            }),
+            0);
+}
+
+TEST(Privileges, NamesCapabilities) {
+  EXPECT_EQ(capability_name(CAP_SYS_PTRACE), "cap_sys_ptrace");
+}
+
+TEST(Privileges, TheDefaultUserIsNobodyForRoot) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "root is needed";
+  }
+  EXPECT_EQ(default_run_as_user(), "nobody");
+  EXPECT_EQ(in_child([] {
+              ::setgid(1);
+              ::setuid(1);
+              return default_run_as_user() == "daemon" ? 0 : 1;
+            }),
+            0);
 }
 
 }  // namespace

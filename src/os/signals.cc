@@ -5,8 +5,8 @@
 #include <sys/socket.h>
 #include <sys/un.h>
 
-#include <cerrno>
 #include <array>
+#include <cerrno>
 #include <cstddef>
 #include <cstdlib>
 #include <cstring>
@@ -62,6 +62,9 @@ void notify_systemd(std::string_view state) {
     address.sun_path[0] = '\0';  // abstract socket, see unix(7)
   }
   const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+  if (!socket.valid()) {
+    return;
+  }
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(path));
   // Best effort: systemd times the start out by itself if this is lost.
   static_cast<void>(::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,

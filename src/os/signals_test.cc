@@ -1,0 +1,103 @@
+#include "os/signals.h"
+
+#include <signal.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <cstddef>
+#include <cstdlib>
+#include <cstring>
+
+#include <gtest/gtest.h>
+
+#include "base/fd.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::os {
+namespace {
+
+/// The wait status of a child that runs `body`.
+template <typename Body>
+int status_of_child(const Body& body) {
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::_exit(body());
+  }
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  return status;
+}
+
+TEST(Signals, AreGivenOutOneByOne) {
+  const int status = status_of_child([] {
+    block_signals();
+    ::raise(SIGPIPE);  // blocked: no end by a closed connection
+    ::kill(::getpid(), SIGHUP);
+    if (wait_for_signal() != SIGHUP) {
+      return 1;
+    }
+    ::kill(::getpid(), SIGHUP);
+    if (wait_for_signal() != SIGHUP) {
+      return 2;
+    }
+    ::kill(::getpid(), SIGTERM);
+    return wait_for_signal() == SIGTERM ? 0 : 3;
+  });
+  EXPECT_TRUE(WIFEXITED(status));
+  EXPECT_EQ(WEXITSTATUS(status), 0);
+}
+
+TEST(Signals, ASecondRequestToEndIsObeyedAtOnce) {
+  for (const int first : {SIGINT, SIGTERM}) {
+    const int status = status_of_child([first] {
+      block_signals();
+      ::kill(::getpid(), first);
+      if (wait_for_signal() != first) {
+        return 1;
+      }
+      ::kill(::getpid(), SIGINT);
+      return 2;
+    });
+    EXPECT_TRUE(WIFSIGNALED(status));
+    EXPECT_EQ(WTERMSIG(status), SIGINT);
+  }
+}
+
+TEST(Signals, NotifyReachesPathAndAbstractSockets) {
+  const testing::TempDir dir;
+  for (const std::string& name :
+       {(dir.path() / "notify").string(), std::string("@ceems-test-notify")}) {
+    const UniqueFd socket(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    std::memcpy(address.sun_path, name.data(), name.size());
+    if (name.front() == '@') {
+      address.sun_path[0] = '\0';
+    }
+    ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address),
+                     static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size())),
+              0);
+    ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
+    notify_systemd("READY=1");
+    std::array<char, 64> buffer{};
+    EXPECT_EQ(::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT), 7);
+    EXPECT_STREQ(buffer.data(), "READY=1");
+  }
+  ::unsetenv("NOTIFY_SOCKET");
+  notify_systemd("READY=1");
+}
+
+TEST(Signals, NotifyIgnoresNamesThatAreNoSocket) {
+  for (const std::string& name : {std::string("relative"), "/" + std::string(200, 'x'),
+                                  std::string("/nonexistent/socket"), std::string()}) {
+    ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
+    notify_systemd("READY=1");
+  }
+  ::unsetenv("NOTIFY_SOCKET");
+}
+
+}  // namespace
+}  // namespace ceems::os

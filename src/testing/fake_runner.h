@@ -1,0 +1,44 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/thread_annotations.h"
+#include "os/command.h"
+
+namespace ceems::testing {
+
+/// A command runner that starts nothing: tests say what each program answers and look at what was
+/// asked for. A program without an answer does not exist. Safe for concurrent use.
+class FakeRunner final : public os::CommandRunner {
+ public:
+  using Answer = std::function<Result<os::CommandResult>(const os::Command&)>;
+
+  /// `program` is the last part of the command's path, e.g. "sacct". The newest answer counts.
+  void answer(std::string_view program, Answer answer);
+  /// The same answer each time.
+  void reply(std::string_view program, os::CommandResult result);
+  /// Fails each time, with "run PATH: " in front as the real runner has it.
+  void refuse(std::string_view program, Error error);
+
+  /// The commands so far, in order.
+  [[nodiscard]] std::vector<os::Command> calls() const;
+
+  Result<os::CommandResult> run(const os::Command& command, std::stop_token stop = {}) override;
+  Result<os::CommandResult> run_lines(const os::Command& command,
+                                      const std::function<Result<>(std::string_view)>& line,
+                                      std::stop_token stop = {}) override;
+
+ private:
+  Result<os::CommandResult> ask(const os::Command& command, const std::stop_token& stop);
+
+  mutable std::mutex mutex_;
+  std::map<std::string, Answer, std::less<>> answers_ CEEMS_GUARDED_BY(mutex_);
+  std::vector<os::Command> calls_ CEEMS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ceems::testing
