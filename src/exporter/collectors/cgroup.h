@@ -11,8 +11,8 @@
 namespace ceems::exporter {
 
 struct CgroupOptions {
-  std::vector<std::string> patterns;  ///< RE2; none: see pattern_matcher()
-  UnitMetricOptions metrics;
+  std::vector<std::string> patterns = {};  ///< RE2; none: see pattern_matcher()
+  UnitMetricOptions metrics = {};
 };
 
 /// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there, a pattern

@@ -6,9 +6,11 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstddef>
 #include <cstring>
+#include <span>
 #include <utility>
 
 #include "base/log.h"
@@ -25,7 +27,7 @@ constexpr std::size_t kEntriesSize = std::size_t{32} << 10U;
 /// Calls take(name, inode) for each sub-directory; gives 0 or an errno value. `buffer` is free
 /// again when it returns, so take() must copy the name.
 template <typename Take>
-int for_each_directory(int fd, std::vector<char>& buffer, Take take) {
+int for_each_directory(int fd, std::span<char> buffer, Take take) {
   while (true) {
     const ssize_t size = ::getdents64(fd, buffer.data(), buffer.size());
     if (size <= 0) {
@@ -206,7 +208,8 @@ void for_each_cgroup(int root_fd,
                      const std::string& path,
                      const std::function<bool(const std::string& path)>& visit) {
   std::vector<std::pair<std::string, int>> left = {{path, 0}};
-  std::vector<char> entries(kEntriesSize);
+  constexpr std::size_t kSize = 4096;  // most of these directories are small
+  std::array<char, kSize> entries;  // NOLINT(cppcoreguidelines-pro-type-member-init): written first
   std::vector<std::string> names;
   while (!left.empty()) {
     const auto [current, level] = std::move(left.back());

@@ -28,7 +28,7 @@ struct CgroupSourceOptions {
   host::Paths paths;
   host::CgroupMount mount;
   std::string active_subsystem = "cpuacct";  ///< v1 hierarchy to walk
-  StatOptions stats;
+  StatOptions stats = {};
   bool owners = false;        ///< find out whose processes a unit holds
   bool warn_of_stale = true;  ///< else a debug message
   std::chrono::milliseconds keep_ended = std::chrono::minutes(10);

@@ -273,6 +273,7 @@ void StatReader::read_cpus(UnitFiles& files,
   const FileText cpuset = text_of(files, File::kCpus, path, again);
   stats.cpus = cpuset.ok() ? static_cast<double>(host::count_cpu_list(cpuset.text).value_or(0)) : 0;
   if (!generic()) {
+    stats.cpus_reserved = stats.cpus > 0;
     return;
   }
   std::optional<double> quota;
@@ -302,7 +303,9 @@ void StatReader::read_cpus(UnitFiles& files,
 void StatReader::set_memory_limit(double limit, UnitStats& stats) const {
   const auto host_bytes = static_cast<double>(totals_.memory_bytes);
   stats.memory_reserved = limit > 0 && (host_bytes == 0 || limit < host_bytes);
-  stats.memory_total_bytes = generic() && host_bytes > 0 && limit > host_bytes ? host_bytes : limit;
+  // Generic: no limit at all where the memory controller is off.
+  stats.memory_total_bytes =
+      generic() && host_bytes > 0 && !stats.memory_reserved ? host_bytes : limit;
 }
 
 Result<> StatReader::read_v1_memory(UnitFiles& files,
@@ -314,6 +317,7 @@ Result<> StatReader::read_v1_memory(UnitFiles& files,
     return fail(*std::move(fault));
   }
   if (!text.ok()) {
+    set_memory_limit(0, stats);
     return {};
   }
   auto memory = host::parse_memory_stat_v1(text.text);

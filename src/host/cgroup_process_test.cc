@@ -1,0 +1,42 @@
+#include "host/cgroup_process.h"
+
+#include <gtest/gtest.h>
+
+namespace ceems::host {
+namespace {
+
+TEST(StatusUid, IsTheRealUser) {
+  EXPECT_EQ(parse_status_uid("Name:\tsh\nUid:\t1000\t0\t0\t0\nGid:\t5\n"), 1000U);
+  EXPECT_FALSE(parse_status_uid("Name:\tUid: 7\n"));
+  EXPECT_FALSE(parse_status_uid("Uid:\tx\n"));
+}
+
+TEST(StartTicks, SurvivesHostileCommandNames) {
+  EXPECT_EQ(parse_start_ticks("7 (a) b) (c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9"),
+            4711U);
+  EXPECT_FALSE(parse_start_ticks("7 (a S 1 2"));
+  EXPECT_FALSE(parse_start_ticks("7 (a) S 1 2"));
+}
+
+TEST(BootTime, IsFoundInStat) {
+  EXPECT_EQ(parse_boot_time("cpu 1 2\nbtime 1700000000\nprocesses 4\n"), 1700000000U);
+  EXPECT_FALSE(parse_boot_time("cpu 1 2\n"));
+}
+
+TEST(Slurmstepd, TellsItsJob) {
+  EXPECT_EQ(parse_slurmstepd_job("slurmstepd: [1009248.batch]"), 1009248U);
+  EXPECT_EQ(parse_slurmstepd_job("slurmstepd: [7]"), 7U);
+  EXPECT_FALSE(parse_slurmstepd_job("slurmstepd: [7"));
+  EXPECT_FALSE(parse_slurmstepd_job("slurmstepd: [x.0]"));
+  EXPECT_FALSE(parse_slurmstepd_job("sh -c slurmstepd: [7.0]"));
+}
+
+TEST(UserName, IsFoundById) {
+  const char* const passwd = "root:x:0:0::/:/bin/sh\nbroken\nada:x:1001:1:::\n";
+  EXPECT_EQ(find_user_name(passwd, 1001), "ada");
+  EXPECT_EQ(find_user_name(passwd, 0), "root");
+  EXPECT_EQ(find_user_name(passwd, 5), "");
+}
+
+}  // namespace
+}  // namespace ceems::host
