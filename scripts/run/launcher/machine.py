@@ -22,7 +22,9 @@ def samples(page, name):
 def energy(page):
     """Sentences on where the numbers of energy come from, and advice where nothing is measured."""
     sources = [labels for labels, _ in samples(page, "ceems_energy_source_info")]
-    found = ["%s: %s by %s" % (s.get("domain", "?"), s.get("method", "?"), s.get("source", "?")) for s in sources]
+    # "other" is what is left of the node, not a meter.
+    found = ["%s, %s by %s" % (s.get("domain", "?"), s.get("method", "?"), s.get("source", "?"))
+             for s in sources if s.get("domain") != "other"]
     advice = []
     if not sources:
         advice.append("energy: the exporter names no source of energy; units will show none")
