@@ -17,7 +17,32 @@ sys.path.insert(0, os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(
 
 from harness import BIN, ROOT, free_port, get, need_programs, scratch, skip, wait_until  # noqa: E402
 
+sys.path.insert(0, os.path.join(ROOT, "scripts", "run"))
+
+from launcher import cgroups, machine  # noqa: E402
+
 RUN = os.path.join(ROOT, "scripts", "run", "ceems-run")
+V2 = "29 22 0:26 / /sys/fs/cgroup rw,nosuid shared:4 - cgroup2 cgroup2 rw,nsdelegate,memory_recursiveprot\n"
+V1 = ("30 25 0:27 / /sys/fs/cgroup/unified rw shared:5 - cgroup2 cgroup2 rw,nsdelegate\n"
+      "31 25 0:28 / /sys/fs/cgroup/systemd rw shared:6 - cgroup cgroup rw,xattr,name=systemd\n"
+      "33 25 0:30 / /sys/fs/cgroup/cpu,cpuacct rw shared:8 - cgroup cgroup rw,cpu,cpuacct\n"
+      "34 25 0:31 / /sys/fs/cgroup/my\\040memory rw shared:9 - cgroup cgroup rw,memory\n")
+PAGE = """# TYPE ceems_energy_source_info gauge
+ceems_energy_source_info{domain="package",hostname="n\\"1",method="measured",source="rapl"} 1
+ceems_energy_source_info{domain="other",hostname="n",method="derived",source="wall"} 1
+"""
+
+
+def reads_what_the_machine_says():
+    assert cgroups.hierarchies(V2) == ("v2", {"": "/sys/fs/cgroup"})
+    both = "/sys/fs/cgroup/cpu,cpuacct"
+    assert cgroups.hierarchies(V1) == ("v1", {"cpuacct": both, "cpu": both, "memory": "/sys/fs/cgroup/my memory"})
+    assert cgroups.hierarchies("22 1 8:1 / / rw - ext4 /dev/sda1 rw\n") == (None, {})
+    assert machine.energy(PAGE) == (["package, measured by rapl"], [])
+    found, advice = machine.energy(PAGE.replace("measured", "modelled"))
+    assert found == ["package, modelled by rapl"] and "estimated" in advice[0]
+    assert "no source" in machine.energy("")[1][0]
+    print("PASS: mounts and meters are read")
 
 
 def start(directory, ports, *arguments):
@@ -128,6 +153,7 @@ def crashed_child(directory, ports):
 
 
 def main():
+    reads_what_the_machine_says()
     need_programs("prometheus")
     for name in ("ceems_exporter", "ceems_api_server"):
         if not os.access(os.path.join(BIN, name), os.X_OK):

@@ -70,7 +70,8 @@ class Cgroups:
             try:
                 os.makedirs(root, exist_ok=True)
             except OSError as error:
-                raise Problem("no cgroup can be made below %s: %s" % (os.path.dirname(root), error.strerror)) from error
+                raise Problem("no cgroup can be made below %s: %s. Containers often may not; try a virtual or a real machine"
+                              % (os.path.dirname(root), error.strerror)) from error
             if self.version == "v2":
                 self._enable(root)
         if self.version == "v2":
