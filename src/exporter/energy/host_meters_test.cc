@@ -86,16 +86,9 @@ TEST_F(HostMetersTest, ReadsRaplThroughWrapsAndGaps) {
   const auto failed = read(meter);
   ASSERT_FALSE(failed);
   EXPECT_NE(failed.error().message.find("expected a number"), std::string::npos);
-  std::filesystem::remove_all(dir_.path() / "sys/class/powercap/intel-rapl:0");
   clock_.advance(seconds(1));
-  zone("intel-rapl:0", "package-0", "149999150");
-  clock_.advance(seconds(1));
-  // Whatever file descriptor was kept: once the zone is back, its energy is.
-  auto back = read(meter);
-  for (int i = 0; i < 3 && (!back || back->joules == 0); ++i) {
-    back = read(meter);
-  }
-  ASSERT_TRUE(back);
+  dir_.write("sys/class/powercap/intel-rapl:0/energy_uj", "149999150\n");
+  EXPECT_DOUBLE_EQ(read(meter)->joules, 100);
 }
 
 TEST_F(HostMetersTest, ReportsACounterThatMayNotBeRead) {

@@ -123,8 +123,8 @@ CpuIdentity parse_cpu_identity(std::string_view text) {
       cores = parse_int<int>(value).value_or(-1);
     } else if (key == "flags") {
       std::string_view flags = value;
-      while (!flags.empty()) {
-        cpu.hypervisor = cpu.hypervisor || take_word(flags) == "hypervisor";
+      for (std::string_view flag = take_word(flags); !flag.empty(); flag = take_word(flags)) {
+        cpu.hypervisor = cpu.hypervisor || flag == "hypervisor";
       }
     }
   }

@@ -29,7 +29,7 @@ TEST(PowerTable, HoldsOnlySensibleRows) {
     EXPECT_LE(row.year, 2026) << row.name;
     // Between the leanest and the hungriest hardware thread that SPECpower has seen.
     EXPECT_GT(row.idle_watts / row.threads, 0.1) << row.name;
-    EXPECT_LT(row.full_watts / row.threads, 12) << row.name;
+    EXPECT_LT(row.full_watts / row.threads, 15) << row.name;
   }
 }
 
