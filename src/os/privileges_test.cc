@@ -45,7 +45,8 @@ TEST(Privileges, RootBecomesTheUserAndKeepsOnlyWhatIsAskedFor) {
         if (!drop_privileges("nobody", {CAP_DAC_READ_SEARCH})) {
           return 1;
         }
-        if (std::string_view(::getenv("HOME")) != "/nonexistent") {
+        const char* home = ::getenv("HOME");
+        if (home == nullptr || std::string_view(home) != "/nonexistent") {
           return 7;
         }
         if (::geteuid() == 0 || ::getegid() == 0 || ::getgroups(0, nullptr) != 0) {
@@ -164,9 +165,8 @@ TEST(Privileges, TheDefaultUserIsNobodyForRoot) {
   }
   EXPECT_EQ(default_run_as_user(), "nobody");
   EXPECT_EQ(in_child([] {
-              ::setgid(1);
-              ::setuid(1);
-              return default_run_as_user() == "daemon" ? 0 : 1;
+              return ::setgid(1) == 0 && ::setuid(1) == 0 && default_run_as_user() == "daemon" ? 0
+                                                                                               : 1;
             }),
             0);
 }

@@ -31,6 +31,10 @@ int status_of_child(const Body& body) {
   return status;
 }
 
+void set_notify_socket(const std::string& name) {
+  ::setenv("NOTIFY_SOCKET", name.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
+}
+
 TEST(Signals, AreGivenOutOneByOne) {
   const int status = status_of_child([] {
     block_signals();
@@ -77,26 +81,27 @@ TEST(Signals, NotifyReachesPathAndAbstractSockets) {
     if (name.front() == '@') {
       address.sun_path[0] = '\0';
     }
+    ASSERT_TRUE(socket.valid());
     ASSERT_EQ(::bind(socket.get(), reinterpret_cast<const sockaddr*>(&address),
                      static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + name.size())),
               0);
-    ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
+    set_notify_socket(name);
     notify_systemd("READY=1");
     std::array<char, 64> buffer{};
     EXPECT_EQ(::recv(socket.get(), buffer.data(), buffer.size(), MSG_DONTWAIT), 7);
     EXPECT_STREQ(buffer.data(), "READY=1");
   }
-  ::unsetenv("NOTIFY_SOCKET");
+  set_notify_socket("");
   notify_systemd("READY=1");
 }
 
 TEST(Signals, NotifyIgnoresNamesThatAreNoSocket) {
   for (const std::string& name : {std::string("relative"), "/" + std::string(200, 'x'),
                                   std::string("/nonexistent/socket"), std::string()}) {
-    ::setenv("NOTIFY_SOCKET", name.c_str(), 1);
+    set_notify_socket(name);
     notify_systemd("READY=1");
   }
-  ::unsetenv("NOTIFY_SOCKET");
+  set_notify_socket("");
 }
 
 }  // namespace
