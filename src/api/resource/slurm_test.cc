@@ -118,7 +118,7 @@ TEST(Slurm, TakesOutputOfACommandThatFailedForIncomplete) {
   auto units = (*manager)->fetch_units(kWindow, {});
   ASSERT_FALSE(units);
   EXPECT_EQ(units.error().message,
-            "sacct: exit status 1: sacct: error: Problem talking to the database\\x0Amore");
+            "sacct: exit status 1: sacct: error: Problem talking to the database\\x0amore");
   f.runner.exit_status = 0;
   EXPECT_EQ((*manager)->fetch_units(kWindow, {})->size(), 1U);
 }

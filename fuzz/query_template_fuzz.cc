@@ -1,0 +1,18 @@
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "api/updater/query_template.h"
+#include "base/check.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto query = ceems::api::QueryTemplate::parse(text);
+  if (query) {
+    // Every variable is gone, and nothing else.
+    const std::string rendered = query->render({});
+    CEEMS_CHECK(rendered.size() <= text.size());
+    CEEMS_CHECK(text.find("{{") != std::string_view::npos || rendered == text);
+  }
+  return 0;
+}
