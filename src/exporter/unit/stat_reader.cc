@@ -188,7 +188,13 @@ FileText StatReader::read_active(KeptFile& file, const std::string& path, std::s
 }
 
 FileText StatReader::processes(UnitFiles& files, const std::string& path) {
-  return text_of(files, File::kProcs, path, false);
+  const FileText text = text_of(files, File::kProcs, path, false);
+  if (mount_.mode == CgroupMode::kLegacy) {
+    // v1 keeps the list of an open file for a second, and each read prolongs that
+    // (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start): read more often it would never change.
+    files.files.at(static_cast<std::size_t>(File::kProcs)).close();
+  }
+  return text;
 }
 
 std::optional<bool> StatReader::populated(UnitFiles& files, const std::string& path) {
