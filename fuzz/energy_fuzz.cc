@@ -1,0 +1,35 @@
+// The first byte chooses: /proc/cpuinfo, the power table, or --collector.energy.idle-watts.
+#include <cstddef>
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "exporter/energy/options.h"
+#include "exporter/energy/power_model.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  namespace energy = ceems::exporter::energy;
+  if (size == 0) {
+    return 0;
+  }
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  if (data[0] % 3 == 0) {
+    static const auto table = energy::parse_power_table(energy::power_table_text());
+    const energy::CpuIdentity cpu = energy::parse_cpu_identity(text);
+    const energy::PowerModel model = energy::make_power_model(*table, cpu, 4, 100.0);
+    if (!(model.full_watts >= model.idle_watts) || !(model.idle_watts > 0)) {
+      std::abort();  // the table has a last resort for every CPU
+    }
+  } else if (data[0] % 3 == 1) {
+    if (const auto table = energy::parse_power_table(text)) {
+      static_cast<void>(energy::find_power(*table, {.vendor = "GenuineIntel"}));
+    }
+  } else if (const auto watts = energy::parse_idle_watts(text)) {
+    for (const auto& value : *watts) {
+      if (value && !(*value >= 0)) {
+        std::abort();
+      }
+    }
+  }
+  return 0;
+}
