@@ -44,6 +44,18 @@ int give_up(const ceems::Error& error) {
   return 1;
 }
 
+/// Descriptors of cgroup files are kept open, and the usual soft limit of 1024 is small for a busy
+/// node.
+void raise_file_limit() {
+  rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
+    files.rlim_cur = files.rlim_max;
+    if (::setrlimit(RLIMIT_NOFILE, &files) != 0) {
+      log::debug("limit of open files stays at its soft value");
+    }
+  }
+}
+
 void log_start() {
   const ceems::Version& v = ceems::version();
   utsname system{};
@@ -127,6 +139,7 @@ int run(int argc, const char* const* argv) {
   if (auto configured = exporter::configure_log(options); !configured) {
     return give_up(configured.error());
   }
+  raise_file_limit();
   log_start();
 
   const ceems::Clock& clock = ceems::real_clock();
