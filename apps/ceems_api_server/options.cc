@@ -1,0 +1,101 @@
+#include "options.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "config/yaml.h"
+
+namespace ceems::api {
+
+void add_flags(config::FlagSet& flags, CommandLine& line) {
+  flags.add("config.file", line.config_file,
+            {.help = "Path of the configuration file.", .env = "CEEMS_API_SERVER_CONFIG_FILE"});
+  flags.add(
+      "config.file.expand-env-vars", line.expand_env,
+      {.help = "Replace $NAME and ${NAME} in the configuration file by environment variables."});
+  flags.add("web.listen-address", line.listen_addresses,
+            {.help = "Address to listen on (repeatable): host:port, vsock://:port, unix:/path."});
+  flags.add(
+      "web.config.file", line.web_config_file,
+      {.help = "Path of a web configuration file with TLS and users (exporter-toolkit format).",
+       .env = "CEEMS_API_SERVER_WEB_CONFIG_FILE"});
+  flags.add("web.route-prefix", line.route_prefix,
+            {.help = "Prefix of the paths of all endpoints."});
+  flags.add("web.max-requests", line.max_requests,
+            {.help = "Requests that one client may make in a minute; 0: no limit."});
+  flags.add("web.trusted-proxies", line.trusted_proxies,
+            {.help = "Address of a proxy whose X-Forwarded-For and such headers name the client "
+                     "(repeatable). Without any, everybody's are believed.",
+             .placeholder = "ADDRESS"});
+  flags.add("web.cors.origin", line.cors_origin,
+            {.help = "Regular expression for whole origins that may make cross-origin requests."});
+  flags.add("web.compression", line.compression, {.help = "Compress answers (gzip, zstd)."});
+  flags.add("web.compression.level", line.compression_level,
+            {.help = "Compression level, 1 (fast) to 9 (small)."});
+  flags.add("web.debug-server", line.debug_server,
+            {.help = "Accepted for compatibility; there is no profiler in this program."});
+  flags.add("web.systemd-socket", line.systemd_socket,
+            {.help = "Use the sockets that systemd passes instead of addresses."});
+  flags.add("query.max-period", line.query_max_period,
+            {.help = "Longest period (to - from) of a query; 0s: no limit."});
+  flags.add("security.run-as-user", line.run_as_user,
+            {.help = "User to become when started as root: name or number."});
+  flags.add("runtime.gomaxprocs", line.threads,
+            {.help = "Number of threads that answer requests.", .env = "GOMAXPROCS"});
+  flags.add_enum("log.level", line.log_level, {"debug", "info", "warn", "error"},
+                 {.help = "Lowest level that is logged."});
+  flags.add_enum("log.format", line.log_format, {"logfmt", "json"},
+                 {.help = "Format of log lines."});
+  flags.add("web.external-url", line.external_url, {.help = "Unused.", .hidden = true});
+  flags.add("web.user-header-name", line.user_headers,
+            {.help = "Header that names the user (repeatable).", .hidden = true});
+  flags.add("storage.data.skip.delete.old.units", line.skip_purge,
+            {.help = "Never purge.", .hidden = true});
+  flags.add("test.disable.checks", line.disable_checks, {.help = "Unused.", .hidden = true});
+  flags.add("security.disable-cap-awareness", line.disable_cap_awareness,
+            {.help = "Keep capabilities effective.", .hidden = true});
+  flags.add("security.drop-privileges", line.drop_privileges,
+            {.help = "Become another user when started as root.", .hidden = true});
+}
+
+Result<ApiOptions> api_options(const CommandLine& line) {
+  ApiOptions options;
+  const auto period = config::parse_duration_ms(line.query_max_period);
+  if (!period) {
+    return fail(
+        Error(period.error()).with_context("failed to parse option for --query.max-period"));
+  }
+  options.max_period_ms = *period;
+  if (auto cors = Cors::create(line.cors_origin, line.user_headers); !cors) {
+    return fail(
+        std::move(cors).error().with_context("failed to compile option for --web.cors.origin"));
+  }
+  if (line.max_requests < 0) {
+    return fail(ErrorCode::kInvalidArgument, "--web.max-requests must not be negative");
+  }
+  options.route_prefix = line.route_prefix;
+  options.cors_origin = line.cors_origin;
+  options.user_headers = line.user_headers;
+  options.max_requests = line.max_requests;
+  options.trusted_proxies = line.trusted_proxies;
+  return options;
+}
+
+Result<net::ServerOptions> server_options(const CommandLine& line) {
+  constexpr long kMaxLevel = 9;
+  constexpr long kMinThreads = 4;  // one slow query must not hold up health checks
+  constexpr long kMaxThreads = 64;
+  if (line.compression && (line.compression_level < 1 || line.compression_level > kMaxLevel)) {
+    return fail(ErrorCode::kInvalidArgument,
+                "--web.compression.level must be between 1 and 9, got {}", line.compression_level);
+  }
+  net::ServerOptions options;
+  options.listen_addresses = line.listen_addresses;
+  options.systemd_socket = line.systemd_socket;
+  options.web_config_file = line.web_config_file;
+  options.threads = static_cast<int>(std::clamp(line.threads, kMinThreads, kMaxThreads));
+  options.gzip_level = line.compression ? static_cast<int>(line.compression_level) : 0;
+  return options;
+}
+
+}  // namespace ceems::api

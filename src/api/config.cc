@@ -1,0 +1,227 @@
+#include "api/config.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "api/config_section.h"
+#include "api/update_loop.h"
+#include "store/time_zone.h"
+
+namespace ceems::api {
+namespace {
+
+/// The account that the load balancer asks with.
+constexpr std::string_view kServiceAccount = "ceems-int-svc";
+
+bool is_id(std::string_view text) {
+  return std::ranges::all_of(text, [](char c) {
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+           c == '_';
+  });
+}
+
+void warn_obsolete(const config::Node& node,
+                   std::initializer_list<std::string_view> keys,
+                   std::vector<std::string>& warnings) {
+  for (const std::string_view key : keys) {
+    if (node[key].present()) {
+      warnings.push_back(node[key].error("has no effect any more").message);
+    }
+  }
+}
+
+Result<> read_data(const config::Node& node, Config& config) {
+  using std::chrono::milliseconds;
+  Config::Data& data = config.data;
+  warn_obsolete(node, {"query_batch_size", "skip_delete_old_units"}, config.warnings);
+  ConfigSection section(node);
+  section
+      .only({"path", "backup_path", "backup_interval", "retention_period", "update_interval",
+             "max_update_interval", "update_from", "time_zone", "query_batch_size",
+             "skip_delete_old_units"})
+      .text("path", data.path)
+      .text("backup_path", data.backup_path)
+      .duration("backup_interval", data.backup_interval)
+      .duration("retention_period", data.retention)
+      .duration("update_interval", data.update_interval)
+      .duration("max_update_interval", data.max_update_interval)
+      .text("update_from", data.update_from)
+      .text("time_zone", data.time_zone)
+      .refuse(data.update_interval <= milliseconds(0), "update_interval",
+              "update_interval and/or max_update_interval must be more than 0s")
+      .refuse(data.max_update_interval <= milliseconds(0), "max_update_interval",
+              "update_interval and/or max_update_interval must be more than 0s")
+      .refuse(data.backup_interval < std::chrono::days(1), "backup_interval",
+              "backup_interval of less than 1 day is not supported")
+      .refuse(data.path.empty(), "path", "expected the name of a directory");
+  if (const auto zone = store::TimeZone::find(data.time_zone); !zone) {
+    section.refuse(true, "time_zone", zone.error().message);
+  } else if (const auto from = parse_update_from(data.update_from, data.time_zone, {}); !from) {
+    section.refuse(true, "update_from", from.error().message);
+  }
+  return section.done();
+}
+
+Result<> read_admin(const config::Node& node, const std::string& directory, Config& config) {
+  warn_obsolete(node, {"users_db_file"}, config.warnings);
+  ConfigSection section(node);
+  section.only({"users", "grafana", "users_db_file"}).list("users", config.admin.users);
+  if (const config::Node grafana = node["grafana"]; section.ok() && grafana.present()) {
+    ConfigSection inner(grafana);
+    inner.text("url", config.admin.grafana_url).list("teams_ids", config.admin.grafana_teams);
+    auto client = parse_http_client(grafana, directory, {"url", "teams_ids"}, config.warnings);
+    if (inner.ok() && client) {
+      config.admin.grafana = std::move(*client);
+    }
+    section.also(inner.done());
+    if (!client) {
+      section.also(fail(std::move(client).error()));
+    }
+  }
+  return section.done();
+}
+
+/// `web` of a cluster or updater.
+Result<> read_web(const config::Node& node,
+                  const std::string& directory,
+                  std::string& url,
+                  net::ClientOptions& options,
+                  std::vector<std::string>& warnings) {
+  if (!node.present()) {
+    return {};
+  }
+  ConfigSection section(node);
+  section.text("url", url);
+  if (!section.ok()) {
+    return section.done();
+  }
+  auto client = parse_http_client(node, directory, {"url"}, warnings);
+  if (!client) {
+    return fail(std::move(client).error());
+  }
+  options = std::move(*client);
+  return {};
+}
+
+Result<> read_cluster(const config::Node& node,
+                      const std::string& directory,
+                      std::set<std::string>& ids,
+                      Config& config) {
+  ClusterConfig entry;
+  ConfigSection section(node);
+  section.only({"id", "manager", "updaters", "cli", "web", "extra_config"})
+      .text("id", entry.cluster.id)
+      .text("manager", entry.cluster.manager)
+      .list("updaters", entry.cluster.updaters);
+  const std::string& id = entry.cluster.id;
+  const std::string& manager = entry.cluster.manager;
+  const auto known = all_managers();
+  section.refuse(ids.contains(id), "id", "duplicate ID found in clusters config: " + id);
+  section.refuse(manager == "openstack" || manager == "k8s", "manager",
+                 "resource manager " + manager + " is not part of this version yet");
+  section.refuse(std::ranges::find(known, manager, &ManagerSpec::name) == known.end(), "manager",
+                 "unknown resource manager found in the config: " + manager);
+  section.refuse(!is_id(id), "id", "invalid cluster ID. It must contain only [a-zA-Z0-9-_]: " + id);
+  ConfigSection cli(node["cli"]);
+  cli.only({"path", "environment_variables"}).text("path", entry.cli_path);
+  if (const config::Node variables = node["cli"]["environment_variables"]; variables.present()) {
+    cli.refuse(!variables.is_map(), "environment_variables", "expected a mapping");
+    for (const auto& [name, value] : variables.entries()) {
+      auto text = value.as_string();
+      if (text) {
+        entry.cli_environment[name] = std::move(*text);
+      } else {
+        cli.also(fail(std::move(text).error()));
+      }
+    }
+  }
+  section.also(cli.done());
+  section.also(read_web(node["web"], directory, entry.web_url, entry.web, config.warnings));
+  entry.extra = node["extra_config"];
+  ids.insert(id);
+  config.clusters.push_back(std::move(entry));
+  return section.done();
+}
+
+Result<> read_updater(const config::Node& node,
+                      const std::string& directory,
+                      std::set<std::string>& ids,
+                      Config& config) {
+  UpdaterConfig entry;
+  ConfigSection section(node);
+  section.only({"id", "updater", "cli", "web", "extra_config"})
+      .text("id", entry.id)
+      .text("updater", entry.kind);
+  const auto known = all_updaters();
+  section.refuse(ids.contains(entry.id), "id",
+                 "duplicate ID found in updaters config: " + entry.id);
+  section.refuse(std::ranges::find(known, entry.kind, &UpdaterSpec::kind) == known.end(), "updater",
+                 "unknown updater found in the config: " + entry.kind);
+  section.refuse(!is_id(entry.id), "id",
+                 "invalid updater ID. It must contain only [a-zA-Z0-9-_]: " + entry.id);
+  section.also(read_web(node["web"], directory, entry.web_url, entry.web, config.warnings));
+  entry.extra = node["extra_config"];
+  ids.insert(entry.id);
+  config.updaters.push_back(std::move(entry));
+  return section.done();
+}
+
+template <typename Read>
+Result<> read_list(const config::Node& node, const Read& read) {
+  if (!node.present()) {
+    return {};
+  }
+  if (!node.is_list()) {
+    return fail(node.error("expected a list"));
+  }
+  std::set<std::string> ids;
+  for (const config::Node& item : node.items()) {
+    if (auto done = read(item, ids); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<Config> parse_config(const config::Node& document, const std::string& directory) {
+  Config config;
+  ConfigSection root(document);
+  root.only({"ceems_api_server", "clusters", "updaters", "ceems_lb", "ceems_exporter", "ceems_tool",
+             "cacct", "redfish_proxy"});
+  const config::Node server = document["ceems_api_server"];
+  // `web` tells the load balancer how to reach this server, which itself takes no notice.
+  root.also(ConfigSection(server).only({"data", "admin", "web"}).done());
+  root.also(read_data(server["data"], config));
+  root.also(read_admin(server["admin"], directory, config));
+  if (root.ok()) {
+    root.also(read_list(document["updaters"], [&](const config::Node& node, auto& ids) {
+      return read_updater(node, directory, ids, config);
+    }));
+  }
+  if (root.ok()) {
+    root.also(read_list(document["clusters"], [&](const config::Node& node, auto& ids) {
+      return read_cluster(node, directory, ids, config);
+    }));
+  }
+  if (!root.ok()) {
+    return fail(root.done().error());
+  }
+  config.data.retention = std::chrono::floor<std::chrono::days>(config.data.retention);
+  if (std::ranges::find(config.admin.users, kServiceAccount) == config.admin.users.end()) {
+    config.admin.users.emplace_back(kServiceAccount);
+  }
+  if (!config.admin.grafana_url.empty()) {
+    config.warnings.push_back(server["admin"]["grafana"]
+                                  .error("admins from Grafana are not part of this version yet")
+                                  .message);
+  }
+  if (config.clusters.empty()) {
+    config.warnings.emplace_back("no clusters are configured: nothing will be collected");
+  }
+  return config;
+}
+
+}  // namespace ceems::api

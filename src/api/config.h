@@ -1,0 +1,53 @@
+#pragma once
+
+#include <chrono>
+#include <string>
+#include <vector>
+
+#include "api/resource/manager.h"
+#include "api/updater/updater.h"
+#include "base/result.h"
+#include "config/yaml.h"
+#include "net/client.h"
+
+namespace ceems::api {
+
+/// The configuration file of ceems_api_server (docs/api/configuration.md).
+struct Config {
+  struct Data {
+    std::string path = "data";
+    std::string backup_path = {};  ///< empty: no backups
+    std::chrono::milliseconds backup_interval{std::chrono::days(1)};
+    std::chrono::milliseconds retention{std::chrono::days(30)};  ///< whole days
+    std::chrono::milliseconds update_interval{std::chrono::minutes(15)};
+    std::chrono::milliseconds max_update_interval{std::chrono::hours(1)};
+    std::string update_from = "today";
+    std::string time_zone = "Local";
+  };
+  struct Admin {
+    std::vector<std::string> users = {};  ///< with the service account of the other programs
+    std::string grafana_url = {};
+    std::vector<std::string> grafana_teams = {};
+    net::ClientOptions grafana = {};
+  };
+  Data data = {};
+  Admin admin = {};
+  std::vector<ClusterConfig> clusters = {};
+  std::vector<UpdaterConfig> updaters = {};
+  /// One line each about keys that have no effect any more, for the log.
+  std::vector<std::string> warnings = {};
+};
+
+/// Reads the document. Unknown keys are errors with file, line and the nearest known key; keys of
+/// the reference's older versions and sections of its other programs are accepted. Relative file
+/// names in blocks of HTTP clients are relative to `directory`. Errors: kInvalidArgument.
+Result<Config> parse_config(const config::Node& document, const std::string& directory);
+
+/// HTTP client keys of a mapping (Prometheus' http_client_config); other keys of the mapping must
+/// be in `others`.
+Result<net::ClientOptions> parse_http_client(const config::Node& node,
+                                             const std::string& directory,
+                                             const std::vector<std::string>& others,
+                                             std::vector<std::string>& warnings);
+
+}  // namespace ceems::api

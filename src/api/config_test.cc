@@ -1,0 +1,192 @@
+#include "api/config.h"
+
+#include <gtest/gtest.h>
+
+namespace ceems::api {
+namespace {
+
+using std::chrono::hours;
+using std::chrono::minutes;
+using Texts = std::vector<std::string>;
+
+Result<Config> parse(const std::string& text) {
+  const auto document = config::parse_yaml(text, "c.yml");
+  if (!document) {
+    return fail(document.error());
+  }
+  return parse_config(*document, "/etc/ceems");
+}
+
+std::string error_of(const std::string& text) {
+  const auto config = parse(text);
+  return config ? "no error" : config.error().message;
+}
+
+constexpr const char* kWhole = R"(
+ceems_api_server:
+  data:
+    path: /var/lib/ceems
+    backup_path: /backup
+    backup_interval: 2d
+    retention_period: 50h
+    update_interval: 5m
+    max_update_interval: 2h
+    update_from: 2026-01-02T03:04
+    time_zone: Europe/Paris
+  admin:
+    users: [root, ceems-int-svc]
+  web:
+    url: http://localhost:9020
+    anything: the load balancer reads this
+clusters:
+  - id: hpc-a
+    manager: slurm
+    updaters: [prom]
+    cli:
+      path: /opt/slurm/bin
+      environment_variables: {SLURM_CONF: /etc/slurm.conf, DEBUG: 1}
+    extra_config: {command_timeout: 5m}
+updaters:
+  - id: prom
+    updater: tsdb
+    web:
+      url: http://localhost:9090
+      basic_auth: {username: u, password_file: secrets/p}
+      tls_config: {ca_file: /ca.pem, min_version: TLS12, insecure_skip_verify: true}
+      http_headers:
+        X-Scope-OrgID: {values: [a, b], files: [h]}
+    extra_config: {cutoff_duration: 5m}
+ceems_lb:
+  strategy: round-robin
+)";
+
+TEST(Config, ReadsEverything) {
+  const auto config = parse(kWhole);
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->data.path, "/var/lib/ceems");
+  EXPECT_EQ(config->data.backup_path, "/backup");
+  EXPECT_EQ(config->data.backup_interval, hours(48));
+  EXPECT_EQ(config->data.retention, hours(48));  // whole days
+  EXPECT_EQ(config->data.update_interval, minutes(5));
+  EXPECT_EQ(config->data.max_update_interval, hours(2));
+  EXPECT_EQ(config->data.update_from, "2026-01-02T03:04");
+  EXPECT_EQ(config->data.time_zone, "Europe/Paris");
+  EXPECT_EQ(config->admin.users, (Texts{"root", "ceems-int-svc"}));
+  ASSERT_EQ(config->clusters.size(), 1U);
+  const ClusterConfig& cluster = config->clusters[0];
+  EXPECT_EQ(cluster.cluster.id, "hpc-a");
+  EXPECT_EQ(cluster.cluster.manager, "slurm");
+  EXPECT_EQ(cluster.cluster.updaters, Texts{"prom"});
+  EXPECT_EQ(cluster.cli_path, "/opt/slurm/bin");
+  EXPECT_EQ(cluster.cli_environment.at("DEBUG"), "1");
+  EXPECT_EQ(cluster.extra["command_timeout"].as_duration_ms().value(), 300000);
+  ASSERT_EQ(config->updaters.size(), 1U);
+  const UpdaterConfig& updater = config->updaters[0];
+  EXPECT_EQ(updater.kind, "tsdb");
+  EXPECT_EQ(updater.web_url, "http://localhost:9090");
+  EXPECT_EQ(updater.web.basic_auth->username, "u");
+  EXPECT_EQ(updater.web.basic_auth->password_file, "/etc/ceems/secrets/p");
+  EXPECT_EQ(updater.web.tls.ca_file, "/ca.pem");
+  EXPECT_TRUE(updater.web.tls.insecure_skip_verify);
+  EXPECT_EQ(updater.web.headers.at("X-Scope-OrgID").values, (Texts{"a", "b"}));
+  EXPECT_EQ(updater.web.headers.at("X-Scope-OrgID").files, Texts{"/etc/ceems/h"});
+  EXPECT_TRUE(config->warnings.empty());
+}
+
+TEST(Config, HasDefaults) {
+  for (const char* text : {"", "ceems_api_server:\n  data: {}\n", "ceems_api_server: {data: }"}) {
+    const auto config = parse(text);
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_EQ(config->data.path, "data");
+    EXPECT_EQ(config->data.update_interval, minutes(15));
+    EXPECT_EQ(config->data.max_update_interval, hours(1));
+    EXPECT_EQ(config->data.retention, hours(30 * 24));
+    EXPECT_EQ(config->admin.users, Texts{"ceems-int-svc"});
+    EXPECT_EQ(config->warnings, Texts{"no clusters are configured: nothing will be collected"});
+  }
+}
+
+TEST(Config, UnknownKeysAreNamedWithTheirPlace) {
+  EXPECT_EQ(error_of("ceems_api_server:\n  data:\n    update_intervall: 1s\n"),
+            "c.yml:3: ceems_api_server.data.update_intervall: unknown key, did you mean "
+            "'update_interval'?");
+  EXPECT_EQ(error_of("ceems_api_sever: {}\n"),
+            "c.yml:1: ceems_api_sever: unknown key, did you mean 'ceems_api_server'?");
+  EXPECT_EQ(error_of("updaters: [{id: a, updater: tsdb, web: {ur: x}}]\n"),
+            "c.yml:1: updaters[0].web.ur: unknown key, did you mean 'url'?");
+}
+
+TEST(Config, WrongTypesAndValuesAreNamedWithTheirPlace) {
+  const std::string data = "ceems_api_server:\n  data:\n    ";
+  EXPECT_EQ(error_of(data + "update_interval: soon\n").substr(0, 47),
+            "c.yml:3: ceems_api_server.data.update_interval:");
+  EXPECT_EQ(error_of(data + "update_interval: 0\n"),
+            "c.yml:3: ceems_api_server.data.update_interval: update_interval and/or "
+            "max_update_interval must be more than 0s");
+  EXPECT_EQ(error_of(data + "backup_interval: 0\n"),
+            "c.yml:3: ceems_api_server.data.backup_interval: backup_interval of less than 1 day is "
+            "not supported");
+  EXPECT_EQ(error_of(data + "time_zone: Mars/Base\n"),
+            "c.yml:3: ceems_api_server.data.time_zone: unknown time zone Mars/Base");
+  EXPECT_EQ(error_of(data + "update_from: yesterday\n"),
+            "c.yml:3: ceems_api_server.data.update_from: failed to parse time string: yesterday");
+  EXPECT_EQ(error_of("ceems_api_server:\n  admin:\n    users: {a: b}\n").substr(0, 9), "c.yml:3: ");
+  EXPECT_EQ(error_of("clusters: {}\n"), "c.yml:1: clusters: expected a list");
+  EXPECT_EQ(error_of("ceems_api_server: [1]\n"), "c.yml:1: ceems_api_server: expected a mapping");
+}
+
+TEST(Config, IdsAndManagersAreChecked) {
+  const std::string slurm = "manager: slurm";
+  EXPECT_EQ(error_of("clusters: [{id: a, manager: slurm}, {id: a, manager: slurm}]\n"),
+            "c.yml:1: clusters[1].id: duplicate ID found in clusters config: a");
+  EXPECT_EQ(error_of("clusters: [{id: a, manager: slrum}]\n"),
+            "c.yml:1: clusters[0].manager: unknown resource manager found in the config: slrum");
+  EXPECT_EQ(error_of("clusters: [{id: a.b, manager: slurm}]\n"),
+            "c.yml:1: clusters[0].id: invalid cluster ID. It must contain only [a-zA-Z0-9-_]: a.b");
+  EXPECT_EQ(error_of("clusters: [{id: a, manager: k8s}]\n"),
+            "c.yml:1: clusters[0].manager: resource manager k8s is not part of this version yet");
+  EXPECT_EQ(error_of("updaters: [{id: a, updater: x}]\n"),
+            "c.yml:1: updaters[0].updater: unknown updater found in the config: x");
+  EXPECT_EQ(error_of("updaters: [{id: a, updater: tsdb}, {id: a, updater: tsdb}]\n"),
+            "c.yml:1: updaters[1].id: duplicate ID found in updaters config: a");
+}
+
+TEST(Config, OldKeysAreAcceptedWithAWarning) {
+  const auto config = parse(
+      "ceems_api_server:\n  data: {query_batch_size: 5}\n  admin: {users_db_file: x}\n"
+      "clusters: [{id: a, manager: slurm}]\n");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->warnings,
+            (Texts{"c.yml:2: ceems_api_server.data.query_batch_size: has no effect any more",
+                   "c.yml:3: ceems_api_server.admin.users_db_file: has no effect any more"}));
+}
+
+std::string client_error(const std::string& block) {
+  return error_of("updaters: [{id: a, updater: tsdb, web: {" + block + "}}]");
+}
+
+TEST(Config, HttpClientsHaveOneWayToAuthenticate) {
+  const std::string at = "c.yml:1: updaters[0].web.";
+  EXPECT_EQ(
+      client_error("basic_auth: {username: a}, bearer_token: b"),
+      at + "basic_auth: at most one of basic_auth, oauth2 and authorization must be configured");
+  EXPECT_EQ(
+      client_error("basic_auth: {password: a, password_file: b}"),
+      at + "basic_auth.password_file: at most one of basic_auth password and password_file must "
+           "be configured");
+  EXPECT_EQ(client_error("authorization: {type: Basic, credentials: a}"),
+            at + "authorization.type: authorization type cannot be set to basic, use basic_auth "
+                 "instead");
+  EXPECT_EQ(client_error("oauth2: {client_id: a}"),
+            at + "oauth2: oauth2 token_url must be configured");
+  EXPECT_EQ(client_error("tls_config: {min_version: SSL3}"),
+            at + "tls_config.min_version: expected one of TLS10, TLS11, TLS12, TLS13");
+  EXPECT_EQ(client_error("http_headers: {authorization: {values: [a]}}"),
+            at + "http_headers.authorization: setting header \"authorization\" is not allowed");
+  const auto bearer = parse("updaters: [{id: a, updater: tsdb, web: {bearer_token: secret}}]");
+  ASSERT_TRUE(bearer);
+  EXPECT_EQ(bearer->updaters[0].web.authorization->credentials, "secret");
+}
+
+}  // namespace
+}  // namespace ceems::api

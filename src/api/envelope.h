@@ -1,0 +1,62 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/error.h"
+#include "net/http.h"
+#include "store/reader.h"
+#include "store/time_zone.h"
+
+namespace ceems::api {
+
+/// errorType of the envelope with its status; docs/api/endpoints.md has the table.
+enum class ApiErrorType { kBadData, kUnauthorized, kForbidden, kInternal, kTimeout };
+
+/// {"status":"error","data":null,"errorType":...,"error":...}. `message` is for clients: it never
+/// holds texts of the data base or names of other users.
+void answer_error(net::Response& response, ApiErrorType type, std::string_view message);
+
+/// Logs an error of the data base or of the TSDB and answers with a generic text.
+void answer_failure(net::Response& response, const Error& error);
+
+/// {"status":"success","data":DATA}; `data` is JSON.
+void answer_data(net::Response& response, std::string_view data);
+
+/// Rows of one kind as JSON objects, fields in their order. Not thread-safe.
+class RowFormat {
+ public:
+  /// `selected` are indexes into `all`. Fields that were not asked for are shown as empty where
+  /// their kind is always shown.
+  RowFormat(std::span<const store::Field> all, std::vector<std::size_t> selected);
+
+  /// Times of units in another zone; adds the columns that takes.
+  void convert_times(const store::TimeZone& zone);
+
+  /// What the query has to read, in this order.
+  [[nodiscard]] const std::vector<std::size_t>& columns() const { return columns_; }
+
+  void append(std::string& out, const store::Cursor& row) const;
+
+ private:
+  struct Shown {
+    const store::Field* field = nullptr;
+    int column = -1;           ///< -1: not asked for
+    int epoch_ms_column = -1;  ///< of the time, when it is to be converted
+  };
+  void append_field(std::string& out, const Shown& shown, const store::Cursor& row) const;
+
+  std::span<const store::Field> all_;
+  std::vector<std::size_t> columns_;
+  std::vector<Shown> shown_;
+  store::TimeZone zone_;
+};
+
+/// Answers with all rows of the cursor. Long answers are streamed: memory stays flat, and the
+/// connection of the cursor goes back as soon as the last row is read. When reading fails on the
+/// way the transfer is broken off, so that no client takes a part for the whole.
+void answer_rows(net::Response& response, std::unique_ptr<store::Cursor> rows, RowFormat format);
+
+}  // namespace ceems::api

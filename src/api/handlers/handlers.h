@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstdint>
+
+#include "access/policy.h"
+#include "api/params.h"
+#include "api/series.h"
+#include "api/usage_cache.h"
+#include "base/clock.h"
+#include "net/http.h"
+#include "store/reader.h"
+
+namespace ceems::api {
+
+/// What handlers work with; everything outlives them. Safe for concurrent use.
+struct Services {
+  store::Reader* reader = nullptr;
+  SeriesSource* series = nullptr;  ///< null: no cluster has one
+  UsageCache* usage_cache = nullptr;
+  const Clock* clock = nullptr;
+  std::int64_t max_period_ms = 0;  ///< of from..to; 0: no limit
+
+  [[nodiscard]] std::int64_t now_ms() const;
+};
+
+/// One request on its way, after routing and the identity check.
+struct Call {
+  const net::Request* request = nullptr;
+  net::Response* response = nullptr;
+  Params params = {};
+  access::Identity identity = {};
+  bool admin_route = false;  ///< the caller was checked to be an admin
+};
+
+using ApiHandler = void (*)(const Services& services, Call& call);
+
+// docs/api/endpoints.md describes each.
+void get_units(const Services& services, Call& call);
+void verify_units(const Services& services, Call& call);
+void get_unit_series(const Services& services, Call& call);
+void get_current_usage(const Services& services, Call& call);
+void get_global_usage(const Services& services, Call& call);
+void get_users(const Services& services, Call& call);
+void get_projects(const Services& services, Call& call);
+void get_clusters(const Services& services, Call& call);
+void get_current_stats(const Services& services, Call& call);
+void get_global_stats(const Services& services, Call& call);
+void get_whoami(const Services& services, Call& call);
+void get_demo_units(const Services& services, Call& call);
+void get_demo_usage(const Services& services, Call& call);
+
+/// Answers with the rows, or with what went wrong.
+void answer_cursor(Call& call,
+                   Result<std::unique_ptr<store::Cursor>> rows,
+                   std::span<const store::Field> fields);
+
+/// 400 with the error's message.
+void answer_bad_request(Call& call, const Error& error);
+
+}  // namespace ceems::api

@@ -1,0 +1,170 @@
+// Units, whether their metrics may be seen, and their series.
+#include <algorithm>
+#include <utility>
+
+#include "api/envelope.h"
+#include "api/handlers/handlers.h"
+#include "base/log.h"
+#include "store/json.h"
+#include "store/time_zone.h"
+
+namespace ceems::api {
+
+void get_units(const Services& services, Call& call) {
+  const Params& params = call.params;
+  auto fields = select_fields(store::unit_fields(), params.fields);
+  if (!fields) {
+    answer_bad_request(call, fields.error());
+    return;
+  }
+  store::UnitQuery query;
+  query.owners = call.admin_route
+                     ? access::chosen_rows(call.identity, params.users, params.projects)
+                     : access::own_rows(call.identity, params.projects);
+  query.projects = params.projects;
+  query.clusters = params.clusters;
+  query.uuids = params.uuids;
+  query.running = params.running;
+  if (params.uuids.empty()) {  // units asked for by id are wanted whenever they ran
+    const auto window = parse_window(params, services.now_ms(), services.max_period_ms);
+    if (!window) {
+      answer_bad_request(call, window.error());
+      return;
+    }
+    query.ended = *window;
+  }
+  RowFormat format(store::unit_fields(), std::move(*fields));
+  if (!params.time_zone.empty()) {
+    // An unknown zone is no error: the times stay in the zone of the data base.
+    if (const auto zone = store::TimeZone::find(params.time_zone); zone) {
+      format.convert_times(*zone);
+    }
+  }
+  auto rows = services.reader->units(query, format.columns());
+  if (!rows) {
+    answer_failure(*call.response, rows.error());
+    return;
+  }
+  answer_rows(*call.response, std::move(*rows), std::move(format));
+}
+
+void verify_units(const Services& services, Call& call) {
+  if (call.params.uuids.empty()) {
+    answer_error(*call.response, ApiErrorType::kBadData, "uuids missing in the request");
+    return;
+  }
+  const auto decision =
+      access::see_metrics(*services.reader, call.identity, call.params.clusters, call.params.uuids);
+  if (decision != access::Decision::kAllow) {
+    answer_error(*call.response, ApiErrorType::kForbidden, "user do not have permissions on uuids");
+    return;
+  }
+  answer_data(*call.response, "null");
+}
+
+namespace {
+
+/// When the unit ran: its first start and last end, or nothing when the caller may not see it.
+Result<std::optional<store::TimeRange>> life_of_unit(const Services& services, const Call& call) {
+  store::UnitQuery query;
+  query.owners = call.identity.admin ? access::chosen_rows(call.identity, {}, {})
+                                     : access::own_rows(call.identity, call.params.projects);
+  query.clusters = call.params.clusters;
+  query.uuids = call.params.uuids;
+  const auto fields = select_fields(store::unit_fields(), {"started_at_ts", "ended_at_ts"});
+  auto rows = services.reader->units(query, *fields);
+  if (!rows) {
+    return fail(std::move(rows).error());
+  }
+  std::optional<store::TimeRange> life;
+  while (true) {
+    const auto row = (*rows)->next();
+    if (!row) {
+      return fail(row.error());
+    }
+    if (!*row) {
+      return life;
+    }
+    const std::int64_t start = std::max<std::int64_t>((*rows)->integer(0), 0);
+    const std::int64_t end = (*rows)->integer(1) > 0 ? (*rows)->integer(1) : services.now_ms();
+    life = life ? store::TimeRange{std::min(life->from_ms, start), std::max(life->to_ms, end)}
+                : store::TimeRange{start, end};
+  }
+}
+
+std::string series_json(const std::vector<Series>& all) {
+  std::string out = "[";
+  for (const Series& series : all) {
+    if (out.size() > 1) {
+      out += ',';
+    }
+    out += R"({"name":)";
+    store::append_json_string(out, series.name);
+    out += R"(,"unit":)";
+    store::append_json_string(out, series.unit);
+    out += R"(,"points":[)";
+    bool first = true;
+    for (const auto& [ms, value] : series.points) {
+      fmt::format_to(std::back_inserter(out), "{}[{},", first ? "" : ",", ms);
+      store::append_metric_number(out, value);
+      out += ']';
+      first = false;
+    }
+    out += "]}";
+  }
+  out += ']';
+  return out;
+}
+
+}  // namespace
+
+void get_unit_series(const Services& services, Call& call) {
+  const Params& params = call.params;
+  if (params.uuids.size() != 1 || params.clusters.size() != 1) {
+    answer_error(*call.response, ApiErrorType::kBadData, "one cluster_id and one uuid are needed");
+    return;
+  }
+  const auto from = parse_seconds("from", params.from);
+  const auto to = parse_seconds("to", params.to);
+  if (!from || !to) {
+    answer_bad_request(call, !from ? from.error() : to.error());
+    return;
+  }
+  const auto life = life_of_unit(services, call);
+  if (!life) {
+    answer_failure(*call.response, life.error());
+    return;
+  }
+  if (!*life) {
+    answer_error(*call.response, ApiErrorType::kForbidden, "user do not have permissions on uuids");
+    return;
+  }
+  constexpr std::int64_t kSecond = 1000;
+  constexpr std::int64_t kMinute = 60 * kSecond;
+  // A little beyond, so that the first and last samples of short units are there. Ids are used
+  // again, so other times are not for the caller to see.
+  const std::int64_t begin =
+      std::max(*from ? **from * kSecond : (*life)->from_ms, (*life)->from_ms - kMinute);
+  const std::int64_t end =
+      std::min(*to ? **to * kSecond : (*life)->to_ms, (*life)->to_ms + kMinute);
+  if (services.max_period_ms > 0 && end - begin > services.max_period_ms) {
+    answer_error(*call.response, ApiErrorType::kBadData, "maximum query window exceeded");
+    return;
+  }
+  if (services.series == nullptr || end <= begin) {
+    answer_data(*call.response, "[]");
+    return;
+  }
+  const auto series =
+      services.series->series(params.clusters.front(), params.uuids.front(), begin, end);
+  if (series) {
+    answer_data(*call.response, series_json(*series));
+  } else if (series.error().code == ErrorCode::kNotFound) {
+    answer_data(*call.response, "[]");
+  } else {
+    log::warn("series of a unit cannot be read", {{"err", series.error().message}});
+    answer_error(*call.response, ApiErrorType::kTimeout, "the time-series server does not answer");
+  }
+}
+
+}  // namespace ceems::api

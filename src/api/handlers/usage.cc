@@ -1,0 +1,177 @@
+// What users and projects used.
+#include <algorithm>
+#include <ctime>
+#include <utility>
+
+#include "api/envelope.h"
+#include "api/handlers/handlers.h"
+#include "store/json.h"
+
+namespace ceems::api {
+namespace {
+
+store::UsageQuery usage_query(const Call& call) {
+  return {.members = call.admin_route ? access::chosen_rows(call.identity, call.params.users,
+                                                            call.params.projects)
+                                      : access::own_projects(call.identity),
+          .projects = call.params.projects,
+          .clusters = call.params.clusters};
+}
+
+std::string sorted_text(std::vector<std::string> list) {
+  std::ranges::sort(list);
+  return store::string_list_text(list);
+}
+
+/// Everything that decides the answer.
+std::string cache_key(const Call& call,
+                      const store::CurrentUsageQuery& query,
+                      const std::vector<std::size_t>& fields) {
+  std::string key = call.admin_route ? "admin" : "user ";
+  if (!call.admin_route) {
+    store::append_json_string(key, call.identity.user);
+  }
+  key += sorted_text(query.rows.clusters) + sorted_text(query.rows.projects);
+  key += sorted_text(call.admin_route ? call.params.users : std::vector<std::string>());
+  key += fmt::format("{} {} {}{}{}{}", query.updated.from_ms, query.updated.to_ms, query.daily,
+                     query.terminated_only, query.by_groupname, query.by_resource_manager);
+  for (const std::size_t field : fields) {
+    key += fmt::format(" {}", field);
+  }
+  return key;
+}
+
+/// Extra columns to group by. Cluster, user and project always are; others than texts of the usage
+/// table make no sense and are refused.
+bool add_groups(const std::vector<std::string>& names, store::CurrentUsageQuery& query) {
+  for (const std::string& name : names) {
+    if (name == "groupname") {
+      query.by_groupname = true;
+    } else if (name == "resource_manager") {
+      query.by_resource_manager = true;
+    } else if (name != "cluster_id" && name != "username" && name != "project") {
+      return false;
+    }
+  }
+  return true;
+}
+
+std::string_view text_of(const store::UsageGroup& group, std::string_view field) {
+  if (field == "cluster_id") {
+    return group.cluster_id;
+  }
+  if (field == "resource_manager") {
+    return group.resource_manager;
+  }
+  if (field == "project") {
+    return group.project;
+  }
+  return field == "groupname" ? group.groupname : group.username;
+}
+
+void append_group(std::string& out,
+                  const store::UsageGroup& group,
+                  const std::vector<bool>& selected) {
+  const auto fields = store::usage_fields();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (i < store::kUsageTimes) {
+      fmt::format_to(std::back_inserter(out), "{}\"{}\":", i == 0 ? '{' : ',', fields[i].name);
+      if (fields[i].kind == store::FieldKind::kInteger) {
+        out += std::to_string(selected[i] ? group.num_units : 0);
+      } else {
+        store::append_json_string(out, selected[i] ? text_of(group, fields[i].name) : "");
+      }
+    } else if (selected[i] && !group.maps[i - store::kUsageTimes].empty()) {
+      fmt::format_to(std::back_inserter(out), ",\"{}\":", fields[i].name);
+      store::append_metric_map(out, group.maps[i - store::kUsageTimes]);
+    }
+  }
+  out += '}';
+}
+
+/// RFC 9110 IMF-fixdate
+std::string http_date(std::int64_t ms) {
+  const std::time_t seconds = ms / 1000;
+  std::tm parts{};
+  ::gmtime_r(&seconds, &parts);
+  constexpr const char* kDays[] = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
+  constexpr const char* kMonths[] = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
+                                     "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
+  return fmt::format("{}, {:02} {} {:04} {:02}:{:02}:{:02} GMT", kDays[parts.tm_wday],
+                     parts.tm_mday, kMonths[parts.tm_mon], parts.tm_year + 1900, parts.tm_hour,
+                     parts.tm_min, parts.tm_sec);
+}
+
+}  // namespace
+
+void get_global_usage(const Services& services, Call& call) {
+  auto fields = select_fields(store::usage_fields(), call.params.fields);
+  if (!fields) {
+    answer_bad_request(call, fields.error());
+    return;
+  }
+  RowFormat format(store::usage_fields(), std::move(*fields));
+  auto rows = services.reader->usage(usage_query(call), format.columns());
+  if (!rows) {
+    answer_failure(*call.response, rows.error());
+    return;
+  }
+  answer_rows(*call.response, std::move(*rows), std::move(format));
+}
+
+void get_current_usage(const Services& services, Call& call) {
+  const auto fields = select_fields(store::usage_fields(), call.params.fields);
+  if (!fields) {
+    answer_bad_request(call, fields.error());
+    return;
+  }
+  const auto window = parse_rounded_window(call.params, services.now_ms(), services.max_period_ms);
+  if (!window) {
+    answer_bad_request(call, window.error());
+    return;
+  }
+  store::CurrentUsageQuery query;
+  query.rows = usage_query(call);
+  query.updated = *window;
+  query.daily = call.params.experimental;
+  query.terminated_only = call.params.terminated;
+  if (!add_groups(call.params.group_by, query)) {
+    answer_error(*call.response, ApiErrorType::kBadData, "invalid query fields");
+    return;
+  }
+  std::vector<bool> selected(store::usage_fields().size());
+  for (const std::size_t field : *fields) {
+    selected[field] = true;
+    if (field >= store::kUsageTimes) {
+      query.maps[field - store::kUsageTimes] = true;
+    }
+  }
+  std::string key = cache_key(call, query, *fields);
+  // Read before the query: what a commit changes while it runs is not kept.
+  const std::uint64_t generation = services.reader->generation();
+  const std::int64_t now_ms = services.now_ms();
+  if (const auto hit = services.usage_cache->find(key, generation, now_ms); hit) {
+    answer_data(*call.response, *hit->data);
+    call.response->set_header("Expires", http_date(hit->expires_ms));
+    return;
+  }
+  const auto groups = services.reader->current_usage(query);
+  if (!groups) {
+    answer_failure(*call.response, groups.error());
+    return;
+  }
+  std::string data = "[";
+  for (const store::UsageGroup& group : *groups) {
+    if (data.size() > 1) {
+      data += ',';
+    }
+    append_group(data, group, selected);
+  }
+  data += ']';
+  answer_data(*call.response, data);
+  if (!groups->empty()) {
+    services.usage_cache->store(std::move(key), generation, now_ms, std::move(data));
+  }
+}
+
+}  // namespace ceems::api

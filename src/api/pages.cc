@@ -1,0 +1,92 @@
+#include "api/pages.h"
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/version.h"
+
+namespace ceems::api {
+namespace {
+
+void answer_text(net::Response& response, int status, std::string_view text) {
+  response.status = status;
+  response.set_header("Content-Type", "text/plain; charset=utf-8");
+  response.set_header("X-Content-Type-Options", "nosniff");
+  response.body = text;
+}
+
+/// Nothing from elsewhere, nothing inline, in no frame.
+void set_page_headers(net::Response& response) {
+  response.set_header("Content-Security-Policy",
+                      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                      "connect-src 'self'; base-uri 'none'; form-action 'none'; "
+                      "frame-ancestors 'none'");
+  response.set_header("X-Content-Type-Options", "nosniff");
+  response.set_header("Referrer-Policy", "no-referrer");
+}
+
+bool accepts_gzip(const net::Request& request) {
+  const std::string* accepted = net::find_header(request.headers, "Accept-Encoding");
+  if (accepted == nullptr) {
+    return false;
+  }
+  const std::size_t at = accepted->find("gzip");
+  if (at == std::string::npos) {
+    return false;
+  }
+  // Any weight that is not spelled as zero will do.
+  const std::string rest = accepted->substr(at + 4, accepted->find(',', at) - at - 4);
+  return rest.find("q=0") == std::string::npos || rest.find("q=0.") != std::string::npos;
+}
+
+}  // namespace
+
+void answer_health(store::Reader& reader, net::Response& response) {
+  const auto done = reader.ping();
+  if (!done) {
+    log::error("health check", {{"err", done.error().message}});
+  }
+  answer_text(response, done ? 200 : 503, done ? "CEEMS API Server is healthy" : "KO");
+}
+
+void answer_asset(const webui::Asset& asset, const net::Request& request, net::Response& response) {
+  set_page_headers(response);
+  response.set_header("Vary", "Accept-Encoding");
+  response.set_header("Cache-Control",
+                      asset.immutable ? "public, max-age=31536000, immutable" : "no-cache");
+  const bool compressed = !asset.gzip.empty() && accepts_gzip(request);
+  std::string etag(asset.etag);
+  if (compressed && !etag.empty() && etag.back() == '"') {
+    etag.insert(etag.size() - 1, "-gz");
+  }
+  response.set_header("ETag", etag);
+  const std::string* known = net::find_header(request.headers, "If-None-Match");
+  if (known != nullptr && !etag.empty() && known->find(etag) != std::string::npos) {
+    response.status = 304;
+    return;
+  }
+  response.set_header("Content-Type", std::string(asset.content_type));
+  if (compressed) {
+    response.set_header("Content-Encoding", "gzip");
+  }
+  response.body = compressed ? asset.gzip : asset.content;
+}
+
+void answer_landing_page(net::Response& response) {
+  const Version& about = version();
+  set_page_headers(response);
+  response.set_header("Content-Type", "text/html; charset=utf-8");
+  response.body = fmt::format(
+      "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
+      "<title>CEEMS API Server</title></head>\n<body>\n<h1>CEEMS API Server</h1>\n"
+      "<p>Units, usage, users and projects of the clusters, as JSON.</p>\n"
+      "<p>Version: (version={}, branch={}, revision={})</p>\n"
+      "<ul><li><a href=\"health\">Health</a></li></ul>\n</body>\n</html>\n",
+      about.version, about.branch, about.revision);
+}
+
+void answer_not_found(net::Response& response) {
+  answer_text(response, 404, "404 page not found\n");
+}
+
+}  // namespace ceems::api

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <mutex>
+#include <string>
+#include <string_view>
+#include <unordered_map>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_annotations.h"
+#include "net/http.h"
+
+namespace ceems::api {
+
+/// Requests per minute of one client: a sliding estimate over clock-aligned minutes,
+/// previous·(1 − fraction of this minute) + current. Safe for concurrent use; memory is bounded.
+class RateLimiter {
+ public:
+  /// `limit` requests a minute. The addresses that proxies put into headers name the client; when
+  /// `trusted_proxies` is not empty, only those of peers in the list.
+  RateLimiter(long limit, std::vector<std::string> trusted_proxies)
+      : limit_(limit), trusted_proxies_(std::move(trusted_proxies)) {}
+
+  struct Verdict {
+    bool allowed = false;
+    long remaining = 0;
+    std::int64_t reset = 0;  ///< end of this minute, epoch seconds
+  };
+  Verdict count(const std::string& client, std::int64_t now_ms);
+
+  /// The client's address: True-Client-IP, X-Real-IP, first of X-Forwarded-For, or the peer's; an
+  /// IPv6 address as its /64 network.
+  [[nodiscard]] std::string client_of(const net::Request& request) const;
+
+  /// Counts the request and adds the X-Ratelimit-* headers. False: answered with 429.
+  bool admit(const net::Request& request, net::Response& response, std::int64_t now_ms);
+
+ private:
+  struct Counts {
+    std::int64_t minute = 0;
+    long current = 0;
+    long previous = 0;
+  };
+  void forget_old(std::int64_t minute) CEEMS_REQUIRES(mutex_);
+
+  const long limit_;
+  const std::vector<std::string> trusted_proxies_;
+  std::mutex mutex_;
+  std::unordered_map<std::string, Counts> clients_ CEEMS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ceems::api

@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+
+#include "base/thread_annotations.h"
+
+namespace ceems::api {
+
+/// Answers of usage/current, which sum over many rows and are asked for again and again by
+/// dashboards. An answer is good for 15 minutes, and only while the data base is as it was: a
+/// commit (new usage, a revoked right) ends it. Keys are whole texts, never hashes. Safe for
+/// concurrent use; bounded.
+class UsageCache {
+ public:
+  struct Hit {
+    std::shared_ptr<const std::string> data;
+    std::int64_t expires_ms = 0;
+  };
+
+  std::optional<Hit> find(const std::string& key, std::uint64_t generation, std::int64_t now_ms);
+  void store(std::string key, std::uint64_t generation, std::int64_t now_ms, std::string data);
+
+ private:
+  struct Entry {
+    std::shared_ptr<const std::string> data;
+    std::int64_t expires_ms = 0;
+  };
+
+  std::mutex mutex_;
+  std::uint64_t generation_ CEEMS_GUARDED_BY(mutex_) = 0;
+  std::size_t bytes_ CEEMS_GUARDED_BY(mutex_) = 0;
+  std::map<std::string, Entry> entries_ CEEMS_GUARDED_BY(mutex_);
+};
+
+}  // namespace ceems::api
