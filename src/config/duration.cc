@@ -52,6 +52,10 @@ Result<std::int64_t> parse_duration_ms(std::string_view text) {
     while (letters < rest.size() && !is_digit(rest[letters])) {
       ++letters;
     }
+    if (letters == 0) {
+      return fail(ErrorCode::kInvalidArgument, "not a valid duration string: \"{}\"",
+                  printable(text));
+    }
     const std::string_view name = rest.substr(0, letters);
     rest.remove_prefix(letters);
     std::size_t unit = 0;
@@ -71,7 +75,7 @@ Result<std::int64_t> parse_duration_ms(std::string_view text) {
     if (__builtin_mul_overflow(*count, kUnits[unit].ms, &part) ||
         __builtin_add_overflow(total, part, &total) ||
         total > std::numeric_limits<std::int64_t>::max() / 1'000'000) {
-      return fail(ErrorCode::kInvalidArgument, "duration out of range: \"{}\"", printable(text));
+      return fail(ErrorCode::kInvalidArgument, "duration out of range");
     }
   }
   return total;

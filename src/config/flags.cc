@@ -1,9 +1,11 @@
 #include "config/flags.h"
 
 #include <algorithm>
+#include <cerrno>
 #include <cmath>
 #include <cstdlib>
 #include <deque>
+#include <filesystem>
 #include <fstream>
 #include <optional>
 
@@ -18,27 +20,49 @@
 namespace ceems::config {
 namespace {
 
-/// One argument a line; blank lines and lines that begin with '#' are skipped.
-Result<std::vector<std::string>> read_argument_file(const std::string& path) {
-  std::ifstream in(path);
-  if (!in) {
-    return fail(ErrorCode::kNotFound, "open {}: No such file or directory", printable(path));
-  }
+constexpr std::size_t kMaxArgumentFile = std::size_t{1} << 20U;
+constexpr int kMaxArgumentFiles = 16;  // a file may name files, itself too
+
+/// Arguments of a file's text, one a line; blank lines and lines that begin with '#' are skipped.
+std::vector<std::string> split_arguments(std::string_view text) {
   std::vector<std::string> lines;
-  std::string line;
-  while (std::getline(in, line)) {
-    if (!line.empty() && line.back() == '\r') {
-      line.pop_back();
-    }
-    if (!trim(line).empty() && line.front() != '#') {
-      lines.push_back(line);
+  while (!text.empty()) {
+    std::string_view line = take_until(text, '\n');
+    line.remove_suffix(line.ends_with('\r') ? 1 : 0);
+    if (!trim(line).empty() && !line.starts_with('#')) {
+      lines.emplace_back(line);
     }
   }
   return lines;
 }
 
+Result<std::string> read_argument_file(const std::string& path) {
+  std::error_code code;
+  if (std::filesystem::is_directory(path, code)) {
+    return fail(errno_error(EISDIR, "read " + printable(path)));
+  }
+  errno = 0;
+  std::ifstream in(path, std::ios::binary);
+  if (!in) {
+    return fail(errno_error(errno != 0 ? errno : ENOENT, "open " + printable(path)));
+  }
+  std::string text(kMaxArgumentFile + 1, '\0');
+  in.read(text.data(), static_cast<std::streamsize>(text.size()));
+  text.resize(static_cast<std::size_t>(in.gcount()));
+  if (in.bad()) {
+    return fail(errno_error(EIO, "read " + printable(path)));
+  }
+  if (text.size() > kMaxArgumentFile || text.find('\0') != std::string::npos) {
+    return fail(ErrorCode::kInvalidArgument, "{}: not a list of arguments", printable(path));
+  }
+  return text;
+}
+
 /// Whole numbers are read as floating point and truncated, as the reference does ("1e2" is 100).
 std::optional<long> parse_long(std::string_view text) {
+  if (text.size() > 1 && text[0] == '+' && text[1] != '-') {
+    text.remove_prefix(1);
+  }
   const auto value = parse_double(text);
   if (!value || !std::isfinite(*value) || std::fabs(*value) > 9e18) {
     return std::nullopt;
@@ -57,6 +81,7 @@ struct FlagSet::Impl {
   std::string positional_help;
   std::vector<std::string>* positionals = nullptr;
   std::vector<std::string> seen;
+  bool informing = false;  // target of --help and the like, which are looked for by name
 
   FlagEntry* find(std::string_view name) {
     for (const auto& [alias, target] : aliases) {
@@ -222,8 +247,10 @@ Result<std::vector<std::string>> FlagSet::Impl::normalise(int argc, const char* 
   while (!rest.empty()) {
     const std::string argument = std::move(rest.front());
     rest.pop_front();
-    if (only_positionals) {
+    if (only_positionals && positionals != nullptr) {
       out.push_back("=" + argument);
+    } else if (only_positionals) {
+      return fail(ErrorCode::kInvalidArgument, "unexpected argument '{}'", printable(argument));
     } else if (argument == "--") {
       only_positionals = true;
       out.push_back(argument);
@@ -243,13 +270,15 @@ Result<std::vector<std::string>> FlagSet::Impl::normalise(int argc, const char* 
     } else if (argument.size() > 1 && argument.starts_with('-')) {
       return fail(ErrorCode::kInvalidArgument, "unknown short flag '{}'", printable(argument));
     } else if (argument.starts_with("@")) {
-      auto lines = ++files <= 16 ? read_argument_file(argument.substr(1))
-                                 : Result<std::vector<std::string>>(fail(
-                                       ErrorCode::kInvalidArgument, "too many argument files"));
-      if (!lines) {
-        return fail(std::move(lines).error());
+      if (++files > kMaxArgumentFiles) {
+        return fail(ErrorCode::kInvalidArgument, "more than {} argument files", kMaxArgumentFiles);
       }
-      rest.insert(rest.begin(), lines->begin(), lines->end());
+      const auto text = read_argument_file(argument.substr(1));
+      if (!text) {
+        return fail(text.error());
+      }
+      const auto lines = split_arguments(*text);
+      rest.insert(rest.begin(), lines.begin(), lines.end());
     } else if (positionals == nullptr) {
       return fail(ErrorCode::kInvalidArgument, "unexpected argument '{}'", printable(argument));
     } else {
@@ -311,7 +340,6 @@ Result<> FlagSet::Impl::apply_environment() {
 }
 
 FlagOutcome FlagSet::parse(int argc, const char* const* argv) {
-  bool unused = false;
   std::vector<std::string> informing;  // flags that print something and end, in the order met
   static constexpr std::array<std::string_view, 7> kInforming{"help",
                                                               "help-long",
@@ -323,7 +351,7 @@ FlagOutcome FlagSet::parse(int argc, const char* const* argv) {
   for (const std::string_view name : kInforming) {
     if (impl_->find(name) == nullptr) {
       const bool shown = name == "help" || name == "version";
-      add(name, unused,
+      add(name, impl_->informing,
           {.help = name == "help" ? "Show context-sensitive help." : "Show application version.",
            .hidden = !shown});
     }

@@ -2,6 +2,8 @@
 
 #include <stdlib.h>
 
+#include <utility>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -12,6 +14,10 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
+
+void set_env(const char* name, const char* value) {
+  ::setenv(name, value, 1);  // NOLINT(concurrency-mt-unsafe): one thread
+}
 
 class Flags : public ::testing::Test {
  protected:
@@ -81,30 +87,93 @@ TEST_F(Flags, CollectRepeatableOnesInOrder) {
 }
 
 TEST_F(Flags, RefuseWhatTheGrammarRefuses) {
-  EXPECT_THAT(error({"--collector.cpu=false"}), HasSubstr("boolean flag '--collector.cpu'"));
-  EXPECT_EQ(error({"--path=a", "--path=b"}),
-            "prog: error: flag 'path' cannot be repeated, try --help\n");
-  EXPECT_THAT(error({"--collector.cpu", "--no-collector.cpu"}), HasSubstr("cannot be repeated"));
-  EXPECT_THAT(error({"--no-path"}), HasSubstr("unknown long flag '--no-path'"));
-  EXPECT_EQ(error({"--colector.cpu"}),
-            "prog: error: unknown long flag '--colector.cpu' (did you mean '--collector.cpu'?), "
-            "try --help\n");
-  EXPECT_THAT(error({"-x"}), HasSubstr("unknown short flag '-x'"));
-  EXPECT_THAT(error({"word"}), HasSubstr("unexpected argument 'word'"));
-  EXPECT_THAT(error({"--", "word"}), HasSubstr("word"));
-  EXPECT_THAT(error({"--number=many"}), HasSubstr("expected a number for '--number', got 'many'"));
-  EXPECT_THAT(error({"--kind=c"}), HasSubstr("must be one of a,b, got 'c'"));
-  EXPECT_THAT(error({"--path"}), HasSubstr("expected argument"));
-  EXPECT_THAT(error({"--help", "--nonsense"}), HasSubstr("unknown long flag"));
+  const auto expect = [&](std::vector<const char*> arguments, const std::string& message) {
+    EXPECT_EQ(error(std::move(arguments)), "prog: error: " + message + ", try --help\n");
+  };
+  expect({"--collector.cpu=false"},
+         "unexpected argument '=false' for boolean flag '--collector.cpu'; use --collector.cpu or "
+         "--no-collector.cpu");
+  expect({"--path=a", "--path=b"}, "flag 'path' cannot be repeated");
+  expect({"--collector.cpu", "--no-collector.cpu"}, "flag 'collector.cpu' cannot be repeated");
+  expect({"--no-path"}, "unknown long flag '--no-path'");
+  expect({"--quite-different"}, "unknown long flag '--quite-different'");
+  expect({"--colector.cpu"},
+         "unknown long flag '--colector.cpu' (did you mean '--collector.cpu'?)");
+  expect({"-x"}, "unknown short flag '-x'");
+  expect({"word"}, "unexpected argument 'word'");
+  expect({"-"}, "unexpected argument '-'");
+  expect({"--", "--path=x"}, "unexpected argument '--path=x'");
+  expect({"--number=many"}, "expected a number for '--number', got 'many'");
+  expect({"--number=nan"}, "expected a number for '--number', got 'nan'");
+  expect({"--number="}, "expected a number for '--number', got ''");
+  expect({"--kind=c"}, "enum value of '--kind' must be one of a,b, got 'c'");
+  expect({"--kind=A"}, "enum value of '--kind' must be one of a,b, got 'A'");
+  expect({"--path"}, "expected argument for flag '--path'");
+  expect({"--path", "--number=1"}, "expected argument for flag '--path'");
+  expect({"--help", "--nonsense"}, "unknown long flag '--nonsense'");
+  expect({"--\x1b[2J"}, "unknown long flag '--\\x1b[2J'");
+  EXPECT_EQ(parse({"--"}).exit, std::nullopt);
+}
+
+TEST_F(Flags, ReadNumbersAsTheReferenceDoes) {
+  for (const auto& [text, value] : std::vector<std::pair<const char*, long>>{
+           {"--number=1e2", 100}, {"--number=1.9", 1}, {"--number=+7", 7}, {"--number=-0.5", 0}}) {
+    EXPECT_EQ(parse({text}).exit, std::nullopt) << text;
+    EXPECT_EQ(number_, value) << text;
+  }
+}
+
+TEST_F(Flags, CollectPositionalsWhereTheyAreAllowed) {
+  std::vector<std::string> files;
+  set_.positionals("file", files, "Files to check.");
+  EXPECT_EQ(parse({"a", "--path=/x", "b", "--", "--path=y", "--", "@z"}).exit, std::nullopt);
+  EXPECT_THAT(files, ElementsAre("a", "b", "--path=y", "--", "@z"));
+  EXPECT_EQ(path_, "/x");
+  EXPECT_THAT(parse({"--help"}).text, HasSubstr("usage: prog [<flags>] [<file>...]\n"));
+  EXPECT_THAT(parse({"--help"}).text, HasSubstr("\nArgs:\n  [<file>]"));
+}
+
+TEST_F(Flags, KeepTheDefaultListOnlyWhenTheFlagIsAbsent) {
+  std::vector<std::string> kinds{"a", "b"};
+  set_.add_enums("kinds", kinds, {"a", "b", "c"}, {.help = "Kinds."});
+  EXPECT_EQ(parse({"--kinds=c"}).exit, std::nullopt);
+  EXPECT_THAT(kinds, ElementsAre("c"));
+  EXPECT_EQ(error({"--kinds=c", "--kinds=d"}),
+            "prog: error: enum value of '--kinds' must be one of a,b,c, got 'd', try --help\n");
 }
 
 TEST_F(Flags, TakeTheEnvironmentUnlessGiven) {
-  ::setenv("CEEMS_TEST_FLAG_PATH", "/env", 1);
+  set_env("CEEMS_TEST_FLAG_PATH", "/env");
   EXPECT_EQ(parse({}).exit, std::nullopt);
   EXPECT_EQ(path_, "/env");
   EXPECT_EQ(parse({"--path=/flag"}).exit, std::nullopt);
   EXPECT_EQ(path_, "/flag");
-  ::unsetenv("CEEMS_TEST_FLAG_PATH");
+  set_env("CEEMS_TEST_FLAG_PATH", "");
+  path_ = "/default";
+  EXPECT_EQ(parse({}).exit, std::nullopt);
+  EXPECT_EQ(path_, "/default");
+  set_env("CEEMS_TEST_FLAG_PATH", "");
+}
+
+TEST_F(Flags, NameTheVariableThatHoldsAWrongValue) {
+  long threads = 1;
+  bool on = false;
+  set_.add("threads", threads, {.help = "Threads.", .env = "CEEMS_TEST_FLAG_THREADS"});
+  set_.add("on", on, {.help = "On.", .env = "CEEMS_TEST_FLAG_ON"});
+  set_env("CEEMS_TEST_FLAG_THREADS", "many");
+  EXPECT_EQ(error({}),
+            "prog: error: $CEEMS_TEST_FLAG_THREADS: expected a number for '--threads', got 'many', "
+            "try --help\n");
+  set_env("CEEMS_TEST_FLAG_THREADS", "4");
+  set_env("CEEMS_TEST_FLAG_ON", "1");
+  EXPECT_EQ(error({}),
+            "prog: error: expected true or false in $CEEMS_TEST_FLAG_ON, got '1', try --help\n");
+  set_env("CEEMS_TEST_FLAG_ON", "true");
+  EXPECT_EQ(parse({}).exit, std::nullopt);
+  EXPECT_EQ(threads, 4);
+  EXPECT_TRUE(on);
+  set_env("CEEMS_TEST_FLAG_THREADS", "");
+  set_env("CEEMS_TEST_FLAG_ON", "");
 }
 
 TEST_F(Flags, ReadArgumentFiles) {
@@ -114,7 +183,14 @@ TEST_F(Flags, ReadArgumentFiles) {
   EXPECT_EQ(parse({at.c_str()}).exit, std::nullopt);
   EXPECT_EQ(path_, "/file");
   EXPECT_EQ(number_, 7);
-  EXPECT_THAT(error({"@/nonexistent"}), HasSubstr("open /nonexistent"));
+  EXPECT_EQ(error({"@/nonexistent"}),
+            "prog: error: open /nonexistent: No such file or directory, try --help\n");
+  EXPECT_EQ(error({"@/"}), "prog: error: read /: Is a directory, try --help\n");
+  EXPECT_EQ(error({"@/dev/zero"}), "prog: error: /dev/zero: not a list of arguments, try --help\n");
+  const std::string itself = (dir.path() / "itself").string();
+  dir.write("itself", "@" + itself + "\n");
+  EXPECT_EQ(error({("@" + itself).c_str()}),
+            "prog: error: more than 16 argument files, try --help\n");
 }
 
 TEST_F(Flags, FollowAliases) {
@@ -125,9 +201,9 @@ TEST_F(Flags, FollowAliases) {
 }
 
 TEST_F(Flags, PrintHelpInTwoColumns) {
-  ::setenv("COLUMNS", "60", 1);
+  set_env("COLUMNS", "60");
   const FlagOutcome outcome = parse({"-h"});
-  ::unsetenv("COLUMNS");
+  set_env("COLUMNS", "");
   EXPECT_EQ(outcome.exit, 0);
   EXPECT_EQ(outcome.text,
             "usage: prog [<flags>]\n"
@@ -145,13 +221,43 @@ TEST_F(Flags, PrintHelpInTwoColumns) {
             "  --[no-]version          Show application version.\n");
 }
 
-TEST_F(Flags, PrintVersionManPageAndCompletions) {
+TEST_F(Flags, PutTheHelpOfLongFlagsOnTheNextLine) {
+  std::string long_one;
+  set_.add("a.flag.with.quite.a.long.name", long_one, {.help = "One two three four five six."});
+  set_env("COLUMNS", "60");
+  const std::string text = parse({"--help"}).text;
+  set_env("COLUMNS", "");
+  EXPECT_THAT(text, HasSubstr("\n  --a.flag.with.quite.a.long.name=A.FLAG.WITH.QUITE.A.LONG.NAME\n"
+                              "                          One two three four five six.\n"));
+}
+
+TEST_F(Flags, PrintVersionBeforeHelpWhenItComesFirst) {
   EXPECT_THAT(parse({"--version"}).text, HasSubstr("prog, version "));
   EXPECT_EQ(parse({"--version", "--help"}).text.substr(0, 5), "prog,");
-  EXPECT_THAT(parse({"--help-man"}).text, HasSubstr(".TH prog 8"));
-  EXPECT_THAT(parse({"--completion-script-bash"}).text, HasSubstr("complete -F _prog prog"));
-  EXPECT_THAT(parse({"--completion-script-zsh"}).text, HasSubstr("#compdef prog"));
+  EXPECT_EQ(parse({"--no-help", "--version"}).text.substr(0, 6), "usage:");
+  EXPECT_EQ(parse({"--no-version"}).exit, 0);
+}
+
+TEST_F(Flags, PrintAManPage) {
+  const std::string text = parse({"--help-man"}).text;
+  EXPECT_THAT(text, HasSubstr(".TH prog 8"));
+  EXPECT_THAT(text, HasSubstr("\n.SH DESCRIPTION\nDoes things.\n"));
+  EXPECT_THAT(text, HasSubstr(".TP\n\\fB\\-\\-[no\\-]collector.cpu\\fR\nCPU.\n"));
+}
+
+TEST_F(Flags, PrintCompletionScripts) {
+  const FlagOutcome bash = parse({"--completion-script-bash"});
+  EXPECT_EQ(bash.exit, 0);
+  EXPECT_THAT(bash.text, HasSubstr("complete -F _prog prog\n"));
+  EXPECT_THAT(bash.text, HasSubstr(" --collector.cpu --no-collector.cpu --path "));
+  const FlagOutcome zsh = parse({"--completion-script-zsh"});
+  EXPECT_EQ(zsh.exit, 0);
+  EXPECT_THAT(zsh.text, HasSubstr("#compdef prog\n"));
+  EXPECT_THAT(zsh.text, HasSubstr("  '(--collector.cpu)--no-collector.cpu[CPU.]' \\\n"));
+  EXPECT_THAT(zsh.text, HasSubstr("  '--kind=[A kind.]:value:(a b)' \\\n"));
+  EXPECT_EQ(zsh.text.find("secret"), std::string::npos);
   EXPECT_EQ(parse({"--completion-bash"}).exit, std::nullopt);
+  EXPECT_EQ(parse({"--help-long"}).text, parse({"--help"}).text);
 }
 
 TEST_F(Flags, ListTheirNames) {

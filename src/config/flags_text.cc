@@ -12,7 +12,7 @@
 namespace ceems::config {
 namespace {
 
-constexpr std::size_t kMaxLeft = 34;  // longer flags get their help on the next line
+constexpr std::size_t kMaxLeft = 29;  // longer flags get their help on the next line
 
 /// "--[no-]name", "--name=VALUE", "--name=VALUE ..." as the left column shows it.
 std::string synopsis(const FlagEntry& entry) {
@@ -184,13 +184,19 @@ std::string completion_zsh(const HelpSource& source) {
   for (const FlagEntry* entry : visible(source)) {
     std::string help;
     for (const char c : entry->info.help) {
-      if (c == '[' || c == ']' || c == ':' || c == '\'') {
-        continue;
+      if (c != '[' && c != ']' && c != ':' && c != '\'' && c != '\\') {
+        help += c;
       }
-      help += c;
     }
-    out += fmt::format("  '{}--{}[{}]{}' \\\n", entry->kind == FlagKind::kList ? "*" : "",
-                       entry->name, help, entry->kind == FlagKind::kBool ? "" : ":value:_files");
+    if (entry->kind == FlagKind::kBool) {
+      out += fmt::format("  '(--no-{0})--{0}[{1}]' \\\n  '(--{0})--no-{0}[{1}]' \\\n", entry->name,
+                         help);
+      continue;
+    }
+    const std::string values =
+        entry->choices.empty() ? "_files" : fmt::format("({})", fmt::join(entry->choices, " "));
+    out += fmt::format("  '{}--{}=[{}]:value:{}' \\\n", entry->kind == FlagKind::kList ? "*" : "",
+                       entry->name, help, values);
   }
   return out + "  '*:file:_files'\n";
 }

@@ -7,7 +7,12 @@
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
+#include <optional>
+#include <sstream>
+#include <unordered_map>
+#include <unordered_set>
 
+#include <yaml-cpp/eventhandler.h>
 #include <yaml-cpp/yaml.h>
 
 #include "base/strings.h"
@@ -34,6 +39,7 @@ struct YamlAccess {
     node.impl_ = std::move(impl);
     return node;
   }
+  static const std::shared_ptr<const Node::Impl>& unwrap(const Node& node) { return node.impl_; }
 };
 
 namespace {
@@ -42,76 +48,302 @@ using Impl = YamlAccess::Impl;
 
 constexpr std::size_t kMaxText = std::size_t{8} << 20U;
 constexpr std::size_t kMaxNodes = 200'000;  // aliases count each time: stops "billion laughs"
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;  // of texts and places, the same
+constexpr std::string_view kTooLarge = "the document is too large or too deep";
+constexpr std::size_t kMaxKey = 1024;
 constexpr int kMaxDepth = 64;
 
 std::string place(const std::string& file, int line) {
   return line > 0 ? fmt::format("{}:{}", file, line) : file;
 }
 
-struct Converter {
-  std::shared_ptr<const std::string> file;
-  std::size_t nodes = 0;
+/// Ends yaml-cpp's parser out of one of its events.
+struct Refused {
+  Error error;
+};
 
-  Result<Node> convert(const YAML::Node& from, std::string where, int line, int depth) {
-    if (++nodes > kMaxNodes || depth > kMaxDepth) {
-      return fail(ErrorCode::kParse, "{}: the document is too large or too deep",
-                  place(*file, line));
+/// Makes plain data of the parser's events. Limits hold while it parses, so a document that grows
+/// without bounds is given up before it is in memory.
+class Builder final : public YAML::EventHandler {
+ public:
+  Builder(std::string_view text, std::shared_ptr<const std::string> file)
+      : text_(text), file_(std::move(file)) {}
+
+  /// The document; a null node when it was empty.
+  Node take() {
+    if (odd_key_line_ != 0) {
+      refuse(odd_key_line_, "expected a plain text as key");
     }
-    auto to = std::make_shared<Impl>();
-    to->file = file;
-    to->line = from.Mark().line >= 0 && !from.IsNull() ? from.Mark().line + 1 : line;
-    to->where = std::move(where);
-    switch (from.Type()) {
-      case YAML::NodeType::Undefined:
-      case YAML::NodeType::Null:
-        to->kind = Impl::Kind::kNull;
-        break;
-      case YAML::NodeType::Scalar:
-        to->kind = Impl::Kind::kScalar;
-        to->scalar = from.Scalar();
-        break;
-      case YAML::NodeType::Sequence:
-        to->kind = Impl::Kind::kList;
-        for (std::size_t i = 0; i < from.size(); ++i) {
-          auto item = convert(from[i], fmt::format("{}[{}]", to->where, i), to->line, depth + 1);
-          if (!item) {
-            return item;
-          }
-          to->items.push_back(*std::move(item));
-        }
-        break;
-      case YAML::NodeType::Map:
-        to->kind = Impl::Kind::kMap;
-        for (const auto& entry : from) {
-          if (auto added = add_entry(*to, entry.first, entry.second, depth); !added) {
-            return fail(std::move(added).error());
-          }
-        }
-        break;
+    if (!root_) {
+      root_ = std::make_shared<Impl>();
+      root_->file = file_;
+      root_->kind = Impl::Kind::kNull;
+      root_->line = 1;
     }
-    return YamlAccess::wrap(std::move(to));
+    return YamlAccess::wrap(std::move(root_));
   }
 
-  Result<> add_entry(Impl& map, const YAML::Node& key, const YAML::Node& value, int depth) {
-    const int line = key.Mark().line + 1;
-    if (!key.IsScalar()) {
-      return fail(ErrorCode::kParse, "{}: expected a plain text as key", place(*file, line));
+  void OnDocumentStart(const YAML::Mark& mark) override {
+    if (++documents_ > 1) {
+      refuse(mark.line + 1, "expected one YAML document, here begins another");
     }
-    const std::string& name = key.Scalar();
-    const std::string where = map.where.empty() ? name : map.where + "." + name;
-    for (const auto& [existing, ignored] : map.entries) {
-      if (existing == name) {
-        return fail(ErrorCode::kParse, "{}: {}: the key stands here twice", place(*file, line),
-                    printable(where));
+  }
+  void OnDocumentEnd() override { check_last_quote(); }
+
+  void OnNull(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (!skips(mark)) {
+      complete(start(Impl::Kind::kNull, mark), anchor);
+    }
+  }
+  void OnScalar(const YAML::Mark& mark,
+                const std::string& tag,
+                YAML::anchor_t anchor,
+                const std::string& value) override {
+    last_scalar_ = mark.pos;
+    if (odd_key_line_ != 0) {
+      return;
+    }
+    if (!open_.empty() && open_.back().wants_key()) {
+      take_key(mark, value, tag == "?", anchor);
+      return;
+    }
+    auto node = start(Impl::Kind::kScalar, mark);
+    count_bytes(node->line, value.size());
+    node->scalar = value;
+    complete(std::move(node), anchor);
+  }
+  void OnSequenceStart(const YAML::Mark& mark,
+                       const std::string& /*tag*/,
+                       YAML::anchor_t anchor,
+                       YAML::EmitterStyle::value /*style*/) override {
+    if (!skips(mark)) {
+      open_.push_back({.node = start(Impl::Kind::kList, mark), .anchor = anchor});
+    }
+  }
+  void OnMapStart(const YAML::Mark& mark,
+                  const std::string& /*tag*/,
+                  YAML::anchor_t anchor,
+                  YAML::EmitterStyle::value /*style*/) override {
+    if (!skips(mark)) {
+      open_.push_back({.node = start(Impl::Kind::kMap, mark), .anchor = anchor});
+    }
+  }
+  void OnSequenceEnd() override { close(); }
+  void OnMapEnd() override { close(); }
+
+  void OnAlias(const YAML::Mark& mark, YAML::anchor_t anchor) override {
+    if (skips(mark)) {
+      return;
+    }
+    const auto found = anchors_.find(anchor);
+    if (found == anchors_.end()) {
+      refuse(mark.line + 1, "an alias inside the value that it stands for");
+    }
+    complete(copy(*found->second, next_where(), static_cast<int>(open_.size())), 0);
+  }
+
+ private:
+  /// A list or mapping that is not complete yet.
+  struct Open {
+    std::shared_ptr<Impl> node;
+    YAML::anchor_t anchor = 0;
+    std::optional<std::string> key = {};  ///< of a mapping: read, its value comes next
+    int key_line = 0;
+    bool merging = false;  ///< that key is "<<"
+    std::unordered_set<std::string> keys = {};
+    std::vector<std::shared_ptr<const Impl>> merged = {};  ///< values of "<<"
+
+    [[nodiscard]] bool wants_key() const { return node->kind == Impl::Kind::kMap && !key; }
+  };
+
+  [[noreturn]] void refuse(int line, std::string_view message) const {
+    throw Refused{{ErrorCode::kParse, fmt::format("{}: {}", place(*file_, line), message)}};
+  }
+
+  /// yaml-cpp takes a quoted text that is never closed, with all that follows it.
+  void check_last_quote() const {
+    const auto at = static_cast<std::size_t>(std::max(last_scalar_, 0));
+    const char quote = at < text_.size() ? text_[at] : '\0';
+    if (quote != '\'' && quote != '"') {
+      return;
+    }
+    for (std::size_t i = at + 1; i < text_.size(); ++i) {
+      if (quote == '"' && text_[i] == '\\') {
+        ++i;
+      } else if (text_[i] == quote) {
+        if (quote == '"' || i + 1 == text_.size() || text_[i + 1] != quote) {
+          return;
+        }
+        ++i;  // '' inside '...' is one quote of the text
       }
     }
-    auto node = convert(value, where, line, depth + 1);
-    if (!node) {
-      return fail(std::move(node).error());
-    }
-    map.entries.emplace_back(name, *std::move(node));
-    return {};
+    const auto line = 1 + std::count(text_.begin(), text_.begin() + last_scalar_, '\n');
+    refuse(static_cast<int>(line), "the quote that opens here is not closed");
   }
+
+  void count_bytes(int line, std::size_t bytes) {
+    bytes_ += bytes;
+    if (bytes_ > kMaxBytes) {
+      refuse(line, kTooLarge);
+    }
+  }
+  void count_node(const Impl& node, int depth) {
+    count_bytes(node.line, node.where.size() + node.scalar.size());
+    if (++nodes_ > kMaxNodes || depth > kMaxDepth) {
+      refuse(node.line, kTooLarge);
+    }
+  }
+
+  /// Where the next value stands.
+  [[nodiscard]] std::string next_where() const {
+    if (open_.empty()) {
+      return "";
+    }
+    const Open& parent = open_.back();
+    const std::string& at = parent.node->where;
+    if (parent.node->kind == Impl::Kind::kList) {
+      return fmt::format("{}[{}]", at, parent.node->items.size());
+    }
+    return at.empty() ? *parent.key : fmt::format("{}.{}", at, *parent.key);
+  }
+
+  std::shared_ptr<Impl> start(Impl::Kind kind, const YAML::Mark& mark) {
+    // An empty value has no place of its own: its key's line says more than the next token's.
+    const bool after_key = !open_.empty() && open_.back().key && kind == Impl::Kind::kNull;
+    const int line = after_key ? open_.back().key_line : std::max(mark.line, 0) + 1;
+    auto node = std::make_shared<Impl>();
+    node->file = file_;
+    node->kind = kind;
+    node->line = line;
+    node->where = next_where();
+    count_node(*node, static_cast<int>(open_.size()));
+    return node;
+  }
+
+  void take_key(const YAML::Mark& mark,
+                const std::string& name,
+                bool plain,
+                YAML::anchor_t anchor) {
+    Open& map = open_.back();
+    map.key_line = mark.line + 1;
+    if (name.size() > kMaxKey) {
+      refuse(map.key_line, fmt::format("a key of more than {} bytes", kMaxKey));
+    }
+    count_bytes(map.key_line, name.size());
+    map.key = name;
+    const bool merge = plain && name == "<<";
+    if (!merge && !map.keys.insert(name).second) {
+      refuse(map.key_line, fmt::format("{}: the key stands here twice", printable(next_where())));
+    }
+    if (anchor != 0) {
+      auto node = std::make_shared<Impl>();
+      node->file = file_;
+      node->kind = Impl::Kind::kScalar;
+      node->line = map.key_line;
+      node->scalar = name;
+      anchors_[anchor] = std::move(node);
+    }
+    map.merging = merge;
+  }
+
+  void complete(std::shared_ptr<Impl> node, YAML::anchor_t anchor) {
+    if (anchor != 0) {
+      anchors_[anchor] = node;
+    }
+    if (open_.empty()) {
+      root_ = std::move(node);
+      return;
+    }
+    Open& parent = open_.back();
+    if (parent.node->kind == Impl::Kind::kList) {
+      parent.node->items.push_back(YamlAccess::wrap(std::move(node)));
+      return;
+    }
+    std::string key = *std::exchange(parent.key, std::nullopt);
+    if (parent.merging) {
+      add_merged(parent, node);
+    } else {
+      parent.node->entries.emplace_back(std::move(key), YamlAccess::wrap(std::move(node)));
+    }
+  }
+
+  /// "<<: *base" and "<<: [*one, *two]", see yaml.org/type/merge.html.
+  void add_merged(Open& map, const std::shared_ptr<const Impl>& value) const {
+    if (value->kind == Impl::Kind::kMap) {
+      map.merged.push_back(value);
+      return;
+    }
+    bool maps = value->kind == Impl::Kind::kList;
+    for (const Node& item : value->items) {
+      maps = maps && item.is_map();
+      map.merged.push_back(YamlAccess::unwrap(item));
+    }
+    if (!maps) {
+      refuse(value->line, "<<: expected a mapping or a list of mappings");
+    }
+  }
+
+  /// Remembers a key that is no text. The parser may still find the true fault, a bracket that is
+  /// not closed, so that is reported at the end and the rest is passed over.
+  bool skips(const YAML::Mark& mark) {
+    if (odd_key_line_ == 0 && !open_.empty() && open_.back().wants_key()) {
+      odd_key_line_ = mark.line + 1;
+    }
+    return odd_key_line_ != 0;
+  }
+
+  void close() {
+    if (odd_key_line_ != 0) {
+      return;
+    }
+    Open done = std::move(open_.back());
+    open_.pop_back();
+    // The mapping's own keys win, then the mapping that was merged first.
+    for (const auto& from : done.merged) {
+      for (const auto& [key, value] : from->entries) {
+        if (done.keys.insert(key).second) {
+          const std::string& at = done.node->where;
+          auto node =
+              copy(*YamlAccess::unwrap(value), at.empty() ? key : fmt::format("{}.{}", at, key),
+                   static_cast<int>(open_.size()) + 1);
+          done.node->entries.emplace_back(key, YamlAccess::wrap(std::move(node)));
+        }
+      }
+    }
+    complete(std::move(done.node), done.anchor);
+  }
+
+  /// The value of an alias at its new place; each use counts, which stops "billion laughs".
+  std::shared_ptr<Impl> copy(const Impl& from, std::string where, int depth) {
+    auto to = std::make_shared<Impl>();
+    to->file = file_;
+    to->kind = from.kind;
+    to->line = from.line;
+    to->where = std::move(where);
+    to->scalar = from.scalar;
+    count_node(*to, depth);
+    for (const Node& item : from.items) {
+      to->items.push_back(
+          YamlAccess::wrap(copy(*YamlAccess::unwrap(item),
+                                fmt::format("{}[{}]", to->where, to->items.size()), depth + 1)));
+    }
+    for (const auto& [key, value] : from.entries) {
+      auto node = copy(*YamlAccess::unwrap(value), fmt::format("{}.{}", to->where, key), depth + 1);
+      to->entries.emplace_back(key, YamlAccess::wrap(std::move(node)));
+    }
+    return to;
+  }
+
+  std::string_view text_;
+  std::shared_ptr<const std::string> file_;
+  std::vector<Open> open_;
+  std::unordered_map<YAML::anchor_t, std::shared_ptr<const Impl>> anchors_;
+  std::shared_ptr<Impl> root_;
+  std::size_t nodes_ = 0;
+  std::size_t bytes_ = 0;
+  int documents_ = 0;
+  int odd_key_line_ = 0;
+  int last_scalar_ = -1;  ///< offset in the text
 };
 
 const std::shared_ptr<const Impl>& absent() {
@@ -269,14 +501,18 @@ Result<Node> parse_yaml(std::string_view text, std::string_view file) {
   if (text.find('\0') != std::string_view::npos || !is_utf8(text)) {
     return fail(ErrorCode::kParse, "{}: not a text file in UTF-8", *name);
   }
+  if (text.starts_with("\xEF\xBB\xBF")) {
+    text.remove_prefix(3);  // byte order mark; yaml-cpp's offsets leave it out
+  }
   try {
-    const std::vector<YAML::Node> documents = YAML::LoadAll(std::string(text));
-    if (documents.size() > 1) {
-      return fail(ErrorCode::kParse, "{}: expected one YAML document, got {}", *name,
-                  documents.size());
+    std::istringstream in{std::string(text)};
+    YAML::Parser parser(in);
+    Builder builder(text, name);
+    while (parser.HandleNextDocument(builder)) {
     }
-    Converter converter{.file = name};
-    return converter.convert(documents.empty() ? YAML::Node() : documents.front(), "", 1, 0);
+    return builder.take();
+  } catch (const Refused& refused) {
+    return fail(refused.error);
   } catch (const YAML::Exception& error) {
     return fail(ErrorCode::kParse, "{}: {}",
                 place(*name, error.mark.line >= 0 ? error.mark.line + 1 : 0),
