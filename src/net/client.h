@@ -15,28 +15,30 @@
 namespace ceems::net {
 
 struct TlsOptions {
-  std::string ca, ca_file, cert, cert_file, key, key_file, server_name;
+  std::string ca{}, ca_file{}, cert{}, cert_file{}, key{}, key_file{}, server_name{};
   bool insecure_skip_verify = false;
-  std::string min_version, max_version;  ///< "TLS12", ...; empty: library default
+  std::string min_version{}, max_version{};  ///< "TLS12", ...; empty: library default
 };
 
 /// Prometheus' http_client_config (spec api-server §2.5). Secrets stay here; never logged.
 struct ClientOptions {
   struct BasicAuth {
-    std::string username, username_file, password, password_file;
+    std::string username{}, username_file{}, password{}, password_file{};
   };
   struct Authorization {
     std::string type = "Bearer";
-    std::string credentials, credentials_file;
+    std::string credentials{}, credentials_file{};
   };
   struct OAuth2 {
     std::string client_id, client_secret, client_secret_file, token_url;
     std::vector<std::string> scopes;
     std::map<std::string, std::string> endpoint_params;
     TlsOptions tls;
+    std::string proxy_url, no_proxy;
+    bool proxy_from_environment = false;
   };
   struct ExtraHeader {
-    std::vector<std::string> values, secrets, files;
+    std::vector<std::string> values{}, secrets{}, files{};
   };
   std::optional<BasicAuth> basic_auth;
   std::optional<Authorization> authorization;
@@ -46,6 +48,7 @@ struct ClientOptions {
   bool enable_http2 = true;
   std::string proxy_url, no_proxy;
   bool proxy_from_environment = false;
+  std::map<std::string, std::vector<std::string>> proxy_connect_header;
   std::map<std::string, ExtraHeader> headers;
 
   std::string user_agent = "ceems";
@@ -61,11 +64,16 @@ struct ClientResponse {
   std::string body;
 };
 
-/// HTTP client on libcurl with a kept connection. Safe for concurrent use. No status is an error
-/// here; no answer is: kTimeout, kUnavailable (refused, reset, TLS, too large), kInvalidArgument
-/// (bad URL). Messages hold no URL user info, query or credentials.
+/// HTTP client on libcurl with kept connections. Safe for concurrent use. Redirects are followed
+/// ten times at most; credentials and extra headers go to the host of the first URL only, never to
+/// another host or port, nor from https to http. Secret files are read for each call, TLS files for
+/// each new connection. No status is an error here; no answer is: kTimeout, kUnavailable (refused,
+/// reset, TLS, too large), kInvalidArgument (bad URL). Messages hold no URL user info, query or
+/// credentials.
 class Client {
  public:
+  /// kInvalidArgument for options that contradict each other, an unknown TLS version, or a TLS file
+  /// that cannot be read.
   static Result<std::unique_ptr<Client>> create(ClientOptions options);
   ~Client();
   Client(const Client&) = delete;

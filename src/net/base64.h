@@ -1,0 +1,14 @@
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace ceems::net {
+
+/// RFC 4648 §4, with padding.
+std::string base64_encode(std::string_view bytes);
+/// Strict: padding must be there, nothing else may be.
+std::optional<std::string> base64_decode(std::string_view text);
+
+}  // namespace ceems::net

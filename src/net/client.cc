@@ -1,0 +1,297 @@
+#include "net/client.h"
+
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <atomic>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "net/base64.h"
+#include "net/oauth2.h"
+#include "net/secret.h"
+#include "net/transfer.h"
+
+namespace ceems::net {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr int kMaxRedirects = 10;
+
+Result<> check_tls(const TlsOptions& tls) {
+  for (const std::string& version : {tls.min_version, tls.max_version}) {
+    if (!is_tls_version(version)) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "TLS version '{}': expected TLS10, TLS11, TLS12 or TLS13", printable(version));
+    }
+  }
+  const bool cert = !tls.cert.empty() || !tls.cert_file.empty();
+  const bool key = !tls.key.empty() || !tls.key_file.empty();
+  if (cert != key) {
+    return fail(ErrorCode::kInvalidArgument,
+                "a client certificate needs its key and a key its certificate");
+  }
+  for (const std::string& file : {tls.ca_file, tls.cert_file, tls.key_file}) {
+    if (!file.empty() && ::access(file.c_str(), R_OK) != 0) {
+      Error error = errno_error(errno, "TLS file " + file);
+      error.code = ErrorCode::kInvalidArgument;
+      return fail(std::move(error));
+    }
+  }
+  return {};
+}
+
+/// Changes whenever one of the TLS files does.
+std::string fingerprint(const TlsOptions& tls) {
+  std::string all;
+  for (const std::string* file : {&tls.ca_file, &tls.cert_file, &tls.key_file}) {
+    struct stat info{};
+    if (!file->empty() && ::stat(file->c_str(), &info) == 0) {
+      fmt::format_to(std::back_inserter(all), "{}.{}.{}.{} ", info.st_ino, info.st_size,
+                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
+    }
+  }
+  return all;
+}
+
+bool is_clean(std::string_view text) {
+  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/// True where what was meant for `first` may also go to `next`.
+bool same_trust(const Url& first, const Url& next) {
+  const bool upgrade =
+      first.scheme == "http" && first.port == "80" && next.scheme == "https" && next.port == "443";
+  return first.host == next.host &&
+         (upgrade || (first.port == next.port && first.scheme == next.scheme));
+}
+
+void drop_header(Headers& headers, std::string_view name) {
+  std::erase_if(headers,
+                [name](const auto& header) { return to_lower(header.first) == to_lower(name); });
+}
+
+}  // namespace
+
+struct Client::Impl {
+  ClientOptions options;
+  TransferPool pool;
+  std::unique_ptr<TokenSource> tokens;
+  std::mutex mutex;
+  std::string tls_files;  // fingerprint of those the kept connections were made with; under mutex
+
+  explicit Impl(ClientOptions client_options) : options(std::move(client_options)) {
+    if (options.oauth2) {
+      tokens = std::make_unique<TokenSource>(*options.oauth2);
+    }
+    tls_files = fingerprint(options.tls);
+  }
+
+  void follow_tls_files() {
+    std::string now = fingerprint(options.tls);
+    const std::scoped_lock lock(mutex);
+    if (now != tls_files) {
+      tls_files = std::move(now);
+      pool.drop_kept();
+    }
+  }
+
+  /// The Authorization field, empty for none.
+  Result<std::string> authorization(const TransferRequest& request) {
+    if (options.basic_auth) {
+      auto user = read_secret(options.basic_auth->username, options.basic_auth->username_file);
+      if (!user) {
+        return user;
+      }
+      auto password = read_secret(options.basic_auth->password, options.basic_auth->password_file);
+      if (!password) {
+        return password;
+      }
+      return "Basic " + base64_encode(*user + ":" + *password);
+    }
+    if (options.authorization) {
+      auto credentials =
+          read_secret(options.authorization->credentials, options.authorization->credentials_file);
+      if (!credentials) {
+        return credentials;
+      }
+      return options.authorization->type + " " + *credentials;
+    }
+    if (tokens) {
+      return tokens->authorization(pool, request);
+    }
+    if (!request.url.user.empty() || !request.url.password.empty()) {
+      return "Basic " + base64_encode(request.url.user + ":" + request.url.password);
+    }
+    return std::string();
+  }
+
+  /// Fields only the first host may see.
+  Result<Headers> private_headers(const TransferRequest& request, const Headers& given) {
+    Headers all;
+    for (const auto& [name, extra] : options.headers) {
+      for (const auto& list : {extra.values, extra.secrets}) {
+        for (const std::string& value : list) {
+          all.emplace_back(name, value);
+        }
+      }
+      for (const std::string& file : extra.files) {
+        auto value = read_secret({}, file);
+        if (!value) {
+          return fail(std::move(value).error());
+        }
+        all.emplace_back(name, *std::move(value));
+      }
+    }
+    if (find_header(given, "Authorization") == nullptr) {
+      auto value = authorization(request);
+      if (!value) {
+        return fail(std::move(value).error());
+      }
+      if (!value->empty()) {
+        all.emplace_back("Authorization", *std::move(value));
+      }
+    }
+    return all;
+  }
+
+  Result<ClientResponse> exchange(std::string method,
+                                  const std::string& url,
+                                  std::string_view content_type,
+                                  std::string_view body,
+                                  const Headers& given);
+};
+
+Result<ClientResponse> Client::Impl::exchange(std::string method,
+                                              const std::string& url,
+                                              std::string_view content_type,
+                                              std::string_view body,
+                                              const Headers& given) {
+  auto first = parse_url(url);
+  if (!first) {
+    return fail(std::move(first).error());
+  }
+  const std::string place = fmt::format("{} {}", method, printable(first->shown(), 300));
+  follow_tls_files();
+  TransferRequest request;
+  request.method = std::move(method);
+  request.url = *first;
+  request.body = body;
+  request.tls = &options.tls;
+  request.proxy_url = options.proxy_url;
+  request.no_proxy = options.no_proxy;
+  request.proxy_from_environment = options.proxy_from_environment;
+  for (const auto& [name, values] : options.proxy_connect_header) {
+    for (const std::string& value : values) {
+      request.proxy_headers.emplace_back(name, value);
+    }
+  }
+  request.http2 = options.enable_http2;
+  request.unix_socket = options.unix_socket;
+  request.connect_timeout = options.connect_timeout;
+  request.deadline = steady_clock::now() + options.timeout;
+  request.max_response_bytes = options.max_response_bytes;
+
+  auto secret = private_headers(request, given);
+  if (!secret) {
+    return fail(std::move(secret).error().with_context(place));
+  }
+  Headers headers = given;
+  if (find_header(given, "User-Agent") == nullptr) {
+    headers.emplace_back("User-Agent", options.user_agent);
+  }
+  if (!content_type.empty()) {
+    headers.emplace_back("Content-Type", content_type);
+  }
+  TlsOptions foreign_tls = options.tls;
+  foreign_tls.server_name.clear();
+
+  for (int hop = 0; hop <= kMaxRedirects; ++hop) {
+    const bool trusted = same_trust(*first, request.url);
+    request.headers = headers;
+    if (trusted) {
+      request.headers.insert(request.headers.end(), secret->begin(), secret->end());
+    } else {
+      for (const std::string_view name : {"Authorization", "Cookie", "Proxy-Authorization"}) {
+        drop_header(request.headers, name);
+      }
+    }
+    request.tls = trusted ? &options.tls : &foreign_tls;
+    for (const auto& [name, value] : request.headers) {
+      if (!is_clean(name) || !is_clean(value)) {
+        return fail(ErrorCode::kInvalidArgument, "{}: header {} has a line end in it", place,
+                    printable(name));
+      }
+    }
+    auto response = pool.run(request);
+    if (!response) {
+      return fail(std::move(response).error().with_context(place));
+    }
+    if (response->status == 401 && tokens) {
+      tokens->forget();
+    }
+    const std::string* location = find_header(response->headers, "Location");
+    if (!options.follow_redirects || !is_redirect(response->status) || location == nullptr) {
+      return response;
+    }
+    auto next = resolve_url(request.url, *location);
+    if (!next) {
+      return fail(ErrorCode::kUnavailable, "{}: redirect to a {}", place, next.error().message);
+    }
+    request.url = *std::move(next);
+    if (response->status <= 303 && request.method == "POST") {
+      request.method = "GET";
+      request.body = {};
+      drop_header(headers, "Content-Type");
+    }
+  }
+  return fail(ErrorCode::kUnavailable, "{}: more than {} redirects", place, kMaxRedirects);
+}
+
+Result<std::unique_ptr<Client>> Client::create(ClientOptions options) {
+  const int kinds = static_cast<int>(options.basic_auth.has_value()) +
+                    static_cast<int>(options.authorization.has_value()) +
+                    static_cast<int>(options.oauth2.has_value());
+  if (kinds > 1) {
+    return fail(ErrorCode::kInvalidArgument,
+                "only one of basic_auth, authorization and oauth2 can be used");
+  }
+  if (auto checked = check_tls(options.tls); !checked) {
+    return fail(std::move(checked).error());
+  }
+  if (options.oauth2) {
+    if (auto checked = check_tls(options.oauth2->tls); !checked) {
+      return fail(std::move(checked).error().with_context("oauth2"));
+    }
+  }
+  return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::move(options))));
+}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+
+Result<ClientResponse> Client::get(const std::string& url, const Headers& headers) {
+  return impl_->exchange("GET", url, {}, {}, headers);
+}
+
+Result<ClientResponse> Client::post(const std::string& url,
+                                    std::string_view content_type,
+                                    std::string_view body,
+                                    const Headers& headers) {
+  return impl_->exchange("POST", url, content_type, body, headers);
+}
+
+void Client::cancel() {
+  impl_->pool.cancel();
+}
+
+}  // namespace ceems::net

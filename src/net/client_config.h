@@ -1,0 +1,23 @@
+#pragma once
+
+#include <filesystem>
+#include <span>
+#include <string_view>
+
+#include "base/result.h"
+#include "config/yaml.h"
+#include "net/client.h"
+
+namespace ceems::net {
+
+/// Reads the keys of Prometheus' HTTP client block, which stand beside others (`url`) in `node`, as
+/// spec'd in docs/web-config.md. An absent node gives the defaults. Relative file names are
+/// relative to `directory`. Unknown keys of `node` itself are the caller's business, those of the
+/// mappings below are refused. Errors: "file:line: where: message", without any secret.
+Result<ClientOptions> client_options(const config::Node& node,
+                                     const std::filesystem::path& directory = {});
+
+/// The keys client_options() takes from the mapping it is given.
+std::span<const std::string_view> client_option_keys();
+
+}  // namespace ceems::net

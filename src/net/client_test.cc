@@ -1,0 +1,523 @@
+#include "net/client.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <functional>
+#include <mutex>
+#include <thread>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/fd.h"
+#include "net/client_config.h"
+#include "net/oauth2.h"
+#include "net/server.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::net {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+/// A server of ours that remembers what it was asked.
+class Peer {
+ public:
+  explicit Peer(Handler handler, ServerOptions options = {}) {
+    if (options.listen_addresses.empty()) {
+      options.listen_addresses = {"127.0.0.1:0"};
+    }
+    server_ = *Server::create(std::move(options), [this, handler = std::move(handler)](
+                                                      const Request& request, Response& response) {
+      {
+        const std::scoped_lock lock(mutex_);
+        requests_.push_back(request);
+      }
+      handler(request, response);
+    });
+    server_->start();
+  }
+  [[nodiscard]] std::string url() const { return "http://" + server_->addresses()[0]; }
+  [[nodiscard]] std::vector<Request> requests() const {
+    const std::scoped_lock lock(mutex_);
+    return requests_;
+  }
+  /// Of the request with this index, or "-".
+  [[nodiscard]] std::string header(std::size_t index, std::string_view name) const {
+    const std::scoped_lock lock(mutex_);
+    const std::string* value =
+        index < requests_.size() ? find_header(requests_[index].headers, name) : nullptr;
+    return value == nullptr ? "-" : *value;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::vector<Request> requests_;
+  std::unique_ptr<Server> server_;
+};
+
+/// Accepts connections and answers each with fixed bytes, then closes; no bytes: keeps it open.
+class LyingPeer {
+ public:
+  explicit LyingPeer(std::string bytes) : bytes_(std::move(bytes)) {
+    listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    ::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size);
+    ::listen(listener_.get(), 16);
+    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    port_ = ntohs(address.sin_port);
+    thread_ = std::jthread([this] { run(); });
+  }
+  ~LyingPeer() { ::shutdown(listener_.get(), SHUT_RDWR); }
+  LyingPeer(const LyingPeer&) = delete;
+  LyingPeer& operator=(const LyingPeer&) = delete;
+  [[nodiscard]] std::string url() const { return fmt::format("http://127.0.0.1:{}", port_); }
+
+ private:
+  void run() {
+    std::vector<UniqueFd> open;
+    while (true) {
+      UniqueFd peer(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (!peer.valid()) {
+        return;
+      }
+      if (bytes_.empty()) {
+        open.push_back(std::move(peer));
+        continue;
+      }
+      std::string asked(4096, '\0');
+      ::recv(peer.get(), asked.data(), asked.size(), 0);
+      ::send(peer.get(), bytes_.data(), bytes_.size(), MSG_NOSIGNAL);
+    }
+  }
+
+  std::string bytes_;
+  UniqueFd listener_;
+  int port_ = 0;
+  std::jthread thread_;
+};
+
+void show(const Request& request, Response& response) {
+  response.set_header("X-Kind", "echo");
+  response.body =
+      fmt::format("{} {}?{} {}", request.method, request.path, request.query, request.body);
+}
+
+std::unique_ptr<Client> client_with(ClientOptions options = {}) {
+  auto client = Client::create(std::move(options));
+  EXPECT_TRUE(client) << client.error().message;
+  return *std::move(client);
+}
+
+TEST(Client, GetsAndPosts) {
+  const Peer peer(show);
+  const auto client = client_with();
+  const auto got = client->get(peer.url() + "/a?b=c", {{"X-One", "1"}, {"X-Empty", ""}});
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->status, 200);
+  EXPECT_EQ(got->body, "GET /a?b=c ");
+  EXPECT_EQ(*find_header(got->headers, "x-kind"), "echo");
+  EXPECT_EQ(peer.header(0, "X-One"), "1");
+  EXPECT_EQ(peer.header(0, "X-Empty"), "");
+  EXPECT_EQ(peer.header(0, "User-Agent"), "ceems");
+  EXPECT_EQ(peer.header(0, "Authorization"), "-");
+
+  const auto posted = client->post(peer.url() + "/p", "text/x", std::string(100000, 'z'));
+  ASSERT_TRUE(posted) << posted.error().message;
+  EXPECT_EQ(posted->body, "POST /p? " + std::string(100000, 'z'));
+  EXPECT_EQ(peer.header(1, "Content-Type"), "text/x");
+  EXPECT_EQ(peer.header(1, "Expect"), "-");
+  const auto empty = client->post(peer.url() + "/e", "", "");
+  ASSERT_TRUE(empty);
+  EXPECT_EQ(empty->body, "POST /e? ");
+}
+
+TEST(Client, KeepsItsConnection) {
+  ServerOptions options;
+  options.max_connections = 1;  // a second connection would never be served
+  const Peer peer(show, options);
+  ClientOptions client_options;
+  client_options.timeout = milliseconds(3000);
+  const auto client = client_with(client_options);
+  for (int i = 0; i < 5; ++i) {
+    EXPECT_TRUE(client->get(peer.url() + "/"));
+  }
+}
+
+TEST(Client, AStatusIsNoError) {
+  const Peer peer([](const Request&, Response& response) { plain_text(response, 503, "later"); });
+  const auto got = client_with()->get(peer.url() + "/");
+  ASSERT_TRUE(got);
+  EXPECT_EQ(got->status, 503);
+  EXPECT_EQ(got->body, "later\n");
+}
+
+TEST(Client, TimesOutOnAServerThatNeverAnswers) {
+  const LyingPeer peer("");
+  ClientOptions options;
+  options.timeout = milliseconds(200);
+  const auto start = steady_clock::now();
+  const auto got = client_with(options)->get(peer.url() + "/x?token=secret");
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, ErrorCode::kTimeout);
+  EXPECT_EQ(got.error().message, "GET " + peer.url() + "/x: no answer within the time limit");
+  EXPECT_LT(steady_clock::now() - start, milliseconds(2000));
+}
+
+TEST(Client, SaysWhyThereIsNoAnswer) {
+  std::string url;
+  {
+    const LyingPeer gone("x");
+    url = gone.url();
+  }
+  ClientOptions options;
+  options.timeout = milliseconds(3000);
+  const auto client = client_with(options);
+  const auto refused = client->get(url + "/");
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(refused.error().message, HasSubstr("Connection refused"));
+  for (const char* bytes : {"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nshort", "garbage",
+                            "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\nff\r\nabc"}) {
+    const LyingPeer peer(bytes);
+    const auto got = client->get(peer.url() + "/");
+    ASSERT_FALSE(got) << bytes;
+    EXPECT_EQ(got.error().code, ErrorCode::kUnavailable) << bytes;
+  }
+}
+
+TEST(Client, CutsAnAnswerThatIsTooLarge) {
+  const Peer peer([](const Request&, Response& response) {
+    response.next_chunk = [](std::string& out) {
+      out.append(100000, 'x');
+      return true;
+    };
+  });
+  ClientOptions options;
+  options.max_response_bytes = 1000000;
+  const auto got = client_with(options)->get(peer.url() + "/");
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(got.error().message, HasSubstr("the answer is larger than 1000000 bytes"));
+}
+
+TEST(Client, RefusesWhatIsNoHttpUrlWithoutRepeatingIt) {
+  const auto client = client_with();
+  for (const char* url : {"", "file:///etc/passwd", "127.0.0.1:80/x", "http://u:secret@",
+                          "ftp://x/", "http://bad host/?secret"}) {
+    const auto got = client->get(url);
+    ASSERT_FALSE(got) << url;
+    EXPECT_EQ(got.error().code, ErrorCode::kInvalidArgument) << url;
+    EXPECT_THAT(got.error().message, Not(HasSubstr("secret")));
+  }
+  const auto injected = client->get("http://127.0.0.1:1/", {{"X", "a\r\nY: b"}});
+  ASSERT_FALSE(injected);
+  EXPECT_EQ(injected.error().code, ErrorCode::kInvalidArgument);
+}
+
+TEST(Client, CancelEndsACallUnderWayAtOnce) {
+  const LyingPeer peer("");
+  const auto client = client_with();
+  const auto start = steady_clock::now();
+  std::jthread canceller([&client] {
+    std::this_thread::sleep_for(milliseconds(50));
+    client->cancel();
+  });
+  const auto got = client->get(peer.url() + "/");
+  ASSERT_FALSE(got);
+  EXPECT_EQ(got.error().code, ErrorCode::kUnavailable);
+  EXPECT_LT(steady_clock::now() - start, milliseconds(900));
+  EXPECT_FALSE(client->get(peer.url() + "/"));
+}
+
+TEST(Client, IsUsedByManyThreads) {
+  const Peer peer(show);
+  const auto client = client_with();
+  std::atomic<int> good = 0;
+  {
+    std::vector<std::jthread> threads;
+    for (int i = 0; i < 8; ++i) {
+      threads.emplace_back([&] {
+        for (int n = 0; n < 20; ++n) {
+          const auto got = client->get(peer.url() + "/");
+          good += got && got->status == 200 ? 1 : 0;
+        }
+      });
+    }
+  }
+  EXPECT_EQ(good, 160);
+}
+
+TEST(Client, SendsEachKindOfCredentials) {
+  const ceems::testing::TempDir directory;
+  const std::string file = directory.write("token", "  from file\n").string();
+  const Peer peer(show);
+  ClientOptions basic;
+  basic.basic_auth = {.username = "Aladdin", .password = "open sesame"};
+  EXPECT_TRUE(client_with(basic)->get(peer.url() + "/"));
+  EXPECT_EQ(peer.header(0, "Authorization"), "Basic QWxhZGRpbjpvcGVuIHNlc2FtZQ==");
+  ClientOptions bearer;
+  bearer.authorization = {.credentials_file = file};
+  const auto client = client_with(bearer);
+  EXPECT_TRUE(client->get(peer.url() + "/"));
+  EXPECT_EQ(peer.header(1, "Authorization"), "Bearer from file");
+  directory.write("token", "changed");
+  EXPECT_TRUE(client->get(peer.url() + "/"));
+  EXPECT_EQ(peer.header(2, "Authorization"), "Bearer changed");
+  std::filesystem::remove(file);
+  const auto missing = client->get(peer.url() + "/");
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("open " + file));
+
+  std::string url = peer.url();
+  url.insert(7, "us%40er:pa%3Ass@");
+  EXPECT_TRUE(client_with()->get(url));
+  EXPECT_EQ(peer.header(3, "Authorization"), "Basic dXNAZXI6cGE6c3M=");
+  ClientOptions extra;
+  extra.headers["X-Two"] = {.values = {"a"}, .secrets = {"b"}, .files = {}};
+  EXPECT_TRUE(client_with(extra)->get(peer.url() + "/", {{"Authorization", "mine"}}));
+  std::vector<std::string> values;
+  const auto requests = peer.requests();
+  for (const auto& [name, value] : requests.at(4).headers) {
+    if (name == "X-Two") {
+      values.push_back(value);
+    }
+  }
+  EXPECT_THAT(values, ::testing::ElementsAre("a", "b"));
+  EXPECT_EQ(peer.header(4, "Authorization"), "mine");
+}
+
+TEST(Client, FollowsRedirectsButTakesNoCredentialsToAnotherHost) {
+  const Peer other(show);
+  const Peer peer([&other](const Request& request, Response& response) {
+    if (request.path == "/there") {
+      response.status = 302;
+      response.set_header("Location", other.url() + "/end");
+    } else if (request.path == "/here") {
+      response.status = 307;
+      response.set_header("Location", "end?x=1");
+    } else if (request.path == "/loop") {
+      response.status = 301;
+      response.set_header("Location", "/loop");
+    } else if (request.path == "/file") {
+      response.status = 301;
+      response.set_header("Location", "file:///etc/passwd");
+    } else {
+      show(request, response);
+    }
+  });
+  ClientOptions options;
+  options.basic_auth = {.username = "u", .password = "p"};
+  options.headers["X-Key"] = {.values = {}, .secrets = {"k"}, .files = {}};
+  const auto client = client_with(options);
+  const auto here = client->post(peer.url() + "/here", "text/x", "body");
+  ASSERT_TRUE(here);
+  EXPECT_EQ(here->body, "POST /end?x=1 body");
+  EXPECT_EQ(peer.header(1, "Authorization"), "Basic dTpw");
+  EXPECT_EQ(peer.header(1, "X-Key"), "k");
+  const auto there = client->post(peer.url() + "/there", "text/x", "body", {{"Cookie", "c"}});
+  ASSERT_TRUE(there);
+  EXPECT_EQ(there->body, "GET /end? ");
+  for (const char* name : {"Authorization", "X-Key", "Cookie", "Content-Type"}) {
+    EXPECT_EQ(other.header(0, name), "-") << name;
+  }
+  const auto loop = client->get(peer.url() + "/loop");
+  ASSERT_FALSE(loop);
+  EXPECT_THAT(loop.error().message, HasSubstr("more than 10 redirects"));
+  EXPECT_FALSE(client->get(peer.url() + "/file"));
+  options.follow_redirects = false;
+  EXPECT_EQ(client_with(options)->get(peer.url() + "/there")->status, 302);
+}
+
+TEST(Client, SpeaksThroughAUnixSocket) {
+  const ceems::testing::TempDir directory;
+  const std::string path = (directory.path() / "s").string();
+  ServerOptions server;
+  server.listen_addresses = {"unix:" + path};
+  const Peer peer(show, server);
+  ClientOptions options;
+  options.unix_socket = path;
+  const auto got = client_with(options)->get("http://kubelet/pods");
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->body, "GET /pods? ");
+  EXPECT_EQ(peer.header(0, "Host"), "kubelet");
+}
+
+TEST(Client, FetchesAnOAuth2TokenOnceAndAgainWhenItIsRefused) {
+  std::atomic<int> tokens = 0;
+  std::atomic<bool> refuse = false;
+  const Peer peer([&](const Request& request, Response& response) {
+    if (request.path == "/token") {
+      if (find_header(request.headers, "Authorization") != nullptr) {
+        plain_text(response, 401, "in the form, please");
+        return;
+      }
+      response.body = fmt::format(
+          R"({{"access_token":"t{}","token_type":"bearer","expires_in":3600}})", ++tokens);
+      return;
+    }
+    response.status = refuse ? 401 : 200;
+  });
+  ClientOptions options;
+  options.oauth2.emplace();
+  options.oauth2->client_id = "id &1";
+  options.oauth2->client_secret = "s/1";
+  options.oauth2->scopes = {"a", "b"};
+  options.oauth2->endpoint_params = {{"audience", "x y"}};
+  options.oauth2->token_url = peer.url() + "/token";
+  const auto client = client_with(options);
+  EXPECT_EQ(client->get(peer.url() + "/1")->status, 200);
+  EXPECT_EQ(client->get(peer.url() + "/2")->status, 200);
+  EXPECT_EQ(tokens, 1);
+  const auto requests = peer.requests();
+  EXPECT_EQ(requests[1].body,
+            "grant_type=client_credentials&scope=a%20b&audience=x%20y&client_id=id%20%261&"
+            "client_secret=s%2F1");
+  EXPECT_EQ(peer.header(2, "Authorization"), "Bearer t1");
+  refuse = true;
+  EXPECT_EQ(client->get(peer.url() + "/3")->status, 401);
+  refuse = false;
+  EXPECT_EQ(client->get(peer.url() + "/4")->status, 200);
+  EXPECT_EQ(tokens, 2);
+}
+
+TEST(Client, ReadsTokens) {
+  EXPECT_EQ(parse_token(R"({"access_token":"x"})")->type, "Bearer");
+  EXPECT_EQ(parse_token(R"({"access_token":"x","expires_in":"60"})")->lifetime.count(), 60);
+  EXPECT_EQ(parse_token(R"({"access_token":"x","expires_in":-5})")->lifetime.count(), 0);
+  EXPECT_EQ(parse_token(R"({"access_token":"x","token_type":"MAC"})")->type, "MAC");
+  for (const char* text : {"", "[]", "{}", R"({"access_token":7})", "{"}) {
+    EXPECT_FALSE(parse_token(text)) << text;
+  }
+}
+
+TEST(Client, RefusesOptionsThatCannotWork) {
+  ClientOptions two;
+  two.basic_auth.emplace();
+  two.authorization.emplace();
+  EXPECT_FALSE(Client::create(two));
+  ClientOptions missing;
+  missing.tls.ca_file = "/nonexistent/ca.pem";
+  const auto client = Client::create(missing);
+  ASSERT_FALSE(client);
+  EXPECT_EQ(client.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(client.error().message, "TLS file /nonexistent/ca.pem: No such file or directory");
+  ClientOptions half;
+  half.tls.key = "x";
+  EXPECT_FALSE(Client::create(half));
+  ClientOptions version;
+  version.tls.min_version = "SSL3";
+  EXPECT_FALSE(Client::create(version));
+}
+
+Result<ClientOptions> read(std::string_view yaml) {
+  auto node = config::parse_yaml(yaml, "c.yml");
+  EXPECT_TRUE(node);
+  return client_options(*node, "/etc/ceems");
+}
+
+TEST(ClientConfig, ReadsEveryKey) {
+  const auto options = read(R"(
+oauth2:
+  client_id: id
+  client_secret_file: secret
+  token_url: https://idp/token
+  scopes: [a, b]
+  endpoint_params: {audience: x}
+  tls_config: {ca_file: ca.pem}
+tls_config:
+  ca_file: /abs/ca.pem
+  cert_file: c.pem
+  key_file: k.pem
+  server_name: name
+  insecure_skip_verify: true
+  min_version: TLS12
+  max_version: TLS13
+follow_redirects: false
+enable_http2: false
+proxy_url: http://proxy:3128
+no_proxy: localhost
+proxy_connect_header: {X-A: [b]}
+http_headers:
+  X-Scope: {values: [v], secrets: [s], files: [f]}
+)");
+  ASSERT_TRUE(options) << options.error().message;
+  EXPECT_EQ(options->oauth2->client_secret_file, "/etc/ceems/secret");
+  EXPECT_EQ(options->oauth2->tls.ca_file, "/etc/ceems/ca.pem");
+  EXPECT_THAT(options->oauth2->scopes, ::testing::ElementsAre("a", "b"));
+  EXPECT_EQ(options->oauth2->endpoint_params.at("audience"), "x");
+  EXPECT_EQ(options->tls.ca_file, "/abs/ca.pem");
+  EXPECT_EQ(options->tls.key_file, "/etc/ceems/k.pem");
+  EXPECT_EQ(options->tls.server_name, "name");
+  EXPECT_TRUE(options->tls.insecure_skip_verify);
+  EXPECT_EQ(options->tls.max_version, "TLS13");
+  EXPECT_FALSE(options->follow_redirects);
+  EXPECT_FALSE(options->enable_http2);
+  EXPECT_EQ(options->no_proxy, "localhost");
+  EXPECT_EQ(options->proxy_connect_header.at("X-A").at(0), "b");
+  EXPECT_EQ(options->headers.at("X-Scope").files.at(0), "/etc/ceems/f");
+}
+
+TEST(ClientConfig, HasTheDefaultsOfTheReference) {
+  const auto options = read("url: http://x\nbearer_token: t\n");
+  ASSERT_TRUE(options);
+  EXPECT_TRUE(options->follow_redirects);
+  EXPECT_TRUE(options->enable_http2);
+  EXPECT_EQ(options->authorization->type, "Bearer");
+  EXPECT_EQ(options->authorization->credentials, "t");
+}
+
+struct BadBlock {
+  std::string yaml;
+  std::string message;
+};
+class ClientConfigError : public ::testing::TestWithParam<BadBlock> {};
+
+TEST_P(ClientConfigError, SaysWhereAndWhat) {
+  const auto options = read(GetParam().yaml);
+  ASSERT_FALSE(options);
+  EXPECT_EQ(options.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(options.error().message, GetParam().message);
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    ClientConfig,
+    ClientConfigError,
+    ::testing::Values(
+        BadBlock{
+            "http_headers:\n  content-type: {values: [a]}\n",
+            R"(c.yml:2: http_headers.content-type: setting header "content-type" is not allowed)"},
+        BadBlock{"http_headers:\n  'a b': {values: [a]}\n",
+                 "c.yml:2: http_headers.a b: this is no name of a header"},
+        BadBlock{"authorization:\n  type: BASIC\n",
+                 "c.yml:2: authorization.type: cannot be basic: use basic_auth instead"},
+        BadBlock{"basic_auth: {username: u}\nbearer_token: t\n",
+                 "c.yml:1: at most one of basic_auth, authorization, oauth2, bearer_token and "
+                 "bearer_token_file"},
+        BadBlock{"basic_auth:\n  password: SECRET\n  password_file: f\n",
+                 "c.yml:2: basic_auth: at most one of password and password_file"},
+        BadBlock{"basic_auth:\n  pasword: SECRET\n",
+                 "c.yml:2: basic_auth.pasword: unknown key, did you mean 'password'?"},
+        BadBlock{"oauth2: {token_url: u}\n", "c.yml:1: oauth2: client_id is missing"},
+        BadBlock{"oauth2: {client_id: u}\n", "c.yml:1: oauth2: token_url is missing"},
+        BadBlock{"tls_config: {min_version: SSL3}\n",
+                 "c.yml:1: tls_config.min_version: expected one of TLS10, TLS11, TLS12, TLS13; got "
+                 "'SSL3'"},
+        BadBlock{"tls_config: {key: k}\n", "c.yml:1: tls_config: a key needs cert or cert_file"},
+        BadBlock{"enable_http2: maybe\n",
+                 "c.yml:1: enable_http2: expected true or false, got 'maybe'"},
+        BadBlock{"basic_auth: [SECRET]\n", "c.yml:1: basic_auth: expected a mapping"},
+        BadBlock{"no_proxy: x\n", "c.yml:1: no_proxy: needs proxy_url"}));
+
+}  // namespace
+}  // namespace ceems::net
