@@ -7,6 +7,7 @@ they are left out."""
 import glob
 import json
 import os
+import shutil
 import signal
 import socket
 import subprocess
@@ -100,6 +101,8 @@ def second_run(directory, ports):
     if any("demo unit" in child["name"] for child in children):
         assert any(u["uuid"].startswith("five-seconds-") for u in units), "state is kept between runs"
 
+    see_page(directory, url, units)
+
     code, output = finish(start(directory, ports))
     assert code == 1 and "it is running already (pid %d)" % process.pid in output, output
 
@@ -109,6 +112,23 @@ def second_run(directory, ports):
     assert_nothing_left(children, ports)
     assert not glob.glob("/sys/fs/cgroup/**/ceems_demo/*-%s" % last_token(children), recursive=True)
     print("PASS: SIGTERM stops everything")
+
+
+def see_page(directory, url, units):
+    if not shutil.which("chromium"):
+        print("page: not looked at, chromium is not installed")
+        return
+    done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
+                           "--disable-background-networking", "--disable-component-update",
+                           "--user-data-dir=%s/chromium" % directory, "--virtual-time-budget=8000", "--dump-dom", url],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
+    if 'id="app"' not in done.stdout:
+        print("page: not looked at, the programs are built without it")
+        return
+    for unit in units:
+        assert unit["uuid"] in done.stdout, "%s is not on the page:\n%s" % (unit["uuid"], done.stdout[-3000:])
+    assert not units or "CO₂e" in done.stdout, done.stdout[-3000:]
+    print("PASS: the page in Chromium shows the units")
 
 
 def last_token(children):

@@ -94,8 +94,9 @@ class Cgroups:
             if controller not in on:
                 try_write(os.path.join(folder, "cgroup.subtree_control"), "+" + controller)
 
-    def make(self, name, cpus, memory):
-        """A cgroup for one unit, limited to `cpus` CPUs and `memory` bytes where the controllers are there."""
+    def make(self, name, cpus, memory, weight):
+        """A cgroup for one unit, limited to `cpus` CPUs and `memory` bytes where the controllers are there; `weight` of CPU
+        time as in v2, 100 being usual."""
         folders = [os.path.join(root, name) for root in self.roots]
         for folder in folders:
             try:
@@ -107,10 +108,12 @@ class Cgroups:
             # Unlimited where the files are absent; the exporter then says what the machine has.
             if self.version == "v2":
                 try_write(os.path.join(folder, "cpu.max"), "%d %d" % (cpus * period, period))
+                try_write(os.path.join(folder, "cpu.weight"), str(weight))
                 try_write(os.path.join(folder, "memory.max"), str(memory))
             else:
                 try_write(os.path.join(folder, "cpu.cfs_period_us"), str(period))
                 try_write(os.path.join(folder, "cpu.cfs_quota_us"), str(int(cpus * period)))
+                try_write(os.path.join(folder, "cpu.shares"), str(weight * 1024 // 100))
                 try_write(os.path.join(folder, "memory.limit_in_bytes"), str(memory))
         return folders
 

@@ -12,24 +12,24 @@ from .processes import Child
 WORKLOAD = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "workload.py")
 MIB = 1 << 20
 
-# name, what it is, arguments of workload.py, CPUs, bytes of memory
+# name, what it is, arguments of workload.py, CPUs, bytes of memory, weight of CPU time (100 is usual)
 UNITS = (
-    ("cpu-bound", "computes on one CPU", ["cpu"], 1.0, 256 * MIB),
-    ("memory-holding", "holds 300 MiB of memory", ["memory", str(300 * MIB)], 0.5, 512 * MIB),
-    ("idle", "sleeps", ["idle"], 0.5, 128 * MIB),
-    ("five-seconds", "computes for five seconds and ends", ["cpu", "5"], 1.0, 256 * MIB),
+    ("cpu-bound", "computes on one CPU", ["cpu"], 1.0, 256 * MIB, 20),  # gives way to what people do on the machine
+    ("memory-holding", "holds 300 MiB of memory", ["memory", str(300 * MIB)], 0.5, 512 * MIB, 100),
+    ("idle", "sleeps", ["idle"], 0.5, 128 * MIB, 100),
+    ("five-seconds", "computes for five seconds and ends", ["cpu", "5"], 1.0, 256 * MIB, 100),
 )
 
 
 class DemoUnit:
-    def __init__(self, group, name, run, kind, cpus, memory, logs, credentials):
+    def __init__(self, group, name, run, kind, cpus, memory, weight, logs, credentials):
         self.group, self.uuid = group, "%s-%s" % (name, run)
         self.name = name
-        self.folders = group.make(self.uuid, cpus, memory)
+        self.folders = group.make(self.uuid, cpus, memory, weight)
         try:
             self.child = Child("demo unit " + self.uuid, [sys.executable, "-S", "-E", WORKLOAD] + kind,
                                os.path.join(logs, name + ".log"), credentials,
-                               before_exec=lambda: cgroups.join(self.folders), nice=10)
+                               before_exec=lambda: cgroups.join(self.folders))
         except BaseException:
             cgroups.remove(self.folders)
             raise
@@ -50,8 +50,8 @@ class Demo:
 
     def start(self):
         logs = os.path.join(self.state, "logs")
-        for name, _, kind, cpus, memory in UNITS:
-            self.units.append(DemoUnit(self.group, name, self.run, kind, cpus, memory, logs, self.credentials))
+        for name, _, kind, cpus, memory, weight in UNITS:
+            self.units.append(DemoUnit(self.group, name, self.run, kind, cpus, memory, weight, logs, self.credentials))
             self.changed()
         self.watcher = threading.Thread(target=self._watch, daemon=True)
         self.watcher.start()

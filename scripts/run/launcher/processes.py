@@ -83,7 +83,7 @@ def need_free_port(port, what, variable):
 class Child:
     """A program in a process group of its own, with its output in a file."""
 
-    def __init__(self, name, arguments, log, credentials=None, before_exec=None, nice=0):
+    def __init__(self, name, arguments, log, credentials=None, before_exec=None):
         self.name, self.arguments, self.log = name, arguments, log
         if os.path.exists(log):
             os.replace(log, log + ".1")
@@ -91,8 +91,6 @@ class Child:
         def prepare():
             if before_exec:
                 before_exec()
-            if nice:
-                os.nice(nice)
             if credentials:
                 os.setgroups([])
                 os.setgid(credentials[1])
