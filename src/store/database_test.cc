@@ -128,7 +128,7 @@ TEST_F(DatabaseTest, AUnitAccumulatesOverWindows) {
   EXPECT_EQ(text("SELECT total_time_seconds FROM units"),
             R"({"alloc_cputime":1500,"walltime":1140})");
   EXPECT_EQ(text("SELECT avg_cpu_usage FROM units"), R"({"global":15})");
-  EXPECT_EQ(text("SELECT total_cpu_energy_usage_kwh FROM units"), R"({"total":0.75000000})");
+  EXPECT_EQ(text("SELECT total_cpu_energy_usage_kwh FROM units"), R"({"total":0.75})");
   EXPECT_EQ(
       text("SELECT state||' '||num_updates||' '||last_updated_at||' '||last_updated_at_ts||' '||"
            "ended_at_ts||tags||allocation FROM units"),
@@ -140,7 +140,7 @@ TEST_F(DatabaseTest, AUnitAccumulatesOverWindows) {
             R"(1 2 phys{"alloc_cputime":1500,"walltime":1140}{"global":15})");
   EXPECT_EQ(
       text("SELECT num_units||' '||last_updated_at||total_cpu_energy_usage_kwh FROM daily_usage"),
-      R"(1 2026-01-01T00:00:00{"total":0.75000000})");
+      R"(1 2026-01-01T00:00:00{"total":0.75})");
 }
 
 TEST_F(DatabaseTest, NeverSetMapsAreNullInAFirstRow) {

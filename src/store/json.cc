@@ -375,7 +375,10 @@ void append_metric_number(std::string& out, double value) {
   }
 }
 
-void append_metric_map(std::string& out, const model::MetricMap& map) {
+namespace {
+
+template <typename AppendNumber>
+void append_map(std::string& out, const model::MetricMap& map, AppendNumber append_number) {
   out.push_back('{');
   bool first = true;
   for (const auto& [name, value] : map) {
@@ -385,14 +388,26 @@ void append_metric_map(std::string& out, const model::MetricMap& map) {
     first = false;
     append_json_string(out, name);
     out.push_back(':');
-    append_metric_number(out, value);
+    append_number(out, value);
   }
   out.push_back('}');
 }
 
+}  // namespace
+
+void append_metric_map(std::string& out, const model::MetricMap& map) {
+  append_map(out, map, append_metric_number);
+}
+
 std::string metric_map_text(const model::MetricMap& map) {
   std::string out;
-  append_metric_map(out, map);
+  append_map(out, map, [](std::string& to, double value) {
+    if (std::isfinite(value) && value != std::trunc(value)) {
+      fmt::format_to(std::back_inserter(to), "{}", value);
+    } else {
+      append_metric_number(to, value);
+    }
+  });
   return out;
 }
 

@@ -18,6 +18,8 @@ void append_metric_number(std::string& out, double value);
 
 /// {"name":number,...} with sorted names, numbers as above.
 void append_metric_map(std::string& out, const model::MetricMap& map);
+/// The same for the data base, with all digits of the numbers: windows are added up there, and 8
+/// decimals a window would make a unit's sum depend on how many windows it spans.
 std::string metric_map_text(const model::MetricMap& map);
 
 /// Reads a metric map. "" and "null" are empty; null values, and NaN and infinities in any of the

@@ -36,7 +36,10 @@ TEST(MetricMap, ReadsWhatTheReferenceWrites) {
   const auto map = parse_metric_map(R"( {"rte_total": 1.5, "owid_total":-2e2,"x":null} )");
   ASSERT_TRUE(map);
   EXPECT_EQ(*map, (model::MetricMap{{"owid_total", -200}, {"rte_total", 1.5}, {"x", 0}}));
-  EXPECT_EQ(metric_map_text(*map), R"({"owid_total":-200,"rte_total":1.50000000,"x":0})");
+  EXPECT_EQ(metric_map_text(*map), R"({"owid_total":-200,"rte_total":1.5,"x":0})");
+  std::string shown;
+  append_metric_map(shown, *map);
+  EXPECT_EQ(shown, R"({"owid_total":-200,"rte_total":1.50000000,"x":0})");
 }
 
 TEST(MetricMap, EmptyAndNullAreEmpty) {

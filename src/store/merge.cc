@@ -9,16 +9,6 @@ double finite(double value) {
   return std::isfinite(value) ? value : 0;
 }
 
-/// What reading back the stored text would give.
-double stored(double value) {
-  constexpr double kScale = 1e8;
-  constexpr double kExact = 9e15;  // larger doubles have no decimals to round
-  if (!std::isfinite(value)) {
-    return 0;
-  }
-  return std::abs(value) * kScale < kExact ? std::round(value * kScale) / kScale : value;
-}
-
 }  // namespace
 
 double value_or_zero(const model::MetricMap& map, std::string_view name) {
@@ -32,7 +22,7 @@ model::MetricMap add_maps(const model::MetricMap& existing, const model::MetricM
     result[name] += finite(value);
   }
   for (auto& [name, value] : result) {
-    value = stored(value);
+    value = finite(value);
   }
   return result;
 }
@@ -46,15 +36,15 @@ model::MetricMap average_maps(const model::MetricMap& existing,
     const auto other = window.find(name);
     const double weight = existing_weight + (other == window.end() ? 0 : window_weight);
     if (other == window.end() || weight <= 0) {
-      result[name] = stored(value);
+      result[name] = finite(value);
     } else {
-      result[name] = stored(
-          (finite(value) * existing_weight + finite(other->second) * window_weight) / weight);
+      result[name] =
+          (finite(value) * existing_weight + finite(other->second) * window_weight) / weight;
     }
   }
   for (const auto& [name, value] : window) {
     if (!existing.contains(name)) {
-      result[name] = window_weight > 0 ? stored(value) : 0;
+      result[name] = window_weight > 0 ? finite(value) : 0;
     }
   }
   return result;

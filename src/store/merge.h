@@ -5,7 +5,7 @@
 namespace ceems::store {
 
 // How a window's figures join those of earlier windows (docs/api/database.md, "Sums and averages").
-// Results are rounded to the 8 decimals that are stored. Pure functions.
+// Nothing is rounded. Pure functions.
 
 /// Per-name sum; names of either side are kept.
 model::MetricMap add_maps(const model::MetricMap& existing, const model::MetricMap& window);
