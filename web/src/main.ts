@@ -2,6 +2,8 @@ import { mount } from "svelte";
 
 import App from "./App.svelte";
 import "./app.css";
+import "./units.css";
+import "./unit.css";
 
 const target = document.getElementById("app")!;
 target.textContent = "";
