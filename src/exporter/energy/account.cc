@@ -7,6 +7,13 @@
 #include "base/check.h"
 
 namespace ceems::exporter::energy {
+namespace {
+
+double joules_of(const Reading& reading) {
+  return reading.joules > 0 && std::isfinite(reading.joules) ? reading.joules : 0;
+}
+
+}  // namespace
 
 /// Energy of one interval, by what it is.
 struct Account::Interval {
@@ -208,8 +215,7 @@ void Account::advance(const Sample& sample) {
     SourceAccount& source = sources_[i];
     const Domain domain = source.info.domain;
     source.fresh = reading->fresh;
-    const double joules =
-        reading->joules > 0 && std::isfinite(reading->joules) ? reading->joules : 0;
+    const double joules = joules_of(*reading);
     if (source.info.method != Method::kModelled &&
         (domain == Domain::kPackage || domain == Domain::kNode)) {
       measured_ = measured_ || joules > 0;
@@ -225,9 +231,9 @@ void Account::advance(const Sample& sample) {
   }
   interval.wall = wall_source(sample);
   if (interval.wall) {
-    const Reading& reading = *sample.readings[*interval.wall];
+    const Reading reading = sample.readings[*interval.wall].value_or(Reading{});
     double& wall = interval.joules.at(index(Domain::kNode));
-    wall = std::max(0.0, reading.joules);
+    wall = joules_of(reading);
     if (sources_[*interval.wall].info.method == Method::kModelled) {
       model_idle_watts_ = reading.idle_watts;
       wall += interval.joules.at(index(Domain::kGpu));  // the model knows nothing of GPUs

@@ -122,6 +122,7 @@ class History {
     const double busy = move_units(seconds);
 
     std::vector<std::optional<Reading>> readings;
+    readings.reserve(counters_.size() + 2);
     const double watts = random_.uniform(20, 900);
     for (SimulatedCounter& counter : counters_) {
       readings.push_back(counter.read(random_, watts * random_.uniform(0, 1) * seconds, now_));

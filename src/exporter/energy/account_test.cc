@@ -75,6 +75,7 @@ class AccountTest : public ::testing::Test {
     }
     snapshot_.taken = now_;
     std::vector<std::optional<Reading>> readings;
+    readings.reserve(watts_.size());
     for (const auto& watts : watts_) {
       readings.push_back(
           watts ? std::optional(
@@ -320,9 +321,9 @@ TEST_F(ConfiguredNodeIdle, BoundsTheIdlePowerOfTheParts) {
   add("rapl-dram-0", Domain::kDram);
   watts_ = {{90}, {30}};
   step(20);
-  EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kPackage).value(), 45);
-  EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kDram).value(), 15);
-  EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kNode).value(), 60);
+  EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kPackage).value_or(-1), 45);
+  EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kDram).value_or(-1), 15);
+  EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kNode).value_or(-1), 60);
 }
 
 }  // namespace

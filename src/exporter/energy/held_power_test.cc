@@ -17,10 +17,10 @@ TEST(HeldPower, HoldsAPowerUntilTheNextOne) {
   HeldPower power;
   EXPECT_EQ(power.advance(at(1)), std::nullopt);
   power.set({.watts = 100, .time = at(1)});
-  EXPECT_DOUBLE_EQ(power.advance(at(2)).value(), 0);
-  EXPECT_DOUBLE_EQ(power.advance(at(4)).value(), 200);
+  EXPECT_DOUBLE_EQ(power.advance(at(2)).value_or(-1), 0);
+  EXPECT_DOUBLE_EQ(power.advance(at(4)).value_or(-1), 200);
   power.set({.watts = 300, .time = at(5)});
-  EXPECT_DOUBLE_EQ(power.advance(at(6)).value(), 100 + 300);
+  EXPECT_DOUBLE_EQ(power.advance(at(6)).value_or(-1), 100 + 300);
 }
 
 TEST(HeldPower, SwitchesAtOnceWhereAReadingComesLate) {
@@ -29,18 +29,18 @@ TEST(HeldPower, SwitchesAtOnceWhereAReadingComesLate) {
   power.advance(at(2));
   power.advance(at(10));
   power.set({.watts = 50, .time = at(4)});  // true six seconds ago; told now
-  EXPECT_DOUBLE_EQ(power.advance(at(11)).value(), 50);
+  EXPECT_DOUBLE_EQ(power.advance(at(11)).value_or(-1), 50);
 }
 
 TEST(HeldPower, StopsWhenTheMeterIsSilentForLong) {
   HeldPower power;
   power.set({.watts = 100, .time = at(0)});
   power.advance(at(0));
-  EXPECT_DOUBLE_EQ(power.advance(at(120)).value(), 12000);
+  EXPECT_DOUBLE_EQ(power.advance(at(120)).value_or(-1), 12000);
   EXPECT_EQ(power.advance(at(121)), std::nullopt);
   power.set({.watts = 10, .time = at(200)});
-  EXPECT_DOUBLE_EQ(power.advance(at(201)).value(), 0);  // the gap is not filled
-  EXPECT_DOUBLE_EQ(power.advance(at(202)).value(), 10);
+  EXPECT_DOUBLE_EQ(power.advance(at(201)).value_or(-1), 0);  // the gap is not filled
+  EXPECT_DOUBLE_EQ(power.advance(at(202)).value_or(-1), 10);
 }
 
 TEST(HeldPower, DropsReadingsThatAreNoPower) {

@@ -85,8 +85,10 @@ bool valid_match(std::string_view pattern) {
   return numbers && (pattern.empty() || parse_range(pattern));
 }
 
-bool is_watts(const std::optional<double>& value) {
-  return value && *value > 0 && *value < 1e6;
+/// The value, or 0 where it is no power a machine could have.
+double watts_or_zero(const std::optional<double>& value) {
+  const double watts = value.value_or(0);
+  return watts > 0 && watts < 1e6 ? watts : 0;
 }
 
 }  // namespace
@@ -150,27 +152,22 @@ Result<std::vector<CpuPower>> parse_power_table(std::string_view text) {
     CpuPower row;
     row.name = take_until(line, ';');
     row.match = take_until(line, ';');
-    const auto idle = parse_double(take_until(line, ';'));
-    const auto full = parse_double(take_until(line, ';'));
-    const auto threads = parse_int<int>(take_until(line, ';'));
-    const auto per_core = parse_int<int>(take_until(line, ';'));
-    const auto year = parse_int<int>(take_until(line, ';'));
+    row.idle_watts = watts_or_zero(parse_double(take_until(line, ';')));
+    row.full_watts = watts_or_zero(parse_double(take_until(line, ';')));
+    row.threads = parse_int<int>(take_until(line, ';')).value_or(0);
+    row.threads_per_core = parse_int<int>(take_until(line, ';')).value_or(0);
+    row.year = parse_int<int>(take_until(line, ';')).value_or(0);
     row.system = take_until(line, ';');
     if (!valid_match(row.match)) {
       return fail(ErrorCode::kParse, "power table, line {}: no CPU pattern: '{}'", number,
                   printable(row.match));
     }
-    if (!is_watts(idle) || !is_watts(full) || *full < *idle || threads.value_or(0) <= 0 ||
-        per_core.value_or(0) <= 0 || !year) {
+    if (row.idle_watts <= 0 || row.full_watts < row.idle_watts || row.threads <= 0 ||
+        row.threads_per_core <= 0 || row.year <= 0) {
       return fail(ErrorCode::kParse,
                   "power table, line {}: expected watts, threads and a year, got '{}'", number,
                   printable(row.name));
     }
-    row.idle_watts = *idle;
-    row.full_watts = *full;
-    row.threads = *threads;
-    row.threads_per_core = *per_core;
-    row.year = *year;
     rows.push_back(row);
   }
   return rows;
@@ -188,11 +185,12 @@ PowerModel make_power_model(const std::vector<CpuPower>& table,
                             double cpus,
                             std::optional<double> tdp_watts) {
   const CpuPower* row = find_power(table, cpu);
-  if (is_watts(tdp_watts) && !cpu.hypervisor && (row == nullptr || !names_family(*row))) {
-    const double full = *tdp_watts * kFullPerTdp;
+  const double tdp = watts_or_zero(tdp_watts);
+  if (tdp > 0 && !cpu.hypervisor && (row == nullptr || !names_family(*row))) {
+    const double full = tdp * kFullPerTdp;
     return {.idle_watts = full * kIdlePerFull,
             .full_watts = full,
-            .basis = fmt::format("{:.0f} W TDP of all sockets", *tdp_watts)};
+            .basis = fmt::format("{:.0f} W TDP of all sockets", tdp)};
   }
   if (row == nullptr) {
     return {};
