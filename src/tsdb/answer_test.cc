@@ -121,9 +121,9 @@ TEST(TsdbAnswer, PassesOnWhatTheTsdbReports) {
   EXPECT_EQ(slow.error().code, ErrorCode::kTimeout);
 }
 
-TEST(TsdbAnswer, ReadsAnswersOfAMillionSeries) {
+TEST(TsdbAnswer, ReadsLargeAnswers) {
   std::string text = R"({"status":"success","data":{"resultType":"vector","result":[)";
-  constexpr int kSeries = 1'000'000;
+  constexpr int kSeries = 100'000;
   for (int i = 0; i < kSeries; ++i) {
     text += fmt::format("{}{{\"metric\":{{\"uuid\":\"{}\"}},\"value\":[1,\"{}\"]}}",
                         i == 0 ? "" : ",", i, i);
@@ -131,9 +131,9 @@ TEST(TsdbAnswer, ReadsAnswersOfAMillionSeries) {
   text += "]}}";
   const auto answer = parse_query_answer(std::move(text));
   ASSERT_TRUE(answer) << answer.error().message;
-  ASSERT_EQ(answer->series.size(), 1'000'000U);
-  EXPECT_EQ(answer->series.back().labels.get("uuid"), "999999");
-  EXPECT_EQ(answer->series.back().samples[0].value, 999999);
+  ASSERT_EQ(answer->series.size(), 100'000U);
+  EXPECT_EQ(answer->series.back().labels.get("uuid"), "99999");
+  EXPECT_EQ(answer->series.back().samples[0].value, 99999);
 }
 
 TEST(TsdbAnswer, ReadsListsSeriesAndStatus) {

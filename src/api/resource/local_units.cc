@@ -148,12 +148,11 @@ std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
     const double seconds = static_cast<double>(std::max<std::int64_t>(
                                until - std::max(life.start_ms, window.start_ms), 0)) /
                            1000;
-    unit.total_time_seconds = {
-        {"walltime", seconds},
-        {"alloc_cputime", life.cpus * seconds},
-        {"alloc_cpumemtime", std::floor(life.memory_bytes / kMebi * seconds)},
-        {"alloc_gputime", 0},
-        {"alloc_gpumemtime", 0}};
+    unit.total_time_seconds = {{"walltime", seconds},
+                               {"alloc_cputime", life.cpus * seconds},
+                               {"alloc_cpumemtime", life.memory_bytes / kMebi * seconds},
+                               {"alloc_gputime", 0},
+                               {"alloc_gpumemtime", 0}};
     units.push_back(std::move(unit));
   }
   return units;
