@@ -122,7 +122,10 @@ int CgroupTree::list(Node& node, int fd, const std::string& path) {
     if (known == node.children.end()) {
       auto child = std::make_unique<Node>();
       child->inode = inode;
-      child->match = matcher_->match(path + "/" + std::string(name), name, node.match);
+      std::string below = path;
+      below += '/';
+      below += name;
+      child->match = matcher_->match(below, name, node.match);
       known = node.children.emplace(std::string(name), std::move(child)).first;
     }
     known->second->walk = walk_;
@@ -231,7 +234,10 @@ void for_each_cgroup(int root_fd,
     });
     std::sort(names.begin(), names.end(), std::greater<>());
     for (const std::string& name : names) {
-      left.emplace_back(current + "/" + name, level + 1);
+      std::string below = current;
+      below += '/';
+      below += name;
+      left.emplace_back(std::move(below), level + 1);
     }
   }
 }

@@ -69,17 +69,16 @@ Result<std::shared_ptr<CgroupUnitSource>> CgroupUnitSource::create(
     return fail(ErrorCode::kNotFound, "no cgroup directory {}", start.string());
   }
   return std::shared_ptr<CgroupUnitSource>(
-      new CgroupUnitSource(std::move(options), std::move(active), std::move(matcher), clock));
+      new CgroupUnitSource(std::move(options), active, std::move(matcher), clock));
 }
 
 CgroupUnitSource::CgroupUnitSource(CgroupSourceOptions options,
-                                   std::string active,
+                                   const std::string& active,
                                    std::unique_ptr<UnitMatcher> matcher,
                                    const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
-      reader_(
-          options_.paths, options_.mount, std::move(active), options_.stats, options_.kept_files),
+      reader_(options_.paths, options_.mount, active, options_.stats, options_.kept_files),
       tree_(reader_.active_fd(), std::move(matcher), options_.mount.live, reader_.budget()) {}
 
 CgroupUnitSource::~CgroupUnitSource() {

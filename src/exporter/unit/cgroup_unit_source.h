@@ -75,7 +75,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   };
 
   CgroupUnitSource(CgroupSourceOptions options,
-                   std::string active,
+                   const std::string& active,
                    std::unique_ptr<UnitMatcher> matcher,
                    const Clock& clock);
 

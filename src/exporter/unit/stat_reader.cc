@@ -122,7 +122,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
 
 StatReader::StatReader(const host::Paths& paths,
                        host::CgroupMount mount,
-                       std::string active,
+                       const std::string& active,
                        StatOptions options,
                        std::size_t kept_files)
     : paths_(paths), mount_(mount), options_(options), budget_(kept_files) {

@@ -51,7 +51,7 @@ class StatReader {
   /// `active`: directory of the v1 hierarchy whose cgroup.procs count; unused for v2.
   StatReader(const host::Paths& paths,
              host::CgroupMount mount,
-             std::string active,
+             const std::string& active,
              StatOptions options,
              std::size_t kept_files);
 
@@ -85,7 +85,7 @@ class StatReader {
   [[nodiscard]] bool generic() const { return options_.flavour == StatFlavour::kGeneric; }
 
   FileText text_of(UnitFiles& files, File file, const std::string& path, bool look_again);
-  std::uint64_t value_of(const FileText& text) const;
+  [[nodiscard]] std::uint64_t value_of(const FileText& text) const;
   Result<> read_cpu_into(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   Result<> read_v1(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   Result<> read_v1_memory(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
