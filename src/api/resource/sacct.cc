@@ -99,6 +99,14 @@ std::int64_t parse_memory(std::string_view text) {
   return bytes > 0 && bytes < kMaxBytes ? std::llround(bytes) : 0;
 }
 
+/// With an offset or, where SLURM cuts it off (22.05 prints 19 characters whatever the format
+/// says), in UTC, the zone that the command was given.
+std::optional<std::int64_t> parse_time(std::string_view text) {
+  constexpr std::size_t kWithoutOffset = 19;
+  return parse_localz(text.size() == kWithoutOffset ? std::string(text) + "+0000"
+                                                    : std::string(text));
+}
+
 /// The time where it is known, printed in our zone; else SLURM's own word.
 std::string time_text(const std::optional<std::int64_t>& ms,
                       const std::string& word,
@@ -178,9 +186,9 @@ Result<std::optional<SacctJob>> parse_sacct_record(std::string_view record,
   job.submit_text = fields[kSubmit];
   job.start_text = fields[kStart];
   job.end_text = fields[kEnd];
-  job.submit_ms = parse_localz(fields[kSubmit]);
-  job.start_ms = parse_localz(fields[kStart]);
-  job.end_ms = parse_localz(fields[kEnd]);
+  job.submit_ms = parse_time(fields[kSubmit]);
+  job.start_ms = parse_time(fields[kStart]);
+  job.end_ms = parse_time(fields[kEnd]);
   job.elapsed = fields[kElapsed];
   job.exit_code = fields[kExitCode];
   job.state = fields[kState];

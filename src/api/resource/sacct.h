@@ -49,9 +49,9 @@ struct SacctJob {
   Allocation allocation;
 };
 
-/// One record. Nothing for what is no job of its own (steps, jobs without nodes); kParse for what
-/// is no record. With the delimiter "|" the job's name may hold delimiters; its working directory
-/// is then taken to begin at the last "|/".
+/// One record. Times without offset are UTC. Nothing for what is no job of its own (steps, jobs
+/// without nodes); kParse for what is no record. With the delimiter "|" the job's name may hold
+/// delimiters; its working directory is then taken to begin at the last "|/".
 Result<std::optional<SacctJob>> parse_sacct_record(std::string_view record,
                                                    std::string_view delimiter);
 

@@ -216,6 +216,18 @@ TEST(Sacct, NoJobNameCanForgeARecord) {
   EXPECT_EQ((*jobs)[1].id, "2");
 }
 
+TEST(Sacct, TakesTimesWithoutOffsetForUtc) {
+  auto text = record("1", "a", "/a", "|");
+  for (const char* time : {"2026-01-01T08:00:00", "2026-01-01T09:00:00+0100"}) {
+    std::string line = text;
+    line.replace(line.find("Unknown"), 7, time);
+    const auto job = parse_sacct_record(line, "|");
+    ASSERT_TRUE(job && *job);
+    EXPECT_EQ((*job)->submit_ms, 1767254400000) << time;
+    EXPECT_FALSE((*job)->start_ms);
+  }
+}
+
 TEST(Sacct, KeepsRecordsApartAroundGarbage) {
   const std::string d = "|5f00ba11|";
   SacctReader reader(d);
