@@ -247,10 +247,13 @@ Result<std::vector<std::string>> FlagSet::Impl::normalise(int argc, const char* 
   while (!rest.empty()) {
     const std::string argument = std::move(rest.front());
     rest.pop_front();
-    if (only_positionals && positionals != nullptr) {
-      out.push_back("=" + argument);
-    } else if (only_positionals) {
+    const bool word = only_positionals || argument == "-" ||
+                      !(argument.starts_with('-') || argument.starts_with('@'));
+    if (word && positionals == nullptr) {
       return fail(ErrorCode::kInvalidArgument, "unexpected argument '{}'", printable(argument));
+    }
+    if (word) {
+      out.push_back("=" + argument);
     } else if (argument == "--") {
       only_positionals = true;
       out.push_back(argument);
@@ -267,9 +270,9 @@ Result<std::vector<std::string>> FlagSet::Impl::normalise(int argc, const char* 
       }
     } else if (argument == "-h") {
       out.emplace_back("--help");
-    } else if (argument.size() > 1 && argument.starts_with('-')) {
+    } else if (argument.starts_with('-')) {
       return fail(ErrorCode::kInvalidArgument, "unknown short flag '{}'", printable(argument));
-    } else if (argument.starts_with("@")) {
+    } else {
       if (++files > kMaxArgumentFiles) {
         return fail(ErrorCode::kInvalidArgument, "more than {} argument files", kMaxArgumentFiles);
       }
@@ -279,10 +282,6 @@ Result<std::vector<std::string>> FlagSet::Impl::normalise(int argc, const char* 
       }
       const auto lines = split_arguments(*text);
       rest.insert(rest.begin(), lines.begin(), lines.end());
-    } else if (positionals == nullptr) {
-      return fail(ErrorCode::kInvalidArgument, "unexpected argument '{}'", printable(argument));
-    } else {
-      out.push_back("=" + argument);
     }
   }
   return out;

@@ -63,12 +63,13 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
 /// "help" first, as the reference lists it; then the order of registration.
 std::vector<const FlagEntry*> visible(const HelpSource& source) {
   std::vector<const FlagEntry*> entries;
-  for (const FlagEntry& entry : source.entries) {
-    if (!entry.info.hidden) {
-      entries.push_back(&entry);
+  for (const bool help : {true, false}) {
+    for (const FlagEntry& entry : source.entries) {
+      if (!entry.info.hidden && (entry.name == "help") == help) {
+        entries.push_back(&entry);
+      }
     }
   }
-  std::ranges::stable_partition(entries, [](const FlagEntry* e) { return e->name == "help"; });
   return entries;
 }
 
