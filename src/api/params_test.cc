@@ -9,6 +9,13 @@ using Texts = std::vector<std::string>;
 constexpr std::int64_t kNow = 1'795'240'272'000;
 constexpr std::int64_t kDay = 86'400'000;
 
+Params between(std::string from, std::string to) {
+  Params params;
+  params.from = std::move(from);
+  params.to = std::move(to);
+  return params;
+}
+
 TEST(Params, ReadsMultipleValuesAndFlags) {
   const Params params = parse_params(
       "cluster_id=a&cluster_id=b&cluster_id=a&project=p%20q&user=&field=+uuid+&from=1&from=2&"
@@ -39,7 +46,7 @@ TEST(Params, SecondsAreWholeAndBounded) {
 
 TEST(Params, AMissingEndIsADayFromTheOther) {
   const auto window = [](const char* from, const char* to) {
-    const auto range = parse_window({.from = from, .to = to}, kNow, 0);
+    const auto range = parse_window(between(from, to), kNow, 0);
     return std::pair(range->from_ms, range->to_ms);
   };
   EXPECT_EQ(window("", ""), std::pair(kNow - kDay, kNow));
@@ -49,16 +56,16 @@ TEST(Params, AMissingEndIsADayFromTheOther) {
 }
 
 TEST(Params, UsageWindowsAreRoundedOutwards) {
-  const auto range = parse_rounded_window({.from = "1795240272", .to = "1795240272"}, kNow, 0);
+  const auto range = parse_rounded_window(between("1795240272", "1795240272"), kNow, 0);
   EXPECT_EQ(range->from_ms, 1'795'239'900'000);
   EXPECT_EQ(range->to_ms, 1'795'240'800'000);
-  const auto small = parse_rounded_window({.from = "400", .to = "400"}, kNow, 0);
+  const auto small = parse_rounded_window(between("400", "400"), kNow, 0);
   EXPECT_EQ(small->from_ms, 0);
   EXPECT_EQ(small->to_ms, 900'000);
   // Each has a default of its own.
-  EXPECT_EQ(parse_rounded_window({.from = "400"}, kNow, 0)->to_ms, 1'795'240'800'000);
-  EXPECT_EQ(parse_rounded_window({.from = "-1", .to = "0"}, kNow, 0)->from_ms, -900'000);
-  EXPECT_EQ(parse_rounded_window({.from = "-1", .to = "0"}, kNow, 0)->to_ms, 0);
+  EXPECT_EQ(parse_rounded_window(between("400", ""), kNow, 0)->to_ms, 1'795'240'800'000);
+  EXPECT_EQ(parse_rounded_window(between("-1", "0"), kNow, 0)->from_ms, -900'000);
+  EXPECT_EQ(parse_rounded_window(between("-1", "0"), kNow, 0)->to_ms, 0);
 }
 
 TEST(Params, FieldsKeepTheOrderOfAnswers) {

@@ -233,7 +233,7 @@ struct UpdateLoop::Impl {
   void work(Worker& worker, const std::stop_token& stop) {
     std::unique_lock lock(mutex);
     while (wake.wait(lock, stop, [&worker] { return worker.request.has_value(); })) {
-      const Request request = *std::exchange(worker.request, std::nullopt);
+      const Request request = std::exchange(worker.request, std::nullopt).value_or(Request{});
       lock.unlock();
       Outcome outcome = answer(worker.source, request, stop);
       lock.lock();
@@ -340,13 +340,13 @@ struct UpdateLoop::Impl {
   }
 
   void ask(Worker& worker, std::int64_t now_ms) {
+    worker.resume_at.reset();
     const auto start = start_of(worker);
     if (!start) {
       return;
     }
     worker.busy = true;
     worker.round_ms = now_ms;
-    worker.resume_at.reset();
     const std::scoped_lock lock(mutex);
     worker.request = Request{.start_ms = *start, .now_ms = now_ms};
     wake.notify_all();
@@ -372,7 +372,7 @@ struct UpdateLoop::Impl {
       }
     }
     for (auto& worker : workers) {
-      if (worker->resume_at && clock.steady_now() >= *worker->resume_at) {
+      if (clock.steady_now() >= worker->resume_at.value_or(Clock::SteadyTime::max())) {
         worker->busy = false;
         ask(*worker, worker->round_ms);
       }
@@ -508,7 +508,7 @@ void UpdateLoop::stop() {
   }
 }
 
-std::size_t UpdateLoop::run_round(std::stop_token stop) {
+std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
   const std::size_t before = impl_->commits;
   const std::int64_t now_ms = to_ms(impl_->clock.now());
   impl_->begin_round(now_ms);

@@ -95,7 +95,7 @@ class UpdateLoop {
   /// One round of all clusters on the calling thread, one after the other: admins, purge, then
   /// every window that is due. Gives the number of windows committed. For tests and one-shot
   /// programs; not after start().
-  std::size_t run_round(std::stop_token stop = {});
+  std::size_t run_round(const std::stop_token& stop = {});
 
  private:
   struct Impl;

@@ -77,15 +77,21 @@ void append_utf8(std::string& out, std::uint32_t code) {
 }
 
 // Takes `digits` digits of `base` off the front of `rest`.
-std::optional<std::uint32_t> take_digits(std::string_view& rest, std::size_t digits, int base) {
+std::optional<std::uint32_t> take_digits(std::string_view& rest,
+                                         std::size_t digits,
+                                         std::uint32_t base) {
+  constexpr std::string_view kDigits = "0123456789abcdef";
   if (rest.size() < digits) {
     return std::nullopt;
   }
   std::uint32_t value = 0;
-  const char* const end = rest.data() + digits;
-  const auto [stop, error] = std::from_chars(rest.data(), end, value, base);
-  if (error != std::errc{} || stop != end) {
-    return std::nullopt;
+  for (const char c : rest.substr(0, digits)) {
+    const char lower = c >= 'A' && c <= 'F' ? static_cast<char>(c - 'A' + 'a') : c;
+    const auto digit = kDigits.substr(0, base).find(lower);
+    if (digit == std::string_view::npos) {
+      return std::nullopt;
+    }
+    value = value * base + static_cast<std::uint32_t>(digit);
   }
   rest.remove_prefix(digits);
   return value;

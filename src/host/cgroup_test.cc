@@ -165,6 +165,7 @@ TEST(Populated, IsFoundAmongOtherKeys) {
 
 TEST(UnescapePath, DecodesSystemdNames) {
   EXPECT_EQ(unescape_path(R"(/machine-qemu\x2d1\x2da.scope)"), "/machine-qemu-1-a.scope");
+  EXPECT_EQ(unescape_path(R"(\x2D\x7E)"), "-~");
   EXPECT_EQ(unescape_path(R"(a\tb\101\u00e9\\)"), "a\tbA\xc3\xa9\\");
   EXPECT_EQ(unescape_path(""), "");
 }
@@ -174,6 +175,8 @@ TEST(UnescapePath, RefusesIllegalBodies) {
   EXPECT_FALSE(unescape_path("a\nb"));
   EXPECT_FALSE(unescape_path(R"(a\q)"));
   EXPECT_FALSE(unescape_path(R"(a\x2)"));
+  EXPECT_FALSE(unescape_path(R"(a\x2g)"));
+  EXPECT_FALSE(unescape_path(R"(a\189)"));
   EXPECT_FALSE(unescape_path(R"(a\)"));
   EXPECT_FALSE(unescape_path(R"(\ud800)"));
 }

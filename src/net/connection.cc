@@ -43,10 +43,12 @@ Task<void> run_on(const Executor& executor, Work& work) {
 }  // namespace
 
 ServerCore::ServerCore(ServerOptions server_options, Handler request_handler)
-    : options(std::move(server_options)),
-      handler(std::move(request_handler)),
-      workers(static_cast<std::size_t>(std::max(1, options.threads))),
-      password_checks(asio::make_strand(workers.get_executor())) {}
+    : options(std::move(server_options)), handler(std::move(request_handler)) {}
+
+void ServerCore::start_workers() {
+  workers.emplace(static_cast<std::size_t>(std::max(1, options.threads)));
+  password_checks.emplace(workers->get_executor());
+}
 
 const std::string& ServerCore::http_date() {
   const std::time_t now = std::time(nullptr);
@@ -270,13 +272,13 @@ Task<void> Connection::produce(Exchange& exchange, std::shared_ptr<const WebRule
       answer();
     }
   };
-  co_await run_on(core_.workers.get_executor(), begin);
+  co_await run_on(core_.workers->get_executor(), begin);
   if (verdict == WebAccess::Verdict::kUnknown) {
     auto check = [web, &exchange, &rules, &verdict] {
       verdict = web->check_password(*rules, exchange.request);
     };
-    co_await run_on(core_.password_checks, check);
-    co_await run_on(core_.workers.get_executor(), answer);
+    co_await run_on(*core_.password_checks, check);
+    co_await run_on(core_.workers->get_executor(), answer);
   }
 }
 
@@ -310,7 +312,7 @@ Task<bool> Connection::send_pieces(Exchange& exchange) {
   bool last = false;
   while (!last) {
     if (piece.empty()) {
-      co_await run_on(core_.workers.get_executor(), take);
+      co_await run_on(core_.workers->get_executor(), take);
     }
     if (exchange.failed) {
       co_return false;  // the missing last chunk tells the client

@@ -7,6 +7,7 @@
 #include <condition_variable>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -42,14 +43,19 @@ struct ServerCore {
 
   // In this order: queued work of the pool holds coroutines, which hold sockets of io.
   asio::io_context io{1};
-  Timer room{io.get_executor()};  ///< cancelled when a connection ends
-  asio::thread_pool workers;
+  /// Never expires; its waits are cancelled when a connection ends.
+  Timer room{io.get_executor(), std::chrono::steady_clock::time_point::max()};
+  /// Made by start_workers(): threads that exist before privileges are dropped would keep them.
+  std::optional<asio::thread_pool> workers;
   /// Password checks: one at a time, and those that wait hold no worker.
-  asio::strand<asio::thread_pool::executor_type> password_checks;
+  std::optional<asio::strand<asio::thread_pool::executor_type>> password_checks;
 
   std::string date;  ///< of the second `date_of`; I/O thread only
   std::time_t date_of = 0;
   std::chrono::steady_clock::time_point hinted{};  ///< last "plain HTTP on a TLS port" line
+
+  /// Once, before the first connection is accepted.
+  void start_workers();
 
   /// Date of now in the form of RFC 9110 §5.6.7.
   const std::string& http_date();

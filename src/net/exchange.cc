@@ -110,6 +110,9 @@ void prepare_body(Exchange& exchange, int gzip_level) {
     log::error("Handling a request failed",
                {{"path", printable(exchange.request.path)}, {"err", exception.what()}});
     internal_error(exchange);
+  } catch (...) {
+    log::error("Handling a request failed", {{"path", printable(exchange.request.path)}});
+    internal_error(exchange);
   }
   const std::string* type = find_header(response.headers, "Content-Type");
   const bool may_compress = gzip_level > 0 && status_has_body(response.status) &&

@@ -4,6 +4,7 @@
 #include <linux/vm_sockets.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <sys/stat.h>
 #include <sys/un.h>
 #include <unistd.h>
 
@@ -14,6 +15,7 @@
 
 #include <fmt/format.h>
 
+#include "base/check.h"
 #include "base/strings.h"
 #include "net/port_holder.h"
 
@@ -128,6 +130,7 @@ Result<std::vector<Bindable>> resolve(const ListenAddress& address) {
 }
 
 Result<Listener> finish(UniqueFd fd) {
+  CEEMS_CHECK(fd.valid());
   sockaddr_storage bound{};
   socklen_t size = sizeof(bound);
   if (::getsockname(fd.get(), reinterpret_cast<sockaddr*>(&bound), &size) != 0) {
@@ -188,8 +191,9 @@ Result<Listener> listen_unix(const ListenAddress& address) {
                 printable(address.path), sizeof(local.sun_path) - 1);
   }
   std::memcpy(local.sun_path, address.path.c_str(), address.path.size() + 1);
+  struct stat info{};
   const UniqueFd probe(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
-  if (probe.valid() &&
+  if (::lstat(address.path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode) && probe.valid() &&
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&local), sizeof(local)) != 0 &&
       errno == ECONNREFUSED) {
     ::unlink(address.path.c_str());  // left by a process that is gone

@@ -83,7 +83,6 @@ Task<void> accept_loop(ServerCore& core, std::shared_ptr<Descriptor> listener) {
   while (listener->is_open()) {
     ErrorCondition error;
     if (core.connections.size() >= core.options.max_connections) {
-      core.room.expires_at(std::chrono::steady_clock::time_point::max());
       auto token = asio::redirect_error(kAwait, error);
       co_await core.room.async_wait(token);
       continue;
@@ -203,6 +202,7 @@ Server::~Server() {
 }
 
 void Server::start() {
+  impl_->core.start_workers();
   for (Listener& listener : impl_->listeners) {
     auto descriptor =
         std::make_shared<Descriptor>(impl_->core.io.get_executor(), listener.fd.release());
@@ -237,7 +237,7 @@ void Server::stop(std::chrono::milliseconds grace) {
       impl.core.changed.wait(lock, none);  // handlers return, then their connections end
     }
   }
-  impl.core.workers.join();
+  impl.core.workers->join();
   impl.work.reset();
   impl.core.io.stop();
   impl.thread.join();

@@ -4,6 +4,7 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <ctime>
 #include <filesystem>
 #include <latch>
 #include <stdexcept>
@@ -361,6 +362,20 @@ TEST(Server, AcceptsNoMoreThanItsLimitAndGoesOnWhenOneLeaves) {
   EXPECT_EQ(third.answer(false, milliseconds(100)).status, 0);
   second.reset();
   EXPECT_EQ(third.answer().status, 200);
+}
+
+TEST(Server, WaitsForRoomWithoutUsingTheProcessor) {
+  ServerOptions options = local_options();
+  options.listen_addresses.emplace_back("127.0.0.1:0");
+  options.max_connections = 1;
+  const auto server = started(options);
+  const RawConnection first(server->addresses()[0]);
+  const RawConnection second(server->addresses()[1]);
+  const RawConnection third(server->addresses()[0]);
+  std::this_thread::sleep_for(milliseconds(50));
+  const std::clock_t before = std::clock();
+  std::this_thread::sleep_for(milliseconds(300));
+  EXPECT_LT(std::clock() - before, CLOCKS_PER_SEC / 10);
 }
 
 TEST(Server, FinishesARequestInFlightBeforeItStops) {

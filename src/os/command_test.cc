@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <array>
 #include <cstdlib>
 #include <fstream>
 #include <thread>
@@ -161,6 +162,27 @@ TEST(Command, SaysWhyItCannotStart) {
           .error()
           .message,
       "run /bin/echo: an argument holds a NUL byte");
+}
+
+TEST(Command, RunsManyAtOnce) {
+  constexpr int kThreads = 8;
+  std::array<bool, kThreads> right{};
+  std::vector<std::jthread> threads;
+  threads.reserve(kThreads);
+  for (std::size_t i = 0; i < kThreads; ++i) {
+    threads.emplace_back([&right, i] {
+      right.at(i) = true;
+      for (int turn = 0; turn < 5; ++turn) {
+        const std::string text = std::to_string(i) + "." + std::to_string(turn);
+        // A pipe end that leaked into another command would keep this one from ending.
+        const auto result =
+            real_runner().run(shell("sleep 0.0" + std::to_string(i) + "; echo " + text));
+        right.at(i) = right.at(i) && result && result->output == text + "\n";
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_THAT(right, ::testing::Each(true));
 }
 
 TEST(Command, StopsWhenAsked) {

@@ -11,7 +11,7 @@ namespace ceems::tsdb {
 namespace {
 
 constexpr std::chrono::hours kSettingsLife{6};
-constexpr std::chrono::minutes kSettingsRetry{5};
+constexpr std::chrono::seconds kSettingsRetry{30};
 // Queries are batched to stay far below; a TSDB that sends more is broken or hostile.
 constexpr std::size_t kMaxAnswerBytes = 64U << 20U;
 

@@ -74,7 +74,7 @@ class Client {
                          std::int64_t start_ms,
                          std::int64_t end_ms);
 
-  /// Settings of the TSDB, asked for at most every 6 h, and every 5 min after a failure; until it
+  /// Settings of the TSDB, asked for at most every 6 h, and every 30 s after a failure; until it
   /// answers they are the last known ones or the defaults. Endpoints that do not exist are no
   /// failure.
   Settings settings();

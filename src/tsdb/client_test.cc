@@ -11,7 +11,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::seconds;
-using ::testing::HasSubstr;
 
 constexpr const char* kEmptyVector =
     R"({"status":"success","data":{"resultType":"vector","result":[]}})";
@@ -59,24 +58,26 @@ TEST(TsdbClient, RepeatsAsGetWherePostIsNotAllowed) {
 TEST(TsdbClient, TellsErrorsThatStayFromThoseThatPass) {
   struct Case {
     int status;
-    const char* body;
     ErrorCode code;
+    const char* body;
     const char* message;
   };
   const Case cases[] = {
-      {400, R"({"status":"error","errorType":"bad_data","error":"parse error"})",
-       ErrorCode::kInvalidArgument, "TSDB: bad_data: parse error (HTTP status 400)"},
-      {422, R"({"status":"error","errorType":"execution","error":"too many samples"})",
-       ErrorCode::kInvalidArgument, "TSDB: execution: too many samples (HTTP status 422)"},
-      {503, R"({"status":"error","errorType":"timeout","error":"slow"})", ErrorCode::kUnavailable,
+      {400, ErrorCode::kInvalidArgument,
+       R"({"status":"error","errorType":"bad_data","error":"parse error"})",
+       "TSDB: bad_data: parse error (HTTP status 400)"},
+      {422, ErrorCode::kInvalidArgument,
+       R"({"status":"error","errorType":"execution","error":"too many samples"})",
+       "TSDB: execution: too many samples (HTTP status 422)"},
+      {503, ErrorCode::kUnavailable, R"({"status":"error","errorType":"timeout","error":"slow"})",
        "TSDB: timeout: slow (HTTP status 503)"},
-      {502, "<html>bad gateway</html>", ErrorCode::kUnavailable,
+      {502, ErrorCode::kUnavailable, "<html>bad gateway</html>",
        "TSDB: HTTP status 502: '<html>bad gateway</html>'"},
-      {401, "Unauthorized\n", ErrorCode::kPermissionDenied,
+      {401, ErrorCode::kPermissionDenied, "Unauthorized\n",
        "TSDB: HTTP status 401: 'Unauthorized'"},
-      {404, "404 page not found\n", ErrorCode::kNotFound,
+      {404, ErrorCode::kNotFound, "404 page not found\n",
        "TSDB: HTTP status 404: '404 page not found'"},
-      {200, "<html>login</html>", ErrorCode::kParse,
+      {200, ErrorCode::kParse, "<html>login</html>",
        "answer of the TSDB is not (complete) JSON: '<html>login</html>'"},
   };
   for (const auto& c : cases) {
@@ -159,7 +160,7 @@ TEST(TsdbClient, KeepsDefaultsWithoutStatusEndpointsAndDoesNotAskAgain) {
   }
 }
 
-TEST(TsdbClient, AsksForSettingsOnceInFiveMinutesWhileTheTsdbIsDown) {
+TEST(TsdbClient, AsksForSettingsOnceInHalfAMinuteWhileTheTsdbIsDown) {
   bool down = true;
   Fixture f([&down](const FakeTransport::Request& request) -> Result<net::ClientResponse> {
     if (down) {
@@ -176,7 +177,7 @@ TEST(TsdbClient, AsksForSettingsOnceInFiveMinutesWhileTheTsdbIsDown) {
   EXPECT_EQ(f.transport->requests().size(), 1U);
   down = false;
   EXPECT_EQ(f.client->settings().scrape_interval, std::chrono::minutes(1));
-  f.clock.advance(std::chrono::minutes(5));
+  f.clock.advance(seconds(30));
   EXPECT_EQ(f.client->settings().scrape_interval, seconds(30));
 }
 

@@ -70,7 +70,9 @@ class FakeTransport final : public Transport {
     return out;
   }
 
-  Result<net::ClientResponse> serve(std::string method, std::string_view url, std::string form) {
+  Result<net::ClientResponse> serve(std::string method,
+                                    std::string_view url,
+                                    const std::string& form) {
     Request request{.method = std::move(method), .path = {}, .form = {}};
     const std::size_t mark = url.find('?');
     request.path = std::string(url.substr(0, mark));

@@ -2,6 +2,8 @@
 # Ends what slurm_up.sh started: cancels jobs (a step daemon outlives slurmd otherwise), stops the daemons by their
 # pid files, removes their cgroups. Usage: slurm_down.sh DIR
 D=$(realpath "$1")
+N=$(sed -nE 's/^NodeName=([^ ]+).*/\1/p' "$D/etc/slurm.conf" 2>/dev/null)
+[ -n "$N" ] || exit 0
 export SLURM_CONF=$D/etc/slurm.conf
 squeue -h -o %A 2>/dev/null | sort -u | xargs -r scancel
 for _ in $(seq 150); do [ -z "$(squeue -h -t R,CG 2>/dev/null)" ] && break; sleep .1; done
@@ -10,5 +12,5 @@ for f in "$D"/run/slurmd.*.pid "$D"/run/slurmctld.pid "$D"/run/slurmdbd.pid "$D"
   [ -n "$q" ] && kill "$q" 2>/dev/null
   for _ in $(seq 100); do kill -0 "$q" 2>/dev/null || break; sleep .1; done
 done
-for _ in 1 2 3; do find /sys/fs/cgroup -depth -type d \( -path '*/slurm_n1*' -o -path '*/n1_slurmstepd.scope*' \) -exec rmdir {} \; 2>/dev/null; done
+for _ in 1 2 3; do find /sys/fs/cgroup -depth -type d \( -path "*/slurm_$N*" -o -path "*/${N}_slurmstepd.scope*" \) -exec rmdir {} \; 2>/dev/null; done
 true

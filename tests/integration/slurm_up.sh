@@ -4,7 +4,8 @@
 #   cgroup  SLURM's own plug-ins make the job cgroups
 #   prolog  for kernels where they cannot: a prolog makes them and the jobs of the test join them
 set -euo pipefail
-D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=n1
+# The node's name is part of its cgroups' names, so several of these can run on one machine.
+D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=t$B
 mkdir -p "$D"/{etc,run,log,spool/ctld,db}
 chmod 755 "$D" "$D"/*
 cd "$D"
@@ -46,9 +47,9 @@ else
 #!/bin/bash
 # Makes the job's cgroup as SLURM lays it out and hands it to the job's user, who joins it.
 if [ -e /sys/fs/cgroup/cgroup.controllers ]; then
-  roots=(/sys/fs/cgroup/system.slice/n1_slurmstepd.scope/job_$SLURM_JOB_ID)
+  roots=(/sys/fs/cgroup/system.slice/${SLURMD_NODENAME}_slurmstepd.scope/job_$SLURM_JOB_ID)
 else
-  roots=(); for c in /sys/fs/cgroup/*/; do [ -e "$c/tasks" ] && roots+=("${c}slurm_n1/uid_$SLURM_JOB_UID/job_$SLURM_JOB_ID"); done
+  roots=(); for c in /sys/fs/cgroup/*/; do [ -e "$c/tasks" ] && roots+=("${c}slurm_${SLURMD_NODENAME}/uid_$SLURM_JOB_UID/job_$SLURM_JOB_ID"); done
 fi
 for r in "${roots[@]}"; do
   mkdir -p "$r/step_batch"; chown -R "$SLURM_JOB_UID" "$r"

@@ -17,7 +17,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-constexpr milliseconds kPart = std::chrono::hours(1);
+constexpr milliseconds kPart = std::chrono::minutes(15);
 constexpr milliseconds kMinLookback = std::chrono::minutes(5);
 constexpr milliseconds kMinGone = std::chrono::seconds(30);
 constexpr std::string_view kNobody = "unknown";

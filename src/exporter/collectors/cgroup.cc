@@ -85,7 +85,7 @@ bool slurm_is_on(const CollectorContext& context) {
 
 Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext& context,
                                                          const CgroupFlags& cgroups,
-                                                         CgroupOptions options) {
+                                                         const CgroupOptions& options) {
   const host::CgroupMount mount = cgroups.mount(context);
   auto matcher = pattern_matcher(options.patterns, mount.mode, slurm_is_on(context));
   if (!matcher) {
@@ -121,7 +121,7 @@ bool cgroup_by_default(const CollectorContext& context, const CgroupFlags& cgrou
   return !host::resource_manager_present(context.paths, mount, cgroups.active_subsystem);
 }
 
-CollectorSpec cgroup_collector(std::shared_ptr<CgroupFlags> cgroups) {
+CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups) {
   auto values = std::make_shared<CgroupOptions>();
   return {.name = "cgroup",
           .help =

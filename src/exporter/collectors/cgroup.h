@@ -19,13 +19,13 @@ struct CgroupOptions {
 /// is wrong.
 Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext& context,
                                                          const CgroupFlags& cgroups,
-                                                         CgroupOptions options);
+                                                         const CgroupOptions& options);
 
 /// True where the collector is on by default: no other unit collector is on, no resource manager
 /// has made cgroups here, and there is a real cgroup file system.
 bool cgroup_by_default(const CollectorContext& context, const CgroupFlags& cgroups);
 
 /// --collector.cgroup: any cgroups, by default services and containers.
-CollectorSpec cgroup_collector(std::shared_ptr<CgroupFlags> cgroups);
+CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups);
 
 }  // namespace ceems::exporter

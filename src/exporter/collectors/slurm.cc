@@ -64,7 +64,7 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(const CollectorContext& 
                                           UnitMetrics(context.hostname, options));
 }
 
-CollectorSpec slurm_collector(std::shared_ptr<CgroupFlags> cgroups) {
+CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups) {
   auto values = std::make_shared<Flags>();
   return {.name = "slurm",
           .help = "Enable the slurm collector (jobs of SLURM on this node)",

@@ -14,6 +14,6 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(const CollectorContext& 
                                                         UnitMetricOptions options);
 
 /// --collector.slurm: jobs of SLURM. Declares the shared flags, too.
-CollectorSpec slurm_collector(std::shared_ptr<CgroupFlags> cgroups);
+CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups);
 
 }  // namespace ceems::exporter

@@ -338,6 +338,7 @@ TEST_F(SlurmTree, IsSafeForConcurrentUse) {
   }
   take();
   std::vector<std::thread> threads;
+  threads.reserve(3);
   for (int i = 0; i < 3; ++i) {
     threads.emplace_back([this] {
       for (int round = 0; round < 20; ++round) {
@@ -382,6 +383,7 @@ TEST(HostileNames, ManyOfThemAreFoundInLinearTime) {
     const auto snapshot = source.snapshot(milliseconds(-1));
     EXPECT_EQ((*snapshot)->units.size(), units);
     std::vector<std::string> uuids;
+    uuids.reserve(units);
     for (const Unit& unit : (*snapshot)->units) {
       uuids.push_back(unit.uuid);
       EXPECT_EQ(unit.uuid.find_first_of("\"\\\n\xff\x01{} "), std::string::npos);

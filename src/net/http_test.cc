@@ -1,0 +1,129 @@
+#include "net/http.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/base64.h"
+#include "net/request_parser.h"
+
+namespace ceems::net {
+namespace {
+
+using Pairs = std::vector<std::pair<std::string, std::string>>;
+
+TEST(Http, FindsHeadersWithoutCase) {
+  const Headers headers = {{"Accept", "a"}, {"accept", "b"}, {"Empty", ""}};
+  EXPECT_EQ(*find_header(headers, "ACCEPT"), "a");
+  EXPECT_EQ(*find_header(headers, "empty"), "");
+  EXPECT_EQ(find_header(headers, "Accep"), nullptr);
+  Response response;
+  response.set_header("X-A", "1");
+  response.set_header("x-a", "2");
+  ASSERT_EQ(response.headers.size(), 1U);
+  EXPECT_EQ(response.headers[0].second, "2");
+}
+
+TEST(Http, ReadsQueries) {
+  EXPECT_EQ(parse_query(""), Pairs());
+  EXPECT_EQ(parse_query("a=1&b=2&a=3"), (Pairs{{"a", "1"}, {"b", "2"}, {"a", "3"}}));
+  EXPECT_EQ(parse_query("a+b=c+d%2B&%41=%e4"), (Pairs{{"a b", "c d+"}, {"A", "\xe4"}}));
+  EXPECT_EQ(parse_query("&&flag&x=&=y&a=b=c"),
+            (Pairs{{"flag", ""}, {"x", ""}, {"", "y"}, {"a", "b=c"}}));
+  EXPECT_EQ(parse_query("a=%&b=%4&c=%zz&d=100%"),
+            (Pairs{{"a", "%"}, {"b", "%4"}, {"c", "%zz"}, {"d", "100%"}}));
+}
+
+TEST(Http, EncodesAndDecodes) {
+  EXPECT_EQ(url_encode("aZ09-._~ /+%\xff"), "aZ09-._~%20%2F%2B%25%FF");
+  EXPECT_EQ(url_decode("a%20b+c%2f"), "a b+c/");
+  EXPECT_EQ(url_decode("%"), std::nullopt);
+  EXPECT_EQ(url_decode("%4"), std::nullopt);
+  EXPECT_EQ(url_decode("%4g"), std::nullopt);
+  std::string all;
+  for (int c = 0; c < 256; ++c) {
+    all += static_cast<char>(c);
+  }
+  EXPECT_EQ(url_decode(url_encode(all)), all);
+}
+
+TEST(Http, CleansPaths) {
+  for (const char* clean : {"/", "/metrics", "/a/b/", "/a..b", "/.a"}) {
+    EXPECT_EQ(clean_path(clean), std::nullopt) << clean;
+  }
+  EXPECT_EQ(clean_path("//metrics"), "/metrics");
+  EXPECT_EQ(clean_path("/a/../metrics"), "/metrics");
+  EXPECT_EQ(clean_path("/../../x"), "/x");
+  EXPECT_EQ(clean_path("/a/./b//"), "/a/b/");
+  EXPECT_EQ(clean_path("/a/.."), "/");
+  EXPECT_EQ(clean_path(""), "/");
+}
+
+TEST(Http, RedirectsToTheCleanPathWithTheQuery) {
+  Request request;
+  request.path = "//evil.example/\r\nX: y/..";
+  request.query = "a=b&c=%20";
+  Response response;
+  ASSERT_TRUE(redirect_to_clean_path(request, response));
+  EXPECT_EQ(response.status, 301);
+  EXPECT_EQ(*find_header(response.headers, "Location"), "/evil.example?a=b&c=%20");
+  request.path = "/a\r\n//b";
+  ASSERT_TRUE(redirect_to_clean_path(request, response));
+  EXPECT_EQ(*find_header(response.headers, "Location"), "/a%0D%0A/b?a=b&c=%20");
+  request.path = "/ok";
+  EXPECT_FALSE(redirect_to_clean_path(request, response));
+}
+
+TEST(Http, Base64GoesBothWays) {
+  for (const auto& [plain, coded] : Pairs{{"", ""},
+                                          {"f", "Zg=="},
+                                          {"fo", "Zm8="},
+                                          {"foo", "Zm9v"},
+                                          {"foob", "Zm9vYg=="},
+                                          {"\xff\xfe\xfd", "//79"}}) {
+    EXPECT_EQ(base64_encode(plain), coded);
+    EXPECT_EQ(base64_decode(coded), plain);
+  }
+  for (const char* bad : {"Zg", "Zg=", "Zg==Zg==", "Z===", "====", "Zm9v ", "Zm9-", "=Zg="}) {
+    EXPECT_EQ(base64_decode(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(RequestParser, GivesTheSameForEveryWayTheBytesCome) {
+  const std::string text =
+      "POST /a%2Fb?q=1#f HTTP/1.1\r\nHost: h\r\nX-A:  padded \r\nContent-Length: 4\r\n\r\nbodyNEXT";
+  for (std::size_t step = 1; step <= text.size(); ++step) {
+    RequestParser parser({});
+    std::string buffer;
+    for (std::size_t at = 0; at < text.size(); at += step) {
+      buffer += text.substr(at, step);
+      buffer.erase(0, parser.feed(buffer));
+    }
+    ASSERT_EQ(parser.state(), RequestParser::State::kDone) << step;
+    EXPECT_EQ(buffer, "NEXT");
+    EXPECT_EQ(parser.request().method, "POST");
+    EXPECT_EQ(parser.request().path, "/a/b");
+    EXPECT_EQ(parser.request().query, "q=1");
+    EXPECT_EQ(*find_header(parser.request().headers, "x-a"), "padded");
+    EXPECT_EQ(parser.request().body, "body");
+  }
+}
+
+TEST(RequestParser, TakesTheTargetForms) {
+  const auto path_of = [](const std::string& line) {
+    RequestParser parser({});
+    parser.feed(line + " HTTP/1.1\r\nHost: h\r\n\r\n");
+    return parser.state() == RequestParser::State::kDone
+               ? parser.request().path + "?" + parser.request().query
+               : parser.failure();
+  };
+  EXPECT_EQ(path_of("GET http://h:80/x?y"), "/x?y");
+  EXPECT_EQ(path_of("GET http://h"), "/?");
+  EXPECT_EQ(path_of("GET https://h?y"), "bad request target");
+  EXPECT_EQ(path_of("OPTIONS *"), "*?");
+  EXPECT_EQ(path_of("GET *"), "bad request target");
+  EXPECT_EQ(path_of("CONNECT h:443"), "bad request target");
+  EXPECT_EQ(path_of("BREW /x??"), "/x??");
+}
+
+}  // namespace
+}  // namespace ceems::net
