@@ -2,6 +2,7 @@
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 export CCACHE_NOHASHDIR := 1
+export CCACHE_BASEDIR := $(CURDIR)
 
 .PHONY: help run test build setup format bench fuzz update-golden clean
 
@@ -38,4 +39,4 @@ update-golden: ## rewrite tests/golden from what the programs print now
 	@tests/golden/exporter_golden.py --bin-dir build/dev/bin --update
 
 clean: ## remove everything that was built
-	@rm -rf build web/node_modules web/dist
+	@rm -rf build web/node_modules web/dist tests/e2e/node_modules

@@ -2,6 +2,7 @@
 """Bad input to the real programs: each gives one clear line, no crash, loses nothing, and recovers without a restart
 where the cause goes away. One function a fault; run some with `faults_test.py NAME...`."""
 
+import contextlib
 import json
 import os
 import shutil
@@ -64,7 +65,7 @@ updaters:
 def fake_slurm(directory, count=20, mode="ok"):
     now = int(time.time())
     jobs = [{"id": str(100 + i), "name": "job%d" % i, "user": "u%d" % (i % 3), "account": "p%d" % (i % 2), "cpus": 2,
-             "start": now - 500 + i, "end": now - 200 + i} for i in range(count)]
+             "start": now - 500 + i % 100, "end": now - 200 + i % 100} for i in range(count)]
     write(directory + "/jobs.json", json.dumps(jobs))
     write(directory + "/mode", mode)
     for name in ("sacct", "sacctmgr"):
@@ -81,7 +82,7 @@ def empty_tsdb(path, query, body):
 
 
 def unit_rows(directory):
-    with sqlite3.connect("file:%s/data/ceems.db?mode=ro" % directory, uri=True) as db:
+    with contextlib.closing(sqlite3.connect("file:%s/data/ceems.db?mode=ro" % directory, uri=True)) as db:
         return {u: json.loads(t or "{}") for u, t in db.execute("select uuid,total_time_seconds from units")}
 
 
@@ -188,14 +189,14 @@ def unit(job):
 
 def fixture_exporter(d, proc, sys_, cgroup, *more):
     return start_exporter(d, ["--path.procfs=" + proc, "--path.sysfs=" + sys_, "--path.cgroupfs=" + cgroup, "--collector.slurm",
-                              "--collector.cgroups.force-version=v2", "--collector.energy", "--collector.energy.interval=200ms",
+                              "--collector.cgroups.force-version=v2", "--collector.energy.interval=200ms",
                               "--log.level=error"] + list(more) + (["--no-security.drop-privileges"] if os.geteuid() == 0 else []))
 
 
 def kernel_files_break_and_come_back():
     with scratch("ceems-fault-") as d:
         proc, sys_, cgroup, job = tree(d)
-        exporter, url = fixture_exporter(d, proc, sys_, cgroup)
+        exporter, url = fixture_exporter(d, proc, sys_, cgroup, "--collector.energy")
         good = {}
         with exporter:
             def success():
@@ -355,18 +356,18 @@ def disk_full_under_the_data_base():
     with scratch("ceems-fault-") as d, FakeHttp(empty_tsdb) as tsdb:
         jobs = fake_slurm(d, 500)
         os.mkdir(d + "/data")
-        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=3m", "tmpfs", d + "/data"], check=True)
+        subprocess.run(["mount", "-t", "tmpfs", "-o", "size=16m", "tmpfs", d + "/data"], check=True)
         try:
             write(d + "/mode", "silent")
             api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
             with api:
-                with open(d + "/data/ballast", "wb") as f:
-                    try:
-                        while True:
-                            f.write(b"x" * 4096)
-                            f.flush()
-                    except OSError:
+                ballast = os.open(d + "/data/ballast", os.O_WRONLY | os.O_CREAT)
+                try:
+                    while os.write(ballast, b"x" * 4096):
                         pass
+                except OSError:
+                    pass
+                os.close(ballast)
                 write(d + "/mode", "ok")
                 wait_until("the full disk is logged", lambda: "full" in api.output().lower() or "no space" in api.output().lower(), 30)
                 assert api.alive()

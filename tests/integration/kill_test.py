@@ -4,6 +4,7 @@ exactly what a run without interruption holds: no unit lost, none counted twice.
 
 Jobs come from a stand-in for sacct, energy and CPU counters from a real Prometheus with back-filled samples."""
 
+import contextlib
 import json
 import os
 import random
@@ -84,7 +85,7 @@ updaters:
 
 def rows(path):
     """Everything in the data base that must not depend on how often an update was interrupted."""
-    with sqlite3.connect("file:%s?mode=ro" % path, uri=True) as db:
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
         columns = "cluster_id,uuid,name,project,username,started_at_ts,ended_at_ts,elapsed,state,total_time_seconds,avg_cpu_usage,total_cpu_energy_usage_kwh"
         units = db.execute("select %s from units order by uuid,started_at_ts" % columns).fetchall()
         usage = db.execute("select cluster_id,username,project,num_units,total_time_seconds,total_cpu_energy_usage_kwh "
@@ -97,7 +98,7 @@ def rows(path):
 
 def caught_up(url, path, jobs):
     def check():
-        with sqlite3.connect("file:%s?mode=ro" % path, uri=True) as db:
+        with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
             (running,) = db.execute("select count(*) from units where ended_at_ts = 0").fetchone()
             (known,) = db.execute("select count(*) from units").fetchone()
             (last,) = db.execute("select max(last_updated_at) from usage").fetchone()
