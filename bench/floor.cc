@@ -48,8 +48,7 @@ std::size_t list(const std::string& path) {
   DIR* const directory = ::opendir(path.c_str());
   std::size_t bytes = 0;
   if (directory != nullptr) {
-    // One thread.
-    while (const dirent* entry = ::readdir(directory)) {  // NOLINT(concurrency-mt-unsafe)
+    while (const dirent* entry = ::readdir(directory)) {
       bytes += entry->d_reclen;
     }
     ::closedir(directory);

@@ -11,7 +11,7 @@ std::string node_name(bool emptied) {
     return {};
   }
   // Called once from main, before threads start.
-  const char* given = std::getenv("NODE_NAME");  // NOLINT(concurrency-mt-unsafe)
+  const char* given = std::getenv("NODE_NAME");
   if (given != nullptr && *given != '\0') {
     return given;
   }

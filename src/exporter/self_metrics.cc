@@ -75,7 +75,7 @@ double limit_of(int resource) {
 }
 
 double seconds(const timeval& time) {
-  constexpr double kMicroPerSecond = 1e6;  // NOLINT(readability-identifier-naming)
+  constexpr double kMicroPerSecond = 1e6;
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / kMicroPerSecond;
 }
 
@@ -111,7 +111,7 @@ std::uint64_t parse_start_ticks(std::string_view pid_stat) {
     return 0;
   }
   std::string_view rest = pid_stat.substr(command_end + 1);
-  constexpr int kFieldsBefore = 19;  // NOLINT(readability-identifier-naming)
+  constexpr int kFieldsBefore = 19;
   for (int i = 0; i < kFieldsBefore; ++i) {
     take_word(rest);
   }

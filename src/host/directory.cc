@@ -21,8 +21,8 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
   std::vector<std::string> names;
   while (true) {
     errno = 0;
-    // One thread owns this DIR; glibc's readdir is safe then.
-    const dirent* entry = ::readdir(directory.get());  // NOLINT(concurrency-mt-unsafe)
+    // glibc: safe while one thread owns the DIR.
+    const dirent* entry = ::readdir(directory.get());
     if (entry == nullptr) {
       break;
     }
