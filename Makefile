@@ -28,7 +28,7 @@ format: ## clang-format 19 over all sources
 bench: ## build and run the benchmarks of bench/
 	@scripts/setup test
 	@scripts/build bench
-	@bench/run
+	@bench/scrape.py --bin build/bench/bin --write bench/RESULTS.md
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60)
 	@scripts/setup test

@@ -25,7 +25,6 @@ target_compile_options(
             -Wnon-virtual-dtor
             -Woverloaded-virtual
             -Werror
-            $<$<CXX_COMPILER_ID:Clang>:-Wthread-safety>
             # g++ 12 reports std::expected and coroutine frames as maybe-uninitialized with -O2.
             $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
             -fstack-protector-strong

@@ -1,6 +1,8 @@
 #pragma once
 
-// Names for clang's thread-safety analysis (-Wthread-safety); nothing with other compilers.
+// Say which mutex guards what, in the words of clang's thread-safety analysis. They are read by
+// people: libstdc++'s mutexes carry no annotations, so -Wthread-safety cannot check them;
+// ThreadSanitizer does.
 #if defined(__clang__)
 #define CEEMS_GUARDED_BY(x) __attribute__((guarded_by(x)))
 #define CEEMS_REQUIRES(x) __attribute__((requires_capability(x)))

@@ -4,6 +4,9 @@
 
 #include <gtest/gtest.h>
 
+#include "exporter/options.h"
+#include "host/read_file.h"
+
 namespace ceems::exporter {
 namespace {
 
@@ -96,6 +99,28 @@ TEST(AllCollectors, HaveDistinctNamesHelpAndAFactory) {
   }
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
+TEST(AllCollectors, HaveARowInTheDocumentation) {
+  const std::string docs = CEEMS_TEST_ROOT "/../docs/exporter/";
+  const auto collectors = host::read_file(docs + "collectors.md");
+  const auto flags_page = host::read_file(docs + "flags.md");
+  ASSERT_TRUE(collectors);
+  ASSERT_TRUE(flags_page);
+  for (const CollectorSpec& known : all_collectors()) {
+    EXPECT_NE(collectors->find("\n| `" + known.name + "` |"), std::string::npos) << known.name;
+  }
+  config::FlagSet flags("test", "");
+  Options options;
+  const CollectorSet set(all_collectors());
+  add_first_flags(flags, options);
+  set.add_option_flags(flags);
+  add_last_flags(flags, options);
+  for (const std::string& flag : flags.names()) {
+    const bool there = flags_page->find("--" + flag) != std::string::npos ||
+                       flags_page->find("--[no-]" + flag) != std::string::npos;
+    EXPECT_TRUE(there) << flag;
+  }
 }
 
 }  // namespace

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <condition_variable>
 #include <cstdint>
 #include <mutex>
 #include <string>
@@ -29,10 +30,14 @@ class MetricsPage {
   Scraper& scraper_;
   SelfMetrics& self_;
   const Clock& clock_;
-  std::timed_mutex mutex_;
-  metrics::Sink sink_ CEEMS_GUARDED_BY(mutex_);
-  Clock::SteadyTime made_ CEEMS_GUARDED_BY(mutex_){};
-  bool any_ CEEMS_GUARDED_BY(mutex_) = false;
+  // A flag and a condition, not a timed mutex: g++ 12's ThreadSanitizer does not know the system
+  // call behind the latter. Whoever set busy_ owns the members below until it is clear again.
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  bool busy_ CEEMS_GUARDED_BY(mutex_) = false;
+  metrics::Sink sink_;
+  Clock::SteadyTime made_{};
+  bool any_ = false;
 };
 
 }  // namespace ceems::exporter
