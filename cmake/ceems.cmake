@@ -27,6 +27,8 @@ target_compile_options(
             -Werror
             # g++ 12 reports std::expected and coroutine frames as maybe-uninitialized with -O2.
             $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
+            # clang sees the deprecated buffer inside libstdc++ 12's stable_sort.
+            $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
             -fstack-protector-strong
             -ffunction-sections
             -fdata-sections)

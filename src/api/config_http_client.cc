@@ -49,7 +49,8 @@ Result<> read_basic_auth(const config::Node& node,
   if (!node.present()) {
     return {};
   }
-  auto& auth = options.basic_auth.emplace();
+  options.basic_auth = net::ClientOptions::BasicAuth{};
+  auto& auth = *options.basic_auth;
   return ConfigSection(node)
       .only({"username", "username_file", "password", "password_file"})
       .text("username", auth.username)
@@ -69,7 +70,8 @@ Result<> read_authorization(const config::Node& node,
   if (!node.present()) {
     return {};
   }
-  auto& authorization = options.authorization.emplace();
+  options.authorization = net::ClientOptions::Authorization{};
+  auto& authorization = *options.authorization;
   return ConfigSection(node)
       .only({"type", "credentials", "credentials_file"})
       .text("type", authorization.type)
@@ -89,7 +91,8 @@ Result<> read_oauth2(const config::Node& node,
   if (!node.present()) {
     return {};
   }
-  auto& oauth2 = options.oauth2.emplace();
+  options.oauth2 = net::ClientOptions::OAuth2{};
+  auto& oauth2 = *options.oauth2;
   ConfigSection section(node);
   section
       .only({"client_id", "client_secret", "client_secret_file", "scopes", "token_url",
@@ -202,7 +205,8 @@ Result<net::ClientOptions> parse_http_client(const config::Node& node,
   if (node["bearer_token"].present() || node["bearer_token_file"].present()) {
     section.refuse(options.authorization.has_value(), "authorization",
                    "authorization and bearer_token must not be configured together");
-    auto& bearer = options.authorization.emplace();
+    options.authorization = net::ClientOptions::Authorization{};
+    auto& bearer = *options.authorization;
     section.text("bearer_token", bearer.credentials)
         .file("bearer_token_file", bearer.credentials_file, directory);
   }

@@ -135,7 +135,8 @@ void read_basic_auth(Reader& reader, const Node& node, ClientOptions& options) {
   if (!node.present()) {
     return;
   }
-  auto& basic = options.basic_auth.emplace();
+  options.basic_auth = ClientOptions::BasicAuth{};
+  auto& basic = *options.basic_auth;
   reader.mapping(node);
   reader.keys(node, {"username", "username_file", "password", "password_file"});
   reader.text(node["username"], basic.username);
@@ -152,7 +153,8 @@ void read_authorization(Reader& reader, const Node& node, ClientOptions& options
   if (!node.present()) {
     return;
   }
-  auto& authorization = options.authorization.emplace();
+  options.authorization = ClientOptions::Authorization{};
+  auto& authorization = *options.authorization;
   reader.mapping(node);
   reader.keys(node, {"type", "credentials", "credentials_file"});
   reader.text(node["type"], authorization.type);
@@ -178,7 +180,8 @@ void read_bearer(Reader& reader, const Node& node, ClientOptions& options) {
   const Node& given = token.present() ? token : file;
   reader.refuse(token.present() && file.present(), file, "cannot stand beside bearer_token");
   reader.refuse(options.authorization.has_value(), given, "cannot stand beside authorization");
-  auto& authorization = options.authorization.emplace();
+  options.authorization = ClientOptions::Authorization{};
+  auto& authorization = *options.authorization;
   reader.text(token, authorization.credentials);
   reader.file(file, authorization.credentials_file);
 }
@@ -187,7 +190,8 @@ void read_oauth2(Reader& reader, const Node& node, ClientOptions& options) {
   if (!node.present()) {
     return;
   }
-  auto& oauth2 = options.oauth2.emplace();
+  options.oauth2 = ClientOptions::OAuth2{};
+  auto& oauth2 = *options.oauth2;
   reader.mapping(node);
   reader.keys(node, {"client_id", "client_secret", "client_secret_file", "scopes", "token_url",
                      "endpoint_params", "tls_config", "proxy_url", "no_proxy",

@@ -465,7 +465,7 @@ Result<> StatReader::read_v2(UnitFiles& files,
   }
   stats.memory_used_bytes = value_of(text_of(files, File::kMemoryUsed, path, again));
 
-  const auto or_host = [this](std::uint64_t limit, std::uint64_t first, std::uint64_t second) {
+  const auto or_host = [](std::uint64_t limit, std::uint64_t first, std::uint64_t second) {
     if (limit == host::kCgroupMax && (first > 0 || second > 0)) {
       return static_cast<double>(first > 0 ? first : second);
     }
