@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/flags.h"
+#include "exporter/energy/meter.h"
 #include "exporter/unit/unit_source.h"
 #include "host/paths.h"
 #include "metrics/sink.h"
@@ -29,6 +30,14 @@ struct CollectorContext {
   /// Sources of all enabled unit collectors, in list order; filled before other collectors are
   /// created.
   std::vector<std::shared_ptr<UnitSource>> unit_sources;
+  /// Meters of the enabled collectors (BMC, GPUs), for `energy` to take; never null.
+  std::shared_ptr<energy::Meters> meters = std::make_shared<energy::Meters>();
+};
+
+/// Age of what a collector serves from a source that it reads by a thread of its own.
+struct SourceAge {
+  std::string source;
+  std::chrono::nanoseconds age{};
 };
 
 /// Reads one kind of thing at each scrape. The scrape calls collect() of one collector from one
@@ -42,6 +51,11 @@ class Collector {
   virtual Result<> collect(metrics::Sink& sink) = 0;
   /// The unit source this collector brings, or null. Asked once, right after creation.
   virtual std::shared_ptr<UnitSource> unit_source() { return nullptr; }
+  /// Meters of energy it brings for the sampler; they share what they read with the collector.
+  /// Asked once, right after creation.
+  virtual energy::Meters energy_meters() { return {}; }
+  /// Ages of the values it serves now; empty for one that reads at each scrape.
+  [[nodiscard]] virtual std::vector<SourceAge> source_ages() const { return {}; }
   /// Capabilities it raises after the start (os/privileges.h). Asked once, right after creation.
   [[nodiscard]] virtual std::vector<os::Capability> capabilities() const { return {}; }
   /// Starts the collector's own threads, if any. Called once, after privileges were dropped and

@@ -46,6 +46,9 @@ Result<std::vector<NamedCollector>> CollectorSet::create(const config::FlagSet& 
     if (auto source = (*created)->unit_source()) {
       context.unit_sources.push_back(std::move(source));
     }
+    for (auto& meter : (*created)->energy_meters()) {
+      context.meters->push_back(std::move(meter));
+    }
     collectors.push_back({spec.name, std::move(*created)});
   }
   return collectors;

@@ -43,6 +43,9 @@ Result<> MetricsPage::get(metrics::Exposition exposition,
     any_ = true;
     sink_.clear();
     scraper_.run(sink_, deadline);
+    if (self_.full()) {
+      scraper_.add_ages(sink_);
+    }
     self_.count_gathering_errors(sink_.dropped());
     self_.add(sink_);
   }

@@ -4,18 +4,19 @@
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/scrape_duration.h"
 
 namespace ceems::exporter {
 namespace {
 
-const metrics::Desc kDuration{"ceems_scrape_collector_duration_seconds",
-                              "Wall-clock time that the collector took in this scrape, in seconds.",
-                              metrics::Type::kGauge,
-                              {"collector"}};
 const metrics::Desc kSuccess{"ceems_scrape_collector_success",
                              "Whether the collector succeeded in this scrape.",
                              metrics::Type::kGauge,
                              {"collector"}};
+const metrics::Desc kAge{"ceems_exporter_source_age_seconds",
+                         "Age of the value that a collector serves from a slow source, in seconds.",
+                         metrics::Type::kGauge,
+                         {"collector", "source"}};
 
 /// The last stop of whatever a collector throws: one must not spoil the page of the others.
 Result<> collect(Collector& collector, metrics::Sink& sink) {
@@ -62,8 +63,7 @@ void Scraper::run(metrics::Sink& sink, Clock::SteadyTime deadline) {
       result = collect(*named.collector, sink);
     }
     const auto after = clock_.steady_now();
-    const std::chrono::duration<double> duration = after - before;
-    sink.add(kDuration, duration.count(), {named.name});
+    add_scrape_duration(sink, named.name, {}, after - before);
     sink.add(kSuccess, result ? 1 : 0, {named.name});
     {
       const std::scoped_lock lock(mutex_);
@@ -78,6 +78,15 @@ void Scraper::run(metrics::Sink& sink, Clock::SteadyTime deadline) {
       status.success = result.has_value();
     }
     before = after;
+  }
+}
+
+void Scraper::add_ages(metrics::Sink& sink) const {
+  for (const NamedCollector& named : collectors_) {
+    for (const SourceAge& source : named.collector->source_ages()) {
+      sink.add(kAge, std::chrono::duration<double>(source.age).count(),
+               {named.name, source.source});
+    }
   }
 }
 

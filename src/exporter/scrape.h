@@ -34,6 +34,9 @@ class Scraper {
   /// logged when they change: errors and exceptions as errors, "no data" at debug.
   void run(metrics::Sink& sink, Clock::SteadyTime deadline);
 
+  /// Ages of what was served from slow sources (ceems_exporter_source_age_seconds).
+  void add_ages(metrics::Sink& sink) const;
+
   [[nodiscard]] std::vector<CollectorStatus> statuses() const;
 
  private:

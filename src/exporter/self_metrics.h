@@ -16,6 +16,8 @@ class SelfMetrics {
   /// `full` is false with --web.disable-exporter-metrics: then only the build information is there.
   explicit SelfMetrics(bool full);
 
+  [[nodiscard]] bool full() const { return full_; }
+
   void request_started() { in_flight_.fetch_add(1); }
   /// `status` other than 200 and 503 counts as 500.
   void request_finished(int status);

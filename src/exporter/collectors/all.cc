@@ -6,19 +6,21 @@
 #include "exporter/collectors/meminfo.h"
 #include "exporter/collectors/rapl.h"
 #include "exporter/collectors/slurm.h"
+#include "exporter/sub_collector.h"
 
 namespace ceems::exporter {
 
 std::vector<CollectorSpec> all_collectors() {
   const auto cgroups = std::make_shared<CgroupFlags>();
+  const auto subs = std::make_shared<SubCollectorSet>(std::vector<SubCollectorSpec>{});
   return {
       cpu_collector(),
       hwmon_collector(),
       meminfo_collector(),
       rapl_collector(),
       // Unit collectors; cgroup last, its default depends on the others.
-      slurm_collector(cgroups),
-      cgroup_collector(cgroups),
+      slurm_collector(cgroups, subs),
+      cgroup_collector(cgroups, subs),
       // Needs their unit sources.
       energy_collector(),
   };

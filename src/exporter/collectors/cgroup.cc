@@ -4,6 +4,7 @@
 #include <chrono>
 #include <utility>
 
+#include "exporter/collectors/unit_collector.h"
 #include "exporter/collectors/user_names.h"
 #include "exporter/unit/cgroup_unit_source.h"
 
@@ -13,53 +14,34 @@ namespace {
 using metrics::Desc;
 using metrics::Type;
 
-// A walk that a sampler made this shortly before the scrape serves the scrape, too.
-constexpr auto kSharedAge = std::chrono::milliseconds(100);
-
 double seconds_of(Clock::SystemTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-class CgroupCollector final : public Collector {
+/// Series of units that no accounting of a resource manager knows.
+class UnitFacts {
  public:
-  CgroupCollector(std::shared_ptr<UnitSource> source,
-                  const CollectorContext& context,
-                  UnitMetricOptions options)
-      : source_(std::move(source)),
-        hostname_(context.hostname),
-        metrics_(context.hostname, options),
-        users_(context.paths) {}
+  explicit UnitFacts(const CollectorContext& context)
+      : hostname_(context.hostname), users_(context.paths) {}
 
-  Result<> collect(metrics::Sink& sink) override {
-    auto snapshot = source_->snapshot(kSharedAge);
-    if (!snapshot) {
-      return fail(std::move(snapshot).error());
-    }
-    const UnitSnapshot& units = **snapshot;
-    metrics_.add(units, sink);
-    for (const Unit& unit : units.units) {
+  void add(const UnitSnapshot& snapshot, metrics::Sink& sink) {
+    for (const Unit& unit : snapshot.units) {
       sink.add(info_, 1,
-               {units.manager, hostname_, unit.cgrouphostname, unit.uuid, unit.name,
-                users_.name_of(unit.owner_uid, units.taken)});
+               {snapshot.manager, hostname_, unit.cgrouphostname, unit.uuid, unit.name,
+                users_.name_of(unit.owner_uid, snapshot.taken)});
       if (unit.started != Clock::SystemTime{}) {
         sink.add(start_, seconds_of(unit.started),
-                 {units.manager, hostname_, unit.cgrouphostname, unit.uuid});
+                 {snapshot.manager, hostname_, unit.cgrouphostname, unit.uuid});
       }
       if (unit.ended) {
         sink.add(end_, seconds_of(unit.last_seen),
-                 {units.manager, hostname_, unit.cgrouphostname, unit.uuid});
+                 {snapshot.manager, hostname_, unit.cgrouphostname, unit.uuid});
       }
     }
-    source_->mark_exported(units);
-    return {};
   }
 
-  std::shared_ptr<UnitSource> unit_source() override { return source_; }
-
  private:
-  std::shared_ptr<UnitSource> source_;
   std::string hostname_;
-  UnitMetrics metrics_;
   UserNames users_;
 
   const Desc info_{"ceems_compute_unit_info",
@@ -85,6 +67,7 @@ bool slurm_is_on(const CollectorContext& context) {
 
 Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext& context,
                                                          const CgroupFlags& cgroups,
+                                                         const SubCollectorSet& subs,
                                                          const CgroupOptions& options) {
   const host::CgroupMount mount = cgroups.mount(context);
   auto matcher = pattern_matcher(options.patterns, mount.mode, slurm_is_on(context));
@@ -106,7 +89,19 @@ Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext&
   if (!source) {
     return fail(std::move(source).error());
   }
-  return std::make_unique<CgroupCollector>(*std::move(source), context, options.metrics);
+  auto sub_collectors = subs.create(context, **source);
+  if (!sub_collectors) {
+    return fail(std::move(sub_collectors).error());
+  }
+  auto facts = std::make_shared<UnitFacts>(context);
+  return make_unit_collector(
+      {.name = "cgroup",
+       .source = *std::move(source),
+       .metrics = UnitMetrics(context.hostname, options.metrics),
+       .subs = *std::move(sub_collectors),
+       .extra = [facts](const UnitSnapshot& snapshot,
+                        metrics::Sink& sink) { facts->add(snapshot, sink); }},
+      *context.clock);
 }
 
 bool cgroup_by_default(const CollectorContext& context, const CgroupFlags& cgroups) {
@@ -121,7 +116,8 @@ bool cgroup_by_default(const CollectorContext& context, const CgroupFlags& cgrou
   return !host::resource_manager_present(context.paths, mount, cgroups.active_subsystem);
 }
 
-CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups) {
+CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups,
+                               const std::shared_ptr<SubCollectorSet>& subs) {
   auto values = std::make_shared<CgroupOptions>();
   return {.name = "cgroup",
           .help =
@@ -147,8 +143,8 @@ CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups) {
                           {.help = "Block I/O of each unit"});
               },
           .create =
-              [values, cgroups](const CollectorContext& context) {
-                return make_cgroup_collector(context, *cgroups, *values);
+              [values, cgroups, subs](const CollectorContext& context) {
+                return make_cgroup_collector(context, *cgroups, *subs, *values);
               }};
 }
 

@@ -7,6 +7,7 @@
 #include "exporter/collector.h"
 #include "exporter/collectors/cgroup_flags.h"
 #include "exporter/collectors/unit_metrics.h"
+#include "exporter/sub_collector.h"
 
 namespace ceems::exporter {
 
@@ -19,6 +20,7 @@ struct CgroupOptions {
 /// is wrong.
 Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext& context,
                                                          const CgroupFlags& cgroups,
+                                                         const SubCollectorSet& subs,
                                                          const CgroupOptions& options);
 
 /// True where the collector is on by default: no other unit collector is on, no resource manager
@@ -26,6 +28,7 @@ Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext&
 bool cgroup_by_default(const CollectorContext& context, const CgroupFlags& cgroups);
 
 /// --collector.cgroup: any cgroups, by default services and containers.
-CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups);
+CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups,
+                               const std::shared_ptr<SubCollectorSet>& subs);
 
 }  // namespace ceems::exporter

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <iterator>
 #include <string>
 #include <utility>
 
@@ -162,11 +163,13 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
   if (!idle) {
     return fail(Error(idle.error()).with_context("--collector.energy.idle-watts"));
   }
+  auto meters = energy::find_meters(context.paths, *context.clock, open_privileged);
+  std::ranges::move(*context.meters, std::back_inserter(meters));
+  context.meters->clear();
   auto sampler = std::make_unique<energy::Sampler>(
       energy::SamplerOptions{.interval = *interval,
                              .account = {.keep_ended = *keep, .idle_watts = *idle}},
-      *context.clock, context.paths, context.unit_sources,
-      energy::find_meters(context.paths, *context.clock, open_privileged));
+      *context.clock, context.paths, context.unit_sources, std::move(meters));
   return make_energy_collector(std::move(sampler), *context.clock, context.hostname);
 }
 

@@ -3,35 +3,11 @@
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/collectors/unit_collector.h"
 #include "exporter/unit/cgroup_unit_source.h"
 
 namespace ceems::exporter {
 namespace {
-
-// A walk that a sampler made this shortly before the scrape serves the scrape, too.
-constexpr auto kSharedAge = std::chrono::milliseconds(100);
-
-class SlurmCollector final : public Collector {
- public:
-  SlurmCollector(std::shared_ptr<UnitSource> source, UnitMetrics unit_metrics)
-      : source_(std::move(source)), metrics_(std::move(unit_metrics)) {}
-
-  Result<> collect(metrics::Sink& sink) override {
-    auto snapshot = source_->snapshot(kSharedAge);
-    if (!snapshot) {
-      return fail(std::move(snapshot).error());
-    }
-    metrics_.add(**snapshot, sink);
-    source_->mark_exported(**snapshot);
-    return {};
-  }
-
-  std::shared_ptr<UnitSource> unit_source() override { return source_; }
-
- private:
-  std::shared_ptr<UnitSource> source_;
-  UnitMetrics metrics_;
-};
 
 struct Flags {
   UnitMetricOptions metrics;
@@ -43,6 +19,7 @@ struct Flags {
 
 Result<std::unique_ptr<Collector>> make_slurm_collector(const CollectorContext& context,
                                                         const CgroupFlags& cgroups,
+                                                        const SubCollectorSet& subs,
                                                         UnitMetricOptions options) {
   const host::CgroupMount mount = cgroups.mount(context);
   auto source = CgroupUnitSource::create(
@@ -60,17 +37,26 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(const CollectorContext& 
     log::warn("no cgroups of SLURM so far; looking again at each scrape",
               {{"collector", "slurm"}, {"cgroupfs", context.paths.cgroup.string()}});
   }
-  return std::make_unique<SlurmCollector>(*std::move(source),
-                                          UnitMetrics(context.hostname, options));
+  auto sub_collectors = subs.create(context, **source);
+  if (!sub_collectors) {
+    return fail(std::move(sub_collectors).error());
+  }
+  return make_unit_collector({.name = "slurm",
+                              .source = *std::move(source),
+                              .metrics = UnitMetrics(context.hostname, options),
+                              .subs = *std::move(sub_collectors)},
+                             *context.clock);
 }
 
-CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups) {
+CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
+                              const std::shared_ptr<SubCollectorSet>& subs) {
   auto values = std::make_shared<Flags>();
   return {.name = "slurm",
           .help = "Enable the slurm collector (jobs of SLURM on this node)",
           .add_flags =
-              [values, cgroups](config::FlagSet& flags) {
+              [values, cgroups, subs](config::FlagSet& flags) {
                 cgroups->add_to(flags);
+                subs->add_to(flags);
                 flags.add("collector.slurm.swap-memory-metrics", values->metrics.swap,
                           {.help = "Swap use of each job"});
                 flags.add("collector.slurm.psi-metrics", values->metrics.pressure,
@@ -81,8 +67,8 @@ CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups) {
                 flags.add("collector.slurm.psi.metrics", values->deprecated_psi,
                           {.help = "Deprecated: --collector.slurm.psi-metrics", .hidden = true});
               },
-          .create = [values, cgroups](
-                        const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+          .create = [values, cgroups,
+                     subs](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
             UnitMetricOptions options = values->metrics;
             if (values->deprecated_swap) {
               log::warn(
@@ -96,7 +82,7 @@ CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups) {
                   "--collector.slurm.psi-metrics");
               options.pressure = true;
             }
-            return make_slurm_collector(context, *cgroups, options);
+            return make_slurm_collector(context, *cgroups, *subs, options);
           }};
 }
 

@@ -16,7 +16,8 @@ std::string page_of(const std::string& host,
                     const std::string& version,
                     UnitMetricOptions options = {}) {
   TestContext test(fixture(host));
-  auto collector = make_slurm_collector(test.context, {.force_version = version}, options).value();
+  auto collector =
+      make_slurm_collector(test.context, {.force_version = version}, {}, options).value();
   return samples_of(*collector);
 }
 
@@ -124,7 +125,7 @@ TEST(Slurm, ShowsBlockIoOfV1WithDevicesThatOnlyWrote) {
 TEST(Slurm, WalksTheHierarchyOfTheFlag) {
   TestContext test(fixture("slurm-v1"));
   const auto collector = make_slurm_collector(
-      test.context, {.active_subsystem = "devices", .force_version = "v1"}, {});
+      test.context, {.active_subsystem = "devices", .force_version = "v1"}, {}, {});
   ASSERT_FALSE(collector);
   EXPECT_THAT(collector.error().message, HasSubstr("no cgroup hierarchy 'devices' in "));
 }
@@ -134,7 +135,7 @@ TEST(Slurm, StartsBeforeSlurmAndFindsItLater) {
   root.write("sys/fs/cgroup/system.slice/cgroup.procs", "");
   root.write("proc/9/status", "");
   TestContext test(root.path());
-  auto collector = make_slurm_collector(test.context, {.force_version = "v2"}, {});
+  auto collector = make_slurm_collector(test.context, {.force_version = "v2"}, {}, {});
   ASSERT_TRUE(collector);
   EXPECT_EQ(samples_of(**collector), sample("units", R"(hostname="n1",manager="slurm")", "0"));
   root.write("sys/fs/cgroup/system.slice/slurmstepd.scope/job_4/cgroup.procs", "9\n");
@@ -145,7 +146,7 @@ TEST(Slurm, StartsBeforeSlurmAndFindsItLater) {
 
 TEST(Slurm, RefusesToStartWithoutCgroups) {
   TestContext test(fixture("empty"));
-  const auto collector = make_slurm_collector(test.context, {.force_version = "v2"}, {});
+  const auto collector = make_slurm_collector(test.context, {.force_version = "v2"}, {}, {});
   ASSERT_FALSE(collector);
   EXPECT_THAT(collector.error().message, HasSubstr("no cgroup directory "));
 }

@@ -18,12 +18,12 @@ constexpr std::size_t kShortRead = 3072;
 }  // namespace
 
 std::size_t FdBudget::default_limit() {
-  constexpr std::size_t kMost = 16384;
+  constexpr std::size_t kMost = 65536;
   struct rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
     return 0;
   }
-  return std::min<std::size_t>(limit.rlim_cur / 4, kMost);
+  return std::min<std::size_t>(limit.rlim_cur / 4 * 3, kMost);  // the rest is for connections
 }
 
 bool FileText::absent() const {

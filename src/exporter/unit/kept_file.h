@@ -14,7 +14,7 @@ namespace ceems::exporter {
 class FdBudget {
  public:
   explicit FdBudget(std::size_t limit) : left_(limit) {}
-  /// A quarter of the soft RLIMIT_NOFILE, at most 16384.
+  /// Three quarters of the soft RLIMIT_NOFILE, at most 65536.
   static std::size_t default_limit();
 
   bool take() {

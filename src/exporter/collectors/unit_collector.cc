@@ -1,0 +1,98 @@
+#include "exporter/collectors/unit_collector.h"
+
+#include <chrono>
+#include <exception>
+#include <utility>
+
+#include "base/log.h"
+#include "exporter/scrape_duration.h"
+
+namespace ceems::exporter {
+namespace {
+
+// A walk that a sampler made this shortly before the scrape serves the scrape, too.
+constexpr auto kSharedAge = std::chrono::milliseconds(100);
+
+Result<> collect(SubCollector& sub, const UnitSnapshot& snapshot, metrics::Sink& sink) {
+  try {
+    return sub.collect(snapshot, sink);
+  } catch (const std::exception& error) {
+    return fail(ErrorCode::kInternal, "exception: {}", error.what());
+  }
+}
+
+class UnitCollector final : public Collector {
+ public:
+  UnitCollector(UnitCollectorParts parts, const Clock& clock)
+      : parts_(std::move(parts)), clock_(clock), last_messages_(parts_.subs.size()) {}
+
+  Result<> collect(metrics::Sink& sink) override {
+    auto snapshot = parts_.source->snapshot(kSharedAge);
+    if (!snapshot) {
+      return fail(std::move(snapshot).error());
+    }
+    parts_.metrics.add(**snapshot, sink);
+    if (parts_.extra) {
+      parts_.extra(**snapshot, sink);
+    }
+    for (std::size_t i = 0; i < parts_.subs.size(); ++i) {
+      run(i, **snapshot, sink);
+    }
+    parts_.source->mark_exported(**snapshot);
+    return {};
+  }
+
+  std::shared_ptr<UnitSource> unit_source() override { return parts_.source; }
+
+  [[nodiscard]] std::vector<os::Capability> capabilities() const override {
+    std::vector<os::Capability> all;
+    for (const auto& sub : parts_.subs) {
+      const auto needed = sub->capabilities();
+      all.insert(all.end(), needed.begin(), needed.end());
+    }
+    return all;
+  }
+
+  void start() override {
+    for (const auto& sub : parts_.subs) {
+      sub->start();
+    }
+  }
+
+ private:
+  void run(std::size_t i, const UnitSnapshot& snapshot, metrics::Sink& sink) {
+    SubCollector& sub = *parts_.subs[i];
+    const auto before = clock_.steady_now();
+    const auto result = exporter::collect(sub, snapshot, sink);
+    if (!sub.name().empty()) {
+      add_scrape_duration(sink, parts_.name, sub.name(), clock_.steady_now() - before);
+    }
+    const std::string_view message = result ? std::string_view() : result.error().message;
+    if (message == last_messages_[i]) {
+      return;
+    }
+    last_messages_[i] = message;
+    if (result) {
+      log::info("sub-collector succeeds again",
+                {{"collector", parts_.name}, {"subcollector", sub.name()}});
+    } else if (result.error().code == ErrorCode::kNoData) {
+      log::debug("sub-collector has no data",
+                 {{"collector", parts_.name}, {"subcollector", sub.name()}, {"err", message}});
+    } else {
+      log::error("sub-collector failed",
+                 {{"collector", parts_.name}, {"subcollector", sub.name()}, {"err", message}});
+    }
+  }
+
+  UnitCollectorParts parts_;
+  const Clock& clock_;
+  std::vector<std::string> last_messages_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collector> make_unit_collector(UnitCollectorParts parts, const Clock& clock) {
+  return std::make_unique<UnitCollector>(std::move(parts), clock);
+}
+
+}  // namespace ceems::exporter

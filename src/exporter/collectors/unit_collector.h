@@ -1,0 +1,28 @@
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exporter/collector.h"
+#include "exporter/collectors/unit_metrics.h"
+#include "exporter/sub_collector.h"
+
+namespace ceems::exporter {
+
+/// What a unit collector is made of.
+struct UnitCollectorParts {
+  std::string name;  ///< value of the label `collector`
+  std::shared_ptr<UnitSource> source;
+  UnitMetrics metrics;
+  std::vector<std::unique_ptr<SubCollector>> subs = {};
+  /// Adds series of this manager alone. May be empty.
+  std::function<void(const UnitSnapshot&, metrics::Sink&)> extra = {};
+};
+
+/// The collector of one manager's units: every part of it works on the same snapshot. An error of
+/// the source is the error of the collector; a sub-collector's is logged and spoils nothing else.
+std::unique_ptr<Collector> make_unit_collector(UnitCollectorParts parts, const Clock& clock);
+
+}  // namespace ceems::exporter

@@ -1,0 +1,149 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/result.h"
+
+namespace ceems::exporter {
+
+struct SlowSourceOptions {
+  std::string collector;  ///< for the log
+  std::string source;     ///< what is read, e.g. "ipmi"; for the log and the age on the page
+  /// Time between the starts of two reads.
+  std::chrono::milliseconds period{5000};
+  /// A value older than this is not served any more.
+  std::chrono::milliseconds max_age{std::chrono::minutes(5)};
+  /// A scrape asks for a fresh value and waits at most this long for it (0: it never waits).
+  std::chrono::milliseconds patience{20};
+  /// start() waits at most this long for the first read to end, so that the first page has it.
+  std::chrono::milliseconds first_wait{2000};
+};
+
+/// A value that takes long to read (BMC, vendor tool, web service), read by a thread of its own:
+/// a scrape is served with the last good value and its age, whatever the source does. Failures are
+/// logged when they start and when they end.
+///
+/// value() is safe from any thread. start() once, after privileges were dropped; the destructor
+/// asks the read under way to stop by its stop_token and joins the thread.
+template <class T>
+class SlowSource {
+ public:
+  /// Called by the worker alone. Has to end soon after the token was stopped.
+  using Read = std::function<Result<T>(std::stop_token)>;
+
+  struct Value {
+    T value;
+    Clock::SteadyTime read;  ///< when the read of it ended
+  };
+
+  SlowSource(SlowSourceOptions options, const Clock& clock, Read read)
+      : options_(std::move(options)), clock_(clock), read_(std::move(read)) {}
+  SlowSource(const SlowSource&) = delete;
+  SlowSource& operator=(const SlowSource&) = delete;
+  ~SlowSource() = default;
+
+  void start() {
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+    std::unique_lock lock(mutex_);
+    done_.wait_for(lock, options_.first_wait, [this] { return reads_ > 0; });
+  }
+
+  /// The last good value, unless it is too old. Asks for a new read first and waits `patience` for
+  /// it, so that a source that is quick is fresh at each scrape.
+  std::optional<Value> value() {
+    std::unique_lock lock(mutex_);
+    if (options_.patience.count() > 0 && thread_.joinable() && !slow_) {
+      wanted_ = true;
+      wake_.notify_one();
+      const auto before = reads_;
+      slow_ = !done_.wait_for(lock, options_.patience, [&] { return reads_ > before; });
+    }
+    if (!last_ || clock_.steady_now() - last_->read > options_.max_age) {
+      return std::nullopt;
+    }
+    return last_;
+  }
+
+  /// How the last read ended, empty when it was good; and when the last good one was.
+  [[nodiscard]] std::string last_error() const {
+    const std::scoped_lock lock(mutex_);
+    return error_;
+  }
+  [[nodiscard]] std::optional<Clock::SteadyTime> last_good() const {
+    const std::scoped_lock lock(mutex_);
+    return last_ ? std::optional(last_->read) : std::nullopt;
+  }
+  [[nodiscard]] const std::string& source() const { return options_.source; }
+
+ private:
+  void run(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      const auto begin = std::chrono::steady_clock::now();
+      Result<T> result = read_once(stop);
+      if (stop.stop_requested()) {
+        return;
+      }
+      const bool quick = std::chrono::steady_clock::now() - begin < options_.patience;
+      std::unique_lock lock(mutex_);
+      take(std::move(result));
+      slow_ = !quick;
+      ++reads_;
+      done_.notify_all();
+      const auto next = begin + options_.period;
+      wake_.wait_until(lock, stop, next, [this] { return wanted_; });
+      wanted_ = false;
+    }
+  }
+
+  Result<T> read_once(const std::stop_token& stop) {
+    try {
+      return read_(stop);
+    } catch (const std::exception& error) {
+      return fail(ErrorCode::kInternal, "exception: {}", error.what());
+    }
+  }
+
+  void take(Result<T> result) {
+    const std::string message = result ? std::string() : result.error().message;
+    if (message != error_) {
+      if (result) {
+        log::info("source answers again",
+                  {{"collector", options_.collector}, {"source", options_.source}});
+      } else {
+        log::error(
+            "reading failed; the last value is served while it is young enough",
+            {{"collector", options_.collector}, {"source", options_.source}, {"err", message}});
+      }
+      error_ = message;
+    }
+    if (result) {
+      last_ = Value{*std::move(result), clock_.steady_now()};
+    }
+  }
+
+  const SlowSourceOptions options_;
+  const Clock& clock_;
+  const Read read_;
+
+  mutable std::mutex mutex_;
+  std::condition_variable done_;
+  std::condition_variable_any wake_;
+  std::optional<Value> last_;
+  std::string error_;
+  unsigned long reads_ = 0;
+  bool wanted_ = false;
+  bool slow_ = false;    // the last read took longer than a scrape's patience
+  std::jthread thread_;  // last: stops before anything else goes away
+};
+
+}  // namespace ceems::exporter
