@@ -76,6 +76,10 @@ struct CollectorSpec {
   std::function<bool(const CollectorContext&)> enabled_when = {};
   /// Adds --collector.NAME.* flags. May be empty. The targets live as long as the spec.
   std::function<void(config::FlagSet&)> add_flags = {};
+  /// Puts values of flags that other collectors need into the context, before any is created; asked
+  /// of those that are not switched off on the command line. An error ends the start of the
+  /// program. May be empty.
+  std::function<Result<>(CollectorContext&)> prepare = {};
   /// An error here ends the start of the program.
   std::function<Result<std::unique_ptr<Collector>>(const CollectorContext&)> create = {};
 };

@@ -28,6 +28,15 @@ void CollectorSet::add_switches(config::FlagSet& flags) {
 
 Result<std::vector<NamedCollector>> CollectorSet::create(const config::FlagSet& flags,
                                                          CollectorContext& context) const {
+  for (std::size_t i = 0; i < specs_.size(); ++i) {
+    const bool off = flags.given("collector." + specs_[i].name) && !switches_[i];
+    if (!specs_[i].prepare || off) {
+      continue;
+    }
+    if (auto prepared = specs_[i].prepare(context); !prepared) {
+      return fail(std::move(prepared).error().with_context("collector " + specs_[i].name));
+    }
+  }
   std::vector<NamedCollector> collectors;
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     const CollectorSpec& spec = specs_[i];

@@ -82,6 +82,28 @@ TEST(CollectorSet, AsksDynamicDefaultsAfterTheUnitCollectors) {
   EXPECT_EQ(enabled({"--collector.energy"}, specs), "energy");
 }
 
+TEST(CollectorSet, PreparesAllThatAreNotSwitchedOffBeforeAnyIsCreated) {
+  std::chrono::milliseconds seen{0};
+  CollectorSpec first = spec("first", true);
+  first.create = [&seen, create = first.create](const CollectorContext& context) {
+    seen = context.keep_ended;
+    return create(context);
+  };
+  CollectorSpec last = spec("last", true);
+  last.prepare = [](CollectorContext& context) -> Result<> {
+    context.keep_ended = std::chrono::seconds(90);
+    return {};
+  };
+  EXPECT_EQ(enabled({}, {first, last}), "first last");
+  EXPECT_EQ(seen, std::chrono::seconds(90));
+  EXPECT_EQ(enabled({"--no-collector.last"}, {first, last}), "first");
+  EXPECT_EQ(seen, CollectorContext().keep_ended);
+  last.prepare = [](CollectorContext&) -> Result<> {
+    return fail(ErrorCode::kInvalidArgument, "bad time");
+  };
+  EXPECT_EQ(enabled({}, {first, last}), "collector last: bad time");
+}
+
 TEST(CollectorSet, NamesTheCollectorThatCannotStart) {
   CollectorSpec broken = spec("broken", true);
   broken.create = [](const CollectorContext&) -> Result<std::unique_ptr<Collector>> {

@@ -154,11 +154,6 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
   if (!interval) {
     return fail(interval.error());
   }
-  const auto keep = energy::parse_duration("--collector.energy.keep-ended", flags.keep_ended,
-                                           milliseconds(0), std::chrono::hours(24));
-  if (!keep) {
-    return fail(keep.error());
-  }
   const auto idle = energy::parse_idle_watts(flags.idle_watts);
   if (!idle) {
     return fail(Error(idle.error()).with_context("--collector.energy.idle-watts"));
@@ -168,9 +163,20 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
   context.meters->clear();
   auto sampler = std::make_unique<energy::Sampler>(
       energy::SamplerOptions{.interval = *interval,
-                             .account = {.keep_ended = *keep, .idle_watts = *idle}},
+                             .account = {.keep_ended = context.keep_ended, .idle_watts = *idle}},
       *context.clock, context.paths, context.unit_sources, std::move(meters));
   return make_energy_collector(std::move(sampler), *context.clock, context.hostname);
+}
+
+/// Unit collectors keep what ended as long as the energy of it is kept.
+Result<> prepare(const Flags& flags, CollectorContext& context) {
+  const auto keep = energy::parse_duration("--collector.energy.keep-ended", flags.keep_ended,
+                                           std::chrono::milliseconds(0), std::chrono::hours(24));
+  if (!keep) {
+    return fail(keep.error());
+  }
+  context.keep_ended = *keep;
+  return {};
 }
 
 }  // namespace
@@ -205,6 +211,7 @@ CollectorSpec energy_collector() {
             set.add("collector.energy.keep-ended", flags->keep_ended,
                     {.help = "Longest time for which the energy of ended units stays exported"});
           },
+      .prepare = [flags](CollectorContext& context) { return prepare(*flags, context); },
       .create = [flags](const CollectorContext& context) { return create(*flags, context); }};
 }
 
