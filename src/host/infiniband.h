@@ -31,6 +31,7 @@ struct InfinibandPort {
 
 struct InfinibandDevice {
   std::string name;                     ///< "mlx5_0", "hfi1_0", "rxe0"
+  std::string path;                     ///< <sysfs>/class/infiniband/<name>
   std::optional<std::string> firmware;  ///< of `fw_ver`
   std::string board_id;                 ///< empty where absent
   std::string hca_type;                 ///< empty where absent (all but Mellanox)
