@@ -43,12 +43,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(host::unescape_path(text));
   static const auto kSlurmV1 = slurm_matcher(host::CgroupMode::kLegacy);
   static const auto kSlurmV2 = slurm_matcher(host::CgroupMode::kUnified);
-  static const auto kPatterns = *pattern_matcher({}, host::CgroupMode::kUnified, true);
+  static const auto kPatterns = *pattern_matcher({}, host::CgroupMode::kUnified, {.slurm = true});
   follow(*kSlurmV1, text);
   follow(*kSlurmV2, text);
   follow(*kPatterns, text);
   if (size < 256) {  // a pattern comes from the administrator, but must not crash either
-    if (const auto own = pattern_matcher({std::string(text)}, host::CgroupMode::kLegacy, false)) {
+    if (const auto own = pattern_matcher({std::string(text)}, host::CgroupMode::kLegacy, {})) {
       follow(**own, "a/b/c.service");
     }
   }

@@ -5,10 +5,13 @@
 #include <sys/utsname.h>
 
 #include <algorithm>
+#include <cerrno>
+#include <chrono>
 #include <cstdio>
 #include <exception>
 #include <memory>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -17,6 +20,7 @@
 #include "base/log.h"
 #include "base/version.h"
 #include "config/flags.h"
+#include "exporter/alloy_targets.h"
 #include "exporter/collector_set.h"
 #include "exporter/node_name.h"
 #include "exporter/options.h"
@@ -72,10 +76,14 @@ void log_start() {
                                   {"fd_hard", files.rlim_max}});
 }
 
-/// Everything that collectors may raise later, each once.
+/// Everything that collectors and `targets` (may be null) may raise later, each once.
 std::vector<os::Capability> needed_capabilities(
-    const std::vector<exporter::NamedCollector>& collectors) {
+    const std::vector<exporter::NamedCollector>& collectors,
+    const exporter::AlloyTargets* targets) {
   std::vector<os::Capability> needed;
+  if (targets != nullptr) {
+    needed = targets->capabilities();
+  }
   for (const auto& named : collectors) {
     const auto capabilities = named.collector->capabilities();
     needed.insert(needed.end(), capabilities.begin(), capabilities.end());
@@ -104,6 +112,22 @@ ceems::Result<> drop_privileges(const exporter::Options& options,
   }
   log::info("privileges dropped", {{"user", options.run_as_user}, {"capabilities_wanted", names}});
   return {};
+}
+
+/// --once: one page to standard output.
+int print_page(exporter::MetricsPage& page, const ceems::Clock& clock) {
+  constexpr std::chrono::minutes kLongest{5};
+  std::string text;
+  if (auto done = page.get(ceems::metrics::Exposition::kText, clock.steady_now() + kLongest, text);
+      !done) {
+    return give_up(done.error());
+  }
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
+      std::fflush(stdout) != 0) {
+    log::error("page not written", {{"err", std::generic_category().message(errno)}});
+    return 1;
+  }
+  return 0;
 }
 
 void serve(ceems::net::Server& server) {
@@ -155,20 +179,27 @@ int run(int argc, const char* const* argv) {
   for (const auto& named : *collectors) {
     log::info("collector enabled", {{"collector", named.name}});
   }
-  const auto capabilities = needed_capabilities(*collectors);
+  const auto targets = exporter::AlloyTargets::create(options.alloy_targets, context.unit_sources,
+                                                      context.paths);
+  const auto capabilities = needed_capabilities(*collectors, targets.get());
 
   exporter::SelfMetrics self(!options.disable_exporter_metrics);
   exporter::Scraper scraper(std::move(*collectors), clock);
   exporter::MetricsPage page(scraper, self, clock);
-  exporter::Routes routes(exporter::route_options(options), page, self, scraper, clock);
-  // Sockets are opened before privileges are dropped, so ports below 1024 work.
-  auto server = ceems::net::Server::create(
-      exporter::server_options(options),
-      [&routes](const ceems::net::Request& request, ceems::net::Response& response) {
-        routes.handle(request, response);
-      });
-  if (!server) {
-    return give_up(server.error());
+  exporter::Routes routes(exporter::route_options(options), page, self, scraper, clock,
+                          targets.get());
+  std::unique_ptr<ceems::net::Server> server;
+  if (!options.once) {
+    // Sockets are opened before privileges are dropped, so ports below 1024 work.
+    auto created = ceems::net::Server::create(
+        exporter::server_options(options),
+        [&routes](const ceems::net::Request& request, ceems::net::Response& response) {
+          routes.handle(request, response);
+        });
+    if (!created) {
+      return give_up(created.error());
+    }
+    server = *std::move(created);
   }
   if (auto dropped = drop_privileges(options, capabilities); !dropped) {
     return give_up(dropped.error());
@@ -181,7 +212,10 @@ int run(int argc, const char* const* argv) {
         std::initializer_list<os::Capability>{capability}));
   }
   scraper.start();
-  serve(**server);
+  if (options.once) {
+    return print_page(page, clock);
+  }
+  serve(*server);
   return 0;
 }
 

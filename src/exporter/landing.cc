@@ -32,8 +32,14 @@ std::string escape_html(std::string_view text) {
   return out;
 }
 
-std::string landing_page(std::string_view telemetry_path, bool debug_server) {
+std::string landing_page(std::string_view telemetry_path,
+                         std::string_view targets_path,
+                         bool debug_server) {
   const Version& v = version();
+  const std::string targets =
+      targets_path.empty() ? ""
+                           : fmt::format("<li><a href=\"{}\">Grafana Alloy Targets</a></li>\n",
+                                         escape_html(targets_path));
   return fmt::format(
       "<!DOCTYPE html>\n"
       "<html lang=\"en\">\n"
@@ -58,13 +64,13 @@ std::string landing_page(std::string_view telemetry_path, bool debug_server) {
       "<p>Version {} (branch: {}, revision: {})</p>\n"
       "<ul>\n"
       "<li><a href=\"{}\">Metrics</a></li>\n"
-      "{}"
+      "{}{}"
       "</ul>\n"
       "</main>\n"
       "</body>\n"
       "</html>\n",
       escape_html(v.version), escape_html(v.branch), escape_html(v.revision),
-      escape_html(telemetry_path),
+      escape_html(telemetry_path), targets,
       debug_server ? "<li><a href=\"/debug/\">Diagnostics</a> (from localhost only)</li>\n" : "");
 }
 

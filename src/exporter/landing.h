@@ -5,9 +5,11 @@
 
 namespace ceems::exporter {
 
-/// HTML of the page at "/": name, what the program is, version, link to the metrics and, where the
-/// debug server is on, to the diagnostics.
-std::string landing_page(std::string_view telemetry_path, bool debug_server);
+/// HTML of the page at "/": name, what the program is, version, link to the metrics and, where they
+/// are served, to the targets of Grafana Alloy (an empty path: not served) and to the diagnostics.
+std::string landing_page(std::string_view telemetry_path,
+                         std::string_view targets_path,
+                         bool debug_server);
 
 /// Text with &, <, >, " and ' as entities.
 std::string escape_html(std::string_view text);

@@ -23,12 +23,15 @@ void add_first_flags(config::FlagSet& flags, Options& options) {
 }
 
 void add_last_flags(config::FlagSet& flags, Options& options) {
+  add_alloy_target_flags(flags, options.alloy_targets);
   flags.add("web.listen-address", options.listen_addresses,
             {.help = "Address to listen on; may be repeated. Also vsock://:PORT"});
   flags.add("web.config.file", options.web_config_file,
             {.help = "File that turns on TLS or basic authentication",
              .env = "CEEMS_EXPORTER_WEB_CONFIG_FILE"});
   flags.add("web.telemetry-path", options.telemetry_path, {.help = "Path of the metrics"});
+  flags.add("web.targets-path", options.targets_path,
+            {.help = "Path of the targets of Grafana Alloy"});
   flags.add("web.disable-exporter-metrics", options.disable_exporter_metrics,
             {.help = "Leave out metrics about the exporter itself (promhttp_*, process_*)"});
   flags.add("web.max-requests", options.max_requests,
@@ -45,6 +48,8 @@ void add_last_flags(config::FlagSet& flags, Options& options) {
             {.help = "Keep needed capabilities effective all the time", .hidden = true});
   flags.add("runtime.gomaxprocs", options.max_procs,
             {.help = "Bound for the number of threads that answer scrapes", .env = "GOMAXPROCS"});
+  flags.add("once", options.once,
+            {.help = "Print one page of metrics to standard output and exit, without listening"});
   flags.add("log.level", options.log_level,
             {.help = "Only log messages of this level or above: debug, info, warn, error"});
   flags.add("log.format", options.log_format, {.help = "Form of log messages: logfmt, json"});
@@ -79,7 +84,8 @@ net::ServerOptions server_options(const Options& options) {
 }
 
 RouteOptions route_options(const Options& options) {
-  return {options.telemetry_path, options.max_requests, options.debug_server};
+  return {options.telemetry_path, options.max_requests, options.debug_server,
+          options.targets_path};
 }
 
 host::Paths paths(const Options& options) {

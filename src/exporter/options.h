@@ -5,6 +5,7 @@
 
 #include "base/result.h"
 #include "config/flags.h"
+#include "exporter/alloy_targets.h"
 #include "exporter/collector.h"
 #include "exporter/routes.h"
 #include "net/server.h"
@@ -19,7 +20,9 @@ struct Options {
   std::string cgroupfs = "/sys/fs/cgroup";
   std::vector<std::string> listen_addresses{":9010"};
   std::string web_config_file;
+  AlloyTargetOptions alloy_targets;
   std::string telemetry_path = "/metrics";
+  std::string targets_path = "/alloy-targets";
   bool disable_exporter_metrics = false;
   long max_requests = 40;
   bool debug_server = false;
@@ -28,6 +31,7 @@ struct Options {
   bool drop_privileges = true;
   bool disable_cap_awareness = false;
   long max_procs = 1;
+  bool once = false;
   std::string log_level = "info";
   std::string log_format = "logfmt";
 };

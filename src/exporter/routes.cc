@@ -62,6 +62,22 @@ class Counted {
   const net::Response& response_;
 };
 
+/// One more in a count for as long as it lives.
+class InFlight {
+ public:
+  explicit InFlight(std::atomic<long>& total) : total_(total), count_(++total) {}
+  InFlight(const InFlight&) = delete;
+  InFlight& operator=(const InFlight&) = delete;
+  ~InFlight() { --total_; }
+
+  /// How many there were with this one.
+  [[nodiscard]] long count() const { return count_; }
+
+ private:
+  std::atomic<long>& total_;
+  long count_;
+};
+
 }  // namespace
 
 std::string clean_path(std::string_view path) {
@@ -100,10 +116,18 @@ Routes::Routes(RouteOptions options,
                MetricsPage& page,
                SelfMetrics& self,
                const Scraper& scraper,
-               const Clock& clock)
-    : options_(std::move(options)), page_(page), self_(self), scraper_(scraper), clock_(clock) {
-  if (!options_.telemetry_path.starts_with('/')) {
-    options_.telemetry_path.insert(0, "/");
+               const Clock& clock,
+               const AlloyTargets* targets)
+    : options_(std::move(options)),
+      page_(page),
+      self_(self),
+      scraper_(scraper),
+      clock_(clock),
+      targets_(targets) {
+  for (std::string* path : {&options_.telemetry_path, &options_.targets_path}) {
+    if (!path->starts_with('/')) {
+      path->insert(0, "/");
+    }
   }
 }
 
@@ -117,7 +141,11 @@ void Routes::handle(const net::Request& request, net::Response& response) {
     metrics(request, response);
   } else if (clean == "/") {
     response.set_header("Content-Type", "text/html; charset=UTF-8");
-    response.body = landing_page(options_.telemetry_path, options_.debug_server);
+    response.body = landing_page(
+        options_.telemetry_path, targets_ != nullptr ? options_.targets_path : std::string(),
+        options_.debug_server);
+  } else if (targets_ != nullptr && clean == options_.targets_path) {
+    targets(response);
   } else if (clean == "/health") {
     answer_text(response, 200, "CEEMS Exporter is healthy");
   } else if (options_.debug_server && clean.starts_with("/debug/")) {
@@ -147,6 +175,26 @@ void Routes::metrics(const net::Request& request, net::Response& response) {
     return;
   }
   response.set_header("Content-Type", std::move(format.content_type));
+}
+
+void Routes::targets(net::Response& response) {
+  const InFlight counted(targets_in_flight_);
+  if (options_.max_requests > 0 && counted.count() > options_.max_requests) {
+    answer_text(response, 503,
+                fmt::format("Limit of concurrent requests reached ({}), try again later.\n",
+                            options_.max_requests));
+    return;
+  }
+  auto document = targets_->document();
+  if (!document) {
+    log::error("targets not gathered", {{"err", document.error().message}});
+    answer_text(response, 500,
+                fmt::format("An error has occurred while gathering targets:\n\n{}\n",
+                            document.error().message));
+    return;
+  }
+  response.set_header("Content-Type", "application/json");
+  response.body = *std::move(document);
 }
 
 void Routes::debug(const net::Request& request, net::Response& response) const {

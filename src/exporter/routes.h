@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/clock.h"
+#include "exporter/alloy_targets.h"
 #include "exporter/page.h"
 #include "exporter/scrape.h"
 #include "exporter/self_metrics.h"
@@ -15,24 +16,27 @@ namespace ceems::exporter {
 
 struct RouteOptions {
   std::string telemetry_path = "/metrics";  ///< a missing leading slash is put in front
-  long max_requests = 40;                   ///< scrapes at once; 0 or less: no limit
+  long max_requests = 40;  ///< scrapes at once, and targets at once; 0 or less: no limit
   bool debug_server = false;
+  std::string targets_path = "/alloy-targets";  ///< a missing leading slash is put in front
 };
 
 /// What the exporter answers to which request (spec exporter-node §4.1). Safe for concurrent use.
 class Routes {
  public:
-  /// All references outlive the routes.
+  /// All references outlive the routes, and so do `targets`, which may be null.
   Routes(RouteOptions options,
          MetricsPage& page,
          SelfMetrics& self,
          const Scraper& scraper,
-         const Clock& clock);
+         const Clock& clock,
+         const AlloyTargets* targets = nullptr);
 
   void handle(const net::Request& request, net::Response& response);
 
  private:
   void metrics(const net::Request& request, net::Response& response);
+  void targets(net::Response& response);
   void debug(const net::Request& request, net::Response& response) const;
 
   RouteOptions options_;
@@ -40,6 +44,8 @@ class Routes {
   SelfMetrics& self_;
   const Scraper& scraper_;
   const Clock& clock_;
+  const AlloyTargets* targets_;
+  std::atomic<long> targets_in_flight_ = 0;
 };
 
 /// Path without empty, "." and ".." elements, as "/a/b" (RFC 3986 §5.2.4); a slash at the end

@@ -258,7 +258,7 @@ TEST(Routes, ShowsDiagnosticsToLocalhostOnly) {
 
 TEST(LandingPage, EscapesWhatItShows) {
   EXPECT_EQ(escape_html("<a href='x'>\"&\""), "&lt;a href=&#39;x&#39;&gt;&quot;&amp;&quot;");
-  EXPECT_NE(landing_page("/\"><script>", false).find("href=\"/&quot;&gt;&lt;script&gt;\""),
+  EXPECT_NE(landing_page("/\"><script>", "", false).find("href=\"/&quot;&gt;&lt;script&gt;\""),
             std::string::npos);
 }
 

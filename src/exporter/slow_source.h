@@ -1,5 +1,6 @@
 #pragma once
 
+#include <algorithm>
 #include <chrono>
 #include <condition_variable>
 #include <functional>
@@ -25,6 +26,9 @@ struct SlowSourceOptions {
   std::chrono::milliseconds max_age{std::chrono::minutes(5)};
   /// A scrape asks for a fresh value and waits at most this long for it (0: it never waits).
   std::chrono::milliseconds patience{20};
+  /// A read that began less than this ago is fresh enough for a scrape: bounds how often scrapes
+  /// make the source be read.
+  std::chrono::milliseconds fresh_enough{0};
   /// start() waits at most this long for the first read to end, so that the first page has it.
   std::chrono::milliseconds first_wait{2000};
 };
@@ -34,7 +38,8 @@ struct SlowSourceOptions {
 /// logged when they start and when they end.
 ///
 /// value() is safe from any thread. start() once, after privileges were dropped; the destructor
-/// asks the read under way to stop by its stop_token and joins the thread.
+/// asks the read under way to stop by its stop_token and joins the thread. Ages are of the given
+/// clock, so that tests move them; waiting is in real time.
 template <class T>
 class SlowSource {
  public:
@@ -62,9 +67,12 @@ class SlowSource {
   /// it, so that a source that is quick is fresh at each scrape.
   std::optional<Value> value() {
     std::unique_lock lock(mutex_);
-    if (options_.patience.count() > 0 && thread_.joinable() && !slow_) {
-      wanted_ = true;
-      wake_.notify_one();
+    const bool fresh = reads_ > 0 && Steady::now() - begin_ < options_.fresh_enough;
+    if (options_.patience.count() > 0 && thread_.joinable() && !slow_ && !fresh) {
+      if (!reading_) {  // the one under way will do
+        wanted_ = true;
+        wake_.notify_one();
+      }
       const auto before = reads_;
       slow_ = !done_.wait_for(lock, options_.patience, [&] { return reads_ > before; });
     }
@@ -74,7 +82,8 @@ class SlowSource {
     return last_;
   }
 
-  /// How the last read ended, empty when it was good; and when the last good one was.
+  /// How the last read ended, empty when it was good (or none has ended); and when the last good
+  /// one was.
   [[nodiscard]] std::string last_error() const {
     const std::scoped_lock lock(mutex_);
     return error_;
@@ -86,22 +95,30 @@ class SlowSource {
   [[nodiscard]] const std::string& source() const { return options_.source; }
 
  private:
+  using Steady = std::chrono::steady_clock;
+
   void run(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
     while (!stop.stop_requested()) {
-      const auto begin = std::chrono::steady_clock::now();
+      begin_ = Steady::now();
+      reading_ = true;
+      wanted_ = false;
+      lock.unlock();
       Result<T> result = read_once(stop);
       if (stop.stop_requested()) {
         return;
       }
-      const bool quick = std::chrono::steady_clock::now() - begin < options_.patience;
-      std::unique_lock lock(mutex_);
+      report(result);
+      lock.lock();
       take(std::move(result));
-      slow_ = !quick;
+      const auto end = Steady::now();
+      slow_ = end - begin_ >= options_.patience;
+      reading_ = false;
       ++reads_;
       done_.notify_all();
-      const auto next = begin + options_.period;
+      // A source slower than the period gets a rest, too.
+      const auto next = std::max(begin_ + options_.period, end + options_.period / 5);
       wake_.wait_until(lock, stop, next, [this] { return wanted_; });
-      wanted_ = false;
     }
   }
 
@@ -110,37 +127,48 @@ class SlowSource {
       return read_(stop);
     } catch (const std::exception& error) {
       return fail(ErrorCode::kInternal, "exception: {}", error.what());
+    } catch (...) {
+      return fail(ErrorCode::kInternal, "exception of an unknown kind");
     }
   }
 
-  void take(Result<T> result) {
-    const std::string message = result ? std::string() : result.error().message;
-    if (message != error_) {
-      if (result) {
-        log::info("source answers again",
-                  {{"collector", options_.collector}, {"source", options_.source}});
-      } else {
-        log::error(
-            "reading failed; the last value is served while it is young enough",
-            {{"collector", options_.collector}, {"source", options_.source}, {"err", message}});
-      }
-      error_ = message;
+  /// One line when failing starts and one when it ends, whatever the messages in between are.
+  /// Without the lock: a log that is stuck must not hold up a scrape.
+  void report(const Result<T>& result) {
+    if (!result && !failing_) {
+      log::error("reading failed; the last value is served while it is young enough",
+                 {{"collector", options_.collector},
+                  {"source", options_.source},
+                  {"err", result.error().message}});
+    } else if (result && failing_) {
+      log::info("source answers again",
+                {{"collector", options_.collector}, {"source", options_.source}});
     }
+    failing_ = !result;
+  }
+
+  void take(Result<T> result) {
     if (result) {
+      error_.clear();
       last_ = Value{*std::move(result), clock_.steady_now()};
+    } else {
+      error_ = result.error().message.empty() ? "failed" : std::move(result).error().message;
     }
   }
 
   const SlowSourceOptions options_;
   const Clock& clock_;
   const Read read_;
+  bool failing_ = false;  // of the worker alone
 
   mutable std::mutex mutex_;
   std::condition_variable done_;
   std::condition_variable_any wake_;
   std::optional<Value> last_;
   std::string error_;
-  unsigned long reads_ = 0;
+  unsigned long reads_ = 0;     // that have ended
+  Steady::time_point begin_{};  // of the last read
+  bool reading_ = false;
   bool wanted_ = false;
   bool slow_ = false;    // the last read took longer than a scrape's patience
   std::jthread thread_;  // last: stops before anything else goes away

@@ -56,7 +56,8 @@ class LocalManager final : public ResourceManager {
     const milliseconds settle = settle_time(settings);
     const milliseconds gone_after = std::max(kMinGone, 3 * settings.scrape_interval);
     const Range range{.first_ms = window.start_ms - std::max(kMinLookback, 2 * gone_after).count(),
-                      .last_ms = window.end_ms + settle.count()};
+                      .last_ms = window.end_ms + settle.count(),
+                      .mark_ms = window.start_ms + settle.count()};
 
     auto starts = runs("ceems_compute_unit_start_time_seconds", range, stop);
     if (!starts) {
@@ -147,6 +148,7 @@ class LocalManager final : public ResourceManager {
   struct Range {
     std::int64_t first_ms = 0;
     std::int64_t last_ms = 0;
+    std::int64_t mark_ms = 0;  ///< the window before could see samples up to here
   };
   struct Latest {
     tsdb::Labels labels;
@@ -184,7 +186,7 @@ class LocalManager final : public ResourceManager {
       }
       for (auto& [key, all] : samples) {
         std::ranges::stable_sort(all, {}, &tsdb::Sample::time_ms);
-        append_runs(found[key], all);
+        append_runs(found[key], all, range.mark_ms);
       }
     }
     return found;

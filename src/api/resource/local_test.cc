@@ -118,12 +118,15 @@ TEST(Local, EndsAUnitThatVanishedAtItsLastSampleOnce) {
   FakeTsdb tsdb;
   add_unit(tsdb, "lost", 10'000, 0, 15'000, 90'000);
   std::vector<std::int64_t> ends;
+  double walltime = 0;
   for (std::int64_t from = 0; from < 600'000; from += 60'000) {
     for (const auto& unit : fetch(tsdb, from, from + 60'000)) {
+      walltime += unit.total_time_seconds.at("walltime");
       ends.push_back(unit.ended_at_ts == 0 ? 0 : unit.ended_at_ts - kDay);
     }
   }
   EXPECT_EQ(ends, (std::vector<std::int64_t>{0, 0, 90'000}));
+  EXPECT_EQ(walltime, 80);
 }
 
 TEST(Local, ReportsAnEndThatTheWindowBeforeCouldNotSee) {
@@ -132,13 +135,32 @@ TEST(Local, ReportsAnEndThatTheWindowBeforeCouldNotSee) {
   tsdb.add(kStart, unit_labels("late"), constant(seconds(5'000), 20'000, 50'000));
   tsdb.series.back().samples.push_back({kDay + 100'000, seconds(5'000)});
   tsdb.add(kEnd, unit_labels("late"), {{kDay + 100'000, seconds(55'000)}});
-  EXPECT_EQ(fetch(tsdb, 0, 60'000).at(0).state, "RUNNING");
+  const auto first = fetch(tsdb, 0, 60'000).at(0);
+  EXPECT_EQ(first.state, "RUNNING");
+  EXPECT_EQ(first.total_time_seconds.at("walltime"), 45);
   const auto units = fetch(tsdb, 60'000, 120'000);
   ASSERT_EQ(units.size(), 1U);
   EXPECT_EQ(units[0].state, "ENDED");
   EXPECT_EQ(units[0].ended_at_ts, kDay + 55'000);
-  EXPECT_EQ(units[0].total_time_seconds.at("walltime"), 0);
+  EXPECT_EQ(units[0].total_time_seconds.at("walltime"), 5);
   EXPECT_TRUE(fetch(tsdb, 120'000, 180'000).empty());
+}
+
+TEST(Local, CountsATimeWithoutSamplesWhenTheUnitIsSeenAgain) {
+  FakeTsdb tsdb;
+  auto samples = constant(seconds(0), 0, 105'000);
+  for (const auto& sample : constant(seconds(0), 150'000, 600'000)) {  // shorter than "gone"
+    samples.push_back(sample);
+  }
+  tsdb.add(kStart, unit_labels("gap"), samples);
+  double walltime = 0;
+  for (std::int64_t from = 0; from < 300'000; from += 60'000) {
+    for (const auto& unit : fetch(tsdb, from, from + 60'000)) {
+      EXPECT_EQ(unit.state, "RUNNING");
+      walltime += unit.total_time_seconds.at("walltime");
+    }
+  }
+  EXPECT_EQ(walltime, 300);
 }
 
 TEST(Local, TakesARestartedServiceForTwoUnits) {

@@ -26,9 +26,27 @@ std::int64_t end_of(const UnitLife& life, const LocalUnitContext& context) {
   return gone ? life.last_seen_ms : 0;
 }
 
+/// Milliseconds of the life that this window counts.
+std::int64_t time_in_window(const UnitLife& life,
+                            std::int64_t end,
+                            const LocalUnitContext& context) {
+  const auto& window = context.window;
+  const std::int64_t until = end > 0 ? end : std::min(window.end_ms, life.last_seen_ms);
+  // Where the window before left off. One that never saw the unit counted nothing of it, if the
+  // unit can have begun in it at all.
+  std::int64_t from = std::min(window.start_ms, life.seen_before_ms);
+  if (life.seen_before_ms == 0) {
+    const bool recent = life.start_ms > window.start_ms - context.gone_after_ms;
+    from = recent ? life.start_ms : window.start_ms;
+  }
+  return std::max<std::int64_t>(until - std::max(life.start_ms, from), 0);
+}
+
 }  // namespace
 
-void append_runs(std::vector<Run>& runs, const std::vector<tsdb::Sample>& samples) {
+void append_runs(std::vector<Run>& runs,
+                 const std::vector<tsdb::Sample>& samples,
+                 std::int64_t mark_ms) {
   for (const auto& sample : samples) {
     if (!runs.empty() && sample.time_ms <= runs.back().last_ms) {
       continue;
@@ -38,6 +56,9 @@ void append_runs(std::vector<Run>& runs, const std::vector<tsdb::Sample>& sample
     } else {
       runs.push_back(
           {.value = sample.value, .first_ms = sample.time_ms, .last_ms = sample.time_ms});
+    }
+    if (sample.time_ms <= mark_ms) {
+      runs.back().last_by_mark_ms = sample.time_ms;
     }
   }
 }
@@ -52,10 +73,12 @@ std::vector<UnitLife> lives_of(const std::vector<Run>& starts, const std::vector
     const auto same = std::ranges::find(lives, start, &UnitLife::start_ms);
     if (same != lives.end()) {
       same->last_seen_ms = std::max(same->last_seen_ms, run.last_ms);
+      same->seen_before_ms = std::max(same->seen_before_ms, run.last_by_mark_ms);
     } else {
       UnitLife life;
       life.start_ms = start;
       life.last_seen_ms = run.last_ms;
+      life.seen_before_ms = run.last_by_mark_ms;
       lives.push_back(std::move(life));
     }
   }
@@ -91,6 +114,7 @@ std::vector<UnitLife> merge_hosts(std::vector<UnitLife> lives) {
         last.end_first_seen_ms =
             both_ended ? std::max(last.end_first_seen_ms, life.end_first_seen_ms) : 0;
         last.last_seen_ms = std::max(last.last_seen_ms, life.last_seen_ms);
+        last.seen_before_ms = std::max(last.seen_before_ms, life.seen_before_ms);
         last.cpus += life.cpus;
         last.memory_bytes += life.memory_bytes;
         continue;
@@ -144,10 +168,7 @@ std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
     allocation.add("mem", static_cast<std::int64_t>(life.memory_bytes));
     unit.allocation = allocation.text();
 
-    const std::int64_t until = end > 0 ? end : window.end_ms;
-    const double seconds = static_cast<double>(std::max<std::int64_t>(
-                               until - std::max(life.start_ms, window.start_ms), 0)) /
-                           1000;
+    const double seconds = static_cast<double>(time_in_window(life, end, context)) / 1000;
     unit.total_time_seconds = {{"walltime", seconds},
                                {"alloc_cputime", life.cpus * seconds},
                                {"alloc_cpumemtime", life.memory_bytes / kMebi * seconds},

@@ -17,6 +17,7 @@ struct UnitLife {
   std::string uuid, name, username;
   std::int64_t start_ms = 0;
   std::int64_t last_seen_ms = 0;       ///< time of the last sample
+  std::int64_t seen_before_ms = 0;     ///< last sample the window before could see; 0: none
   std::int64_t end_ms = 0;             ///< 0: none known
   std::int64_t end_first_seen_ms = 0;  ///< time of the first sample that told the end
   double cpus = 0;
@@ -28,9 +29,12 @@ struct Run {
   double value = 0;
   std::int64_t first_ms = 0;
   std::int64_t last_ms = 0;
+  std::int64_t last_by_mark_ms = 0;  ///< last sample not later than the mark; 0: none
 };
 /// Appends samples; those not later than what is there already are passed over.
-void append_runs(std::vector<Run>& runs, const std::vector<tsdb::Sample>& samples);
+void append_runs(std::vector<Run>& runs,
+                 const std::vector<tsdb::Sample>& samples,
+                 std::int64_t mark_ms);
 
 /// The lives that the runs of start_time_seconds and end_time_seconds of one series tell. A new
 /// start is a new life (a service restarted under the same uuid); an end belongs to the latest life
@@ -48,8 +52,10 @@ struct LocalUnitContext {
   std::string cluster_id, project;
 };
 
-/// The units of a window as they stood at its end. Left out: what started later, and what ended
-/// before the window unless its end became known only now.
+/// The units of a window as they stood at its end. Time is counted up to the last sample only and
+/// goes on from there in the next window, so a unit that vanished is not charged for the while it
+/// takes to notice, and the times of all windows add up to end - start. Left out: what started
+/// later, and what ended before the window unless its end became known only now.
 std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
                                      const LocalUnitContext& context,
                                      const store::TimeZone& zone);

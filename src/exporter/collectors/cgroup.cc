@@ -58,9 +58,12 @@ class UnitFacts {
                   {"manager", "hostname", "cgrouphostname", "uuid"}};
 };
 
-bool slurm_is_on(const CollectorContext& context) {
-  return std::any_of(context.unit_sources.begin(), context.unit_sources.end(),
-                     [](const auto& source) { return source->manager() == "slurm"; });
+OtherManagers other_managers(const CollectorContext& context) {
+  const auto is_on = [&context](std::string_view manager) {
+    return std::any_of(context.unit_sources.begin(), context.unit_sources.end(),
+                       [manager](const auto& source) { return source->manager() == manager; });
+  };
+  return {.slurm = is_on("slurm"), .libvirt = is_on("libvirt"), .k8s = is_on("k8s")};
 }
 
 }  // namespace
@@ -70,7 +73,7 @@ Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext&
                                                          const SubCollectorSet& subs,
                                                          const CgroupOptions& options) {
   const host::CgroupMount mount = cgroups.mount(context);
-  auto matcher = pattern_matcher(options.patterns, mount.mode, slurm_is_on(context));
+  auto matcher = pattern_matcher(options.patterns, mount.mode, other_managers(context));
   if (!matcher) {
     return fail(std::move(matcher).error().with_context("--collector.cgroup.pattern"));
   }

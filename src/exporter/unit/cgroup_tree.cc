@@ -209,7 +209,8 @@ void CgroupTree::drop_children(Node& node, TreeVisitor& visitor) {
 
 void for_each_cgroup(int root_fd,
                      const std::string& path,
-                     const std::function<bool(const std::string& path)>& visit) {
+                     const std::function<bool(const std::string& path)>& visit,
+                     int levels) {
   std::vector<std::pair<std::string, int>> left = {{path, 0}};
   constexpr std::size_t kSize = 4096;  // most of these directories are small
   std::array<char, kSize> entries;  // NOLINT(cppcoreguidelines-pro-type-member-init): written first
@@ -220,7 +221,7 @@ void for_each_cgroup(int root_fd,
     if (!visit(current)) {
       return;
     }
-    if (level >= CgroupTree::kMostLevels) {
+    if (level >= levels) {
       continue;
     }
     const char* const relative = current.empty() ? "." : current.c_str() + 1;

@@ -71,9 +71,11 @@ class CgroupTree {
 };
 
 /// Calls visit(path) for the directory at `path` (relative to `root_fd`, with leading '/') and all
-/// below it until it answers false. Directories that cannot be read count as empty.
+/// below it, at most `levels` down, until it answers false. Directories that cannot be read count
+/// as empty.
 void for_each_cgroup(int root_fd,
                      const std::string& path,
-                     const std::function<bool(const std::string& path)>& visit);
+                     const std::function<bool(const std::string& path)>& visit,
+                     int levels = CgroupTree::kMostLevels);
 
 }  // namespace ceems::exporter

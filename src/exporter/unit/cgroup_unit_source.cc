@@ -170,6 +170,9 @@ void CgroupUnitSource::present(UnitState& state) {
     if (state.key.empty() && !settle_name(state)) {
       return;
     }
+    if (state.uuid_pending) {
+      resolve_again(state);
+    }
   } else if (!state.ever_alive || state.stale || now_ - state.last_alive > kIdle) {
     if (state.ever_alive && !std::exchange(state.stale, true) && !state.key.empty()) {
       end(state, state.last_alive);
@@ -230,8 +233,11 @@ void CgroupUnitSource::forget_ended(const std::string& key) {
 // --- life ---------------------------------------------------------------------------------------
 
 bool CgroupUnitSource::check_alive(UnitState& state) {
-  if (want_processes_ || !options_.mount.live) {
-    return collect_processes(state);
+  if (want_processes_ || (!options_.mount.live && !options_.list_empty)) {
+    return collect_processes(state) || options_.list_empty;
+  }
+  if (options_.list_empty) {
+    return true;
   }
   if (const auto populated = reader_.populated(state.files, state.unit.path)) {
     return *populated;
@@ -355,6 +361,33 @@ bool CgroupUnitSource::settle_name(UnitState& state) {
       return false;  // the step daemon may not have been moved in yet
     }
   }
+  if (options_.resolve_uuid) {
+    auto uuid = options_.resolve_uuid(unit.id);
+    if (!uuid && now_ - state.birth < kNameTimeout) {
+      return false;
+    }
+    state.uuid_pending = !uuid;
+    unit.uuid = std::move(uuid).value_or(unit.uuid);
+  }
+  claim_key(state);
+  return true;
+}
+
+// A unit that was shown under its id gets its name.
+void CgroupUnitSource::resolve_again(UnitState& state) {
+  auto uuid = options_.resolve_uuid(state.unit.id);
+  if (!uuid) {
+    return;
+  }
+  state.uuid_pending = false;
+  by_key_.erase(state.key);
+  state.unit.uuid = *std::move(uuid);
+  claim_key(state);
+}
+
+// Makes host and uuid of the unit its own: no two units have the same.
+void CgroupUnitSource::claim_key(UnitState& state) {
+  Unit& unit = state.unit;
   std::string key = key_of(unit.cgrouphostname, unit.uuid);
   if (by_key_.contains(key)) {
     log::warn(
@@ -366,7 +399,6 @@ bool CgroupUnitSource::settle_name(UnitState& state) {
   forget_ended(key);
   by_key_[key] = &state;
   state.key = std::move(key);
-  return true;
 }
 
 void CgroupUnitSource::settle_owner(UnitState& state) {

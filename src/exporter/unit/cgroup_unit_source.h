@@ -3,9 +3,11 @@
 #include <atomic>
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
@@ -31,6 +33,13 @@ struct CgroupSourceOptions {
   StatOptions stats = {};
   bool owners = false;        ///< find out whose processes a unit holds
   bool warn_of_stale = true;  ///< else a debug message
+  /// A unit is there as long as its directory, with or without a process in it; its end is the
+  /// removal of the directory.
+  bool list_empty = false;
+  /// Gives the identifier shown to users for an `id`; nothing while it cannot be told: the unit
+  /// then appears under its id after kNameTimeout, and is asked for at each snapshot. Empty
+  /// function: uuid_of(). Called from snapshot(), so on whatever thread calls that.
+  std::function<std::optional<std::string>(const std::string& id)> resolve_uuid = {};
   std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
   std::size_t kept_files = FdBudget::default_limit();
 };
@@ -42,6 +51,7 @@ struct CgroupSourceOptions {
 /// while
 ///   <proc>/PID exists for a pid in it. Without one it is idle for kIdle, then stale: no unit any
 ///   more until a process turns up. A directory that never held a process is stale from the start.
+///   With list_empty it is alive while its directory is there.
 /// - A unit that vanished, or became stale after it was alive, is in the snapshots as `ended` until
 ///   it was exported so and kMinKeep have passed since, at most keep_ended.
 /// - In v2 the last numbers are read when cgroup.events says that the last process is gone; in v1,
@@ -89,6 +99,8 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   bool holds_process(std::string_view procs) const;
   void first_sight(UnitState& state);
   bool settle_name(UnitState& state);
+  void resolve_again(UnitState& state);
+  void claim_key(UnitState& state);
   void set_birth(UnitState& state, const std::vector<int>& pids);
   void settle_owner(UnitState& state);
   std::vector<int> pids_of(const UnitState& state);

@@ -375,7 +375,7 @@ TEST(HostileNames, ManyOfThemAreFoundInLinearTime) {
                 .paths = {root.path() / "proc", root.path() / "sys", root.path() / "cgroup"},
                 .mount = kV2,
                 .owners = true},
-               *pattern_matcher({}, kV2.mode, false), clock)
+               *pattern_matcher({}, kV2.mode, {}), clock)
         .value();
   };
   const auto time_of = [&](CgroupUnitSource& source, std::size_t units) {

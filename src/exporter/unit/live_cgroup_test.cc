@@ -93,7 +93,7 @@ std::shared_ptr<CgroupUnitSource> source_of(const fs::path& root) {
               .mount = mount,
               .stats = {.flavour = StatFlavour::kGeneric},
               .owners = true},
-             *pattern_matcher({R"(/(?P<id>ceems-units-test-[0-9]+\.scope)$)"}, mount.mode, false),
+             *pattern_matcher({R"(/(?P<id>ceems-units-test-[0-9]+\.scope)$)"}, mount.mode, {}),
              real_clock())
       .value();
 }

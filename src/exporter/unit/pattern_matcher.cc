@@ -86,12 +86,12 @@ class PatternMatcher final : public UnitMatcher {
   PatternMatcher(std::vector<std::unique_ptr<Pattern>> patterns,
                  host::CgroupMode mode,
                  bool defaults,
-                 bool without_slurm)
+                 OtherManagers others)
       : patterns_(std::move(patterns)),
         user_manager_(kUserManager),
         mode_(mode),
         defaults_(defaults),
-        without_slurm_(without_slurm) {}
+        others_(others) {}
 
   [[nodiscard]] std::string start() const override { return ""; }
 
@@ -100,9 +100,7 @@ class PatternMatcher final : public UnitMatcher {
                                      const DirectoryMatch& parent) const override {
     static_cast<void>(parent);
     DirectoryMatch result{.kind = Kind::kDescend};
-    if (without_slurm_ && (mode_ == host::CgroupMode::kUnified
-                               ? host::slurm_scope_node(name).has_value()
-                               : host::slurm_v1_node(name).has_value() && path.rfind('/') == 0)) {
+    if (is_of_other(path, name)) {
       result.kind = Kind::kSkip;
       return result;
     }
@@ -119,11 +117,24 @@ class PatternMatcher final : public UnitMatcher {
   }
 
  private:
+  [[nodiscard]] bool is_of_other(const std::string& path, std::string_view name) const {
+    if (others_.slurm && (mode_ == host::CgroupMode::kUnified
+                              ? host::slurm_scope_node(name).has_value()
+                              : host::slurm_v1_node(name).has_value() && path.rfind('/') == 0)) {
+      return true;
+    }
+    if (others_.k8s && is_k8s_root(path)) {
+      return true;
+    }
+    return others_.libvirt && is_libvirt_root(path.substr(0, path.find('/', 1))) &&
+           libvirt_instance(name).has_value();
+  }
+
   std::vector<std::unique_ptr<Pattern>> patterns_;
   Pattern user_manager_;
   host::CgroupMode mode_;
   bool defaults_;
-  bool without_slurm_;
+  OtherManagers others_;
 };
 
 bool is_harmless(char c) {
@@ -158,7 +169,7 @@ std::string UnitMatcher::uuid_of(const DirectoryMatch& match, const std::string&
 
 Result<std::unique_ptr<UnitMatcher>> pattern_matcher(const std::vector<std::string>& patterns,
                                                      host::CgroupMode mode,
-                                                     bool without_slurm) {
+                                                     OtherManagers others) {
   std::vector<std::unique_ptr<Pattern>> compiled;
   for (const std::string& text : patterns) {
     auto pattern = std::make_unique<Pattern>(text);
@@ -183,7 +194,7 @@ Result<std::unique_ptr<UnitMatcher>> pattern_matcher(const std::vector<std::stri
     }
   }
   return std::make_unique<PatternMatcher>(std::move(compiled), mode, patterns.empty(),
-                                          without_slurm);
+                                          others);
 }
 
 }  // namespace ceems::exporter

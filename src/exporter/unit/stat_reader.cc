@@ -7,6 +7,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "exporter/unit/cgroup_tree.h"
 #include "host/cgroup_process.h"
 #include "host/read_file.h"
 
@@ -116,8 +117,30 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
       {Root::kActive, nullptr},
       {Root::kActive, nullptr},
   }};
+  if (options_.cpus == CpuSource::kShares && file == File::kCpus) {
+    static constexpr FileSpec kShares{Root::kActive, "cpu.shares"};
+    static constexpr FileSpec kWeight{Root::kActive, "cpu.weight"};
+    return mount_.mode == CgroupMode::kUnified ? kWeight : kShares;
+  }
+  if (options_.cpus == CpuSource::kShares && file == File::kCpuQuota) {
+    // The hierarchy that is walked may not be that of the CPU controller.
+    static constexpr FileSpec kShares{Root::kCpu, "cpu.shares"};
+    static constexpr FileSpec kNone{Root::kActive, nullptr};
+    return mount_.mode == CgroupMode::kUnified ? kNone : kShares;
+  }
   const auto index = static_cast<std::size_t>(file);
   return mount_.mode == CgroupMode::kUnified ? kV2.at(index) : kV1.at(index);
+}
+
+double cpus_of_shares(std::uint64_t shares) {
+  // MIN_SHARES and MAX_SHARES of kernel/sched/sched.h; milli-CPUs are whole numbers.
+  shares = std::clamp<std::uint64_t>(shares, 2, 262144);
+  return static_cast<double>(shares * 1000 / 1024) / 1000;
+}
+
+double cpus_of_weight(std::uint64_t weight) {
+  weight = std::clamp<std::uint64_t>(weight, 1, 10000);
+  return cpus_of_shares((weight - 1) * 262142 / 9999 + 2);
 }
 
 StatReader::StatReader(const host::Paths& paths,
@@ -262,6 +285,7 @@ Result<> StatReader::read(UnitFiles& files,
   if (!done) {
     return done;
   }
+  fresh.cpus = stats.cpus;
   read_cpus(files, path, look_again, fresh);
   if (const FileText text = text_of(files, File::kRdma, path, look_again); text.ok()) {
     for (auto& use : host::parse_rdma(text.text)) {
@@ -272,10 +296,63 @@ Result<> StatReader::read(UnitFiles& files,
   return {};
 }
 
+// `stats.cpus` holds what was found last time.
 void StatReader::read_cpus(UnitFiles& files,
                            const std::string& path,
                            bool again,
                            UnitStats& stats) {
+  switch (options_.cpus) {
+    case CpuSource::kCpuset:
+      read_cpuset(files, path, again, stats);
+      return;
+    case CpuSource::kShares:
+      stats.cpus = read_shares(files, path, again);
+      break;
+    case CpuSource::kVcpus:
+      if (again || stats.cpus == 0) {
+        stats.cpus = count_vcpus(path);
+      }
+      break;
+  }
+  stats.cpus_reserved = stats.cpus > 0;
+}
+
+double StatReader::read_shares(UnitFiles& files, const std::string& path, bool again) {
+  FileText text = text_of(files, File::kCpus, path, again);
+  if (!text.ok()) {
+    text = text_of(files, File::kCpuQuota, path, again);
+  }
+  const auto value = text.ok() ? host::parse_cgroup_value(text.text)
+                               : Result<std::uint64_t>(fail(ErrorCode::kNoData, "no shares"));
+  if (!value) {
+    return 0;
+  }
+  return mount_.mode == CgroupMode::kUnified ? cpus_of_weight(*value) : cpus_of_shares(*value);
+}
+
+double StatReader::count_vcpus(const std::string& path) const {
+  for (const std::string_view below : {"/libvirt", ""}) {
+    const std::string directory = path + std::string(below);
+    int count = 0;
+    for_each_cgroup(
+        active_fd(), directory,
+        [&](const std::string& cgroup) {
+          const std::string_view name = std::string_view(cgroup).substr(cgroup.rfind('/') + 1);
+          count += cgroup.size() > directory.size() && name.starts_with("vcpu") ? 1 : 0;
+          return true;
+        },
+        1);
+    if (count > 0) {
+      return count;
+    }
+  }
+  return 0;
+}
+
+void StatReader::read_cpuset(UnitFiles& files,
+                             const std::string& path,
+                             bool again,
+                             UnitStats& stats) {
   const FileText cpuset = text_of(files, File::kCpus, path, again);
   stats.cpus = cpuset.ok() ? static_cast<double>(host::count_cpu_list(cpuset.text).value_or(0)) : 0;
   if (!generic()) {

@@ -29,12 +29,25 @@ enum class StatFlavour {
   kGeneric,
 };
 
+/// What tells how many CPUs a unit was given (spec exporter-units §2.4).
+enum class CpuSource {
+  kCpuset,  ///< as StatFlavour says
+  kVcpus,   ///< libvirt: its cgroups vcpuN, in `libvirt` below it (systemd, v2) or directly in it
+  kShares,  ///< Kubernetes: cpu.shares, or cpu.weight turned into shares; 1024 shares are one CPU
+};
+
+/// CPUs for a value of cpu.shares, in steps of 1/1000, and for one of cpu.weight, which the
+/// runtimes of containers make of shares (KEP-2254): shares = (weight - 1) * 262142 / 9999 + 2.
+double cpus_of_shares(std::uint64_t shares);
+double cpus_of_weight(std::uint64_t weight);
+
 /// What to read of each unit besides CPU, memory and RDMA.
 struct StatOptions {
   bool swap = false;
   bool pressure = false;
   bool block_io = false;
   StatFlavour flavour = StatFlavour::kReference;
+  CpuSource cpus = CpuSource::kCpuset;
 };
 
 /// The statistics files of one unit.
@@ -97,6 +110,9 @@ class StatReader {
       UnitFiles& files, File file, const std::string& path, bool again, UnitStats& stats);
   Result<> read_v2(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   void read_cpus(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  void read_cpuset(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  double read_shares(UnitFiles& files, const std::string& path, bool again);
+  [[nodiscard]] double count_vcpus(const std::string& path) const;
   void set_memory_limit(double limit, UnitStats& stats) const;
   BlockIo& block_io_of(UnitStats& stats, std::uint32_t major, std::uint32_t minor);
   void read_block_devices();

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -48,16 +49,41 @@ class UnitMatcher {
 /// SLUID, below */[NODE_]slurmstepd.scope (v2) or /slurm[_NODE] (v1).
 std::unique_ptr<UnitMatcher> slurm_matcher(host::CgroupMode mode);
 
+/// VMs of libvirt that OpenStack named (spec exporter-units §1.3, §1.4): directories with
+/// "qemu-N-instance-HEX" in their names at any depth below /machine or /machine.slice.
+std::unique_ptr<UnitMatcher> libvirt_matcher();
+
+/// The "instance-HEX" in the name of a VM's directory, un-escaped first; nothing where it is none.
+std::optional<std::string> libvirt_instance(std::string_view name);
+
+/// Pods of Kubernetes (spec exporter-units §1.3, §1.4): directories "podUID" (cgroupfs driver) or
+/// "...-podUID.slice" (systemd driver) at any depth below /kubepods or /kubepods.slice. '_' in the
+/// UID becomes '-'. Containers and whatever else is below belong to their pod.
+std::unique_ptr<UnitMatcher> k8s_matcher();
+
+/// True for the directories at the top of a hierarchy that hold pods, and VMs and containers of
+/// systemd-machined.
+bool is_k8s_root(std::string_view path);
+bool is_libvirt_root(std::string_view path);
+
 /// True for the 14 characters of a SLUID: 's' and 13 digits of Crockford's base 32.
 bool is_sluid(std::string_view name);
+
+/// Managers whose units another collector of this process shows.
+struct OtherManagers {
+  bool slurm = false;
+  bool libvirt = false;
+  bool k8s = false;
+};
 
 /// Cgroups whose path fits one of `patterns` (RE2 syntax, searched anywhere in the path relative to
 /// the hierarchy's root), each with a named group `id` and maybe `host`; none: systemd services and
 /// scopes of the system and of users, OpenRC services, containers of Docker, Podman, containerd,
-/// CRI-O and LXC. Of nested matches the outermost counts. `without_slurm` leaves SLURM's trees out.
+/// CRI-O and LXC. Of nested matches the outermost counts. The units of managers that have a
+/// collector of their own are left out.
 /// Errors: kInvalidArgument for a pattern that does not compile or has no group `id`.
 Result<std::unique_ptr<UnitMatcher>> pattern_matcher(const std::vector<std::string>& patterns,
                                                      host::CgroupMode mode,
-                                                     bool without_slurm);
+                                                     OtherManagers others);
 
 }  // namespace ceems::exporter

@@ -76,7 +76,7 @@ TEST(Sluid, HasFourteenCharactersOfTheAlphabet) {
 
 class DefaultPatterns : public ::testing::Test {
  protected:
-  std::unique_ptr<UnitMatcher> matcher_ = *pattern_matcher({}, CgroupMode::kUnified, false);
+  std::unique_ptr<UnitMatcher> matcher_ = *pattern_matcher({}, CgroupMode::kUnified, {});
   const std::string digits_ = std::string(64, 'a');
 };
 
@@ -116,7 +116,7 @@ TEST_F(DefaultPatterns, OutermostMatchWins) {
 TEST(PatternMatcher, TakesIdAndHostFromGroups) {
   const auto matcher =
       pattern_matcher({R"(/pbs/(?P<host>[a-z]+)/(?P<id>[0-9]+\.srv))", R"(^/flux/(?P<id>[^/]+)$)"},
-                      CgroupMode::kLegacy, false);
+                      CgroupMode::kLegacy, {});
   ASSERT_TRUE(matcher);
   const auto match = find(**matcher, "/pbs/moab/12.srv/task");
   EXPECT_EQ(match.id, "12.srv");
@@ -126,17 +126,17 @@ TEST(PatternMatcher, TakesIdAndHostFromGroups) {
 }
 
 TEST(PatternMatcher, SaysWhatIsWrongWithAPattern) {
-  EXPECT_EQ(pattern_matcher({"("}, CgroupMode::kUnified, false).error().message,
+  EXPECT_EQ(pattern_matcher({"("}, CgroupMode::kUnified, {}).error().message,
             "pattern '(': missing ): (");
-  EXPECT_EQ(pattern_matcher({"a"}, CgroupMode::kUnified, false).error().message,
+  EXPECT_EQ(pattern_matcher({"a"}, CgroupMode::kUnified, {}).error().message,
             "pattern 'a': expected a group (?P<id>...) for the unit's name");
 }
 
 TEST(PatternMatcher, LeavesSlurmOutWhereItHasACollector) {
-  const auto v2 = *pattern_matcher({}, CgroupMode::kUnified, true);
+  const auto v2 = *pattern_matcher({}, CgroupMode::kUnified, {.slurm = true});
   EXPECT_EQ(find(*v2, "/system.slice/slurmstepd.scope").kind, Kind::kSkip);
   EXPECT_EQ(find(*v2, "/system.slice/slurmd.service").kind, Kind::kUnit);
-  const auto v1 = *pattern_matcher({}, CgroupMode::kLegacy, true);
+  const auto v1 = *pattern_matcher({}, CgroupMode::kLegacy, {.slurm = true});
   EXPECT_EQ(find(*v1, "/slurm_n1").kind, Kind::kSkip);
 }
 

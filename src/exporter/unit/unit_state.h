@@ -26,6 +26,7 @@ struct UnitState {
   bool ever_alive = false;
   bool stale = false;     ///< no process when first seen, or not for long
   bool reported = false;  ///< its staleness is in the log
+  bool uuid_pending = false;  ///< shown under its id until its uuid can be told
   bool owner_settled = false;
   bool watched = false;  ///< its cgroup.events is waited for
 
