@@ -122,8 +122,7 @@ int print_page(exporter::MetricsPage& page, const ceems::Clock& clock) {
       !done) {
     return give_up(done.error());
   }
-  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() ||
-      std::fflush(stdout) != 0) {
+  if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     log::error("page not written", {{"err", std::generic_category().message(errno)}});
     return 1;
   }
@@ -179,8 +178,8 @@ int run(int argc, const char* const* argv) {
   for (const auto& named : *collectors) {
     log::info("collector enabled", {{"collector", named.name}});
   }
-  const auto targets = exporter::AlloyTargets::create(options.alloy_targets, context.unit_sources,
-                                                      context.paths);
+  const auto targets =
+      exporter::AlloyTargets::create(options.alloy_targets, context.unit_sources, context.paths);
   const auto capabilities = needed_capabilities(*collectors, targets.get());
 
   exporter::SelfMetrics self(!options.disable_exporter_metrics);

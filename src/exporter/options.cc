@@ -84,8 +84,7 @@ net::ServerOptions server_options(const Options& options) {
 }
 
 RouteOptions route_options(const Options& options) {
-  return {options.telemetry_path, options.max_requests, options.debug_server,
-          options.targets_path};
+  return {options.telemetry_path, options.max_requests, options.debug_server, options.targets_path};
 }
 
 host::Paths paths(const Options& options) {

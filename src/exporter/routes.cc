@@ -141,9 +141,9 @@ void Routes::handle(const net::Request& request, net::Response& response) {
     metrics(request, response);
   } else if (clean == "/") {
     response.set_header("Content-Type", "text/html; charset=UTF-8");
-    response.body = landing_page(
-        options_.telemetry_path, targets_ != nullptr ? options_.targets_path : std::string(),
-        options_.debug_server);
+    response.body = landing_page(options_.telemetry_path,
+                                 targets_ != nullptr ? options_.targets_path : std::string(),
+                                 options_.debug_server);
   } else if (targets_ != nullptr && clean == options_.targets_path) {
     targets(response);
   } else if (clean == "/health") {

@@ -36,9 +36,10 @@ struct Exporter {
   Routes routes;
 
   explicit Exporter(std::vector<std::pair<std::string, Calling::Function>> functions,
-                    RouteOptions options = {})
+                    RouteOptions options = {},
+                    const AlloyTargets* targets = nullptr)
       : scraper(collectors(std::move(functions)), clock),
-        routes(std::move(options), page, self, scraper, clock) {}
+        routes(std::move(options), page, self, scraper, clock, targets) {}
 
   static std::vector<NamedCollector> collectors(
       std::vector<std::pair<std::string, Calling::Function>> functions) {
@@ -254,6 +255,62 @@ TEST(Routes, ShowsDiagnosticsToLocalhostOnly) {
   EXPECT_EQ(exporter.get("/debug/x", local).status, 404);
   EXPECT_EQ(exporter.get("/debug/", local, "POST").status, 405);
   EXPECT_TRUE(has(exporter.get("/"), "/debug/"));
+}
+
+/// A source that counts its askers, or fails.
+class TestUnits final : public UnitSource {
+ public:
+  [[nodiscard]] std::string_view manager() const override { return "slurm"; }
+  Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds) override {
+    if (broken) {
+      return fail(ErrorCode::kNotFound, "no cgroups");
+    }
+    if (during) {
+      during();
+    }
+    return std::make_shared<UnitSnapshot>();
+  }
+
+  std::atomic<bool> broken = false;
+  std::function<void()> during;
+};
+
+TEST(Routes, ServesTargetsWhereThereAreSome) {
+  const auto units = std::make_shared<TestUnits>();
+  const AlloyTargets targets({.enabled = true}, units, {});
+  Exporter exporter({}, {.targets_path = "targets"}, &targets);
+  const auto found = exporter.get("/targets", {}, "POST");
+  EXPECT_EQ(found.status, 200);
+  EXPECT_EQ(header(found, "Content-Type"), "application/json");
+  EXPECT_EQ(found.body, "null\n");
+  EXPECT_TRUE(has(exporter.get("/"), "<a href=\"/targets\">"));
+  units->broken = true;
+  const auto failed = exporter.get("/targets");
+  EXPECT_EQ(failed.status, 500);
+  EXPECT_EQ(failed.body, "An error has occurred while gathering targets:\n\nno cgroups\n");
+}
+
+TEST(Routes, HasNoTargetsOtherwise) {
+  Exporter exporter({});
+  EXPECT_EQ(exporter.get("/alloy-targets").status, 404);
+  EXPECT_FALSE(has(exporter.get("/"), "alloy"));
+}
+
+TEST(Routes, RefusesMoreRequestsForTargetsThanAllowed) {
+  const auto units = std::make_shared<TestUnits>();
+  const AlloyTargets targets({.enabled = true}, units, {});
+  Exporter exporter({}, {.max_requests = 1}, &targets);
+  net::Response second;
+  int nested = 0;
+  units->during = [&] {
+    if (++nested == 1) {
+      second = exporter.get("/alloy-targets");
+    }
+  };
+  EXPECT_EQ(exporter.get("/alloy-targets").status, 200);
+  EXPECT_EQ(second.status, 503);
+  EXPECT_EQ(second.body, "Limit of concurrent requests reached (1), try again later.\n");
+  EXPECT_EQ(exporter.get("/alloy-targets").status, 200);
 }
 
 TEST(LandingPage, EscapesWhatItShows) {
