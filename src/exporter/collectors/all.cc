@@ -1,9 +1,14 @@
 #include "exporter/collector.h"
 #include "exporter/collectors/cgroup.h"
 #include "exporter/collectors/cpu.h"
+#include "exporter/collectors/cray_pm_counters.h"
 #include "exporter/collectors/energy.h"
 #include "exporter/collectors/hwmon.h"
+#include "exporter/collectors/infiniband.h"
+#include "exporter/collectors/libvirt.h"
+#include "exporter/collectors/ipmi_dcmi.h"
 #include "exporter/collectors/meminfo.h"
+#include "exporter/collectors/netdev.h"
 #include "exporter/collectors/rapl.h"
 #include "exporter/collectors/slurm.h"
 #include "exporter/sub_collector.h"
@@ -15,11 +20,16 @@ std::vector<CollectorSpec> all_collectors() {
   const auto subs = std::make_shared<SubCollectorSet>(std::vector<SubCollectorSpec>{});
   return {
       cpu_collector(),
+      cray_pm_counters_collector(),
       hwmon_collector(),
+      infiniband_collector(),
+      ipmi_dcmi_collector(),
       meminfo_collector(),
+      netdev_collector(),
       rapl_collector(),
       // Unit collectors; cgroup last, its default depends on the others.
       slurm_collector(cgroups, subs),
+      libvirt_collector(cgroups, subs),
       cgroup_collector(cgroups, subs),
       // Needs their unit sources.
       energy_collector(),

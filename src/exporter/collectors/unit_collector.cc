@@ -45,7 +45,7 @@ class UnitCollector final : public Collector {
   std::shared_ptr<UnitSource> unit_source() override { return parts_.source; }
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
-    std::vector<os::Capability> all;
+    std::vector<os::Capability> all = parts_.capabilities;
     for (const auto& sub : parts_.subs) {
       const auto needed = sub->capabilities();
       all.insert(all.end(), needed.begin(), needed.end());

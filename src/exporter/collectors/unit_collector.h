@@ -19,6 +19,8 @@ struct UnitCollectorParts {
   std::vector<std::unique_ptr<SubCollector>> subs = {};
   /// Adds series of this manager alone. May be empty.
   std::function<void(const UnitSnapshot&, metrics::Sink&)> extra = {};
+  /// What the source raises after the start.
+  std::vector<os::Capability> capabilities = {};
 };
 
 /// The collector of one manager's units: every part of it works on the same snapshot. An error of

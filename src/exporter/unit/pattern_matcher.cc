@@ -193,8 +193,7 @@ Result<std::unique_ptr<UnitMatcher>> pattern_matcher(const std::vector<std::stri
       compiled.push_back(std::make_unique<Pattern>(text));
     }
   }
-  return std::make_unique<PatternMatcher>(std::move(compiled), mode, patterns.empty(),
-                                          others);
+  return std::make_unique<PatternMatcher>(std::move(compiled), mode, patterns.empty(), others);
 }
 
 }  // namespace ceems::exporter

@@ -24,8 +24,8 @@ struct UnitState {
   Clock::SteadyTime cpu_read{};    ///< when the CPU times were read last
   bool alive = false;
   bool ever_alive = false;
-  bool stale = false;     ///< no process when first seen, or not for long
-  bool reported = false;  ///< its staleness is in the log
+  bool stale = false;         ///< no process when first seen, or not for long
+  bool reported = false;      ///< its staleness is in the log
   bool uuid_pending = false;  ///< shown under its id until its uuid can be told
   bool owner_settled = false;
   bool watched = false;  ///< its cgroup.events is waited for

@@ -1,0 +1,75 @@
+#include "exporter/collectors/libvirt.h"
+
+#include <linux/capability.h>
+
+#include <utility>
+
+#include "exporter/collectors/unit_collector.h"
+#include "exporter/libvirt/domains.h"
+#include "exporter/unit/cgroup_unit_source.h"
+
+namespace ceems::exporter {
+
+Result<std::unique_ptr<Collector>> make_libvirt_collector(const CollectorContext& context,
+                                                          const CgroupFlags& cgroups,
+                                                          const SubCollectorSet& subs,
+                                                          const LibvirtOptions& options) {
+  const host::CgroupMount mount = cgroups.mount(context);
+  auto domains = std::make_shared<libvirt::Domains>(options.xml_dir);
+  auto source = CgroupUnitSource::create(
+      {.manager = "libvirt",
+       .paths = context.paths,
+       .mount = mount,
+       .active_subsystem = cgroups.active_subsystem,
+       .stats = {.swap = options.metrics.swap,
+                 .pressure = options.metrics.pressure,
+                 .block_io = options.metrics.block_io,
+                 .cpus = CpuSource::kVcpus},
+       .list_empty = true,
+       .resolve_uuid = [domains](const std::string& id) -> std::optional<std::string> {
+         const auto domain = domains->find(id);
+         return domain ? std::optional(domain->uuid) : std::nullopt;
+       },
+       .keep_ended = context.keep_ended},
+      libvirt_matcher(), *context.clock);
+  if (!source) {
+    return fail(std::move(source).error());
+  }
+  auto sub_collectors = subs.create(context, **source);
+  if (!sub_collectors) {
+    return fail(std::move(sub_collectors).error());
+  }
+  return make_unit_collector({.name = "libvirt",
+                              .source = *std::move(source),
+                              .metrics = UnitMetrics(context.hostname, options.metrics),
+                              .subs = *std::move(sub_collectors),
+                              .extra = [domains](const UnitSnapshot& snapshot,
+                                                 metrics::Sink&) { domains->keep_only(snapshot); },
+                              .capabilities = {CAP_DAC_READ_SEARCH}},
+                             *context.clock);
+}
+
+CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
+                                const std::shared_ptr<SubCollectorSet>& subs) {
+  auto values = std::make_shared<LibvirtOptions>();
+  return {.name = "libvirt",
+          .help = "Enable the libvirt collector (VMs of OpenStack on this node)",
+          .add_flags =
+              [values](config::FlagSet& flags) {
+                flags.add("collector.libvirt.swap-memory-metrics", values->metrics.swap,
+                          {.help = "Swap use of each VM"});
+                flags.add("collector.libvirt.blkio-metrics", values->metrics.block_io,
+                          {.help = "Block I/O of each VM"});
+                flags.add("collector.libvirt.psi-metrics", values->metrics.pressure,
+                          {.help = "Pressure stall times of each VM (cgroup v2)"});
+                flags.add(
+                    "collector.libvirt.xml-dir", values->xml_dir,
+                    {.help = "Directory with the definitions of VMs, NAME.xml", .hidden = true});
+              },
+          .create =
+              [values, cgroups, subs](const CollectorContext& context) {
+                return make_libvirt_collector(context, *cgroups, *subs, *values);
+              }};
+}
+
+}  // namespace ceems::exporter

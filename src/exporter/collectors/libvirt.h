@@ -1,0 +1,28 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "exporter/collector.h"
+#include "exporter/collectors/cgroup_flags.h"
+#include "exporter/collectors/unit_metrics.h"
+#include "exporter/sub_collector.h"
+
+namespace ceems::exporter {
+
+struct LibvirtOptions {
+  UnitMetricOptions metrics = {};
+  std::string xml_dir = "/etc/libvirt/qemu";  ///< definitions of domains, NAME.xml
+};
+
+/// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there.
+Result<std::unique_ptr<Collector>> make_libvirt_collector(const CollectorContext& context,
+                                                          const CgroupFlags& cgroups,
+                                                          const SubCollectorSet& subs,
+                                                          const LibvirtOptions& options);
+
+/// --collector.libvirt: VMs that OpenStack runs by libvirt and QEMU.
+CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
+                                const std::shared_ptr<SubCollectorSet>& subs);
+
+}  // namespace ceems::exporter

@@ -1,0 +1,107 @@
+#include "exporter/libvirt/domain_xml.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+
+#include <pugixml.hpp>
+
+#include "base/strings.h"
+
+namespace ceems::exporter::libvirt {
+namespace {
+
+constexpr std::ptrdiff_t kMostElements = 100'000;  // counted by '<', so about two per element
+constexpr std::size_t kMostHostdevs = 4096;
+constexpr std::size_t kLongestUuid = 96;
+
+bool is_uuid_text(std::string_view text) {
+  return !text.empty() && text.size() <= kLongestUuid &&
+         std::all_of(text.begin(), text.end(), [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  c == '-';
+         });
+}
+
+// Hexadecimal with or without 0x, at most `most`.
+std::optional<std::uint32_t> part_of_address(const pugi::xml_attribute& attribute,
+                                             std::uint32_t most) {
+  std::string_view text = trim(attribute.value());
+  if (text.starts_with("0x") || text.starts_with("0X")) {
+    text.remove_prefix(2);
+  }
+  constexpr int kHexadecimal = 16;
+  std::uint32_t value = 0;
+  const char* const end = text.data() + text.size();
+  const auto [stop, error] = std::from_chars(text.data(), end, value, kHexadecimal);
+  if (text.empty() || error != std::errc{} || stop != end || value > most) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<std::string> pci_address(const pugi::xml_node& address) {
+  const auto domain = address.attribute("domain").empty()
+                          ? std::optional<std::uint32_t>(0)
+                          : part_of_address(address.attribute("domain"), 0xFFFFFFFF);
+  const auto bus = part_of_address(address.attribute("bus"), 0xFF);
+  const auto slot = part_of_address(address.attribute("slot"), 0x1F);
+  const auto function = part_of_address(address.attribute("function"), 0x7);
+  if (!domain || !bus || !slot || !function) {
+    return std::nullopt;
+  }
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", *domain, *bus, *slot, *function);
+}
+
+void add_hostdev(const pugi::xml_node& hostdev, Domain& domain) {
+  const std::string_view type = hostdev.attribute("type").value();
+  const pugi::xml_node address = hostdev.child("source").child("address");
+  if (type == "pci") {
+    if (auto found = pci_address(address)) {
+      domain.pci_addresses.push_back(*std::move(found));
+    }
+  } else if (type == "mdev") {
+    const std::string_view uuid = trim(address.attribute("uuid").value());
+    if (is_uuid_text(uuid)) {
+      domain.mdevs.push_back(to_lower(uuid));
+    }
+  }
+}
+
+}  // namespace
+
+Result<Domain> parse_domain_xml(std::string_view text) {
+  if (text.size() > kLongestDomainXml) {
+    return fail(ErrorCode::kParse, "longer than {} bytes", kLongestDomainXml);
+  }
+  if (std::count(text.begin(), text.end(), '<') > kMostElements) {
+    return fail(ErrorCode::kParse, "too many elements");
+  }
+  // Builds the tree without recursion and knows no document type, so neither depth nor entities
+  // can hurt; what is walked below has three levels.
+  pugi::xml_document document;
+  const pugi::xml_parse_result parsed =
+      document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
+  if (!parsed) {
+    return fail(ErrorCode::kParse, "no XML: {} at byte {}", parsed.description(), parsed.offset);
+  }
+  const pugi::xml_node root = document.document_element();
+  Domain domain;
+  domain.uuid = trim(root.child("uuid").text().get());
+  if (!is_uuid_text(domain.uuid)) {
+    return fail(ErrorCode::kParse, "expected a UUID in element uuid, got '{}'",
+                printable(domain.uuid, 64));
+  }
+  std::size_t count = 0;
+  for (const pugi::xml_node& devices : root.children("devices")) {
+    for (const pugi::xml_node& hostdev : devices.children("hostdev")) {
+      if (++count > kMostHostdevs) {
+        return fail(ErrorCode::kParse, "more than {} hostdev elements", kMostHostdevs);
+      }
+      add_hostdev(hostdev, domain);
+    }
+  }
+  return domain;
+}
+
+}  // namespace ceems::exporter::libvirt

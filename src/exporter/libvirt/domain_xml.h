@@ -1,0 +1,29 @@
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ceems::exporter::libvirt {
+
+/// What we take of a domain's definition.
+struct Domain {
+  std::string uuid;
+  /// Devices of the host that it was given, in the order of the file, once per entry.
+  std::vector<std::string> pci_addresses = {};  ///< "0000:3b:00.0"
+  std::vector<std::string> mdevs = {};          ///< UUIDs of mediated devices, lower case
+};
+
+/// A longer definition is refused; those of real VMs have some 10 KiB.
+inline constexpr std::size_t kLongestDomainXml = std::size_t{4} << 20U;
+
+/// Reads a domain's XML (https://libvirt.org/formatdomain.html): `uuid` and `devices/hostdev` of
+/// types pci and mdev; the name of the root element does not matter. Entities that the document
+/// declares are not expanded. A hostdev that cannot be understood is left out. Errors: kParse for
+/// no XML, no UUID of harmless characters, or more elements than any VM has.
+Result<Domain> parse_domain_xml(std::string_view text);
+
+}  // namespace ceems::exporter::libvirt
