@@ -28,6 +28,7 @@ format: ## clang-format 19 over all sources
 bench: ## build and run the benchmarks of bench/
 	@scripts/setup test
 	@scripts/build bench
+	@bench/scrape.py --bin build/bench/bin --live --write bench/RESULTS.md
 	@bench/scrape.py --bin build/bench/bin --write bench/RESULTS.md
 
 fuzz: ## run each fuzz target for FUZZ_SECONDS (default 60)
