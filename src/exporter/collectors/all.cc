@@ -3,12 +3,14 @@
 #include "exporter/collectors/cpu.h"
 #include "exporter/collectors/cray_pm_counters.h"
 #include "exporter/collectors/energy.h"
+#include "exporter/collectors/gpu_flags.h"
 #include "exporter/collectors/hwmon.h"
 #include "exporter/collectors/infiniband.h"
 #include "exporter/collectors/libvirt.h"
 #include "exporter/collectors/ipmi_dcmi.h"
 #include "exporter/collectors/meminfo.h"
 #include "exporter/collectors/netdev.h"
+#include "exporter/collectors/perf.h"
 #include "exporter/collectors/rapl.h"
 #include "exporter/collectors/slurm.h"
 #include "exporter/sub_collector.h"
@@ -17,7 +19,10 @@ namespace ceems::exporter {
 
 std::vector<CollectorSpec> all_collectors() {
   const auto cgroups = std::make_shared<CgroupFlags>();
-  const auto subs = std::make_shared<SubCollectorSet>(std::vector<SubCollectorSpec>{});
+  const auto gpus = std::make_shared<GpuFlags>();
+  const auto subs = std::make_shared<SubCollectorSet>(std::vector<SubCollectorSpec>{
+      perf_sub_collector(cgroups),
+  });
   return {
       cpu_collector(),
       cray_pm_counters_collector(),
@@ -28,7 +33,7 @@ std::vector<CollectorSpec> all_collectors() {
       netdev_collector(),
       rapl_collector(),
       // Unit collectors; cgroup last, its default depends on the others.
-      slurm_collector(cgroups, subs),
+      slurm_collector(cgroups, subs, gpus),
       libvirt_collector(cgroups, subs),
       cgroup_collector(cgroups, subs),
       // Needs their unit sources.

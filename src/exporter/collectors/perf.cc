@@ -1,0 +1,175 @@
+#include "exporter/collectors/perf.h"
+
+#include <linux/capability.h>
+#include <unistd.h>
+
+#include <array>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "exporter/perf/profiler.h"
+#include "host/read_file.h"
+
+namespace ceems::exporter {
+namespace {
+
+/// The setting of kernel.perf_event_paranoid; nothing where it cannot be told.
+std::optional<int> paranoia(const host::Paths& paths) {
+  const auto text = host::read_file((paths.proc / "sys/kernel/perf_event_paranoid").string());
+  return text ? parse_int<int>(trim(*text)) : std::nullopt;
+}
+
+/// Opens an event of this process to see whether the kernel lets us.
+Result<> probe(perf::Kernel& kernel,
+               const std::vector<std::size_t>& events,
+               bool exclude_kernel,
+               std::optional<int> paranoid) {
+  Error last;
+  for (const std::size_t event : events) {
+    auto handle = kernel.open(perf::all_events()[event], {.thread = ::getpid()}, exclude_kernel);
+    if (handle) {
+      kernel.close(*handle);
+      return {};
+    }
+    last = std::move(handle).error();
+    if (last.code != ErrorCode::kNotFound) {
+      break;
+    }
+  }
+  switch (last.code) {
+    case ErrorCode::kNotFound:
+      log::warn("this machine counts none of the chosen events",
+                {{"collector", "perf"}, {"err", last.message}});
+      return {};
+    case ErrorCode::kPermissionDenied:
+      return fail(ErrorCode::kPermissionDenied,
+                  "{} (kernel.perf_event_paranoid is {}): give the program CAP_PERFMON (Linux 5.8 "
+                  "and newer), or run 'sysctl kernel.perf_event_paranoid=1'; in a container its "
+                  "seccomp profile has to allow perf_event_open, too",
+                  last.message, paranoid ? std::to_string(*paranoid) : "unknown");
+    default:
+      return fail(std::move(last));
+  }
+}
+
+std::vector<metrics::Desc> make_descs() {
+  std::vector<metrics::Desc> descs;
+  for (const perf::Event& event : perf::all_events()) {
+    descs.emplace_back("ceems_perf_" + std::string(event.series), std::string(event.help),
+                       metrics::Type::kCounter,
+                       std::vector<std::string>{"manager", "hostname", "uuid"});
+  }
+  return descs;
+}
+
+class Perf final : public SubCollector {
+ public:
+  Perf(std::string hostname,
+       std::unique_ptr<perf::Kernel> kernel,
+       perf::ProfilerOptions options,
+       const Clock& clock)
+      : hostname_(std::move(hostname)),
+        environment_(options.filter.capabilities()),
+        kernel_(std::move(kernel)),
+        profiler_(std::move(options), *kernel_, clock),
+        descs_(make_descs()) {}
+
+  [[nodiscard]] std::string_view name() const override { return "perf"; }
+
+  Result<> collect(const UnitSnapshot& snapshot, metrics::Sink& sink) override {
+    profiler_.update(snapshot);
+    for (const auto& [uuid, totals] : profiler_.totals()) {
+      for (std::size_t i = 0; i < totals.size(); ++i) {
+        if (totals[i] > 0) {
+          sink.add(descs_[i], static_cast<double>(totals[i]), {snapshot.manager, hostname_, uuid});
+        }
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<os::Capability> capabilities() const override {
+    std::vector<os::Capability> all = environment_;
+    all.push_back(CAP_PERFMON);
+    return all;
+  }
+
+ private:
+  std::string hostname_;
+  std::vector<os::Capability> environment_;
+  std::unique_ptr<perf::Kernel> kernel_;  // outlives the profiler's counters
+  perf::Profiler profiler_;
+  std::vector<metrics::Desc> descs_;
+};
+
+void add_group_flags(config::FlagSet& flags,
+                     const std::string& switch_name,
+                     const std::string& list_name,
+                     const std::string& events,
+                     perf::GroupChoice& choice) {
+  flags.add("collector.perf." + switch_name, choice.on,
+            {.help = "Count " + events + " events of each unit (perf)"});
+  flags.add("collector.perf." + list_name, choice.profilers,
+            {.help = "Only this one of the " + events + " events; may be repeated"});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
+                                                UnitSource& source,
+                                                const CgroupFlags& cgroups,
+                                                PerfOptions options,
+                                                std::unique_ptr<perf::Kernel> kernel) {
+  std::vector<std::size_t> events =
+      perf::choose_events(options.hardware, options.software, options.cache);
+  if (events.empty()) {
+    return nullptr;
+  }
+  // From 2 on the kernel lets those without the capability count user mode alone.
+  const auto paranoid = paranoia(context.paths);
+  const bool user_only = !os::may_raise(CAP_PERFMON) && paranoid.value_or(0) >= 2;
+  if (auto possible = probe(*kernel, events, user_only, paranoid); !possible) {
+    return fail(std::move(possible).error());
+  }
+  if (user_only) {
+    log::warn("without CAP_PERFMON only user-mode events of the exporter's own user are counted",
+              {{"collector", "perf"}, {"perf_event_paranoid", *paranoid}});
+  }
+  perf::ProfilerOptions profiler{
+      .paths = context.paths,
+      .mode = cgroups.mount(context).mode,
+      .events = std::move(events),
+      .exclude_kernel = user_only,
+      .filter = ProcessFilter(context.paths.proc, std::string(source.manager()),
+                              std::move(options.variables)),
+      .want_processes = [&source] { source.want_processes(); },
+      .boot_ticks = perf::boot_ticks,
+  };
+  return std::make_unique<Perf>(context.hostname, std::move(kernel), std::move(profiler),
+                                *context.clock);
+}
+
+SubCollectorSpec perf_sub_collector(const std::shared_ptr<CgroupFlags>& cgroups) {
+  auto options = std::make_shared<PerfOptions>();
+  return {.name = "perf",
+          .add_flags =
+              [options](config::FlagSet& flags) {
+                add_group_flags(flags, "hardware-events", "hardware-profilers", "hardware",
+                                options->hardware);
+                add_group_flags(flags, "software-events", "software-profilers", "software",
+                                options->software);
+                add_group_flags(flags, "hardware-cache-events", "cache-profilers", "hardware cache",
+                                options->cache);
+                flags.add("collector.perf.env-var", options->variables,
+                          {.help = "Only processes with an environment variable whose name starts "
+                                   "so (NAME=: exactly that name); may be repeated"});
+              },
+          .create =
+              [options, cgroups](const CollectorContext& context, UnitSource& source) {
+                return make_perf(context, source, *cgroups, *options,
+                                 std::make_unique<perf::RealKernel>());
+              }};
+}
+
+}  // namespace ceems::exporter

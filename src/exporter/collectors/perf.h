@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "exporter/collectors/cgroup_flags.h"
+#include "exporter/perf/events.h"
+#include "exporter/perf/kernel.h"
+#include "exporter/sub_collector.h"
+
+namespace ceems::exporter {
+
+struct PerfOptions {
+  perf::GroupChoice hardware;
+  perf::GroupChoice software;
+  perf::GroupChoice cache;
+  std::vector<std::string> variables = {};  ///< only processes with one of these; none: all
+};
+
+/// Perf events of each unit (spec exporter-units §8). Null where every group is off. Errors: the
+/// kernel refuses every event, with the way out.
+Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
+                                                UnitSource& source,
+                                                const CgroupFlags& cgroups,
+                                                PerfOptions options,
+                                                std::unique_ptr<perf::Kernel> kernel);
+
+/// --collector.perf.*
+SubCollectorSpec perf_sub_collector(const std::shared_ptr<CgroupFlags>& cgroups);
+
+}  // namespace ceems::exporter

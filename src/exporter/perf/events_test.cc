@@ -1,0 +1,109 @@
+#include "exporter/perf/events.h"
+
+#include <set>
+
+#include <gtest/gtest.h>
+
+#include "exporter/perf/kernel.h"
+#include "exporter/perf/process_facts.h"
+
+namespace ceems::exporter::perf {
+namespace {
+
+std::vector<std::string> names(const std::vector<std::size_t>& events) {
+  std::vector<std::string> found;
+  for (const std::size_t event : events) {
+    found.emplace_back(all_events()[event].profiler);
+  }
+  return found;
+}
+
+const Event& event(std::string_view profiler) {
+  for (const Event& one : all_events()) {
+    if (one.profiler == profiler) {
+      return one;
+    }
+  }
+  throw std::invalid_argument(std::string(profiler));
+}
+
+TEST(PerfEvents, AreThoseOfTheKernelsAbi) {
+  EXPECT_EQ(all_events().size(), 24U);
+  EXPECT_EQ(event("RefCpuCycles").type, 0U);
+  EXPECT_EQ(event("RefCpuCycles").config, 9U);
+  EXPECT_EQ(event("MajorFault").type, 1U);
+  EXPECT_EQ(event("MajorFault").config, 6U);
+  EXPECT_EQ(event("LLWriteMiss").type, 3U);
+  EXPECT_EQ(event("LLWriteMiss").config, 0x10102U);
+  EXPECT_EQ(event("InstrTLBReadHit").config, 4U);
+  EXPECT_EQ(event("BPUReadMiss").config, 0x10005U);
+  std::set<std::string_view> series;
+  for (const Event& one : all_events()) {
+    series.insert(one.series);
+  }
+  EXPECT_EQ(series.size(), 24U);
+}
+
+TEST(PerfEvents, AreAllOfAGroupUnlessNamed) {
+  EXPECT_TRUE(choose_events({}, {}, {}).empty());
+  EXPECT_EQ(choose_events({.on = true}, {}, {}).size(), 7U);
+  EXPECT_EQ(choose_events({}, {.on = true}, {}).size(), 5U);
+  EXPECT_EQ(choose_events({}, {}, {.on = true}).size(), 12U);
+  EXPECT_EQ(choose_events({.on = true}, {.on = true}, {.on = true}).size(), 24U);
+}
+
+TEST(PerfEvents, AreTheNamedOnesWithoutUnknownNames) {
+  EXPECT_EQ(names(choose_events({.on = true, .profilers = {"CacheRef", "x", "CpuCycles"}}, {}, {})),
+            (std::vector<std::string>{"CpuCycles", "CacheRef"}));
+  // A name of another group is unknown; a group that is off stays off.
+  EXPECT_EQ(choose_events({.on = true, .profilers = {"PageFault"}}, {}, {}).size(), 7U);
+  EXPECT_TRUE(choose_events({.on = false, .profilers = {"CpuCycles"}}, {}, {}).empty());
+}
+
+TEST(PerfGrowth, IsScaledByTheTimeNotCounted) {
+  EXPECT_EQ(growth({}, {40, 10, 4}), 100U);
+  EXPECT_EQ(growth({40, 10, 4}, {60, 20, 9}), 40U);
+  EXPECT_EQ(growth({}, {1, 3, 2}), 2U);  // 1.5 rounded
+}
+
+TEST(PerfGrowth, IsAsCountedWithoutSharing) {
+  EXPECT_EQ(growth({10, 5, 5}, {17, 9, 9}), 7U);
+  EXPECT_EQ(growth({10, 5, 2}, {17, 9, 2}), 7U);  // did not run: nothing to scale by
+  EXPECT_EQ(growth({10, 5, 5}, {10, 5, 5}), 0U);
+}
+
+TEST(PerfGrowth, TakesADecreaseAsReset) {
+  EXPECT_EQ(growth({1000, 50, 50}, {30, 5, 5}), 30U);
+  EXPECT_EQ(growth({1000, 50, 50}, {30, 60, 60}), 30U);
+  EXPECT_EQ(growth({10, 50, 50}, {30, 4, 2}), 40U);
+}
+
+TEST(PerfGrowth, StaysInRange) {
+  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(growth({}, {kMost, kMost, 1}), kMost);
+}
+
+TEST(PerfFacts, ReadTheStatOfAProcess) {
+  const auto facts = parse_process_facts(
+      "4711 (a ) b) S 12 4711 4700 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 0 0\n");
+  ASSERT_TRUE(facts);
+  EXPECT_EQ(facts->parent, 12);
+  EXPECT_EQ(facts->session, 4700);
+  EXPECT_EQ(facts->start_ticks, 987654U);
+  EXPECT_FALSE(parse_process_facts(""));
+  EXPECT_FALSE(parse_process_facts("1 (x) S 1 2"));
+  EXPECT_FALSE(parse_process_facts("1 (x) S a 2 3 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9 0"));
+}
+
+TEST(PerfFacts, ReadListsOfCpus) {
+  EXPECT_EQ(parse_cpu_numbers("0-2,5\n"), (std::vector{0, 1, 2, 5}));
+  EXPECT_EQ(parse_cpu_numbers("3"), (std::vector{3}));
+  EXPECT_EQ(parse_cpu_numbers("\n"), (std::vector<int>{}));
+  EXPECT_FALSE(parse_cpu_numbers("2-1"));
+  EXPECT_FALSE(parse_cpu_numbers("0-99999999"));
+  EXPECT_FALSE(parse_cpu_numbers("0-x"));
+  EXPECT_FALSE(parse_cpu_numbers("-1"));
+}
+
+}  // namespace
+}  // namespace ceems::exporter::perf
