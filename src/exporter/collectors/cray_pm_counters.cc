@@ -1,0 +1,106 @@
+#include "exporter/collectors/cray_pm_counters.h"
+
+#include <array>
+#include <limits>
+#include <utility>
+
+#include "host/cray_pm_counters.h"
+#include "host/directory.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr std::uint64_t kMicro = 1'000'000;
+constexpr std::uint64_t kMostJoules = std::numeric_limits<std::uint64_t>::max() / kMicro;
+
+metrics::Desc make_desc(const char* stem, const char* help) {
+  // Gauges throughout, energy included, as the reference has them.
+  return {std::string("ceems_cray_pm_counters_") + stem,
+          help,
+          metrics::Type::kGauge,
+          {"hostname", "domain"}};
+}
+
+struct Quantity {
+  std::string_view file;
+  metrics::Desc desc;
+};
+
+class CrayCollector final : public Collector {
+ public:
+  explicit CrayCollector(const CollectorContext& context)
+      : sys_(context.paths.sys), hostname_(context.hostname) {}
+
+  Result<> collect(metrics::Sink& sink) override {
+    auto domains = host::find_cray_domains(sys_);
+    if (!domains) {
+      return fail(std::move(domains).error());
+    }
+    for (const std::string& domain : *domains) {
+      for (const Quantity& quantity : quantities_) {
+        const auto reading = host::read_cray_counter(sys_, domain, quantity.file);
+        if (reading && reading->value > 0) {  // 0 is "no cap" or "no sensor"
+          sink.add(quantity.desc, static_cast<double>(reading->value), {hostname_, domain});
+        }
+      }
+    }
+    return {};
+  }
+
+  energy::Meters energy_meters() override {
+    energy::Meters meters;
+    if (host::read_cray_counter(sys_, "node", "energy")) {
+      meters.push_back(std::make_unique<CrayEnergyMeter>(sys_));
+    }
+    return meters;
+  }
+
+ private:
+  std::string sys_;
+  std::string hostname_;
+  std::array<Quantity, 4> quantities_{
+      {{"energy", make_desc("energy_joules", "Energy counter of the domain in joules.")},
+       {"power", make_desc("power_watts", "Power of the domain in watts.")},
+       {"power_cap", make_desc("power_limit_watts", "Power limit of the domain in watts.")},
+       {"temp", make_desc("temp_celsius", "Temperature of the domain in degrees Celsius.")}}};
+};
+
+}  // namespace
+
+CrayEnergyMeter::CrayEnergyMeter(std::string sys)
+    : sys_(std::move(sys)),
+      source_{.name = "cray",
+              .domain = energy::Domain::kNode,
+              .method = energy::Method::kMeasured,
+              .rank = kRank},
+      counter_(std::numeric_limits<std::uint64_t>::max()) {}
+
+Result<energy::Reading> CrayEnergyMeter::read(const energy::MeterContext& context) {
+  auto reading = host::read_cray_counter(sys_, "node", "energy");
+  if (!reading || reading->value == 0 || reading->value > kMostJoules) {
+    counter_.miss();
+    return fail(reading ? Error{ErrorCode::kUnavailable, "cray/pm_counters: no energy reading"}
+                        : std::move(reading).error());
+  }
+  if (!timestamp_us_ || !reading->timestamp_us || *reading->timestamp_us != *timestamp_us_) {
+    fresh_ = context.now;
+    timestamp_us_ = reading->timestamp_us;
+  }
+  return energy::Reading{.joules = counter_.advance(reading->value * kMicro, context.now),
+                         .fresh = fresh_,
+                         .idle_watts = {}};
+}
+
+CollectorSpec cray_pm_counters_collector() {
+  return {.name = "cray_pm_counters",
+          .help = "Enable the cray_pm_counters collector (power counters of HPE Cray nodes)",
+          .create = [](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+            const std::string sys = context.paths.sys;
+            if (!host::is_directory(sys)) {
+              return fail(ErrorCode::kInvalidArgument, "--path.sysfs: {} is not a directory", sys);
+            }
+            return std::make_unique<CrayCollector>(context);
+          }};
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,212 @@
+#include "exporter/collectors/infiniband.h"
+
+#include <array>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "host/directory.h"
+#include "host/infiniband.h"
+
+namespace ceems::exporter {
+namespace {
+
+metrics::Desc make_desc(const char* stem,
+                        const char* help,
+                        metrics::Type type,
+                        std::vector<std::string> labels = {"device", "port"}) {
+  return {std::string("ceems_infiniband_") + stem, help, type, std::move(labels)};
+}
+
+struct CounterInfo {
+  const char* stem;
+  const char* file;  ///< below the port's directory
+  std::uint64_t factor;
+  const char* help;
+};
+
+constexpr std::uint64_t kWord = host::kInfinibandDataUnitBytes;
+/// Meanings: PortCounters and PortCountersExtended of the InfiniBand architecture specification.
+constexpr std::array kCounters{
+    CounterInfo{"excessive_buffer_overrun_errors_total", "counters/excessive_buffer_overrun_errors",
+                1, "Overruns of the receive buffer over several flow control periods."},
+    CounterInfo{"link_downed_total", "counters/link_downed", 1,
+                "Times that the link went down after an error."},
+    CounterInfo{"link_error_recovery_total", "counters/link_error_recovery", 1,
+                "Times that the link recovered from an error."},
+    CounterInfo{"local_link_integrity_errors_total", "counters/local_link_integrity_errors", 1,
+                "Times that local physical errors passed their threshold."},
+    CounterInfo{"multicast_packets_received_total", "counters/multicast_rcv_packets", 1,
+                "Multicast packets received, bad ones included."},
+    CounterInfo{"multicast_packets_transmitted_total", "counters/multicast_xmit_packets", 1,
+                "Multicast packets sent, bad ones included."},
+    CounterInfo{"port_constraint_errors_received_total", "counters/port_rcv_constraint_errors", 1,
+                "Received packets that the switch port discarded by its rules."},
+    CounterInfo{"port_constraint_errors_transmitted_total", "counters/port_xmit_constraint_errors",
+                1, "Packets that the switch port did not send by its rules."},
+    CounterInfo{"port_data_received_bytes_total", "counters/port_rcv_data", kWord,
+                "Bytes received on all virtual lanes."},
+    CounterInfo{"port_data_transmitted_bytes_total", "counters/port_xmit_data", kWord,
+                "Bytes sent on all virtual lanes."},
+    CounterInfo{"port_discards_received_total", "counters/port_rcv_discards", 1,
+                "Received packets discarded as the port is down or congested."},
+    CounterInfo{"port_discards_transmitted_total", "counters/port_xmit_discards", 1,
+                "Packets not sent as the port is down or congested."},
+    CounterInfo{"port_errors_received_total", "counters/port_rcv_errors", 1,
+                "Bad packets received."},
+    CounterInfo{"port_packets_received_total", "counters/port_rcv_packets", 1,
+                "Packets received on all virtual lanes, bad ones included."},
+    CounterInfo{"port_packets_transmitted_total", "counters/port_xmit_packets", 1,
+                "Packets sent on all virtual lanes, bad ones included."},
+    CounterInfo{"port_transmit_wait_total", "counters/port_xmit_wait", 1,
+                "Ticks during which the port had data but could not send."},
+    CounterInfo{"unicast_packets_received_total", "counters/unicast_rcv_packets", 1,
+                "Unicast packets received, bad ones included."},
+    CounterInfo{"unicast_packets_transmitted_total", "counters/unicast_xmit_packets", 1,
+                "Unicast packets sent, bad ones included."},
+    CounterInfo{"port_receive_remote_physical_errors_total",
+                "counters/port_rcv_remote_physical_errors", 1,
+                "Received packets that end with the mark of a bad packet."},
+    CounterInfo{"port_receive_switch_relay_errors_total", "counters/port_rcv_switch_relay_errors",
+                1, "Received packets that the switch could not forward."},
+    CounterInfo{"symbol_error_total", "counters/symbol_error", 1,
+                "Minor link errors on the lanes."},
+    CounterInfo{"vl15_dropped_total", "counters/VL15_dropped", 1,
+                "Management packets dropped for want of resources."},
+    CounterInfo{"legacy_multicast_packets_received_total",
+                "counters_ext/port_multicast_rcv_packets", 1,
+                "Multicast packets received (old drivers)."},
+    CounterInfo{"legacy_multicast_packets_transmitted_total",
+                "counters_ext/port_multicast_xmit_packets", 1,
+                "Multicast packets sent (old drivers)."},
+    CounterInfo{"legacy_data_received_bytes_total", "counters_ext/port_rcv_data_64", kWord,
+                "Bytes received (old drivers)."},
+    CounterInfo{"legacy_data_transmitted_bytes_total", "counters_ext/port_xmit_data_64", kWord,
+                "Bytes sent (old drivers)."},
+    CounterInfo{"legacy_packets_received_total", "counters_ext/port_rcv_packets_64", 1,
+                "Packets received (old drivers)."},
+    CounterInfo{"legacy_packets_transmitted_total", "counters_ext/port_xmit_packets_64", 1,
+                "Packets sent (old drivers)."},
+    CounterInfo{"legacy_unicast_packets_received_total", "counters_ext/port_unicast_rcv_packets", 1,
+                "Unicast packets received (old drivers)."},
+    CounterInfo{"legacy_unicast_packets_transmitted_total",
+                "counters_ext/port_unicast_xmit_packets", 1,
+                "Unicast packets sent (old drivers)."}};
+
+class InfinibandCollector final : public Collector {
+ public:
+  explicit InfinibandCollector(const CollectorContext& context) : sys_(context.paths.sys) {
+    for (const CounterInfo& counter : kCounters) {
+      counters_.push_back(make_desc(counter.stem, counter.help, metrics::Type::kCounter));
+    }
+  }
+
+  Result<> collect(metrics::Sink& sink) override {
+    auto devices = host::read_infiniband(sys_);
+    if (!devices) {
+      return fail(std::move(devices).error());
+    }
+    series_ = 0;
+    std::optional<Error> problem;
+    for (const host::InfinibandDevice& device : *devices) {
+      if (!problem && !device.problems.empty()) {
+        problem = device.problems.front();
+      }
+      if (device.firmware || !device.ports.empty()) {
+        sink.add(info_, 1,
+                 {device.name, device.board_id, device.firmware.value_or(""), device.hca_type});
+        ++series_;
+      }
+      for (const host::InfinibandPort& port : device.ports) {
+        add_port(sink, device.name, port, problem);
+      }
+    }
+    if (series_ == 0 && problem) {
+      return fail(std::move(*problem));
+    }
+    report(problem);
+    return {};
+  }
+
+ private:
+  void add_port(metrics::Sink& sink,
+                const std::string& device,
+                const host::InfinibandPort& port,
+                std::optional<Error>& problem) {
+    add(sink, state_, device, port, port.state, 1);
+    add(sink, physical_state_, device, port, port.physical_state, 1);
+    add(sink, rate_, device, port, port.rate_bytes, 1);
+    for (std::size_t i = 0; i < kCounters.size(); ++i) {
+      auto value = host::read_infiniband_counter(port, kCounters.at(i).file);
+      if (value) {
+        add(sink, counters_[i], device, port, *value, kCounters.at(i).factor);
+      } else if (!problem) {
+        problem = std::move(value).error();
+      }
+    }
+  }
+
+  void add(metrics::Sink& sink,
+           const metrics::Desc& desc,
+           const std::string& device,
+           const host::InfinibandPort& port,
+           const std::optional<std::uint64_t>& value,
+           std::uint64_t factor) {
+    if (value) {
+      // Wraps as the reference's 64-bit product does; a double alone would count past 2^64.
+      sink.add(desc, static_cast<double>(*value * factor), {device, port.number});
+      ++series_;
+    }
+  }
+
+  /// One line when something becomes unreadable and one when all can be read again.
+  void report(const std::optional<Error>& problem) {
+    if (problem.has_value() == reported_) {
+      return;
+    }
+    reported_ = problem.has_value();
+    if (problem) {
+      log::error("not everything can be read, the series concerned are missing",
+                 {{"collector", "infiniband"}, {"err", problem->message}});
+    } else {
+      log::info("everything can be read again", {{"collector", "infiniband"}});
+    }
+  }
+
+  std::string sys_;
+  std::size_t series_ = 0;  // of this scrape
+  bool reported_ = false;
+  metrics::Desc info_ = make_desc("info",
+                                  "What the InfiniBand device is; the value is always 1.",
+                                  metrics::Type::kGauge,
+                                  {"device", "board_id", "firmware_version", "hca_type"});
+  metrics::Desc state_ = make_desc("state_id",
+                                   "State of the port (0: no change, 1: down, 2: init, 3: armed, "
+                                   "4: active, 5: active defer).",
+                                   metrics::Type::kGauge);
+  metrics::Desc physical_state_ =
+      make_desc("physical_state_id",
+                "Physical state of the port (0: no change, 1: sleep, 2: polling, 3: disabled, 4: "
+                "training, 5: link up, 6: error recovery, 7: phy test).",
+                metrics::Type::kGauge);
+  metrics::Desc rate_ = make_desc("rate_bytes_per_second",
+                                  "Signal rate of the port in bytes per second.",
+                                  metrics::Type::kGauge);
+  std::vector<metrics::Desc> counters_;  // as kCounters
+};
+
+}  // namespace
+
+CollectorSpec infiniband_collector() {
+  return {.name = "infiniband",
+          .help = "Enable the infiniband collector (ports of InfiniBand and Omni-Path adapters)",
+          .create = [](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+            const std::string sys = context.paths.sys;
+            if (!host::is_directory(sys)) {
+              return fail(ErrorCode::kInvalidArgument, "--path.sysfs: {} is not a directory", sys);
+            }
+            return std::make_unique<InfinibandCollector>(context);
+          }};
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,156 @@
+#include "exporter/collectors/infiniband.h"
+
+#include <algorithm>
+#include <filesystem>
+
+#include <gtest/gtest.h>
+
+#include "exporter/collectors/collector_test_support.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter {
+namespace {
+
+class InfinibandTest : public ::testing::Test {
+ protected:
+  InfinibandTest() : host_(dir_.path()) {
+    std::filesystem::create_directories(dir_.path() / "sys");
+  }
+
+  void write(const std::string& file, std::string_view text) {
+    dir_.write("sys/class/infiniband/" + file, text);
+  }
+  void write_port(const std::string& port) {
+    write(port + "/state", "4: ACTIVE\n");
+    write(port + "/phys_state", "5: LinkUp\n");
+    write(port + "/rate", "100 Gb/sec (4X EDR)\n");
+  }
+  std::string samples() {
+    if (!collector_) {
+      collector_ = *infiniband_collector().create(host_.context);
+    }
+    return samples_of(*collector_, &result_);
+  }
+
+  testing::TempDir dir_;
+  TestContext host_;
+  std::unique_ptr<Collector> collector_;
+  Result<> result_;
+};
+
+TEST_F(InfinibandTest, ExportsOmniPathWithoutHostname) {
+  write("hfi1_0/fw_ver", "1.27.0\n");
+  write("hfi1_0/board_id", "Omni-Path 100 Series\n");
+  write_port("hfi1_0/ports/1");
+  write("hfi1_0/ports/1/counters/port_rcv_data", "2221223609\n");
+  write("hfi1_0/ports/1/counters/VL15_dropped", "0x10\n");
+  write("hfi1_0/ports/1/counters/symbol_error", "N/A (no PMA)\n");
+  write("hfi1_0/ports/1/counters_ext/port_xmit_data_64", "5\n");
+  EXPECT_EQ(samples(),
+            "ceems_infiniband_info{board_id=\"Omni-Path 100 Series\",device=\"hfi1_0\","
+            "firmware_version=\"1.27.0\",hca_type=\"\"} 1\n"
+            "ceems_infiniband_legacy_data_transmitted_bytes_total{device=\"hfi1_0\",port=\"1\"} "
+            "20\n"
+            "ceems_infiniband_physical_state_id{device=\"hfi1_0\",port=\"1\"} 5\n"
+            "ceems_infiniband_port_data_received_bytes_total{device=\"hfi1_0\",port=\"1\"} "
+            "8.884894436e+09\n"
+            "ceems_infiniband_rate_bytes_per_second{device=\"hfi1_0\",port=\"1\"} 1.25e+10\n"
+            "ceems_infiniband_state_id{device=\"hfi1_0\",port=\"1\"} 4\n"
+            "ceems_infiniband_vl15_dropped_total{device=\"hfi1_0\",port=\"1\"} 16\n");
+  EXPECT_TRUE(result_);
+}
+
+TEST_F(InfinibandTest, ExportsEveryCounterFile) {
+  write("mlx5_0/fw_ver", "1\n");
+  write_port("mlx5_0/ports/1");
+  for (const char* file : {"counters/excessive_buffer_overrun_errors",
+                           "counters/link_downed",
+                           "counters/link_error_recovery",
+                           "counters/local_link_integrity_errors",
+                           "counters/multicast_rcv_packets",
+                           "counters/multicast_xmit_packets",
+                           "counters/port_rcv_constraint_errors",
+                           "counters/port_xmit_constraint_errors",
+                           "counters/port_rcv_data",
+                           "counters/port_xmit_data",
+                           "counters/port_rcv_discards",
+                           "counters/port_xmit_discards",
+                           "counters/port_rcv_errors",
+                           "counters/port_rcv_packets",
+                           "counters/port_xmit_packets",
+                           "counters/port_xmit_wait",
+                           "counters/unicast_rcv_packets",
+                           "counters/unicast_xmit_packets",
+                           "counters/port_rcv_remote_physical_errors",
+                           "counters/port_rcv_switch_relay_errors",
+                           "counters/symbol_error",
+                           "counters/VL15_dropped",
+                           "counters_ext/port_multicast_rcv_packets",
+                           "counters_ext/port_multicast_xmit_packets",
+                           "counters_ext/port_rcv_data_64",
+                           "counters_ext/port_xmit_data_64",
+                           "counters_ext/port_rcv_packets_64",
+                           "counters_ext/port_xmit_packets_64",
+                           "counters_ext/port_unicast_rcv_packets",
+                           "counters_ext/port_unicast_xmit_packets"}) {
+    write(std::string("mlx5_0/ports/1/") + file, "7\n");
+  }
+  write("mlx5_0/ports/1/hw_counters/out_of_buffer", "bad\n");
+  const std::string page = samples();
+  EXPECT_TRUE(result_);
+  EXPECT_EQ(std::ranges::count(page, '\n'), 30 + 4);
+  std::size_t sevens = 0;
+  std::size_t words = 0;
+  for (std::size_t at = 0; at < page.size();) {
+    const std::size_t end = page.find('\n', at);
+    const std::string line = page.substr(at, end - at);
+    sevens += line.ends_with(" 7") ? 1 : 0;
+    words += line.ends_with(" 28") && line.find("_bytes_total{") != std::string::npos ? 1 : 0;
+    at = end + 1;
+  }
+  EXPECT_EQ(sevens, 26U);
+  EXPECT_EQ(words, 4U);
+}
+
+TEST_F(InfinibandTest, KeepsGoodDevicesBesideOddOnes) {
+  write("bad0/node_type", "1: CA\n");
+  write("mlx5_0/fw_ver", "1\n");
+  write_port("mlx5_0/ports/1");
+  write("mlx5_0/ports/1/state", "garbage\n");
+  write("mlx5_0/ports/1/counters/symbol_error", "many\n");
+  write("mlx5_0/ports/1/counters/link_downed", "2\n");
+  const std::string page = samples();
+  EXPECT_TRUE(result_);
+  EXPECT_EQ(page.find("bad0"), std::string::npos);
+  EXPECT_EQ(page.find("_state_id{device=\"mlx5_0\",port=\"1\"} 4"), std::string::npos);
+  EXPECT_EQ(page.find("symbol_error"), std::string::npos);
+  EXPECT_NE(page.find("physical_state_id{device=\"mlx5_0\",port=\"1\"} 5\n"), std::string::npos);
+  EXPECT_NE(page.find("link_downed_total{device=\"mlx5_0\",port=\"1\"} 2\n"), std::string::npos);
+}
+
+TEST_F(InfinibandTest, FailsWhereNothingOfAnyDeviceCanBeRead) {
+  write("bad0/node_type", "1: CA\n");
+  EXPECT_EQ(samples(), "");
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ErrorCode::kNotFound);
+}
+
+TEST_F(InfinibandTest, AnswersNoDataWithoutTheClassAndNothingWithoutDevices) {
+  EXPECT_EQ(samples(), "");
+  ASSERT_FALSE(result_);
+  EXPECT_EQ(result_.error().code, ErrorCode::kNoData);
+  std::filesystem::create_directories(dir_.path() / "sys/class/infiniband");
+  EXPECT_EQ(samples(), "");
+  EXPECT_TRUE(result_);
+}
+
+TEST_F(InfinibandTest, RefusesASysfsRootThatIsNoDirectory) {
+  host_.context.paths.sys = dir_.path() / "absent";
+  const auto created = infiniband_collector().create(host_.context);
+  ASSERT_FALSE(created);
+  EXPECT_EQ(created.error().message,
+            "--path.sysfs: " + (dir_.path() / "absent").string() + " is not a directory");
+}
+
+}  // namespace
+}  // namespace ceems::exporter
