@@ -4,23 +4,76 @@
 
 #include "base/log.h"
 #include "exporter/collectors/unit_collector.h"
+#include "exporter/gpu/map_collector.h"
+#include "exporter/gpu/slurm_claims.h"
 #include "exporter/unit/cgroup_unit_source.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter {
 namespace {
 
 struct Flags {
   UnitMetricOptions metrics;
+  SlurmGpuOptions gpu;
   bool deprecated_swap = false;
   bool deprecated_psi = false;
 };
 
+/// The GPU map of jobs. gres.conf and the list of MIG capabilities are read now; without them
+/// nothing is shared.
+Result<std::unique_ptr<SubCollector>> make_gpu_map(
+    const CollectorContext& context,
+    bool unified,
+    const SlurmGpuOptions& options,
+    const std::shared_ptr<gpu::Inventory>& inventory) {
+  const auto gres = host::read_file(options.gres_config_file);
+  const auto minors =
+      host::read_file((context.paths.proc / "driver/nvidia-caps/mig-minors").string());
+  gpu::MapOptions map{
+      .order = gpu::parse_order_map(options.order_map),
+      .gres = gres ? gpu::parse_gres_conf(*gres) : std::vector<gpu::GresLine>{},
+      .mig_minors = minors ? gpu::parse_mig_minors(*minors) : std::vector<gpu::MigMinor>{},
+      .every_gres_file = options.every_gres_file};
+  auto claims = gpu::make_slurm_claims({.paths = context.paths,
+                                        .unified = unified,
+                                        .map_directory = options.map_directory,
+                                        .trusted_only = options.evidence == "trusted",
+                                        .with_shares = !map.gres.empty(),
+                                        .order = map.order,
+                                        .mig_minors = map.mig_minors},
+                                       inventory);
+  return gpu::make_map_collector(context, inventory,
+                                 "A value > 0 indicates the job using current GPU",
+                                 std::move(claims), std::move(map));
+}
+
+void add_gpu_flags(SlurmGpuOptions& gpu, config::FlagSet& flags) {
+  flags.add("collector.slurm.gres-config-file", gpu.gres_config_file,
+            {.help = "gres.conf of SLURM, for shards and MPS"});
+  flags.add("collector.slurm.gpu-order-map", gpu.order_map,
+            {.help = "GPUs whose index in SLURM differs from that of the vendor's tool",
+             .placeholder = "0:1,1:0.3,2:0.4,3:0.5,4:0.6"});
+  flags.add("collector.slurm.gpu-map-dir", gpu.map_directory,
+            {.help = "Directory in which a prolog writes the GPU indexes of each job into a file "
+                     "named by the job's number, owned by root; empty: none"});
+  flags.add_enum("collector.slurm.gpu-evidence", gpu.evidence, {"any", "trusted"},
+                 {.help = "What tells which GPUs a job holds: any, which ends with the "
+                          "environment of its processes, or only what users cannot forge"});
+  flags.add("collector.slurm.gres-every-file", gpu.every_gres_file,
+            {.help = "Count shares on each of several NVIDIA devices in one line of gres.conf, "
+                     "not on the last only",
+             .hidden = true});
+}
+
 }  // namespace
 
-Result<std::unique_ptr<Collector>> make_slurm_collector(const CollectorContext& context,
-                                                        const CgroupFlags& cgroups,
-                                                        const SubCollectorSet& subs,
-                                                        UnitMetricOptions options) {
+Result<std::unique_ptr<Collector>> make_slurm_collector(
+    const CollectorContext& context,
+    const CgroupFlags& cgroups,
+    const SubCollectorSet& subs,
+    UnitMetricOptions options,
+    const SlurmGpuOptions& gpu,
+    const std::shared_ptr<gpu::Inventory>& inventory) {
   const host::CgroupMount mount = cgroups.mount(context);
   auto source = CgroupUnitSource::create(
       {.manager = "slurm",
@@ -41,6 +94,15 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(const CollectorContext& 
   if (!sub_collectors) {
     return fail(std::move(sub_collectors).error());
   }
+  if (inventory != nullptr && !inventory->nothing_here()) {
+    const bool unified = mount.mode == host::CgroupMode::kUnified;
+    auto map = make_gpu_map(context, unified, gpu, inventory);
+    if (!map) {
+      return fail(std::move(map).error());
+    }
+    (*source)->want_processes();
+    sub_collectors->insert(sub_collectors->begin(), *std::move(map));
+  }
   return make_unit_collector({.name = "slurm",
                               .source = *std::move(source),
                               .metrics = UnitMetrics(context.hostname, options),
@@ -49,14 +111,16 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(const CollectorContext& 
 }
 
 CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                              const std::shared_ptr<SubCollectorSet>& subs) {
+                              const std::shared_ptr<SubCollectorSet>& subs,
+                              const std::shared_ptr<GpuFlags>& gpus) {
   auto values = std::make_shared<Flags>();
   return {.name = "slurm",
           .help = "Enable the slurm collector (jobs of SLURM on this node)",
           .add_flags =
-              [values, cgroups, subs](config::FlagSet& flags) {
+              [values, cgroups, subs, gpus](config::FlagSet& flags) {
                 cgroups->add_to(flags);
                 subs->add_to(flags);
+                gpus->add_to(flags);
                 flags.add("collector.slurm.swap-memory-metrics", values->metrics.swap,
                           {.help = "Swap use of each job"});
                 flags.add("collector.slurm.psi-metrics", values->metrics.pressure,
@@ -66,9 +130,10 @@ CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                     {.help = "Deprecated: --collector.slurm.swap-memory-metrics", .hidden = true});
                 flags.add("collector.slurm.psi.metrics", values->deprecated_psi,
                           {.help = "Deprecated: --collector.slurm.psi-metrics", .hidden = true});
+                add_gpu_flags(values->gpu, flags);
               },
-          .create = [values, cgroups,
-                     subs](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+          .create = [values, cgroups, subs,
+                     gpus](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
             UnitMetricOptions options = values->metrics;
             if (values->deprecated_swap) {
               log::warn(
@@ -82,7 +147,8 @@ CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                   "--collector.slurm.psi-metrics");
               options.pressure = true;
             }
-            return make_slurm_collector(context, *cgroups, *subs, options);
+            return make_slurm_collector(context, *cgroups, *subs, options, values->gpu,
+                                        gpus->inventory(context));
           }};
 }
 

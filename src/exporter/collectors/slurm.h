@@ -1,23 +1,39 @@
 #pragma once
 
 #include <memory>
+#include <string>
 
 #include "exporter/collector.h"
 #include "exporter/collectors/cgroup_flags.h"
+#include "exporter/collectors/gpu_flags.h"
 #include "exporter/collectors/unit_metrics.h"
 #include "exporter/sub_collector.h"
 
 namespace ceems::exporter {
 
-/// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there.
-Result<std::unique_ptr<Collector>> make_slurm_collector(const CollectorContext& context,
-                                                        const CgroupFlags& cgroups,
-                                                        const SubCollectorSet& subs,
-                                                        UnitMetricOptions options);
+/// How the GPUs of jobs are found out (exporter/gpu/slurm_claims.h).
+struct SlurmGpuOptions {
+  std::string gres_config_file = "/etc/slurm/gres.conf";
+  std::string order_map;
+  std::string map_directory = "/run/ceems/slurm-gpu-map";
+  std::string evidence = "any";  ///< or "trusted"
+  bool every_gres_file = false;
+};
+
+/// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there. Without
+/// an inventory it has no GPU series.
+Result<std::unique_ptr<Collector>> make_slurm_collector(
+    const CollectorContext& context,
+    const CgroupFlags& cgroups,
+    const SubCollectorSet& subs,
+    UnitMetricOptions options,
+    const SlurmGpuOptions& gpu = {},
+    const std::shared_ptr<gpu::Inventory>& inventory = nullptr);
 
 /// --collector.slurm: jobs of SLURM. Declares the flags that all unit collectors
 /// share, too.
 CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                              const std::shared_ptr<SubCollectorSet>& subs);
+                              const std::shared_ptr<SubCollectorSet>& subs,
+                              const std::shared_ptr<GpuFlags>& gpus);
 
 }  // namespace ceems::exporter

@@ -1,0 +1,21 @@
+#pragma once
+
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "exporter/gpu/device.h"
+
+// What the tools of AMD print as JSON. Text in, structs out; nothing is run (spec exporter-units
+// §7.4). CU counts and ids of partitions are not in it: see amd_sysfs.h.
+namespace ceems::exporter::gpu {
+
+/// `amd-smi static -a -B -b -p --json`: an array of GPUs and partitions, or an object that has it
+/// as a member. Numbers may be given as text, "N/A" is as if it were not there. Errors: kParse.
+Result<std::vector<Device>> parse_amd_smi(std::string_view json);
+
+/// `rocm-smi --showproductname ... --json`: an object with a member card<N> for each GPU or
+/// partition, or an array of such objects. Errors: kParse.
+Result<std::vector<Device>> parse_rocm_smi(std::string_view json);
+
+}  // namespace ceems::exporter::gpu

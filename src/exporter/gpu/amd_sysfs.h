@@ -1,0 +1,27 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string_view>
+#include <vector>
+
+#include "exporter/gpu/device.h"
+#include "host/paths.h"
+
+namespace ceems::exporter::gpu {
+
+/// What <sys>/class/kfd/kfd/topology/nodes/N/properties says of a GPU or partition.
+struct KfdNode {
+  std::uint64_t render_minor = 0;
+  std::uint64_t unique_id = 0;  ///< the same for all partitions of a GPU
+  std::uint64_t compute_units = 0;
+};
+
+/// Nothing for a CPU, and where a number is missing or cannot be.
+std::optional<KfdNode> parse_kfd_properties(std::string_view text);
+
+/// Adds CU counts, render minors, ids of partitions and names in sysfs (spec exporter-units §7.4);
+/// leaves alone what it cannot find out.
+void add_amd_sysfs(const host::Paths& paths, std::vector<Device>& devices);
+
+}  // namespace ceems::exporter::gpu

@@ -1,0 +1,97 @@
+#include "exporter/gpu/device.h"
+
+#include <array>
+#include <charconv>
+
+#include <fmt/format.h>
+
+namespace ceems::exporter::gpu {
+namespace {
+
+bool is_hex(char c) {
+  return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
+}
+
+/// The run of hexadecimal digits at the front of `rest`, taken off it.
+std::string_view take_hex(std::string_view& rest) {
+  std::size_t end = 0;
+  while (end < rest.size() && is_hex(rest[end])) {
+    ++end;
+  }
+  const auto digits = rest.substr(0, end);
+  rest.remove_prefix(end);
+  return digits;
+}
+
+bool take(std::string_view& rest, char c) {
+  if (rest.empty() || rest.front() != c) {
+    return false;
+  }
+  rest.remove_prefix(1);
+  return true;
+}
+
+std::optional<std::uint16_t> hex16(std::string_view digits) {
+  std::uint16_t value = 0;
+  const auto [end, error] =
+      std::from_chars(digits.data(), digits.data() + digits.size(), value, 16);
+  if (error != std::errc{} || end != digits.data() + digits.size()) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+}  // namespace
+
+std::string_view to_string(Vendor vendor) {
+  switch (vendor) {
+    case Vendor::kNvidia:
+      return "nvidia";
+    case Vendor::kAmd:
+      return "amd";
+    case Vendor::kIntel:
+      return "intel";
+  }
+  return "";
+}
+
+std::optional<PciAddress> parse_pci_address(std::string_view text) {
+  while (!text.empty()) {
+    if (!is_hex(text.front())) {
+      text.remove_prefix(1);
+      continue;
+    }
+    std::string_view rest = text;
+    const auto domain = take_hex(rest);
+    // What follows a run of digits that is no domain cannot start within it either.
+    text.remove_prefix(domain.size());
+    if (!take(rest, ':')) {
+      continue;
+    }
+    const auto bus = take_hex(rest);
+    if (bus.empty() || !take(rest, ':')) {
+      continue;
+    }
+    const auto device = take_hex(rest);
+    if (device.empty() || !take(rest, '.')) {
+      continue;
+    }
+    const auto function = take_hex(rest);
+    if (function.empty()) {
+      continue;
+    }
+    const auto numbers = std::array{hex16(domain), hex16(bus), hex16(device), hex16(function)};
+    if (!numbers[0] || !numbers[1] || !numbers[2] || !numbers[3]) {
+      return std::nullopt;
+    }
+    return PciAddress{*numbers[0], *numbers[1], *numbers[2], *numbers[3]};
+  }
+  return std::nullopt;
+}
+
+std::string to_string(const PciAddress& address) {
+  return fmt::format("{:04x}:{:02x}:{:02x}.{:x}", address.domain, address.bus, address.device,
+                     address.function);
+}
+
+}  // namespace ceems::exporter::gpu
