@@ -196,6 +196,7 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
     }
   }
   request.http2 = options.enable_http2;
+  request.http2_prior_knowledge = options.http2_prior_knowledge;
   request.unix_socket = options.unix_socket;
   request.connect_timeout = options.connect_timeout;
   request.deadline = steady_clock::now() + options.timeout;
@@ -288,6 +289,10 @@ Result<ClientResponse> Client::post(const std::string& url,
                                     std::string_view body,
                                     const Headers& headers) {
   return impl_->exchange("POST", url, content_type, body, headers);
+}
+
+Result<ClientResponse> Client::send_delete(const std::string& url, const Headers& headers) {
+  return impl_->exchange("DELETE", url, {}, {}, headers);
 }
 
 void Client::cancel() {

@@ -53,6 +53,7 @@ struct ClientOptions {
 
   std::string user_agent = "ceems";
   std::string unix_socket;
+  bool http2_prior_knowledge = false;  ///< HTTP/2 without TLS and without asking (gRPC)
   std::chrono::milliseconds connect_timeout{5000};
   std::chrono::milliseconds timeout{30000};      ///< whole exchange
   std::size_t max_response_bytes = 512U << 20U;  ///< more fails with kUnavailable, nothing is kept
@@ -84,6 +85,8 @@ class Client {
                               std::string_view content_type,
                               std::string_view body,
                               const Headers& headers = {});
+  /// The method DELETE, without a body.
+  Result<ClientResponse> send_delete(const std::string& url, const Headers& headers = {});
   /// Makes calls under way and later ones fail with kUnavailable; for shutdown. Thread-safe.
   void cancel();
 

@@ -251,8 +251,12 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   set(CURLOPT_QUICK_EXIT, 1L);  // a time-out does not wait for the resolver's thread
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_URL, request.url.full);
-  set(CURLOPT_HTTP_VERSION,
-      static_cast<long>(request.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+  if (request.http2_prior_knowledge) {
+    set(CURLOPT_HTTP_VERSION, static_cast<long>(CURL_HTTP_VERSION_2_PRIOR_KNOWLEDGE));
+  } else {
+    set(CURLOPT_HTTP_VERSION,
+        static_cast<long>(request.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
+  }
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
   set(CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::min(left, request.connect_timeout).count()));
@@ -277,6 +281,8 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
     if (find_header(request.headers, "Content-Type") == nullptr) {
       append(headers, "Content-Type:");
     }
+  } else if (request.method != "GET") {
+    set(CURLOPT_CUSTOMREQUEST, request.method);
   }
   if (request.tls != nullptr) {
     set_tls(request, connect_to, headers);

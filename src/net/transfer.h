@@ -39,6 +39,7 @@ struct TransferRequest {
   bool proxy_from_environment = false;
   Headers proxy_headers;
   bool http2 = true;
+  bool http2_prior_knowledge = false;
   std::string unix_socket;
   std::chrono::milliseconds connect_timeout{5000};
   std::chrono::steady_clock::time_point deadline;

@@ -6,6 +6,7 @@
 #include "exporter/collectors/gpu_flags.h"
 #include "exporter/collectors/hwmon.h"
 #include "exporter/collectors/infiniband.h"
+#include "exporter/collectors/k8s.h"
 #include "exporter/collectors/libvirt.h"
 #include "exporter/collectors/ipmi_dcmi.h"
 #include "exporter/collectors/meminfo.h"
@@ -34,7 +35,8 @@ std::vector<CollectorSpec> all_collectors() {
       rapl_collector(),
       // Unit collectors; cgroup last, its default depends on the others.
       slurm_collector(cgroups, subs, gpus),
-      libvirt_collector(cgroups, subs),
+      libvirt_collector(cgroups, subs, gpus),
+      k8s_collector(cgroups, subs, gpus),
       cgroup_collector(cgroups, subs),
       // Needs their unit sources.
       energy_collector(),

@@ -5,15 +5,18 @@
 #include <utility>
 
 #include "exporter/collectors/unit_collector.h"
+#include "exporter/gpu/map_collector.h"
 #include "exporter/libvirt/domains.h"
 #include "exporter/unit/cgroup_unit_source.h"
 
 namespace ceems::exporter {
 
-Result<std::unique_ptr<Collector>> make_libvirt_collector(const CollectorContext& context,
-                                                          const CgroupFlags& cgroups,
-                                                          const SubCollectorSet& subs,
-                                                          const LibvirtOptions& options) {
+Result<std::unique_ptr<Collector>> make_libvirt_collector(
+    const CollectorContext& context,
+    const CgroupFlags& cgroups,
+    const SubCollectorSet& subs,
+    const LibvirtOptions& options,
+    const std::shared_ptr<gpu::Inventory>& inventory) {
   const host::CgroupMount mount = cgroups.mount(context);
   auto domains = std::make_shared<libvirt::Domains>(options.xml_dir);
   auto source = CgroupUnitSource::create(
@@ -39,6 +42,17 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(const CollectorContext
   if (!sub_collectors) {
     return fail(std::move(sub_collectors).error());
   }
+  if (inventory != nullptr && !inventory->nothing_here()) {
+    inventory->want_mdevs();
+    auto map = gpu::make_map_collector(context, inventory,
+                                       "A value > 0 indicates running instance using current GPU",
+                                       std::make_unique<libvirt::DomainClaims>(
+                                           domains, [inventory] { inventory->refresh_mdevs(); }));
+    if (!map) {
+      return fail(std::move(map).error());
+    }
+    sub_collectors->insert(sub_collectors->begin(), *std::move(map));
+  }
   return make_unit_collector({.name = "libvirt",
                               .source = *std::move(source),
                               .metrics = UnitMetrics(context.hostname, options.metrics),
@@ -50,7 +64,8 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(const CollectorContext
 }
 
 CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                                const std::shared_ptr<SubCollectorSet>& subs) {
+                                const std::shared_ptr<SubCollectorSet>& subs,
+                                const std::shared_ptr<GpuFlags>& gpus) {
   auto values = std::make_shared<LibvirtOptions>();
   return {.name = "libvirt",
           .help = "Enable the libvirt collector (VMs of OpenStack on this node)",
@@ -67,8 +82,9 @@ CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                     {.help = "Directory with the definitions of VMs, NAME.xml", .hidden = true});
               },
           .create =
-              [values, cgroups, subs](const CollectorContext& context) {
-                return make_libvirt_collector(context, *cgroups, *subs, *values);
+              [values, cgroups, subs, gpus](const CollectorContext& context) {
+                return make_libvirt_collector(context, *cgroups, *subs, *values,
+                                              gpus->inventory(context));
               }};
 }
 

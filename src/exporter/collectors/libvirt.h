@@ -5,6 +5,7 @@
 
 #include "exporter/collector.h"
 #include "exporter/collectors/cgroup_flags.h"
+#include "exporter/collectors/gpu_flags.h"
 #include "exporter/collectors/unit_metrics.h"
 #include "exporter/sub_collector.h"
 
@@ -15,14 +16,18 @@ struct LibvirtOptions {
   std::string xml_dir = "/etc/libvirt/qemu";  ///< definitions of domains, NAME.xml
 };
 
-/// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there.
-Result<std::unique_ptr<Collector>> make_libvirt_collector(const CollectorContext& context,
-                                                          const CgroupFlags& cgroups,
-                                                          const SubCollectorSet& subs,
-                                                          const LibvirtOptions& options);
+/// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there. Without
+/// an inventory it has no GPU series.
+Result<std::unique_ptr<Collector>> make_libvirt_collector(
+    const CollectorContext& context,
+    const CgroupFlags& cgroups,
+    const SubCollectorSet& subs,
+    const LibvirtOptions& options,
+    const std::shared_ptr<gpu::Inventory>& inventory = nullptr);
 
 /// --collector.libvirt: VMs that OpenStack runs by libvirt and QEMU.
 CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                                const std::shared_ptr<SubCollectorSet>& subs);
+                                const std::shared_ptr<SubCollectorSet>& subs,
+                                const std::shared_ptr<GpuFlags>& gpus);
 
 }  // namespace ceems::exporter

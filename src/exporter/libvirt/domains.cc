@@ -3,6 +3,7 @@
 #include <linux/capability.h>
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <string_view>
 #include <unordered_set>
 #include <utility>
@@ -84,6 +85,7 @@ void Domains::keep_only(const UnitSnapshot& snapshot) {
 
 Result<std::vector<gpu::Claim>> DomainClaims::claims(const UnitSnapshot& snapshot) {
   std::vector<gpu::Claim> all;
+  std::set<std::string> mdevs;
   for (const Unit& unit : snapshot.units) {
     if (unit.ended) {
       continue;
@@ -97,6 +99,12 @@ Result<std::vector<gpu::Claim>> DomainClaims::claims(const UnitSnapshot& snapsho
                    .evidence = gpu::Evidence::kManager,
                    .addresses = domain->pci_addresses,
                    .mdevs = domain->mdevs});
+    mdevs.insert(domain->mdevs.begin(), domain->mdevs.end());
+  }
+  const bool more = !std::includes(mdevs_.begin(), mdevs_.end(), mdevs.begin(), mdevs.end());
+  mdevs_ = std::move(mdevs);
+  if (more && new_mdevs_) {
+    new_mdevs_();
   }
   return all;
 }

@@ -2,10 +2,11 @@
 
 #include <cstdint>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
-#include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -47,13 +48,17 @@ class Domains {
 /// The devices that VMs were given, by the addresses in their definitions.
 class DomainClaims final : public gpu::ClaimSource {
  public:
-  explicit DomainClaims(std::shared_ptr<Domains> domains) : domains_(std::move(domains)) {}
+  /// `new_mdevs` is called when a VM has mediated devices that none had at the last call.
+  DomainClaims(std::shared_ptr<Domains> domains, std::function<void()> new_mdevs)
+      : domains_(std::move(domains)), new_mdevs_(std::move(new_mdevs)) {}
 
   Result<std::vector<gpu::Claim>> claims(const UnitSnapshot& snapshot) override;
   [[nodiscard]] std::vector<os::Capability> capabilities() const override;
 
  private:
   std::shared_ptr<Domains> domains_;
+  std::function<void()> new_mdevs_;
+  std::set<std::string> mdevs_;  // of the last call
 };
 
 }  // namespace ceems::exporter::libvirt

@@ -1,0 +1,172 @@
+#include "exporter/collectors/k8s.h"
+
+#include <linux/capability.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <utility>
+
+#include "base/log.h"
+#include "exporter/collectors/unit_collector.h"
+#include "exporter/gpu/map_collector.h"
+#include "exporter/k8s/kubelet_client.h"
+#include "exporter/k8s/pod_devices.h"
+#include "exporter/unit/cgroup_unit_source.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr auto kTimeLimit = std::chrono::seconds(1);  // of kubelet and API server together
+constexpr UnitMetricOptions kAlwaysShown{.swap = true, .block_io = true};
+
+struct Flags {
+  K8sOptions options;
+  std::string deprecated_kubeconfig;
+  std::string deprecated_socket;
+};
+
+std::string environment(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+/// Access to the API server, or nothing where there is none to be had.
+Result<std::optional<k8s::ApiAccess>> find_access(const K8sOptions& options) {
+  if (options.kubeconfig.empty()) {
+    return k8s::in_cluster_access(options.service_host, options.service_port);
+  }
+  auto access = k8s::load_kubeconfig(options.kubeconfig);
+  if (!access) {
+    return fail(std::move(access).error());
+  }
+  return *std::move(access);
+}
+
+std::unique_ptr<gpu::ClaimSource> make_claims(const K8sOptions& options,
+                                              const k8s::ApiAccess& access,
+                                              const Clock& clock) {
+  k8s::PodClaimOptions claims;
+  claims.fetch = [access, socket = options.socket, node = options.node_name](
+                     const std::stop_token& stop) -> Result<std::vector<gpu::Claim>> {
+    const auto begin = std::chrono::steady_clock::now();
+    const auto left = [begin] {
+      return std::chrono::ceil<std::chrono::milliseconds>(begin + kTimeLimit -
+                                                          std::chrono::steady_clock::now());
+    };
+    const auto pods = k8s::list_pods(access, node, left(), stop);
+    if (!pods) {
+      return fail(pods.error());
+    }
+    const auto devices = k8s::list_pod_devices(socket, left(), stop);
+    if (!devices) {
+      return fail(devices.error());
+    }
+    return k8s::join_pods(*devices, *pods);
+  };
+  if (access.has_files()) {
+    claims.capabilities.push_back(CAP_DAC_READ_SEARCH);
+  }
+  if (!k8s::everybody_reaches(options.socket)) {
+    claims.capabilities.push_back(CAP_DAC_OVERRIDE);
+  }
+  return std::make_unique<k8s::PodClaims>(std::move(claims), clock);
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Collector>> make_k8s_collector(
+    const CollectorContext& context,
+    const CgroupFlags& cgroups,
+    const SubCollectorSet& subs,
+    const K8sOptions& options,
+    const std::shared_ptr<gpu::Inventory>& inventory) {
+  UnitMetricOptions metrics = kAlwaysShown;
+  metrics.pressure = options.pressure;
+  auto source = CgroupUnitSource::create({.manager = "k8s",
+                                          .paths = context.paths,
+                                          .mount = cgroups.mount(context),
+                                          .active_subsystem = cgroups.active_subsystem,
+                                          .stats = {.swap = metrics.swap,
+                                                    .pressure = metrics.pressure,
+                                                    .block_io = metrics.block_io,
+                                                    .cpus = CpuSource::kShares},
+                                          .list_empty = true,
+                                          .keep_ended = context.keep_ended},
+                                         k8s_matcher(), *context.clock);
+  if (!source) {
+    return fail(std::move(source).error());
+  }
+  auto sub_collectors = subs.create(context, **source);
+  if (!sub_collectors) {
+    return fail(std::move(sub_collectors).error());
+  }
+  const auto access = find_access(options);
+  if (!access) {
+    return fail(access.error());
+  }
+  if (inventory != nullptr && !inventory->nothing_here()) {
+    if (!*access) {
+      log::warn("no kubeconfig and not in a cluster: it cannot be told which pods hold the GPUs",
+                {{"collector", "k8s"}});
+    } else {
+      auto map = gpu::make_map_collector(context, inventory,
+                                         "A value > 0 indicates the pod using current GPU",
+                                         make_claims(options, **access, *context.clock));
+      if (!map) {
+        return fail(std::move(map).error());
+      }
+      sub_collectors->insert(sub_collectors->begin(), *std::move(map));
+    }
+  }
+  return make_unit_collector({.name = "k8s",
+                              .source = *std::move(source),
+                              .metrics = UnitMetrics(context.hostname, metrics),
+                              .subs = *std::move(sub_collectors)},
+                             *context.clock);
+}
+
+CollectorSpec k8s_collector(const std::shared_ptr<CgroupFlags>& cgroups,
+                            const std::shared_ptr<SubCollectorSet>& subs,
+                            const std::shared_ptr<GpuFlags>& gpus) {
+  auto values = std::make_shared<Flags>();
+  return {
+      .name = "k8s",
+      .help = "Enable the k8s collector (pods of Kubernetes on this node)",
+      .add_flags =
+          [values](config::FlagSet& flags) {
+            flags.add("collector.k8s.kubeconfig.file", values->options.kubeconfig,
+                      {.help = "kubeconfig for the API server; empty: in-cluster configuration"});
+            flags.add("collector.k8s.kube-config-file", values->deprecated_kubeconfig,
+                      {.help = "Deprecated: --collector.k8s.kubeconfig.file", .hidden = true});
+            flags.add("collector.k8s.kubelet-podresources-socket.file", values->options.socket,
+                      {.help = "Socket on which the kubelet tells the devices of pods"});
+            flags.add("collector.k8s.kubelet-socket-file", values->deprecated_socket,
+                      {.help = "Deprecated: --collector.k8s.kubelet-podresources-socket.file",
+                       .hidden = true});
+            flags.add("collector.k8s.psi-metrics", values->options.pressure,
+                      {.help = "Pressure stall times of each pod (cgroup v2)"});
+          },
+      .create =
+          [values, cgroups, subs, gpus](const CollectorContext& context) {
+            K8sOptions options = values->options;
+            if (!values->deprecated_kubeconfig.empty()) {
+              log::warn(
+                  "flag --collector.k8s.kube-config-file is deprecated, use "
+                  "--collector.k8s.kubeconfig.file");
+              options.kubeconfig = values->deprecated_kubeconfig;
+            }
+            if (!values->deprecated_socket.empty()) {
+              log::warn(
+                  "flag --collector.k8s.kubelet-socket-file is deprecated, use "
+                  "--collector.k8s.kubelet-podresources-socket.file");
+              options.socket = values->deprecated_socket;
+            }
+            options.node_name = environment("NODE_NAME");
+            options.service_host = environment("KUBERNETES_SERVICE_HOST");
+            options.service_port = environment("KUBERNETES_SERVICE_PORT");
+            return make_k8s_collector(context, *cgroups, *subs, options, gpus->inventory(context));
+          }};
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,37 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "exporter/collector.h"
+#include "exporter/collectors/cgroup_flags.h"
+#include "exporter/collectors/gpu_flags.h"
+#include "exporter/sub_collector.h"
+
+namespace ceems::exporter {
+
+struct K8sOptions {
+  bool pressure = false;
+  std::string kubeconfig;  ///< file; empty: in-cluster configuration
+  std::string socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
+  // From the environment.
+  std::string node_name;  ///< NODE_NAME; empty: the pods of the whole cluster are listed
+  std::string service_host;
+  std::string service_port;
+};
+
+/// The collector without its flags, for tests. Without an inventory it has no GPU series and speaks
+/// to nobody. Errors: the cgroup hierarchy is not there, a kubeconfig that was given is no good.
+Result<std::unique_ptr<Collector>> make_k8s_collector(
+    const CollectorContext& context,
+    const CgroupFlags& cgroups,
+    const SubCollectorSet& subs,
+    const K8sOptions& options,
+    const std::shared_ptr<gpu::Inventory>& inventory = nullptr);
+
+/// --collector.k8s: pods of Kubernetes.
+CollectorSpec k8s_collector(const std::shared_ptr<CgroupFlags>& cgroups,
+                            const std::shared_ptr<SubCollectorSet>& subs,
+                            const std::shared_ptr<GpuFlags>& gpus);
+
+}  // namespace ceems::exporter

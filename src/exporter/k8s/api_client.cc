@@ -1,0 +1,193 @@
+#include "exporter/k8s/api_client.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "base/strings.h"
+#include "exporter/privileged_open.h"
+#include "host/read_file.h"
+#include "net/client.h"
+
+namespace ceems::exporter::k8s {
+namespace {
+
+namespace json = boost::json;
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+constexpr std::size_t kMostPods = 200'000;
+constexpr std::size_t kLongestText = 512;
+constexpr std::size_t kLongestSecret = std::size_t{1} << 20U;
+constexpr int kPageSize = 500;
+constexpr std::size_t kDeepest = 64;
+
+// Servers that cannot leave out the rest of a pod send all of it.
+constexpr std::string_view kAccept =
+    "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
+
+std::string text_of(const json::object& object, std::string_view key) {
+  const json::value* value = object.if_contains(key);
+  if (value == nullptr || !value->is_string() || value->get_string().size() > kLongestText) {
+    return {};
+  }
+  return std::string(value->get_string().c_str(), value->get_string().size());
+}
+
+std::string percent_encode(std::string_view text) {
+  std::string result;
+  for (const char c : text) {
+    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                       c == '-' || c == '.' || c == '_' || c == '~';
+    if (plain) {
+      result += c;
+    } else {
+      fmt::format_to(std::back_inserter(result), "%{:02X}", static_cast<unsigned char>(c));
+    }
+  }
+  return result;
+}
+
+/// The value, or what is in the file.
+Result<> take_file(std::string& value, const std::string& file) {
+  if (file.empty()) {
+    return {};
+  }
+  const auto fd = open_privileged(file.c_str());
+  if (!fd) {
+    return fail(fd.error());
+  }
+  if (auto read = host::reread(*fd, value, kLongestSecret); !read) {
+    return fail(std::move(read).error().with_context(file));
+  }
+  return {};
+}
+
+Result<net::ClientOptions> client_options(ApiAccess access) {
+  for (const auto& [value, file] : {std::pair{&access.ca, &access.ca_file},
+                                    {&access.client_cert, &access.client_cert_file},
+                                    {&access.client_key, &access.client_key_file},
+                                    {&access.token, &access.token_file}}) {
+    if (auto taken = take_file(*value, *file); !taken) {
+      return fail(std::move(taken).error());
+    }
+  }
+  net::ClientOptions options;
+  options.tls.ca = std::move(access.ca);
+  options.tls.cert = std::move(access.client_cert);
+  options.tls.key = std::move(access.client_key);
+  options.tls.server_name = std::move(access.tls_server_name);
+  options.tls.insecure_skip_verify = access.insecure_skip_verify;
+  const std::string token(trim(access.token));
+  if (!token.empty()) {
+    options.authorization = net::ClientOptions::Authorization{.credentials = token};
+  } else if (!access.username.empty()) {
+    options.basic_auth = net::ClientOptions::BasicAuth{.username = std::move(access.username),
+                                                       .password = std::move(access.password)};
+  }
+  options.proxy_url = std::move(access.proxy_url);
+  options.proxy_from_environment = options.proxy_url.empty();
+  options.follow_redirects = false;
+  options.user_agent = "ceems_exporter";
+  options.max_response_bytes = kLongestPodPage;
+  return options;
+}
+
+}  // namespace
+
+Result<PodPage> parse_pod_page(std::string_view text) {
+  json::parse_options options;
+  options.max_depth = kDeepest;
+  json::error_code error;
+  const json::value document = json::parse({text.data(), text.size()}, error, {}, options);
+  if (error) {
+    return fail(ErrorCode::kParse, "no JSON: {}", error.message());
+  }
+  const json::object* root = document.if_object();
+  const json::value* items = root == nullptr ? nullptr : root->if_contains("items");
+  if (items == nullptr || !(items->is_array() || items->is_null())) {
+    return fail(ErrorCode::kParse, "expected a list of pods in 'items'");
+  }
+  PodPage page;
+  if (const json::value* metadata = root->if_contains("metadata");
+      metadata != nullptr && metadata->is_object()) {
+    // Too long a token for text_of() cannot be left out: the rest of the list would be lost.
+    if (const json::value* next = metadata->get_object().if_contains("continue");
+        next != nullptr && next->is_string()) {
+      page.next.assign(next->get_string().data(), next->get_string().size());
+    }
+  }
+  if (items->is_null()) {
+    return page;
+  }
+  for (const json::value& item : items->get_array()) {
+    const json::object* pod = item.if_object();
+    const json::value* metadata = pod == nullptr ? nullptr : pod->if_contains("metadata");
+    if (metadata == nullptr || !metadata->is_object()) {
+      continue;
+    }
+    Pod found{.name_space = text_of(metadata->get_object(), "namespace"),
+              .name = text_of(metadata->get_object(), "name"),
+              .uid = text_of(metadata->get_object(), "uid")};
+    if (!found.name.empty() && !found.uid.empty()) {
+      page.pods.push_back(std::move(found));
+    }
+  }
+  return page;
+}
+
+Result<std::vector<Pod>> list_pods(const ApiAccess& access,
+                                   const std::string& node,
+                                   milliseconds timeout,
+                                   const std::stop_token& stop) {
+  auto options = client_options(access);
+  if (!options) {
+    return fail(std::move(options).error().with_context("API server of Kubernetes"));
+  }
+  options->connect_timeout = timeout;
+  options->timeout = timeout;
+  const auto deadline = steady_clock::now() + timeout;
+  auto client = net::Client::create(*std::move(options));
+  if (!client) {
+    return fail(std::move(client).error().with_context("API server of Kubernetes"));
+  }
+  const std::stop_callback on_stop(stop, [&client] { (*client)->cancel(); });
+  // The pods of one node are few; those of a cluster come in pages.
+  const std::string url =
+      access.server + "/api/v1/pods?" +
+      (node.empty() ? fmt::format("limit={}", kPageSize)
+                    : "fieldSelector=" + percent_encode("spec.nodeName=" + node));
+  std::vector<Pod> pods;
+  std::string next;
+  do {
+    auto answer = (*client)->get(next.empty() ? url : url + "&continue=" + percent_encode(next),
+                                 {{"Accept", std::string(kAccept)}});
+    if (!answer) {
+      return fail(std::move(answer).error());
+    }
+    if (answer->status != 200) {
+      return fail(ErrorCode::kUnavailable, "API server {}: HTTP status {}",
+                  printable(access.server), answer->status);
+    }
+    auto page = parse_pod_page(answer->body);
+    if (!page) {
+      return fail(std::move(page).error().with_context("pods of " + printable(access.server)));
+    }
+    std::move(page->pods.begin(), page->pods.end(), std::back_inserter(pods));
+    if (pods.size() > kMostPods) {
+      return fail(ErrorCode::kParse, "API server {}: more than {} pods", printable(access.server),
+                  kMostPods);
+    }
+    next = std::move(page->next);
+    if (!next.empty() && steady_clock::now() >= deadline) {
+      return fail(ErrorCode::kTimeout,
+                  "API server {}: too many pods for the time limit; is NODE_NAME set?",
+                  printable(access.server));
+    }
+  } while (!next.empty());
+  return pods;
+}
+
+}  // namespace ceems::exporter::k8s

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <cstddef>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "exporter/k8s/kubeconfig.h"
+
+namespace ceems::exporter::k8s {
+
+/// What identifies a pod.
+struct Pod {
+  std::string name_space;
+  std::string name;
+  std::string uid;
+};
+
+/// Part of a list of pods.
+struct PodPage {
+  std::vector<Pod> pods;
+  std::string next;  ///< token for the next part; empty: that was all
+};
+
+/// A longer page is refused; without managed fields 500 pods have some 5 MiB.
+inline constexpr std::size_t kLongestPodPage = std::size_t{32} << 20U;
+
+/// Reads a PodList, or a PartialObjectMetadataList of pods, in JSON. Items without name or UID are
+/// left out. Errors: kParse.
+Result<PodPage> parse_pod_page(std::string_view json);
+
+/// GET /api/v1/pods: the pods of `node`, or of the whole cluster where that is empty. Only their
+/// metadata are asked for. Files of `access` are read with CAP_DAC_READ_SEARCH where needed. Errors
+/// name the server, never credentials.
+Result<std::vector<Pod>> list_pods(const ApiAccess& access,
+                                   const std::string& node,
+                                   std::chrono::milliseconds timeout,
+                                   const std::stop_token& stop);
+
+}  // namespace ceems::exporter::k8s

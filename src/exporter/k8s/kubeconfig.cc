@@ -1,0 +1,220 @@
+#include "exporter/k8s/kubeconfig.h"
+
+#include <filesystem>
+#include <utility>
+
+#include "base/strings.h"
+#include "config/yaml.h"
+#include "exporter/privileged_open.h"
+#include "host/read_file.h"
+#include "net/base64.h"
+
+namespace ceems::exporter::k8s {
+namespace {
+
+constexpr std::size_t kLongestFile = std::size_t{1} << 20U;
+
+/// Takes values out of a mapping; the first thing wrong is kept.
+class Taker {
+ public:
+  Taker(config::Node node, std::filesystem::path directory)
+      : node_(std::move(node)), directory_(std::move(directory)) {}
+
+  void text(std::string_view key, std::string& value) {
+    const config::Node node = node_[key];
+    if (!error_ && node.present()) {
+      auto found = node.as_string();
+      if (!found) {
+        error_ = std::move(found).error();
+        return;
+      }
+      value = *std::move(found);
+    }
+  }
+  void flag(std::string_view key, bool& value) {
+    const config::Node node = node_[key];
+    if (!error_ && node.present()) {
+      auto found = node.as_bool();
+      if (!found) {
+        error_ = std::move(found).error();
+        return;
+      }
+      value = *found;
+    }
+  }
+  void file(std::string_view key, std::string& value) {
+    text(key, value);
+    if (!value.empty()) {
+      value = directory_ / value;  // an absolute name stays as it is
+    }
+  }
+  /// base64 in `key`, of which `value_file` names the alternative.
+  void data(std::string_view key, std::string& value, std::string& value_file) {
+    std::string encoded;
+    text(key, encoded);
+    if (error_ || encoded.empty()) {
+      return;
+    }
+    auto decoded = net::base64_decode(trim(encoded));
+    if (!decoded) {
+      error_ = node_[key].error("expected base64");
+      return;
+    }
+    value = *std::move(decoded);
+    value_file.clear();
+  }
+
+  [[nodiscard]] const config::Node& node() const { return node_; }
+  std::optional<Error>& error() { return error_; }
+
+ private:
+  config::Node node_;
+  std::filesystem::path directory_;
+  std::optional<Error> error_;
+};
+
+/// The item of `list` with this name, its part `key`.
+Result<config::Node> named(const config::Node& root,
+                           std::string_view list,
+                           const std::string& name,
+                           std::string_view key) {
+  for (const config::Node& item : root[list].items()) {
+    if (item["name"].as_string().value_or("") == name) {
+      const config::Node node = item[key];
+      if (node.present() && !node.is_map()) {
+        return fail(item.error(fmt::format("expected a mapping '{}'", key)));
+      }
+      return node;
+    }
+  }
+  return fail(root.error(fmt::format("no '{}' in {}", printable(name), list)));
+}
+
+std::optional<Error> take_cluster(Taker& cluster, ApiAccess& access) {
+  cluster.text("server", access.server);
+  cluster.file("certificate-authority", access.ca_file);
+  cluster.data("certificate-authority-data", access.ca, access.ca_file);
+  cluster.text("tls-server-name", access.tls_server_name);
+  cluster.flag("insecure-skip-tls-verify", access.insecure_skip_verify);
+  cluster.text("proxy-url", access.proxy_url);
+  if (!cluster.error() && access.server.empty()) {
+    return cluster.node().error("expected the URL of the API server in 'server'");
+  }
+  return cluster.error();
+}
+
+std::optional<Error> take_user(Taker& user, ApiAccess& access) {
+  user.file("client-certificate", access.client_cert_file);
+  user.data("client-certificate-data", access.client_cert, access.client_cert_file);
+  user.file("client-key", access.client_key_file);
+  user.data("client-key-data", access.client_key, access.client_key_file);
+  user.text("token", access.token);
+  user.file("tokenFile", access.token_file);
+  user.text("username", access.username);
+  user.text("password", access.password);
+  if (user.error()) {
+    return user.error();
+  }
+  const bool cert = !access.client_cert.empty() || !access.client_cert_file.empty();
+  const bool key = !access.client_key.empty() || !access.client_key_file.empty();
+  if (cert != key) {
+    return user.node().error("a client certificate needs its key and a key its certificate");
+  }
+  const bool known =
+      cert || !access.token.empty() || !access.token_file.empty() || !access.username.empty();
+  for (const std::string_view other : {"exec", "auth-provider"}) {
+    if (!known && user.node()[other].present()) {
+      return user.node()[other].error(
+          "programs that get credentials are not run: give a token, tokenFile or certificate");
+    }
+  }
+  return std::nullopt;
+}
+
+void tidy_server(ApiAccess& access) {
+  if (access.server.find("://") == std::string::npos) {
+    const bool tls = !access.ca.empty() || !access.ca_file.empty() || !access.client_cert.empty() ||
+                     !access.client_cert_file.empty() || access.insecure_skip_verify;
+    access.server.insert(0, tls ? "https://" : "http://");
+  }
+  while (access.server.ends_with('/')) {
+    access.server.pop_back();
+  }
+}
+
+}  // namespace
+
+Result<ApiAccess> parse_kubeconfig(std::string_view text, const std::string& file) {
+  if (text.size() > kLongestFile) {
+    return fail(ErrorCode::kParse, "{}: longer than {} bytes", file, kLongestFile);
+  }
+  auto root = config::parse_yaml(text, file);
+  if (!root) {
+    return fail(std::move(root).error());
+  }
+  if (!root->is_map()) {
+    return fail(ErrorCode::kParse, "{}: expected a kubeconfig", file);
+  }
+  const std::filesystem::path directory = std::filesystem::path(file).parent_path();
+  const std::string context_name = (*root)["current-context"].as_string().value_or("");
+  if (context_name.empty()) {
+    return fail(root->error("expected the name of a context in 'current-context'"));
+  }
+  auto context = named(*root, "contexts", context_name, "context");
+  if (!context) {
+    return fail(std::move(context).error());
+  }
+  ApiAccess access;
+  auto cluster =
+      named(*root, "clusters", (*context)["cluster"].as_string().value_or(""), "cluster");
+  if (!cluster) {
+    return fail(std::move(cluster).error());
+  }
+  Taker cluster_values(*cluster, directory);
+  if (auto error = take_cluster(cluster_values, access)) {
+    return fail(*std::move(error));
+  }
+  if (const std::string user_name = (*context)["user"].as_string().value_or("");
+      !user_name.empty()) {
+    auto user = named(*root, "users", user_name, "user");
+    if (!user) {
+      return fail(std::move(user).error());
+    }
+    Taker user_values(*user, directory);
+    if (auto error = take_user(user_values, access)) {
+      return fail(*std::move(error));
+    }
+  }
+  tidy_server(access);
+  return access;
+}
+
+Result<ApiAccess> load_kubeconfig(const std::string& file) {
+  std::string text;
+  const auto fd = open_privileged(file.c_str());
+  const auto read = fd ? host::reread(*fd, text, kLongestFile + 1) : Result<>(fail(fd.error()));
+  if (!read) {
+    return fail(Error(read.error()).with_context("kubeconfig"));
+  }
+  auto access = parse_kubeconfig(text, file);
+  if (!access) {
+    return fail(std::move(access).error().with_context("kubeconfig"));
+  }
+  return access;
+}
+
+std::optional<ApiAccess> in_cluster_access(const std::string& host,
+                                           const std::string& port,
+                                           const std::string& mount) {
+  if (host.empty() || port.empty()) {
+    return std::nullopt;
+  }
+  const bool v6 = host.find(':') != std::string::npos && !host.starts_with('[');
+  ApiAccess access;
+  access.server = fmt::format("https://{}{}{}:{}", v6 ? "[" : "", host, v6 ? "]" : "", port);
+  access.ca_file = mount + "/ca.crt";
+  access.token_file = mount + "/token";
+  return access;
+}
+
+}  // namespace ceems::exporter::k8s

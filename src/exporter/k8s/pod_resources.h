@@ -1,0 +1,24 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ceems::exporter::k8s {
+
+/// Devices that the kubelet gave to the containers of one pod.
+struct PodDevices {
+  std::string name;
+  std::string name_space;
+  std::vector<std::string> device_ids = {};  ///< of all resources, in order, repeated ones as well
+};
+
+/// Decodes a v1.ListPodResourcesResponse (protocol buffers; k8s.io/kubelet
+/// pkg/apis/podresources/v1/api.proto). Pods without devices are left out; fields we do not use are
+/// skipped. Errors: kParse for what is no such message, or one with more pods or devices than any
+/// node has.
+Result<std::vector<PodDevices>> parse_pod_resources(std::string_view message);
+
+}  // namespace ceems::exporter::k8s
