@@ -168,7 +168,7 @@ Result<> read_headers(const config::Node& node,
     }
     for (std::string& file : header.files) {
       if (!file.starts_with('/') && !directory.empty()) {
-        file = directory + "/" + file;
+        file.insert(0, 1, '/').insert(0, directory);
       }
     }
   }

@@ -16,7 +16,7 @@ namespace ceems::api {
 /// The first error stays; the rest is skipped. Not thread-safe.
 class ConfigSection {
  public:
-  explicit ConfigSection(config::Node node) : node_(std::move(node)) {
+  explicit ConfigSection(const config::Node& node) : node_(node) {
     if (node_.present() && !node_.is_map()) {
       done_ = fail(node_.error("expected a mapping"));
     }

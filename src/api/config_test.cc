@@ -136,7 +136,6 @@ TEST(Config, WrongTypesAndValuesAreNamedWithTheirPlace) {
 }
 
 TEST(Config, IdsAndManagersAreChecked) {
-  const std::string slurm = "manager: slurm";
   EXPECT_EQ(error_of("clusters: [{id: a, manager: slurm}, {id: a, manager: slurm}]\n"),
             "c.yml:1: clusters[1].id: duplicate ID found in clusters config: a");
   EXPECT_EQ(error_of("clusters: [{id: a, manager: slrum}]\n"),

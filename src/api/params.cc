@@ -114,10 +114,10 @@ Result<store::TimeRange> parse_window(const Params& params,
   std::int64_t to = now_ms / kSecond;
   std::int64_t from = to - kDaySeconds;
   if (bounds->from) {
-    from = *bounds->from;
+    from = bounds->from.value_or(from);
     to = bounds->to.value_or(from + kDaySeconds);
   } else if (bounds->to) {
-    to = *bounds->to;
+    to = bounds->to.value_or(to);
     from = to - kDaySeconds;
   }
   if (auto done = check_length(from, to, max_period_ms); !done) {

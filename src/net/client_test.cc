@@ -140,6 +140,11 @@ TEST(Client, GetsAndPosts) {
   const auto empty = client->post(peer.url() + "/e", "", "");
   ASSERT_TRUE(empty);
   EXPECT_EQ(empty->body, "POST /e? ");
+  const auto removed = client->send_delete(peer.url() + "/d", {{"X-One", "1"}});
+  ASSERT_TRUE(removed);
+  EXPECT_EQ(removed->body, "DELETE /d? ");
+  EXPECT_EQ(peer.header(3, "X-One"), "1");
+  EXPECT_EQ(client->get(peer.url() + "/g")->body, "GET /g? ") << "the method does not stick";
 }
 
 TEST(Client, KeepsItsConnection) {

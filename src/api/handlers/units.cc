@@ -116,6 +116,12 @@ std::string series_json(const std::vector<Series>& all) {
   return out;
 }
 
+/// Seconds that were asked for, or the default in milliseconds.
+std::int64_t in_milliseconds(std::optional<std::int64_t> seconds, std::int64_t default_ms) {
+  constexpr std::int64_t kSecond = 1000;
+  return seconds ? *seconds * kSecond : default_ms;
+}
+
 }  // namespace
 
 void get_unit_series(const Services& services, Call& call) {
@@ -135,18 +141,18 @@ void get_unit_series(const Services& services, Call& call) {
     answer_failure(*call.response, life.error());
     return;
   }
-  if (!*life) {
+  const auto& unit_life = *life;
+  if (!unit_life) {
     answer_error(*call.response, ApiErrorType::kForbidden, "user do not have permissions on uuids");
     return;
   }
-  constexpr std::int64_t kSecond = 1000;
-  constexpr std::int64_t kMinute = 60 * kSecond;
+  const std::int64_t life_from = unit_life->from_ms;
+  const std::int64_t life_to = unit_life->to_ms;
+  constexpr std::int64_t kMinute = 60'000;
   // A little beyond, so that the first and last samples of short units are there. Ids are used
   // again, so other times are not for the caller to see.
-  const std::int64_t begin =
-      std::max(*from ? **from * kSecond : (*life)->from_ms, (*life)->from_ms - kMinute);
-  const std::int64_t end =
-      std::min(*to ? **to * kSecond : (*life)->to_ms, (*life)->to_ms + kMinute);
+  const std::int64_t begin = std::max(in_milliseconds(*from, life_from), life_from - kMinute);
+  const std::int64_t end = std::min(in_milliseconds(*to, life_to), life_to + kMinute);
   if (services.max_period_ms > 0 && end - begin > services.max_period_ms) {
     answer_error(*call.response, ApiErrorType::kBadData, "maximum query window exceeded");
     return;

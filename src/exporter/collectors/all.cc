@@ -13,6 +13,7 @@
 #include "exporter/collectors/netdev.h"
 #include "exporter/collectors/perf.h"
 #include "exporter/collectors/rapl.h"
+#include "exporter/collectors/redfish.h"
 #include "exporter/collectors/slurm.h"
 #include "exporter/sub_collector.h"
 
@@ -33,6 +34,7 @@ std::vector<CollectorSpec> all_collectors() {
       meminfo_collector(),
       netdev_collector(),
       rapl_collector(),
+      redfish_collector(),
       // Unit collectors; cgroup last, its default depends on the others.
       slurm_collector(cgroups, subs, gpus),
       libvirt_collector(cgroups, subs, gpus),
