@@ -18,7 +18,7 @@ constexpr std::size_t kMaxClients = 100'000;
 /// An address in one spelling, IPv6 cut to /64; other text as it is, but never long.
 std::string canonical_client(std::string_view text) {
   constexpr std::size_t kMaxText = 64;
-  const std::string address(trim(text).substr(0, kMaxText));
+  std::string address(trim(text).substr(0, kMaxText));
   in6_addr ipv6{};
   if (::inet_pton(AF_INET6, address.c_str(), &ipv6) != 1) {
     return address;
