@@ -1,0 +1,37 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "exporter/collector.h"
+#include "exporter/ipmi/conversation.h"
+#include "os/command.h"
+
+namespace ceems::exporter {
+
+struct IpmiDcmiOptions {
+  std::string command;        ///< empty: the device, else the first tool that is installed
+  bool force_native = false;  ///< the device and nothing else
+  bool test_mode = false;     ///< commands run as the exporter's own user only
+  std::string search_path;    ///< the exporter's PATH
+  /// Opens the IPMI device; asked again when the device goes away.
+  std::function<Result<std::unique_ptr<ipmi::Port>>()> open_device;
+  os::CommandRunner* runner = nullptr;  ///< outlives the collector
+  bool (*may_become_root)() = nullptr;  ///< see ipmi::PowerCommandOptions
+  /// Limit of one exchange with the device.
+  std::chrono::milliseconds device_timeout{5000};
+  /// How long a scrape may wait; see SlowSourceOptions.
+  std::chrono::milliseconds patience{20};
+  std::chrono::milliseconds fresh_enough{1000};
+};
+
+/// Power of the node from its BMC by DCMI: through the kernel's device, or by a tool. An error ends
+/// the start: force_native without a device.
+Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorContext& context,
+                                                            IpmiDcmiOptions options);
+
+CollectorSpec ipmi_dcmi_collector();
+
+}  // namespace ceems::exporter

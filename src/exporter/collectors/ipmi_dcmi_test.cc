@@ -1,0 +1,297 @@
+#include "exporter/collectors/ipmi_dcmi.h"
+
+#include <linux/capability.h>
+#include <sys/stat.h>
+
+#include <algorithm>
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "exporter/collectors/collector_test_support.h"
+#include "exporter/ipmi/fake_port.h"
+#include "testing/fake_runner.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter {
+namespace {
+
+using ipmi::Bytes;
+using ipmi::FakePort;
+using ipmi::good_reading;
+using std::chrono::milliseconds;
+
+constexpr const char* kPage =
+    "ceems_ipmi_dcmi_avg_watts{hostname=\"n1\"} 300\n"
+    "ceems_ipmi_dcmi_current_watts{hostname=\"n1\"} 321\n"
+    "ceems_ipmi_dcmi_max_watts{hostname=\"n1\"} 500\n"
+    "ceems_ipmi_dcmi_min_watts{hostname=\"n1\"} 100\n";
+constexpr const char* kTool =
+    "Current Power : 164 Watts\nMinimum Power over sampling duration : 0 watts\n"
+    "Power Measurement : Active\n";
+
+/// A node with a BMC whose answer tests change; an empty answer: none comes.
+class Node {
+ public:
+  Node() : host_(tools_.path()) {
+    options_.search_path = tools_.path().string();
+    options_.runner = &runner_;
+    options_.may_become_root = [] { return false; };
+    options_.device_timeout = milliseconds(100);
+    options_.patience = milliseconds(2000);
+    options_.fresh_enough = milliseconds(0);
+    set_answer(good_reading());
+  }
+  void add_device() {
+    options_.open_device = [this]() -> Result<std::unique_ptr<ipmi::Port>> {
+      return std::make_unique<FakePort>([this](const ipmi::Request& request, long id) {
+        const std::scoped_lock lock(mutex_);
+        if (answer_.empty()) {
+          return std::vector<ipmi::Message>{};
+        }
+        return std::vector<ipmi::Message>{ipmi::answer_to(request, id, answer_)};
+      });
+    };
+  }
+  void add_tool(const std::string& name) const {
+    ::chmod(tools_.write(name, "#!/bin/sh\n").c_str(), 0755);
+  }
+  void set_answer(Bytes answer) {
+    const std::scoped_lock lock(mutex_);
+    answer_ = std::move(answer);
+  }
+  Result<std::unique_ptr<Collector>> create() {
+    return make_ipmi_dcmi_collector(host_.context, options_);
+  }
+  std::unique_ptr<Collector> start() {
+    auto collector = *create();
+    collector->start();
+    return collector;
+  }
+
+  testing::TempDir tools_;
+  TestContext host_;
+  testing::FakeRunner runner_;
+  IpmiDcmiOptions options_{
+      .command = {}, .search_path = {}, .open_device = []() -> Result<std::unique_ptr<ipmi::Port>> {
+        return fail(ErrorCode::kNotFound, "no IPMI device number 0 in /dev");
+      }};
+
+ private:
+  std::mutex mutex_;
+  Bytes answer_;
+};
+
+TEST(IpmiDcmi, ReadsTheDeviceWithoutPrivilegesToRunThings) {
+  Node node;
+  node.add_device();
+  node.add_tool("ipmitool");
+  const auto collector = node.start();
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result), kPage);
+  EXPECT_TRUE(result);
+  EXPECT_EQ(collector->capabilities(), std::vector<os::Capability>{CAP_DAC_READ_SEARCH});
+  EXPECT_TRUE(node.runner_.calls().empty());
+}
+
+TEST(IpmiDcmi, LeavesOutWhatIsZero) {
+  Node node;
+  node.add_device();
+  Bytes answer = good_reading();
+  answer[4] = 0;
+  node.set_answer(answer);
+  const auto collector = node.start();
+  const std::string page = samples_of(*collector);
+  EXPECT_EQ(page.find("min_watts"), std::string::npos) << page;
+  EXPECT_NE(page.find("current_watts"), std::string::npos) << page;
+}
+
+TEST(IpmiDcmi, KeepsTheLastReadingForFiveMinutes) {
+  Node node;
+  node.add_device();
+  const auto collector = node.start();
+  EXPECT_EQ(samples_of(*collector), kPage);
+  Bytes inactive = good_reading();
+  inactive[18] = 0;
+  Bytes no_current = good_reading();
+  no_current[2] = no_current[3] = 0;
+  Result<> result;
+  for (const Bytes& bad : {Bytes{0xc0}, inactive, no_current, Bytes{0x00, 0x01}}) {
+    node.set_answer(bad);
+    node.host_.clock.advance(std::chrono::seconds(60));
+    EXPECT_EQ(samples_of(*collector, &result), kPage);
+    EXPECT_TRUE(result);
+  }
+  ASSERT_EQ(collector->source_ages().size(), 1U);
+  EXPECT_EQ(collector->source_ages()[0].source, "ipmi");
+  EXPECT_EQ(collector->source_ages()[0].age, std::chrono::minutes(4));
+  node.set_answer({0xc0});
+  node.host_.clock.advance(std::chrono::seconds(61));
+  EXPECT_EQ(samples_of(*collector, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNoData);
+  node.set_answer(good_reading());
+  EXPECT_EQ(samples_of(*collector, &result), kPage);
+  EXPECT_TRUE(result);
+}
+
+TEST(IpmiDcmi, ABmcThatKnowsNoPowerIsNoFailure) {
+  Node node;
+  node.add_device();
+  Bytes nothing(19, 0);
+  nothing[1] = 0xdc;
+  nothing[18] = 0x40;
+  node.set_answer(nothing);
+  node.options_.force_native = true;
+  const auto collector = node.start();
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result), "");
+  EXPECT_TRUE(result);
+}
+
+TEST(IpmiDcmi, FallsBackToAToolWhereTheDeviceGivesNoReading) {
+  Node node;
+  node.add_device();
+  node.set_answer({0xc1});
+  node.add_tool("ipmi-dcmi");
+  node.runner_.reply("ipmi-dcmi", {.output = kTool});
+  const auto collector = node.start();
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result),
+            "ceems_ipmi_dcmi_current_watts{hostname=\"n1\"} 164\n");
+  EXPECT_TRUE(result);
+  auto capabilities = collector->capabilities();
+  std::ranges::sort(capabilities);
+  EXPECT_EQ(capabilities,
+            (std::vector<os::Capability>{CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID}));
+  // And to the device once that works and the tool does not.
+  node.runner_.reply("ipmi-dcmi", {.exit_status = 1});
+  node.set_answer(good_reading());
+  EXPECT_EQ(samples_of(*collector), kPage);
+}
+
+TEST(IpmiDcmi, ACommandThatIsAskedForComesBeforeTheDevice) {
+  Node node;
+  node.add_device();
+  node.add_tool("reader");
+  node.runner_.reply("reader", {.output = kTool});
+  node.options_.command = "reader --now";
+  const auto collector = node.start();
+  EXPECT_EQ(samples_of(*collector), "ceems_ipmi_dcmi_current_watts{hostname=\"n1\"} 164\n");
+  EXPECT_EQ(collector->capabilities(), (std::vector<os::Capability>{CAP_SETUID, CAP_SETGID}));
+  ASSERT_FALSE(node.runner_.calls().empty());
+  EXPECT_EQ(node.runner_.calls()[0].arguments, std::vector<std::string>{"--now"});
+}
+
+TEST(IpmiDcmi, ForcedNativeModeNeedsADevice) {
+  Node node;
+  node.options_.force_native = true;
+  node.options_.command = "reader";
+  const auto refused = node.create();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().message, "native mode: no IPMI device number 0 in /dev");
+  node.add_device();
+  node.set_answer({0xc1});
+  EXPECT_TRUE(node.create()) << "a device is enough for the start";
+}
+
+TEST(IpmiDcmi, StartsWithNothingThereAndSaysSo) {
+  Node node;
+  const auto collector = node.start();
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNoData);
+  Node missing;
+  missing.options_.command = "no-such-program-anywhere";
+  const auto none = missing.start();
+  EXPECT_EQ(samples_of(*none, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNoData);
+}
+
+TEST(IpmiDcmi, ATestModeCommandNeedsNoPrivileges) {
+  Node node;
+  node.add_tool("reader");
+  node.runner_.reply("reader", {.output = kTool});
+  node.options_.command = "reader";
+  node.options_.test_mode = true;
+  const auto collector = node.start();
+  EXPECT_TRUE(collector->capabilities().empty());
+  EXPECT_NE(samples_of(*collector), "");
+}
+
+TEST(IpmiDcmi, BringsTheEnergyOfTheNode) {
+  Node node;
+  node.add_device();
+  const auto collector = node.start();
+  const auto meters = collector->energy_meters();
+  ASSERT_EQ(meters.size(), 1U);
+  EXPECT_EQ(meters[0]->source().name, "ipmi_dcmi");
+  EXPECT_EQ(meters[0]->source().domain, energy::Domain::kNode);
+  EXPECT_EQ(meters[0]->source().method, energy::Method::kMeasured);
+  ASSERT_TRUE(meters[0]->read({.now = node.host_.clock.steady_now(), .utilisation = {}}));
+  node.host_.clock.advance(std::chrono::seconds(10));
+  const auto reading = meters[0]->read({.now = node.host_.clock.steady_now(), .utilisation = {}});
+  ASSERT_TRUE(reading);
+  EXPECT_DOUBLE_EQ(reading->joules, 3210);
+}
+
+TEST(IpmiDcmi, PowerOfAWholeCrayIsNotThatOfTheNode) {
+  Node node;
+  node.add_tool("capmc");
+  node.runner_.reply("capmc", {.output = R"({"avg":4211,"min":4100,"max":4400})"});
+  const auto collector = node.start();
+  EXPECT_NE(samples_of(*collector).find("current_watts{hostname=\"n1\"} 4211"), std::string::npos);
+  EXPECT_TRUE(collector->energy_meters().empty());
+}
+
+TEST(IpmiDcmi, AHangingToolNeverStallsAScrape) {
+  Node node;
+  node.add_tool("ipmitool");
+  std::atomic<bool> hangs = false;
+  std::atomic<bool> reached = false;
+  std::atomic<bool> go_on = false;
+  node.runner_.answer("ipmitool", [&](const os::Command&) -> Result<os::CommandResult> {
+    while (hangs && !go_on) {
+      reached = true;
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    return os::CommandResult{.output = kTool};
+  });
+  node.options_.patience = milliseconds(20);
+  const auto collector = node.start();
+  hangs = true;
+  static_cast<void>(samples_of(*collector));  // asks for a reading
+  for (int i = 0; i < 2000 && !reached; ++i) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  ASSERT_TRUE(reached);
+  std::vector<double> took;
+  for (int scrape = 0; scrape < 100; ++scrape) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_NE(samples_of(*collector), "");
+    took.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+            .count());
+  }
+  go_on = true;
+  std::ranges::sort(took);
+  EXPECT_LT(took[98], 50) << "99th percentile in ms";
+}
+
+TEST(IpmiDcmi, RefusesANegativeDeviceNumber) {
+  const CollectorSpec spec = ipmi_dcmi_collector();
+  config::FlagSet flags("test", "test");
+  spec.add_flags(flags);
+  const char* const arguments[] = {"test", "--collector.ipmi_dcmi.dev-num=-1"};
+  ASSERT_FALSE(flags.parse(2, arguments).exit);
+  Node node;
+  const auto collector = spec.create(node.host_.context);
+  ASSERT_FALSE(collector);
+  EXPECT_EQ(collector.error().code, ErrorCode::kInvalidArgument);
+}
+
+}  // namespace
+}  // namespace ceems::exporter

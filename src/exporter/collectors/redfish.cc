@@ -1,0 +1,227 @@
+#include "exporter/collectors/redfish.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "config/yaml.h"
+#include "exporter/energy/held_power.h"
+#include "exporter/energy/shared_meter.h"
+#include "exporter/ipmi/open_ipmi.h"
+#include "exporter/node_name.h"
+#include "exporter/privileged_open.h"
+#include "exporter/redfish/bmc_address.h"
+#include "exporter/redfish/reader.h"
+#include "exporter/slow_source.h"
+#include "host/read_file.h"
+
+namespace ceems::exporter {
+namespace {
+
+using redfish::ChassisReading;
+using redfish::Readings;
+
+constexpr auto kMaxAge = std::chrono::minutes(5);
+constexpr std::size_t kMaxConfig = std::size_t{1} << 20U;
+constexpr int kWallRank = 12;  // of the sources of node power: behind IPMI, which asks the same BMC
+
+metrics::Desc make_desc(const char* name, const char* help) {
+  return {name, help, metrics::Type::kGauge, {"hostname", "chassis"}};
+}
+
+class RedfishCollector final : public Collector {
+ public:
+  RedfishCollector(const CollectorContext& context,
+                   std::unique_ptr<redfish::Reader> reader,
+                   const RedfishOptions& options)
+      : clock_(*context.clock),
+        hostname_(context.hostname),
+        reader_(std::move(reader)),
+        meter_(std::make_shared<energy::PublishedPowerMeter>(
+            energy::SourceInfo{.name = "redfish",
+                               .domain = energy::Domain::kNode,
+                               .method = energy::Method::kMeasured,
+                               .rank = kWallRank})),
+        source_({.collector = "redfish",
+                 .source = "redfish",
+                 .period = options.period,
+                 .max_age = kMaxAge,
+                 .patience = options.patience,
+                 .fresh_enough = options.fresh_enough},
+                clock_,
+                [this](const std::stop_token& stop) { return read(stop); }) {}
+
+  void start() override { source_.start(); }
+
+  energy::Meters energy_meters() override {
+    energy::Meters meters;
+    meters.push_back(std::make_unique<energy::SharedMeter>(meter_));
+    return meters;
+  }
+
+  Result<> collect(metrics::Sink& sink) override {
+    const auto value = source_.value();
+    if (!value) {
+      const std::string error = source_.last_error();
+      return fail(ErrorCode::kNoData, "{}", error.empty() ? "no reading yet" : error);
+    }
+    const auto now = clock_.steady_now();
+    for (const ChassisReading& chassis : value->value.chassis) {
+      if (now - chassis.time <= kMaxAge) {
+        add(sink, current_, chassis, chassis.watts.current);
+        add(sink, minimum_, chassis, chassis.watts.minimum);
+        add(sink, maximum_, chassis, chassis.watts.maximum);
+        add(sink, average_, chassis, chassis.watts.average);
+      }
+    }
+    return {};
+  }
+
+  [[nodiscard]] std::vector<SourceAge> source_ages() const override {
+    const auto read = source_.last_good();
+    if (!read) {
+      return {};
+    }
+    return {{source_.source(), clock_.steady_now() - *read}};
+  }
+
+ private:
+  Result<Readings> read(const std::stop_token& stop) {
+    auto readings = reader_->read(stop);
+    if (readings && readings->node_watts) {
+      meter_->publish({.watts = *readings->node_watts, .time = clock_.steady_now()});
+    }
+    return readings;
+  }
+
+  void add(metrics::Sink& sink,
+           const metrics::Desc& desc,
+           const ChassisReading& chassis,
+           double watts) const {
+    if (watts > 0) {
+      sink.add(desc, watts, {hostname_, chassis.label});
+    }
+  }
+
+  const Clock& clock_;
+  std::string hostname_;
+  std::unique_ptr<redfish::Reader> reader_;
+  std::shared_ptr<energy::PublishedPowerMeter> meter_;
+  SlowSource<Readings> source_;  // after all that its thread uses
+
+  const metrics::Desc current_ =
+      make_desc("ceems_redfish_current_watts", "Power of the chassis now, in watts.");
+  const metrics::Desc minimum_ =
+      make_desc("ceems_redfish_min_watts", "Lowest power of the chassis in its BMC's interval.");
+  const metrics::Desc maximum_ =
+      make_desc("ceems_redfish_max_watts", "Highest power of the chassis in its BMC's interval.");
+  const metrics::Desc average_ =
+      make_desc("ceems_redfish_avg_watts", "Average power of the chassis in its BMC's interval.");
+};
+
+Result<redfish::Config> load_config(const RedfishOptions& options) {
+  if (options.config_file.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "--collector.redfish.config.file is not given");
+  }
+  auto text = host::read_file(options.config_file, kMaxConfig);
+  if (!text) {
+    return fail(std::move(text).error());
+  }
+  if (options.expand_environment) {
+    text = config::expand_environment(*text, options.context.environment);
+    if (!text) {
+      return fail(std::move(text).error().with_context(options.config_file));
+    }
+  }
+  return redfish::parse_config(*text, options.config_file, options.context);
+}
+
+/// Values of the flags.
+struct Flags {
+  std::string config_file;
+  std::string deprecated_config_file;
+  bool expand_environment = false;
+};
+
+Result<std::string> find_local_bmc() {
+  auto port = ipmi::open_ipmi("/dev", 0, open_privileged);
+  if (!port) {
+    return fail(std::move(port).error());
+  }
+  return redfish::find_bmc_address(**port, redfish::name_by_dns);
+}
+
+Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
+  std::string file = flags.config_file;
+  if (!flags.deprecated_config_file.empty()) {
+    log::warn(
+        "flag --collector.redfish.web-config is deprecated, use --collector.redfish.config.file");
+    file = flags.deprecated_config_file;
+  }
+  if (!file.empty()) {
+    file = std::filesystem::absolute(file).lexically_normal().string();
+  }
+  return make_redfish_collector(
+      context, {.config_file = std::move(file),
+                .expand_environment = flags.expand_environment,
+                .context = {.node_name = node_name(false),
+                            .environment =
+                                [](const std::string& name) {
+                                  const char* value = ::getenv(name.c_str());
+                                  return std::string(value == nullptr ? "" : value);
+                                }},
+                .find_bmc = find_local_bmc});
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext& context,
+                                                          const RedfishOptions& options) {
+  auto config = load_config(options);
+  if (!config) {
+    return fail(std::move(config).error());
+  }
+  if (config->hostname.empty()) {
+    auto found = options.find_bmc();
+    if (!found) {
+      return fail(std::move(found).error().with_context(
+          options.config_file + ": hostname is empty and the BMC cannot be asked for its address"));
+    }
+    config->hostname = *std::move(found);
+  }
+  log::info("power is read by Redfish", {{"collector", "redfish"}, {"bmc", config->bmc_url()}});
+  redfish::ReaderOptions reader_options{.node_chassis = config->node_chassis, .max_age = kMaxAge};
+  auto session = redfish::Session::create(*std::move(config));
+  if (!session) {
+    return fail(std::move(session).error().with_context(options.config_file));
+  }
+  return std::make_unique<RedfishCollector>(
+      context,
+      std::make_unique<redfish::Reader>(*std::move(session), std::move(reader_options),
+                                        *context.clock),
+      options);
+}
+
+CollectorSpec redfish_collector() {
+  const auto flags = std::make_shared<Flags>();
+  return {.name = "redfish",
+          .help = "Enable the redfish collector (power of the chassis from a Redfish service)",
+          .add_flags =
+              [flags](config::FlagSet& set) {
+                set.add("collector.redfish.web-config", flags->deprecated_config_file,
+                        {.help = "Deprecated: --collector.redfish.config.file",
+                         .env = "CEEMS_EXPORTER_REDFISH_COLL_WEB_CONFIG_FILE",
+                         .hidden = true});
+                set.add("collector.redfish.config.file", flags->config_file,
+                        {.help = "File that says where the Redfish service is and how to log in",
+                         .env = "CEEMS_EXPORTER_REDFISH_COLL_CONFIG_FILE"});
+                set.add("collector.redfish.config.file.expand-env-vars", flags->expand_environment,
+                        {.help = "Expand $NAME and ${NAME} in that file"});
+                set.alias("collector.redfish.web-config-file", "collector.redfish.config.file");
+              },
+          .create = [flags](const CollectorContext& context) { return create(*flags, context); }};
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,165 @@
+#include "exporter/collectors/redfish.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "exporter/collectors/collector_test_support.h"
+#include "exporter/redfish/mock_service.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter {
+namespace {
+
+using redfish::MockService;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+
+constexpr const char* kPage =
+    "ceems_redfish_current_watts{hostname=\"n1\",chassis=\"Node_1\"} 400.25\n"
+    "ceems_redfish_current_watts{hostname=\"n1\",chassis=\"Tray\"} 900\n"
+    "ceems_redfish_min_watts{hostname=\"n1\",chassis=\"Node_1\"} 10\n"
+    "ceems_redfish_min_watts{hostname=\"n1\",chassis=\"Tray\"} 10\n";
+
+class Node {
+ public:
+  Node() : host_(directory_.path()) {
+    options_.context = {.node_name = "n1", .environment = [this](const std::string& name) {
+                          return name == "REDFISH_PORT" ? service_.port() : std::string();
+                        }};
+    options_.expand_environment = true;
+    options_.find_bmc = []() -> Result<std::string> {
+      return fail(ErrorCode::kNotFound, "no IPMI device number 0 in /dev");
+    };
+    options_.patience = milliseconds(3000);
+    options_.fresh_enough = milliseconds(0);
+    write(
+        "redfish_collector:\n  protocol: http\n  hostname: 127.0.0.1\n  port: ${REDFISH_PORT}\n"
+        "  username: admin\n  password: pw\n");
+  }
+  void write(const std::string& config) {
+    options_.config_file = directory_.write("redfish.yml", config);
+  }
+  Result<std::unique_ptr<Collector>> create() {
+    return make_redfish_collector(host_.context, options_);
+  }
+  std::unique_ptr<Collector> start() {
+    auto collector = *create();
+    collector->start();
+    return collector;
+  }
+
+  testing::TempDir directory_;
+  MockService service_;
+  TestContext host_;
+  RedfishOptions options_;
+};
+
+TEST(Redfish, ExportsEachChassisAndLeavesOutWhatIsZero) {
+  Node node;
+  const auto collector = node.start();
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result), kPage);
+  EXPECT_TRUE(result);
+  EXPECT_TRUE(collector->capabilities().empty());
+  ASSERT_EQ(collector->source_ages().size(), 1U);
+  EXPECT_EQ(collector->source_ages()[0].source, "redfish");
+}
+
+TEST(Redfish, AServiceThatDoesNotAnswerDoesNotStopTheStart) {
+  Node node;
+  node.service_.set("/redfish/v1/", {.status = 503});
+  const auto collector = node.start();
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNoData);
+  EXPECT_THAT(result.error().message, HasSubstr("status 503"));
+}
+
+TEST(Redfish, ServesTheLastReadingsForFiveMinutes) {
+  Node node;
+  const auto collector = node.start();
+  EXPECT_EQ(samples_of(*collector), kPage);
+  node.service_.refuse_tokens();
+  node.host_.clock.advance(std::chrono::minutes(5));
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result), kPage);
+  EXPECT_TRUE(result);
+  node.host_.clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(samples_of(*collector, &result), "");
+  EXPECT_FALSE(result);
+}
+
+TEST(Redfish, AHangingServiceNeverStallsAScrape) {
+  Node node;
+  const auto collector = node.start();
+  EXPECT_EQ(samples_of(*collector), kPage);
+  node.options_.patience = milliseconds(20);
+  const auto patient = node.start();
+  node.service_.hang("/redfish/v1/Chassis/Node-1/Power");
+  std::vector<double> took;
+  for (int scrape = 0; scrape < 100; ++scrape) {
+    const auto begin = std::chrono::steady_clock::now();
+    EXPECT_EQ(samples_of(*patient), kPage);
+    took.push_back(
+        std::chrono::duration<double, std::milli>(std::chrono::steady_clock::now() - begin)
+            .count());
+  }
+  node.service_.release();
+  std::ranges::sort(took);
+  EXPECT_LT(took[98], 50) << "99th percentile in ms";
+}
+
+TEST(Redfish, EndsItsSessionWhenItStops) {
+  Node node;
+  node.start().reset();
+  EXPECT_EQ(node.service_.count("POST /redfish/v1/Sessions"), 1);
+  EXPECT_EQ(node.service_.requests().back(), "DELETE /redfish/v1/Sessions/1");
+}
+
+TEST(Redfish, BringsTheEnergyOfTheNode) {
+  Node node;
+  const auto collector = node.start();
+  const auto meters = collector->energy_meters();
+  ASSERT_EQ(meters.size(), 1U);
+  EXPECT_EQ(meters[0]->source().name, "redfish");
+  EXPECT_EQ(meters[0]->source().domain, energy::Domain::kNode);
+  ASSERT_TRUE(meters[0]->read({.now = node.host_.clock.steady_now(), .utilisation = {}}));
+  node.host_.clock.advance(std::chrono::seconds(10));
+  const auto reading = meters[0]->read({.now = node.host_.clock.steady_now(), .utilisation = {}});
+  ASSERT_TRUE(reading);
+  EXPECT_DOUBLE_EQ(reading->joules, 4002.5);
+}
+
+TEST(Redfish, AsksTheBmcForItsAddress) {
+  Node node;
+  node.write("redfish_collector: {protocol: http, port: $REDFISH_PORT}\n");
+  const auto none = node.create();
+  ASSERT_FALSE(none);
+  EXPECT_THAT(none.error().message,
+              HasSubstr("hostname is empty and the BMC cannot be asked for its address: no IPMI"));
+  node.options_.find_bmc = []() -> Result<std::string> { return "127.0.0.1"; };
+  const auto collector = node.start();
+  EXPECT_EQ(samples_of(*collector), kPage);
+}
+
+TEST(Redfish, AWrongConfigurationStopsTheStart) {
+  Node node;
+  node.write("redfish_collector:\n  protocol: http\n  hostname: x\n  prot: 1\n");
+  EXPECT_THAT(node.create().error().message, HasSubstr("redfish.yml:4"));
+  node.write("redfish_collector: {protocol: http, hostname: x, tls_config: {min_version: TLS9}}");
+  EXPECT_FALSE(node.create());
+  node.write("$unset [[{$}]]");
+  EXPECT_FALSE(node.create());
+  node.options_.config_file = node.directory_.path() / "none.yml";
+  EXPECT_EQ(node.create().error().code, ErrorCode::kNotFound);
+  node.options_.config_file = "";
+  EXPECT_EQ(node.create().error().code, ErrorCode::kInvalidArgument);
+  node.options_.config_file = node.directory_.path();
+  EXPECT_FALSE(node.create());
+}
+
+}  // namespace
+}  // namespace ceems::exporter

@@ -1,0 +1,32 @@
+#include "exporter/ipmi/conversation.h"
+
+#include <utility>
+
+namespace ceems::exporter::ipmi {
+
+Result<Bytes> Conversation::ask(const Request& request,
+                                std::chrono::milliseconds timeout,
+                                const std::stop_token& stop) {
+  const auto deadline = std::chrono::steady_clock::now() + timeout;
+  const long id = ++last_id_;
+  if (auto sent = port_.send(request, id); !sent) {
+    return fail(std::move(sent).error());
+  }
+  // Ends at the deadline even where the device never stops talking.
+  while (std::chrono::steady_clock::now() < deadline) {
+    auto message = port_.receive(deadline, stop);
+    if (!message) {
+      return fail(std::move(message).error());
+    }
+    if (!message->response || message->id != id || message->command != request.command) {
+      continue;
+    }
+    if (message->data.empty()) {
+      return fail(ErrorCode::kParse, "answer without a completion code");
+    }
+    return std::move(message->data);
+  }
+  return fail(ErrorCode::kTimeout, "no answer within {} ms", timeout.count());
+}
+
+}  // namespace ceems::exporter::ipmi

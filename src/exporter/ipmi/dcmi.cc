@@ -1,0 +1,108 @@
+#include "exporter/ipmi/dcmi.h"
+
+#include <string_view>
+
+#include <fmt/format.h>
+
+namespace ceems::exporter::ipmi {
+namespace {
+
+constexpr std::uint8_t kGroupExtension = 0x2c;  // netfn
+constexpr std::uint8_t kGetPowerReading = 0x02;
+constexpr std::uint8_t kDcmi = 0xdc;  // group extension id
+constexpr std::uint8_t kSystemPowerStatistics = 0x01;
+constexpr std::uint8_t kMeasurementActive = 0x40;
+constexpr std::size_t kPowerAnswerSize = 19;  // completion code included
+
+constexpr std::uint8_t kTransport = 0x0c;  // netfn
+constexpr std::uint8_t kGetLanParameters = 0x02;
+constexpr std::uint8_t kLanChannel = 0x01;
+constexpr std::uint8_t kIpAddress = 0x03;
+constexpr std::size_t kAddressAnswerSize = 6;
+
+/// IPMI 2.0 table 5-2, the ones a BMC answers here.
+std::string_view meaning(std::uint8_t code) {
+  switch (code) {
+    case 0xc0:
+      return "node busy";
+    case 0xc1:
+      return "the BMC does not know this command";
+    case 0xc3:
+      return "time-out in the BMC";
+    case 0xc7:
+    case 0xc8:
+    case 0xcc:
+      return "the BMC does not like the request";
+    case 0xce:
+    case 0xd2:
+      return "the BMC cannot answer now";
+    case 0xd4:
+      return "insufficient privilege";
+    case 0xd5:
+      return "not supported in the present state";
+    default:
+      return "the BMC refuses";
+  }
+}
+
+Result<> check_code(std::span<const std::uint8_t> answer) {
+  if (answer.empty()) {
+    return fail(ErrorCode::kParse, "answer without a completion code");
+  }
+  if (answer[0] != 0) {
+    return fail(ErrorCode::kUnavailable, "completion code {:#04x}: {}", answer[0],
+                meaning(answer[0]));
+  }
+  return {};
+}
+
+}  // namespace
+
+Request power_reading_request() {
+  return {.netfn = kGroupExtension,
+          .command = kGetPowerReading,
+          .data = {kDcmi, kSystemPowerStatistics, 0, 0}};
+}
+
+Result<Power> decode_power_reading(std::span<const std::uint8_t> answer) {
+  if (auto good = check_code(answer); !good) {
+    return fail(std::move(good).error());
+  }
+  if (answer.size() < kPowerAnswerSize) {
+    return fail(ErrorCode::kParse, "power reading of {} bytes, expected {}", answer.size(),
+                kPowerAnswerSize);
+  }
+  if (answer[1] != kDcmi) {
+    return fail(ErrorCode::kParse, "answer of group {:#04x}, expected DCMI ({:#04x})", answer[1],
+                kDcmi);
+  }
+  if ((answer[18] & kMeasurementActive) == 0) {
+    return fail(ErrorCode::kUnavailable, "power measurement is not active (state {:#04x})",
+                answer[18]);
+  }
+  const auto watts = [&](std::size_t at) {
+    return static_cast<double>(answer[at]) + 256.0 * static_cast<double>(answer[at + 1]);
+  };
+  return Power{.current = watts(2), .minimum = watts(4), .maximum = watts(6), .average = watts(8)};
+}
+
+Request lan_address_request() {
+  return {
+      .netfn = kTransport, .command = kGetLanParameters, .data = {kLanChannel, kIpAddress, 0, 0}};
+}
+
+Result<std::string> decode_lan_address(std::span<const std::uint8_t> answer) {
+  if (auto good = check_code(answer); !good) {
+    return fail(std::move(good).error());
+  }
+  if (answer.size() < kAddressAnswerSize) {
+    return fail(ErrorCode::kParse, "LAN parameter of {} bytes, expected {}", answer.size(),
+                kAddressAnswerSize);
+  }
+  if (answer[2] == 0 && answer[3] == 0 && answer[4] == 0 && answer[5] == 0) {
+    return fail(ErrorCode::kUnavailable, "the BMC has no IPv4 address on channel 1");
+  }
+  return fmt::format("{}.{}.{}.{}", answer[2], answer[3], answer[4], answer[5]);
+}
+
+}  // namespace ceems::exporter::ipmi

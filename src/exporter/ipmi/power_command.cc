@@ -1,0 +1,207 @@
+#include "exporter/ipmi/power_command.h"
+
+#include <sys/stat.h>
+
+#include <array>
+#include <cerrno>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace ceems::exporter::ipmi {
+namespace {
+
+constexpr std::chrono::milliseconds kTimeout{5000};
+constexpr std::size_t kMaxOutput = std::size_t{1} << 20U;
+constexpr std::string_view kSystemPath = "/usr/sbin:/usr/bin:/sbin:/bin";
+constexpr std::string_view kSystemPrograms = "/sbin:/usr/sbin:/usr/local/sbin";
+
+struct KnownProgram {
+  std::string_view name;
+  std::vector<std::string> arguments;
+};
+
+std::vector<KnownProgram> known_programs() {
+  return {{"ipmi-dcmi", {"--get-system-power-statistics"}},
+          {"ipmitool", {"dcmi", "power", "reading"}},
+          {"ipmiutil", {"dcmi", "power"}},
+          {"capmc", {"get_system_power", "-w", "600"}}};
+}
+
+std::string_view base_name(std::string_view path) {
+  return path.substr(path.rfind('/') + 1);
+}
+
+Format format_of(std::string_view program) {
+  return base_name(program) == "capmc" ? Format::kCapmc : Format::kText;
+}
+
+std::string places(std::string_view search_path) {
+  return fmt::format("{}:{}", search_path, kSystemPrograms);
+}
+
+std::string absolute_only(std::string_view search_path) {
+  std::string kept;
+  for (const std::string_view directory : split(search_path, ':')) {
+    if (directory.starts_with('/')) {
+      kept += (kept.empty() ? "" : ":") + std::string(directory);
+    }
+  }
+  return kept.empty() ? std::string(kSystemPath) : kept;
+}
+
+/// Root runs nothing that somebody else can change.
+Result<> check_trusted(const std::string& path) {
+  struct stat info{};
+  if (::stat(path.c_str(), &info) != 0) {
+    return fail(errno_error(errno, path));
+  }
+  if (info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
+    return fail(ErrorCode::kPermissionDenied,
+                "{} is not run as root: it must belong to root and be writable by root alone",
+                printable(path));
+  }
+  return {};
+}
+
+std::string_view name_of(RunAs mode) {
+  switch (mode) {
+    case RunAs::kSelf:
+      return "own user";
+    case RunAs::kRoot:
+      return "root";
+    case RunAs::kSudo:
+      return "sudo";
+  }
+  return "";
+}
+
+}  // namespace
+
+std::optional<PowerProgram> search_program(std::string_view search_path) {
+  const std::string everywhere = places(search_path);
+  for (KnownProgram& known : known_programs()) {
+    if (auto path = os::find_program(known.name, everywhere)) {
+      return PowerProgram{.path = *std::move(path),
+                          .arguments = std::move(known.arguments),
+                          .format = format_of(known.name)};
+    }
+  }
+  return std::nullopt;
+}
+
+Result<PowerProgram> program_of(std::string_view command, std::string_view search_path) {
+  PowerProgram program;
+  for (const std::string_view word : split(command, ' ')) {
+    if (word.empty()) {
+      continue;
+    }
+    if (program.path.empty()) {
+      program.path = word;
+    } else {
+      program.arguments.emplace_back(word);
+    }
+  }
+  if (program.path.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "the command is empty");
+  }
+  const bool by_sudo = base_name(program.path) == "sudo" && !program.arguments.empty();
+  program.format = format_of(by_sudo ? program.arguments.front() : program.path);
+  if (program.path.find('/') == std::string::npos) {
+    auto found = os::find_program(program.path, places(search_path));
+    if (!found) {
+      return fail(std::move(found).error());
+    }
+    program.path = *std::move(found);
+  } else {
+    program.path = std::filesystem::absolute(program.path).lexically_normal().string();
+  }
+  return program;
+}
+
+PowerCommand::PowerCommand(PowerCommandOptions options, os::CommandRunner& runner)
+    : options_(std::move(options)), runner_(runner) {}
+
+Result<Power> PowerCommand::read(const std::stop_token& stop) {
+  if (mode_) {
+    auto power = run(*mode_, stop);
+    if (!power) {
+      mode_.reset();
+    }
+    return power;
+  }
+  std::vector<RunAs> candidates{RunAs::kSelf};
+  if (!options_.only_self) {
+    const bool root = options_.may_become_root != nullptr && options_.may_become_root();
+    candidates.push_back(root ? RunAs::kRoot : RunAs::kSudo);
+  }
+  if (candidates.back() == RunAs::kSudo && base_name(options_.program.path) == "sudo") {
+    candidates.pop_back();
+  }
+  std::string refusals;
+  ErrorCode code = ErrorCode::kUnavailable;
+  for (const RunAs mode : candidates) {
+    auto power = run(mode, stop);
+    if (power) {
+      mode_ = mode;
+      log::debug("way to run the power command",
+                 {{"collector", "ipmi_dcmi"}, {"as", name_of(mode)}});
+      return power;
+    }
+    code = power.error().code;
+    refusals += fmt::format("{}as {}: {}", refusals.empty() ? "" : "; ", name_of(mode),
+                            power.error().message);
+    if (stop.stop_requested()) {
+      break;
+    }
+  }
+  return fail(code, "{}", refusals);
+}
+
+Result<Power> PowerCommand::run(RunAs mode, const std::stop_token& stop) {
+  os::Command command{.path = options_.program.path,
+                      .arguments = options_.program.arguments,
+                      .environment = {{"LC_ALL", "C"}, {"PATH", std::string(kSystemPath)}},
+                      .timeout = kTimeout,
+                      .max_output_bytes = kMaxOutput,
+                      .as_root = mode == RunAs::kRoot};
+  if (mode == RunAs::kSelf) {
+    command.environment["PATH"] = absolute_only(options_.search_path);
+  }
+  if (mode == RunAs::kRoot) {
+    if (auto trusted = check_trusted(command.path); !trusted) {
+      return fail(std::move(trusted).error());
+    }
+  }
+  if (mode == RunAs::kSudo) {
+    auto sudo = os::find_program("sudo", kSystemPath);
+    if (!sudo) {
+      return fail(std::move(sudo).error());
+    }
+    // -n: fail instead of asking for a password.
+    command.arguments.insert(command.arguments.begin(), {"-n", "--", std::move(command.path)});
+    command.path = *std::move(sudo);
+  }
+  auto result = runner_.run(command, stop);
+  if (!result) {
+    return fail(std::move(result).error());
+  }
+  if (result->exit_status != 0) {
+    const std::string_view said = result->error_text.empty() ? result->output : result->error_text;
+    std::string_view first = trim(said);
+    first = take_until(first, '\n');
+    return fail(ErrorCode::kUnavailable, "{} ends with status {}: {}", printable(command.path),
+                result->exit_status, printable(first));
+  }
+  auto power = parse_power_output(options_.program.format, result->output);
+  if (!power) {
+    return fail(std::move(power).error().with_context(printable(options_.program.path)));
+  }
+  return power;
+}
+
+}  // namespace ceems::exporter::ipmi

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <chrono>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <stop_token>
+
+#include "base/result.h"
+#include "exporter/ipmi/conversation.h"
+#include "exporter/ipmi/dcmi.h"
+#include "exporter/ipmi/power_command.h"
+
+namespace ceems::exporter::ipmi {
+
+/// Reads power through the device, opened anew when it went away. Used by one thread at a time.
+class NativePower {
+ public:
+  using Open = std::function<Result<std::unique_ptr<Port>>()>;
+
+  NativePower(Open open, std::chrono::milliseconds timeout)
+      : open_(std::move(open)), timeout_(timeout) {}
+
+  /// Opens the device unless it is open.
+  Result<> open();
+  Result<Power> read(const std::stop_token& stop);
+
+ private:
+  Open open_;
+  std::chrono::milliseconds timeout_;
+  std::unique_ptr<Port> port_;
+  std::optional<Conversation> conversation_;
+};
+
+/// The ways to a reading that this node has; the first that works is taken each time.
+class PowerReader {
+ public:
+  /// The device comes second where both are given: it did not give a reading at the start.
+  PowerReader(std::unique_ptr<PowerCommand> command, std::unique_ptr<NativePower> native)
+      : command_(std::move(command)), native_(std::move(native)) {}
+
+  Result<Power> read(const std::stop_token& stop);
+
+ private:
+  std::unique_ptr<PowerCommand> command_;
+  std::unique_ptr<NativePower> native_;
+};
+
+}  // namespace ceems::exporter::ipmi

@@ -1,0 +1,246 @@
+#include "exporter/redfish/config.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "config/yaml.h"
+#include "net/client_config.h"
+
+namespace ceems::exporter::redfish {
+namespace {
+
+using config::Node;
+
+constexpr const char* kSection = "redfish_collector";
+constexpr const char* kOldSection = "redfish_web_config";
+constexpr std::int64_t kMostMilliseconds = 600'000;
+
+template <class T>
+Result<> take(Result<T> value, T& into) {
+  if (!value) {
+    return fail(std::move(value).error());
+  }
+  into = *std::move(value);
+  return {};
+}
+
+Result<> read_string(const Node& node, std::string& into) {
+  return node.present() ? take(node.as_string(), into) : Result<>();
+}
+
+Result<> read_bool(const Node& node, bool& into) {
+  return node.present() ? take(node.as_bool(), into) : Result<>();
+}
+
+void replace_all(std::string& text, std::string_view what, std::string_view by) {
+  for (std::size_t at = 0; (at = text.find(what, at)) != std::string::npos; at += by.size()) {
+    text.replace(at, what.size(), by);
+  }
+}
+
+/// A name or address: nothing that would change the meaning of a URL. IPv6 may be in brackets.
+bool is_host(std::string_view host) {
+  return host.size() <= 255 &&
+         host.find_first_of(std::string_view("/?#@\\ \t\r\n\0", 10)) == std::string_view::npos;
+}
+
+Result<> read_place(const Node& node, const ConfigContext& context, Config& config) {
+  const Node protocol = node["protocol"];
+  if (!protocol.present()) {
+    return fail(node.error("protocol is missing, expected http or https"));
+  }
+  if (auto done = read_string(protocol, config.protocol); !done) {
+    return done;
+  }
+  if (config.protocol != "http" && config.protocol != "https") {
+    return fail(protocol.error(
+        fmt::format("expected http or https, got '{}'", printable(config.protocol))));
+  }
+  const Node hostname = node["hostname"];
+  if (auto done = read_string(hostname, config.hostname); !done) {
+    return done;
+  }
+  replace_all(config.hostname, "{hostname}", context.node_name);
+  if (!is_host(config.hostname)) {
+    return fail(hostname.error("this is no name or address of a host"));
+  }
+  if (config.hostname.find(':') != std::string::npos && !config.hostname.starts_with('[')) {
+    config.hostname = "[" + config.hostname + "]";
+  }
+  if (const Node port = node["port"]; port.present()) {
+    const auto number = port.as_int();
+    if (!number) {
+      return fail(number.error());
+    }
+    if (*number < 0 || *number > 65535) {
+      return fail(port.error("expected a port, 1 to 65535"));
+    }
+    if (*number != 0) {  // 0: the protocol's own port, as if it were not there
+      config.port = static_cast<int>(*number);
+    }
+  }
+  return {};
+}
+
+Result<> read_timeout(const Node& node, Config& config) {
+  if (!node.present()) {
+    return {};
+  }
+  const auto milliseconds = node.as_int();
+  if (!milliseconds) {
+    return fail(milliseconds.error());
+  }
+  if (*milliseconds > kMostMilliseconds) {
+    return fail(node.error("expected at most 600000 milliseconds"));
+  }
+  if (*milliseconds > 0) {
+    config.timeout = std::chrono::milliseconds(*milliseconds);
+  }
+  return {};
+}
+
+Result<> read_external_url(const Node& node, Config& config) {
+  if (auto done = read_string(node, config.external_url); !done) {
+    return done;
+  }
+  std::string& url = config.external_url;
+  if (!url.empty() && !url.starts_with("http://") && !url.starts_with("https://")) {
+    return fail(node.error("expected a URL that starts with http:// or https://"));
+  }
+  if (url.find_first_of("?#") != std::string::npos) {
+    return fail(node.error("expected a URL without a query"));
+  }
+  while (url.ends_with('/')) {
+    url.pop_back();
+  }
+  return {};
+}
+
+Result<> read_http(const Node& node, Config& config) {
+  // File names are relative to the working directory, as in the reference.
+  auto http = net::client_options(node);
+  if (!http) {
+    return fail(std::move(http).error());
+  }
+  config.http = *std::move(http);
+  bool skip_verify = false;
+  if (auto done = read_bool(node["insecure_skip_verify"], skip_verify); !done) {
+    return done;
+  }
+  if (skip_verify) {
+    log::warn("insecure_skip_verify is deprecated, use tls_config.insecure_skip_verify",
+              {{"collector", "redfish"}});
+    config.http.tls = {};
+    config.http.tls.insecure_skip_verify = true;
+  }
+  std::erase_if(config.http.headers,
+                [](const auto& header) { return to_lower(header.first) == "x-redfish-url"; });
+  return {};
+}
+
+Result<Config> read_section(const Node& node, const ConfigContext& context) {
+  if (!node.is_map()) {
+    return fail(node.error("expected a mapping"));
+  }
+  if (auto known = node.only_keys({"protocol",
+                                   "hostname",
+                                   "port",
+                                   "username",
+                                   "password",
+                                   "use_session_token",
+                                   "timeout",
+                                   "external_url",
+                                   "insecure_skip_verify",
+                                   "node_chassis",
+                                   "tls_config",
+                                   "basic_auth",
+                                   "authorization",
+                                   "bearer_token",
+                                   "bearer_token_file",
+                                   "oauth2",
+                                   "proxy_url",
+                                   "no_proxy",
+                                   "proxy_from_environment",
+                                   "proxy_connect_header",
+                                   "follow_redirects",
+                                   "enable_http2",
+                                   "http_headers"});
+      !known) {
+    return fail(std::move(known).error());
+  }
+  Config config;
+  Result<> done = read_place(node, context, config);
+  if (done) {
+    done = read_string(node["username"], config.username);
+  }
+  if (done) {
+    done = read_string(node["password"], config.password);
+  }
+  if (done) {
+    done = read_bool(node["use_session_token"], config.use_session_token);
+  }
+  if (done) {
+    done = read_timeout(node["timeout"], config);
+  }
+  if (done) {
+    done = read_external_url(node["external_url"], config);
+  }
+  if (const Node chassis = node["node_chassis"]; done && chassis.present()) {
+    done = take(chassis.as_string_list(), config.node_chassis);
+  }
+  if (done) {
+    done = read_http(node, config);
+  }
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  for (const auto& [name, into] : {std::pair("REDFISH_WEB_USERNAME", &config.username),
+                                   std::pair("REDFISH_WEB_PASSWORD", &config.password)}) {
+    if (std::string value = context.environment(name); !value.empty()) {
+      *into = std::move(value);
+    }
+  }
+  return config;
+}
+
+}  // namespace
+
+std::string Config::bmc_url() const {
+  return port ? fmt::format("{}://{}:{}", protocol, hostname, *port)
+              : fmt::format("{}://{}", protocol, hostname);
+}
+
+std::string Config::base_url() const {
+  return external_url.empty() ? bmc_url() : external_url;
+}
+
+Result<Config> parse_config(std::string_view text,
+                            std::string_view name,
+                            const ConfigContext& context) {
+  const auto document = config::parse_yaml(text, name);
+  if (!document) {
+    return fail(document.error());
+  }
+  if (document->is_map()) {
+    if (auto known = document->only_keys({kSection, kOldSection}); !known) {
+      return fail(std::move(known).error());
+    }
+  }
+  const Node section = (*document)[kSection];
+  if (section.present()) {
+    return read_section(section, context);
+  }
+  const Node old = (*document)[kOldSection];
+  if (old.present()) {
+    log::warn("the section redfish_web_config is deprecated, call it redfish_collector",
+              {{"collector", "redfish"}, {"file", name}});
+    return read_section(old, context);
+  }
+  return fail(ErrorCode::kInvalidArgument, "{}: the section redfish_collector is missing or empty",
+              name);
+}
+
+}  // namespace ceems::exporter::redfish

@@ -1,0 +1,289 @@
+#include "exporter/redfish/reader.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "metrics/desc.h"
+
+namespace ceems::exporter::redfish {
+namespace {
+
+using std::chrono::minutes;
+using std::chrono::seconds;
+
+constexpr const char* kRoot = "/redfish/v1/";
+constexpr seconds kFirstPause{5};
+constexpr seconds kLongestPause{60};
+constexpr seconds kFirstRefusalPause{60};
+constexpr seconds kLongestRefusalPause{600};
+constexpr minutes kListAgain{10};
+constexpr minutes kListAgainSoon{1};
+constexpr int kMaxSilences = 2;  // chassis that do not answer before the others are left alone
+
+bool is_refusal(const Error& error) {
+  return error.code == ErrorCode::kPermissionDenied;
+}
+
+/// No answer at all: asking for more may only take as long again.
+bool is_silence(const Error& error) {
+  return error.code == ErrorCode::kTimeout || error.code == ErrorCode::kUnavailable;
+}
+
+}  // namespace
+
+Reader::Reader(std::unique_ptr<Session> session, ReaderOptions options, const Clock& clock)
+    : session_(std::move(session)), options_(std::move(options)), clock_(clock) {}
+
+Result<Readings> Reader::read(const std::stop_token& stop) {
+  const std::stop_callback on_stop(stop, [this] { session_->cancel(); });
+  const auto now = clock_.steady_now();
+  renewed_ = false;
+  if (!connected_) {
+    if (last_error_ && now < next_attempt_) {
+      return fail(*last_error_);
+    }
+    if (auto done = connect(); !done) {
+      back_off(done.error());
+      return fail(std::move(done).error().with_context("connecting"));
+    }
+    connected_ = true;
+  } else if (now - listed_ > kListAgain ||
+             ((chassis_gone_ || chassis_.empty()) && now - listed_ > kListAgainSoon)) {
+    if (auto done = list_chassis(root_.chassis); !done) {
+      connected_ = false;  // with a refused token, too: connecting logs in
+      return fail(std::move(done).error().with_context("listing chassis"));
+    }
+  }
+  return read_all();
+}
+
+Result<> Reader::connect() {
+  const auto text = session_->get(kRoot);
+  if (!text) {
+    return fail(text.error());
+  }
+  auto root = parse_service_root(*text);
+  if (!root) {
+    return fail(std::move(root).error().with_context(kRoot));
+  }
+  root_ = *std::move(root);
+  if (session_->wants_token()) {
+    if (root_.sessions.empty()) {
+      return fail(ErrorCode::kParse, "{}: no link to the sessions, so there is no login", kRoot);
+    }
+    if (auto done = session_->log_in(root_.sessions); !done) {
+      return done;
+    }
+  }
+  return list_chassis(root_.chassis);
+}
+
+Result<> Reader::list_chassis(std::string_view collection) {
+  std::vector<Known> found;
+  std::set<std::string, std::less<>> seen;  // pages may lead to each other for ever
+  std::string page(collection);
+  for (std::size_t pages = 0; !page.empty() && pages < kMaxPages; ++pages) {
+    if (!seen.insert(page).second) {
+      log::warn("the list of chassis runs in a circle", {{"collector", "redfish"}});
+      break;
+    }
+    const auto text = session_->get(page);
+    if (!text) {
+      return fail(text.error());
+    }
+    auto members = parse_collection(*text);
+    if (!members) {
+      return fail(std::move(members).error().with_context(printable(page, 300)));
+    }
+    for (const std::string& link : members->members) {
+      if (found.size() >= kMaxChassis) {
+        log::warn("more chassis than are read", {{"collector", "redfish"}, {"limit", kMaxChassis}});
+        break;
+      }
+      if (!seen.insert(link).second) {
+        continue;
+      }
+      if (auto added = add_chassis(link, found); !added) {
+        return added;
+      }
+    }
+    page = found.size() >= kMaxChassis ? std::string() : std::move(members->next);
+  }
+  chassis_ = std::move(found);
+  chassis_gone_ = false;
+  listed_ = clock_.steady_now();
+  return {};
+}
+
+/// One chassis that cannot be looked at is left out; silence and a refused token are errors.
+Result<> Reader::add_chassis(const std::string& link, std::vector<Known>& found) {
+  const auto text = session_->get(link);
+  if (!text) {
+    if (is_silence(text.error()) || is_refusal(text.error())) {
+      return fail(text.error());
+    }
+    log::debug("chassis left out", {{"collector", "redfish"}, {"err", text.error().message}});
+    return {};
+  }
+  auto chassis = parse_chassis(*text, link);
+  if (!chassis) {
+    log::debug(
+        "chassis left out",
+        {{"collector", "redfish"}, {"chassis", printable(link)}, {"err", chassis.error().message}});
+    return {};
+  }
+  if (chassis->power.empty()) {
+    return {};
+  }
+  const std::string stem = metrics::sanitize_name(chassis->id);
+  std::string label = stem;
+  const auto is_taken = [&](const Known& known) { return known.label == label; };
+  for (int number = 2; std::ranges::any_of(found, is_taken); ++number) {
+    label = fmt::format("{}_{}", stem, number);
+  }
+  std::optional<ChassisReading> last;
+  for (Known& known : chassis_) {
+    if (known.label == label) {
+      last = known.last;
+    }
+  }
+  found.push_back({.chassis = *std::move(chassis),
+                   .label = std::move(label),
+                   .last = std::move(last),
+                   .fresh = false});
+  return {};
+}
+
+Result<Readings> Reader::read_all() {
+  std::size_t good = 0;
+  int silences = 0;
+  std::optional<Error> first;
+  bool refused = false;
+  for (Known& known : chassis_) {
+    known.fresh = false;
+  }
+  for (Known& known : chassis_) {
+    auto watts = read_power(known);
+    if (watts) {
+      known.last =
+          ChassisReading{.label = known.label, .watts = *watts, .time = clock_.steady_now()};
+      known.fresh = true;
+      ++good;
+      continue;
+    }
+    chassis_gone_ = chassis_gone_ || watts.error().code == ErrorCode::kNotFound;
+    refused = refused || is_refusal(watts.error());
+    silences += is_silence(watts.error()) ? 1 : 0;
+    if (!first) {
+      first = std::move(watts).error().with_context("chassis " + known.label);
+    }
+    if (silences >= kMaxSilences) {
+      break;
+    }
+  }
+  if (good == 0 && first) {
+    if (silences > 0 || refused) {
+      connected_ = false;
+      back_off(*first);
+    }
+    return fail(*std::move(first));
+  }
+  pause_ = seconds(0);
+  last_error_.reset();
+  report_partial(first);
+  return collect_readings();
+}
+
+Result<Watts> Reader::read_power(const Known& known) {
+  auto text = session_->get(known.chassis.power);
+  if (!text && is_refusal(text.error()) && session_->wants_token() && !renewed_ &&
+      clock_.steady_now() >= next_renewal_) {
+    renewed_ = true;
+    if (auto done = renew(); !done) {
+      return fail(std::move(done).error());
+    }
+    text = session_->get(known.chassis.power);
+    if (!text && is_refusal(text.error())) {
+      next_renewal_ = clock_.steady_now() + kLongestPause;  // a new token does not help
+    }
+  }
+  if (!text) {
+    return fail(std::move(text).error());
+  }
+  return parse_power(*text);
+}
+
+Result<> Reader::renew() {
+  log::debug("the token is not accepted any more, logging in again", {{"collector", "redfish"}});
+  return session_->log_in(root_.sessions);
+}
+
+void Reader::back_off(const Error& error) {
+  const bool refused = is_refusal(error);
+  const seconds least = refused ? kFirstRefusalPause : kFirstPause;
+  const seconds most = refused ? kLongestRefusalPause : kLongestPause;
+  pause_ = std::clamp(pause_ * 2, least, most);
+  last_error_ = error;
+  next_attempt_ = clock_.steady_now() + pause_;
+}
+
+/// One line when some of the chassis cannot be read and one when all can again.
+void Reader::report_partial(const std::optional<Error>& error) {
+  if (error && !partial_) {
+    log::error("some chassis cannot be read", {{"collector", "redfish"}, {"err", error->message}});
+  } else if (!error && partial_) {
+    log::info("all chassis can be read again", {{"collector", "redfish"}});
+  }
+  partial_ = error.has_value();
+}
+
+Readings Reader::collect_readings() {
+  Readings readings;
+  const auto now = clock_.steady_now();
+  for (const Known& known : chassis_) {
+    if (known.last && now - known.last->time <= options_.max_age) {
+      readings.chassis.push_back(*known.last);
+    }
+  }
+  readings.node_watts = node_watts();
+  return readings;
+}
+
+std::optional<double> Reader::node_watts() {
+  double sum = 0;
+  if (!options_.node_chassis.empty()) {
+    for (const std::string& name : options_.node_chassis) {
+      const auto known = std::ranges::find_if(chassis_, [&](const Known& candidate) {
+        return candidate.chassis.id == name || candidate.label == name;
+      });
+      if (known == chassis_.end() || !known->fresh) {
+        return std::nullopt;
+      }
+      sum += known->last->watts.current;
+    }
+    return sum > 0 ? std::optional(sum) : std::nullopt;
+  }
+  if (std::ranges::all_of(chassis_, &Known::fresh)) {
+    const Known* best = nullptr;
+    for (const Known& known : chassis_) {
+      const auto key = [](const Known& k) {
+        return std::pair(k.chassis.has_system, k.last->watts.current);
+      };
+      if (known.last->watts.current > 0 && (best == nullptr || key(known) > key(*best))) {
+        best = &known;
+      }
+    }
+    node_ = best == nullptr ? std::string() : best->label;
+  }
+  const auto chosen = std::ranges::find(chassis_, node_, &Known::label);
+  return chosen != chassis_.end() && chosen->fresh && chosen->last->watts.current > 0
+             ? std::optional(chosen->last->watts.current)
+             : std::nullopt;
+}
+
+}  // namespace ceems::exporter::redfish

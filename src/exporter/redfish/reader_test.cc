@@ -1,0 +1,380 @@
+#include "exporter/redfish/reader.h"
+
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "exporter/ipmi/fake_port.h"
+#include "exporter/redfish/bmc_address.h"
+#include "exporter/redfish/mock_service.h"
+#include "testing/fake_clock.h"
+
+namespace ceems::exporter::redfish {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::minutes;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::Not;
+
+Config config_for(const MockService& service) {
+  Config config;
+  config.protocol = "http";
+  config.hostname = "127.0.0.1";
+  config.port = std::stoi(service.port());
+  config.username = "admin";
+  config.password = "s3cret\"";
+  config.timeout = milliseconds(3000);
+  return config;
+}
+
+struct Bench {
+  MockService service;
+  testing::FakeClock clock;
+  std::unique_ptr<Reader> reader;
+
+  explicit Bench(ReaderOptions options = {}) { connect(config_for(service), std::move(options)); }
+  explicit Bench(const std::function<void(Config&)>& change) {
+    Config config = config_for(service);
+    change(config);
+    connect(std::move(config), {});
+  }
+  void connect(Config config, ReaderOptions options) {
+    reader =
+        std::make_unique<Reader>(*Session::create(std::move(config)), std::move(options), clock);
+  }
+  Result<Readings> read() { return reader->read({}); }
+  /// "Label=watts" of each chassis, or the error.
+  std::string watts() {
+    const auto readings = read();
+    if (!readings) {
+      return readings.error().message;
+    }
+    std::string all;
+    for (const ChassisReading& chassis : readings->chassis) {
+      all += fmt::format("{}{}={}", all.empty() ? "" : " ", chassis.label, chassis.watts.current);
+    }
+    return all;
+  }
+};
+
+TEST(RedfishReader, LogsInAndReadsEveryChassis) {
+  Bench bench;
+  EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900");
+  EXPECT_THAT(
+      bench.service.requests(),
+      ElementsAre("GET /redfish/v1/", "POST /redfish/v1/Sessions", "GET /redfish/v1/Chassis",
+                  "GET /redfish/v1/Chassis/Node-1", "GET /redfish/v1/Chassis/Tray",
+                  "GET /redfish/v1/Chassis/Node-1/Power", "GET /redfish/v1/Chassis/Tray/Power"));
+  EXPECT_EQ(bench.service.last_login(), R"({"UserName":"admin","Password":"s3cret\""})");
+  EXPECT_EQ(bench.service.last_header("X-Auth-Token"), "token1");
+  EXPECT_EQ(bench.service.last_header("X-Redfish-Url"), bench.service.url());
+  EXPECT_EQ(bench.service.last_header("Authorization"), "-");
+  // The second read asks for power only.
+  bench.service.set_power("Tray", 901);
+  EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=901");
+  EXPECT_EQ(bench.service.requests().size(), 9U);
+}
+
+TEST(RedfishReader, LogsOutAtTheEnd) {
+  Bench bench;
+  bench.watts();
+  bench.reader.reset();
+  EXPECT_EQ(bench.service.requests().back(), "DELETE /redfish/v1/Sessions/1");
+  EXPECT_EQ(bench.service.last_header("X-Auth-Token"), "token1");
+}
+
+TEST(RedfishReader, WithoutAUserThereIsNoLogin) {
+  Bench bench([](Config& config) { config.username = ""; });
+  EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900");
+  EXPECT_EQ(bench.service.last_header("X-Auth-Token"), "-");
+  EXPECT_EQ(bench.service.last_header("Authorization"), "-");
+  bench.reader.reset();
+  EXPECT_EQ(bench.service.count("POST /redfish/v1/Sessions"), 0);
+}
+
+TEST(RedfishReader, BasicAuthenticationInsteadOfASession) {
+  Bench bench([](Config& config) {
+    config.use_session_token = false;
+    config.password = "pw";
+  });
+  EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900");
+  EXPECT_EQ(bench.service.last_header("Authorization"), "Basic YWRtaW46cHc=");
+  EXPECT_EQ(bench.service.count("POST /redfish/v1/Sessions"), 0);
+}
+
+TEST(RedfishReader, GoesThroughAProxyByItsUrl) {
+  Bench bench([](Config& config) {
+    config.external_url = config.bmc_url();
+    config.protocol = "https";
+    config.hostname = "bmc-17";
+    config.port = 443;
+    config.http.authorization =
+        net::ClientOptions::Authorization{.type = "Bearer", .credentials = "proxytoken"};
+  });
+  EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900");
+  EXPECT_EQ(bench.service.last_header("X-Redfish-Url"), "https://bmc-17:443");
+  EXPECT_EQ(bench.service.last_header("Authorization"), "Bearer proxytoken");
+  EXPECT_EQ(bench.service.last_header("X-Auth-Token"), "token1");
+}
+
+TEST(RedfishReader, RenewsAnExpiredTokenOnceForAllChassis) {
+  Bench bench;
+  bench.watts();
+  bench.service.expire_tokens();
+  bench.service.set_power("Node-1", 410);
+  EXPECT_EQ(bench.watts(), "Node_1=410 Tray=900");
+  EXPECT_EQ(bench.service.count("POST /redfish/v1/Sessions"), 2);
+  EXPECT_EQ(bench.service.count("DELETE /redfish/v1/Sessions/1"), 1);
+  EXPECT_EQ(bench.watts(), "Node_1=410 Tray=900");
+  EXPECT_EQ(bench.service.count("POST /redfish/v1/Sessions"), 2);
+}
+
+TEST(RedfishReader, ARefusalForEverDoesNotMakeLoginsForEver) {
+  Bench bench;
+  bench.service.refuse_tokens();
+  for (int i = 0; i < 100; ++i) {
+    EXPECT_THAT(bench.watts(), HasSubstr("status 401"));
+    bench.clock.advance(seconds(5));
+  }
+  // 500 s with pauses of 60, 120, 240, 480 s; two logins each time.
+  EXPECT_LE(bench.service.count("POST /redfish/v1/Sessions"), 8);
+}
+
+TEST(RedfishReader, ARefusedLoginIsRarelyTriedAgain) {
+  Bench bench;
+  bench.service.refuse_logins();
+  for (int i = 0; i < 100; ++i) {
+    const std::string error = bench.watts();
+    EXPECT_THAT(error, HasSubstr("login: /redfish/v1/Sessions: status 401"));
+    EXPECT_THAT(error, Not(HasSubstr("s3cret")));
+    bench.clock.advance(seconds(5));
+  }
+  EXPECT_LE(bench.service.count("POST /redfish/v1/Sessions"), 4);
+}
+
+TEST(RedfishReader, AHalfFailedConnectIsRepaired) {
+  Bench bench;
+  bench.service.set("/redfish/v1/Chassis", {.status = 500});
+  EXPECT_THAT(bench.watts(), HasSubstr("status 500"));
+  bench.service.set("/redfish/v1/Chassis",
+                    {.body = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/Tray"}]})"});
+  EXPECT_THAT(bench.watts(), HasSubstr("status 500")) << "it waits before it asks again";
+  bench.clock.advance(seconds(6));
+  EXPECT_EQ(bench.watts(), "Tray=900");
+}
+
+TEST(RedfishReader, AListThatIsEmptyIsAskedForAgain) {
+  Bench bench;
+  bench.service.set("/redfish/v1/Chassis", {.body = "{}"});
+  EXPECT_EQ(bench.watts(), "");
+  bench.service.set("/redfish/v1/Chassis",
+                    {.body = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/Tray"}]})"});
+  bench.clock.advance(seconds(61));
+  EXPECT_EQ(bench.watts(), "Tray=900");
+}
+
+TEST(RedfishReader, OneChassisDoesNotSpoilTheOthers) {
+  Bench bench;
+  bench.watts();
+  const std::string power = "/redfish/v1/Chassis/Node-1/Power";
+  const std::vector<MockService::Answer> bad{
+      {.status = 500},
+      {.body = "<html>"},
+      {.body = R"({"PowerControl":[{"PowerConsumedWatts":"1"}]})"},
+      {.status = 404},
+      {.body = std::string(100'000, '[')}};
+  for (const auto& answer : bad) {
+    bench.service.set(power, answer);
+    EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900") << "the last reading stands in";
+  }
+  EXPECT_EQ(bench.service.count("POST /redfish/v1/Sessions"), 1);
+  bench.clock.advance(minutes(5) + seconds(1));
+  EXPECT_EQ(bench.watts(), "Tray=900") << "but not for ever";
+}
+
+TEST(RedfishReader, AChassisThatIsGoneIsForgotten) {
+  Bench bench;
+  bench.watts();
+  bench.service.set("/redfish/v1/Chassis/Tray/Power", {.status = 404});
+  bench.watts();
+  bench.service.set("/redfish/v1/Chassis",
+                    {.body = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/Node-1"}]})"});
+  bench.clock.advance(seconds(61));
+  EXPECT_EQ(bench.watts(), "Node_1=400.25");
+}
+
+TEST(RedfishReader, TooLargeAnAnswerIsRefused) {
+  Bench bench;
+  bench.service.set("/redfish/v1/Chassis",
+                    {.body = "{\"Members\":[" + std::string(10'000'000, ' ') + "]}"});
+  EXPECT_THAT(bench.watts(), HasSubstr("larger than 2097152 bytes"));
+}
+
+TEST(RedfishReader, FollowsPagesButNotInACircle) {
+  Bench bench;
+  bench.service.set("/redfish/v1/Chassis",
+                    {.body = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/Tray"}],
+                                 "Members@odata.nextLink":"/redfish/v1/Chassis?$skip=1"})"});
+  bench.service.set("/redfish/v1/Chassis?$skip=1",
+                    {.body = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/Node-1"},
+                                            {"@odata.id":"/redfish/v1/Chassis/Tray"}],
+                                 "Members@odata.nextLink":"/redfish/v1/Chassis"})"});
+  EXPECT_EQ(bench.watts(), "Tray=900 Node_1=400.25");
+}
+
+TEST(RedfishReader, NumberOfPagesAndChassisIsBounded) {
+  Bench bench;
+  bench.service.set_chassis("Tray", "");
+  for (int page = 0; page < 40; ++page) {
+    const std::string path = page == 0 ? "" : fmt::format("?$skip={}", page);
+    bench.service.set(
+        "/redfish/v1/Chassis" + path,
+        {.body = fmt::format(
+             R"({{"Members":[],"Members@odata.nextLink":"/redfish/v1/Chassis?$skip={}"}})",
+             page + 1)});
+  }
+  EXPECT_EQ(bench.watts(), "");
+  EXPECT_EQ(bench.service.count("GET /redfish/v1/Chassis?$skip=31"), 1);
+  EXPECT_EQ(bench.service.count("GET /redfish/v1/Chassis?$skip=32"), 0);
+
+  std::string members;
+  for (int i = 0; i < 200; ++i) {
+    members += fmt::format("{}{{\"@odata.id\":\"/c/{}\"}}", i == 0 ? "" : ",", i);
+    bench.service.set(
+        fmt::format("/c/{}", i),
+        {.body = R"({"Id":"x","Power":{"@odata.id":"/redfish/v1/Chassis/Tray/Power"}})"});
+  }
+  bench.service.set("/redfish/v1/Chassis", {.body = "{\"Members\":[" + members + "]}"});
+  bench.clock.advance(minutes(2));
+  const auto readings = bench.read();
+  ASSERT_TRUE(readings);
+  ASSERT_EQ(readings->chassis.size(), Reader::kMaxChassis);
+  EXPECT_EQ(readings->chassis[0].label, "x");
+  EXPECT_EQ(readings->chassis[1].label, "x_2") << "labels are unique";
+}
+
+TEST(RedfishReader, ChassisWithoutPowerAreSilentlyLeftOut) {
+  Bench bench;
+  bench.service.set("/redfish/v1/Chassis/Tray", {.body = R"({"Id":"Tray"})"});
+  EXPECT_EQ(bench.watts(), "Node_1=400.25");
+  EXPECT_EQ(bench.service.count("GET /redfish/v1/Chassis/Tray/Power"), 0);
+}
+
+TEST(RedfishReader, RedirectsStayOnTheHost) {
+  Bench bench;
+  const MockService other;
+  const std::string power = "/redfish/v1/Chassis/Node-1/Power";
+  bench.service.set(power, {.status = 302, .headers = {{"Location", "/elsewhere"}}});
+  bench.service.set("/elsewhere", {.body = R"({"PowerControl":[{"PowerConsumedWatts":5}]})"});
+  EXPECT_EQ(bench.watts(), "Node_1=5 Tray=900");
+  bench.service.set(power, {.status = 307, .headers = {{"Location", other.url() + power}}});
+  bench.service.set_power("Tray", 901);
+  EXPECT_EQ(bench.watts(), "Node_1=5 Tray=901");
+  EXPECT_TRUE(other.requests().empty()) << "a token must not go to another host";
+  bench.service.set("/elsewhere", {.status = 302, .headers = {{"Location", "/elsewhere"}}});
+  bench.service.set(power, {.status = 302, .headers = {{"Location", "/elsewhere"}}});
+  bench.watts();
+  EXPECT_EQ(bench.service.count("GET /elsewhere"), 6) << "1 before and 5 of the circle";
+}
+
+TEST(RedfishReader, ARedirectedLoginIsNotSentOn) {
+  Bench bench;
+  const MockService other;
+  bench.service.set("/redfish/v1/",
+                    {.body = R"({"Links":{"Sessions":{"@odata.id":"/redfish/v1/Chassis"}}})"});
+  EXPECT_EQ(bench.service.last_login(), "");
+  bench.service.set("/redfish/v1/",
+                    {.status = 301, .headers = {{"Location", other.url() + "/redfish/v1/"}}});
+  EXPECT_THAT(bench.watts(), HasSubstr("another host"));
+  EXPECT_TRUE(other.requests().empty());
+}
+
+TEST(RedfishReader, ALoginNeedsALink) {
+  Bench bench;
+  bench.service.set("/redfish/v1/", {.body = R"({"Chassis":{"@odata.id":"/redfish/v1/Chassis"}})"});
+  EXPECT_THAT(bench.watts(), HasSubstr("no link to the sessions"));
+}
+
+TEST(RedfishReader, AServiceThatIsNotThereIsAskedAgainLater) {
+  testing::FakeClock clock;
+  Config config;
+  {
+    const MockService gone;
+    config = config_for(gone);
+  }
+  Reader reader(*Session::create(config), {}, clock);
+  const auto first = reader.read({});
+  ASSERT_FALSE(first);
+  EXPECT_EQ(first.error().code, ErrorCode::kUnavailable);
+  clock.advance(seconds(4));
+  EXPECT_FALSE(reader.read({}));
+  clock.advance(minutes(20));
+  EXPECT_FALSE(reader.read({}));
+}
+
+TEST(RedfishReader, AHangEndsAtTheTimeLimitOrWhenStopped) {
+  Bench bench([](Config& config) { config.timeout = milliseconds(100); });
+  bench.watts();
+  bench.service.hang("/redfish/v1/Chassis/Node-1/Power");
+  EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900") << "one that hangs does not spoil the other";
+  bench.service.release();
+
+  Bench slow;
+  slow.service.hang("/redfish/v1/");
+  std::stop_source stop;
+  const std::jthread stopper([&] {
+    std::this_thread::sleep_for(milliseconds(50));
+    stop.request_stop();
+  });
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(slow.reader->read(stop.get_token()));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(2));
+  slow.service.release();
+}
+
+TEST(RedfishReader, TheNodeIsTheChassisWithTheSystem) {
+  Bench bench;
+  EXPECT_EQ(bench.read()->node_watts, 400.25) << "the tray draws more, but has no system in it";
+  bench.service.set_chassis("Node-1", "");
+  bench.clock.advance(minutes(11));
+  EXPECT_EQ(bench.read()->node_watts, 900) << "none has: the greatest";
+  bench.service.set("/redfish/v1/Chassis/Tray/Power", {.status = 500});
+  EXPECT_EQ(bench.read()->node_watts, std::nullopt) << "an old value is none";
+  bench.service.set_power("Tray", 800);
+  bench.service.set("/redfish/v1/Chassis/Node-1/Power", {.status = 500});
+  EXPECT_EQ(bench.read()->node_watts, 800);
+}
+
+TEST(RedfishReader, TheNodeIsTheSumOfTheNamedChassis) {
+  Bench bench(ReaderOptions{.node_chassis = {"Node-1", "Tray"}});
+  EXPECT_EQ(bench.read()->node_watts, 1300.25);
+  bench.service.set("/redfish/v1/Chassis/Tray/Power", {.status = 500});
+  EXPECT_EQ(bench.read()->node_watts, std::nullopt);
+  Bench wrong(ReaderOptions{.node_chassis = {"Nowhere"}});
+  EXPECT_EQ(wrong.read()->node_watts, std::nullopt);
+}
+
+TEST(BmcAddress, IsTheNameWithoutADotOrTheAddress) {
+  ipmi::FakePort port([](const ipmi::Request& request, long id) {
+    return std::vector<ipmi::Message>{ipmi::answer_to(request, id, {0x00, 0x11, 192, 0, 2, 17})};
+  });
+  EXPECT_EQ(find_bmc_address(port,
+                             [](const std::string& address) -> Result<std::string> {
+                               return "bmc-" + address + ".example.";
+                             }),
+            "bmc-192.0.2.17.example");
+  EXPECT_EQ(find_bmc_address(port,
+                             [](const std::string&) -> Result<std::string> {
+                               return fail(ErrorCode::kNotFound, "no name");
+                             }),
+            "192.0.2.17");
+  ipmi::FakePort silent([](const ipmi::Request&, long) { return std::vector<ipmi::Message>{}; });
+  EXPECT_FALSE(find_bmc_address(silent, name_by_dns));
+}
+
+}  // namespace
+}  // namespace ceems::exporter::redfish
