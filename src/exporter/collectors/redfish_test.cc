@@ -17,10 +17,10 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 
 constexpr const char* kPage =
-    "ceems_redfish_current_watts{hostname=\"n1\",chassis=\"Node_1\"} 400.25\n"
-    "ceems_redfish_current_watts{hostname=\"n1\",chassis=\"Tray\"} 900\n"
-    "ceems_redfish_min_watts{hostname=\"n1\",chassis=\"Node_1\"} 10\n"
-    "ceems_redfish_min_watts{hostname=\"n1\",chassis=\"Tray\"} 10\n";
+    "ceems_redfish_current_watts{chassis=\"Node_1\",hostname=\"n1\"} 400.25\n"
+    "ceems_redfish_current_watts{chassis=\"Tray\",hostname=\"n1\"} 900\n"
+    "ceems_redfish_min_watts{chassis=\"Node_1\",hostname=\"n1\"} 10\n"
+    "ceems_redfish_min_watts{chassis=\"Tray\",hostname=\"n1\"} 10\n";
 
 class Node {
  public:

@@ -17,7 +17,6 @@ namespace {
 
 constexpr std::chrono::milliseconds kTimeout{5000};
 constexpr std::size_t kMaxOutput = std::size_t{1} << 20U;
-constexpr std::string_view kSystemPath = "/usr/sbin:/usr/bin:/sbin:/bin";
 constexpr std::string_view kSystemPrograms = "/sbin:/usr/sbin:/usr/local/sbin";
 
 struct KnownProgram {
@@ -51,7 +50,7 @@ std::string absolute_only(std::string_view search_path) {
       kept += (kept.empty() ? "" : ":") + std::string(directory);
     }
   }
-  return kept.empty() ? std::string(kSystemPath) : kept;
+  return kept;
 }
 
 /// Root runs nothing that somebody else can change.
@@ -165,12 +164,14 @@ Result<Power> PowerCommand::read(const std::stop_token& stop) {
 Result<Power> PowerCommand::run(RunAs mode, const std::stop_token& stop) {
   os::Command command{.path = options_.program.path,
                       .arguments = options_.program.arguments,
-                      .environment = {{"LC_ALL", "C"}, {"PATH", std::string(kSystemPath)}},
+                      .environment = {{"LC_ALL", "C"}, {"PATH", options_.system_path}},
                       .timeout = kTimeout,
                       .max_output_bytes = kMaxOutput,
                       .as_root = mode == RunAs::kRoot};
   if (mode == RunAs::kSelf) {
-    command.environment["PATH"] = absolute_only(options_.search_path);
+    if (std::string path = absolute_only(options_.search_path); !path.empty()) {
+      command.environment["PATH"] = std::move(path);
+    }
   }
   if (mode == RunAs::kRoot) {
     if (auto trusted = check_trusted(command.path); !trusted) {
@@ -178,7 +179,7 @@ Result<Power> PowerCommand::run(RunAs mode, const std::stop_token& stop) {
     }
   }
   if (mode == RunAs::kSudo) {
-    auto sudo = os::find_program("sudo", kSystemPath);
+    auto sudo = os::find_program("sudo", options_.system_path);
     if (!sudo) {
       return fail(std::move(sudo).error());
     }

@@ -39,6 +39,8 @@ struct PowerCommandOptions {
   PowerProgram program;
   bool only_self = false;   ///< never as root (--collector.ipmi_dcmi.test-mode)
   std::string search_path;  ///< the exporter's own PATH
+  /// PATH of what runs as root, and where sudo is.
+  std::string system_path = "/usr/sbin:/usr/bin:/sbin:/bin";
   /// Whether the capabilities to become root are there. Asked by the first read, i.e. after
   /// privileges were dropped.
   bool (*may_become_root)() = nullptr;

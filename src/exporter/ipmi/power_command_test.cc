@@ -152,17 +152,20 @@ TEST(PowerCommand, TestModeNeverBecomesRoot) {
 }
 
 TEST(PowerCommand, HandsTheCommandToSudo) {
-  if (!os::find_program("sudo", "/usr/sbin:/usr/bin:/sbin:/bin")) {
-    GTEST_SKIP() << "sudo is not installed";
-  }
+  const testing::TempDir directory;
+  const auto sudo = add_program(directory, "sudo");
   FakeRunner runner;
   runner.reply("ipmitool", {.exit_status = 1});
   runner.reply("sudo", {.output = kGood});
-  PowerCommand command(options_for("/opt/ipmitool", /*root=*/false), runner);
+  auto options = options_for("/opt/ipmitool", /*root=*/false);
+  options.system_path = directory.path().string();
+  PowerCommand command(options, runner);
   EXPECT_TRUE(command.read({}));
   EXPECT_EQ(command.mode(), RunAs::kSudo);
   EXPECT_EQ(runner.calls().back().arguments,
             (std::vector<std::string>{"-n", "--", "/opt/ipmitool", "dcmi", "power", "reading"}));
+  EXPECT_EQ(runner.calls().back().path, sudo.string());
+  EXPECT_EQ(runner.calls().back().environment.at("PATH"), directory.path().string());
   EXPECT_FALSE(runner.calls().back().as_root);
 }
 

@@ -1,0 +1,19 @@
+// The Redfish configuration: never a crash, and what is taken can be used.
+#include <cstdint>
+#include <cstdlib>
+#include <string>
+#include <string_view>
+
+#include "exporter/redfish/config.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  namespace redfish = ceems::exporter::redfish;
+  const auto config = redfish::parse_config(
+      std::string_view(reinterpret_cast<const char*>(data), size), "redfish.yml",
+      {.node_name = "n1", .environment = [](const std::string&) { return std::string(); }});
+  if (config && (config->timeout.count() <= 0 || config->base_url().ends_with('/') ||
+                 !config->bmc_url().starts_with("http"))) {
+    std::abort();
+  }
+  return 0;
+}
