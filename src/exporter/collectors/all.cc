@@ -2,6 +2,7 @@
 #include "exporter/collectors/cgroup.h"
 #include "exporter/collectors/cpu.h"
 #include "exporter/collectors/cray_pm_counters.h"
+#include "exporter/collectors/emissions.h"
 #include "exporter/collectors/energy.h"
 #include "exporter/collectors/gpu_flags.h"
 #include "exporter/collectors/hwmon.h"
@@ -28,6 +29,7 @@ std::vector<CollectorSpec> all_collectors() {
   return {
       cpu_collector(),
       cray_pm_counters_collector(),
+      emissions_collector(),
       hwmon_collector(),
       infiniband_collector(),
       ipmi_dcmi_collector(),

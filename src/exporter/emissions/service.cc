@@ -1,0 +1,47 @@
+#include "exporter/emissions/service.h"
+
+#include <utility>
+
+namespace ceems::exporter::emissions {
+namespace {
+
+constexpr std::chrono::seconds kTimeout{30};
+constexpr std::size_t kLargestAnswer = std::size_t{4} << 20U;
+
+}  // namespace
+
+Result<std::shared_ptr<Service>> Service::create(const ProviderContext& context,
+                                                 const char* base_variable,
+                                                 std::string base_url) {
+  if (auto other = context.environment(base_variable); other && !other->empty()) {
+    base_url = *std::move(other);
+  }
+  while (base_url.ends_with('/')) {
+    base_url.pop_back();
+  }
+  net::ClientOptions options;
+  options.proxy_from_environment = true;
+  options.timeout = kTimeout;
+  options.max_response_bytes = kLargestAnswer;
+  options.user_agent = "ceems_exporter";
+  auto client = net::Client::create(std::move(options));
+  if (!client) {
+    return fail(std::move(client).error());
+  }
+  return std::shared_ptr<Service>(new Service(std::move(base_url), *std::move(client)));
+}
+
+Result<std::string> Service::get(const std::string& path, const net::Headers& headers) {
+  auto answer = client_->get(base_url_ + path, headers);
+  if (!answer) {
+    return fail(std::move(answer).error());
+  }
+  if (answer->status != 200) {
+    const bool refused = answer->status == 401 || answer->status == 403;
+    return fail(refused ? ErrorCode::kPermissionDenied : ErrorCode::kUnavailable,
+                "GET {}: status {}", path.substr(0, path.find('?')), answer->status);
+  }
+  return std::move(answer->body);
+}
+
+}  // namespace ceems::exporter::emissions
