@@ -1,4 +1,4 @@
-// Paths of cgroups: un-escaping, the matchers of slurm and cgroup, identifiers.
+// Paths of cgroups: un-escaping, the matchers of all managers, identifiers.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -46,7 +46,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static const auto kPatterns = *pattern_matcher({}, host::CgroupMode::kUnified, {.slurm = true});
   follow(*kSlurmV1, text);
   follow(*kSlurmV2, text);
+  static const auto kLibvirt = libvirt_matcher();
+  static const auto kPods = k8s_matcher();
   follow(*kPatterns, text);
+  follow(*kLibvirt, text);
+  follow(*kPods, text);
   if (size < 256) {  // a pattern comes from the administrator, but must not crash either
     if (const auto own = pattern_matcher({std::string(text)}, host::CgroupMode::kLegacy, {})) {
       follow(**own, "a/b/c.service");

@@ -12,12 +12,12 @@ namespace ceems::exporter {
 
 struct K8sOptions {
   bool pressure = false;
-  std::string kubeconfig;  ///< file; empty: in-cluster configuration
+  std::string kubeconfig = {};  ///< file; empty: in-cluster configuration
   std::string socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
   // From the environment.
-  std::string node_name;  ///< NODE_NAME; empty: the pods of the whole cluster are listed
-  std::string service_host;
-  std::string service_port;
+  std::string node_name = {};  ///< NODE_NAME; empty: the pods of the whole cluster are listed
+  std::string service_host = {};
+  std::string service_port = {};
 };
 
 /// The collector without its flags, for tests. Without an inventory it has no GPU series and speaks
