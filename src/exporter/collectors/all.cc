@@ -14,6 +14,7 @@
 #include "exporter/collectors/netdev.h"
 #include "exporter/collectors/perf.h"
 #include "exporter/collectors/rapl.h"
+#include "exporter/collectors/rdma.h"
 #include "exporter/collectors/redfish.h"
 #include "exporter/collectors/slurm.h"
 #include "exporter/sub_collector.h"
@@ -25,6 +26,7 @@ std::vector<CollectorSpec> all_collectors() {
   const auto gpus = std::make_shared<GpuFlags>();
   const auto subs = std::make_shared<SubCollectorSet>(std::vector<SubCollectorSpec>{
       perf_sub_collector(cgroups),
+      rdma_sub_collector(),
   });
   return {
       cpu_collector(),

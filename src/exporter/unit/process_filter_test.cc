@@ -52,7 +52,7 @@ TEST(ProcessFilter, KeepsProcessesInOrderAndDropsUnreadableOnes) {
   const testing::TempDir root;
   root.write("1/cmdline", "app\0"s);
   root.write("1/environ", "PROFILE=1\0"s);
-  root.write("2/cmdline", "sleep\0" + "30\0"s);
+  root.write("2/cmdline", "sleep\0"s + "30\0"s);
   root.write("2/environ", "PROFILE=1\0"s);
   root.write("3/cmdline", "");
   root.write("3/environ", "PROFILE=1\0"s);

@@ -1,0 +1,47 @@
+#include "exporter/rdma/counting.h"
+
+#include "base/log.h"
+
+namespace ceems::exporter::rdma {
+
+Counting::Counting(Reader& reader, const Clock& clock, const std::vector<LinkMode>& modes)
+    : reader_(reader), clock_(clock) {
+  for (const LinkMode& mode : modes) {
+    links_[mode.link].on = mode.on;
+  }
+}
+
+Counting::~Counting() {
+  for (const auto& [name, link] : links_) {
+    if (!link.ours) {
+      continue;
+    }
+    if (const auto done = reader_.set_counting(name, false); !done) {
+      log::error("counting of queue pairs by process stays on",
+                 {{"collector", "rdma"}, {"link", name}, {"err", done.error().message}});
+    }
+  }
+}
+
+void Counting::switch_on() {
+  for (auto& [name, link] : links_) {
+    if (link.on || clock_.steady_now() < link.next) {
+      continue;
+    }
+    const auto done = reader_.set_counting(name, true);
+    link.on = done.has_value();
+    link.ours = link.on;
+    if (done) {
+      log::info("queue pairs are counted by process", {{"collector", "rdma"}, {"link", name}});
+    } else {
+      link.next = clock_.steady_now() + kRetry;
+      if (!link.refused) {
+        log::error("queue pairs are not counted by process",
+                   {{"collector", "rdma"}, {"link", name}, {"err", done.error().message}});
+      }
+      link.refused = true;
+    }
+  }
+}
+
+}  // namespace ceems::exporter::rdma

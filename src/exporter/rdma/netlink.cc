@@ -1,0 +1,222 @@
+#include "exporter/rdma/netlink.h"
+
+#include <linux/netlink.h>
+
+#include <algorithm>
+#include <cstring>
+#include <string_view>
+#include <utility>
+
+#include <rdma/rdma_netlink.h>
+
+namespace ceems::exporter::rdma {
+namespace {
+
+constexpr std::size_t kMostRecords = 1'000'000;
+
+constexpr std::size_t aligned(std::size_t length) {
+  return (length + NLA_ALIGNTO - 1) & ~static_cast<std::size_t>(NLA_ALIGNTO - 1);
+}
+
+template <typename T>
+std::optional<T> value_at(Bytes data, std::size_t offset = 0) {
+  if (data.size() < offset || data.size() - offset < sizeof(T)) {
+    return std::nullopt;
+  }
+  T value{};
+  std::memcpy(&value, data.data() + offset, sizeof(T));
+  return value;
+}
+
+struct Attribute {
+  std::uint16_t type = 0;
+  Bytes data;
+};
+
+/// Takes the next attribute off the front; nothing at the end and where the rest is malformed.
+std::optional<Attribute> take_attribute(Bytes& rest) {
+  const auto header = value_at<nlattr>(rest);
+  if (!header || header->nla_len < sizeof(nlattr) || header->nla_len > rest.size()) {
+    rest = {};
+    return std::nullopt;
+  }
+  Attribute attribute{static_cast<std::uint16_t>(header->nla_type & NLA_TYPE_MASK),
+                      rest.subspan(sizeof(nlattr), header->nla_len - sizeof(nlattr))};
+  rest = rest.subspan(std::min(aligned(header->nla_len), rest.size()));
+  return attribute;
+}
+
+/// The first attribute of a type; empty where there is none.
+Bytes find(Bytes attributes, std::uint16_t type) {
+  while (const auto attribute = take_attribute(attributes)) {
+    if (attribute->type == type) {
+      return attribute->data;
+    }
+  }
+  return {};
+}
+
+std::string text_of(Bytes data) {
+  constexpr std::size_t kLongest = 64;  // IB_DEVICE_NAME_MAX
+  std::string text;
+  for (const std::byte byte : data.first(std::min(data.size(), kLongest))) {
+    if (byte == std::byte{0}) {
+      break;
+    }
+    text.push_back(static_cast<char>(byte));
+  }
+  return text;
+}
+
+/// Calls `use` for each entry of a table below the payload that has the pid of a process.
+template <typename Use>
+void for_entries(Bytes payload, std::uint16_t table, std::uint16_t entry, Use use) {
+  const std::string device = text_of(find(payload, RDMA_NLDEV_ATTR_DEV_NAME));
+  Bytes rest = find(payload, table);
+  if (device.empty()) {
+    return;
+  }
+  while (const auto attribute = take_attribute(rest)) {
+    const auto pid = value_at<std::uint32_t>(find(attribute->data, RDMA_NLDEV_ATTR_RES_PID));
+    if (attribute->type == entry && pid && *pid > 0 && std::in_range<int>(*pid)) {
+      use(device, static_cast<int>(*pid), attribute->data);
+    }
+  }
+}
+
+std::string port_of(Bytes entry) {
+  const auto port = value_at<std::uint32_t>(find(entry, RDMA_NLDEV_ATTR_PORT_INDEX));
+  return port ? std::to_string(*port) : std::string();
+}
+
+void append(std::vector<std::byte>& out, const void* data, std::size_t size) {
+  const auto bytes = std::span(static_cast<const std::byte*>(data), size);
+  out.insert(out.end(), bytes.begin(), bytes.end());
+  out.resize(aligned(out.size()));
+}
+
+void add_values(Bytes counters, QpCounterValues& values) {
+  while (const auto attribute = take_attribute(counters)) {
+    const std::string name =
+        text_of(find(attribute->data, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_NAME));
+    const auto value =
+        value_at<std::uint64_t>(find(attribute->data, RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY_VALUE));
+    const auto known = std::ranges::find(kQpCounters, name);
+    if (attribute->type == RDMA_NLDEV_ATTR_STAT_HWCOUNTER_ENTRY && value &&
+        known != kQpCounters.end()) {
+      values[static_cast<std::size_t>(known - kQpCounters.begin())] = *value;
+    }
+  }
+}
+
+}  // namespace
+
+std::vector<std::byte> make_request(
+    std::uint16_t command,
+    bool dump,
+    std::uint32_t sequence,
+    std::span<const std::pair<std::uint16_t, std::uint32_t>> values) {
+  std::vector<std::byte> out;
+  nlmsghdr header{};
+  header.nlmsg_type = static_cast<std::uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, command));
+  header.nlmsg_flags =
+      static_cast<std::uint16_t>(NLM_F_REQUEST | NLM_F_ACK | (dump ? NLM_F_DUMP : 0));
+  header.nlmsg_seq = sequence;
+  append(out, &header, sizeof(header));
+  for (const auto& [type, value] : values) {
+    const nlattr attribute{static_cast<std::uint16_t>(sizeof(nlattr) + sizeof(value)), type};
+    append(out, &attribute, sizeof(attribute));
+    append(out, &value, sizeof(value));
+  }
+  const auto length = static_cast<std::uint32_t>(out.size());
+  std::memcpy(out.data() + offsetof(nlmsghdr, nlmsg_len), &length, sizeof(length));
+  return out;
+}
+
+Result<Answer> read_answer(Bytes data,
+                           std::uint32_t sequence,
+                           const std::function<void(Bytes payload)>& use) {
+  while (!data.empty()) {
+    const auto header = value_at<nlmsghdr>(data);
+    if (!header || header->nlmsg_len < sizeof(nlmsghdr) || header->nlmsg_len > data.size()) {
+      return fail(ErrorCode::kParse, "malformed netlink message");
+    }
+    const Bytes payload = data.subspan(sizeof(nlmsghdr), header->nlmsg_len - sizeof(nlmsghdr));
+    data = data.subspan(std::min(aligned(header->nlmsg_len), data.size()));
+    if (header->nlmsg_seq != sequence) {
+      continue;
+    }
+    if (header->nlmsg_type == NLMSG_ERROR || header->nlmsg_type == NLMSG_DONE) {
+      // 0 acknowledges; a dump that failed half-way says so at its end.
+      const int error = value_at<int>(payload).value_or(0);
+      if (error < 0 && error > -4096) {
+        return fail(errno_error(-error, "rdma netlink"));
+      }
+      return Answer::kEnd;
+    }
+    if (header->nlmsg_type >= NLMSG_MIN_TYPE) {
+      use(payload);
+    }
+  }
+  return Answer::kMore;
+}
+
+std::optional<Device> parse_device(Bytes payload) {
+  const auto index = value_at<std::uint32_t>(find(payload, RDMA_NLDEV_ATTR_DEV_INDEX));
+  const auto ports = value_at<std::uint32_t>(find(payload, RDMA_NLDEV_ATTR_PORT_INDEX));
+  std::string name = text_of(find(payload, RDMA_NLDEV_ATTR_DEV_NAME));
+  if (!index || name.empty()) {
+    return std::nullopt;
+  }
+  return Device{*index, std::move(name), ports.value_or(0)};
+}
+
+void add_regions(Bytes payload, std::vector<Objects>& regions) {
+  for_entries(payload, RDMA_NLDEV_ATTR_RES_MR, RDMA_NLDEV_ATTR_RES_MR_ENTRY,
+              [&](const std::string& device, int pid, Bytes entry) {
+                const auto length = value_at<std::uint64_t>(find(entry, RDMA_NLDEV_ATTR_RES_MRLEN));
+                if (length && regions.size() < kMostRecords) {
+                  regions.push_back({device, pid, 1, *length});
+                }
+              });
+}
+
+void add_queues(Bytes payload, std::vector<Objects>& queues) {
+  for_entries(payload, RDMA_NLDEV_ATTR_RES_CQ, RDMA_NLDEV_ATTR_RES_CQ_ENTRY,
+              [&](const std::string& device, int pid, Bytes entry) {
+                const auto entries = value_at<std::uint32_t>(find(entry, RDMA_NLDEV_ATTR_RES_CQE));
+                if (entries && queues.size() < kMostRecords) {
+                  queues.push_back({device, pid, 1, *entries});
+                }
+              });
+}
+
+void add_pairs(Bytes payload, std::vector<QueuePairs>& pairs) {
+  for_entries(payload, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY,
+              [&](const std::string& device, int pid, Bytes entry) {
+                if (pairs.size() < kMostRecords) {
+                  pairs.push_back({device, port_of(entry), pid, 1});
+                }
+              });
+}
+
+void add_counters(Bytes payload, std::vector<QpCounters>& counters) {
+  for_entries(payload, RDMA_NLDEV_ATTR_STAT_COUNTER, RDMA_NLDEV_ATTR_STAT_COUNTER_ENTRY,
+              [&](const std::string& device, int pid, Bytes entry) {
+                if (counters.size() < kMostRecords) {
+                  counters.push_back({device, port_of(entry), pid});
+                  add_values(find(entry, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS), counters.back().values);
+                }
+              });
+}
+
+std::optional<bool> parse_mode(Bytes payload) {
+  const auto mode = value_at<std::uint32_t>(find(payload, RDMA_NLDEV_ATTR_STAT_MODE));
+  if (!mode || *mode == RDMA_COUNTER_MODE_MANUAL) {
+    return std::nullopt;
+  }
+  const auto mask = value_at<std::uint32_t>(find(payload, RDMA_NLDEV_ATTR_STAT_AUTO_MODE_MASK));
+  return *mode == RDMA_COUNTER_MODE_AUTO && mask.value_or(1) != 0;
+}
+
+}  // namespace ceems::exporter::rdma
