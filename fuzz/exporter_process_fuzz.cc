@@ -1,0 +1,34 @@
+// What processes say of themselves: command line, environment, /proc/PID/stat; and lists of CPUs.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/check.h"
+#include "base/strings.h"
+#include "exporter/alloy_targets.h"
+#include "exporter/perf/process_facts.h"
+#include "exporter/unit/process_filter.h"
+
+using namespace ceems::exporter;  // NOLINT(google-build-using-namespace): one short file
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const std::string command = command_line_text(text);
+  CEEMS_CHECK(command.size() <= size && command.find('\0') == std::string::npos);
+  static_cast<void>(is_manager_process("slurm", command));
+  const std::vector<std::string> prefixes{"A", "PROFILE="};
+  static_cast<void>(environment_matches(text, prefixes));
+  static_cast<void>(perf::parse_process_facts(text));
+  if (const auto cpus = perf::parse_cpu_numbers(text)) {
+    for (const int cpu : *cpus) {
+      CEEMS_CHECK(cpu >= 0 && cpu < 65536);
+    }
+  }
+  std::string json;
+  append_json_string(json, text);
+  CEEMS_CHECK(json.size() >= 2 && ceems::is_utf8(json));
+  return 0;
+}
