@@ -22,6 +22,7 @@
 #include "config/flags.h"
 #include "exporter/alloy_targets.h"
 #include "exporter/collector_set.h"
+#include "exporter/doctor/command.h"
 #include "exporter/node_name.h"
 #include "exporter/options.h"
 #include "exporter/page.h"
@@ -41,7 +42,9 @@ namespace os = ceems::os;
 constexpr std::string_view kDescription =
     "Prometheus exporter of the compute units of a node (jobs, virtual machines, containers): "
     "their "
-    "use of CPU and memory, their energy, and the node they run on.";
+    "use of CPU and memory, their energy, and the node they run on. 'ceems_exporter doctor "
+    "[flags]' "
+    "says what works on this host and what to do where it does not.";
 
 int give_up(const ceems::Error& error) {
   log::error("cannot start", {{"err", error.message}});
@@ -145,7 +148,24 @@ void serve(ceems::net::Server& server) {
   server.stop();
 }
 
+/// ceems_exporter doctor [flags]: what works on this host with these flags, and what to do where it
+/// does not.
+int diagnose(const ceems::config::FlagSet& flags,
+             const exporter::Options& options,
+             const exporter::CollectorSet& known,
+             bool as_json) {
+  const auto findings = exporter::examine(exporter::doctor_context(flags, options, known));
+  fmt::print("{}", as_json ? exporter::as_json(findings) : exporter::as_text(findings));
+  return exporter::exit_status(findings);
+}
+
 int run(int argc, const char* const* argv) {
+  const bool doctor = argc > 1 && std::string_view(argv[1]) == "doctor";
+  bool doctor_json = false;
+  if (doctor) {  // the rest of the line is that of the exporter
+    ++argv;
+    --argc;
+  }
   exporter::Options options;
   options.run_as_user = os::default_run_as_user();
   exporter::CollectorSet known(exporter::all_collectors());
@@ -154,6 +174,9 @@ int run(int argc, const char* const* argv) {
   known.add_option_flags(flags);
   known.add_switches(flags);
   exporter::add_last_flags(flags, options);
+  if (doctor) {
+    flags.add("json", doctor_json, {.help = "doctor: print the findings as JSON"});
+  }
   const auto outcome = flags.parse(argc, argv);
   if (outcome.exit) {
     fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
@@ -163,6 +186,9 @@ int run(int argc, const char* const* argv) {
     return give_up(configured.error());
   }
   raise_file_limit();
+  if (doctor) {
+    return diagnose(flags, options, known, doctor_json);
+  }
   log_start();
 
   const ceems::Clock& clock = ceems::real_clock();

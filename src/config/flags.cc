@@ -176,6 +176,24 @@ bool FlagSet::given(std::string_view name) const {
   return std::ranges::find(impl_->seen, name) != impl_->seen.end();
 }
 
+std::vector<std::string> FlagSet::values(std::string_view name) const {
+  const FlagEntry* entry = impl_->find(name);
+  if (entry == nullptr) {
+    return {};
+  }
+  switch (entry->kind) {
+    case FlagKind::kBool:
+      return {*entry->bool_target ? "true" : "false"};
+    case FlagKind::kString:
+      return {*entry->string_target};
+    case FlagKind::kInt:
+      return {std::to_string(*entry->int_target)};
+    case FlagKind::kList:
+      return *entry->list_target;
+  }
+  return {};
+}
+
 std::vector<std::string> FlagSet::names() const {
   std::vector<std::string> names;
   for (const FlagEntry& entry : impl_->entries) {

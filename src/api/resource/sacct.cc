@@ -313,7 +313,8 @@ std::optional<model::Unit> to_unit(const SacctJob& job,
   tags.add("workdir", job.work_dir);
   unit.tags = tags.text();
 
-  const auto seconds = static_cast<double>(active_ms(job, window) / 1000);
+  const std::int64_t whole_seconds = active_ms(job, window) / 1000;
+  const auto seconds = static_cast<double>(whole_seconds);
   const auto memory = static_cast<double>(job.allocation.memory_bytes);
   unit.total_time_seconds = {
       {"walltime", seconds},

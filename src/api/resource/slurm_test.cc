@@ -86,16 +86,16 @@ TEST(Slurm, AsksSacctForTheWindowInUtc) {
   EXPECT_EQ(command.environment.at("SLURM_CONF"), "/etc/x.conf");
   EXPECT_TRUE(command.environment.contains("PATH"));
   const std::vector<std::string> head(command.arguments.begin(), command.arguments.end() - 1);
-  EXPECT_EQ(
-      head,
-      (std::vector<std::string>{
-          "-D", "-X", "--noheader", "--allusers", "--parsable2", "--format",
-          "jobidraw,partition,qos,account,group,gid,user,uid,submit,start,end,elapsed,elapsedraw,"
-          "exitcode,state,alloctres,nodelist,jobname,workdir",
-          "--state",
-          "BOOT_FAIL,CANCELLED,COMPLETED,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,RUNNING,"
-          "REQUEUED,SUSPENDED,TIMEOUT",
-          "--starttime", "2026-01-01T08:00:00", "--endtime", "2026-01-01T09:00:00"}));
+  const std::string fields =
+      "jobidraw,partition,qos,account,group,gid,user,uid,submit,start,end,elapsed,elapsedraw,"
+      "exitcode,state,alloctres,nodelist,jobname,workdir";
+  const std::string states =
+      "BOOT_FAIL,CANCELLED,COMPLETED,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,RUNNING,"
+      "REQUEUED,SUSPENDED,TIMEOUT";
+  EXPECT_EQ(head,
+            (std::vector<std::string>{"-D", "-X", "--noheader", "--allusers", "--parsable2",
+                                      "--format", fields, "--state", states, "--starttime",
+                                      "2026-01-01T08:00:00", "--endtime", "2026-01-01T09:00:00"}));
   EXPECT_THAT(command.arguments.back(), ::testing::MatchesRegex("--delimiter=\\|[0-9a-f]{16}\\|"));
 }
 

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <algorithm>
+#include <cmath>
 #include <functional>
 #include <map>
 #include <memory>
@@ -149,7 +150,8 @@ class FakeTsdb {
         std::string values;
         if (function.empty()) {
           for (const auto& sample : inside) {
-            values += (values.empty() ? "" : ",") + json_sample(sample);
+            values += values.empty() ? "" : ",";
+            values += json_sample(sample);
           }
           values = "\"values\":[" + values + "]";
         } else {
@@ -198,7 +200,8 @@ class FakeTsdb {
       parse(request.first("match[]"), selection);
       for (const auto& one : series) {
         if (matches(one, selection)) {
-          result += (result.empty() ? "" : ",") + json_labels(one, true);
+          result += result.empty() ? "" : ",";
+          result += json_labels(one, true);
         }
       }
       return FakeTransport::ok(R"({"status":"success","data":[)" + result + "]}");
@@ -206,8 +209,7 @@ class FakeTsdb {
     if (request.path.ends_with("/query")) {
       queries_.push_back(request.first("query"));
       return FakeTransport::ok(
-          query(request.first("query"),
-                static_cast<std::int64_t>(std::stold(request.first("time")) * 1000 + 0.5L)));
+          query(request.first("query"), std::llround(std::stold(request.first("time")) * 1000)));
     }
     return FakeTransport::ok(R"({"status":"success","data":{}})");
   }

@@ -1,0 +1,76 @@
+#include "exporter/doctor/command.h"
+
+#include <sys/resource.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cstdlib>
+
+namespace ceems::exporter {
+namespace {
+
+std::string environment(const std::string& name) {
+  const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no threads yet
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+/// First of the flags' values that is not empty: deprecated spellings come first and win.
+std::string first_value(const config::FlagSet& flags, std::initializer_list<const char*> names) {
+  for (const char* name : names) {
+    const auto values = flags.values(name);
+    if (!values.empty() && !values.front().empty()) {
+      return values.front();
+    }
+  }
+  return {};
+}
+
+bool any_on(const config::FlagSet& flags, std::initializer_list<const char*> names) {
+  return std::ranges::any_of(names, [&flags](const char* name) {
+    return flags.values(name) == std::vector<std::string>{"true"};
+  });
+}
+
+}  // namespace
+
+DoctorContext doctor_context(const config::FlagSet& flags,
+                             const Options& options,
+                             const CollectorSet& known) {
+  DoctorContext context;
+  context.paths = paths(options);
+  context.search_path = environment("PATH");
+  context.cgroup_version = first_value(flags, {"collector.cgroups.force-version"});
+  context.active_subsystem = first_value(flags, {"collector.cgroups.active-subsystem"});
+  context.xml_directory = first_value(flags, {"collector.libvirt.xml-dir"});
+  context.kubelet_socket = first_value(flags, {"collector.k8s.kubelet-socket-file",
+                                               "collector.k8s.kubelet-podresources-socket.file"});
+  context.redfish_config =
+      first_value(flags, {"collector.redfish.web-config", "collector.redfish.config.file"});
+  context.gres_config = first_value(flags, {"collector.slurm.gres-config-file"});
+  context.web_config = options.web_config_file;
+  for (const CollectorSpec& spec : known.specs()) {
+    if (flags.given("collector." + spec.name) &&
+        any_on(flags, {("collector." + spec.name).c_str()})) {
+      context.wanted.insert(spec.name);
+    }
+  }
+  context.perf_wanted =
+      any_on(flags, {"collector.perf.hardware-events", "collector.perf.software-events",
+                     "collector.perf.hardware-cache-events"});
+  context.rdma_wanted = any_on(flags, {"collector.rdma.stats"});
+  for (const std::string& provider : flags.values("collector.emissions.provider")) {
+    context.emission_providers.insert(provider);
+  }
+  context.environment = environment;
+  context.may_raise = [](os::Capability capability) { return os::may_raise(capability); };
+  struct rlimit files{};
+  if (::getrlimit(RLIMIT_NOFILE, &files) == 0) {
+    context.file_limit = files.rlim_max;
+  }
+  if (::geteuid() == 0 && options.drop_privileges) {
+    context.run_as_user = options.run_as_user;
+  }
+  return context;
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,83 @@
+#include "exporter/doctor/doctor.h"
+
+#include <algorithm>
+#include <array>
+
+#include <fmt/format.h>
+
+namespace ceems::exporter {
+namespace {
+
+/// A JSON string (RFC 8259); other bytes than those escaped are copied.
+std::string quoted(std::string_view text) {
+  std::string out = "\"";
+  for (const char c : text) {
+    if (c == '"' || c == '\\') {
+      out += '\\';
+      out += c;
+    } else if (static_cast<unsigned char>(c) < 0x20) {
+      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
+    } else {
+      out += c;
+    }
+  }
+  return out + '"';
+}
+
+std::ptrdiff_t count(const Findings& findings, Finding::State state) {
+  return std::ranges::count(findings, state, &Finding::state);
+}
+
+}  // namespace
+
+std::string_view to_string(Finding::State state) {
+  constexpr std::array<std::string_view, 3> kNames{"works", "off", "cannot"};
+  return kNames.at(static_cast<std::size_t>(state));
+}
+
+Findings examine(const DoctorContext& context) {
+  Findings findings;
+  examine_host(context, findings);
+  examine_meters(context, findings);
+  examine_network(context, findings);
+  examine_units(context, findings);
+  examine_gpus(context, findings);
+  return findings;
+}
+
+std::string as_text(const Findings& findings) {
+  std::size_t width = 0;
+  for (const Finding& finding : findings) {
+    width = std::max(width, finding.collector.size());
+  }
+  std::string out;
+  for (const Finding& finding : findings) {
+    out += fmt::format("{:<{}}  {:<6}  {}\n", finding.collector, width, to_string(finding.state),
+                       finding.cause);
+    if (!finding.fix.empty()) {
+      out += fmt::format("{:<{}}          -> {}\n", "", width, finding.fix);
+    }
+  }
+  out +=
+      fmt::format("\n{} work, {} off, {} cannot work\n", count(findings, Finding::State::kWorks),
+                  count(findings, Finding::State::kOff), count(findings, Finding::State::kCannot));
+  return out;
+}
+
+std::string as_json(const Findings& findings) {
+  std::string out = "{\"findings\":[";
+  for (const Finding& finding : findings) {
+    out +=
+        fmt::format("{}{{\"collector\":{},\"state\":{},\"cause\":{},\"fix\":{}}}",
+                    out.back() == '[' ? "" : ",", quoted(finding.collector),
+                    quoted(to_string(finding.state)), quoted(finding.cause), quoted(finding.fix));
+  }
+  out += fmt::format("],\"cannot\":{}}}\n", count(findings, Finding::State::kCannot));
+  return out;
+}
+
+int exit_status(const Findings& findings) {
+  return count(findings, Finding::State::kCannot) > 0 ? 1 : 0;
+}
+
+}  // namespace ceems::exporter

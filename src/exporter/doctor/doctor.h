@@ -1,0 +1,58 @@
+#pragma once
+
+#include <filesystem>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "exporter/doctor/finding.h"
+#include "host/paths.h"
+#include "os/privileges.h"
+
+namespace ceems::exporter {
+
+/// What the doctor looks at; all of it passed in, so that tests make sick hosts of files.
+struct DoctorContext {
+  host::Paths paths;
+  std::filesystem::path dev = "/dev";
+  std::string search_path;     ///< PATH
+  std::string cgroup_version;  ///< --collector.cgroups.force-version
+  std::string active_subsystem = "cpuacct";
+  std::string xml_directory = "/etc/libvirt/qemu";
+  std::string kubelet_socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
+  std::string redfish_config;  ///< file of --collector.redfish.config.file
+  std::string web_config;      ///< file of --web.config.file
+  std::string gres_config = "/etc/slurm/gres.conf";
+  /// Collectors switched on by flag: what is not here is a fault for these, else merely absent.
+  std::set<std::string, std::less<>> wanted;
+  bool perf_wanted = false;
+  bool rdma_wanted = false;
+  std::set<std::string, std::less<>> emission_providers;
+  std::function<std::string(const std::string&)> environment;  ///< empty text when unset
+  /// True when the capability can be raised by the exporter as it will run.
+  std::function<bool(os::Capability)> may_raise;
+  unsigned long file_limit = 1U << 20U;  ///< hard limit of open files
+  std::string run_as_user;               ///< who it would become when started as root; else empty
+};
+
+/// Looks at everything the exporter may read and says of each collector whether it works here, is
+/// off, or cannot work, with the cause and what to do. Reads only; starts no program, opens no
+/// connection. The order is that of --help.
+Findings examine(const DoctorContext& context);
+
+/// One line per finding for people: state in words, so colour is never needed. Ends with a count.
+std::string as_text(const Findings& findings);
+/// {"findings":[{"collector":"rapl","state":"cannot","cause":"...","fix":"..."}],"cannot":1}
+std::string as_json(const Findings& findings);
+
+/// 1 when something cannot work, else 0.
+int exit_status(const Findings& findings);
+
+// The parts of examine(), by what they look at.
+void examine_host(const DoctorContext& context, Findings& findings);     // cpu, meminfo, limits
+void examine_meters(const DoctorContext& context, Findings& findings);   // rapl, hwmon, cray, BMC
+void examine_network(const DoctorContext& context, Findings& findings);  // netdev, infiniband, ...
+void examine_units(const DoctorContext& context, Findings& findings);    // slurm, libvirt, k8s, ...
+void examine_gpus(const DoctorContext& context, Findings& findings);
+
+}  // namespace ceems::exporter

@@ -1,0 +1,302 @@
+#include "exporter/doctor/doctor.h"
+
+#include <linux/capability.h>
+
+#include <filesystem>
+#include <functional>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter {
+namespace {
+
+using ::testing::HasSubstr;
+namespace fs = std::filesystem;
+
+constexpr const char* kStat = "cpu  1 2 3 4 5 6 7 8 0 0\ncpu0 1 2 3 4 5 6 7 8 0 0\n";
+constexpr const char* kCpuinfo =
+    "processor\t: 0\nvendor_id\t: GenuineIntel\nphysical id\t: 0\ncpu cores\t: 1\nflags\t\t: fpu "
+    "vme\n";
+
+/// A bare-metal SLURM node with everything in order, made of files; tests make it sick.
+class Host {
+ public:
+  Host() {
+    write("proc/stat", kStat);
+    write("proc/cpuinfo", kCpuinfo);
+    write("proc/meminfo", "MemTotal: 100 kB\n");
+    write("proc/net/dev", "a\nb\n");
+    write("proc/pressure/cpu", "");
+    write("proc/sys/kernel/perf_event_paranoid", "2\n");
+    const std::string zone = "sys/class/powercap/intel-rapl:0/";
+    write(zone + "name", "package-0\n");
+    write(zone + "energy_uj", "5\n", 0400);
+    write(zone + "max_energy_range_uj", "100\n");
+    write("sys/class/hwmon/hwmon0/name", "acpi_power\n");
+    write("sys/class/hwmon/hwmon0/power1_input", "1000000\n");
+    write("sys/class/infiniband/mlx5_0/fw_ver", "1.2\n");
+    write("sys/class/infiniband/mlx5_0/ports/1/state", "4: ACTIVE\n");
+    write("sys/class/infiniband/mlx5_0/ports/1/phys_state", "5: LinkUp\n");
+    write("sys/class/infiniband/mlx5_0/ports/1/rate", "100 Gb/sec (4X EDR)\n");
+    write("sys/bus/pci/devices/0000:3b:00.0/class", "0x030200\n");
+    write("sys/bus/pci/devices/0000:3b:00.0/vendor", "0x10de\n");
+    write("cgroup/cgroup.controllers", "cpuset cpu io memory pids\n");
+    write("cgroup/system.slice/slurmstepd.scope/cgroup.controllers", "cpu memory\n");
+    write("cgroup/machine.slice/cgroup.controllers", "");
+    write("cgroup/kubepods.slice/cgroup.controllers", "");
+    write("etc/gres.conf", "Name=gpu\n");
+    write("etc/qemu/instance-00000001.xml", "<domain/>");
+    write("etc/redfish.yml", "redfish_collector:\n  protocol: https\n  hostname: bmc\n");
+    write("etc/web.yml", "{}\n");
+    write("run/kubelet.sock", "");
+    write("dev/ipmi0", "");
+    write("dev/nvidiactl", "");
+    write("bin/nvidia-smi", "", 0755);
+    context.paths = {.proc = at("proc"), .sys = at("sys"), .cgroup = at("cgroup")};
+    context.dev = at("dev");
+    context.search_path = at("bin");
+    context.cgroup_version = "v2";
+    context.xml_directory = at("etc/qemu");
+    context.kubelet_socket = at("run/kubelet.sock");
+    context.redfish_config = at("etc/redfish.yml");
+    context.web_config = at("etc/web.yml");
+    context.gres_config = at("etc/gres.conf");
+    context.wanted = {"rapl",   "hwmon", "infiniband", "ipmi_dcmi", "redfish", "emissions",
+                      "netdev", "slurm", "libvirt",    "k8s",       "gpu"};
+    context.perf_wanted = true;
+    context.rdma_wanted = true;
+    context.emission_providers = {"emaps", "wt"};
+    context.run_as_user = "root";
+    context.environment = [this](const std::string& name) { return environment[name]; };
+    context.may_raise = [this](os::Capability capability) {
+      return privileged || capability == extra_capability;
+    };
+    environment = {{"EMAPS_API_TOKEN", "t"},
+                   {"WT_USERNAME", "u"},
+                   {"WT_PASSWORD", "p"},
+                   {"WT_REGION", "r"},
+                   {"NODE_NAME", "n1"}};
+  }
+
+  [[nodiscard]] std::string at(const std::string& relative) const {
+    return (dir_.path() / relative).string();
+  }
+  void write(const std::string& relative, std::string_view text, unsigned mode = 0644) const {
+    dir_.write(relative, text);
+    fs::permissions(at(relative), static_cast<fs::perms>(mode));
+  }
+  void remove(const std::string& relative) const { fs::remove_all(at(relative)); }
+
+  DoctorContext context;
+  std::map<std::string, std::string> environment;
+  bool privileged = true;
+  os::Capability extra_capability = -1;
+
+ private:
+  testing::TempDir dir_;
+};
+
+Findings faults_of(const Host& host) {
+  Findings faults;
+  for (const Finding& finding : examine(host.context)) {
+    if (finding.state == Finding::State::kCannot) {
+      faults.push_back(finding);
+    }
+  }
+  return faults;
+}
+
+TEST(Doctor, FindsNothingOnAHealthyHost) {
+  const Host host;
+  EXPECT_EQ(as_text(faults_of(host)), "\n0 work, 0 off, 0 cannot work\n");
+  EXPECT_EQ(exit_status(examine(host.context)), 0);
+}
+
+TEST(Doctor, FindsNothingOnABareVirtualMachine) {
+  Host host;
+  for (const char* path : {"sys/class", "sys/bus", "dev", "cgroup/system.slice",
+                           "cgroup/machine.slice", "cgroup/kubepods.slice", "etc", "run", "bin"}) {
+    host.remove(path);
+  }
+  host.write("proc/cpuinfo", "processor\t: 0\nflags\t\t: fpu hypervisor\n");
+  host.context.wanted.clear();
+  host.context.perf_wanted = host.context.rdma_wanted = false;
+  host.context.web_config.clear();
+  host.privileged = false;
+  EXPECT_EQ(as_text(faults_of(host)), "\n0 work, 0 off, 0 cannot work\n");
+}
+
+struct Fault {
+  const char* name;
+  std::function<void(Host&)> seed;
+  const char* collector;
+  const char* cause;
+  const char* fix;
+};
+
+class DoctorFault : public ::testing::TestWithParam<Fault> {};
+
+TEST_P(DoctorFault, IsNamedWithCauseAndFix) {
+  Host host;
+  GetParam().seed(host);
+  const Findings faults = faults_of(host);
+  ASSERT_EQ(faults.size(), 1U) << as_text(faults);
+  EXPECT_EQ(faults[0].collector, GetParam().collector);
+  EXPECT_THAT(faults[0].cause, HasSubstr(GetParam().cause));
+  EXPECT_THAT(faults[0].fix, HasSubstr(GetParam().fix));
+  EXPECT_EQ(exit_status(faults), 1);
+}
+
+const std::vector<Fault> kFaults{
+    {"NoProcStat", [](Host& host) { host.remove("proc/stat"); }, "cpu", "proc/stat",
+     "--path.procfs"},
+    {"StatOfSomethingElse", [](Host& host) { host.write("proc/stat", "hello\n"); }, "cpu",
+     "proc/stat", "--path.procfs"},
+    {"NoCpuinfo", [](Host& host) { host.remove("proc/cpuinfo"); }, "cpu", "proc/cpuinfo",
+     "--path.procfs"},
+    {"MalformedMeminfo", [](Host& host) { host.write("proc/meminfo", "a b c d\n"); }, "meminfo",
+     "proc/meminfo", "--path.procfs"},
+    {"FewOpenFiles", [](Host& host) { host.context.file_limit = 1024; }, "exporter", "1024 files",
+     "LimitNOFILE"},
+    {"UnknownUser", [](Host& host) { host.context.run_as_user = "nobody-of-that-name"; },
+     "exporter", "no user nobody-of-that-name", "useradd"},
+    {"TypoInWebConfig", [](Host& host) { host.write("etc/web.yml", "\nbasic_auth_user: {}\n"); },
+     "exporter", "web.yml:2: ", "web-config.md"},
+    {"NoWebConfig", [](Host& host) { host.remove("etc/web.yml"); }, "exporter", "web.yml",
+     "--web.config.file"},
+    {"RaplModuleNotLoaded", [](Host& host) { host.remove("sys/class/powercap"); }, "rapl",
+     "powercap", "modprobe intel_rapl_msr"},
+    {"RaplForRootOnly",
+     [](Host& host) {
+       host.privileged = false;
+       host.extra_capability = CAP_DAC_OVERRIDE;  // for IPMI
+     },
+     "rapl", "energy_uj is for root only", "CAP_DAC_READ_SEARCH"},
+    {"RaplWithoutCounter",
+     [](Host& host) { host.remove("sys/class/powercap/intel-rapl:0/energy_uj"); }, "rapl",
+     "no zone has a counter", "modprobe"},
+    {"NoPowerSensor", [](Host& host) { host.remove("sys/class/hwmon/hwmon0/power1_input"); },
+     "hwmon", "hwmon", "--collector.hwmon"},
+    {"SensorForRootOnly",
+     [](Host& host) { host.write("sys/class/hwmon/hwmon0/power1_input", "1\n", 0400); }, "hwmon",
+     "power1_input is for root only", "chmod a+r"},
+    {"CrayWanted", [](Host& host) { host.context.wanted.insert("cray_pm_counters"); },
+     "cray_pm_counters", "pm_counters", "--collector.cray_pm_counters"},
+    {"CrayGarbage",
+     [](Host& host) {
+       host.write("sys/cray/pm_counters/power", "none\n");
+       host.write("sys/cray/pm_counters/energy", "1 J 1 us\n");
+     },
+     "cray_pm_counters", "power", "node controller"},
+    {"NoBmc", [](Host& host) { host.remove("dev/ipmi0"); }, "ipmi_dcmi", "no IPMI device",
+     "modprobe ipmi_si ipmi_devintf"},
+    {"BmcForRootOnly",
+     [](Host& host) {
+       host.privileged = false;
+       host.extra_capability = CAP_DAC_READ_SEARCH;
+     },
+     "ipmi_dcmi", "is for root only", "CAP_DAC_OVERRIDE"},
+    {"NoRedfishConfig", [](Host& host) { host.context.redfish_config.clear(); }, "redfish",
+     "no configuration file", "--collector.redfish.config.file"},
+    {"RedfishConfigGone", [](Host& host) { host.remove("etc/redfish.yml"); }, "redfish",
+     "redfish.yml", "mend the path"},
+    {"TypoInRedfishConfig",
+     [](Host& host) {
+       host.write("etc/redfish.yml", "redfish_collector:\n  protocol: https\n  hostnam: bmc\n");
+     },
+     "redfish", "redfish.yml:3: ", "mend the file"},
+    {"NoTokenForEmaps", [](Host& host) { host.environment.erase("EMAPS_API_TOKEN"); }, "emissions",
+     "EMAPS_API_TOKEN", "Environment=EMAPS_API_TOKEN"},
+    {"NoRegionForWattTime", [](Host& host) { host.environment.erase("WT_REGION"); }, "emissions",
+     "WT_REGION", "Environment=WT_REGION"},
+    {"NoNetDev", [](Host& host) { host.remove("proc/net"); }, "netdev", "net/dev",
+     "--collector.netdev"},
+    {"InfinibandPortUnreadable",
+     [](Host& host) { host.write("sys/class/infiniband/mlx5_0/ports/1/state", "what\n"); },
+     "infiniband", "mlx5_0", "dmesg"},
+    {"MemoryControllerOff",
+     [](Host& host) { host.write("cgroup/cgroup.controllers", "cpuset cpu io pids\n"); }, "cgroup",
+     "controller memory", "cgroup_disable=memory"},
+    {"NoCgroups", [](Host& host) { host.remove("cgroup"); }, "cgroup", "there is no",
+     "mount -t cgroup2"},
+    {"WrongSubsystem",
+     [](Host& host) {
+       host.context.cgroup_version = "v1";
+       host.context.active_subsystem = "nothing";
+     },
+     "cgroup", "no hierarchy 'nothing'", "--collector.cgroups.active-subsystem"},
+    {"MemoryHierarchyOff",
+     [](Host& host) {
+       host.context.cgroup_version = "v1";
+       host.write("cgroup/cpuacct/tasks", "");
+     },
+     "cgroup", "no hierarchy 'memory'", "cgroup_enable=memory"},
+    {"SlurmWithoutCgroups", [](Host& host) { host.remove("cgroup/system.slice"); }, "slurm",
+     "SLURM has made no cgroups", "proctrack/cgroup"},
+    {"SlurmWithoutMemory",
+     [](Host& host) {
+       host.write("cgroup/system.slice/slurmstepd.scope/cgroup.controllers", "cpu\n");
+     },
+     "slurm", "no controller memory", "ConstrainRAMSpace"},
+    {"GresForRootOnly",
+     [](Host& host) {
+       host.write("etc/gres.conf", "", 0600);
+       host.write("sys/class/powercap/intel-rapl:0/energy_uj", "5\n", 0444);
+       host.privileged = false;
+       host.extra_capability = CAP_DAC_OVERRIDE;
+     },
+     "slurm", "gres.conf is not readable", "chmod a+r"},
+    {"NoVirtualMachines", [](Host& host) { host.remove("cgroup/machine.slice"); }, "libvirt",
+     "libvirt has made no cgroups", "systemd-machined"},
+    {"NoDomainXml", [](Host& host) { host.remove("etc/qemu"); }, "libvirt", "VMs have no UUID",
+     "mount the directory"},
+    {"NotANodeOfTheCluster", [](Host& host) { host.remove("cgroup/kubepods.slice"); }, "k8s",
+     "kubelet has made no cgroups", "/sys/fs/cgroup"},
+    {"NoKubeletSocket", [](Host& host) { host.remove("run/kubelet.sock"); }, "k8s",
+     "GPUs of pods are unknown", "pod-resources"},
+    {"ParanoidKernel",
+     [](Host& host) {
+       host.write("proc/sys/kernel/perf_event_paranoid", "4\n");
+       host.write("sys/class/powercap/intel-rapl:0/energy_uj", "5\n", 0444);
+       host.privileged = false;
+       host.extra_capability = CAP_DAC_OVERRIDE;
+     },
+     "perf", "perf_event_paranoid is 4", "sysctl kernel.perf_event_paranoid=2"},
+    {"NvidiaDriverNotLoaded", [](Host& host) { host.remove("dev/nvidiactl"); }, "gpu",
+     "1 GPUs of NVIDIA", "modprobe nvidia"},
+    {"NoNvidiaSmi", [](Host& host) { host.remove("bin/nvidia-smi"); }, "gpu",
+     "no program nvidia-smi", "--collector.gpu.nvidia-smi-path"},
+    {"AmdDriverNotLoaded",
+     [](Host& host) { host.write("sys/bus/pci/devices/0000:3b:00.0/vendor", "0x1002\n"); }, "gpu",
+     "1 GPUs of AMD", "modprobe amdgpu"},
+};
+
+INSTANTIATE_TEST_SUITE_P(All, DoctorFault, ::testing::ValuesIn(kFaults), [](const auto& param) {
+  return std::string(param.param.name);
+});
+
+TEST(Doctor, PrintsJson) {
+  const Findings findings{{"rapl", Finding::State::kCannot, "a \"b\"\n", "c\\d"},
+                          {"cpu", Finding::State::kWorks, "fine", ""}};
+  EXPECT_EQ(as_json(findings),
+            R"({"findings":[{"collector":"rapl","state":"cannot","cause":"a \"b\"\u000a",)"
+            R"("fix":"c\\d"},{"collector":"cpu","state":"works","cause":"fine","fix":""}],)"
+            "\"cannot\":1}\n");
+}
+
+TEST(Doctor, PrintsALineForEachFindingAndOneForItsFix) {
+  const Findings findings{{"rapl", Finding::State::kCannot, "no counter", "modprobe x"},
+                          {"cpu", Finding::State::kWorks, "fine", ""}};
+  EXPECT_EQ(as_text(findings),
+            "rapl  cannot  no counter\n"
+            "              -> modprobe x\n"
+            "cpu   works   fine\n"
+            "\n1 work, 0 off, 1 cannot work\n");
+}
+
+}  // namespace
+}  // namespace ceems::exporter

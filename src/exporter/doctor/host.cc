@@ -1,0 +1,101 @@
+#include <pwd.h>
+
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "config/yaml.h"
+#include "exporter/doctor/doctor.h"
+#include "exporter/doctor/report.h"
+#include "host/cpuinfo.h"
+#include "host/meminfo.h"
+#include "host/read_file.h"
+#include "host/stat.h"
+#include "net/web_config.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr unsigned long kFewFiles = 4096;
+
+void examine_cpu(const DoctorContext& context, Report report) {
+  const auto stat = host::read_file(context.paths.proc / "stat");
+  if (!stat) {
+    report.cannot(stat.error().message, "mount /proc, or name its place with --path.procfs");
+    return;
+  }
+  const auto times = host::parse_stat(*stat);
+  if (!times) {
+    report.cannot(
+        fmt::format("{}: {}", (context.paths.proc / "stat").string(), times.error().message),
+        "name the place of a real /proc with --path.procfs");
+    return;
+  }
+  const auto text = host::read_file(context.paths.proc / "cpuinfo");
+  const auto cpus = text ? host::parse_cpuinfo(*text) : fail(text.error());
+  if (!cpus) {
+    report.cannot(cpus.error().message, "name the place of a real /proc with --path.procfs");
+    return;
+  }
+  report.works(fmt::format("{} CPUs online, {} physical cores{}", times->cpus, cpus->physical_cores,
+                           in_virtual_machine(context.paths) ? ", a virtual machine" : ""));
+}
+
+void examine_meminfo(const DoctorContext& context, Report report) {
+  const auto text = host::read_file(context.paths.proc / "meminfo");
+  if (!text) {
+    report.cannot(text.error().message, "mount /proc, or name its place with --path.procfs");
+    return;
+  }
+  std::vector<host::MeminfoLine> lines;
+  if (const auto parsed = host::parse_meminfo(*text, lines); !parsed) {
+    report.cannot(
+        fmt::format("{}: {}", (context.paths.proc / "meminfo").string(), parsed.error().message),
+        "name the place of a real /proc with --path.procfs");
+    return;
+  }
+  report.works(fmt::format("{} figures", lines.size()));
+}
+
+void examine_exporter(const DoctorContext& context, Report report) {
+  if (context.file_limit < kFewFiles) {
+    report.cannot(fmt::format("only {} files may be open, and those of every unit are kept open",
+                              context.file_limit),
+                  "LimitNOFILE=65536 in the unit file, or ulimit -n 65536");
+  }
+  if (!context.run_as_user.empty() &&
+      context.run_as_user.find_first_not_of("0123456789") != std::string::npos &&
+      ::getpwnam(context.run_as_user.c_str()) == nullptr) {
+    report.cannot(
+        fmt::format("there is no user {}, whom it should become", context.run_as_user),
+        fmt::format("useradd --system {}, or another --security.run-as-user", context.run_as_user));
+  }
+  if (context.web_config.empty()) {
+    return;
+  }
+  const auto text = host::read_file(context.web_config);
+  if (!text) {
+    report.cannot(text.error().message, "mend the path of --web.config.file");
+    return;
+  }
+  const auto root = config::parse_yaml(*text, context.web_config);
+  const auto web =
+      root ? net::parse_web_config(*root, std::filesystem::path(context.web_config).parent_path())
+           : fail(root.error());
+  if (!web) {
+    report.cannot(web.error().message, "mend the file; docs/web-config.md describes it");
+    return;
+  }
+  report.works(fmt::format("{}: {}, {} users", context.web_config,
+                           web->tls.enabled ? "TLS" : "no TLS", web->basic_auth_users.size()));
+}
+
+}  // namespace
+
+void examine_host(const DoctorContext& context, Findings& findings) {
+  examine_exporter(context, Report(context, findings, "exporter"));
+  examine_cpu(context, Report(context, findings, "cpu"));
+  examine_meminfo(context, Report(context, findings, "meminfo"));
+}
+
+}  // namespace ceems::exporter

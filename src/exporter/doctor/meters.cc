@@ -1,0 +1,194 @@
+#include <linux/capability.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "exporter/doctor/doctor.h"
+#include "exporter/doctor/report.h"
+#include "exporter/redfish/config.h"
+#include "host/cpuinfo.h"
+#include "host/cray_pm_counters.h"
+#include "host/directory.h"
+#include "host/hwmon.h"
+#include "host/powercap.h"
+#include "host/read_file.h"
+#include "os/command.h"
+
+namespace ceems::exporter {
+namespace {
+
+bool has_rapl_cpu(const host::Paths& paths) {
+  const auto text = host::read_file(paths.proc / "cpuinfo");
+  const auto cpus = text ? host::parse_cpuinfo(*text) : fail(text.error());
+  return cpus && (cpus->vendor == "GenuineIntel" || cpus->vendor == "AuthenticAMD");
+}
+
+void examine_rapl(const DoctorContext& context, Report report) {
+  host::Powercap powercap(context.paths.sys);
+  const auto scanned = powercap.scan();
+  if (!scanned || powercap.zones().empty()) {
+    if (in_virtual_machine(context.paths)) {
+      report.off(
+          "this is a virtual machine, its host keeps the meters to itself; power is "
+          "estimated from CPU use");
+    } else if (has_rapl_cpu(context.paths)) {
+      report.cannot(scanned ? "the powercap tree has no energy zone" : scanned.error().message,
+                    "modprobe intel_rapl_msr (and name it in /etc/modules-load.d/rapl.conf)");
+    } else {
+      report.absent("this CPU has no RAPL", "leave --collector.rapl away");
+    }
+    return;
+  }
+  const auto unreadable = std::ranges::find_if(powercap.zones(), [](const auto& zone) {
+    return exists(zone.path + "/energy_uj") && !world_readable(zone.path + "/energy_uj");
+  });
+  if (unreadable != powercap.zones().end() && !context.may_raise(CAP_DAC_READ_SEARCH)) {
+    report.cannot(fmt::format("{}/energy_uj is for root only", unreadable->path),
+                  "AmbientCapabilities=CAP_DAC_READ_SEARCH in the unit file, or setcap "
+                  "cap_dac_read_search+p on the program");
+    return;
+  }
+  const auto missing = std::ranges::count_if(
+      powercap.zones(), [](const auto& zone) { return !exists(zone.path + "/energy_uj"); });
+  if (missing == static_cast<std::ptrdiff_t>(powercap.zones().size())) {
+    report.cannot("no zone has a counter energy_uj",
+                  "modprobe -r intel_rapl_msr; modprobe "
+                  "intel_rapl_msr, and look into dmesg");
+    return;
+  }
+  report.works(fmt::format("{} zones, the first is {}", powercap.zones().size(),
+                           powercap.zones().front().name));
+}
+
+void examine_hwmon(const DoctorContext& context, Report report) {
+  const auto sensors = host::find_hwmon_sensors(context.paths.sys);
+  if (!sensors) {
+    report.absent(sensors.error().message,
+                  "load the driver of the sensor chip (sensors-detect names it), or leave "
+                  "--collector.hwmon away");
+    return;
+  }
+  const auto closed = std::ranges::find_if(
+      *sensors, [](const auto& sensor) { return !world_readable(sensor.path); });
+  if (closed != sensors->end()) {
+    report.absent(fmt::format("{} is for root only, which the exporter is not", closed->path),
+                  fmt::format("chmod a+r {} (a udev rule makes it last)", closed->path));
+    return;
+  }
+  report.works(fmt::format("{} power and energy sensors, the first of {}", sensors->size(),
+                           sensors->front().chip));
+}
+
+void examine_cray(const DoctorContext& context, Report report) {
+  const auto domains = host::find_cray_domains(context.paths.sys);
+  if (!domains) {
+    report.absent(domains.error().message,
+                  "pm_counters are there on HPE Cray nodes only: leave "
+                  "--collector.cray_pm_counters away");
+    return;
+  }
+  if (const auto power = host::read_cray_counter(context.paths.sys, "node", "power"); !power) {
+    report.cannot(power.error().message, "ask the node controller: pm_counters are not updated");
+    return;
+  }
+  report.works(fmt::format("{} domains", domains->size()));
+}
+
+void examine_ipmi(const DoctorContext& context, Report report) {
+  const std::string device = context.dev / "ipmi0";
+  const bool node =
+      exists(device) || exists(context.dev / "ipmi/0") || exists(context.dev / "ipmidev/0");
+  if (node) {
+    if (!report.wanted()) {
+      report.off("there is an IPMI device; --collector.ipmi_dcmi reads its power");
+    } else if (context.may_raise(CAP_DAC_OVERRIDE)) {
+      report.works("the IPMI device is there");
+    } else {
+      report.cannot(fmt::format("{} is for root only", device),
+                    "start as root (privileges are dropped after opening it), or "
+                    "AmbientCapabilities=CAP_DAC_OVERRIDE in the unit file");
+    }
+    return;
+  }
+  for (const char* tool : {"ipmi-dcmi", "ipmitool", "ipmiutil", "capmc"}) {
+    if (const auto path = os::find_program(tool, context.search_path)) {
+      if (report.wanted()) {
+        report.works("no IPMI device, but the tool " + *path);
+      } else {
+        report.off("not asked for");
+      }
+      return;
+    }
+  }
+  report.absent(
+      "there is no IPMI device and none of the tools ipmi-dcmi, ipmitool, ipmiutil, "
+      "capmc",
+      "modprobe ipmi_si ipmi_devintf where the machine has a BMC, else leave "
+      "--collector.ipmi_dcmi away");
+}
+
+void examine_redfish(const DoctorContext& context, Report report) {
+  if (!report.wanted()) {
+    report.off("not asked for");
+    return;
+  }
+  if (context.redfish_config.empty()) {
+    report.cannot("there is no configuration file",
+                  "--collector.redfish.config.file=/etc/ceems_exporter/redfish-config.yml");
+    return;
+  }
+  const auto text = host::read_file(context.redfish_config);
+  if (!text) {
+    report.cannot(text.error().message, "mend the path of --collector.redfish.config.file");
+    return;
+  }
+  const auto config = redfish::parse_config(
+      *text, context.redfish_config, {.node_name = "node", .environment = context.environment});
+  if (!config) {
+    report.cannot(config.error().message,
+                  "mend the file; docs/exporter/collectors.md describes it");
+    return;
+  }
+  report.works("the configuration is valid; the BMC was not asked");
+}
+
+void examine_emissions(const DoctorContext& context, Report report) {
+  if (!report.wanted()) {
+    report.off("not asked for");
+    return;
+  }
+  const struct {
+    const char* provider;
+    std::vector<std::string> variables;
+  } needs[] = {{"emaps", {"EMAPS_API_TOKEN"}}, {"wt", {"WT_USERNAME", "WT_PASSWORD", "WT_REGION"}}};
+  bool fine = true;
+  for (const auto& need : needs) {
+    for (const std::string& variable : need.variables) {
+      if (context.emission_providers.contains(need.provider) &&
+          context.environment(variable).empty()) {
+        report.cannot(fmt::format("provider {} needs the variable {}", need.provider, variable),
+                      fmt::format("Environment={}=... in the unit file (systemctl edit "
+                                  "ceems_exporter)",
+                                  variable));
+        fine = false;
+      }
+    }
+  }
+  if (fine) {
+    report.works("the chosen providers have what they need; none was asked");
+  }
+}
+
+}  // namespace
+
+void examine_meters(const DoctorContext& context, Findings& findings) {
+  examine_rapl(context, Report(context, findings, "rapl"));
+  examine_hwmon(context, Report(context, findings, "hwmon"));
+  examine_cray(context, Report(context, findings, "cray_pm_counters"));
+  examine_ipmi(context, Report(context, findings, "ipmi_dcmi"));
+  examine_redfish(context, Report(context, findings, "redfish"));
+  examine_emissions(context, Report(context, findings, "emissions"));
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,73 @@
+#include <fmt/format.h>
+
+#include "exporter/doctor/doctor.h"
+#include "exporter/doctor/report.h"
+#include "host/infiniband.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr std::uint64_t kActive = 4;  // IBTA port state
+
+void examine_netdev(const DoctorContext& context, Report report) {
+  const std::string file = context.paths.proc / "net/dev";
+  if (!exists(file)) {
+    report.absent(fmt::format("there is no {}", file),
+                  "mount /proc of the host's network, or leave --collector.netdev away");
+  } else if (report.wanted()) {
+    report.works("the network devices of this network namespace");
+  } else {
+    report.off("not asked for");
+  }
+}
+
+void examine_infiniband(const DoctorContext& context, Report report) {
+  const auto devices = host::read_infiniband(context.paths.sys);
+  if (!devices || devices->empty()) {
+    report.absent(devices ? "there is no InfiniBand device" : devices.error().message,
+                  "load the driver of the adapter (mlx5_ib, hfi1, irdma), or leave "
+                  "--collector.infiniband away");
+    return;
+  }
+  std::size_t ports = 0;
+  std::size_t active = 0;
+  for (const auto& device : *devices) {
+    if (!device.problems.empty()) {
+      report.cannot(fmt::format("{}: {}", device.name, device.problems.front().message),
+                    "look into dmesg for the adapter; its other figures are shown");
+    }
+    ports += device.ports.size();
+    for (const auto& port : device.ports) {
+      active += port.state == kActive ? 1 : 0;
+    }
+  }
+  const std::string found =
+      fmt::format("{} devices, {} ports, {} of them active", devices->size(), ports, active);
+  if (report.wanted()) {
+    report.works(found);
+  } else {
+    report.off(found + "; --collector.infiniband shows their counters");
+  }
+}
+
+void examine_rdma(const DoctorContext& context, Report report) {
+  if (!context.rdma_wanted) {
+    report.off("not asked for");
+  } else if (!exists(context.paths.sys / "class/infiniband")) {
+    report.cannot("there is no RDMA device",
+                  "load the driver of the adapter, or leave "
+                  "--collector.rdma.stats away");
+  } else {
+    report.works("RDMA devices are there");
+  }
+}
+
+}  // namespace
+
+void examine_network(const DoctorContext& context, Findings& findings) {
+  examine_netdev(context, Report(context, findings, "netdev"));
+  examine_infiniband(context, Report(context, findings, "infiniband"));
+  examine_rdma(context, Report(context, findings, "rdma"));
+}
+
+}  // namespace ceems::exporter

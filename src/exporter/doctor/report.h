@@ -1,0 +1,54 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "exporter/doctor/doctor.h"
+
+namespace ceems::exporter {
+
+/// Adds findings of one collector in few words.
+class Report {
+ public:
+  Report(const DoctorContext& context, Findings& findings, std::string collector)
+      : context_(context), findings_(findings), collector_(std::move(collector)) {}
+
+  void works(std::string cause) { add(Finding::State::kWorks, std::move(cause), {}); }
+  void off(std::string cause) { add(Finding::State::kOff, std::move(cause), {}); }
+  void cannot(std::string cause, std::string fix) {
+    add(Finding::State::kCannot, std::move(cause), std::move(fix));
+  }
+  /// Not there: a fault where the collector was asked for by flag.
+  void absent(std::string cause, std::string fix) {
+    if (wanted()) {
+      cannot(std::move(cause), std::move(fix));
+    } else {
+      off(std::move(cause));
+    }
+  }
+  [[nodiscard]] bool wanted() const { return context_.wanted.contains(collector_); }
+
+ private:
+  void add(Finding::State state, std::string cause, std::string fix) {
+    findings_.push_back({collector_, state, std::move(cause), std::move(fix)});
+  }
+
+  const DoctorContext& context_;
+  Findings& findings_;
+  std::string collector_;
+};
+
+/// True when `file` can be opened by somebody without privileges, judged by its mode: the doctor
+/// itself may run as root.
+bool world_readable(const std::string& file);
+
+/// True when `file` exists, whatever it is.
+bool exists(const std::string& file);
+
+/// True when `word` is among the words of the file at `path`.
+bool file_has_word(const std::string& path, std::string_view word);
+
+/// The flag `hypervisor` of /proc/cpuinfo: a virtual machine.
+bool in_virtual_machine(const host::Paths& paths);
+
+}  // namespace ceems::exporter

@@ -1,0 +1,210 @@
+#include <linux/capability.h>
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "exporter/doctor/doctor.h"
+#include "exporter/doctor/report.h"
+#include "host/cgroup_mount.h"
+#include "host/directory.h"
+#include "host/read_file.h"
+
+namespace ceems::exporter {
+namespace {
+
+constexpr int kCapPerfmon = 38;  // CAP_PERFMON; Linux 5.8
+constexpr int kMostParanoid = 2;
+
+/// The hierarchy's root for this mode; empty where the v1 hierarchy is missing.
+std::string root_of(const DoctorContext& context, const host::CgroupMount& mount) {
+  if (mount.mode == host::CgroupMode::kUnified) {
+    return context.paths.cgroup;
+  }
+  const auto found = host::find_v1_hierarchy(context.paths.cgroup, context.active_subsystem, true);
+  return found ? context.paths.cgroup / *found : std::string();
+}
+
+/// What all unit collectors need of the kernel. False: none of them can work.
+bool examine_cgroups(const DoctorContext& context, const host::CgroupMount& mount, Report report) {
+  if (!host::is_directory(context.paths.cgroup)) {
+    report.cannot(fmt::format("there is no {}", context.paths.cgroup.string()),
+                  "mount -t cgroup2 none /sys/fs/cgroup, or name the place with --path.cgroupfs");
+    return false;
+  }
+  if (mount.mode == host::CgroupMode::kUnified) {
+    const std::string file = context.paths.cgroup / "cgroup.controllers";
+    for (const char* controller : {"cpu", "memory"}) {
+      if (!file_has_word(file, controller)) {
+        report.cannot(fmt::format("the controller {} is not in {}", controller, file),
+                      fmt::format("take cgroup_disable={} or systemd.legacy_* out of the kernel's "
+                                  "command line (/etc/default/grub), update-grub, reboot",
+                                  controller));
+        return false;
+      }
+    }
+    return true;
+  }
+  if (root_of(context, mount).empty()) {
+    report.cannot(fmt::format("cgroup v1 has no hierarchy '{}' in {}", context.active_subsystem,
+                              context.paths.cgroup.string()),
+                  "--collector.cgroups.active-subsystem=memory, or one that is there");
+    return false;
+  }
+  if (!host::is_directory(context.paths.cgroup / "memory")) {
+    report.cannot(
+        fmt::format("cgroup v1 has no hierarchy 'memory' in {}", context.paths.cgroup.string()),
+        "cgroup_enable=memory on the kernel's command line (/etc/default/grub), "
+        "update-grub, reboot");
+    return false;
+  }
+  return true;
+}
+
+/// First SLURM root, e.g. ".../system.slice/slurmstepd.scope"; empty for none.
+std::string slurm_root(const std::string& root, host::CgroupMode mode) {
+  const bool unified = mode == host::CgroupMode::kUnified;
+  const std::string parent = unified ? root + "/system.slice" : root;
+  const auto names = host::list_directory(parent);
+  if (!names) {
+    return {};
+  }
+  const auto found = std::ranges::find_if(*names, [unified](const std::string& name) {
+    return unified ? host::slurm_scope_node(name).has_value()
+                   : host::slurm_v1_node(name).has_value();
+  });
+  return found == names->end() ? std::string() : parent + "/" + *found;
+}
+
+void examine_slurm(const DoctorContext& context,
+                   const host::CgroupMount& mount,
+                   const std::string& root,
+                   Report report) {
+  const std::string slurm = slurm_root(root, mount.mode);
+  if (slurm.empty()) {
+    report.absent(fmt::format("SLURM has made no cgroups in {}", root),
+                  "slurm.conf: ProctrackType=proctrack/cgroup, TaskPlugin=task/cgroup; "
+                  "JobAcctGatherType=jobacct_gather/cgroup; then restart slurmd and run a job");
+    return;
+  }
+  if (mount.mode == host::CgroupMode::kUnified &&
+      !file_has_word(slurm + "/cgroup.controllers", "memory")) {
+    report.cannot(fmt::format("{} has no controller memory, so jobs show none", slurm),
+                  "cgroup.conf: ConstrainRAMSpace=yes (and EnableControllers=yes), restart slurmd");
+    return;
+  }
+  if (exists(context.gres_config) && !world_readable(context.gres_config) &&
+      !context.may_raise(CAP_DAC_READ_SEARCH)) {
+    report.cannot(
+        fmt::format("{} is not readable, so shards and MPS are unknown", context.gres_config),
+        fmt::format("chmod a+r {}", context.gres_config));
+    return;
+  }
+  if (report.wanted()) {
+    report.works("cgroups of SLURM in " + slurm);
+  } else {
+    report.off("cgroups of SLURM are there; --collector.slurm shows its jobs");
+  }
+}
+
+void examine_libvirt(const DoctorContext& context, const std::string& root, Report report) {
+  const bool there =
+      host::is_directory(root + "/machine") || host::is_directory(root + "/machine.slice");
+  if (!there) {
+    report.absent(fmt::format("libvirt has made no cgroups in {}", root),
+                  "start a VM; virtqemud needs systemd-machined (apt install systemd-container)");
+    return;
+  }
+  if (!report.wanted()) {
+    report.off("cgroups of VMs are there; --collector.libvirt shows OpenStack's VMs");
+    return;
+  }
+  if (!host::is_directory(context.xml_directory)) {
+    report.cannot(fmt::format("there is no {}, so VMs have no UUID", context.xml_directory),
+                  "mount the directory of the domain XML files into the container");
+    return;
+  }
+  if (!world_readable(context.xml_directory) && !context.may_raise(CAP_DAC_READ_SEARCH)) {
+    report.cannot(fmt::format("{} is for root only, so VMs have no UUID", context.xml_directory),
+                  "AmbientCapabilities=CAP_DAC_READ_SEARCH in the unit file");
+    return;
+  }
+  report.works("cgroups of VMs and their XML files");
+}
+
+void examine_k8s(const DoctorContext& context, const std::string& root, Report report) {
+  const bool there =
+      host::is_directory(root + "/kubepods") || host::is_directory(root + "/kubepods.slice");
+  if (!there) {
+    report.absent(fmt::format("the kubelet has made no cgroups in {}", root),
+                  "run on a node of the cluster, with /sys/fs/cgroup of the host mounted");
+    return;
+  }
+  if (!report.wanted()) {
+    report.off("cgroups of pods are there; --collector.k8s shows them");
+    return;
+  }
+  if (!exists(context.kubelet_socket)) {
+    report.cannot(
+        fmt::format("there is no {}, so GPUs of pods are unknown", context.kubelet_socket),
+        "mount /var/lib/kubelet/pod-resources of the host, or "
+        "--collector.k8s.kubelet-podresources-socket.file");
+    return;
+  }
+  if (context.environment("NODE_NAME").empty()) {
+    report.works(
+        "cgroups of pods and the kubelet's socket; NODE_NAME is not set, so pods of the "
+        "whole cluster are asked for");
+    return;
+  }
+  report.works("cgroups of pods and the kubelet's socket");
+}
+
+void examine_perf(const DoctorContext& context, Report report) {
+  if (!context.perf_wanted) {
+    report.off("not asked for");
+    return;
+  }
+  const std::string file = context.paths.proc / "sys/kernel/perf_event_paranoid";
+  const auto text = host::read_file(file);
+  const auto level = text ? parse_int<int>(trim(*text)) : std::nullopt;
+  if (!text) {
+    report.cannot(text.error().message, "a kernel with CONFIG_PERF_EVENTS");
+  } else if (level.value_or(-1) > kMostParanoid && !context.may_raise(kCapPerfmon)) {
+    report.cannot(fmt::format("kernel.perf_event_paranoid is {}", trim(*text)),
+                  "sysctl kernel.perf_event_paranoid=2, or AmbientCapabilities=CAP_PERFMON in the "
+                  "unit file");
+  } else {
+    report.works(fmt::format("kernel.perf_event_paranoid is {}", trim(*text)));
+  }
+}
+
+void examine_pressure(const DoctorContext& context, Report report) {
+  if (exists(context.paths.proc / "pressure/cpu")) {
+    report.works("the kernel counts pressure stall times");
+  } else {
+    report.off(
+        "the kernel counts no pressure stall times (psi=1 on its command line turns them "
+        "on)");
+  }
+}
+
+}  // namespace
+
+void examine_units(const DoctorContext& context, Findings& findings) {
+  const host::CgroupMount mount = host::detect_cgroup(context.paths.cgroup, context.cgroup_version);
+  if (!examine_cgroups(context, mount, Report(context, findings, "cgroup"))) {
+    return;
+  }
+  const std::string root = root_of(context, mount);
+  Report(context, findings, "cgroup")
+      .works(mount.mode == host::CgroupMode::kUnified ? "cgroup v2" : "cgroup v1 in " + root);
+  examine_slurm(context, mount, root, Report(context, findings, "slurm"));
+  examine_libvirt(context, root, Report(context, findings, "libvirt"));
+  examine_k8s(context, root, Report(context, findings, "k8s"));
+  examine_perf(context, Report(context, findings, "perf"));
+  examine_pressure(context, Report(context, findings, "psi"));
+}
+
+}  // namespace ceems::exporter
