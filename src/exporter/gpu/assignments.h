@@ -13,14 +13,14 @@ namespace ceems::exporter::gpu {
 
 /// One unit on one GPU or instance.
 struct Assignment {
-  std::string manager;
-  std::string cgrouphostname;
-  std::string uuid;  ///< of the unit
+  std::string manager = {};
+  std::string cgrouphostname = {};
+  std::string uuid = {};  ///< of the unit
   Vendor vendor = Vendor::kNvidia;
-  std::string device_uuid;     ///< Device::uuid
-  std::string index;           ///< of the GPU or instance
-  std::string gpu_instance;    ///< Instance::gpu_instance in decimal; empty for a whole GPU
-  std::uint64_t sm_count = 0;  ///< of the GPU or instance; 0: unknown
+  std::string device_uuid = {};   ///< Device::uuid
+  std::string index = {};         ///< of the GPU or instance
+  std::string gpu_instance = {};  ///< Instance::gpu_instance in decimal; empty for a whole GPU
+  std::uint64_t sm_count = 0;     ///< of the GPU or instance; 0: unknown
   /// Part of the GPU or instance that is the unit's, 0...1: its shares by those in use there, else
   /// one by the number of units. All shares of one GPU or instance add up to 1 within one manager.
   double share = 1;

@@ -43,6 +43,8 @@ class ClaimSource {
   virtual Result<std::vector<Claim>> claims(const UnitSnapshot& snapshot) = 0;
   /// Capabilities it raises after the start.
   [[nodiscard]] virtual std::vector<os::Capability> capabilities() const { return {}; }
+  /// Starts its own threads, if any; see Collector::start().
+  virtual void start() {}
 };
 
 }  // namespace ceems::exporter::gpu

@@ -34,9 +34,9 @@ std::string to_string(const PciAddress& address);
 
 /// A part of a GPU that is handed out on its own: MIG device or partition of an AMD GPU.
 struct Instance {
-  std::string index;         ///< label `index`: number among all GPUs and instances
+  std::string index = {};    ///< label `index`: number among all GPUs and instances
   std::uint64_t number = 0;  ///< MIG device index or partition id within the GPU
-  std::string uuid;          ///< MIG-..., or the id of AMD's device plugin; empty where unknown
+  std::string uuid = {};     ///< MIG-..., or the id of AMD's device plugin; empty where unknown
   std::uint64_t gpu_instance = 0;      ///< MIG GPU instance id or partition id: label `gpuiid`
   std::uint64_t compute_instance = 0;  ///< MIG only
   std::uint64_t sm_count = 0;          ///< SMs or CUs; 0: unknown
@@ -49,11 +49,11 @@ struct Device {
   Vendor vendor = Vendor::kNvidia;
   std::uint64_t position = 0;  ///< in the vendor's list, from 0; the reference calls it minor
   std::optional<std::uint64_t> driver_minor = {};  ///< N of /dev/nvidia<N>
-  std::string index;                               ///< label `index`; empty for a split GPU
-  std::string uuid;  ///< label `gpuuuid`: GPU-..., serial of an AMD board, else the address
-  std::string name;  ///< for people
+  std::string index = {};                          ///< label `index`; empty for a split GPU
+  std::string uuid = {};  ///< label `gpuuuid`: GPU-..., serial of an AMD board, else the address
+  std::string name = {};  ///< for people
   std::optional<PciAddress> address = {};
-  std::string path_name;       ///< address as its vendor wrote it, lower case; or name in sysfs
+  std::string path_name = {};  ///< address as its vendor wrote it, lower case; or name in sysfs
   std::uint64_t sm_count = 0;  ///< SMs or CUs; 0: unknown
   std::optional<unsigned> render_minor = {};
   bool split = false;                   ///< handed out by instances only

@@ -1,6 +1,7 @@
 #include "exporter/gpu/inventory.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include "base/log.h"
@@ -248,25 +249,31 @@ Inventory::Found Inventory::list_nvidia(std::chrono::milliseconds timeout,
 
 Inventory::Found Inventory::list_amd(std::chrono::milliseconds timeout,
                                      const std::stop_token& stop) const {
-  const auto amd_smi = tool(options_.amd_smi, "amd-smi");
-  const auto rocm_smi = amd_smi ? amd_smi : tool(options_.rocm_smi, "rocm-smi");
-  if (!rocm_smi) {
-    return {.devices = {}, .error = amd_smi.error().message + "; " + rocm_smi.error().message};
+  const auto output = [&](const std::string& given, const char* name,
+                          const std::vector<std::string>& arguments) -> Result<std::string> {
+    const auto path = tool(given, name);
+    return path ? run_tool(*path, arguments, timeout, stop)
+                : Result<std::string>(fail(path.error()));
+  };
+  auto json = output(options_.amd_smi, "amd-smi", {"static", "-a", "-B", "-b", "-p", "--json"});
+  const bool by_rocm = !json && json.error().code == ErrorCode::kNotFound;
+  if (by_rocm) {
+    auto other = output(options_.rocm_smi, "rocm-smi",
+                        {"--showproductname", "--showserial", "--showbus", "--showcomputepartition",
+                         "--showmemorypartition", "--json"});
+    if (!other && other.error().code == ErrorCode::kNotFound) {
+      return {.devices = {}, .error = json.error().message + "; " + other.error().message};
+    }
+    json = std::move(other);
   }
-  const auto json =
-      amd_smi ? run_tool(*amd_smi, {"static", "-a", "-B", "-b", "-p", "--json"}, timeout, stop)
-              : run_tool(*rocm_smi,
-                         {"--showproductname", "--showserial", "--showbus",
-                          "--showcomputepartition", "--showmemorypartition", "--json"},
-                         timeout, stop);
   if (!json) {
     return {.devices = {}, .error = json.error().message};
   }
-  auto devices = amd_smi ? parse_amd_smi(*json) : parse_rocm_smi(*json);
+  auto devices = by_rocm ? parse_rocm_smi(*json) : parse_amd_smi(*json);
   if (!devices) {
     return {
         .devices = {},
-        .error = std::move(devices).error().with_context(amd_smi ? "amd-smi" : "rocm-smi").message};
+        .error = std::move(devices).error().with_context(by_rocm ? "rocm-smi" : "amd-smi").message};
   }
   if (devices->empty()) {
     return {.devices = {}, .error = "the tool lists no GPU"};
@@ -279,10 +286,7 @@ Result<std::string> Inventory::tool(const std::string& given, const char* name) 
   if (given.empty()) {
     return os::find_program(name, options_.search_path);
   }
-  if (!given.starts_with('/')) {
-    return fail(ErrorCode::kInvalidArgument, "{}: expected an absolute path", printable(given));
-  }
-  return given;
+  return std::filesystem::absolute(given).string();
 }
 
 Result<std::string> Inventory::run_tool(const std::string& path,

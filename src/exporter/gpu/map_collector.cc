@@ -51,7 +51,10 @@ class MapCollector final : public SubCollector {
     return inventory_->nothing_here() ? std::vector<os::Capability>{} : claims_->capabilities();
   }
 
-  void start() override { inventory_->start(); }
+  void start() override {
+    inventory_->start();
+    claims_->start();
+  }
 
   Result<> collect(const UnitSnapshot& snapshot, metrics::Sink& sink) override {
     const auto devices = inventory_->devices();

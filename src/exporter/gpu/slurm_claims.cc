@@ -117,6 +117,7 @@ class SlurmClaims final : public ClaimSource {
                group->denied.end();
       });
     }
+    report(claim);
     return claim;
   }
 
@@ -365,12 +366,11 @@ class SlurmClaims final : public ClaimSource {
     job.settled = !job.ordinals.empty();
     if (job.settled) {
       job.looks.clear();
-      report(job);
     }
   }
 
-  void report(const Job& job) {
-    if (job.evidence == Evidence::kEnvironment && !std::exchange(told_, true)) {
+  void report(const Claim& claim) {
+    if (claim.evidence == Evidence::kEnvironment && !std::exchange(told_, true)) {
       log::warn(
           "GPUs of jobs are known from the environment of their processes only, which users can "
           "forge; a prolog can write files instead",

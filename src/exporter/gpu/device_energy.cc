@@ -1,0 +1,261 @@
+#include "exporter/gpu/device_energy.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ceems::exporter::gpu {
+namespace {
+
+using energy::DeviceHolder;
+using energy::DeviceSample;
+
+/// A GPU or an instance of one, as a unit may hold it.
+struct Place {
+  const InstanceState* instance = nullptr;  // null: the whole GPU
+  double part = 1;                          // of the GPU, by SMs
+  std::optional<double> activity = {};      // of the instance, 0...1
+};
+
+bool is_there(const ProcessUse& use, const Place& place) {
+  if (place.instance == nullptr) {
+    return true;
+  }
+  return use.gpu_instance == place.instance->gpu_instance &&
+         (!use.compute_instance || *use.compute_instance == place.instance->compute_instance);
+}
+
+bool names(const Assignment& assignment, const DeviceState& device, const Place& place) {
+  if (assignment.vendor != device.vendor || assignment.device_uuid != device.uuid) {
+    return false;
+  }
+  if (place.instance == nullptr) {
+    return assignment.gpu_instance.empty();
+  }
+  if (assignment.gpu_instance != std::to_string(place.instance->gpu_instance)) {
+    return false;
+  }
+  // Several compute instances may share a GPU instance; the index tells them apart.
+  return assignment.index == place.instance->index ||
+         std::count_if(device.instances.begin(), device.instances.end(),
+                       [&](const InstanceState& other) {
+                         return other.gpu_instance == place.instance->gpu_instance;
+                       }) == 1;
+}
+
+std::vector<Place> places(const DeviceState& device) {
+  if (!device.split) {
+    return {Place{.instance = nullptr, .part = 1, .activity = device.activity.sm_active}};
+  }
+  const bool sized = std::all_of(device.instances.begin(), device.instances.end(),
+                                 [](const InstanceState& i) { return i.sm_count > 0; });
+  double sum = 0;
+  for (const InstanceState& instance : device.instances) {
+    sum += sized ? static_cast<double>(instance.sm_count) : 1;
+  }
+  const double all = sized ? std::max(sum, static_cast<double>(device.sm_count)) : sum;
+  std::vector<Place> list;
+  for (const InstanceState& instance : device.instances) {
+    list.push_back({.instance = &instance,
+                    .part = (sized ? static_cast<double>(instance.sm_count) : 1) / all,
+                    .activity = instance.activity.sm_active});
+  }
+  return list;
+}
+
+DeviceHolder holder_of(const UnitProcess& process) {
+  return {.manager = std::string(process.manager),
+          .cgrouphostname = process.unit->cgrouphostname,
+          .uuid = process.unit->uuid};
+}
+
+bool same_unit(const DeviceHolder& a, const DeviceHolder& b) {
+  return a.uuid == b.uuid && a.manager == b.manager && a.cgrouphostname == b.cgrouphostname;
+}
+
+/// The holder in the list that is this unit; added where there is none.
+DeviceHolder& entry(std::vector<DeviceHolder>& list, const DeviceHolder& unit) {
+  const auto found = std::find_if(list.begin(), list.end(), [&](const DeviceHolder& known) {
+    return same_unit(known, unit);
+  });
+  return found != list.end() ? *found : list.emplace_back(unit);
+}
+
+std::span<const UnitProcess> units_of(int pid, std::span<const UnitProcess> processes) {
+  const auto [begin, end] = std::ranges::equal_range(processes, pid, {}, &UnitProcess::pid);
+  return {begin, end};
+}
+
+/// Who holds one place: `alloc` is a part of the place.
+std::vector<DeviceHolder> holders_of(const DeviceState& device,
+                                     const Place& place,
+                                     const Assignments::List& assignments,
+                                     std::span<const UnitProcess> processes) {
+  std::vector<DeviceHolder> holders;
+  for (const Assignment& assignment : assignments) {
+    if (names(assignment, device, place)) {
+      DeviceHolder& holder = entry(holders, {.manager = assignment.manager,
+                                             .cgrouphostname = assignment.cgrouphostname,
+                                             .uuid = assignment.uuid});
+      holder.alloc += std::clamp(assignment.share, 0.0, 1.0);
+    }
+  }
+  if (!holders.empty()) {
+    return holders;
+  }
+  for (const ProcessUse& use : device.processes) {
+    if (is_there(use, place)) {
+      for (const UnitProcess& process : units_of(use.pid, processes)) {
+        entry(holders, holder_of(process));
+      }
+    }
+  }
+  for (DeviceHolder& holder : holders) {
+    holder.alloc = 1 / static_cast<double>(holders.size());
+  }
+  return holders;
+}
+
+/// Sets `use` by the utilisation of processes; gives that of all, 0 where nothing is known.
+double use_of_processes(const DeviceState& device,
+                        std::span<const UnitProcess> processes,
+                        std::vector<DeviceHolder>& holders) {
+  double total = 0;
+  for (const ProcessUse& use : device.processes) {
+    const double part = use.utilisation.value_or(0);
+    if (part <= 0) {
+      continue;
+    }
+    total += part;
+    for (const UnitProcess& process : units_of(use.pid, processes)) {
+      entry(holders, holder_of(process)).use += part;
+    }
+  }
+  return total;
+}
+
+}  // namespace
+
+std::vector<UnitProcess> unit_processes(const std::vector<DeviceState>& devices,
+                                        std::span<const energy::ManagerUnits> managers) {
+  std::vector<int> pids;
+  for (const DeviceState& device : devices) {
+    for (const ProcessUse& use : device.processes) {
+      pids.push_back(use.pid);
+    }
+  }
+  std::vector<UnitProcess> found;
+  if (pids.empty()) {
+    return found;
+  }
+  std::ranges::sort(pids);
+  for (const energy::ManagerUnits& manager : managers) {
+    if (manager.snapshot == nullptr) {
+      continue;
+    }
+    for (const Unit& unit : manager.snapshot->units) {
+      for (const int pid : unit.pids) {
+        if (!unit.ended && std::ranges::binary_search(pids, pid)) {
+          found.push_back({.pid = pid, .manager = manager.manager, .unit = &unit});
+        }
+      }
+    }
+  }
+  std::ranges::stable_sort(found, {}, &UnitProcess::pid);
+  return found;
+}
+
+void find_holders(const DeviceState& device,
+                  const Assignments::List& assignments,
+                  std::span<const UnitProcess> processes,
+                  DeviceSample& sample) {
+  const std::vector<Place> all = places(device);
+  double active = 0;
+  for (const Place& place : all) {
+    active += place.part * place.activity.value_or(0);
+  }
+  sample.holders.clear();
+  sample.total_use = 0;
+  for (const Place& place : all) {
+    auto holders = holders_of(device, place, assignments, processes);
+    const double by_processes =
+        device.split ? 0 : use_of_processes(device, processes, holders);
+    if (by_processes > 0) {
+      sample.total_use += by_processes;
+    } else {
+      const double weight =
+          device.split && active > 0 ? place.part * place.activity.value_or(0) : place.part;
+      for (DeviceHolder& holder : holders) {
+        holder.use = weight * holder.alloc;
+      }
+      sample.total_use += weight;
+    }
+    for (DeviceHolder& holder : holders) {
+      holder.alloc *= place.part;
+      sample.holders.push_back(std::move(holder));
+    }
+  }
+}
+
+bool DeviceCounter::advance(const DeviceState& device,
+                            Clock::SteadyTime taken,
+                            DeviceSample& sample) {
+  if (!device.energy_joules && !device.power_watts) {
+    return false;
+  }
+  sample.fresh = taken;
+  sample.source.method =
+      device.energy_joules ? energy::Method::kMeasured : energy::Method::kDerived;
+  const auto last_joules = joules_;
+  const auto last_watts = watts_;
+  const auto last_taken = taken_;
+  joules_ = device.energy_joules;
+  watts_ = device.power_watts;
+  taken_ = taken;
+  if (!last_taken || taken <= *last_taken || taken - *last_taken > kMaxGap) {
+    return true;
+  }
+  const double seconds = std::chrono::duration<double>(taken - *last_taken).count();
+  double joules = 0;
+  if (joules_ && last_joules) {
+    joules = *joules_ - *last_joules;
+  } else if (watts_ && last_watts) {
+    joules = (*watts_ + *last_watts) / 2 * seconds;
+  }
+  if (joules >= 0 && joules <= kMaxWatts * seconds) {  // false for NaN
+    sample.joules = joules;
+    sample.seconds = seconds;
+  }
+  return true;
+}
+
+DeviceEnergy::DeviceEnergy(std::shared_ptr<Monitor> monitor, std::shared_ptr<Inventory> inventory)
+    : monitor_(std::move(monitor)), inventory_(std::move(inventory)) {}
+
+void DeviceEnergy::read(const energy::MeterContext& /*context*/,
+                        std::span<const energy::ManagerUnits> managers,
+                        std::vector<DeviceSample>& samples) {
+  const auto reading = monitor_->latest();
+  if (reading == nullptr) {
+    return;
+  }
+  const auto assignments = inventory_ == nullptr ? std::make_shared<const Assignments::List>()
+                                                 : inventory_->assignments().all();
+  const auto processes = unit_processes(reading->devices, managers);
+  for (const DeviceState& device : reading->devices) {
+    if (!counters_.contains(device.uuid) && counters_.size() >= kMostCounters) {
+      continue;
+    }
+    DeviceSample sample;
+    sample.source = {.name = device.uuid, .domain = energy::Domain::kGpu};
+    if (!counters_[device.uuid].advance(device, reading->taken, sample)) {
+      continue;
+    }
+    sample.utilisation =
+        device.activity.sm_active ? device.activity.sm_active : device.utilisation;
+    find_holders(device, *assignments, processes, sample);
+    samples.push_back(std::move(sample));
+  }
+}
+
+}  // namespace ceems::exporter::gpu

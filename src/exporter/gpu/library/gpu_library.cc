@@ -1,0 +1,35 @@
+#include "exporter/gpu/library/gpu_library.h"
+
+#include "exporter/gpu/library/nvml.h"
+#include "exporter/gpu/library/shared_library.h"
+
+namespace ceems::exporter::gpu {
+
+std::vector<std::string> library_names(Vendor vendor) {
+  switch (vendor) {
+    case Vendor::kNvidia:
+      return {"libnvidia-ml.so.1"};
+    case Vendor::kAmd:
+    case Vendor::kIntel:
+      break;
+  }
+  return {};
+}
+
+Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor, const std::string& path) {
+  const auto names = path.empty() ? library_names(vendor) : std::vector<std::string>{path};
+  auto library = SharedLibrary::open(names);
+  if (!library) {
+    return fail(std::move(library).error());
+  }
+  switch (vendor) {
+    case Vendor::kNvidia:
+      return std::make_unique<nvml::Nvml>(*std::move(library));
+    case Vendor::kAmd:
+    case Vendor::kIntel:
+      break;
+  }
+  return fail(ErrorCode::kNotFound, "no library is known for GPUs of {}", to_string(vendor));
+}
+
+}  // namespace ceems::exporter::gpu

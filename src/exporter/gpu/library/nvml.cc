@@ -1,0 +1,554 @@
+#include "exporter/gpu/library/nvml.h"
+
+#include <algorithm>
+#include <array>
+#include <set>
+
+#include "exporter/gpu/library/plausible.h"
+
+namespace ceems::exporter::gpu::nvml {
+namespace {
+
+constexpr std::size_t kTextSize = 96;
+constexpr std::size_t kMostEvents = 64;  // taken at one reading
+constexpr std::size_t kMostXids = 64;    // different ones
+constexpr double kKibi = 1024;
+
+struct Reason {
+  unsigned long long bit;
+  std::string_view name;
+};
+/// nvmlClocksEventReasons, those that slow a GPU down or say why it is slow.
+constexpr std::array kReasons = {
+    Reason{0x1, "idle"},
+    Reason{0x2, "application_clocks"},
+    Reason{0x4, "power_cap"},
+    Reason{0x8, "hardware_slowdown"},
+    Reason{0x10, "sync_boost"},
+    Reason{0x20, "software_thermal"},
+    Reason{0x40, "hardware_thermal"},
+    Reason{0x80, "power_brake"},
+    Reason{0x100, "display"},
+};
+
+struct ClockName {
+  int type;
+  std::string_view name;
+};
+constexpr std::array kClocks = {
+    ClockName{kClockGraphics, "graphics"},
+    ClockName{kClockSm, "sm"},
+    ClockName{kClockMemory, "memory"},
+    ClockName{kClockVideo, "video"},
+};
+
+std::string text(DeviceGetText* get, Device device) {
+  std::array<char, kTextSize> buffer{};
+  if (get == nullptr || get(device, buffer.data(), buffer.size()) != kSuccess) {
+    return {};
+  }
+  return text_of(buffer.data(), buffer.size());
+}
+
+std::optional<unsigned> number(DeviceGetUnsigned* get, Device device) {
+  unsigned value = 0;
+  if (get == nullptr || get(device, &value) != kSuccess) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+std::optional<double> scaled(std::optional<unsigned> value, double factor, double most) {
+  return value ? within(*value * factor, most) : std::nullopt;
+}
+
+}  // namespace
+
+Api::Api(const SharedLibrary& l)
+    : init(l.symbol<InitV2>("nvmlInit_v2")),
+      shutdown(l.symbol<Shutdown>("nvmlShutdown")),
+      get_count(l.symbol<DeviceGetCountV2>("nvmlDeviceGetCount_v2")),
+      get_handle(l.symbol<DeviceGetHandleByIndexV2>("nvmlDeviceGetHandleByIndex_v2")),
+      get_uuid(l.symbol<DeviceGetText>("nvmlDeviceGetUUID")),
+      get_name(l.symbol<DeviceGetText>("nvmlDeviceGetName")),
+      get_pci_info(l.symbol<DeviceGetPciInfoV3>("nvmlDeviceGetPciInfo_v3")),
+      get_power(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetPowerUsage")),
+      get_power_limit(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetEnforcedPowerLimit")),
+      get_energy(l.symbol<DeviceGetTotalEnergyConsumption>("nvmlDeviceGetTotalEnergyConsumption")),
+      get_utilization(l.symbol<DeviceGetUtilizationRates>("nvmlDeviceGetUtilizationRates")),
+      get_memory(l.symbol<DeviceGetMemoryInfo>("nvmlDeviceGetMemoryInfo")),
+      get_memory_v2(l.symbol<DeviceGetMemoryInfoV2>("nvmlDeviceGetMemoryInfo_v2")),
+      get_temperature(l.symbol<DeviceGetTemperature>("nvmlDeviceGetTemperature")),
+      get_clock(l.symbol<DeviceGetClockInfo>("nvmlDeviceGetClockInfo")),
+      get_clock_reasons(l.symbol<DeviceGetClockReasons>("nvmlDeviceGetCurrentClocksEventReasons")),
+      get_ecc_errors(l.symbol<DeviceGetTotalEccErrors>("nvmlDeviceGetTotalEccErrors")),
+      get_fields(l.symbol<DeviceGetFieldValues>("nvmlDeviceGetFieldValues")),
+      get_pcie_throughput(l.symbol<DeviceGetPcieThroughput>("nvmlDeviceGetPcieThroughput")),
+      get_processes(
+          l.symbol<DeviceGetComputeRunningProcessesV3>("nvmlDeviceGetComputeRunningProcesses_v3")),
+      get_process_utilization(
+          l.symbol<DeviceGetProcessUtilization>("nvmlDeviceGetProcessUtilization")),
+      get_mig_mode(l.symbol<DeviceGetMigMode>("nvmlDeviceGetMigMode")),
+      get_most_instances(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetMaxMigDeviceCount")),
+      get_instance(
+          l.symbol<DeviceGetMigDeviceHandleByIndex>("nvmlDeviceGetMigDeviceHandleByIndex")),
+      get_gpu_instance_id(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetGpuInstanceId")),
+      get_compute_instance_id(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetComputeInstanceId")),
+      get_attributes(l.symbol<DeviceGetAttributesV2>("nvmlDeviceGetAttributes_v2")),
+      event_set_create(l.symbol<EventSetCreate>("nvmlEventSetCreate")),
+      event_set_free(l.symbol<EventSetFree>("nvmlEventSetFree")),
+      register_events(l.symbol<DeviceRegisterEvents>("nvmlDeviceRegisterEvents")),
+      event_set_wait(l.symbol<EventSetWaitV2>("nvmlEventSetWait_v2")),
+      gpm(l) {
+  if (get_clock_reasons == nullptr) {  // drivers before 535
+    get_clock_reasons = l.symbol<DeviceGetClockReasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
+  }
+}
+
+Nvml::Nvml(SharedLibrary library) : library_(std::move(library)), api_(library_) {}
+
+Nvml::~Nvml() {
+  stop();
+}
+
+void Nvml::stop() {
+  gpus_.clear();
+  if (events_ != nullptr && api_.event_set_free != nullptr) {
+    static_cast<void>(api_.event_set_free(events_));
+  }
+  events_ = nullptr;
+  if (running_ && api_.shutdown != nullptr) {
+    static_cast<void>(api_.shutdown());
+  }
+  running_ = false;
+}
+
+Result<> Nvml::start() {
+  if (api_.init == nullptr || api_.get_count == nullptr || api_.get_handle == nullptr) {
+    return fail(ErrorCode::kNotFound, "{} is no NVML: it lacks nvmlInit_v2 or what lists devices",
+                library_.name());
+  }
+  stop();
+  if (const Return result = api_.init(); result != kSuccess) {
+    return fail(ErrorCode::kUnavailable, "nvmlInit_v2 answers {}", result);
+  }
+  running_ = true;
+  unsigned count = 0;
+  if (const Return result = api_.get_count(&count); result != kSuccess) {
+    return fail(ErrorCode::kUnavailable, "nvmlDeviceGetCount_v2 answers {}", result);
+  }
+  if (count > kMostDevices) {
+    return fail(ErrorCode::kParse, "nvmlDeviceGetCount_v2 tells of {} devices", count);
+  }
+  if (api_.event_set_create == nullptr || api_.event_set_create(&events_) != kSuccess) {
+    events_ = nullptr;
+  }
+  std::set<std::string> uuids;
+  for (unsigned i = 0; i < count; ++i) {
+    Gpu gpu;
+    if (api_.get_handle(i, &gpu.handle) != kSuccess) {
+      continue;  // lost, or not ours in this container
+    }
+    identify(i, gpu);
+    if (!uuids.insert(gpu.state.uuid).second) {
+      gpu.state.uuid += fmt::format("#{}", i);
+      uuids.insert(gpu.state.uuid);
+    }
+    gpus_.push_back(std::move(gpu));
+  }
+  return {};
+}
+
+void Nvml::identify(unsigned index, Gpu& gpu) {
+  DeviceState& state = gpu.state;
+  state.vendor = Vendor::kNvidia;
+  state.uuid = text(api_.get_uuid, gpu.handle);
+  if (state.uuid.empty()) {
+    state.uuid = fmt::format("nvidia{}", index);
+  }
+  state.name = text(api_.get_name, gpu.handle);
+  PciInfo pci{};
+  if (api_.get_pci_info != nullptr && api_.get_pci_info(gpu.handle, &pci) == kSuccess) {
+    state.address = parse_pci_address(text_of(pci.bus_id, sizeof(pci.bus_id)));
+  }
+  gpu.has_gpm = Gpm::supported(api_.gpm, gpu.handle);
+  if (events_ != nullptr && api_.register_events != nullptr) {
+    // Refused by consumer GPUs; they have no such series then.
+    static_cast<void>(api_.register_events(gpu.handle, kEventXid, events_));
+  }
+}
+
+Result<std::vector<DeviceState>> Nvml::read(bool everything) {
+  if (!running_) {
+    return fail(ErrorCode::kUnavailable, "NVML is not started");
+  }
+  std::vector<DeviceState> states;
+  bool uninitialized = false;
+  bool lost = false;
+  for (Gpu& gpu : gpus_) {
+    if (everything) {
+      list_instances(gpu);
+    }
+    const Return result = read_often(gpu);
+    uninitialized = uninitialized || result == kUninitialized;
+    if (result == kGpuIsLost || result == kUninitialized) {
+      lost = true;
+      continue;
+    }
+    read_instances(gpu);
+    read_processes(gpu);
+    if (everything) {
+      read_seldom(gpu);
+    }
+    states.push_back(gpu.state);
+    for (const MigDevice& instance : gpu.instances) {
+      states.back().instances.push_back(instance.state);
+    }
+  }
+  read_events();
+  if (uninitialized || (lost && states.empty())) {
+    return fail(ErrorCode::kUnavailable, uninitialized ? "NVML has to be started anew"
+                                                       : "all GPUs have fallen off the bus");
+  }
+  return states;
+}
+
+Return Nvml::read_often(Gpu& gpu) const {
+  DeviceState& state = gpu.state;
+  unsigned milliwatts = 0;
+  const Return result =
+      api_.get_power == nullptr ? kNotFound : api_.get_power(gpu.handle, &milliwatts);
+  state.power_watts = result == kSuccess ? within(milliwatts * 1e-3, kMostWatts) : std::nullopt;
+  unsigned long long millijoules = kNoValue;
+  const bool counted = api_.get_energy != nullptr &&
+                       api_.get_energy(gpu.handle, &millijoules) == kSuccess &&
+                       millijoules != kNoValue;
+  state.energy_joules =
+      counted ? std::optional(static_cast<double>(millijoules) * 1e-3) : std::nullopt;
+  Utilization utilization{};
+  const bool known = api_.get_utilization != nullptr &&
+                     api_.get_utilization(gpu.handle, &utilization) == kSuccess;
+  state.utilisation = known ? from_percent(utilization.gpu) : std::nullopt;
+  state.memory_utilisation = known ? from_percent(utilization.memory) : std::nullopt;
+  if (gpu.has_gpm && !state.split) {
+    if (gpu.gpm == nullptr) {
+      gpu.gpm = std::make_unique<Gpm>(api_.gpm, gpu.handle, std::nullopt);
+    }
+    state.activity = gpu.gpm->read();
+  } else {
+    gpu.gpm.reset();
+    state.activity = {};
+  }
+  return result;
+}
+
+void Nvml::read_seldom(Gpu& gpu) const {
+  DeviceState& state = gpu.state;
+  state.power_limit_watts = scaled(number(api_.get_power_limit, gpu.handle), 1e-3, kMostWatts);
+  state.memory_used_bytes.reset();
+  state.memory_total_bytes.reset();
+  MemoryV2 memory_v2{.version = kMemoryV2Version, .total = 0, .reserved = 0, .free = 0, .used = 0};
+  Memory memory{};
+  if (api_.get_memory_v2 != nullptr &&
+      api_.get_memory_v2(gpu.handle, &memory_v2) == kSuccess) {  // `used` without the reserve
+    state.memory_used_bytes = within(static_cast<double>(memory_v2.used), kMostBytes);
+    state.memory_total_bytes = within(static_cast<double>(memory_v2.total), kMostBytes);
+  } else if (api_.get_memory != nullptr && api_.get_memory(gpu.handle, &memory) == kSuccess) {
+    state.memory_used_bytes = within(static_cast<double>(memory.used), kMostBytes);
+    state.memory_total_bytes = within(static_cast<double>(memory.total), kMostBytes);
+  }
+  unsigned celsius = 0;
+  const bool warm = api_.get_temperature != nullptr &&
+                    api_.get_temperature(gpu.handle, kTemperatureGpu, &celsius) == kSuccess;
+  state.temperature_celsius = warm ? within(celsius, kMostCelsius) : std::nullopt;
+  read_clocks(gpu);
+  for (const int type : {kEccCorrected, kEccUncorrected}) {
+    unsigned long long errors = 0;
+    const bool known =
+        api_.get_ecc_errors != nullptr &&
+        api_.get_ecc_errors(gpu.handle, type, kEccAggregate, &errors) == kSuccess &&
+        errors != kNoValue;
+    (type == kEccCorrected ? state.ecc_corrected : state.ecc_uncorrected) =
+        known ? std::optional(static_cast<double>(errors)) : std::nullopt;
+  }
+  read_fields(gpu);
+}
+
+void Nvml::read_clocks(Gpu& gpu) const {
+  DeviceState& state = gpu.state;
+  state.clocks_hertz.clear();
+  for (const ClockName& clock : kClocks) {
+    unsigned megahertz = 0;
+    if (api_.get_clock != nullptr &&
+        api_.get_clock(gpu.handle, clock.type, &megahertz) == kSuccess) {
+      if (const auto hertz = within(megahertz * 1e6, kMostHertz)) {
+        state.clocks_hertz.emplace_back(clock.name, *hertz);
+      }
+    }
+  }
+  state.clock_reasons.clear();
+  unsigned long long reasons = 0;
+  if (api_.get_clock_reasons != nullptr &&
+      api_.get_clock_reasons(gpu.handle, &reasons) == kSuccess) {
+    for (const Reason& reason : kReasons) {
+      state.clock_reasons.emplace_back(reason.name, (reasons & reason.bit) != 0);
+    }
+  }
+}
+
+std::optional<double> Nvml::field(const FieldValue& value, double factor) const {
+  if (value.result != kSuccess) {
+    return std::nullopt;
+  }
+  switch (value.value_type) {
+    case kDouble:
+      return within(value.value.d * factor, 1e18);
+    case kUnsigned:
+      return value.value.ui * factor;
+    case kUnsignedLong:
+      return static_cast<double>(value.value.ul) * factor;
+    case kUnsignedLongLong:
+      return value.value.ull == kNoValue
+                 ? std::nullopt
+                 : std::optional(static_cast<double>(value.value.ull) * factor);
+    case kSigned64:
+      return within(static_cast<double>(value.value.sll) * factor, 1e18);
+    case kInt:
+      return within(value.value.si * factor, 1e18);
+    default:
+      return std::nullopt;
+  }
+}
+
+void Nvml::read_fields(Gpu& gpu) const {
+  DeviceState& state = gpu.state;
+  state.link = {};
+  state.pcie = {};
+  state.memory_temperature_celsius.reset();
+  if (api_.get_fields == nullptr) {
+    read_pcie_rates(gpu);
+    return;
+  }
+  std::array<FieldValue, 5> values{};
+  constexpr std::array<unsigned, 5> kIds = {kFieldMemoryTemperature, kFieldNvlinkDataSent,
+                                            kFieldNvlinkDataReceived, kFieldPcieSent,
+                                            kFieldPcieReceived};
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    values[i].field_id = kIds[i];
+    values[i].result = kNotSupported;  // for a library that leaves them alone
+  }
+  values[1].scope_id = kAllLinks;
+  values[2].scope_id = kAllLinks;
+  if (api_.get_fields(gpu.handle, static_cast<int>(values.size()), values.data()) == kSuccess) {
+    if (const auto celsius = field(values[0], 1)) {
+      state.memory_temperature_celsius = within(*celsius, kMostCelsius);
+    }
+    state.link.sent_bytes = field(values[1], kKibi);
+    state.link.received_bytes = field(values[2], kKibi);
+    state.pcie.sent_bytes = field(values[3], 1);
+    state.pcie.received_bytes = field(values[4], 1);
+  }
+  if (!state.pcie.sent_bytes && !state.pcie.received_bytes) {
+    read_pcie_rates(gpu);
+  }
+}
+
+/// Takes 20 ms for each direction, so only where there are no counters.
+void Nvml::read_pcie_rates(Gpu& gpu) const {
+  if (api_.get_pcie_throughput == nullptr) {
+    return;
+  }
+  for (const int direction : {kPcieSent, kPcieReceived}) {
+    unsigned rate = 0;
+    if (api_.get_pcie_throughput(gpu.handle, direction, &rate) == kSuccess) {
+      Traffic& pcie = gpu.state.pcie;
+      (direction == kPcieSent ? pcie.sent_bytes_per_second : pcie.received_bytes_per_second) =
+          rate * kKibi;
+    }
+  }
+}
+
+void Nvml::list_instances(Gpu& gpu) const {
+  unsigned mode = 0;
+  unsigned pending = 0;
+  gpu.state.split = api_.get_mig_mode != nullptr &&
+                    api_.get_mig_mode(gpu.handle, &mode, &pending) == kSuccess && mode == 1;
+  std::vector<MigDevice> found;
+  const auto most = gpu.state.split ? number(api_.get_most_instances, gpu.handle) : std::nullopt;
+  for (unsigned i = 0; api_.get_instance != nullptr && i < std::min<std::size_t>(
+                                                               most.value_or(0), kMostInstances);
+       ++i) {
+    MigDevice instance;
+    if (api_.get_instance(gpu.handle, i, &instance.handle) != kSuccess) {
+      continue;  // a free place
+    }
+    instance.state.uuid = text(api_.get_uuid, instance.handle);
+    instance.gpu_instance =
+        number(api_.get_gpu_instance_id, instance.handle).value_or(kNoInstance);
+    instance.state.gpu_instance = instance.gpu_instance;
+    instance.state.compute_instance =
+        number(api_.get_compute_instance_id, instance.handle).value_or(0);
+    DeviceAttributes attributes{};
+    if (api_.get_attributes != nullptr &&
+        api_.get_attributes(instance.handle, &attributes) == kSuccess) {
+      instance.state.sm_count = attributes.multiprocessor_count;
+    }
+    found.push_back(std::move(instance));
+  }
+  std::erase_if(gpu.instance_gpm, [&](const auto& known) {
+    return std::none_of(found.begin(), found.end(), [&](const MigDevice& instance) {
+      return instance.gpu_instance == known.first;
+    });
+  });
+  gpu.instances = std::move(found);
+}
+
+void Nvml::read_instances(Gpu& gpu) const {
+  std::map<unsigned, Activity> done;  // compute instances share a GPU instance
+  for (MigDevice& instance : gpu.instances) {
+    Memory memory{};
+    if (api_.get_memory != nullptr && api_.get_memory(instance.handle, &memory) == kSuccess) {
+      instance.state.memory_used_bytes = within(static_cast<double>(memory.used), kMostBytes);
+      instance.state.memory_total_bytes = within(static_cast<double>(memory.total), kMostBytes);
+    }
+    if (!gpu.has_gpm || instance.gpu_instance == kNoInstance) {
+      continue;
+    }
+    auto [activity, first] = done.try_emplace(instance.gpu_instance);
+    if (first) {
+      auto& gpm = gpu.instance_gpm[instance.gpu_instance];
+      if (gpm == nullptr) {
+        gpm = std::make_unique<Gpm>(api_.gpm, gpu.handle, instance.gpu_instance);
+      }
+      activity->second = gpm->read();
+    }
+    instance.state.activity = activity->second;
+    instance.state.utilisation = activity->second.sm_active;
+  }
+}
+
+void Nvml::add_processes(Device handle,
+                         const MigDevice* instance,
+                         std::vector<ProcessUse>& list) const {
+  if (api_.get_processes == nullptr) {
+    return;
+  }
+  std::vector<ProcessInfo> infos(64);
+  auto count = static_cast<unsigned>(infos.size());
+  Return result = api_.get_processes(handle, &count, infos.data());
+  if (result == kInsufficientSize) {
+    infos.resize(std::min<std::size_t>(std::size_t{count} + 16, kMostProcesses));
+    count = static_cast<unsigned>(infos.size());
+    result = api_.get_processes(handle, &count, infos.data());
+  }
+  if (result != kSuccess) {
+    return;
+  }
+  infos.resize(std::min<std::size_t>(count, infos.size()));
+  for (const ProcessInfo& info : infos) {
+    ProcessUse use{.pid = static_cast<int>(info.pid)};
+    if (use.pid <= 0) {
+      continue;
+    }
+    if (info.used_gpu_memory != kNoValue) {
+      use.memory_bytes = within(static_cast<double>(info.used_gpu_memory), kMostBytes);
+    }
+    if (instance != nullptr) {
+      use.gpu_instance = instance->state.gpu_instance;
+      use.compute_instance = instance->state.compute_instance;
+    }
+    list.push_back(use);
+  }
+}
+
+void Nvml::read_processes(Gpu& gpu) const {
+  std::vector<ProcessUse>& list = gpu.state.processes;
+  list.clear();
+  if (gpu.state.split) {
+    for (const MigDevice& instance : gpu.instances) {
+      add_processes(instance.handle, &instance, list);
+    }
+    return;  // utilisation of processes is not known in MIG mode
+  }
+  add_processes(gpu.handle, nullptr, list);
+  read_process_utilisation(gpu);
+  for (ProcessUse& use : list) {
+    if (const auto known = gpu.process_use.find(use.pid); known != gpu.process_use.end()) {
+      use.utilisation = known->second;
+      gpu.process_use.erase(known);
+    }
+  }
+  for (const auto& [pid, utilisation] : gpu.process_use) {  // graphics, or ended meanwhile
+    list.push_back({.pid = pid, .utilisation = utilisation});
+  }
+}
+
+/// The driver keeps samples of some seconds; each reading takes those since the last one. A process
+/// without a sample in them did nothing.
+void Nvml::read_process_utilisation(Gpu& gpu) const {
+  gpu.process_use.clear();
+  if (api_.get_process_utilization == nullptr) {
+    return;
+  }
+  std::vector<ProcessUtilizationSample> samples(256);
+  auto count = static_cast<unsigned>(samples.size());
+  Return result =
+      api_.get_process_utilization(gpu.handle, samples.data(), &count, gpu.last_sample);
+  if (result == kInsufficientSize) {
+    samples.resize(std::min<std::size_t>(std::size_t{count} + 64, kMostProcesses));
+    count = static_cast<unsigned>(samples.size());
+    result = api_.get_process_utilization(gpu.handle, samples.data(), &count, gpu.last_sample);
+  }
+  if (result != kSuccess && result != kNotFound) {  // kNotFound: no process did anything
+    return;
+  }
+  for (const ProcessUse& use : gpu.state.processes) {
+    gpu.process_use[use.pid] = 0;
+  }
+  if (result == kNotFound) {
+    return;
+  }
+  samples.resize(std::min<std::size_t>(count, samples.size()));
+  std::map<int, std::pair<double, int>> sums;
+  for (const ProcessUtilizationSample& sample : samples) {
+    gpu.last_sample = std::max(gpu.last_sample, sample.time_stamp);
+    const auto use = from_percent(sample.sm_util);
+    if (use && static_cast<int>(sample.pid) > 0) {
+      auto& [sum, number] = sums[static_cast<int>(sample.pid)];
+      sum += *use;
+      ++number;
+    }
+  }
+  for (const auto& [pid, sum] : sums) {
+    gpu.process_use[pid] = sum.first / sum.second;
+  }
+}
+
+void Nvml::read_events() {
+  if (events_ == nullptr || api_.event_set_wait == nullptr) {
+    return;
+  }
+  for (std::size_t i = 0; i < kMostEvents; ++i) {
+    EventData event{};
+    if (api_.event_set_wait(events_, &event, 0) != kSuccess) {
+      return;  // kTimeout: none is waiting
+    }
+    const auto gpu = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& candidate) {
+      return candidate.handle == event.device;
+    });
+    if (event.event_type != kEventXid || gpu == gpus_.end()) {
+      continue;
+    }
+    auto& xids = gpu->state.xids;
+    const auto known = std::find_if(xids.begin(), xids.end(), [&](const auto& xid) {
+      return xid.first == event.event_data;
+    });
+    if (known != xids.end()) {
+      ++known->second;
+    } else if (xids.size() < kMostXids) {
+      xids.emplace_back(event.event_data, 1);
+    }
+  }
+}
+
+}  // namespace ceems::exporter::gpu::nvml

@@ -1,0 +1,109 @@
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exporter/gpu/library/gpu_library.h"
+#include "exporter/gpu/library/nvml_api.h"
+#include "exporter/gpu/library/nvml_gpm.h"
+#include "exporter/gpu/library/shared_library.h"
+
+namespace ceems::exporter::gpu::nvml {
+
+/// Functions of the library; null where it has none of that name, which only costs what is read
+/// with it. Without the first four nothing can be read.
+struct Api {
+  explicit Api(const SharedLibrary& library);
+
+  InitV2* init;
+  Shutdown* shutdown;
+  DeviceGetCountV2* get_count;
+  DeviceGetHandleByIndexV2* get_handle;
+
+  DeviceGetText* get_uuid;
+  DeviceGetText* get_name;
+  DeviceGetPciInfoV3* get_pci_info;
+  DeviceGetUnsigned* get_power;
+  DeviceGetUnsigned* get_power_limit;
+  DeviceGetTotalEnergyConsumption* get_energy;
+  DeviceGetUtilizationRates* get_utilization;
+  DeviceGetMemoryInfo* get_memory;
+  DeviceGetMemoryInfoV2* get_memory_v2;
+  DeviceGetTemperature* get_temperature;
+  DeviceGetClockInfo* get_clock;
+  DeviceGetClockReasons* get_clock_reasons;
+  DeviceGetTotalEccErrors* get_ecc_errors;
+  DeviceGetFieldValues* get_fields;
+  DeviceGetPcieThroughput* get_pcie_throughput;
+  DeviceGetComputeRunningProcessesV3* get_processes;
+  DeviceGetProcessUtilization* get_process_utilization;
+  DeviceGetMigMode* get_mig_mode;
+  DeviceGetUnsigned* get_most_instances;
+  DeviceGetMigDeviceHandleByIndex* get_instance;
+  DeviceGetUnsigned* get_gpu_instance_id;
+  DeviceGetUnsigned* get_compute_instance_id;
+  DeviceGetAttributesV2* get_attributes;
+  EventSetCreate* event_set_create;
+  EventSetFree* event_set_free;
+  DeviceRegisterEvents* register_events;
+  EventSetWaitV2* event_set_wait;
+  GpmApi gpm;
+};
+
+/// GPUs of NVIDIA by libnvidia-ml.
+class Nvml final : public GpuLibrary {
+ public:
+  explicit Nvml(SharedLibrary library);
+  ~Nvml() override;
+  Nvml(const Nvml&) = delete;
+  Nvml& operator=(const Nvml&) = delete;
+
+  [[nodiscard]] Vendor vendor() const override { return Vendor::kNvidia; }
+  Result<> start() override;
+  Result<std::vector<DeviceState>> read(bool everything) override;
+
+ private:
+  struct MigDevice {
+    Device handle = nullptr;
+    unsigned gpu_instance = kNoInstance;
+    InstanceState state;
+  };
+  struct Gpu {
+    Device handle = nullptr;
+    DeviceState state;
+    std::vector<MigDevice> instances;
+    std::unique_ptr<Gpm> gpm;
+    std::map<unsigned, std::unique_ptr<Gpm>> instance_gpm;  // by GPU instance id
+    bool has_gpm = false;
+    
+    unsigned long long last_sample = 0;  // of process utilisation, microseconds
+    std::map<int, double> process_use;   // last known SM utilisation
+  };
+
+  void stop();
+  void identify(unsigned index, Gpu& gpu);
+  [[nodiscard]] Return read_often(Gpu& gpu) const;
+  void read_seldom(Gpu& gpu) const;
+  void read_clocks(Gpu& gpu) const;
+  void read_fields(Gpu& gpu) const;
+  void read_pcie_rates(Gpu& gpu) const;
+  void list_instances(Gpu& gpu) const;
+  void read_instances(Gpu& gpu) const;
+  void read_processes(Gpu& gpu) const;
+  void read_process_utilisation(Gpu& gpu) const;
+  void add_processes(Device handle, const MigDevice* instance, std::vector<ProcessUse>& list) const;
+  void read_events();
+  [[nodiscard]] std::optional<double> field(const FieldValue& value, double factor) const;
+
+  const SharedLibrary library_;
+  const Api api_;
+  bool running_ = false;
+  EventSet events_ = nullptr;
+  std::vector<Gpu> gpus_;
+};
+
+}  // namespace ceems::exporter::gpu::nvml

@@ -1,0 +1,49 @@
+#pragma once
+
+#include <optional>
+
+#include "exporter/gpu/library/gpu_library.h"
+#include "exporter/gpu/library/nvml_api.h"
+#include "exporter/gpu/library/shared_library.h"
+
+namespace ceems::exporter::gpu::nvml {
+
+/// Functions of GPU Performance Monitoring (Hopper and newer); null where the library has none.
+struct GpmApi {
+  explicit GpmApi(const SharedLibrary& library);
+  [[nodiscard]] bool complete() const;
+
+  GpmQueryDeviceSupport* query_support;
+  GpmSampleAlloc* sample_alloc;
+  GpmSampleFree* sample_free;
+  GpmSampleGet* sample_get;
+  GpmMigSampleGet* mig_sample_get;
+  GpmMetricsGetCall* metrics_get;
+};
+
+/// GPM figures of one GPU or GPU instance: means between one read() and the one before. `api`
+/// outlives the object.
+class Gpm {
+ public:
+  /// `device` is the physical GPU; `gpu_instance` names a part of it.
+  Gpm(const GpmApi& api, Device device, std::optional<unsigned> gpu_instance);
+  ~Gpm();
+  Gpm(const Gpm&) = delete;
+  Gpm& operator=(const Gpm&) = delete;
+
+  /// True where the device can do it at all.
+  static bool supported(const GpmApi& api, Device device);
+
+  /// Nothing at the first call, and where the library fails.
+  Activity read();
+
+ private:
+  const GpmApi& api_;
+  const Device device_;
+  const std::optional<unsigned> gpu_instance_;
+  GpmSample last_ = nullptr;
+  GpmSample now_ = nullptr;
+  bool has_last_ = false;
+};
+
+}  // namespace ceems::exporter::gpu::nvml

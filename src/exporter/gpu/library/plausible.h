@@ -1,0 +1,40 @@
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/strings.h"
+
+// Libraries say what they like; these keep what can be true.
+namespace ceems::exporter::gpu {
+
+inline constexpr std::size_t kMostDevices = 256;
+inline constexpr std::size_t kMostInstances = 64;  ///< of one GPU
+inline constexpr std::size_t kMostProcesses = 16384;
+inline constexpr double kMostWatts = 100'000;
+inline constexpr double kMostCelsius = 500;
+inline constexpr double kMostBytes = 1e15;
+inline constexpr double kMostHertz = 1e12;
+
+/// The value where it is within 0...most.
+inline std::optional<double> within(double value, double most) {
+  return value >= 0 && value <= most ? std::optional(value) : std::nullopt;
+}
+
+/// A part of 100 as a part of 1; a little above 100 is rounding.
+inline std::optional<double> from_percent(double percent) {
+  return percent >= 0 && percent <= 110 ? std::optional(std::min(percent / 100, 1.0))
+                                        : std::nullopt;
+}
+
+/// Text in a buffer of a library, which need not end with NUL.
+inline std::string text_of(const char* buffer, std::size_t size) {
+  const std::string_view text(buffer, strnlen(buffer, size));
+  return printable(trim(text), 256);
+}
+
+}  // namespace ceems::exporter::gpu

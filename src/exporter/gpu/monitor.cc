@@ -1,0 +1,210 @@
+#include "exporter/gpu/monitor.h"
+
+#include <algorithm>
+#include <condition_variable>
+#include <map>
+#include <mutex>
+#include <utility>
+
+#include "base/log.h"
+#include "exporter/gpu/device_names.h"
+
+namespace ceems::exporter::gpu {
+namespace {
+
+constexpr auto kFirstPause = std::chrono::seconds(5);
+constexpr auto kLongestPause = std::chrono::minutes(5);
+
+/// One library and how it fares.
+struct Watched {
+  std::unique_ptr<GpuLibrary> library;
+  bool running = false;
+  bool failing = false;
+  std::string error;
+  Clock::SteadyTime next_start{};
+  Clock::SteadyTime::duration pause = kFirstPause;
+};
+
+/// Notes how a call went; `alone`: there is no other library, so the source tells of it.
+void report(Watched& watched, const Error* error, bool alone) {
+  const bool failing = error != nullptr;
+  watched.error = failing ? error->message : std::string();
+  if (std::exchange(watched.failing, failing) == failing || alone) {
+    return;
+  }
+  const auto vendor = to_string(watched.library->vendor());
+  if (failing) {
+    log::warn("library of a GPU vendor fails; trying again from time to time",
+              {{"vendor", vendor}, {"err", watched.error}});
+  } else {
+    log::info("library of a GPU vendor works again", {{"vendor", vendor}});
+  }
+}
+
+ProcessList::List processes_of(const std::vector<DeviceState>& devices) {
+  ProcessList::List list;
+  for (const DeviceState& device : devices) {
+    std::map<std::optional<std::uint64_t>, std::vector<int>> pids;
+    for (const ProcessUse& use : device.processes) {
+      pids[use.gpu_instance].push_back(use.pid);
+    }
+    for (auto& [gpu_instance, members] : pids) {
+      std::string index = device.index;
+      for (const InstanceState& instance : device.instances) {
+        if (instance.gpu_instance == gpu_instance) {
+          index = instance.index;
+          break;
+        }
+      }
+      list.push_back({.vendor = device.vendor,
+                      .device_uuid = device.uuid,
+                      .index = std::move(index),
+                      .gpu_instance = gpu_instance ? std::to_string(*gpu_instance) : std::string(),
+                      .pids = std::move(members)});
+    }
+  }
+  return list;
+}
+
+}  // namespace
+
+/// What the worker uses; it outlives the monitor where a library hangs.
+struct Monitor::Work {
+  const Clock& clock;
+  std::vector<Watched> libraries;
+  std::shared_ptr<Inventory> inventory;
+  std::shared_ptr<ProcessList> processes;
+  unsigned reads = 0;
+
+  std::mutex mutex;  // guards what follows
+  std::condition_variable_any idle;
+  bool busy = false;
+  bool closing = false;
+
+  /// Calls the library; nothing where it fails or is left alone for a while.
+  std::optional<std::vector<DeviceState>> read(Watched& watched, bool everything) {
+    const auto now = clock.steady_now();
+    bool first = false;
+    if (!watched.running) {
+      if (now < watched.next_start) {
+        return std::nullopt;
+      }
+      const auto started = watched.library->start();
+      watched.running = started.has_value();
+      first = true;
+      if (!started) {
+        watched.next_start = now + watched.pause;
+        watched.pause = std::min<Clock::SteadyTime::duration>(2 * watched.pause, kLongestPause);
+        report(watched, &started.error(), libraries.size() == 1);
+        return std::nullopt;
+      }
+      watched.pause = kFirstPause;
+    }
+    auto devices = watched.library->read(everything || first);
+    report(watched, devices ? nullptr : &devices.error(), libraries.size() == 1);
+    if (!devices) {
+      watched.running = false;
+      watched.next_start = now + watched.pause;
+      return std::nullopt;
+    }
+    return *std::move(devices);
+  }
+
+  Result<std::shared_ptr<const Reading>> read_all() {
+    auto reading = std::make_shared<Reading>();
+    const bool everything = reads++ % kSeldom == 0;
+    bool any = false;
+    std::string errors;
+    for (Watched& watched : libraries) {
+      if (auto devices = read(watched, everything)) {
+        any = true;
+        std::ranges::move(*devices, std::back_inserter(reading->devices));
+      } else {
+        errors += (errors.empty() ? "" : "; ") + watched.error;
+      }
+    }
+    if (!any) {
+      return fail(ErrorCode::kUnavailable, "{}", errors);
+    }
+    name_devices(inventory == nullptr ? Inventory::Devices{} : *inventory->devices(),
+                 reading->devices);
+    processes->publish(processes_of(reading->devices));
+    reading->taken = clock.steady_now();
+    return reading;
+  }
+
+  Result<std::shared_ptr<const Reading>> work() {
+    {
+      const std::scoped_lock lock(mutex);
+      if (closing) {
+        return fail(ErrorCode::kUnavailable, "the program ends");
+      }
+      busy = true;
+    }
+    auto reading = read_all();
+    std::unique_lock lock(mutex);
+    busy = false;
+    idle.notify_all();
+    // Nobody waits for us any more: neither the clock nor the source may be there.
+    idle.wait(lock, [this] { return !abandoned; });
+    return reading;
+  }
+
+  bool abandoned = false;  // by the destructor, for ever
+};
+
+Monitor::Monitor(MonitorOptions options,
+                 const Clock& clock,
+                 std::vector<std::unique_ptr<GpuLibrary>> libraries,
+                 std::shared_ptr<Inventory> inventory,
+                 std::shared_ptr<ProcessList> processes)
+    : options_(options),
+      work_(std::make_shared<Work>(clock,
+                                   std::vector<Watched>{},
+                                   std::move(inventory),
+                                   std::move(processes))) {
+  for (auto& library : libraries) {
+    work_->libraries.push_back({.library = std::move(library), .error = {}});
+  }
+  source_ = std::make_unique<Source>(
+      SlowSourceOptions{.collector = "gpu",
+                        .source = "gpu",
+                        .period = options_.interval,
+                        .max_age = options_.max_age,
+                        .patience = std::chrono::milliseconds(0),
+                        .first_wait = options_.first_wait},
+      clock, [work = work_](const std::stop_token&) { return work->work(); });
+}
+
+Monitor::~Monitor() {
+  {
+    std::unique_lock lock(work_->mutex);
+    work_->closing = true;
+    if (!work_->idle.wait_for(lock, options_.patience, [this] { return !work_->busy; })) {
+      work_->abandoned = true;
+    }
+  }
+  if (work_->abandoned) {
+    log::warn("a GPU library does not answer; its thread is left behind", {{"collector", "gpu"}});
+    static_cast<void>(source_.release());  // its thread uses it
+  }
+}
+
+void Monitor::start() {
+  source_->start();
+}
+
+std::shared_ptr<const Reading> Monitor::latest() const {
+  const auto value = source_->value();
+  return value ? value->value : nullptr;
+}
+
+std::optional<Clock::SteadyTime> Monitor::last_good() const {
+  return source_->last_good();
+}
+
+std::string Monitor::last_error() const {
+  return source_->last_error();
+}
+
+}  // namespace ceems::exporter::gpu

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <memory>
+#include <mutex>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "exporter/gpu/device.h"
+
+namespace ceems::exporter::gpu {
+
+/// The processes that the vendors' libraries list on GPUs now: evidence of who uses which GPU that
+/// no job can forge. Published by the collector `gpu`; empty where it is off. Thread-safe.
+class ProcessList {
+ public:
+  struct Entry {
+    Vendor vendor = Vendor::kNvidia;
+    std::string device_uuid;   ///< Device::uuid
+    std::string index;         ///< of the GPU or instance, as in Inventory::devices()
+    std::string gpu_instance;  ///< Instance::gpu_instance in decimal; empty for a whole GPU
+    std::vector<int> pids;
+  };
+  using List = std::vector<Entry>;
+
+  void publish(List list) {
+    auto all = std::make_shared<const List>(std::move(list));
+    const std::scoped_lock lock(mutex_);
+    all_ = std::move(all);
+  }
+  /// GPUs and instances that have processes. Never null.
+  [[nodiscard]] std::shared_ptr<const List> all() const {
+    const std::scoped_lock lock(mutex_);
+    return all_;
+  }
+
+ private:
+  mutable std::mutex mutex_;
+  std::shared_ptr<const List> all_ = std::make_shared<const List>();
+};
+
+}  // namespace ceems::exporter::gpu
