@@ -255,7 +255,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
 }  // namespace
 
 Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorContext& context,
-                                                            IpmiDcmiOptions options) {
+                                                            const IpmiDcmiOptions& options) {
   auto ways = find_ways(options);
   if (!ways) {
     return fail(std::move(ways).error());

@@ -30,7 +30,7 @@ struct IpmiDcmiOptions {
 /// Power of the node from its BMC by DCMI: through the kernel's device, or by a tool. An error ends
 /// the start: force_native without a device.
 Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorContext& context,
-                                                            IpmiDcmiOptions options);
+                                                            const IpmiDcmiOptions& options);
 
 CollectorSpec ipmi_dcmi_collector();
 

@@ -13,7 +13,7 @@ Result<> NativePower::open() {
     return fail(std::move(port).error());
   }
   port_ = *std::move(port);
-  conversation_.emplace(*port_);
+  conversation_ = std::make_unique<Conversation>(*port_);
   return {};
 }
 

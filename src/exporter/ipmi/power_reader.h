@@ -3,8 +3,8 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <optional>
 #include <stop_token>
+#include <utility>
 
 #include "base/result.h"
 #include "exporter/ipmi/conversation.h"
@@ -29,7 +29,7 @@ class NativePower {
   Open open_;
   std::chrono::milliseconds timeout_;
   std::unique_ptr<Port> port_;
-  std::optional<Conversation> conversation_;
+  std::unique_ptr<Conversation> conversation_;  // with port_
 };
 
 /// The ways to a reading that this node has; the first that works is taken each time.
