@@ -90,8 +90,9 @@ class RedfishCollector final : public Collector {
  private:
   Result<Readings> read(const std::stop_token& stop) {
     auto readings = reader_->read(stop);
-    if (readings && readings->node_watts) {
-      meter_->publish({.watts = *readings->node_watts, .time = clock_.steady_now()});
+    const std::optional<double> watts = readings ? readings->node_watts : std::nullopt;
+    if (watts) {
+      meter_->publish({.watts = *watts, .time = clock_.steady_now()});
     }
     return readings;
   }

@@ -146,15 +146,18 @@ Result<> Reader::add_chassis(const std::string& link, std::vector<Known>& found)
   for (int number = 2; std::ranges::any_of(found, is_taken); ++number) {
     label = fmt::format("{}_{}", stem, number);
   }
-  std::optional<ChassisReading> last;
-  for (Known& known : chassis_) {
+  ChassisReading last;
+  bool was_read = false;
+  for (const Known& known : chassis_) {
     if (known.label == label) {
       last = known.last;
+      was_read = known.was_read;
     }
   }
   found.push_back({.chassis = *std::move(chassis),
                    .label = std::move(label),
                    .last = std::move(last),
+                   .was_read = was_read,
                    .fresh = false});
   return {};
 }
@@ -172,6 +175,7 @@ Result<Readings> Reader::read_all() {
     if (watts) {
       known.last =
           ChassisReading{.label = known.label, .watts = *watts, .time = clock_.steady_now()};
+      known.was_read = true;
       known.fresh = true;
       ++good;
       continue;
@@ -246,8 +250,8 @@ Readings Reader::collect_readings() {
   Readings readings;
   const auto now = clock_.steady_now();
   for (const Known& known : chassis_) {
-    if (known.last && now - known.last->time <= options_.max_age) {
-      readings.chassis.push_back(*known.last);
+    if (known.was_read && now - known.last.time <= options_.max_age) {
+      readings.chassis.push_back(known.last);
     }
   }
   readings.node_watts = node_watts();
@@ -264,7 +268,7 @@ std::optional<double> Reader::node_watts() {
       if (known == chassis_.end() || !known->fresh) {
         return std::nullopt;
       }
-      sum += known->last->watts.current;
+      sum += known->last.watts.current;
     }
     return sum > 0 ? std::optional(sum) : std::nullopt;
   }
@@ -272,17 +276,17 @@ std::optional<double> Reader::node_watts() {
     const Known* best = nullptr;
     for (const Known& known : chassis_) {
       const auto key = [](const Known& k) {
-        return std::pair(k.chassis.has_system, k.last->watts.current);
+        return std::pair(k.chassis.has_system, k.last.watts.current);
       };
-      if (known.last->watts.current > 0 && (best == nullptr || key(known) > key(*best))) {
+      if (known.last.watts.current > 0 && (best == nullptr || key(known) > key(*best))) {
         best = &known;
       }
     }
     node_ = best == nullptr ? std::string() : best->label;
   }
   const auto chosen = std::ranges::find(chassis_, node_, &Known::label);
-  return chosen != chassis_.end() && chosen->fresh && chosen->last->watts.current > 0
-             ? std::optional(chosen->last->watts.current)
+  return chosen != chassis_.end() && chosen->fresh && chosen->last.watts.current > 0
+             ? std::optional(chosen->last.watts.current)
              : std::nullopt;
 }
 

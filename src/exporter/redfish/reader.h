@@ -64,8 +64,9 @@ class Reader {
   struct Known {
     Chassis chassis;
     std::string label;
-    std::optional<ChassisReading> last;
-    bool fresh = false;
+    ChassisReading last;  ///< where was_read
+    bool was_read = false;
+    bool fresh = false;  ///< last is of this read
   };
 
   Result<> connect();
