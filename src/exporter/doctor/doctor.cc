@@ -9,7 +9,7 @@ namespace ceems::exporter {
 namespace {
 
 /// A JSON string (RFC 8259); other bytes than those escaped are copied.
-std::string quoted(std::string_view text) {
+std::string json_string(std::string_view text) {
   std::string out = "\"";
   for (const char c : text) {
     if (c == '"' || c == '\\') {
@@ -69,8 +69,8 @@ std::string as_json(const Findings& findings) {
   for (const Finding& finding : findings) {
     out +=
         fmt::format("{}{{\"collector\":{},\"state\":{},\"cause\":{},\"fix\":{}}}",
-                    out.back() == '[' ? "" : ",", quoted(finding.collector),
-                    quoted(to_string(finding.state)), quoted(finding.cause), quoted(finding.fix));
+                    out.back() == '[' ? "" : ",", json_string(finding.collector),
+                    json_string(to_string(finding.state)), json_string(finding.cause), json_string(finding.fix));
   }
   out += fmt::format("],\"cannot\":{}}}\n", count(findings, Finding::State::kCannot));
   return out;

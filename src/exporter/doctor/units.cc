@@ -23,7 +23,7 @@ std::string root_of(const DoctorContext& context, const host::CgroupMount& mount
     return context.paths.cgroup;
   }
   const auto found = host::find_v1_hierarchy(context.paths.cgroup, context.active_subsystem, true);
-  return found ? context.paths.cgroup / *found : std::string();
+  return found ? (context.paths.cgroup / *found).string() : std::string();
 }
 
 /// What all unit collectors need of the kernel. False: none of them can work.
