@@ -1,9 +1,11 @@
 #include "exporter/collectors/perf.h"
 
-#include <linux/capability.h>
+#include <sys/capability.h>
 #include <unistd.h>
 
 #include <array>
+#include <memory>
+#include <thread>
 #include <utility>
 
 #include "base/log.h"
@@ -45,12 +47,30 @@ Result<> probe(perf::Kernel& kernel,
     case ErrorCode::kPermissionDenied:
       return fail(ErrorCode::kPermissionDenied,
                   "{} (kernel.perf_event_paranoid is {}): give the program CAP_PERFMON (Linux 5.8 "
-                  "and newer), or run 'sysctl kernel.perf_event_paranoid=1'; in a container its "
-                  "seccomp profile has to allow perf_event_open, too",
+                  "and newer) and run 'sysctl kernel.perf_event_paranoid=2' where that is more; in "
+                  "a container its seccomp profile has to allow perf_event_open, too",
                   last.message, paranoid ? std::to_string(*paranoid) : "unknown");
     default:
       return fail(std::move(last));
   }
+}
+
+/// probe() with CAP_PERFMON alone, as it will be after the start: Debian's kernels refuse even that
+/// where perf_event_paranoid is above 2, but not root.
+Result<> probe_unprivileged(perf::Kernel& kernel,
+                            const std::vector<std::size_t>& events,
+                            bool exclude_kernel,
+                            std::optional<int> paranoid) {
+  Result<> result;
+  std::thread([&] {
+    const std::unique_ptr<void, int (*)(void*)> capabilities(::cap_get_proc(), ::cap_free);
+    auto* const set = static_cast<cap_t>(capabilities.get());
+    if (set == nullptr || ::cap_clear_flag(set, CAP_EFFECTIVE) != 0 || ::cap_set_proc(set) != 0) {
+      log::debug("privileges kept for the test of perf events", {{"collector", "perf"}});
+    }
+    result = probe(kernel, events, exclude_kernel, paranoid);
+  }).join();
+  return result;
 }
 
 std::vector<metrics::Desc> make_descs() {
@@ -129,7 +149,7 @@ Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
   // From 2 on the kernel lets those without the capability count user mode alone.
   const auto paranoid = paranoia(context.paths);
   const bool user_only = !os::may_raise(CAP_PERFMON) && paranoid.value_or(0) >= 2;
-  if (auto possible = probe(*kernel, events, user_only, paranoid); !possible) {
+  if (auto possible = probe_unprivileged(*kernel, events, user_only, paranoid); !possible) {
     return fail(std::move(possible).error());
   }
   if (user_only) {
