@@ -82,9 +82,10 @@ Result<energy::Reading> CrayEnergyMeter::read(const energy::MeterContext& contex
     return fail(reading ? Error{ErrorCode::kUnavailable, "cray/pm_counters: no energy reading"}
                         : std::move(reading).error());
   }
-  if (!timestamp_us_ || !reading->timestamp_us || *reading->timestamp_us != *timestamp_us_) {
+  const std::optional<std::uint64_t> timestamp_us = reading->timestamp_us;
+  if (!timestamp_us || timestamp_us != timestamp_us_) {
     fresh_ = context.now;
-    timestamp_us_ = reading->timestamp_us;
+    timestamp_us_ = timestamp_us;
   }
   return energy::Reading{.joules = counter_.advance(reading->value * kMicro, context.now),
                          .fresh = fresh_,

@@ -61,6 +61,7 @@ constexpr std::array kKnown{Known{"owid", make_owid}, Known{"emaps", make_emaps}
 
 std::vector<std::string> provider_keys() {
   std::vector<std::string> keys;
+  keys.reserve(kKnown.size());
   for (const Known& known : kKnown) {
     keys.emplace_back(known.key);
   }
