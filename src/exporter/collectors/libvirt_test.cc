@@ -132,6 +132,17 @@ TEST_F(LibvirtNode, ShowsTheIdUntilTheDefinitionIsThere) {
   EXPECT_THAT(page, Not(HasSubstr("instance-")));
 }
 
+TEST_F(LibvirtNode, GivesTheDefinitionOfANewVmAMoment) {
+  samples_of(collector());
+  make_vm(kScope, 1);
+  test_.clock.advance(std::chrono::seconds(15));
+  EXPECT_THAT(samples_of(collector()), HasSubstr("manager=\"libvirt\"} 0\n"));
+  test_.clock.advance(std::chrono::seconds(2));
+  EXPECT_THAT(samples_of(collector()), Not(HasSubstr("instance-")));
+  test_.clock.advance(std::chrono::seconds(2));
+  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", "instance-000000a1", "1")));
+}
+
 TEST_F(LibvirtNode, KeepsTheUuidWhenTheDefinitionGoes) {
   make_vm(kScope, 1);
   define("instance-000000a1", kUuid);
@@ -151,6 +162,21 @@ TEST_F(LibvirtNode, FindsVmsThatStartLaterAndDropsThoseThatEnd) {
   std::filesystem::remove_all(root_.path() / "sys/fs/cgroup" / kScope);
   test_.clock.advance(std::chrono::seconds(15));
   EXPECT_THAT(samples_of(collector()), HasSubstr("manager=\"libvirt\"} 0\n"));
+}
+
+TEST_F(LibvirtNode, KeepsTheUuidOfAVmThatIsRebooted) {
+  define("instance-000000a1", kUuid);
+  make_vm("machine/qemu-9-instance-000000a1.libvirt-qemu", 1);
+  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "1")));
+  std::filesystem::remove_all(root_.path() /
+                              "sys/fs/cgroup/machine/qemu-9-instance-000000a1.libvirt-qemu");
+  make_vm("machine/qemu-10-instance-000000a1.libvirt-qemu", 2);  // sorted before the old name
+  test_.clock.advance(std::chrono::seconds(15));
+  const std::string page = samples_of(collector());
+  EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "2")));
+  EXPECT_THAT(page, HasSubstr("manager=\"libvirt\"} 1\n"));
+  test_.clock.advance(std::chrono::seconds(15));
+  EXPECT_EQ(samples_of(collector()), page);
 }
 
 TEST_F(LibvirtNode, NeedsToReadFilesOfRoot) {

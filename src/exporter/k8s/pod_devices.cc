@@ -123,9 +123,6 @@ Result<std::vector<gpu::Claim>> PodClaims::claims(const UnitSnapshot& snapshot) 
   }
   std::sort(uuids.begin(), uuids.end());
   request_if_due(uuids);
-  if (!std::exchange(started_, true)) {
-    source_.start();
-  }
   if (waiting_) {
     if (const auto value = source_.value()) {
       claims_ = value->value.claims;
@@ -137,7 +134,7 @@ Result<std::vector<gpu::Claim>> PodClaims::claims(const UnitSnapshot& snapshot) 
   }
   if (claims_ == nullptr) {
     const std::string error = source_.last_error();
-    return fail(ErrorCode::kUnavailable, "devices of pods: {}",
+    return fail(ErrorCode::kNoData, "devices of pods: {}",
                 error.empty() ? "no answer so far" : error);
   }
   std::vector<gpu::Claim> result = *claims_;

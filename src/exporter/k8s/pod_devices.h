@@ -35,7 +35,7 @@ struct PodClaimOptions {
   /// whether something is wanted.
   std::chrono::milliseconds patience{20};
   std::chrono::milliseconds period{1000};
-  std::chrono::milliseconds first_wait{1500};  ///< how long the first scrape waits
+  std::chrono::milliseconds first_wait{1500};  ///< how long start() waits
 };
 
 /// The devices of pods: fetched by a worker when other pods are there than last time, and every 15
@@ -46,7 +46,9 @@ class PodClaims final : public gpu::ClaimSource {
   /// `clock` outlives it.
   PodClaims(PodClaimOptions options, const Clock& clock);
 
-  /// kUnavailable while nothing was fetched so far.
+  /// Waits a moment for the first answer, so that the first page has it.
+  void start() override { source_.start(); }
+  /// kNoData while nothing was fetched so far; why is in the log.
   Result<std::vector<gpu::Claim>> claims(const UnitSnapshot& snapshot) override;
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
     return options_.capabilities;
@@ -74,7 +76,6 @@ class PodClaims final : public gpu::ClaimSource {
   // Of the thread of claims().
   std::vector<std::string> asked_for_;  // pods of the newest request
   bool waiting_ = true;                 // for its answer
-  bool started_ = false;
   Clock::SteadyTime refreshed_{};
   std::shared_ptr<const std::vector<gpu::Claim>> claims_;
 

@@ -8,7 +8,7 @@ namespace ceems::exporter::k8s {
 namespace {
 
 constexpr std::size_t kMostPods = 100'000;
-constexpr std::size_t kMostDevices = 1'000'000;
+constexpr std::size_t kMostDevices = 200'000;
 constexpr std::size_t kLongestText = 1024;
 
 // Field numbers of the messages.

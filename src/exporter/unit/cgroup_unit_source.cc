@@ -205,6 +205,17 @@ void CgroupUnitSource::vanished(UnitState& state) {
   }
 }
 
+// A unit that was started anew has another directory (a VM that is rebooted gets another number),
+// which the walk may meet before it finds that the old one is gone.
+void CgroupUnitSource::end_if_gone(UnitState& state) {
+  struct stat info{};
+  const bool seen = std::find(current_.begin(), current_.end(), &state) != current_.end();
+  if (!seen && ::fstatat(reader_.active_fd(), state.unit.path.c_str() + 1, &info,
+                         AT_SYMLINK_NOFOLLOW) != 0) {
+    end(state, now_);
+  }
+}
+
 // Moves the unit to those that ended and frees its name.
 void CgroupUnitSource::end(UnitState& state, Clock::SteadyTime since) {
   by_key_.erase(state.key);
@@ -389,6 +400,9 @@ void CgroupUnitSource::resolve_again(UnitState& state) {
 void CgroupUnitSource::claim_key(UnitState& state) {
   Unit& unit = state.unit;
   std::string key = key_of(unit.cgrouphostname, unit.uuid);
+  if (const auto known = by_key_.find(key); known != by_key_.end()) {
+    end_if_gone(*known->second);
+  }
   if (by_key_.contains(key)) {
     log::warn(
         "two cgroups claim the same unit id; the second gets a number",
@@ -460,7 +474,7 @@ void CgroupUnitSource::watch(UnitState& state) {
   if (state.watched || watch_refused_ || !options_.mount.live) {
     return;
   }
-  if (want_processes_) {  // nobody has opened cgroup.events so far
+  if (reader_.events_fd(state.files) < 0) {  // nobody has opened cgroup.events so far
     reader_.populated(state.files, state.unit.path);
   }
   const int fd = reader_.events_fd(state.files);

@@ -101,6 +101,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   bool settle_name(UnitState& state);
   void resolve_again(UnitState& state);
   void claim_key(UnitState& state);
+  void end_if_gone(UnitState& state);
   void set_birth(UnitState& state, const std::vector<int>& pids);
   void settle_owner(UnitState& state);
   std::vector<int> pids_of(const UnitState& state);
