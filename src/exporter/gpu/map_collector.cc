@@ -57,8 +57,7 @@ class MapCollector final : public SubCollector {
   }
 
   Result<> collect(const UnitSnapshot& snapshot, metrics::Sink& sink) override {
-    const auto devices = inventory_->devices();
-    if (devices->empty()) {
+    if (inventory_->devices()->empty()) {
       return {};
     }
     auto claims = claims_->claims(snapshot);
@@ -66,7 +65,8 @@ class MapCollector final : public SubCollector {
       inventory_->assignments().publish(snapshot.manager, {});
       return fail(std::move(claims).error());
     }
-    update(devices, *claims);
+    // After the claims: their source may have had vGPUs read anew.
+    update(inventory_->devices(), *claims);
     const auto holders = attach(devices_, *claims, available_);
     Assignments::List list;
     for (std::size_t d = 0; d < devices_.size(); ++d) {
