@@ -9,6 +9,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/flags.h"
+#include "exporter/energy/device_meters.h"
 #include "exporter/energy/meter.h"
 #include "exporter/unit/unit_source.h"
 #include "host/paths.h"
@@ -32,6 +33,8 @@ struct CollectorContext {
   std::vector<std::shared_ptr<UnitSource>> unit_sources;
   /// Meters of the enabled collectors (BMC, GPUs), for `energy` to take; never null.
   std::shared_ptr<energy::Meters> meters = std::make_shared<energy::Meters>();
+  /// Devices that collectors read, for `energy` to split by holder; never null.
+  std::shared_ptr<energy::DeviceMeterList> devices = std::make_shared<energy::DeviceMeterList>();
 };
 
 /// Age of what a collector serves from a source that it reads by a thread of its own.

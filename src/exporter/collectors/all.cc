@@ -4,6 +4,7 @@
 #include "exporter/collectors/cray_pm_counters.h"
 #include "exporter/collectors/emissions.h"
 #include "exporter/collectors/energy.h"
+#include "exporter/collectors/gpu.h"
 #include "exporter/collectors/gpu_flags.h"
 #include "exporter/collectors/hwmon.h"
 #include "exporter/collectors/infiniband.h"
@@ -44,7 +45,8 @@ std::vector<CollectorSpec> all_collectors() {
       libvirt_collector(cgroups, subs, gpus),
       k8s_collector(cgroups, subs, gpus),
       cgroup_collector(cgroups, subs),
-      // Needs their unit sources.
+      // Need their unit sources.
+      gpu_collector(gpus),
       energy_collector(),
   };
 }

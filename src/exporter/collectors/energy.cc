@@ -99,6 +99,15 @@ class EnergyCollector final : public Collector {
                  {hostname_, info.name});
       }
     }
+    for (const energy::SourceAccount& source : account.device_sources()) {
+      const energy::SourceInfo& info = source.info;
+      const std::string_view domain = energy::to_string(info.domain);
+      const auto age = clock_.steady_now() - source.fresh.value_or(started_);
+      sink.add(node_joules_, source.joules.value(), {hostname_, domain, info.name});
+      sink.add(info_, 1, {hostname_, domain, info.name, energy::to_string(info.method)});
+      sink.add(age_, std::max(0.0, std::chrono::duration<double>(age).count()),
+               {hostname_, info.name});
+    }
   }
 
   std::unique_ptr<energy::Sampler> sampler_;
@@ -164,7 +173,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
   auto sampler = std::make_unique<energy::Sampler>(
       energy::SamplerOptions{.interval = *interval,
                              .account = {.keep_ended = context.keep_ended, .idle_watts = *idle}},
-      *context.clock, context.paths, context.unit_sources, std::move(meters));
+      *context.clock, context.paths, context.unit_sources, std::move(meters), *context.devices);
   return make_energy_collector(std::move(sampler), *context.clock, context.hostname);
 }
 

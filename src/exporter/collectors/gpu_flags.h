@@ -5,6 +5,7 @@
 
 #include "exporter/collector.h"
 #include "exporter/gpu/inventory.h"
+#include "exporter/gpu/process_list.h"
 
 namespace ceems::exporter {
 
@@ -15,6 +16,12 @@ class GpuFlags {
   void add_to(config::FlagSet& flags);
   /// The inventory of this node, made at the first call. Not for concurrent use.
   std::shared_ptr<gpu::Inventory> inventory(const CollectorContext& context);
+  /// The inventory where somebody asked for it, else null.
+  [[nodiscard]] std::shared_ptr<gpu::Inventory> existing_inventory() const { return inventory_; }
+  /// --collector.gpu.type: empty, "nvidia", "amd" or "nogpu".
+  [[nodiscard]] const std::string& type() const { return type_; }
+  /// What the collector `gpu` publishes. Never null.
+  [[nodiscard]] const std::shared_ptr<gpu::ProcessList>& processes() const { return processes_; }
 
  private:
   std::string type_;
@@ -22,6 +29,7 @@ class GpuFlags {
   std::string amd_smi_;
   std::string rocm_smi_;
   std::shared_ptr<gpu::Inventory> inventory_;
+  std::shared_ptr<gpu::ProcessList> processes_ = std::make_shared<gpu::ProcessList>();
 };
 
 }  // namespace ceems::exporter

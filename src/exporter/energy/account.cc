@@ -9,8 +9,8 @@
 namespace ceems::exporter::energy {
 namespace {
 
-double joules_of(const Reading& reading) {
-  return reading.joules > 0 && std::isfinite(reading.joules) ? reading.joules : 0;
+double joules_of(double joules) {
+  return joules > 0 && std::isfinite(joules) ? joules : 0;
 }
 
 }  // namespace
@@ -18,9 +18,9 @@ double joules_of(const Reading& reading) {
 /// Energy of one interval, by what it is.
 struct Account::Interval {
   double seconds = 0;
-  std::array<double, kDomainCount> joules{};   // of sources that have a value; kNode: the wall
-  std::array<bool, kDomainCount> has_value{};  // a source of the domain has a value
-  double known_joules = 0;                     // package + dram + gpu
+  std::array<double, kDomainCount> joules{};         // of sources with a value; kNode: the wall
+  std::array<double, kDomainCount> device_joules{};  // of devices, by domain
+  double known_joules = 0;                           // package + dram + gpu, devices included
   bool known_source = false;        // one of them has a value and has ever delivered energy
   std::optional<std::size_t> wall;  // source that decides the node's energy
   double utilisation = std::numeric_limits<double>::quiet_NaN();
@@ -71,24 +71,56 @@ double Account::node_joules(Domain domain) const {
       sum += source.joules.value();
     }
   }
+  for (const SourceAccount& source : device_sources_) {
+    if (source.info.domain == domain) {
+      sum += source.joules.value();
+    }
+  }
   return sum;
 }
 
-std::optional<double> Account::idle_watts(Domain domain) const {
-  if (domain == Domain::kNode && !measured_ && !options_.idle_watts.at(index(domain))) {
-    return model_idle_watts_;
+/// Before the idle power that was given for the whole node limits it.
+std::optional<double> Account::unscaled_idle_watts(Domain domain) const {
+  auto watts = idle_.at(index(domain)).watts();
+  if (options_.idle_watts.at(index(domain))) {
+    return watts;  // given: of all devices together
   }
-  const auto watts = idle_.at(index(domain)).watts();
+  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
+    if (const auto device = device_idle_[i].watts();
+        device && device_sources_[i].info.domain == domain) {
+      watts = watts.value_or(0) + *device;
+    }
+  }
+  return watts;
+}
+
+/// The whole node's idle power was given: its parts cannot idle at more.
+double Account::idle_scale() const {
   const auto& whole = options_.idle_watts.at(index(Domain::kNode));
-  if (!watts || !whole || domain == Domain::kNode) {
-    return watts;
+  if (!whole) {
+    return 1;
   }
-  // The whole node's idle power was given: its parts cannot idle at more.
   double sum = 0;
   for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
-    sum += idle_.at(index(part)).watts().value_or(0);
+    sum += unscaled_idle_watts(part).value_or(0);
   }
-  return sum > *whole ? *watts * *whole / sum : *watts;
+  return sum > *whole ? *whole / sum : 1;
+}
+
+std::optional<double> Account::idle_watts(Domain domain) const {
+  if (domain == Domain::kNode) {
+    const bool modelled = !measured_ && !options_.idle_watts.at(index(domain));
+    return modelled ? model_idle_watts_ : idle_.at(index(domain)).watts();
+  }
+  const auto watts = unscaled_idle_watts(domain);
+  return watts ? std::optional(*watts * idle_scale()) : watts;
+}
+
+double Account::device_idle_watts(std::size_t device) const {
+  const auto& given = options_.idle_watts.at(index(device_sources_[device].info.domain));
+  const double watts = given ? *given / static_cast<double>(device_sources_.size())
+                             : device_idle_[device].watts().value_or(0);
+  return watts * idle_scale();
 }
 
 std::optional<std::size_t> Account::wall_source(const Sample& sample) const {
@@ -114,7 +146,8 @@ void Account::make_claims(const NodeUse& node) {
   split_.assign(entries.size(), 0);
   known_units_.assign(entries.size(), 0);
   for (std::size_t i = 0; i < entries.size(); ++i) {
-    const UnitEntry& unit = *entries[i];
+    UnitEntry& unit = *entries[i];
+    unit.position = i;
     Claim& cpu = cpu_claims_[i];
     cpu.use = unit.busy_cpus;
     // Without a reservation a unit claims what it uses.
@@ -141,6 +174,20 @@ void Account::charge(Domain domain, std::span<const double> units, const Remaind
   unallocated_.at(part).add(rest.unallocated);
 }
 
+void Account::split_and_charge(Domain domain,
+                               double joules,
+                               double idle_joules,
+                               double total_use,
+                               std::span<const Claim> claims) {
+  const Remainder rest = split(joules, idle_joules, total_use, claims, split_);
+  charge(domain, split_, rest);
+  for (std::size_t i = 0; i < split_.size(); ++i) {
+    known_units_[i] += split_[i];
+  }
+  known_rest_.system += rest.system;
+  known_rest_.unallocated += rest.unallocated;
+}
+
 void Account::split_known(const Interval& interval, const NodeUse& node) {
   known_rest_ = {};
   for (const Domain domain : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
@@ -149,21 +196,75 @@ void Account::split_known(const Interval& interval, const NodeUse& node) {
       continue;
     }
     idle_.at(index(domain)).observe(joules, interval.seconds, interval.utilisation);
-    const double idle = idle_watts(domain).value_or(0) * interval.seconds;
-    // GPU claims come with the GPU meters; until then nobody holds a device.
+    const double idle = idle_.at(index(domain)).watts().value_or(0) * idle_scale();
+    // Nobody is known to hold a device that is no part of Sample::devices.
     const std::span<const Claim> claims = domain == Domain::kPackage ? cpu_claims_
                                           : domain == Domain::kDram  ? memory_claims_
                                                                      : no_claims_;
     const double total_use = domain == Domain::kPackage ? node.busy_cpus.value_or(0)
                              : domain == Domain::kDram  ? node.memory_used_bytes
                                                         : 0;
-    const Remainder rest = split(joules, idle, total_use, claims, split_);
-    charge(domain, split_, rest);
-    for (std::size_t i = 0; i < split_.size(); ++i) {
-      known_units_[i] += split_[i];
+    split_and_charge(domain, joules, idle * interval.seconds, total_use, claims);
+  }
+}
+
+std::optional<std::size_t> Account::find_or_add_device(const SourceInfo& info) {
+  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
+    if (device_sources_[i].info.name == info.name) {
+      return i;
     }
-    known_rest_.system += rest.system;
-    known_rest_.unallocated += rest.unallocated;
+  }
+  if (device_sources_.size() == kMostDevices) {
+    return std::nullopt;
+  }
+  CEEMS_CHECK(info.domain != Domain::kOther && info.domain != Domain::kNode);
+  SourceAccount& source = device_sources_.emplace_back();
+  source.info = info;
+  device_idle_.emplace_back(kDeviceFullLoadIdle);
+  return device_sources_.size() - 1;
+}
+
+void Account::take_devices(const Sample& sample, Interval& interval) {
+  for (const DeviceSample& device : sample.devices) {
+    const auto position = find_or_add_device(device.source);
+    if (!position) {
+      continue;
+    }
+    SourceAccount& source = device_sources_[*position];
+    source.fresh = device.fresh;
+    const double joules = joules_of(device.joules);
+    source.joules.add(joules);
+    const std::size_t domain = index(source.info.domain);
+    interval.device_joules.at(domain) += joules;
+    interval.known_joules += joules;
+    interval.known_source = interval.known_source || source.joules.value() > 0;
+    known_.at(domain) = true;
+  }
+}
+
+void Account::split_devices(const Sample& sample) {
+  for (const DeviceSample& device : sample.devices) {
+    const auto position = find_or_add_device(device.source);
+    const double joules = joules_of(device.joules);
+    if (!position || joules <= 0) {
+      continue;
+    }
+    device_idle_[*position].observe(
+        joules, device.seconds,
+        device.utilisation.value_or(std::numeric_limits<double>::quiet_NaN()));
+    device_claims_.assign(units_.entries().size(), Claim{});
+    for (const DeviceHolder& holder : device.holders) {
+      const UnitEntry* unit = units_.find(holder.manager, holder.cgrouphostname, holder.uuid);
+      if (unit == nullptr) {
+        continue;
+      }
+      Claim& claim = device_claims_[unit->position];
+      claim.alloc += std::max(0.0, holder.alloc) * unit->presence;
+      claim.use += std::max(0.0, holder.use) * unit->presence;
+    }
+    split_and_charge(device_sources_[*position].info.domain, joules,
+                     device_idle_watts(*position) * device.seconds, device.total_use,
+                     device_claims_);
   }
 }
 
@@ -215,7 +316,7 @@ void Account::advance(const Sample& sample) {
     SourceAccount& source = sources_[i];
     const Domain domain = source.info.domain;
     source.fresh = reading->fresh;
-    const double joules = joules_of(*reading);
+    const double joules = joules_of(reading->joules);
     if (source.info.method != Method::kModelled &&
         (domain == Domain::kPackage || domain == Domain::kNode)) {
       measured_ = measured_ || joules > 0;
@@ -229,14 +330,17 @@ void Account::advance(const Sample& sample) {
       known_.at(index(domain)) = true;
     }
   }
+  take_devices(sample, interval);
   interval.wall = wall_source(sample);
   if (interval.wall) {
     const Reading reading = sample.readings[*interval.wall].value_or(Reading{});
     double& wall = interval.joules.at(index(Domain::kNode));
-    wall = joules_of(reading);
+    wall = joules_of(reading.joules);
     if (sources_[*interval.wall].info.method == Method::kModelled) {
       model_idle_watts_ = reading.idle_watts;
-      wall += interval.joules.at(index(Domain::kGpu));  // the model knows nothing of GPUs
+      // The model knows nothing of GPUs.
+      wall +=
+          interval.joules.at(index(Domain::kGpu)) + interval.device_joules.at(index(Domain::kGpu));
     } else {
       idle_.at(index(Domain::kNode)).observe(wall, interval.seconds, interval.utilisation);
     }
@@ -251,6 +355,7 @@ void Account::advance(const Sample& sample) {
   }
   make_claims(sample.node);
   split_known(interval, sample.node);
+  split_devices(sample);
   split_other(interval, sample.node);
 }
 

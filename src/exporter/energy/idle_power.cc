@@ -5,13 +5,17 @@
 
 namespace ceems::exporter::energy {
 
+double IdlePower::idle_part(double busy) const {
+  return full_load_idle_ / (full_load_idle_ + (1 - full_load_idle_) * busy);
+}
+
 void IdlePower::observe(double joules, double seconds, double utilisation) {
   if (configured_ || !(joules > 0) || !(seconds > 0)) {
     return;  // no energy in an interval: the meter did not move, that says nothing about the power
   }
   const double busy = std::isnan(utilisation) ? 0 : std::clamp(utilisation, 0.0, 1.0);
   if (!inferred_) {  // the very first interval: better than nothing until the window is full
-    inferred_ = joules / seconds * (kFullLoadIdle / (kFullLoadIdle + (1 - kFullLoadIdle) * busy));
+    inferred_ = joules / seconds * idle_part(busy);
   }
   joules_ += joules;
   seconds_ += seconds;
@@ -28,7 +32,7 @@ void IdlePower::close_window() {
   seconds_ = 0;
   busy_seconds_ = 0;
   if (busy > kQuiet) {
-    const double scaled = power * (kFullLoadIdle / (kFullLoadIdle + (1 - kFullLoadIdle) * busy));
+    const double scaled = power * idle_part(busy);
     inferred_ = std::min(inferred_.value_or(scaled), scaled);
     return;
   }

@@ -40,7 +40,8 @@ Sampler::Sampler(const SamplerOptions& options,
                  const Clock& clock,
                  host::Paths paths,
                  std::vector<std::shared_ptr<UnitSource>> sources,
-                 Meters meters)
+                 Meters meters,
+                 DeviceMeterList devices)
     : options_(options),
       clock_(clock),
       paths_(std::move(paths)),
@@ -48,6 +49,7 @@ Sampler::Sampler(const SamplerOptions& options,
       meminfo_path_((paths_.proc / "meminfo").string()),
       sources_(std::move(sources)),
       meters_(std::move(meters)),
+      devices_(std::move(devices)),
       source_failing_(sources_.size()),
       meter_failing_(meters_.size()),
       snapshots_(sources_.size()),
@@ -161,8 +163,16 @@ void Sampler::tick(Caller caller) {
     context.utilisation = std::clamp(*use.busy_cpus / use.cpus_online, 0.0, 1.0);
   }
   read_meters(context);
+  device_samples_.clear();
+  for (const auto& devices : devices_) {
+    devices->read(context, managers_, device_samples_);
+  }
   const std::scoped_lock account_lock(account_mutex_);
-  account_.advance({.time = now, .readings = readings_, .node = use, .managers = managers_});
+  account_.advance({.time = now,
+                    .readings = readings_,
+                    .node = use,
+                    .managers = managers_,
+                    .devices = device_samples_});
   updated_ = now;
 }
 

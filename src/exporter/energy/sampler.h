@@ -14,6 +14,7 @@
 
 #include "base/clock.h"
 #include "exporter/energy/account.h"
+#include "exporter/energy/device_meters.h"
 #include "exporter/energy/meter.h"
 #include "exporter/unit/unit_source.h"
 #include "host/meminfo.h"
@@ -54,7 +55,8 @@ class Sampler {
           const Clock& clock,
           host::Paths paths,
           std::vector<std::shared_ptr<UnitSource>> sources,
-          Meters meters);
+          Meters meters,
+          DeviceMeterList devices = {});
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
@@ -87,6 +89,7 @@ class Sampler {
   std::mutex tick_mutex_;  // guards what follows up to account_mutex_
   std::vector<std::shared_ptr<UnitSource>> sources_;
   Meters meters_;
+  DeviceMeterList devices_;
   BusyCpus busy_cpus_;
   std::optional<Clock::SteadyTime> last_tick_;
   std::vector<bool> source_failing_;
@@ -99,6 +102,7 @@ class Sampler {
   std::vector<std::shared_ptr<const UnitSnapshot>> snapshots_;
   std::vector<ManagerUnits> managers_;
   std::vector<std::optional<Reading>> readings_;
+  std::vector<DeviceSample> device_samples_;
 
   std::mutex account_mutex_;  // guards account_ and updated_; taken after tick_mutex_
   Account account_;

@@ -54,6 +54,14 @@ UnitEntry* UnitTable::find_or_add(std::string_view manager, const Unit& unit, bo
   return entry.get();
 }
 
+const UnitEntry* UnitTable::find(std::string_view manager,
+                                 std::string_view cgrouphostname,
+                                 std::string_view uuid) {
+  make_key(key_, manager, cgrouphostname, uuid);
+  const auto found = by_key_.find(std::string_view(key_));
+  return found == by_key_.end() ? nullptr : found->second;
+}
+
 void UnitTable::take_unit(std::size_t manager,
                           const ManagerUnits& units,
                           const Unit& unit,

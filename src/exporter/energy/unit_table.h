@@ -35,6 +35,7 @@ struct UnitEntry {
 
   std::optional<Clock::SteadyTime> ended;  ///< set once it is gone
   bool scraped_since_end = false;
+  std::size_t position = 0;  ///< in UnitTable::entries(), as the account counted them last
 
   /// Joules of `domain`, kNode being the sum of the others.
   [[nodiscard]] double joules(Domain domain) const;
@@ -83,6 +84,10 @@ class UnitTable {
   void mark_scraped();
 
   [[nodiscard]] std::span<const std::unique_ptr<UnitEntry>> entries() const { return entries_; }
+  /// Null where there is no such unit.
+  [[nodiscard]] const UnitEntry* find(std::string_view manager,
+                                      std::string_view cgrouphostname,
+                                      std::string_view uuid);
 
  private:
   struct ManagerState {

@@ -75,9 +75,8 @@ bool same_unit(const DeviceHolder& a, const DeviceHolder& b) {
 
 /// The holder in the list that is this unit; added where there is none.
 DeviceHolder& entry(std::vector<DeviceHolder>& list, const DeviceHolder& unit) {
-  const auto found = std::find_if(list.begin(), list.end(), [&](const DeviceHolder& known) {
-    return same_unit(known, unit);
-  });
+  const auto found = std::find_if(
+      list.begin(), list.end(), [&](const DeviceHolder& known) { return same_unit(known, unit); });
   return found != list.end() ? *found : list.emplace_back(unit);
 }
 
@@ -178,8 +177,7 @@ void find_holders(const DeviceState& device,
   sample.total_use = 0;
   for (const Place& place : all) {
     auto holders = holders_of(device, place, assignments, processes);
-    const double by_processes =
-        device.split ? 0 : use_of_processes(device, processes, holders);
+    const double by_processes = device.split ? 0 : use_of_processes(device, processes, holders);
     if (by_processes > 0) {
       sample.total_use += by_processes;
     } else {
@@ -251,8 +249,7 @@ void DeviceEnergy::read(const energy::MeterContext& /*context*/,
     if (!counters_[device.uuid].advance(device, reading->taken, sample)) {
       continue;
     }
-    sample.utilisation =
-        device.activity.sm_active ? device.activity.sm_active : device.utilisation;
+    sample.utilisation = device.activity.sm_active ? device.activity.sm_active : device.utilisation;
     find_holders(device, *assignments, processes, sample);
     samples.push_back(std::move(sample));
   }

@@ -27,7 +27,8 @@ std::vector<UnitProcess> unit_processes(const std::vector<DeviceState>& devices,
 
 /// Who has how much of one GPU, and who used how much of it: `holders` and `total_use` of `sample`.
 ///
-/// - Reserved is what the assignments say; a GPU or instance without one is taken to be reserved for
+/// - Reserved is what the assignments say; a GPU or instance without one is taken to be reserved
+/// for
 ///   the units that have a process there, in equal parts. Instances weigh by their SMs, out of all
 ///   SMs of the GPU.
 /// - Used is the SM utilisation of the units' processes, where the library knows it; on a split GPU
@@ -38,8 +39,8 @@ void find_holders(const DeviceState& device,
                   std::span<const UnitProcess> processes,
                   energy::DeviceSample& sample);
 
-/// Energy of one GPU from reading to reading: by its counter, else from its power (mean of the power
-/// at both ends). A counter that falls, or rises by more than a GPU can use, starts anew.
+/// Energy of one GPU from reading to reading: by its counter, else from its power (mean of the
+/// power at both ends). A counter that falls, or rises by more than a GPU can use, starts anew.
 class DeviceCounter {
  public:
   static constexpr double kMaxWatts = 10'000;

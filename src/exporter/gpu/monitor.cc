@@ -80,10 +80,19 @@ struct Monitor::Work {
   std::condition_variable_any idle;
   bool busy = false;
   bool closing = false;
+  bool abandoned = false;  // by the destructor, for ever
+
+  /// The time now; never returns once the monitor has left us behind: the clock need not be there
+  /// any more then.
+  Clock::SteadyTime time() {
+    std::unique_lock lock(mutex);
+    idle.wait(lock, [this] { return !abandoned; });
+    return clock.steady_now();
+  }
 
   /// Calls the library; nothing where it fails or is left alone for a while.
   std::optional<std::vector<DeviceState>> read(Watched& watched, bool everything) {
-    const auto now = clock.steady_now();
+    const auto now = time();
     bool first = false;
     if (!watched.running) {
       if (now < watched.next_start) {
@@ -129,7 +138,7 @@ struct Monitor::Work {
     name_devices(inventory == nullptr ? Inventory::Devices{} : *inventory->devices(),
                  reading->devices);
     processes->publish(processes_of(reading->devices));
-    reading->taken = clock.steady_now();
+    reading->taken = time();
     return reading;
   }
 
@@ -145,12 +154,10 @@ struct Monitor::Work {
     std::unique_lock lock(mutex);
     busy = false;
     idle.notify_all();
-    // Nobody waits for us any more: neither the clock nor the source may be there.
+    // The source must not be touched when nobody waits for us any more.
     idle.wait(lock, [this] { return !abandoned; });
     return reading;
   }
-
-  bool abandoned = false;  // by the destructor, for ever
 };
 
 Monitor::Monitor(MonitorOptions options,
@@ -159,10 +166,8 @@ Monitor::Monitor(MonitorOptions options,
                  std::shared_ptr<Inventory> inventory,
                  std::shared_ptr<ProcessList> processes)
     : options_(options),
-      work_(std::make_shared<Work>(clock,
-                                   std::vector<Watched>{},
-                                   std::move(inventory),
-                                   std::move(processes))) {
+      work_(std::make_shared<Work>(
+          clock, std::vector<Watched>{}, std::move(inventory), std::move(processes))) {
   for (auto& library : libraries) {
     work_->libraries.push_back({.library = std::move(library), .error = {}});
   }

@@ -44,8 +44,8 @@ struct Activity {
 struct ProcessUse {
   int pid = 0;
   std::optional<double> memory_bytes = {};
-  std::optional<double> utilisation = {};               ///< of the SMs, 0...1
-  std::optional<std::uint64_t> gpu_instance = {};       ///< absent on a whole GPU
+  std::optional<double> utilisation = {};          ///< of the SMs, 0...1
+  std::optional<std::uint64_t> gpu_instance = {};  ///< absent on a whole GPU
   std::optional<std::uint64_t> compute_instance = {};
 };
 
@@ -65,8 +65,8 @@ struct InstanceState {
 /// A physical GPU.
 struct DeviceState {
   Vendor vendor = Vendor::kNvidia;
-  std::string index;  ///< label `index`, empty for a split GPU; set by name_devices()
-  std::string uuid;   ///< unique within one reading; label `gpuuuid` after name_devices()
+  std::string index;           ///< label `index`, empty for a split GPU; set by name_devices()
+  std::string uuid;            ///< unique within one reading; label `gpuuuid` after name_devices()
   std::uint64_t sm_count = 0;  ///< SMs or CUs, 0: unknown; set by name_devices()
   std::string name;
   std::optional<PciAddress> address = {};
@@ -106,8 +106,8 @@ class GpuLibrary {
   /// Starts the library and lists the devices. May be called again after an error.
   virtual Result<> start() = 0;
   /// Reads all devices. What changes slowly (memory, temperature, clocks, errors, traffic, MIG
-  /// layout) is read only where `everything` is set, else it is what it was. An error: none could be
-  /// read, start() is due.
+  /// layout) is read only where `everything` is set, else it is what it was. An error: none could
+  /// be read, start() is due.
   virtual Result<std::vector<DeviceState>> read(bool everything) = 0;
 };
 

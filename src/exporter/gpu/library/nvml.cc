@@ -101,7 +101,8 @@ Api::Api(const SharedLibrary& l)
       event_set_wait(l.symbol<EventSetWaitV2>("nvmlEventSetWait_v2")),
       gpm(l) {
   if (get_clock_reasons == nullptr) {  // drivers before 535
-    get_clock_reasons = l.symbol<DeviceGetClockReasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
+    get_clock_reasons =
+        l.symbol<DeviceGetClockReasons>("nvmlDeviceGetCurrentClocksThrottleReasons");
   }
 }
 
@@ -135,9 +136,11 @@ Result<> Nvml::start() {
   running_ = true;
   unsigned count = 0;
   if (const Return result = api_.get_count(&count); result != kSuccess) {
+    stop();
     return fail(ErrorCode::kUnavailable, "nvmlDeviceGetCount_v2 answers {}", result);
   }
   if (count > kMostDevices) {
+    stop();
     return fail(ErrorCode::kParse, "nvmlDeviceGetCount_v2 tells of {} devices", count);
   }
   if (api_.event_set_create == nullptr || api_.event_set_create(&events_) != kSuccess) {
@@ -207,8 +210,8 @@ Result<std::vector<DeviceState>> Nvml::read(bool everything) {
   }
   read_events();
   if (uninitialized || (lost && states.empty())) {
-    return fail(ErrorCode::kUnavailable, uninitialized ? "NVML has to be started anew"
-                                                       : "all GPUs have fallen off the bus");
+    return fail(ErrorCode::kUnavailable, "{}",
+                uninitialized ? "NVML has to be started anew" : "all GPUs have fallen off the bus");
   }
   return states;
 }
@@ -226,8 +229,8 @@ Return Nvml::read_often(Gpu& gpu) const {
   state.energy_joules =
       counted ? std::optional(static_cast<double>(millijoules) * 1e-3) : std::nullopt;
   Utilization utilization{};
-  const bool known = api_.get_utilization != nullptr &&
-                     api_.get_utilization(gpu.handle, &utilization) == kSuccess;
+  const bool known =
+      api_.get_utilization != nullptr && api_.get_utilization(gpu.handle, &utilization) == kSuccess;
   state.utilisation = known ? from_percent(utilization.gpu) : std::nullopt;
   state.memory_utilisation = known ? from_percent(utilization.memory) : std::nullopt;
   if (gpu.has_gpm && !state.split) {
@@ -264,10 +267,9 @@ void Nvml::read_seldom(Gpu& gpu) const {
   read_clocks(gpu);
   for (const int type : {kEccCorrected, kEccUncorrected}) {
     unsigned long long errors = 0;
-    const bool known =
-        api_.get_ecc_errors != nullptr &&
-        api_.get_ecc_errors(gpu.handle, type, kEccAggregate, &errors) == kSuccess &&
-        errors != kNoValue;
+    const bool known = api_.get_ecc_errors != nullptr &&
+                       api_.get_ecc_errors(gpu.handle, type, kEccAggregate, &errors) == kSuccess &&
+                       errors != kNoValue;
     (type == kEccCorrected ? state.ecc_corrected : state.ecc_uncorrected) =
         known ? std::optional(static_cast<double>(errors)) : std::nullopt;
   }
@@ -375,16 +377,15 @@ void Nvml::list_instances(Gpu& gpu) const {
                     api_.get_mig_mode(gpu.handle, &mode, &pending) == kSuccess && mode == 1;
   std::vector<MigDevice> found;
   const auto most = gpu.state.split ? number(api_.get_most_instances, gpu.handle) : std::nullopt;
-  for (unsigned i = 0; api_.get_instance != nullptr && i < std::min<std::size_t>(
-                                                               most.value_or(0), kMostInstances);
+  for (unsigned i = 0;
+       api_.get_instance != nullptr && i < std::min<std::size_t>(most.value_or(0), kMostInstances);
        ++i) {
     MigDevice instance;
     if (api_.get_instance(gpu.handle, i, &instance.handle) != kSuccess) {
       continue;  // a free place
     }
     instance.state.uuid = text(api_.get_uuid, instance.handle);
-    instance.gpu_instance =
-        number(api_.get_gpu_instance_id, instance.handle).value_or(kNoInstance);
+    instance.gpu_instance = number(api_.get_gpu_instance_id, instance.handle).value_or(kNoInstance);
     instance.state.gpu_instance = instance.gpu_instance;
     instance.state.compute_instance =
         number(api_.get_compute_instance_id, instance.handle).value_or(0);
@@ -492,8 +493,7 @@ void Nvml::read_process_utilisation(Gpu& gpu) const {
   }
   std::vector<ProcessUtilizationSample> samples(256);
   auto count = static_cast<unsigned>(samples.size());
-  Return result =
-      api_.get_process_utilization(gpu.handle, samples.data(), &count, gpu.last_sample);
+  Return result = api_.get_process_utilization(gpu.handle, samples.data(), &count, gpu.last_sample);
   if (result == kInsufficientSize) {
     samples.resize(std::min<std::size_t>(std::size_t{count} + 64, kMostProcesses));
     count = static_cast<unsigned>(samples.size());
@@ -540,9 +540,8 @@ void Nvml::read_events() {
       continue;
     }
     auto& xids = gpu->state.xids;
-    const auto known = std::find_if(xids.begin(), xids.end(), [&](const auto& xid) {
-      return xid.first == event.event_data;
-    });
+    const auto known = std::find_if(xids.begin(), xids.end(),
+                                    [&](const auto& xid) { return xid.first == event.event_data; });
     if (known != xids.end()) {
       ++known->second;
     } else if (xids.size() < kMostXids) {

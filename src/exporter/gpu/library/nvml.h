@@ -79,7 +79,7 @@ class Nvml final : public GpuLibrary {
     std::unique_ptr<Gpm> gpm;
     std::map<unsigned, std::unique_ptr<Gpm>> instance_gpm;  // by GPU instance id
     bool has_gpm = false;
-    
+
     unsigned long long last_sample = 0;  // of process utilisation, microseconds
     std::map<int, double> process_use;   // last known SM utilisation
   };

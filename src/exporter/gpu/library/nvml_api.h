@@ -188,8 +188,8 @@ using DeviceGetTotalEccErrors = Return(Device device,
 using DeviceGetFieldValues = Return(Device device, int count, FieldValue* values);
 using DeviceGetPcieThroughput = Return(Device device, int counter, unsigned* kib_per_second);
 using DeviceGetComputeRunningProcessesV3 = Return(Device device,
-                                                   unsigned* count,
-                                                   ProcessInfo* processes);
+                                                  unsigned* count,
+                                                  ProcessInfo* processes);
 using DeviceGetProcessUtilization = Return(Device device,
                                            ProcessUtilizationSample* samples,
                                            unsigned* count,

@@ -12,9 +12,9 @@ namespace ceems::exporter::gpu {
 /// Closed when the object goes away. What symbol() gives is valid that long.
 class SharedLibrary {
  public:
-  /// Loads the first of `names` that can be loaded: absolute paths, or names that the dynamic linker
-  /// looks up. Its symbols are bound at once and stay private. kNotFound: what the linker said of
-  /// each.
+  /// Loads the first of `names` that can be loaded: absolute paths, or names that the dynamic
+  /// linker looks up. Its symbols are bound at once and stay private. kNotFound: what the linker
+  /// said of each.
   static Result<SharedLibrary> open(std::span<const std::string> names);
 
   /// The name it was loaded by.

@@ -1,0 +1,224 @@
+#include "exporter/collectors/gpu.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+
+#include "base/log.h"
+#include "exporter/collectors/gpu_metrics.h"
+#include "exporter/energy/options.h"
+#include "exporter/gpu/device_energy.h"
+#include "exporter/gpu/monitor.h"
+#include "exporter/gpu/pci_devices.h"
+#include "host/directory.h"
+
+namespace ceems::exporter {
+namespace {
+
+using gpu::Vendor;
+
+constexpr std::array kVendors = {Vendor::kNvidia, Vendor::kAmd, Vendor::kIntel};
+
+// A walk that a sampler or another collector made this shortly before serves us, too.
+constexpr auto kSharedAge = std::chrono::milliseconds(100);
+
+class GpuCollector final : public Collector {
+ public:
+  GpuCollector(const CollectorContext& context,
+               std::shared_ptr<gpu::Monitor> monitor,
+               bool any_library)
+      : clock_(*context.clock),
+        sources_(context.unit_sources),
+        monitor_(std::move(monitor)),
+        any_library_(any_library),
+        metrics_(context.hostname) {}
+
+  void start() override {
+    if (any_library_) {
+      monitor_->start();
+    }
+  }
+
+  Result<> collect(metrics::Sink& sink) override {
+    if (!any_library_) {
+      return fail(ErrorCode::kNoData, "no library of a GPU vendor is here");
+    }
+    const auto reading = monitor_->latest();
+    if (reading == nullptr) {
+      return fail(ErrorCode::kUnavailable, "no reading that is young enough: {}",
+                  monitor_->last_error());
+    }
+    for (const gpu::DeviceState& device : reading->devices) {
+      metrics_.add(device, sink);
+    }
+    add_units(*reading, sink);
+    return {};
+  }
+
+  [[nodiscard]] std::vector<SourceAge> source_ages() const override {
+    const auto good = monitor_->last_good();
+    if (!good) {
+      return {};
+    }
+    return {{.source = "gpu", .age = clock_.steady_now() - *good}};
+  }
+
+ private:
+  void add_units(const gpu::Reading& reading, metrics::Sink& sink) const {
+    const bool any =
+        std::any_of(reading.devices.begin(), reading.devices.end(),
+                    [](const gpu::DeviceState& device) { return !device.processes.empty(); });
+    if (!any) {
+      return;
+    }
+    for (const auto& source : sources_) {
+      const auto snapshot = source->snapshot(kSharedAge);
+      if (!snapshot) {
+        continue;  // its own collector tells
+      }
+      const std::array<energy::ManagerUnits, 1> manager = {
+          energy::ManagerUnits{.manager = source->manager(), .snapshot = snapshot->get()}};
+      const auto processes = gpu::unit_processes(reading.devices, manager);
+      for (const gpu::DeviceState& device : reading.devices) {
+        metrics_.add_units(device, processes, sink);
+      }
+    }
+  }
+
+  const Clock& clock_;
+  const std::vector<std::shared_ptr<UnitSource>> sources_;
+  const std::shared_ptr<gpu::Monitor> monitor_;
+  const bool any_library_;
+  const GpuMetrics metrics_;
+};
+
+/// Values of the flags, and the libraries that were found; loaded when first asked for.
+class Setup {
+ public:
+  explicit Setup(std::shared_ptr<GpuFlags> gpus) : gpus_(std::move(gpus)) {}
+
+  void add_to(config::FlagSet& flags) {
+    flags.add("collector.gpu.interval", interval_,
+              {.help = "Time between two readings of the GPUs by the libraries of their vendors"});
+    for (const Vendor vendor : kVendors) {
+      flags.add(fmt::format("collector.gpu.library-path.{}", to_string(vendor)),
+                paths_.at(static_cast<std::size_t>(vendor)),
+                {.help = "Library of this vendor, an absolute path", .hidden = true});
+    }
+  }
+
+  /// True where there are GPUs whose library can be loaded.
+  bool present(const CollectorContext& context) {
+    load(context);
+    return !libraries_.empty();
+  }
+
+  Result<std::unique_ptr<Collector>> create(const CollectorContext& context) {
+    const auto interval =
+        energy::parse_duration("--collector.gpu.interval", interval_,
+                               std::chrono::milliseconds(100), std::chrono::minutes(5));
+    if (!interval) {
+      return fail(interval.error());
+    }
+    load(context);
+    if (libraries_.empty()) {
+      log::warn("no library of a GPU vendor can be loaded",
+                {{"collector", "gpu"}, {"err", error_}});
+    }
+    const GpuCollectorOptions options{
+        .interval = *interval,
+        .max_age = std::max(std::chrono::milliseconds(30'000), 5 * *interval)};
+    return make_gpu_collector(context, options, std::exchange(libraries_, {}),
+                              gpus_->existing_inventory(), gpus_->processes());
+  }
+
+ private:
+  /// Vendors of the GPUs here. A container may show the driver without the PCI bus.
+  [[nodiscard]] std::set<Vendor> vendors(const CollectorContext& context) const {
+    if (gpus_->type() == "nogpu") {
+      return {};
+    }
+    std::set<Vendor> found;
+    for (const gpu::PciGpu& device : gpu::pci_gpus(context.paths)) {
+      found.insert(device.vendor);
+    }
+    if (host::is_directory((context.paths.proc / "driver/nvidia/gpus").string())) {
+      found.insert(Vendor::kNvidia);
+    }
+    for (const Vendor vendor : kVendors) {
+      const bool other = !gpus_->type().empty() && gpus_->type() != to_string(vendor);
+      if (other) {
+        found.erase(vendor);
+      } else if (!paths_.at(static_cast<std::size_t>(vendor)).empty()) {
+        found.insert(vendor);
+      }
+    }
+    return found;
+  }
+
+  void load(const CollectorContext& context) {
+    if (std::exchange(loaded_, true)) {
+      return;
+    }
+    error_ = "no GPU is here";
+    for (const Vendor vendor : vendors(context)) {
+      auto library = gpu::load_library(vendor, paths_.at(static_cast<std::size_t>(vendor)));
+      if (library) {
+        libraries_.push_back(*std::move(library));
+      } else {
+        error_ = library.error().message;
+        log::debug("library of a GPU vendor cannot be loaded",
+                   {{"vendor", to_string(vendor)}, {"err", error_}});
+      }
+    }
+  }
+
+  const std::shared_ptr<GpuFlags> gpus_;
+  std::string interval_ = "1s";
+  std::array<std::string, kVendors.size()> paths_;
+  bool loaded_ = false;
+  std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries_;
+  std::string error_;
+};
+
+}  // namespace
+
+std::unique_ptr<Collector> make_gpu_collector(
+    const CollectorContext& context,
+    const GpuCollectorOptions& options,
+    std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries,
+    std::shared_ptr<gpu::Inventory> inventory,
+    std::shared_ptr<gpu::ProcessList> processes) {
+  const bool any = !libraries.empty();
+  auto monitor = std::make_shared<gpu::Monitor>(
+      gpu::MonitorOptions{.interval = options.interval,
+                          .max_age = options.max_age,
+                          .patience = options.patience,
+                          .first_wait = options.first_wait},
+      *context.clock, std::move(libraries), inventory, std::move(processes));
+  if (any) {
+    for (const auto& source : context.unit_sources) {
+      source->want_processes();
+    }
+    context.devices->push_back(std::make_shared<gpu::DeviceEnergy>(monitor, std::move(inventory)));
+  }
+  return std::make_unique<GpuCollector>(context, std::move(monitor), any);
+}
+
+CollectorSpec gpu_collector(const std::shared_ptr<GpuFlags>& gpus) {
+  const auto setup = std::make_shared<Setup>(gpus);
+  return {
+      .name = "gpu",
+      .help =
+          "Enable the gpu collector (power, use, memory and errors of GPUs by the libraries of "
+          "their vendors; on by default where a GPU and its library are there)",
+      .enabled_when = [setup](const CollectorContext& context) { return setup->present(context); },
+      .add_flags = [setup](config::FlagSet& flags) { setup->add_to(flags); },
+      .create = [setup](const CollectorContext& context) { return setup->create(context); }};
+}
+
+}  // namespace ceems::exporter

@@ -1,0 +1,61 @@
+#pragma once
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <map>
+#include <string>
+
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter::gpu {
+
+/// What the fake libraries of tests/fake_gpu_libraries play, while it lives. For tests, one at a
+/// time: all use the same file, which the libraries find by the environment.
+class FakeScenario {
+ public:
+  using Values = std::map<std::string, std::string>;
+
+  explicit FakeScenario(Values values) : values_(std::move(values)) { write(); }
+  ~FakeScenario() {
+    values_.clear();
+    write();
+  }
+  FakeScenario(const FakeScenario&) = delete;
+  FakeScenario& operator=(const FakeScenario&) = delete;
+
+  void set(const std::string& key, const std::string& value) {
+    values_[key] = value;
+    write();
+  }
+  void erase(const std::string& key) {
+    values_.erase(key);
+    write();
+  }
+
+ private:
+  static const std::filesystem::path& path() {
+    static const testing::TempDir kDirectory;
+    static const std::filesystem::path kPath = [] {
+      const std::filesystem::path file = kDirectory.path() / "scenario";
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): once, before a fake library is loaded
+      setenv("CEEMS_FAKE_GPU", file.c_str(), 1);
+      return file;
+    }();
+    return kPath;
+  }
+  /// A library that reads meanwhile sees the old or the new text.
+  void write() const {
+    const std::filesystem::path draft = path().string() + ".new";
+    std::ofstream file(draft);
+    for (const auto& [key, value] : values_) {
+      file << key << ' ' << value << '\n';
+    }
+    file.close();
+    std::filesystem::rename(draft, path());
+  }
+
+  Values values_;
+};
+
+}  // namespace ceems::exporter::gpu

@@ -1,0 +1,121 @@
+#include "exporter/gpu/monitor.h"
+
+#include <chrono>
+#include <functional>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "exporter/gpu/library/fake_scenario.h"
+#include "testing/fake_clock.h"
+
+namespace ceems::exporter::gpu {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::SizeIs;
+
+class MonitorTest : public ::testing::Test {
+ protected:
+  void SetUp() override { start(); }
+
+  void start() {
+    monitor_.reset();
+    auto library = load_library(Vendor::kNvidia, CEEMS_FAKE_NVML);
+    ASSERT_TRUE(library) << library.error().message;
+    std::vector<std::unique_ptr<GpuLibrary>> libraries;
+    libraries.push_back(*std::move(library));
+    monitor_ = std::make_unique<Monitor>(
+        MonitorOptions{.interval = milliseconds(5), .patience = milliseconds(50)}, clock_,
+        std::move(libraries), nullptr, processes_);
+  }
+
+  static bool eventually(const std::function<bool()>& condition) {
+    for (int i = 0; i < 1000; ++i) {
+      if (condition()) {
+        return true;
+      }
+      std::this_thread::sleep_for(milliseconds(5));
+    }
+    return false;
+  }
+
+  FakeScenario scenario_{{{"count", "2"},
+                          {"0.uuid", "GPU-a"},
+                          {"0.name", "NVIDIA A100"},
+                          {"0.power", "50000"},
+                          {"0.processes", "10:1 11:1"},
+                          {"1.uuid", "GPU-b"},
+                          {"1.power", "60000"},
+                          {"1.mig", "1"},
+                          {"1.mig_places", "7"},
+                          {"1.0.uuid", "MIG-1"},
+                          {"1.0.gi", "3"},
+                          {"1.0.processes", "12:1"}}};
+  testing::FakeClock clock_;
+  std::shared_ptr<ProcessList> processes_ = std::make_shared<ProcessList>();
+  std::unique_ptr<Monitor> monitor_;
+};
+
+TEST_F(MonitorTest, ServesTheFirstReadingAfterTheStart) {
+  EXPECT_EQ(monitor_->latest(), nullptr);
+  monitor_->start();
+  const auto reading = monitor_->latest();
+  ASSERT_NE(reading, nullptr);
+  ASSERT_THAT(reading->devices, SizeIs(2));
+  EXPECT_EQ(reading->devices[0].index, "0");
+  EXPECT_EQ(reading->devices[0].sm_count, 108U);
+  EXPECT_EQ(reading->devices[1].index, "") << "split";
+  ASSERT_THAT(reading->devices[1].instances, SizeIs(1));
+  EXPECT_EQ(reading->devices[1].instances[0].index, "1") << "numbered through";
+}
+
+TEST_F(MonitorTest, PublishesTheProcesses) {
+  monitor_->start();
+  const auto list = processes_->all();
+  ASSERT_THAT(*list, SizeIs(2));
+  EXPECT_EQ((*list)[0].device_uuid, "GPU-a");
+  EXPECT_EQ((*list)[0].gpu_instance, "");
+  EXPECT_THAT((*list)[0].pids, ElementsAre(10, 11));
+  EXPECT_EQ((*list)[1].index, "1");
+  EXPECT_EQ((*list)[1].gpu_instance, "3");
+  EXPECT_THAT((*list)[1].pids, ElementsAre(12));
+}
+
+TEST_F(MonitorTest, ServesTheLastReadingWhileTheLibraryHangsUntilItIsOld) {
+  monitor_->start();
+  scenario_.set("hang", "nvmlDeviceGetPowerUsage");
+  std::this_thread::sleep_for(milliseconds(50));
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_NE(monitor_->latest(), nullptr);
+  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(50));
+  clock_.advance(std::chrono::seconds(31));
+  EXPECT_EQ(monitor_->latest(), nullptr);
+  scenario_.erase("hang");
+  EXPECT_TRUE(eventually([this] { return monitor_->latest() != nullptr; }));
+}
+
+TEST_F(MonitorTest, EndsThoughTheLibraryHangs) {
+  monitor_->start();
+  scenario_.set("hang", "nvmlDeviceGetPowerUsage");
+  std::this_thread::sleep_for(milliseconds(50));
+  const auto before = std::chrono::steady_clock::now();
+  monitor_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
+}
+
+TEST_F(MonitorTest, StartsALibraryAnewAfterAPause) {
+  scenario_.set("nvmlInit_v2", "9");
+  monitor_->start();
+  EXPECT_EQ(monitor_->latest(), nullptr);
+  EXPECT_EQ(monitor_->last_error(), "nvmlInit_v2 answers 9");
+  scenario_.erase("nvmlInit_v2");
+  clock_.advance(std::chrono::seconds(6));
+  EXPECT_TRUE(eventually([this] { return monitor_->latest() != nullptr; }));
+}
+
+}  // namespace
+}  // namespace ceems::exporter::gpu
