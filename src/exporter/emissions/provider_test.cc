@@ -278,6 +278,7 @@ TEST_F(EmissionServicesTest, AServiceThatHangsHoldsUpNeitherStartNorEnd) {
 
 std::vector<std::string> keys_of(const std::vector<std::unique_ptr<Provider>>& providers) {
   std::vector<std::string> keys;
+  keys.reserve(providers.size());
   for (const auto& provider : providers) {
     keys.push_back(provider->key());
   }
