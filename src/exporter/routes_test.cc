@@ -85,8 +85,7 @@ TEST(Routes, ServesThePageInBothForms) {
             "text/plain; version=0.0.4; charset=utf-8; escaping=underscores");
   EXPECT_TRUE(has(text, "ceems_fake_total 1\n"));
   EXPECT_TRUE(has(text, "\nceems_scrape_collector_success{collector=\"fake\"} 1\n"));
-  EXPECT_TRUE(has(
-      text, "\nceems_scrape_collector_duration_seconds{collector=\"fake\",subcollector=\"\"} 0\n"));
+  EXPECT_TRUE(has(text, "\nceems_scrape_collector_duration_seconds{collector=\"fake\"} 0\n"));
   EXPECT_TRUE(has(text, "\npromhttp_metric_handler_requests_in_flight 1\n"));
   const auto open = exporter.get("/metrics", {{"Accept", "application/openmetrics-text"}});
   EXPECT_TRUE(has(open, "# TYPE ceems_fake counter\n"));
@@ -177,7 +176,7 @@ TEST(Routes, AnswersInTimeWithoutTheCollectorsThatAreLate) {
   const auto page = exporter.get("/metrics", {{"X-Prometheus-Scrape-Timeout-Seconds", "3"}});
   EXPECT_EQ(page.status, 200);
   EXPECT_TRUE(has(page, "success{collector=\"slow\"} 1\n"));
-  EXPECT_TRUE(has(page, "duration_seconds{collector=\"slow\",subcollector=\"\"} 3\n"));
+  EXPECT_TRUE(has(page, "duration_seconds{collector=\"slow\"} 3\n"));
   EXPECT_TRUE(has(page, "success{collector=\"late\"} 0\n"));
   EXPECT_FALSE(has(page, "ceems_fake_total"));
 }

@@ -7,7 +7,8 @@
 
 namespace ceems::exporter {
 
-/// Adds ceems_scrape_collector_duration_seconds; `subcollector` is empty for the collector itself.
+/// Adds ceems_scrape_collector_duration_seconds; `subcollector` is empty for the collector itself:
+/// the label is then left out.
 void add_scrape_duration(metrics::Sink& sink,
                          std::string_view collector,
                          std::string_view subcollector,
