@@ -17,7 +17,7 @@ namespace ceems::exporter {
 struct AlloyTargetOptions {
   bool enabled = false;
   std::vector<std::string> variables = {};  ///< only processes with one of these; none: all
-  bool self = false;                   ///< the exporter itself is a target, too
+  bool self = false;                        ///< the exporter itself is a target, too
 };
 
 /// Flags --discoverer.alloy-targets*.
