@@ -4,6 +4,7 @@
 
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <utility>
 
 #include "base/log.h"
@@ -101,18 +102,19 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
   if (!sub_collectors) {
     return fail(std::move(sub_collectors).error());
   }
-  const auto access = find_access(options);
-  if (!access) {
-    return fail(access.error());
+  const auto found = find_access(options);
+  if (!found) {
+    return fail(found.error());
   }
+  const std::optional<k8s::ApiAccess>& access = *found;
   if (inventory != nullptr && !inventory->nothing_here()) {
-    if (!*access) {
+    if (!access) {
       log::warn("no kubeconfig and not in a cluster: it cannot be told which pods hold the GPUs",
                 {{"collector", "k8s"}});
     } else {
       auto map = gpu::make_map_collector(context, inventory,
                                          "A value > 0 indicates the pod using current GPU",
-                                         make_claims(options, **access, *context.clock));
+                                         make_claims(options, *access, *context.clock));
       if (!map) {
         return fail(std::move(map).error());
       }

@@ -97,11 +97,12 @@ Result<net::ClientOptions> client_options(ApiAccess access) {
 
 }  // namespace
 
-Result<PodPage> parse_pod_page(std::string_view text) {
+Result<PodPage> parse_pod_page(std::string_view json_text) {
   json::parse_options options;
   options.max_depth = kDeepest;
   json::error_code error;
-  const json::value document = json::parse({text.data(), text.size()}, error, {}, options);
+  const json::value document =
+      json::parse({json_text.data(), json_text.size()}, error, {}, options);
   if (error) {
     return fail(ErrorCode::kParse, "no JSON: {}", error.message());
   }

@@ -30,7 +30,7 @@ inline constexpr std::size_t kLongestPodPage = std::size_t{32} << 20U;
 
 /// Reads a PodList, or a PartialObjectMetadataList of pods, in JSON. Items without name or UID are
 /// left out. Errors: kParse.
-Result<PodPage> parse_pod_page(std::string_view json);
+Result<PodPage> parse_pod_page(std::string_view json_text);
 
 /// GET /api/v1/pods: the pods of `node`, or of the whole cluster where that is empty. Only their
 /// metadata are asked for. Files of `access` are read with CAP_DAC_READ_SEARCH where needed. Errors

@@ -17,8 +17,8 @@ constexpr std::size_t kLongestFile = std::size_t{1} << 20U;
 /// Takes values out of a mapping; the first thing wrong is kept.
 class Taker {
  public:
-  Taker(config::Node node, std::filesystem::path directory)
-      : node_(std::move(node)), directory_(std::move(directory)) {}
+  Taker(const config::Node& node, std::filesystem::path directory)
+      : node_(node), directory_(std::move(directory)) {}
 
   void text(std::string_view key, std::string& value) {
     const config::Node node = node_[key];
@@ -80,7 +80,7 @@ Result<config::Node> named(const config::Node& root,
                            std::string_view key) {
   for (const config::Node& item : root[list].items()) {
     if (item["name"].as_string().value_or("") == name) {
-      const config::Node node = item[key];
+      config::Node node = item[key];
       if (node.present() && !node.is_map()) {
         return fail(item.error(fmt::format("expected a mapping '{}'", key)));
       }

@@ -1,7 +1,9 @@
 #include "exporter/libvirt/domain_xml.h"
 
 #include <algorithm>
+#include <charconv>
 #include <cstdint>
+#include <memory>
 #include <optional>
 
 #include <pugixml.hpp>
@@ -32,8 +34,9 @@ std::optional<std::uint32_t> part_of_address(const pugi::xml_attribute& attribut
   }
   constexpr int kHexadecimal = 16;
   std::uint32_t value = 0;
-  const char* const end = text.data() + text.size();
-  const auto [stop, error] = std::from_chars(text.data(), end, value, kHexadecimal);
+  const char* const begin = std::to_address(text.begin());
+  const char* const end = std::to_address(text.end());
+  const auto [stop, error] = std::from_chars(begin, end, value, kHexadecimal);
   if (text.empty() || error != std::errc{} || stop != end || value > most) {
     return std::nullopt;
   }
