@@ -40,7 +40,8 @@ Result<std::unique_ptr<SubCollector>> make_gpu_map(
                                         .trusted_only = options.evidence == "trusted",
                                         .with_shares = !map.gres.empty(),
                                         .order = map.order,
-                                        .mig_minors = map.mig_minors},
+                                        .mig_minors = map.mig_minors,
+                                        .processes = options.processes},
                                        inventory);
   return gpu::make_map_collector(context, inventory,
                                  "A value > 0 indicates the job using current GPU",
@@ -147,7 +148,9 @@ CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                   "--collector.slurm.psi-metrics");
               options.pressure = true;
             }
-            return make_slurm_collector(context, *cgroups, *subs, options, values->gpu,
+            SlurmGpuOptions gpu = values->gpu;
+            gpu.processes = gpus->processes();
+            return make_slurm_collector(context, *cgroups, *subs, options, gpu,
                                         gpus->inventory(context));
           }};
 }

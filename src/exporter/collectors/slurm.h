@@ -18,6 +18,7 @@ struct SlurmGpuOptions {
   std::string map_directory = "/run/ceems/slurm-gpu-map";
   std::string evidence = "any";  ///< or "trusted"
   bool every_gres_file = false;
+  std::shared_ptr<const gpu::ProcessList> processes = {};  ///< may be null
 };
 
 /// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there. Without

@@ -12,10 +12,10 @@ namespace ceems::exporter::gpu {
 
 /// `amd-smi static -a -B -b -p --json`: an array of GPUs and partitions, or an object that has it
 /// as a member. Numbers may be given as text, "N/A" is as if it were not there. Errors: kParse.
-Result<std::vector<Device>> parse_amd_smi(std::string_view json);
+Result<std::vector<Device>> parse_amd_smi(std::string_view text);
 
 /// `rocm-smi --showproductname ... --json`: an object with a member card<N> for each GPU or
 /// partition, or an array of such objects. Errors: kParse.
-Result<std::vector<Device>> parse_rocm_smi(std::string_view json);
+Result<std::vector<Device>> parse_rocm_smi(std::string_view text);
 
 }  // namespace ceems::exporter::gpu

@@ -38,6 +38,7 @@ struct Job {
   Evidence evidence = Evidence::kEnvironment;
   std::vector<std::string> ordinals;
   std::uint64_t shares = 0;
+  std::vector<std::string> used;  ///< where processes of it were seen
   std::map<int, unsigned> looks;  ///< by pid
   std::uint64_t round = 0;        ///< of the last snapshot that has it
 };
@@ -61,15 +62,13 @@ class SlurmClaims final : public ClaimSource {
     ++round_;
     map_directory_ = open_map_directory();
     read_devices();
+    read_processes();
     std::vector<Claim> claims;
     for (const Unit& unit : snapshot.units) {
       if (unit.ended) {
         continue;
       }
-      Job& job = job_of(unit);
-      if (auto claim = resolve(unit, job)) {
-        claims.push_back(*std::move(claim));
-      }
+      resolve(unit, job_of(unit), claims);
     }
     std::erase_if(jobs_, [this](const auto& entry) { return entry.second.round != round_; });
     return claims;
@@ -86,7 +85,7 @@ class SlurmClaims final : public ClaimSource {
     return job;
   }
 
-  std::optional<Claim> resolve(const Unit& unit, Job& job) {
+  void resolve(const Unit& unit, Job& job, std::vector<Claim>& claims) {
     Claim claim;
     claim.uuid = unit.uuid;
     claim.cgrouphostname = unit.cgrouphostname;
@@ -94,31 +93,95 @@ class SlurmClaims final : public ClaimSource {
       claim.evidence = Evidence::kRootFile;
       claim.ordinals = std::move(file->ordinals);
       claim.shares = file->shares;
-      return claim;
+      claims.push_back(std::move(claim));
+      return;
     }
     const auto group = device_group(unit);
+    see_processes(unit, job);
     if (!job.settled) {
       read_environments(unit, job);
     }
-    claim.shares = job.shares;
     if (group && !group->allowed.empty()) {
       claim.evidence = Evidence::kDeviceGroup;
       claim.ordinals = group->allowed;
-      return claim;
+      claim.shares = job.shares;
+      claims.push_back(std::move(claim));
+      return;
     }
-    if (!job.settled) {
-      return std::nullopt;
+    const auto denied = group ? group->denied : std::vector<std::string>{};
+    // The shares of a job are of all its GPUs, so they stay in one claim.
+    const auto seen = job.shares > 0 ? std::vector<std::string>{} : job.used;
+    Claim by_process = claim;
+    by_process.evidence = Evidence::kProcessList;
+    by_process.ordinals = without(seen, denied);
+    if (!by_process.ordinals.empty()) {
+      claims.push_back(std::move(by_process));
     }
     claim.evidence = job.evidence;
-    claim.ordinals = job.ordinals;
-    if (group) {
-      std::erase_if(claim.ordinals, [&](const std::string& ordinal) {
-        return std::find(group->denied.begin(), group->denied.end(), ordinal) !=
-               group->denied.end();
-      });
+    claim.ordinals = without(without(job.ordinals, seen), denied);
+    claim.shares = job.shares;
+    if (!claim.ordinals.empty()) {
+      report(claim);
+      claims.push_back(std::move(claim));
     }
-    report(claim);
-    return claim;
+  }
+
+  static std::vector<std::string> without(std::vector<std::string> ordinals,
+                                          const std::vector<std::string>& others) {
+    std::erase_if(ordinals, [&](const std::string& ordinal) {
+      return std::find(others.begin(), others.end(), ordinal) != others.end();
+    });
+    return ordinals;
+  }
+
+  // Processes that the vendor's library lists.
+
+  void read_processes() {
+    used_by_pid_.clear();
+    if (options_.processes == nullptr) {
+      return;
+    }
+    const auto list = options_.processes->all();
+    for (const ProcessList::Entry& entry : *list) {
+      const auto index = index_of(entry);
+      for (const int pid : entry.pids) {
+        if (!index.empty()) {
+          used_by_pid_.emplace(pid, index);
+        }
+      }
+    }
+  }
+
+  /// SLURM's index of the GPU or instance; empty where it is unknown.
+  [[nodiscard]] std::string index_of(const ProcessList::Entry& entry) const {
+    for (const Device& device : devices_) {
+      if (device.vendor != entry.vendor || device.uuid != entry.device_uuid) {
+        continue;
+      }
+      if (entry.gpu_instance.empty()) {
+        return device.index;
+      }
+      for (const Instance& instance : device.instances) {
+        if (std::to_string(instance.gpu_instance) == entry.gpu_instance) {
+          return instance.index;
+        }
+      }
+    }
+    return {};
+  }
+
+  void see_processes(const Unit& unit, Job& job) const {
+    if (used_by_pid_.empty()) {
+      return;
+    }
+    for (const int pid : unit.pids) {
+      const auto [begin, end] = used_by_pid_.equal_range(pid);
+      for (auto it = begin; it != end; ++it) {
+        if (std::find(job.used.begin(), job.used.end(), it->second) == job.used.end()) {
+          job.used.push_back(it->second);
+        }
+      }
+    }
   }
 
   // Files of the prolog.
@@ -388,6 +451,7 @@ class SlurmClaims final : public ClaimSource {
   bool told_ = false;
   std::shared_ptr<const Inventory::Devices> source_;
   std::vector<Device> devices_;
+  std::multimap<int, std::string> used_by_pid_;
   std::optional<std::uint64_t> caps_major_;
   std::string buffer_;
   std::string environ_;

@@ -11,6 +11,7 @@
 #include "exporter/gpu/gres_conf.h"
 #include "exporter/gpu/inventory.h"
 #include "exporter/gpu/order_map.h"
+#include "exporter/gpu/process_list.h"
 #include "host/paths.h"
 
 namespace ceems::exporter::gpu {
@@ -58,6 +59,7 @@ struct SlurmClaimOptions {
   bool with_shares = false;   ///< shards or MPS are configured: look for Claim::shares, too
   std::vector<OrderEntry> order = {};
   std::vector<MigMinor> mig_minors = {};
+  std::shared_ptr<const ProcessList> processes = {};  ///< may be null
   std::uint32_t trusted_uid = 0;  ///< who else than root may own the files, for tests
 };
 
@@ -65,8 +67,10 @@ struct SlurmClaimOptions {
 /// 1. <map_directory>/<job> or <node>.<job>, written by a prolog; owned by root and writable by no
 ///    one else, as the directory;
 /// 2. the device cgroup (v1), where it is a restriction;
-/// 3. the environment of slurmstepd;
-/// 4. the environment of the job's own processes, which its user controls. Taken once, from the
+/// 3. GPUs on which the vendor's library has listed a process of the job: these are the job's from
+///    then on, beside what the next two say of others;
+/// 4. the environment of slurmstepd;
+/// 5. the environment of the job's own processes, which its user controls. Taken once, from the
 ///    oldest process that has it when the job is first seen with one: what later processes say
 ///    changes nothing. It never gives a GPU that the device cgroup denies.
 std::unique_ptr<ClaimSource> make_slurm_claims(SlurmClaimOptions options,

@@ -332,6 +332,42 @@ TEST_F(SlurmClaimsTest, GoesByTheOrderOfSlurmInTheDeviceGroup) {
   EXPECT_EQ(claims(), "7:group:0,");
 }
 
+TEST_F(SlurmClaimsTest, KeepsGpusThatItsProcessesWereSeenOn) {
+  const auto list = std::make_shared<ProcessList>();
+  options_.processes = list;
+  options_.order = parse_order_map("4:0");
+  process(10, env("7", "SLURM_JOB_GPUS=1,4"));
+  job("7", {10, 11});
+  job("8", {12});
+  EXPECT_EQ(claims(), "7:env:1,4,");
+  list->publish({{.vendor = Vendor::kNvidia,
+                  .device_uuid = "GPU-a",
+                  .index = "0",
+                  .gpu_instance = {},
+                  .pids = {9, 11}},
+                 {.vendor = Vendor::kNvidia,
+                  .device_uuid = "GPU-c",
+                  .index = "3",
+                  .gpu_instance = "5",
+                  .pids = {12}},
+                 {.vendor = Vendor::kNvidia,
+                  .device_uuid = "GPU-x",
+                  .index = "9",
+                  .gpu_instance = {},
+                  .pids = {12}}});
+  EXPECT_EQ(claims(), "7:process:4, 7:env:1, 8:process:3,");
+  list->publish({});
+  EXPECT_EQ(claims(), "7:process:4, 7:env:1, 8:process:3,");
+  options_.trusted_only = true;
+  list->publish({{.vendor = Vendor::kNvidia,
+                  .device_uuid = "GPU-a",
+                  .index = "0",
+                  .gpu_instance = {},
+                  .pids = {11}}});
+  source_.reset();
+  EXPECT_EQ(claims(), "7:process:4,");
+}
+
 TEST_F(SlurmClaimsTest, SurvivesHostileProcesses) {
   process(10, std::string(3 << 20, 'A'));
   process(11, "SLURM_JOB_ID\0=\0==\0SLURM_JOB_GPUS\0"s);
