@@ -1,6 +1,5 @@
 #include "exporter/gpu/device.h"
 
-#include <array>
 #include <charconv>
 
 #include <fmt/format.h>
@@ -80,11 +79,14 @@ std::optional<PciAddress> parse_pci_address(std::string_view text) {
     if (function.empty()) {
       continue;
     }
-    const auto numbers = std::array{hex16(domain), hex16(bus), hex16(device), hex16(function)};
-    if (!numbers[0] || !numbers[1] || !numbers[2] || !numbers[3]) {
+    const auto domain_number = hex16(domain);
+    const auto bus_number = hex16(bus);
+    const auto device_number = hex16(device);
+    const auto function_number = hex16(function);
+    if (!domain_number || !bus_number || !device_number || !function_number) {
       return std::nullopt;
     }
-    return PciAddress{*numbers[0], *numbers[1], *numbers[2], *numbers[3]};
+    return PciAddress{*domain_number, *bus_number, *device_number, *function_number};
   }
   return std::nullopt;
 }

@@ -162,7 +162,7 @@ class MapCollector final : public SubCollector {
 
 Result<std::unique_ptr<SubCollector>> make_map_collector(const CollectorContext& context,
                                                          std::shared_ptr<Inventory> inventory,
-                                                         std::string help,
+                                                         const std::string& help,
                                                          std::unique_ptr<ClaimSource> claims,
                                                          MapOptions options) {
   if (inventory == nullptr || claims == nullptr) {

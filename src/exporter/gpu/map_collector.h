@@ -27,7 +27,7 @@ struct MapOptions {
 /// no name of its own. start() starts the inventory's worker.
 Result<std::unique_ptr<SubCollector>> make_map_collector(const CollectorContext& context,
                                                          std::shared_ptr<Inventory> inventory,
-                                                         std::string help,
+                                                         const std::string& help,
                                                          std::unique_ptr<ClaimSource> claims,
                                                          MapOptions options = {});
 
