@@ -70,7 +70,7 @@ class History {
             .idle_watts = {
                 random_.chance(0.2) ? std::optional(random_.uniform(0, 300)) : std::nullopt,
                 {},
-                {},
+                random_.chance(0.2) ? std::optional(random_.uniform(0, 300)) : std::nullopt,
                 {},
                 random_.chance(0.2) ? std::optional(random_.uniform(0, 300)) : std::nullopt}}) {
     const int packages = random_.pick(0, 2);
@@ -92,6 +92,7 @@ class History {
                          .method = Method::kModelled,
                          .rank = 1000});
     snapshots_.resize(2);
+    gpus_ = random_.chance(0.6) ? random_.pick(1, 8) : 0;
   }
 
   void run() {
@@ -158,10 +159,44 @@ class History {
       use.memory_total_bytes = 64e9;
       use.memory_used_bytes = random_.uniform(0, 64e9);
     }
-    account_.advance({.time = now_, .readings = readings, .node = use, .managers = managers});
+    const auto devices = move_devices(seconds);
+    account_.advance({.time = now_,
+                      .readings = readings,
+                      .node = use,
+                      .managers = managers,
+                      .devices = devices});
     if (random_.chance(0.3)) {
       account_.mark_scraped();
     }
+  }
+
+  /// GPUs that come and go, held by any number of units, with shares that need not fit, by units
+  /// that are not there, and read now and then only.
+  std::vector<DeviceSample> move_devices(double seconds) {
+    std::vector<DeviceSample> devices;
+    for (int i = 0; i < gpus_; ++i) {
+      if (random_.chance(0.1)) {
+        continue;  // lost
+      }
+      DeviceSample device;
+      device.source = {.name = "GPU-" + std::to_string(i), .domain = Domain::kGpu};
+      device.seconds = random_.chance(0.2) ? 0 : seconds * random_.uniform(0, 2);
+      device.joules = device.seconds * random_.uniform(random_.chance(0.02) ? -100 : 0, 700);
+      device.fresh = now_;
+      if (random_.chance(0.8)) {
+        device.utilisation = random_.uniform(0, 1);
+      }
+      device.total_use = random_.chance(0.2) ? 0 : random_.uniform(0, 2);
+      for (int holders = random_.pick(0, 4); holders > 0; --holders) {
+        device.holders.push_back({.manager = random_.chance(0.7) ? "slurm" : "cgroup",
+                                  .cgrouphostname = "",
+                                  .uuid = std::to_string(random_.pick(1, kMaxUuid)),
+                                  .alloc = random_.uniform(random_.chance(0.05) ? -1 : 0, 1),
+                                  .use = random_.chance(0.3) ? 0 : random_.uniform(0, 1)});
+      }
+      devices.push_back(std::move(device));
+    }
+    return devices;
   }
 
   /// Lets units come, work, end and come back; gives the CPU-seconds they used.
@@ -251,6 +286,7 @@ class History {
   std::optional<PublishedPowerMeter> wall_;
   std::vector<UnitSnapshot> snapshots_;
   double cpus_online_ = 64;
+  int gpus_ = 0;
   Clock::SteadyTime now_{std::chrono::seconds(1000)};
   Clock::SystemTime wall_now_{std::chrono::seconds(1'767'225'600)};
   std::array<std::array<ByDomain, kMaxUuid + 1>, 2> last_units_{};

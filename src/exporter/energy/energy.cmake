@@ -24,6 +24,7 @@ set(EXPORTER_ENERGY_SRCS
 
 set(EXPORTER_ENERGY_TESTS
     collectors/energy_test.cc
+    energy/account_device_test.cc
     energy/account_property_test.cc
     energy/account_test.cc
     energy/attribution_test.cc

@@ -1,6 +1,8 @@
 #include "exporter/gpu/library/gpu_library.h"
 
+#include "exporter/gpu/library/level_zero.h"
 #include "exporter/gpu/library/nvml.h"
+#include "exporter/gpu/library/rocm_smi.h"
 #include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu {
@@ -9,9 +11,11 @@ std::vector<std::string> library_names(Vendor vendor) {
   switch (vendor) {
     case Vendor::kNvidia:
       return {"libnvidia-ml.so.1"};
-    case Vendor::kAmd:
+    case Vendor::kAmd:  // newest first; .1 is that of distributions
+      return {"librocm_smi64.so.8", "librocm_smi64.so.7", "librocm_smi64.so.6",
+              "librocm_smi64.so.5", "librocm_smi64.so.1", "/opt/rocm/lib/librocm_smi64.so"};
     case Vendor::kIntel:
-      break;
+      return {"libze_loader.so.1"};
   }
   return {};
 }
@@ -26,8 +30,9 @@ Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor, const std::strin
     case Vendor::kNvidia:
       return std::make_unique<nvml::Nvml>(*std::move(library));
     case Vendor::kAmd:
+      return std::make_unique<rocm::RocmSmi>(*std::move(library));
     case Vendor::kIntel:
-      break;
+      return std::make_unique<level_zero::LevelZero>(*std::move(library));
   }
   return fail(ErrorCode::kNotFound, "no library is known for GPUs of {}", to_string(vendor));
 }

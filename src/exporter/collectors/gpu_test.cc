@@ -1,0 +1,212 @@
+#include "exporter/collectors/gpu.h"
+
+#include <chrono>
+#include <string>
+#include <thread>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "exporter/collectors/collector_test_support.h"
+#include "exporter/gpu/library/fake_scenario.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::exporter {
+namespace {
+
+using gpu::FakeScenario;
+using std::chrono::milliseconds;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using ::testing::SizeIs;
+
+class FixedUnits final : public UnitSource {
+ public:
+  FixedUnits() {
+    auto snapshot = std::make_shared<UnitSnapshot>();
+    snapshot->manager = "slurm";
+    snapshot->units.resize(1);
+    snapshot->units[0].uuid = "1009";
+    snapshot->units[0].pids = {100, 101};
+    snapshot_ = std::move(snapshot);
+  }
+  [[nodiscard]] std::string_view manager() const override { return "slurm"; }
+  Result<std::shared_ptr<const UnitSnapshot>> snapshot(milliseconds /*max_age*/) override {
+    return snapshot_;
+  }
+  void want_processes() override { wanted_ = true; }
+  [[nodiscard]] bool wanted() const { return wanted_; }
+
+ private:
+  std::shared_ptr<const UnitSnapshot> snapshot_;
+  bool wanted_ = false;
+};
+
+class GpuCollectorTest : public ::testing::Test {
+ protected:
+  GpuCollectorTest() : machine_(root_.path()) { machine_.context.unit_sources = {units_}; }
+
+  void make() {
+    auto library = gpu::load_library(gpu::Vendor::kNvidia, CEEMS_FAKE_NVML);
+    ASSERT_TRUE(library) << library.error().message;
+    std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries;
+    libraries.push_back(*std::move(library));
+    collector_ = make_gpu_collector(
+        machine_.context, {.interval = milliseconds(5), .patience = milliseconds(50)},
+        std::move(libraries), nullptr, std::make_shared<gpu::ProcessList>());
+  }
+
+  /// A spec with its flags parsed.
+  CollectorSpec parsed(std::vector<std::string> arguments) {
+    CollectorSpec spec = gpu_collector(gpus_);
+    gpus_->add_to(flags_);
+    spec.add_flags(flags_);
+    arguments.insert(arguments.begin(), "ceems_exporter");
+    std::vector<const char*> pointers;
+    pointers.reserve(arguments.size());
+    for (const std::string& argument : arguments) {
+      pointers.push_back(argument.c_str());
+    }
+    EXPECT_FALSE(flags_.parse(static_cast<int>(pointers.size()), pointers.data()).exit);
+    return spec;
+  }
+
+  testing::TempDir root_;
+  TestContext machine_;
+  std::shared_ptr<FixedUnits> units_ = std::make_shared<FixedUnits>();
+  config::FlagSet flags_{"ceems_exporter", ""};
+  std::shared_ptr<GpuFlags> gpus_ = std::make_shared<GpuFlags>();
+  FakeScenario scenario_{{{"count", "1"},
+                          {"0.uuid", "GPU-a"},
+                          {"0.name", "NVIDIA A100-SXM4-40GB"},
+                          {"0.pci", "00000000:07:00.0"},
+                          {"0.power", "75500"},
+                          {"0.energy", "2000"},
+                          {"0.utilization", "40"},
+                          {"0.memory_used", "1024"},
+                          {"0.memory_total", "4096"},
+                          {"0.processes", "100:512 101:256 555:128"},
+                          {"0.process_utilization", "100:30 101:5 555:1"}}};
+  std::unique_ptr<Collector> collector_;
+};
+
+TEST_F(GpuCollectorTest, ExposesDevices) {
+  make();
+  collector_->start();
+  const std::string samples = samples_of(*collector_);
+  const std::string labels =
+      R"({gpuiid="",gpuuuid="GPU-a",hostname="n1",index="0",vendor="nvidia")";
+  for (const std::string& line : {"ceems_gpu_power_watts" + labels + "} 75.5\n",
+                                  "ceems_gpu_energy_joules_total" + labels + "} 2\n",
+                                  "ceems_gpu_utilization_ratio" + labels + "} 0.4\n",
+                                  "ceems_gpu_memory_used_bytes" + labels + "} 1024\n",
+                                  "ceems_gpu_memory_total_bytes" + labels + "} 4096\n",
+                                  "ceems_gpu_processes" + labels + "} 3\n"}) {
+    EXPECT_THAT(samples, HasSubstr(line));
+  }
+  EXPECT_THAT(samples,
+              HasSubstr(R"(ceems_gpu_info{gpuiid="",gpuuuid="GPU-a",hostname="n1",index="0",)"
+                        R"(name="NVIDIA A100-SXM4-40GB",pci_address="0000:07:00.0",)"
+                        R"(vendor="nvidia"} 1)"));
+  EXPECT_THAT(samples, Not(HasSubstr("ceems_gpu_temperature_celsius"))) << "it tells none";
+  ASSERT_THAT(collector_->source_ages(), SizeIs(1));
+}
+
+TEST_F(GpuCollectorTest, SumsWhatTheProcessesOfAUnitUse) {
+  make();
+  EXPECT_TRUE(units_->wanted());
+  collector_->start();
+  const std::string samples = samples_of(*collector_);
+  const std::string labels =
+      R"({cgrouphostname="",gpuiid="",gpuuuid="GPU-a",hindex="n1/gpu-0",hostname="n1",)"
+      R"(index="0",manager="slurm",uuid="1009"})";
+  EXPECT_THAT(samples, HasSubstr("ceems_compute_unit_gpu_memory_used_bytes" + labels + " 768\n"));
+  EXPECT_THAT(samples, HasSubstr("ceems_compute_unit_gpu_utilization_ratio" + labels + " 0.35\n"));
+}
+
+TEST_F(GpuCollectorTest, GivesItsDevicesToTheSampler) {
+  make();
+  ASSERT_THAT(*machine_.context.devices, SizeIs(1));
+  std::vector<energy::DeviceSample> samples;
+  machine_.context.devices->front()->read({}, {}, samples);
+  EXPECT_THAT(samples, IsEmpty()) << "not started";
+  collector_->start();
+  const auto snapshot = units_->snapshot(milliseconds(0));
+  ASSERT_TRUE(snapshot);
+  const std::vector<energy::ManagerUnits> managers = {
+      {.manager = "slurm", .snapshot = snapshot->get()}};
+  machine_.context.devices->front()->read({}, managers, samples);
+  ASSERT_THAT(samples, SizeIs(1));
+  EXPECT_EQ(samples[0].source.name, "GPU-a");
+  EXPECT_EQ(samples[0].source.domain, energy::Domain::kGpu);
+  EXPECT_EQ(samples[0].utilisation, 0.4);
+  ASSERT_THAT(samples[0].holders, SizeIs(1));
+  EXPECT_EQ(samples[0].holders[0].uuid, "1009");
+  EXPECT_DOUBLE_EQ(samples[0].holders[0].use, 0.35);
+  EXPECT_DOUBLE_EQ(samples[0].total_use, 0.36);
+}
+
+TEST_F(GpuCollectorTest, AScrapeDoesNotWaitForALibraryThatHangs) {
+  make();
+  collector_->start();
+  scenario_.set("hang", "nvmlDeviceGetUtilizationRates");
+  std::this_thread::sleep_for(milliseconds(30));
+  const auto before = std::chrono::steady_clock::now();
+  EXPECT_THAT(samples_of(*collector_), HasSubstr("ceems_gpu_power_watts"));
+  EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(50));
+  machine_.clock.advance(std::chrono::seconds(31));
+  EXPECT_EQ(collector_->source_ages().at(0).age, std::chrono::seconds(31));
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector_, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
+}
+
+TEST_F(GpuCollectorTest, IsOffWhereThereIsNoGpu) {
+  const CollectorSpec spec = parsed({});
+  EXPECT_FALSE(spec.enabled_when(machine_.context));
+  auto collector = spec.create(machine_.context);  // asked for on the command line
+  ASSERT_TRUE(collector);
+  EXPECT_THAT(*machine_.context.devices, IsEmpty());
+  EXPECT_FALSE(units_->wanted());
+  Result<> result;
+  EXPECT_EQ(samples_of(**collector, &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kNoData);
+}
+
+TEST_F(GpuCollectorTest, IsOffWhereTheLibraryOfTheGpuIsMissing) {
+  root_.write("sys/bus/pci/devices/0000:07:00.0/class", "0x030200\n");
+  root_.write("sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");
+  const CollectorSpec spec =
+      parsed({"--collector.gpu.library-path.nvidia=/nonexistent/libnvidia-ml.so.1"});
+  EXPECT_FALSE(spec.enabled_when(machine_.context));
+}
+
+TEST_F(GpuCollectorTest, IsOnWhereAGpuAndItsLibraryAre) {
+  const CollectorSpec spec =
+      parsed({std::string("--collector.gpu.library-path.nvidia=") + CEEMS_FAKE_NVML});
+  EXPECT_TRUE(spec.enabled_when(machine_.context));
+  auto collector = spec.create(machine_.context);
+  ASSERT_TRUE(collector) << collector.error().message;
+  (*collector)->start();
+  EXPECT_THAT(samples_of(**collector), HasSubstr("ceems_gpu_power_watts"));
+}
+
+TEST_F(GpuCollectorTest, IsOffWhereTheOperatorWantsNoGpus) {
+  const CollectorSpec spec =
+      parsed({std::string("--collector.gpu.library-path.nvidia=") + CEEMS_FAKE_NVML,
+              "--collector.gpu.type=nogpu"});
+  EXPECT_FALSE(spec.enabled_when(machine_.context));
+}
+
+TEST_F(GpuCollectorTest, AWrongIntervalEndsTheStart) {
+  const CollectorSpec spec = parsed({"--collector.gpu.interval=1ms"});
+  const auto collector = spec.create(machine_.context);
+  ASSERT_FALSE(collector);
+  EXPECT_THAT(collector.error().message, HasSubstr("--collector.gpu.interval"));
+}
+
+}  // namespace
+}  // namespace ceems::exporter

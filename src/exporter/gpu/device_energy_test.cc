@@ -1,0 +1,261 @@
+#include "exporter/gpu/device_energy.h"
+
+#include <string>
+#include <vector>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "exporter/gpu/device_names.h"
+
+namespace ceems::exporter::gpu {
+namespace {
+
+using energy::DeviceHolder;
+using energy::DeviceSample;
+using std::chrono::seconds;
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+using ::testing::SizeIs;
+
+MATCHER_P3(Holds, uuid, alloc, use, "") {
+  *result_listener << arg.uuid << " alloc " << arg.alloc << " use " << arg.use;
+  return arg.uuid == uuid && std::abs(arg.alloc - alloc) < 1e-12 && std::abs(arg.use - use) < 1e-12;
+}
+
+Assignment assignment(const std::string& unit, double share, const std::string& instance = "") {
+  Assignment result;
+  result.manager = "slurm";
+  result.uuid = unit;
+  result.device_uuid = "GPU-a";
+  result.index = instance.empty() ? "0" : instance;
+  result.gpu_instance = instance;
+  result.share = share;
+  return result;
+}
+
+DeviceState whole_gpu() {
+  DeviceState device;
+  device.uuid = "GPU-a";
+  device.index = "0";
+  device.sm_count = 132;
+  return device;
+}
+
+/// An H100 with two MIG devices, whose indexes are the ids of their GPU instances.
+DeviceState split_gpu(std::optional<double> first = {}, std::optional<double> second = {}) {
+  DeviceState device = whole_gpu();
+  device.split = true;
+  device.index.clear();
+  device.instances.resize(2);
+  device.instances[0].gpu_instance = 1;
+  device.instances[0].index = "1";
+  device.instances[0].sm_count = 60;
+  device.instances[0].activity.sm_active = first;
+  device.instances[1].gpu_instance = 5;
+  device.instances[1].index = "5";
+  device.instances[1].sm_count = 16;
+  device.instances[1].activity.sm_active = second;
+  return device;
+}
+
+ProcessUse process(int pid,
+                   std::optional<double> utilisation,
+                   std::optional<std::uint64_t> gi = {}) {
+  ProcessUse use;
+  use.pid = pid;
+  use.utilisation = utilisation;
+  use.gpu_instance = gi;
+  return use;
+}
+
+/// Units "1" with pid 10 and "2" with pid 20.
+class FindHolders : public ::testing::Test {
+ protected:
+  FindHolders() {
+    snapshot_.units.resize(2);
+    snapshot_.units[0].uuid = "1";
+    snapshot_.units[0].pids = {9, 10};
+    snapshot_.units[1].uuid = "2";
+    snapshot_.units[1].pids = {20};
+  }
+
+  DeviceSample find(const DeviceState& device, const Assignments::List& assignments) {
+    const std::vector<energy::ManagerUnits> managers = {
+        {.manager = "slurm", .snapshot = &snapshot_}};
+    const auto processes = unit_processes({device}, managers);
+    DeviceSample sample;
+    find_holders(device, assignments, processes, sample);
+    return sample;
+  }
+
+  UnitSnapshot snapshot_;
+};
+
+TEST_F(FindHolders, ADeviceThatNobodyHoldsHasNone) {
+  const auto sample = find(whole_gpu(), {});
+  EXPECT_THAT(sample.holders, IsEmpty());
+  EXPECT_EQ(sample.total_use, 1);
+}
+
+TEST_F(FindHolders, UseIsTheShareWhereNothingIsKnownOfProcesses) {
+  const auto sample = find(whole_gpu(), {assignment("1", 0.25), assignment("2", 0.5)});
+  EXPECT_THAT(sample.holders, ElementsAre(Holds("1", 0.25, 0.25), Holds("2", 0.5, 0.5)));
+  EXPECT_EQ(sample.total_use, 1);
+}
+
+TEST_F(FindHolders, UseIsThatOfTheProcesses) {
+  DeviceState device = whole_gpu();
+  device.processes = {process(10, 0.1), process(20, 0.5), process(99, 0.2)};
+  const auto sample = find(device, {assignment("1", 0.5), assignment("2", 0.5)});
+  EXPECT_THAT(sample.holders, ElementsAre(Holds("1", 0.5, 0.1), Holds("2", 0.5, 0.5)));
+  EXPECT_DOUBLE_EQ(sample.total_use, 0.8) << "the process of nobody counts";
+}
+
+TEST_F(FindHolders, AUnitThatUsesWhatAnotherHoldsPaysItsUseOnly) {
+  DeviceState device = whole_gpu();
+  device.processes = {process(20, 0.5)};
+  const auto sample = find(device, {assignment("1", 1)});
+  EXPECT_THAT(sample.holders, ElementsAre(Holds("1", 1, 0), Holds("2", 0, 0.5)));
+}
+
+TEST_F(FindHolders, ProcessesTellWhoHoldsADeviceThatIsNotAssigned) {
+  DeviceState device = whole_gpu();
+  device.processes = {process(9, 0), process(10, 0), process(20, std::nullopt)};
+  const auto sample = find(device, {});
+  EXPECT_THAT(sample.holders, ElementsAre(Holds("1", 0.5, 0.5), Holds("2", 0.5, 0.5)));
+}
+
+TEST_F(FindHolders, InstancesWeighByTheirSms) {
+  const auto sample = find(split_gpu(), {assignment("1", 1, "1"), assignment("2", 0.5, "5")});
+  EXPECT_THAT(sample.holders,
+              ElementsAre(Holds("1", 60.0 / 132, 60.0 / 132), Holds("2", 8.0 / 132, 8.0 / 132)));
+  EXPECT_DOUBLE_EQ(sample.total_use, 76.0 / 132);
+}
+
+TEST_F(FindHolders, InstancesUseByTheirActivity) {
+  const auto sample =
+      find(split_gpu(0.5, 0.25), {assignment("1", 1, "1"), assignment("2", 1, "5")});
+  EXPECT_THAT(sample.holders,
+              ElementsAre(Holds("1", 60.0 / 132, 30.0 / 132), Holds("2", 16.0 / 132, 4.0 / 132)));
+  EXPECT_DOUBLE_EQ(sample.total_use, 34.0 / 132);
+}
+
+TEST_F(FindHolders, ProcessesTellWhoHoldsAnInstance) {
+  DeviceState device = split_gpu();
+  device.processes = {process(20, std::nullopt, 5)};
+  const auto sample = find(device, {});
+  EXPECT_THAT(sample.holders, ElementsAre(Holds("2", 16.0 / 132, 16.0 / 132)));
+}
+
+TEST_F(FindHolders, InstancesOfUnknownSizeAreEqual) {
+  DeviceState device = split_gpu();
+  device.instances[1].sm_count = 0;
+  const auto sample = find(device, {assignment("2", 1, "5")});
+  EXPECT_THAT(sample.holders, ElementsAre(Holds("2", 0.5, 0.5)));
+}
+
+TEST_F(FindHolders, AnEndedUnitHasNoProcesses) {
+  snapshot_.units[0].ended = true;
+  DeviceState device = whole_gpu();
+  device.processes = {process(10, 0.5)};
+  EXPECT_THAT(find(device, {}).holders, IsEmpty());
+}
+
+class DeviceCounterTest : public ::testing::Test {
+ protected:
+  /// Joules and seconds of the reading `after` seconds later.
+  std::pair<double, double> step(std::optional<double> joules,
+                                 std::optional<double> watts,
+                                 int after = 1) {
+    now_ += seconds(after);
+    DeviceState device;
+    device.energy_joules = joules;
+    device.power_watts = watts;
+    DeviceSample sample;
+    EXPECT_TRUE(counter_.advance(device, now_, sample));
+    EXPECT_EQ(sample.fresh, now_);
+    method_ = sample.source.method;
+    return {sample.joules, sample.seconds};
+  }
+
+  DeviceCounter counter_;
+  energy::Method method_{};
+  Clock::SteadyTime now_{seconds(1000)};
+};
+
+using Step = std::pair<double, double>;
+
+TEST_F(DeviceCounterTest, TakesTheCounterWhereThereIsOne) {
+  EXPECT_EQ(step(1000, 50), Step(0, 0));
+  EXPECT_EQ(step(1200, 50), Step(200, 1));
+  EXPECT_EQ(step(1200, 50, 0), Step(0, 0)) << "the same reading again";
+  EXPECT_EQ(step(1500, 50, 2), Step(300, 2));
+  EXPECT_EQ(method_, energy::Method::kMeasured);
+}
+
+TEST_F(DeviceCounterTest, IntegratesThePowerWhereThereIsNoCounter) {
+  EXPECT_EQ(step({}, 100), Step(0, 0));
+  EXPECT_EQ(step({}, 300, 2), Step(400, 2));
+  EXPECT_EQ(method_, energy::Method::kDerived);
+}
+
+TEST_F(DeviceCounterTest, StartsAnewAfterStepsThatCannotBe) {
+  step(1000, {});
+  EXPECT_EQ(step(10, {}), Step(0, 0)) << "the driver was loaded again";
+  EXPECT_EQ(step(60, {}), Step(50, 1));
+  EXPECT_EQ(step(1e15, {}), Step(0, 0));
+  EXPECT_EQ(step(1e15 + 100, {}), Step(100, 1));
+  EXPECT_EQ(step(1e15 + 2000, {}, 600), Step(0, 0)) << "a gap";
+}
+
+TEST_F(DeviceCounterTest, HasNoValueWithoutEither) {
+  DeviceSample sample;
+  EXPECT_FALSE(counter_.advance(DeviceState{}, now_, sample));
+}
+
+TEST(DeviceNames, TakesThoseOfTheInventory) {
+  Device known;
+  known.vendor = Vendor::kAmd;
+  known.index = "3";
+  known.uuid = "serial";
+  known.sm_count = 304;
+  known.address = parse_pci_address("0000:c1:00.0");
+  std::vector<DeviceState> devices(2);
+  devices[0].vendor = Vendor::kAmd;
+  devices[0].uuid = "0x1234";
+  devices[0].address = known.address;
+  devices[1].vendor = Vendor::kAmd;
+  devices[1].uuid = "unknown";
+  name_devices({known}, devices);
+  EXPECT_EQ(devices[0].index, "3");
+  EXPECT_EQ(devices[0].uuid, "serial");
+  EXPECT_EQ(devices[0].sm_count, 304U);
+  EXPECT_EQ(devices[1].index, "") << "a number of our own could be that of another";
+}
+
+TEST(DeviceNames, FindsInstancesByUuidThenByIds) {
+  Device known;
+  known.uuid = "GPU-a";
+  known.split = true;
+  known.instances.resize(2);
+  known.instances[0].uuid = "MIG-1";
+  known.instances[0].gpu_instance = 9;
+  known.instances[0].index = "4";
+  known.instances[0].sm_count = 14;
+  known.instances[1].gpu_instance = 2;
+  known.instances[1].index = "5";
+  DeviceState state = split_gpu();
+  state.instances[0].uuid = "MIG-1";
+  state.instances[0].sm_count = 0;
+  state.instances[1].gpu_instance = 2;
+  std::vector<DeviceState> devices = {state};
+  name_devices({known}, devices);
+  EXPECT_EQ(devices[0].instances[0].index, "4");
+  EXPECT_EQ(devices[0].instances[0].sm_count, 14U);
+  EXPECT_EQ(devices[0].instances[1].index, "5");
+  EXPECT_EQ(devices[0].instances[1].sm_count, 16U) << "the library knows better";
+}
+
+}  // namespace
+}  // namespace ceems::exporter::gpu

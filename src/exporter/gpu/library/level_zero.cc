@@ -1,0 +1,346 @@
+#include "exporter/gpu/library/level_zero.h"
+
+#include <algorithm>
+#include <array>
+
+#include "exporter/gpu/library/plausible.h"
+
+namespace ceems::exporter::gpu::level_zero {
+namespace {
+
+constexpr std::size_t kMostHandles = 256;  // parts of one device
+constexpr double kMicro = 1e-6;
+constexpr double kMega = 1e6;
+
+struct Reason {
+  std::uint32_t bit;
+  std::string_view name;
+};
+/// zes_freq_throttle_reason_flags_t.
+constexpr std::array kReasons = {
+    Reason{0x1, "power_cap"},        Reason{0x2, "burst_power_cap"}, Reason{0x4, "current_limit"},
+    Reason{0x8, "hardware_thermal"}, Reason{0x10, "power_brake"},    Reason{0x20, "software_range"},
+    Reason{0x40, "hardware_range"},
+};
+
+/// What a function lists; empty where it fails, and at most kMostHandles.
+std::vector<Handle> list(Enumerate* function, Handle of) {
+  std::uint32_t count = 0;
+  if (function == nullptr || function(of, &count, nullptr) != kSuccess || count == 0) {
+    return {};
+  }
+  std::vector<Handle> handles(std::min<std::size_t>(count, kMostHandles));
+  count = static_cast<std::uint32_t>(handles.size());
+  if (function(of, &count, handles.data()) != kSuccess) {
+    return {};
+  }
+  handles.resize(std::min<std::size_t>(count, handles.size()));
+  std::erase(handles, nullptr);
+  return handles;
+}
+
+}  // namespace
+
+Api::Api(const SharedLibrary& l)
+    : init(l.symbol<Init>("zesInit")),
+      get_drivers(l.symbol<DriverGet>("zesDriverGet")),
+      get_devices(l.symbol<Enumerate>("zesDeviceGet")),
+      get_pci_properties(l.symbol<DevicePciGetProperties>("zesDevicePciGetProperties")),
+      get_pci_stats(l.symbol<DevicePciGetStats>("zesDevicePciGetStats")),
+      list_power_domains(l.symbol<Enumerate>("zesDeviceEnumPowerDomains")),
+      get_power_properties(l.symbol<PowerGetProperties>("zesPowerGetProperties")),
+      get_energy(l.symbol<PowerGetEnergyCounter>("zesPowerGetEnergyCounter")),
+      list_engines(l.symbol<Enumerate>("zesDeviceEnumEngineGroups")),
+      get_engine_properties(l.symbol<EngineGetProperties>("zesEngineGetProperties")),
+      get_engine_activity(l.symbol<EngineGetActivity>("zesEngineGetActivity")),
+      list_memories(l.symbol<Enumerate>("zesDeviceEnumMemoryModules")),
+      get_memory_state(l.symbol<MemoryGetState>("zesMemoryGetState")),
+      list_sensors(l.symbol<Enumerate>("zesDeviceEnumTemperatureSensors")),
+      get_sensor_properties(l.symbol<TemperatureGetProperties>("zesTemperatureGetProperties")),
+      get_temperature(l.symbol<TemperatureGetState>("zesTemperatureGetState")),
+      list_frequencies(l.symbol<Enumerate>("zesDeviceEnumFrequencyDomains")),
+      get_frequency_properties(l.symbol<FrequencyGetProperties>("zesFrequencyGetProperties")),
+      get_frequency_state(l.symbol<FrequencyGetState>("zesFrequencyGetState")),
+      get_processes(l.symbol<DeviceProcessesGetState>("zesDeviceProcessesGetState")) {}
+
+LevelZero::LevelZero(SharedLibrary library) : library_(std::move(library)), api_(library_) {}
+
+ceems::Result<> LevelZero::start() {
+  if (api_.init == nullptr || api_.get_drivers == nullptr || api_.get_devices == nullptr) {
+    return fail(ErrorCode::kNotFound, "{} has no Sysman: it lacks zesInit or what lists devices",
+                library_.name());
+  }
+  running_ = false;
+  gpus_.clear();
+  if (const Status status = api_.init(0); status != kSuccess) {
+    return fail(ErrorCode::kUnavailable, "zesInit answers {:#x}", status);
+  }
+  std::array<Handle, 16> drivers{};
+  std::uint32_t count = drivers.size();
+  if (const Status status = api_.get_drivers(&count, drivers.data()); status != kSuccess) {
+    return fail(ErrorCode::kUnavailable, "zesDriverGet answers {:#x}", status);
+  }
+  if (count > drivers.size()) {
+    return fail(ErrorCode::kParse, "zesDriverGet tells of {} drivers", count);
+  }
+  for (std::uint32_t i = 0; i < count; ++i) {
+    for (Handle device : list(api_.get_devices, drivers.at(i))) {
+      if (gpus_.size() < kMostDevices) {
+        add_device(device);
+      }
+    }
+  }
+  // As the inventory has them.
+  std::ranges::stable_sort(gpus_, {}, [](const Gpu& gpu) { return gpu.state.address; });
+  running_ = true;
+  return {};
+}
+
+void LevelZero::add_device(Handle device) {
+  PciProperties pci{};
+  pci.type = kPciProperties;
+  if (api_.get_pci_properties == nullptr || api_.get_pci_properties(device, &pci) != kSuccess) {
+    return;  // not to be told from graphics of the processor
+  }
+  const auto& address = pci.address;
+  const bool of_processor = address.bus == 0 && address.device == 2;
+  if (of_processor ||
+      std::max({address.domain, address.bus, address.device, address.function}) > 0xffff) {
+    return;
+  }
+  Gpu gpu;
+  gpu.handle = device;
+  gpu.state.vendor = Vendor::kIntel;
+  gpu.state.address = PciAddress{.domain = static_cast<std::uint16_t>(address.domain),
+                                 .bus = static_cast<std::uint16_t>(address.bus),
+                                 .device = static_cast<std::uint16_t>(address.device),
+                                 .function = static_cast<std::uint16_t>(address.function)};
+  gpu.state.uuid = to_string(*gpu.state.address);
+  const bool known = std::any_of(gpus_.begin(), gpus_.end(), [&](const Gpu& other) {
+    return other.state.uuid == gpu.state.uuid;
+  });
+  if (known) {
+    return;  // two drivers show the same card
+  }
+  find_parts(gpu);
+  gpus_.push_back(std::move(gpu));
+}
+
+void LevelZero::find_parts(Gpu& gpu) const {
+  for (Handle domain : list(api_.list_power_domains, gpu.handle)) {
+    PowerProperties properties{};
+    properties.type = kPowerProperties;
+    if (api_.get_power_properties != nullptr && gpu.power == nullptr &&
+        api_.get_power_properties(domain, &properties) == kSuccess &&
+        properties.on_subdevice == 0) {
+      gpu.power = domain;
+      if (properties.default_limit_milliwatts > 0) {
+        gpu.state.power_limit_watts =
+            within(properties.default_limit_milliwatts * 1e-3, kMostWatts);
+      }
+    }
+  }
+  find_engines(gpu);
+  gpu.memories = list(api_.list_memories, gpu.handle);
+  for (Handle sensor : list(api_.list_sensors, gpu.handle)) {
+    TemperatureProperties properties{};
+    properties.type = kTemperatureProperties;
+    if (api_.get_sensor_properties != nullptr &&
+        api_.get_sensor_properties(sensor, &properties) == kSuccess) {
+      gpu.sensors.emplace_back(sensor, properties.sensor);
+    }
+  }
+  for (Handle domain : list(api_.list_frequencies, gpu.handle)) {
+    FrequencyProperties properties{};
+    properties.type = kFrequencyProperties;
+    if (api_.get_frequency_properties != nullptr &&
+        api_.get_frequency_properties(domain, &properties) == kSuccess) {
+      gpu.frequencies.emplace_back(domain, properties.domain);
+    }
+  }
+}
+
+void LevelZero::find_engines(Gpu& gpu) const {
+  struct Found {
+    Handle handle;
+    EngineProperties properties;
+  };
+  std::vector<Found> found;
+  for (Handle engine : list(api_.list_engines, gpu.handle)) {
+    EngineProperties properties{};
+    properties.type = kEngineProperties;
+    if (api_.get_engine_properties != nullptr &&
+        api_.get_engine_properties(engine, &properties) == kSuccess) {
+      found.push_back({engine, properties});
+    }
+  }
+  // The group of all engines of the card; else of all tiles; else the same of compute alone.
+  for (const std::int32_t kind : {kEngineAll, kEngineComputeAll}) {
+    for (const bool tiles : {false, true}) {
+      for (const Found& engine : found) {
+        if (engine.properties.engine == kind && (engine.properties.on_subdevice != 0) == tiles) {
+          gpu.engines.push_back({.handle = engine.handle, .last = {}});
+        }
+      }
+      if (!gpu.engines.empty()) {
+        return;
+      }
+    }
+  }
+}
+
+ceems::Result<std::vector<DeviceState>> LevelZero::read(bool everything) {
+  if (!running_) {
+    return fail(ErrorCode::kUnavailable, "Level Zero is not started");
+  }
+  std::vector<DeviceState> states;
+  for (Gpu& gpu : gpus_) {
+    read_power(gpu);
+    read_engines(gpu);
+    read_processes(gpu);
+    if (everything) {
+      read_seldom(gpu);
+    }
+    states.push_back(gpu.state);
+  }
+  return states;
+}
+
+void LevelZero::read_power(Gpu& gpu) const {
+  gpu.state.energy_joules.reset();
+  gpu.state.power_watts.reset();
+  EnergyCounter now{};
+  if (gpu.power == nullptr || api_.get_energy == nullptr ||
+      api_.get_energy(gpu.power, &now) != kSuccess) {
+    gpu.last_energy.reset();
+    return;
+  }
+  gpu.state.energy_joules = within(static_cast<double>(now.microjoules) * kMicro, 1e18);
+  const auto last = std::exchange(gpu.last_energy, now);
+  if (last && now.microseconds > last->microseconds && now.microjoules >= last->microjoules) {
+    gpu.state.power_watts = within(static_cast<double>(now.microjoules - last->microjoules) /
+                                       static_cast<double>(now.microseconds - last->microseconds),
+                                   kMostWatts);
+  }
+}
+
+void LevelZero::read_engines(Gpu& gpu) const {
+  double sum = 0;
+  int known = 0;
+  for (Engine& engine : gpu.engines) {
+    EngineStats now{};
+    if (api_.get_engine_activity == nullptr ||
+        api_.get_engine_activity(engine.handle, &now) != kSuccess) {
+      engine.last.reset();
+      continue;
+    }
+    const auto last = std::exchange(engine.last, now);
+    if (last && now.timestamp_microseconds > last->timestamp_microseconds &&
+        now.active_microseconds >= last->active_microseconds) {
+      const double part =
+          static_cast<double>(now.active_microseconds - last->active_microseconds) /
+          static_cast<double>(now.timestamp_microseconds - last->timestamp_microseconds);
+      sum += std::min(part, 1.0);
+      ++known;
+    }
+  }
+  gpu.state.utilisation = known > 0 ? std::optional(sum / known) : std::nullopt;
+}
+
+void LevelZero::read_processes(Gpu& gpu) const {
+  gpu.state.processes.clear();
+  std::uint32_t count = 0;
+  if (api_.get_processes == nullptr ||
+      api_.get_processes(gpu.handle, &count, nullptr) != kSuccess || count == 0) {
+    return;
+  }
+  std::vector<ProcessState> processes(
+      std::min<std::size_t>(std::size_t{count} + 16, kMostProcesses));
+  for (ProcessState& process : processes) {
+    process.type = kProcessState;
+  }
+  count = static_cast<std::uint32_t>(processes.size());
+  if (api_.get_processes(gpu.handle, &count, processes.data()) != kSuccess) {
+    return;
+  }
+  processes.resize(std::min<std::size_t>(count, processes.size()));
+  for (const ProcessState& process : processes) {
+    if (static_cast<int>(process.pid) > 0) {
+      ProcessUse use{.pid = static_cast<int>(process.pid)};
+      use.memory_bytes = within(static_cast<double>(process.memory_bytes), kMostBytes);
+      gpu.state.processes.push_back(use);
+    }
+  }
+}
+
+void LevelZero::read_seldom(Gpu& gpu) const {
+  DeviceState& state = gpu.state;
+  double size = 0;
+  double free = 0;
+  for (Handle memory : gpu.memories) {
+    MemoryState now{};
+    now.type = kMemoryState;
+    if (api_.get_memory_state != nullptr && api_.get_memory_state(memory, &now) == kSuccess &&
+        now.free <= now.size) {
+      size += static_cast<double>(now.size);
+      free += static_cast<double>(now.free);
+    }
+  }
+  state.memory_total_bytes = size > 0 ? within(size, kMostBytes) : std::nullopt;
+  state.memory_used_bytes =
+      state.memory_total_bytes ? within(size - free, kMostBytes) : std::nullopt;
+  state.temperature_celsius.reset();
+  state.memory_temperature_celsius.reset();
+  for (const auto& [sensor, kind] : gpu.sensors) {
+    double celsius = 0;
+    const bool wanted = kind == kSensorGpu || kind == kSensorMemory || kind == kSensorGlobal;
+    if (!wanted || api_.get_temperature == nullptr ||
+        api_.get_temperature(sensor, &celsius) != kSuccess) {
+      continue;
+    }
+    auto& place =
+        kind == kSensorMemory ? state.memory_temperature_celsius : state.temperature_celsius;
+    if (const auto value = within(celsius, kMostCelsius); value > place) {  // the hottest counts
+      place = value;
+    }
+  }
+  read_frequencies(gpu);
+  PciStats pcie{};
+  state.pcie = {};
+  if (api_.get_pci_stats != nullptr && api_.get_pci_stats(gpu.handle, &pcie) == kSuccess) {
+    state.pcie.sent_bytes = static_cast<double>(pcie.sent_bytes);
+    state.pcie.received_bytes = static_cast<double>(pcie.received_bytes);
+  }
+}
+
+void LevelZero::read_frequencies(Gpu& gpu) const {
+  gpu.state.clocks_hertz.clear();
+  gpu.state.clock_reasons.clear();
+  for (const auto& [domain, kind] : gpu.frequencies) {
+    FrequencyState now{};
+    now.type = kFrequencyState;
+    if (api_.get_frequency_state == nullptr || api_.get_frequency_state(domain, &now) != kSuccess) {
+      continue;
+    }
+    if (kind != kFrequencyGpu && kind != kFrequencyMemory) {
+      continue;
+    }
+    const std::string_view name = kind == kFrequencyGpu ? "graphics" : "memory";
+    auto& clocks = gpu.state.clocks_hertz;
+    const bool listed = std::any_of(clocks.begin(), clocks.end(),
+                                    [&](const auto& clock) { return clock.first == name; });
+    if (listed) {
+      continue;  // of another tile
+    }
+    if (const auto hertz = within(now.actual * kMega, kMostHertz)) {
+      clocks.emplace_back(name, *hertz);
+    }
+    if (kind == kFrequencyGpu) {
+      for (const Reason& reason : kReasons) {
+        gpu.state.clock_reasons.emplace_back(reason.name, (now.throttle_reasons & reason.bit) != 0);
+      }
+    }
+  }
+}
+
+}  // namespace ceems::exporter::gpu::level_zero

@@ -1,0 +1,78 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "exporter/gpu/library/gpu_library.h"
+#include "exporter/gpu/library/rocm_smi_api.h"
+#include "exporter/gpu/library/shared_library.h"
+
+namespace ceems::exporter::gpu::rocm {
+
+/// Functions of the library; null where it has none of that name.
+struct Api {
+  explicit Api(const SharedLibrary& library);
+
+  Init* init;
+  ShutDown* shut_down;
+  NumMonitorDevices* count;
+  DevNumberGet* pci_id;
+  DevNumberGet* unique_id;
+  DevSerialNumberGet* serial;
+  DevNameGet* name;
+  DevPowerGet* power;
+  DevSensorPowerGet* average_power;
+  DevSensorPowerGet* power_cap;
+  DevEnergyCountGet* energy;
+  DevPercentGet* busy;
+  DevPercentGet* memory_busy;
+  DevMemoryGet* memory_used;
+  DevMemoryGet* memory_total;
+  DevTempMetricGet* temperature;
+  DevEccCountGet* ecc;
+  ComputeProcessInfoGet* processes;
+  ComputeProcessInfoByDeviceGet* process_on_device;
+};
+
+/// GPUs of AMD by librocm_smi64. The library lists the partitions of a GPU as devices; here those
+/// at the same PCI address are one GPU with instances. Clocks, PCIe and xGMI traffic are not read:
+/// their structures differ between releases, and asking for PCIe traffic takes a second.
+class RocmSmi final : public GpuLibrary {
+ public:
+  explicit RocmSmi(SharedLibrary library);
+  ~RocmSmi() override;
+  RocmSmi(const RocmSmi&) = delete;
+  RocmSmi& operator=(const RocmSmi&) = delete;
+
+  [[nodiscard]] Vendor vendor() const override { return Vendor::kAmd; }
+  Result<> start() override;
+  Result<std::vector<DeviceState>> read(bool everything) override;
+
+ private:
+  struct Partition {
+    std::uint32_t number = 0;  // of the library's device
+    InstanceState state;
+  };
+  struct Gpu {
+    std::uint32_t number = 0;  // of the library's device that stands for the whole GPU
+    DeviceState state;
+    std::vector<Partition> partitions;  // empty where it is whole
+  };
+
+  void stop();
+  void add_device(std::uint32_t number);
+  void read_often(Gpu& gpu) const;
+  void read_seldom(Gpu& gpu) const;
+  void read_memory(std::uint32_t number,
+                   std::optional<double>& used,
+                   std::optional<double>& total) const;
+  void read_processes();
+
+  const SharedLibrary library_;
+  const Api api_;
+  bool running_ = false;
+  std::vector<Gpu> gpus_;
+};
+
+}  // namespace ceems::exporter::gpu::rocm
