@@ -1,0 +1,80 @@
+#!/usr/bin/env python3
+"""ceems_exporter with the fake NVML: energy of GPUs adds up in the running program, a library that hangs holds up neither a scrape
+nor the end of the program, and where there is no GPU no library is loaded."""
+
+import os
+import sys
+import time
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
+from harness import BIN, get, samples, scratch, skip, start_exporter, wait_until  # noqa: E402
+
+FAKE = os.path.join(BIN, "..", "tests", "fake_gpu_libraries", "libfake_nvml.so")
+
+
+def scenario(path, joules, extra=""):
+    with open(path + ".new", "w") as f:
+        f.write("count 2\n")
+        for i in range(2):
+            f.write("%d.uuid GPU-%d\n%d.power 300000\n%d.energy %d\n%d.utilization 50\n" % (i, i, i, i, 1000 * joules, i))
+        f.write(extra)
+    os.rename(path + ".new", path)
+
+
+def gpu_joules(page, name):
+    return sum(value for labels, value in samples(page, name) if 'domain="gpu"' in labels)
+
+
+def main():
+    if not os.path.exists(FAKE):
+        skip("the fake libraries are not built")
+    with scratch("ceems-gpu-") as d:
+        path = os.path.join(d, "scenario")
+        scenario(path, 1000)
+        env = dict(os.environ, CEEMS_FAKE_GPU=path)
+        exporter, url = start_exporter(d, ["--collector.gpu.library-path.nvidia=" + os.path.realpath(FAKE),
+                                           "--collector.gpu.interval=200ms", "--collector.energy",
+                                           "--collector.energy.interval=200ms"], env)
+        with exporter:
+            def page():
+                return get(url + "/metrics").text
+            wait_until("both GPUs", lambda: len(samples(page(), "ceems_gpu_power_watts")) == 2)
+            wait_until("both GPUs in the books",
+                       lambda: len([1 for labels, _ in samples(page(), "ceems_energy_source_info") if "GPU-" in labels]) == 2)
+            for step in range(1, 6):
+                scenario(path, 1000 + 60 * step)
+                time.sleep(0.3)
+            wait_until("600 joules", lambda: abs(gpu_joules(page(), "ceems_node_energy_joules_total") - 600) < 1e-6, timeout=5)
+            text = page()
+            parts = (gpu_joules(text, "ceems_system_energy_joules_total") +
+                     gpu_joules(text, "ceems_unallocated_energy_joules_total") +
+                     gpu_joules(text, "ceems_ended_units_energy_joules_total") +
+                     gpu_joules(text, "ceems_compute_unit_energy_joules_total"))
+            assert abs(parts - 600) < 1e-3, text
+            scenario(path, 1300, "hang nvmlDeviceGetPowerUsage\n")
+            time.sleep(0.5)
+            times = []
+            for _ in range(20):
+                begin = time.monotonic()
+                text = page()
+                times.append(time.monotonic() - begin)
+            assert len(samples(text, "ceems_gpu_power_watts")) == 2, text
+            assert max(times) < 0.5, times  # generous: other programs run beside us
+            begin = time.monotonic()
+        assert exporter.process.returncode == 0, exporter.output()
+        assert time.monotonic() - begin < 15, "the end took %.1f s" % (time.monotonic() - begin)
+
+        exporter, url = start_exporter(d, ["--path.sysfs=" + d, "--path.procfs=/proc"])
+        with exporter:
+            text = get(url + "/metrics").text
+            assert not samples(text, "ceems_gpu_info"), text
+            assert 'collector="gpu"' not in text or os.path.exists("/proc/driver/nvidia/gpus"), text
+            with open("/proc/%d/maps" % exporter.pid) as f:
+                maps = f.read()
+            for library in ("nvidia-ml", "rocm_smi", "ze_loader"):
+                assert library not in maps or os.path.exists("/proc/driver/nvidia/gpus"), library
+    print("ok")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
