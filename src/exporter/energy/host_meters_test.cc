@@ -127,6 +127,19 @@ TEST_F(HostMetersTest, TakesAcpiPowerMetersAsNode) {
   EXPECT_NE(gone.error().message.find("power1_average"), std::string::npos);
 }
 
+/// The collector gpu meters them; what their drivers show in hwmon is the same energy again.
+TEST_F(HostMetersTest, LeavesSensorsOfGpusAlone) {
+  int number = 0;
+  for (const char* chip : {"amdgpu", "nvidia", "nouveau", "xe", "i915"}) {
+    const std::string directory = "sys/class/hwmon/hwmon" + std::to_string(number++);
+    dir_.write(directory + "/name", std::string(chip) + "\n");
+    dir_.write(directory + "/power1_average", "90000000\n");
+    dir_.write(directory + "/power1_input", "90000000\n");
+    dir_.write(directory + "/energy1_input", "12345678\n");
+  }
+  EXPECT_EQ(names(find_meters(paths_, clock_)), (std::vector<std::string>{"node power-model"}));
+}
+
 TEST_F(HostMetersTest, TakesOldAmdDriversOnlyWithoutRapl) {
   dir_.write("sys/class/hwmon/hwmon0/name", "amd_energy\n");
   dir_.write("sys/class/hwmon/hwmon0/energy1_input", "100\n");

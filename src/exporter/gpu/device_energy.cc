@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <utility>
 
 namespace ceems::exporter::gpu {
@@ -164,6 +165,21 @@ std::vector<UnitProcess> unit_processes(const std::vector<DeviceState>& devices,
   return found;
 }
 
+Assignments::List living(const Assignments::List& assignments,
+                         std::span<const energy::ManagerUnits> managers) {
+  Assignments::List list;
+  std::ranges::copy_if(assignments, std::back_inserter(list), [&](const Assignment& assignment) {
+    const auto manager = std::ranges::find(managers, std::string_view(assignment.manager),
+                                           &energy::ManagerUnits::manager);
+    return manager == managers.end() || manager->snapshot == nullptr ||
+           std::ranges::any_of(manager->snapshot->units, [&](const Unit& unit) {
+             return !unit.ended && unit.uuid == assignment.uuid &&
+                    unit.cgrouphostname == assignment.cgrouphostname;
+           });
+  });
+  return list;
+}
+
 void find_holders(const DeviceState& device,
                   const Assignments::List& assignments,
                   std::span<const UnitProcess> processes,
@@ -237,8 +253,9 @@ void DeviceEnergy::read(const energy::MeterContext& /*context*/,
   if (reading == nullptr) {
     return;
   }
-  const auto assignments = inventory_ == nullptr ? std::make_shared<const Assignments::List>()
-                                                 : inventory_->assignments().all();
+  const Assignments::List assignments = inventory_ == nullptr
+                                            ? Assignments::List()
+                                            : living(*inventory_->assignments().all(), managers);
   const auto processes = unit_processes(reading->devices, managers);
   for (const DeviceState& device : reading->devices) {
     if (!counters_.contains(device.uuid) && counters_.size() >= kMostCounters) {
@@ -250,7 +267,7 @@ void DeviceEnergy::read(const energy::MeterContext& /*context*/,
       continue;
     }
     sample.utilisation = device.activity.sm_active ? device.activity.sm_active : device.utilisation;
-    find_holders(device, *assignments, processes, sample);
+    find_holders(device, assignments, processes, sample);
     samples.push_back(std::move(sample));
   }
 }

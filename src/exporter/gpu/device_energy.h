@@ -25,6 +25,11 @@ struct UnitProcess {
 std::vector<UnitProcess> unit_processes(const std::vector<DeviceState>& devices,
                                         std::span<const energy::ManagerUnits> managers);
 
+/// The assignments whose unit is there; they are made at scrapes only and may tell of one that has
+/// ended since. Those of a manager whose units are not known now are kept.
+Assignments::List living(const Assignments::List& assignments,
+                         std::span<const energy::ManagerUnits> managers);
+
 /// Who has how much of one GPU, and who used how much of it: `holders` and `total_use` of `sample`.
 ///
 /// - Reserved is what the assignments say; a GPU or instance without one is taken to be reserved

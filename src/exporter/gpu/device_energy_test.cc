@@ -162,6 +162,17 @@ TEST_F(FindHolders, AnEndedUnitHasNoProcesses) {
   EXPECT_THAT(find(device, {}).holders, IsEmpty());
 }
 
+TEST_F(FindHolders, AssignmentsOfUnitsThatAreGoneDoNotCount) {
+  snapshot_.units[0].ended = true;
+  const Assignments::List list = {assignment("1", 1), assignment("2", 1), assignment("77", 1)};
+  const std::vector<energy::ManagerUnits> managers = {{.manager = "slurm", .snapshot = &snapshot_}};
+  const auto left = living(list, managers);
+  ASSERT_THAT(left, SizeIs(1));
+  EXPECT_EQ(left[0].uuid, "2");
+  const std::vector<energy::ManagerUnits> failed = {{.manager = "slurm", .snapshot = nullptr}};
+  EXPECT_THAT(living(list, failed), SizeIs(3)) << "nobody knows";
+}
+
 class DeviceCounterTest : public ::testing::Test {
  protected:
   /// Joules and seconds of the reading `after` seconds later.
