@@ -81,6 +81,9 @@ Return nvmlDeviceGetName(Device device, char* text, unsigned size) {
 Return nvmlDeviceGetPciInfo_v3(Device device, PciInfo* info) {
   return give_text("nvmlDeviceGetPciInfo_v3", device, "pci", info->bus_id, sizeof(info->bus_id));
 }
+Return nvmlDeviceGetMinorNumber(Device device, unsigned* value) {
+  return give("nvmlDeviceGetMinorNumber", device, "minor", value);
+}
 Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* value) {
   return give("nvmlDeviceGetEnforcedPowerLimit", device, "power_limit", value);
 }

@@ -144,7 +144,12 @@ class Setup {
     }
     std::set<Vendor> found;
     for (const gpu::PciGpu& device : gpu::pci_gpus(context.paths)) {
-      found.insert(device.vendor);
+      const auto address = gpu::parse_pci_address(device.name);
+      const bool of_processor = device.vendor == Vendor::kIntel && address &&
+                                address->domain == 0 && address->bus == 0 && address->device == 2;
+      if (!of_processor) {
+        found.insert(device.vendor);
+      }
     }
     if (host::is_directory((context.paths.proc / "driver/nvidia/gpus").string())) {
       found.insert(Vendor::kNvidia);

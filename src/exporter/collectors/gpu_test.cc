@@ -176,6 +176,13 @@ TEST_F(GpuCollectorTest, IsOffWhereThereIsNoGpu) {
   EXPECT_EQ(result.error().code, ErrorCode::kNoData);
 }
 
+TEST_F(GpuCollectorTest, LooksForNoLibraryForGraphicsOfTheProcessor) {
+  root_.write("sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n");
+  root_.write("sys/bus/pci/devices/0000:00:02.0/vendor", "0x8086\n");
+  const CollectorSpec spec = parsed({});
+  EXPECT_FALSE(spec.enabled_when(machine_.context));
+}
+
 TEST_F(GpuCollectorTest, IsOffWhereTheLibraryOfTheGpuIsMissing) {
   root_.write("sys/bus/pci/devices/0000:07:00.0/class", "0x030200\n");
   root_.write("sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");

@@ -72,4 +72,34 @@ void name_devices(const std::vector<Device>& known, std::vector<DeviceState>& de
   }
 }
 
+std::vector<Device> inventory_devices(const std::vector<DeviceState>& devices, Vendor vendor) {
+  std::vector<Device> list;
+  for (const DeviceState& state : devices) {
+    if (state.vendor != vendor) {
+      continue;
+    }
+    Device& device = list.emplace_back();
+    device.vendor = vendor;
+    device.position = list.size() - 1;
+    device.driver_minor = state.driver_minor;
+    device.index = state.index;
+    device.uuid = state.uuid;
+    device.name = state.name;
+    device.address = state.address;
+    device.path_name = state.address ? to_string(*state.address) : std::string();
+    device.sm_count = state.sm_count;
+    device.split = state.split;
+    for (const InstanceState& part : state.instances) {
+      Instance& instance = device.instances.emplace_back();
+      instance.index = part.index;
+      instance.number = device.instances.size() - 1;
+      instance.uuid = part.uuid;
+      instance.gpu_instance = part.gpu_instance;
+      instance.compute_instance = part.compute_instance;
+      instance.sm_count = part.sm_count;
+    }
+  }
+  return list;
+}
+
 }  // namespace ceems::exporter::gpu

@@ -14,4 +14,7 @@ namespace ceems::exporter::gpu {
 /// vendors' tools do (spec exporter-units §7.4).
 void name_devices(const std::vector<Device>& known, std::vector<DeviceState>& devices);
 
+/// The GPUs of one vendor, named before, as the inventory has them.
+std::vector<Device> inventory_devices(const std::vector<DeviceState>& devices, Vendor vendor);
+
 }  // namespace ceems::exporter::gpu

@@ -165,18 +165,35 @@ void Inventory::discover(Vendor vendor,
   }
   failed_.erase(vendor);
   log::info("GPUs found", {{"vendor", to_string(vendor)}, {"count", found.devices.size()}});
-  auto devices = std::make_shared<Devices>(*devices_);
-  std::erase_if(*devices, [&](const Device& device) { return device.vendor == vendor; });
-  devices->insert(devices->end(), std::make_move_iterator(found.devices.begin()),
-                  std::make_move_iterator(found.devices.end()));
-  std::stable_sort(devices->begin(), devices->end(),
-                   [](const Device& a, const Device& b) { return a.vendor < b.vendor; });
-  devices_ = std::move(devices);
+  replace(vendor, std::move(found.devices));
   const bool mdevs = mdevs_wanted_;
   lock.unlock();
   if (mdevs) {
     read_mdevs(timeout, stop);
   }
+}
+
+/// With the lock held.
+void Inventory::replace(Vendor vendor, Devices found) {
+  auto devices = std::make_shared<Devices>(*devices_);
+  std::erase_if(*devices, [&](const Device& device) { return device.vendor == vendor; });
+  devices->insert(devices->end(), std::make_move_iterator(found.begin()),
+                  std::make_move_iterator(found.end()));
+  std::stable_sort(devices->begin(), devices->end(),
+                   [](const Device& a, const Device& b) { return a.vendor < b.vendor; });
+  devices_ = std::move(devices);
+}
+
+void Inventory::offer(Vendor vendor, Devices devices) {
+  const std::scoped_lock lock(mutex_);
+  const bool listed = std::any_of(devices_->begin(), devices_->end(),
+                                  [&](const Device& device) { return device.vendor == vendor; });
+  if (listed || devices.empty() || !failed_.contains(vendor)) {
+    return;
+  }
+  log::info("GPUs found by the vendor's library",
+            {{"vendor", to_string(vendor)}, {"count", devices.size()}});
+  replace(vendor, std::move(devices));
 }
 
 void Inventory::read_mdevs(std::chrono::milliseconds timeout, const std::stop_token& stop) {

@@ -60,6 +60,10 @@ class Inventory {
   /// True when some GPU can have vGPUs.
   [[nodiscard]] bool has_vgpus() const;
 
+  /// The GPUs of a vendor as its library lists them: taken as long as its tool could not list any.
+  /// What the tool says later takes their place.
+  void offer(Vendor vendor, Devices devices);
+
   /// Call when a collector is created that maps vGPUs: reads Device::mdevs now and, later, when
   /// refresh_mdevs() asks.
   void want_mdevs();
@@ -88,6 +92,7 @@ class Inventory {
                                std::chrono::milliseconds timeout,
                                const std::stop_token& stop) const;
   [[nodiscard]] Result<std::string> tool(const std::string& given, const char* name) const;
+  void replace(Vendor vendor, Devices found);
   void discover(Vendor vendor, std::chrono::milliseconds timeout, const std::stop_token& stop);
   void read_mdevs(std::chrono::milliseconds timeout, const std::stop_token& stop);
   void run(const std::stop_token& stop);

@@ -137,6 +137,12 @@ struct Monitor::Work {
     }
     name_devices(inventory == nullptr ? Inventory::Devices{} : *inventory->devices(),
                  reading->devices);
+    for (const Watched& watched : libraries) {
+      if (inventory != nullptr) {
+        const Vendor vendor = watched.library->vendor();
+        inventory->offer(vendor, inventory_devices(reading->devices, vendor));
+      }
+    }
     processes->publish(processes_of(reading->devices));
     reading->taken = time();
     return reading;

@@ -10,6 +10,8 @@
 
 #include "exporter/gpu/library/fake_scenario.h"
 #include "testing/fake_clock.h"
+#include "testing/fake_runner.h"
+#include "testing/temp_dir.h"
 
 namespace ceems::exporter::gpu {
 namespace {
@@ -22,7 +24,7 @@ class MonitorTest : public ::testing::Test {
  protected:
   void SetUp() override { start(); }
 
-  void start() {
+  void start(std::shared_ptr<Inventory> inventory = nullptr) {
     monitor_.reset();
     auto library = load_library(Vendor::kNvidia, CEEMS_FAKE_NVML);
     ASSERT_TRUE(library) << library.error().message;
@@ -30,7 +32,7 @@ class MonitorTest : public ::testing::Test {
     libraries.push_back(*std::move(library));
     monitor_ = std::make_unique<Monitor>(
         MonitorOptions{.interval = milliseconds(5), .patience = milliseconds(50)}, clock_,
-        std::move(libraries), nullptr, processes_);
+        std::move(libraries), std::move(inventory), processes_);
   }
 
   static bool eventually(const std::function<bool()>& condition) {
@@ -71,6 +73,34 @@ TEST_F(MonitorTest, ServesTheFirstReadingAfterTheStart) {
   EXPECT_EQ(reading->devices[1].index, "") << "split";
   ASSERT_THAT(reading->devices[1].instances, SizeIs(1));
   EXPECT_EQ(reading->devices[1].instances[0].index, "1") << "numbered through";
+}
+
+TEST_F(MonitorTest, OffersTheDevicesToAnInventoryWhoseToolFails) {
+  const testing::TempDir directory;
+  directory.write("sys/bus/pci/devices/0000:07:00.0/class", "0x030200\n");
+  directory.write("sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");
+  testing::FakeRunner runner;
+  InventoryOptions options;
+  options.paths.sys = directory.path() / "sys";
+  options.search_path = "/nonexistent";
+  auto inventory = Inventory::create(options, runner);
+  ASSERT_TRUE(inventory->devices()->empty());
+  start(inventory);
+  monitor_->start();
+  const auto devices = inventory->devices();
+  ASSERT_THAT(*devices, SizeIs(2));
+  EXPECT_EQ((*devices)[0].uuid, "GPU-a");
+  EXPECT_EQ((*devices)[0].index, "0");
+  EXPECT_EQ((*devices)[0].sm_count, 108U);
+  EXPECT_TRUE((*devices)[1].split);
+  EXPECT_EQ((*devices)[1].position, 1U);
+  ASSERT_THAT((*devices)[1].instances, SizeIs(1));
+  EXPECT_EQ((*devices)[1].instances[0].index, "1");
+  EXPECT_EQ((*devices)[1].instances[0].gpu_instance, 3U);
+  inventory->offer(Vendor::kNvidia, {Device{}});
+  EXPECT_EQ(inventory->devices(), devices) << "they are listed already";
+  inventory->offer(Vendor::kAmd, {Device{}});
+  EXPECT_EQ(inventory->devices(), devices) << "there is none of AMD";
 }
 
 TEST_F(MonitorTest, PublishesTheProcesses) {

@@ -70,7 +70,8 @@ struct DeviceState {
   std::uint64_t sm_count = 0;  ///< SMs or CUs, 0: unknown; set by name_devices()
   std::string name;
   std::optional<PciAddress> address = {};
-  bool split = false;  ///< handed out by instances only
+  std::optional<std::uint64_t> driver_minor = {};  ///< N of /dev/nvidia<N>
+  bool split = false;                              ///< handed out by instances only
 
   std::optional<double> power_watts = {};
   std::optional<double> power_limit_watts = {};

@@ -72,6 +72,7 @@ Api::Api(const SharedLibrary& l)
       get_uuid(l.symbol<DeviceGetText>("nvmlDeviceGetUUID")),
       get_name(l.symbol<DeviceGetText>("nvmlDeviceGetName")),
       get_pci_info(l.symbol<DeviceGetPciInfoV3>("nvmlDeviceGetPciInfo_v3")),
+      get_minor(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetMinorNumber")),
       get_power(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetPowerUsage")),
       get_power_limit(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetEnforcedPowerLimit")),
       get_energy(l.symbol<DeviceGetTotalEnergyConsumption>("nvmlDeviceGetTotalEnergyConsumption")),
@@ -170,6 +171,7 @@ void Nvml::identify(unsigned index, Gpu& gpu) {
     state.uuid = fmt::format("nvidia{}", index);
   }
   state.name = text(api_.get_name, gpu.handle);
+  state.driver_minor = number(api_.get_minor, gpu.handle);
   PciInfo pci{};
   if (api_.get_pci_info != nullptr && api_.get_pci_info(gpu.handle, &pci) == kSuccess) {
     state.address = parse_pci_address(text_of(pci.bus_id, sizeof(pci.bus_id)));

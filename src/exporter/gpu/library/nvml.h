@@ -27,6 +27,7 @@ struct Api {
   DeviceGetText* get_uuid;
   DeviceGetText* get_name;
   DeviceGetPciInfoV3* get_pci_info;
+  DeviceGetUnsigned* get_minor;
   DeviceGetUnsigned* get_power;
   DeviceGetUnsigned* get_power_limit;
   DeviceGetTotalEnergyConsumption* get_energy;

@@ -24,6 +24,7 @@ FakeScenario::Values h100() {
           {"0.uuid", "GPU-aaaa"},
           {"0.name", "NVIDIA H100 80GB HBM3"},
           {"0.pci", "00000000:3B:00.0"},
+          {"0.minor", "3"},
           {"0.power", "75500"},
           {"0.power_limit", "700000"},
           {"0.energy", "123456789"},
@@ -76,6 +77,7 @@ TEST(Nvml, ReadsADevice) {
   EXPECT_EQ(gpu.name, "NVIDIA H100 80GB HBM3");
   ASSERT_TRUE(gpu.address);
   EXPECT_EQ(to_string(*gpu.address), "0000:3b:00.0");
+  EXPECT_EQ(gpu.driver_minor, 3U);
   EXPECT_EQ(gpu.power_watts, 75.5);
   EXPECT_EQ(gpu.power_limit_watts, 700);
   EXPECT_DOUBLE_EQ(gpu.energy_joules.value_or(0), 123456.789);

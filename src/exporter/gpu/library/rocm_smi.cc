@@ -144,7 +144,7 @@ void RocmSmi::add_device(std::uint32_t number) {
     }
     gpus_.push_back(std::move(added));
     gpu = gpus_.end() - 1;
-  } else if (partition == 0) {
+  } else if (partition == 0 && address) {
     partition = address->function;
   }
   if (gpu->partitions.size() < kMostInstances) {
