@@ -2,6 +2,7 @@
 #include "exporter/collectors/cgroup.h"
 #include "exporter/collectors/cpu.h"
 #include "exporter/collectors/cray_pm_counters.h"
+#include "exporter/collectors/ebpf.h"
 #include "exporter/collectors/emissions.h"
 #include "exporter/collectors/energy.h"
 #include "exporter/collectors/gpu.h"
@@ -28,6 +29,7 @@ std::vector<CollectorSpec> all_collectors() {
   const auto subs = std::make_shared<SubCollectorSet>(std::vector<SubCollectorSpec>{
       perf_sub_collector(cgroups),
       rdma_sub_collector(),
+      ebpf_sub_collector(),
   });
   return {
       cpu_collector(),

@@ -1,0 +1,72 @@
+#include "exporter/collectors/ebpf.h"
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/log.h"
+
+namespace ceems::exporter {
+namespace {
+
+struct Flags {
+  bool io_metrics = false;
+  bool network_metrics = false;
+  std::vector<std::string> mount_points;
+  bool profiling = false;
+  std::string profiling_config;
+  bool profiling_expand = false;
+  std::vector<std::string> profiling_variables;
+  bool profiling_self = false;
+  bool warned = false;
+};
+
+void warn(Flags& flags) {
+  if (flags.warned) {
+    return;
+  }
+  flags.warned = true;
+  if (flags.io_metrics || flags.network_metrics) {
+    log::warn("this version has no eBPF metrics: --collector.ebpf.* has no effect");
+  }
+  if (flags.profiling) {
+    log::warn("this version has no profiler: --profiling.ebpf has no effect");
+  }
+}
+
+}  // namespace
+
+SubCollectorSpec ebpf_sub_collector() {
+  auto values = std::make_shared<Flags>();
+  return {.name = "ebpf",
+          .add_flags =
+              [values](config::FlagSet& flags) {
+                flags.add("collector.ebpf.io-metrics", values->io_metrics,
+                          {.help = "File I/O of each unit by eBPF (not in this version: taken, "
+                                   "without effect)"});
+                flags.add("collector.ebpf.network-metrics", values->network_metrics,
+                          {.help = "Network traffic of each unit by eBPF (not in this version: "
+                                   "taken, without effect)"});
+                flags.add("collector.ebpf.fs-mount-point", values->mount_points,
+                          {.help = "Mount points of the file I/O", .hidden = true});
+                flags.add("profiling.ebpf", values->profiling,
+                          {.help = "Profiler (not in this version)", .hidden = true});
+                flags.add("profiling.ebpf.config.file", values->profiling_config,
+                          {.help = "Configuration of the profiler",
+                           .env = "CEEMS_EXPORTER_PROFILING_CONFIG_FILE",
+                           .hidden = true});
+                flags.add("profiling.ebpf.config.file.expand-env-vars", values->profiling_expand,
+                          {.help = "Expand variables in it", .hidden = true});
+                flags.add("profiling.ebpf.env-var", values->profiling_variables,
+                          {.help = "Profile processes with this variable", .hidden = true});
+                flags.add("profiling.ebpf.self-profiler", values->profiling_self,
+                          {.help = "Profile the exporter", .hidden = true});
+              },
+          .create = [values](const CollectorContext&,
+                             UnitSource&) -> Result<std::unique_ptr<SubCollector>> {
+            warn(*values);
+            return nullptr;
+          }};
+}
+
+}  // namespace ceems::exporter
