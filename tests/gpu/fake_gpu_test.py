@@ -1,13 +1,13 @@
 #!/usr/bin/env python3
-"""ceems_exporter with the fake NVML: energy of GPUs adds up in the running program, a library that hangs holds up neither a scrape
-nor the end of the program, and where there is no GPU no library is loaded."""
+"""ceems_exporter with the fake NVML: energy of GPUs adds up in the running program and goes to the job that computes, a library that
+hangs holds up neither a scrape nor the end of the program, and where there is no GPU no library is loaded."""
 
 import os
 import sys
 import time
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "integration"))
-from harness import BIN, get, samples, scratch, skip, start_exporter, wait_until  # noqa: E402
+from harness import BIN, get, samples, scratch, skip, start_exporter, wait_until, write  # noqa: E402
 
 FAKE = os.path.join(BIN, "..", "tests", "fake_gpu_libraries", "libfake_nvml.so")
 
@@ -15,10 +15,32 @@ FAKE = os.path.join(BIN, "..", "tests", "fake_gpu_libraries", "libfake_nvml.so")
 def scenario(path, joules, extra=""):
     with open(path + ".new", "w") as f:
         f.write("count 2\n")
+        # Processes of the job and of somebody else; the job has GPU 0 for itself.
+        f.write("0.processes 4242:4096\n0.process_utilization 4242:40\n1.processes 999:1\n")
         for i in range(2):
             f.write("%d.uuid GPU-%d\n%d.power 300000\n%d.energy %d\n%d.utilization 50\n" % (i, i, i, i, 1000 * joules, i))
         f.write(extra)
     os.rename(path + ".new", path)
+
+
+def node_with_a_job(d):
+    """Roots of a node whose SLURM job 7 has the process 4242."""
+    write(d + "/proc/stat", "cpu  100 2 30 4000 5 6 7 8 0 0\ncpu0 100 2 30 4000 5 6 7 8 0 0\nintr 1\n")
+    write(d + "/proc/cpuinfo", "processor\t: 0\nphysical id\t: 0\ncpu cores\t: 1\n\n")
+    write(d + "/proc/meminfo", "MemTotal:        8000000 kB\nMemFree:         4000000 kB\nMemAvailable:    6000000 kB\n")
+    write(d + "/proc/4242/cmdline", "job")
+    os.makedirs(d + "/sys/class")
+    job = d + "/cgroup/system.slice/slurmstepd.scope/job_7"
+    write(job + "/cgroup.controllers", "cpuset cpu io memory pids\n")
+    write(job + "/cgroup.procs", "4242\n")
+    write(job + "/cpu.stat", "usage_usec 3000000\nuser_usec 2000000\nsystem_usec 1000000\n")
+    write(job + "/memory.stat", "anon 1000\nfile 2000\ninactive_file 100\n")
+    write(job + "/memory.current", "3000\n")
+    write(job + "/memory.max", "max\n")
+    write(job + "/memory.events", "oom 0\n")
+    write(job + "/cpuset.cpus.effective", "0\n")
+    return ["--path.procfs=" + d + "/proc", "--path.sysfs=" + d + "/sys", "--path.cgroupfs=" + d + "/cgroup",
+            "--collector.cgroups.force-version=v2", "--collector.slurm"]
 
 
 def gpu_joules(page, name):
@@ -32,7 +54,7 @@ def main():
         path = os.path.join(d, "scenario")
         scenario(path, 1000)
         env = dict(os.environ, CEEMS_FAKE_GPU=path)
-        exporter, url = start_exporter(d, ["--collector.gpu.library-path.nvidia=" + os.path.realpath(FAKE),
+        exporter, url = start_exporter(d, node_with_a_job(d) + ["--collector.gpu.library-path.nvidia=" + os.path.realpath(FAKE),
                                            "--collector.gpu.interval=200ms", "--collector.energy",
                                            "--collector.energy.interval=200ms"], env)
         with exporter:
@@ -46,11 +68,15 @@ def main():
                 time.sleep(0.3)
             wait_until("600 joules", lambda: abs(gpu_joules(page(), "ceems_node_energy_joules_total") - 600) < 1e-6, timeout=5)
             text = page()
+            assert [value for labels, value in samples(text, "ceems_compute_unit_gpu_memory_used_bytes")
+                    if 'uuid="7"' in labels] == [4096], text
+            job = gpu_joules(text, "ceems_compute_unit_energy_joules_total")
+            assert abs(job - 300) < 1e-6, (job, text)
             parts = (gpu_joules(text, "ceems_system_energy_joules_total") +
                      gpu_joules(text, "ceems_unallocated_energy_joules_total") +
                      gpu_joules(text, "ceems_ended_units_energy_joules_total") +
                      gpu_joules(text, "ceems_compute_unit_energy_joules_total"))
-            assert abs(parts - 600) < 1e-3, text
+            assert abs(parts - 600) < 1e-6, text
             scenario(path, 1300, "hang nvmlDeviceGetPowerUsage\n")
             time.sleep(0.5)
             times = []
@@ -64,7 +90,7 @@ def main():
         assert exporter.process.returncode == 0, exporter.output()
         assert time.monotonic() - begin < 15, "the end took %.1f s" % (time.monotonic() - begin)
 
-        exporter, url = start_exporter(d, ["--path.sysfs=" + d, "--path.procfs=/proc"])
+        exporter, url = start_exporter(d, ["--path.sysfs=" + d + "/sys"])
         with exporter:
             text = get(url + "/metrics").text
             assert not samples(text, "ceems_gpu_info"), text

@@ -56,6 +56,7 @@ std::vector<Place> places(const DeviceState& device) {
   }
   const double all = sized ? std::max(sum, static_cast<double>(device.sm_count)) : sum;
   std::vector<Place> list;
+  list.reserve(device.instances.size());
   for (const InstanceState& instance : device.instances) {
     list.push_back({.instance = &instance,
                     .part = (sized ? static_cast<double>(instance.sm_count) : 1) / all,

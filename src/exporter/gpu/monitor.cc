@@ -197,7 +197,7 @@ Monitor::~Monitor() {
   }
   if (work_->abandoned) {
     log::warn("a GPU library does not answer; its thread is left behind", {{"collector", "gpu"}});
-    static_cast<void>(source_.release());  // its thread uses it
+    [[maybe_unused]] const Source* left = source_.release();  // its thread uses it
   }
 }
 
