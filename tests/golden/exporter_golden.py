@@ -7,6 +7,7 @@
 same series have to be on the OpenMetrics page."""
 
 import argparse
+import dataclasses
 import difflib
 import os
 import re
@@ -14,32 +15,88 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 import time
 import urllib.request
+
+import services
 
 TESTS = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 GOLDEN = os.path.join(TESTS, "golden", "exporter")
 
-# Case: (machine in tests/fixtures, flags). One coherent machine per page; add a row for each new one.
+
+@dataclasses.dataclass
+class Case:
+    """One coherent machine per page; add a row for each new one."""
+
+    machine: str  # in tests/fixtures
+    flags: list  # {root} is the machine's folder, {...} more of the service's settings
+    commands: bool = False  # put the machine's bin/ first on PATH
+    service: type = None  # of services.py
+    wait_for: tuple = ()  # series of slow sources that have to be there before the page counts
+
+
+ONLY = "--collector.disable-defaults"
+V1 = "--collector.cgroups.force-version=v1"
+V2 = "--collector.cgroups.force-version=v2"
+SLURM = [ONLY, "--collector.slurm", "--collector.slurm.swap-memory-metrics", "--collector.slurm.psi-metrics"]
+SLURM_GPU = [V2, ONLY, "--collector.slurm", "--collector.slurm.gpu-map-dir="]
+LIBVIRT = [ONLY, "--collector.libvirt", "--collector.libvirt.xml-dir={root}/etc/libvirt/qemu",
+           "--collector.libvirt.swap-memory-metrics", "--collector.libvirt.psi-metrics",
+           "--collector.libvirt.blkio-metrics"]
+IPMI = [ONLY, "--collector.ipmi_dcmi"]
+IPMI_CMD = "--collector.ipmi_dcmi.cmd={root}/bin/"
+REDFISH = ["--collector.redfish", "--collector.redfish.config.file={root}/etc/redfish.yml",
+           "--collector.redfish.config.file.expand-env-vars"]
+WATTS = ("ceems_ipmi_dcmi_current_watts",)
+FLAG = ("ceems_compute_unit_gpu_index_flag",)
+
 CASES = {
-    "empty": ("empty", ["--collector.hwmon"]),
-    "intel-2s": ("intel-2s", ["--collector.hwmon"]),
-    "intel-2s-options": ("intel-2s", ["--collector.disable-defaults", "--collector.meminfo", "--collector.rapl",
-                                      "--collector.meminfo.all-stats", "--collector.rapl.enable-zone-label"]),
-    "slurm-v1": ("slurm-v1", ["--collector.cgroups.force-version=v1", "--collector.disable-defaults", "--collector.slurm",
-                              "--collector.slurm.swap-memory-metrics", "--collector.slurm.psi-metrics"]),
-    "slurm-v2": ("slurm-v2", ["--collector.cgroups.force-version=v2", "--collector.disable-defaults", "--collector.slurm",
-                              "--collector.slurm.swap-memory-metrics", "--collector.slurm.psi-metrics"]),
+    "empty": Case("empty", ["--collector.hwmon"]),
+    "intel-2s": Case("intel-2s", ["--collector.hwmon"]),
+    "intel-2s-options": Case("intel-2s", [ONLY, "--collector.meminfo", "--collector.rapl", "--collector.meminfo.all-stats",
+                                          "--collector.rapl.enable-zone-label"]),
+    "slurm-v1": Case("slurm-v1", [V1, *SLURM]),
+    "slurm-v2": Case("slurm-v2", [V2, *SLURM]),
+    "fabric": Case("fabric", [ONLY, "--collector.netdev", "--collector.infiniband"]),
+    "fabric-include": Case("fabric", [ONLY, "--collector.netdev", "--collector.netdev.device-include=^(ib|opa)"]),
+    "rdma": Case("fabric", [V2, ONLY, "--collector.slurm", "--collector.rdma.stats"], commands=True,
+                 wait_for=("ceems_rdma_qps_active", "ceems_rdma_state_id")),
+    "cray-ex": Case("cray-ex", [*IPMI, IPMI_CMD + "capmc get_system_power -w 600", "--collector.cray_pm_counters"],
+                    wait_for=WATTS),
+    "bmc": Case("bmc", [*IPMI, IPMI_CMD + "ipmi-dcmi --get-system-power-statistics", *REDFISH], service=services.Redfish,
+                wait_for=(*WATTS, "ceems_redfish_current_watts")),
+    "bmc-ipmitool": Case("bmc", [*IPMI, IPMI_CMD + "ipmitool dcmi power reading"], wait_for=WATTS),
+    "bmc-ipmiutil": Case("bmc", [*IPMI, IPMI_CMD + "ipmiutil dcmi power"], wait_for=WATTS),
+    "emissions": Case("empty", [ONLY, "--collector.emissions", "--collector.emissions.provider=owid",
+                                "--collector.emissions.provider=global"], wait_for=("ceems_emissions_gCo2_kWh",)),
+    "nvidia-mig": Case("nvidia-mig", [*SLURM_GPU, "--collector.slurm.gres-config-file={root}/etc/gres.conf"],
+                       commands=True, wait_for=FLAG),
+    "nvidia-mig-order": Case("nvidia-mig", [*SLURM_GPU, "--collector.slurm.gres-config-file=",
+                                            "--collector.slurm.gpu-order-map=0:1.9,1:1.1,2:1.2,3:0"],
+                             commands=True, wait_for=FLAG),
+    "amd-cpx": Case("amd-cpx", SLURM_GPU, commands=True, wait_for=FLAG),
+    "libvirt-v1": Case("libvirt-v1", [V1, *LIBVIRT], commands=True, wait_for=FLAG),
+    "libvirt-v2": Case("libvirt-v2", [V2, *LIBVIRT], commands=True, wait_for=FLAG),
+    "k8s-cgroupfs": Case("k8s-cgroupfs", [V1, ONLY, "--collector.k8s", "--collector.k8s.psi-metrics"]),
+    "k8s-systemd": Case("k8s-systemd", [V2, ONLY, "--collector.k8s", "--collector.k8s.psi-metrics",
+                                        "--collector.k8s.kubeconfig.file={kubeconfig}",
+                                        "--collector.k8s.kubelet-podresources-socket.file={kubelet}"],
+                        commands=True, service=services.Kubernetes, wait_for=FLAG),
 }
 
-# Series whose values change from run to run; the only ones that are taken out of the pages.
+# Series that differ from run to run; the only ones that are taken out of the pages.
 NOT_DETERMINISTIC = re.compile(
     r"(# (HELP|TYPE) )?(ceems_scrape_collector_duration_seconds|ceems_exporter_build_info|process_|promhttp_)")
+# Series whose values differ; the pages have * in their place.
+ANY_VALUE = re.compile(r"(ceems_exporter_source_age_seconds\{.*\}) .*")
 
 # What promtool objects to in names that dashboards of the reference rely on.
 KNOWN_LINT = [
     re.compile(r"ceems_meminfo_\w+ metric names should be written in 'snake_case' not 'camelCase'"),
-    re.compile(r"ceems_(cpu|cpu_per_core|compute_unit_memory_fail|compute_unit_memsw_fail)_count "
+    re.compile(r"ceems_emissions_gCo2_kWh metric names should be written in 'snake_case' not 'camelCase'"),
+    re.compile(r"ceems_rdma_(rx_\w+_requests|re(q|sp)_\w+) counter metrics should have \"_total\" suffix"),
+    re.compile(r"ceems_(cpu|cpu_per_core|compute_unit_(memory_fail|memsw_fail|gpu_sm))_count "
                r'non-histogram and non-summary metrics should not have "_count" suffix'),
 ]
 
@@ -47,13 +104,14 @@ KNOWN_LINT = [
 class Exporter:
     """The program on a free port, with fixture roots given relative to tests/, so that labels hold no local path."""
 
-    def __init__(self, program, machine, flags):
-        root = "fixtures/" + machine
+    def __init__(self, program, case, settings, environment):
+        root = "fixtures/" + case.machine
         arguments = [program, "--web.listen-address=127.0.0.1:0", "--collector.empty-hostname-label",
                      "--no-security.drop-privileges", "--path.procfs=%s/proc" % root, "--path.sysfs=%s/sys" % root,
-                     "--path.cgroupfs=%s/sys/fs/cgroup" % root] + flags
+                     "--path.cgroupfs=%s/sys/fs/cgroup" % root]
+        arguments += [flag.format(root=root, **settings) for flag in case.flags]
         self.process = subprocess.Popen(arguments, cwd=TESTS, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL,
-                                        stderr=subprocess.PIPE, text=True, bufsize=1)
+                                        stderr=subprocess.PIPE, text=True, bufsize=1, env=environment)
         self.log = []
         self.address = None
         for line in self.process.stderr:
@@ -81,7 +139,7 @@ class Exporter:
 
 
 def deterministic(page):
-    return [line for line in page.splitlines() if not NOT_DETERMINISTIC.match(line)]
+    return [ANY_VALUE.sub(r"\1 *", line) for line in page.splitlines() if not NOT_DETERMINISTIC.match(line)]
 
 
 def lint(page):
@@ -92,14 +150,37 @@ def lint(page):
 
 
 def samples(page):
-    return sorted(line for line in page.splitlines() if not line.startswith("#") and not NOT_DETERMINISTIC.match(line))
+    return sorted(line for line in deterministic(page) if not line.startswith("#"))
+
+
+def complete(page, case):
+    return all(re.search("^%s[{ ]" % name, page, re.M) for name in case.wait_for)
+
+
+def pages(case, program):
+    """The text and the OpenMetrics page of a case."""
+    machine = os.path.join(TESTS, "fixtures", case.machine)
+    environment = {name: value for name, value in os.environ.items() if name != "NODE_NAME"}
+    if case.commands:
+        environment["PATH"] = os.path.join(machine, "bin") + ":/usr/bin:/bin"
+    with tempfile.TemporaryDirectory(prefix="ceems-golden-") as folder:
+        service = case.service(machine, folder) if case.service else None
+        try:
+            environment.update(service.environment if service else {})
+            with Exporter(program, case, service.settings if service else {}, environment) as exporter:
+                page = exporter.page()
+                deadline = time.monotonic() + 20
+                while not complete(page, case) and time.monotonic() < deadline:
+                    time.sleep(0.05)
+                    page = exporter.page()
+                return page, exporter.page("application/openmetrics-text; version=1.0.0")
+        finally:
+            if service:
+                service.close()
 
 
 def check(name, program, update, with_promtool):
-    machine, flags = CASES[name]
-    with Exporter(program, machine, flags) as exporter:
-        page = exporter.page()
-        open_metrics = exporter.page("application/openmetrics-text; version=1.0.0")
+    page, open_metrics = pages(CASES[name], program)
     failures = lint(page) if with_promtool else []
     if not open_metrics.endswith("# EOF\n") or samples(open_metrics) != samples(page):
         failures.append("the OpenMetrics page does not have the series of the text page")
