@@ -34,6 +34,7 @@ class Case:
     commands: bool = False  # put the machine's bin/ first on PATH
     service: type = None  # of services.py
     wait_for: tuple = ()  # series of slow sources that have to be there before the page counts
+    scenario: str = ""  # what tests/fake_gpu_libraries, {libraries}, play
 
 
 ONLY = "--collector.disable-defaults"
@@ -75,6 +76,14 @@ CASES = {
     "nvidia-mig-order": Case("nvidia-mig", [*SLURM_GPU, "--collector.slurm.gres-config-file=",
                                             "--collector.slurm.gpu-order-map=0:1.9,1:1.1,2:1.2,3:0"],
                              commands=True, wait_for=FLAG),
+    "gpu-nvml": Case("gpu-nvml", [*SLURM_GPU, "--collector.gpu", "--collector.gpu.interval=100ms",
+                                  "--collector.gpu.library-path.nvidia={libraries}/libfake_nvml.so"],
+                     commands=True, scenario="nvml.scenario",
+                     wait_for=(*FLAG, "ceems_gpu_sm_active_ratio", "ceems_compute_unit_gpu_utilization_ratio")),
+    "gpu-rocm": Case("amd-cpx", [*SLURM_GPU, "--collector.gpu", "--collector.gpu.interval=100ms",
+                                 "--collector.gpu.library-path.amd={libraries}/libfake_rocm_smi.so"],
+                     commands=True, scenario="rocm.scenario",
+                     wait_for=(*FLAG, "ceems_gpu_power_watts", "ceems_compute_unit_gpu_memory_used_bytes")),
     "amd-cpx": Case("amd-cpx", SLURM_GPU, commands=True, wait_for=FLAG),
     "libvirt-v1": Case("libvirt-v1", [V1, *LIBVIRT], commands=True, wait_for=FLAG),
     "libvirt-v2": Case("libvirt-v2", [V2, *LIBVIRT], commands=True, wait_for=FLAG),
@@ -101,11 +110,16 @@ KNOWN_LINT = [
 ]
 
 
+def libraries(program):
+    return os.path.join(os.path.dirname(os.path.dirname(os.path.realpath(program))), "tests", "fake_gpu_libraries")
+
+
 class Exporter:
     """The program on a free port, with fixture roots given relative to tests/, so that labels hold no local path."""
 
     def __init__(self, program, case, settings, environment):
         root = "fixtures/" + case.machine
+        settings = {"libraries": libraries(program), **settings}
         arguments = [program, "--web.listen-address=127.0.0.1:0", "--collector.empty-hostname-label",
                      "--no-security.drop-privileges", "--path.procfs=%s/proc" % root, "--path.sysfs=%s/sys" % root,
                      "--path.cgroupfs=%s/sys/fs/cgroup" % root]
@@ -163,6 +177,8 @@ def pages(case, program):
     environment = {name: value for name, value in os.environ.items() if name != "NODE_NAME"}
     if case.commands:
         environment["PATH"] = os.path.join(machine, "bin") + ":/usr/bin:/bin"
+    if case.scenario:
+        environment["CEEMS_FAKE_GPU"] = os.path.join(machine, case.scenario)
     with tempfile.TemporaryDirectory(prefix="ceems-golden-") as folder:
         service = case.service(machine, folder) if case.service else None
         try:
@@ -211,6 +227,9 @@ def main():
         return 1
     failed = 0
     for name in options.cases or sorted(CASES):
+        if CASES[name].scenario and not os.path.isdir(libraries(options.bin)):
+            print("skip %s: the fake libraries are not built" % name)
+            continue
         start = time.monotonic()
         differences = check(name, os.path.abspath(options.bin), options.update, not options.no_promtool)
         print("%-4s %s (%.2f s)" % ("FAIL" if differences else "ok", name, time.monotonic() - start))
