@@ -1,5 +1,7 @@
 #include "exporter/collectors/slurm.h"
 
+#include <linux/capability.h>
+
 #include <utility>
 
 #include "base/log.h"
@@ -107,7 +109,9 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
   return make_unit_collector({.name = "slurm",
                               .source = *std::move(source),
                               .metrics = UnitMetrics(context.hostname, options),
-                              .subs = *std::move(sub_collectors)},
+                              .subs = *std::move(sub_collectors),
+                              // To see that the step daemon of a job named by SLUID is one.
+                              .capabilities = {CAP_SYS_PTRACE}},
                              *context.clock);
 }
 

@@ -1,5 +1,7 @@
 #include "exporter/unit/process_facts.h"
 
+#include <linux/capability.h>
+
 #include <algorithm>
 #include <map>
 #include <string>
@@ -7,6 +9,7 @@
 
 #include "host/cgroup_process.h"
 #include "host/read_file.h"
+#include "os/privileges.h"
 
 namespace ceems::exporter {
 namespace {
@@ -17,6 +20,24 @@ constexpr std::size_t kMostText = 4096;
 std::string text_of(const std::filesystem::path& proc, int pid, std::string_view file) {
   auto text = host::read_file((proc / std::to_string(pid) / file).string(), kMostText);
   return text ? *std::move(text) : std::string();
+}
+
+/// What the kernel says the process runs. A title is no proof even of a process of root: a user may
+/// start a set-uid program under any name. Files of a test have no link; processes that have one do
+/// not lose it while they have a title.
+bool runs_slurmstepd(const std::filesystem::path& proc, int pid) {
+  constexpr std::string_view kDeleted = " (deleted)";
+  const os::RaisedCapabilities raised{CAP_SYS_PTRACE};
+  std::error_code error;
+  std::string target =
+      std::filesystem::read_symlink(proc / std::to_string(pid) / "exe", error).filename().string();
+  if (error) {
+    return error == std::errc::no_such_file_or_directory;
+  }
+  if (target.ends_with(kDeleted)) {
+    target.resize(target.size() - kDeleted.size());
+  }
+  return target == "slurmstepd";
 }
 
 std::span<const int> first(std::span<const int> pids) {
@@ -60,8 +81,8 @@ std::optional<std::uint64_t> slurm_job_of(const std::filesystem::path& proc,
                                           std::span<const int> pids) {
   for (const int pid : first(pids)) {
     const auto job = host::parse_slurmstepd_job(text_of(proc, pid, "cmdline"));
-    // Users can give themselves any command line, but not to a process of root.
-    if (job && host::parse_status_uid(text_of(proc, pid, "status")) == 0U) {
+    if (job && host::parse_status_uid(text_of(proc, pid, "status")) == 0U &&
+        runs_slurmstepd(proc, pid)) {
       return job;
     }
   }

@@ -18,7 +18,8 @@ std::optional<std::uint32_t> owner_of(const std::filesystem::path& proc, std::sp
 std::optional<Clock::SystemTime> oldest_start(const std::filesystem::path& proc,
                                               std::span<const int> pids);
 
-/// Number of the job whose step daemon, a process of root, is among the processes.
+/// Number of the job whose step daemon is among the processes: a process of root that runs a
+/// program named slurmstepd. Raises CAP_SYS_PTRACE to see what it runs.
 std::optional<std::uint64_t> slurm_job_of(const std::filesystem::path& proc,
                                           std::span<const int> pids);
 
