@@ -1,0 +1,96 @@
+#!/usr/bin/env python3
+"""Every family on the golden pages of the exporter stands in docs/exporter/metrics.md.
+
+There, names are in backquotes in the tables; {a,b} stands for each of a and b, <zone> for some text, and ... (one character) for a
+beginning of the full name before it in the same row."""
+
+import glob
+import os
+import re
+import sys
+
+TESTS = os.path.dirname(os.path.abspath(__file__))
+PAGES = os.path.join(TESTS, "golden", "exporter", "*.txt")
+DOCS = os.path.join(TESTS, "..", "docs", "exporter", "metrics.md")
+
+# Families that have no row yet. One that gets its row fails the test until it is taken out here.
+WITHOUT_ROW = re.compile(r"ceems_gpu_\w+|ceems_compute_unit_gpu_(memory_used_bytes|utilization_ratio)|"
+                         r"ceems_rapl_(joules|power_limit_watts)_total")
+
+
+def spelled_out(name):
+    """The names that `name` stands for, without braces."""
+    found = re.search(r"\{([^{}]*)\}", name)
+    if not found:
+        return [name]
+    return [full for part in found.group(1).split(",")
+            for full in spelled_out(name[:found.start()] + part.strip() + name[found.end():])]
+
+
+def pattern(name):
+    """A regular expression of the names that `name` stands for."""
+    return "".join(r"\w+" if part.startswith("<") else re.escape(part) for part in re.split(r"(<\w+>)", name))
+
+
+def documented(text):
+    """Regular expressions of all names in the tables."""
+    patterns = set()
+    for row in text.splitlines():
+        before = []
+        for name in re.findall(r"`([^`]+)`", row) if row.startswith("|") else []:
+            names = spelled_out(name)
+            if re.match(r"\w+_", name):
+                before = names
+            elif name.startswith("…_"):
+                names = [full[:end] + rest[1:] for full in before for rest in names
+                         for end in (place.start() for place in re.finditer("_", full))]
+            else:
+                continue
+            patterns.update(pattern(full) for full in names)
+    return patterns
+
+
+def families(pages):
+    """Names of families, each with the page where it is first."""
+    found = {}
+    for page in sorted(pages):
+        with open(page, encoding="utf-8") as f:
+            for line in f:
+                if line.startswith("# TYPE "):
+                    found.setdefault(line.split()[2], os.path.basename(page))
+    return found
+
+
+def check_myself():
+    rows = "| `a_{b,c}_total`, `…_d_total` | `x` |\n| `a_<zone>_watts` | `<zone>` |\n`a_text_total`\n"
+    known = documented(rows)
+
+    def stands(name):
+        return any(re.fullmatch(one, name) for one in known)
+
+    for name, wanted in [("a_b_total", True), ("a_c_total", True), ("a_d_total", True), ("a_dram_watts", True),
+                         ("a_e_total", False), ("b_total", False), ("a_text_total", False), ("a_dram_watts_total", False)]:
+        assert stands(name) == wanted, name
+
+
+def main():
+    check_myself()
+    pages = glob.glob(PAGES)
+    with open(DOCS, encoding="utf-8") as f:
+        known = re.compile("|".join(sorted(documented(f.read()))))
+    found = families(pages)
+    assert len(pages) > 10 and len(found) > 100, "where are the golden pages?"
+    faults = 0
+    for name, page in sorted(found.items()):
+        stands, expected = bool(known.fullmatch(name)), not WITHOUT_ROW.fullmatch(name)
+        if not stands:
+            print("%s (on %s) is not in docs/exporter/metrics.md" % (name, page))
+        elif not expected:
+            print("%s is in docs/exporter/metrics.md now: take it out of WITHOUT_ROW" % name)
+        faults += stands != expected
+    print("%d families, %d faults" % (len(found), faults))
+    return 1 if faults else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
