@@ -1,0 +1,99 @@
+"""A BMC for QEMU's ipmi-bmc-extern: answers what the kernel's driver asks at the start, and DCMI power readings.
+
+The line protocol is the "VM" one of OpenIPMI: a message ends with A0, a hardware command with A1, AA escapes (the byte after it
+has 0x10 set); a message is sequence, network function and lun, command, data, checksum (all bytes sum up to 0)."""
+
+import os
+import socket
+import struct
+import threading
+import time
+
+MESSAGE_END, COMMAND_END, ESCAPE = 0xA0, 0xA1, 0xAA
+APP, GROUP, DCMI = 0x06, 0x2C, 0xDC
+INVALID_COMMAND = 0xC1
+
+
+def escaped(data):
+    out = bytearray()
+    for byte in data:
+        out += bytes((ESCAPE, byte | 0x10)) if byte in (MESSAGE_END, COMMAND_END, ESCAPE) else bytes((byte,))
+    return bytes(out)
+
+
+class Bmc:
+    """Listens on a Unix socket until closed. `watts` (current, minimum, maximum, average) may be set at any time; while
+    `silent` is true, power readings get no answer."""
+
+    def __init__(self, path):
+        self.path = path
+        self.watts = (0, 0, 0, 0)
+        self.silent = False
+        self.readings = 0
+        self.listener = socket.socket(socket.AF_UNIX)
+        self.listener.bind(path)
+        self.listener.listen(1)
+        threading.Thread(target=self._serve, daemon=True).start()
+
+    def close(self):
+        self.listener.close()
+        os.unlink(self.path)
+
+    def _serve(self):
+        while True:
+            try:
+                connection, _ = self.listener.accept()
+                # Protocol version 1; no attention wanted.
+                connection.sendall(bytes((0xFF, 1, COMMAND_END, 0, COMMAND_END)))
+                self._talk(connection)
+            except OSError:
+                if self.listener.fileno() < 0:
+                    return
+
+    def _talk(self, connection):
+        message, escape = bytearray(), False
+        while True:
+            received = connection.recv(4096)
+            if not received:
+                return
+            for byte in received:
+                if byte == MESSAGE_END:
+                    if len(message) >= 4 and sum(message) & 0xFF == 0:
+                        connection.sendall(self._answer(bytes(message)))
+                    message.clear()
+                elif byte == COMMAND_END:
+                    message.clear()
+                elif byte == ESCAPE:
+                    escape = True
+                else:
+                    message.append(byte & ~0x10 if escape else byte)
+                    escape = False
+
+    def _answer(self, message):
+        sequence, function, command, data = message[0], message[1] >> 2, message[2], message[3:-1]
+        code, answer = self._result(function, command, data)
+        if code is None:
+            return b""
+        head = bytes((sequence, (function | 1) << 2 | message[1] & 3, command, code)) + answer
+        return escaped(head + bytes((-sum(head) & 0xFF,))) + bytes((MESSAGE_END,))
+
+    def _result(self, function, command, data):
+        """(completion code, data); None as the code: no answer."""
+        if function == APP:
+            known = {
+                0x01: bytes((0x20, 0x01, 0x02, 0x10, 0x02, 0x1F, 0x57, 0x01, 0, 0x34, 0x12)),  # device id
+                0x2E: b"", 0x2F: b"\0", 0x30: b"", 0x31: b"\0",  # enables and message flags
+                0x37: bytes(range(16)),  # GUID
+            }
+            if command in known:
+                return 0, known[command]
+        if function == GROUP and data[:1] == bytes((DCMI,)):
+            if command == 1:  # capabilities
+                return 0, bytes((DCMI, 1, 5, 2, 0x07, 0x01, 0x07))
+            if command == 2:
+                self.readings += 1
+                if self.silent:
+                    return None, b""
+                active = 0x40
+                return 0, struct.pack("<BHHHHIIB", DCMI, *self.watts, int(time.time()), 1000, active)
+        return INVALID_COMMAND, b""

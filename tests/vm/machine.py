@@ -1,0 +1,226 @@
+"""A QEMU machine without hardware help: Debian's kernel, unpacked and not installed, and an initramfs with busybox and the
+programs of a test. The test talks to a shell in it over a serial line, and to its port 9010 over a forwarded one."""
+
+import glob
+import os
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, os.path.join(ROOT, "tests", "integration"))
+from harness import free_port, skip, wait_until, write  # noqa: E402
+
+CACHE = os.environ.get("CEEMS_VM_CACHE", os.path.join(ROOT, "build", "vm"))
+MODULES = ["virtio_pci", "virtio_net", "virtio_blk", "ipmi_devintf", "ipmi_si", "dummy", "crc32_generic", "rdma_rxe"]
+
+
+def output(*command, **options):
+    return subprocess.run(command, check=True, stdout=subprocess.PIPE, universal_newlines=True, **options).stdout
+
+
+def find(program):
+    """Also where a user's PATH does not look."""
+    return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/local/sbin")
+
+
+class Kernel:
+    """Debian's kernel with its headers, downloaded once into the cache."""
+
+    def __init__(self, version):
+        self.version = version
+        self.directory = os.path.join(CACHE, version)
+        self.image = os.path.join(self.directory, "boot", "vmlinuz-" + version)
+
+    @staticmethod
+    def get():
+        done = sorted(glob.glob(os.path.join(CACHE, "*", "complete")))
+        if done:
+            return Kernel(os.path.basename(os.path.dirname(done[-1])))
+        found = re.search(r"Depends: linux-image-(\S+)", output("apt-cache", "depends", "linux-image-amd64"))
+        if not found:
+            skip("apt knows no package linux-image-amd64")
+        kernel = Kernel(found.group(1))
+        kernel._unpack()
+        return kernel
+
+    def _unpack(self):
+        headers = "linux-headers-" + self.version
+        packages = ["linux-image-" + self.version, headers]
+        packages += re.findall(r"Depends: (linux-\S+)", output("apt-cache", "depends", headers))
+        shutil.rmtree(self.directory, ignore_errors=True)
+        debs = os.path.join(self.directory, "debs")
+        os.makedirs(debs)
+        print("vm: downloading %s" % " ".join(packages), flush=True)
+        try:
+            # As root apt would use a user that may not write here.
+            output("apt-get", "-qq", "-o", "APT::Sandbox::User=" + output("id", "-un").strip(), "download", *packages, cwd=debs)
+        except subprocess.CalledProcessError:
+            skip("the packages of Debian's kernel %s cannot be downloaded" % self.version)
+        for deb in glob.glob(debs + "/*.deb"):
+            output("dpkg", "-x", deb, self.directory)
+        shutil.rmtree(debs)
+        output(find("depmod"), "-b", self.directory, self.version)
+        makefile = os.path.join(self.headers, "Makefile")
+        with open(makefile) as f:
+            text = f.read()
+        write(makefile, text.replace(" /usr/src/", " %s/usr/src/" % self.directory))
+        write(os.path.join(self.directory, "complete"), "")
+
+    @property
+    def headers(self):
+        return os.path.join(self.directory, "usr", "src", "linux-headers-" + self.version)
+
+    def module_files(self, names):
+        """Files of these modules and what they need, in the order of loading."""
+        files = []
+        for name in names:
+            lines = output(find("modprobe"), "-d", self.directory, "-S", self.version, "--show-depends", name)
+            files += [line.split()[1] for line in lines.splitlines() if line.startswith("insmod")]
+        return list(dict.fromkeys(files))
+
+    def build_modules(self, directory):
+        """Builds the sources of modules/ in `directory`."""
+        shutil.copytree(os.path.join(HERE, "modules"), directory)
+        done = subprocess.run(["make", "-s", "-C", self.headers, "M=" + directory, "modules"], stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, universal_newlines=True)
+        assert done.returncode == 0, done.stdout
+
+
+class Initramfs:
+    """A tree of files that becomes an archive for the kernel."""
+
+    def __init__(self, directory):
+        self.directory = directory
+        for folder in ("bin", "dev", "etc", "modules", "proc", "sys", "tmp", "root"):
+            os.makedirs(os.path.join(directory, folder))
+        busybox = find("busybox")
+        self.copy(busybox, "bin/busybox")
+        for applet in output(busybox, "--list").split():
+            link = os.path.join(directory, "bin", applet)
+            if not os.path.lexists(link):
+                os.symlink("busybox", link)
+        self.modules = 0
+
+    def copy(self, source, target=None, mode=0o755):
+        path = os.path.join(self.directory, (target or source).lstrip("/"))
+        os.makedirs(os.path.dirname(path), exist_ok=True)
+        if os.path.lexists(path):
+            os.unlink(path)
+        shutil.copy(os.path.realpath(source), path)
+        os.chmod(path, mode)
+
+    def program(self, source, target, libraries=()):
+        """A program with its shared libraries, and those that it opens by itself."""
+        self.copy(source, target)
+        for binary in (source, *libraries):
+            for path in re.findall(r"(/\S+) \(0x", output("ldd", binary)):
+                self.copy(path)
+        for library in libraries:
+            self.copy(library)
+
+    def module(self, source):
+        """Loaded at the start, in the order of the calls."""
+        self.modules += 1
+        self.copy(source, "modules/%03d-%s" % (self.modules, os.path.basename(source)), 0o644)
+
+    def text(self, path, content):
+        write(os.path.join(self.directory, path.lstrip("/")), content)
+
+    def pack(self, archive):
+        output("sh", "-c", 'find . | cpio -o -H newc --quiet -R 0:0 | gzip -1 >"$1"', "sh", archive, cwd=self.directory)
+
+
+class CommandFailed(AssertionError):
+    pass
+
+
+class Machine:
+    """A running machine; a context manager that ends it."""
+
+    def __init__(self, kernel, archive, scratch, bmc_socket, disk):
+        self.port = free_port()
+        self.console_path = os.path.join(scratch, "console.log")
+        agent = os.path.join(scratch, "agent")
+        self.console = open(self.console_path, "wb")
+        self.process = subprocess.Popen(
+            ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024", "-smp", "2", "-display", "none",
+             "-nodefaults", "-no-reboot", "-serial", "stdio",
+             "-chardev", "socket,id=agent,server=on,wait=off,path=" + agent, "-serial", "chardev:agent",
+             "-chardev", "socket,id=bmc,reconnect=1,path=" + bmc_socket,
+             "-device", "ipmi-bmc-extern,id=bmc0,chardev=bmc", "-device", "isa-ipmi-kcs,bmc=bmc0",
+             "-drive", "if=virtio,format=raw,file=" + disk,
+             "-nic", "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:9010" % self.port,
+             "-kernel", kernel.image, "-initrd", archive, "-append", "console=ttyS0 quiet panic=-1 rdinit=/init"],
+            stdin=subprocess.DEVNULL, stdout=self.console, stderr=self.console)
+        self.received = b""
+        self.commands = 0
+        try:
+            wait_until("QEMU starts", lambda: os.path.exists(agent) or not self.alive(), 20)
+            assert self.alive(), self.console_text()
+            self.agent = socket.socket(socket.AF_UNIX)
+            self.agent.connect(agent)
+            self._wait_for(rb"agent: ready", 120)
+        except BaseException:
+            self._end()
+            raise
+
+    def alive(self):
+        return self.process.poll() is None
+
+    def console_text(self):
+        with open(self.console_path, "rb") as f:
+            return f.read().decode("utf-8", "replace")
+
+    def _wait_for(self, pattern, timeout):
+        end = time.monotonic() + timeout
+        while True:
+            found = re.search(pattern, self.received)
+            if found:
+                before = self.received[:found.start()]
+                self.received = self.received[found.end():]
+                return before.decode("utf-8", "replace"), found
+            left = end - time.monotonic()
+            if left <= 0 or not self.alive():
+                raise AssertionError("the machine does not answer:\n%s\nconsole:\n%s" % (
+                    self.received[-2000:].decode("utf-8", "replace"), self.console_text()[-3000:]))
+            self.agent.settimeout(min(left, 1.0))
+            try:
+                data = self.agent.recv(65536)
+            except socket.timeout:
+                continue
+            if not data:
+                raise AssertionError("the machine ended:\n" + self.console_text()[-3000:])
+            self.received += data
+
+    def run(self, command, timeout=60.0):
+        """Output of a shell command in the machine; CommandFailed with it if the command fails."""
+        self.commands += 1
+        text = '{ %s\n} </dev/null 2>&1\necho "@%d:$?@"\n' % (command, self.commands)
+        self.agent.settimeout(timeout)
+        self.agent.sendall(text.encode())
+        answer, found = self._wait_for(rb"@%d:(\d+)@\r?\n" % self.commands, timeout)
+        answer = answer.replace("\r\n", "\n").strip()
+        if found.group(1) != b"0":
+            raise CommandFailed("'%s' ended with %s in the machine: %s" % (command, found.group(1).decode(), answer))
+        return answer
+
+    def start(self, command, log="/dev/null"):
+        """Process id of a command that goes on running."""
+        return int(self.run("%s >%s 2>&1 & echo $!" % (command, log)))
+
+    def _end(self):
+        if self.alive():
+            self.process.kill()
+        self.process.wait()
+        self.console.close()
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self._end()
