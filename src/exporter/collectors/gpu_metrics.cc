@@ -9,6 +9,8 @@
 #include <utility>
 #include <vector>
 
+#include <fmt/format.h>
+
 namespace ceems::exporter {
 namespace {
 
@@ -218,7 +220,7 @@ void GpuMetrics::add_units(const gpu::DeviceState& device,
       }
     }
     for (auto member = begin; member != end; ++member) {
-      Use& use = uses[{member->unit, id + "/" + index}];
+      Use& use = uses[{member->unit, fmt::format("{}/{}", id, index)}];
       use.manager = member->manager;
       use.index = index;
       sum(use.memory, process.memory_bytes);

@@ -73,7 +73,7 @@ class SamplerTest : public ::testing::Test {
                                 "cpu1 0 0 0 5 0 0 0 0 0 0\n");
   }
 
-  Sampler& make(milliseconds interval = seconds(1)) {
+  Sampler& make(milliseconds interval = seconds(1), DeviceMeterList devices = {}) {
     Meters meters;
     auto meter = std::make_unique<PublishedPowerMeter>(
         SourceInfo{.name = "rapl-package-0", .domain = Domain::kPackage});
@@ -82,7 +82,7 @@ class SamplerTest : public ::testing::Test {
     sampler_ = std::make_unique<Sampler>(
         SamplerOptions{.interval = interval, .account = {}}, clock_,
         host::Paths{dir_.path() / "proc", dir_.path() / "sys", dir_.path() / "cgroup"},
-        std::vector<std::shared_ptr<UnitSource>>{source_}, std::move(meters));
+        std::vector<std::shared_ptr<UnitSource>>{source_}, std::move(meters), std::move(devices));
     return *sampler_;
   }
 
@@ -128,6 +128,48 @@ TEST_F(SamplerTest, SharesEnergyByCpuTime) {
   // The other CPU belongs to the system.
   EXPECT_NEAR(unit_joules(), 50 + 10 * 150, 1);
   EXPECT_DOUBLE_EQ(node_joules(), 3100);
+}
+
+/// One GPU of 200 W that the first unit of the snapshot holds.
+class FakeDevices final : public DeviceMeters {
+ public:
+  explicit FakeDevices(Clock::SteadyTime begin) : last_(begin) {}
+
+  void read(const MeterContext& context,
+            std::span<const ManagerUnits> managers,
+            std::vector<DeviceSample>& samples) override {
+    ASSERT_EQ(managers.size(), 1U);
+    ASSERT_NE(managers[0].snapshot, nullptr);
+    DeviceSample& sample = samples.emplace_back();
+    sample.source = {.name = "GPU-a", .domain = Domain::kGpu};
+    sample.seconds = std::chrono::duration<double>(context.now - last_).count();
+    sample.joules = 200 * sample.seconds;
+    sample.fresh = context.now;
+    sample.total_use = 1;
+    sample.holders = {{.manager = std::string(managers[0].manager),
+                       .cgrouphostname = "",
+                       .uuid = managers[0].snapshot->units.front().uuid,
+                       .alloc = 1,
+                       .use = 1}};
+    last_ = context.now;
+  }
+
+ private:
+  Clock::SteadyTime last_;
+};
+
+TEST_F(SamplerTest, GivesDevicesToTheirHolders) {
+  Sampler& sampler = make(seconds(1), {std::make_shared<FakeDevices>(fake_.steady_now())});
+  sampler.tick(Sampler::Caller::kThread);
+  for (int i = 0; i < 5; ++i) {
+    fake_.advance(seconds(1));
+    sampler.tick(Sampler::Caller::kThread);
+  }
+  sampler.with_account([](Account& account, Clock::SteadyTime) {
+    ASSERT_EQ(account.units().size(), 1U);
+    EXPECT_DOUBLE_EQ(account.units().front()->joules(Domain::kGpu), 1000);
+    EXPECT_DOUBLE_EQ(account.node_joules(Domain::kGpu), 1000);
+  });
 }
 
 TEST_F(SamplerTest, TicksForAScrapeOnlyWhenTheLastTickIsOld) {

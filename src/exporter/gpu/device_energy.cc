@@ -187,9 +187,12 @@ void find_holders(const DeviceState& device,
                   DeviceSample& sample) {
   const std::vector<Place> all = places(device);
   double active = 0;
+  bool known = false;
   for (const Place& place : all) {
     active += place.part * place.activity.value_or(0);
+    known = known || place.activity.has_value();
   }
+  sample.utilisation = known ? std::optional(std::min(active, 1.0)) : device.utilisation;
   sample.holders.clear();
   sample.total_use = 0;
   for (const Place& place : all) {
@@ -267,7 +270,6 @@ void DeviceEnergy::read(const energy::MeterContext& /*context*/,
     if (!counters_[device.uuid].advance(device, reading->taken, sample)) {
       continue;
     }
-    sample.utilisation = device.activity.sm_active ? device.activity.sm_active : device.utilisation;
     find_holders(device, assignments, processes, sample);
     samples.push_back(std::move(sample));
   }

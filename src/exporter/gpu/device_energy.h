@@ -32,6 +32,9 @@ Assignments::List living(const Assignments::List& assignments,
 
 /// Who has how much of one GPU, and who used how much of it: `holders` and `total_use` of `sample`.
 ///
+/// Sets `utilisation` as well: SM activity of the GPU, of all its instances together, or what the
+/// library says.
+///
 /// - Reserved is what the assignments say; a GPU or instance without one is taken to be reserved
 /// for
 ///   the units that have a process there, in equal parts. Instances weigh by their SMs, out of all

@@ -141,6 +141,17 @@ TEST_F(FindHolders, InstancesUseByTheirActivity) {
   EXPECT_DOUBLE_EQ(sample.total_use, 34.0 / 132);
 }
 
+TEST_F(FindHolders, UtilisationIsThatOfTheSmsWhereItIsKnown) {
+  DeviceState device = whole_gpu();
+  EXPECT_FALSE(find(device, {}).utilisation);
+  device.utilisation = 1;
+  EXPECT_EQ(find(device, {}).utilisation, 1);
+  device.activity.sm_active = 0.25;
+  EXPECT_EQ(find(device, {}).utilisation, 0.25);
+  EXPECT_DOUBLE_EQ(find(split_gpu(0.5, 0.25), {}).utilisation.value_or(0), 34.0 / 132);
+  EXPECT_FALSE(find(split_gpu(), {}).utilisation);
+}
+
 TEST_F(FindHolders, ProcessesTellWhoHoldsAnInstance) {
   DeviceState device = split_gpu();
   device.processes = {process(20, std::nullopt, 5)};
