@@ -202,8 +202,8 @@ def start_api_server(directory, config_text, arguments=(), env=None, wait=True, 
 
 
 class FakeHttp:
-    """A server whose answers a test scripts: handler(path, query dict, body) -> (status, type, bytes) or None to
-    close the connection without an answer."""
+    """A server whose answers a test scripts: handler(path, query dict, body) -> (status, type, bytes), maybe with a
+    dict of more headers behind, or None to close the connection without an answer."""
 
     def __init__(self, handler):
         outer = self
@@ -222,11 +222,13 @@ class FakeHttp:
                 if result is None:
                     self.close_connection = True
                     return
-                status, kind, data = result
+                status, kind, data, *more = result
                 try:
                     self.send_response(status)
                     self.send_header("Content-Type", kind)
                     self.send_header("Content-Length", str(len(data)))
+                    for name, value in (more[0] if more else {}).items():
+                        self.send_header(name, value)
                     self.end_headers()
                     self.wfile.write(data)
                 except OSError:

@@ -55,12 +55,13 @@ echo '
 '
 """
 RDMA = """#!/bin/sh
+read -r pid < "$0.pid"  # of the newest job
 case "$1 $2 $3" in
 "statistic qp mode") echo 'link mlx5_0/1 auto type,pid on optional-counters off' ;;
-"resource show mr") echo 'dev mlx5_0 mrn 7 mrlen 4096 pdn 3 pid %(pid)d comm app' ;;
-"resource show cq") echo 'dev mlx5_0 cqn 8 cqe 1023 users 2 adaptive-moderation off ctxn 4 pid %(pid)d comm app' ;;
-"resource show qp") echo 'link mlx5_0/1 lqpn 813 type RC state RTS path-mig-state MIGRATED pdn 8 pid %(pid)d comm app' ;;
-"statistic qp show") echo 'link mlx5_0/1 cntn 5 qp-type RC pid %(pid)d comm app rx_write_requests 41 rx_read_requests 2' ;;
+"resource show mr") echo "dev mlx5_0 mrn 7 mrlen 4096 pdn 3 pid $pid comm app" ;;
+"resource show cq") echo "dev mlx5_0 cqn 8 cqe 1023 users 2 adaptive-moderation off ctxn 4 pid $pid comm app" ;;
+"resource show qp") echo "link mlx5_0/1 lqpn 813 type RC state RTS path-mig-state MIGRATED pdn 8 pid $pid comm app" ;;
+"statistic qp show") echo "link mlx5_0/1 cntn 5 qp-type RC pid $pid comm app rx_write_requests 41 rx_read_requests 2" ;;
 esac
 """
 
@@ -82,8 +83,8 @@ def redfish_service(path, _query, _body):
 
 
 class SlurmNode:
-    """The tree below `root`, its BMC, and its jobs. With `processes` each job has a sleeping process of this machine, so that
-    perf events can be counted; else its process exists as files only."""
+    """The tree below `root`, its BMC, and its jobs. With `processes` each job has a process of this machine that does next to
+    nothing, so that perf events can be counted; else its process exists as files only."""
 
     def __init__(self, root, processes=False):
         self.root, self.processes = root, processes
@@ -134,7 +135,7 @@ class SlurmNode:
     def make_tools(self):
         write(self.bin + "/nvidia-smi", NVIDIA_SMI, 0o755)
         write(self.bin + "/ipmitool", IPMITOOL, 0o755)
-        write(self.bin + "/rdma", RDMA % {"pid": self.next_pid}, 0o755)
+        write(self.bin + "/rdma", RDMA, 0o755)
 
     def paths(self):
         return ["--path.procfs=" + self.proc, "--path.sysfs=" + self.sys, "--path.cgroupfs=" + self.cgroup,
@@ -157,7 +158,7 @@ class SlurmNode:
         number, process = self.next_job, None
         self.next_job += 1
         if self.processes:
-            process = subprocess.Popen(["sleep", "86400"], stdin=subprocess.DEVNULL)
+            process = subprocess.Popen(["sh", "-c", "while :; do sleep 1; done"], stdin=subprocess.DEVNULL)
             pid = process.pid
         else:
             pid = self.next_pid
@@ -168,7 +169,8 @@ class SlurmNode:
         write(home + "/stat", "%d (work) S 1 %d %d 0 -1 4194560 1 0 0 0 1 1 0 0 20 0 1 0 %d 1 1\n" % (pid, pid, pid, number))
         write(home + "/environ", "SLURM_JOB_ID=%d\0SLURM_JOB_GPUS=%d\0" % (number, number % GPUS))
         os.makedirs("%s/task/%d" % (home, pid))
-        job = "%s/job_%d" % (self.scope, number)
+        write(self.bin + "/rdma.pid", "%d\n" % pid)
+        job = self.root + "/new_job"  # it appears at once, so that a count of jobs is sure
         for name, text in FILES_OF_JOB.items():
             write(job + "/" + name, text)
         for step in STEPS:
@@ -179,6 +181,7 @@ class SlurmNode:
                     write(path + "/" + name, FILES_OF_JOB[name])
                 write(path + "/cgroup.procs", "")
             write(path + "/cgroup.procs", "%d\n" % pid)
+        os.rename(job, "%s/job_%d" % (self.scope, number))
         self.jobs[number] = (pid, process)
         return number
 
@@ -188,7 +191,8 @@ class SlurmNode:
             process.kill()
             process.wait()
         shutil.rmtree("%s/%d" % (self.proc, pid))
-        shutil.rmtree("%s/job_%d" % (self.scope, number))
+        os.rename("%s/job_%d" % (self.scope, number), self.root + "/old_job")
+        shutil.rmtree(self.root + "/old_job")
 
     def __enter__(self):
         return self

@@ -1,0 +1,554 @@
+#!/usr/bin/env python3
+"""Sources of the exporter that lie, flood, hang or go back: each gives one line in the log, not one per scrape, the other
+collectors go on, memory stays small, and the program ends as always. One function a kind; run some with
+`exporter_hostile_test.py NAME...`."""
+
+import concurrent.futures
+import os
+import re
+import shutil
+import socket
+import sys
+import tempfile
+import threading
+import time
+
+from harness import BIN, FakeHttp, get, samples, scratch, start_exporter, wait_until, write
+from slurm_node import FILES_OF_JOB, NVIDIA_SMI, SlurmNode, redfish_service
+
+MOST_MEMORY = 100 << 20  # of programs without sanitizers
+ROOT = os.geteuid() == 0
+with open(os.path.join(BIN, "ceems_exporter"), "rb") as program:
+    SANITIZED = b"__asan_init" in program.read()
+GIGABYTE = "while :; do echo %s; done | head -c 1000000000" % ("x" * 4000)
+
+
+class Case:
+    """A running exporter on a SLURM node that was spoiled by `spoil(node)`."""
+
+    def __init__(self, directory, flags, spoil=None, env=None):
+        os.makedirs(directory)
+        self.node = SlurmNode(directory + "/node")
+        self.node.add_job()
+        if spoil:
+            spoil(self.node)
+        more = flags(self.node) if callable(flags) else flags
+        if "--path.procfs=" + self.node.proc not in more:
+            more = self.node.paths() + more
+        self.exporter, self.url = start_exporter(directory, ["--no-collector.gpu"] + more,
+                                                 dict(self.node.env(), **(env or {})))
+
+    def page(self, failing=(), timeout=20.0):
+        """A page on which exactly the collectors `failing` have failed."""
+        answer = get(self.url + "/metrics", timeout=timeout)
+        assert answer.status == 200, answer.text
+        failed = sorted(labels.split('"')[1] for labels, value in samples(answer.text, "ceems_scrape_collector_success") if value != 1)
+        assert failed == sorted(failing), "failed: %s, expected %s\n%s" % (failed, list(failing), self.exporter.output()[-2000:])
+        return answer.text
+
+    def problems(self):
+        """Warnings and errors, but for the one that is said of every node with GPUs and no prolog."""
+        return [line for line in self.exporter.output().splitlines()
+                if re.search(r"level=(WARN|ERROR)", line) and "environment of their processes only" not in line]
+
+    def one_problem(self, *parts):
+        lines = self.problems()
+        assert len(lines) == 1 and all(part in lines[0] for part in parts), "expected one line with %s, got\n%s" % (
+            parts, "\n".join(line[:600] for line in lines))
+        assert len(lines[0]) < 2000, "a line of %d characters" % len(lines[0])
+
+    def memory(self):
+        """The most that was ever resident; nothing for programs with sanitizers."""
+        with open("/proc/%d/status" % self.exporter.pid) as f:
+            peak = next(line for line in f if line.startswith("VmHWM:"))
+        return None if SANITIZED else int(peak.split()[1]) << 10
+
+    def end(self):
+        memory = self.memory()
+        code = self.exporter.stop()
+        text = self.exporter.output()
+        assert code == 0 and "Sanitizer" not in text and "terminate called" not in text, (code, text[-3000:])
+        assert memory is None or memory < MOST_MEMORY, "%.0f MB resident" % (memory / 1e6)
+        return memory
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.exporter.__exit__()
+        self.node.__exit__()
+
+
+def together(cases, check):
+    """Runs check(name, what) for each of a dict at the same time; the first error is raised with its name."""
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        futures = {name: pool.submit(check, name, what) for name, what in cases.items()}
+    for name, future in futures.items():
+        if future.exception() is not None:
+            raise AssertionError("%s: %s" % (name, future.exception())) from future.exception()
+
+
+# Vendors' tools -------------------------------------------------------------------------------------------------------
+
+def shell(script):
+    return "#!/bin/sh\n" + script + "\n"
+
+
+def saying(node, text):
+    """A tool that prints this text."""
+    path = tempfile.mkstemp(dir=node.root)[1]
+    with open(path, "wb") as f:
+        f.write(text if isinstance(text, bytes) else text.encode())
+    os.chmod(path, 0o644)
+    return shell("exec cat " + path)
+
+
+def tools_of_gpus_lie():
+    bomb = "<!DOCTYPE x [<!ENTITY a 'aaaaaaaaaa'>" + "".join(
+        "<!ENTITY %s '%s'>" % (chr(98 + i), "&%s;" % chr(97 + i) * 10) for i in range(12)) + "]><nvidia_smi_log>&m;</nvidia_smi_log>"
+    lies = {
+        "nvidia-smi": {"empty": "", "cut": NVIDIA_SMI[NVIDIA_SMI.index("<?xml"):-200], "binary": bytes(range(256)) * 1000,
+                       "deep": "<nvidia_smi_log>" + "<a>" * 5000000, "wide": "<nvidia_smi_log>" + "<a/>" * 3900000 + "</nvidia_smi_log>",
+                       "bomb": bomb, "number": "<nvidia_smi_log><gpu><mig_mode><current_mig>Enabled</current_mig></mig_mode><mig_devices>"
+                       "<mig_device><index>1e99</index></mig_device></mig_devices></gpu></nvidia_smi_log>",
+                       "gigabyte": shell(GIGABYTE), "error": shell("echo NVML: no driver >&2; exit 9"), "killed": shell("kill -9 $$")},
+        "amd-smi": {"cut": '[{"gpu": 0, "bus": {"bdf": "0000', "deep": "[" * 15000000, "wide": "[0" + ",0" * 7500000 + "]",
+                    "types": '[{"gpu": {}, "bus": 7, "board": [1], "partition": null}]', "gigabyte": shell(GIGABYTE)},
+        "rocm-smi": {"cut": '{"card0": {"PCI Bus"', "types": '{"card0": 7, "cardx": {}}', "wide": "{" + '"card0":{},' * 1000000 + '"a":0}',
+                     "gigabyte": shell(GIGABYTE)},
+    }
+
+    def check(name, what):
+        tool, lie = what
+
+        def spoil(node):
+            os.unlink(node.bin + "/nvidia-smi")
+            text = lie if isinstance(lie, str) and lie.startswith("#!") else saying(node, lie)
+            write("%s/%s" % (node.bin, tool), text, 0o755)
+            for n in range(4):
+                write(node.sys + "/bus/pci/devices/0000:1%d:00.0/vendor" % n, "0x10de\n" if tool == "nvidia-smi" else "0x1002\n")
+        with Case("%s/%s" % (directory, name), ["--collector.slurm"], spoil) as case:
+            for _ in range(5):
+                assert not samples(case.page(), "ceems_compute_unit_gpu_index_flag")
+            case.one_problem("GPUs cannot be listed", "vendor=" + ("nvidia" if tool == "nvidia-smi" else "amd"))
+            most.append(case.end() or 0)
+
+    most = []
+    with scratch("ceems-hostile-") as directory:
+        together({"%s-%s" % (tool, kind): (tool, lie) for tool in lies for kind, lie in lies[tool].items()}, check)
+    return "most memory %.1f MB" % (max(most) / 1e6) if any(most) else ""
+
+
+def tools_never_end():
+    """At the start, where the exporter asks for GPUs and for the way to count queue pairs, and later, by the power command."""
+    def spoil(node):
+        for tool in ("nvidia-smi", "rdma", "ipmitool"):
+            write(node.bin + "/" + tool, shell("sleep 3600 & sleep 3600"), 0o755)
+
+    with scratch("ceems-hostile-") as directory:
+        begin = time.monotonic()
+        with Case(directory + "/case", SlurmNode.flags, spoil) as case:
+            started = time.monotonic() - begin
+            assert started < 45, "the start took %.0f s" % started
+            slowest = 0
+            for _ in range(50):
+                begin = time.monotonic()
+                case.page(failing=["ipmi_dcmi"])
+                slowest = max(slowest, time.monotonic() - begin)
+            assert slowest < 1, "a scrape took %.2f s" % slowest
+            for part in ("GPUs cannot be listed", "queue pairs", "collector=ipmi_dcmi"):
+                wait_until("one line about " + part, lambda p=part: sum(p in line for line in case.problems()) == 1, 15)
+            begin = time.monotonic()
+            case.end()
+            assert time.monotonic() - begin < 5, "the end took %.1f s" % (time.monotonic() - begin)
+        left = [pid for pid in os.listdir("/proc") if pid.isdigit() and directory.encode() in environment(pid)]
+        assert not left, "processes were left behind: %s" % left
+    return "start %.1f s" % started
+
+
+def environment(pid):
+    try:
+        with open("/proc/%s/environ" % pid, "rb") as f:
+            return f.read()
+    except OSError:
+        return b""
+
+
+def power_command_lies():
+    """A tool of the BMC; the numbers in its errors differ from run to run."""
+    def check(name, script):
+        def spoil(node):
+            write(node.bin + "/ipmitool", shell(script), 0o755)
+        with Case("%s/%s" % (directory, name), lambda node: ["--collector.slurm", "--collector.ipmi_dcmi",
+                                                           "--collector.ipmi_dcmi.cmd=%s/ipmitool" % node.bin], spoil) as case:
+            end = time.monotonic() + 2.5
+            while time.monotonic() < end:
+                case.page(failing=["ipmi_dcmi"])
+                time.sleep(0.1)
+            wait_until("the failure is in the log", case.problems, 20)
+            case.one_problem("reading failed", "collector=ipmi_dcmi")
+            most.append(case.end() or 0)
+
+    most = []
+    with scratch("ceems-hostile-") as directory:
+        together({"gigabyte": GIGABYTE, "errors": GIGABYTE + " >&2; exit 1", "changing": "echo $$ is no power; exit $(($$ % 7 + 1))",
+                  "silent": "exit 0", "absurd": "echo 'Current Power : 99999999999999999999999 Watts'",
+                  "negative": "echo 'Current Power : -5 Watts'", "group": "sleep 3600 & echo no >&2; exit 1"}, check)
+    return "most memory %.1f MB" % (max(most) / 1e6) if any(most) else ""
+
+
+def root_runs_nothing_that_others_can_change():
+    if not ROOT:
+        return "not root, not run"
+    with scratch("ceems-hostile-") as directory:
+        marks = directory + "/marks"
+        os.mkdir(marks)
+        os.chmod(marks, 0o777)
+
+        def tool(node, name, mark):
+            # Says nothing unless it is root, so that the exporter tries that, too.
+            return write("%s/%s" % (node.bin, name), shell("[ $(id -u) = 0 ] || exit 1\necho > %s/%s\necho 'Power Measurement : Active'; echo 'Current Power : 7 Watts'" % (
+                marks, mark)), 0o755)
+
+        def own(node):
+            tool(node, "ipmitool", "own")
+
+        def others(node):
+            os.chown(tool(node, "ipmitool", "others"), 65534, 65534)
+
+        def link(node):
+            os.chown(tool(node, "evil", "link"), 65534, 65534)
+            os.unlink(node.bin + "/ipmitool")
+            os.symlink(node.bin + "/evil", node.bin + "/ipmitool")
+
+        def writable(node):
+            os.chmod(tool(node, "ipmitool", "writable"), 0o777)
+
+        def place(node):
+            tool(node, "ipmitool", "place")
+            os.chown(node.bin, 65534, 65534)
+
+        def dangling(node):
+            os.unlink(node.bin + "/ipmitool")
+            os.symlink(node.bin + "/nothing", node.bin + "/ipmitool")
+
+        def check(name, spoil):
+            with Case("%s/%s" % (directory, name), lambda node: ["--collector.ipmi_dcmi", "--no-collector.slurm",
+                                                               "--collector.ipmi_dcmi.cmd=%s/ipmitool" % node.bin], spoil) as case:
+                for _ in range(3):
+                    page = case.page(failing=[] if name == "own" else ["ipmi_dcmi"])
+                assert bool(samples(page, "ceems_ipmi_dcmi_current_watts")) == (name == "own"), page
+                if name != "own":
+                    case.one_problem("reading failed", "No such file" if name == "dangling" else "must belong to root")
+                case.end()
+            assert os.path.exists("%s/%s" % (marks, name)) == (name == "own"), "ran as root"
+
+        together({f.__name__: f for f in (own, others, link, writable, place, dangling)}, check)
+
+
+def rdma_is_switched_by_a_trusted_program_only():
+    if not ROOT:
+        return "not root, not run"
+    with scratch("ceems-hostile-") as directory:
+        marks = directory + "/marks"
+        os.mkdir(marks)
+        os.chmod(marks, 0o777)
+
+        def spoil(node):
+            path = write(node.bin + "/rdma", shell("[ $(id -u) = 0 ] && echo > %s/ran\ncase \"$*\" in\n"
+                                                   "'statistic qp mode') echo 'link mlx5_0/1 auto off' ;;\nesac" % marks), 0o755)
+            os.chown(path, 65534, 65534)
+        # The question at the start is asked by root, too, unless the exporter is started by its own user.
+        with Case(directory + "/case", lambda node: ["--collector.slurm", "--collector.rdma.stats",
+                                                     "--collector.rdma.cmd=%s/rdma" % node.bin], spoil) as case:
+            for _ in range(5):
+                case.page()
+            lines = [line for line in case.problems() if "queue pairs" in line]
+            assert len(lines) == 1 and "must belong to root" in lines[0], case.problems()
+            case.end()
+
+
+# Web services and sockets ---------------------------------------------------------------------------------------------
+
+def redfish_flags(node):
+    return ["--collector.slurm", "--collector.redfish", "--collector.redfish.config.file=%s/redfish.yml" % node.root]
+
+
+def redfish_lies():
+    big = b'{"Chassis":{"@odata.id":"/redfish/v1/Chassis"},"x":"' + b"y" * (10 << 20) + b'"}'
+    power = "/redfish/v1/Chassis/Node/Power"
+
+    def power_is(text):
+        return lambda path, query, body: (200, "application/json", text) if path.endswith("/Power") else redfish_service(path, query, body)
+
+    lies = {
+        "circle": lambda path, *_: (302, "text/html", b"", {"Location": path}),
+        "elsewhere": lambda path, *_: (307, "text/html", b"", {"Location": trap.url + path}),
+        "file": lambda path, *_: (301, "text/html", b"", {"Location": "file:///etc/passwd"}),
+        "refused": lambda *_: (401, "text/html", b"no"),
+        "big": lambda *_: (200, "application/json", big),
+        "deep": lambda *_: (200, "application/json", b"[" * 1000000),
+        "list": lambda *_: (200, "application/json", b"[1, 2]"),
+        "types": power_is(b'{"PowerControl": {"PowerConsumedWatts": "many"}}'),
+        "text": power_is(b'{"PowerControl": [{"PowerConsumedWatts": "4e2"}]}'),
+        "absurd": power_is(b'{"PowerControl": [{"PowerConsumedWatts": 1e300}]}'),
+        "cut": power_is(b'{"PowerControl": [{"PowerCons'),
+        "error": lambda path, query, body: (500, "text/html", b"x") if path == power else redfish_service(path.replace("Tray", "-"), query, body),
+        "closed": lambda *_: None,
+    }
+
+    def check(name, lie):
+        def spoil(node):
+            node.bmc.handler = lie
+        with Case("%s/%s" % (directory, name), redfish_flags, spoil) as case:
+            end = time.monotonic() + 2.5
+            while time.monotonic() < end:
+                page = case.page(failing=["redfish"])
+                time.sleep(0.1)
+            assert not samples(page, "ceems_redfish_current_watts") and "root:" not in page, page
+            case.one_problem("reading failed", "collector=redfish")
+            assert len(case.node.bmc.seen) < 40, "%d requests" % len(case.node.bmc.seen)
+            if name == "refused":
+                assert len(case.node.bmc.seen) == 1, "the account would be locked: %s" % case.node.bmc.seen
+            most.append(case.end() or 0)
+
+    most = []
+    with scratch("ceems-hostile-") as directory, FakeHttp(redfish_service) as trap:
+        together(lies, check)
+        assert not trap.seen, trap.seen
+    return "most memory %.1f MB" % (max(most) / 1e6) if any(most) else ""
+
+
+def redfish_hangs():
+    """Scrapes do not wait for a BMC that takes 10 s; the value's age grows, and it is renewed once the BMC answers again."""
+    with scratch("ceems-hostile-") as directory:
+        def rest(path, query, body):
+            release.wait(10)
+            return redfish_service(path, query, body)
+
+        release = threading.Event()
+        with Case(directory + "/case", redfish_flags) as case:
+            assert len(samples(case.page(), "ceems_redfish_current_watts")) == 2
+
+            def age(page):
+                return dict(samples(page, "ceems_exporter_source_age_seconds"))['{collector="redfish",source="redfish"}']
+            case.node.bmc.handler = rest
+            time.sleep(1.1)  # the value counts as fresh for a second
+            for attempt in range(3):  # other programs may run beside us
+                times = []
+                begin, first = time.monotonic(), age(case.page())
+                for _ in range(300):
+                    before = time.monotonic()
+                    page = case.page()
+                    times.append(time.monotonic() - before)
+                grown, elapsed = age(page) - first, time.monotonic() - begin
+                p99 = sorted(times)[int(0.99 * len(times))]
+                if p99 < 0.05:
+                    break
+            assert p99 < 0.05, "p99 of a scrape is %.0f ms" % (1e3 * p99)
+            assert grown > 0.8 * elapsed - 0.1, "the age grew by %.2f s in %.2f s" % (grown, elapsed)
+            assert len(samples(page, "ceems_redfish_current_watts")) == 2, "the last value is gone"
+            wait_until("the BMC is given up on", case.problems, 12)
+            case.page()
+            case.one_problem("reading failed", "collector=redfish")
+            case.node.bmc.handler = redfish_service
+            release.set()
+            wait_until("the BMC is asked again", lambda: age(case.page()) < 2, 20)
+            assert "source answers again" in case.exporter.output()
+            assert len(case.problems()) == 1, case.problems()
+            case.end()
+    return "p99 %.1f ms, median %.1f ms" % (1e3 * p99, 1e3 * sorted(times)[len(times) // 2])
+
+
+def pod_resources_socket_hangs():
+    with scratch("ceems-hostile-") as directory:
+        def pods(path, _query, _body):
+            return 200, "application/json", (b'{"kind":"PodList","metadata":{},"items":[{"metadata":{"name":"p","namespace":"n",'
+                                             b'"uid":"6232f0c5-57fa-409a-b026-0919f60e24a6"}}]}')
+
+        def spoil(node):
+            pod = node.cgroup + "/kubepods.slice/kubepods-pod6232f0c5_57fa_409a_b026_0919f60e24a6.slice"
+            for name, text in FILES_OF_JOB.items():
+                write(pod + "/" + name, text)
+            write(pod + "/cgroup.procs", "5000000\n")
+
+        path = directory + "/kubelet.sock"
+        listener = socket.socket(socket.AF_UNIX)
+        listener.bind(path)
+        listener.listen(64)  # connections are taken by the kernel, nobody ever answers
+        os.chmod(path, 0o777)
+        with listener, FakeHttp(pods) as api:
+            config = write(directory + "/kubeconfig", "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: "
+                           "{cluster: c, user: u}}]\nusers: [{name: u, user: {}}]\nclusters: [{name: c, cluster: {server: \"%s\"}}]\n" % api.url)
+            with Case(directory + "/case", ["--collector.k8s", "--collector.k8s.kubeconfig.file=" + config,
+                                            "--collector.k8s.kubelet-podresources-socket.file=" + path], spoil) as case:
+                slowest, end = 0, time.monotonic() + 3
+                while time.monotonic() < end:
+                    begin = time.monotonic()
+                    page = case.page()
+                    slowest = max(slowest, time.monotonic() - begin)
+                    time.sleep(0.02)
+                assert samples(page, "ceems_compute_units")[0][1] == 1 and samples(page, "ceems_compute_unit_cpu_user_seconds_total"), page
+                assert slowest < 0.5, "a scrape took %.2f s" % slowest
+                lines = case.problems()
+                assert sum("kubelet" in line for line in lines) == 1 and len(lines) == 1, lines
+                begin = time.monotonic()
+                case.end()
+                assert time.monotonic() - begin < 5
+    return "slowest scrape %.0f ms" % (1e3 * slowest)
+
+
+# Files ----------------------------------------------------------------------------------------------------------------
+
+def definitions_of_virtual_machines_are_bombs():
+    uuid = "<uuid>4de89c5b-50d7-4d30-a630-14e135380fe8</uuid>"
+    entities = "".join("<!ENTITY x%d '%s'>" % (i + 1, "&x%d;" % i * 10) for i in range(12))
+    bombs = {
+        "00000001": "<!DOCTYPE d [<!ENTITY x0 'lol'>%s]><domain><uuid>&x12;</uuid></domain>" % entities,
+        "00000002": "<!DOCTYPE d [<!ENTITY f SYSTEM 'file:///etc/passwd'>]><domain><uuid>&f;</uuid></domain>",
+        "00000003": "<domain>" + uuid + "<a>" * 300000,
+        "00000004": "<domain>" + uuid + "<a/>" * 8000000 + "</domain>",
+        "00000005": "<domain>%s<devices>%s</devices></domain>" % (uuid, "<hostdev/>" * 40000),
+        "00000006": "\0" * 100000,
+        "00000007": "",
+    }
+    with scratch("ceems-hostile-") as directory:
+        def spoil(node):
+            for number, text in bombs.items():
+                scope = "%s/machine.slice/machine-qemu\\x2d1\\x2dinstance\\x2d%s.scope" % (node.cgroup, number)
+                for name, content in FILES_OF_JOB.items():
+                    write(scope + "/" + name, content)
+                write(scope + "/cgroup.procs", "5000000\n")
+                write("%s/qemu/instance-%s.xml" % (directory, number), text)
+        with Case(directory + "/case", ["--collector.libvirt", "--collector.libvirt.xml-dir=%s/qemu" % directory], spoil) as case:
+            for _ in range(10):
+                page = case.page()
+            assert samples(page, "ceems_compute_units")[0][1] == len(bombs), page
+            assert "root:" not in page and "lollol" not in page, page
+            for number in bombs:
+                assert sum("vm=instance-" + number in line for line in case.problems()) == 1, (number, case.problems())
+            assert len(case.problems()) == len(bombs), case.problems()
+            memory = case.end()
+    return "most memory %.1f MB" % (memory / 1e6) if memory else ""
+
+
+def a_hundred_thousand_processes():
+    count = 20000 if SANITIZED else 100000  # sanitizers make it ten times as slow
+    first = 5000000  # above any pid of Linux
+    with scratch("ceems-hostile-") as directory:
+        def spoil(node):
+            if os.path.isdir("/dev/shm"):  # making and removing so many files takes a disk long
+                node.memory = tempfile.mkdtemp(prefix="ceems-hostile-", dir="/dev/shm")
+                os.chmod(node.memory, 0o755)
+                shutil.move(node.proc, node.memory + "/proc")
+                node.proc = node.memory + "/proc"
+            for pid in range(first + 1, first + count):
+                home = "%s/%d" % (node.proc, pid)
+                os.mkdir(home)
+                with open(home + "/stat", "w") as f:
+                    f.write("%d (a) b) S 1 1 1 0 -1 0 1 0 0 0 1 1 0 0 20 0 1 0 %d 1 1\n" % (pid, pid))
+            job = "%s/job_%d" % (node.scope, min(node.jobs))
+            pids = "".join("%d\n" % pid for pid in range(first, first + count))
+            write(job + "/step_0/user/task_0/cgroup.procs", pids)
+
+        case = None
+        try:
+            with Case(directory + "/case", lambda node: SlurmNode.flags(node) + ["--discoverer.alloy-targets"], spoil) as case:
+                slowest = 0
+                for _ in range(3):
+                    begin = time.monotonic()
+                    page = case.page(timeout=30)
+                    slowest = max(slowest, time.monotonic() - begin)
+                assert slowest < 10, "a page took %.1f s" % slowest
+                assert samples(page, "ceems_compute_units")[0][1] == 1, page
+                begin = time.monotonic()
+                assert get(case.url + "/alloy-targets", timeout=30).status == 200
+                targets = time.monotonic() - begin
+                assert targets < 10, "targets took %.1f s" % targets
+                assert not case.problems(), case.problems()
+                memory = case.end()
+        finally:
+            if case is not None and hasattr(case.node, "memory"):
+                shutil.rmtree(case.node.memory)
+    return "slowest page %.2f s, targets %.2f s%s" % (slowest, targets, ", most memory %.1f MB" % (memory / 1e6) if memory else "")
+
+
+def write_in_place(path, text):
+    """Files that the exporter keeps open, never seen half written."""
+    with open(path, "r+b", buffering=0) as f:
+        f.write(text.encode())
+        f.truncate()
+
+
+def write_anew(path, text):
+    os.rename(write(path + ".new", text), path)
+
+
+def counters_go_back():
+    """Hardware that restarts, jumps or counts down: no energy that was counted is taken back, and none is invented."""
+    with scratch("ceems-hostile-") as directory:
+        with Case(directory + "/case", ["--collector.slurm", "--collector.netdev", "--collector.energy",
+                                        "--collector.energy.interval=100ms"]) as case:
+            node = case.node
+            job = "%s/job_%d" % (node.scope, min(node.jobs))
+            stat = open(node.proc + "/stat").read()
+            seen = {}
+            values = [258218293244, 258228293244, 5, 262143328849, 0, 2 ** 64 - 1, 1000, 262143328850 * 5, 10, 0, 258218293244]
+            for step, value in enumerate(values * 2):
+                for n in range(2):
+                    write_in_place("%s/class/powercap/intel-rapl:%d/energy_uj" % (node.sys, n), "%020d\n" % value)
+                usage = (60491070351 - value % 60000000000,) * 2
+                write_in_place(job + "/cpu.stat", "usage_usec %020d\nuser_usec %020d\nsystem_usec 0\n" % usage)
+                if step == len(values):
+                    write_anew(node.proc + "/stat", re.sub(r"\d+", "7", stat))
+                write_anew(node.proc + "/net/dev", "h\nh\n  eth0: %d 1 0 0 0 0 0 0 %d 1 0 0 0 0 0 0\n" % (value % 2 ** 63, 2 ** 63 - value % 2 ** 63))
+                time.sleep(0.15)
+                page = case.page()
+                for name in ("ceems_node_energy_joules_total", "ceems_compute_unit_energy_joules_total", "ceems_system_energy_joules_total",
+                             "ceems_unallocated_energy_joules_total", "ceems_cpu_seconds_total"):
+                    for labels, now in samples(page, name):
+                        if name == "ceems_cpu_seconds_total" and "idle" not in labels:
+                            continue  # counters of the kernel restart with a CPU that comes back
+                        if name != "ceems_cpu_seconds_total":
+                            assert now >= seen.get((name, labels), 0), "%s%s went from %r to %r" % (name, labels, seen[name, labels], now)
+                        seen[name, labels] = now
+            assert any(name == "ceems_node_energy_joules_total" for name, _ in seen), page
+            watts = max(v for (name, _), v in seen.items() if name == "ceems_node_energy_joules_total") / (len(values) * 2 * 0.15)
+            assert watts < 1e6, "%.0f watts were invented" % watts
+            # The processors' times went back once: the model that stands in for meters has no value for a tick.
+            assert all("power-model" in line for line in case.problems()) and len(case.problems()) <= 1, case.problems()
+            case.end()
+
+
+WAITING = [tools_never_end]  # mostly sleeps, so it runs beside the others
+ALONE = [redfish_hangs, a_hundred_thousand_processes]  # these measure time
+BESIDE = [tools_of_gpus_lie, power_command_lies, root_runs_nothing_that_others_can_change,
+          rdma_is_switched_by_a_trusted_program_only, redfish_lies, pod_resources_socket_hangs,
+          definitions_of_virtual_machines_are_bombs, counters_go_back]
+
+
+def run(test):
+    begin = time.monotonic()
+    try:
+        said = test()
+        print("PASS: %s (%.1f s)%s" % (test.__name__, time.monotonic() - begin, " " + said if said else ""), flush=True)
+        return True
+    except Exception as error:  # every kind is tried, whatever the others do
+        print("FAIL: %s: %s: %s" % (test.__name__, type(error).__name__, error), flush=True)
+        return False
+
+
+def main():
+    wanted = sys.argv[1:]
+    waiting, alone, beside = ([test for test in tests if not wanted or test.__name__ in wanted] for tests in (WAITING, ALONE, BESIDE))
+    with concurrent.futures.ThreadPoolExecutor(3) as pool:
+        waited = [pool.submit(run, test) for test in waiting]
+        results = [run(test) for test in alone]
+        results += pool.map(run, beside)
+        results += [future.result() for future in waited]
+    print("%d passed, %d failed" % (results.count(True), results.count(False)))
+    return 0 if results and all(results) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,128 @@
+#!/usr/bin/env python3
+"""A day of scrapes of a SLURM node with every collector on, run back to back while jobs come and go: descriptors, threads and
+memory of the exporter stay what they are.
+
+    exporter_soak_test.py [SCRAPES [SPACING]]     (or CEEMS_SOAK_SCRAPES; 600 unless told, a day are 5760)
+
+Scrapes within 100 ms share what was read of the cgroups; with a spacing of 0.1 seconds each reads them itself.
+
+20 jobs are alive; one starts and one ends every 4 scrapes. Memory is judged for programs without sanitizers only."""
+
+import http.client
+import os
+import sys
+import time
+
+from harness import samples, scratch, start_exporter
+from slurm_node import SlurmNode
+
+JOBS = 20
+EVERY = 4  # scrapes between two changes
+MOST_GROWTH = 2 << 20
+COLLECTORS = {"cpu", "emissions", "energy", "hwmon", "infiniband", "ipmi_dcmi", "meminfo", "netdev", "rapl", "redfish", "slurm"}
+KEEP_ENDED = 1.0  # seconds; about as many scrapes as the default of 10 minutes is at 15 s
+
+
+class Scraper:
+    def __init__(self, exporter, url):
+        self.pid = exporter.pid
+        self.url = url
+        self.connection = http.client.HTTPConnection(url.split("//")[1], timeout=30)
+
+    def page(self):
+        self.connection.request("GET", "/metrics")
+        answer = self.connection.getresponse()
+        text = answer.read().decode()
+        assert answer.status == 200, (answer.status, text)
+        return text
+
+    def status(self, key):
+        with open("/proc/%d/status" % self.pid) as f:
+            return int(next(line for line in f if line.startswith(key + ":")).split()[1])
+
+    def resources(self):
+        """(descriptors, threads, resident bytes) once nothing changes any more and ended jobs were dropped: the least of what is
+        seen, as reads under way hold a connection or a child."""
+        end = time.monotonic() + KEEP_ENDED + 1.5
+        seen = []
+        while time.monotonic() < end:
+            self.page()
+            if end - time.monotonic() < 1:
+                seen.append((len(os.listdir("/proc/%d/fd" % self.pid)), self.status("Threads"), self.status("VmRSS") * 1024))
+            time.sleep(0.02)
+        return tuple(min(values) for values in zip(*seen))
+
+
+def check(page, node_joules):
+    success = {labels.split('"')[1]: value for labels, value in samples(page, "ceems_scrape_collector_success")}
+    assert success == dict.fromkeys(COLLECTORS, 1.0), success
+    units = samples(page, "ceems_compute_units")[0][1]
+    assert units in (JOBS, JOBS + 1), units  # the new one may be seen before the old one goes
+    for labels, joules in samples(page, "ceems_node_energy_joules_total"):
+        assert joules >= node_joules.get(labels, 0), (labels, joules, node_joules)
+        node_joules[labels] = joules
+
+
+def has_perf(directory):
+    """Whether the kernel counts events for us."""
+    with SlurmNode(directory + "/trial", processes=True) as node:
+        node.add_job()
+        exporter, url = start_exporter(directory, node.paths() + ["--collector.slurm", "--collector.perf.software-events"])
+        with exporter:
+            scraper = Scraper(exporter, url)
+            scraper.page()
+            time.sleep(1.2)  # the job starts a process each second
+            return bool(samples(scraper.page(), "ceems_perf_page_faults_total"))
+
+
+def soak(directory, scrapes, warm_up, spacing, perf):
+    with SlurmNode(directory + "/node", processes=perf) as node:
+        for _ in range(JOBS):
+            node.add_job()
+        flags = ["--collector.energy.keep-ended=%dms" % (1000 * KEEP_ENDED), "--collector.energy.interval=100ms"]
+        if perf:
+            flags.append("--collector.perf.software-events")
+        exporter, url = start_exporter(directory, node.flags() + flags, node.env())
+        with exporter:
+            scraper = Scraper(exporter, url)
+            sanitized = scraper.status("VmSize") > 1 << 30  # of the shadow memory, in KiB
+            before, log_before, joules = None, None, {}
+            peak = 0
+            begin = time.monotonic()
+            for i in range(scrapes + 1):
+                if i == warm_up:
+                    before, log_before = scraper.resources(), exporter.output()
+                if i % EVERY == 0:
+                    node.add_job()
+                    node.end_job(min(node.jobs))
+                page = scraper.page()
+                time.sleep(spacing)
+                if i % 100 == 50:
+                    check(page, joules)
+                    peak = max(peak, scraper.status("VmRSS") * 1024 if before else 0)
+            took = time.monotonic() - begin
+            after = scraper.resources()
+            check(scraper.page(), joules)
+            new_lines = exporter.output()[len(log_before):].splitlines()
+        assert exporter.process.returncode == 0, exporter.output()[-3000:]
+    print("%d scrapes in %.0f s (%.1f simulated hours), %d jobs ended, perf %s" % (
+        scrapes, took, scrapes * 15 / 3600, scrapes // EVERY + 1, "on" if perf else "not possible here"))
+    print("descriptors %d -> %d, threads %d -> %d, resident %.2f -> %.2f MB (%+.0f kB; highest seen between %.2f MB)%s" % (
+        before[0], after[0], before[1], after[1], before[2] / 1e6, after[2] / 1e6, (after[2] - before[2]) / 1e3, peak / 1e6,
+        ", with sanitizers" if sanitized else ""))
+    assert after[0] == before[0], "descriptors: %d became %d" % (before[0], after[0])
+    assert after[1] == before[1], "threads: %d became %d" % (before[1], after[1])
+    assert sanitized or after[2] - before[2] < MOST_GROWTH, "memory grew by %d bytes" % (after[2] - before[2])
+    assert len(new_lines) <= 5, "the log grows:\n" + "\n".join(new_lines[:20])
+
+
+def main():
+    scrapes = int((sys.argv[1:] or [os.environ.get("CEEMS_SOAK_SCRAPES", "600")])[0])
+    spacing = float((sys.argv[2:] or [0])[0])
+    with scratch("ceems-soak-") as directory:
+        soak(directory, scrapes, min(500, scrapes // 2), spacing, has_perf(directory))
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
