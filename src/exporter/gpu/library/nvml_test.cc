@@ -75,8 +75,7 @@ TEST(Nvml, ReadsADevice) {
   const DeviceState& gpu = devices[0];
   EXPECT_EQ(gpu.uuid, "GPU-aaaa");
   EXPECT_EQ(gpu.name, "NVIDIA H100 80GB HBM3");
-  ASSERT_TRUE(gpu.address);
-  EXPECT_EQ(to_string(*gpu.address), "0000:3b:00.0");
+  EXPECT_EQ(to_string(gpu.address.value_or(PciAddress{})), "0000:3b:00.0");
   EXPECT_EQ(gpu.driver_minor, 3U);
   EXPECT_EQ(gpu.power_watts, 75.5);
   EXPECT_EQ(gpu.power_limit_watts, 700);
