@@ -45,6 +45,48 @@ else()
   target_compile_definitions(ceems_options INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 endif()
 
+# Headers that nearly every source includes, compiled once: half of the time of an unoptimised build. Sources include what they
+# use all the same; the presets tidy and fuzz build without.
+option(CEEMS_PCH "Precompile headers of the standard library, {fmt} and GoogleTest" OFF)
+set(CEEMS_PCH_HEADERS
+    <algorithm>
+    <array>
+    <chrono>
+    <cstdint>
+    <expected>
+    <filesystem>
+    <functional>
+    <map>
+    <memory>
+    <mutex>
+    <optional>
+    <string>
+    <string_view>
+    <thread>
+    <utility>
+    <vector>
+    <fmt/format.h>)
+# ceems_use_pch(TARGET lib|test): for targets that are compiled as position-independent code with {fmt}.
+function(ceems_use_pch target kind)
+  if(NOT CEEMS_PCH)
+    return()
+  endif()
+  if(NOT TARGET ceems_pch_${kind})
+    file(TOUCH ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
+    add_library(ceems_pch_${kind} OBJECT ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
+    target_link_libraries(ceems_pch_${kind} PRIVATE ceems_options fmt::fmt Threads::Threads)
+    target_compile_options(ceems_pch_${kind} PRIVATE -fpch-preprocess) # ccache asks for it
+    set(headers ${CEEMS_PCH_HEADERS})
+    if(kind STREQUAL test)
+      target_link_libraries(ceems_pch_${kind} PRIVATE GTest::gmock)
+      list(APPEND headers <gmock/gmock.h> <gtest/gtest.h>)
+    endif()
+    target_precompile_headers(ceems_pch_${kind} PRIVATE ${headers})
+  endif()
+  target_precompile_headers(${target} REUSE_FROM ceems_pch_${kind})
+  target_compile_options(${target} PRIVATE -fpch-preprocess)
+endfunction()
+
 # Folders whose tests are worth a run under ThreadSanitizer: ctest label "concurrency" (preset tsan).
 set(CEEMS_CONCURRENT_LIBRARIES base os net net_client exporter store api)
 add_custom_target(concurrency_tests)
@@ -58,6 +100,7 @@ function(ceems_library name)
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
     target_link_libraries(${target} PUBLIC ceems_options ${ARG_DEPS} PRIVATE ${ARG_LIBS})
+    ceems_use_pch(${target} lib)
   else()
     add_library(${target} INTERFACE)
     target_link_libraries(${target} INTERFACE ceems_options ${ARG_DEPS} ${ARG_LIBS})
@@ -68,6 +111,11 @@ function(ceems_library name)
     add_executable(${name}_test ${ARG_TESTS})
     target_link_libraries(${name}_test PRIVATE ceems::${name} ceems::testing ${ARG_TEST_DEPS} ${ARG_LIBS}
                                                GTest::gmock GTest::gtest_main)
+    if(CEEMS_PCH)
+      set_target_properties(${name}_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
+      target_compile_options(${name}_test PRIVATE -fPIC) # as the headers were precompiled
+      ceems_use_pch(${name}_test test)
+    endif()
     target_compile_definitions(
       ${name}_test PRIVATE CEEMS_TEST_ROOT="${CMAKE_SOURCE_DIR}/tests")
     add_test(NAME ${name} COMMAND ${name}_test)
