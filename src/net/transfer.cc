@@ -6,9 +6,8 @@
 #include <mutex>
 #include <vector>
 
-#include <curl/curl.h>
-
 #include "base/strings.h"
+#include "net/curl_library.h"
 
 namespace ceems::net {
 
@@ -21,20 +20,20 @@ constexpr std::size_t kKept = 16;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{1} << 20U;
 
 struct FreeUrl {
-  void operator()(CURLU* url) const { curl_url_cleanup(url); }
+  void operator()(CURLU* url) const { curl().url_cleanup(url); }
 };
 struct FreeText {
-  void operator()(char* text) const { curl_free(text); }
+  void operator()(char* text) const { curl().free(text); }
 };
 struct FreeList {
-  void operator()(curl_slist* list) const { curl_slist_free_all(list); }
+  void operator()(curl_slist* list) const { curl().slist_free_all(list); }
 };
 using UrlHandle = std::unique_ptr<CURLU, FreeUrl>;
 using List = std::unique_ptr<curl_slist, FreeList>;
 
 std::string part(CURLU* url, CURLUPart which, unsigned flags) {
   char* text = nullptr;
-  if (curl_url_get(url, which, &text, flags) != CURLUE_OK) {
+  if (curl().url_get(url, which, &text, flags) != CURLUE_OK) {
     return {};
   }
   const std::unique_ptr<char, FreeText> owner(text);
@@ -53,14 +52,14 @@ Result<Url> read_url(CURLU* handle) {
     return fail(ErrorCode::kInvalidArgument, "bad URL: expected http://… or https://…");
   }
   for (const CURLUPart secret : {CURLUPART_USER, CURLUPART_PASSWORD, CURLUPART_FRAGMENT}) {
-    curl_url_set(handle, secret, nullptr, 0);
+    curl().url_set(handle, secret, nullptr, 0);
   }
   url.full = part(handle, CURLUPART_URL, 0);
   return url;
 }
 
 void append(List& list, const std::string& line) {
-  curl_slist* const longer = curl_slist_append(list.get(), line.c_str());
+  curl_slist* const longer = curl().slist_append(list.get(), line.c_str());
   if (longer != nullptr) {
     static_cast<void>(list.release());
     list.reset(longer);
@@ -111,28 +110,28 @@ std::size_t on_header(const char* data, std::size_t size, std::size_t count, voi
 /// libcurl's easy options are a C variadic; this names each and its type once.
 class Session {
  public:
-  Session() : multi_(curl_multi_init()), easy_(curl_easy_init()) {}
+  Session() : multi_(curl().multi_init()), easy_(curl().easy_init()) {}
   ~Session() {
-    curl_easy_cleanup(easy_);
-    curl_multi_cleanup(multi_);
+    curl().easy_cleanup(easy_);
+    curl().multi_cleanup(multi_);
   }
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
   Result<ClientResponse> run(const TransferRequest& request, const std::atomic<bool>& cancelled);
-  void wake() { curl_multi_wakeup(multi_); }
+  void wake() { curl().multi_wakeup(multi_); }
 
  private:
   void set(CURLoption option, const std::string& value) {
-    curl_easy_setopt(easy_, option, value.c_str());
+    curl().easy_setopt(easy_, option, value.c_str());
   }
-  void set(CURLoption option, long value) { curl_easy_setopt(easy_, option, value); }
+  void set(CURLoption option, long value) { curl().easy_setopt(easy_, option, value); }
   void set_blob(CURLoption option, const std::string& value) {
     curl_blob blob{};
     blob.data = const_cast<char*>(value.data());  // copied by libcurl
     blob.len = value.size();
     blob.flags = CURL_BLOB_COPY;
-    curl_easy_setopt(easy_, option, &blob);
+    curl().easy_setopt(easy_, option, &blob);
   }
   void set_tls(const TransferRequest& request, List& connect_to, List& headers);
   void set_proxy(const TransferRequest& request, List& proxy_headers);
@@ -208,28 +207,28 @@ void Session::set_proxy(const TransferRequest& request, List& proxy_headers) {
     append_header(proxy_headers, name, value);
   }
   set(CURLOPT_HEADEROPT, static_cast<long>(CURLHEADER_SEPARATE));
-  curl_easy_setopt(easy_, CURLOPT_PROXYHEADER, proxy_headers.get());
+  curl().easy_setopt(easy_, CURLOPT_PROXYHEADER, proxy_headers.get());
 }
 
 CURLcode Session::perform(const std::atomic<bool>& cancelled) {
   constexpr int kLongestWait = 1000;
-  if (curl_multi_add_handle(multi_, easy_) != CURLM_OK) {
+  if (curl().multi_add_handle(multi_, easy_) != CURLM_OK) {
     return CURLE_FAILED_INIT;
   }
   CURLcode code = CURLE_ABORTED_BY_CALLBACK;
   int running = 1;
-  while (!cancelled && running != 0 && curl_multi_perform(multi_, &running) == CURLM_OK) {
-    if (running != 0 && curl_multi_poll(multi_, nullptr, 0, kLongestWait, nullptr) != CURLM_OK) {
+  while (!cancelled && running != 0 && curl().multi_perform(multi_, &running) == CURLM_OK) {
+    if (running != 0 && curl().multi_poll(multi_, nullptr, 0, kLongestWait, nullptr) != CURLM_OK) {
       break;
     }
   }
   int left = 0;
-  while (const CURLMsg* message = curl_multi_info_read(multi_, &left)) {
+  while (const CURLMsg* message = curl().multi_info_read(multi_, &left)) {
     if (message->msg == CURLMSG_DONE) {
       code = message->data.result;
     }
   }
-  curl_multi_remove_handle(multi_, easy_);
+  curl().multi_remove_handle(multi_, easy_);
   return code;
 }
 
@@ -246,7 +245,7 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   Sink sink;
   sink.limit = request.max_response_bytes;
 
-  curl_easy_reset(easy_);
+  curl().easy_reset(easy_);
   set(CURLOPT_NOSIGNAL, 1L);
   set(CURLOPT_QUICK_EXIT, 1L);  // a time-out does not wait for the resolver's thread
   set(CURLOPT_PROTOCOLS_STR, "http,https");
@@ -260,11 +259,11 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   set(CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
   set(CURLOPT_CONNECTTIMEOUT_MS,
       static_cast<long>(std::min(left, request.connect_timeout).count()));
-  curl_easy_setopt(easy_, CURLOPT_ERRORBUFFER, detail.data());
-  curl_easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &on_body);
-  curl_easy_setopt(easy_, CURLOPT_WRITEDATA, &sink);
-  curl_easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &on_header);
-  curl_easy_setopt(easy_, CURLOPT_HEADERDATA, &sink);
+  curl().easy_setopt(easy_, CURLOPT_ERRORBUFFER, detail.data());
+  curl().easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &on_body);
+  curl().easy_setopt(easy_, CURLOPT_WRITEDATA, &sink);
+  curl().easy_setopt(easy_, CURLOPT_HEADERFUNCTION, &on_header);
+  curl().easy_setopt(easy_, CURLOPT_HEADERDATA, &sink);
   if (!request.unix_socket.empty()) {
     set(CURLOPT_UNIX_SOCKET_PATH, request.unix_socket);
   }
@@ -274,10 +273,10 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   append(headers, "Expect:");  // no pause before a large body
   if (request.method == "POST") {
     set(CURLOPT_POST, 1L);
-    curl_easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE,
-                     static_cast<curl_off_t>(request.body.size()));
+    curl().easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE,
+                       static_cast<curl_off_t>(request.body.size()));
     // A null pointer would mean "ask the read callback".
-    curl_easy_setopt(easy_, CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
+    curl().easy_setopt(easy_, CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
     if (find_header(request.headers, "Content-Type") == nullptr) {
       append(headers, "Content-Type:");
     }
@@ -288,15 +287,15 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
     set_tls(request, connect_to, headers);
   }
   set_proxy(request, proxy_headers);
-  curl_easy_setopt(easy_, CURLOPT_CONNECT_TO, connect_to.get());
-  curl_easy_setopt(easy_, CURLOPT_HTTPHEADER, headers.get());
+  curl().easy_setopt(easy_, CURLOPT_CONNECT_TO, connect_to.get());
+  curl().easy_setopt(easy_, CURLOPT_HTTPHEADER, headers.get());
 
   const CURLcode code = perform(cancelled);
   long status = 0;
   long os_errno = 0;
-  curl_easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
-  curl_easy_getinfo(easy_, CURLINFO_OS_ERRNO, &os_errno);
-  curl_easy_reset(easy_);  // nothing of this call stays referenced
+  curl().easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
+  curl().easy_getinfo(easy_, CURLINFO_OS_ERRNO, &os_errno);
+  curl().easy_reset(easy_);  // nothing of this call stays referenced
   if (cancelled) {
     return fail(ErrorCode::kUnavailable, "cancelled");
   }
@@ -317,7 +316,7 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   if (code != CURLE_OK) {
     const std::string_view text(detail.data());
     return fail(ErrorCode::kUnavailable, "{}",
-                printable(text.empty() ? std::string_view(curl_easy_strerror(code)) : text, 300));
+                printable(text.empty() ? std::string_view(curl().easy_strerror(code)) : text, 300));
   }
   sink.response.status = static_cast<int>(status);
   return std::move(sink.response);
@@ -326,21 +325,27 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
 }  // namespace
 
 Result<Url> parse_url(const std::string& text) {
-  const UrlHandle handle(curl_url());
-  const CURLUcode code = curl_url_set(handle.get(), CURLUPART_URL, text.c_str(), 0);
+  if (auto loaded = load_curl(); !loaded) {
+    return fail(std::move(loaded).error());
+  }
+  const UrlHandle handle(curl().url());
+  const CURLUcode code = curl().url_set(handle.get(), CURLUPART_URL, text.c_str(), 0);
   if (code != CURLUE_OK || text.find('\0') != std::string::npos) {
     return fail(ErrorCode::kInvalidArgument, "bad URL: {}",
-                code == CURLUE_OK ? "it has a zero byte" : curl_url_strerror(code));
+                code == CURLUE_OK ? "it has a zero byte" : curl().url_strerror(code));
   }
   return read_url(handle.get());
 }
 
 Result<Url> resolve_url(const Url& base, const std::string& reference) {
-  const UrlHandle handle(curl_url());
-  curl_url_set(handle.get(), CURLUPART_URL, base.full.c_str(), 0);
-  const CURLUcode code = curl_url_set(handle.get(), CURLUPART_URL, reference.c_str(), 0);
+  if (auto loaded = load_curl(); !loaded) {
+    return fail(std::move(loaded).error());
+  }
+  const UrlHandle handle(curl().url());
+  curl().url_set(handle.get(), CURLUPART_URL, base.full.c_str(), 0);
+  const CURLUcode code = curl().url_set(handle.get(), CURLUPART_URL, reference.c_str(), 0);
   if (code != CURLUE_OK) {
-    return fail(ErrorCode::kInvalidArgument, "bad URL: {}", curl_url_strerror(code));
+    return fail(ErrorCode::kInvalidArgument, "bad URL: {}", curl().url_strerror(code));
   }
   return read_url(handle.get());
 }
@@ -372,13 +377,13 @@ struct TransferPool::Impl {
   }
 };
 
-TransferPool::TransferPool() : impl_(std::make_unique<Impl>()) {
-  static const CURLcode kInitialized = curl_global_init(CURL_GLOBAL_DEFAULT);
-  static_cast<void>(kInitialized);
-}
+TransferPool::TransferPool() : impl_(std::make_unique<Impl>()) {}
 TransferPool::~TransferPool() = default;
 
 Result<ClientResponse> TransferPool::run(const TransferRequest& request) {
+  if (auto loaded = load_curl(); !loaded) {
+    return fail(std::move(loaded).error());
+  }
   auto session = impl_->take();
   auto response = session->run(request, impl_->cancelled);
   impl_->give_back(std::move(session));
