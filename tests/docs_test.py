@@ -13,6 +13,7 @@ TESTS = os.path.dirname(os.path.abspath(__file__))
 PAGES = os.path.join(TESTS, "golden", "exporter", "*.txt")
 DOCS = os.path.join(TESTS, "..", "docs", "exporter", "metrics.md")
 
+
 def spelled_out(name):
     """The names that `name` stands for, without braces."""
     found = re.search(r"\{([^{}]*)\}", name)
