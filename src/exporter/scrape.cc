@@ -29,20 +29,27 @@ Result<> collect(Collector& collector, metrics::Sink& sink) {
   }
 }
 
-void log_change(const CollectorStatus& status, ErrorCode code) {
-  if (status.success) {
-    log::info("collector succeeds again", {{"collector", status.name}});
-  } else if (code == ErrorCode::kNoData) {
-    log::debug("collector has no data", {{"collector", status.name}, {"err", status.message}});
-  } else {
-    log::error("collector failed", {{"collector", status.name}, {"err", status.message}});
+void log_news(const std::string& name, Outcome& outcome, const Result<>& result) {
+  switch (outcome.note(result)) {
+    case Outcome::News::kNone:
+      break;
+    case Outcome::News::kFails:
+      log::error("collector failed", {{"collector", name}, {"err", outcome.message()}});
+      break;
+    case Outcome::News::kOtherwise:
+      log::debug("collector has no data or still fails",
+                 {{"collector", name}, {"err", outcome.message()}});
+      break;
+    case Outcome::News::kSucceeds:
+      log::info("collector succeeds again", {{"collector", name}});
+      break;
   }
 }
 
 }  // namespace
 
 Scraper::Scraper(std::vector<NamedCollector> collectors, const Clock& clock)
-    : collectors_(std::move(collectors)), clock_(clock) {
+    : collectors_(std::move(collectors)), outcomes_(collectors_.size()), clock_(clock) {
   for (const NamedCollector& collector : collectors_) {
     statuses_.push_back({collector.name, false, {}, {}});
   }
@@ -65,16 +72,12 @@ void Scraper::run(metrics::Sink& sink, Clock::SteadyTime deadline) {
     const auto after = clock_.steady_now();
     add_scrape_duration(sink, named.name, {}, after - before);
     sink.add(kSuccess, result ? 1 : 0, {named.name});
+    log_news(named.name, outcomes_[i], result);
     {
       const std::scoped_lock lock(mutex_);
       CollectorStatus& status = statuses_[i];
       status.duration = after - before;
-      const std::string_view message = result ? std::string_view() : result.error().message;
-      if (status.message != message) {
-        status.message = message;
-        status.success = result.has_value();
-        log_change(status, result ? ErrorCode::kInternal : result.error().code);
-      }
+      status.message = outcomes_[i].message();
       status.success = result.has_value();
     }
     before = after;

@@ -8,6 +8,7 @@
 #include "base/clock.h"
 #include "base/thread_annotations.h"
 #include "exporter/collector_set.h"
+#include "exporter/outcome.h"
 #include "metrics/sink.h"
 
 namespace ceems::exporter {
@@ -30,8 +31,9 @@ class Scraper {
   void start();
 
   /// Adds what the collectors have, then success and duration of each. Collectors whose turn comes
-  /// after the deadline are left out with success 0, so the page still comes in time. Outcomes are
-  /// logged when they change: errors and exceptions as errors, "no data" at debug.
+  /// after the deadline are left out with success 0, so the page still comes in time. The log
+  /// has a line when errors or exceptions of a collector start and one when they end, "no data" and
+  /// other messages of one that keeps failing at debug.
   void run(metrics::Sink& sink, Clock::SteadyTime deadline);
 
   /// Ages of what was served from slow sources (ceems_exporter_source_age_seconds).
@@ -41,6 +43,7 @@ class Scraper {
 
  private:
   std::vector<NamedCollector> collectors_;
+  std::vector<Outcome> outcomes_;  // as collectors_
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::vector<CollectorStatus> statuses_ CEEMS_GUARDED_BY(mutex_);

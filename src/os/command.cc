@@ -9,8 +9,10 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <filesystem>
 #include <optional>
 #include <span>
+#include <system_error>
 
 #include "base/fd.h"
 #include "base/strings.h"
@@ -221,12 +223,28 @@ class Execution {
 class RealRunner final : public CommandRunner {
  public:
   Result<CommandResult> run(const Command& command, std::stop_token stop) override {
-    return Execution(command, nullptr, stop).run();
+    return execute(command, nullptr, stop);
   }
   Result<CommandResult> run_lines(const Command& command,
                                   const std::function<Result<>(std::string_view)>& line,
                                   std::stop_token stop) override {
-    return Execution(command, &line, stop).run();
+    return execute(command, &line, stop);
+  }
+
+ private:
+  static Result<CommandResult> execute(const Command& command,
+                                       const std::function<Result<>(std::string_view)>* line,
+                                       const std::stop_token& stop) {
+    if (!command.as_root || !command.only_trusted) {
+      return Execution(command, line, stop).run();
+    }
+    auto path = trusted_program(command.path);
+    if (!path) {
+      return fail(std::move(path).error());
+    }
+    Command trusted = command;
+    trusted.path = *std::move(path);
+    return Execution(trusted, line, stop).run();
   }
 };
 
@@ -235,6 +253,29 @@ class RealRunner final : public CommandRunner {
 CommandRunner& real_runner() {
   static RealRunner runner;
   return runner;
+}
+
+Result<std::string> trusted_program(const std::string& path) {
+  std::error_code error;
+  const std::filesystem::path real = std::filesystem::canonical(path, error);
+  if (error) {
+    return fail(errno_error(error.value(), printable(path)));
+  }
+  for (std::filesystem::path at = real;; at = at.parent_path()) {
+    struct stat info{};
+    if (::stat(at.c_str(), &info) != 0) {
+      return fail(errno_error(errno, printable(at.string())));
+    }
+    const bool sticky = S_ISDIR(info.st_mode) && (info.st_mode & S_ISVTX) != 0;
+    if (info.st_uid != 0 || ((info.st_mode & (S_IWGRP | S_IWOTH)) != 0 && !sticky)) {
+      return fail(ErrorCode::kPermissionDenied,
+                  "{} is not run as root: {} must belong to root and be writable by root alone",
+                  printable(path), at == real ? "it" : printable(at.string()));
+    }
+    if (at == at.root_path()) {
+      return real.string();
+    }
+  }
 }
 
 Result<std::string> find_program(std::string_view name, std::string_view search_path) {

@@ -23,6 +23,7 @@ struct Command {
   std::size_t max_output_bytes = 16U << 20U;  ///< more than this on stdout kills it: kUnavailable
   bool as_root =
       false;  ///< raise CAP_SETUID and CAP_SETGID around the start and run as uid 0, gid 0
+  bool only_trusted = false;  ///< with as_root: runs what trusted_program() gives
 };
 
 struct CommandResult {
@@ -51,6 +52,11 @@ class CommandRunner {
 
 /// Runs real processes. Lives as long as the program.
 CommandRunner& real_runner();
+
+/// The path, links followed, of a program that root may run, as nobody else can change it: it has
+/// to belong to root and be writable by root alone; so has each directory above it, but for sticky
+/// ones such as /tmp. kPermissionDenied, or the error of looking at the path.
+Result<std::string> trusted_program(const std::string& path);
 
 /// First executable `name` in the directories of `search_path` (":"-separated), as an absolute
 /// path; or kNotFound.

@@ -260,6 +260,37 @@ TEST(Command, SaysThatItMayNotRunAsRoot) {
   EXPECT_EQ(in_child(body), 0);
 }
 
+TEST(Command, RootRunsOnlyWhatRootAloneCanChange) {
+  if (::geteuid() != 0) {
+    GTEST_SKIP() << "root is needed for programs that belong to root";
+  }
+  const testing::TempDir directory;
+  const std::string program = directory.write("bin/tool", "#!/bin/sh\necho ran\n");
+  const std::string link = directory.path() / "link";
+  ASSERT_EQ(::chmod(program.c_str(), 0755), 0);
+  ASSERT_EQ(::symlink(program.c_str(), link.c_str()), 0);
+  const auto refusal = [](const std::string& path) {
+    const auto result = real_runner().run(
+        {.path = path, .arguments = {}, .environment = {}, .as_root = true, .only_trusted = true});
+    return result ? result->output : result.error().message;
+  };
+  EXPECT_EQ(refusal(program), "ran\n");
+  EXPECT_EQ(refusal(link), "ran\n");
+
+  const std::string above = directory.path() / "bin";
+  ASSERT_EQ(::chmod(above.c_str(), 0777), 0);
+  EXPECT_EQ(refusal(program), program + " is not run as root: " + above +
+                                  " must belong to root and be writable by root alone");
+  ASSERT_EQ(::chmod(above.c_str(), 0755), 0);
+  ASSERT_EQ(::chown(program.c_str(), 65534, 65534), 0);
+  for (const std::string& path : {program, link}) {
+    EXPECT_EQ(refusal(path), path +
+                                 " is not run as root: it must belong to root and be writable by "
+                                 "root alone");
+  }
+  EXPECT_EQ(trusted_program(above + "/none").error().code, ErrorCode::kNotFound);
+}
+
 TEST(Command, WorksInAProgramStartedWithoutStdio) {
   const auto body = [] {
     ::close(0);

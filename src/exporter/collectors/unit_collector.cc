@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/outcome.h"
 #include "exporter/scrape_duration.h"
 
 namespace ceems::exporter {
@@ -24,7 +25,7 @@ Result<> collect(SubCollector& sub, const UnitSnapshot& snapshot, metrics::Sink&
 class UnitCollector final : public Collector {
  public:
   UnitCollector(UnitCollectorParts parts, const Clock& clock)
-      : parts_(std::move(parts)), clock_(clock), last_messages_(parts_.subs.size()) {}
+      : parts_(std::move(parts)), clock_(clock), outcomes_(parts_.subs.size()) {}
 
   Result<> collect(metrics::Sink& sink) override {
     auto snapshot = parts_.source->snapshot(kSharedAge);
@@ -67,26 +68,30 @@ class UnitCollector final : public Collector {
     if (!sub.name().empty()) {
       add_scrape_duration(sink, parts_.name, sub.name(), clock_.steady_now() - before);
     }
-    const std::string_view message = result ? std::string_view() : result.error().message;
-    if (message == last_messages_[i]) {
-      return;
-    }
-    last_messages_[i] = message;
-    if (result) {
-      log::info("sub-collector succeeds again",
-                {{"collector", parts_.name}, {"subcollector", sub.name()}});
-    } else if (result.error().code == ErrorCode::kNoData) {
-      log::debug("sub-collector has no data",
-                 {{"collector", parts_.name}, {"subcollector", sub.name()}, {"err", message}});
-    } else {
-      log::error("sub-collector failed",
-                 {{"collector", parts_.name}, {"subcollector", sub.name()}, {"err", message}});
+    Outcome& outcome = outcomes_[i];
+    switch (outcome.note(result)) {
+      case Outcome::News::kNone:
+        break;
+      case Outcome::News::kFails:
+        log::error(
+            "sub-collector failed",
+            {{"collector", parts_.name}, {"subcollector", sub.name()}, {"err", outcome.message()}});
+        break;
+      case Outcome::News::kOtherwise:
+        log::debug(
+            "sub-collector has no data or still fails",
+            {{"collector", parts_.name}, {"subcollector", sub.name()}, {"err", outcome.message()}});
+        break;
+      case Outcome::News::kSucceeds:
+        log::info("sub-collector succeeds again",
+                  {{"collector", parts_.name}, {"subcollector", sub.name()}});
+        break;
     }
   }
 
   UnitCollectorParts parts_;
   const Clock& clock_;
-  std::vector<std::string> last_messages_;
+  std::vector<Outcome> outcomes_;
 };
 
 }  // namespace

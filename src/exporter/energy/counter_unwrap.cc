@@ -15,7 +15,8 @@ double CounterUnwrap::advance(std::uint64_t raw_uj, Clock::SteadyTime now) {
     return 0;
   }
   if (raw_uj >= last) {
-    return static_cast<double>(raw_uj - last) * 1e-6;
+    const double joules = static_cast<double>(raw_uj - last) * 1e-6;
+    return joules <= kMaxJumpWatts * seconds ? joules : 0;
   }
   if (range_uj_ <= last) {
     return 0;  // above its own maximum: not a counter that wraps there

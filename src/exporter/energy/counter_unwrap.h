@@ -14,6 +14,7 @@ namespace ceems::exporter::energy {
 ///   multiples of it, never too much.
 /// - A step down that would mean more than kMaxWatts is a reset (driver reload, suspend): it counts
 ///   nothing.
+/// - A step up that would mean more than kMaxJumpWatts is no energy either (firmware faults).
 /// - After failed reads over more than kMaxGap the counter starts anew from what it shows: energy
 /// of
 ///   a long gap would be charged to whoever runs now, so it is left out.
@@ -21,7 +22,8 @@ namespace ceems::exporter::energy {
 /// Not thread-safe.
 class CounterUnwrap {
  public:
-  static constexpr double kMaxWatts = 4000;  // above any socket or memory of one socket
+  static constexpr double kMaxWatts = 4000;         // above any socket or memory of one socket
+  static constexpr double kMaxJumpWatts = 100'000;  // above any node
   static constexpr auto kMaxGap = std::chrono::seconds(30);
 
   explicit CounterUnwrap(std::uint64_t range_uj) : range_uj_(range_uj) {}

@@ -34,6 +34,13 @@ TEST_F(CounterUnwrapTest, TakesAnImpossibleStepDownAsAReset) {
   EXPECT_DOUBLE_EQ(counter_.advance(899'000'500, at(3)), 0.0005);
 }
 
+TEST_F(CounterUnwrapTest, CountsNothingForAnImpossibleStepUp) {
+  counter_.advance(1'000'000, at(1));
+  EXPECT_DOUBLE_EQ(counter_.advance(std::numeric_limits<std::uint64_t>::max(), at(2)), 0);
+  EXPECT_DOUBLE_EQ(counter_.advance(5'000'000, at(3)), 0);
+  EXPECT_DOUBLE_EQ(counter_.advance(7'000'000, at(4)), 2);
+}
+
 TEST_F(CounterUnwrapTest, CountsModuloTheRangeWhenSamplesWereMissed) {
   counter_.advance(0, at(1));
   // 2500 J passed in one interval: the two whole turns are lost, nothing is invented.

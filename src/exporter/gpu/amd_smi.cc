@@ -15,6 +15,7 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMostEntries = 4096;
+constexpr std::ptrdiff_t kMostValues = 500'000;
 constexpr std::size_t kLongestText = 256;
 constexpr std::size_t kDeepest = 16;
 
@@ -63,6 +64,12 @@ Result<json::value> parse(std::string_view text) {
   const std::size_t end = text.rfind(text[begin] == '[' ? ']' : '}');
   if (end == std::string_view::npos || end < begin) {
     return fail(ErrorCode::kParse, "JSON without an end");
+  }
+  // Each value takes many times its text: bounded before there are any.
+  const auto values = std::count_if(text.begin(), text.end(),
+                                    [](char c) { return c == ',' || c == '[' || c == '{'; });
+  if (values > kMostValues) {
+    return fail(ErrorCode::kParse, "JSON with more than {} values", kMostValues);
   }
   json::parse_options options;
   options.max_depth = kDeepest;

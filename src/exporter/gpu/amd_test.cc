@@ -81,7 +81,8 @@ TEST(AmdSmi, RefusesOtherTexts) {
   for (const std::string& text :
        {std::string(), std::string("no JSON"), std::string("{}"), std::string("[1]"),
         std::string(R"([{"gpu":"N/A"}])"), std::string(R"([{"gpu":-1}])"), std::string("[{]"),
-        std::string(100'000, '['), std::string(50'000, '[') + std::string(50'000, ']')}) {
+        "[0" + std::string(600'000, ',') + "]", std::string(100'000, '['),
+        std::string(50'000, '[') + std::string(50'000, ']')}) {
     const auto devices = parse_amd_smi(text);
     ASSERT_FALSE(devices) << text.substr(0, 40);
     EXPECT_EQ(devices.error().code, ErrorCode::kParse);

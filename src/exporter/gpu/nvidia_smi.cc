@@ -10,8 +10,9 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMostDevices = 1024;  // of GPUs, of instances, of vGPUs of a tool's output
-constexpr std::size_t kLongestText = 256;   // names and ids
+constexpr std::size_t kMostDevices = 1024;     // of GPUs, of instances, of vGPUs of a tool's output
+constexpr std::size_t kLongestText = 256;      // names and ids
+constexpr std::ptrdiff_t kMostTags = 500'000;  // 16 GPUs with all their clocks have a tenth
 constexpr std::string_view kUuidMark = "(UUID: ";
 
 std::string clip(std::string_view text) {
@@ -148,6 +149,9 @@ void add_once(std::vector<std::string>& list, const std::string& text) {
 }  // namespace
 
 Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
+  if (std::count(xml.begin(), xml.end(), '<') > kMostTags) {
+    return fail(ErrorCode::kParse, "more than {} tags", kMostTags);
+  }
   pugi::xml_document document;
   // The defaults expand no entities but the five of XML itself and leave DOCTYPE out.
   const auto parsed =

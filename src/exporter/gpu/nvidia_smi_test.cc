@@ -110,6 +110,16 @@ TEST(NvidiaQuery, SurvivesDeepNesting) {
   EXPECT_FALSE(parse_nvidia_query(text));
 }
 
+TEST(NvidiaQuery, RefusesMoreTagsThanItHasMemoryFor) {
+  std::string text = "<nvidia_smi_log>";
+  for (int i = 0; i < 600'000; ++i) {
+    text += "<a/>";
+  }
+  const auto devices = parse_nvidia_query(text + "</nvidia_smi_log>");
+  ASSERT_FALSE(devices);
+  EXPECT_EQ(devices.error().message, "more than 500000 tags");
+}
+
 TEST(NvidiaList, GivesMigDevicesTheirUuids) {
   auto devices = parse_nvidia_query(
                      log_of(gpu("0:7:0.0", "GPU-a", mig("0", "1") + mig("1", "5") + mig("2", "6"))))

@@ -1,9 +1,6 @@
 #include "exporter/ipmi/power_command.h"
 
-#include <sys/stat.h>
-
 #include <array>
-#include <cerrno>
 #include <filesystem>
 #include <utility>
 
@@ -51,20 +48,6 @@ std::string absolute_only(std::string_view search_path) {
     }
   }
   return kept;
-}
-
-/// Root runs nothing that somebody else can change.
-Result<> check_trusted(const std::string& path) {
-  struct stat info{};
-  if (::stat(path.c_str(), &info) != 0) {
-    return fail(errno_error(errno, path));
-  }
-  if (info.st_uid != 0 || (info.st_mode & (S_IWGRP | S_IWOTH)) != 0) {
-    return fail(ErrorCode::kPermissionDenied,
-                "{} is not run as root: it must belong to root and be writable by root alone",
-                printable(path));
-  }
-  return {};
 }
 
 std::string_view name_of(RunAs mode) {
@@ -174,9 +157,11 @@ Result<Power> PowerCommand::run(RunAs mode, const std::stop_token& stop) {
     }
   }
   if (mode == RunAs::kRoot) {
-    if (auto trusted = check_trusted(command.path); !trusted) {
+    auto trusted = os::trusted_program(command.path);
+    if (!trusted) {
       return fail(std::move(trusted).error());
     }
+    command.path = *std::move(trusted);
   }
   if (mode == RunAs::kSudo) {
     auto sudo = os::find_program("sudo", options_.system_path);

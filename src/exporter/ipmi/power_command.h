@@ -51,7 +51,7 @@ struct PowerCommandOptions {
 ///
 /// Children get an environment of their own: LC_ALL=C and a PATH. Run as the exporter's user that
 /// is the exporter's PATH without entries that are not absolute; as root it is a fixed one, and the
-/// program has to belong to root and be writable by nobody else. 5 s and 1 MiB of output at most.
+/// program is one that os::trusted_program() lets pass. 5 s and 1 MiB of output at most.
 /// Used by one thread at a time.
 class PowerCommand {
  public:

@@ -82,7 +82,8 @@ Result<> CommandReader::set_counting(const std::string& link, bool on) {
                                            .arguments = std::move(arguments),
                                            .environment = environment_,
                                            .timeout = kDeadline,
-                                           .as_root = true}),
+                                           .as_root = true,
+                                           .only_trusted = true}),
                               "rdma statistic qp set link " + link);
   if (!done) {
     return fail(done.error());
