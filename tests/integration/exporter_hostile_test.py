@@ -438,10 +438,10 @@ def a_hundred_thousand_processes():
     with scratch("ceems-hostile-") as directory:
         def spoil(node):
             if os.path.isdir("/dev/shm"):  # making and removing so many files takes a disk long
-                node.memory = tempfile.mkdtemp(prefix="ceems-hostile-", dir="/dev/shm")
-                os.chmod(node.memory, 0o755)
-                shutil.move(node.proc, node.memory + "/proc")
-                node.proc = node.memory + "/proc"
+                memory.append(tempfile.mkdtemp(prefix="ceems-hostile-", dir="/dev/shm"))
+                os.chmod(memory[0], 0o755)
+                shutil.move(node.proc, memory[0] + "/proc")
+                node.proc = memory[0] + "/proc"
             for pid in range(first + 1, first + count):
                 home = "%s/%d" % (node.proc, pid)
                 os.mkdir(home)
@@ -451,7 +451,7 @@ def a_hundred_thousand_processes():
             pids = "".join("%d\n" % pid for pid in range(first, first + count))
             write(job + "/step_0/user/task_0/cgroup.procs", pids)
 
-        case = None
+        memory = []
         try:
             with Case(directory + "/case", lambda node: SlurmNode.flags(node) + ["--discoverer.alloy-targets"], spoil) as case:
                 slowest = 0
@@ -466,11 +466,11 @@ def a_hundred_thousand_processes():
                 targets = time.monotonic() - begin
                 assert targets < 10, "targets took %.1f s" % targets
                 assert not case.problems(), case.problems()
-                memory = case.end()
+                most = case.end()
         finally:
-            if case is not None and hasattr(case.node, "memory"):
-                shutil.rmtree(case.node.memory)
-    return "slowest page %.2f s, targets %.2f s%s" % (slowest, targets, ", most memory %.1f MB" % (memory / 1e6) if memory else "")
+            for path in memory:
+                shutil.rmtree(path)
+    return "slowest page %.2f s, targets %.2f s%s" % (slowest, targets, ", most memory %.1f MB" % (most / 1e6) if most else "")
 
 
 def write_in_place(path, text):
