@@ -29,6 +29,7 @@ target_compile_options(
             $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
             # clang sees the deprecated buffer inside libstdc++ 12's stable_sort.
             $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
+            -pthread # everywhere: precompiled headers want the same options
             -fstack-protector-strong
             -ffunction-sections
             -fdata-sections)

@@ -103,8 +103,11 @@ std::int64_t parse_memory(std::string_view text) {
 /// says), in UTC, the zone that the command was given.
 std::optional<std::int64_t> parse_time(std::string_view text) {
   constexpr std::size_t kWithoutOffset = 19;
-  return parse_localz(text.size() == kWithoutOffset ? std::string(text) + "+0000"
-                                                    : std::string(text));
+  std::string full(text);
+  if (full.size() == kWithoutOffset) {
+    full.append("+0000");
+  }
+  return parse_localz(full);
 }
 
 /// The time where it is known, printed in our zone; else SLURM's own word.
