@@ -60,8 +60,8 @@ class FlagSet {
   /// True when the flag (or its --no- form) stood on the command line; for defaults that depend on
   /// it.
   [[nodiscard]] bool given(std::string_view name) const;
-  /// Values of a flag as text after parse(), defaults included: one for scalars ("true", "false" for
-  /// booleans), any number for lists; none for a flag that is not known.
+  /// Values of a flag as text after parse(), defaults included: one for scalars ("true", "false"
+  /// for booleans), any number for lists; none for a flag that is not known.
   [[nodiscard]] std::vector<std::string> values(std::string_view name) const;
   /// Names of the visible flags in order, without dashes; for tests of docs and completion.
   [[nodiscard]] std::vector<std::string> names() const;

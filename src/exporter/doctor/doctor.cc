@@ -67,10 +67,10 @@ std::string as_text(const Findings& findings) {
 std::string as_json(const Findings& findings) {
   std::string out = "{\"findings\":[";
   for (const Finding& finding : findings) {
-    out +=
-        fmt::format("{}{{\"collector\":{},\"state\":{},\"cause\":{},\"fix\":{}}}",
-                    out.back() == '[' ? "" : ",", json_string(finding.collector),
-                    json_string(to_string(finding.state)), json_string(finding.cause), json_string(finding.fix));
+    out += fmt::format("{}{{\"collector\":{},\"state\":{},\"cause\":{},\"fix\":{}}}",
+                       out.back() == '[' ? "" : ",", json_string(finding.collector),
+                       json_string(to_string(finding.state)), json_string(finding.cause),
+                       json_string(finding.fix));
   }
   out += fmt::format("],\"cannot\":{}}}\n", count(findings, Finding::State::kCannot));
   return out;
