@@ -37,7 +37,11 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::abort();
   }
   if (const auto list = store::parse_string_list(text); list) {
-    const std::string written = store::string_list_text(*list);
+    const auto clean = store::parse_string_list(store::string_list_text(*list));
+    if (!clean || clean->size() != list->size()) {
+      std::abort();
+    }
+    const std::string written = store::string_list_text(*clean);
     const auto again = store::parse_string_list(written);
     if (!again || store::string_list_text(*again) != written) {
       std::abort();
