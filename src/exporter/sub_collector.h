@@ -30,6 +30,8 @@ class SubCollector {
   virtual Result<> collect(const UnitSnapshot& snapshot, metrics::Sink& sink) = 0;
   /// Capabilities it raises after the start.
   [[nodiscard]] virtual std::vector<os::Capability> capabilities() const { return {}; }
+  /// Ages of the values it serves now; see Collector::source_ages().
+  [[nodiscard]] virtual std::vector<SourceAge> source_ages() const { return {}; }
   /// Starts its own threads, if any; see Collector::start().
   virtual void start() {}
 };

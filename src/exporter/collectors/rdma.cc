@@ -24,6 +24,8 @@ using rdma::kQpCounters;
 
 constexpr std::chrono::seconds kPeriod{15};
 constexpr std::chrono::minutes kMaxAge{1};
+// Each read may be four runs of the command.
+constexpr std::chrono::seconds kFreshEnough{1};
 constexpr std::string_view kSystemPrograms = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 
 /// As the order of kQpCounters.
@@ -73,6 +75,7 @@ class Rdma final : public SubCollector {
        std::unique_ptr<rdma::Reader> reader,
        const std::vector<rdma::LinkMode>& modes)
       : hostname_(context.hostname),
+        clock_(*context.clock),
         reader_(std::move(reader)),
         ports_({.collector = "rdma", .source = "infiniband", .period = kPeriod, .max_age = kMaxAge},
                *context.clock,
@@ -81,10 +84,13 @@ class Rdma final : public SubCollector {
                }) {
     if (reader_) {
       counting_.emplace(*reader_, *context.clock, modes);
-      resources_.emplace(
-          SlowSourceOptions{
-              .collector = "rdma", .source = "rdma", .period = kPeriod, .max_age = kMaxAge},
-          *context.clock, [this](const std::stop_token& stop) { return read(stop); });
+      resources_.emplace(SlowSourceOptions{.collector = "rdma",
+                                           .source = "rdma",
+                                           .period = kPeriod,
+                                           .max_age = kMaxAge,
+                                           .fresh_enough = kFreshEnough},
+                         *context.clock,
+                         [this](const std::stop_token& stop) { return read(stop); });
     }
     for (std::size_t i = 0; i < kQpCounters.size(); ++i) {
       qp_counters_.push_back(
@@ -117,6 +123,14 @@ class Rdma final : public SubCollector {
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
     return counting_ && counting_->possible() ? reader_->capabilities()
                                               : std::vector<os::Capability>();
+  }
+
+  [[nodiscard]] std::vector<SourceAge> source_ages() const override {
+    const auto read = resources_ ? resources_->last_good() : std::nullopt;
+    if (!read) {
+      return {};
+    }
+    return {{resources_->source(), clock_.steady_now() - *read}};
   }
 
   void start() override {
@@ -190,6 +204,7 @@ class Rdma final : public SubCollector {
   }
 
   std::string hostname_;
+  const Clock& clock_;
   metrics::Desc regions_ =
       make_desc("mrs_active", "Number of active MRs", metrics::Type::kGauge, true);
   metrics::Desc region_bytes_ =

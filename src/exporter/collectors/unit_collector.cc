@@ -1,7 +1,9 @@
 #include "exporter/collectors/unit_collector.h"
 
+#include <algorithm>
 #include <chrono>
 #include <exception>
+#include <iterator>
 #include <utility>
 
 #include "base/log.h"
@@ -50,6 +52,14 @@ class UnitCollector final : public Collector {
     for (const auto& sub : parts_.subs) {
       const auto needed = sub->capabilities();
       all.insert(all.end(), needed.begin(), needed.end());
+    }
+    return all;
+  }
+
+  [[nodiscard]] std::vector<SourceAge> source_ages() const override {
+    std::vector<SourceAge> all;
+    for (const auto& sub : parts_.subs) {
+      std::ranges::move(sub->source_ages(), std::back_inserter(all));
     }
     return all;
   }
