@@ -8,6 +8,7 @@
 #include "base/check.h"
 #include "base/strings.h"
 #include "exporter/alloy_targets.h"
+#include "exporter/json_string.h"
 #include "exporter/perf/process_facts.h"
 #include "exporter/unit/process_filter.h"
 

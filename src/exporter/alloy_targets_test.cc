@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "exporter/json_string.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {

@@ -11,6 +11,7 @@
 #include "config/flags.h"
 #include "exporter/energy/device_meters.h"
 #include "exporter/energy/meter.h"
+#include "exporter/source_age.h"
 #include "exporter/unit/unit_source.h"
 #include "host/paths.h"
 #include "metrics/sink.h"
@@ -35,12 +36,6 @@ struct CollectorContext {
   std::shared_ptr<energy::Meters> meters = std::make_shared<energy::Meters>();
   /// Devices that collectors read, for `energy` to split by holder; never null.
   std::shared_ptr<energy::DeviceMeterList> devices = std::make_shared<energy::DeviceMeterList>();
-};
-
-/// Age of what a collector serves from a source that it reads by a thread of its own.
-struct SourceAge {
-  std::string source;
-  std::chrono::nanoseconds age{};
 };
 
 /// Reads one kind of thing at each scrape. The scrape calls collect() of one collector from one

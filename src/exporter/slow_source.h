@@ -10,10 +10,12 @@
 #include <string>
 #include <thread>
 #include <utility>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/result.h"
+#include "exporter/source_age.h"
 
 namespace ceems::exporter {
 
@@ -92,7 +94,12 @@ class SlowSource {
     const std::scoped_lock lock(mutex_);
     return last_ ? std::optional(last_->read) : std::nullopt;
   }
-  [[nodiscard]] const std::string& source() const { return options_.source; }
+  /// Age of the last good value; empty before there is one.
+  [[nodiscard]] std::vector<SourceAge> ages() const {
+    const auto read = last_good();
+    return read ? std::vector<SourceAge>{{options_.source, clock_.steady_now() - *read}}
+                : std::vector<SourceAge>{};
+  }
 
  private:
   using Steady = std::chrono::steady_clock;

@@ -89,13 +89,7 @@ class IpmiDcmiCollector final : public Collector {
     return {};
   }
 
-  [[nodiscard]] std::vector<SourceAge> source_ages() const override {
-    const auto read = source_.last_good();
-    if (!read) {
-      return {};
-    }
-    return {{source_.source(), clock_.steady_now() - *read}};
-  }
+  [[nodiscard]] std::vector<SourceAge> source_ages() const override { return source_.ages(); }
 
  private:
   Result<Power> read(const std::stop_token& stop) {

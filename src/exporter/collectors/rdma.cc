@@ -75,7 +75,6 @@ class Rdma final : public SubCollector {
        std::unique_ptr<rdma::Reader> reader,
        const std::vector<rdma::LinkMode>& modes)
       : hostname_(context.hostname),
-        clock_(*context.clock),
         reader_(std::move(reader)),
         ports_({.collector = "rdma", .source = "infiniband", .period = kPeriod, .max_age = kMaxAge},
                *context.clock,
@@ -126,11 +125,7 @@ class Rdma final : public SubCollector {
   }
 
   [[nodiscard]] std::vector<SourceAge> source_ages() const override {
-    const auto read = resources_ ? resources_->last_good() : std::nullopt;
-    if (!read) {
-      return {};
-    }
-    return {{resources_->source(), clock_.steady_now() - *read}};
+    return resources_ ? resources_->ages() : std::vector<SourceAge>();
   }
 
   void start() override {
@@ -204,7 +199,6 @@ class Rdma final : public SubCollector {
   }
 
   std::string hostname_;
-  const Clock& clock_;
   metrics::Desc regions_ =
       make_desc("mrs_active", "Number of active MRs", metrics::Type::kGauge, true);
   metrics::Desc region_bytes_ =

@@ -5,24 +5,10 @@
 
 #include <fmt/format.h>
 
+#include "exporter/json_string.h"
+
 namespace ceems::exporter {
 namespace {
-
-/// A JSON string (RFC 8259); other bytes than those escaped are copied.
-std::string json_string(std::string_view text) {
-  std::string out = "\"";
-  for (const char c : text) {
-    if (c == '"' || c == '\\') {
-      out += '\\';
-      out += c;
-    } else if (static_cast<unsigned char>(c) < 0x20) {
-      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(c));
-    } else {
-      out += c;
-    }
-  }
-  return out + '"';
-}
 
 std::ptrdiff_t count(const Findings& findings, Finding::State state) {
   return std::ranges::count(findings, state, &Finding::state);
@@ -66,11 +52,21 @@ std::string as_text(const Findings& findings) {
 
 std::string as_json(const Findings& findings) {
   std::string out = "{\"findings\":[";
+  const auto add = [&out](std::string_view key, std::string_view value) {
+    append_json_string(out, key);
+    out += ':';
+    append_json_string(out, value);
+  };
   for (const Finding& finding : findings) {
-    out += fmt::format("{}{{\"collector\":{},\"state\":{},\"cause\":{},\"fix\":{}}}",
-                       out.back() == '[' ? "" : ",", json_string(finding.collector),
-                       json_string(to_string(finding.state)), json_string(finding.cause),
-                       json_string(finding.fix));
+    out += out.back() == '[' ? "{" : ",{";
+    add("collector", finding.collector);
+    out += ',';
+    add("state", to_string(finding.state));
+    out += ',';
+    add("cause", finding.cause);
+    out += ',';
+    add("fix", finding.fix);
+    out += '}';
   }
   out += fmt::format("],\"cannot\":{}}}\n", count(findings, Finding::State::kCannot));
   return out;
