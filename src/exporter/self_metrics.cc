@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "base/version.h"
+#include "host/cgroup_process.h"
 #include "host/directory.h"
 #include "host/read_file.h"
 
@@ -105,35 +106,12 @@ NetworkOctets parse_netstat(std::string_view text) {
   return octets;
 }
 
-std::uint64_t parse_start_ticks(std::string_view pid_stat) {
-  const auto command_end = pid_stat.rfind(')');
-  if (command_end == std::string_view::npos) {
-    return 0;
-  }
-  std::string_view rest = pid_stat.substr(command_end + 1);
-  constexpr int kFieldsBefore = 19;
-  for (int i = 0; i < kFieldsBefore; ++i) {
-    take_word(rest);
-  }
-  return parse_int(take_word(rest)).value_or(0);
-}
-
-std::uint64_t parse_boot_time(std::string_view stat) {
-  while (!stat.empty()) {
-    std::string_view line = take_until(stat, '\n');
-    if (take_word(line) == "btime") {
-      return parse_int(take_word(line)).value_or(0);
-    }
-  }
-  return 0;
-}
-
 SelfMetrics::SelfMetrics(bool full) : full_(full) {
   const auto pid_stat = host::read_file("/proc/self/stat");
   const auto stat = host::read_file("/proc/stat");
   if (pid_stat && stat) {
-    start_time_ = static_cast<double>(parse_boot_time(*stat)) +
-                  static_cast<double>(parse_start_ticks(*pid_stat)) /
+    start_time_ = static_cast<double>(host::parse_boot_time(*stat).value_or(0)) +
+                  static_cast<double>(host::parse_start_ticks(*pid_stat).value_or(0)) /
                       static_cast<double>(::sysconf(_SC_CLK_TCK));
   }
 }

@@ -44,11 +44,4 @@ struct NetworkOctets {
 };
 NetworkOctets parse_netstat(std::string_view text);
 
-/// Start of a process after boot in clock ticks: field 22 of /proc/<pid>/stat (proc_pid_stat(5)).
-/// The command name in it may hold anything.
-std::uint64_t parse_start_ticks(std::string_view pid_stat);
-
-/// Time of boot, epoch seconds: line btime of /proc/stat; 0 where it is missing.
-std::uint64_t parse_boot_time(std::string_view stat);
-
 }  // namespace ceems::exporter

@@ -56,17 +56,5 @@ TEST(ParseNetstat, FindsOctetsByName) {
   EXPECT_EQ(parse_netstat("IpExt: InOctets\nIpExt: x\n").received, 0U);
 }
 
-TEST(ParseStartTicks, IsNotMisledByTheCommandName) {
-  EXPECT_EQ(parse_start_ticks("42 (a) b) 1) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20"),
-            777U);
-  EXPECT_EQ(parse_start_ticks("42 (a) S 1"), 0U);
-  EXPECT_EQ(parse_start_ticks(""), 0U);
-}
-
-TEST(ParseBootTime, ReadsBtime) {
-  EXPECT_EQ(parse_boot_time("cpu 1 2\nctxt 3\nbtime 1418183276\n"), 1418183276U);
-  EXPECT_EQ(parse_boot_time("cpu 1 2\n"), 0U);
-}
-
 }  // namespace
 }  // namespace ceems::exporter

@@ -16,11 +16,15 @@ TEST(StartTicks, SurvivesHostileCommandNames) {
             4711U);
   EXPECT_FALSE(parse_start_ticks("7 (a S 1 2"));
   EXPECT_FALSE(parse_start_ticks("7 (a) S 1 2"));
+  EXPECT_EQ(parse_start_ticks("42 (a) b) 1) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20"),
+            777U);
+  EXPECT_FALSE(parse_start_ticks(""));
 }
 
 TEST(BootTime, IsFoundInStat) {
   EXPECT_EQ(parse_boot_time("cpu 1 2\nbtime 1700000000\nprocesses 4\n"), 1700000000U);
   EXPECT_FALSE(parse_boot_time("cpu 1 2\n"));
+  EXPECT_EQ(parse_boot_time("cpu 1 2\nctxt 3\nbtime 1418183276\n"), 1418183276U);
 }
 
 TEST(Slurmstepd, TellsItsJob) {
