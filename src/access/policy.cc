@@ -77,7 +77,8 @@ Decision see_metrics(store::Reader& reader,
   }
   const std::set<std::string> distinct(uuids.begin(), uuids.end());
   const auto found =
-      reader.count_member_units(identity.user, clusters, {distinct.begin(), distinct.end()});
+      reader.count_member_units(own_projects(identity), clusters,
+                                {distinct.begin(), distinct.end()});
   if (!found) {
     log::error("cannot look up the owner of units, access is denied",
                {{"err", found.error().message}});

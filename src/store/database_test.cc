@@ -2,7 +2,9 @@
 
 #include <atomic>
 #include <filesystem>
+#include <limits>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -446,6 +448,83 @@ TEST_F(DatabaseTest, UnitsAreFilteredByOwnerAndEnd) {
   EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"service"}));
 }
 
+TEST_F(DatabaseTest, PagesOfUnitsFollowOneAnotherWithoutGapOrOverlap) {
+  std::vector<model::Unit> units;
+  for (const std::string uuid : {"b", "a", "B", "c"}) {
+    units.push_back(job(uuid, kNow));
+    units.push_back(job(uuid, kNow - kHour, kNow - 1));  // the id was used before
+  }
+  write(update(kNow, kNow + kHour, units, "one"));
+  write(update(kNow, kNow + kHour, units, "two"));
+  const std::vector<std::size_t> fields{0, 2, 8};
+  UnitQuery query;
+  query.owners.everybody = true;
+  std::vector<UnitKey> all;
+  const auto read = [&] {
+    auto cursor = db_->reader().units(query, fields).value();
+    std::size_t count = 0;
+    for (; cursor->next().value(); ++count) {
+      all.push_back({std::string(cursor->text(0)), std::string(cursor->text(1)),
+                     std::string(cursor->text(2))});
+    }
+    return count;
+  };
+  EXPECT_EQ(read(), 16U);
+  const auto whole = std::exchange(all, {});
+  EXPECT_EQ(whole[0].uuid, "B");  // byte order
+  query.limit = 3;
+  for (std::size_t count = 3; count == 3;) {
+    count = read();
+    EXPECT_EQ(count, all.size() == 16 ? 1U : 3U);
+    query.after = all.back();
+    if (all.size() == 6) {  // what comes in between and sorts before is not seen
+      write(update(kNow + kHour, kNow + 2 * kHour, {job("0", kNow)}, "one"));
+    }
+  }
+  ASSERT_EQ(all.size(), 16U);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].cluster_id + all[i].uuid + all[i].started_at,
+              whole[i].cluster_id + whole[i].uuid + whole[i].started_at);
+  }
+  query.limit = std::numeric_limits<std::size_t>::max();
+  query.after = UnitKey{"' OR 1=1", "", ""};
+  EXPECT_EQ(read(), 17U);
+}
+
+TEST_F(DatabaseTest, ALeadSeesTheWholeProjectInItsCluster) {
+  auto own = job("own", kNow);
+  auto fellow = job("fellow", kNow);
+  fellow.username = "bob";
+  auto other = job("other", kNow);
+  other.username = "bob";
+  other.project = "optics";
+  for (const std::string cluster : {"a", "b"}) {
+    auto first = update(kNow, kNow + kHour, {own, fellow, other}, cluster);
+    first.projects = std::vector<model::Project>{{.name = "fluids", .users = {"bob"}},
+                                                 {.name = "optics", .users = {"bob"}}};
+    write(first);
+  }
+  Reader& reader = db_->reader();
+  const std::vector<std::size_t> fields{0, 2};
+  UnitQuery query;
+  query.owners.led_projects = {{"a", "fluids"}};
+  EXPECT_EQ(column(reader.units(query, fields), 1), (Texts{"fellow", "own"}));
+  query.owners.names = {"ada"};
+  EXPECT_EQ(column(reader.units(query, fields), 1), (Texts{"fellow", "own", "own"}));
+  EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"a", "a", "b"}));
+  UsageQuery usage{.members = query.owners};  // ada is a member of nothing
+  EXPECT_EQ(column(reader.usage(usage, kAllUsage), 0), (Texts{"a", "a"}));
+  EXPECT_EQ(column(reader.projects(usage), 3), (Texts{"fluids"}));
+  EXPECT_EQ(column(reader.users(query.owners, {}), 3), Texts{});
+  CurrentUsageQuery current{.rows = usage, .updated = {kNow, kNow + kHour}};
+  EXPECT_EQ(reader.current_usage(current)->size(), 2U);
+  current.daily = true;
+  EXPECT_EQ(reader.current_usage(current)->size(), 2U);
+  EXPECT_EQ(reader.count_member_units(query.owners, {"a", "b"}, {"own", "fellow"}).value(), 2U);
+  EXPECT_EQ(reader.count_member_units(query.owners, {"b"}, {"own", "fellow"}).value(), 0U);
+  EXPECT_EQ(reader.count_member_units(query.owners, {"a"}, {"other"}).value(), 0U);
+}
+
 TEST_F(DatabaseTest, MembershipIsPerCluster) {
   auto a = update(kNow, kNow + kHour, {job("1", kNow), job("2", kNow)}, "a");
   a.projects = std::vector<model::Project>{{.name = "fluids", .users = {"ada"}}};
@@ -454,10 +533,10 @@ TEST_F(DatabaseTest, MembershipIsPerCluster) {
   b.projects = std::vector<model::Project>{{.name = "fluids", .users = {"bob"}}};
   write(b);
   Reader& reader = db_->reader();
-  EXPECT_EQ(reader.count_member_units("ada", {"a"}, {"1", "2"}).value(), 2U);
-  EXPECT_EQ(reader.count_member_units("ada", {"a", "b"}, {"1", "3"}).value(), 1U);
-  EXPECT_EQ(reader.count_member_units("ada", {"b"}, {"1"}).value(), 0U);
-  EXPECT_EQ(reader.count_member_units("eve", {"a", "b"}, {"1"}).value(), 0U);
+  EXPECT_EQ(reader.count_member_units({.names = {"ada"}}, {"a"}, {"1", "2"}).value(), 2U);
+  EXPECT_EQ(reader.count_member_units({.names = {"ada"}}, {"a", "b"}, {"1", "3"}).value(), 1U);
+  EXPECT_EQ(reader.count_member_units({.names = {"ada"}}, {"b"}, {"1"}).value(), 0U);
+  EXPECT_EQ(reader.count_member_units({.names = {"eve"}}, {"a", "b"}, {"1"}).value(), 0U);
   UsageQuery usage{.members = {.names = {"ada"}}};
   EXPECT_EQ(column(reader.usage(usage, kAllUsage), 0), (Texts{"a"}));
   EXPECT_EQ(column(reader.projects(usage), 1), (Texts{"a"}));

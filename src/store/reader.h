@@ -15,6 +15,11 @@
 
 namespace ceems::store {
 
+/// A project of one cluster: names mean nothing across clusters.
+struct ClusterProject {
+  std::string cluster_id = {}, project = {};
+};
+
 /// Whose rows a query may touch. The zero value is nobody's. Built by access/ only.
 struct Scope {
   bool everybody = false;
@@ -22,6 +27,13 @@ struct Scope {
   /// Also the service account "p:svc" of each of these projects, in those clusters where one of
   /// `names` is a member of p.
   std::vector<std::string> service_projects = {};
+  /// Also all rows of these projects, whoever owns them: units, usage and the projects themselves.
+  std::vector<ClusterProject> led_projects = {};
+};
+
+/// What no two units share.
+struct UnitKey {
+  std::string cluster_id = {}, uuid = {}, started_at = {};
 };
 
 /// Epoch milliseconds, both ends included.
@@ -38,6 +50,10 @@ struct UnitQuery {
   /// all, and `running` means nothing.
   std::optional<TimeRange> ended;
   bool running = false;
+  /// At most that many, 0: all. With `after`, the key of the last row seen, a listing goes on where
+  /// the page before ended; rows that came or went in between shift nothing.
+  std::size_t limit = 0;
+  std::optional<UnitKey> after;
 };
 
 struct UsageQuery {
@@ -93,11 +109,11 @@ class Reader {
 
   virtual Result<bool> is_admin(std::string_view user) = 0;
 
-  /// Units that are not ignored, by cluster and uuid.
+  /// Units that are not ignored, by UnitKey in byte order.
   virtual Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) = 0;
-  /// How many of the (distinct) `uuids` have a unit in one of the clusters whose project has `user`
-  /// as a member there.
-  virtual Result<std::size_t> count_member_units(std::string_view user,
+  /// How many of the (distinct) `uuids` have a unit in one of the clusters whose project there has
+  /// a member in scope, or is led.
+  virtual Result<std::size_t> count_member_units(const Scope& members,
                                                  const std::vector<std::string>& clusters,
                                                  const std::vector<std::string>& uuids) = 0;
 

@@ -1,6 +1,8 @@
 #include "store/sqlite/reader.h"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "store/json.h"
@@ -99,7 +101,7 @@ Result<bool> SqliteReader::is_admin(std::string_view user) {
 
 Result<std::unique_ptr<Cursor>> SqliteReader::units(const UnitQuery& query, FieldList fields) {
   Sql sql(column_list(unit_fields(), fields));
-  sql.add(" FROM units WHERE ignore = 0").and_user_in("username", query.owners);
+  sql.add(" FROM units WHERE ignore = 0").and_owner_in(query.owners);
   sql.and_in("project", query.projects).and_in("cluster_id", query.clusters);
   sql.and_in("uuid", query.uuids);
   if (query.ended) {
@@ -107,11 +109,19 @@ Result<std::unique_ptr<Cursor>> SqliteReader::units(const UnitQuery& query, Fiel
     sql.add(") AND ").value(query.ended->to_ms);
     sql.add(query.running ? " OR ended_at_ts = 0)" : ")");
   }
-  sql.add(" ORDER BY cluster_id, uuid, started_at_ts");
+  if (query.after) {
+    sql.add(" AND (cluster_id, uuid, started_at) > (").value(query.after->cluster_id).add(",");
+    sql.value(query.after->uuid).add(",").value(query.after->started_at).add(")");
+  }
+  sql.add(" ORDER BY cluster_id, uuid, started_at");
+  if (query.limit > 0) {
+    constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+    sql.add(" LIMIT ").value(static_cast<std::int64_t>(std::min(query.limit, kMost)));
+  }
   return open(sql);
 }
 
-Result<std::size_t> SqliteReader::count_member_units(std::string_view user,
+Result<std::size_t> SqliteReader::count_member_units(const Scope& members,
                                                      const std::vector<std::string>& clusters,
                                                      const std::vector<std::string>& uuids) {
   auto lease = pool_->acquire(kShortLimit);
@@ -120,7 +130,7 @@ Result<std::size_t> SqliteReader::count_member_units(std::string_view user,
   }
   Sql sql("SELECT count(DISTINCT uuid) FROM units WHERE cluster_id IN ");
   sql.list(clusters).add(" AND uuid IN ").list(uuids);
-  sql.and_project_of("project", Scope{.names = {std::string(user)}});
+  sql.and_project_of("project", members);
   auto statement = sql.prepare(lease->connection());
   if (!statement) {
     return fail(std::move(statement).error());

@@ -18,7 +18,7 @@ class SqliteReader final : public Reader {
   [[nodiscard]] std::uint64_t generation() const override { return generation_->load(); }
   Result<bool> is_admin(std::string_view user) override;
   Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) override;
-  Result<std::size_t> count_member_units(std::string_view user,
+  Result<std::size_t> count_member_units(const Scope& members,
                                          const std::vector<std::string>& clusters,
                                          const std::vector<std::string>& uuids) override;
   Result<std::unique_ptr<Cursor>> users(const Scope& scope,

@@ -45,16 +45,43 @@ Sql& Sql::and_in(std::string_view column, const std::vector<std::string>& values
   return *this;
 }
 
-Sql& Sql::and_user_in(std::string_view column, const Scope& scope) {
-  if (scope.everybody) {
-    return *this;
-  }
-  add(" AND (").add(column).add(" IN ").list(scope.names);
+void Sql::user_in(std::string_view column, const Scope& scope) {
+  add(column).add(" IN ").list(scope.names);
   if (!scope.service_projects.empty()) {
     add(" OR (cluster_id,").add(column).add(") IN (SELECT p.cluster_id, p.name || ':svc' FROM ");
     add(kMembers).add(" WHERE p.name IN ").list(scope.service_projects);
     add(" AND m.value IN ").list(scope.names).add(")");
   }
+}
+
+void Sql::or_led(std::string_view project_column, const Scope& scope) {
+  if (scope.led_projects.empty()) {
+    return;
+  }
+  add(" OR (cluster_id,").add(project_column).add(") IN (VALUES ");
+  for (std::size_t i = 0; i < scope.led_projects.size(); ++i) {
+    add(i == 0 ? "(" : ",(").value(scope.led_projects[i].cluster_id);
+    add(",").value(scope.led_projects[i].project).add(")");
+  }
+  add(")");
+}
+
+Sql& Sql::and_owner_in(const Scope& scope) {
+  if (scope.everybody) {
+    return *this;
+  }
+  add(" AND (");
+  user_in("username", scope);
+  or_led("project", scope);
+  return add(")");
+}
+
+Sql& Sql::and_user_in(std::string_view column, const Scope& scope) {
+  if (scope.everybody) {
+    return *this;
+  }
+  add(" AND (");
+  user_in(column, scope);
   return add(")");
 }
 
@@ -62,8 +89,10 @@ Sql& Sql::and_project_of(std::string_view project_column, const Scope& scope) {
   if (scope.everybody) {
     return *this;
   }
-  add(" AND (cluster_id,").add(project_column).add(") IN (SELECT p.cluster_id, p.name FROM ");
-  return add(kMembers).add(" WHERE m.value IN ").list(scope.names).add(")");
+  add(" AND ((cluster_id,").add(project_column).add(") IN (SELECT p.cluster_id, p.name FROM ");
+  add(kMembers).add(" WHERE m.value IN ").list(scope.names).add(")");
+  or_led(project_column, scope);
+  return add(")");
 }
 
 Result<Statement> Sql::prepare(Connection& connection) const {
