@@ -28,6 +28,7 @@ struct Node::Impl {
   int line = 0;
   std::string where;
   std::string scalar;
+  bool plain = false;
   std::vector<Node> items;
   std::vector<std::pair<std::string, Node>> entries;
 };
@@ -110,6 +111,7 @@ class Builder final : public YAML::EventHandler {
     auto node = start(Impl::Kind::kScalar, mark);
     count_bytes(node->line, value.size());
     node->scalar = value;
+    node->plain = tag == "?";
     complete(std::move(node), anchor);
   }
   void OnSequenceStart(const YAML::Mark& mark,
@@ -385,6 +387,9 @@ bool Node::is_map() const {
 }
 bool Node::is_list() const {
   return impl_->kind == Impl::Kind::kList;
+}
+bool Node::is_plain() const {
+  return impl_->kind == Impl::Kind::kScalar && impl_->plain;
 }
 int Node::line() const {
   return impl_->line;

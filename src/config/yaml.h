@@ -25,6 +25,7 @@ class Node {
   [[nodiscard]] bool is_null() const;  ///< there as null ("key:")
   [[nodiscard]] bool is_map() const;
   [[nodiscard]] bool is_list() const;
+  [[nodiscard]] bool is_plain() const;             ///< a scalar without quotes or tag
   [[nodiscard]] int line() const;                  ///< from 1; 0 when absent
   [[nodiscard]] const std::string& where() const;  ///< "clusters[0].manager"
 

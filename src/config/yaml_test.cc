@@ -223,6 +223,16 @@ TEST(ExpandEnvironment, FollowsTheRulesOfTheReference) {
       "expanding env vars is not supported with literal template token [[{$}]] in the config file");
 }
 
+TEST(Yaml, TellsQuotedScalarsFromPlainOnes) {
+  const auto root = parse_yaml("a: 12\nb: '12'\nc: \"true\"\nd: !!str 1\ne: [x]\n", "f.yml");
+  ASSERT_TRUE(root) << root.error().message;
+  EXPECT_TRUE((*root)["a"].is_plain());
+  EXPECT_TRUE((*root)["e"].items()[0].is_plain());
+  for (const char* key : {"b", "c", "d", "e", "missing"}) {
+    EXPECT_FALSE((*root)[key].is_plain()) << key;
+  }
+}
+
 TEST(Duration, ReadsPrometheusSyntax) {
   EXPECT_EQ(parse_duration_ms("1d12h").value(), 129'600'000);
   EXPECT_EQ(parse_duration_ms("0").value(), 0);
