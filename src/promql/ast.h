@@ -1,0 +1,178 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <variant>
+#include <vector>
+
+namespace ceems::promql {
+
+// The syntax tree of a query (https://prometheus.io/docs/prometheus/latest/querying/basics/).
+// Times are milliseconds. A tree owns its nodes; two trees are equal when they mean the same text:
+// places in the query play no part, and NaN equals NaN.
+
+enum class ValueType : std::uint8_t { kScalar, kString, kInstantVector, kRangeVector };
+/// "scalar", "string", "instant vector", "range vector"
+std::string_view type_name(ValueType type);
+
+struct Expr;
+using ExprPtr = std::unique_ptr<Expr>;
+
+enum class MatchOperator : std::uint8_t { kEqual, kNotEqual, kMatches, kNotMatches };
+
+struct Matcher {
+  std::string label;
+  MatchOperator op = MatchOperator::kEqual;
+  std::string value;       ///< literal, or a pattern of RE2 that compiles
+  std::size_t offset = 0;  ///< of the label in the query
+};
+
+/// "@ 1609746000", "@ start()", "@ end()"
+struct AtModifier {
+  enum class Kind : std::uint8_t { kTime, kStart, kEnd };
+  Kind kind = Kind::kTime;
+  std::int64_t time_ms = 0;  ///< of kTime
+  bool operator==(const AtModifier&) const = default;
+};
+
+/// "offset 5m" and "@ …" behind a selector or subquery.
+struct TimeShift {
+  std::optional<std::int64_t> offset_ms;  ///< into the past; may be negative
+  std::optional<AtModifier> at;
+  bool operator==(const TimeShift&) const = default;
+};
+
+struct NumberLiteral {
+  double value = 0;
+};
+
+struct StringLiteral {
+  std::string value;
+};
+
+/// name{matchers} offset … @ …
+struct VectorSelector {
+  std::string name;  ///< empty: none was given in front (a matcher of __name__ may be there)
+  std::vector<Matcher> matchers;
+  TimeShift shift;
+};
+
+/// selector[range]; the selector's shift is that of the whole.
+struct MatrixSelector {
+  VectorSelector selector;
+  std::int64_t range_ms = 0;
+};
+
+/// expression[range:step]
+struct Subquery {
+  ExprPtr expr;
+  std::int64_t range_ms = 0;
+  std::optional<std::int64_t> step_ms;  ///< none: the server's evaluation interval
+  TimeShift shift;
+};
+
+struct Function;  // functions.h
+
+struct Call {
+  const Function* function = nullptr;  ///< lives as long as the program
+  std::vector<ExprPtr> arguments;
+};
+
+enum class AggregateOperator : std::uint8_t {
+  kSum,
+  kAvg,
+  kCount,
+  kMin,
+  kMax,
+  kGroup,
+  kStddev,
+  kStdvar,
+  kTopk,
+  kBottomk,
+  kCountValues,
+  kQuantile,
+  kLimitk,
+  kLimitRatio,
+};
+
+enum class Grouping : std::uint8_t { kNone, kBy, kWithout };
+
+struct Aggregation {
+  AggregateOperator op = AggregateOperator::kSum;
+  ExprPtr parameter;  ///< null where the operator has none
+  ExprPtr expr;
+  Grouping grouping = Grouping::kNone;
+  std::vector<std::string> labels;
+};
+
+enum class BinaryOperator : std::uint8_t {
+  kOr,
+  kAnd,
+  kUnless,
+  kEqual,
+  kNotEqual,
+  kLess,
+  kLessEqual,
+  kGreater,
+  kGreaterEqual,
+  kAdd,
+  kSub,
+  kMul,
+  kDiv,
+  kMod,
+  kAtan2,
+  kPow,
+};
+
+/// on(…)/ignoring(…) group_left(…)/group_right(…)
+struct VectorMatching {
+  enum class Group : std::uint8_t { kOneToOne, kLeft, kRight };
+  bool on = false;  ///< else ignoring
+  std::vector<std::string> labels;
+  Group group = Group::kOneToOne;
+  std::vector<std::string> include;  ///< labels copied from the "one" side
+  bool operator==(const VectorMatching&) const = default;
+};
+
+struct Binary {
+  BinaryOperator op = BinaryOperator::kAdd;
+  ExprPtr left;
+  ExprPtr right;
+  bool return_bool = false;
+  std::optional<VectorMatching> matching;  ///< between two vectors only
+};
+
+/// +x, -x of anything but a number, which is folded
+struct Unary {
+  bool minus = false;
+  ExprPtr expr;
+};
+
+struct Paren {
+  ExprPtr expr;
+};
+
+struct Expr {
+  using Node = std::variant<NumberLiteral,
+                            StringLiteral,
+                            VectorSelector,
+                            MatrixSelector,
+                            Subquery,
+                            Call,
+                            Aggregation,
+                            Binary,
+                            Unary,
+                            Paren>;
+  Node node;
+  ValueType type = ValueType::kScalar;
+  std::size_t offset = 0;  ///< where it begins in the query, bytes
+  unsigned depth = 1;      ///< of the tree below, itself included
+};
+
+bool equal(const Expr& left, const Expr& right);
+
+}  // namespace ceems::promql

@@ -1,0 +1,112 @@
+#include "promql/checks.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "promql/operators.h"
+
+namespace ceems::promql {
+namespace {
+
+bool is_vector_or_scalar(ValueType type) {
+  return type == ValueType::kScalar || type == ValueType::kInstantVector;
+}
+
+std::optional<std::string> check_matching(const Binary& node) {
+  const VectorMatching& matching = *node.matching;
+  if (matching.on) {
+    for (const std::string& label : matching.labels) {
+      if (std::ranges::find(matching.include, label) != matching.include.end()) {
+        return fmt::format("label \"{}\" must not occur in ON and GROUP clause at once", label);
+      }
+    }
+  }
+  if (is_set_operator(node.op) && matching.group != VectorMatching::Group::kOneToOne) {
+    return fmt::format("no grouping allowed for \"{}\" operation", operator_text(node.op));
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+std::optional<std::string> check_binary(Binary& node) {
+  const ValueType left = node.left->type;
+  const ValueType right = node.right->type;
+  if (!is_vector_or_scalar(left) || !is_vector_or_scalar(right)) {
+    return "binary expression must contain only scalar and instant vector types";
+  }
+  const bool scalars = left == ValueType::kScalar && right == ValueType::kScalar;
+  const bool vectors = left == ValueType::kInstantVector && right == ValueType::kInstantVector;
+  if (node.return_bool && !is_comparison(node.op)) {
+    return "bool modifier can only be used on comparison operators";
+  }
+  if (is_comparison(node.op) && !node.return_bool && scalars) {
+    return "comparisons between scalars must use BOOL modifier";
+  }
+  if (is_set_operator(node.op) && !vectors) {
+    return fmt::format("set operator \"{}\" not allowed in binary scalar expression",
+                       operator_text(node.op));
+  }
+  if (!node.matching) {
+    return std::nullopt;
+  }
+  if (auto problem = check_matching(node)) {
+    return problem;
+  }
+  if (!vectors) {
+    if (!node.matching->labels.empty()) {
+      return "vector matching only allowed between instant vectors";
+    }
+    node.matching.reset();
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> check_call(const Function& function,
+                                      const std::vector<ExprPtr>& arguments) {
+  if (arguments.size() < function.at_least) {
+    return fmt::format("expected {} {} argument(s) in call to \"{}\", got {}",
+                       function.at_least == function.at_most ? "exactly" : "at least",
+                       function.at_least, function.name, arguments.size());
+  }
+  if (function.at_most != kAnyNumber && arguments.size() > function.at_most) {
+    return fmt::format("expected at most {} argument(s) in call to \"{}\", got {}",
+                       function.at_most, function.name, arguments.size());
+  }
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const ValueType wanted =
+        function.arguments.at(std::min<std::size_t>(i, function.count - std::size_t{1}));
+    if (arguments[i]->type != wanted) {
+      return fmt::format("expected type {} in call to function \"{}\", got {}", type_name(wanted),
+                         function.name, type_name(arguments[i]->type));
+    }
+  }
+  if (function.hidden_selector && arguments.size() > 1 &&
+      !std::holds_alternative<VectorSelector>(arguments[1]->node)) {
+    return fmt::format("expected a vector selector as second argument of \"{}\"", function.name);
+  }
+  return std::nullopt;
+}
+
+std::optional<std::string> check_aggregation(AggregateOperator op,
+                                             const std::vector<ExprPtr>& arguments) {
+  const auto parameter = parameter_type(op);
+  const std::size_t wanted = parameter ? 2 : 1;
+  if (arguments.size() != wanted) {
+    return fmt::format(
+        "wrong number of arguments for aggregate expression provided, expected {}, got {}", wanted,
+        arguments.size());
+  }
+  if (parameter && arguments.front()->type != *parameter) {
+    return fmt::format("expected type {} in aggregation parameter, got {}", type_name(*parameter),
+                       type_name(arguments.front()->type));
+  }
+  if (arguments.back()->type != ValueType::kInstantVector) {
+    return fmt::format("expected type instant vector in aggregation expression, got {}",
+                       type_name(arguments.back()->type));
+  }
+  return std::nullopt;
+}
+
+}  // namespace ceems::promql

@@ -1,0 +1,102 @@
+#include "promql/matcher.h"
+
+#include <gtest/gtest.h>
+#include <re2/re2.h>
+
+namespace ceems::promql {
+namespace {
+
+using Words = std::vector<std::string>;
+
+TEST(FiniteLanguage, SpellsOutSmallPatterns) {
+  const std::vector<std::pair<std::string, Words>> cases = {
+      {"123|456", {"123", "456"}},
+      {"^own$", {"own"}},
+      {"(own1|own2)", {"own1", "own2"}},
+      {"own(1|2)", {"own1", "own2"}},
+      {"own[12]", {"own1", "own2"}},
+      {"own[1-3]", {"own1", "own2", "own3"}},
+      {"(?:own)", {"own"}},
+      {"(?P<id>own)", {"own"}},
+      {R"(a\.b)", {"a.b"}},
+      {"a|", {"", "a"}},
+      {"", {""}},
+      {"ab?", {"a", "ab"}},
+      {"a{2}", {"aa"}},
+      {"a{1,3}", {"a", "aa", "aaa"}},
+      {"(a|b){2}", {"aa", "ab", "ba", "bb"}},
+      {"[a]|b", {"a", "b"}},
+      {"[]a]", {"]", "a"}},
+      {"[a-]", {"-", "a"}},
+      {R"([\]x])", {"]", "x"}},
+      {"^a|b$", {"a", "b"}},
+      {"(^a|b)", {"a", "b"}},
+      {"5b0c-77|a_b", {"5b0c-77", "a_b"}},
+      {"\u00e9|x", {"x", "\u00e9"}},
+      {"a??", {"", "a"}},
+      {"a]", {"a]"}},
+  };
+  for (const auto& [pattern, words] : cases) {
+    EXPECT_EQ(finite_language(pattern), words) << pattern;
+  }
+}
+
+TEST(FiniteLanguage, TakesNothingElseForFinite) {
+  for (const char* pattern :
+       {".*",          ".+",      "a.",
+        "a*",          "a+",      "[^a]",
+        "(?i)own",     R"(\d)",   R"(\w+)",
+        R"(a\b)",      R"(\x61)", R"(\Qa\E)",
+        "[[:alpha:]]", R"(\pL)",  "a{2,}",
+        "a{0,2000}",   "(a|b",    "a)",
+        "a^",          "$a",      "(a$)b",
+        "(a$)",        "a**",     "[b-a]",
+        "[\u00e9]",    "(?s:a)",  "(?P<x",
+        "{",           "a{x}",    R"(\)",
+        "[",           "[a",      "((((((((((a|b){3}){3}){3}){3}){3}){3}){3}){3}){3})",
+        "x(^a)"}) {
+    EXPECT_EQ(finite_language(pattern), std::nullopt) << pattern;
+  }
+}
+
+TEST(FiniteLanguage, WordsAreLimited) {
+  EXPECT_EQ(finite_language("[a-z][a-z]").value_or(Words{}).size(), 676U);
+  EXPECT_EQ(finite_language("[a-z][a-z][a-z]"), std::nullopt);
+  EXPECT_EQ(finite_language("a|b|c", {.words = 2}), std::nullopt);
+  EXPECT_EQ(finite_language("aaaa|bbbb", {.words = 2, .bytes = 7}), std::nullopt);
+}
+
+TEST(FiniteLanguage, EveryWordIsAcceptedAndNoNeighbourIs) {
+  for (const char* pattern : {"own[1-3]x?", "(a|bc){0,2}", "^(a|b)c$|d", R"(a\.b|c\|d)"}) {
+    const re2::RE2 compiled("^(?:" + std::string(pattern) + ")$");
+    ASSERT_TRUE(compiled.ok());
+    const auto words = finite_language(pattern);
+    ASSERT_TRUE(words);
+    for (const std::string& word : *words) {
+      EXPECT_TRUE(re2::RE2::FullMatch(word, compiled)) << pattern << " " << word;
+      const std::string longer = word + "z";
+      EXPECT_FALSE(re2::RE2::FullMatch(longer, compiled)) << pattern << " " << longer;
+    }
+  }
+}
+
+TEST(AcceptedValues, EqualityIsLiteralAndNegationSaysNothing) {
+  EXPECT_EQ(accepted_values({"uuid", MatchOperator::kEqual, "a|b"}), Words{"a|b"});
+  EXPECT_EQ(accepted_values({"uuid", MatchOperator::kMatches, "a|b"}), (Words{"a", "b"}));
+  EXPECT_EQ(accepted_values({"uuid", MatchOperator::kNotEqual, "a"}), std::nullopt);
+  EXPECT_EQ(accepted_values({"uuid", MatchOperator::kNotMatches, "a"}), std::nullopt);
+}
+
+TEST(MatchesEmpty, KnowsAbsentLabels) {
+  EXPECT_TRUE(matches_empty({"x", MatchOperator::kEqual, ""}));
+  EXPECT_FALSE(matches_empty({"x", MatchOperator::kEqual, "a"}));
+  EXPECT_TRUE(matches_empty({"x", MatchOperator::kNotEqual, "a"}));
+  EXPECT_FALSE(matches_empty({"x", MatchOperator::kNotEqual, ""}));
+  EXPECT_TRUE(matches_empty({"x", MatchOperator::kMatches, "a|"}));
+  EXPECT_TRUE(matches_empty({"x", MatchOperator::kMatches, ".*"}));
+  EXPECT_FALSE(matches_empty({"x", MatchOperator::kMatches, ".+"}));
+  EXPECT_TRUE(matches_empty({"x", MatchOperator::kNotMatches, ".+"}));
+}
+
+}  // namespace
+}  // namespace ceems::promql

@@ -1,0 +1,202 @@
+#include "promql/printer.h"
+
+#include <cmath>
+#include <string_view>
+#include <variant>
+
+#include <fmt/format.h>
+
+#include "promql/functions.h"
+#include "promql/literal.h"
+#include "promql/operators.h"
+
+namespace ceems::promql {
+namespace {
+
+class Printer {
+ public:
+  void add(const Expr& expr) { std::visit(*this, expr.node); }
+
+  void operator()(const NumberLiteral& node) { append_number(out_, node.value); }
+  void operator()(const StringLiteral& node) { append_quoted(out_, node.value); }
+
+  void operator()(const VectorSelector& node) {
+    selector(node);
+    shift(node.shift);
+  }
+
+  void operator()(const MatrixSelector& node) {
+    selector(node.selector);
+    out_ += '[';
+    append_duration(out_, node.range_ms);
+    out_ += ']';
+    shift(node.selector.shift);
+  }
+
+  void operator()(const Subquery& node) {
+    add(*node.expr);
+    out_ += '[';
+    append_duration(out_, node.range_ms);
+    out_ += ':';
+    if (node.step_ms) {
+      append_duration(out_, *node.step_ms);
+    }
+    out_ += ']';
+    shift(node.shift);
+  }
+
+  void operator()(const Call& node) {
+    out_ += node.function->name;
+    out_ += '(';
+    std::string_view comma;
+    for (const ExprPtr& argument : node.arguments) {
+      out_ += comma;
+      add(*argument);
+      comma = ", ";
+    }
+    out_ += ')';
+  }
+
+  void operator()(const Aggregation& node) {
+    out_ += operator_text(node.op);
+    if (node.grouping != Grouping::kNone) {
+      out_ += node.grouping == Grouping::kBy ? " by " : " without ";
+      labels(node.labels);
+      out_ += ' ';
+    }
+    out_ += '(';
+    if (node.parameter) {
+      add(*node.parameter);
+      out_ += ", ";
+    }
+    add(*node.expr);
+    out_ += ')';
+  }
+
+  void operator()(const Binary& node) {
+    add(*node.left);
+    out_ += ' ';
+    out_ += operator_text(node.op);
+    if (node.return_bool) {
+      out_ += " bool";
+    }
+    if (node.matching) {
+      matching(*node.matching);
+    }
+    out_ += ' ';
+    add(*node.right);
+  }
+
+  void operator()(const Unary& node) {
+    out_ += node.minus ? '-' : '+';
+    add(*node.expr);
+  }
+
+  void operator()(const Paren& node) {
+    out_ += '(';
+    add(*node.expr);
+    out_ += ')';
+  }
+
+  void selector(const VectorSelector& node) {
+    const bool plain = may_name_metric(node.name);
+    if (plain) {
+      out_ += node.name;
+    }
+    const bool quoted_name = !plain && !node.name.empty();
+    if (plain && node.matchers.empty()) {
+      return;
+    }
+    out_ += '{';
+    std::string_view comma;
+    if (quoted_name) {
+      append_quoted(out_, node.name);
+      comma = ", ";
+    }
+    for (const Matcher& matcher : node.matchers) {
+      out_ += comma;
+      if (is_plain_label(matcher.label)) {
+        out_ += matcher.label;
+      } else {
+        append_quoted(out_, matcher.label);
+      }
+      out_ += operator_text(matcher.op);
+      append_quoted(out_, matcher.value);
+      comma = ", ";
+    }
+    out_ += '}';
+  }
+
+  std::string take() && { return std::move(out_); }
+
+ private:
+  void shift(const TimeShift& shift) {
+    if (shift.at) {
+      at(*shift.at);
+    }
+    if (shift.offset_ms) {
+      out_ += *shift.offset_ms < 0 ? " offset -" : " offset ";
+      append_duration(out_, *shift.offset_ms < 0 ? -*shift.offset_ms : *shift.offset_ms);
+    }
+  }
+
+  void at(const AtModifier& modifier) {
+    switch (modifier.kind) {
+      case AtModifier::Kind::kStart:
+        out_ += " @ start()";
+        return;
+      case AtModifier::Kind::kEnd:
+        out_ += " @ end()";
+        return;
+      case AtModifier::Kind::kTime:
+        break;
+    }
+    const std::int64_t time = modifier.time_ms;
+    const auto size =
+        time < 0 ? -static_cast<std::uint64_t>(time) : static_cast<std::uint64_t>(time);
+    fmt::format_to(std::back_inserter(out_), " @ {}{}.{:03}", time < 0 ? "-" : "", size / 1000,
+                   size % 1000);
+  }
+
+  void labels(const std::vector<std::string>& names) {
+    out_ += '(';
+    std::string_view comma;
+    for (const std::string& name : names) {
+      out_ += comma;
+      if (may_name_label(name)) {
+        out_ += name;
+      } else {
+        append_quoted(out_, name);
+      }
+      comma = ", ";
+    }
+    out_ += ')';
+  }
+
+  void matching(const VectorMatching& matching) {
+    out_ += matching.on ? " on " : " ignoring ";
+    labels(matching.labels);
+    if (matching.group != VectorMatching::Group::kOneToOne) {
+      out_ += matching.group == VectorMatching::Group::kLeft ? " group_left " : " group_right ";
+      labels(matching.include);
+    }
+  }
+
+  std::string out_;
+};
+
+}  // namespace
+
+std::string print(const Expr& expr) {
+  Printer printer;
+  printer.add(expr);
+  return std::move(printer).take();
+}
+
+std::string print(const VectorSelector& selector) {
+  Printer printer;
+  printer(selector);
+  return std::move(printer).take();
+}
+
+}  // namespace ceems::promql

@@ -1,0 +1,14 @@
+#pragma once
+
+#include <string>
+
+#include "promql/ast.h"
+
+namespace ceems::promql {
+
+/// The one text of a tree: no comments, one blank around operators, strings in double quotes.
+/// parse(print(x)) equals x.
+std::string print(const Expr& expr);
+std::string print(const VectorSelector& selector);
+
+}  // namespace ceems::promql
