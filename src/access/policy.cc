@@ -1,10 +1,33 @@
 #include "access/policy.h"
 
+#include <algorithm>
 #include <set>
+#include <utility>
 
 #include "base/log.h"
 
 namespace ceems::access {
+namespace {
+
+bool contains(const std::vector<std::string>& names, const std::string& name) {
+  return std::ranges::find(names, name) != names.end();
+}
+
+bool is_listed_admin(store::Reader& reader, const std::string& user) {
+  const auto admin = reader.is_admin(user);
+  if (!admin) {
+    log::error("cannot read the list of admins, so nobody is one",
+               {{"err", admin.error().message}});
+    return false;
+  }
+  return *admin;
+}
+
+bool is_somebody(const Identity& identity) {
+  return identity.role != Role::kNobody && !identity.user.empty();
+}
+
+}  // namespace
 
 std::string user_name(const net::Headers& headers, const std::vector<std::string>& header_names) {
   for (const std::string& name : header_names) {
@@ -16,33 +39,63 @@ std::string user_name(const net::Headers& headers, const std::vector<std::string
   return {};
 }
 
-Identity identify(store::Reader& reader,
-                  const net::Headers& headers,
-                  const std::vector<std::string>& header_names) {
+Identity identify(store::Reader& reader, const Roles& roles, std::string user, Role granted) {
   Identity identity;
-  identity.user = user_name(headers, header_names);
-  if (identity.user.empty()) {
+  if (user.empty()) {
     return identity;
   }
-  const auto admin = reader.is_admin(identity.user);
-  if (!admin) {
-    log::error("cannot read the list of admins, so nobody is one",
-               {{"err", admin.error().message}});
-    return identity;
+  identity.user = std::move(user);
+  for (const Roles::Leads& entry : roles.project_leads) {
+    if (contains(entry.users, identity.user)) {
+      identity.led.push_back({.cluster_id = entry.cluster_id, .project = entry.project});
+    }
   }
-  identity.admin = *admin;
+  if (granted == Role::kAdmin || is_listed_admin(reader, identity.user)) {
+    identity.role = Role::kAdmin;
+  } else if (granted == Role::kSupport || contains(roles.support, identity.user)) {
+    identity.role = Role::kSupport;
+  } else {
+    identity.role = identity.led.empty() ? Role::kUser : Role::kProjectLead;
+  }
   return identity;
 }
 
-Decision admin_area(const Identity& identity) {
-  return identity.admin && !identity.user.empty() ? Decision::kAllow : Decision::kDeny;
+bool leads(const Identity& identity, std::string_view cluster_id, std::string_view project) {
+  return is_somebody(identity) &&
+         std::ranges::any_of(identity.led, [&](const store::ClusterProject& led) {
+           return led.cluster_id == cluster_id && led.project == project;
+         });
 }
 
-store::Scope own_rows(const Identity& identity, const std::vector<std::string>& projects) {
-  if (identity.user.empty()) {
+Decision admin_area(const Identity& identity) {
+  const bool may = identity.role == Role::kAdmin || identity.role == Role::kSupport;
+  return may && is_somebody(identity) ? Decision::kAllow : Decision::kDeny;
+}
+
+Decision see_admins(const Identity& identity) {
+  return identity.role == Role::kAdmin && is_somebody(identity) ? Decision::kAllow
+                                                                : Decision::kDeny;
+}
+
+store::Scope own_rows(const Identity& identity,
+                      const std::vector<std::string>& projects,
+                      Part part) {
+  if (!is_somebody(identity)) {
     return {};
   }
-  return {.everybody = false, .names = {identity.user}, .service_projects = projects};
+  store::Scope scope;
+  if (part != Part::kLed) {
+    scope.names = {identity.user};
+    scope.service_projects = projects;
+  }
+  if (part != Part::kOwn) {
+    scope.led_projects = identity.led;
+  }
+  return scope;
+}
+
+store::Scope own_accounts(const Identity& identity, const std::vector<std::string>& projects) {
+  return own_rows(identity, projects, Part::kOwn);
 }
 
 store::Scope chosen_rows(const Identity& identity,
@@ -61,24 +114,28 @@ store::Scope chosen_rows(const Identity& identity,
   return scope;
 }
 
-store::Scope own_projects(const Identity& identity) {
-  return own_rows(identity, {});
+store::Scope own_projects(const Identity& identity, Part part) {
+  return own_rows(identity, {}, part);
+}
+
+store::Scope series_rows(const Identity& identity, const std::vector<std::string>& projects) {
+  return identity.role == Role::kAdmin ? chosen_rows(identity, {}, {})
+                                       : own_rows(identity, projects);
 }
 
 Decision see_metrics(store::Reader& reader,
                      const Identity& identity,
                      const std::vector<std::string>& clusters,
                      const std::vector<std::string>& uuids) {
-  if (identity.user.empty() || clusters.empty() || uuids.empty()) {
+  if (!is_somebody(identity) || clusters.empty() || uuids.empty()) {
     return Decision::kDeny;
   }
-  if (identity.admin) {
+  if (identity.role == Role::kAdmin) {
     return Decision::kAllow;
   }
   const std::set<std::string> distinct(uuids.begin(), uuids.end());
-  const auto found =
-      reader.count_member_units(own_projects(identity), clusters,
-                                {distinct.begin(), distinct.end()});
+  const auto found = reader.count_member_units(own_projects(identity), clusters,
+                                               {distinct.begin(), distinct.end()});
   if (!found) {
     log::error("cannot look up the owner of units, access is denied",
                {{"err", found.error().message}});

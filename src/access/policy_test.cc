@@ -46,45 +46,80 @@ class PolicyTest : public ::testing::Test {
   std::unique_ptr<store::Database> db_;
 };
 
+const Roles kRoles{
+    .project_leads = {{.cluster_id = "b", .project = "fluids", .users = {"lea", "sue"}}},
+    .support = {"sue"}};
+
+Identity user(std::string name) {
+  return {.user = std::move(name), .role = Role::kUser};
+}
+
 TEST_F(PolicyTest, ZeroValuesDeny) {
   EXPECT_EQ(Decision{}, Decision::kDeny);
   EXPECT_EQ(admin_area({}), Decision::kDeny);
-  EXPECT_EQ(admin_area({.user = "", .admin = true}), Decision::kDeny);
-  for (const store::Scope& scope :
-       {own_rows({}, {"fluids"}), chosen_rows({}, {}, {}), own_projects({}), store::Scope{}}) {
-    EXPECT_FALSE(scope.everybody);
-    EXPECT_TRUE(scope.names.empty());
-    EXPECT_TRUE(scope.service_projects.empty());
+  EXPECT_EQ(see_admins({}), Decision::kDeny);
+  // Half an identity is none.
+  const Identity nameless{.user = "", .role = Role::kAdmin, .led = {{"a", "fluids"}}};
+  const Identity roleless{.user = "ada", .role = Role::kNobody, .led = {{"a", "fluids"}}};
+  for (const Identity& nobody : {Identity{}, nameless, roleless}) {
+    EXPECT_EQ(admin_area(nobody), Decision::kDeny);
+    EXPECT_EQ(see_admins(nobody), Decision::kDeny);
+    EXPECT_FALSE(leads(nobody, "a", "fluids"));
+    for (const store::Scope& scope :
+         {own_rows(nobody, {"fluids"}), own_accounts(nobody, {}), chosen_rows(nobody, {}, {}),
+          own_projects(nobody), series_rows(nobody, {}), store::Scope{}}) {
+      EXPECT_FALSE(scope.everybody);
+      EXPECT_TRUE(scope.names.empty());
+      EXPECT_TRUE(scope.service_projects.empty());
+      EXPECT_TRUE(scope.led_projects.empty());
+    }
+    EXPECT_EQ(see_metrics(reader(), nobody, {"a"}, {"1a"}), Decision::kDeny);
   }
-  EXPECT_EQ(see_metrics(reader(), {}, {"a"}, {"1a"}), Decision::kDeny);
 }
 
 TEST_F(PolicyTest, TheFirstConfiguredHeaderWithAValueNamesTheUser) {
   const net::Headers headers{{"x-second", "two"}, {"X-First", ""}, {"X-Second", "three"}};
   EXPECT_EQ(user_name(headers, {"X-First", "X-Second"}), "two");
   EXPECT_EQ(user_name(headers, {"X-Grafana-User"}), "");
+  // What other programs use internally means nothing here.
+  EXPECT_EQ(user_name({{"X-Ceems-Admin-User", "root"}}, {"X-Grafana-User"}), "");
 }
 
-TEST_F(PolicyTest, AdminsAreMatchedExactly) {
-  const Names header{"X-Grafana-User"};
-  EXPECT_TRUE(identify(reader(), {{"X-Grafana-User", "root"}}, header).admin);
-  EXPECT_FALSE(identify(reader(), {{"X-Grafana-User", "Root"}}, header).admin);
-  EXPECT_FALSE(identify(reader(), {{"X-Grafana-User", "root "}}, header).admin);
-  EXPECT_FALSE(identify(reader(), {{"X-Grafana-User", "' OR '1'='1"}}, header).admin);
-  // What other programs use internally means nothing here.
-  EXPECT_EQ(identify(reader(), {{"X-Ceems-Admin-User", "root"}}, header).user, "");
+TEST_F(PolicyTest, TheStrongestRoleCountsAndNamesAreMatchedExactly) {
+  const auto role = [this](const std::string& name, Role granted = Role::kNobody) {
+    return identify(reader(), kRoles, name, granted).role;
+  };
+  EXPECT_EQ(role("root"), Role::kAdmin);
+  EXPECT_EQ(role("sue"), Role::kSupport);
+  EXPECT_EQ(role("lea"), Role::kProjectLead);
+  EXPECT_EQ(role("ada"), Role::kUser);
+  EXPECT_EQ(role(""), Role::kNobody);
+  for (const std::string other : {"Root", "root ", "' OR '1'='1", "Sue", "sue ", "LEA"}) {
+    EXPECT_EQ(role(other), Role::kUser) << other;
+  }
+  // What a provider's groups add, and what they cannot.
+  EXPECT_EQ(role("ada", Role::kAdmin), Role::kAdmin);
+  EXPECT_EQ(role("ada", Role::kSupport), Role::kSupport);
+  EXPECT_EQ(role("ada", Role::kProjectLead), Role::kUser);
+  EXPECT_EQ(role("root", Role::kSupport), Role::kAdmin);
+  EXPECT_EQ(role("", Role::kAdmin), Role::kNobody);
+}
+
+TEST_F(PolicyTest, SupportMayLeadProjectsToo) {
+  const Identity sue = identify(reader(), kRoles, "sue");
+  EXPECT_TRUE(leads(sue, "b", "fluids"));
+  EXPECT_FALSE(leads(sue, "a", "fluids"));
+  EXPECT_FALSE(leads(sue, "b", "optics"));
 }
 
 TEST_F(PolicyTest, WithoutTheListNobodyIsAdmin) {
   ASSERT_TRUE(db_->close());
-  const Identity identity = identify(reader(), {{"X-Grafana-User", "root"}}, {"X-Grafana-User"});
-  EXPECT_EQ(identity.user, "root");
-  EXPECT_FALSE(identity.admin);
-  EXPECT_EQ(see_metrics(reader(), {.user = "ada"}, {"a"}, {"1a"}), Decision::kDeny);
+  EXPECT_EQ(identify(reader(), {}, "root").role, Role::kUser);
+  EXPECT_EQ(see_metrics(reader(), user("ada"), {"a"}, {"1a"}), Decision::kDeny);
 }
 
 TEST_F(PolicyTest, EveryUnitMustBeInAProjectOfTheCallerOnItsCluster) {
-  const Identity ada{.user = "ada"};
+  const Identity ada = user("ada");
   EXPECT_EQ(see_metrics(reader(), ada, {"a"}, {"1a"}), Decision::kAllow);
   EXPECT_EQ(see_metrics(reader(), ada, {"a"}, {"1a", "1a", "2a"}), Decision::kAllow);
   EXPECT_EQ(see_metrics(reader(), ada, {"a", "b"}, {"1a", "1b"}), Decision::kDeny);
@@ -92,18 +127,58 @@ TEST_F(PolicyTest, EveryUnitMustBeInAProjectOfTheCallerOnItsCluster) {
   EXPECT_EQ(see_metrics(reader(), ada, {"a"}, {"1a", "nothing"}), Decision::kDeny);
   EXPECT_EQ(see_metrics(reader(), ada, {}, {"1a"}), Decision::kDeny);
   EXPECT_EQ(see_metrics(reader(), ada, {"a"}, {}), Decision::kDeny);
-  EXPECT_EQ(see_metrics(reader(), {.user = "eve"}, {"a"}, {"1a"}), Decision::kDeny);
-  EXPECT_EQ(see_metrics(reader(), {.user = "root", .admin = true}, {"b"}, {"1b"}),
+  EXPECT_EQ(see_metrics(reader(), user("eve"), {"a"}, {"1a"}), Decision::kDeny);
+  EXPECT_EQ(see_metrics(reader(), {.user = "root", .role = Role::kAdmin}, {"b"}, {"1b"}),
             Decision::kAllow);
 }
 
-TEST_F(PolicyTest, OnlyAdminsChooseUsers) {
-  const Identity root{.user = "root", .admin = true};
-  EXPECT_TRUE(chosen_rows(root, {}, {"fluids"}).everybody);
-  EXPECT_EQ(chosen_rows(root, {"ada"}, {"fluids"}).names, (Names{"ada", "fluids:svc"}));
-  EXPECT_TRUE(chosen_rows({.user = "ada"}, {"bob"}, {}).names.empty());
-  EXPECT_EQ(own_rows({.user = "ada"}, {"fluids"}).names, Names{"ada"});
-  EXPECT_EQ(own_rows({.user = "ada"}, {"fluids"}).service_projects, Names{"fluids"});
+TEST_F(PolicyTest, LeadsSeeMetricsOfTheirProjectsOnThatClusterOnly) {
+  const Identity lea = identify(reader(), kRoles, "lea");
+  EXPECT_EQ(see_metrics(reader(), lea, {"b"}, {"1b", "2b"}), Decision::kAllow);
+  EXPECT_EQ(see_metrics(reader(), lea, {"a"}, {"1a"}), Decision::kDeny);
+  EXPECT_EQ(see_metrics(reader(), lea, {"a", "b"}, {"1a", "1b"}), Decision::kDeny);
+}
+
+TEST_F(PolicyTest, SupportSeesMetricsAsAUserDoes) {
+  const Identity support{.user = "sam", .role = Role::kSupport};
+  EXPECT_EQ(see_metrics(reader(), support, {"a"}, {"1a"}), Decision::kDeny);
+  EXPECT_FALSE(series_rows(support, {}).everybody);
+  EXPECT_EQ(series_rows(support, {}).names, Names{"sam"});
+  EXPECT_TRUE(series_rows({.user = "root", .role = Role::kAdmin}, {}).everybody);
+}
+
+TEST_F(PolicyTest, OnlyAdminsAndSupportChooseUsers) {
+  for (const Role role : {Role::kAdmin, Role::kSupport}) {
+    const Identity root{.user = "root", .role = role};
+    EXPECT_EQ(admin_area(root), Decision::kAllow);
+    EXPECT_TRUE(chosen_rows(root, {}, {"fluids"}).everybody);
+    EXPECT_EQ(chosen_rows(root, {"ada"}, {"fluids"}).names, (Names{"ada", "fluids:svc"}));
+  }
+  EXPECT_EQ(see_admins({.user = "root", .role = Role::kAdmin}), Decision::kAllow);
+  EXPECT_EQ(see_admins({.user = "sue", .role = Role::kSupport}), Decision::kDeny);
+  for (const Role role : {Role::kUser, Role::kProjectLead}) {
+    const Identity lea{.user = "lea", .role = role, .led = {{"b", "fluids"}}};
+    EXPECT_EQ(admin_area(lea), Decision::kDeny);
+    EXPECT_FALSE(chosen_rows(lea, {"bob"}, {}).everybody);
+    EXPECT_TRUE(chosen_rows(lea, {"bob"}, {}).names.empty());
+  }
+}
+
+TEST_F(PolicyTest, PartsOfWhatIsTheCallers) {
+  const Identity lea{.user = "lea", .role = Role::kProjectLead, .led = {{"b", "fluids"}}};
+  const store::Scope all = own_rows(lea, {"fluids"});
+  EXPECT_EQ(all.names, Names{"lea"});
+  EXPECT_EQ(all.service_projects, Names{"fluids"});
+  ASSERT_EQ(all.led_projects.size(), 1U);
+  EXPECT_EQ(all.led_projects[0].cluster_id, "b");
+  EXPECT_TRUE(own_rows(lea, {}, Part::kOwn).led_projects.empty());
+  EXPECT_TRUE(own_accounts(lea, {}).led_projects.empty());
+  const store::Scope led = own_rows(lea, {"fluids"}, Part::kLed);
+  EXPECT_TRUE(led.names.empty());
+  EXPECT_TRUE(led.service_projects.empty());
+  EXPECT_EQ(led.led_projects.size(), 1U);
+  EXPECT_EQ(own_rows(user("ada"), {"fluids"}).names, Names{"ada"});
+  EXPECT_TRUE(own_rows(user("ada"), {}, Part::kLed).names.empty());
 }
 
 }  // namespace

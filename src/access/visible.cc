@@ -1,0 +1,151 @@
+#include "access/visible.h"
+
+#include <algorithm>
+#include <array>
+#include <optional>
+#include <utility>
+#include <vector>
+
+namespace ceems::access {
+namespace {
+
+/// Figures, times and names that the resource manager gave. Not here: `name` and `tags` (working
+/// directory, annotations, metadata), which people write.
+constexpr std::array<std::string_view, 28> kShownToSupport = {
+    "cluster_id",
+    "resource_manager",
+    "uuid",
+    "project",
+    "groupname",
+    "username",
+    "created_at",
+    "started_at",
+    "ended_at",
+    "created_at_ts",
+    "started_at_ts",
+    "ended_at_ts",
+    "elapsed",
+    "state",
+    "allocation",
+    "total_time_seconds",
+    "avg_cpu_usage",
+    "avg_cpu_mem_usage",
+    "total_cpu_energy_usage_kwh",
+    "total_cpu_emissions_gms",
+    "avg_gpu_usage",
+    "avg_gpu_mem_usage",
+    "total_gpu_energy_usage_kwh",
+    "total_gpu_emissions_gms",
+    "total_io_write_stats",
+    "total_io_read_stats",
+    "total_ingress_stats",
+    "total_egress_stats",
+};
+
+/// Rows of units with some columns empty where the row is somebody else's.
+class WithheldCursor final : public store::Cursor {
+ public:
+  struct OwnerColumns {
+    std::size_t user = 0, cluster = 0, project = 0;
+  };
+
+  WithheldCursor(std::unique_ptr<store::Cursor> rows,
+                 Identity identity,
+                 std::vector<bool> withheld,
+                 OwnerColumns owner)
+      : rows_(std::move(rows)),
+        identity_(std::move(identity)),
+        withheld_(std::move(withheld)),
+        owner_(owner) {}
+
+  Result<bool> next() override {
+    own_ = false;
+    auto row = rows_->next();
+    if (row && *row) {
+      own_ = is_own();
+    }
+    return row;
+  }
+  [[nodiscard]] std::string_view text(std::size_t column) const override {
+    return shows(column) ? rows_->text(column) : std::string_view();
+  }
+  [[nodiscard]] std::int64_t integer(std::size_t column) const override {
+    return shows(column) ? rows_->integer(column) : 0;
+  }
+
+ private:
+  [[nodiscard]] bool shows(std::size_t column) const {
+    return own_ || (column < withheld_.size() && !withheld_[column]);
+  }
+  [[nodiscard]] bool is_own() const {
+    return (!identity_.user.empty() && rows_->text(owner_.user) == identity_.user) ||
+           leads(identity_, rows_->text(owner_.cluster), rows_->text(owner_.project));
+  }
+
+  std::unique_ptr<store::Cursor> rows_;
+  Identity identity_;
+  std::vector<bool> withheld_;
+  OwnerColumns owner_;
+  bool own_ = false;
+};
+
+/// Where the field is read, after adding it when it is not there yet.
+std::optional<std::size_t> column_of(std::string_view name, std::vector<std::size_t>& columns) {
+  const auto field = store::find_field(store::unit_fields(), name);
+  if (!field) {
+    return std::nullopt;
+  }
+  const auto found = std::ranges::find(columns, *field);
+  if (found != columns.end()) {
+    return static_cast<std::size_t>(found - columns.begin());
+  }
+  columns.push_back(*field);
+  return columns.size() - 1;
+}
+
+}  // namespace
+
+bool sees_unit_field(Role role, std::string_view field) {
+  if (role == Role::kAdmin) {
+    return true;
+  }
+  return role == Role::kSupport &&
+         std::ranges::find(kShownToSupport, field) != kShownToSupport.end();
+}
+
+Result<std::unique_ptr<store::Cursor>> read_units(store::Reader& reader,
+                                                  const Identity& identity,
+                                                  const store::UnitQuery& query,
+                                                  store::FieldList fields) {
+  if (identity.role == Role::kNobody) {
+    return fail(ErrorCode::kPermissionDenied, "nobody may read no units");
+  }
+  const auto all = store::unit_fields();
+  std::vector<bool> withheld;
+  withheld.reserve(fields.size());
+  for (const std::size_t field : fields) {
+    withheld.push_back(field >= all.size() || !sees_unit_field(identity.role, all[field].name));
+  }
+  // A scope without `everybody` holds own rows, those of the caller's service accounts and of led
+  // projects only; support and admins get other rows by chosen_rows() alone.
+  const bool only_own = identity.role == Role::kUser || identity.role == Role::kProjectLead;
+  if (only_own || std::ranges::find(withheld, true) == withheld.end()) {
+    return reader.units(query, fields);
+  }
+  std::vector<std::size_t> columns(fields.begin(), fields.end());
+  const auto user = column_of("username", columns);
+  const auto cluster = column_of("cluster_id", columns);
+  const auto project = column_of("project", columns);
+  if (!user || !cluster || !project) {
+    return fail(ErrorCode::kInternal, "units have no owner");
+  }
+  auto rows = reader.units(query, columns);
+  if (!rows) {
+    return fail(std::move(rows).error());
+  }
+  return std::make_unique<WithheldCursor>(
+      std::move(*rows), identity, std::move(withheld),
+      WithheldCursor::OwnerColumns{.user = *user, .cluster = *cluster, .project = *project});
+}
+
+}  // namespace ceems::access

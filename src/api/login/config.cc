@@ -1,0 +1,185 @@
+#include "api/login/config.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "api/config.h"
+#include "api/config_section.h"
+#include "api/login/oidc.h"
+#include "base/strings.h"
+
+namespace ceems::api::login {
+namespace {
+
+/// "name: {...}" that is switched on by being there, and off by `enabled: false`.
+bool is_on(const config::Node& node, ConfigSection& section) {
+  bool enabled = node.present();
+  section.boolean("enabled", enabled);
+  return enabled;
+}
+
+Result<> read_header(const config::Node& node, LoginOptions& options, bool& said) {
+  ConfigSection section(node);
+  std::vector<std::string> proxies;
+  section.only({"enabled", "trusted_proxies"})
+      .boolean("enabled", options.header)
+      .list("trusted_proxies", proxies);
+  const config::Node list = node["trusted_proxies"];
+  said = node["enabled"].present() || list.present();
+  if (!section.ok() || !list.present()) {
+    return section.done();
+  }
+  access::TrustedPeers peers;
+  const auto items = list.items();
+  for (std::size_t i = 0; i < proxies.size(); ++i) {
+    auto range = access::Cidr::parse(proxies[i]);
+    if (!range) {
+      const config::Node& place = i < items.size() ? items[i] : list;
+      return fail(place.error(range.error().message));
+    }
+    peers.ranges.push_back(*std::move(range));
+  }
+  options.trusted_proxies = std::move(peers);
+  return {};
+}
+
+Result<> read_local(const config::Node& node, const std::string& directory, LoginOptions& options) {
+  ConfigSection section(node);
+  LocalOptions local;
+  section.only({"enabled", "users_file"}).file("users_file", local.users_file, directory);
+  if (is_on(node, section)) {
+    section.refuse(local.users_file.empty(), "users_file", "expected the name of a file");
+    options.local = std::move(local);
+  }
+  return section.done();
+}
+
+Result<> read_oidc(const config::Node& node,
+                   const std::string& directory,
+                   LoginOptions& options,
+                   std::vector<std::string>& warnings) {
+  ConfigSection section(node);
+  OidcOptions oidc;
+  section
+      .only({"enabled", "name", "issuer", "client_id", "client_secret_file", "scopes",
+             "redirect_url", "username_claim", "sub_fallback", "groups_claim", "admin_groups",
+             "support_groups", "http_client"})
+      .text("name", oidc.name)
+      .text("issuer", oidc.issuer)
+      .text("client_id", oidc.client_id)
+      .file("client_secret_file", oidc.client_secret_file, directory)
+      .list("scopes", oidc.scopes)
+      .text("redirect_url", oidc.redirect_url)
+      .text("username_claim", oidc.username_claim)
+      .boolean("sub_fallback", oidc.sub_fallback)
+      .text("groups_claim", oidc.groups_claim)
+      .list("admin_groups", oidc.admin_groups)
+      .list("support_groups", oidc.support_groups);
+  if (!is_on(node, section) || !section.ok()) {
+    return section.done();
+  }
+  if (const config::Node http = node["http_client"]; http.present()) {
+    auto client = parse_http_client(http, directory, {}, warnings);
+    if (!client) {
+      return fail(std::move(client).error());
+    }
+    oidc.http = std::move(*client);
+  }
+  const bool mapped = !oidc.admin_groups.empty() || !oidc.support_groups.empty();
+  section
+      .refuse(!is_provider_url(oidc.issuer), "issuer",
+              "expected an https URL without query (http only for this machine)")
+      .refuse(oidc.client_id.empty(), "client_id", "expected the id that the provider gave")
+      .refuse(std::ranges::find(oidc.scopes, "openid") == oidc.scopes.end(), "scopes",
+              "expected openid among the scopes")
+      .refuse(!oidc.redirect_url.empty() && !is_provider_url(oidc.redirect_url), "redirect_url",
+              "expected an https URL without query (http only for this machine)")
+      .refuse(oidc.username_claim.empty(), "username_claim", "expected the name of a claim")
+      .refuse(mapped && oidc.groups_claim.empty(), "groups_claim",
+              "expected the name of a claim: groups are mapped to roles");
+  options.oidc = std::move(oidc);
+  return section.done();
+}
+
+Result<> read_session(const config::Node& node,
+                      const std::string& directory,
+                      LoginOptions& options) {
+  using std::chrono::milliseconds;
+  using std::chrono::seconds;
+  ConfigSection section(node);
+  milliseconds idle = options.session.idle;
+  milliseconds absolute = options.session.absolute;
+  section.only({"key_file", "idle_timeout", "max_lifetime"})
+      .file("key_file", options.session_key_file, directory)
+      .duration("idle_timeout", idle)
+      .duration("max_lifetime", absolute)
+      .refuse(idle < std::chrono::minutes(1), "idle_timeout", "expected at least 1m")
+      .refuse(absolute < idle, "max_lifetime", "expected at least idle_timeout")
+      .refuse(absolute > std::chrono::days(365), "max_lifetime", "expected at most 1y");
+  options.session.idle = std::chrono::duration_cast<seconds>(idle);
+  options.session.absolute = std::chrono::duration_cast<seconds>(absolute);
+  return section.done();
+}
+
+Result<> read_leads(const config::Node& node, access::Roles& roles) {
+  if (!node.present()) {
+    return {};
+  }
+  if (!node.is_list()) {
+    return fail(node.error("expected a list"));
+  }
+  for (const config::Node& item : node.items()) {
+    access::Roles::Leads entry;
+    ConfigSection section(item);
+    section.only({"cluster", "project", "users"})
+        .text("cluster", entry.cluster_id)
+        .text("project", entry.project)
+        .list("users", entry.users)
+        .refuse(entry.cluster_id.empty(), "cluster", "expected the id of a cluster")
+        .refuse(entry.project.empty(), "project", "expected the name of a project")
+        .refuse(entry.users.empty(), "users", "expected names of users");
+    if (auto done = section.done(); !done) {
+      return done;
+    }
+    roles.project_leads.push_back(std::move(entry));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<LoginOptions> parse_login(const config::Node& identity,
+                                 const config::Node& roles,
+                                 const std::string& directory,
+                                 std::vector<std::string>& warnings) {
+  LoginOptions options;
+  bool header_said = false;
+  ConfigSection section(identity);
+  section.only({"header", "local", "oidc", "session"});
+  section.also(read_header(identity["header"], options, header_said));
+  section.also(read_local(identity["local"], directory, options));
+  section.also(read_oidc(identity["oidc"], directory, options, warnings));
+  section.also(read_session(identity["session"], directory, options));
+  if (section.ok() && options.has_sessions() && options.header) {
+    if (!header_said) {
+      return fail(identity.error(
+          "logins are on, so say who may still name users by header: header.trusted_proxies with "
+          "addresses, or header.enabled: false"));
+    }
+    if (!options.trusted_proxies) {
+      warnings.push_back(identity["header"]
+                             .error("everybody may name users by header, so logins keep nobody out")
+                             .message);
+    }
+  }
+  ConfigSection role_section(roles);
+  role_section.only({"project_leads", "support"}).list("support", options.roles.support);
+  role_section.also(read_leads(roles["project_leads"], options.roles));
+  section.also(role_section.done());
+  if (!section.ok()) {
+    return fail(section.done().error());
+  }
+  return options;
+}
+
+}  // namespace ceems::api::login

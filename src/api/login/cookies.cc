@@ -1,0 +1,108 @@
+#include "api/login/cookies.h"
+
+#include <algorithm>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+
+namespace ceems::api::login {
+namespace {
+
+constexpr std::string_view kHttp = "http://";
+constexpr std::string_view kHttps = "https://";
+
+/// What stands behind "scheme://".
+std::string_view behind_scheme(std::string_view url) {
+  const auto colon = url.find("://");
+  return colon == std::string_view::npos ? std::string_view() : url.substr(colon + 3);
+}
+
+}  // namespace
+
+std::vector<std::string> cookie_values(const net::Headers& headers, std::string_view name) {
+  constexpr std::size_t kMost = 8;
+  std::vector<std::string> values;
+  for (const auto& [header, text] : headers) {
+    if (to_lower(header) != "cookie") {
+      continue;
+    }
+    std::string_view rest = text;
+    while (!rest.empty() && values.size() < kMost) {
+      const std::string_view pair = trim(take_until(rest, ';'));
+      const auto equals = pair.find('=');
+      if (equals != std::string_view::npos && pair.substr(0, equals) == name) {
+        values.emplace_back(pair.substr(equals + 1));
+      }
+    }
+  }
+  return values;
+}
+
+void set_cookie(net::Response& response,
+                const CookieScope& scope,
+                std::string_view name,
+                std::string_view value,
+                std::chrono::seconds lifetime) {
+  response.headers.emplace_back(
+      "Set-Cookie", fmt::format("{}={}; Path={}; Max-Age={}; HttpOnly; SameSite=Lax{}", name, value,
+                                scope.path, lifetime.count(), scope.secure ? "; Secure" : ""));
+}
+
+bool is_same_site(const net::Request& request, std::string_view origin) {
+  if (const std::string* site = net::find_header(request.headers, "Sec-Fetch-Site"); site) {
+    return *site == "same-origin";
+  }
+  const std::string* sent = net::find_header(request.headers, "Origin");
+  if (sent == nullptr) {
+    return true;
+  }
+  const std::string claimed = origin_of(*sent);
+  if (claimed.empty()) {
+    return false;  // "null" too
+  }
+  if (!origin.empty() && claimed == origin) {
+    return true;
+  }
+  const std::string* host = net::find_header(request.headers, "Host");
+  // Behind a proxy that ends TLS the scheme is not known here; the host is what matters.
+  return host != nullptr && !host->empty() &&
+         behind_scheme(claimed) ==
+             behind_scheme(
+                 origin_of(std::string(claimed.starts_with(kHttps) ? kHttps : kHttp) + *host));
+}
+
+std::string origin_of(std::string_view url) {
+  const std::string lower = to_lower(url.substr(0, url.find('/', url.find("://") + 3)));
+  const bool tls = lower.starts_with(kHttps);
+  if (!tls && !lower.starts_with(kHttp)) {
+    return {};
+  }
+  std::string_view host = behind_scheme(lower);
+  host = host.substr(0, host.find_first_of("/?#"));
+  const std::string_view own_port = tls ? ":443" : ":80";
+  if (host.ends_with(own_port)) {
+    host.remove_suffix(own_port.size());
+  }
+  const bool clean = !host.empty() && std::ranges::all_of(host, [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '.' ||
+           byte == '-' || byte == ':' || byte == '[' || byte == ']' || byte == '_';
+  });
+  return clean ? std::string(tls ? kHttps : kHttp) + std::string(host) : std::string();
+}
+
+std::string path_of(std::string_view url) {
+  const std::string_view rest = behind_scheme(url);
+  const auto slash = rest.find('/');
+  if (slash == std::string_view::npos) {
+    return {};
+  }
+  std::string_view path = rest.substr(slash);
+  path = path.substr(0, path.find_first_of("?#"));
+  while (path.ends_with('/')) {
+    path.remove_suffix(1);
+  }
+  return std::string(path);
+}
+
+}  // namespace ceems::api::login

@@ -1,0 +1,162 @@
+#include "api/login/local_users.h"
+
+#include <sys/stat.h>
+
+#include <atomic>
+#include <ctime>
+#include <mutex>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "access/session.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "base/thread_annotations.h"
+#include "net/password.h"
+#include "net/web_config.h"
+
+namespace ceems::api::login {
+namespace {
+
+constexpr std::size_t kLongestPassword = 1024;
+/// Checks under way and waiting: a thread each, and other requests need some.
+constexpr int kMostChecks = 2;
+
+/// What stat(2) says about the content; empty for a file written so lately that a second write
+/// could leave the same, and for one that is not there.
+std::string stamp_of(const std::string& file) {
+  constexpr std::int64_t kTick = 50'000'000;
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  struct stat info{};
+  if (::stat(file.c_str(), &info) != 0) {
+    return {};
+  }
+  timespec now{};
+  ::clock_gettime(CLOCK_REALTIME, &now);
+  const std::int64_t age =
+      (now.tv_sec - info.st_ctim.tv_sec) * kSecond + (now.tv_nsec - info.st_ctim.tv_nsec);
+  if (age >= 0 && age < kTick) {
+    return {};
+  }
+  return fmt::format("{}.{}.{}.{}.{}.{}", info.st_ino, info.st_size, info.st_mtim.tv_sec,
+                     info.st_mtim.tv_nsec, info.st_ctim.tv_sec, info.st_ctim.tv_nsec);
+}
+
+Result<UserTable> read_file(const std::string& file) {
+  auto document = config::load_yaml(file);
+  if (!document) {
+    return fail(std::move(document).error());
+  }
+  return parse_users(*document);
+}
+
+}  // namespace
+
+Result<UserTable> parse_users(const config::Node& document) {
+  UserTable table;
+  if (!document.present()) {
+    return table;
+  }
+  if (!document.is_map()) {
+    return fail(document.error("expected a mapping"));
+  }
+  if (auto known = document.only_keys({"basic_auth_users"}); !known) {
+    return fail(std::move(known).error());
+  }
+  const config::Node users = document["basic_auth_users"];
+  if (users.present() && !users.is_map()) {
+    return fail(users.error("expected a mapping of names to bcrypt hashes"));
+  }
+  for (const auto& [name, value] : users.entries()) {
+    const auto hash = value.as_string();
+    if (!access::is_user_name(name)) {
+      return fail(value.error("the name of the user is not one"));
+    }
+    if (!hash || !net::is_bcrypt_hash(*hash)) {
+      return fail(value.error("expected a bcrypt hash ($2a$, $2b$ or $2y$)"));
+    }
+    table.emplace(name, *hash);
+  }
+  return table;
+}
+
+struct LocalUsers::Impl {
+  std::string file;
+  std::mutex mutex;
+  std::shared_ptr<const UserTable> table CEEMS_GUARDED_BY(mutex);
+  std::string stamp CEEMS_GUARDED_BY(mutex);
+  std::string trouble CEEMS_GUARDED_BY(mutex);  ///< that was logged last
+  std::mutex one_check;
+  std::atomic<int> checks = 0;
+
+  Result<> read() CEEMS_REQUIRES(mutex) {
+    stamp = stamp_of(file);
+    auto read = read_file(file);
+    if (!read) {
+      return fail(std::move(read).error());
+    }
+    table = std::make_shared<const UserTable>(*std::move(read));
+    return {};
+  }
+
+  void refresh() CEEMS_REQUIRES(mutex) {
+    if (const std::string now = stamp_of(file); !now.empty() && now == stamp) {
+      return;
+    }
+    const auto done = read();
+    const std::string now = done ? std::string() : done.error().message;
+    if (now == trouble) {
+      return;
+    }
+    if (now.empty()) {
+      log::info("file of local users is in order again", {{"file", file}});
+    } else {
+      log::error("file of local users cannot be used, the last good one stays", {{"err", now}});
+    }
+    trouble = now;
+  }
+};
+
+Result<std::unique_ptr<LocalUsers>> LocalUsers::open(const std::string& file) {
+  auto impl = std::make_unique<Impl>();
+  impl->file = file;
+  {
+    const std::scoped_lock lock(impl->mutex);
+    if (auto done = impl->read(); !done) {
+      return fail(std::move(done).error());
+    }
+  }
+  return std::unique_ptr<LocalUsers>(new LocalUsers(std::move(impl)));
+}
+
+LocalUsers::LocalUsers(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+LocalUsers::~LocalUsers() = default;
+
+std::shared_ptr<const UserTable> LocalUsers::users() {
+  const std::scoped_lock lock(impl_->mutex);
+  impl_->refresh();
+  return impl_->table;
+}
+
+LocalUsers::Verdict LocalUsers::check(const std::string& user, const std::string& password) {
+  if (impl_->checks.fetch_add(1) >= kMostChecks) {
+    impl_->checks.fetch_sub(1);
+    return Verdict::kBusy;
+  }
+  const auto table = users();
+  const auto found = table->find(user);
+  const bool known = found != table->end();
+  const std::string hash =
+      known ? found->second
+            : net::dummy_hash(table->empty() ? std::string_view() : table->begin()->second);
+  bool good = false;
+  {
+    const std::scoped_lock lock(impl_->one_check);
+    good = net::bcrypt_matches(password.substr(0, kLongestPassword), hash);
+  }
+  impl_->checks.fetch_sub(1);
+  return known && good && password.size() <= kLongestPassword ? Verdict::kGood : Verdict::kWrong;
+}
+
+}  // namespace ceems::api::login

@@ -1,0 +1,331 @@
+#include "api/login/oidc.h"
+
+#include <algorithm>
+#include <mutex>
+#include <optional>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "access/session.h"
+#include "api/login/cookies.h"
+#include "base/strings.h"
+#include "base/thread_annotations.h"
+#include "net/base64.h"
+#include "net/client.h"
+#include "net/http.h"
+#include "net/secret.h"
+
+namespace ceems::api::login {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::seconds;
+using SteadyTime = Clock::SteadyTime;
+
+constexpr seconds kKept{3600};
+constexpr seconds kAfterFailure{10};
+constexpr seconds kBetweenKeys{30};
+constexpr milliseconds kTimeout{10'000};
+constexpr milliseconds kPatience{3000};  // for the answer that another thread waits for
+constexpr int kOk = 200;
+
+bool is_this_machine(std::string_view origin) {
+  for (const std::string_view host : {"http://localhost", "http://127.0.0.1", "http://[::1]"}) {
+    if (origin == host || (origin.starts_with(host) && origin[host.size()] == ':')) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/// Nothing that would end a header or an attribute.
+bool is_plain(const std::string& url) {
+  return std::ranges::all_of(
+      url, [](char byte) { return byte > ' ' && byte < 0x7F && byte != '"' && byte != '\\'; });
+}
+
+/// name=value pairs of a form or a query.
+std::string form_of(std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
+  std::string form;
+  for (const auto& [name, value] : fields) {
+    form += (form.empty() ? "" : "&") + net::url_encode(name) + "=" + net::url_encode(value);
+  }
+  return form;
+}
+
+/// Something the provider was asked for, kept for a while.
+template <typename T>
+struct Kept {
+  std::optional<T> value;
+  SteadyTime asked = {};
+  std::optional<Error> failure;  ///< of the last time
+
+  [[nodiscard]] bool is_fresh(SteadyTime now) const { return value && now - asked < kKept; }
+  [[nodiscard]] bool failed_lately(SteadyTime now) const {
+    return failure && now - asked < kAfterFailure;
+  }
+};
+
+}  // namespace
+
+bool is_provider_url(const std::string& url) {
+  const std::string origin = origin_of(url);
+  return is_plain(url) && url.find_first_of("?#@") == std::string::npos &&
+         (origin.starts_with("https://") || is_this_machine(origin));
+}
+
+struct Provider::Impl {
+  OidcOptions options;
+  const Clock* clock = nullptr;
+  std::unique_ptr<net::Client> client;
+
+  std::timed_mutex mutex;
+  Kept<access::ProviderMetadata> metadata CEEMS_GUARDED_BY(mutex);
+  Kept<std::vector<access::Jwk>> keys CEEMS_GUARDED_BY(mutex);
+
+  Result<std::string> ask(const std::string& url) {
+    auto answer = client->get(url, {{"Accept", "application/json"}});
+    if (!answer) {
+      return fail(std::move(answer).error());
+    }
+    if (answer->status != kOk) {
+      return fail(ErrorCode::kUnavailable, "GET {}: status {}", printable(url, 200),
+                  answer->status);
+    }
+    return std::move(answer->body);
+  }
+
+  Result<access::ProviderMetadata> discover() {
+    std::string url = options.issuer;
+    while (url.ends_with('/')) {
+      url.pop_back();
+    }
+    url += "/.well-known/openid-configuration";
+    const auto text = ask(url);
+    if (!text) {
+      return fail(text.error());
+    }
+    auto found = access::parse_provider_metadata(*text);
+    if (!found) {
+      return fail(std::move(found).error().with_context(url));
+    }
+    // Discovery §4.3: else anybody could speak for the issuer.
+    if (found->issuer != options.issuer) {
+      return fail(ErrorCode::kParse, "{}: its issuer is another", url);
+    }
+    for (const std::string* part : {&found->token_endpoint, &found->jwks_uri}) {
+      if (!is_provider_url(*part)) {
+        return fail(ErrorCode::kParse, "{}: expected https URLs", url);
+      }
+    }
+    // This one may have a query of its own (RFC 6749 §3.1).
+    const std::string& page = found->authorization_endpoint;
+    if (!is_plain(page) || page.find('#') != std::string::npos ||
+        !is_provider_url(page.substr(0, page.find('?')))) {
+      return fail(ErrorCode::kParse, "{}: expected https URLs", url);
+    }
+    return found;
+  }
+
+  /// The value, asked for anew when it is old.
+  template <typename T, typename Ask>
+  Result<T> fetch(Kept<T>& kept, const Ask& ask_now) CEEMS_REQUIRES(mutex) {
+    const SteadyTime now = clock->steady_now();
+    if (kept.is_fresh(now)) {
+      return *kept.value;
+    }
+    if (kept.failed_lately(now)) {
+      return fail(*kept.failure);
+    }
+    auto answer = ask_now();
+    kept.asked = now;
+    if (!answer) {
+      kept.failure = answer.error();
+      return fail(std::move(answer).error());
+    }
+    kept.failure.reset();
+    kept.value = *answer;
+    return answer;
+  }
+
+  Result<access::ProviderMetadata> current_metadata() CEEMS_REQUIRES(mutex) {
+    return fetch(metadata, [this] { return discover(); });
+  }
+
+  Result<std::vector<access::Jwk>> current_keys(const access::ProviderMetadata& provider,
+                                                bool renew) CEEMS_REQUIRES(mutex) {
+    if (renew && clock->steady_now() - keys.asked >= kBetweenKeys) {
+      keys.value.reset();
+    }
+    return fetch(keys, [&]() -> Result<std::vector<access::Jwk>> {
+      const auto text = ask(provider.jwks_uri);
+      if (!text) {
+        return fail(text.error());
+      }
+      return access::parse_jwks(*text);
+    });
+  }
+
+  /// Runs with the lock, or fails when it does not come in time.
+  template <typename Run>
+  auto locked(const Run& run) -> decltype(run()) {
+    const std::unique_lock lock(mutex, kPatience);
+    if (!lock.owns_lock()) {
+      return fail(ErrorCode::kTimeout, "the provider is being asked already");
+    }
+    return run();
+  }
+
+  Result<std::string> exchange(const access::ProviderMetadata& provider,
+                               const std::string& code,
+                               std::string_view redirect_url,
+                               std::string_view code_verifier) {
+    std::string form = form_of({{"grant_type", "authorization_code"},
+                                {"code", code},
+                                {"redirect_uri", redirect_url},
+                                {"code_verifier", code_verifier}});
+    net::Headers headers{{"Accept", "application/json"}};
+    if (options.client_secret_file.empty()) {
+      form += "&" + form_of({{"client_id", options.client_id}});
+    } else {
+      const auto secret = net::read_secret({}, options.client_secret_file);
+      if (!secret) {
+        return fail(secret.error());
+      }
+      if (provider.secret_in_form) {
+        form += "&" + form_of({{"client_id", options.client_id}, {"client_secret", *secret}});
+      } else {  // RFC 6749 §2.3.1
+        headers.emplace_back("Authorization",
+                             "Basic " + net::base64_encode(net::url_encode(options.client_id) +
+                                                           ":" + net::url_encode(*secret)));
+      }
+    }
+    auto answer =
+        client->post(provider.token_endpoint, "application/x-www-form-urlencoded", form, headers);
+    if (!answer) {
+      return fail(std::move(answer).error());
+    }
+    if (answer->status == 400 || answer->status == 401) {  // RFC 6749 §5.2
+      return fail(ErrorCode::kPermissionDenied, "POST {}: status {}",
+                  printable(provider.token_endpoint, 200), answer->status);
+    }
+    if (answer->status != kOk) {
+      return fail(ErrorCode::kUnavailable, "POST {}: status {}",
+                  printable(provider.token_endpoint, 200), answer->status);
+    }
+    auto token = access::parse_id_token(answer->body);
+    if (!token) {
+      return fail(std::move(token).error().with_context("POST " + provider.token_endpoint));
+    }
+    return token;
+  }
+
+  /// With new keys when none of the known ones is the token's.
+  Result<> check_signature(const access::ProviderMetadata& provider, const access::Jwt& token) {
+    Result<> done;
+    for (const bool renew : {false, true}) {
+      const auto known = locked([&] { return current_keys(provider, renew); });
+      if (!known) {
+        return fail(known.error());
+      }
+      done = access::verify_signature(token, *known);
+      if (done || done.error().code != ErrorCode::kNotFound) {
+        return done;
+      }
+    }
+    return fail(ErrorCode::kPermissionDenied, "{}", done.error().message);
+  }
+};
+
+Result<std::unique_ptr<Provider>> Provider::create(OidcOptions options, const Clock& clock) {
+  constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
+  auto impl = std::make_unique<Impl>();
+  net::ClientOptions http = options.http;
+  http.follow_redirects = false;  // none is due, and a code must not go elsewhere
+  http.timeout = std::min(http.timeout, kTimeout);
+  http.max_response_bytes = kMostBytes;
+  auto client = net::Client::create(std::move(http));
+  if (!client) {
+    return fail(std::move(client).error().with_context("identity.oidc.http_client"));
+  }
+  impl->client = *std::move(client);
+  impl->options = std::move(options);
+  impl->clock = &clock;
+  return std::unique_ptr<Provider>(new Provider(std::move(impl)));
+}
+
+Provider::Provider(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Provider::~Provider() = default;
+
+const OidcOptions& Provider::options() const {
+  return impl_->options;
+}
+
+Result<std::string> Provider::authorization_url(std::string_view redirect_url,
+                                                std::string_view state,
+                                                std::string_view nonce,
+                                                std::string_view code_challenge) {
+  const auto provider = impl_->locked([this] { return impl_->current_metadata(); });
+  if (!provider) {
+    return fail(provider.error());
+  }
+  std::string scopes;
+  for (const std::string& scope : impl_->options.scopes) {
+    scopes += (scopes.empty() ? "" : " ") + scope;
+  }
+  const std::string& page = provider->authorization_endpoint;
+  return page + (page.find('?') == std::string::npos ? "?" : "&") +
+         form_of({{"response_type", "code"},
+                  {"client_id", impl_->options.client_id},
+                  {"redirect_uri", redirect_url},
+                  {"scope", scopes},
+                  {"state", state},
+                  {"nonce", nonce},
+                  {"code_challenge", code_challenge},
+                  {"code_challenge_method", "S256"}});
+}
+
+Result<access::Claims> Provider::redeem(const std::string& code,
+                                        std::string_view redirect_url,
+                                        std::string_view code_verifier,
+                                        const std::string& nonce) {
+  const auto provider = impl_->locked([this] { return impl_->current_metadata(); });
+  if (!provider) {
+    return fail(provider.error());
+  }
+  const auto text = impl_->exchange(*provider, code, redirect_url, code_verifier);
+  if (!text) {
+    return fail(text.error());
+  }
+  const auto token = access::parse_jwt(*text);
+  if (!token) {
+    return fail(ErrorCode::kPermissionDenied, "{}", token.error().message);
+  }
+  if (auto checked = impl_->check_signature(*provider, *token); !checked) {
+    return fail(std::move(checked).error());
+  }
+  const auto now = std::chrono::duration_cast<seconds>(impl_->clock->now().time_since_epoch());
+  return access::check_claims(token->claims, {.issuer = impl_->options.issuer,
+                                              .client_id = impl_->options.client_id,
+                                              .nonce = nonce,
+                                              .user_claim = impl_->options.username_claim,
+                                              .sub_instead = impl_->options.sub_fallback,
+                                              .groups_claim = impl_->options.groups_claim,
+                                              .now = now.count()});
+}
+
+access::Role Provider::role_of(const access::Claims& claims) const {
+  const auto in_one_of = [&claims](const std::vector<std::string>& groups) {
+    return std::ranges::any_of(groups, [&claims](const std::string& group) {
+      return std::ranges::find(claims.groups, group) != claims.groups.end();
+    });
+  };
+  if (in_one_of(impl_->options.admin_groups)) {
+    return access::Role::kAdmin;
+  }
+  return in_one_of(impl_->options.support_groups) ? access::Role::kSupport : access::Role::kUser;
+}
+
+}  // namespace ceems::api::login

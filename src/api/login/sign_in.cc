@@ -1,0 +1,293 @@
+#include "api/login/sign_in.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "access/base64url.h"
+#include "api/envelope.h"
+#include "api/login/key_file.h"
+#include "base/log.h"
+#include "base/strings.h"
+#include "store/json.h"
+
+namespace ceems::api::login {
+namespace {
+
+using std::chrono::seconds;
+
+constexpr std::string_view kSessionCookie = "ceems_session";
+constexpr std::string_view kFormCookie = "ceems_form";
+constexpr std::string_view kFormCookiePurpose = "form cookie 1";
+constexpr std::string_view kFormPurpose = "form 1";
+constexpr seconds kFormTime{12 * 3600};
+constexpr std::int64_t kClockSkew = 60;
+constexpr std::size_t kIdBytes = 16;
+constexpr std::size_t kMostEnded = 10'000;
+
+/// The id in a form cookie; empty when it is none of ours.
+std::string form_id(const access::Signer& signer, const net::Request& request, std::int64_t now) {
+  for (const std::string& value : cookie_values(request.headers, kFormCookie)) {
+    const auto fields = signer.open(kFormCookiePurpose, value, 2);
+    const auto begun = fields ? parse_int<std::int64_t>((*fields)[1]) : std::nullopt;
+    if (begun && *begun <= now + kClockSkew && now - *begun < kFormTime.count()) {
+      return (*fields)[0];
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+bool Remembered::add(const std::string& text, std::int64_t ends, std::int64_t now) {
+  const std::scoped_lock lock(mutex_);
+  if (ends_.contains(text)) {
+    return false;
+  }
+  if (ends_.size() >= limit_) {
+    std::erase_if(ends_, [now](const auto& entry) { return entry.second < now; });
+  }
+  if (ends_.size() >= limit_) {
+    ends_.erase(
+        std::ranges::min_element(ends_, {}, [](const auto& entry) { return entry.second; }));
+  }
+  ends_.emplace(text, ends);
+  return true;
+}
+
+bool Remembered::contains(const std::string& text) const {
+  const std::scoped_lock lock(mutex_);
+  return ends_.contains(text);
+}
+
+SignIn::SignIn(LoginOptions options, Place place, store::Reader& reader, const Clock& clock)
+    : options_(std::move(options)),
+      place_(std::move(place)),
+      external_origin_(origin_of(place_.external_url)),
+      external_path_(path_of(place_.external_url)),
+      reader_(reader),
+      clock_(clock),
+      ended_(kMostEnded),
+      redeemed_(kMostEnded) {}
+
+SignIn::~SignIn() = default;
+
+Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
+                                               Place place,
+                                               store::Reader& reader,
+                                               const Clock& clock) {
+  std::unique_ptr<SignIn> made(new SignIn(std::move(options), std::move(place), reader, clock));
+  const LoginOptions& wanted = made->options_;
+  if (!wanted.has_sessions()) {
+    return made;
+  }
+  auto key = wanted.session_key_file.empty()
+                 ? read_or_make_key(made->place_.data_directory + "/ceems-session.key")
+                 : read_key(wanted.session_key_file);
+  if (!key) {
+    return fail(std::move(key).error());
+  }
+  auto signer = access::Signer::create(*std::move(key));
+  if (!signer) {
+    return fail(std::move(signer).error());
+  }
+  made->signer_ = *std::move(signer);
+  if (wanted.local) {
+    auto users = LocalUsers::open(wanted.local->users_file);
+    if (!users) {
+      return fail(std::move(users).error().with_context("identity.local.users_file"));
+    }
+    made->users_ = *std::move(users);
+  }
+  if (wanted.oidc) {
+    made->redirect_url_ = wanted.oidc->redirect_url;
+    if (made->redirect_url_.empty() && !made->external_origin_.empty()) {
+      made->redirect_url_ = made->external_origin_ + made->base() + "/login/callback";
+    }
+    if (!is_provider_url(made->redirect_url_)) {
+      return fail(
+          ErrorCode::kInvalidArgument,
+          "identity.oidc: set redirect_url, or --web.external-url to the https address that "
+          "browsers see");
+    }
+    auto provider = Provider::create(*wanted.oidc, clock);
+    if (!provider) {
+      return fail(std::move(provider).error());
+    }
+    made->provider_ = *std::move(provider);
+  }
+  return made;
+}
+
+std::int64_t SignIn::now_seconds() const {
+  return std::chrono::duration_cast<seconds>(clock_.now().time_since_epoch()).count();
+}
+
+std::string SignIn::base() const {
+  return external_path_.empty() ? place_.route_prefix : external_path_;
+}
+
+std::string SignIn::home() const {
+  return base() + "/";
+}
+
+CookieScope SignIn::cookie_scope(const net::Request& request) const {
+  return {.path = home(), .secure = request.tls || external_origin_.starts_with("https://")};
+}
+
+void SignIn::report_untrusted_header(const net::Request& request) {
+  constexpr std::int64_t kPause = 60;
+  const std::int64_t now = now_seconds();
+  std::int64_t last = last_report_.load();
+  if ((last == 0 || now - last >= kPause || now < last) &&
+      last_report_.compare_exchange_strong(last, now)) {
+    log::warn("a request names a user by header, but its peer is not in trusted_proxies; refused",
+              {{"peer", printable(request.remote_address)}});
+  }
+}
+
+bool SignIn::is_alive(const access::Session& session) const {
+  if (ended_.contains(session.id)) {
+    return false;
+  }
+  if (session.way == access::Way::kOidc) {
+    return provider_ != nullptr &&
+           access::same_secret(session.credential, credential_of(provider_->options().issuer));
+  }
+  if (users_ == nullptr) {
+    return false;
+  }
+  const auto table = users_->users();
+  const auto user = table->find(session.user);
+  return user != table->end() &&
+         access::same_secret(session.credential, credential_of(user->second));
+}
+
+/// Changes with the hash of the password, or with the provider and what its groups mean, and tells
+/// nothing about them.
+std::string SignIn::credential_of(const std::string& hash) const {
+  constexpr std::size_t kBytes = 12;
+  std::string text = hash;
+  if (provider_ != nullptr && hash == provider_->options().issuer) {
+    const OidcOptions& oidc = provider_->options();
+    text += "\n" + oidc.client_id + "\n" + oidc.groups_claim + "\n" +
+            store::string_list_text(oidc.admin_groups) +
+            store::string_list_text(oidc.support_groups);
+  }
+  return signer_->signature("credential 1", text).substr(0, kBytes);
+}
+
+std::optional<access::Session> SignIn::find_session(const net::Request& request) const {
+  if (!signer_) {
+    return std::nullopt;
+  }
+  for (const std::string& token : cookie_values(request.headers, kSessionCookie)) {
+    auto session = access::parse_session(*signer_, options_.session, token, now_seconds());
+    if (session && is_alive(*session)) {
+      return session;
+    }
+  }
+  return std::nullopt;
+}
+
+access::Identity SignIn::identify(const net::Request& request, net::Response& response) {
+  if (options_.header) {
+    std::string named = access::user_name(request.headers, place_.user_headers);
+    if (!named.empty()) {
+      if (options_.trusted_proxies && !options_.trusted_proxies->contains(request.remote_address)) {
+        report_untrusted_header(request);
+        return {};
+      }
+      return access::identify(reader_, options_.roles, std::move(named));
+    }
+  }
+  auto session = find_session(request);
+  if (!session) {
+    return {};
+  }
+  const std::int64_t now = now_seconds();
+  if (access::wants_renewal(options_.session, *session, now)) {
+    session->used = now;
+    set_cookie(response, cookie_scope(request), kSessionCookie,
+               access::session_token(*signer_, *session), options_.session.idle);
+  }
+  return access::identify(reader_, options_.roles, session->user, session->granted);
+}
+
+std::string SignIn::form_token(const net::Request& request, net::Response& response) {
+  std::string id;
+  if (const auto session = find_session(request); session) {
+    id = session->id;
+  } else {
+    const std::int64_t now = now_seconds();
+    id = form_id(*signer_, request, now);
+    if (id.empty()) {
+      id = access::random_bytes(kIdBytes);
+      set_cookie(response, cookie_scope(request), kFormCookie,
+                 signer_->seal(kFormCookiePurpose, {id, std::to_string(now)}), kFormTime);
+    }
+  }
+  return access::base64url_encode(signer_->signature(kFormPurpose, id));
+}
+
+bool SignIn::is_form_token(const net::Request& request, const std::string& token) const {
+  const auto of = [this](const std::string& id) {
+    return access::base64url_encode(signer_->signature(kFormPurpose, id));
+  };
+  if (const auto session = find_session(request);
+      session && access::same_secret(token, of(session->id))) {
+    return true;
+  }
+  const std::string id = form_id(*signer_, request, now_seconds());
+  return !id.empty() && access::same_secret(token, of(id));
+}
+
+std::string SignIn::ways_json(const net::Request& request, net::Response& response) {
+  std::string json = R"({"header":)";
+  // Only where everybody's word is taken does a page have a name to ask for.
+  if (options_.header && !options_.trusted_proxies && !place_.user_headers.empty()) {
+    store::append_json_string(json, place_.user_headers.front());
+  } else {
+    json += "null";
+  }
+  json += fmt::format(R"(,"local":{},"oidc":)", users_ != nullptr);
+  if (provider_ != nullptr) {
+    store::append_json_string(json, provider_->options().name);
+  } else {
+    json += "null";
+  }
+  json += R"(,"token":)";
+  store::append_json_string(json, signer_ ? form_token(request, response) : "");
+  return json + "}";
+}
+
+std::string SignIn::whoami(const net::Request& request, const access::Identity& identity) {
+  std::string json = R"({"user":)";
+  store::append_json_string(json, identity.user);
+  json += fmt::format(R"(,"admin":{},"role":"{}","via":")", identity.role == access::Role::kAdmin,
+                      access::role_name(identity.role));
+  net::Response unused;
+  const bool by_header =
+      options_.header && !access::user_name(request.headers, place_.user_headers).empty();
+  const auto session = by_header ? std::nullopt : find_session(request);
+  json += session ? access::way_name(session->way) : "header";
+  json += R"(","led":[)";
+  for (const store::ClusterProject& led : identity.led) {
+    json += json.back() == '[' ? R"({"cluster_id":)" : R"(,{"cluster_id":)";
+    store::append_json_string(json, led.cluster_id);
+    json += R"(,"project":)";
+    store::append_json_string(json, led.project);
+    json += '}';
+  }
+  return json + R"(],"login":)" + ways_json(request, unused) + "}";
+}
+
+void SignIn::answer_stranger(const net::Request& request, net::Response& response) {
+  constexpr std::string_view kTail = "}\n";
+  answer_error(response, ApiErrorType::kUnauthorized, "no user identified");
+  if (response.body.ends_with(kTail)) {
+    response.body.resize(response.body.size() - kTail.size());
+    response.body += R"(,"login":)" + ways_json(request, response) + std::string(kTail);
+  }
+}
+
+}  // namespace ceems::api::login
