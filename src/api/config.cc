@@ -82,6 +82,16 @@ Result<> read_admin(const config::Node& node, const std::string& directory, Conf
   return section.done();
 }
 
+/// `identity` and `roles`.
+Result<> read_login(const config::Node& node, const std::string& directory, Config& config) {
+  auto login = login::parse_login(node["identity"], node["roles"], directory, config.warnings);
+  if (!login) {
+    return fail(std::move(login).error());
+  }
+  config.login = std::move(*login);
+  return {};
+}
+
 /// `web` of a cluster or updater.
 Result<> read_web(const config::Node& node,
                   const std::string& directory,
@@ -193,9 +203,10 @@ Result<Config> parse_config(const config::Node& document, const std::string& dir
              "cacct", "redfish_proxy"});
   const config::Node server = document["ceems_api_server"];
   // `web` tells the load balancer how to reach this server, which itself takes no notice.
-  root.also(ConfigSection(server).only({"data", "admin", "web"}).done());
+  root.also(ConfigSection(server).only({"data", "admin", "web", "identity", "roles"}).done());
   root.also(read_data(server["data"], config));
   root.also(read_admin(server["admin"], directory, config));
+  root.also(read_login(server, directory, config));
   if (root.ok()) {
     root.also(read_list(document["updaters"], [&](const config::Node& node, auto& ids) {
       return read_updater(node, directory, ids, config);
@@ -217,6 +228,15 @@ Result<Config> parse_config(const config::Node& document, const std::string& dir
     config.warnings.push_back(server["admin"]["grafana"]
                                   .error("admins from Grafana are not part of this version yet")
                                   .message);
+  }
+  for (const access::Roles::Leads& entry : config.login.roles.project_leads) {
+    const auto is_it = [&entry](const ClusterConfig& known) {
+      return known.cluster.id == entry.cluster_id;
+    };
+    if (std::ranges::none_of(config.clusters, is_it)) {
+      config.warnings.push_back("roles.project_leads names a cluster that is not in clusters: " +
+                                entry.cluster_id);
+    }
   }
   if (config.clusters.empty()) {
     config.warnings.emplace_back("no clusters are configured: nothing will be collected");

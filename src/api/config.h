@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "api/login/config.h"
 #include "api/resource/manager.h"
 #include "api/updater/updater.h"
 #include "base/result.h"
@@ -32,6 +33,7 @@ struct Config {
   };
   Data data = {};
   Admin admin = {};
+  login::LoginOptions login = {};  ///< `identity` and `roles`
   std::vector<ClusterConfig> clusters = {};
   std::vector<UpdaterConfig> updaters = {};
   /// One line each about keys that have no effect any more, for the log.
