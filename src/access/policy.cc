@@ -77,6 +77,13 @@ Decision see_admins(const Identity& identity) {
                                                                 : Decision::kDeny;
 }
 
+Part parse_part(std::string_view name) {
+  if (name == "own") {
+    return Part::kOwn;
+  }
+  return name == "led" ? Part::kLed : Part::kAll;
+}
+
 store::Scope own_rows(const Identity& identity,
                       const std::vector<std::string>& projects,
                       Part part) {

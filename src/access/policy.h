@@ -54,6 +54,8 @@ Decision see_admins(const Identity& identity);
 
 /// Which part of what is the caller's: their own, what they lead, or both.
 enum class Part { kAll, kOwn, kLed };
+/// "own", "led"; all else is all.
+Part parse_part(std::string_view name);
 
 /// The caller's own, those of the service accounts "p:svc" of the projects asked for where the
 /// caller is a member, and those of projects they lead.

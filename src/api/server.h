@@ -6,6 +6,7 @@
 
 #include "api/cors.h"
 #include "api/handlers/handlers.h"
+#include "api/login/sign_in.h"
 #include "api/rate_limit.h"
 #include "api/routes.h"
 #include "api/series.h"

@@ -47,7 +47,8 @@ void get_projects(const Services& services, Call& call) {
   const Params& params = call.params;
   const store::UsageQuery query{.members = call.admin_route
                                                ? access::chosen_rows(call.identity, {}, {})
-                                               : access::own_projects(call.identity),
+                                               : access::own_projects(call.identity,
+                                                                      access::parse_part(params.scope)),
                                 .projects = params.projects,
                                 .clusters = params.clusters};
   answer_cursor(call, services.reader->projects(query), store::project_fields());
@@ -71,7 +72,11 @@ void get_global_stats(const Services& services, Call& call) {
                 store::stat_fields());
 }
 
-void get_whoami(const Services& /*services*/, Call& call) {
+void get_whoami(const Services& services, Call& call) {
+  if (services.sign_in != nullptr) {
+    answer_data(*call.response, "[" + services.sign_in->whoami(*call.request, call.identity) + "]");
+    return;
+  }
   std::string data = R"([{"user":)";
   store::append_json_string(data, call.identity.user);
   data += call.identity.admin ? R"(,"admin":true}])" : R"(,"admin":false}])";

@@ -13,7 +13,8 @@ namespace {
 store::UsageQuery usage_query(const Call& call) {
   return {.members = call.admin_route ? access::chosen_rows(call.identity, call.params.users,
                                                             call.params.projects)
-                                      : access::own_projects(call.identity),
+                                      : access::own_projects(call.identity,
+                                                             access::parse_part(call.params.scope)),
           .projects = call.params.projects,
           .clusters = call.params.clusters};
 }
@@ -30,6 +31,7 @@ std::string cache_key(const Call& call,
   std::string key = call.admin_route ? "admin" : "user ";
   if (!call.admin_route) {
     store::append_json_string(key, call.identity.user);
+    store::append_json_string(key, call.params.scope);
   }
   key += sorted_text(query.rows.clusters) + sorted_text(query.rows.projects);
   key += sorted_text(call.admin_route ? call.params.users : std::vector<std::string>());
