@@ -17,6 +17,7 @@
 #include <fmt/format.h>
 
 #include "api/config.h"
+#include "api/login/sign_in.h"
 #include "api/series_tsdb.h"
 #include "api/server.h"
 #include "api/update_loop.h"
@@ -154,6 +155,17 @@ int serve_data_base(api::Config config,
   if (!loop) {
     return give_up(loop.error());
   }
+  auto sign_in = api::login::SignIn::create(
+      std::move(config.login),
+      {.user_headers = api_options.user_headers,
+       .route_prefix = api_options.route_prefix,
+       .external_url = api_options.external_url,
+       .data_directory = config.data.path},
+      (*database)->reader(), clock);
+  if (!sign_in) {
+    return give_up(sign_in.error());
+  }
+  api_options.sign_in = sign_in->get();
   auto made =
       api::ApiServer::create(std::move(api_options), (*database)->reader(), series->get(), clock);
   if (!made) {

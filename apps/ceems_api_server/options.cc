@@ -46,7 +46,9 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
                  {.help = "Lowest level that is logged."});
   flags.add_enum("log.format", line.log_format, {"logfmt", "json"},
                  {.help = "Format of log lines."});
-  flags.add("web.external-url", line.external_url, {.help = "Unused.", .hidden = true});
+  flags.add("web.external-url", line.external_url,
+            {.help = "URL at which browsers reach the server, with its path behind a proxy: for "
+                     "cookies, logins at a provider and the description of the API."});
   flags.add("web.user-header-name", line.user_headers,
             {.help = "Header that names the user (repeatable).", .hidden = true});
   flags.add("storage.data.skip.delete.old.units", line.skip_purge,
@@ -78,6 +80,7 @@ Result<ApiOptions> api_options(const CommandLine& line) {
   options.user_headers = line.user_headers;
   options.max_requests = line.max_requests;
   options.trusted_proxies = line.trusted_proxies;
+  options.external_url = line.external_url;
   return options;
 }
 
