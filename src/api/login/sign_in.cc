@@ -75,10 +75,16 @@ Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
                                                Place place,
                                                store::Reader& reader,
                                                const Clock& clock) {
+  while (place.route_prefix.ends_with('/')) {
+    place.route_prefix.pop_back();
+  }
   std::unique_ptr<SignIn> made(new SignIn(std::move(options), std::move(place), reader, clock));
   const LoginOptions& wanted = made->options_;
   if (!wanted.has_sessions()) {
     return made;
+  }
+  if (!made->place_.external_url.empty() && made->external_origin_.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "--web.external-url: expected an http or https URL");
   }
   auto key = wanted.session_key_file.empty()
                  ? read_or_make_key(made->place_.data_directory + "/ceems-session.key")

@@ -1,0 +1,417 @@
+#include "api/login/sign_in.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "access/base64url.h"
+#include "api/server.h"
+#include "store/database.h"
+#include "testing/fake_clock.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::api::login {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::EndsWith;
+using ::testing::HasSubstr;
+using ::testing::Not;
+using ::testing::StartsWith;
+
+// Of "correct horse" and "other", at the lowest cost.
+constexpr std::string_view kHash = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e";
+constexpr std::string_view kOtherHash =
+    "$2b$04$zbcdefghijklmnopqrstuuh0YGVY8iawwcMGvF8QMhjZ4kINk7Yyi";
+constexpr std::string_view kKey = "0123456789abcdef0123456789abcdef";
+
+class SignInTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto db =
+        store::Database::open({.directory = dir_.path().string(), .time_zone = "UTC"}, clock_);
+    ASSERT_TRUE(db);
+    db_ = std::move(*db);
+    ASSERT_TRUE(db_->writer().write_admins("ceems", {"root", "ceems-int-svc"}));
+    write_users({{"ada", kHash}, {"root", kHash}, {"ceems-int-svc", kHash}});
+    std::filesystem::permissions(dir_.write("key", kKey), std::filesystem::perms(0600));
+    options_.session_key_file = (dir_.path() / "key").string();
+    options_.local = LocalOptions{.users_file = (dir_.path() / "users.yml").string()};
+    options_.trusted_proxies = access::TrustedPeers{};
+    options_.trusted_proxies->ranges.push_back(*access::Cidr::parse("10.0.0.0/8"));
+    make();
+  }
+
+  void write_users(const std::vector<std::pair<std::string_view, std::string_view>>& users) {
+    std::string text = "basic_auth_users:\n";
+    for (const auto& [name, hash] : users) {
+      text += fmt::format("  {}: {}\n", name, hash);
+    }
+    dir_.write("users.yml", text);
+  }
+
+  void make(Place place = {}) {
+    server_.reset();
+    auto made = SignIn::create(options_, std::move(place), db_->reader(), clock_);
+    ASSERT_TRUE(made) << made.error().message;
+    sign_in_ = std::move(*made);
+    auto server = ApiServer::create({.sign_in = sign_in_.get()}, db_->reader(), nullptr, clock_);
+    ASSERT_TRUE(server);
+    server_ = std::move(*server);
+  }
+
+  net::Response ask(const std::string& method,
+                    const std::string& target,
+                    net::Headers headers = {},
+                    const std::string& body = {}) {
+    net::Request request;
+    request.method = method;
+    request.target = target;
+    request.path = target.substr(0, target.find('?'));
+    request.query =
+        target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
+    request.headers = std::move(headers);
+    if (!cookies_.empty()) {
+      std::string all;
+      for (const auto& [name, value] : cookies_) {
+        all += name + "=" + value + "; ";
+      }
+      request.headers.emplace_back("Cookie", all);
+    }
+    request.body = body;
+    request.remote_address = peer_;
+    net::Response response;
+    server_->handle(request, response);
+    for (const auto& [name, value] : response.headers) {
+      if (name == "Set-Cookie") {
+        keep(value);
+      }
+    }
+    return response;
+  }
+
+  /// What a browser does with Set-Cookie.
+  void keep(const std::string& cookie) {
+    const auto equals = cookie.find('=');
+    const auto end = cookie.find(';');
+    const std::string name = cookie.substr(0, equals);
+    if (cookie.find("Max-Age=0;") != std::string::npos) {
+      cookies_.erase(name);
+    } else {
+      cookies_[name] = cookie.substr(equals + 1, end - equals - 1);
+    }
+  }
+
+  std::string token() {
+    const std::string body = ask("GET", "/api/v1/whoami").body;
+    const std::string key = R"("token":")";
+    const auto at = body.find(key);
+    EXPECT_NE(at, std::string::npos) << body;
+    return body.substr(at + key.size(), body.find('"', at + key.size()) - at - key.size());
+  }
+
+  net::Response log_in(const std::string& user,
+                       const std::string& password,
+                       const std::string& next = "",
+                       net::Headers headers = {}) {
+    headers.emplace_back("Content-Type", "application/x-www-form-urlencoded");
+    return ask("POST", "/login", std::move(headers),
+               "token=" + token() + "&user=" + net::url_encode(user) +
+                   "&password=" + net::url_encode(password) + "&next=" + net::url_encode(next));
+  }
+
+  static std::string header(const net::Response& response, std::string_view name) {
+    const std::string* value = net::find_header(response.headers, name);
+    return value == nullptr ? "(none)" : *value;
+  }
+  std::string me() { return ask("GET", "/api/v1/whoami").body; }
+
+  testing::TempDir dir_;
+  testing::FakeClock clock_;
+  std::unique_ptr<store::Database> db_;
+  LoginOptions options_;
+  std::unique_ptr<SignIn> sign_in_;
+  std::unique_ptr<ApiServer> server_;
+  std::map<std::string, std::string> cookies_;
+  std::string peer_ = "192.0.2.1";
+};
+
+TEST_F(SignInTest, AStrangerIsToldTheWaysToLogIn) {
+  const auto response = ask("GET", "/api/v1/whoami");
+  EXPECT_EQ(response.status, 401);
+  EXPECT_THAT(response.body,
+              StartsWith(R"({"status":"error","data":null,"errorType":"unauthorized",)"
+                         R"("error":"no user identified","login":{"header":null,"local":true,)"
+                         R"("oidc":null,"token":")"));
+  EXPECT_EQ(ask("GET", "/api/v1/units").body,
+            R"({"status":"error","data":null,"errorType":"unauthorized",)"
+            R"("error":"no user identified"})"
+            "\n");
+}
+
+TEST_F(SignInTest, ALoginGivesASessionAndLogoutEndsIt) {
+  const auto response = log_in("ada", "correct horse", "/ui/#/unit/a/1");
+  EXPECT_EQ(response.status, 303);
+  EXPECT_EQ(header(response, "Location"), "/ui/#/unit/a/1");
+  EXPECT_THAT(header(response, "Set-Cookie"),
+              AllOf(StartsWith("ceems_session="), HasSubstr("; Path=/;"), HasSubstr("HttpOnly"),
+                    HasSubstr("SameSite=Lax"), Not(HasSubstr("Secure"))));
+  EXPECT_THAT(me(), HasSubstr(R"("user":"ada","admin":false,"role":"user","via":"local")"));
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
+  EXPECT_EQ(ask("GET", "/api/v1/units/admin").status, 403);
+
+  const std::string stolen = cookies_["ceems_session"];
+  const auto out = ask("POST", "/logout", {{"Content-Type", "application/x-www-form-urlencoded"}},
+                       "token=" + token());
+  EXPECT_EQ(out.status, 303);
+  EXPECT_FALSE(cookies_.contains("ceems_session"));
+  cookies_["ceems_session"] = stolen;
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
+}
+
+TEST_F(SignInTest, AdminsAreAdminsHoweverTheyCome) {
+  log_in("root", "correct horse");
+  EXPECT_THAT(me(), HasSubstr(R"("admin":true,"role":"admin")"));
+  EXPECT_EQ(ask("GET", "/api/v1/units/admin").status, 200);
+}
+
+TEST_F(SignInTest, WrongNamesAndPasswordsAreToldAlike) {
+  const auto wrong = log_in("ada", "wrong");
+  const auto unknown = log_in("nobody", "correct horse");
+  const auto empty = log_in("", "");
+  for (const auto& response : {wrong, unknown, empty}) {
+    EXPECT_EQ(response.status, 401);
+    EXPECT_THAT(response.body, HasSubstr("User name or password is wrong."));
+    EXPECT_FALSE(cookies_.contains("ceems_session"));
+  }
+  EXPECT_EQ(log_in("ada", std::string("correct horse\0x", 15)).status, 401);
+  EXPECT_EQ(log_in("ada ", "correct horse").status, 401);
+  // The account of other programs is not for people.
+  EXPECT_EQ(log_in("ceems-int-svc", "correct horse").status, 401);
+}
+
+TEST_F(SignInTest, GuessingIsSlowedDownPerUserAndAddress) {
+  for (int i = 0; i < Attempts::kPerUser; ++i) {
+    EXPECT_EQ(log_in("ada", "wrong").status, 401);
+  }
+  const auto late = log_in("ada", "correct horse");
+  EXPECT_EQ(late.status, 429);
+  EXPECT_EQ(header(late, "Retry-After"), "900");
+  peer_ = "192.0.2.2";
+  EXPECT_EQ(log_in("ada", "correct horse").status, 303);
+}
+
+TEST_F(SignInTest, BehindATrustedProxyTheClientIsCountedNotTheProxy) {
+  peer_ = "10.0.0.1";
+  for (int i = 0; i < Attempts::kPerUser; ++i) {
+    log_in("ada", "wrong", "", {{"X-Forwarded-For", "1.2.3.4, 198.51.100.7"}});
+  }
+  EXPECT_EQ(log_in("ada", "x", "", {{"X-Forwarded-For", "9.9.9.9, 198.51.100.7"}}).status, 429);
+  EXPECT_EQ(log_in("ada", "correct horse", "", {{"X-Forwarded-For", "198.51.100.8"}}).status, 303);
+}
+
+TEST_F(SignInTest, NextLeadsNowhereElse) {
+  for (const std::string next : {"//evil.example", "https://evil.example", "/\\evil", "/a\r\nX: y",
+                                 "javascript:alert(1)", ""}) {
+    cookies_.clear();
+    const auto response = log_in("ada", "correct horse", next);
+    EXPECT_EQ(response.status, 303);
+    EXPECT_EQ(header(response, "Location"), "/") << next;
+  }
+  const auto page = ask("GET", "/login?next=%2F%2Fevil.example%22%3E%3Cscript%3E");
+  EXPECT_THAT(page.body, Not(HasSubstr("evil")));
+}
+
+TEST_F(SignInTest, TheLoginPageIsAFormWithAToken) {
+  const auto page = ask("GET", "/login?next=/ui/");
+  EXPECT_EQ(page.status, 200);
+  EXPECT_THAT(page.body, AllOf(HasSubstr(R"(<label for="user">)"), HasSubstr(R"(value="/ui/")"),
+                               HasSubstr(token()), HasSubstr(R"(action="/login")")));
+  EXPECT_THAT(header(page, "Content-Security-Policy"),
+              AllOf(HasSubstr("default-src 'none'"), HasSubstr("frame-ancestors 'none'")));
+  EXPECT_EQ(header(page, "Cache-Control"), "no-store");
+}
+
+TEST_F(SignInTest, FormsOfOtherSitesAndBrowsersAreRefused) {
+  const std::string good = token();
+  const std::string form = "&user=ada&password=correct+horse";
+  const net::Headers type{{"Content-Type", "application/x-www-form-urlencoded"}};
+  const auto with = [&](const std::string& name, const std::string& value) {
+    net::Headers headers = type;
+    headers.emplace_back(name, value);
+    return ask("POST", "/login", headers, "token=" + good + form).status;
+  };
+  EXPECT_EQ(with("Sec-Fetch-Site", "cross-site"), 403);
+  EXPECT_EQ(with("Origin", "https://evil.example"), 403);
+  EXPECT_EQ(ask("POST", "/login", type, "token=" + form).status, 403);
+  EXPECT_EQ(ask("POST", "/login", type, "token=AAAA" + form).status, 403);
+  EXPECT_EQ(ask("POST", "/login", {}, "token=" + good + form).status, 400);
+  EXPECT_EQ(ask("POST", "/login", {{"Content-Type", "text/plain"}}, "token=" + good + form).status,
+            400);
+  EXPECT_EQ(ask("POST", "/login", type, "token=" + good + form + std::string(9000, 'x')).status,
+            400);
+  cookies_.clear();  // another browser
+  EXPECT_EQ(ask("POST", "/login", type, "token=" + good + form).status, 403);
+  EXPECT_EQ(ask("POST", "/logout", type, "token=" + good).status, 403);
+}
+
+TEST_F(SignInTest, ScriptsGetJson) {
+  const auto bad = log_in("ada", "wrong", "", {{"Accept", "application/json"}});
+  EXPECT_EQ(bad.status, 401);
+  EXPECT_EQ(bad.body, R"({"status":"error","data":null,"errorType":"unauthorized",)"
+                      R"("error":"User name or password is wrong."})"
+                      "\n");
+  const auto good = log_in("ada", "correct horse", "", {{"Accept", "application/json"}});
+  EXPECT_EQ(good.status, 200);
+  EXPECT_EQ(good.body, "{\"status\":\"success\",\"data\":null}\n");
+  EXPECT_TRUE(cookies_.contains("ceems_session"));
+}
+
+TEST_F(SignInTest, TamperedSessionsAreNobodys) {
+  log_in("ada", "correct horse");
+  const std::string good = cookies_["ceems_session"];
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
+  const auto dot = good.find('.');
+  const std::string as_root = good.substr(0, dot + 1) + access::base64url_encode("root") +
+                              good.substr(good.find('.', dot + 1));
+  for (const std::string& bad : {as_root, good + "A", good.substr(1), std::string("x"),
+                                 std::string(), std::string(5000, 'A')}) {
+    cookies_["ceems_session"] = bad;
+    EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
+  }
+  // A cookie of the same name that a neighbour put in front does no harm.
+  cookies_.clear();
+  EXPECT_EQ(
+      ask("GET", "/api/v1/units", {{"Cookie", "ceems_session=x; ceems_session=" + good}}).status,
+      200);
+}
+
+TEST_F(SignInTest, SessionsEndByTimeAndAreRenewedInUse) {
+  options_.session = {.idle = std::chrono::hours(1), .absolute = std::chrono::hours(3)};
+  make();
+  log_in("ada", "correct horse");
+  const std::string first = cookies_["ceems_session"];
+  clock_.advance(std::chrono::minutes(5));
+  ask("GET", "/api/v1/units");
+  EXPECT_EQ(cookies_["ceems_session"], first);
+  for (int i = 0; i < 3; ++i) {
+    clock_.advance(std::chrono::minutes(50));
+    EXPECT_EQ(ask("GET", "/api/v1/units").status, 200) << i;
+  }
+  EXPECT_NE(cookies_["ceems_session"], first);
+  clock_.advance(std::chrono::minutes(30));  // in use all the time, but too old
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
+  cookies_["ceems_session"] = first;
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
+}
+
+TEST_F(SignInTest, AClockThatIsSetBackEndsSessions) {
+  log_in("ada", "correct horse");
+  clock_.step_to(clock_.now() - std::chrono::hours(2));
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
+}
+
+TEST_F(SignInTest, AUserWhoIsRemovedOrGetsANewPasswordHasNoSessionMore) {
+  log_in("ada", "correct horse");
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
+  write_users({{"ada", kHash}, {"bob", kOtherHash}});
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
+  write_users({{"ada", kOtherHash}});
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
+  EXPECT_EQ(log_in("ada", "other").status, 303);
+  write_users({{"bob", kOtherHash}});
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
+}
+
+TEST_F(SignInTest, ABrokenUsersFileRevokesNobody) {
+  log_in("ada", "correct horse");
+  dir_.write("users.yml", "basic_auth_users: [");
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
+  std::filesystem::remove(dir_.path() / "users.yml");
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
+}
+
+TEST_F(SignInTest, ServersWithOneKeyKnowEachOthersSessions) {
+  log_in("ada", "correct horse");
+  make();  // another process
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
+  std::filesystem::permissions(dir_.write("key2", std::string(32, 'x')),
+                               std::filesystem::perms(0600));
+  options_.session_key_file = (dir_.path() / "key2").string();
+  make();
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
+}
+
+TEST_F(SignInTest, AHeaderCountsFromTrustedPeersOnly) {
+  const net::Headers named{{"X-Grafana-User", "root"}};
+  EXPECT_EQ(ask("GET", "/api/v1/units/admin", named).status, 401);
+  peer_ = "10.1.2.3";
+  EXPECT_EQ(ask("GET", "/api/v1/units/admin", named).status, 200);
+  peer_ = "unix";
+  EXPECT_EQ(ask("GET", "/api/v1/units/admin", named).status, 200);
+  peer_ = "::ffff:10.1.2.3";
+  EXPECT_EQ(ask("GET", "/api/v1/units/admin", named).status, 200);
+}
+
+TEST_F(SignInTest, AHeaderFromElsewhereRefusesEvenWithASession) {
+  log_in("ada", "correct horse");
+  EXPECT_EQ(ask("GET", "/api/v1/units", {{"X-Grafana-User", "root"}}).status, 401);
+  EXPECT_EQ(ask("GET", "/api/v1/units", {{"X-Grafana-User", ""}}).status, 200);
+  peer_ = "10.0.0.1";  // a trusted peer's word comes before a session
+  EXPECT_THAT(ask("GET", "/api/v1/whoami", {{"X-Grafana-User", "bob"}}).body,
+              HasSubstr(R"("user":"bob","admin":false,"role":"user","via":"header")"));
+}
+
+TEST_F(SignInTest, ASwitchedOffHeaderMeansNothing) {
+  options_.header = false;
+  make();
+  peer_ = "10.0.0.1";
+  EXPECT_EQ(ask("GET", "/api/v1/units", {{"X-Grafana-User", "root"}}).status, 401);
+  log_in("ada", "correct horse");
+  EXPECT_THAT(ask("GET", "/api/v1/whoami", {{"X-Grafana-User", "root"}}).body,
+              HasSubstr(R"("user":"ada")"));
+}
+
+TEST_F(SignInTest, WithNothingConfiguredItIsAsItWas) {
+  options_ = {};
+  make();
+  EXPECT_EQ(ask("GET", "/login").status, 404);
+  EXPECT_EQ(ask("POST", "/logout").status, 404);
+  EXPECT_EQ(ask("GET", "/login/oidc").status, 404);
+  EXPECT_EQ(ask("GET", "/api/v1/units/admin", {{"X-Grafana-User", "root"}}).status, 200);
+  EXPECT_THAT(me(), HasSubstr(R"("login":{"header":"X-Grafana-User","local":false,"oidc":null)"));
+  EXPECT_TRUE(cookies_.empty());
+  // And no key lies about.
+  EXPECT_FALSE(std::filesystem::exists(dir_.path() / "ceems-session.key"));
+}
+
+TEST_F(SignInTest, CookiesBelongToTheAddressThatBrowsersSee) {
+  make({.route_prefix = "/", .external_url = "https://h.example/ceems/"});
+  const auto response = log_in("ada", "correct horse");
+  EXPECT_THAT(header(response, "Set-Cookie"),
+              AllOf(HasSubstr("Path=/ceems/;"), EndsWith("; Secure")));
+  EXPECT_EQ(header(response, "Location"), "/ceems/");
+}
+
+TEST_F(SignInTest, RemovedPagesAndMethodsAre404) {
+  EXPECT_EQ(ask("GET", "/logout").status, 404);
+  EXPECT_EQ(ask("PUT", "/login").status, 404);
+  EXPECT_EQ(ask("GET", "/login/callback").status, 404);
+  EXPECT_EQ(ask("GET", "/login/").status, 404);
+}
+
+TEST(RememberedTest, IsBoundedAndForgetsWhatEndsFirst) {
+  Remembered remembered(3);
+  EXPECT_TRUE(remembered.add("a", 10, 0));
+  EXPECT_FALSE(remembered.add("a", 10, 0));
+  EXPECT_TRUE(remembered.add("b", 5, 0));
+  EXPECT_TRUE(remembered.add("c", 20, 0));
+  EXPECT_TRUE(remembered.add("d", 20, 0));
+  EXPECT_FALSE(remembered.contains("b"));
+  EXPECT_TRUE(remembered.contains("a"));
+  EXPECT_TRUE(remembered.add("e", 30, 15));
+  EXPECT_FALSE(remembered.contains("a"));
+  EXPECT_TRUE(remembered.contains("d"));
+}
+
+}  // namespace
+}  // namespace ceems::api::login
