@@ -1,0 +1,148 @@
+#include <list>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+#include <utility>
+
+#include "gate/owners.h"
+
+namespace ceems::gate {
+namespace {
+
+/// The least recently stored entries go first.
+template <typename Value>
+class AgingMap {
+ public:
+  AgingMap(const Clock& clock, const OwnerCacheOptions& options)
+      : clock_(&clock), options_(options) {}
+
+  std::optional<Value> find(const std::string& key) {
+    const std::lock_guard lock(mutex_);
+    const auto found = entries_.find(key);
+    if (found == entries_.end()) {
+      return std::nullopt;
+    }
+    if (clock_->steady_now() - found->second->stored >= options_.age) {
+      order_.erase(found->second);
+      entries_.erase(found);
+      return std::nullopt;
+    }
+    return found->second->value;
+  }
+
+  void store(const std::string& key, Value value) {
+    if (options_.age.count() == 0 || options_.entries == 0) {
+      return;
+    }
+    const std::lock_guard lock(mutex_);
+    if (const auto found = entries_.find(key); found != entries_.end()) {
+      order_.erase(found->second);
+      entries_.erase(found);
+    }
+    order_.push_back({key, std::move(value), clock_->steady_now()});
+    entries_.emplace(key, std::prev(order_.end()));
+    if (entries_.size() > options_.entries) {
+      entries_.erase(order_.front().key);
+      order_.pop_front();
+    }
+  }
+
+ private:
+  struct Entry {
+    std::string key;
+    Value value;
+    Clock::SteadyTime stored;
+  };
+  const Clock* clock_;
+  OwnerCacheOptions options_;
+  std::mutex mutex_;
+  std::list<Entry> order_;
+  std::unordered_map<std::string, typename std::list<Entry>::iterator> entries_;
+};
+
+/// Parts that no text can run into each other: lengths are told.
+std::string key_of(std::initializer_list<std::string_view> parts) {
+  std::string key;
+  for (const std::string_view part : parts) {
+    key += std::to_string(part.size());
+    key += ':';
+    key += part;
+  }
+  return key;
+}
+
+class CachedOwners final : public Owners {
+ public:
+  CachedOwners(Owners& owners, const Clock& clock, const OwnerCacheOptions& options)
+      : owners_(&owners),
+        admins_(clock, options),
+        units_(clock, options),
+        own_(clock, {.age = options.age, .entries = options.entries / 100}) {}
+
+  Result<bool> is_admin(const std::string& user) override {
+    if (const auto known = admins_.find(user)) {
+      return *known;
+    }
+    auto answer = owners_->is_admin(user);
+    if (answer) {
+      admins_.store(user, *answer);
+    }
+    return answer;
+  }
+
+  /// A no for several units says nothing about each, so it is not remembered for them.
+  Result<bool> may_see(const std::string& user,
+                       const std::string& cluster,
+                       const UnitSet& units) override {
+    UnitSet unknown;
+    for (const std::string& unit : units) {
+      const auto known = units_.find(key_of({user, cluster, unit}));
+      if (known && !*known) {
+        return false;
+      }
+      if (!known) {
+        unknown.insert(unit);
+      }
+    }
+    if (unknown.empty()) {
+      return !units.empty();
+    }
+    auto answer = owners_->may_see(user, cluster, unknown);
+    if (answer && (*answer || unknown.size() == 1)) {
+      for (const std::string& unit : unknown) {
+        units_.store(key_of({user, cluster, unit}), *answer);
+      }
+    }
+    return answer;
+  }
+
+  Result<UnitSet> units_of(const std::string& user,
+                           const std::string& cluster,
+                           std::size_t most) override {
+    const std::string key = key_of({user, cluster, std::to_string(most)});
+    if (auto known = own_.find(key)) {
+      return std::move(*known);
+    }
+    auto answer = owners_->units_of(user, cluster, most);
+    if (answer) {
+      own_.store(key, *answer);
+    }
+    return answer;
+  }
+
+ private:
+  Owners* owners_;
+  AgingMap<bool> admins_;
+  AgingMap<bool> units_;
+  AgingMap<UnitSet> own_;
+};
+
+}  // namespace
+
+std::unique_ptr<Owners> cached_owners(Owners& owners,
+                                      const Clock& clock,
+                                      OwnerCacheOptions options) {
+  return std::make_unique<CachedOwners>(owners, clock, options);
+}
+
+}  // namespace ceems::gate

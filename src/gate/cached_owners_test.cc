@@ -1,0 +1,101 @@
+#include <gtest/gtest.h>
+
+#include "gate/owners.h"
+#include "testing/fake_clock.h"
+
+namespace ceems::gate {
+namespace {
+
+class CountingOwners final : public Owners {
+ public:
+  Result<bool> is_admin(const std::string& user) override {
+    ++calls;
+    if (broken) {
+      return fail(ErrorCode::kUnavailable, "away");
+    }
+    return user == "root";
+  }
+  Result<bool> may_see(const std::string& user,
+                       const std::string& /*cluster*/,
+                       const UnitSet& units) override {
+    ++calls;
+    asked = units;
+    if (broken) {
+      return fail(ErrorCode::kUnavailable, "away");
+    }
+    return user == "alice" && !units.contains("other");
+  }
+  Result<UnitSet> units_of(const std::string& /*user*/,
+                           const std::string& /*cluster*/,
+                           std::size_t /*most*/) override {
+    ++calls;
+    return UnitSet{"own"};
+  }
+  int calls = 0;
+  bool broken = false;
+  UnitSet asked;
+};
+
+class CachedOwnersTest : public ::testing::Test {
+ protected:
+  CountingOwners owners;
+  ceems::testing::FakeClock clock;
+  std::unique_ptr<Owners> cached =
+      cached_owners(owners, clock, {.age = std::chrono::seconds(10), .entries = 200});
+};
+
+TEST_F(CachedOwnersTest, AnswersAreRememberedForTheirAge) {
+  EXPECT_TRUE(cached->is_admin("root").value_or(false));
+  EXPECT_TRUE(cached->is_admin("root").value_or(false));
+  EXPECT_EQ(owners.calls, 1);
+  clock.advance(std::chrono::seconds(10));
+  EXPECT_TRUE(cached->is_admin("root").value_or(false));
+  EXPECT_EQ(owners.calls, 2);
+}
+
+TEST_F(CachedOwnersTest, OnlyUnknownUnitsAreAskedFor) {
+  EXPECT_TRUE(cached->may_see("alice", "c", {"a", "b"}).value_or(false));
+  EXPECT_TRUE(cached->may_see("alice", "c", {"b", "c"}).value_or(false));
+  EXPECT_EQ(owners.asked, (UnitSet{"c"}));
+  EXPECT_FALSE(cached->may_see("alice", "c", {"a", "other"}).value_or(true));
+  EXPECT_EQ(owners.asked, (UnitSet{"other"}));
+  EXPECT_FALSE(cached->may_see("alice", "c", {"other"}).value_or(true));
+  EXPECT_EQ(owners.calls, 3);
+}
+
+TEST_F(CachedOwnersTest, ARefusalOfSeveralSaysNothingOfEach) {
+  EXPECT_FALSE(cached->may_see("alice", "c", {"a", "other"}).value_or(true));
+  EXPECT_TRUE(cached->may_see("alice", "c", {"a"}).value_or(false));
+}
+
+TEST_F(CachedOwnersTest, UsersAndClustersDoNotMix) {
+  EXPECT_TRUE(cached->may_see("alice", "c", {"1:a"}).value_or(false));
+  EXPECT_FALSE(cached->may_see("bob", "c", {"1:a"}).value_or(true));
+  EXPECT_FALSE(cached->may_see("alice1:c", "1:a", {""}).value_or(true));
+  EXPECT_EQ(owners.calls, 3);
+}
+
+TEST_F(CachedOwnersTest, NothingIsSeenWithoutUnits) {
+  EXPECT_FALSE(cached->may_see("alice", "c", {}).value_or(true));
+}
+
+TEST_F(CachedOwnersTest, OutagesAreNotRemembered) {
+  owners.broken = true;
+  EXPECT_FALSE(cached->is_admin("root"));
+  owners.broken = false;
+  EXPECT_TRUE(cached->is_admin("root").value_or(false));
+}
+
+TEST_F(CachedOwnersTest, EntriesAreBounded) {
+  for (int i = 0; i < 300; ++i) {
+    (void)cached->is_admin("user" + std::to_string(i));
+  }
+  EXPECT_EQ(owners.calls, 300);
+  (void)cached->is_admin("user299");
+  EXPECT_EQ(owners.calls, 300);
+  (void)cached->is_admin("user0");
+  EXPECT_EQ(owners.calls, 301);
+}
+
+}  // namespace
+}  // namespace ceems::gate

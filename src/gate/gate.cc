@@ -1,0 +1,126 @@
+#include "gate/gate.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+
+namespace ceems::gate {
+namespace {
+
+constexpr std::string_view kUserHeader = "X-Grafana-User";
+constexpr std::string_view kClusterHeader = "X-Ceems-Cluster-Id";
+
+bool same_name(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, [](char one, char other) {
+    const auto lower = [](char byte) {
+      return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + 32) : byte;
+    };
+    return lower(one) == lower(other);
+  });
+}
+
+/// The value of a header; empty where it is not there, or stands twice: two programs may read
+/// different ones.
+std::string only_value(const net::Headers& headers, std::string_view name) {
+  const std::string* value = nullptr;
+  for (const auto& [key, text] : headers) {
+    if (same_name(key, name)) {
+      if (value != nullptr) {
+        return {};
+      }
+      value = &text;
+    }
+  }
+  return value == nullptr ? std::string{} : *value;
+}
+
+}  // namespace
+
+std::string_view type_name(BackendType type) {
+  return type == BackendType::kTsdb ? "tsdb" : "pyroscope";
+}
+
+Checked<Passage> Gate::decide(const RawRequest& raw, const net::Headers& headers) const {
+  Passage passage;
+  passage.cluster = only_value(headers, kClusterHeader);
+  const auto known = [&](const std::string& cluster) {
+    return !cluster.empty() && std::ranges::find(rules_.clusters, cluster) != rules_.clusters.end();
+  };
+  if (!known(passage.cluster)) {
+    return std::unexpected(unknown_cluster());
+  }
+  if (owners_ == nullptr) {
+    passage.admin = true;
+    return passage;
+  }
+  passage.user = only_value(headers, kUserHeader);
+  if (passage.user.empty()) {
+    return std::unexpected(unauthorized());
+  }
+  const auto admin = owners_->is_admin(passage.user);
+  if (!admin) {
+    log::error("cannot tell whether a user is an admin, so they are none",
+               {{"user", passage.user}, {"err", admin.error().message}});
+  }
+  passage.admin = admin && *admin;
+  return type_ == BackendType::kTsdb
+             ? check<TsdbRequest>(raw, rules_.tsdb, std::move(passage))
+             : check<ProfileRequest>(raw, rules_.profiles, std::move(passage));
+}
+
+template <typename Request, typename Rules>
+Checked<Passage> Gate::check(const RawRequest& raw, const Rules& rules, Passage passage) const {
+  auto request = Request::read(raw, rules);
+  if (passage.admin) {
+    // Their requests are read for the cluster only.
+    if (request && request->selection().cluster()) {
+      passage.cluster = *request->selection().cluster();
+    }
+    return passage;
+  }
+  if (!request) {
+    return std::unexpected(std::move(request).error());
+  }
+  if (auto allowed = allow(request->selection(), passage); !allowed) {
+    return std::unexpected(std::move(allowed).error());
+  }
+  passage.forward = request->forward();
+  return passage;
+}
+
+Checked<bool> Gate::allow(Selection& selection, Passage& passage) const {
+  if (const auto& cluster = selection.cluster()) {
+    if (std::ranges::find(rules_.clusters, *cluster) == rules_.clusters.end()) {
+      return std::unexpected(forbidden_units("cluster_label"));
+    }
+    passage.cluster = *cluster;
+  }
+  if (selection.is_open() && !rules_.confine) {
+    return std::unexpected(forbidden_units("no_unit"));
+  }
+  if (!selection.units().empty()) {
+    const auto owned = owners_->may_see(passage.user, passage.cluster, selection.units());
+    if (!owned) {
+      log::error("cannot tell who owns units, so nobody does",
+                 {{"user", passage.user}, {"err", owned.error().message}});
+    }
+    if (!owned || !*owned) {
+      return std::unexpected(forbidden_units(owned ? "foreign_unit" : "owners_unknown"));
+    }
+    passage.units.assign(selection.units().begin(), selection.units().end());
+  }
+  if (!selection.is_open()) {
+    return true;
+  }
+  const std::size_t most = type_ == BackendType::kTsdb ? rules_.tsdb.selection.most_units
+                                                       : rules_.profiles.selection.most_units;
+  const auto own = owners_->units_of(passage.user, passage.cluster, most);
+  if (!own || own->empty() || own->size() > most) {
+    return std::unexpected(forbidden_units(own ? "no_unit" : "owners_unknown"));
+  }
+  selection.confine(*own);
+  return true;
+}
+
+}  // namespace ceems::gate

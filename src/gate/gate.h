@@ -1,0 +1,59 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "gate/owners.h"
+#include "gate/profile_request.h"
+#include "gate/request.h"
+#include "gate/tsdb_request.h"
+#include "net/http.h"
+
+namespace ceems::gate {
+
+enum class BackendType : std::uint8_t { kTsdb, kProfiles };
+/// "tsdb", "pyroscope"
+std::string_view type_name(BackendType type);
+
+struct GateRules {
+  std::vector<std::string> clusters = {};  ///< ids of the backends of this listener
+  TsdbRules tsdb = {};
+  ProfileRules profiles = {};
+  /// Confines selectors without units to the caller's own instead of refusing them.
+  bool confine = false;
+};
+
+/// What becomes of a request.
+struct Passage {
+  std::string user;
+  std::string cluster;  ///< the backends that get it
+  bool admin = false;
+  /// Who is no admin gets this through and nothing else. Empty for admins, whose request goes on
+  /// as it came.
+  Forward forward = {};
+  std::vector<std::string> units = {};  ///< for the log
+};
+
+/// Decides requests for one kind of backends (docs/lb/access.md). Denies whatever it does not
+/// understand and whenever owners cannot be told. Safe for concurrent use.
+class Gate {
+ public:
+  /// `owners` must outlive the gate; null: there is no access control, everything passes.
+  Gate(BackendType type, GateRules rules, Owners* owners)
+      : type_(type), rules_(std::move(rules)), owners_(owners) {}
+
+  /// `headers` are those of the client.
+  [[nodiscard]] Checked<Passage> decide(const RawRequest& raw, const net::Headers& headers) const;
+
+ private:
+  template <typename Request, typename Rules>
+  Checked<Passage> check(const RawRequest& raw, const Rules& rules, Passage passage) const;
+  Checked<bool> allow(Selection& selection, Passage& passage) const;
+
+  BackendType type_;
+  GateRules rules_;
+  Owners* owners_;
+};
+
+}  // namespace ceems::gate

@@ -1,0 +1,363 @@
+#include "gate/gate.h"
+
+#include <algorithm>
+#include <map>
+
+#include <gtest/gtest.h>
+
+namespace ceems::gate {
+namespace {
+
+/// alice owns own, own1 and own2 of cluster c1, dup of both clusters; root is an admin.
+class FakeOwners final : public Owners {
+ public:
+  Result<bool> is_admin(const std::string& user) override {
+    if (broken) {
+      return fail(ErrorCode::kUnavailable, "data base is away");
+    }
+    return user == "root";
+  }
+  Result<bool> may_see(const std::string& user,
+                       const std::string& cluster,
+                       const UnitSet& units) override {
+    if (broken) {
+      return fail(ErrorCode::kUnavailable, "data base is away");
+    }
+    const auto found = owned.find({user, cluster});
+    return !units.empty() && found != owned.end() && std::ranges::includes(found->second, units);
+  }
+  Result<UnitSet> units_of(const std::string& user,
+                           const std::string& cluster,
+                           std::size_t /*most*/) override {
+    const auto found = owned.find({user, cluster});
+    return found == owned.end() ? UnitSet{} : found->second;
+  }
+
+  bool broken = false;
+  std::map<std::pair<std::string, std::string>, UnitSet> owned = {
+      {{"alice", "c1"}, {"dup", "own", "own1", "own2"}},
+      {{"alice", "c2"}, {"dup", "far"}},
+  };
+};
+
+std::string encoded(std::string_view text) {
+  return net::url_encode(text);
+}
+
+class GateTest : public ::testing::Test {
+ protected:
+  Gate gate() { return {BackendType::kTsdb, rules, &owners}; }
+
+  Checked<Passage> send(std::string_view method,
+                        const std::string& target,
+                        std::string_view body = {},
+                        std::string_view content_type = "application/x-www-form-urlencoded") {
+    return gate().decide({.method = method,
+                          .target = target,
+                          .content_type = content_type,
+                          .content_encoding = content_encoding,
+                          .body = body},
+                         headers);
+  }
+  Checked<Passage> ask(std::string_view query) {
+    return send("GET", "/api/v1/query?query=" + encoded(query));
+  }
+  /// The canonical query that goes on, or status and reason.
+  std::string outcome(std::string_view query) { return text_of(ask(query), "query"); }
+
+  static std::string text_of(const Checked<Passage>& answer, std::string_view field) {
+    if (!answer) {
+      return std::to_string(answer.error().status) + " " + std::string(answer.error().reason);
+    }
+    const std::string& text =
+        answer->forward.method == "POST" ? answer->forward.body : answer->forward.query;
+    const auto fields = parse_form(text);
+    if (fields) {
+      for (const auto& [name, value] : *fields) {
+        if (name == field) {
+          return value;
+        }
+      }
+    }
+    return text;
+  }
+
+  FakeOwners owners;
+  GateRules rules{.clusters = {"c1", "c2"}};
+  net::Headers headers = {{"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", "c1"}};
+  std::string content_encoding;
+};
+
+TEST_F(GateTest, OwnUnitsPassInEverySpelling) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"(a{uuid="own"})", R"(a{uuid="own"})"},
+      {R"(a{ uuid = 'own' })", R"(a{uuid="own"})"},
+      {"a{uuid=`own`}", R"(a{uuid="own"})"},
+      {R"(a{uuid=~"own1|own2"})", R"(a{uuid=~"own1|own2"})"},
+      {R"(a{uuid=~"^own$"})", R"(a{uuid=~"^own$"})"},
+      {R"(a{uuid=~"own[12]"})", R"(a{uuid=~"own[12]"})"},
+      {R"q(a{uuid=~"(?:own)"})q", R"q(a{uuid=~"(?:own)"})q"},
+      {R"q(a{uuid=~"own(1|2)"})q", R"q(a{uuid=~"own(1|2)"})q"},
+      {R"(a{uuid="\x6fwn"})", R"(a{uuid="own"})"},
+      {R"(a{uuid="own",gpuuuid="GPU-01234"})", R"(a{uuid="own", gpuuuid="GPU-01234"})"},
+      {R"({__name__=~".+",uuid="own"})", R"({__name__=~".+", uuid="own"})"},
+      {R"(a{uuid="own"}[1h:1m])", R"(a{uuid="own"}[1h:1m])"},
+      {R"(rate(a{uuid="own"}[5m] @ 1 offset 1d))", R"(rate(a{uuid="own"}[5m] @ 1.000 offset 1d))"},
+      {R"(a{uuid="own"} / on(x) b{uuid="own1"} # c)", R"(a{uuid="own"} / on (x) b{uuid="own1"})"},
+      {R"(a{uuid="own",uuid!="x"})", R"(a{uuid="own", uuid!="x"})"},
+      {R"({"a","uuid"="own"})", R"(a{uuid="own"})"},
+      {R"(a{uuid="own"} * on() group_left ceems_emissions_gCo2_kWh{provider="rte"})",
+       R"(a{uuid="own"} * on () group_left () ceems_emissions_gCo2_kWh{provider="rte"})"},
+      {"1+1", "1 + 1"},
+      {"vector(1)", "vector(1)"},
+      {"time()", "time()"},
+      {R"q(label_replace(a{uuid="own"},"x","$1","instance","(.*)"))q",
+       R"q(label_replace(a{uuid="own"}, "x", "$1", "instance", "(.*)"))q"},
+  };
+  for (const auto& [query, forwarded] : cases) {
+    EXPECT_EQ(outcome(query), forwarded) << query;
+  }
+}
+
+TEST_F(GateTest, EverySelectorMustBeConfinedToOwnUnits) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {R"(a{uuid="other"})", "403 foreign_unit"},
+      {R"(a{uuid="own"} or a{uuid="other"})", "403 foreign_unit"},
+      {"a{uuid=\"own\"} or\na{uuid=\"other\"}", "403 foreign_unit"},
+      {R"(a{uuid="own"} or a)", "403 no_unit"},
+      {R"(a{uuid="own"} + on() group_left b)", "403 no_unit"},
+      {"a # ,uuid=\"own\"", "403 no_unit"},
+      {R"(label_replace(a,'d',' uuid="own"','s',''))", "403 no_unit"},
+      {R"(count_values(' uuid="own"',a))", "403 no_unit"},
+      {R"({uuid=~".*",xuuid=~"own|"})", "400 syntax"},
+      {R"(a{uuid=~".*",xuuid=~"own|"})", "403 no_unit"},
+      {R"({service_name=~"own|x"})", "403 no_unit"},
+      {R"(a{uuid=~"own|"})", "403 empty_unit"},
+      {R"(a{uuid=""})", "403 empty_unit"},
+      {R"(a{uuid="",gpuuuid="GPU-1"})", "403 empty_unit"},
+      {R"(a{uuid!="x"} or b{uuid="own"})", "403 no_unit"},
+      {R"(a{uuid!~"x"})", "403 no_unit"},
+      {R"(a{uuid=~".+"})", "403 no_unit"},
+      {R"({__name__="up"})", "403 no_unit"},
+      {R"(a{uuid="own",uuid="other"})", "403 foreign_unit"},
+      {R"(a{uuid="own|other"})", "403 foreign_unit"},
+      {R"(a{uuid=~"own|other"})", "403 foreign_unit"},
+      {R"(a{uuid="\x6fther"})", "403 foreign_unit"},
+      {R"(a{uuid="othe\u0072"})", "403 foreign_unit"},
+      {R"({"a","uuid"="other",xuuid=~"own|"})", "403 foreign_unit"},
+      {R"(max_over_time((a or b{uuid="own"})[1h:1m]))", "403 no_unit"},
+      {R"(a{uuid="own"} * on(instance) group_left c)", "403 no_unit"},
+      {"absent(a)", "403 no_unit"},
+      {R"(info(a{uuid="own"}))", "400 syntax"},
+      {R"(a{UUID="own"})", "403 no_unit"},
+      {R"(a{uuid=~"(?i)own"})", "403 no_unit"},
+      {R"(a{uuid=~"own\\d"})", "403 no_unit"},
+      {R"({__name__=~"ceems_emissions_gCo2_kWh"})", "403 no_unit"},
+      {R"({__name__=~"ceems_emissions_gCo2_kWh|up"})", "403 no_unit"},
+      {"a{uuid=\"own\"", "400 syntax"},
+      {"a{\u00fcuid=\"own\"}", "400 syntax"},
+      {"", "400 syntax"},
+      {R"(a{uuid="own",ceems_id="c1"} or b{uuid="own",ceems_id="c2"})", "403 cluster_label"},
+      {R"(a{uuid="own",ceems_id=~"c.*"})", "403 cluster_label"},
+      {R"(a{uuid="own",ceems_id="c9"})", "403 cluster_label"},
+      {R"(a{uuid="own",ceems_id="c2"})", "403 foreign_unit"},
+  };
+  for (const auto& [query, reason] : cases) {
+    EXPECT_EQ(outcome(query), reason) << query;
+  }
+}
+
+TEST_F(GateTest, NestedAndLongQueriesAreRefused) {
+  EXPECT_EQ(outcome(std::string(300, '(') + "1" + std::string(300, ')')), "400 syntax");
+  EXPECT_EQ(outcome(std::string(70'000, ' ') + "1"), "400 syntax");
+  std::string many = "a{uuid=~\"";
+  for (int i = 0; i < 2000; ++i) {
+    many += std::to_string(i) + "|";
+  }
+  EXPECT_EQ(outcome(many + "x\"}"), "403 no_unit");
+}
+
+TEST_F(GateTest, TheClusterOfTheLabelCounts) {
+  const auto answer = ask(R"(a{uuid="far",ceems_id="c2"})");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->cluster, "c2");
+  EXPECT_EQ(answer->units, std::vector<std::string>{"far"});
+}
+
+TEST_F(GateTest, HiddenLabelsAreNotCopied) {
+  rules.tsdb.selection.hidden_labels = {"instance"};
+  EXPECT_EQ(outcome(R"q(label_replace(a{uuid="own"},"x","$1","instance","(.*)"))q"),
+            "403 function");
+  EXPECT_EQ(outcome(R"(label_join(a{uuid="own"},"x",",","job","instance"))"), "403 function");
+  EXPECT_EQ(outcome(R"(abs(label_join(a{uuid="own"},"x",",","instance")))"), "403 function");
+  EXPECT_EQ(outcome(R"(label_join(a{uuid="own"},"x",",","job"))"),
+            R"(label_join(a{uuid="own"}, "x", ",", "job"))");
+}
+
+TEST_F(GateTest, ParametersAreReadOnce) {
+  const std::string own = encoded(R"(a{uuid="own"})");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=a&query=" + own), ""), "400 parameters");
+  EXPECT_EQ(text_of(send("POST", "/api/v1/query?query=" + own, "query=a"), ""), "400 parameters");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=" + own + "&time=1&time=2"), ""),
+            "400 parameters");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/query?time=1"), ""), "400 parameters");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=" + own + ";x=1"), ""), "400 encoding");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=%zz"), ""), "400 encoding");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=%ff"), ""), "400 encoding");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=1%00"), ""), "400 encoding");
+  // Encoded twice: '%7B' is no brace.
+  EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=" + encoded(own)), ""), "400 syntax");
+}
+
+TEST_F(GateTest, OnlyKnownParametersGoOn) {
+  const auto answer = send("POST", "/api/v1/query_range?dedup=false&storeMatch[]=x",
+                           "start=1&end=2&step=15s&engine=x&query=" + encoded("a{uuid='own'}"));
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->forward.method, "POST");
+  EXPECT_EQ(answer->forward.path, "/api/v1/query_range");
+  EXPECT_EQ(answer->forward.query, "");
+  EXPECT_EQ(answer->forward.body, "start=1&end=2&step=15s&query=" + encoded(R"(a{uuid="own"})"));
+  EXPECT_EQ(answer->forward.content_type, "application/x-www-form-urlencoded");
+}
+
+TEST_F(GateTest, TheBodyOfAGetIsDropped) {
+  const auto answer = send("GET", "/api/v1/query?query=1", "query=a");
+  ASSERT_TRUE(answer);
+  EXPECT_EQ(answer->forward.body, "");
+}
+
+TEST_F(GateTest, EveryMatchMustPass) {
+  const std::string own = "match[]=" + encoded(R"({uuid="own"})");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/series?" + own), "match[]"), R"({uuid="own"})");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/labels?" + own), "match[]"), R"({uuid="own"})");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/label/job/values?" + own), "match[]"), R"({uuid="own"})");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/series?" + own + "&match[]=up"), ""), "403 no_unit");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/series?match[]=" + encoded(R"({job=~".+"})")), ""),
+            "403 no_unit");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/labels"), ""), "403 no_unit");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/label/uuid/values"), ""), "403 no_unit");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/label/uuid/values?match[]=" +
+                                    encoded(R"({x="y",xuuid=~"own|"})")),
+                    ""),
+            "403 no_unit");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/series?match[]=" + encoded("sum(a)")), ""), "400 syntax");
+}
+
+TEST_F(GateTest, PathsAreAListAndNothingElse) {
+  const std::string query = "?query=1&match[]=" + encoded(R"({uuid="own"})");
+  for (const char* path :
+       {"/api/v1/query", "/api/v1/query/", "/api/v1//query", "//api/v1/query_range",
+        "/api/v1/query_exemplars", "/api/v1/series", "/api/v1/labels", "/api/v1/label/a_b/values",
+        "/api/v1/format_query", "/api/v1/status/buildinfo", "/api/v1/%71uery"}) {
+    EXPECT_TRUE(send("GET", path + query)) << path;
+  }
+  EXPECT_EQ(send("GET", "/api/v1//query/?query=1")->forward.path, "/api/v1/query");
+  for (const char* path :
+       {"/", "/api/v1/status/config", "/api/v1/status/config/", "/federate", "/federate/",
+        "/api/v1/read", "/api/v1/write", "/api/v1/admin/tsdb/delete_series/", "/api/v1/Query",
+        "/whatever/query", "/query", "/api/v1/metadata", "/api/v1/targets", "/api/v1/rules",
+        "/health", "/api/v1/label//values", "/api/v1/label/a/b/values", "/api/v1/label/a-b/values",
+        "/x/api/v1/query"}) {
+    const auto answer = send("GET", path + query);
+    ASSERT_FALSE(answer) << path;
+    EXPECT_EQ(answer.error().status, 403) << path;
+    EXPECT_EQ(answer.error().message, "user do not have permissions to this resource") << path;
+  }
+  for (const char* path :
+       {"/api/v1/label/..%2f..%2fx/values", "/federate/%2e%2e/api/v1/query", "/api/v1/../v1/query",
+        "/api/v1/./query", "/api/v1/query%00", "/api/v1\\query", "/api/v1/%5cquery",
+        "/api/v1/%2571uery", "/api/v1/%zz", "api/v1/query", "/api/v1/query#x"}) {
+    const auto answer = send("GET", path + query);
+    ASSERT_FALSE(answer) << path;
+    EXPECT_EQ(answer.error().status, 400) << path;
+  }
+  rules.tsdb.prefixes = {"", "/prometheus"};
+  EXPECT_TRUE(send("GET", "/prometheus/api/v1/query?query=1"));
+}
+
+TEST_F(GateTest, OtherMethodsAndBodiesAreRefused) {
+  EXPECT_EQ(text_of(send("PUT", "/api/v1/series?match[]=up"), ""), "405 method");
+  EXPECT_EQ(text_of(send("DELETE", "/api/v1/series?match[]=up"), ""), "405 method");
+  EXPECT_EQ(text_of(send("OPTIONS", "/api/v1/query?query=1"), ""), "405 method");
+  EXPECT_EQ(
+      text_of(send("POST", "/api/v1/query", "query=1", "multipart/form-data; boundary=x"), ""),
+      "415 media_type");
+  EXPECT_EQ(text_of(send("POST", "/api/v1/query", "query=1", "text/plain"), ""), "415 media_type");
+  EXPECT_TRUE(
+      send("POST", "/api/v1/query", "query=1", "Application/X-WWW-Form-Urlencoded; charset=utf-8"));
+  EXPECT_EQ(text_of(send("POST", "/api/v1/query", std::string((1U << 20U) + 1, 'x')), ""),
+            "413 size");
+  content_encoding = "gzip";
+  EXPECT_EQ(text_of(send("POST", "/api/v1/query", "query=1"), ""), "415 media_type");
+}
+
+TEST_F(GateTest, IdentityAndClusterMustBeToldOnce) {
+  headers = {{"X-Ceems-Cluster-Id", "c1"}};
+  EXPECT_EQ(outcome("1"), "401 user");
+  headers = {{"X-Grafana-User", ""}, {"X-Ceems-Cluster-Id", "c1"}};
+  EXPECT_EQ(outcome("1"), "401 user");
+  headers = {{"X-Grafana-User", "alice"}, {"x-grafana-user", "root"}, {"X-Ceems-Cluster-Id", "c1"}};
+  EXPECT_EQ(outcome("1"), "401 user");
+  headers = {{"X-Grafana-User", "alice"}};
+  EXPECT_EQ(outcome("1"), "400 cluster");
+  headers = {{"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", "C1"}};
+  EXPECT_EQ(outcome("1"), "400 cluster");
+  headers = {
+      {"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", "c1"}, {"X-Ceems-Cluster-Id", "c2"}};
+  EXPECT_EQ(outcome("1"), "400 cluster");
+  headers = {{"X-Grafana-User", "alice"},
+             {"X-Ceems-Cluster-Id", "c1"},
+             {"X-Ceems-Admin-User", "root"},
+             {"X-Ceems-Logged-User", "root"}};
+  EXPECT_EQ(outcome(R"(a{uuid="other"})"), "403 foreign_unit");
+}
+
+TEST_F(GateTest, AdminsPassWithEverything) {
+  headers = {{"X-Grafana-User", "root"}, {"X-Ceems-Cluster-Id", "c1"}};
+  for (const char* target :
+       {"/api/v1/status/config", "/api/v1/query?query=up", "/federate", "/x"}) {
+    const auto answer = send("GET", target);
+    ASSERT_TRUE(answer) << target;
+    EXPECT_TRUE(answer->admin);
+    EXPECT_EQ(answer->forward.path, "");
+  }
+  EXPECT_EQ(ask(R"(up{ceems_id="c2"})")->cluster, "c2");
+}
+
+TEST_F(GateTest, OutagesDenyAndMakeNoAdmins) {
+  owners.broken = true;
+  EXPECT_EQ(outcome(R"(a{uuid="own"})"), "403 owners_unknown");
+  headers = {{"X-Grafana-User", "root"}, {"X-Ceems-Cluster-Id", "c1"}};
+  EXPECT_EQ(outcome("up"), "403 no_unit");
+}
+
+TEST_F(GateTest, OpenSelectorsAreConfinedWhereTheOperatorChoseIt) {
+  rules.confine = true;
+  EXPECT_EQ(outcome("sum(up)"), R"(sum(up{uuid=~"dup|own|own1|own2"}))");
+  EXPECT_EQ(outcome(R"(a{uuid="own"} or b)"), R"(a{uuid="own"} or b{uuid=~"dup|own|own1|own2"})");
+  EXPECT_EQ(outcome(R"(a{uuid!="own"})"), R"(a{uuid!="own", uuid=~"dup|own|own1|own2"})");
+  EXPECT_EQ(outcome(R"(a{uuid="other"} or b)"), "403 foreign_unit");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/labels"), "match[]"), R"({uuid=~"dup|own|own1|own2"})");
+  owners.owned[{"alice", "c1"}] = {"a.b"};
+  EXPECT_EQ(outcome("up"), R"(up{uuid="a.b"})");
+  owners.owned[{"alice", "c1"}] = {"a.b", "c"};
+  EXPECT_EQ(outcome("up"), R"(up{uuid=~"a\\.b|c"})");
+  owners.owned.clear();
+  EXPECT_EQ(outcome("up"), "403 no_unit");
+}
+
+TEST_F(GateTest, WithoutOwnersEverythingPassesButUnknownClusters) {
+  const Gate open(BackendType::kTsdb, rules, nullptr);
+  EXPECT_TRUE(open.decide({.method = "GET", .target = "/x"}, {{"X-Ceems-Cluster-Id", "c1"}}));
+  EXPECT_FALSE(open.decide({.method = "GET", .target = "/x"}, {}));
+}
+
+TEST(Refusal, HasTheFormOfTheAnswersOfPrometheus) {
+  EXPECT_EQ(
+      forbidden_units("x").body(),
+      "{\"status\":\"error\",\"data\":null,\"errorType\":\"forbidden\",\"error\":\"user do not "
+      "have permissions to view unit metrics\"}\n");
+}
+
+}  // namespace
+}  // namespace ceems::gate

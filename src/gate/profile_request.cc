@@ -1,0 +1,288 @@
+#include "gate/profile_request.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "gate/profile_calls.h"
+#include "gate/wire_message.h"
+#include "promql/printer.h"
+
+namespace ceems::gate {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::string_view kProto = "application/proto";
+constexpr std::string_view kJson = "application/json";
+constexpr std::size_t kMostSelectors = 100;
+constexpr std::size_t kJsonDepth = 32;
+
+Refusal bad_message(std::string_view why) {
+  return bad_data(fmt::format("cannot read the call: {}", why), "syntax");
+}
+
+Refusal wrong_media(std::string message) {
+  return {.status = 415,
+          .error_type = "bad_data",
+          .message = std::move(message),
+          .reason = "media_type"};
+}
+
+std::string_view media_type(std::string_view content_type) {
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  while (type.ends_with(' ')) {
+    type.remove_suffix(1);
+  }
+  return type;
+}
+
+/// A text of a message and the selector in it.
+struct Slot {
+  std::string* text = nullptr;    // in a WireField
+  json::string* value = nullptr;  // or in a JSON document
+  promql::VectorSelector selector{};
+};
+
+}  // namespace
+
+struct ProfileRequest::Parts {
+  explicit Parts(const SelectionRules& rules) : selection(rules) {}
+
+  std::string path;
+  bool is_json = false;
+  std::vector<WireField> fields;
+  /// Inner messages of `fields` by place.
+  std::deque<std::pair<std::size_t, std::vector<WireField>>> inner;
+  json::value document;
+  std::deque<Slot> slots;
+  Selection selection;
+
+  Checked<bool> read_proto(std::string_view body,
+                           const ProfileCall& call,
+                           const ProfileRules& rules);
+  Checked<bool> read_texts(std::vector<WireField>& message,
+                           const ProfileCall& call,
+                           const ProfileRules& rules);
+  Checked<bool> read_json(std::string_view body,
+                          const ProfileCall& call,
+                          const ProfileRules& rules);
+  Checked<bool> read_object(json::object& object,
+                            const ProfileCall& call,
+                            const ProfileRules& rules);
+  Checked<bool> add_slot(Slot slot, std::string_view text, const ProfileRules& rules);
+};
+
+ProfileRequest::ProfileRequest(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+ProfileRequest::ProfileRequest(ProfileRequest&&) noexcept = default;
+ProfileRequest& ProfileRequest::operator=(ProfileRequest&&) noexcept = default;
+ProfileRequest::~ProfileRequest() = default;
+
+Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
+                                              std::string_view text,
+                                              const ProfileRules& rules) {
+  auto parsed = promql::parse_selector(text, rules.selection.language, true);
+  if (!parsed) {
+    return std::unexpected(
+        bad_data(fmt::format("invalid selector: {}", parsed.error().text()), "syntax"));
+  }
+  if (slots.size() >= kMostSelectors) {
+    return std::unexpected(bad_data("too many selectors", "size"));
+  }
+  slot.selector = std::move(*parsed);
+  slots.push_back(std::move(slot));
+  return selection.add(slots.back().selector);
+}
+
+Checked<bool> ProfileRequest::Parts::read_proto(std::string_view body,
+                                                const ProfileCall& call,
+                                                const ProfileRules& rules) {
+  auto parsed = parse_wire_message(body);
+  if (!parsed) {
+    return std::unexpected(bad_message(parsed.error().message));
+  }
+  fields = std::move(*parsed);
+  if (call.inner.empty()) {
+    return read_texts(fields, call, rules);
+  }
+  for (const ProfileCall::Inner& part : call.inner) {
+    const auto number = [&](const WireField& field) { return field.number == part.number; };
+    const auto found = std::ranges::find_if(fields, number);
+    if (std::ranges::count_if(fields, number) != 1 || !found->has_length) {
+      return std::unexpected(bad_message(fmt::format("'{}' must stand once", part.name)));
+    }
+    auto message = parse_wire_message(found->bytes);
+    if (!message) {
+      return std::unexpected(bad_message(message.error().message));
+    }
+    inner.emplace_back(static_cast<std::size_t>(found - fields.begin()), std::move(*message));
+    if (auto read = read_texts(inner.back().second, kSelectingCall, rules); !read) {
+      return read;
+    }
+  }
+  return true;
+}
+
+Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
+                                                const ProfileCall& call,
+                                                const ProfileRules& rules) {
+  std::size_t found = 0;
+  for (WireField& field : message) {
+    if (field.number != call.number) {
+      continue;
+    }
+    if (!field.has_length || (++found > 1 && !call.repeated)) {
+      return std::unexpected(bad_message("a selector that stands twice or is no text"));
+    }
+    if (auto added = add_slot({.text = &field.bytes}, field.bytes, rules); !added) {
+      return added;
+    }
+  }
+  if (found == 0) {
+    // Without selector the call is about everything: an open one that confine() may close.
+    message.push_back({.number = call.number, .has_length = true, .bytes = "{}"});
+    return add_slot({.text = &message.back().bytes}, "{}", rules);
+  }
+  return true;
+}
+
+Checked<bool> ProfileRequest::Parts::read_json(std::string_view body,
+                                               const ProfileCall& call,
+                                               const ProfileRules& rules) {
+  boost::system::error_code error;
+  json::parse_options options;
+  options.max_depth = kJsonDepth;
+  document = json::parse(body, error, {}, options);
+  auto* const object = error ? nullptr : document.if_object();
+  if (object == nullptr) {
+    return std::unexpected(bad_message("no JSON object"));
+  }
+  is_json = true;
+  if (call.inner.empty()) {
+    return read_object(*object, call, rules);
+  }
+  for (const ProfileCall::Inner& part : call.inner) {
+    auto* const value = object->if_contains(part.name);
+    auto* const message = value == nullptr ? nullptr : value->if_object();
+    if (message == nullptr) {
+      return std::unexpected(bad_message(fmt::format("'{}' must be an object", part.name)));
+    }
+    if (auto read = read_object(*message, kSelectingCall, rules); !read) {
+      return read;
+    }
+  }
+  return true;
+}
+
+Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
+                                                 const ProfileCall& call,
+                                                 const ProfileRules& rules) {
+  // Both spellings of a name mean the same field (ProtoJSON); only one may stand.
+  if (call.json_name != call.proto_name && object.contains(call.json_name) &&
+      object.contains(call.proto_name)) {
+    return std::unexpected(bad_message("a selector that stands twice"));
+  }
+  json::value* value = object.if_contains(call.json_name);
+  if (value == nullptr) {
+    value = object.if_contains(call.proto_name);
+  }
+  if (value == nullptr || value->is_null() || (value->is_array() && value->get_array().empty())) {
+    object.erase(call.proto_name);
+    value = &(object[call.json_name] =
+                  call.repeated ? json::value(json::array{"{}"}) : json::value("{}"));
+  }
+  if (auto* const text = value->if_string(); text != nullptr && !call.repeated) {
+    return add_slot({.value = text}, *text, rules);
+  }
+  auto* const list = value->if_array();
+  if (list == nullptr || !call.repeated) {
+    return std::unexpected(bad_message("a selector that is no text"));
+  }
+  for (json::value& element : *list) {
+    auto* const text = element.if_string();
+    if (text == nullptr) {
+      return std::unexpected(bad_message("a selector that is no text"));
+    }
+    if (auto added = add_slot({.value = text}, *text, rules); !added) {
+      return added;
+    }
+  }
+  return true;
+}
+
+Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw, const ProfileRules& rules) {
+  auto target = parse_target(raw.target);
+  if (!target) {
+    return std::unexpected(std::move(target).error());
+  }
+  const ProfileCall* const call = find_profile_call(target->path, rules.prefixes);
+  if (call == nullptr || !target->query.empty()) {
+    return std::unexpected(forbidden_resource("path"));
+  }
+  if (raw.method != "POST") {
+    return std::unexpected(Refusal{.status = 405,
+                                   .error_type = "bad_data",
+                                   .message = "method not allowed",
+                                   .reason = "method"});
+  }
+  if (raw.body.size() > rules.longest_body) {
+    return std::unexpected(Refusal{.status = 413,
+                                   .error_type = "bad_data",
+                                   .message = "request body is too large",
+                                   .reason = "size"});
+  }
+  if (!raw.content_encoding.empty() && raw.content_encoding != "identity") {
+    return std::unexpected(wrong_media("calls must not be compressed"));
+  }
+  auto parts = std::make_unique<Parts>(rules.selection);
+  parts->path = std::move(target->path);
+  const std::string_view type = media_type(raw.content_type);
+  Checked<bool> read = true;
+  if (call->number == 0 && call->inner.empty()) {
+    // Carries a time range only: nothing to check, nothing but the empty call is passed on.
+    parts->is_json = type == kJson;
+    parts->document = json::object{};
+  } else if (type == kJson) {
+    read = parts->read_json(raw.body, *call, rules);
+  } else if (type == kProto || type.empty()) {
+    read = parts->read_proto(raw.body, *call, rules);
+  } else {
+    read = std::unexpected(wrong_media(fmt::format("calls must be {} or {}", kProto, kJson)));
+  }
+  if (!read) {
+    return std::unexpected(std::move(read).error());
+  }
+  return ProfileRequest(std::move(parts));
+}
+
+Selection& ProfileRequest::selection() {
+  return parts_->selection;
+}
+
+Forward ProfileRequest::forward() const {
+  Forward forward{.method = "POST", .path = write_path(parts_->path)};
+  for (Slot& slot : parts_->slots) {
+    const std::string text = promql::print(slot.selector);
+    if (slot.text != nullptr) {
+      *slot.text = text;
+    } else {
+      *slot.value = text;
+    }
+  }
+  if (parts_->is_json) {
+    forward.content_type = kJson;
+    forward.body = json::serialize(parts_->document);
+    return forward;
+  }
+  for (const auto& [place, message] : parts_->inner) {
+    parts_->fields[place].bytes = write_wire_message(message);
+  }
+  forward.content_type = kProto;
+  forward.body = write_wire_message(parts_->fields);
+  return forward;
+}
+
+}  // namespace ceems::gate

@@ -1,0 +1,43 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "gate/request.h"
+#include "gate/selection.h"
+
+namespace ceems::gate {
+
+/// What of the query API of Pyroscope users may ask for: unary calls of querier.v1.QuerierService
+/// over the Connect protocol (https://connectrpc.com/docs/protocol), protocol buffers or JSON.
+struct ProfileRules {
+  SelectionRules selection = {.unit_label = "service_name"};
+  std::vector<std::string> prefixes = {""};
+  std::size_t longest_body = std::size_t{1} << 20U;  ///< also after decompression
+};
+
+/// A call whose selectors were all found and checked. Fields that only narrow a call (time, types,
+/// stack traces) pass as they are. Movable; not thread-safe.
+class ProfileRequest {
+ public:
+  /// `rules` must outlive the request.
+  static Checked<ProfileRequest> read(const RawRequest& raw, const ProfileRules& rules);
+
+  ProfileRequest(ProfileRequest&&) noexcept;
+  ProfileRequest& operator=(ProfileRequest&&) noexcept;
+  ProfileRequest(const ProfileRequest&) = delete;
+  ProfileRequest& operator=(const ProfileRequest&) = delete;
+  ~ProfileRequest();
+
+  [[nodiscard]] Selection& selection();
+  /// The call with the canonical texts of its selectors, not compressed.
+  [[nodiscard]] Forward forward() const;
+
+ private:
+  struct Parts;
+  explicit ProfileRequest(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace ceems::gate

@@ -1,0 +1,152 @@
+#include "gate/profile_request.h"
+
+#include <gtest/gtest.h>
+
+#include "gate/wire_message.h"
+
+namespace ceems::gate {
+namespace {
+
+const ProfileRules kRules;
+constexpr const char* kService = "/querier.v1.QuerierService/";
+
+std::string message(const std::vector<std::pair<std::uint32_t, std::string>>& texts) {
+  std::vector<WireField> fields;
+  for (const auto& [number, text] : texts) {
+    fields.push_back({.number = number, .has_length = true, .bytes = text});
+  }
+  // start=3: a number
+  fields.push_back({.number = 3, .has_length = false, .bytes = "\x18\x96\x01"});
+  return write_wire_message(fields);
+}
+
+Checked<ProfileRequest> read(const std::string& method,
+                             const std::string& body,
+                             std::string_view type = "application/proto") {
+  return ProfileRequest::read(
+      {.method = "POST", .target = kService + method, .content_type = type, .body = body}, kRules);
+}
+
+std::string outcome(const std::string& method,
+                    const std::string& body,
+                    std::string_view type = "application/proto") {
+  auto request = read(method, body, type);
+  if (!request) {
+    return std::to_string(request.error().status) + " " + std::string(request.error().reason);
+  }
+  std::string text = request->selection().is_open() ? "open" : "";
+  for (const std::string& unit : request->selection().units()) {
+    text += "," + unit;
+  }
+  return text;
+}
+
+TEST(WireMessage, SurvivesReadingAndWriting) {
+  const std::string text = message({{1, "a"}, {2, std::string(300, 'x')}, {2, ""}});
+  const auto fields = parse_wire_message(text);
+  ASSERT_TRUE(fields);
+  EXPECT_EQ(fields->size(), 4U);
+  EXPECT_EQ((*fields)[1].bytes.size(), 300U);
+  EXPECT_EQ(write_wire_message(*fields), text);
+}
+
+TEST(WireMessage, BrokenOnesAreRefused) {
+  using namespace std::string_literals;
+  for (const std::string& text :
+       {"\x0a"s, "\x0a\x05"s + "ab", "\x00"s, "\x0b"s, "\x0f"s, "\x18"s, "\x18\x80"s, "\x0d\x01"s,
+        "\x8a\x00"s, "\x0a\x81\x00"s + "a", std::string(11, '\xff')}) {
+    EXPECT_FALSE(parse_wire_message(text)) << testing::PrintToString(text);
+  }
+}
+
+TEST(ProfileRequest, SelectorsOfEveryCallAreFound) {
+  EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, R"({service_name="own"})"}})), ",own");
+  EXPECT_EQ(outcome("SelectSeries", message({{2, R"({service_name=~"a|b"})"}})), ",a,b");
+  EXPECT_EQ(outcome("SelectMergeProfile", message({{2, R"({service_name="own"})"}})), ",own");
+  EXPECT_EQ(outcome("LabelNames", message({{1, R"({service_name="own"})"}})), ",own");
+  EXPECT_EQ(outcome("LabelValues", message({{1, "pod"}, {2, R"({service_name="own"})"}})), ",own");
+  EXPECT_EQ(outcome("Series", message({{1, R"({service_name="own"})"}, {2, "x"}})), ",own");
+  const std::string left = message({{2, R"({service_name="l"})"}});
+  const std::string right = message({{2, R"({service_name="r"})"}});
+  EXPECT_EQ(outcome("Diff", message({{1, left}, {2, right}})), ",l,r");
+  EXPECT_EQ(outcome("ProfileTypes", ""), "");
+}
+
+TEST(ProfileRequest, WhatIsNotConfinedIsOpen) {
+  EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, "{}"}})), "open");
+  EXPECT_EQ(outcome("SelectMergeStacktraces", message({})), "open");
+  EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, R"({service_name=~".+",uuid="own"})"}})),
+            "open");
+  EXPECT_EQ(outcome("LabelNames", message({{1, R"({service_name="own"})"}, {1, "{}"}})),
+            "open,own");
+  EXPECT_EQ(outcome("LabelNames", message({})), "open");
+  EXPECT_EQ(outcome("LabelValues", message({{1, "pod"}})), "open");
+}
+
+TEST(ProfileRequest, WhatCanBeReadInTwoWaysIsRefused) {
+  const std::string own = R"({service_name="own"})";
+  EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, own}, {2, "{}"}})), "400 syntax");
+  EXPECT_EQ(outcome("Diff", message({{1, message({{2, own}})}})), "400 syntax");
+  EXPECT_EQ(outcome("SelectMergeStacktraces", "\x10\x01"), "400 syntax");
+  EXPECT_EQ(outcome("SelectMergeStacktraces", "garbage"), "400 syntax");
+  EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, own}}), "application/grpc"),
+            "415 media_type");
+  EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, own}}), "application/connect+proto"),
+            "415 media_type");
+  EXPECT_EQ(outcome("SelectMergeSpanProfiles", message({{2, own}})), "403 path");
+  EXPECT_EQ(outcome("../push.v1.PusherService/Push", message({{2, own}})), "400 path");
+  const auto get = ProfileRequest::read(
+      {.method = "GET", .target = std::string(kService) + "LabelNames?message=x&encoding=json"},
+      {});
+  ASSERT_FALSE(get);
+  EXPECT_EQ(get.error().status, 403);
+}
+
+TEST(ProfileRequest, JsonIsReadAsWell) {
+  const auto json = [](const std::string& method, const std::string& body) {
+    return outcome(method, body, "application/json; charset=utf-8");
+  };
+  EXPECT_EQ(
+      json("SelectMergeStacktraces", R"({"labelSelector":"{service_name=\"own\"}","start":1})"),
+      ",own");
+  EXPECT_EQ(json("SelectSeries", R"({"label_selector":"{service_name=\"own\"}"})"), ",own");
+  EXPECT_EQ(
+      json("SelectSeries", R"({"label_selector":"{}","labelSelector":"{service_name=\"own\"}"})"),
+      "400 syntax");
+  EXPECT_EQ(json("LabelNames", R"({"matchers":["{service_name=\"a\"}","{service_name=\"b\"}"]})"),
+            ",a,b");
+  EXPECT_EQ(json("LabelNames", "{}"), "open");
+  EXPECT_EQ(json("LabelNames", R"({"matchers":[]})"), "open");
+  EXPECT_EQ(json("LabelNames", R"({"matchers":"{}"})"), "400 syntax");
+  EXPECT_EQ(json("LabelNames", R"({"matchers":[1]})"), "400 syntax");
+  EXPECT_EQ(json("SelectSeries", R"({"labelSelector":7})"), "400 syntax");
+  EXPECT_EQ(json("SelectSeries", "[]"), "400 syntax");
+  EXPECT_EQ(json("SelectSeries", "{"), "400 syntax");
+  EXPECT_EQ(json("Diff", R"({"left":{"labelSelector":"{service_name=\"l\"}"},"right":{}})"),
+            "open,l");
+  EXPECT_EQ(json("Diff", R"({"left":{}})"), "400 syntax");
+}
+
+TEST(ProfileRequest, GoesOnInCanonicalText) {
+  auto request = read("SelectSeries", message({{1, "cpu"}, {2, "{ service_name=~'own' } # x"}}));
+  ASSERT_TRUE(request);
+  Forward forward = request->forward();
+  EXPECT_EQ(forward.path, "/querier.v1.QuerierService/SelectSeries");
+  EXPECT_EQ(forward.content_type, "application/proto");
+  EXPECT_EQ(forward.body, message({{1, "cpu"}, {2, R"({service_name=~"own"})"}}));
+
+  request = read("LabelNames", R"({"start":5})", "application/json");
+  ASSERT_TRUE(request);
+  request->selection().confine({"own"});
+  forward = request->forward();
+  EXPECT_EQ(forward.body, R"({"start":5,"matchers":["{service_name=\"own\"}"]})");
+
+  request = read("Diff", message({{1, message({{2, "{service_name='l'}"}})},
+                                  {2, message({{2, "{service_name='r'}"}})}}));
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->forward().body, message({{1, message({{2, R"({service_name="l"})"}})},
+                                              {2, message({{2, R"({service_name="r"})"}})}}));
+}
+
+}  // namespace
+}  // namespace ceems::gate

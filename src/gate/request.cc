@@ -1,0 +1,154 @@
+#include "gate/request.h"
+
+#include <algorithm>
+
+#include "net/http.h"
+#include "promql/literal.h"
+#include "store/json.h"
+
+namespace ceems::gate {
+namespace {
+
+/// Texts that hold what programs disagree about.
+bool is_odd(std::string_view text) {
+  return text.find('\0') != std::string_view::npos || !promql::is_utf8(text);
+}
+
+std::optional<std::string> decode_form_text(std::string_view text) {
+  std::string spaced(text);
+  std::ranges::replace(spaced, '+', ' ');
+  auto decoded = net::url_decode(spaced);
+  return decoded && !is_odd(*decoded) ? std::move(decoded) : std::nullopt;
+}
+
+/// Encoded characters that a backend might take for a part of the path's structure.
+bool hides_structure(std::string_view path) {
+  for (std::size_t at = path.find('%'); at != std::string_view::npos; at = path.find('%', at + 1)) {
+    const std::string_view code = path.substr(at + 1, 2);
+    if (code == "2f" || code == "2F" || code == "5c" || code == "5C" || code == "00" ||
+        code == "25") {
+      return true;
+    }
+  }
+  return path.find('\\') != std::string_view::npos;
+}
+
+}  // namespace
+
+std::string Refusal::body() const {
+  std::string out = R"({"status":"error","data":null,"errorType":)";
+  store::append_json_string(out, error_type);
+  out += R"(,"error":)";
+  store::append_json_string(out, message);
+  out += "}\n";
+  return out;
+}
+
+Refusal bad_data(std::string message, std::string_view reason) {
+  return {.status = 400, .error_type = "bad_data", .message = std::move(message), .reason = reason};
+}
+
+Refusal forbidden_resource(std::string_view reason) {
+  return {.reason = reason};
+}
+
+Refusal forbidden_units(std::string_view reason) {
+  return {.message = "user do not have permissions to view unit metrics", .reason = reason};
+}
+
+Refusal unauthorized() {
+  return {.status = 401,
+          .error_type = "unauthorized",
+          .message =
+              "no user header found. Make sure to set send_user_header = true in [dataproxy] "
+              "section of Grafana configuration file.",
+          .reason = "user"};
+}
+
+Refusal unknown_cluster() {
+  return {.status = 400,
+          .error_type = "bad_request",
+          .message =
+              "invalid cluster ID. Set cluster ID using X-Ceems-Cluster-Id header in Prometheus "
+              "datasource.",
+          .reason = "cluster"};
+}
+
+Checked<Fields> parse_form(std::string_view text) {
+  Fields fields;
+  while (!text.empty()) {
+    const std::string_view part = text.substr(0, text.find('&'));
+    text.remove_prefix(std::min(part.size() + 1, text.size()));
+    if (part.empty()) {
+      continue;
+    }
+    const std::size_t equals = std::min(part.find('='), part.size());
+    const auto name = decode_form_text(part.substr(0, equals));
+    const auto value = decode_form_text(part.substr(std::min(equals + 1, part.size())));
+    if (!name || !value || part.find(';') != std::string_view::npos) {
+      return std::unexpected(bad_data("broken encoding of the parameters", "encoding"));
+    }
+    fields.emplace_back(*name, *value);
+  }
+  return fields;
+}
+
+std::string write_form(const Fields& fields) {
+  std::string out;
+  for (const auto& [name, value] : fields) {
+    if (!out.empty()) {
+      out += '&';
+    }
+    out += net::url_encode(name);
+    out += '=';
+    out += net::url_encode(value);
+  }
+  return out;
+}
+
+Checked<Target> parse_target(std::string_view target) {
+  const std::size_t question = std::min(target.find('?'), target.size());
+  const std::string_view raw = target.substr(0, question);
+  if (!raw.starts_with('/') || raw.find('#') != std::string_view::npos || hides_structure(raw)) {
+    return std::unexpected(bad_data("path that can be read in two ways", "path"));
+  }
+  const auto decoded = net::url_decode(raw);
+  if (!decoded || is_odd(*decoded)) {
+    return std::unexpected(bad_data("broken encoding of the path", "path"));
+  }
+  Target parsed;
+  parsed.query = target.substr(std::min(question + 1, target.size()));
+  std::string_view rest = *decoded;
+  while (!rest.empty()) {
+    rest.remove_prefix(1);
+    const std::string_view segment = rest.substr(0, rest.find('/'));
+    rest.remove_prefix(segment.size());
+    if (segment == "." || segment == "..") {
+      return std::unexpected(bad_data("path with dot segments", "path"));
+    }
+    if (!segment.empty()) {
+      parsed.path += '/';
+      parsed.path += segment;
+    }
+  }
+  if (parsed.path.empty()) {
+    parsed.path = "/";
+  }
+  return parsed;
+}
+
+std::string write_path(std::string_view path) {
+  std::string out;
+  while (!path.empty()) {
+    const std::string_view segment = path.substr(0, path.find('/'));
+    out += net::url_encode(segment);
+    path.remove_prefix(segment.size());
+    if (!path.empty()) {
+      out += '/';
+      path.remove_prefix(1);
+    }
+  }
+  return out;
+}
+
+}  // namespace ceems::gate

@@ -1,0 +1,173 @@
+#include "gate/selection.h"
+
+#include <algorithm>
+#include <variant>
+
+#include "promql/functions.h"
+#include "promql/matcher.h"
+#include "promql/selectors.h"
+
+namespace ceems::gate {
+namespace {
+
+using promql::Matcher;
+using promql::MatchOperator;
+using promql::VectorSelector;
+
+constexpr std::string_view kNameLabel = "__name__";
+
+/// The only name that series of the selector can have.
+std::optional<std::string_view> only_name(const VectorSelector& selector) {
+  if (!selector.name.empty()) {
+    return selector.name;
+  }
+  for (const Matcher& matcher : selector.matchers) {
+    if (matcher.label == kNameLabel && matcher.op == MatchOperator::kEqual) {
+      return matcher.value;
+    }
+  }
+  return std::nullopt;
+}
+
+/// Calls `visit` with every call below.
+template <typename Visit>
+bool all_calls(const promql::Expr& expr, const Visit& visit) {
+  const auto below = [&](const promql::ExprPtr& part) { return !part || all_calls(*part, visit); };
+  return std::visit(
+      [&](const auto& node) {
+        using Node = std::decay_t<decltype(node)>;
+        if constexpr (std::is_same_v<Node, promql::Call>) {
+          return visit(node) && std::ranges::all_of(node.arguments, below);
+        } else if constexpr (std::is_same_v<Node, promql::Aggregation>) {
+          return below(node.parameter) && below(node.expr);
+        } else if constexpr (std::is_same_v<Node, promql::Binary>) {
+          return below(node.left) && below(node.right);
+        } else if constexpr (std::is_same_v<Node, promql::Subquery> ||
+                             std::is_same_v<Node, promql::Unary> ||
+                             std::is_same_v<Node, promql::Paren>) {
+          return below(node.expr);
+        } else {
+          return true;
+        }
+      },
+      expr.node);
+}
+
+std::string escape_pattern(std::string_view text) {
+  std::string out;
+  for (const char byte : text) {
+    if (std::string_view(R"(\.+*?()|[]{}^$)").find(byte) != std::string_view::npos) {
+      out += '\\';
+    }
+    out += byte;
+  }
+  return out;
+}
+
+}  // namespace
+
+Checked<bool> Selection::add(promql::Expr& query) {
+  if (auto checked = check_functions(query); !checked) {
+    return checked;
+  }
+  Checked<bool> outcome = true;
+  promql::for_each_selector(query, [&](const promql::SelectorUse& use) {
+    if (outcome) {
+      outcome = add(*use.selector);
+    }
+  });
+  return outcome;
+}
+
+Checked<bool> Selection::check_functions(const promql::Expr& expr) const {
+  const bool fine = all_calls(expr, [&](const promql::Call& call) {
+    if (call.function->hidden_selector) {
+      return false;
+    }
+    if (rules_->hidden_labels.empty() ||
+        (call.function->name != "label_replace" && call.function->name != "label_join")) {
+      return true;
+    }
+    // label_replace(v, target, replacement, SOURCE, pattern); label_join(v, target, separator,
+    // SOURCE...)
+    for (std::size_t i = 3; i < call.arguments.size(); ++i) {
+      const auto* const text = std::get_if<promql::StringLiteral>(&call.arguments[i]->node);
+      const bool source = call.function->name == "label_join" || i == 3;
+      if (source && (text == nullptr || std::ranges::find(rules_->hidden_labels, text->value) !=
+                                            rules_->hidden_labels.end())) {
+        return false;
+      }
+    }
+    return true;
+  });
+  if (!fine) {
+    return std::unexpected(forbidden_units("function"));
+  }
+  return true;
+}
+
+Checked<bool> Selection::add(VectorSelector& selector) {
+  bool confined = false;
+  for (const Matcher& matcher : selector.matchers) {
+    if (matcher.label == rules_->cluster_label) {
+      if (auto taken = take_cluster(matcher); !taken) {
+        return taken;
+      }
+    }
+    if (matcher.label != rules_->unit_label) {
+      continue;
+    }
+    const auto values = promql::accepted_values(matcher, {.words = rules_->most_units});
+    if (!values) {
+      continue;
+    }
+    if (std::ranges::find(*values, "") != values->end()) {
+      return std::unexpected(forbidden_units("empty_unit"));
+    }
+    // Of several matchers of the label all sets must be the caller's, though their intersection
+    // would do.
+    units_.insert(values->begin(), values->end());
+    confined = true;
+  }
+  if (units_.size() > rules_->most_units) {
+    return std::unexpected(forbidden_units("too_many_units"));
+  }
+  if (confined) {
+    return true;
+  }
+  if (const auto name = only_name(selector); name && rules_->shared_metrics.contains(*name)) {
+    return true;
+  }
+  open_.push_back(&selector);
+  return true;
+}
+
+Checked<bool> Selection::take_cluster(const Matcher& matcher) {
+  const auto values = promql::accepted_values(matcher, {.words = 2});
+  if (!values || values->size() != 1 || values->front().empty() ||
+      (cluster_ && *cluster_ != values->front())) {
+    return std::unexpected(forbidden_units("cluster_label"));
+  }
+  cluster_ = values->front();
+  return true;
+}
+
+void Selection::confine(const std::set<std::string, std::less<>>& units) {
+  std::string pattern;
+  for (const std::string& unit : units) {
+    if (!pattern.empty()) {
+      pattern += '|';
+    }
+    pattern += escape_pattern(unit);
+  }
+  const bool one = units.size() == 1;
+  for (VectorSelector* const selector : open_) {
+    selector->matchers.push_back({.label = rules_->unit_label,
+                                  .op = one ? MatchOperator::kEqual : MatchOperator::kMatches,
+                                  .value = one ? *units.begin() : pattern,
+                                  .offset = 0});
+  }
+  open_.clear();
+}
+
+}  // namespace ceems::gate

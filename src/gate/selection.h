@@ -1,0 +1,60 @@
+#pragma once
+
+#include <cstddef>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "gate/request.h"
+#include "promql/ast.h"
+#include "promql/parser.h"
+
+namespace ceems::gate {
+
+/// Which series a user may be shown: those of units, told by labels.
+struct SelectionRules {
+  std::string unit_label = "uuid";  ///< "service_name" of profiles
+  std::string cluster_label = "ceems_id";
+  /// Metrics that everybody may see. A selector must name one with "=" or in front.
+  std::set<std::string, std::less<>> shared_metrics = {"ceems_emissions_gCo2_kWh"};
+  /// Labels that backends take out of answers: functions must not copy them to others.
+  std::vector<std::string> hidden_labels = {};
+  std::size_t most_units = 1000;  ///< ids that one request may name
+  promql::ParseOptions language = {};
+};
+
+/// The selectors of a request, checked one by one (docs/lb/access.md): each must be confined to
+/// units by "=" or by a pattern with few words, none of them empty. What selectors exclude never
+/// grants anything. Not thread-safe.
+class Selection {
+ public:
+  /// `rules` must outlive the selection.
+  explicit Selection(const SelectionRules& rules) : rules_(&rules) {}
+
+  /// Takes in every selector of a query. The tree must outlive confine().
+  Checked<bool> add(promql::Expr& query);
+  /// Takes in a selector that stands alone.
+  Checked<bool> add(promql::VectorSelector& selector);
+
+  /// All units that are named, sorted.
+  [[nodiscard]] const std::set<std::string, std::less<>>& units() const { return units_; }
+  /// The cluster that selectors name; all must name the same.
+  [[nodiscard]] const std::optional<std::string>& cluster() const { return cluster_; }
+  /// True where a selector without unit stands: only confine() makes the request one that may pass.
+  [[nodiscard]] bool is_open() const { return !open_.empty(); }
+
+  /// Adds a matcher of these units to each open selector. `units` must not be empty.
+  void confine(const std::set<std::string, std::less<>>& units);
+
+ private:
+  Checked<bool> take_cluster(const promql::Matcher& matcher);
+  [[nodiscard]] Checked<bool> check_functions(const promql::Expr& expr) const;
+
+  const SelectionRules* rules_;
+  std::set<std::string, std::less<>> units_;
+  std::optional<std::string> cluster_;
+  std::vector<promql::VectorSelector*> open_;
+};
+
+}  // namespace ceems::gate

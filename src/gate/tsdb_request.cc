@@ -1,0 +1,269 @@
+#include "gate/tsdb_request.h"
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <span>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "promql/literal.h"
+#include "promql/printer.h"
+
+namespace ceems::gate {
+namespace {
+
+constexpr std::string_view kForm = "application/x-www-form-urlencoded";
+
+/// What an endpoint takes its selectors from.
+enum class Source : std::uint8_t { kNothing, kQuery, kMatches };
+
+struct Endpoint {
+  std::string_view path;  // behind /api/v1/; "label/*/values" stands for every label
+  Source source;
+  std::span<const std::string_view> parameters;
+};
+
+constexpr std::array<std::string_view, 6> kInstant = {"query", "time",  "timeout",
+                                                      "limit", "stats", "lookback_delta"};
+constexpr std::array<std::string_view, 8> kRange = {"query",   "start", "end",   "step",
+                                                    "timeout", "limit", "stats", "lookback_delta"};
+constexpr std::array<std::string_view, 3> kExemplars = {"query", "start", "end"};
+constexpr std::array<std::string_view, 4> kMetadata = {"match[]", "start", "end", "limit"};
+constexpr std::array<std::string_view, 1> kFormat = {"query"};
+
+constexpr std::array kEndpoints = {
+    Endpoint{"query", Source::kQuery, kInstant},
+    Endpoint{"query_range", Source::kQuery, kRange},
+    Endpoint{"query_exemplars", Source::kQuery, kExemplars},
+    Endpoint{"series", Source::kMatches, kMetadata},
+    Endpoint{"labels", Source::kMatches, kMetadata},
+    Endpoint{"label/*/values", Source::kMatches, kMetadata},
+    // Read no series at all; editors ask for them.
+    Endpoint{"format_query", Source::kNothing, kFormat},
+    Endpoint{"status/buildinfo", Source::kNothing, {}},
+};
+
+bool is_label_values(std::string_view path) {
+  constexpr std::string_view kBegin = "label/";
+  constexpr std::string_view kEnd = "/values";
+  if (!path.starts_with(kBegin) || !path.ends_with(kEnd) ||
+      path.size() <= kBegin.size() + kEnd.size()) {
+    return false;
+  }
+  path.remove_prefix(kBegin.size());
+  path.remove_suffix(kEnd.size());
+  return promql::is_plain_label(path);
+}
+
+const Endpoint* find_endpoint(std::string_view path, const std::vector<std::string>& prefixes) {
+  for (const std::string& prefix : prefixes) {
+    const std::string begin = prefix + "/api/v1/";
+    if (!path.starts_with(begin)) {
+      continue;
+    }
+    const std::string_view name = path.substr(begin.size());
+    for (const Endpoint& endpoint : kEndpoints) {
+      if (endpoint.path == name || (endpoint.path == "label/*/values" && is_label_values(name))) {
+        return &endpoint;
+      }
+    }
+  }
+  return nullptr;
+}
+
+std::string_view media_type(std::string_view content_type) {
+  std::string_view type = content_type.substr(0, content_type.find(';'));
+  while (type.ends_with(' ') || type.ends_with('\t')) {
+    type.remove_suffix(1);
+  }
+  return type;
+}
+
+bool same_text(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, [](char one, char other) {
+    const auto lower = [](char byte) {
+      return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + 32) : byte;
+    };
+    return lower(one) == lower(other);
+  });
+}
+
+}  // namespace
+
+struct TsdbRequest::Parts {
+  explicit Parts(const SelectionRules& rules) : selection(rules) {}
+
+  std::string method;
+  std::string path;
+  Fields fields;
+  std::size_t query_field = 0;  ///< of `query`
+  promql::ExprPtr query;
+  /// One per match[], with its place in `fields`. A deque: the selection points into it.
+  std::deque<std::pair<std::size_t, promql::VectorSelector>> matches;
+  Selection selection;
+
+  Checked<bool> read_fields(const RawRequest& raw,
+                            const std::string& query_text,
+                            const Endpoint& endpoint,
+                            const TsdbRules& rules);
+  Checked<bool> keep_known(Fields given, const Endpoint& endpoint);
+  Checked<bool> read_query(const TsdbRules& rules);
+  Checked<bool> read_matches(const TsdbRules& rules);
+};
+
+TsdbRequest::TsdbRequest(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
+TsdbRequest::TsdbRequest(TsdbRequest&&) noexcept = default;
+TsdbRequest& TsdbRequest::operator=(TsdbRequest&&) noexcept = default;
+TsdbRequest::~TsdbRequest() = default;
+
+Checked<bool> TsdbRequest::Parts::read_fields(const RawRequest& raw,
+                                              const std::string& query_text,
+                                              const Endpoint& endpoint,
+                                              const TsdbRules& rules) {
+  auto given = parse_form(query_text);
+  if (!given) {
+    return std::unexpected(std::move(given).error());
+  }
+  if (method == "POST") {
+    if (raw.body.size() > rules.longest_body) {
+      return std::unexpected(Refusal{.status = 413,
+                                     .error_type = "bad_data",
+                                     .message = "request body is too large",
+                                     .reason = "size"});
+    }
+    if (!raw.content_encoding.empty() && !same_text(raw.content_encoding, "identity")) {
+      return std::unexpected(Refusal{.status = 415,
+                                     .error_type = "bad_data",
+                                     .message = "request bodies must not be compressed",
+                                     .reason = "media_type"});
+    }
+    if (!raw.body.empty() && !same_text(media_type(raw.content_type), kForm)) {
+      return std::unexpected(Refusal{.status = 415,
+                                     .error_type = "bad_data",
+                                     .message = fmt::format("request bodies must be {}", kForm),
+                                     .reason = "media_type"});
+    }
+    auto posted = parse_form(raw.body);
+    if (!posted) {
+      return std::unexpected(std::move(posted).error());
+    }
+    // Prometheus reads the body before the URL.
+    posted->insert(posted->end(), given->begin(), given->end());
+    given = std::move(posted);
+  }
+  return keep_known(std::move(*given), endpoint);
+}
+
+Checked<bool> TsdbRequest::Parts::keep_known(Fields given, const Endpoint& endpoint) {
+  for (auto& [name, value] : given) {
+    if (std::ranges::find(endpoint.parameters, name) == endpoint.parameters.end()) {
+      continue;  // not passed on
+    }
+    const bool repeated =
+        std::ranges::any_of(fields, [&](const auto& field) { return field.first == name; });
+    if (repeated && name != "match[]") {
+      return std::unexpected(
+          bad_data(fmt::format("parameter '{}' is given more than once", name), "parameters"));
+    }
+    if (name == "query") {
+      query_field = fields.size();
+    }
+    fields.emplace_back(std::move(name), std::move(value));
+  }
+  return true;
+}
+
+Checked<bool> TsdbRequest::Parts::read_query(const TsdbRules& rules) {
+  if (fields.empty() || fields[query_field].first != "query") {
+    return std::unexpected(bad_data("invalid parameter \"query\": no query", "parameters"));
+  }
+  const std::string& text = fields[query_field].second;
+  auto parsed = promql::parse(text, rules.selection.language);
+  if (!parsed) {
+    return std::unexpected(
+        bad_data(fmt::format("invalid parameter \"query\": {}", parsed.error().text()), "syntax"));
+  }
+  query = std::move(*parsed);
+  return selection.add(*query);
+}
+
+Checked<bool> TsdbRequest::Parts::read_matches(const TsdbRules& rules) {
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (fields[i].first != "match[]") {
+      continue;
+    }
+    auto parsed = promql::parse_selector(fields[i].second, rules.selection.language);
+    if (!parsed) {
+      return std::unexpected(bad_data(
+          fmt::format("invalid parameter \"match[]\": {}", parsed.error().text()), "syntax"));
+    }
+    matches.emplace_back(i, std::move(*parsed));
+  }
+  if (matches.empty()) {
+    // All series: an open selector that confine() may close.
+    matches.emplace_back(fields.size(), promql::VectorSelector{});
+    fields.emplace_back("match[]", "");
+  }
+  for (auto& [place, selector] : matches) {
+    if (auto added = selection.add(selector); !added) {
+      return added;
+    }
+  }
+  return true;
+}
+
+Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw, const TsdbRules& rules) {
+  auto target = parse_target(raw.target);
+  if (!target) {
+    return std::unexpected(std::move(target).error());
+  }
+  const Endpoint* const endpoint = find_endpoint(target->path, rules.prefixes);
+  if (endpoint == nullptr) {
+    return std::unexpected(forbidden_resource("path"));
+  }
+  if (raw.method != "GET" && raw.method != "HEAD" && raw.method != "POST") {
+    return std::unexpected(Refusal{.status = 405,
+                                   .error_type = "bad_data",
+                                   .message = "method not allowed",
+                                   .reason = "method"});
+  }
+  auto parts = std::make_unique<Parts>(rules.selection);
+  parts->method = raw.method;
+  parts->path = std::move(target->path);
+  auto read = parts->read_fields(raw, target->query, *endpoint, rules);
+  if (read && endpoint->source == Source::kQuery) {
+    read = parts->read_query(rules);
+  } else if (read && endpoint->source == Source::kMatches) {
+    read = parts->read_matches(rules);
+  }
+  if (!read) {
+    return std::unexpected(std::move(read).error());
+  }
+  return TsdbRequest(std::move(parts));
+}
+
+Selection& TsdbRequest::selection() {
+  return parts_->selection;
+}
+
+Forward TsdbRequest::forward() const {
+  Fields fields = parts_->fields;
+  if (parts_->query) {
+    fields[parts_->query_field].second = promql::print(*parts_->query);
+  }
+  for (const auto& [place, selector] : parts_->matches) {
+    fields[place].second = promql::print(selector);
+  }
+  Forward forward{.method = parts_->method, .path = write_path(parts_->path)};
+  if (forward.method == "POST") {
+    forward.content_type = kForm;
+    forward.body = write_form(fields);
+  } else {
+    forward.query = write_form(fields);
+  }
+  return forward;
+}
+
+}  // namespace ceems::gate

@@ -1,0 +1,46 @@
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "gate/request.h"
+#include "gate/selection.h"
+
+namespace ceems::gate {
+
+/// What of the HTTP API of Prometheus (https://prometheus.io/docs/prometheus/latest/querying/api/)
+/// users may ask for.
+struct TsdbRules {
+  SelectionRules selection = {};
+  /// What may stand before /api/v1: "" and, say, "/prometheus".
+  std::vector<std::string> prefixes = {""};
+  std::size_t longest_body = std::size_t{1} << 20U;
+};
+
+/// A request that names nothing but what is known: endpoint, parameters, selectors. Everything else
+/// was refused. Movable; not thread-safe.
+class TsdbRequest {
+ public:
+  /// `rules` must outlive the request.
+  static Checked<TsdbRequest> read(const RawRequest& raw, const TsdbRules& rules);
+
+  TsdbRequest(TsdbRequest&&) noexcept;
+  TsdbRequest& operator=(TsdbRequest&&) noexcept;
+  TsdbRequest(const TsdbRequest&) = delete;
+  TsdbRequest& operator=(const TsdbRequest&) = delete;
+  ~TsdbRequest();
+
+  [[nodiscard]] Selection& selection();
+  /// The request as it goes on: canonical path, known parameters, canonical texts of queries. By
+  /// GET or POST, as it came (HEAD as HEAD).
+  [[nodiscard]] Forward forward() const;
+
+ private:
+  struct Parts;
+  explicit TsdbRequest(std::unique_ptr<Parts> parts);
+  std::unique_ptr<Parts> parts_;
+};
+
+}  // namespace ceems::gate
