@@ -1,0 +1,282 @@
+// Every endpoint in every role: the rows and fields of the answers are those of the table in
+// docs/api/access.md.
+#include <fstream>
+#include <map>
+#include <set>
+#include <sstream>
+
+#include <boost/json.hpp>
+#include <gtest/gtest.h>
+
+#include "api/server.h"
+#include "base/strings.h"
+#include "store/database.h"
+#include "testing/fake_clock.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::api {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::int64_t kNow = 1'767'225'600'000;  // of FakeClock
+constexpr std::int64_t kHour = 3600'000;
+
+using Table = std::map<std::string, std::map<std::string, std::string>>;
+
+/// Endpoint and role to what the documentation says.
+Table documented() {
+  std::ifstream file(std::string(CEEMS_TEST_ROOT) + "/../docs/api/access.md");
+  Table table;
+  std::vector<std::string> roles;
+  bool inside = false;
+  for (std::string line; std::getline(file, line);) {
+    if (line.find("<!-- matrix") != std::string::npos) {
+      inside = true;
+      continue;
+    }
+    if (!inside || !line.starts_with("|")) {
+      inside = inside && table.empty() && roles.empty();
+      continue;
+    }
+    std::vector<std::string> cells;
+    for (const std::string_view cell : split(line, '|')) {
+      cells.emplace_back(trim(cell));
+    }
+    cells.erase(cells.begin());
+    cells.pop_back();
+    if (roles.empty()) {
+      roles.assign(cells.begin() + 1, cells.end());
+    } else if (cells[0].starts_with("`")) {
+      for (std::size_t i = 0; i < roles.size(); ++i) {
+        table[cells[0].substr(1, cells[0].size() - 2)][roles[i]] = cells.at(i + 1);
+      }
+    }
+  }
+  return table;
+}
+
+class AnySeries final : public SeriesSource {
+ public:
+  Result<std::vector<Series>> series(const std::string& /*cluster*/,
+                                     const std::string& /*uuid*/,
+                                     std::int64_t /*from*/,
+                                     std::int64_t /*to*/) override {
+    return std::vector<Series>{{.name = "cpu", .unit = "cores", .points = {{kNow, 1}}}};
+  }
+};
+
+/// Users ada (user), lea (leads p-bob on b), sue (support), root (admin) and bob; on both clusters
+/// each has a unit and is the only member of the project "p-NAME".
+class AccessMatrix : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto db =
+        store::Database::open({.directory = dir_.path().string(), .time_zone = "UTC"}, clock_);
+    ASSERT_TRUE(db);
+    db_ = std::move(*db);
+    ASSERT_TRUE(db_->writer().write_admins("ceems", {"root"}));
+    for (const std::string cluster : {"a", "b"}) {
+      store::ClusterUpdate update;
+      update.cluster = {.id = cluster, .manager = "slurm", .updaters = {}};
+      update.window = {kNow - kHour, kNow};
+      update.users.emplace();
+      update.projects.emplace();
+      for (const std::string user : kPeople) {
+        model::Unit unit;
+        unit.resource_manager = "slurm";
+        unit.uuid = user + "-" + cluster;
+        unit.name = "secret name";
+        unit.tags = R"({"workdir":"/secret"})";
+        unit.username = user;
+        unit.project = "p-" + user;
+        unit.state = "COMPLETED";
+        unit.started_at = "2025-12-31T23:00:00+0000";
+        unit.started_at_ts = kNow - kHour;
+        unit.ended_at = "2025-12-31T23:30:00+0000";
+        unit.ended_at_ts = kNow - kHour / 2;
+        unit.total_time_seconds = {{"walltime", 1800}};
+        update.units.push_back(unit);
+        update.users->push_back({.name = user, .projects = {"p-" + user}});
+        update.projects->push_back({.name = "p-" + user, .users = {user}});
+      }
+      ASSERT_TRUE(db_->writer().write(update));
+    }
+    ApiOptions options;
+    options.roles.support = {"sue"};
+    options.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
+    auto server = ApiServer::create(std::move(options), db_->reader(), &series_, clock_);
+    ASSERT_TRUE(server);
+    server_ = std::move(*server);
+  }
+
+  net::Response get(const std::string& target, const std::string& user) {
+    net::Request request;
+    request.method = "GET";
+    request.target = "/api/v1/" + target;
+    request.path = request.target.substr(0, request.target.find('?'));
+    request.query =
+        target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
+    request.remote_address = "192.0.2.1";
+    if (!user.empty()) {
+      request.headers.emplace_back("X-Grafana-User", user);
+    }
+    net::Response response;
+    server_->handle(request, response);
+    while (response.next_chunk && response.next_chunk(response.body)) {
+    }
+    return response;
+  }
+
+  /// What the caller gets from the endpoint, in the words of the table.
+  std::string observed(const std::string& endpoint, const std::string& user) {
+    if (endpoint == "units/series" || endpoint == "units/verify") {
+      return observed_by_unit(endpoint, user);
+    }
+    const auto response = get(endpoint, user);
+    if (response.status != 200) {
+      return std::to_string(response.status);
+    }
+    const json::array rows = json::parse(response.body).at("data").as_array();
+    if (endpoint.starts_with("demo/")) {
+      return rows.empty() ? "nothing" : "all";
+    }
+    if (endpoint.starts_with("clusters/") || endpoint.starts_with("stats/")) {
+      return rows.size() == 2 ? "all" : "something else";
+    }
+    if (endpoint == "whoami") {
+      return rows.size() == 1 && rows[0].at("user") == user ? "own" : "something else";
+    }
+    if (endpoint.ends_with("role=admin")) {
+      return rows.size() == 1 && rows[0].at("name") == "root" ? "all" : "something else";
+    }
+    return word_for(rows, user);
+  }
+
+  std::string observed_by_unit(const std::string& endpoint, const std::string& user) {
+    std::set<std::string> seen;
+    int status = 0;
+    for (const std::string owner : kPeople) {
+      for (const std::string cluster : {"a", "b"}) {
+        std::string target = endpoint;
+        target += "?cluster_id=" + cluster + "&uuid=" + owner + "-" + cluster;
+        status = get(target, user).status;
+        if (status == 200) {
+          seen.insert(owner + "-" + cluster);
+        }
+      }
+    }
+    return seen.empty() ? std::to_string(status) : word_for(seen, user);
+  }
+
+  static std::string word_for(const std::set<std::string>& seen, const std::string& user) {
+    std::set<std::string> expected{user + "-a", user + "-b"};
+    if (seen == expected) {
+      return "own";
+    }
+    expected.insert("bob-b");
+    if (seen == expected) {
+      return "own+led";
+    }
+    return seen.size() == 2 * kPeople.size() ? "all" : "something else";
+  }
+
+  /// Rows of units, usage, users or projects.
+  std::string word_for(const json::array& rows, const std::string& user) {
+    std::set<std::string> seen;
+    std::set<std::string> written;  // with name and tags
+    bool units = false;
+    for (const json::value& value : rows) {
+      const json::object& row = value.as_object();
+      units = units || row.contains("uuid");
+      std::string owner(row.contains("username") ? row.at("username").as_string()
+                                                 : row.at("name").as_string());
+      if (owner.starts_with("p-")) {
+        owner.erase(0, 2);
+      }
+      const std::string id = owner + "-" + std::string(row.at("cluster_id").as_string().c_str());
+      EXPECT_TRUE(seen.insert(id).second) << "twice: " << id;
+      EXPECT_EQ(row.contains("name"), row.contains("tags") || !units);
+      if (row.contains("name")) {
+        written.insert(id);
+      }
+    }
+    const std::string word = word_for(seen, user);
+    if (!units || written == seen) {
+      return word;
+    }
+    return word == "all" && word_for(written, user) == "own" ? "all*" : "something else";
+  }
+
+  static inline const std::vector<std::string> kPeople{"ada", "lea", "sue", "root", "bob"};
+  testing::TempDir dir_;
+  testing::FakeClock clock_;
+  std::unique_ptr<store::Database> db_;
+  AnySeries series_;
+  std::unique_ptr<ApiServer> server_;
+};
+
+const std::map<std::string, std::string> kCallers{{"nobody", ""},
+                                                  {"user", "ada"},
+                                                  {"project_lead", "lea"},
+                                                  {"support", "sue"},
+                                                  {"admin", "root"}};
+
+TEST_F(AccessMatrix, IsWhatTheDocumentationSays) {
+  const Table table = documented();
+  ASSERT_FALSE(table.empty());
+  for (const auto& [endpoint, roles] : table) {
+    ASSERT_EQ(roles.size(), kCallers.size()) << endpoint;
+    for (const auto& [role, word] : roles) {
+      EXPECT_EQ(observed(endpoint, kCallers.at(role)), word) << endpoint << " as " << role;
+    }
+  }
+}
+
+TEST_F(AccessMatrix, HasEveryEndpoint) {
+  const Table table = documented();
+  std::set<std::string> routes;
+  for (const Route& route : all_routes()) {
+    routes.emplace(route.path);
+    EXPECT_TRUE(table.contains(std::string(route.path))) << route.path;
+  }
+  for (const auto& [endpoint, roles] : table) {
+    EXPECT_TRUE(routes.contains(endpoint.substr(0, endpoint.find('?')))) << endpoint;
+  }
+}
+
+TEST_F(AccessMatrix, NoAnswerToSupportHoldsWhatPeopleWrote) {
+  for (const Route& route : all_routes()) {
+    const std::string path(route.path);
+    for (const std::string query : {"", "?user=bob", "?user=bob&field=name&field=tags&field=uuid",
+                                    "?field=name", "?project=p-bob", "?uuid=bob-a&timezone=UTC"}) {
+      const std::string body = get(path + query, "sue").body;
+      const bool own =
+          body.find("sue-") != std::string::npos || query.find("bob") == std::string::npos;
+      if (!own) {
+        EXPECT_EQ(body.find("secret"), std::string::npos) << path << query << body;
+      }
+    }
+  }
+}
+
+TEST_F(AccessMatrix, ScopesNarrowWhatLeadsSee) {
+  const auto rows = [this](const std::string& target, const std::string& user) {
+    return word_for(json::parse(get(target, user).body).at("data").as_array(), user);
+  };
+  for (const std::string endpoint : {"units", "usage/current", "usage/global", "projects"}) {
+    EXPECT_EQ(rows(endpoint + "?scope=own", "lea"), "own") << endpoint;
+    EXPECT_EQ(rows(endpoint + "?scope=other", "lea"), "own+led") << endpoint;
+    const json::array led =
+        json::parse(get(endpoint + "?scope=led", "lea").body).at("data").as_array();
+    EXPECT_EQ(led.size(), 1U) << endpoint;
+    EXPECT_EQ(led.at(0).at("cluster_id"), "b") << endpoint;
+    // For others it gives nothing.
+    EXPECT_EQ(rows(endpoint + "?scope=own", "ada"), "own") << endpoint;
+    EXPECT_TRUE(
+        json::parse(get(endpoint + "?scope=led", "ada").body).at("data").as_array().empty());
+  }
+}
+
+}  // namespace
+}  // namespace ceems::api
