@@ -75,6 +75,13 @@ bool same_trust(const Url& first, const Url& next) {
          (upgrade || (first.port == next.port && first.scheme == next.scheme));
 }
 
+/// How the answer is taken where it is taken while it arrives.
+struct Streaming {
+  const StreamTaker* taker = nullptr;
+  std::chrono::milliseconds idle_timeout{0};
+  std::stop_token stop;
+};
+
 void drop_header(Headers& headers, std::string_view name) {
   std::erase_if(headers,
                 [name](const auto& header) { return to_lower(header.first) == to_lower(name); });
@@ -168,14 +175,16 @@ struct Client::Impl {
                                   const std::string& url,
                                   std::string_view content_type,
                                   std::string_view body,
-                                  const Headers& given);
+                                  const Headers& given,
+                                  const Streaming& streaming = {});
 };
 
 Result<ClientResponse> Client::Impl::exchange(std::string method,
                                               const std::string& url,
                                               std::string_view content_type,
                                               std::string_view body,
-                                              const Headers& given) {
+                                              const Headers& given,
+                                              const Streaming& streaming) {
   auto first = parse_url(url);
   if (!first) {
     return fail(std::move(first).error());
@@ -201,6 +210,9 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
   request.connect_timeout = options.connect_timeout;
   request.deadline = steady_clock::now() + options.timeout;
   request.max_response_bytes = options.max_response_bytes;
+  request.stream = streaming.taker;
+  request.idle_timeout = streaming.idle_timeout;
+  request.stop = streaming.stop;
 
   auto secret = private_headers(request, given);
   if (!secret) {
@@ -293,6 +305,15 @@ Result<ClientResponse> Client::post(const std::string& url,
 
 Result<ClientResponse> Client::send_delete(const std::string& url, const Headers& headers) {
   return impl_->exchange("DELETE", url, {}, {}, headers);
+}
+
+Result<ClientResponse> Client::stream(const std::string& url,
+                                      const Headers& headers,
+                                      std::chrono::milliseconds idle_timeout,
+                                      const StreamTaker& taker,
+                                      std::stop_token stop) {
+  return impl_->exchange("GET", url, {}, {}, headers,
+                         {.taker = &taker, .idle_timeout = idle_timeout, .stop = std::move(stop)});
 }
 
 void Client::cancel() {

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -65,6 +66,13 @@ struct ClientResponse {
   std::string body;
 };
 
+/// Takes an answer while it arrives, on the thread of the caller.
+struct StreamTaker {
+  std::function<void()> opened = {};  ///< the head of a 2xx has come; may be empty
+  /// A part of the body, of any size. An error ends the exchange and becomes its result.
+  std::function<Result<>(std::string_view)> part;
+};
+
 /// HTTP client on libcurl with kept connections. Safe for concurrent use. Redirects are followed
 /// ten times at most; credentials and extra headers go to the host of the first URL only, never to
 /// another host or port, nor from https to http. Secret files are read for each call, TLS files for
@@ -87,6 +95,15 @@ class Client {
                               const Headers& headers = {});
   /// The method DELETE, without a body.
   Result<ClientResponse> send_delete(const std::string& url, const Headers& headers = {});
+  /// GET of an answer that may never end (a watch): the body of a 2xx goes to `taker`, without
+  /// limit of size or whole time, and that of the answer given is empty; other answers are given as
+  /// by get(). kTimeout when nothing comes for `idle_timeout`; kUnavailable "cancelled" soon after
+  /// `stop` is requested.
+  Result<ClientResponse> stream(const std::string& url,
+                                const Headers& headers,
+                                std::chrono::milliseconds idle_timeout,
+                                const StreamTaker& taker,
+                                std::stop_token stop = {});
   /// Makes calls under way and later ones fail with kUnavailable; for shutdown. Thread-safe.
   void cancel();
 

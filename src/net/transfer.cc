@@ -3,7 +3,9 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <functional>
 #include <mutex>
+#include <optional>
 #include <vector>
 
 #include "base/strings.h"
@@ -77,11 +79,37 @@ struct Sink {
   std::size_t limit = 0;
   std::size_t header_bytes = 0;
   bool too_large = false;
+
+  const StreamTaker* stream = nullptr;
+  int status = 0;  ///< of the head that came last; filled for streams only
+  bool opened = false;
+  steady_clock::time_point last_sign;  ///< of life
+  std::optional<Error> refused;        ///< by the taker
 };
+
+/// The status of "HTTP/1.1 200 OK"; 0 for anything else.
+int status_of(std::string_view line) {
+  take_until(line, ' ');
+  return parse_int<int>(take_word(line)).value_or(0);
+}
+
+/// Gives a part of a streamed body to its taker.
+bool hand_over(Sink& sink, std::string_view part) {
+  auto taken = sink.stream->part(part);
+  if (!taken) {
+    sink.refused = std::move(taken).error();
+    return false;
+  }
+  return true;
+}
 
 std::size_t on_body(const char* data, std::size_t size, std::size_t count, void* user) {
   auto& sink = *static_cast<Sink*>(user);
   const std::size_t bytes = size * count;
+  sink.last_sign = steady_clock::now();
+  if (sink.opened) {
+    return hand_over(sink, {data, bytes}) ? bytes : 0;
+  }
   if (bytes > sink.limit - sink.response.body.size()) {
     sink.too_large = true;
     return 0;
@@ -93,6 +121,7 @@ std::size_t on_body(const char* data, std::size_t size, std::size_t count, void*
 std::size_t on_header(const char* data, std::size_t size, std::size_t count, void* user) {
   auto& sink = *static_cast<Sink*>(user);
   const std::size_t bytes = size * count;
+  sink.last_sign = steady_clock::now();
   sink.header_bytes += bytes;
   if (sink.header_bytes > kMaxHeaderBytes) {
     sink.too_large = true;
@@ -101,8 +130,14 @@ std::size_t on_header(const char* data, std::size_t size, std::size_t count, voi
   const std::string_view line = trim(std::string_view(data, bytes));
   if (line.starts_with("HTTP/")) {
     sink.response.headers.clear();  // that was "100 Continue" or the proxy's answer
+    sink.status = status_of(line);
   } else if (const std::size_t colon = line.find(':'); colon != std::string_view::npos) {
     sink.response.headers.emplace_back(line.substr(0, colon), trim(line.substr(colon + 1)));
+  } else if (line.empty() && sink.stream != nullptr && !sink.opened && sink.status / 100 == 2) {
+    sink.opened = true;
+    if (sink.stream->opened) {
+      sink.stream->opened();
+    }
   }
   return bytes;
 }
@@ -135,7 +170,7 @@ class Session {
   }
   void set_tls(const TransferRequest& request, List& connect_to, List& headers);
   void set_proxy(const TransferRequest& request, List& proxy_headers);
-  CURLcode perform(const std::atomic<bool>& cancelled);
+  CURLcode perform(const std::function<bool()>& ended, milliseconds longest_wait);
 
   CURLM* multi_;
   CURL* easy_;
@@ -210,15 +245,16 @@ void Session::set_proxy(const TransferRequest& request, List& proxy_headers) {
   curl().easy_setopt(easy_, CURLOPT_PROXYHEADER, proxy_headers.get());
 }
 
-CURLcode Session::perform(const std::atomic<bool>& cancelled) {
-  constexpr int kLongestWait = 1000;
+CURLcode Session::perform(const std::function<bool()>& ended, milliseconds longest_wait) {
   if (curl().multi_add_handle(multi_, easy_) != CURLM_OK) {
     return CURLE_FAILED_INIT;
   }
   CURLcode code = CURLE_ABORTED_BY_CALLBACK;
   int running = 1;
-  while (!cancelled && running != 0 && curl().multi_perform(multi_, &running) == CURLM_OK) {
-    if (running != 0 && curl().multi_poll(multi_, nullptr, 0, kLongestWait, nullptr) != CURLM_OK) {
+  while (!ended() && running != 0 && curl().multi_perform(multi_, &running) == CURLM_OK) {
+    if (running != 0 &&
+        curl().multi_poll(multi_, nullptr, 0, static_cast<int>(longest_wait.count()), nullptr) !=
+            CURLM_OK) {
       break;
     }
   }
@@ -235,7 +271,7 @@ CURLcode Session::perform(const std::atomic<bool>& cancelled) {
 Result<ClientResponse> Session::run(const TransferRequest& request,
                                     const std::atomic<bool>& cancelled) {
   const auto left = std::chrono::ceil<milliseconds>(request.deadline - steady_clock::now());
-  if (left <= milliseconds(0)) {
+  if (left <= milliseconds(0) && request.stream == nullptr) {
     return fail(ErrorCode::kTimeout, "no time left");
   }
   List headers;
@@ -244,6 +280,8 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   std::array<char, CURL_ERROR_SIZE> detail{};
   Sink sink;
   sink.limit = request.max_response_bytes;
+  sink.stream = request.stream;
+  sink.last_sign = steady_clock::now();
 
   curl().easy_reset(easy_);
   set(CURLOPT_NOSIGNAL, 1L);
@@ -256,9 +294,17 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
     set(CURLOPT_HTTP_VERSION,
         static_cast<long>(request.http2 ? CURL_HTTP_VERSION_2TLS : CURL_HTTP_VERSION_1_1));
   }
-  set(CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
+  if (request.stream == nullptr) {
+    set(CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
+  } else {
+    set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+    set(CURLOPT_TCP_KEEPALIVE, 1L);  // a peer that lost its power is noticed
+    set(CURLOPT_TCP_KEEPIDLE, 30L);
+    set(CURLOPT_TCP_KEEPINTVL, 5L);
+  }
+  const auto longest = request.stream == nullptr ? left : request.idle_timeout;
   set(CURLOPT_CONNECTTIMEOUT_MS,
-      static_cast<long>(std::min(left, request.connect_timeout).count()));
+      static_cast<long>(std::min(longest, request.connect_timeout).count()));
   curl().easy_setopt(easy_, CURLOPT_ERRORBUFFER, detail.data());
   curl().easy_setopt(easy_, CURLOPT_WRITEFUNCTION, &on_body);
   curl().easy_setopt(easy_, CURLOPT_WRITEDATA, &sink);
@@ -290,14 +336,30 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   curl().easy_setopt(easy_, CURLOPT_CONNECT_TO, connect_to.get());
   curl().easy_setopt(easy_, CURLOPT_HTTPHEADER, headers.get());
 
-  const CURLcode code = perform(cancelled);
+  bool idle = false;
+  const std::stop_callback on_stop(request.stop, [this] { wake(); });
+  constexpr milliseconds kLongestWait(1000);
+  const CURLcode code = perform(
+      [&] {
+        idle = request.stream != nullptr &&
+               steady_clock::now() - sink.last_sign > request.idle_timeout;
+        return idle || cancelled || request.stop.stop_requested();
+      },
+      request.stream == nullptr ? kLongestWait
+                                : std::clamp(request.idle_timeout, milliseconds(1), kLongestWait));
   long status = 0;
   long os_errno = 0;
   curl().easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
   curl().easy_getinfo(easy_, CURLINFO_OS_ERRNO, &os_errno);
   curl().easy_reset(easy_);  // nothing of this call stays referenced
-  if (cancelled) {
+  if (cancelled || request.stop.stop_requested()) {
     return fail(ErrorCode::kUnavailable, "cancelled");
+  }
+  if (sink.refused) {
+    return fail(*std::move(sink.refused));
+  }
+  if (idle) {
+    return fail(ErrorCode::kTimeout, "nothing came for {} ms", request.idle_timeout.count());
   }
   if (sink.too_large) {
     return fail(ErrorCode::kUnavailable, "the answer is larger than {} bytes", sink.limit);

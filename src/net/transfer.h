@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 
@@ -44,6 +45,10 @@ struct TransferRequest {
   std::chrono::milliseconds connect_timeout{5000};
   std::chrono::steady_clock::time_point deadline;
   std::size_t max_response_bytes = 0;
+  /// Where the body of a 2xx goes. Then the deadline does not count but `idle_timeout` and `stop`.
+  const StreamTaker* stream = nullptr;
+  std::chrono::milliseconds idle_timeout{0};
+  std::stop_token stop;
 };
 
 /// Kept libcurl handles with their connections. Safe for concurrent use.

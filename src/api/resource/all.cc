@@ -1,3 +1,4 @@
+#include "api/resource/k8s.h"
 #include "api/resource/local.h"
 #include "api/resource/manager.h"
 #include "api/resource/slurm.h"
@@ -6,6 +7,7 @@ namespace ceems::api {
 
 std::vector<ManagerSpec> all_managers() {
   return {
+      k8s_manager(),
       local_manager(),
       slurm_manager(),
   };

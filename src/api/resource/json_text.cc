@@ -73,4 +73,9 @@ void JsonObject::add(std::string_view key, double number) {
   members_ += fmt::format("{}", std::isfinite(number) ? number : 0.0);
 }
 
+void JsonObject::add(std::string_view key, const JsonObject& object) {
+  add_key(key);
+  members_ += object.text();
+}
+
 }  // namespace ceems::api

@@ -16,6 +16,7 @@ class JsonObject {
   void add(std::string_view key, std::string_view text);  ///< cleaned and escaped
   void add(std::string_view key, std::int64_t number);
   void add(std::string_view key, double number);  ///< shortest text; not finite becomes 0
+  void add(std::string_view key, const JsonObject& object);
   /// "{...}"; further members can still be added.
   [[nodiscard]] std::string text() const { return "{" + members_ + "}"; }
 

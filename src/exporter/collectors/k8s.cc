@@ -33,19 +33,25 @@ std::string environment(const char* name) {
 }
 
 /// Access to the API server, or nothing where there is none to be had.
-Result<std::optional<k8s::ApiAccess>> find_access(const K8sOptions& options) {
+Result<std::optional<kube::ApiAccess>> find_access(const K8sOptions& options) {
   if (options.kubeconfig.empty()) {
-    return k8s::in_cluster_access(options.service_host, options.service_port);
+    return kube::in_cluster_access(options.service_host, options.service_port);
   }
-  auto access = k8s::load_kubeconfig(options.kubeconfig);
+  auto access = kube::load_kubeconfig(options.kubeconfig, k8s::read_privileged);
   if (!access) {
     return fail(std::move(access).error());
+  }
+  if (access->exec) {
+    return fail(ErrorCode::kInvalidArgument,
+                "kubeconfig {}: programs that get credentials are not run: give a token, tokenFile "
+                "or certificate",
+                options.kubeconfig);
   }
   return *std::move(access);
 }
 
 std::unique_ptr<gpu::ClaimSource> make_claims(const K8sOptions& options,
-                                              const k8s::ApiAccess& access,
+                                              const kube::ApiAccess& access,
                                               const Clock& clock) {
   k8s::PodClaimOptions claims;
   claims.fetch = [access, socket = options.socket, node = options.node_name](
@@ -106,7 +112,7 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
   if (!found) {
     return fail(found.error());
   }
-  const std::optional<k8s::ApiAccess>& access = *found;
+  const std::optional<kube::ApiAccess>& access = *found;
   if (inventory != nullptr && !inventory->nothing_here()) {
     if (!access) {
       log::warn("no kubeconfig and not in a cluster: it cannot be told which pods hold the GPUs",

@@ -9,6 +9,7 @@
 #include "base/strings.h"
 #include "exporter/privileged_open.h"
 #include "host/read_file.h"
+#include "kube/connection.h"
 #include "net/client.h"
 
 namespace ceems::exporter::k8s {
@@ -36,66 +37,19 @@ std::string text_of(const json::object& object, std::string_view key) {
   return std::string(value->get_string().c_str(), value->get_string().size());
 }
 
-std::string percent_encode(std::string_view text) {
-  std::string result;
-  for (const char c : text) {
-    const bool plain = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
-                       c == '-' || c == '.' || c == '_' || c == '~';
-    if (plain) {
-      result += c;
-    } else {
-      fmt::format_to(std::back_inserter(result), "%{:02X}", static_cast<unsigned char>(c));
-    }
-  }
-  return result;
-}
+}  // namespace
 
-/// The value, or what is in the file.
-Result<> take_file(std::string& value, const std::string& file) {
-  if (file.empty()) {
-    return {};
-  }
-  const auto fd = open_privileged(file.c_str());
+Result<std::string> read_privileged(const std::string& path) {
+  std::string text;
+  const auto fd = open_privileged(path.c_str());
   if (!fd) {
     return fail(fd.error());
   }
-  if (auto read = host::reread(*fd, value, kLongestSecret); !read) {
-    return fail(std::move(read).error().with_context(file));
+  if (auto read = host::reread(*fd, text, kLongestSecret); !read) {
+    return fail(std::move(read).error().with_context(path));
   }
-  return {};
+  return text;
 }
-
-Result<net::ClientOptions> client_options(ApiAccess access) {
-  for (const auto& [value, file] : {std::pair{&access.ca, &access.ca_file},
-                                    {&access.client_cert, &access.client_cert_file},
-                                    {&access.client_key, &access.client_key_file},
-                                    {&access.token, &access.token_file}}) {
-    if (auto taken = take_file(*value, *file); !taken) {
-      return fail(std::move(taken).error());
-    }
-  }
-  net::ClientOptions options;
-  options.tls.ca = std::move(access.ca);
-  options.tls.cert = std::move(access.client_cert);
-  options.tls.key = std::move(access.client_key);
-  options.tls.server_name = std::move(access.tls_server_name);
-  options.tls.insecure_skip_verify = access.insecure_skip_verify;
-  const std::string token(trim(access.token));
-  if (!token.empty()) {
-    options.authorization = net::ClientOptions::Authorization{.credentials = token};
-  } else if (!access.username.empty()) {
-    options.basic_auth = net::ClientOptions::BasicAuth{.username = std::move(access.username),
-                                                       .password = std::move(access.password)};
-  }
-  options.proxy_url = std::move(access.proxy_url);
-  options.proxy_from_environment = options.proxy_url.empty();
-  options.follow_redirects = false;
-  options.user_agent = "ceems_exporter";
-  options.max_response_bytes = kLongestPodPage;
-  return options;
-}
-
-}  // namespace
 
 Result<PodPage> parse_pod_page(std::string_view json_text) {
   json::parse_options options;
@@ -139,14 +93,16 @@ Result<PodPage> parse_pod_page(std::string_view json_text) {
   return page;
 }
 
-Result<std::vector<Pod>> list_pods(const ApiAccess& access,
+Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
                                    const std::string& node,
                                    milliseconds timeout,
                                    const std::stop_token& stop) {
-  auto options = client_options(access);
+  auto options = kube::client_options(access, read_privileged);
   if (!options) {
     return fail(std::move(options).error().with_context("API server of Kubernetes"));
   }
+  options->user_agent = "ceems_exporter";
+  options->max_response_bytes = kLongestPodPage;
   options->connect_timeout = timeout;
   options->timeout = timeout;
   const auto deadline = steady_clock::now() + timeout;
@@ -159,12 +115,13 @@ Result<std::vector<Pod>> list_pods(const ApiAccess& access,
   const std::string url =
       access.server + "/api/v1/pods?" +
       (node.empty() ? fmt::format("limit={}", kPageSize)
-                    : "fieldSelector=" + percent_encode("spec.nodeName=" + node));
+                    : "fieldSelector=" + kube::percent_encode("spec.nodeName=" + node));
   std::vector<Pod> pods;
   std::string next;
   do {
-    auto answer = (*client)->get(next.empty() ? url : url + "&continue=" + percent_encode(next),
-                                 {{"Accept", std::string(kAccept)}});
+    auto answer =
+        (*client)->get(next.empty() ? url : url + "&continue=" + kube::percent_encode(next),
+                       {{"Accept", std::string(kAccept)}});
     if (!answer) {
       return fail(std::move(answer).error());
     }

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "exporter/k8s/kubeconfig.h"
+#include "kube/kubeconfig.h"
 
 namespace ceems::exporter::k8s {
 
@@ -35,9 +35,12 @@ Result<PodPage> parse_pod_page(std::string_view json_text);
 /// GET /api/v1/pods: the pods of `node`, or of the whole cluster where that is empty. Only their
 /// metadata are asked for. Files of `access` are read with CAP_DAC_READ_SEARCH where needed. Errors
 /// name the server, never credentials.
-Result<std::vector<Pod>> list_pods(const ApiAccess& access,
+Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
                                    const std::string& node,
                                    std::chrono::milliseconds timeout,
                                    const std::stop_token& stop);
+
+/// A file with secrets: read with CAP_DAC_READ_SEARCH where needed.
+Result<std::string> read_privileged(const std::string& path);
 
 }  // namespace ceems::exporter::k8s

@@ -83,7 +83,7 @@ class ApiServer : public ::testing::Test {
   std::mutex mutex_;
   std::vector<net::Request> requests_;
   std::unique_ptr<net::Server> server_;
-  ApiAccess access_;
+  kube::ApiAccess access_;
 };
 
 constexpr const char* kOnePod = R"({"items": [{"metadata": {"name": "a", "uid": "u"}}]})";

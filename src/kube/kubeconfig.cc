@@ -1,15 +1,13 @@
-#include "exporter/k8s/kubeconfig.h"
+#include "kube/kubeconfig.h"
 
 #include <filesystem>
 #include <utility>
 
 #include "base/strings.h"
 #include "config/yaml.h"
-#include "exporter/privileged_open.h"
-#include "host/read_file.h"
 #include "net/base64.h"
 
-namespace ceems::exporter::k8s {
+namespace ceems::kube {
 namespace {
 
 constexpr std::size_t kLongestFile = std::size_t{1} << 20U;
@@ -65,6 +63,7 @@ class Taker {
   }
 
   [[nodiscard]] const config::Node& node() const { return node_; }
+  [[nodiscard]] const std::filesystem::path& directory() const { return directory_; }
   std::optional<Error>& error() { return error_; }
 
  private:
@@ -103,6 +102,39 @@ std::optional<Error> take_cluster(Taker& cluster, ApiAccess& access) {
   return cluster.error();
 }
 
+std::optional<Error> take_exec(const config::Node& node,
+                               const std::filesystem::path& directory,
+                               ExecPlugin& plugin) {
+  Taker exec(node, directory);
+  exec.text("command", plugin.command);
+  exec.text("apiVersion", plugin.api_version);
+  if (exec.error()) {
+    return exec.error();
+  }
+  if (plugin.command.empty()) {
+    return node.error("expected a program in 'command'");
+  }
+  if (plugin.command.find('/') != std::string::npos) {
+    plugin.command = directory / plugin.command;
+  }
+  if (const config::Node list = node["args"]; list.present()) {
+    auto arguments = list.as_string_list();
+    if (!arguments) {
+      return std::move(arguments).error();
+    }
+    plugin.arguments = *std::move(arguments);
+  }
+  for (const config::Node& item : node["env"].items()) {
+    auto name = item["name"].as_string();
+    auto value = item["value"].as_string();
+    if (!name || !value) {
+      return item.error("expected 'name' and 'value'");
+    }
+    plugin.environment[*std::move(name)] = *std::move(value);
+  }
+  return std::nullopt;
+}
+
 std::optional<Error> take_user(Taker& user, ApiAccess& access) {
   user.file("client-certificate", access.client_cert_file);
   user.data("client-certificate-data", access.client_cert, access.client_cert_file);
@@ -122,11 +154,14 @@ std::optional<Error> take_user(Taker& user, ApiAccess& access) {
   }
   const bool known =
       cert || !access.token.empty() || !access.token_file.empty() || !access.username.empty();
-  for (const std::string_view other : {"exec", "auth-provider"}) {
-    if (!known && user.node()[other].present()) {
-      return user.node()[other].error(
-          "programs that get credentials are not run: give a token, tokenFile or certificate");
-    }
+  if (known) {
+    return std::nullopt;
+  }
+  if (const config::Node other = user.node()["auth-provider"]; other.present()) {
+    return other.error("is not supported: give a token, tokenFile, certificate or exec");
+  }
+  if (const config::Node exec = user.node()["exec"]; exec.present()) {
+    return take_exec(exec, user.directory(), access.exec.emplace());
   }
   return std::nullopt;
 }
@@ -189,14 +224,12 @@ Result<ApiAccess> parse_kubeconfig(std::string_view text, const std::string& fil
   return access;
 }
 
-Result<ApiAccess> load_kubeconfig(const std::string& file) {
-  std::string text;
-  const auto fd = open_privileged(file.c_str());
-  const auto read = fd ? host::reread(*fd, text, kLongestFile + 1) : Result<>(fail(fd.error()));
-  if (!read) {
-    return fail(Error(read.error()).with_context("kubeconfig"));
+Result<ApiAccess> load_kubeconfig(const std::string& file, const ReadFile& read) {
+  auto text = read(file);
+  if (!text) {
+    return fail(std::move(text).error().with_context("kubeconfig"));
   }
-  auto access = parse_kubeconfig(text, file);
+  auto access = parse_kubeconfig(*text, file);
   if (!access) {
     return fail(std::move(access).error().with_context("kubeconfig"));
   }
@@ -217,4 +250,4 @@ std::optional<ApiAccess> in_cluster_access(const std::string& host,
   return access;
 }
 
-}  // namespace ceems::exporter::k8s
+}  // namespace ceems::kube

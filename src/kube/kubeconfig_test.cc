@@ -1,11 +1,12 @@
-#include "exporter/k8s/kubeconfig.h"
+#include "kube/kubeconfig.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "net/secret.h"
 #include "testing/temp_dir.h"
 
-namespace ceems::exporter::k8s {
+namespace ceems::kube {
 namespace {
 
 using ::testing::HasSubstr;
@@ -86,9 +87,28 @@ TEST(Kubeconfig, SaysWhatIsWrong) {
               HasSubstr("insecure-skip-tls-verify"));
   EXPECT_THAT(error_of(config("{server: h}", "{client-key-data: S0VZ}")),
               HasSubstr("needs its key"));
-  EXPECT_THAT(error_of(config("{server: h}", "{exec: {command: aws}}")),
-              HasSubstr("programs that get credentials are not run"));
+  EXPECT_THAT(error_of(config("{server: h}", "{auth-provider: {name: gcp}}")),
+              HasSubstr("auth-provider: is not supported"));
+  EXPECT_THAT(error_of(config("{server: h}", "{exec: {args: [a]}}")), HasSubstr("'command'"));
+  EXPECT_THAT(error_of(config("{server: h}", "{exec: {command: a, args: b}}")), HasSubstr("args"));
+  EXPECT_THAT(error_of(config("{server: h}", "{exec: {command: a, env: [{name: b}]}}")),
+              HasSubstr("'name' and 'value'"));
   EXPECT_THAT(error_of(std::string(2U << 20U, '#')), HasSubstr("longer than"));
+}
+
+TEST(Kubeconfig, NamesAProgramThatPrintsCredentialsWhereThereAreNoOthers) {
+  const std::string user =
+      "{exec: {command: bin/aws, args: [eks, get-token], apiVersion: x/v1, "
+      "env: [{name: A, value: b}]}";
+  const auto access = parse_kubeconfig(config("{server: h}", user + "}"), "/etc/k/config");
+  ASSERT_TRUE(access) << access.error().message;
+  ASSERT_TRUE(access->exec);
+  EXPECT_EQ(access->exec->command, "/etc/k/bin/aws");
+  EXPECT_EQ(access->exec->arguments, (std::vector<std::string>{"eks", "get-token"}));
+  EXPECT_EQ(access->exec->environment.at("A"), "b");
+  EXPECT_EQ(access->exec->api_version, "x/v1");
+  EXPECT_FALSE(
+      parse_kubeconfig(config("{server: h}", user + ", token: t}"), "/etc/k/config")->exec);
 }
 
 TEST(Kubeconfig, TellsNoSecrets) {
@@ -98,10 +118,11 @@ TEST(Kubeconfig, TellsNoSecrets) {
 }
 
 TEST(Kubeconfig, IsReadFromItsFile) {
+  const auto read = [](const std::string& path) { return net::read_secret({}, path); };
   const testing::TempDir root;
   const std::string file = root.write("config", config("{server: 'http://h'}", "{}"));
-  EXPECT_EQ(load_kubeconfig(file)->server, "http://h");
-  const auto missing = load_kubeconfig(root.path() / "none");
+  EXPECT_EQ(load_kubeconfig(file, read)->server, "http://h");
+  const auto missing = load_kubeconfig(root.path() / "none", read);
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
   EXPECT_THAT(missing.error().message, HasSubstr("kubeconfig: open "));
@@ -119,4 +140,4 @@ TEST(InCluster, TakesHostPortAndMount) {
 }
 
 }  // namespace
-}  // namespace ceems::exporter::k8s
+}  // namespace ceems::kube

@@ -1,0 +1,28 @@
+// The file with users of namespaces (extra_config.ns_users_list_file).
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "api/resource/k8s_people.h"
+#include "base/check.h"
+#include "base/strings.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  const auto document = ceems::config::parse_yaml(text, "users.yaml");
+  if (!document) {
+    return 0;
+  }
+  const auto members = ceems::api::users_of_file(*document);
+  if (!members) {
+    CEEMS_CHECK(!members.error().message.empty());
+    return 0;
+  }
+  for (const auto& [project, user] : *members) {
+    CEEMS_CHECK(!project.empty() && !user.empty() && ceems::is_utf8(user));
+  }
+  const auto people = ceems::api::users_and_projects(*members, "c");
+  CEEMS_CHECK(people.users.empty() == members->empty());
+  return 0;
+}

@@ -1,0 +1,20 @@
+// Quantities and times of Kubernetes.
+#include <cmath>
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "base/check.h"
+#include "kube/quantity.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto quantity = ceems::kube::parse_quantity(text)) {
+    CEEMS_CHECK(std::isfinite(*quantity) && *quantity >= 0);
+  }
+  if (const auto time = ceems::kube::parse_time(text)) {
+    CEEMS_CHECK(*time >= 0);
+  }
+  return 0;
+}

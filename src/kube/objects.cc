@@ -1,0 +1,359 @@
+#include "kube/objects.h"
+
+#include <algorithm>
+#include <cmath>
+#include <optional>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "base/strings.h"
+#include "kube/quantity.h"
+
+namespace ceems::kube {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kDeepest = 128;
+constexpr std::size_t kLongestText = 1024;
+constexpr std::size_t kLongestToken = std::size_t{64} << 10U;
+constexpr std::size_t kMostResources = 64;
+constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
+
+json::value parse_json(std::string_view text,
+                       json::monotonic_resource& memory,
+                       std::string& problem) {
+  json::parse_options options;
+  options.max_depth = kDeepest;
+  json::error_code error;
+  json::value root = json::parse({text.data(), text.size()}, error, &memory, options);
+  if (error) {
+    problem = error.message();
+  }
+  return root;
+}
+
+/// A document; its memory comes in blocks that are freed with it.
+class Document {
+ public:
+  explicit Document(std::string_view text) : root_(parse_json(text, memory_, error_)) {}
+
+  [[nodiscard]] const std::string& error() const { return error_; }
+  [[nodiscard]] const json::object* object() const { return root_.if_object(); }
+
+ private:
+  std::string error_;
+  json::monotonic_resource memory_;
+  json::value root_;  // after what its construction uses
+};
+
+/// Members of what may be no object.
+const json::object* object_of(const json::object* parent, std::string_view key) {
+  const json::value* value = parent == nullptr ? nullptr : parent->if_contains(key);
+  return value == nullptr ? nullptr : value->if_object();
+}
+const json::array* array_of(const json::object* parent, std::string_view key) {
+  const json::value* value = parent == nullptr ? nullptr : parent->if_contains(key);
+  return value == nullptr ? nullptr : value->if_array();
+}
+std::string_view view_of(const json::object* parent, std::string_view key) {
+  const json::value* value = parent == nullptr ? nullptr : parent->if_contains(key);
+  if (value == nullptr || !value->is_string()) {
+    return {};
+  }
+  return {value->get_string().data(), value->get_string().size()};
+}
+std::string text_of(const json::object* parent,
+                    std::string_view key,
+                    std::size_t longest = kLongestText) {
+  const std::string_view text = view_of(parent, key);
+  return std::string(text.size() > longest ? std::string_view() : text);
+}
+std::int64_t time_of(const json::object* parent, std::string_view key) {
+  return parse_time(view_of(parent, key)).value_or(0);
+}
+
+TextMap text_map(const json::object* members, std::size_t& left) {
+  TextMap map;
+  if (members == nullptr) {
+    return map;
+  }
+  for (const auto& member : *members) {
+    const std::string_view key(member.key().data(), member.key().size());
+    const json::string* const text = member.value().if_string();
+    if (text == nullptr) {
+      continue;
+    }
+    const std::string_view value(text->data(), text->size());
+    if (value.size() > kLongestMapValue || key == kLastApplied ||
+        key.size() + value.size() > left) {
+      continue;
+    }
+    left -= key.size() + value.size();
+    map.emplace(key, value);
+  }
+  return map;
+}
+
+/// A number, or text with a suffix.
+std::optional<double> quantity_of(const json::value& value) {
+  if (value.is_string()) {
+    return parse_quantity({value.get_string().data(), value.get_string().size()});
+  }
+  if (!value.is_number()) {
+    return std::nullopt;
+  }
+  const double number = value.to_number<double>();
+  return std::isfinite(number) && number >= 0 ? std::optional(number) : std::nullopt;
+}
+
+bool is_extended(std::string_view resource) {
+  return resource.find('/') != std::string_view::npos;
+}
+
+void add_limits(const json::object* container, std::map<std::string, double, std::less<>>& limits) {
+  const json::object* members = object_of(object_of(container, "resources"), "limits");
+  if (members == nullptr) {
+    return;
+  }
+  for (const auto& member : *members) {
+    const std::string_view name(member.key().data(), member.key().size());
+    const auto quantity = quantity_of(member.value());
+    const auto known = limits.find(name);
+    if (!quantity || name.size() > kLongestText) {
+      continue;
+    }
+    if (known != limits.end()) {
+      known->second += *quantity;
+    } else if (limits.size() < kMostResources) {
+      limits.emplace(name, *quantity);
+    }
+  }
+}
+
+std::map<std::string, double, std::less<>> limits_of(const json::object* spec) {
+  std::map<std::string, double, std::less<>> limits;
+  if (const json::array* containers = array_of(spec, "containers"); containers != nullptr) {
+    for (const json::value& container : *containers) {
+      add_limits(container.if_object(), limits);
+    }
+  }
+  std::map<std::string, double, std::less<>> of_pod;
+  add_limits(spec, of_pod);
+  for (const auto& [name, quantity] : of_pod) {
+    if (!is_extended(name) || !limits.contains(name)) {
+      limits[name] = quantity;
+    }
+  }
+  return limits;
+}
+
+/// The end of the last container; 0 while one is not over.
+std::int64_t containers_end(const json::object* status) {
+  const json::array* containers = array_of(status, "containerStatuses");
+  if (containers == nullptr) {
+    return 0;
+  }
+  std::int64_t end = 0;
+  for (const json::value& container : *containers) {
+    const json::object* terminated =
+        object_of(object_of(container.if_object(), "state"), "terminated");
+    if (terminated == nullptr) {
+      return 0;
+    }
+    end = std::max(end, time_of(terminated, "finishedAt"));
+  }
+  return end;
+}
+
+void read_ready(const json::object* status, Pod& pod) {
+  const json::array* conditions = array_of(status, "conditions");
+  if (conditions == nullptr) {
+    return;
+  }
+  for (const json::value& item : *conditions) {
+    const json::object* condition = item.if_object();
+    if (view_of(condition, "type") != "Ready") {
+      continue;
+    }
+    const bool ready = view_of(condition, "status") == "True";
+    pod.ready = ready ? "Ready" : text_of(condition, "reason");
+    pod.unready_ms = ready ? 0 : time_of(condition, "lastTransitionTime");
+  }
+}
+
+/// Nothing for what has no UID.
+std::optional<Pod> read_pod(const json::object* object) {
+  const json::object* metadata = object_of(object, "metadata");
+  const json::object* status = object_of(object, "status");
+  Pod pod{.uid = text_of(metadata, "uid"),
+          .name = text_of(metadata, "name"),
+          .name_space = text_of(metadata, "namespace")};
+  if (pod.uid.empty()) {
+    return std::nullopt;
+  }
+  std::size_t left = kMostMapBytes;
+  pod.annotations = text_map(object_of(metadata, "annotations"), left);
+  pod.labels = text_map(object_of(metadata, "labels"), left);
+  pod.created_ms = time_of(metadata, "creationTimestamp");
+  pod.deletion_ms = time_of(metadata, "deletionTimestamp");
+  pod.start_ms = time_of(status, "startTime");
+  pod.finished_ms = containers_end(status);
+  pod.phase = text_of(status, "phase");
+  pod.qos = text_of(status, "qosClass");
+  read_ready(status, pod);
+  pod.limits = limits_of(object_of(object, "spec"));
+  return pod;
+}
+
+/// The items of a list, or why it is none.
+Result<const json::array*> items_of(const Document& document) {
+  static const json::array kNone;
+  if (!document.error().empty()) {
+    return fail(ErrorCode::kParse, "no JSON: {}", document.error());
+  }
+  const json::value* items =
+      document.object() == nullptr ? nullptr : document.object()->if_contains("items");
+  if (items != nullptr && items->is_null()) {
+    return &kNone;  // as Go writes an empty list
+  }
+  if (items == nullptr || !items->is_array()) {
+    return fail(ErrorCode::kParse, "expected a list in 'items'");
+  }
+  return &items->get_array();
+}
+
+/// Where the next part of a list begins; empty at its end.
+Result<std::string> next_of(const Document& document) {
+  const std::string_view next = view_of(object_of(document.object(), "metadata"), "continue");
+  if (next.size() > kLongestToken) {
+    return fail(ErrorCode::kParse, "a token of {} bytes in 'continue'", next.size());
+  }
+  return std::string(next);
+}
+
+}  // namespace
+
+Result<PodList> parse_pod_list(std::string_view text) {
+  const Document document(text);
+  const auto items = items_of(document);
+  if (!items) {
+    return fail(items.error());
+  }
+  auto next = next_of(document);
+  if (!next) {
+    return fail(std::move(next).error());
+  }
+  PodList list;
+  list.next = *std::move(next);
+  list.resource_version = text_of(object_of(document.object(), "metadata"), "resourceVersion");
+  list.pods.reserve((*items)->size());
+  for (const json::value& item : **items) {
+    if (auto pod = read_pod(item.if_object())) {
+      list.pods.push_back(*std::move(pod));
+    } else {
+      ++list.malformed;
+    }
+  }
+  return list;
+}
+
+Result<WatchEvent> parse_watch_line(std::string_view text) {
+  const Document document(text);
+  if (!document.error().empty()) {
+    return fail(ErrorCode::kParse, "no JSON: {}", document.error());
+  }
+  const std::string_view type = view_of(document.object(), "type");
+  const json::object* object = object_of(document.object(), "object");
+  if (object == nullptr) {
+    return fail(ErrorCode::kParse, "expected an event with an 'object'");
+  }
+  WatchEvent event;
+  if (type == "ERROR") {
+    event.message = printable(view_of(object, "message"), 300);
+    if (const json::value* code = object->if_contains("code");
+        code != nullptr && code->is_int64() && code->get_int64() > 0 && code->get_int64() < 1000) {
+      event.status = static_cast<int>(code->get_int64());
+    }
+    return event;
+  }
+  event.resource_version = text_of(object_of(object, "metadata"), "resourceVersion");
+  if (type == "BOOKMARK") {
+    event.type = WatchEvent::Type::kBookmark;
+    return event;
+  }
+  if (type == "ADDED") {
+    event.type = WatchEvent::Type::kAdded;
+  } else if (type == "MODIFIED") {
+    event.type = WatchEvent::Type::kModified;
+  } else if (type == "DELETED") {
+    event.type = WatchEvent::Type::kDeleted;
+  } else {
+    return fail(ErrorCode::kParse, "unknown type of event '{}'", printable(type));
+  }
+  auto pod = read_pod(object);
+  if (!pod) {
+    return fail(ErrorCode::kNoData, "a pod without UID");
+  }
+  event.pod = *std::move(pod);
+  return event;
+}
+
+Result<RoleBindingList> parse_role_bindings(std::string_view text) {
+  const Document document(text);
+  const auto items = items_of(document);
+  if (!items) {
+    return fail(items.error());
+  }
+  auto next = next_of(document);
+  if (!next) {
+    return fail(std::move(next).error());
+  }
+  RoleBindingList list;
+  list.next = *std::move(next);
+  list.bindings = (*items)->size();
+  for (const json::value& item : **items) {
+    const std::string name_space = text_of(object_of(item.if_object(), "metadata"), "namespace");
+    const json::array* subjects = array_of(item.if_object(), "subjects");
+    if (name_space.empty() || subjects == nullptr) {
+      continue;
+    }
+    for (const json::value& value : *subjects) {
+      const json::object* subject = value.if_object();
+      std::string name = text_of(subject, "name");
+      if (view_of(subject, "kind") == "User" && !name.empty()) {
+        list.users.push_back({.name_space = name_space, .user = std::move(name)});
+      }
+    }
+  }
+  return list;
+}
+
+std::string status_message(std::string_view text) {
+  const Document document(text);
+  if (view_of(document.object(), "kind") != "Status") {
+    return {};
+  }
+  return printable(view_of(document.object(), "message"), 300);
+}
+
+Result<ExecCredential> parse_exec_credential(std::string_view text) {
+  const Document document(text);
+  const json::object* status = object_of(document.object(), "status");
+  if (!document.error().empty() || view_of(document.object(), "kind") != "ExecCredential" ||
+      status == nullptr) {
+    return fail(ErrorCode::kParse, "expected an ExecCredential with a status in JSON");
+  }
+  ExecCredential credential{.token = text_of(status, "token", kLongestToken),
+                            .client_cert = text_of(status, "clientCertificateData", kLongestToken),
+                            .client_key = text_of(status, "clientKeyData", kLongestToken),
+                            .expires_ms = time_of(status, "expirationTimestamp")};
+  if (credential.token.empty() &&
+      (credential.client_cert.empty() || credential.client_key.empty())) {
+    return fail(ErrorCode::kParse, "expected a token or a client certificate with its key");
+  }
+  return credential;
+}
+
+}  // namespace ceems::kube

@@ -1,0 +1,406 @@
+#include "kube/pod_watch.h"
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <deque>
+#include <functional>
+#include <list>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/fd.h"
+#include "testing/fake_clock.h"
+
+namespace ceems::kube {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+
+std::string pod(const std::string& uid, const std::string& version, const std::string& phase) {
+  return fmt::format(
+      R"({{"metadata":{{"uid":"{}","name":"p","namespace":"n","resourceVersion":"{}"}},)"
+      R"("status":{{"phase":"{}"}}}})",
+      uid, version, phase);
+}
+
+std::string event(const std::string& type, const std::string& object) {
+  return R"({"type":")" + type + R"(","object":)" + object + "}\n";
+}
+
+std::string pod_list(const std::string& version, const std::string& items) {
+  return R"({"metadata":{"resourceVersion":")" + version + R"("},"items":[)" + items + "]}";
+}
+
+/// As much of an API server as a list and a watch of pods need. Lists are answered by a function;
+/// a watch sends what is pushed, until it is dropped.
+class FakeApiServer {
+ public:
+  /// Status and body for the path and query of a list or of a watch; a watch with 200 is streamed.
+  using Answer = std::function<std::pair<int, std::string>(const std::string& target)>;
+
+  explicit FakeApiServer(Answer answer) : answer_(std::move(answer)) {
+    listener_.reset(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    socklen_t size = sizeof(address);
+    ::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size);
+    ::listen(listener_.get(), 16);
+    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    url_ = fmt::format("http://127.0.0.1:{}", ntohs(address.sin_port));
+    acceptor_ = std::jthread([this](const std::stop_token& stop) { accept(stop); });
+  }
+  ~FakeApiServer() {
+    acceptor_.request_stop();
+    ::shutdown(listener_.get(), SHUT_RDWR);
+    acceptor_.join();
+    for (auto& connection : connections_) {
+      connection.request_stop();
+    }
+  }
+  FakeApiServer(const FakeApiServer&) = delete;
+  FakeApiServer& operator=(const FakeApiServer&) = delete;
+
+  [[nodiscard]] const std::string& url() const { return url_; }
+  void push(std::string bytes) {
+    const std::scoped_lock lock(mutex_);
+    queue_.push_back(std::move(bytes));
+  }
+  /// Ends the watch that is open, or the next one.
+  void drop() { push(""); }
+  std::vector<std::string> targets() {
+    const std::scoped_lock lock(mutex_);
+    return targets_;
+  }
+
+ private:
+  void accept(const std::stop_token& stop) {
+    while (!stop.stop_requested()) {
+      UniqueFd peer(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+      if (peer.valid()) {
+        connections_.emplace_back(
+            [this, fd = std::move(peer)](const std::stop_token& own) { serve(fd.get(), own); });
+      }
+    }
+  }
+  static void send(int fd, const std::string& bytes) {
+    std::size_t sent = 0;
+    while (sent < bytes.size()) {
+      const ssize_t count = ::send(fd, bytes.data() + sent, bytes.size() - sent, MSG_NOSIGNAL);
+      if (count <= 0) {
+        return;
+      }
+      sent += static_cast<std::size_t>(count);
+    }
+  }
+  void serve(int fd, const std::stop_token& stop) {
+    std::string head;
+    std::array<char, 4096> piece{};
+    while (head.find("\r\n\r\n") == std::string::npos) {
+      pollfd ready{.fd = fd, .events = POLLIN, .revents = 0};
+      if (::poll(&ready, 1, 20) == 0) {
+        if (stop.stop_requested()) {
+          return;
+        }
+        continue;
+      }
+      const ssize_t count = ::read(fd, piece.data(), piece.size());
+      if (count <= 0) {
+        return;
+      }
+      head.append(piece.data(), static_cast<std::size_t>(count));
+    }
+    const std::string target = head.substr(4, head.find(' ', 4) - 4);
+    {
+      const std::scoped_lock lock(mutex_);
+      targets_.push_back(target);
+    }
+    const auto [status, body] = answer_(target);
+    if (status != 200 || target.find("watch=true") == std::string::npos) {
+      send(fd, fmt::format("HTTP/1.1 {} X\r\nContent-Length: {}\r\nConnection: close\r\n\r\n{}",
+                           status, body.size(), body));
+      return;
+    }
+    send(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
+    while (!stop.stop_requested()) {
+      std::optional<std::string> next;
+      {
+        const std::scoped_lock lock(mutex_);
+        if (!queue_.empty()) {
+          next = std::move(queue_.front());
+          queue_.pop_front();
+        }
+      }
+      if (next && next->empty()) {
+        return;
+      }
+      if (next) {
+        send(fd, *next);
+      } else {
+        std::this_thread::sleep_for(milliseconds(2));
+      }
+    }
+  }
+
+  Answer answer_;
+  std::string url_;
+  UniqueFd listener_;
+  std::mutex mutex_;
+  std::deque<std::string> queue_;
+  std::vector<std::string> targets_;
+  std::list<std::jthread> connections_;  // of the acceptor
+  std::jthread acceptor_;
+};
+
+bool is_watch(const std::string& target) {
+  return target.find("watch=true") != std::string::npos;
+}
+
+class PodWatchTest : public ::testing::Test {
+ protected:
+  void serve(FakeApiServer::Answer answer) {
+    server_ = std::make_unique<FakeApiServer>(std::move(answer));
+    PodWatchOptions options{.cluster_id = "c",
+                            .connect = [this](const std::stop_token&) -> Result<Connection> {
+                              return Connection{.server = server_->url(), .options = {}};
+                            }};
+    options.first_pause = milliseconds(20);
+    options.longest_pause = milliseconds(50);
+    options.idle_timeout = idle_timeout_;
+    options.max_event_bytes = max_event_bytes_;
+    watch_ = std::make_unique<PodWatch>(std::move(options), clock_);
+  }
+  /// "uid phase" of all pods, "uid -" of deleted ones.
+  std::vector<std::string> pods() {
+    const auto found = watch_->pods(milliseconds(3000), {});
+    if (!found) {
+      return {found.error().message};
+    }
+    std::vector<std::string> names;
+    for (const auto& stored : *found) {
+      names.push_back(stored->pod.uid + " " + (stored->gone_ms > 0 ? "-" : stored->pod.phase));
+    }
+    std::ranges::sort(names);
+    return names;
+  }
+  /// pods() as soon as it is this, or what it is after a while.
+  std::vector<std::string> pods_become(const std::vector<std::string>& expected) {
+    std::vector<std::string> seen;
+    for (int i = 0; i < 300; ++i) {
+      seen = pods();
+      if (seen == expected) {
+        return seen;
+      }
+      std::this_thread::sleep_for(milliseconds(10));
+    }
+    return seen;
+  }
+  std::vector<std::string> watches() {
+    auto targets = server_->targets();
+    std::erase_if(targets, [](const std::string& target) { return !is_watch(target); });
+    return targets;
+  }
+  std::size_t lists() { return server_->targets().size() - watches().size(); }
+
+  milliseconds idle_timeout_{5000};
+  std::size_t max_event_bytes_ = std::size_t{1} << 20U;
+  testing::FakeClock clock_;
+  std::unique_ptr<FakeApiServer> server_;
+  std::unique_ptr<PodWatch> watch_;
+};
+
+TEST_F(PodWatchTest, ListsInPartsAndThenFollowsEvents) {
+  serve([](const std::string& target) -> std::pair<int, std::string> {
+    if (is_watch(target)) {
+      return {200, ""};
+    }
+    if (target.find("continue=") == std::string::npos) {
+      return {200, R"({"metadata":{"resourceVersion":"5","continue":"x y"},"items":[)" +
+                       pod("a", "1", "Running") + "]}"};
+    }
+    return {200, pod_list("5", pod("b", "2", "Pending"))};
+  });
+  EXPECT_THAT(pods(), ElementsAre("a Running", "b Pending"));
+  server_->push(event("MODIFIED", pod("b", "6", "Running")) +
+                event("ADDED", pod("c", "7", "Pending")));
+  server_->push(event("DELETED", pod("a", "8", "Running")).substr(0, 30));
+  server_->push(event("DELETED", pod("a", "8", "Running")).substr(30));
+  EXPECT_THAT(pods_become({"a -", "b Running", "c Pending"}),
+              ElementsAre("a -", "b Running", "c Pending"));
+  watch_->forget({"a", "b"});
+  EXPECT_THAT(pods(), ElementsAre("b Running", "c Pending"));
+  const auto targets = server_->targets();
+  ASSERT_EQ(targets.size(), 3U);
+  EXPECT_EQ(targets[0], "/api/v1/pods?limit=250");
+  EXPECT_EQ(targets[1], "/api/v1/pods?limit=250&continue=x%20y");
+  EXPECT_EQ(
+      targets[2],
+      "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=1800&resourceVersion=5");
+}
+
+TEST_F(PodWatchTest, GoesOnWhereADroppedConnectionWas) {
+  serve([](const std::string& target) -> std::pair<int, std::string> {
+    return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
+  });
+  EXPECT_THAT(pods(), ElementsAre("a Running"));
+  server_->push(event("ADDED", pod("b", "9", "Pending")));
+  server_->push(event("BOOKMARK", R"({"kind":"Pod","metadata":{"resourceVersion":"12"}})"));
+  server_->drop();
+  server_->push(event("MODIFIED", pod("b", "13", "Running")));
+  EXPECT_THAT(pods_become({"a Running", "b Running"}), ElementsAre("a Running", "b Running"));
+  EXPECT_EQ(lists(), 1U);
+  ASSERT_EQ(watches().size(), 2U);
+  EXPECT_THAT(watches()[1], HasSubstr("resourceVersion=12"));
+}
+
+TEST_F(PodWatchTest, ReadsTheListAgainWhenItsPlaceIsTooOld) {
+  std::atomic<int> list_number = 0;
+  serve([&list_number](const std::string& target) -> std::pair<int, std::string> {
+    if (is_watch(target)) {
+      return {200, ""};
+    }
+    return {200, ++list_number == 1
+                     ? pod_list("5", pod("a", "1", "Running") + "," + pod("b", "2", "Running"))
+                     : pod_list("50", pod("b", "2", "Succeeded"))};
+  });
+  EXPECT_THAT(pods(), ElementsAre("a Running", "b Running"));
+  server_->push(event("ERROR", R"({"kind":"Status","code":410,"message":"too old"})"));
+  EXPECT_THAT(pods_become({"a -", "b Succeeded"}), ElementsAre("a -", "b Succeeded"));
+  EXPECT_EQ(lists(), 2U);
+}
+
+TEST_F(PodWatchTest, ReadsTheListAgainWhenAWatchAnswers410) {
+  std::atomic<int> watch_number = 0;
+  serve([&watch_number](const std::string& target) -> std::pair<int, std::string> {
+    if (!is_watch(target)) {
+      return {200, pod_list("5", pod("a", "1", "Running"))};
+    }
+    return {++watch_number == 1 ? 410 : 200, R"({"kind":"Status","code":410})"};
+  });
+  for (int i = 0; i < 300 && watch_number < 2; ++i) {
+    EXPECT_THAT(pods(), ElementsAre("a Running"));
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_EQ(lists(), 2U);
+}
+
+TEST_F(PodWatchTest, OutlivesGarbage) {
+  serve([](const std::string& target) -> std::pair<int, std::string> {
+    return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
+  });
+  EXPECT_THAT(pods(), ElementsAre("a Running"));
+  server_->push("{\"type\": garbage\n");
+  server_->push(event("MODIFIED", "{\"metadata\":{\"uid\":5}}"));
+  server_->push(event("ADDED", "[1]"));
+  server_->push(event("MODIFIED", pod("a", "9", "Failed")));
+  EXPECT_THAT(pods_become({"a Failed"}), ElementsAre("a Failed"));
+}
+
+TEST_F(PodWatchTest, LeavesOutAnEventThatIsTooLong) {
+  max_event_bytes_ = 10'000;
+  serve([](const std::string& target) -> std::pair<int, std::string> {
+    return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
+  });
+  EXPECT_THAT(pods(), ElementsAre("a Running"));
+  server_->push(event("ADDED", pod("big", "6", std::string(50'000, 'x'))));
+  server_->push(event("ADDED", pod("b", "7", "Running")));
+  EXPECT_THAT(pods_become({"a Running", "b Running"}), ElementsAre("a Running", "b Running"));
+  EXPECT_EQ(watches().size(), 1U);
+}
+
+TEST_F(PodWatchTest, WaitsForAServerThatIsDown) {
+  std::atomic<bool> is_up = false;
+  serve([&is_up](const std::string& target) -> std::pair<int, std::string> {
+    if (!is_up) {
+      return {503, R"({"kind":"Status","message":"etcd is away"})"};
+    }
+    return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
+  });
+  const auto none = watch_->pods(milliseconds(100), {});
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "pods were not listed yet: HTTP status 503: etcd is away");
+  EXPECT_EQ(none.error().code, ErrorCode::kUnavailable);
+  is_up = true;
+  EXPECT_THAT(pods(), ElementsAre("a Running"));
+}
+
+TEST_F(PodWatchTest, SaysWhenTheViewIsNotComplete) {
+  std::atomic<bool> is_up = true;
+  serve([&is_up](const std::string& target) -> std::pair<int, std::string> {
+    if (!is_up) {
+      return {500, ""};
+    }
+    return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
+  });
+  EXPECT_THAT(pods(), ElementsAre("a Running"));
+  while (watches().empty()) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  std::this_thread::sleep_for(milliseconds(50));
+  is_up = false;
+  server_->drop();
+  while (watches().size() < 2) {
+    std::this_thread::sleep_for(milliseconds(5));
+  }
+  EXPECT_THAT(pods(), ElementsAre("a Running")) << "in the first seconds it counts as complete";
+  clock_.advance(std::chrono::seconds(6));
+  const auto stale = watch_->pods(milliseconds(50), {});
+  ASSERT_FALSE(stale);
+  EXPECT_EQ(stale.error().message,
+            "the watch of pods is interrupted: watch of pods: HTTP status 500");
+}
+
+TEST_F(PodWatchTest, ReadsListsWhereItMayNotWatch) {
+  std::atomic<int> list_number = 0;
+  serve([&list_number](const std::string& target) -> std::pair<int, std::string> {
+    if (is_watch(target)) {
+      return {403, R"({"kind":"Status","message":"cannot watch"})"};
+    }
+    return {200, pod_list("5", ++list_number == 1 ? "" : pod("a", "1", "Running"))};
+  });
+  EXPECT_THAT(pods_become({"a Running"}), ElementsAre("a Running"));
+}
+
+TEST_F(PodWatchTest, AsksAgainWhenNothingComes) {
+  idle_timeout_ = milliseconds(100);
+  serve([](const std::string& target) -> std::pair<int, std::string> {
+    return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
+  });
+  EXPECT_THAT(pods(), ElementsAre("a Running"));
+  for (int i = 0; i < 300 && watches().size() < 2; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_GE(watches().size(), 2U);
+  EXPECT_EQ(lists(), 1U);
+}
+
+TEST_F(PodWatchTest, EndsWhileTheServerIsSilent) {
+  serve([](const std::string& target) -> std::pair<int, std::string> {
+    return {200, is_watch(target) ? "" : pod_list("5", "")};
+  });
+  EXPECT_TRUE(pods().empty());
+  const auto begin = std::chrono::steady_clock::now();
+  watch_.reset();
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
+}
+
+TEST_F(PodWatchTest, StopsWaitingWhenTold) {
+  serve([](const std::string&) -> std::pair<int, std::string> { return {500, ""}; });
+  std::stop_source stop;
+  stop.request_stop();
+  const auto begin = std::chrono::steady_clock::now();
+  EXPECT_FALSE(watch_->pods(milliseconds(10'000), stop.get_token()));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
+}
+
+}  // namespace
+}  // namespace ceems::kube

@@ -1,0 +1,161 @@
+#!/usr/bin/env python3
+"""ceems_api_server with a fake API server of Kubernetes: lists in parts, watches that break, go on, are too old or say garbage; what
+is stored has to be right to the second. All in one life of the server, because windows take their time."""
+
+import contextlib
+import json
+import os
+import sqlite3
+import sys
+import time
+
+from fake_kube import FakeKube, pod
+from harness import free_port, get, scratch, start_api_server, wait_until, write
+
+ADMIN = {"X-Grafana-User": "operator"}
+AS_ROOT = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
+
+
+def binding(namespace, *users):
+    return {"metadata": {"namespace": namespace, "name": "b"}, "subjects": [{"kind": "User", "name": u} for u in users] +
+            [{"kind": "Group", "name": "everybody"}]}
+
+
+def config(directory, begin):
+    return """
+ceems_api_server:
+  data:
+    path: %s/data
+    update_interval: 1s
+    max_update_interval: 1h
+    update_from: %s
+    time_zone: UTC
+  admin:
+    users: [operator]
+clusters:
+  - id: kube
+    manager: k8s
+    extra_config:
+      kubeconfig_file: %s/kubeconfig
+      ns_users_list_file: %s/users.yaml
+""" % (directory, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(begin)), directory, directory)
+
+
+def rows(directory):
+    with contextlib.closing(sqlite3.connect("file:%s/data/ceems.db?mode=ro" % directory, uri=True)) as db:
+        db.row_factory = sqlite3.Row
+        return {row["uuid"] + "/" + row["started_at"][:4]: dict(row, time=json.loads(row["total_time_seconds"] or "{}"))
+                for row in db.execute("select * from units")}
+
+
+def unit(directory, uid, state=None):
+    """The one row of a pod, once it has this state."""
+    found = [row for row in rows(directory).values() if row["uuid"] == uid]
+    if state and (not found or found[0]["state"] != state):
+        return None
+    assert len(found) == 1, "%s has %d rows: %s" % (uid, len(found), found)
+    return found[0]
+
+
+def members(url, project):
+    answer = get(url + "/api/v1/projects/admin?project=" + project, ADMIN).json
+    return sorted(u for row in answer["data"] for u in row["users"])
+
+
+def expect(what, seen, wanted, tolerance=0.0):
+    good = abs(seen - wanted) <= tolerance if tolerance else seen == wanted
+    assert good, "%s: seen %r, wanted %r" % (what, seen, wanted)
+
+
+def main():
+    begin = int(time.time()) - 600
+    kube = FakeKube(page=3)
+    port = free_port()
+    kube.bindings = [binding("lab", "eve", "bob"), binding("kube-system", "system:kube-scheduler")]
+    # Found by the first list.
+    kube.put(pod("running", start=begin - 3600, cpu="500m", memory="512Mi", gpu=2))
+    kube.put(pod("finished", phase="Succeeded", start=begin + 60, end=begin + 360))
+    kube.put(pod("twin-a", name="twin", start=begin + 10))
+    kube.put(pod("twin-b", name="twin", start=begin + 20))
+    kube.put(pod("waiting", phase="Pending"))
+    kube.put(pod("lost", start=begin + 100))
+    kube.put(pod("victim", start=begin + 200))
+    kube.put(pod("large", start=begin + 5, annotations={"x": "y" * 10_000_000}))
+    kube.put({"metadata": {"uid": 5, "name": []}, "spec": 1, "status": "?"})
+    kube.put({"metadata": {"uid": "odd", "name": 7, "labels": []}, "spec": {"containers": {"a": 1}}, "status": {"phase": []}})
+    kube.delay = 0.3
+    with scratch("ceems-k8s-") as d:
+        write(d + "/users.yaml", "users:\n  lab: [file-user]\n")
+        write(d + "/kubeconfig", json.dumps({
+            "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "b", "user": "c"}}],
+            "clusters": [{"name": "b", "cluster": {"server": "http://127.0.0.1:%d" % port}}],
+            "users": [{"name": "c", "user": {"token": "good"}}]}))
+        server, url = start_api_server(d, config(d, begin), AS_ROOT)
+        with server:
+            # The API server is down: the server lives and says why.
+            wait_until("the failure in the log", lambda: "cannot watch pods, trying again" in server.output())
+            assert get(url + "/health").status == 200
+            assert not rows(d)
+            kube.start(port)
+            wait_until("first units", lambda: unit(d, "finished", "Succeeded"))
+            expect("lists in parts", len(kube.seen("limit=250&continue=")) >= 3, True)
+            expect("time of a finished pod", unit(d, "finished")["time"]["walltime"], 300)
+            expect("its CPU time", unit(d, "finished")["time"]["alloc_cputime"], 600)
+            expect("its end", unit(d, "finished")["ended_at_ts"], (begin + 360) * 1000)
+            expect("names may repeat", unit(d, "twin-a")["name"] + unit(d, "twin-b")["name"], "twintwin")
+            expect("a pod that waits", unit(d, "waiting")["started_at"], "N/A")
+            expect("wrong types", unit(d, "odd")["time"]["walltime"], 0)
+            assert len(unit(d, "large")["tags"]) < 1000
+            running = unit(d, "running")
+            expect("allocation", json.loads(running["allocation"]), {"vcpus": 0.5, "mem": 536870912, "nvidia.com/gpu": 2})
+            expect("GPU time", running["time"]["alloc_gputime"], 2 * running["time"]["walltime"], 1e-6)
+
+            # Events: a start; a life within one window; a large object; a deletion while the connection is down.
+            now = int(time.time())
+            kube.put(pod("waiting", start=now - 1))
+            kube.put(pod("short", phase="Pending"))
+            kube.put(pod("short", start=now - 2))
+            kube.put(pod("short", phase="Failed", start=now - 2, end=now - 1))
+            kube.delete("short")
+            kube.put(pod("big-event", start=now, annotations={"x": "z" * 10_000_000}))
+            kube.drop_watches()
+            kube.delete("victim")
+            gone_at = time.time()
+            lists = len(kube.seen("limit=250")) - len(kube.seen("continue="))
+            wait_until("the deletion", lambda: unit(d, "victim", "Deleted"))
+            expect("lists after a broken watch", len(kube.seen("limit=250")) - len(kube.seen("continue=")), lists)
+            expect("time of the deleted pod", unit(d, "victim")["time"]["walltime"], gone_at - begin - 200, 3)
+            expect("its end", unit(d, "victim")["ended_at_ts"] / 1000, gone_at, 3)
+            expect("a short pod", unit(d, "short", "Failed")["time"]["walltime"], 1)
+            expect("a started pod has one row", unit(d, "waiting")["started_at_ts"], (now - 1) * 1000)
+            assert unit(d, "big-event")
+
+            # Too old a place, with a deletion nobody told us of; then garbage. Both read the list again.
+            kube.bindings = [binding("lab", "bob"), binding("kube-system", "system:kube-scheduler")]
+            kube.drop_watches()
+            kube.delete("lost")
+            kube.compact()
+            lost_at = time.time()
+            wait_until("the list after 410", lambda: unit(d, "lost", "Deleted"))
+            expect("time of the pod that vanished", unit(d, "lost")["time"]["walltime"], lost_at - begin - 100, 4)
+            wait_until("revocation", lambda: members(url, "lab") == ["ada", "bob", "file-user"])
+            kube.bindings_status = 403
+            kube.send_raw('{"type": "MODIFIED", "object": {"metadata": {"uid": "runn')
+            write(d + "/users.yaml", "users:\n")
+            time.sleep(0.5)
+            kube.put(pod("running", phase="Failed", start=begin - 3600, end=time.time()))
+            ended = int(time.time())
+            wait_until("the end after garbage", lambda: unit(d, "running", "Failed"))
+            expect("time of the pod that ran all along", unit(d, "running")["time"]["walltime"], ended - begin, 1)
+            expect("members while lists fail", members(url, "lab"), ["ada", "bob", "file-user"])
+            assert "cannot read members, keeping the known ones" in server.output()
+            begin_stop = time.monotonic()
+            expect("exit status", server.stop(), 0)
+            assert time.monotonic() - begin_stop < 5, "a watch under way delays the stop"
+            assert "Sanitizer" not in server.output(), server.output()
+    kube.stop()
+    print("k8s: all as it should be")
+
+
+if __name__ == "__main__":
+    sys.exit(main())
