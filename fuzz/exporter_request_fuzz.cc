@@ -8,7 +8,7 @@
 #include "exporter/accept.h"
 #include "exporter/landing.h"
 #include "exporter/routes.h"
-#include "exporter/self_metrics.h"
+#include "metrics/process.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);
@@ -24,6 +24,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       ceems::exporter::escape_html(text).find('<') != std::string::npos) {
     std::abort();
   }
-  static_cast<void>(ceems::exporter::parse_netstat(text).sent);
+  static_cast<void>(ceems::metrics::parse_netstat(text).sent);
   return 0;
 }

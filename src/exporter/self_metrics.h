@@ -3,8 +3,8 @@
 #include <array>
 #include <atomic>
 #include <cstdint>
-#include <string>
 
+#include "metrics/process.h"
 #include "metrics/sink.h"
 
 namespace ceems::exporter {
@@ -27,21 +27,11 @@ class SelfMetrics {
   void add(metrics::Sink& sink);
 
  private:
-  void add_process(metrics::Sink& sink);
-
   bool full_;
   std::atomic<long> in_flight_{0};
   std::array<std::atomic<std::uint64_t>, 3> finished_{};
   std::atomic<std::uint64_t> gathering_errors_{0};
-  double start_time_ = 0;
-  std::string buffer_;
+  metrics::ProcessFigures process_;
 };
-
-/// InOctets and OutOctets of the lines IpExt of /proc/<pid>/net/netstat; 0 where they are missing.
-struct NetworkOctets {
-  std::uint64_t received = 0;
-  std::uint64_t sent = 0;
-};
-NetworkOctets parse_netstat(std::string_view text);
 
 }  // namespace ceems::exporter

@@ -45,16 +45,5 @@ TEST(SelfMetrics, LeavesOnlyTheBuildInformationWhenDisabled) {
   EXPECT_EQ(page.find("promhttp_"), std::string::npos);
 }
 
-TEST(ParseNetstat, FindsOctetsByName) {
-  const auto octets = parse_netstat(
-      "TcpExt: SyncookiesSent InOctets\nTcpExt: 0 9\n"
-      "IpExt: InNoRoutes InOctets OutOctets\nIpExt: 1 6286396970 2786264347\n");
-  EXPECT_EQ(octets.received, 6286396970U);
-  EXPECT_EQ(octets.sent, 2786264347U);
-  EXPECT_EQ(parse_netstat("").received, 0U);
-  EXPECT_EQ(parse_netstat("IpExt: InOctets").received, 0U);
-  EXPECT_EQ(parse_netstat("IpExt: InOctets\nIpExt: x\n").received, 0U);
-}
-
 }  // namespace
 }  // namespace ceems::exporter
