@@ -1,5 +1,6 @@
 #include "net/base64.h"
 
+#include <algorithm>
 #include <cstdint>
 
 namespace ceems::net {
@@ -53,6 +54,28 @@ std::optional<std::string> base64_decode(std::string_view text) {
     }
   }
   return out;
+}
+
+std::string base64url_encode(std::string_view bytes) {
+  std::string text = base64_encode(bytes);
+  while (text.ends_with('=')) {
+    text.pop_back();
+  }
+  std::ranges::replace(text, '+', '-');
+  std::ranges::replace(text, '/', '_');
+  return text;
+}
+
+std::optional<std::string> base64url_decode(std::string_view text) {
+  std::string standard(text);
+  std::ranges::replace(standard, '-', '+');
+  std::ranges::replace(standard, '_', '/');
+  standard.append((4 - standard.size() % 4) % 4, '=');
+  auto bytes = base64_decode(standard);
+  if (!bytes || base64url_encode(*bytes) != text) {
+    return std::nullopt;
+  }
+  return bytes;
 }
 
 }  // namespace ceems::net

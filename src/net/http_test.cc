@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "net/base64.h"
+#include "net/digest.h"
 #include "net/request_parser.h"
 
 namespace ceems::net {
@@ -86,6 +87,24 @@ TEST(Http, Base64GoesBothWays) {
   for (const char* bad : {"Zg", "Zg=", "Zg==Zg==", "Z===", "====", "Zm9v ", "Zm9-", "=Zg="}) {
     EXPECT_EQ(base64_decode(bad), std::nullopt) << bad;
   }
+}
+
+TEST(Http, Base64ForUrlsHasOneSpellingOnly) {
+  for (const std::string text : {"", "a", "ab", "abc", "\xFB\xFF\xFE?"}) {
+    EXPECT_EQ(base64url_decode(base64url_encode(text)), text);
+  }
+  EXPECT_EQ(base64url_encode("\xFB\xFF\xFE"), "-__-");
+  // Padding, the other alphabet, bits behind the end, a lone character.
+  for (const char* bad : {"Zg==", "+//+", "Zh", "Zm9=", "Z", "Z g", "Zg\n"}) {
+    EXPECT_EQ(base64url_decode(bad), std::nullopt) << bad;
+  }
+}
+
+TEST(Http, DigestsAreSha256) {
+  // FIPS 180-2, appendix B.1
+  EXPECT_EQ(base64_encode(sha256("abc")), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
+  EXPECT_NE(random_bytes(16), random_bytes(16));
+  EXPECT_EQ(random_bytes(16).size(), 16U);
 }
 
 TEST(RequestParser, GivesTheSameForEveryWayTheBytesCome) {
