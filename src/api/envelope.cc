@@ -1,5 +1,7 @@
 #include "api/envelope.h"
 
+#include <algorithm>
+#include <array>
 #include <stdexcept>
 #include <utility>
 
@@ -12,26 +14,16 @@ namespace {
 constexpr std::size_t kWholeAnswer = std::size_t{256} * 1024;  // streamed when longer
 constexpr std::size_t kPiece = std::size_t{64} * 1024;
 
-struct ErrorWords {
-  int status;
-  std::string_view word;
+constexpr std::array kErrors = {
+    ApiErrorInfo{ApiErrorType::kBadData, 400, "bad_data",
+                 "a parameter is malformed, or the window is longer than `--query.max-period`"},
+    ApiErrorInfo{ApiErrorType::kUnauthorized, 401, "unauthorized", "the request names no user"},
+    ApiErrorInfo{ApiErrorType::kForbidden, 403, "forbidden",
+                 "the caller is no administrator, or may not see these units"},
+    ApiErrorInfo{ApiErrorType::kInternal, 500, "internal", "details are in the log only"},
+    ApiErrorInfo{ApiErrorType::kTimeout, 503, "timeout",
+                 "the data base or the time-series server does not answer in time"},
 };
-
-ErrorWords words_of(ApiErrorType type) {
-  switch (type) {
-    case ApiErrorType::kBadData:
-      return {400, "bad_data"};
-    case ApiErrorType::kUnauthorized:
-      return {401, "unauthorized"};
-    case ApiErrorType::kForbidden:
-      return {403, "forbidden"};
-    case ApiErrorType::kTimeout:
-      return {503, "timeout"};
-    case ApiErrorType::kInternal:
-      break;
-  }
-  return {500, "internal"};
-}
 
 void set_json(net::Response& response, int status) {
   response.status = status;
@@ -42,42 +34,45 @@ void set_json(net::Response& response, int status) {
 /// Rows on their way into an answer.
 class RowStream {
  public:
-  RowStream(std::unique_ptr<store::Cursor> rows, RowFormat format)
-      : rows_(std::move(rows)), format_(std::move(format)) {}
+  explicit RowStream(Listing listing) : listing_(std::move(listing)) {}
 
   /// Appends rows up to about `limit` bytes; false at the end, an error when reading fails.
   Result<bool> fill(std::string& out, std::size_t limit) {
     while (out.size() < limit) {
-      const auto row = rows_->next();
+      const auto row = listing_.meter.run([this] { return listing_.rows->next(); });
       if (!row) {
         return fail(row.error());
       }
       if (!*row) {
-        rows_.reset();
+        listing_.rows.reset();
         out += "]}\n";
         return false;
       }
       if (!std::exchange(first_, false)) {
         out += ',';
       }
-      format_.append(out, *rows_);
+      listing_.meter.count_row();
+      listing_.format.append(out, *listing_.rows);
     }
     return true;
   }
 
  private:
-  std::unique_ptr<store::Cursor> rows_;
-  RowFormat format_;
+  Listing listing_;
   bool first_ = true;
 };
 
 }  // namespace
 
+std::span<const ApiErrorInfo> all_errors() {
+  return kErrors;
+}
+
 void answer_error(net::Response& response, ApiErrorType type, std::string_view message) {
-  const ErrorWords words = words_of(type);
-  set_json(response, words.status);
+  const ApiErrorInfo& info = kErrors.at(static_cast<std::size_t>(type));
+  set_json(response, info.status);
   response.body = R"({"status":"error","data":null,"errorType":")";
-  response.body += words.word;
+  response.body += info.word;
   response.body += R"(","error":)";
   store::append_json_string(response.body, message);
   response.body += "}\n";
@@ -112,6 +107,18 @@ RowFormat::RowFormat(std::span<const store::Field> all, std::vector<std::size_t>
       shown_.push_back(shown);
     }
   }
+}
+
+std::vector<std::size_t> RowFormat::read_also(std::span<const std::size_t> fields) {
+  std::vector<std::size_t> places;
+  for (const std::size_t field : fields) {
+    const auto found = std::ranges::find(columns_, field);
+    places.push_back(static_cast<std::size_t>(found - columns_.begin()));
+    if (found == columns_.end()) {
+      columns_.push_back(field);
+    }
+  }
+  return places;
 }
 
 void RowFormat::convert_times(const store::TimeZone& zone) {
@@ -198,8 +205,8 @@ void RowFormat::append_field(std::string& out, const Shown& shown, const store::
   }
 }
 
-void answer_rows(net::Response& response, std::unique_ptr<store::Cursor> rows, RowFormat format) {
-  auto stream = std::make_shared<RowStream>(std::move(rows), std::move(format));
+void answer_rows(net::Response& response, Listing listing) {
+  auto stream = std::make_shared<RowStream>(std::move(listing));
   std::string text = R"({"status":"success","data":[)";
   const auto more = stream->fill(text, kWholeAnswer);
   if (!more) {

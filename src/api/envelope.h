@@ -1,10 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "api/figures.h"
 #include "base/error.h"
 #include "net/http.h"
 #include "store/reader.h"
@@ -12,8 +15,17 @@
 
 namespace ceems::api {
 
-/// errorType of the envelope with its status; docs/api/endpoints.md has the table.
-enum class ApiErrorType { kBadData, kUnauthorized, kForbidden, kInternal, kTimeout };
+/// errorType of the envelope.
+enum class ApiErrorType : std::uint8_t { kBadData, kUnauthorized, kForbidden, kInternal, kTimeout };
+
+struct ApiErrorInfo {
+  ApiErrorType type;
+  int status;
+  std::string_view word;  ///< as in answers
+  std::string_view when;
+};
+/// All of them, in the order of the type.
+std::span<const ApiErrorInfo> all_errors();
 
 /// {"status":"error","data":null,"errorType":...,"error":...}. `message` is for clients: it never
 /// holds texts of the data base or names of other users.
@@ -35,6 +47,9 @@ class RowFormat {
   /// Times of units in another zone; adds the columns that takes.
   void convert_times(const store::TimeZone& zone);
 
+  /// Reads these fields too, without showing them; gives their columns.
+  std::vector<std::size_t> read_also(std::span<const std::size_t> fields);
+
   /// What the query has to read, in this order.
   [[nodiscard]] const std::vector<std::size_t>& columns() const { return columns_; }
 
@@ -54,9 +69,16 @@ class RowFormat {
   store::TimeZone zone_;
 };
 
-/// Answers with all rows of the cursor. Long answers are streamed: memory stays flat, and the
-/// connection of the cursor goes back as soon as the last row is read. When reading fails on the
-/// way the transfer is broken off, so that no client takes a part for the whole.
-void answer_rows(net::Response& response, std::unique_ptr<store::Cursor> rows, RowFormat format);
+/// Rows on their way from a query into an answer.
+struct Listing {
+  QueryMeter meter;
+  std::unique_ptr<store::Cursor> rows;
+  RowFormat format;
+};
+
+/// Answers with all rows. Long answers are streamed: memory stays flat, and the connection of the
+/// cursor goes back as soon as the last row is read. When reading fails on the way the transfer is
+/// broken off, so that no client takes a part for the whole.
+void answer_rows(net::Response& response, Listing listing);
 
 }  // namespace ceems::api

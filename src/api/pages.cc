@@ -2,8 +2,11 @@
 
 #include <fmt/format.h>
 
+#include "api/entity_tag.h"
 #include "base/log.h"
 #include "base/version.h"
+#include "net/base64.h"
+#include "net/digest.h"
 
 namespace ceems::api {
 namespace {
@@ -16,11 +19,12 @@ void answer_text(net::Response& response, int status, std::string_view text) {
 }
 
 /// Nothing from elsewhere, nothing inline, in no frame.
-void set_page_headers(net::Response& response) {
-  response.set_header("Content-Security-Policy",
-                      "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
-                      "connect-src 'self'; base-uri 'none'; form-action 'none'; "
-                      "frame-ancestors 'none'");
+void set_page_headers(net::Response& response, bool forms = false) {
+  response.set_header(
+      "Content-Security-Policy",
+      fmt::format("default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; "
+                  "connect-src 'self'; base-uri 'none'; form-action {}; frame-ancestors 'none'",
+                  forms ? "'self'" : "'none'"));
   response.set_header("X-Content-Type-Options", "nosniff");
   response.set_header("Referrer-Policy", "no-referrer");
 }
@@ -41,12 +45,34 @@ bool accepts_gzip(const net::Request& request) {
 
 }  // namespace
 
-void answer_health(store::Reader& reader, net::Response& response) {
-  const auto done = reader.ping();
+void answer_health(const Services& services, net::Response& response) {
+  QueryMeter meter(*services.figures, Query::kPing);
+  const auto done = meter.run([&] { return services.reader->ping(); });
   if (!done) {
     log::error("health check", {{"err", done.error().message}});
   }
   answer_text(response, done ? 200 : 503, done ? "CEEMS API Server is healthy" : "KO");
+}
+
+void answer_metrics(Figures& figures, net::Response& response) {
+  figures.append_page(response.body);
+  response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+  response.set_header("Cache-Control", "no-store");
+}
+
+void answer_static(const StaticText& file, const net::Request& request, net::Response& response) {
+  constexpr std::size_t kTagBytes = 18;
+  set_page_headers(response, file.forms);
+  response.set_header("Cache-Control", "no-cache");
+  const std::string tag =
+      "W/\"" + net::base64url_encode(net::sha256(file.text).substr(0, kTagBytes)) + "\"";
+  response.set_header("ETag", tag);
+  if (client_has(request, tag)) {
+    response.status = 304;
+    return;
+  }
+  response.set_header("Content-Type", std::string(file.content_type));
+  response.body = file.text;
 }
 
 void answer_asset(const webui::Asset& asset, const net::Request& request, net::Response& response) {
@@ -81,7 +107,9 @@ void answer_landing_page(net::Response& response) {
       "<title>CEEMS API Server</title></head>\n<body>\n<h1>CEEMS API Server</h1>\n"
       "<p>Units, usage, users and projects of the clusters, as JSON.</p>\n"
       "<p>Version: (version={}, branch={}, revision={})</p>\n"
-      "<ul><li><a href=\"health\">Health</a></li></ul>\n</body>\n</html>\n",
+      "<ul><li><a href=\"swagger/index.html\">Documentation of the API</a></li>"
+      "<li><a href=\"health\">Health</a></li><li><a href=\"metrics\">Metrics</a></li></ul>\n"
+      "</body>\n</html>\n",
       about.version, about.branch, about.revision);
 }
 

@@ -1,6 +1,7 @@
 #include "api/params.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include "base/strings.h"
@@ -23,6 +24,119 @@ void add_value(std::vector<std::string>& list, std::string value) {
 void set_first(std::string& target, std::string value) {
   if (target.empty()) {
     target = std::move(value);
+  }
+}
+
+constexpr std::array<std::string_view, 5> kGroupColumns{"cluster_id", "username", "project",
+                                                        "groupname", "resource_manager"};
+
+/// In the order of Param.
+constexpr std::array kParams = {
+    ParamInfo{Param::kClusterId, "cluster_id", ParamType::kTexts, "Only these clusters.", "hpc-a"},
+    ParamInfo{Param::kProject, "project", ParamType::kTexts,
+              "Only these projects. On `units` and `users` the service accounts `project:svc` of "
+              "those that have the caller as a member come in addition.",
+              "fluids"},
+    ParamInfo{Param::kUser, "user", ParamType::kTexts,
+              "Only these users; for usage all members of their projects.", "ada"},
+    ParamInfo{Param::kUuid, "uuid", ParamType::kTexts,
+              "Only units with these ids. A list of units then has no window: `from`, `to` and "
+              "`running` mean nothing.",
+              "7001"},
+    ParamInfo{Param::kFrom, "from", ParamType::kSeconds,
+              "Start of the window, seconds since 1970. Default: 24 hours before the end.",
+              "1767139200"},
+    ParamInfo{Param::kTo, "to", ParamType::kSeconds,
+              "End of the window, seconds since 1970. Default: 24 hours after `from`, or now; for "
+              "`usage/current` always now.",
+              "1767225600"},
+    ParamInfo{Param::kRunning, "running", ParamType::kFlag,
+              "When present, also units that have not ended.", "true"},
+    ParamInfo{Param::kField, "field", ParamType::kFields,
+              "Fields to answer with; unknown ones are ignored as long as one is known.", "uuid"},
+    ParamInfo{Param::kTimeZone, "timezone", ParamType::kText,
+              "IANA name of the zone of time texts; unknown: that of the server.", "Europe/Paris"},
+    ParamInfo{Param::kGroupBy, "groupby", ParamType::kGroups,
+              "Further columns to group by; cluster, user and project always are.", "groupname"},
+    ParamInfo{Param::kExperimental, "experimental", ParamType::kFlag,
+              "When present, sums over days instead of units.", "true"},
+    ParamInfo{Param::kTerminated, "__terminated", ParamType::kFlag,
+              "When present, only units that have ended. For tests.", "true"},
+    ParamInfo{Param::kRole, "role", ParamType::kText,
+              "`admin`: the administrators instead of users; other filters mean nothing then.",
+              "admin"},
+    ParamInfo{Param::kLimit, "limit", ParamType::kCount,
+              "Rows of a page. Without it, and without `cursor`, all rows come.", "100"},
+    ParamInfo{Param::kCursor, "cursor", ParamType::kCursor,
+              "Where the page before ended: `next` of its answer. All other parameters have to be "
+              "those of that request; the target of its `Link` header holds them.",
+              ""},
+    ParamInfo{Param::kScope, "scope", ParamType::kText,
+              "For leads of projects: `own` leaves out what is theirs as a lead, `led` all else. "
+              "Other values mean nothing.",
+              "own"},
+};
+
+constexpr bool in_order() {
+  for (std::size_t i = 0; i < kParams.size(); ++i) {
+    if (kParams.at(i).param != static_cast<Param>(i)) {
+      return false;
+    }
+  }
+  return true;
+}
+static_assert(in_order());
+
+void take(Params& params, Param param, std::string value) {
+  switch (param) {
+    case Param::kClusterId:
+      add_value(params.clusters, std::move(value));
+      break;
+    case Param::kProject:
+      add_value(params.projects, std::move(value));
+      break;
+    case Param::kUser:
+      add_value(params.users, std::move(value));
+      break;
+    case Param::kUuid:
+      add_value(params.uuids, std::move(value));
+      break;
+    case Param::kField:
+      add_value(params.fields, std::string(trim(value)));
+      break;
+    case Param::kGroupBy:
+      add_value(params.group_by, std::string(trim(value)));
+      break;
+    case Param::kFrom:
+      set_first(params.from, std::move(value));
+      break;
+    case Param::kTo:
+      set_first(params.to, std::move(value));
+      break;
+    case Param::kTimeZone:
+      set_first(params.time_zone, std::move(value));
+      break;
+    case Param::kRole:
+      set_first(params.role, std::move(value));
+      break;
+    case Param::kLimit:
+      set_first(params.limit, std::move(value));
+      break;
+    case Param::kCursor:
+      set_first(params.cursor, std::move(value));
+      break;
+    case Param::kScope:
+      set_first(params.scope, std::move(value));
+      break;
+    case Param::kRunning:
+      params.running = true;
+      break;
+    case Param::kExperimental:
+      params.experimental = true;
+      break;
+    case Param::kTerminated:
+      params.terminated = true;
+      break;
   }
 }
 
@@ -59,35 +173,28 @@ std::int64_t floor_to(std::int64_t value, std::int64_t step) {
 
 }  // namespace
 
+std::span<const ParamInfo> all_params() {
+  return kParams;
+}
+
+const ParamInfo& info_of(Param param) {
+  return kParams.at(static_cast<std::size_t>(param));
+}
+
+std::span<const std::string_view> group_columns() {
+  return kGroupColumns;
+}
+
 Params parse_params(std::string_view query) {
+  return parse_params(query, ParamSet::all());
+}
+
+Params parse_params(std::string_view query, ParamSet accepted) {
   Params params;
   for (auto& [key, value] : net::parse_query(query)) {
-    if (key == "cluster_id") {
-      add_value(params.clusters, std::move(value));
-    } else if (key == "project") {
-      add_value(params.projects, std::move(value));
-    } else if (key == "user") {
-      add_value(params.users, std::move(value));
-    } else if (key == "uuid") {
-      add_value(params.uuids, std::move(value));
-    } else if (key == "field") {
-      add_value(params.fields, std::string(trim(value)));
-    } else if (key == "groupby") {
-      add_value(params.group_by, std::string(trim(value)));
-    } else if (key == "from") {
-      set_first(params.from, std::move(value));
-    } else if (key == "to") {
-      set_first(params.to, std::move(value));
-    } else if (key == "timezone") {
-      set_first(params.time_zone, std::move(value));
-    } else if (key == "role") {
-      set_first(params.role, std::move(value));
-    } else if (key == "running") {
-      params.running = true;
-    } else if (key == "experimental") {
-      params.experimental = true;
-    } else if (key == "__terminated") {
-      params.terminated = true;
+    const auto info = std::ranges::find(kParams, std::string_view(key), &ParamInfo::name);
+    if (info != kParams.end() && accepted.contains(info->param)) {
+      take(params, info->param, std::move(value));
     }
   }
   return params;
@@ -102,6 +209,19 @@ Result<std::optional<std::int64_t>> parse_seconds(std::string_view name, std::st
     return fail(ErrorCode::kInvalidArgument, "query parameter '{}': malformed timestamp", name);
   }
   return *seconds;
+}
+
+Result<std::optional<std::size_t>> parse_limit(const Params& params) {
+  if (params.limit.empty()) {
+    return params.cursor.empty() ? std::optional<std::size_t>()
+                                 : static_cast<std::size_t>(kDefaultLimit);
+  }
+  const auto limit = parse_int<std::int64_t>(params.limit);
+  if (!limit || *limit < 1 || *limit > kMaxLimit) {
+    return fail(ErrorCode::kInvalidArgument,
+                "query parameter 'limit': expected a whole number from 1 to {}", kMaxLimit);
+  }
+  return static_cast<std::size_t>(*limit);
 }
 
 Result<store::TimeRange> parse_window(const Params& params,

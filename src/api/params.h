@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstdint>
+#include <initializer_list>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -11,22 +13,103 @@
 
 namespace ceems::api {
 
-/// Query parameters of the API, as sent. Multi-valued ones keep their order; empty values are as if
-/// they were not there (a client that leaves a field of a form empty means "all").
-struct Params {
-  std::vector<std::string> clusters, projects, users, uuids, fields, group_by;
-  std::string from, to, time_zone, role;
-  bool running = false;       ///< present in any form, "running=false" too
-  bool experimental = false;  ///< present
-  bool terminated = false;    ///< present
+/// Every query parameter of the API. Routes say which they take (routes.h); others are not read.
+enum class Param : std::uint8_t {
+  kClusterId,
+  kProject,
+  kUser,
+  kUuid,
+  kFrom,
+  kTo,
+  kRunning,
+  kField,
+  kTimeZone,
+  kGroupBy,
+  kExperimental,
+  kTerminated,
+  kRole,
+  kLimit,
+  kCursor,
+  kScope,
 };
 
-/// Reads a raw query text. Never fails: unknown keys are ignored.
+class ParamSet {
+ public:
+  constexpr ParamSet() = default;
+  constexpr ParamSet(std::initializer_list<Param> params) {
+    for (const Param param : params) {
+      bits_ |= bit(param);
+    }
+  }
+  static constexpr ParamSet all() {
+    ParamSet set;
+    set.bits_ = ~0U;
+    return set;
+  }
+  [[nodiscard]] constexpr ParamSet with(Param param) const {
+    ParamSet set = *this;
+    set.bits_ |= bit(param);
+    return set;
+  }
+  [[nodiscard]] constexpr bool contains(Param param) const { return (bits_ & bit(param)) != 0; }
+
+ private:
+  static constexpr std::uint32_t bit(Param param) { return 1U << static_cast<unsigned>(param); }
+  std::uint32_t bits_ = 0;
+};
+
+enum class ParamType : std::uint8_t {
+  kTexts,    ///< any number of texts
+  kText,     ///< one text, the first that is not empty
+  kSeconds,  ///< one whole number of seconds since 1970
+  kFlag,     ///< on when present in any form, "running=false" too
+  kFields,   ///< any number of the route's fields
+  kGroups,   ///< any number of group_columns()
+  kCount,    ///< one whole number from 1 to kMaxLimit
+  kCursor,   ///< one text that an answer gave
+};
+
+/// What a parameter is, for parsing and for the OpenAPI document.
+struct ParamInfo {
+  Param param;
+  std::string_view name;
+  ParamType type;
+  std::string_view help;
+  std::string_view example;
+};
+std::span<const ParamInfo> all_params();
+const ParamInfo& info_of(Param param);
+
+/// Rows of one page; more are 400.
+inline constexpr std::int64_t kMaxLimit = 5000;
+/// Rows of a page when only a cursor is given.
+inline constexpr std::int64_t kDefaultLimit = 1000;
+
+/// What `groupby` may name. Cluster, user and project always group.
+std::span<const std::string_view> group_columns();
+
+/// Query parameters as sent. Multi-valued ones keep their order, without repeats; empty values are
+/// as if they were not there (a client that leaves a field of a form empty means "all").
+struct Params {
+  std::vector<std::string> clusters, projects, users, uuids, fields, group_by;
+  std::string from, to, time_zone, role, limit, cursor, scope;
+  bool running = false;
+  bool experimental = false;
+  bool terminated = false;
+};
+
+/// Reads the parameters in `accepted` from a raw query text; all without it. Never fails: unknown
+/// keys are ignored.
 Params parse_params(std::string_view query);
+Params parse_params(std::string_view query, ParamSet accepted);
 
 /// Whole seconds since the epoch, not before year -9999 or after 9999. kInvalidArgument with the
 /// text for clients: "query parameter 'from': malformed timestamp".
 Result<std::optional<std::int64_t>> parse_seconds(std::string_view name, std::string_view text);
+
+/// Rows of a page: nothing when neither `limit` nor `cursor` is there. kInvalidArgument with a text
+/// for clients.
+Result<std::optional<std::size_t>> parse_limit(const Params& params);
 
 /// The window a request is about: `from` and `to`, a missing one 24 hours from the other, both
 /// missing the last 24 hours. kInvalidArgument for malformed times and, with the text "maximum

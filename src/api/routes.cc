@@ -5,28 +5,167 @@
 namespace ceems::api {
 namespace {
 
+constexpr ParamSet kUnitParams{Param::kClusterId, Param::kProject, Param::kUuid,  Param::kFrom,
+                               Param::kTo,        Param::kRunning, Param::kField, Param::kTimeZone,
+                               Param::kLimit,     Param::kCursor};
+constexpr ParamSet kCurrentParams{Param::kClusterId,    Param::kProject,   Param::kFrom,
+                                  Param::kTo,           Param::kField,     Param::kGroupBy,
+                                  Param::kExperimental, Param::kTerminated};
+constexpr ParamSet kGlobalParams{Param::kClusterId, Param::kProject, Param::kField, Param::kLimit,
+                                 Param::kCursor};
+constexpr ParamSet kPeopleParams{Param::kClusterId, Param::kProject, Param::kLimit, Param::kCursor};
+
+constexpr std::size_t kUnitKey = 3;    // cluster, id, start
+constexpr std::size_t kPersonKey = 2;  // cluster, name
+constexpr std::size_t kUsageKey = 3;   // cluster, user, project
+
 constexpr std::array kRoutes = {
-    Route{"clusters/admin", Caller::kAdmin, get_clusters},
-    Route{"demo/units", Caller::kAnyone, get_demo_units},
-    Route{"demo/usage", Caller::kAnyone, get_demo_usage},
-    Route{"projects", Caller::kUser, get_projects},
-    Route{"projects/admin", Caller::kAdmin, get_projects},
-    Route{"stats/current/admin", Caller::kAdmin, get_current_stats},
-    Route{"stats/global/admin", Caller::kAdmin, get_global_stats},
-    Route{"units", Caller::kUser, get_units},
-    Route{"units/admin", Caller::kAdmin, get_units},
-    Route{"units/series", Caller::kUser, get_unit_series},
-    Route{"units/verify", Caller::kUser, verify_units},
-    Route{"usage/current", Caller::kUser, get_current_usage},
-    Route{"usage/current/admin", Caller::kAdmin, get_current_usage},
-    Route{"usage/global", Caller::kUser, get_global_usage},
-    Route{"usage/global/admin", Caller::kAdmin, get_global_usage},
-    Route{"users", Caller::kUser, get_users},
-    Route{"users/admin", Caller::kAdmin, get_users},
-    Route{"whoami", Caller::kUser, get_whoami},
+    Route{.path = "clusters/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_clusters,
+          .shape = Shape::kClusters,
+          .summary = "Clusters that have units."},
+    Route{.path = "demo/units",
+          .caller = Caller::kAnyone,
+          .handler = get_demo_units,
+          .shape = Shape::kUnits,
+          .tagged = false,
+          .summary = "Invented units, for dashboards under construction."},
+    Route{.path = "demo/usage",
+          .caller = Caller::kAnyone,
+          .handler = get_demo_usage,
+          .shape = Shape::kUsage,
+          .tagged = false,
+          .summary = "Invented usage, for dashboards under construction."},
+    Route{.path = "projects",
+          .caller = Caller::kUser,
+          .handler = get_projects,
+          .shape = Shape::kProjects,
+          .params = kPeopleParams.with(Param::kScope),
+          .page_key = kPersonKey,
+          .summary = "Projects that have the caller as a member."},
+    Route{.path = "projects/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_projects,
+          .shape = Shape::kProjects,
+          .params = kPeopleParams,
+          .page_key = kPersonKey,
+          .summary = "All projects that have members."},
+    Route{.path = "stats/current/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_current_stats,
+          .shape = Shape::kStats,
+          .params = {Param::kClusterId, Param::kFrom, Param::kTo},
+          .window = WindowKind::kEnded,
+          .summary = "Counts per cluster of units that ended in the window or run."},
+    Route{.path = "stats/global/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_global_stats,
+          .shape = Shape::kStats,
+          .params = {Param::kClusterId},
+          .summary = "Counts per cluster of all units."},
+    Route{.path = "units",
+          .caller = Caller::kUser,
+          .handler = get_units,
+          .shape = Shape::kUnits,
+          .params = kUnitParams.with(Param::kScope),
+          .window = WindowKind::kEnded,
+          .page_key = kUnitKey,
+          .summary = "The caller's units that ended in the window."},
+    Route{.path = "units/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_units,
+          .shape = Shape::kUnits,
+          .params = kUnitParams.with(Param::kUser),
+          .window = WindowKind::kEnded,
+          .page_key = kUnitKey,
+          .summary = "Everybody's units that ended in the window."},
+    Route{.path = "units/series",
+          .caller = Caller::kUser,
+          .handler = get_unit_series,
+          .shape = Shape::kSeries,
+          .params = {Param::kClusterId, Param::kProject, Param::kUuid, Param::kFrom, Param::kTo},
+          .tagged = false,
+          .summary = "CPU, memory and power of one of the caller's units over time."},
+    Route{.path = "units/verify",
+          .caller = Caller::kUser,
+          .handler = verify_units,
+          .shape = Shape::kNothing,
+          .params = {Param::kClusterId, Param::kUuid},
+          .summary = "Whether the caller may see the metrics of all these units: 200 or 403."},
+    Route{.path = "usage/current",
+          .caller = Caller::kUser,
+          .handler = get_current_usage,
+          .shape = Shape::kUsage,
+          .params = kCurrentParams.with(Param::kScope),
+          .window = WindowKind::kRounded,
+          .summary = "What the members of the caller's projects used in the window."},
+    Route{.path = "usage/current/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_current_usage,
+          .shape = Shape::kUsage,
+          .params = kCurrentParams.with(Param::kUser),
+          .window = WindowKind::kRounded,
+          .summary = "What everybody used in the window."},
+    Route{.path = "usage/global",
+          .caller = Caller::kUser,
+          .handler = get_global_usage,
+          .shape = Shape::kUsage,
+          .params = kGlobalParams.with(Param::kScope),
+          .page_key = kUsageKey,
+          .summary = "What the members of the caller's projects have used so far."},
+    Route{.path = "usage/global/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_global_usage,
+          .shape = Shape::kUsage,
+          .params = kGlobalParams.with(Param::kUser),
+          .page_key = kUsageKey,
+          .summary = "What everybody has used so far."},
+    Route{.path = "users",
+          .caller = Caller::kUser,
+          .handler = get_users,
+          .shape = Shape::kUsers,
+          .params = kPeopleParams,
+          .page_key = kPersonKey,
+          .summary = "The caller and the projects they are a member of."},
+    Route{.path = "users/admin",
+          .caller = Caller::kAdmin,
+          .handler = get_users,
+          .shape = Shape::kUsers,
+          .params = kPeopleParams.with(Param::kUser).with(Param::kRole),
+          .page_key = kPersonKey,
+          .summary = "All users, or the administrators."},
+    Route{.path = "whoami",
+          .caller = Caller::kUser,
+          .handler = get_whoami,
+          .shape = Shape::kIdentity,
+          .tagged = false,
+          .summary = "Who the server takes the caller for."},
 };
 
 }  // namespace
+
+std::span<const store::Field> fields_of(Shape shape) {
+  switch (shape) {
+    case Shape::kUnits:
+      return store::unit_fields();
+    case Shape::kUsage:
+      return store::usage_fields();
+    case Shape::kUsers:
+      return store::user_fields();
+    case Shape::kProjects:
+      return store::project_fields();
+    case Shape::kClusters:
+      return store::cluster_fields();
+    case Shape::kStats:
+      return store::stat_fields();
+    case Shape::kSeries:
+    case Shape::kIdentity:
+    case Shape::kNothing:
+      break;
+  }
+  return {};
+}
 
 std::span<const Route> all_routes() {
   return kRoutes;

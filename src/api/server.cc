@@ -1,11 +1,12 @@
 #include "api/server.h"
 
+#include <array>
+#include <memory>
 #include <optional>
 #include <utility>
 
 #include "api/envelope.h"
 #include "api/pages.h"
-#include "base/strings.h"
 #include "webui/asset.h"
 
 namespace ceems::api {
@@ -13,50 +14,80 @@ namespace {
 
 constexpr std::string_view kApi = "/api/v1/";
 
-/// The path without empty, "." and ".." segments; a slash at the end stays.
-std::string clean_path(std::string_view path) {
-  std::vector<std::string_view> kept;
-  bool slash = true;
-  for (const std::string_view segment : split(path, '/')) {
-    slash = segment.empty() || segment == "." || segment == "..";
-    if (segment == ".." && !kept.empty()) {
-      kept.pop_back();
-    } else if (!slash) {
-      kept.push_back(segment);
-    }
+/// What a path leads to.
+enum class Place : std::uint8_t {
+  kNothing,
+  kRoute,
+  kHealth,
+  kMetrics,
+  kDocument,
+  kDocumentFolder,
+  kDocumentPage,
+  kDocumentStyle,
+  kAsset,
+  kLanding,
+  kLogin,
+};
+
+struct FixedPath {
+  std::string_view path;
+  Place place;
+};
+constexpr std::array kFixedPaths = {
+    FixedPath{"/health", Place::kHealth},
+    FixedPath{"/metrics", Place::kMetrics},
+    FixedPath{"/openapi.json", Place::kDocument},
+    FixedPath{"/swagger/doc.json", Place::kDocument},
+    FixedPath{"/swagger/index.html", Place::kDocumentPage},
+    FixedPath{"/swagger/style.css", Place::kDocumentStyle},
+    FixedPath{"/swagger/", Place::kDocumentFolder},
+    FixedPath{"/swagger", Place::kDocumentFolder},
+};
+
+// Values of the label `route` behind those of the routes.
+constexpr std::array<std::string_view, 5> kOtherLabels{"other", "health", "metrics", "swagger",
+                                                       "ui"};
+
+std::vector<std::string> labels() {
+  std::vector<std::string> all;
+  for (const Route& route : all_routes()) {
+    all.emplace_back(route.path);
   }
-  std::string result;
-  for (const std::string_view segment : kept) {
-    result += '/';
-    result += segment;
-  }
-  if (slash || result.empty()) {
-    result += '/';
-  }
-  return result;
+  all.insert(all.end(), kOtherLabels.begin(), kOtherLabels.end());
+  return all;
 }
 
-/// A path as a Location: every segment percent-encoded.
-std::string encode_path(std::string_view path) {
-  std::string result;
-  for (const std::string_view segment : split(path.substr(1), '/')) {
-    result += '/';
-    result += net::url_encode(segment);
+std::size_t label_of(Place place, const Route* route) {
+  const std::size_t others = all_routes().size();
+  switch (place) {
+    case Place::kRoute:
+      return static_cast<std::size_t>(route - all_routes().data());
+    case Place::kHealth:
+      return others + 1;
+    case Place::kMetrics:
+      return others + 2;
+    case Place::kDocument:
+    case Place::kDocumentFolder:
+    case Place::kDocumentPage:
+    case Place::kDocumentStyle:
+      return others + 3;
+    case Place::kAsset:
+    case Place::kLanding:
+    case Place::kLogin:
+      return others + 4;
+    case Place::kNothing:
+      break;
   }
-  return result;
+  return others;
 }
 
 }  // namespace
 
-/// What a path leads to.
 struct ApiServer::Target {
+  Place place = Place::kNothing;
   const Route* route = nullptr;
-  bool health = false;
-  bool landing = false;
   std::optional<webui::Asset> asset = {};
-  [[nodiscard]] bool found() const {
-    return route != nullptr || health || landing || asset.has_value();
-  }
+  std::string_view path = {};  ///< within the request's, without the prefix
 };
 
 ApiServer::ApiServer(
@@ -64,9 +95,15 @@ ApiServer::ApiServer(
     : options_(std::move(options)),
       cors_(std::move(cors)),
       limiter_(options_.max_requests, options_.trusted_proxies),
+      figures_(labels(), clock, options_.other_figures),
+      document_({.route_prefix = options_.route_prefix,
+                 .external_url = options_.external_url,
+                 .user_headers = options_.user_headers}),
       services_{.reader = &reader,
                 .series = series,
                 .usage_cache = &usage_cache_,
+                .figures = &figures_,
+                .sign_in = options_.sign_in,
                 .clock = &clock,
                 .max_period_ms = options_.max_period_ms} {}
 
@@ -101,28 +138,88 @@ ApiServer::Target ApiServer::find_target(const net::Request& request) const {
   if (path.starts_with(kApi) && (prefixed || prefix.empty())) {
     if (request.method == "GET" || request.method == "OPTIONS") {
       target.route = find_route(path.substr(kApi.size()));
+      target.place = target.route != nullptr ? Place::kRoute : Place::kNothing;
     }
     return target;
   }
-  if (path == "/health") {
-    target.health = true;
+  target.path = path;
+  if (options_.sign_in != nullptr && options_.sign_in->has_page(request.method, path)) {
+    target.place = Place::kLogin;
     return target;
   }
+  for (const FixedPath& fixed : kFixedPaths) {
+    if (path == fixed.path) {
+      target.place = fixed.place;
+      return target;
+    }
+  }
   const bool page = path == "/" || path == "/ui/";
-  std::string_view file = path.starts_with("/ui/") ? path.substr(4) : path.substr(1);
+  const std::string_view file = path.starts_with("/ui/") ? path.substr(4) : path.substr(1);
   target.asset = webui::find(page ? "index.html" : file);
-  target.landing = page && !target.asset;
+  if (target.asset) {
+    target.place = Place::kAsset;
+  } else if (page) {
+    target.place = Place::kLanding;
+  }
   return target;
+}
+
+access::Identity ApiServer::identify(const net::Request& request, net::Response& response) {
+  QueryMeter meter(figures_, Query::kIdentity);
+  const auto identity = meter.run([&]() -> Result<access::Identity> {
+    if (options_.sign_in != nullptr) {
+      return options_.sign_in->identify(request, response);
+    }
+    return access::identify(*services_.reader, options_.roles,
+                            access::user_name(request.headers, options_.user_headers));
+  });
+  return identity.value_or(access::Identity{});
+}
+
+Result<> ApiServer::read_params(const Route& route, Call& call) const {
+  call.params = parse_params(call.request->query, route.params);
+  // Units asked for by id are wanted whenever they ran.
+  if (route.window == WindowKind::kRounded ||
+      (route.window == WindowKind::kEnded && call.params.uuids.empty())) {
+    const auto parse = route.window == WindowKind::kRounded ? parse_rounded_window : parse_window;
+    auto window = parse(call.params, services_.now_ms(), options_.max_period_ms);
+    if (!window) {
+      return fail(std::move(window).error());
+    }
+    call.window = *window;
+  }
+  if (route.page_key > 0) {
+    auto page = parse_page(call.params, route.path, route.page_key);
+    if (!page) {
+      return fail(std::move(page).error());
+    }
+    call.page = std::move(*page);
+  }
+  return {};
+}
+
+std::string ApiServer::tag_of(const Route& route, const Call& call) const {
+  const auto bounds = call.window.value_or(store::TimeRange{});
+  return tags_.make({route.path, call.request->query, call.identity.user,
+                     access::role_name(call.identity.role),
+                     std::to_string(services_.reader->generation()), std::to_string(bounds.from_ms),
+                     std::to_string(bounds.to_ms)});
 }
 
 void ApiServer::call_route(const Route& route,
                            const net::Request& request,
                            net::Response& response) {
-  Call call{.request = &request, .response = &response};
+  // For this caller alone, and asked for again each time.
+  response.set_header("Cache-Control", "no-store");
+  Call call{.request = &request, .response = &response, .route = route.path};
   if (route.caller != Caller::kAnyone) {
-    call.identity = access::identify(*services_.reader, request.headers, options_.user_headers);
+    call.identity = identify(request, response);
     if (call.identity.user.empty()) {
-      answer_error(response, ApiErrorType::kUnauthorized, "no user identified");
+      if (options_.sign_in != nullptr && route.shape == Shape::kIdentity) {
+        options_.sign_in->answer_stranger(request, response);
+      } else {
+        answer_error(response, ApiErrorType::kUnauthorized, "no user identified");
+      }
       return;
     }
   }
@@ -134,39 +231,90 @@ void ApiServer::call_route(const Route& route,
     }
     call.admin_route = true;
   }
-  call.params = parse_params(request.query);
-  route.handler(services_, call);
-}
-
-void ApiServer::handle(const net::Request& request, net::Response& response) {
-  const std::string clean = clean_path(request.path);
-  if (clean != request.path) {
-    response.status = 301;
-    response.set_header("Location",
-                        encode_path(clean) + (request.query.empty() ? "" : "?" + request.query));
+  if (auto done = read_params(route, call); !done) {
+    answer_bad_request(call, done.error());
     return;
   }
-  const Target target = find_target(request);
-  if (!target.found()) {
+  // Taken before the query: a commit in between makes the tag stale, never the answer.
+  const std::string tag = route.tagged ? tag_of(route, call) : "";
+  if (!tag.empty() && client_has(request, tag)) {
+    response.status = 304;
+  } else {
+    route.handler(services_, call);
+  }
+  if (!tag.empty() && (response.status == 200 || response.status == 304)) {
+    response.set_header("ETag", tag);
+    response.set_header("Cache-Control", "private, no-cache");
+  }
+}
+
+void ApiServer::answer(const Target& target, const net::Request& request, net::Response& response) {
+  if (target.place == Place::kNothing) {
     answer_not_found(response);
     return;
   }
   if (options_.max_requests > 0 && !limiter_.admit(request, response, services_.now_ms())) {
+    figures_.count_limited();
     return;
   }
-  const bool preflight = request.method == "OPTIONS";
-  if (target.route != nullptr) {
-    if (!preflight) {
-      call_route(*target.route, request, response);
-    }
-    cors_.add_headers(request, response);
-  } else if (target.health) {
-    answer_health(*services_.reader, response);
-    cors_.add_headers(request, response);
-  } else if (target.asset) {
-    answer_asset(*target.asset, request, response);
-  } else {
-    answer_landing_page(response);
+  switch (target.place) {
+    case Place::kRoute:
+      if (request.method != "OPTIONS") {
+        call_route(*target.route, request, response);
+      }
+      cors_.add_headers(request, response);
+      break;
+    case Place::kHealth:
+      answer_health(services_, response);
+      cors_.add_headers(request, response);
+      break;
+    case Place::kMetrics:
+      answer_metrics(figures_, response);
+      break;
+    case Place::kDocument:
+      document_.answer_json(request, response);
+      break;
+    case Place::kDocumentPage:
+      document_.answer_page(request, response);
+      break;
+    case Place::kDocumentStyle:
+      document_.answer_style(request, response);
+      break;
+    case Place::kDocumentFolder:
+      // Relative, so that it holds behind proxies that take a prefix away.
+      response.status = 301;
+      response.set_header("Location",
+                          request.path.ends_with('/') ? "index.html" : "swagger/index.html");
+      break;
+    case Place::kAsset:
+      if (target.asset) {
+        answer_asset(*target.asset, request, response);
+      }
+      break;
+    case Place::kLanding:
+      answer_landing_page(response);
+      break;
+    case Place::kLogin:
+      options_.sign_in->answer_page(target.path, request, response);
+      break;
+    case Place::kNothing:
+      break;
+  }
+}
+
+void ApiServer::handle(const net::Request& request, net::Response& response) {
+  const bool redirected = net::redirect_to_clean_path(request, response);
+  const Target target = redirected ? Target{} : find_target(request);
+  const auto figure =
+      std::make_shared<Figures::Request>(figures_, label_of(target.place, target.route));
+  if (!redirected) {
+    answer(target, request, response);
+  }
+  figure->set_status(response.status);
+  if (response.next_chunk) {  // counted when the last piece is out or the client is gone
+    response.next_chunk = [figure, next = std::move(response.next_chunk)](std::string& out) {
+      return next(out);
+    };
   }
 }
 

@@ -4,9 +4,13 @@
 #include <string>
 #include <vector>
 
+#include "access/policy.h"
 #include "api/cors.h"
+#include "api/entity_tag.h"
+#include "api/figures.h"
 #include "api/handlers/handlers.h"
 #include "api/login/sign_in.h"
+#include "api/openapi.h"
 #include "api/rate_limit.h"
 #include "api/routes.h"
 #include "api/series.h"
@@ -25,6 +29,10 @@ struct ApiOptions {
   long max_requests = 0;  ///< a minute and client; 0: no limit
   std::vector<std::string> trusted_proxies = {};
   std::int64_t max_period_ms = 0;
+  access::Roles roles = {};
+  login::SignIn* sign_in = nullptr;  ///< outlives the server; null: users are named by header
+  std::string external_url = {};       ///< where people find the server; for the OpenAPI document
+  Figures::Others other_figures = {};  ///< more of /metrics
 };
 
 /// The HTTP side: routing, identity, access and the endpoints of docs/api/endpoints.md, for
@@ -48,12 +56,21 @@ class ApiServer {
 
   struct Target;
   [[nodiscard]] Target find_target(const net::Request& request) const;
+  void answer(const Target& target, const net::Request& request, net::Response& response);
+  /// Who asks; nobody without a name.
+  access::Identity identify(const net::Request& request, net::Response& response);
   void call_route(const Route& route, const net::Request& request, net::Response& response);
+  /// Reads what the route asks for into `call`.
+  [[nodiscard]] Result<> read_params(const Route& route, Call& call) const;
+  [[nodiscard]] std::string tag_of(const Route& route, const Call& call) const;
 
   ApiOptions options_;
   Cors cors_;
   RateLimiter limiter_;
   UsageCache usage_cache_;
+  EntityTags tags_;
+  Figures figures_;
+  Document document_;
   Services services_;
 };
 

@@ -3,9 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "store/database.h"
-#include "testing/fake_clock.h"
-#include "testing/temp_dir.h"
+#include "api/server_test_support.h"
 #include "webui/asset.h"
 
 namespace ceems::api {
@@ -15,127 +13,6 @@ using ::testing::EndsWith;
 using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
-
-constexpr std::int64_t kNow = 1'767'225'600'000;  // of FakeClock; 2026-01-01T00:00:00Z
-constexpr std::int64_t kHour = 3600'000;
-constexpr std::string_view kFrom = "1767222000";  // an hour before
-
-class FakeSeries final : public SeriesSource {
- public:
-  Result<std::vector<Series>> series(const std::string& cluster_id,
-                                     const std::string& uuid,
-                                     std::int64_t from_ms,
-                                     std::int64_t to_ms) override {
-    asked = fmt::format("{} {} {} {}", cluster_id, uuid, from_ms - kNow, to_ms - kNow);
-    if (fails) {
-      return fail(ErrorCode::kUnavailable, "http://secret:9090: connection refused");
-    }
-    return std::vector<Series>{
-        {.name = "cpu", .unit = "cores", .points = {{kNow, 1.5}, {kNow + 1, 2}}}};
-  }
-  std::string asked;
-  bool fails = false;
-};
-
-model::Unit job(const std::string& uuid, const std::string& user, const std::string& project) {
-  model::Unit unit;
-  unit.resource_manager = "slurm";
-  unit.uuid = uuid;
-  unit.name = "<b>" + uuid;
-  unit.project = project;
-  unit.groupname = "grp";
-  unit.username = user;
-  unit.created_at = "2025-12-31T23:00:00+0000";
-  unit.created_at_ts = kNow - kHour;
-  unit.started_at = "2025-12-31T23:00:00+0000";
-  unit.started_at_ts = kNow - kHour;
-  unit.ended_at = "2025-12-31T23:30:00+0000";
-  unit.ended_at_ts = kNow - kHour / 2;
-  unit.elapsed = "00:30:00";
-  unit.state = "COMPLETED";
-  unit.allocation = R"({"cpus":2})";
-  unit.total_time_seconds = {{"walltime", 1800}, {"alloc_cputime", 3600}};
-  unit.metric(model::Metric::kAvgCpuUsage) = {{"global", 41.25}};
-  unit.has_metric[0] = true;
-  return unit;
-}
-
-class ServerTest : public ::testing::Test {
- protected:
-  void SetUp() override {
-    auto db =
-        store::Database::open({.directory = dir_.path().string(), .time_zone = "UTC"}, clock_);
-    ASSERT_TRUE(db);
-    db_ = std::move(*db);
-    ASSERT_TRUE(db_->writer().write_admins("ceems", {"root", "ceems-int-svc"}));
-    for (const std::string cluster : {"hpc-a", "hpc-b"}) {
-      store::ClusterUpdate update;
-      update.cluster = {.id = cluster, .manager = "slurm", .updaters = {}};
-      update.window = {kNow - kHour, kNow};
-      update.units = {job("1", "ada", "fluids"), job("2", "bob", "fluids"),
-                      job("3", "eve", "optics"), job("4", "fluids:svc", "fluids"),
-                      job("10", "ada", "fluids")};
-      update.units.back().ended_at = "Unknown";
-      update.units.back().ended_at_ts = 0;
-      update.units.back().state = "RUNNING";
-      update.users = std::vector<model::User>{{.name = "ada", .projects = {"fluids"}},
-                                              {.name = "bob", .projects = {"fluids"}},
-                                              {.name = "eve", .projects = {"optics"}},
-                                              {.name = "fluids:svc", .projects = {"fluids"}}};
-      update.projects = std::vector<model::Project>{
-          {.name = "fluids",
-           .users = cluster == "hpc-a" ? std::vector<std::string>{"ada", "bob"}
-                                       : std::vector<std::string>{"bob"}},
-          {.name = "optics", .users = {"eve"}}};
-      ASSERT_TRUE(db_->writer().write(update));
-    }
-    make();
-  }
-
-  void make(ApiOptions options = {}) {
-    auto server = ApiServer::create(std::move(options), db_->reader(), &series_, clock_);
-    ASSERT_TRUE(server) << server.error().message;
-    server_ = std::move(*server);
-  }
-
-  net::Response request(const std::string& method,
-                        const std::string& target,
-                        net::Headers headers = {}) {
-    net::Request request;
-    request.method = method;
-    request.target = target;
-    request.path = target.substr(0, target.find('?'));
-    request.query =
-        target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
-    request.headers = std::move(headers);
-    request.remote_address = "192.0.2.1";
-    net::Response response;
-    server_->handle(request, response);
-    while (response.next_chunk && response.next_chunk(response.body)) {
-    }
-    return response;
-  }
-  net::Response get(const std::string& target, const std::string& user = "") {
-    net::Headers headers;
-    if (!user.empty()) {
-      headers.emplace_back("X-Grafana-User", user);
-    }
-    return request("GET", target, headers);
-  }
-  std::string body(const std::string& target, const std::string& user) {
-    return get("/api/v1/" + target, user).body;
-  }
-  static std::string header(const net::Response& response, std::string_view name) {
-    const std::string* value = net::find_header(response.headers, name);
-    return value == nullptr ? "(none)" : *value;
-  }
-
-  testing::TempDir dir_;
-  testing::FakeClock clock_;
-  std::unique_ptr<store::Database> db_;
-  FakeSeries series_;
-  std::unique_ptr<ApiServer> server_;
-};
 
 constexpr std::string_view kForbidden =
     R"({"status":"error","data":null,"errorType":"forbidden","error":"current user does not have admin privileges"})"
@@ -176,9 +53,8 @@ TEST_F(ServerTest, AdminPathsAreForAdminsOnly) {
 }
 
 TEST_F(ServerTest, UnknownPathsAndMethodsAre404) {
-  for (const std::string path :
-       {"/api/v1/nothing", "/api/v1/units/", "/api/v1/Units", "/api/v1", "/api/v1/usage/foo",
-        "/api/v1/stats/global", "/debug/pprof/", "/metrics"}) {
+  for (const std::string path : {"/api/v1/nothing", "/api/v1/units/", "/api/v1/Units", "/api/v1",
+                                 "/api/v1/usage/foo", "/api/v1/stats/global", "/debug/pprof/"}) {
     const auto response = get(path, "root");
     EXPECT_EQ(response.status, 404) << path;
     EXPECT_EQ(response.body, "404 page not found\n");
@@ -427,10 +303,12 @@ TEST_F(ServerTest, SeriesAreForOwnersAndAdmins) {
 }
 
 TEST_F(ServerTest, WhoAmI) {
-  EXPECT_EQ(body("whoami", "ada"),
-            "{\"status\":\"success\",\"data\":[{\"user\":\"ada\",\"admin\":false}]}\n");
+  EXPECT_EQ(
+      body("whoami", "ada"),
+      "{\"status\":\"success\",\"data\":[{\"user\":\"ada\",\"admin\":false,\"role\":\"user\"}]}\n");
   EXPECT_EQ(body("whoami", "root"),
-            "{\"status\":\"success\",\"data\":[{\"user\":\"root\",\"admin\":true}]}\n");
+            "{\"status\":\"success\",\"data\":[{\"user\":\"root\",\"admin\":true,\"role\":"
+            "\"admin\"}]}\n");
 }
 
 TEST_F(ServerTest, CrossOriginHeaders) {

@@ -1,12 +1,19 @@
 // Users, projects, clusters and counts.
+#include <array>
 #include <chrono>
+#include <numeric>
 #include <utility>
 
-#include "api/envelope.h"
 #include "api/handlers/handlers.h"
 #include "store/json.h"
 
 namespace ceems::api {
+namespace {
+
+// Places in user_fields() and project_fields(), which are columns here: all fields are read.
+constexpr std::array<std::size_t, 2> kPersonKey{1, 3};
+
+}  // namespace
 
 std::int64_t Services::now_ms() const {
   return std::chrono::duration_cast<std::chrono::milliseconds>(clock->now().time_since_epoch())
@@ -17,30 +24,56 @@ void answer_bad_request(Call& call, const Error& error) {
   answer_error(*call.response, ApiErrorType::kBadData, error.message);
 }
 
-void answer_cursor(Call& call,
-                   Result<std::unique_ptr<store::Cursor>> rows,
-                   std::span<const store::Field> fields) {
-  if (!rows) {
-    answer_failure(*call.response, rows.error());
+RowFormat all_of(std::span<const store::Field> fields) {
+  std::vector<std::size_t> all(fields.size());
+  std::iota(all.begin(), all.end(), 0U);
+  return {fields, std::move(all)};
+}
+
+void answer_with(Call& call, Rows rows) {
+  if (!rows.cursor) {
+    answer_failure(*call.response, rows.cursor.error());
     return;
   }
-  std::vector<std::size_t> all(fields.size());
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    all[i] = i;
+  Listing listing{.meter = std::move(rows.meter),
+                  .rows = std::move(*rows.cursor),
+                  .format = std::move(rows.format)};
+  if (!call.page || rows.key_columns.empty()) {
+    answer_rows(*call.response, std::move(listing));
+    return;
   }
-  answer_rows(*call.response, std::move(*rows), RowFormat(fields, std::move(all)));
+  answer_page(*call.response, std::move(listing),
+              {.listing = call.route,
+               .query = call.request->query,
+               .window = call.window,
+               .page = &*call.page,
+               .key = rows.key_columns,
+               .skip = !rows.placed});
 }
 
 void get_users(const Services& services, Call& call) {
   const Params& params = call.params;
+  QueryMeter meter(*services.figures, Query::kUsers);
   if (call.admin_route && params.role == "admin") {
-    answer_cursor(call, services.reader->admins(), store::user_fields());
+    if (access::see_admins(call.identity) != access::Decision::kAllow) {
+      answer_error(*call.response, ApiErrorType::kForbidden,
+                   "current user does not have admin privileges");
+      return;
+    }
+    auto admins = meter.run([&] { return services.reader->admins(); });
+    answer_with(call, {.meter = std::move(meter),
+                       .cursor = std::move(admins),
+                       .format = all_of(store::user_fields())});
     return;
   }
   const store::Scope scope = call.admin_route
                                  ? access::chosen_rows(call.identity, params.users, params.projects)
-                                 : access::own_rows(call.identity, params.projects);
-  answer_cursor(call, services.reader->users(scope, params.clusters), store::user_fields());
+                                 : access::own_accounts(call.identity, params.projects);
+  auto users = meter.run([&] { return services.reader->users(scope, params.clusters); });
+  answer_with(call, {.meter = std::move(meter),
+                     .cursor = std::move(users),
+                     .format = all_of(store::user_fields()),
+                     .key_columns = kPersonKey});
 }
 
 void get_projects(const Services& services, Call& call) {
@@ -51,25 +84,40 @@ void get_projects(const Services& services, Call& call) {
                                                                       access::parse_part(params.scope)),
                                 .projects = params.projects,
                                 .clusters = params.clusters};
-  answer_cursor(call, services.reader->projects(query), store::project_fields());
+  QueryMeter meter(*services.figures, Query::kProjects);
+  auto projects = meter.run([&] { return services.reader->projects(query); });
+  answer_with(call, {.meter = std::move(meter),
+                     .cursor = std::move(projects),
+                     .format = all_of(store::project_fields()),
+                     .key_columns = kPersonKey});
 }
 
 void get_clusters(const Services& services, Call& call) {
-  answer_cursor(call, services.reader->clusters(), store::cluster_fields());
+  QueryMeter meter(*services.figures, Query::kClusters);
+  auto clusters = meter.run([&] { return services.reader->clusters(); });
+  answer_with(call, {.meter = std::move(meter),
+                     .cursor = std::move(clusters),
+                     .format = all_of(store::cluster_fields())});
 }
 
+namespace {
+
+void answer_stats(const Services& services, Call& call) {
+  QueryMeter meter(*services.figures, Query::kStats);
+  auto stats = meter.run([&] { return services.reader->stats(call.params.clusters, call.window); });
+  answer_with(call, {.meter = std::move(meter),
+                     .cursor = std::move(stats),
+                     .format = all_of(store::stat_fields())});
+}
+
+}  // namespace
+
 void get_current_stats(const Services& services, Call& call) {
-  const auto window = parse_window(call.params, services.now_ms(), services.max_period_ms);
-  if (!window) {
-    answer_bad_request(call, window.error());
-    return;
-  }
-  answer_cursor(call, services.reader->stats(call.params.clusters, *window), store::stat_fields());
+  answer_stats(services, call);
 }
 
 void get_global_stats(const Services& services, Call& call) {
-  answer_cursor(call, services.reader->stats(call.params.clusters, std::nullopt),
-                store::stat_fields());
+  answer_stats(services, call);
 }
 
 void get_whoami(const Services& services, Call& call) {
@@ -79,7 +127,10 @@ void get_whoami(const Services& services, Call& call) {
   }
   std::string data = R"([{"user":)";
   store::append_json_string(data, call.identity.user);
-  data += call.identity.admin ? R"(,"admin":true}])" : R"(,"admin":false}])";
+  data += call.identity.role == access::Role::kAdmin ? R"(,"admin":true,)" : R"(,"admin":false,)";
+  data += R"("role":)";
+  store::append_json_string(data, access::role_name(call.identity.role));
+  data += "}]";
   answer_data(*call.response, data);
 }
 

@@ -1,14 +1,21 @@
 // Units, whether their metrics may be seen, and their series.
 #include <algorithm>
+#include <array>
 #include <utility>
 
-#include "api/envelope.h"
+#include "access/visible.h"
 #include "api/handlers/handlers.h"
 #include "base/log.h"
 #include "store/json.h"
 #include "store/time_zone.h"
 
 namespace ceems::api {
+namespace {
+
+// cluster_id, uuid and started_at in unit_fields()
+constexpr std::array<std::size_t, 3> kUnitKey{0, 2, 8};
+
+}  // namespace
 
 void get_units(const Services& services, Call& call) {
   const Params& params = call.params;
@@ -26,14 +33,7 @@ void get_units(const Services& services, Call& call) {
   query.clusters = params.clusters;
   query.uuids = params.uuids;
   query.running = params.running;
-  if (params.uuids.empty()) {  // units asked for by id are wanted whenever they ran
-    const auto window = parse_window(params, services.now_ms(), services.max_period_ms);
-    if (!window) {
-      answer_bad_request(call, window.error());
-      return;
-    }
-    query.ended = *window;
-  }
+  query.ended = call.window;
   RowFormat format(store::unit_fields(), std::move(*fields));
   if (!params.time_zone.empty()) {
     // An unknown zone is no error: the times stay in the zone of the data base.
@@ -41,12 +41,22 @@ void get_units(const Services& services, Call& call) {
       format.convert_times(*zone);
     }
   }
-  auto rows = services.reader->units(query, format.columns());
-  if (!rows) {
-    answer_failure(*call.response, rows.error());
-    return;
+  std::vector<std::size_t> key;
+  if (call.page) {
+    key = format.read_also(kUnitKey);
+    query.limit = call.page->limit + 1;  // whether there is a next page
+    if (const auto& after = call.page->after; !after.empty()) {
+      query.after = {.cluster_id = after[0], .uuid = after[1], .started_at = after[2]};
+    }
   }
-  answer_rows(*call.response, std::move(*rows), std::move(format));
+  QueryMeter meter(*services.figures, Query::kUnits);
+  auto rows = meter.run(
+      [&] { return access::read_units(*services.reader, call.identity, query, format.columns()); });
+  answer_with(call, {.meter = std::move(meter),
+                     .cursor = std::move(rows),
+                     .format = std::move(format),
+                     .key_columns = key,
+                     .placed = true});
 }
 
 void verify_units(const Services& services, Call& call) {
@@ -54,9 +64,12 @@ void verify_units(const Services& services, Call& call) {
     answer_error(*call.response, ApiErrorType::kBadData, "uuids missing in the request");
     return;
   }
-  const auto decision =
-      access::see_metrics(*services.reader, call.identity, call.params.clusters, call.params.uuids);
-  if (decision != access::Decision::kAllow) {
+  QueryMeter meter(*services.figures, Query::kVerify);
+  const auto decision = meter.run([&] {
+    return Result<access::Decision>(access::see_metrics(*services.reader, call.identity,
+                                                        call.params.clusters, call.params.uuids));
+  });
+  if (*decision != access::Decision::kAllow) {
     answer_error(*call.response, ApiErrorType::kForbidden, "user do not have permissions on uuids");
     return;
   }
@@ -68,18 +81,18 @@ namespace {
 /// When the unit ran: its first start and last end, or nothing when the caller may not see it.
 Result<std::optional<store::TimeRange>> life_of_unit(const Services& services, const Call& call) {
   store::UnitQuery query;
-  query.owners = call.identity.admin ? access::chosen_rows(call.identity, {}, {})
-                                     : access::own_rows(call.identity, call.params.projects);
+  query.owners = access::series_rows(call.identity, call.params.projects);
   query.clusters = call.params.clusters;
   query.uuids = call.params.uuids;
   const auto fields = select_fields(store::unit_fields(), {"started_at_ts", "ended_at_ts"});
-  auto rows = services.reader->units(query, *fields);
+  QueryMeter meter(*services.figures, Query::kUnits);
+  auto rows = meter.run([&] { return services.reader->units(query, *fields); });
   if (!rows) {
     return fail(std::move(rows).error());
   }
   std::optional<store::TimeRange> life;
   while (true) {
-    const auto row = (*rows)->next();
+    const auto row = meter.run([&] { return (*rows)->next(); });
     if (!row) {
       return fail(row.error());
     }

@@ -1,14 +1,17 @@
 // What users and projects used.
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <utility>
 
-#include "api/envelope.h"
 #include "api/handlers/handlers.h"
 #include "store/json.h"
 
 namespace ceems::api {
 namespace {
+
+// cluster_id, username and project in usage_fields()
+constexpr std::array<std::size_t, 3> kUsageKey{0, 5, 3};
 
 store::UsageQuery usage_query(const Call& call) {
   return {.members = call.admin_route ? access::chosen_rows(call.identity, call.params.users,
@@ -47,13 +50,11 @@ std::string cache_key(const Call& call,
 /// table make no sense and are refused.
 bool add_groups(const std::vector<std::string>& names, store::CurrentUsageQuery& query) {
   for (const std::string& name : names) {
-    if (name == "groupname") {
-      query.by_groupname = true;
-    } else if (name == "resource_manager") {
-      query.by_resource_manager = true;
-    } else if (name != "cluster_id" && name != "username" && name != "project") {
+    if (std::ranges::find(group_columns(), name) == group_columns().end()) {
       return false;
     }
+    query.by_groupname = query.by_groupname || name == "groupname";
+    query.by_resource_manager = query.by_resource_manager || name == "resource_manager";
   }
   return true;
 }
@@ -113,12 +114,17 @@ void get_global_usage(const Services& services, Call& call) {
     return;
   }
   RowFormat format(store::usage_fields(), std::move(*fields));
-  auto rows = services.reader->usage(usage_query(call), format.columns());
-  if (!rows) {
-    answer_failure(*call.response, rows.error());
-    return;
+  std::vector<std::size_t> key;
+  if (call.page) {
+    key = format.read_also(kUsageKey);
   }
-  answer_rows(*call.response, std::move(*rows), std::move(format));
+  QueryMeter meter(*services.figures, Query::kUsage);
+  auto rows =
+      meter.run([&] { return services.reader->usage(usage_query(call), format.columns()); });
+  answer_with(call, {.meter = std::move(meter),
+                     .cursor = std::move(rows),
+                     .format = std::move(format),
+                     .key_columns = key});
 }
 
 void get_current_usage(const Services& services, Call& call) {
@@ -127,14 +133,9 @@ void get_current_usage(const Services& services, Call& call) {
     answer_bad_request(call, fields.error());
     return;
   }
-  const auto window = parse_rounded_window(call.params, services.now_ms(), services.max_period_ms);
-  if (!window) {
-    answer_bad_request(call, window.error());
-    return;
-  }
   store::CurrentUsageQuery query;
   query.rows = usage_query(call);
-  query.updated = *window;
+  query.updated = call.window.value_or(store::TimeRange{});
   query.daily = call.params.experimental;
   query.terminated_only = call.params.terminated;
   if (!add_groups(call.params.group_by, query)) {
@@ -152,12 +153,15 @@ void get_current_usage(const Services& services, Call& call) {
   // Read before the query: what a commit changes while it runs is not kept.
   const std::uint64_t generation = services.reader->generation();
   const std::int64_t now_ms = services.now_ms();
-  if (const auto hit = services.usage_cache->find(key, generation, now_ms); hit) {
+  const auto hit = services.usage_cache->find(key, generation, now_ms);
+  services.figures->count_cache(hit.has_value());
+  if (hit) {
     answer_data(*call.response, *hit->data);
     call.response->set_header("Expires", http_date(hit->expires_ms));
     return;
   }
-  const auto groups = services.reader->current_usage(query);
+  QueryMeter meter(*services.figures, Query::kCurrentUsage);
+  const auto groups = meter.run([&] { return services.reader->current_usage(query); });
   if (!groups) {
     answer_failure(*call.response, groups.error());
     return;

@@ -1,0 +1,42 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "api/pages.h"
+#include "net/http.h"
+
+namespace ceems::api {
+
+/// What of this server the description of the API depends on.
+struct DocumentOptions {
+  std::string route_prefix = {};  ///< without a slash at its end
+  std::string external_url = {};  ///< empty: the server is where the document was fetched
+  std::vector<std::string> user_headers = {};
+};
+
+/// The OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0), made of the tables that
+/// requests are routed, parsed and answered by: all_routes(), all_params(), all_errors(),
+/// store/fields.h.
+std::string openapi_json(const DocumentOptions& options);
+
+/// The same for people: a page that needs no script, with a form for every endpoint. It is served
+/// beside `style.css`.
+std::string openapi_page(const DocumentOptions& options);
+std::string_view openapi_style();
+
+/// The three, ready to be served. Safe for concurrent use.
+class Document {
+ public:
+  explicit Document(const DocumentOptions& options);
+
+  void answer_json(const net::Request& request, net::Response& response) const;
+  void answer_page(const net::Request& request, net::Response& response) const;
+  void answer_style(const net::Request& request, net::Response& response) const;
+
+ private:
+  const StaticText json_, page_, style_;
+};
+
+}  // namespace ceems::api

@@ -1,0 +1,167 @@
+#include "api/paging.h"
+
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "net/base64.h"
+#include "net/digest.h"
+#include "store/json.h"
+
+namespace ceems::api {
+namespace {
+
+constexpr char kVersion = '\1';
+constexpr std::size_t kChecksumBytes = 4;
+constexpr std::size_t kMaxPart = 0xFFFF;
+constexpr std::int64_t kSecond = 1000;
+
+std::string checksum(std::string_view listing, std::string_view parts) {
+  std::string text(listing);
+  text += '\0';
+  text += parts;
+  return net::sha256(text).substr(0, kChecksumBytes);
+}
+
+/// Takes the next text off the front of `parts`; nothing when it is not whole.
+std::optional<std::string> take_part(std::string_view& parts) {
+  if (parts.size() < 2) {
+    return std::nullopt;
+  }
+  const auto high = static_cast<unsigned char>(parts[0]);
+  const auto low = static_cast<unsigned char>(parts[1]);
+  const std::size_t size = static_cast<std::size_t>(high) << 8U | low;
+  parts.remove_prefix(2);
+  if (parts.size() < size) {
+    return std::nullopt;
+  }
+  std::string part(parts.substr(0, size));
+  parts.remove_prefix(size);
+  return part;
+}
+
+std::optional<std::vector<std::string>> parse_cursor(std::string_view text,
+                                                     std::string_view listing,
+                                                     std::size_t key_size) {
+  const auto bytes = net::base64url_decode(text);
+  if (!bytes || bytes->size() < 1 + kChecksumBytes || bytes->front() != kVersion) {
+    return std::nullopt;
+  }
+  const std::string_view all = *bytes;
+  std::string_view parts = all.substr(1 + kChecksumBytes);
+  if (all.substr(1, kChecksumBytes) != checksum(listing, parts)) {
+    return std::nullopt;
+  }
+  std::vector<std::string> key;
+  while (!parts.empty()) {
+    auto part = take_part(parts);
+    if (!part) {
+      return std::nullopt;
+    }
+    key.push_back(std::move(*part));
+  }
+  return key.size() == key_size ? std::optional(std::move(key)) : std::nullopt;
+}
+
+std::vector<std::string> key_of(const store::Cursor& row, std::span<const std::size_t> columns) {
+  std::vector<std::string> key;
+  for (const std::size_t column : columns) {
+    key.emplace_back(row.text(column));
+  }
+  return key;
+}
+
+/// The query of the next page.
+std::string next_query(const PageRequest& request, std::string_view cursor) {
+  std::string query;
+  const auto add = [&query](std::string_view key, std::string_view value) {
+    query += query.empty() ? "?" : "&";
+    query += net::url_encode(key) + "=" + net::url_encode(value);
+  };
+  for (const auto& [key, value] : net::parse_query(request.query)) {
+    const bool bound = request.window && (key == "from" || key == "to");
+    if (!bound && key != "limit" && key != "cursor") {
+      add(key, value);
+    }
+  }
+  if (request.window) {
+    add("from", std::to_string(request.window->from_ms / kSecond));
+    add("to", std::to_string(request.window->to_ms / kSecond));
+  }
+  add("limit", std::to_string(request.page->limit));
+  add("cursor", cursor);
+  return query;
+}
+
+}  // namespace
+
+std::string cursor_text(std::string_view listing, const std::vector<std::string>& key) {
+  std::string parts;
+  for (const std::string& part : key) {
+    const std::size_t size = std::min(part.size(), kMaxPart);
+    parts += static_cast<char>(size >> 8U);
+    parts += static_cast<char>(size & 0xFFU);
+    parts += part.substr(0, size);
+  }
+  return net::base64url_encode(kVersion + checksum(listing, parts) + parts);
+}
+
+Result<std::optional<Page>> parse_page(const Params& params,
+                                       std::string_view listing,
+                                       std::size_t key_size) {
+  auto limit = parse_limit(params);
+  if (!limit) {
+    return fail(std::move(limit).error());
+  }
+  if (!*limit) {
+    return std::nullopt;
+  }
+  Page page{.limit = limit->value_or(0), .after = {}};
+  if (!params.cursor.empty()) {
+    auto key = parse_cursor(params.cursor, listing, key_size);
+    if (!key) {
+      return fail(ErrorCode::kInvalidArgument, "query parameter 'cursor': malformed cursor");
+    }
+    page.after = std::move(*key);
+  }
+  return page;
+}
+
+void answer_page(net::Response& response, Listing listing, const PageRequest& request) {
+  std::string text = "[";
+  std::vector<std::string> last;
+  std::size_t count = 0;
+  bool more = false;
+  while (!more) {
+    const auto row = listing.meter.run([&listing] { return listing.rows->next(); });
+    if (!row) {
+      answer_failure(response, row.error());
+      return;
+    }
+    if (!*row) {
+      break;
+    }
+    listing.meter.count_row();
+    auto key = key_of(*listing.rows, request.key);
+    if (request.skip && !request.page->after.empty() && key <= request.page->after) {
+      continue;
+    }
+    more = count == request.page->limit;
+    if (!more) {
+      text += count == 0 ? "" : ",";
+      listing.format.append(text, *listing.rows);
+      last = std::move(key);
+      ++count;
+    }
+  }
+  text += ']';
+  if (more) {
+    const std::string cursor = cursor_text(request.listing, last);
+    text += R"(,"next":)";
+    store::append_json_string(text, cursor);
+    response.set_header("Link", fmt::format("<{}>; rel=\"next\"", next_query(request, cursor)));
+  }
+  answer_data(response, text);
+}
+
+}  // namespace ceems::api
