@@ -1,0 +1,17 @@
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "api/grafana_admins.h"
+#include "base/check.h"
+#include "base/strings.h"
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto members = ceems::api::parse_team_members(text)) {
+    for (const auto& name : *members) {
+      CEEMS_CHECK(!name.empty() && ceems::is_utf8(name));
+    }
+  }
+  return 0;
+}
