@@ -31,17 +31,22 @@ void warn_obsolete(const config::Node& node,
   }
 }
 
-Result<> read_data(const config::Node& node, Config& config) {
+Result<> read_data(const config::Node& node,
+                   const std::string& directory,
+                   bool checks,
+                   Config& config) {
   using std::chrono::milliseconds;
   Config::Data& data = config.data;
   warn_obsolete(node, {"query_batch_size", "skip_delete_old_units"}, config.warnings);
   ConfigSection section(node);
   section
-      .only({"path", "backup_path", "backup_interval", "retention_period", "update_interval",
-             "max_update_interval", "update_from", "time_zone", "query_batch_size",
-             "skip_delete_old_units"})
+      .only({"path", "database_url", "database_password_file", "backup_path", "backup_interval",
+             "retention_period", "update_interval", "max_update_interval", "update_from",
+             "time_zone", "query_batch_size", "skip_delete_old_units"})
       .text("path", data.path)
       .text("backup_path", data.backup_path)
+      .text("database_url", data.database_url)
+      .file("database_password_file", data.database_password_file, directory)
       .duration("backup_interval", data.backup_interval)
       .duration("retention_period", data.retention)
       .duration("update_interval", data.update_interval)
@@ -52,9 +57,14 @@ Result<> read_data(const config::Node& node, Config& config) {
               "update_interval and/or max_update_interval must be more than 0s")
       .refuse(data.max_update_interval <= milliseconds(0), "max_update_interval",
               "update_interval and/or max_update_interval must be more than 0s")
-      .refuse(data.backup_interval < std::chrono::days(1), "backup_interval",
-              "backup_interval of less than 1 day is not supported")
-      .refuse(data.path.empty(), "path", "expected the name of a directory");
+      .refuse(checks && data.backup_interval < std::chrono::days(1) &&
+                  (data.backup_interval > milliseconds(0) || !data.backup_path.empty()),
+              "backup_interval", "backup_interval of less than 1 day is not supported")
+      .refuse(data.path.empty(), "path", "expected the name of a directory")
+      .refuse(!data.database_url.empty() && !data.backup_path.empty(), "backup_path",
+              "backups of PostgreSQL are made with pg_dump: leave it out with database_url")
+      .refuse(data.database_url.empty() && !data.database_password_file.empty(),
+              "database_password_file", "needs database_url");
   if (const auto zone = store::TimeZone::find(data.time_zone); !zone) {
     section.refuse(true, "time_zone", zone.error().message);
   } else if (const auto from = parse_update_from(data.update_from, data.time_zone, {}); !from) {
@@ -128,8 +138,6 @@ Result<> read_cluster(const config::Node& node,
   const std::string& manager = entry.cluster.manager;
   const auto known = all_managers();
   section.refuse(ids.contains(id), "id", "duplicate ID found in clusters config: " + id);
-  section.refuse(manager == "openstack" || manager == "k8s", "manager",
-                 "resource manager " + manager + " is not part of this version yet");
   section.refuse(std::ranges::find(known, manager, &ManagerSpec::name) == known.end(), "manager",
                  "unknown resource manager found in the config: " + manager);
   section.refuse(!is_id(id), "id", "invalid cluster ID. It must contain only [a-zA-Z0-9-_]: " + id);
@@ -196,7 +204,9 @@ Result<> read_list(const config::Node& node, const Read& read) {
 
 }  // namespace
 
-Result<Config> parse_config(const config::Node& document, const std::string& directory) {
+Result<Config> parse_config(const config::Node& document,
+                            const std::string& directory,
+                            bool checks) {
   Config config;
   ConfigSection root(document);
   root.only({"ceems_api_server", "clusters", "updaters", "ceems_lb", "ceems_exporter", "ceems_tool",
@@ -204,7 +214,7 @@ Result<Config> parse_config(const config::Node& document, const std::string& dir
   const config::Node server = document["ceems_api_server"];
   // `web` tells the load balancer how to reach this server, which itself takes no notice.
   root.also(ConfigSection(server).only({"data", "admin", "web", "identity", "roles"}).done());
-  root.also(read_data(server["data"], config));
+  root.also(read_data(server["data"], directory, checks, config));
   root.also(read_admin(server["admin"], directory, config));
   root.also(read_login(server, directory, config));
   if (root.ok()) {
@@ -223,20 +233,6 @@ Result<Config> parse_config(const config::Node& document, const std::string& dir
   config.data.retention = std::chrono::floor<std::chrono::days>(config.data.retention);
   if (std::ranges::find(config.admin.users, kServiceAccount) == config.admin.users.end()) {
     config.admin.users.emplace_back(kServiceAccount);
-  }
-  if (!config.admin.grafana_url.empty()) {
-    config.warnings.push_back(server["admin"]["grafana"]
-                                  .error("admins from Grafana are not part of this version yet")
-                                  .message);
-  }
-  for (const access::Roles::Leads& entry : config.login.roles.project_leads) {
-    const auto is_it = [&entry](const ClusterConfig& known) {
-      return known.cluster.id == entry.cluster_id;
-    };
-    if (std::ranges::none_of(config.clusters, is_it)) {
-      config.warnings.push_back("roles.project_leads names a cluster that is not in clusters: " +
-                                entry.cluster_id);
-    }
   }
   if (config.clusters.empty()) {
     config.warnings.emplace_back("no clusters are configured: nothing will be collected");

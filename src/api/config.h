@@ -17,7 +17,9 @@ namespace ceems::api {
 struct Config {
   struct Data {
     std::string path = "data";
-    std::string backup_path = {};  ///< empty: no backups
+    std::string backup_path = {};   ///< empty: no backups
+    std::string database_url = {};  ///< of PostgreSQL; empty: SQLite in `path`
+    std::string database_password_file = {};
     std::chrono::milliseconds backup_interval{std::chrono::days(1)};
     std::chrono::milliseconds retention{std::chrono::days(30)};  ///< whole days
     std::chrono::milliseconds update_interval{std::chrono::minutes(15)};
@@ -42,8 +44,11 @@ struct Config {
 
 /// Reads the document. Unknown keys are errors with file, line and the nearest known key; keys of
 /// the reference's older versions and sections of its other programs are accepted. Relative file
-/// names in blocks of HTTP clients are relative to `directory`. Errors: kInvalidArgument.
-Result<Config> parse_config(const config::Node& document, const std::string& directory);
+/// names in blocks of HTTP clients are relative to `directory`. Errors: kInvalidArgument. Without
+/// `checks` (--test.disable.checks) backups may be made more often than once a day.
+Result<Config> parse_config(const config::Node& document,
+                            const std::string& directory,
+                            bool checks = true);
 
 /// HTTP client keys of a mapping (Prometheus' http_client_config); other keys of the mapping must
 /// be in `others`.

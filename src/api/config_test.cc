@@ -106,6 +106,43 @@ TEST(Config, HasDefaults) {
   }
 }
 
+TEST(Config, TakesEveryFormOfUpdateFromAndTimeZone) {
+  for (const char* from :
+       {"today", "''", "2026-01-02", "2026-01-02T03:04", "2026-01-02T03:04:05", "'2026-01-02'"}) {
+    EXPECT_EQ(error_of(std::string("ceems_api_server:\n  data:\n    update_from: ") + from + "\n"),
+              "no error")
+        << from;
+  }
+  for (const char* from : {"2026-1-2", "2026-01-02 03:04", "2026-13-02", "2026-01-02T03:04:05Z",
+                           "now", "2026-02-30"}) {
+    EXPECT_EQ(error_of(std::string("ceems_api_server:\n  data:\n    update_from: ") + from + "\n"),
+              std::string("c.yml:3: ceems_api_server.data.update_from: failed to parse time "
+                          "string: ") +
+                  from);
+  }
+  for (const char* zone : {"''", "UTC", "Local", "Europe/Paris", "Australia/Lord_Howe"}) {
+    EXPECT_EQ(error_of(std::string("ceems_api_server:\n  data:\n    time_zone: ") + zone + "\n"),
+              "no error")
+        << zone;
+  }
+}
+
+TEST(Config, BackupsMayBeFrequentWithoutChecks) {
+  const auto document = config::parse_yaml(
+      "ceems_api_server: {data: {backup_path: /b, backup_interval: 2s}}", "c.yml");
+  ASSERT_TRUE(document);
+  EXPECT_FALSE(parse_config(*document, "/"));
+  EXPECT_TRUE(parse_config(*document, "/", false));
+}
+
+TEST(Config, GrafanaTeamsMayBeNumbersOrTexts) {
+  const auto config = parse(
+      "ceems_api_server: {admin: {grafana: {url: 'https://grafana', teams_ids: [1, '2', x]}}}");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->admin.grafana_url, "https://grafana");
+  EXPECT_EQ(config->admin.grafana_teams, (Texts{"1", "2", "x"}));
+}
+
 TEST(Config, UnknownKeysAreNamedWithTheirPlace) {
   EXPECT_EQ(error_of("ceems_api_server:\n  data:\n    update_intervall: 1s\n"),
             "c.yml:3: ceems_api_server.data.update_intervall: unknown key, did you mean "
@@ -123,9 +160,15 @@ TEST(Config, WrongTypesAndValuesAreNamedWithTheirPlace) {
   EXPECT_EQ(error_of(data + "update_interval: 0\n"),
             "c.yml:3: ceems_api_server.data.update_interval: update_interval and/or "
             "max_update_interval must be more than 0s");
-  EXPECT_EQ(error_of(data + "backup_interval: 0\n"),
-            "c.yml:3: ceems_api_server.data.backup_interval: backup_interval of less than 1 day is "
-            "not supported");
+  for (const char* interval : {"0\n    backup_path: /b", "23h"}) {
+    EXPECT_EQ(error_of(data + "backup_interval: " + interval + "\n"),
+              "c.yml:3: ceems_api_server.data.backup_interval: backup_interval of less than 1 day "
+              "is not supported");
+  }
+  EXPECT_EQ(error_of(data + "backup_interval: 0\n"), "no error");
+  EXPECT_EQ(error_of(data + "max_update_interval: 0s\n"),
+            "c.yml:3: ceems_api_server.data.max_update_interval: update_interval and/or "
+            "max_update_interval must be more than 0s");
   EXPECT_EQ(error_of(data + "time_zone: Mars/Base\n"),
             "c.yml:3: ceems_api_server.data.time_zone: unknown time zone Mars/Base");
   EXPECT_EQ(error_of(data + "update_from: yesterday\n"),
@@ -142,8 +185,6 @@ TEST(Config, IdsAndManagersAreChecked) {
             "c.yml:1: clusters[0].manager: unknown resource manager found in the config: slrum");
   EXPECT_EQ(error_of("clusters: [{id: a.b, manager: slurm}]\n"),
             "c.yml:1: clusters[0].id: invalid cluster ID. It must contain only [a-zA-Z0-9-_]: a.b");
-  EXPECT_EQ(error_of("clusters: [{id: a, manager: k8s}]\n"),
-            "c.yml:1: clusters[0].manager: resource manager k8s is not part of this version yet");
   EXPECT_EQ(error_of("updaters: [{id: a, updater: x}]\n"),
             "c.yml:1: updaters[0].updater: unknown updater found in the config: x");
   EXPECT_EQ(error_of("updaters: [{id: a, updater: tsdb}, {id: a, updater: tsdb}]\n"),
@@ -158,6 +199,21 @@ TEST(Config, OldKeysAreAcceptedWithAWarning) {
   EXPECT_EQ(config->warnings,
             (Texts{"c.yml:2: ceems_api_server.data.query_batch_size: has no effect any more",
                    "c.yml:3: ceems_api_server.admin.users_db_file: has no effect any more"}));
+}
+
+TEST(Config, ADataBaseOnAServerHasNoBackupsOfOurs) {
+  const auto config = parse(
+      "ceems_api_server: {data: {database_url: 'postgresql://u@db/ceems',"
+      " database_password_file: secrets/db}}");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->data.database_url, "postgresql://u@db/ceems");
+  EXPECT_EQ(config->data.database_password_file, "/etc/ceems/secrets/db");
+  EXPECT_EQ(error_of("ceems_api_server: {data: {database_url: 'postgresql://u:secret@db/ceems',"
+                     " backup_path: /b}}"),
+            "c.yml:1: ceems_api_server.data.backup_path: backups of PostgreSQL are made with"
+            " pg_dump: leave it out with database_url");
+  EXPECT_EQ(error_of("ceems_api_server: {data: {database_password_file: /p}}"),
+            "c.yml:1: ceems_api_server.data.database_password_file: needs database_url");
 }
 
 std::string client_error(const std::string& block) {

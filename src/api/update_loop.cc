@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <condition_variable>
-#include <exception>
 #include <map>
 #include <mutex>
 #include <optional>
-#include <set>
 #include <thread>
 #include <utility>
 
@@ -25,76 +23,50 @@ constexpr std::int64_t kSecond = 1000;
 // How often the clock is looked at while nothing happens, so that a machine that slept or a clock
 // that was set is noticed.
 constexpr milliseconds kMaxWait{1000};
+// How long a step of the clock ahead is doubted at most.
+constexpr milliseconds kMaxDoubt{std::chrono::minutes(15)};
 
 std::int64_t to_ms(Clock::SystemTime time) {
   return std::chrono::duration_cast<milliseconds>(time.time_since_epoch()).count();
 }
 
-/// The first midnight after a moment. A day has 23 to 25 hours, so 36 hours after its start is the
-/// next day wherever the clocks change.
-std::int64_t next_midnight(std::int64_t epoch_ms, const store::TimeZone& zone) {
-  constexpr std::int64_t kHour = 3'600'000;
-  return zone.day_start(zone.day_start(epoch_ms) + 36 * kHour);
-}
+/// The wall clock, but for steps ahead, which are believed once they have lasted: units of a time
+/// that did not happen yet would be missing for ever. Not thread-safe.
+class TrustedClock {
+ public:
+  TrustedClock(const Clock& clock, milliseconds doubt) : clock_(clock), doubt_(doubt) {}
 
-/// What a manager repeats would count twice; the last record is the newest.
-void drop_repeated(std::vector<model::Unit>& units) {
-  std::set<std::pair<std::string_view, std::string_view>> seen;
-  std::vector<bool> keep(units.size());
-  for (std::size_t i = units.size(); i-- > 0;) {
-    keep[i] = seen.emplace(units[i].uuid, units[i].started_at).second;
-  }
-  std::vector<model::Unit> kept;
-  kept.reserve(seen.size());
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (keep[i]) {
-      kept.push_back(std::move(units[i]));
+  std::int64_t now_ms() {
+    const std::int64_t now = to_ms(clock_.now());
+    const auto steady = clock_.steady_now();
+    const std::int64_t expected =
+        last_ms_ + std::chrono::duration_cast<milliseconds>(steady - last_steady_).count();
+    if (known_ && now > expected + kMaxDrift.count()) {
+      if (!ahead_since_) {
+        ahead_since_ = steady;
+        log::warn("the clock has jumped ahead; waiting whether it stays",
+                  {{"seconds", (now - expected) / kSecond}});
+      }
+      if (steady - *ahead_since_ < doubt_) {
+        return expected;
+      }
     }
+    known_ = true;
+    ahead_since_.reset();
+    last_ms_ = now;
+    last_steady_ = steady;
+    return now;
   }
-  units = std::move(kept);
-}
 
-/// Everything of one cluster and window; users and projects may be missing, metrics not.
-Result<store::ClusterUpdate> fetch(UpdateSource& source,
-                                   model::Window window,
-                                   const std::stop_token& stop) {
-  store::ClusterUpdate update{
-      .cluster = source.cluster, .window = window, .units = {}, .users = {}, .projects = {}};
-  auto units = source.manager->fetch_units(window, stop);
-  if (!units) {
-    return fail(std::move(units).error().with_context("fetching units"));
-  }
-  update.units = std::move(*units);
-  drop_repeated(update.units);
-  auto people = source.manager->fetch_users_projects(window, stop);
-  if (people) {
-    update.users = std::move(people->users);
-    update.projects = std::move(people->projects);
-  } else if (!stop.stop_requested()) {
-    log::warn("cannot fetch users and projects, keeping the known ones",
-              {{"cluster_id", source.cluster.id}, {"err", people.error().message}});
-  }
-  for (auto& updater : source.updaters) {
-    auto done = updater->update(window, update.units, stop);
-    if (!done) {
-      return fail(std::move(done).error().with_context("updating metrics"));
-    }
-  }
-  return update;
-}
-
-/// fetch() with the last resort of a thread.
-Result<store::ClusterUpdate> fetch_guarded(UpdateSource& source,
-                                           model::Window window,
-                                           const std::stop_token& stop) {
-  try {
-    return fetch(source, window, stop);
-  } catch (const std::exception& exception) {
-    return fail(ErrorCode::kInternal, "unexpected: {}", exception.what());
-  } catch (...) {
-    return fail(ErrorCode::kInternal, "unexpected exception");
-  }
-}
+ private:
+  static constexpr milliseconds kMaxDrift{60'000};
+  const Clock& clock_;
+  const milliseconds doubt_;
+  bool known_ = false;
+  std::int64_t last_ms_ = 0;
+  Clock::SteadyTime last_steady_;
+  std::optional<Clock::SteadyTime> ahead_since_;
+};
 
 Result<UpdateSource> make_source(ClusterConfig& config,
                                  const std::map<std::string, const UpdaterConfig*>& updaters,
@@ -128,7 +100,7 @@ Result<UpdateSource> make_source(ClusterConfig& config,
     if (!made) {
       return fail(std::move(made).error());
     }
-    source.updaters.push_back(std::move(*made));
+    source.updaters.push_back({.id = id, .updater = std::move(*made)});
   }
   const auto managers = all_managers();
   const auto manager = std::ranges::find(managers, config.cluster.manager, &ManagerSpec::name);
@@ -165,79 +137,83 @@ Result<std::int64_t> parse_update_from(std::string_view text,
 }
 
 struct UpdateLoop::Impl {
-  /// What a worker found for a request.
-  struct Outcome {
-    bool due = false;   ///< there was a window
-    bool last = false;  ///< and it reached the end of what is due
-    Result<store::ClusterUpdate> update = store::ClusterUpdate{};
-  };
+  /// What a worker is asked for: a window, or a gap when there is one.
   struct Request {
-    std::int64_t start_ms = 0;
+    ClusterProgress::WindowTask window;
     std::int64_t now_ms = 0;  ///< of the round
+    std::optional<ClusterProgress::GapTask> gap;
+  };
+  struct Outcome {
+    std::optional<DueWindow> due;
+    Result<Fetched> fetched = Fetched{};
+    double seconds = 0;
+    std::optional<store::Gap> gap;
+    Result<store::GapFill> fill = store::GapFill{};
   };
   /// A cluster. What is shared between its thread and the loop's is guarded by mutex.
   struct Worker {
+    Worker(UpdateSource source_in, ClusterProgress::Rules rules, store::Writer& writer)
+        : source(std::move(source_in)), progress(source.cluster, rules, writer) {}
+
     UpdateSource source;
     std::jthread thread;
     std::optional<Request> request;
     std::optional<Outcome> outcome;
 
     // Of the writing thread only.
+    ClusterProgress progress;
     bool busy = false;
     bool again = false;  ///< a round came while busy
     std::int64_t round_ms = 0;
-    std::optional<std::int64_t> watermark;
     std::optional<Clock::SteadyTime> resume_at;  ///< of a back-fill
-    bool committed = false;
-    bool clock_behind = false;
-    std::string last_error;
   };
 
-  Impl(UpdateOptions options_in,
-       store::Writer& writer_in,
-       const Clock& clock_in,
-       store::TimeZone zone_in,
-       std::int64_t update_from)
+  Impl(UpdateOptions options_in, store::Writer& writer_in, const Clock& clock_in, WindowRules rules)
       : options(std::move(options_in)),
         writer(writer_in),
         clock(clock_in),
-        zone(zone_in),
-        update_from_ms(update_from) {}
+        window_rules(rules),
+        trusted_clock(clock_in, std::min<milliseconds>(options.update_interval, kMaxDoubt)) {}
 
   // Runs on any thread: looks at nothing but constants and the source.
-  [[nodiscard]] std::optional<std::pair<model::Window, bool>> next_window(
-      const UpdateSource& source, Request request) const {
-    milliseconds settle = source.manager->settle();
-    for (const auto& updater : source.updaters) {
-      settle = std::max(settle, updater->settle());
-    }
-    const std::int64_t due = (request.now_ms - settle.count()) / kSecond * kSecond;
-    if (due <= request.start_ms) {
-      return std::nullopt;
-    }
-    // Windows end at midnight, so that a day's usage is that day's.
-    const std::int64_t end = std::min({due, request.start_ms + options.max_update_interval.count(),
-                                       next_midnight(request.start_ms, zone)});
-    return std::pair(model::Window{.start_ms = request.start_ms, .end_ms = end}, end == due);
-  }
-
   Outcome answer(UpdateSource& source, Request request, const std::stop_token& stop) const {
-    const auto window = next_window(source, request);
-    if (!window) {
-      return {};
+    Outcome outcome;
+    if (request.gap) {
+      outcome.gap = request.gap->gap;
+      outcome.fill = fetch_gap(source, request.gap->gap, std::move(request.gap->units),
+                               request.gap->accept_incomplete, stop);
+      return outcome;
     }
-    return {
-        .due = true, .last = window->second, .update = fetch_guarded(source, window->first, stop)};
+    outcome.due = due_window(source, window_rules, request.window.start_ms, request.now_ms);
+    if (outcome.due) {
+      const auto begin = clock.steady_now();
+      outcome.fetched = fetch_window(source, outcome.due->window, request.window.complete_ms, stop);
+      outcome.seconds = std::chrono::duration<double>(clock.steady_now() - begin).count();
+    }
+    return outcome;
   }
 
   void work(Worker& worker, const std::stop_token& stop) {
     std::unique_lock lock(mutex);
     while (wake.wait(lock, stop, [&worker] { return worker.request.has_value(); })) {
-      const Request request = std::exchange(worker.request, std::nullopt).value_or(Request{});
+      Request request = std::exchange(worker.request, std::nullopt).value_or(Request{});
       lock.unlock();
-      Outcome outcome = answer(worker.source, request, stop);
+      Outcome outcome = answer(worker.source, std::move(request), stop);
       lock.lock();
       worker.outcome = std::move(outcome);
+      wake.notify_all();
+    }
+  }
+
+  /// Asks the source of administrators each time a round begins.
+  void watch_admins(const std::stop_token& stop) {
+    std::unique_lock lock(mutex);
+    while (wake.wait(lock, stop, [this] { return admins_wanted; })) {
+      admins_wanted = false;
+      lock.unlock();
+      auto names = options.grafana->fetch(stop);
+      lock.lock();
+      fetched_admins = std::move(names);
       wake.notify_all();
     }
   }
@@ -247,109 +223,142 @@ struct UpdateLoop::Impl {
   [[nodiscard]] std::int64_t purge_cutoff(std::int64_t now_ms) const {
     const std::int64_t days =
         std::chrono::duration_cast<std::chrono::days>(options.retention).count();
-    return zone.day_start(now_ms) - milliseconds(std::chrono::days(days)).count();
+    return window_rules.zone.day_start(now_ms) - milliseconds(std::chrono::days(days)).count();
   }
 
-  void begin_round(std::int64_t now_ms) {
-    if (!admins_written) {
-      auto done = writer.write_admins("ceems", options.admins);
-      admins_written = done.has_value();
-      if (!done) {
-        log::error("cannot write the administrators", {{"err", done.error().message}});
-      }
+  /// Writes the administrators of the configuration, once; without Grafana also that it has none.
+  void write_configured_admins() {
+    if (admins_written) {
+      return;
     }
-    if (options.purge) {
-      if (auto done = writer.purge(purge_cutoff(now_ms)); !done) {
-        log::error("cannot purge old units", {{"err", done.error().message}});
-      }
+    auto done = writer.write_admins("ceems", options.admins);
+    if (done && !options.grafana) {
+      done = writer.write_admins("grafana", {});
     }
-  }
-
-  /// Where the next window of the cluster starts; nothing while the store cannot tell.
-  std::optional<std::int64_t> start_of(Worker& worker) {
-    if (!worker.watermark) {
-      auto stored = writer.watermark(worker.source.cluster.id);
-      if (!stored) {
-        report(worker, stored.error());
-        return std::nullopt;
-      }
-      worker.watermark = stored->value_or(update_from_ms);
-    }
-    return worker.watermark;
-  }
-
-  void report(Worker& worker, const Error& error) {
-    // Once per change: a TSDB that is down fails every round with the same words.
-    if (worker.last_error != error.message) {
-      worker.last_error = error.message;
-      log::error("update failed, its window will be tried again",
-                 {{"cluster_id", worker.source.cluster.id}, {"err", error.message}});
+    admins_written = done.has_value();
+    if (!done) {
+      log::error("cannot write the administrators", {{"err", done.error().message}});
     }
   }
 
-  void note_clock(Worker& worker, std::int64_t now_ms) {
-    const bool behind = worker.watermark && now_ms < *worker.watermark;
-    if (behind && !worker.clock_behind) {
-      log::warn("the clock is behind the last update; waiting for it to pass",
-                {{"cluster_id", worker.source.cluster.id},
-                 {"last_update", zone.local_with_offset(*worker.watermark)}});
+  void take_admins(Result<std::vector<std::string>> names) {
+    if (names && names->empty()) {
+      names = fail(ErrorCode::kNoData, "no administrators were found");
     }
-    worker.clock_behind = behind;
-  }
-
-  /// Writes what a worker found. True when the next window of the round may be asked for.
-  bool commit(Worker& worker, Outcome& outcome, std::int64_t now_ms) {
-    note_clock(worker, now_ms);
-    if (!outcome.due) {
-      return false;
-    }
-    if (!outcome.update) {
-      report(worker, outcome.update.error());
-      return false;
-    }
-    store::ClusterUpdate& update = *outcome.update;
-    if (options.purge) {
-      // Would be deleted by the next purge and come back for ever.
-      const std::int64_t cutoff = purge_cutoff(now_ms);
-      std::erase_if(update.units, [cutoff](const model::Unit& unit) {
-        return unit.ended_at_ts > 0 && unit.ended_at_ts < cutoff;
-      });
-    }
-    auto written = writer.write(update);
-    if (!written) {
-      // Whether a failed commit took effect is for the store to say.
-      worker.watermark.reset();
-      report(worker, std::move(written).error().with_context("writing"));
-      return false;
-    }
-    worker.watermark = update.window.end_ms;
-    if (!worker.committed || !worker.last_error.empty()) {
-      log::info("units updated", {{"cluster_id", worker.source.cluster.id},
-                                  {"from", zone.local_with_offset(update.window.start_ms)},
-                                  {"to", zone.local_with_offset(update.window.end_ms)},
-                                  {"units", update.units.size()}});
+    Result<> done;
+    if (names) {
+      done = writer.write_admins("grafana", *names);
     } else {
-      log::debug("units updated", {{"cluster_id", worker.source.cluster.id},
-                                   {"to", zone.local_with_offset(update.window.end_ms)},
-                                   {"units", update.units.size()}});
+      done = fail(std::move(names).error());
     }
-    worker.committed = true;
-    worker.last_error.clear();
-    ++commits;
-    return !outcome.last;
+    const std::string error = done ? "" : done.error().message;
+    if (!done) {
+      ++totals.admin_failures;
+    }
+    if (!done && error != admin_error) {
+      log::warn("cannot fetch the administrators from Grafana, keeping the known ones",
+                {{"err", error}});
+    } else if (done && !admin_error.empty()) {
+      log::info("administrators are fetched from Grafana again");
+    }
+    admin_error = error;
   }
 
-  void ask(Worker& worker, std::int64_t now_ms) {
+  /// Of several programs that share a data base one fetches and writes.
+  bool lead() {
+    const auto leads = writer.lead();
+    const std::string error = leads ? "" : leads.error().message;
+    const bool now = leads && *leads;
+    if (!error.empty() && error != lead_error) {
+      log::error("cannot ask the data base who updates it", {{"err", error}});
+    } else if (error.empty() && now != leading) {
+      log::info(now ? "this program updates the data base"
+                    : "another program updates the data base; waiting");
+    }
+    if (!now) {
+      for (auto& worker : workers) {
+        worker->progress.forget();
+      }
+    }
+    lead_error = error;
+    leading = now;
+    return now;
+  }
+
+  /// Gives the round's time, or nothing when there is nothing to do for this program.
+  std::optional<std::int64_t> begin_round() {
+    const std::int64_t now_ms = trusted_clock.now_ms();
+    if (!lead()) {
+      return std::nullopt;
+    }
+    ++totals.rounds;
+    write_configured_admins();
+    std::optional<std::int64_t> cutoff;
+    if (options.purge) {
+      cutoff = purge_cutoff(now_ms);
+      const auto done = writer.purge(*cutoff);
+      const std::string error = done ? "" : done.error().message;
+      if (!done) {
+        ++totals.purge_failures;
+      }
+      if (!done && error != purge_error) {
+        log::error("cannot purge old units", {{"err", error}});
+      }
+      purge_error = error;
+    }
+    for (auto& worker : workers) {
+      worker->progress.begin_round(cutoff);
+    }
+    return now_ms;
+  }
+
+  /// Hands the next task to the worker's thread, if there is one.
+  void ask(Worker& worker, ClusterProgress::Next next, std::int64_t now_ms) {
     worker.resume_at.reset();
-    const auto start = start_of(worker);
-    if (!start) {
+    worker.busy = false;
+    auto request = next_request(worker, next, now_ms);
+    if (!request) {
       return;
     }
     worker.busy = true;
     worker.round_ms = now_ms;
     const std::scoped_lock lock(mutex);
-    worker.request = Request{.start_ms = *start, .now_ms = now_ms};
+    worker.request = std::move(request);
     wake.notify_all();
+  }
+
+  static std::optional<Request> next_request(Worker& worker,
+                                             ClusterProgress::Next next,
+                                             std::int64_t now_ms) {
+    Request request{.window = {}, .now_ms = now_ms, .gap = std::nullopt};
+    if (next == ClusterProgress::Next::kWindow) {
+      const auto task = worker.progress.window_task();
+      if (!task) {
+        return std::nullopt;
+      }
+      request.window = *task;
+      return request;
+    }
+    if (next == ClusterProgress::Next::kGap) {
+      request.gap = worker.progress.gap_task(now_ms);
+      if (request.gap) {
+        return request;
+      }
+    }
+    return std::nullopt;
+  }
+
+  ClusterProgress::Next take(Worker& worker, Outcome outcome, std::int64_t now_ms) {
+    using Next = ClusterProgress::Next;
+    if (outcome.gap) {
+      return worker.progress.take_gap(*outcome.gap, std::move(outcome.fill)) ? Next::kGap
+                                                                             : Next::kRest;
+    }
+    if (!outcome.due) {
+      return worker.progress.nothing_due(now_ms);
+    }
+    return worker.progress.take_window(std::move(outcome.fetched), outcome.due->last,
+                                       outcome.seconds);
   }
 
   void handle_outcomes() {
@@ -362,21 +371,42 @@ struct UpdateLoop::Impl {
       if (!outcome) {
         continue;
       }
-      const bool more = commit(*worker, *outcome, to_ms(clock.now()));
-      worker->busy = false;
-      if (more) {
-        worker->busy = true;
+      const auto next = take(*worker, std::move(*outcome), worker->round_ms);
+      if (next == ClusterProgress::Next::kWindow) {
         worker->resume_at = clock.steady_now() + options.backfill_pause;
-      } else if (std::exchange(worker->again, false)) {
-        ask(*worker, to_ms(clock.now()));
+        continue;
+      }
+      ask(*worker, next, worker->round_ms);
+      if (!worker->busy && std::exchange(worker->again, false)) {
+        ask(*worker, ClusterProgress::Next::kWindow, trusted_clock.now_ms());
       }
     }
     for (auto& worker : workers) {
       if (clock.steady_now() >= worker->resume_at.value_or(Clock::SteadyTime::max())) {
-        worker->busy = false;
-        ask(*worker, worker->round_ms);
+        ask(*worker, ClusterProgress::Next::kWindow, worker->round_ms);
       }
     }
+    std::optional<Result<std::vector<std::string>>> names;
+    {
+      const std::scoped_lock lock(mutex);
+      names = std::exchange(fetched_admins, std::nullopt);
+    }
+    if (names) {
+      take_admins(std::move(*names));
+    }
+  }
+
+  void ask_all(std::int64_t now_ms) {
+    for (auto& worker : workers) {
+      if (worker->busy) {
+        worker->again = true;
+      } else {
+        ask(*worker, ClusterProgress::Next::kWindow, now_ms);
+      }
+    }
+    const std::scoped_lock lock(mutex);
+    admins_wanted = options.grafana != nullptr;
+    wake.notify_all();
   }
 
   void loop(const std::stop_token& stop) {
@@ -385,17 +415,12 @@ struct UpdateLoop::Impl {
       if (const auto now = clock.steady_now(); now >= next_round) {
         // One round that was missed is made up for now; more are dropped.
         next_round = std::max(next_round + options.update_interval, now);
-        const std::int64_t now_ms = to_ms(clock.now());
-        begin_round(now_ms);
-        for (auto& worker : workers) {
-          if (worker->busy) {
-            worker->again = true;
-          } else {
-            ask(*worker, now_ms);
-          }
+        if (const auto now_ms = begin_round()) {
+          ask_all(*now_ms);
         }
       }
       handle_outcomes();
+      publish();
       Clock::SteadyTime until = std::min(next_round, clock.steady_now() + kMaxWait);
       for (const auto& worker : workers) {
         until = std::min(until, worker->resume_at.value_or(until));
@@ -404,25 +429,41 @@ struct UpdateLoop::Impl {
                                                                std::chrono::milliseconds(1));
       std::unique_lock lock(mutex);
       wake.wait_for(lock, stop, pause, [this] {
-        return std::ranges::any_of(workers,
-                                   [](const auto& worker) { return worker->outcome.has_value(); });
+        return fetched_admins.has_value() || std::ranges::any_of(workers, [](const auto& worker) {
+                 return worker->outcome.has_value();
+               });
       });
     }
+  }
+
+  void publish() {
+    UpdateFigures now = totals;
+    for (const auto& worker : workers) {
+      now.clusters.push_back(worker->progress.figures());
+    }
+    const std::scoped_lock lock(mutex);
+    published = std::move(now);
   }
 
   const UpdateOptions options;
   store::Writer& writer;
   const Clock& clock;
-  const store::TimeZone zone;
-  const std::int64_t update_from_ms;
+  const WindowRules window_rules;
+  TrustedClock trusted_clock;
   std::vector<std::unique_ptr<Worker>> workers;
   bool admins_written = false;
-  std::size_t commits = 0;
+  bool leading = true;
+  std::string admin_error, purge_error, lead_error;
+  UpdateFigures totals;  ///< without clusters
 
-  std::mutex mutex;  ///< of requests and outcomes
+  std::mutex mutex;  ///< of requests, outcomes and what follows
   std::condition_variable_any wake;
+  bool admins_wanted = false;
+  std::optional<Result<std::vector<std::string>>> fetched_admins;
+  UpdateFigures published;
   std::mutex thread_mutex;  ///< of start and stop
   std::jthread thread;
+  std::jthread admin_thread;
 };
 
 UpdateLoop::UpdateLoop(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -473,12 +514,15 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
   if (sources.empty()) {
     log::warn("no clusters are configured; there is nothing to update");
   }
-  auto impl = std::make_unique<Impl>(std::move(options), writer, clock, *zone, *from);
+  const WindowRules rules{.longest_ms = options.max_update_interval.count(), .zone = *zone};
+  auto impl = std::make_unique<Impl>(std::move(options), writer, clock, rules);
   for (auto& source : sources) {
-    auto worker = std::make_unique<Impl::Worker>();
-    worker->source = std::move(source);
-    impl->workers.push_back(std::move(worker));
+    impl->workers.push_back(std::make_unique<Impl::Worker>(
+        std::move(source),
+        ClusterProgress::Rules{.first_ms = *from, .zone = *zone, .purged_before_ms = std::nullopt},
+        writer));
   }
+  impl->publish();
   return std::unique_ptr<UpdateLoop>(new UpdateLoop(std::move(impl)));
 }
 
@@ -488,6 +532,10 @@ void UpdateLoop::start() {
     worker->thread = std::jthread([impl = impl_.get(), w = worker.get()](
                                       const std::stop_token& stop) { impl->work(*w, stop); });
   }
+  if (impl_->options.grafana) {
+    impl_->admin_thread = std::jthread(
+        [impl = impl_.get()](const std::stop_token& stop) { impl->watch_admins(stop); });
+  }
   impl_->thread =
       std::jthread([impl = impl_.get()](const std::stop_token& stop) { impl->loop(stop); });
 }
@@ -495,11 +543,15 @@ void UpdateLoop::start() {
 void UpdateLoop::stop() {
   const std::scoped_lock lock(impl_->thread_mutex);
   impl_->thread.request_stop();
+  impl_->admin_thread.request_stop();
   for (auto& worker : impl_->workers) {
     worker->thread.request_stop();
   }
   if (impl_->thread.joinable()) {
     impl_->thread.join();
+  }
+  if (impl_->admin_thread.joinable()) {
+    impl_->admin_thread.join();
   }
   for (auto& worker : impl_->workers) {
     if (worker->thread.joinable()) {
@@ -509,21 +561,36 @@ void UpdateLoop::stop() {
 }
 
 std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
-  const std::size_t before = impl_->commits;
-  const std::int64_t now_ms = to_ms(impl_->clock.now());
-  impl_->begin_round(now_ms);
+  using Next = ClusterProgress::Next;
+  const auto round = impl_->begin_round();
+  if (!round) {
+    return 0;
+  }
+  const std::int64_t now_ms = *round;
+  if (impl_->options.grafana) {
+    impl_->take_admins(impl_->options.grafana->fetch(stop));
+  }
+  std::size_t commits = 0;
   for (auto& worker : impl_->workers) {
-    bool more = true;
-    while (more && !stop.stop_requested()) {
-      const auto start = impl_->start_of(*worker);
-      if (!start) {
+    const std::uint64_t before = worker->progress.figures().windows;
+    Next next = Next::kWindow;
+    while (next != Next::kRest && !stop.stop_requested()) {
+      auto request = Impl::next_request(*worker, next, now_ms);
+      if (!request) {
         break;
       }
-      auto outcome = impl_->answer(worker->source, {.start_ms = *start, .now_ms = now_ms}, stop);
-      more = impl_->commit(*worker, outcome, now_ms);
+      auto outcome = impl_->answer(worker->source, std::move(*request), stop);
+      next = impl_->take(*worker, std::move(outcome), now_ms);
     }
+    commits += worker->progress.figures().windows - before;
   }
-  return impl_->commits - before;
+  impl_->publish();
+  return commits;
+}
+
+UpdateFigures UpdateLoop::figures() const {
+  const std::scoped_lock lock(impl_->mutex);
+  return impl_->published;
 }
 
 }  // namespace ceems::api

@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "api/cluster_progress.h"
 #include "api/resource/manager.h"
+#include "api/update_fetch.h"
 #include "api/updater/updater.h"
 #include "base/clock.h"
 #include "base/result.h"
@@ -18,6 +20,14 @@
 #include "store/store.h"
 
 namespace ceems::api {
+
+/// Names of administrators kept elsewhere, e.g. Grafana teams. Called from one thread at a time.
+class AdminSource {
+ public:
+  virtual ~AdminSource() = default;
+  /// All of them, or why not all are known.
+  virtual Result<std::vector<std::string>> fetch(const std::stop_token& stop) = 0;
+};
 
 /// `data` and `admin` of the configuration, as far as updates need them.
 struct UpdateOptions {
@@ -32,6 +42,9 @@ struct UpdateOptions {
   std::string time_zone = "UTC";  ///< IANA name, "UTC" or "Local"
   /// Written as the admins of source "ceems" at the start; the caller adds ceems-int-svc.
   std::vector<std::string> admins;
+  /// Admins of source "grafana", fetched with each round; null: nobody is. An empty list is taken
+  /// for a mistake and changes nothing.
+  std::shared_ptr<AdminSource> grafana;
   /// The pause between the windows of a back-fill, so that readers of the data base get their turn.
   std::chrono::milliseconds backfill_pause{100};
 };
@@ -42,28 +55,32 @@ Result<std::int64_t> parse_update_from(std::string_view text,
                                        std::string_view time_zone,
                                        Clock::SystemTime now);
 
-/// A cluster with its manager and updaters, ready to run. Updaters are applied in order.
-struct UpdateSource {
-  model::Cluster cluster;
-  std::unique_ptr<ResourceManager> manager;
-  std::vector<std::unique_ptr<Updater>> updaters;
+/// What the loop has done since its start; for metrics.
+struct UpdateFigures {
+  using Cluster = ClusterFigures;
+  std::vector<ClusterFigures> clusters;
+  std::uint64_t rounds = 0;
+  std::uint64_t purge_failures = 0;
+  std::uint64_t admin_failures = 0;  ///< of the AdminSource
 };
 
 /// Fetches units, users and projects of every cluster, adds the metrics and writes them, once per
 /// update interval.
 ///
-/// Windows are half open, (start, end], and end at whole seconds. A cluster's windows follow one
-/// another without gap or overlap: each starts where the last committed one ended (its watermark in
-/// the store), and only a window that was fetched, updated and written completely moves the
-/// watermark. So a cluster, updater or data base that fails keeps its window for the next round,
-/// and never stops other clusters: each has a thread of its own for fetching; one thread writes.
+/// Windows are half open, (start, end], and end at whole seconds (due_window()). A cluster's
+/// windows follow one another without gap or overlap: each starts where the last committed one
+/// ended (its watermark in the store), and only a window that was fetched, updated and written
+/// completely moves the watermark. So a cluster, updater or data base that fails keeps its window
+/// for the next round, and never stops other clusters: each has a thread of its own for fetching;
+/// one thread writes.
 ///
-/// A window ends `settle` before now, the longest settle() of the cluster's manager and updaters,
-/// because samples of a unit that ended arrive in the TSDB up to a scrape later
-/// (docs/api/updaters.md).
+/// A window whose metrics are not complete is tried again in the next rounds; when that does not
+/// help, or the source refuses what it is asked, it is written without them and the store keeps the
+/// gap, which later rounds fill (docs/api/updaters.md).
 ///
-/// When the wall clock steps back, rounds do nothing until it has passed the watermark again; a
-/// step forward is filled like any gap, in windows of max_update_interval.
+/// When the wall clock steps back, rounds do nothing until it has passed the watermark again. A
+/// step forward counts once it has lasted an update interval, and is filled in windows of
+/// max_update_interval.
 class UpdateLoop {
  public:
   /// Creates the managers and updaters of the configuration; whatever one of them refuses is the
@@ -96,6 +113,9 @@ class UpdateLoop {
   /// every window that is due. Gives the number of windows committed. For tests and one-shot
   /// programs; not after start().
   std::size_t run_round(const std::stop_token& stop = {});
+
+  /// Thread-safe.
+  [[nodiscard]] UpdateFigures figures() const;
 
  private:
   struct Impl;

@@ -1,15 +1,13 @@
 #include "api/update_loop.h"
 
-#include <atomic>
 #include <condition_variable>
 #include <map>
 #include <mutex>
-#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "testing/fake_clock.h"
+#include "api/update_loop_test_support.h"
 
 namespace ceems::api {
 namespace {
@@ -21,136 +19,8 @@ using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 
-using Window = std::pair<std::int64_t, std::int64_t>;  // seconds since the day began
-
-constexpr std::int64_t kDay = 1'767'225'600'000;  // FakeClock starts here: 2026-01-01T00:00:00Z
-
-Window in_seconds(model::Window window) {
-  return {(window.start_ms - kDay) / 1000, (window.end_ms - kDay) / 1000};
-}
-
-/// A store in memory that checks the contract. Safe for concurrent use.
-class FakeWriter final : public store::Writer {
- public:
-  Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override {
-    const std::scoped_lock lock(mutex);
-    if (broken) {
-      return fail(ErrorCode::kUnavailable, "disk full");
-    }
-    const auto found = watermarks.find(cluster_id);
-    return found == watermarks.end() ? std::nullopt : std::optional(found->second);
-  }
-  Result<store::WriteReport> write(const store::ClusterUpdate& update) override {
-    const std::scoped_lock lock(mutex);
-    if (broken) {
-      return fail(ErrorCode::kUnavailable, "disk full");
-    }
-    const auto found = watermarks.find(update.cluster.id);
-    if (found != watermarks.end()) {
-      EXPECT_EQ(found->second, update.window.start_ms);
-    }
-    watermarks[update.cluster.id] = update.window.end_ms;
-    windows[update.cluster.id].push_back(in_seconds(update.window));
-    updates.push_back(update);
-    changed.notify_all();
-    return store::WriteReport{.written = update.units.size(), .skipped = 0};
-  }
-  Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override {
-    const std::scoped_lock lock(mutex);
-    admins[std::string(source)] = names;
-    return {};
-  }
-  Result<> purge(std::int64_t cutoff_ms) override {
-    const std::scoped_lock lock(mutex);
-    cutoffs.push_back(cutoff_ms);
-    return {};
-  }
-
-  bool wait_for_windows(const std::string& cluster, std::size_t count) {
-    std::unique_lock lock(mutex);
-    return changed.wait_for(lock, seconds(20), [&] { return windows[cluster].size() >= count; });
-  }
-
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::map<std::string, std::int64_t, std::less<>> watermarks;
-  std::map<std::string, std::vector<Window>> windows;
-  std::vector<store::ClusterUpdate> updates;
-  std::map<std::string, std::vector<std::string>> admins;
-  std::vector<std::int64_t> cutoffs;
-  bool broken = false;
-};
-
-/// What a test says a cluster does.
-struct Script {
-  std::function<Result<std::vector<model::Unit>>(model::Window, std::stop_token)> units =
-      [](auto, auto) { return std::vector<model::Unit>{}; };
-  std::function<Result<UsersAndProjects>()> people = [] { return UsersAndProjects{}; };
-  std::function<Result<>(std::vector<model::Unit>&)> update = [](auto&) { return Result<>{}; };
-  milliseconds settle{0};
-};
-
-class FakeManager final : public ResourceManager {
- public:
-  explicit FakeManager(Script& script) : script_(script) {}
-  Result<std::vector<model::Unit>> fetch_units(model::Window window,
-                                               std::stop_token stop) override {
-    return script_.units(window, std::move(stop));
-  }
-  Result<UsersAndProjects> fetch_users_projects(model::Window /*window*/,
-                                                std::stop_token /*stop*/) override {
-    return script_.people();
-  }
-
- private:
-  Script& script_;
-};
-
-class FakeUpdater final : public Updater {
- public:
-  explicit FakeUpdater(Script& script) : script_(script) {}
-  Result<> update(model::Window /*window*/,
-                  std::vector<model::Unit>& units,
-                  std::stop_token /*stop*/) override {
-    return script_.update(units);
-  }
-  [[nodiscard]] milliseconds settle() const override { return script_.settle; }
-
- private:
-  Script& script_;
-};
-
-struct Fixture {
-  std::unique_ptr<UpdateLoop> loop() {
-    std::vector<UpdateSource> sources;
-    for (auto& [id, script] : scripts) {
-      UpdateSource source{.cluster = {.id = id, .manager = "fake", .updaters = {}},
-                          .manager = std::make_unique<FakeManager>(script),
-                          .updaters = {}};
-      source.updaters.push_back(std::make_unique<FakeUpdater>(script));
-      sources.push_back(std::move(source));
-    }
-    auto made = UpdateLoop::create(options, std::move(sources), writer, clock);
-    EXPECT_TRUE(made) << (made ? "" : made.error().message);
-    return std::move(*made);
-  }
-
-  UpdateOptions options;
-  FakeWriter writer;
-  testing::FakeClock clock;
-  std::map<std::string, Script> scripts{{"a", {}}};
-};
-
-model::Unit unit(const std::string& uuid, std::int64_t ended_ms = 0) {
-  model::Unit u;
-  u.uuid = uuid;
-  u.started_at = "2026";
-  u.ended_at_ts = ended_ms;
-  return u;
-}
-
 TEST(UpdateLoop, FillsFromTheStartOfTheDayInWindowsOfTheMaximum) {
-  Fixture f;
+  LoopFixture f;
   f.clock.advance(hours(2) + minutes(30));
   auto loop = f.loop();
   EXPECT_EQ(loop->run_round(), 3U);
@@ -163,7 +33,7 @@ TEST(UpdateLoop, FillsFromTheStartOfTheDayInWindowsOfTheMaximum) {
 }
 
 TEST(UpdateLoop, GoesOnAtTheWatermarkOfTheStore) {
-  Fixture f;
+  LoopFixture f;
   f.options.update_from = "2025-01-01";
   f.writer.watermarks["a"] = kDay + 60'000;
   f.clock.advance(minutes(3) + milliseconds(700));
@@ -172,7 +42,7 @@ TEST(UpdateLoop, GoesOnAtTheWatermarkOfTheStore) {
 }
 
 TEST(UpdateLoop, LeavesTheLastSecondsToSettle) {
-  Fixture f;
+  LoopFixture f;
   f.scripts["a"].settle = seconds(25);
   f.clock.advance(seconds(20));
   auto loop = f.loop();
@@ -183,7 +53,7 @@ TEST(UpdateLoop, LeavesTheLastSecondsToSettle) {
 }
 
 TEST(UpdateLoop, CutsWindowsAtMidnightOfTheZone) {
-  Fixture f;
+  LoopFixture f;
   f.options.time_zone = "Europe/Paris";
   f.options.max_update_interval = hours(48);
   f.options.update_from = "2025-12-31T22:00";
@@ -193,7 +63,7 @@ TEST(UpdateLoop, CutsWindowsAtMidnightOfTheZone) {
 }
 
 TEST(UpdateLoop, AClusterThatFailsKeepsItsWindowAndDoesNotStopOthers) {
-  Fixture f;
+  LoopFixture f;
   f.scripts["b"] = {};
   bool down = true;
   f.scripts["a"].units = [&down](auto, auto) -> Result<std::vector<model::Unit>> {
@@ -216,15 +86,15 @@ TEST(UpdateLoop, AClusterThatFailsKeepsItsWindowAndDoesNotStopOthers) {
 }
 
 TEST(UpdateLoop, AnUpdaterThatFailsKeepsTheWindow) {
-  Fixture f;
+  LoopFixture f;
   bool down = true;
   f.scripts["a"].units = [](auto, auto) { return std::vector<model::Unit>{unit("1")}; };
-  f.scripts["a"].update = [&down](auto& units) -> Result<> {
+  f.scripts["a"].update = [&down](const auto&, auto& units) -> Result<Missing> {
     units[0].name = "changed";
     if (down) {
       return fail(ErrorCode::kTimeout, "TSDB: no answer");
     }
-    return {};
+    return Missing{};
   };
   f.clock.advance(minutes(10));
   auto loop = f.loop();
@@ -235,7 +105,7 @@ TEST(UpdateLoop, AnUpdaterThatFailsKeepsTheWindow) {
 }
 
 TEST(UpdateLoop, AStoreThatFailsGetsTheSameWindowAgain) {
-  Fixture f;
+  LoopFixture f;
   f.clock.advance(minutes(10));
   auto loop = f.loop();
   f.writer.broken = true;
@@ -248,7 +118,7 @@ TEST(UpdateLoop, AStoreThatFailsGetsTheSameWindowAgain) {
 }
 
 TEST(UpdateLoop, ManagersThatThrowAreErrors) {
-  Fixture f;
+  LoopFixture f;
   f.scripts["b"] = {};
   f.scripts["a"].units = [](auto, auto) -> Result<std::vector<model::Unit>> {
     throw std::bad_alloc();
@@ -259,7 +129,7 @@ TEST(UpdateLoop, ManagersThatThrowAreErrors) {
 }
 
 TEST(UpdateLoop, KnownUsersStayWhereTheyCannotBeFetched) {
-  Fixture f;
+  LoopFixture f;
   f.scripts["a"].people = []() -> Result<UsersAndProjects> {
     return fail(ErrorCode::kUnavailable, "sacctmgr: exit status 1");
   };
@@ -270,36 +140,165 @@ TEST(UpdateLoop, KnownUsersStayWhereTheyCannotBeFetched) {
 }
 
 TEST(UpdateLoop, WaitsWhileTheClockIsBehindAndFillsWhenItJumpsAhead) {
-  Fixture f;
+  LoopFixture f;
   f.clock.advance(minutes(60));
   auto loop = f.loop();
   EXPECT_EQ(loop->run_round(), 1U);
   f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + minutes(30));
   EXPECT_EQ(loop->run_round(), 0U);
-  f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + minutes(61));
+  f.clock.advance(minutes(31));
   EXPECT_EQ(loop->run_round(), 1U);
+  f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + hours(3));
+  EXPECT_EQ(loop->run_round(), 0U);  // who knows whether it stays
+  f.clock.advance(minutes(15));
   f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + hours(3));
   EXPECT_EQ(loop->run_round(), 2U);
   EXPECT_THAT(f.writer.windows["a"], ElementsAre(Window{0, 3600}, Window{3600, 3660},
                                                  Window{3660, 7260}, Window{7260, 10800}));
 }
 
+TEST(UpdateLoop, AClockThatStepsAheadAndBackLosesNothing) {
+  LoopFixture f;
+  f.clock.advance(minutes(60));
+  auto loop = f.loop();
+  EXPECT_EQ(loop->run_round(), 1U);
+  f.clock.advance(minutes(5));
+  f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + hours(24 * 365));
+  EXPECT_EQ(loop->run_round(), 1U);  // as far as the other clock says
+  f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + minutes(66));
+  EXPECT_EQ(loop->run_round(), 1U);
+  EXPECT_THAT(f.writer.windows["a"],
+              ElementsAre(Window{0, 3600}, Window{3600, 3900}, Window{3900, 3960}));
+}
+
+TEST(UpdateLoop, WindowsAreNotShorterThanUpdatersNeedNorIsWhatIsLeftOfTheDay) {
+  LoopFixture f;
+  f.scripts["a"].shortest = minutes(4);
+  f.options.update_from = "2026-01-01T22:00";
+  f.clock.advance(hours(22) + minutes(3));
+  auto loop = f.loop();
+  EXPECT_EQ(loop->run_round(), 0U);
+  f.clock.advance(minutes(1));
+  EXPECT_EQ(loop->run_round(), 1U);
+  f.clock.advance(minutes(57));  // 23:01
+  EXPECT_EQ(loop->run_round(), 1U);
+  f.clock.advance(minutes(57));  // 23:58: would leave two minutes
+  EXPECT_EQ(loop->run_round(), 1U);
+  f.clock.advance(minutes(3));
+  EXPECT_EQ(loop->run_round(), 1U);
+  f.clock.advance(minutes(3));
+  EXPECT_EQ(loop->run_round(), 1U);
+  constexpr std::int64_t kMinute = 60;
+  EXPECT_THAT(
+      f.writer.windows["a"],
+      ElementsAre(Window{1320 * kMinute, 1324 * kMinute}, Window{1324 * kMinute, 1381 * kMinute},
+                  Window{1381 * kMinute, 1436 * kMinute}, Window{1436 * kMinute, 1440 * kMinute},
+                  Window{1440 * kMinute, 1444 * kMinute}));
+}
+
+TEST(UpdateLoop, OnlyTheProgramThatLeadsFetchesAndWrites) {
+  LoopFixture f;
+  f.writer.leads = false;
+  f.clock.advance(minutes(10));
+  auto loop = f.loop();
+  EXPECT_EQ(loop->run_round(), 0U);
+  EXPECT_THAT(f.writer.cutoffs, IsEmpty());
+  // Another program has written meanwhile.
+  f.writer.watermarks["a"] = kDay + 300'000;
+  f.writer.leads = true;
+  EXPECT_EQ(loop->run_round(), 1U);
+  EXPECT_THAT(f.writer.windows["a"], ElementsAre(Window{300, 600}));
+  f.writer.leads = false;
+  EXPECT_EQ(loop->run_round(), 0U);
+  f.writer.watermarks["a"] = kDay + 900'000;
+  f.clock.advance(minutes(10));
+  f.writer.leads = true;
+  EXPECT_EQ(loop->run_round(), 1U);
+  EXPECT_EQ(f.writer.windows["a"].back(), (Window{900, 1200}));
+}
+
+/// Admins as a test says.
+class FakeAdmins final : public AdminSource {
+ public:
+  Result<std::vector<std::string>> fetch(const std::stop_token& /*stop*/) override {
+    return answer;
+  }
+  Result<std::vector<std::string>> answer = std::vector<std::string>{};
+};
+
+TEST(UpdateLoop, AdminsOfGrafanaFollowEveryFetchThatIsNotEmpty) {
+  using Names = std::vector<std::string>;
+  LoopFixture f;
+  const auto grafana = std::make_shared<FakeAdmins>();
+  f.options.grafana = grafana;
+  f.writer.admins["grafana"] = {"old"};
+  auto loop = f.loop();
+  grafana->answer = fail(ErrorCode::kUnavailable, "connection refused");
+  loop->run_round();
+  EXPECT_EQ(f.writer.admins["grafana"], Names{"old"});
+  EXPECT_EQ(loop->figures().admin_failures, 1U);
+  grafana->answer = Names{"ada", "bob"};
+  loop->run_round();
+  EXPECT_EQ(f.writer.admins["grafana"], (Names{"ada", "bob"}));
+  grafana->answer = Names{"bob"};
+  loop->run_round();
+  EXPECT_EQ(f.writer.admins["grafana"], Names{"bob"});
+  grafana->answer = Names{};
+  loop->run_round();
+  EXPECT_EQ(f.writer.admins["grafana"], Names{"bob"});
+}
+
+TEST(UpdateLoop, AdminsOfGrafanaEndWithItsConfiguration) {
+  LoopFixture f;
+  f.writer.admins["grafana"] = {"old"};
+  f.loop()->run_round();
+  EXPECT_THAT(f.writer.admins["grafana"], IsEmpty());
+}
+
+TEST(UpdateLoop, TellsFigures) {
+  LoopFixture f;
+  bool down = false;
+  f.scripts["a"].units = [&down](auto, auto) -> Result<std::vector<model::Unit>> {
+    if (down) {
+      return fail(ErrorCode::kUnavailable, "down");
+    }
+    return std::vector<model::Unit>{unit("1"), unit("2")};
+  };
+  f.clock.advance(minutes(90));
+  auto loop = f.loop();
+  EXPECT_EQ(loop->figures().clusters.at(0).watermark_ms, 0);
+  loop->run_round();
+  down = true;
+  f.clock.advance(minutes(10));
+  loop->run_round();
+  const UpdateFigures figures = loop->figures();
+  EXPECT_EQ(figures.rounds, 2U);
+  ASSERT_EQ(figures.clusters.size(), 1U);
+  const auto& cluster = figures.clusters[0];
+  EXPECT_EQ(cluster.id, "a");
+  EXPECT_EQ(cluster.watermark_ms, kDay + 5'400'000);
+  EXPECT_EQ(cluster.windows, 2U);
+  EXPECT_EQ(cluster.units, 2U);
+  EXPECT_EQ(cluster.failures, 1U);
+  EXPECT_TRUE(cluster.failing);
+}
+
 TEST(UpdateLoop, WritesAdminsAndPurgesWholeDays) {
-  Fixture f;
+  LoopFixture f;
   f.options.admins = {"root", "ceems-int-svc"};
   f.options.retention = hours(49);
   f.clock.advance(hours(5));
   f.loop()->run_round();
   EXPECT_EQ(f.writer.admins["ceems"], (std::vector<std::string>{"root", "ceems-int-svc"}));
   EXPECT_THAT(f.writer.cutoffs, ElementsAre(kDay - 2 * 86'400'000));
-  Fixture kept;
+  LoopFixture kept;
   kept.options.purge = false;
   kept.loop()->run_round();
   EXPECT_THAT(kept.writer.cutoffs, IsEmpty());
 }
 
 TEST(UpdateLoop, DropsUnitsThatThePurgeWouldDeleteAndRepeatedOnes) {
-  Fixture f;
+  LoopFixture f;
   f.options.retention = hours(24);
   f.scripts["a"].units = [](auto, auto) {
     auto newer = unit("1");
@@ -316,7 +315,7 @@ TEST(UpdateLoop, DropsUnitsThatThePurgeWouldDeleteAndRepeatedOnes) {
 }
 
 TEST(UpdateLoop, RunsTheFirstRoundAtOnceAndLaterOnesByTheClock) {
-  Fixture f;
+  LoopFixture f;
   f.scripts["b"] = {};
   f.options.update_interval = minutes(10);
   f.options.backfill_pause = milliseconds(0);
@@ -334,7 +333,7 @@ TEST(UpdateLoop, RunsTheFirstRoundAtOnceAndLaterOnesByTheClock) {
 }
 
 TEST(UpdateLoop, AClusterThatHangsDoesNotHoldUpOthersOrTheStop) {
-  Fixture f;
+  LoopFixture f;
   f.scripts["slow"].units = [](auto, std::stop_token stop) -> Result<std::vector<model::Unit>> {
     std::mutex mutex;
     std::condition_variable_any forever;
@@ -368,7 +367,7 @@ TEST(UpdateLoop, ReadsUpdateFrom) {
 }
 
 TEST(UpdateLoop, RefusesIntervalsOfNothing) {
-  Fixture f;
+  LoopFixture f;
   f.options.update_interval = milliseconds(0);
   const auto made = UpdateLoop::create(f.options, std::vector<UpdateSource>{}, f.writer, f.clock);
   ASSERT_FALSE(made);

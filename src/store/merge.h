@@ -26,6 +26,25 @@ model::MetricMap merge_metric(model::Metric metric,
                               const model::MetricMap& existing_times,
                               const model::MetricMap& window_times);
 
+/// Weights of averages by "avg_cpu_usage.global", where some windows lacked the name: the sum of
+/// those that had it. A name that is not in here was in every window and has the weight that the
+/// time map holds.
+using AverageWeights = model::MetricMap;
+
+/// What joins the figures of earlier windows.
+struct Joining {
+  const model::MetricMap& map;
+  const model::MetricMap& times;
+  bool times_counted = false;  ///< they are in the existing times already: a gap is filled
+};
+
+/// merge_metric() that lets windows without a name take no part in its average.
+model::MetricMap merge_weighted(model::Metric metric,
+                                const model::MetricMap& existing,
+                                const model::MetricMap& existing_times,
+                                const Joining& window,
+                                AverageWeights& weights);
+
 /// The value of a name, or 0; NaN and infinities are 0.
 double value_or_zero(const model::MetricMap& map, std::string_view name);
 

@@ -44,5 +44,51 @@ TEST(Merge, AMissingWeightCountsAsZero) {
             (MetricMap{{"g", 30}}));
 }
 
+TEST(Merge, WindowsWithoutANameTakeNoPartInItsAverage) {
+  constexpr auto kMetric = model::Metric::kAvgCpuUsage;
+  AverageWeights weights;
+  MetricMap times;
+  MetricMap average;
+  const auto window = [&](const MetricMap& map, double cputime) {
+    const MetricMap added{{"alloc_cputime", cputime}};
+    average = merge_weighted(kMetric, average, times, {.map = map, .times = added}, weights);
+    times = add_maps(times, added);
+  };
+  window({{"g", 10}}, 1000);
+  EXPECT_TRUE(weights.empty());
+  window({}, 3000);
+  EXPECT_EQ(average, (MetricMap{{"g", 10}}));
+  EXPECT_EQ(weights, (AverageWeights{{"avg_cpu_usage.g", 1000}}));
+  window({{"g", 40}, {"h", 7}}, 500);
+  EXPECT_DOUBLE_EQ(average.at("g"), 20);
+  EXPECT_EQ(average.at("h"), 7);
+  EXPECT_EQ(weights, (AverageWeights{{"avg_cpu_usage.g", 1500}, {"avg_cpu_usage.h", 500}}));
+  // The second window is known after all: the result is that of complete windows.
+  const MetricMap gap{{"alloc_cputime", 3000}};
+  average = merge_weighted(kMetric, average, times,
+                           {.map = {{"g", 30}}, .times = gap, .times_counted = true}, weights);
+  EXPECT_DOUBLE_EQ(average.at("g"), (10 * 1000 + 30 * 3000 + 40 * 500) / 4500.0);
+  EXPECT_EQ(weights, (AverageWeights{{"avg_cpu_usage.h", 500}}));
+}
+
+TEST(Merge, AFilledGapOfARowWithoutWeightsCountsForItsOwnTime) {
+  AverageWeights weights;
+  const MetricMap gap{{"alloc_cputime", 500}};
+  EXPECT_EQ(merge_weighted(model::Metric::kAvgCpuUsage, {{"g", 10}}, {{"alloc_cputime", 1500}},
+                           {.map = {{"g", 40}}, .times = gap, .times_counted = true}, weights),
+            (MetricMap{{"g", 20}}));
+  EXPECT_TRUE(weights.empty());
+}
+
+TEST(Merge, WithoutAnyWeightWeightedAveragesStayToo) {
+  AverageWeights weights;
+  EXPECT_EQ(merge_weighted(model::Metric::kAvgCpuUsage, {{"g", 10}}, {},
+                           {.map = {{"g", 90}}, .times = {}}, weights),
+            (MetricMap{{"g", 10}}));
+  EXPECT_EQ(merge_weighted(model::Metric::kAvgCpuUsage, {}, {{"alloc_cputime", 7}},
+                           {.map = {{"g", 90}}, .times = {}}, weights),
+            (MetricMap{{"g", 0}}));
+}
+
 }  // namespace
 }  // namespace ceems::store

@@ -215,9 +215,15 @@ Error reported(const std::string& type, const std::string& text) {
   return {code, fmt::format("TSDB: {}: {}", printable(type, 32), printable(text, 400))};
 }
 
-/// Walks {"status", "data", "errorType", "error", "warnings"}; read_data gets the data.
+/// Prometheus puts remarks about the query itself among the warnings.
+bool tells_of_missing_data(std::string_view warning) {
+  return !warning.starts_with("PromQL info:") && !warning.starts_with("PromQL warning:");
+}
+
+/// Walks {"status", "data", "errorType", "error", "warnings", "isPartial"}; read_data gets the
+/// data.
 template <typename ReadData>
-Result<> read_envelope(std::string body, std::vector<std::string>* warnings, ReadData&& read_data) {
+Result<> read_envelope(std::string body, std::string* incomplete, ReadData&& read_data) {
   const std::size_t size = body.size();
   const std::string start = printable(trim(std::string_view(body).substr(0, 200)), 60);
   body.resize(size + simdjson::SIMDJSON_PADDING);
@@ -259,17 +265,27 @@ Result<> read_envelope(std::string body, std::vector<std::string>* warnings, Rea
       }
       has_data = true;
       return read_data(member);
-    } else if (key == "warnings" && warnings != nullptr) {
+    } else if (key == "isPartial" && incomplete != nullptr) {
+      bool partial = false;
+      if (member.get_bool().get(partial) == simdjson::SUCCESS && partial && incomplete->empty()) {
+        *incomplete = "isPartial";
+      }
+    } else if (key == "warnings" && incomplete != nullptr) {
+      if (member.type().value_unsafe() == sj::json_type::null) {
+        return {};
+      }
       auto array = array_of(member, "warnings");
       if (!array) {
         return fail(std::move(array).error());
       }
-      return each_item(*array, [warnings](auto item) -> Result<> {
+      return each_item(*array, [incomplete](auto item) -> Result<> {
         auto text = text_of(item, "warning");
         if (!text) {
           return fail(std::move(text).error());
         }
-        warnings->push_back(std::move(*text));
+        if (incomplete->empty() && tells_of_missing_data(*text)) {
+          *incomplete = printable(*text, 200);
+        }
         return {};
       });
     }
@@ -334,10 +350,10 @@ std::string_view to_string(ResultType type) {
   return "unknown";
 }
 
-Result<QueryAnswer> parse_query_answer(std::string body) {
+Result<QueryAnswer> parse_query_answer(std::string body, std::size_t max_series) {
   QueryAnswer answer;
   std::string type;
-  auto done = read_envelope(std::move(body), &answer.warnings, [&](auto data) -> Result<> {
+  auto done = read_envelope(std::move(body), &answer.incomplete, [&](auto data) -> Result<> {
     auto object = object_of(data, "data");
     if (!object) {
       return fail(std::move(object).error());
@@ -368,7 +384,10 @@ Result<QueryAnswer> parse_query_answer(std::string body) {
       if (!array) {
         return fail(std::move(array).error());
       }
-      return each_item(*array, [&answer](auto item) -> Result<> {
+      return each_item(*array, [&answer, max_series](auto item) -> Result<> {
+        if (max_series > 0 && answer.series.size() >= max_series) {
+          return fail(ErrorCode::kParse, "answer of the TSDB: more than {} series", max_series);
+        }
         auto series = read_series(item);
         if (!series) {
           return fail(std::move(series).error());

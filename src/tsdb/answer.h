@@ -40,16 +40,19 @@ std::string_view to_string(ResultType type);
 /// Answer of /query and /query_range. Native histograms are left out.
 struct QueryAnswer {
   ResultType type = ResultType::kVector;
-  std::vector<Series> series;         ///< a scalar is one series without labels
-  std::vector<std::string> warnings;  ///< e.g. of a Thanos store that did not answer
+  std::vector<Series> series;  ///< a scalar is one series without labels
+  /// Why the answer is not complete in the TSDB's own words (a Thanos store that did not answer, a
+  /// VictoriaMetrics storage node that is down), or empty. Remarks about the query are none.
+  std::string incomplete;
 };
 
 /// The parsers below take the body of an answer of the Prometheus HTTP API
 /// (https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview). Errors: what the
 /// TSDB reports itself (kInvalidArgument for bad_data and execution, kTimeout for timeout and
 /// canceled, kNotFound for not_found, else kUnavailable) with its type and text; kParse for
-/// anything that is not such an answer, truncated ones and answers nested too deeply included.
-Result<QueryAnswer> parse_query_answer(std::string body);
+/// anything that is not such an answer, truncated ones and answers nested too deeply included, and
+/// for more than `max_series` (0: any number).
+Result<QueryAnswer> parse_query_answer(std::string body, std::size_t max_series = 0);
 /// /labels and /label/<name>/values: a list of texts.
 Result<std::vector<std::string>> parse_string_list_answer(std::string body);
 /// /series: a list of label sets.

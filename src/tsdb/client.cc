@@ -119,9 +119,12 @@ Result<QueryAnswer> Client::query_typed(const InstantQuery& query, ResultType ex
   if (!body) {
     return fail(std::move(body).error());
   }
-  auto answer = parse_query_answer(std::move(*body));
+  auto answer = parse_query_answer(std::move(*body), query.max_series);
   if (!answer) {
     return answer;
+  }
+  if (query.complete && !answer->incomplete.empty()) {
+    return fail(ErrorCode::kUnavailable, "TSDB: incomplete answer: {}", answer->incomplete);
   }
   // Nothing is nothing, whatever it calls itself.
   if (answer->type != expected && !answer->series.empty()) {

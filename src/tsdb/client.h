@@ -52,6 +52,9 @@ class Client {
     /// Sent as lookback_delta, so that samples older than this do not count; 0: the TSDB's own.
     std::chrono::milliseconds lookback{0};
     std::chrono::milliseconds timeout{0};  ///< 0: the TSDB's own
+    /// An answer that the TSDB itself calls incomplete is the error kUnavailable.
+    bool complete = false;
+    std::size_t max_series = 0;  ///< more are the error kParse; 0: any number
   };
   /// A vector.
   Result<QueryAnswer> query(const InstantQuery& query);

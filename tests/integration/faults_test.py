@@ -5,6 +5,7 @@ where the cause goes away. One function a fault; run some with `faults_test.py N
 import contextlib
 import json
 import os
+import re
 import shutil
 import signal
 import sqlite3
@@ -73,11 +74,11 @@ def fake_slurm(directory, count=20, mode="ok"):
     return jobs
 
 
-def empty_tsdb(path, query, body):
+def empty_tsdb(path, query, body, scrape="15s"):
     if path == "/api/v1/query":
         return 200, "application/json", b'{"status":"success","data":{"resultType":"matrix","result":[]}}'
     if path == "/api/v1/status/config":
-        return 200, "application/json", b'{"status":"success","data":{"yaml":"global:\\n  scrape_interval: 15s\\n"}}'
+        return 200, "application/json", ('{"status":"success","data":{"yaml":"global:\\n  scrape_interval: %s\\n"}}' % scrape).encode()
     return 200, "application/json", b'{"status":"success","data":{}}'
 
 
@@ -305,7 +306,7 @@ def tsdb_slow_and_endless():
         if path == "/api/v1/query" and state["many"]:
             row = ",".join('{"metric":{"uuid":"x%d"},"values":[[%d,"1"]]}' % (i, time.time()) for i in range(1000000))
             return 200, "application/json", ('{"status":"success","data":{"resultType":"matrix","result":[%s]}}' % row).encode()
-        return empty_tsdb(path, query, body)
+        return empty_tsdb(path, query, body, "1s")
 
     state = {"slow": False, "many": True}
     with scratch("ceems-fault-") as d, FakeHttp(handler) as tsdb:
@@ -317,11 +318,138 @@ def tsdb_slow_and_endless():
             state["many"] = False
             wait_until("jobs are stored", lambda: whole_jobs(d, jobs), 60)
             state["slow"] = True
-            time.sleep(2.5)
+            tsdb.seen.clear()
+            write(d + "/jobs.json", json.dumps(jobs + [dict(jobs[0], id="9", start=int(time.time()), end=int(time.time()) + 900)]))
+            wait_until("an update is in flight", lambda: any(p == "/api/v1/query" for _, p, _ in tsdb.seen), 60)
             begin = time.monotonic()
             assert get(url + "/api/v1/units/admin", ADMIN).status == 200
             assert time.monotonic() - begin < 2, "a slow TSDB slows answers down"
             api.stop(signal.SIGTERM, 15)  # an update in flight does not hold the stop
+        check_quiet(api)
+
+
+def vector_of(text, value):
+    """An answer with this value for every unit that the query names."""
+    rows = ",".join('{"metric":{"uuid":"%s"},"value":[1,"%s"]}' % (i, value) for i in re.findall("[0-9]+", text.split('"')[1]))
+    return 200, "application/json", ('{"status":"success","data":{"resultType":"vector","result":[%s]}}' % rows).encode()
+
+
+def queries_that_fail_for_a_while():
+    """A refused query and one that is answered in part only hold nothing up, and what they lack is filled in later, once."""
+    state = {"broken": True}
+
+    def handler(path, query, body):
+        text = query.get("query", [""])[0]
+        if path == "/api/v1/query" and text.startswith("energy"):
+            return ((422, "application/json", b'{"status":"error","errorType":"execution","error":"many-to-many"}') if state["broken"]
+                    else vector_of(text, "0.5"))
+        if path == "/api/v1/query" and text.startswith("read"):
+            answer = vector_of(text, "7")
+            return answer[:2] + (answer[2][:-1] + b',"warnings":["a store is down"]}',) if state["broken"] else answer
+        if path == "/api/v1/query" and text.startswith("cpu"):
+            return vector_of(text, "40")
+        return empty_tsdb(path, query, body, "1s")
+
+    def maps(table, column):
+        with contextlib.closing(sqlite3.connect("file:%s/data/ceems.db?mode=ro" % d, uri=True)) as db:
+            return [json.loads(m or "null") or {} for (m,) in db.execute("select %s from %s" % (column, table))]
+
+    extra = """    extra_config:
+      queries:
+        avg_cpu_usage: {global: 'cpu{uuid=~"{{.UUIDs}}"}'}
+        total_cpu_energy_usage_kwh: {total: 'energy{uuid=~"{{- .UUIDs -}}"}'}
+        total_io_read_stats: {bytes_total: 'read{uuid=~"{{.UUIDs}}"}'}
+"""
+    with scratch("ceems-fault-") as d, FakeHttp(handler) as tsdb:
+        jobs = fake_slurm(d)
+        api, url = start_api_server(d, api_config(d, extra, prometheus=tsdb.url), AS_ROOT)
+        with api:
+            wait_until("jobs are stored whole without the missing figures", lambda: whole_jobs(d, jobs), 60)
+            assert all(m == {"global": 40} for m in maps("units", "avg_cpu_usage")), maps("units", "avg_cpu_usage")
+            assert not any(maps("units", "total_cpu_energy_usage_kwh")) and not any(maps("units", "total_io_read_stats"))
+            state["broken"] = False
+            wait_until("what was missing is filled in", lambda: all(
+                m == {"total": 0.5} for m in maps("units", "total_cpu_energy_usage_kwh")) and all(
+                m == {"bytes_total": 7} for m in maps("units", "total_io_read_stats")), 60)
+            for table in ("usage", "daily_usage"):
+                assert sum(m.get("total", 0) for m in maps(table, "total_cpu_energy_usage_kwh")) == len(jobs) / 2, table
+                assert sum(m.get("bytes_total", 0) for m in maps(table, "total_io_read_stats")) == 7 * len(jobs), table
+                assert all(m == {"global": 40} for m in maps(table, "avg_cpu_usage")), table
+            assert whole_jobs(d, jobs)
+        check_quiet(api)
+
+
+def data_base_locked():
+    """Another program holds the write lock for longer than the busy time-out: readers go on, the window is tried again."""
+    with scratch("ceems-fault-") as d, FakeHttp(empty_tsdb) as tsdb:
+        jobs = fake_slurm(d, 20, "silent")
+        api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
+        with api:
+            with contextlib.closing(sqlite3.connect(d + "/data/ceems.db", isolation_level=None)) as other:
+                other.execute("begin exclusive")
+                write(d + "/mode", "ok")
+                wait_until("the lock is logged", lambda: "is locked" in api.output().lower(), 30)
+                begin = time.monotonic()
+                assert get(url + "/api/v1/units/admin", ADMIN).status == 200
+                assert time.monotonic() - begin < 2, "a writer slows readers down"
+                assert not unit_rows(d)
+                other.execute("rollback")
+            wait_until("all jobs are stored whole once the lock is gone", lambda: whole_jobs(d, jobs), 30)
+        check_quiet(api)
+
+
+def backup_while_running():
+    """Backups are complete copies, made while updates are written and answers read; a stop in the middle leaves none."""
+    with scratch("ceems-fault-") as d, FakeHttp(empty_tsdb) as tsdb:
+        jobs = fake_slurm(d, 500)
+        os.mkdir(d + "/backup")
+        text = api_config(d, prometheus=tsdb.url).replace("    time_zone: UTC\n", "    time_zone: UTC\n    backup_path: %s/backup\n"
+                                                          "    backup_interval: 1s\n" % d)
+        api, url = start_api_server(d, text, AS_ROOT + ["--test.disable.checks"])
+        with api:
+            wait_until("jobs are stored", lambda: whole_jobs(d, jobs), 30)
+            wait_until("a backup of them is written", lambda: any(backup_rows(d + "/backup/" + n) == len(jobs)
+                                                                  for n in os.listdir(d + "/backup") if n.endswith(".db")), 30)
+            for name in os.listdir(d + "/backup"):
+                if name.endswith(".db"):
+                    assert os.stat(d + "/backup/" + name).st_mode & 0o777 == 0o640, name
+            assert get(url + "/api/v1/units/admin", ADMIN).status == 200
+        assert not [n for n in os.listdir(d + "/backup") if not n.endswith(".db")], os.listdir(d + "/backup")
+        check_quiet(api)
+
+
+def backup_rows(path):
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
+        assert db.execute("pragma integrity_check").fetchone() == ("ok",)
+        return db.execute("select count(*) from units").fetchone()[0]
+
+
+def grafana_admins_come_and_go():
+    state = {"members": ["grace"], "status": 200}
+
+    def grafana(path, query, body):
+        if path != "/api/teams/3/members":
+            return 404, "application/json", b'{"message":"Team not found"}'
+        return state["status"], "application/json", json.dumps([{"login": m} for m in state["members"]]).encode()
+
+    def is_admin(name):
+        return get(url + "/api/v1/units/admin", {"X-Grafana-User": name}).status == 200
+
+    with scratch("ceems-fault-") as d, FakeHttp(empty_tsdb) as tsdb, FakeHttp(grafana) as server:
+        fake_slurm(d)
+        text = api_config(d, prometheus=tsdb.url).replace("    users: [operator]\n", "    users: [operator]\n    grafana:\n      url: %s\n"
+                                                          "      teams_ids: [3]\n" % server.url)
+        api, url = start_api_server(d, text, AS_ROOT)
+        with api:
+            wait_until("a member of the team is admin", lambda: is_admin("grace"), 30)
+            assert not is_admin("ada") and is_admin("operator")
+            state["members"] = ["ada"]
+            wait_until("another member is admin", lambda: is_admin("ada"), 30)
+            assert not is_admin("grace"), "who left the team is still admin"
+            for status, members in ((500, []), (200, [])):
+                state["status"], state["members"] = status, members
+                time.sleep(2.5)
+                assert is_admin("ada"), "a fetch with status %d and %s took rights away" % (status, members)
         check_quiet(api)
 
 
@@ -380,8 +508,9 @@ def disk_full_under_the_data_base():
 
 
 FAULTS = [config_with_a_typo, config_with_a_wrong_type, config_missing, flags, tls_key_that_does_not_match, port_in_use,
-          kernel_files_break_and_come_back, ten_thousand_hostile_cgroups, tsdb_faults, tsdb_slow_and_endless, sacct_faults,
-          disk_full_under_the_data_base]
+          kernel_files_break_and_come_back, ten_thousand_hostile_cgroups, tsdb_faults, tsdb_slow_and_endless,
+          queries_that_fail_for_a_while, sacct_faults, disk_full_under_the_data_base, data_base_locked, backup_while_running,
+          grafana_admins_come_and_go]
 
 
 def main():

@@ -1,6 +1,8 @@
 #include "api/updater/counter.h"
 
+#include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <random>
 
 #include <gtest/gtest.h>
@@ -62,10 +64,65 @@ TEST(Counter, ContinuesAcrossARenamedTargetAndTakesOneOfTwoSights) {
   EXPECT_EQ(origin_increase({{.samples = {{10, 5}}, .before = 3}}, 0, 100), 2);
 }
 
-TEST(Gauge, AveragesTheSamplesOfTheWindow) {
-  const std::vector<Sample> samples{{10, 1}, {20, 3}, {30, NAN}, {40, 100}};
-  EXPECT_EQ(gauge_mean(samples, 0, 30), 2);
-  EXPECT_EQ(gauge_mean(samples, 40, 50), std::nullopt);
+TEST(Gauge, EverySampleStandsForTheTimeSinceTheOneBeforeIt) {
+  const std::vector<Sample> samples{{10, 1}, {20, 3}, {30, NAN}, {40, 100}, {99, 5}};
+  const Life life{.start_ms = 5, .end_ms = 0};
+  EXPECT_EQ(gauge_area(samples, life, 0, 30, 50)->value_ms, 1 * 5 + 3 * 10);
+  EXPECT_EQ(gauge_area(samples, life, 20, 50, 50)->value_ms, 100 * 20);
+  EXPECT_EQ(gauge_area(samples, life, 0, 30, 50)->unseen_ms, 0);
+  // The last value of a unit that ended lasts up to its end.
+  EXPECT_EQ(gauge_area(samples, {.start_ms = 5, .end_ms = 45}, 20, 90, 50)->value_ms,
+            100 * 20 + 100 * 5);
+  // Nothing of what comes after the end.
+  EXPECT_EQ(gauge_area(samples, {.start_ms = 5, .end_ms = 45}, 20, 200, 500)->value_ms,
+            100 * 20 + 5 * 5);
+}
+
+TEST(Gauge, LongSilencesAreUnseen) {
+  const std::vector<Sample> samples{{10, 1}, {500, 3}};
+  const auto area = gauge_area(samples, {.start_ms = 0, .end_ms = 0}, 0, 600, 50);
+  EXPECT_EQ(area->value_ms, 1 * 10 + 3 * 50);
+  EXPECT_EQ(area->unseen_ms, 440);
+  EXPECT_EQ(gauge_area(samples, {.start_ms = 0, .end_ms = 0}, 100, 200, 50), std::nullopt);
+  EXPECT_EQ(gauge_area({}, {.start_ms = 0, .end_ms = 0}, 100, 200, 50), std::nullopt);
+  // The unit's first sample comes behind the window and will speak for it.
+  EXPECT_EQ(gauge_area(samples, {.start_ms = 490, .end_ms = 0}, 450, 495, 50)->value_ms, 0);
+}
+
+TEST(Gauge, AreasAddUpHoweverTheTimeIsCut) {
+  std::mt19937_64 random(11);
+  for (int round = 0; round < 500; ++round) {
+    const auto start = static_cast<std::int64_t>(random() % 20'000);
+    const auto end = start + 1 + static_cast<std::int64_t>(random() % 150'000);
+    std::vector<Sample> samples;
+    for (std::int64_t time = start + static_cast<std::int64_t>(random() % 3000);
+         time < end + 15'000; time += 1 + static_cast<std::int64_t>(random() % 3000)) {
+      samples.push_back({time, static_cast<double>(random() % 100)});
+    }
+    constexpr std::int64_t kReach = 5000;
+    constexpr std::int64_t kSettle = 4000;
+    const Life life{.start_ms = start, .end_ms = end};
+    const auto whole = gauge_area(samples, life, 0, 300'000, kReach);
+    double parts = 0;
+    for (std::int64_t at = 0; at < end;) {
+      const std::int64_t next = at + 1 + static_cast<std::int64_t>(random() % 20'000);
+      // As the loop asks: of a unit that runs at the window's end the end is not known.
+      const bool ended = end <= next;
+      const Life known{.start_ms = start, .end_ms = ended ? end : 0};
+      const std::int64_t last = next + kSettle;
+      std::vector<Sample> seen;
+      std::ranges::copy_if(samples, std::back_inserter(seen), [&](const Sample& sample) {
+        return sample.time_ms > at - kReach && sample.time_ms <= last;
+      });
+      if (const auto area = gauge_area(seen, known, at, ended ? last : next, kReach);
+          area && start < next) {
+        parts += area->value_ms;
+      }
+      at = next;
+    }
+    // Samples behind the end say nothing new, so it does not matter how many were seen.
+    ASSERT_NEAR(parts, whole ? whole->value_ms : 0, 1e-6) << "round " << round;
+  }
 }
 
 }  // namespace

@@ -18,8 +18,10 @@
 namespace ceems::api {
 
 /// A small TSDB for tests. It understands range selectors, `function(selector[range])` for
-/// max_over_time, last_over_time, avg_over_time, and /series; every other query has an empty
-/// answer. Only samples scraped before `now_ms` are there, which is how late samples are played.
+/// max_over_time, last_over_time, avg_over_time, the subqueries of the reference's default queries
+/// (both ends of a range included, as Prometheus 2 has it), the queries for emission factors, and
+/// /series; every other query has an empty answer. Only samples scraped before `now_ms` are there,
+/// which is how late samples are played.
 class FakeTsdb {
  public:
   struct Series {
@@ -48,6 +50,7 @@ class FakeTsdb {
   std::vector<Series> series;
   std::int64_t now_ms = std::int64_t{1} << 60;
   std::string scrape_interval = "15s";
+  std::int64_t evaluation_ms = 60'000;
   std::vector<std::string> deletions;
   /// Answers a request before anything else does, when it gives something.
   std::function<std::optional<Result<net::ClientResponse>>(
@@ -96,6 +99,12 @@ class FakeTsdb {
     return true;
   }
 
+  static const std::regex& compiled(const std::string& pattern) {
+    thread_local std::map<std::string, std::regex> known;
+    const auto found = known.find(pattern);
+    return found != known.end() ? found->second : known.emplace(pattern, pattern).first->second;
+  }
+
   static bool matches(const Series& series, const Selection& selection) {
     if (!selection.metric.empty() && series.labels.at("__name__") != selection.metric) {
       return false;
@@ -105,7 +114,7 @@ class FakeTsdb {
       const std::string value = found == series.labels.end() ? "" : found->second;
       const bool regex = matcher[1].ends_with('~');
       const bool equal =
-          regex ? std::regex_match(value, std::regex(matcher[2])) : value == matcher[2];
+          regex ? std::regex_match(value, compiled(matcher[2])) : value == matcher[2];
       return matcher[1].starts_with('!') ? !equal : equal;
     });
   }
@@ -125,7 +134,102 @@ class FakeTsdb {
                        sample.value);
   }
 
-  std::string query(std::string text, std::int64_t time_ms) {
+  /// Value of an instant selector.
+  std::optional<double> instant(const Series& one, std::int64_t time_ms, std::int64_t lookback_ms) {
+    std::optional<double> value;
+    for (const auto& sample : one.samples) {
+      if (sample.time_ms > time_ms - lookback_ms && sample.time_ms <= time_ms &&
+          sample.time_ms <= now_ms) {
+        value = sample.value;
+      }
+    }
+    return value;
+  }
+
+  /// avg_over_time(avg by (uuid) (SELECTOR >= 0 < inf)[R:]) and sum_over_time(sum ...[R:S]) * A /
+  /// B.
+  std::optional<std::string> subquery(const std::string& text,
+                                      std::int64_t time_ms,
+                                      std::int64_t lookback_ms) {
+    static const std::regex kForm(
+        R"re((avg|sum)_over_time\((?:avg|sum) by \(uuid\) \((.*) >= 0 < inf\)\[([^:]*):([^\]]*)\]\)(?: \* (\S+) / (\S+))?)re");
+    std::smatch match;
+    Selection selection;
+    if (!std::regex_match(text, match, kForm) || !parse(match[2], selection)) {
+      return std::nullopt;
+    }
+    const auto milliseconds = [](const std::string& duration) {
+      const auto value = tsdb::parse_duration(duration);
+      return value ? value->count() : 0;
+    };
+    const std::int64_t range = milliseconds(match[3]);
+    const std::int64_t step = match[4].length() > 0 ? milliseconds(match[4]) : evaluation_ms;
+    std::string result;
+    for (const auto& one : series) {
+      if (!matches(one, selection)) {
+        continue;
+      }
+      double sum = 0;
+      int count = 0;
+      for (std::int64_t at = (time_ms - range + step - 1) / step * step; at <= time_ms;
+           at += step) {
+        if (const auto value = instant(one, at, lookback_ms)) {
+          sum += *value;
+          ++count;
+        }
+      }
+      if (count == 0) {
+        continue;
+      }
+      double value = match[1] == "avg" ? sum / count : sum;
+      if (match[5].matched) {
+        value = value * std::stod(match[5]) / std::stod(match[6]);
+      }
+      result +=
+          fmt::format(R"({}{{"metric":{{"uuid":"{}"}},"value":{}}})", result.empty() ? "" : ",",
+                      one.labels.at("uuid"), json_sample({.time_ms = time_ms, .value = value}));
+    }
+    return R"({"status":"success","data":{"resultType":"vector","result":[)" + result + "]}}";
+  }
+
+  /// avg(SELECTOR > 0 < inf) at steps.
+  std::string query_range(const tsdb::FakeTransport::Request& request) {
+    const std::string text = request.first("query");
+    constexpr std::string_view kBegin = "avg(";
+    constexpr std::string_view kEnd = " > 0 < inf)";
+    Selection selection;
+    std::string values;
+    if (text.starts_with(kBegin) && text.ends_with(kEnd) &&
+        parse(text.substr(kBegin.size(), text.size() - kBegin.size() - kEnd.size()), selection)) {
+      const auto ms = [&request](std::string_view name) {
+        return static_cast<std::int64_t>(std::llround(std::stold(request.first(name)) * 1000));
+      };
+      for (std::int64_t at = ms("start"); at <= ms("end"); at += ms("step")) {
+        double sum = 0;
+        int count = 0;
+        for (const auto& one : series) {
+          const auto value = matches(one, selection) ? instant(one, at, 300'000) : std::nullopt;
+          sum += value.value_or(0);
+          count += value ? 1 : 0;
+        }
+        if (count > 0) {
+          values += values.empty() ? "" : ",";
+          values += json_sample({.time_ms = at, .value = sum / count});
+        }
+      }
+    }
+    return R"({"status":"success","data":{"resultType":"matrix","result":[)" +
+           (values.empty() ? "" : R"({"metric":{},"values":[)" + values + "]}") + "]}}";
+  }
+
+  std::string query(std::string text, std::int64_t time_ms, std::int64_t lookback_ms) {
+    if (auto answer = subquery(text, time_ms, lookback_ms)) {
+      return *answer;
+    }
+    constexpr std::string_view kGroup = "max by (provider, country_code) (";
+    if (text.starts_with(kGroup)) {
+      text = text.substr(kGroup.size(), text.size() - kGroup.size() - 1);
+    }
     std::string function;
     const std::size_t open = text.find('(');
     if (open != std::string::npos && text.ends_with(')')) {
@@ -208,8 +312,13 @@ class FakeTsdb {
     }
     if (request.path.ends_with("/query")) {
       queries_.push_back(request.first("query"));
-      return FakeTransport::ok(
-          query(request.first("query"), std::llround(std::stold(request.first("time")) * 1000)));
+      const auto lookback = tsdb::parse_duration(request.first("lookback_delta"));
+      return FakeTransport::ok(query(request.first("query"),
+                                     std::llround(std::stold(request.first("time")) * 1000),
+                                     lookback ? lookback->count() : 300'000));
+    }
+    if (request.path.ends_with("/query_range")) {
+      return FakeTransport::ok(query_range(request));
     }
     return FakeTransport::ok(R"({"status":"success","data":{}})");
   }

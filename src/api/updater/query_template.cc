@@ -1,5 +1,6 @@
 #include "api/updater/query_template.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -20,6 +21,8 @@ constexpr std::array<Variable, 7> kVariables{{
     {"Range", &QueryVariables::range},
 }};
 
+constexpr std::string_view kSpaces = " \t\r\n";
+
 /// The variable named by the text between {{ and }}, or null.
 std::string QueryVariables::* variable_of(std::string_view action) {
   action = trim(action);
@@ -35,6 +38,42 @@ std::string QueryVariables::* variable_of(std::string_view action) {
   return nullptr;
 }
 
+bool is_comment(std::string_view action) {
+  constexpr std::size_t kShortest = 4;
+  return action.size() >= kShortest && action.starts_with("/*") &&
+         action.find("*/") == action.size() - 2;
+}
+
+/// The text between {{ and }} without the markers that trim what is around it: "- " and " -".
+struct Action {
+  std::string_view text;
+  bool trims_before = false;
+  bool trims_after = false;
+};
+
+Action take_markers(std::string_view text) {
+  Action action{.text = text};
+  if (text.size() > 1 && text.front() == '-' && kSpaces.find(text[1]) != std::string_view::npos) {
+    action.trims_before = true;
+    action.text.remove_prefix(2);
+  }
+  const std::size_t size = action.text.size();
+  if (size > 1 && action.text.back() == '-' &&
+      kSpaces.find(action.text[size - 2]) != std::string_view::npos) {
+    action.trims_after = true;
+    action.text.remove_suffix(2);
+  }
+  return action;
+}
+
+std::string_view without_end(std::string_view text) {
+  return text.substr(0, text.find_last_not_of(kSpaces) + 1);
+}
+
+std::string_view without_begin(std::string_view text) {
+  return text.substr(std::min(text.find_first_not_of(kSpaces), text.size()));
+}
+
 }  // namespace
 
 Result<QueryTemplate> QueryTemplate::parse(std::string_view text) {
@@ -43,10 +82,14 @@ Result<QueryTemplate> QueryTemplate::parse(std::string_view text) {
   }
   QueryTemplate result;
   std::size_t at = 0;
+  bool trims = false;
+  const auto piece = [&trims](std::string_view literal) {
+    return trims ? without_begin(literal) : literal;
+  };
   while (true) {
     const std::size_t open = text.find("{{", at);
     if (open == std::string_view::npos) {
-      result.pieces_.push_back({.text = std::string(text.substr(at)), .variable = nullptr});
+      result.pieces_.push_back({.text = std::string(piece(text.substr(at))), .variable = nullptr});
       return result;
     }
     const std::size_t close = text.find("}}", open);
@@ -54,17 +97,22 @@ Result<QueryTemplate> QueryTemplate::parse(std::string_view text) {
       return fail(ErrorCode::kInvalidArgument,
                   "query template: '{{{{' without '}}}}' at character {}", open + 1);
     }
-    const std::string_view action = text.substr(open + 2, close - open - 2);
-    const auto variable = variable_of(action);
-    if (variable == nullptr) {
+    const std::string_view between = text.substr(open + 2, close - open - 2);
+    const Action action = take_markers(between);
+    const auto variable = variable_of(action.text);
+    if (variable == nullptr && !is_comment(action.text)) {
       return fail(ErrorCode::kInvalidArgument,
                   "query template: '{{{{{}}}}}' at character {}: expected one of .UUIDs, "
                   ".ScrapeInterval, .ScrapeIntervalMilli, .EvaluationInterval, "
                   ".EvaluationIntervalMilli, .RateInterval, .Range",
-                  printable(action, 40), open + 1);
+                  printable(between, 40), open + 1);
     }
-    result.pieces_.push_back(
-        {.text = std::string(text.substr(at, open - at)), .variable = variable});
+    std::string_view literal = piece(text.substr(at, open - at));
+    if (action.trims_before) {
+      literal = without_end(literal);
+    }
+    result.pieces_.push_back({.text = std::string(literal), .variable = variable});
+    trims = action.trims_after;
     at = close + 2;
   }
 }

@@ -17,9 +17,11 @@ struct QueryVariables {
   std::string range;
 };
 
-/// A PromQL query with {{.Name}} in the manner of Go's text/template. Only plain variables:
-/// pipelines, conditions and functions are refused. Names: UUIDs, ScrapeInterval,
-/// ScrapeIntervalMilli, EvaluationInterval, EvaluationIntervalMilli, RateInterval, Range.
+/// A PromQL query with {{.Name}} in the manner of Go's text/template
+/// (https://pkg.go.dev/text/template). Only plain variables and comments, with the markers that
+/// trim spaces, {{- .Name -}}; pipelines, conditions and functions are refused. Names: UUIDs,
+/// ScrapeInterval, ScrapeIntervalMilli, EvaluationInterval, EvaluationIntervalMilli, RateInterval,
+/// Range.
 class QueryTemplate {
  public:
   /// kInvalidArgument with what is wrong and where ("... at character 17").

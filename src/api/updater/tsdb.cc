@@ -1,8 +1,10 @@
 #include "api/updater/tsdb.h"
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cmath>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <thread>
@@ -26,6 +28,19 @@ constexpr std::int64_t kMinBatch = 10;
 constexpr std::int64_t kMaxBatch = 2000;
 constexpr double kJoulesPerKwh = 3.6e6;
 constexpr std::string_view kGlobalFactor = "global";
+constexpr std::string_view kUsedCpuTime = "used_cputime";
+constexpr std::string_view kUsedCpuTimePart = "total_time_seconds.used_cputime";
+// Answers of more series than that are no answer to a question about a batch of units.
+constexpr std::size_t kMinSeriesBound = 10'000;
+// Windows whose series are still to be deleted; the oldest go first.
+constexpr std::size_t kMaxPending = 1000;
+// What the exporter's counters may give.
+constexpr std::array kCounterMetrics{Metric::kAvgCpuUsage,
+                                     Metric::kAvgCpuMemUsage,
+                                     Metric::kTotalCpuEnergyUsageKwh,
+                                     Metric::kTotalGpuEnergyUsageKwh,
+                                     Metric::kTotalCpuEmissionsGms,
+                                     Metric::kTotalGpuEmissionsGms};
 
 struct Value {
   std::string uuid;
@@ -63,6 +78,8 @@ struct QueryContext {
   std::int64_t time_ms = 0;
   milliseconds lookback{0};
   milliseconds timeout{0};
+  bool complete = true;
+  std::size_t max_series_per_unit = 1;
 };
 
 QueryContext make_context(model::Window window, const tsdb::Settings& settings) {
@@ -74,14 +91,17 @@ QueryContext make_context(model::Window window, const tsdb::Settings& settings) 
   variables.evaluation_interval_milli = fmt::format("{}", settings.evaluation_interval.count());
   variables.rate_interval = config::go_duration(settings.rate_interval().count());
   variables.range = config::go_duration((window.end_ms - window.start_ms) / 1000 * 1000);
-  context.time_ms = window.end_ms;
+  // The points of a subquery lie at multiples of its step. Prometheus 2 takes the points at both
+  // ends of a range, so ranges that follow one another would share one: a millisecond earlier they
+  // do not.
+  context.time_ms = window.end_ms - 1;
   // So that samples after a unit's end do not count.
   context.lookback = settings.scrape_interval;
   context.timeout = settings.query_timeout;
   return context;
 }
 
-/// Asks one query for some units; halves them while the TSDB finds them too many.
+/// Asks one query for some units, in order; halves them while the TSDB finds them too many.
 Result<std::vector<Value>> ask(tsdb::Client& client,
                                const QueryTemplate& query,
                                const QueryContext& context,
@@ -92,14 +112,19 @@ Result<std::vector<Value>> ask(tsdb::Client& client,
   }
   QueryVariables variables = context.variables;
   variables.uuids = uuids_expression(uuids);
-  auto answer = client.query({.query = query.render(variables),
-                              .time_ms = context.time_ms,
-                              .lookback = context.lookback,
-                              .timeout = context.timeout});
+  auto answer = client.query(
+      {.query = query.render(variables),
+       .time_ms = context.time_ms,
+       .lookback = context.lookback,
+       .timeout = context.timeout,
+       .complete = context.complete,
+       .max_series = std::max(kMinSeriesBound, uuids.size() * context.max_series_per_unit)});
   if (answer) {
     std::vector<Value> values;
     for (const auto& series : answer->series) {
-      if (const auto uuid = series.labels.get("uuid"); !uuid.empty()) {
+      const std::string_view uuid = series.labels.get("uuid");
+      // Whom nobody asked for is left out.
+      if (std::ranges::binary_search(uuids, uuid)) {
         values.push_back({.uuid = std::string(uuid), .value = series.samples.front().value});
       }
     }
@@ -141,32 +166,39 @@ void set_value(model::Unit& unit, Metric metric, std::string_view key, double va
   unit.has_metric[static_cast<std::size_t>(metric)] = true;
 }
 
-/// Grams of the energy by provider, where no query gave that key; always with global_total.
+/// Grams of an energy by provider, where no query gave that key; always with global_total.
+/// `by_time` is energy times factor from increments; without it the factors' means count.
 void add_emissions(model::Unit& unit,
                    Metric metric,
                    double kwh,
-                   const std::map<std::string, double>& factors,
+                   const std::vector<double>& by_time,
+                   const std::vector<EmissionFactor>& factors,
+                   model::Window window,
                    double static_factor) {
-  for (const auto& [provider, factor] : factors) {
-    const std::string key = provider + "_total";
+  double global = kwh * static_factor;
+  for (std::size_t i = 0; i < factors.size(); ++i) {
+    const double grams = i < by_time.size() ? by_time[i] / kJoulesPerKwh
+                                            : kwh * factors[i].mean(window.start_ms, window.end_ms);
+    if (factors[i].provider == kGlobalFactor) {
+      global = grams;
+    }
+    const std::string key = factors[i].provider + "_total";
     if (!unit.metric(metric).contains(key)) {
-      set_value(unit, metric, key, kwh * factor);
+      set_value(unit, metric, key, grams);
     }
   }
-  const auto global = factors.find(std::string(kGlobalFactor));
-  set_value(unit, metric, "global_total",
-            kwh * (global != factors.end() ? global->second : static_factor));
+  set_value(unit, metric, "global_total", global);
 }
 
 void apply_use(model::Unit& unit, const UnitUse& use) {
   if (use.cpu_seconds) {
-    unit.total_time_seconds["used_cputime"] = *use.cpu_seconds;
+    unit.total_time_seconds.insert_or_assign(std::string(kUsedCpuTime), *use.cpu_seconds);
   }
-  const double walltime = unit.total_time_seconds["walltime"];
+  const auto walltime = unit.total_time_seconds.find("walltime");
   if (!unit.metric(Metric::kAvgCpuUsage).contains("global") && use.cpu_seconds && use.cpus &&
-      walltime > 0) {
+      walltime != unit.total_time_seconds.end() && walltime->second > 0) {
     set_value(unit, Metric::kAvgCpuUsage, "global",
-              100 * *use.cpu_seconds / (*use.cpus * walltime));
+              100 * *use.cpu_seconds / (*use.cpus * walltime->second));
   }
   if (!unit.metric(Metric::kAvgCpuMemUsage).contains("global") && use.memory_ratio) {
     set_value(unit, Metric::kAvgCpuMemUsage, "global", 100 * *use.memory_ratio);
@@ -181,7 +213,127 @@ void apply_use(model::Unit& unit, const UnitUse& use) {
   }
 }
 
+std::string part_of(Metric metric, std::string_view key) {
+  return fmt::format("{}.{}", model::column_name(metric), key);
+}
+
+Metric emissions_of(Metric energy) {
+  return energy == Metric::kTotalCpuEnergyUsageKwh ? Metric::kTotalCpuEmissionsGms
+                                                   : Metric::kTotalGpuEmissionsGms;
+}
+
+bool is_energy_total(const MetricQuery& query) {
+  return query.key == "total" && (query.metric == Metric::kTotalCpuEnergyUsageKwh ||
+                                  query.metric == Metric::kTotalGpuEnergyUsageKwh);
+}
+
+/// True for sub-metrics that the counters may give where no query does.
+bool counters_may_give(const MetricQuery& query) {
+  switch (query.metric) {
+    case Metric::kAvgCpuUsage:
+    case Metric::kAvgCpuMemUsage:
+      return query.key == "global";
+    case Metric::kTotalCpuEnergyUsageKwh:
+    case Metric::kTotalGpuEnergyUsageKwh:
+      return query.key == "total";
+    case Metric::kTotalCpuEmissionsGms:
+    case Metric::kTotalGpuEmissionsGms:
+      return true;
+    default:
+      return false;
+  }
+}
+
 }  // namespace
+
+class TsdbUpdater::Parts {
+ public:
+  explicit Parts(const std::vector<std::string>& wanted) : wanted_(wanted.begin(), wanted.end()) {}
+
+  [[nodiscard]] bool wants(Metric metric, std::string_view key) const {
+    return wanted_.empty() || wanted_.contains(part_of(metric, key)) ||
+           wanted_.contains(part_of(metric, "*"));
+  }
+  [[nodiscard]] bool wants_counters() const {
+    if (wanted_.empty() || wanted_.contains(std::string(kUsedCpuTimePart))) {
+      return true;
+    }
+    return std::ranges::any_of(kCounterMetrics, [this](Metric metric) {
+      const auto first = wanted_.lower_bound(part_of(metric, ""));
+      return first != wanted_.end() && first->starts_with(part_of(metric, ""));
+    });
+  }
+  [[nodiscard]] bool failed(Metric metric, std::string_view key) const {
+    return missing_.contains(part_of(metric, key));
+  }
+
+  void fail_part(std::string part, const Error& error) {
+    // The same query asked again soon is refused again.
+    lasting_ = lasting_ && error.code == ErrorCode::kInvalidArgument;
+    if (missing_.empty()) {
+      cause_ = error;
+    }
+    missing_.insert(std::move(part));
+  }
+
+  /// Leaves only what is wanted and did not fail. `had_time` by unit: used_cputime was there
+  /// before.
+  void restrict(std::vector<model::Unit>& units, const std::vector<bool>& had_time) const {
+    const bool time_wanted = wanted_.empty() || wanted_.contains(std::string(kUsedCpuTimePart));
+    const bool keep_time = time_wanted && !missing_.contains(std::string(kUsedCpuTimePart));
+    for (std::size_t i = 0; i < units.size(); ++i) {
+      for (std::size_t m = 0; m < model::kMetricCount; ++m) {
+        restrict_metric(units[i], static_cast<Metric>(m));
+      }
+      if (!keep_time && !had_time[i]) {
+        units[i].total_time_seconds.erase(std::string(kUsedCpuTime));
+      }
+    }
+  }
+
+  [[nodiscard]] Missing missing() const {
+    std::set<std::string> parts;
+    for (const auto& part : missing_) {
+      // A whole metric covers its sub-metrics.
+      const std::string stem = part.substr(0, part.find('.') + 1);
+      const std::string whole = stem + "*";
+      if (wanted_.empty() || wanted_.contains(part) || wanted_.contains(whole)) {
+        parts.insert(missing_.contains(whole) ? whole : part);
+      } else if (part == whole) {
+        std::ranges::copy_if(wanted_, std::inserter(parts, parts.end()),
+                             [&stem](const auto& one) { return one.starts_with(stem); });
+      }
+    }
+    return {.parts = {parts.begin(), parts.end()},
+            .cause = cause_,
+            .lasting = lasting_ && !parts.empty()};
+  }
+
+ private:
+  void restrict_metric(model::Unit& unit, Metric metric) const {
+    auto& map = unit.metric(metric);
+    const bool whole = failed(metric, "*");
+    const bool had_values = !map.empty();
+    std::erase_if(map, [&](const auto& entry) {
+      return whole || failed(metric, entry.first) || !wants(metric, entry.first);
+    });
+    if (whole || (had_values && map.empty())) {
+      unit.has_metric[static_cast<std::size_t>(metric)] = false;
+    }
+  }
+
+  std::set<std::string> wanted_;  ///< empty: all
+  std::set<std::string> missing_;
+  Error cause_;
+  bool lasting_ = true;
+};
+
+struct TsdbUpdater::Batch {
+  const std::vector<std::string>& uuids;
+  const std::map<std::string, std::vector<std::size_t>, std::less<>>& by_uuid;
+  const QueryContext& context;
+  std::vector<const MetricQuery*> queries;
+};
 
 TsdbUpdater::TsdbUpdater(TsdbUpdaterOptions options, std::unique_ptr<tsdb::Client> client)
     : options_(std::move(options)), client_(std::move(client)) {}
@@ -190,31 +342,52 @@ milliseconds TsdbUpdater::settle() const {
   return options_.unit_counters ? settle_time(client_->settings()) : milliseconds(0);
 }
 
-Result<> TsdbUpdater::update(model::Window window,
-                             std::vector<model::Unit>& units,
-                             std::stop_token stop) {
-  const std::stop_callback cancel(stop, [this] { client_->cancel(); });
-  delete_pending(window);
-  if (std::ranges::all_of(units, [](const model::Unit& unit) { return unit.uuid.empty(); })) {
-    return {};
-  }
-  const tsdb::Settings settings = client_->settings();
-  if (auto done = run_queries(window, settings, units, stop); !done) {
-    return done;
-  }
-  if (options_.unit_counters) {
-    if (auto done = add_counters(window, settings, units, stop); !done) {
-      return done;
-    }
-  }
-  mark_ignored(window, units);
-  return {};
+milliseconds TsdbUpdater::shortest_window() const {
+  return options_.queries.empty() ? milliseconds(0) : client_->settings().rate_interval();
 }
 
-Result<> TsdbUpdater::run_queries(model::Window window,
+bool TsdbUpdater::gives(model::Metric metric) const {
+  return (options_.unit_counters &&
+          std::ranges::find(kCounterMetrics, metric) != kCounterMetrics.end()) ||
+         std::ranges::find(options_.queries, metric, &MetricQuery::metric) !=
+             options_.queries.end();
+}
+
+Result<Missing> TsdbUpdater::update(const UpdateRequest& request,
+                                    std::vector<model::Unit>& units,
+                                    std::stop_token stop) {
+  const std::stop_callback cancel(stop, [this] { client_->cancel(); });
+  delete_complete(request.complete_ms);
+  if (std::ranges::all_of(units, [](const model::Unit& unit) { return unit.uuid.empty(); })) {
+    return Missing{};
+  }
+  const tsdb::Settings settings = client_->settings();
+  std::vector<bool> had_time;
+  for (const auto& unit : units) {
+    had_time.push_back(unit.total_time_seconds.contains(kUsedCpuTime));
+  }
+  Parts parts(request.parts);
+  if (auto done = run_queries(request, settings, units, parts, stop); !done) {
+    return fail(std::move(done).error());
+  }
+  if (options_.unit_counters && parts.wants_counters()) {
+    if (auto done = add_counters(request, settings, units, parts, stop); !done) {
+      return fail(std::move(done).error());
+    }
+  }
+  parts.restrict(units, had_time);
+  if (request.parts.empty()) {
+    mark_ignored(request.window, units);
+  }
+  return parts.missing();
+}
+
+Result<> TsdbUpdater::run_queries(const UpdateRequest& request,
                                   const tsdb::Settings& settings,
                                   std::vector<model::Unit>& units,
+                                  Parts& parts,
                                   const std::stop_token& stop) {
+  const model::Window window = request.window;
   // In a shorter window irate() and increase() see nothing or nonsense.
   if (milliseconds(window.end_ms - window.start_ms) < settings.rate_interval()) {
     return {};
@@ -229,73 +402,132 @@ Result<> TsdbUpdater::run_queries(model::Window window,
   for (const auto& [uuid, indexes] : by_uuid) {
     uuids.push_back(uuid);
   }
-  const QueryContext context = make_context(window, settings);
+  QueryContext context = make_context(window, settings);
+  context.complete = !request.accept_incomplete;
+  context.max_series_per_unit = static_cast<std::size_t>(options_.query_max_series);
+  const bool counters = options_.unit_counters && parts.wants_counters();
   const auto size = static_cast<std::size_t>(batch_size(window, settings, options_));
   for (std::size_t begin = 0; begin < uuids.size(); begin += size) {
-    const std::vector<std::string> batch(
+    const std::vector<std::string> some(
         uuids.begin() + static_cast<std::ptrdiff_t>(begin),
         uuids.begin() + static_cast<std::ptrdiff_t>(std::min(begin + size, uuids.size())));
-    std::vector<Result<std::vector<Value>>> answers(options_.queries.size());
-    in_parallel(options_.queries.size(), [&](std::size_t i) {
-      answers[i] = ask(*client_, options_.queries[i].query, context, batch, stop);
-    });
-    std::set<Metric> cleared;
-    for (std::size_t i = 0; i < answers.size(); ++i) {
-      const auto& query = options_.queries[i];
-      const std::string name = fmt::format("{}.{}", model::column_name(query.metric), query.key);
-      if (!answers[i]) {
-        if (answers[i].error().code != ErrorCode::kInvalidArgument) {
-          return fail(std::move(answers[i]).error().with_context("query " + name));
-        }
-        if (rejected_.insert(name).second) {
-          log::error("the TSDB rejects a query, its metric stays empty",
-                     {{"query", name}, {"err", answers[i].error().message}});
-        }
-        continue;
+    Batch batch{.uuids = some, .by_uuid = by_uuid, .context = context, .queries = {}};
+    for (const auto& query : options_.queries) {
+      const bool wanted =
+          parts.wants(query.metric, query.key) || (counters && is_energy_total(query));
+      if (wanted && !parts.failed(query.metric, query.key)) {
+        batch.queries.push_back(&query);
       }
-      rejected_.erase(name);
-      if (cleared.insert(query.metric).second) {
-        for (const auto& uuid : batch) {
-          for (const std::size_t index : by_uuid.at(uuid)) {
-            units[index].metric(query.metric).clear();
-            units[index].has_metric[static_cast<std::size_t>(query.metric)] = true;
-          }
+    }
+    if (auto done = run_batch(batch, units, parts, stop); !done) {
+      return done;
+    }
+  }
+  return {};
+}
+
+Result<> TsdbUpdater::run_batch(const Batch& batch,
+                                std::vector<model::Unit>& units,
+                                Parts& parts,
+                                const std::stop_token& stop) {
+  std::vector<Result<std::vector<Value>>> answers(batch.queries.size());
+  std::atomic<bool> any_answer = false;
+  std::atomic<std::size_t> silent = 0;
+  in_parallel(batch.queries.size(), [&](std::size_t i) {
+    // A TSDB that is down is not worth a time-out for each query.
+    if (!any_answer && silent >= kParallelQueries) {
+      answers[i] = fail(ErrorCode::kUnavailable, "the TSDB does not answer");
+      return;
+    }
+    answers[i] = ask(*client_, batch.queries[i]->query, batch.context, batch.uuids, stop);
+    if (answers[i] || answers[i].error().code == ErrorCode::kInvalidArgument) {
+      any_answer = true;
+    } else {
+      ++silent;
+    }
+  });
+  if (!answers.empty() && !any_answer) {
+    return fail(std::move(answers.front()).error());
+  }
+  std::set<Metric> cleared;
+  for (std::size_t i = 0; i < answers.size(); ++i) {
+    const MetricQuery& query = *batch.queries[i];
+    if (!answers[i]) {
+      note_failure(query, answers[i].error(), parts);
+      continue;
+    }
+    rejected_.erase(part_of(query.metric, query.key));
+    if (cleared.insert(query.metric).second) {
+      for (const auto& uuid : batch.uuids) {
+        for (const std::size_t index : batch.by_uuid.at(uuid)) {
+          units[index].metric(query.metric).clear();
+          units[index].has_metric[static_cast<std::size_t>(query.metric)] = true;
         }
       }
-      for (const auto& value : *answers[i]) {
-        const auto found = by_uuid.find(value.uuid);
-        if (found != by_uuid.end()) {
-          for (const std::size_t index : found->second) {
-            set_value(units[index], query.metric, query.key, value.value);
-          }
-        }
+    }
+    for (const auto& value : *answers[i]) {
+      for (const std::size_t index : batch.by_uuid.at(value.uuid)) {
+        set_value(units[index], query.metric, query.key, value.value);
       }
     }
   }
   return {};
 }
 
-Result<> TsdbUpdater::add_counters(model::Window window,
+void TsdbUpdater::note_failure(const MetricQuery& query, const Error& error, Parts& parts) {
+  const std::string part = part_of(query.metric, query.key);
+  const bool refused = error.code == ErrorCode::kInvalidArgument;
+  if (refused && options_.unit_counters && counters_may_give(query)) {
+    if (rejected_.insert(part).second) {
+      log::error("the TSDB refuses a query, counters stand in for it",
+                 {{"query", part}, {"err", error.message}});
+    }
+    return;
+  }
+  parts.fail_part(part, Error(error).with_context("query " + part));
+  if (options_.unit_counters && is_energy_total(query)) {
+    parts.fail_part(part_of(emissions_of(query.metric), "*"), error);
+  }
+}
+
+Result<> TsdbUpdater::add_counters(const UpdateRequest& request,
                                    const tsdb::Settings& settings,
                                    std::vector<model::Unit>& units,
+                                   Parts& parts,
                                    const std::stop_token& stop) {
-  auto uses = read_unit_counters(*client_, settings, window, units, stop);
-  if (!uses) {
-    return fail(std::move(uses).error().with_context("unit counters"));
-  }
-  auto factors = read_emission_factors(*client_, settings, window, options_.country_code);
+  FactorRequest factor = factor_request(settings, request.window);
+  factor.country_code = options_.country_code;
+  factor.accept_incomplete = request.accept_incomplete;
+  auto factors = read_emission_factors(*client_, settings, factor);
   if (!factors) {
-    return fail(std::move(factors).error().with_context("emission factors"));
+    for (const Metric metric : {Metric::kTotalCpuEmissionsGms, Metric::kTotalGpuEmissionsGms}) {
+      parts.fail_part(part_of(metric, "*"),
+                      Error(factors.error()).with_context("emission factors"));
+    }
+    factors = std::vector<EmissionFactor>{};
+  }
+  const CounterRequest counters{.window = request.window,
+                                .factors = *factors,
+                                .accept_incomplete = request.accept_incomplete};
+  const auto uses = read_unit_counters(*client_, settings, counters, units, stop);
+  if (!uses) {
+    for (const Metric metric : kCounterMetrics) {
+      parts.fail_part(part_of(metric, "*"), Error(uses.error()).with_context("unit counters"));
+    }
+    parts.fail_part(std::string(kUsedCpuTimePart), uses.error());
+    return {};
   }
   for (std::size_t i = 0; i < units.size(); ++i) {
     model::Unit& unit = units[i];
-    apply_use(unit, (*uses)[i]);
-    for (const auto& [energy, emissions] :
-         {std::pair(Metric::kTotalCpuEnergyUsageKwh, Metric::kTotalCpuEmissionsGms),
-          std::pair(Metric::kTotalGpuEnergyUsageKwh, Metric::kTotalGpuEmissionsGms)}) {
+    const UnitUse& use = (*uses)[i];
+    apply_use(unit, use);
+    for (const Metric energy : {Metric::kTotalCpuEnergyUsageKwh, Metric::kTotalGpuEnergyUsageKwh}) {
+      const bool cpu = energy == Metric::kTotalCpuEnergyUsageKwh;
       const auto& totals = unit.metric(energy);
       if (const auto total = totals.find("total"); total != totals.end()) {
-        add_emissions(unit, emissions, total->second, *factors, options_.emission_factor);
+        add_emissions(unit, emissions_of(energy), total->second,
+                      cpu ? use.cpu_emissions : use.gpu_emissions, *factors, request.window,
+                      options_.emission_factor);
       }
     }
   }
@@ -317,15 +549,22 @@ void TsdbUpdater::mark_ignored(model::Window window, std::vector<model::Unit>& u
   if (options_.delete_ignored && !ignored.empty()) {
     deletion.matchers.push_back(fmt::format("{{uuid=~\"{}\"}}", uuids_expression(ignored)));
   }
+  // The same window again takes the place of what was kept for it.
+  std::erase_if(pending_, [window](const PendingDeletion& pending) {
+    return pending.window.start_ms >= window.start_ms;
+  });
   if (!deletion.matchers.empty()) {
     pending_.push_back(std::move(deletion));
   }
+  if (pending_.size() > kMaxPending) {
+    pending_.erase(pending_.begin());
+  }
 }
 
-void TsdbUpdater::delete_pending(model::Window window) {
-  for (const auto& deletion : std::exchange(pending_, {})) {
-    // The same window again means that it was not committed and still needs its series.
-    if (window.start_ms < deletion.window.end_ms) {
+void TsdbUpdater::delete_complete(std::int64_t complete_ms) {
+  for (auto& deletion : std::exchange(pending_, {})) {
+    if (deletion.window.end_ms > complete_ms) {
+      pending_.push_back(std::move(deletion));
       continue;
     }
     auto done = client_->delete_series(deletion.matchers,

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <set>
 #include <string>
@@ -17,34 +18,47 @@ namespace ceems::api {
 /// exporter's own counters say (unit_counters.h): energy and used CPU time always, CPU and memory
 /// usage and emissions where no query gave them. docs/api/updaters.md has the formulas.
 ///
-/// A query that the TSDB rejects as wrong is logged and left out; any other answer that is missing
-/// fails the update, so that the window is tried again. Not thread-safe, but for settle().
+/// A query that fails leaves its sub-metric out, for all units of the window, and what follows from
+/// it; update() tells. Not thread-safe, but for settle() and shortest_window().
 class TsdbUpdater final : public Updater {
  public:
   TsdbUpdater(TsdbUpdaterOptions options, std::unique_ptr<tsdb::Client> client);
 
-  Result<> update(model::Window window,
-                  std::vector<model::Unit>& units,
-                  std::stop_token stop) override;
+  Result<Missing> update(const UpdateRequest& request,
+                         std::vector<model::Unit>& units,
+                         std::stop_token stop) override;
+  [[nodiscard]] bool gives(model::Metric metric) const override;
   [[nodiscard]] std::chrono::milliseconds settle() const override;
+  [[nodiscard]] std::chrono::milliseconds shortest_window() const override;
 
  private:
-  Result<> run_queries(model::Window window,
+  /// Which parts are wanted, and which of them failed.
+  class Parts;
+  struct Batch;
+
+  Result<> run_queries(const UpdateRequest& request,
                        const tsdb::Settings& settings,
                        std::vector<model::Unit>& units,
+                       Parts& parts,
                        const std::stop_token& stop);
-  Result<> add_counters(model::Window window,
+  Result<> run_batch(const Batch& batch,
+                     std::vector<model::Unit>& units,
+                     Parts& parts,
+                     const std::stop_token& stop);
+  void note_failure(const MetricQuery& query, const Error& error, Parts& parts);
+  Result<> add_counters(const UpdateRequest& request,
                         const tsdb::Settings& settings,
                         std::vector<model::Unit>& units,
+                        Parts& parts,
                         const std::stop_token& stop);
   void mark_ignored(model::Window window, std::vector<model::Unit>& units);
-  void delete_pending(model::Window window);
+  void delete_complete(std::int64_t complete_ms);
 
   TsdbUpdaterOptions options_;
   std::unique_ptr<tsdb::Client> client_;
   std::set<std::string> rejected_;  ///< queries whose rejection was logged
 
-  /// Series to delete once the window they were needed for is known to be committed.
+  /// Series to delete once the window they were needed for is written and complete.
   struct PendingDeletion {
     model::Window window;
     std::vector<std::string> matchers;

@@ -1,6 +1,7 @@
 #include "api/updater/unit_counters.h"
 
 #include <algorithm>
+#include <limits>
 #include <map>
 #include <set>
 #include <string_view>
@@ -77,16 +78,18 @@ class Reader {
  public:
   Reader(tsdb::Client& client,
          const tsdb::Settings& settings,
-         model::Window window,
+         const CounterRequest& request,
          const std::vector<model::Unit>& units,
          std::stop_token stop)
       : client_(client),
         settings_(settings),
-        window_(window),
+        request_(request),
+        window_(request.window),
         units_(units),
         stop_(std::move(stop)),
-        first_ms_(window.start_ms - std::max(kMinLookback, 3 * settings.scrape_interval).count()),
-        last_ms_(window.end_ms + settle_time(settings).count()),
+        reach_(std::max(kMinLookback, 3 * settings.scrape_interval)),
+        first_ms_(window_.start_ms - reach_.count()),
+        last_ms_(window_.end_ms + settle_time(settings).count()),
         uses_(units.size()) {
     for (std::size_t i = 0; i < units.size(); ++i) {
       if (!units[i].uuid.empty()) {
@@ -145,7 +148,8 @@ class Reader {
     return {.query = std::move(query),
             .time_ms = time_ms,
             .lookback = milliseconds(0),
-            .timeout = settings_.query_timeout};
+            .timeout = settings_.query_timeout,
+            .complete = !request_.accept_incomplete};
   }
 
   /// `function(selector[whole range])` at the end of the range.
@@ -308,9 +312,11 @@ class Reader {
     return {from, to};
   }
 
-  /// Sum over hosts; nothing where there is no series of the wanted domains.
+  /// What the hosts counted; nothing where there is no series of the wanted domains.
   template <typename Wanted>
-  std::optional<double> increase(const History& history, std::size_t index, Wanted&& wanted) const {
+  std::optional<std::vector<Increment>> increments(const History& history,
+                                                   std::size_t index,
+                                                   Wanted&& wanted) const {
     const auto found = history.find(units_[index].uuid);
     if (found == history.end()) {
       return std::nullopt;
@@ -325,11 +331,34 @@ class Reader {
       return std::nullopt;
     }
     const auto [from, to] = span_of(index);
+    std::vector<Increment> all;
+    for (auto& [origin, counters] : origins) {
+      const auto part = origin_increments(std::move(counters), from, to);
+      all.insert(all.end(), part.begin(), part.end());
+    }
+    return all;
+  }
+
+  static std::optional<double> sum_of(const std::optional<std::vector<Increment>>& increments) {
+    if (!increments) {
+      return std::nullopt;
+    }
     double sum = 0;
-    for (auto& [origin, all] : origins) {
-      sum += origin_increase(std::move(all), from, to);
+    for (const auto& increment : *increments) {
+      sum += increment.value;
     }
     return sum;
+  }
+
+  [[nodiscard]] std::vector<double> emissions_of(
+      const std::optional<std::vector<Increment>>& increments) const {
+    std::vector<double> sums(request_.factors.size());
+    for (std::size_t i = 0; i < sums.size(); ++i) {
+      for (const auto& increment : increments.value_or(std::vector<Increment>{})) {
+        sums[i] += increment.value * request_.factors[i].at(increment.time_ms);
+      }
+    }
+    return sums;
   }
 
   Result<> read_batch(const std::vector<std::string>& uuids) {
@@ -347,8 +376,8 @@ class Reader {
     for (const auto& uuid : uuids) {
       for (const std::size_t index : by_uuid_.at(uuid)) {
         const auto any = [](const Series&) { return true; };
-        const auto user_seconds = increase(*user, index, any);
-        const auto system_seconds = increase(*system, index, any);
+        const auto user_seconds = sum_of(increments(*user, index, any));
+        const auto system_seconds = sum_of(increments(*system, index, any));
         if (user_seconds || system_seconds) {
           uses_[index].cpu_seconds = user_seconds.value_or(0) + system_seconds.value_or(0);
         }
@@ -383,26 +412,48 @@ class Reader {
       total = std::max(total, series.samples.front().value);
     }
     for (const auto& [uuid, all] : *used) {
+      std::map<std::string, std::vector<tsdb::Sample>> origins;
+      for (const auto& series : all) {
+        auto& samples = origins[series.origin];
+        samples.insert(samples.end(), series.counter.samples.begin(), series.counter.samples.end());
+      }
+      for (auto& [origin, samples] : origins) {
+        std::ranges::sort(samples, {}, &tsdb::Sample::time_ms);
+      }
       for (const std::size_t index : by_uuid_.at(uuid)) {
-        const auto [from, to] = span_of(index);
-        std::map<std::string, double> means;
-        for (const auto& series : all) {
-          if (const auto mean = gauge_mean(series.counter.samples, from, to)) {
-            means[series.origin] = *mean;
-          }
-        }
-        double bytes = 0;
-        double total = 0;
-        for (const auto& [origin, mean] : means) {
-          bytes += mean;
-          total += totals[uuid][origin];
-        }
-        if (total > 0) {
-          uses_[index].memory_ratio = bytes / total;
-        }
+        uses_[index].memory_ratio = memory_ratio(index, origins, totals[uuid]);
       }
     }
     return {};
+  }
+
+  [[nodiscard]] std::optional<double> memory_ratio(
+      std::size_t index,
+      const std::map<std::string, std::vector<tsdb::Sample>>& origins,
+      const std::map<std::string, double>& totals) const {
+    const auto [from, to] = span_of(index);
+    const model::Unit& unit = units_[index];
+    const Life life{.start_ms = unit.started_at_ts, .end_ms = unit.ended_at_ts};
+    double byte_ms = 0;
+    double total = 0;
+    std::int64_t unseen = std::numeric_limits<std::int64_t>::max();
+    for (const auto& [origin, samples] : origins) {
+      const auto area = gauge_area(samples, life, from, to, reach_.count());
+      const auto bytes = totals.find(origin);
+      if (area && bytes != totals.end()) {
+        byte_ms += area->value_ms;
+        total += bytes->second;
+        unseen = std::min(unseen, area->unseen_ms);
+      }
+    }
+    const std::int64_t begin = std::max(window_.start_ms, unit.started_at_ts);
+    const std::int64_t end =
+        unit.ended_at_ts > 0 ? std::min(window_.end_ms, unit.ended_at_ts) : window_.end_ms;
+    const double seen = static_cast<double>(end - begin - std::min(unseen, end - begin));
+    if (total <= 0 || seen <= 0) {
+      return std::nullopt;
+    }
+    return byte_ms / (total * seen);
   }
 
   Result<> read_energy(const std::vector<std::string>& uuids) {
@@ -442,15 +493,24 @@ class Reader {
         return found != domains.end() && found->second.contains("node");
       };
       for (const std::size_t index : by_uuid_.at(uuid)) {
-        const auto gpu = increase(energy, index, [](const Series& s) { return is_gpu(s.domain); });
-        const auto gpu_in_node = increase(
+        const auto gpu =
+            increments(energy, index, [](const Series& s) { return is_gpu(s.domain); });
+        const auto gpu_in_node = increments(
             energy, index, [&](const Series& s) { return is_gpu(s.domain) && node_known(s); });
-        const auto rest = increase(energy, index, [&](const Series& s) {
+        auto rest = increments(energy, index, [&](const Series& s) {
           return node_known(s) ? s.domain == "node" : !is_gpu(s.domain);
         });
-        uses_[index].gpu_energy_joules = gpu;
+        UnitUse& use = uses_[index];
+        use.gpu_energy_joules = sum_of(gpu);
+        if (gpu) {
+          use.gpu_emissions = emissions_of(gpu);
+        }
         if (rest) {
-          uses_[index].cpu_energy_joules = std::max(*rest - gpu_in_node.value_or(0), 0.0);
+          for (const auto& part : gpu_in_node.value_or(std::vector<Increment>{})) {
+            rest->push_back({.time_ms = part.time_ms, .value = -part.value});
+          }
+          use.cpu_energy_joules = std::max(sum_of(rest).value_or(0), 0.0);
+          use.cpu_emissions = emissions_of(rest);
         }
       }
     }
@@ -458,9 +518,11 @@ class Reader {
 
   tsdb::Client& client_;
   const tsdb::Settings& settings_;
+  const CounterRequest& request_;
   const model::Window window_;
   const std::vector<model::Unit>& units_;
   const std::stop_token stop_;
+  const milliseconds reach_;
   const std::int64_t first_ms_;
   const std::int64_t last_ms_;
   std::map<std::string, std::vector<std::size_t>, std::less<>> by_uuid_;  ///< by start
@@ -472,10 +534,17 @@ class Reader {
 
 Result<std::vector<UnitUse>> read_unit_counters(tsdb::Client& client,
                                                 const tsdb::Settings& settings,
-                                                model::Window window,
+                                                const CounterRequest& request,
                                                 const std::vector<model::Unit>& units,
                                                 std::stop_token stop) {
-  return Reader(client, settings, window, units, std::move(stop)).read();
+  return Reader(client, settings, request, units, std::move(stop)).read();
+}
+
+FactorRequest factor_request(const tsdb::Settings& settings, model::Window window) {
+  return {.from_ms = window.start_ms,
+          .to_ms = window.end_ms + settle_time(settings).count(),
+          .country_code = {},
+          .accept_incomplete = false};
 }
 
 std::chrono::milliseconds settle_time(const tsdb::Settings& settings) {

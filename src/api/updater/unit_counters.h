@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "api/updater/emission_factors.h"
 #include "base/result.h"
 #include "model/unit.h"
 #include "tsdb/client.h"
@@ -20,6 +21,14 @@ struct UnitUse {
   std::optional<double> memory_ratio;       ///< mean of memory in use / memory total
   std::optional<double> cpu_energy_joules;  ///< everything but GPUs
   std::optional<double> gpu_energy_joules;
+  /// Joules times the factor of their time, for each factor; empty without energy.
+  std::vector<double> cpu_emissions, gpu_emissions;
+};
+
+struct CounterRequest {
+  model::Window window;
+  std::vector<EmissionFactor> factors = {};
+  bool accept_incomplete = false;
 };
 
 /// Reads ceems_compute_unit_{cpus,cpu_user_seconds_total,cpu_system_seconds_total,
@@ -34,13 +43,19 @@ struct UnitUse {
 /// series the sum of all other domains. Units with the same uuid (a job requeued, a service
 /// restarted) share the samples by the times at which they started.
 ///
+/// Memory is the area under the gauge (gauge_area()) over total and time, so its mean weighted with
+/// the time does not depend on the windows either, as far as silences stay below 5 min.
+///
 /// Gives one entry per unit, in order. Any answer missing: the error. Samples kept at a time are
 /// bounded by reading units in batches and long windows in parts.
 Result<std::vector<UnitUse>> read_unit_counters(tsdb::Client& client,
                                                 const tsdb::Settings& settings,
-                                                model::Window window,
+                                                const CounterRequest& request,
                                                 const std::vector<model::Unit>& units,
                                                 std::stop_token stop);
+
+/// What read_emission_factors() must know for the window.
+FactorRequest factor_request(const tsdb::Settings& settings, model::Window window);
 
 /// How long after the end of a window its last samples can be queried: a scrape interval, and 10 s
 /// for the scrape itself and for ingestion.

@@ -56,7 +56,8 @@ std::vector<UnitUse> read(FakeTsdb& tsdb,
   auto client = tsdb.client();
   const auto settings = client->settings();
   auto uses = read_unit_counters(*client, settings,
-                                 {.start_ms = kDay + from_ms, .end_ms = kDay + to_ms}, units, {});
+                                 {.window = {.start_ms = kDay + from_ms, .end_ms = kDay + to_ms}},
+                                 units, {});
   EXPECT_TRUE(uses) << (uses ? "" : uses.error().message);
   return uses ? std::move(*uses) : std::vector<UnitUse>(units.size());
 }
@@ -164,7 +165,8 @@ TEST(UnitCounters, SumsHostsAndTakesEnergyOfTheNodeLessItsGpus) {
   const auto uses = read(tsdb, 0, 60'000, {unit("7", 1000)});
   EXPECT_EQ(uses[0].cpus, 16);
   EXPECT_EQ(uses[0].cpu_seconds, 60);
-  EXPECT_EQ(uses[0].memory_ratio, 0.25);
+  // 9 s of 1 GB, 10 s of 3 GB and nothing yet of the 40 s to the next sample.
+  EXPECT_DOUBLE_EQ(*uses[0].memory_ratio, (9 * 1e9 + 10 * 3e9) / (8e9 * 59));
   EXPECT_EQ(uses[0].cpu_energy_joules, 2 * (100 - 35) + 5 + 2);
   EXPECT_EQ(uses[0].gpu_energy_joules, 2 * 35 + 1);
 }
@@ -230,8 +232,9 @@ TEST(UnitCounters, FailsWhenAnyAnswerIsMissing) {
       }
       return std::nullopt;
     };
-    const auto uses = read_unit_counters(
-        *client, settings, {.start_ms = kDay, .end_ms = kDay + 60'000}, {unit("7", 1000)}, {});
+    const auto uses = read_unit_counters(*client, settings,
+                                         {.window = {.start_ms = kDay, .end_ms = kDay + 60'000}},
+                                         {unit("7", 1000)}, {});
     ASSERT_FALSE(uses) << part;
     EXPECT_EQ(uses.error().code, ErrorCode::kUnavailable);
   }
