@@ -30,5 +30,5 @@ export default defineConfig({
     assetsInlineLimit: 0,
     modulePreload: { polyfill: false },
   },
-  server: { proxy: { "/api": "http://127.0.0.1:9020" } },
+  server: { proxy: { "/api": "http://127.0.0.1:9020", "/login": "http://127.0.0.1:9020", "/logout": "http://127.0.0.1:9020" } },
 });

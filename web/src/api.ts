@@ -34,16 +34,35 @@ export interface Series {
   points: [ms: number, value: number | null][];
 }
 
+/** Weakest first; the server decides, the page only offers what the role may ask for. */
+export type Role = "nobody" | "user" | "project_lead" | "support" | "admin";
+
+/** How people can say who they are. */
+export interface Login {
+  header: string | null; // header that everybody may send; null: a name in a header is not believed
+  local: boolean; // name and password
+  oidc: string | null; // name of the provider
+  token: string; // what forms of this browser must carry
+}
+
 export interface Identity {
   user: string;
   admin: boolean;
+  role?: Role;
+  via?: "header" | "local" | "oidc";
+  led?: { cluster_id: string; project: string }[];
+  login?: Login;
 }
+
+/** Whose units: own ones, those of projects one leads, both, or everybody's. */
+export type View = "own" | "led" | "mine" | "all";
 
 /** What went wrong, in words for people; `status` is 0 where no answer came at all. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
     message: string,
+    readonly login: Login | null = null, // with 401, from servers that have logins
   ) {
     super(message);
   }
@@ -54,6 +73,7 @@ interface Envelope {
   data: unknown[] | null;
   error?: string;
   warnings?: string[];
+  login?: Login;
 }
 
 export interface Answer<T> {
@@ -73,23 +93,31 @@ export function serverRoot(location: { origin: string; pathname: string }): stri
 }
 
 export class Api {
-  /** `user` is sent as X-Grafana-User where no proxy in front of the server says who asks. */
+  /** Called when the server no longer knows who asks. */
+  onstranger: (() => void) | null = null;
+
+  /** `user` is sent in the header where no proxy in front of the server says who asks. */
   constructor(
     private readonly root: string,
     readonly user: string | null = null,
     private readonly fetcher: typeof fetch = (input, init) => fetch(input, init),
+    private readonly header = "X-Grafana-User",
   ) {}
 
   async get<T>(path: string, query: [string, string][] = [], signal?: AbortSignal): Promise<Answer<T>> {
+    return this.ask<T>(`api/v1/${path}${query.length ? `?${new URLSearchParams(query)}` : ""}`, {}, signal);
+  }
+
+  private async ask<T>(path: string, init: RequestInit, signal?: AbortSignal): Promise<Answer<T>> {
     const headers = new Headers({ Accept: "application/json" });
-    if (this.user !== null) headers.set("X-Grafana-User", this.user);
-    const url = `${this.root}api/v1/${path}${query.length ? `?${new URLSearchParams(query)}` : ""}`;
+    if (this.user !== null) headers.set(this.header, this.user);
+    const url = this.root + path;
     const timeout = new AbortController();
     const timer = setTimeout(() => timeout.abort(), kTimeoutMs);
     const stop = () => timeout.abort();
     signal?.addEventListener("abort", stop);
     try {
-      const response = await this.fetcher(url, { headers, signal: timeout.signal, cache: "no-store", credentials: "same-origin" });
+      const response = await this.fetcher(url, { ...init, headers, signal: timeout.signal, cache: "no-store", credentials: "same-origin" });
       const text = await response.text();
       let body: Envelope | null = null;
       try {
@@ -98,12 +126,15 @@ export class Api {
         // A proxy's error page, or the text/plain errors of the server: told by the status.
       }
       if (!response.ok || body === null || typeof body !== "object" || body.status !== "success") {
-        throw new ApiError(response.status, sentence(response.status, body?.error));
+        throw new ApiError(response.status, sentence(response.status, body?.error), readLogin(body?.login));
       }
       const date = Date.parse(response.headers.get("Date") ?? "");
       return { data: (body.data ?? []) as T[], warnings: body.warnings ?? [], serverTime: Number.isNaN(date) ? Date.now() : date };
     } catch (error) {
-      if (error instanceof ApiError) throw error;
+      if (error instanceof ApiError) {
+        if (error.status === 401 && path !== "login") this.onstranger?.();
+        throw error;
+      }
       if (signal?.aborted) throw error;
       throw new ApiError(0, timeout.signal.aborted ? `no answer within ${kTimeoutMs / 1000} s` : "the server cannot be reached");
     } finally {
@@ -119,8 +150,28 @@ export class Api {
     return first;
   }
 
-  units(everyone: boolean, query: [string, string][], signal?: AbortSignal): Promise<Answer<Unit>> {
-    return this.get<Unit>(everyone ? "units/admin" : "units", query, signal);
+  /** Begins a session, which the browser keeps in a cookie. */
+  async logIn(user: string, password: string, token: string): Promise<void> {
+    try {
+      await this.post("login", { user, password, token });
+    } catch (error) {
+      if (error instanceof ApiError && error.status === 401) throw new ApiError(401, "user name or password is wrong");
+      if (error instanceof ApiError && error.status === 429) throw new ApiError(429, "too many attempts; try again in a quarter of an hour");
+      throw error;
+    }
+  }
+
+  async logOut(token: string): Promise<void> {
+    await this.post("logout", { token });
+  }
+
+  private async post(path: string, fields: Record<string, string>): Promise<void> {
+    await this.ask<never>(path, { method: "POST", body: new URLSearchParams(fields) });
+  }
+
+  units(view: View, query: [string, string][], signal?: AbortSignal): Promise<Answer<Unit>> {
+    const scope: [string, string][] = view === "own" || view === "led" ? [["scope", view]] : [];
+    return this.get<Unit>(view === "all" ? "units/admin" : "units", [...query, ...scope], signal);
   }
 
   series(unit: Unit, from: number, to: number, signal?: AbortSignal): Promise<Answer<Series>> {
@@ -132,6 +183,14 @@ export class Api {
     if (unit.cluster_id) query.unshift(["cluster_id", unit.cluster_id]);
     return this.get<Series>("units/series", query, signal);
   }
+}
+
+/** What a server (or a proxy) says about logins, or null when it is not what it should be. */
+export function readLogin(value: unknown): Login | null {
+  if (typeof value !== "object" || value === null) return null;
+  const { header, local, oidc, token } = value as Record<string, unknown>;
+  const text = (v: unknown) => (typeof v === "string" && v !== "" ? v : null);
+  return { header: text(header), local: local === true, oidc: text(oidc), token: text(token) ?? "" };
 }
 
 function sentence(status: number, error: string | undefined): string {
