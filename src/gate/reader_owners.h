@@ -1,0 +1,14 @@
+#pragma once
+
+#include <memory>
+
+#include "gate/owners.h"
+#include "store/reader.h"
+
+namespace ceems::gate {
+
+/// Owners as the data base of the API server knows them: an admin is who the list of admins names;
+/// a unit may be seen by the members of its project in its cluster. `reader` must outlive them.
+std::unique_ptr<Owners> reader_owners(store::Reader& reader);
+
+}  // namespace ceems::gate
