@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstddef>
+#include <functional>
 #include <memory>
 #include <string>
 #include <vector>
@@ -17,6 +18,9 @@ struct ServerOptions {
   std::vector<std::string> listen_addresses;
   bool systemd_socket = false;  ///< use LISTEN_FDS sockets instead of the addresses
   std::string web_config_file;  ///< --web.config.file; empty: plain HTTP, no auth
+  /// Called around reading that file and those it names, to raise a privilege meanwhile; may be
+  /// empty. Any thread, not for every request.
+  std::function<void(const std::function<void()>& read)> around_files = {};
   int threads = 2;
   std::chrono::milliseconds header_timeout{2000};
   std::chrono::milliseconds read_timeout{10000};

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <functional>
 #include <memory>
 #include <string>
 #include <utility>
@@ -31,8 +32,10 @@ class WebAccess {
     kUnknown,  ///< only hashing the password can tell: ask check_password()
   };
 
-  /// kInvalidArgument, kParse or kNotFound: file, line, key and what is wrong.
-  static Result<std::unique_ptr<WebAccess>> open(const std::string& file);
+  /// kInvalidArgument, kParse or kNotFound: file, line, key and what is wrong. `around_files`: see
+  /// ServerOptions.
+  static Result<std::unique_ptr<WebAccess>> open(
+      const std::string& file, std::function<void(const std::function<void()>&)> around_files = {});
   ~WebAccess();
   WebAccess(const WebAccess&) = delete;
   WebAccess& operator=(const WebAccess&) = delete;
