@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
+#include "exporter/gpu/amd_metrics.h"
 #include "exporter/gpu/amd_smi.h"
 #include "exporter/gpu/amd_sysfs.h"
 #include "exporter/gpu/nvidia_smi.h"
@@ -17,6 +18,7 @@ using namespace ceems::exporter::gpu;  // NOLINT(google-build-using-namespace): 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text
   const std::string_view text(reinterpret_cast<const char*>(data), size);
+  static_cast<void>(parse_amd_metrics(text));
   const auto uuids = parse_nvidia_list(text);
   const auto vgpus = parse_vgpu_query(text);
   for (const auto& result : {parse_nvidia_query(text), parse_amd_smi(text), parse_rocm_smi(text)}) {

@@ -1,5 +1,6 @@
 // ceems_exporter: Prometheus exporter of the compute units of a node.
 
+#include <linux/capability.h>
 #include <signal.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
@@ -10,6 +11,7 @@
 #include <cstdio>
 #include <exception>
 #include <memory>
+#include <span>
 #include <string>
 #include <system_error>
 #include <vector>
@@ -23,6 +25,7 @@
 #include "exporter/alloy_targets.h"
 #include "exporter/collector_set.h"
 #include "exporter/doctor/command.h"
+#include "exporter/gpu/library_list.h"
 #include "exporter/node_name.h"
 #include "exporter/options.h"
 #include "exporter/page.h"
@@ -79,13 +82,25 @@ void log_start() {
                                   {"fd_hard", files.rlim_max}});
 }
 
-/// Everything that collectors and `targets` (may be null) may raise later, each once.
+/// What hangs (a tool, a BMC, a name server) holds the start up no longer than this; its values
+/// come on a later page. One page to look at may take longer.
+std::chrono::steady_clock::time_point start_until(const exporter::Options& options) {
+  return std::chrono::steady_clock::now() + std::chrono::seconds(options.once ? 15 : 2);
+}
+constexpr std::chrono::milliseconds kLeastWait{300};
+
+/// Everything that collectors, `targets` (may be null) and the web layer may raise later, each
+/// once.
 std::vector<os::Capability> needed_capabilities(
+    const exporter::Options& options,
     const std::vector<exporter::NamedCollector>& collectors,
     const exporter::AlloyTargets* targets) {
   std::vector<os::Capability> needed;
   if (targets != nullptr) {
     needed = targets->capabilities();
+  }
+  if (!options.web_config_file.empty()) {
+    needed.push_back(CAP_DAC_READ_SEARCH);  // its files are read again when they change
   }
   for (const auto& named : collectors) {
     const auto capabilities = named.collector->capabilities();
@@ -160,6 +175,9 @@ int diagnose(const ceems::config::FlagSet& flags,
 }
 
 int run(int argc, const char* const* argv) {
+  if (argc > 1 && std::string_view(argv[1]) == exporter::gpu::kListCommand) {  // by ourselves
+    return exporter::gpu::list_gpus(std::span(argv, static_cast<std::size_t>(argc)).subspan(2));
+  }
   const bool doctor = argc > 1 && std::string_view(argv[1]) == "doctor";
   bool doctor_json = false;
   if (doctor) {  // the rest of the line is that of the exporter
@@ -196,6 +214,7 @@ int run(int argc, const char* const* argv) {
                                      .hostname = exporter::node_name(options.empty_hostname_label),
                                      .hostname_emptied = options.empty_hostname_label,
                                      .clock = &clock,
+                                     .start_until = start_until(options),
                                      .unit_sources = {}};
   auto collectors = known.create(flags, context);
   if (!collectors) {
@@ -206,7 +225,7 @@ int run(int argc, const char* const* argv) {
   }
   const auto targets =
       exporter::AlloyTargets::create(options.alloy_targets, context.unit_sources, context.paths);
-  const auto capabilities = needed_capabilities(*collectors, targets.get());
+  const auto capabilities = needed_capabilities(options, *collectors, targets.get());
 
   exporter::SelfMetrics self(!options.disable_exporter_metrics);
   exporter::Scraper scraper(std::move(*collectors), clock);
@@ -236,7 +255,7 @@ int run(int argc, const char* const* argv) {
     always.push_back(std::make_unique<os::RaisedCapabilities>(
         std::initializer_list<os::Capability>{capability}));
   }
-  scraper.start();
+  scraper.start(std::max(context.start_until, std::chrono::steady_clock::now() + kLeastWait));
   if (options.once) {
     return print_page(page, clock);
   }

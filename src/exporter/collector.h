@@ -3,6 +3,7 @@
 #include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -27,6 +28,8 @@ struct CollectorContext {
   std::string hostname;           ///< value of the label `hostname`; may be empty
   bool hostname_emptied = false;  ///< --collector.empty-hostname-label was given
   const Clock* clock = nullptr;   ///< outlives the collectors
+  /// Until when the start of the program may wait for what may hang (tools, BMC); all share it.
+  std::chrono::steady_clock::time_point start_until = std::chrono::steady_clock::time_point::max();
   /// How long units that ended are kept where nobody scrapes them.
   std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
   /// Sources of all enabled unit collectors, in list order; filled before other collectors are
@@ -37,6 +40,11 @@ struct CollectorContext {
   /// Devices that collectors read, for `energy` to split by holder; never null.
   std::shared_ptr<energy::DeviceMeterList> devices = std::make_shared<energy::DeviceMeterList>();
 };
+
+/// How long one thing may be waited for while the collectors are created: `most`, less where little
+/// time is left, but always enough for what answers at once.
+std::chrono::milliseconds start_patience(const CollectorContext& context,
+                                         std::chrono::milliseconds most);
 
 /// Reads one kind of thing at each scrape. The scrape calls collect() of one collector from one
 /// thread at a time; several scrapes never overlap in one collector. Slow devices are read by a
@@ -54,11 +62,17 @@ class Collector {
   virtual energy::Meters energy_meters() { return {}; }
   /// Ages of the values it serves now; empty for one that reads at each scrape.
   [[nodiscard]] virtual std::vector<SourceAge> source_ages() const { return {}; }
+  /// How many assignments of GPUs to units on the last page rest on nothing but what the unit's
+  /// user controls (its environment); nothing where it makes none.
+  [[nodiscard]] virtual std::optional<std::size_t> hints() const { return std::nullopt; }
   /// Capabilities it raises after the start (os/privileges.h). Asked once, right after creation.
   [[nodiscard]] virtual std::vector<os::Capability> capabilities() const { return {}; }
   /// Starts the collector's own threads, if any. Called once, after privileges were dropped and
   /// before the first collect(): a thread started in `create` would keep root's privileges.
   virtual void start() {}
+  /// Waits until what was started has its first values, so that the first page has them, or until
+  /// the deadline. Called once, after start() of all collectors.
+  virtual void wait_first(std::chrono::steady_clock::time_point /*deadline*/) {}
 };
 
 /// One line in collectors/all.cc. The name is the word of the feature: flag --collector.NAME, file,

@@ -1,9 +1,13 @@
 #include "exporter/options.h"
 
+#include <linux/capability.h>
+
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 
 #include "base/log.h"
+#include "os/privileges.h"
 
 namespace ceems::exporter {
 namespace {
@@ -76,6 +80,10 @@ net::ServerOptions server_options(const Options& options) {
   server.systemd_socket = options.systemd_socket;
   if (!options.web_config_file.empty()) {
     server.web_config_file = std::filesystem::absolute(options.web_config_file);
+    server.around_files = [](const std::function<void()>& read) {
+      const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
+      read();
+    };
   }
   // One more than may scrape, so that /health answers during a long scrape.
   server.threads = static_cast<int>(std::clamp(options.max_procs, 1L, kMostWorkers)) + 1;

@@ -45,6 +45,7 @@ Result<> MetricsPage::get(metrics::Exposition exposition,
     scraper_.run(sink_, deadline);
     if (self_.full()) {
       scraper_.add_ages(sink_);
+      scraper_.add_hints(sink_);
     }
     self_.count_gathering_errors(sink_.dropped());
     self_.add(sink_);

@@ -18,6 +18,11 @@ const metrics::Desc kAge{"ceems_exporter_source_age_seconds",
                          metrics::Type::kGauge,
                          {"collector", "source"}};
 
+const metrics::Desc kHints{"ceems_exporter_unit_gpu_hints",
+                           "GPUs that units are shown with for nothing but what their users say.",
+                           metrics::Type::kGauge,
+                           {"collector"}};
+
 /// The last stop of whatever a collector throws: one must not spoil the page of the others.
 Result<> collect(Collector& collector, metrics::Sink& sink) {
   try {
@@ -55,9 +60,12 @@ Scraper::Scraper(std::vector<NamedCollector> collectors, const Clock& clock)
   }
 }
 
-void Scraper::start() {
+void Scraper::start(std::chrono::steady_clock::time_point deadline) {
   for (const NamedCollector& named : collectors_) {
     named.collector->start();
+  }
+  for (const NamedCollector& named : collectors_) {
+    named.collector->wait_first(deadline);
   }
 }
 
@@ -89,6 +97,14 @@ void Scraper::add_ages(metrics::Sink& sink) const {
     for (const SourceAge& source : named.collector->source_ages()) {
       sink.add(kAge, std::chrono::duration<double>(source.age).count(),
                {named.name, source.source});
+    }
+  }
+}
+
+void Scraper::add_hints(metrics::Sink& sink) const {
+  for (const NamedCollector& named : collectors_) {
+    if (const auto hints = named.collector->hints()) {
+      sink.add(kHints, static_cast<double>(*hints), {named.name});
     }
   }
 }

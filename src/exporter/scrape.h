@@ -27,8 +27,9 @@ class Scraper {
  public:
   Scraper(std::vector<NamedCollector> collectors, const Clock& clock);
 
-  /// Starts the threads of those collectors that have some; once, before the first run().
-  void start();
+  /// Starts the threads of those collectors that have some, then waits until all have their first
+  /// values or the deadline has come; once, before the first run().
+  void start(std::chrono::steady_clock::time_point deadline);
 
   /// Adds what the collectors have, then success and duration of each. Collectors whose turn comes
   /// after the deadline are left out with success 0, so the page still comes in time. The log
@@ -38,6 +39,9 @@ class Scraper {
 
   /// Ages of what was served from slow sources (ceems_exporter_source_age_seconds).
   void add_ages(metrics::Sink& sink) const;
+
+  /// Adds how many assignments of GPUs can be forged (ceems_exporter_unit_gpu_hints).
+  void add_hints(metrics::Sink& sink) const;
 
   [[nodiscard]] std::vector<CollectorStatus> statuses() const;
 

@@ -31,7 +31,8 @@ struct SlowSourceOptions {
   /// A read that began less than this ago is fresh enough for a scrape: bounds how often scrapes
   /// make the source be read.
   std::chrono::milliseconds fresh_enough{0};
-  /// start() waits at most this long for the first read to end, so that the first page has it.
+  /// wait_first() waits at most this long after start(): so slow is no source that the first page
+  /// should wait for.
   std::chrono::milliseconds first_wait{2000};
 };
 
@@ -59,10 +60,21 @@ class SlowSource {
   SlowSource& operator=(const SlowSource&) = delete;
   ~SlowSource() = default;
 
+  /// Starts the worker; does not wait for it.
   void start() {
+    started_ = Steady::now();
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
-    std::unique_lock lock(mutex_);
-    done_.wait_for(lock, options_.first_wait, [this] { return reads_ > 0; });
+  }
+
+  /// Waits for the end of the first read, so that the first page has it. All sources are started
+  /// before one is waited for, and share the deadline: together they hold the start up no longer
+  /// than one.
+  void wait_first(std::chrono::steady_clock::time_point deadline) {
+    if (thread_.joinable()) {
+      std::unique_lock lock(mutex_);
+      done_.wait_until(lock, std::min(deadline, started_ + options_.first_wait),
+                       [this] { return reads_ > 0; });
+    }
   }
 
   /// The last good value, unless it is too old. Asks for a new read first and waits `patience` for
@@ -167,6 +179,7 @@ class SlowSource {
   const Clock& clock_;
   const Read read_;
   bool failing_ = false;  // of the worker alone
+  Steady::time_point started_{};
 
   mutable std::mutex mutex_;
   std::condition_variable done_;

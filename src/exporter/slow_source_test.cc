@@ -54,13 +54,19 @@ class Hanging {
   std::atomic<bool> hangs_ = false;
 };
 
+/// As the program does it, with more patience.
+void start(Source& source) {
+  source.start();
+  source.wait_first(steady_clock::now() + std::chrono::seconds(10));
+}
+
 TEST(SlowSource, ServesTheFirstValueFromTheStart) {
   const testing::FakeClock clock;
   Source source({.collector = "test", .source = "s"}, clock,
                 [](const std::stop_token&) { return Result<int>(7); });
   EXPECT_FALSE(source.value());
   EXPECT_FALSE(source.last_good());
-  source.start();
+  start(source);
   const auto value = source.value();
   ASSERT_TRUE(value);
   EXPECT_EQ(value->value, 7);
@@ -77,7 +83,7 @@ TEST(SlowSource, AQuickSourceIsFreshAtEachScrape) {
                  .period = std::chrono::hours(1),
                  .patience = milliseconds(2000)},
                 clock, [&](const std::stop_token&) { return Result<int>(++reads); });
-  source.start();
+  start(source);
   for (int scrape = 2; scrape < 6; ++scrape) {
     const auto value = source.value();
     ASSERT_TRUE(value);
@@ -94,7 +100,7 @@ TEST(SlowSource, DoesNotReadMoreOftenThanAllowed) {
                  .period = std::chrono::hours(1),
                  .fresh_enough = std::chrono::minutes(1)},
                 clock, [&](const std::stop_token&) { return Result<int>(++reads); });
-  source.start();
+  start(source);
   for (int scrape = 0; scrape < 100; ++scrape) {
     EXPECT_EQ(source.value()->value, 1);
   }
@@ -106,7 +112,7 @@ TEST(SlowSource, ReadsByItselfEachPeriod) {
   std::atomic<int> reads = 0;
   Source source({.collector = "test", .source = "s", .period = milliseconds(5)}, clock,
                 [&](const std::stop_token&) { return Result<int>(++reads); });
-  source.start();
+  start(source);
   EXPECT_TRUE(eventually([&] { return reads >= 4; }));
 }
 
@@ -119,7 +125,7 @@ TEST(SlowSource, AHangNeverStallsScrapesAndTheValueAgesUntilItIsDropped) {
                  .max_age = std::chrono::minutes(5)},
                 clock, std::ref(hanging));
   const auto read_at = clock.steady_now();
-  source.start();
+  start(source);
   ASSERT_TRUE(eventually([&] { return hanging.hangs(); }));
   clock.advance(std::chrono::seconds(10));
   std::vector<double> took;
@@ -147,10 +153,30 @@ TEST(SlowSource, AHangAtTheStartIsNotWaitedForLongerThanAsked) {
   {
     Source source({.collector = "test", .source = "bmc", .first_wait = milliseconds(50)}, clock,
                   std::ref(hanging));
-    source.start();
+    start(source);
     EXPECT_FALSE(source.value());
   }
   EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(2)) << "stopped while it hung";
+}
+
+TEST(SlowSource, SourcesThatHangHoldTheStartUpTogetherNoLongerThanOne) {
+  const testing::FakeClock clock;
+  Hanging hanging(1);
+  Hanging other(1);
+  const SlowSourceOptions options{.collector = "test", .source = "bmc"};
+  Source first(options, clock, std::ref(hanging));
+  Source second(options, clock, std::ref(other));
+  Source quick(options, clock, [](const std::stop_token&) { return Result<int>(7); });
+  const auto begin = steady_clock::now();
+  const auto deadline = begin + milliseconds(60);
+  for (Source* source : {&first, &second, &quick}) {
+    source->start();
+  }
+  for (Source* source : {&first, &second, &quick}) {
+    source->wait_first(deadline);
+  }
+  EXPECT_LT(steady_clock::now() - begin, milliseconds(1000));
+  EXPECT_TRUE(quick.value());
 }
 
 TEST(SlowSource, KeepsTheValueThroughFailuresAndComesBack) {
@@ -169,7 +195,7 @@ TEST(SlowSource, KeepsTheValueThroughFailuresAndComesBack) {
                   }
                   return next.load();
                 });
-  source.start();
+  start(source);
   next = -1;
   EXPECT_EQ(source.value()->value, 1);
   EXPECT_EQ(source.last_error(), "failure -1");
@@ -198,7 +224,7 @@ TEST(SlowSource, AReadUnderWayServesTheScrapeToo) {
                   }
                   return read;
                 });
-  source.start();
+  start(source);
   ASSERT_TRUE(eventually([&] { return second_began.load(); }));
   const std::jthread ender([&] {
     std::this_thread::sleep_for(milliseconds(20));

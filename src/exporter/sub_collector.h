@@ -1,7 +1,9 @@
 #pragma once
 
+#include <chrono>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -32,8 +34,12 @@ class SubCollector {
   [[nodiscard]] virtual std::vector<os::Capability> capabilities() const { return {}; }
   /// Ages of the values it serves now; see Collector::source_ages().
   [[nodiscard]] virtual std::vector<SourceAge> source_ages() const { return {}; }
+  /// See Collector::hints().
+  [[nodiscard]] virtual std::optional<std::size_t> hints() const { return std::nullopt; }
   /// Starts its own threads, if any; see Collector::start().
   virtual void start() {}
+  /// See Collector::wait_first().
+  virtual void wait_first(std::chrono::steady_clock::time_point /*deadline*/) {}
 };
 
 /// One line in collectors/all.cc: a sub-collector that unit collectors of every manager can have.

@@ -1,5 +1,6 @@
 // Stands in for libze_loader.so.1 in tests; see scenario.h. Handles: device i is (i + 1) * 1000; a
-// part of it adds its kind (100: power, 200: engine, 300: memory, 400: temperature, 500: frequency)
+// part of it adds its kind (100: power, 200: engine, 300: memory, 400: temperature, 500: frequency,
+// 600: fabric port)
 // and its number + 1.
 #include <algorithm>
 #include <cstdint>
@@ -81,6 +82,22 @@ Status zesDeviceGet(Handle /*driver*/, std::uint32_t* count, Handle* devices) {
   }
   *count = static_cast<std::uint32_t>(known);
   return answer("zesDeviceGet");
+}
+Status zesDeviceGetProperties(Handle device, DeviceProperties* properties) {
+  if (const auto name = Scenario().text(device_of(device) + ".name")) {
+    fake_gpu::put(*name, properties->core.name, sizeof(properties->core.name));
+  }
+  return properties->type == kDeviceProperties && properties->core.type == kCoreDeviceProperties
+             ? answer("zesDeviceGetProperties")
+             : 1;
+}
+Status zesDeviceEnumFabricPorts(Handle device, std::uint32_t* count, Handle* handles) {
+  return list_parts(device, "ports", 600, count, handles);
+}
+Status zesFabricPortGetThroughput(Handle port, FabricPortThroughput* throughput) {
+  throughput->sent_bytes = whole(part_of(port, "link_sent"));
+  throughput->received_bytes = whole(part_of(port, "link_received"));
+  return answer("zesFabricPortGetThroughput");
 }
 Status zesDevicePciGetProperties(Handle device, PciProperties* properties) {
   properties->address = {.domain = 0,

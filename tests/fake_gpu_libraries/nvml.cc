@@ -84,6 +84,9 @@ Return nvmlDeviceGetPciInfo_v3(Device device, PciInfo* info) {
 Return nvmlDeviceGetMinorNumber(Device device, unsigned* value) {
   return give("nvmlDeviceGetMinorNumber", device, "minor", value);
 }
+Return nvmlDeviceGetVirtualizationMode(Device device, unsigned* value) {
+  return give("nvmlDeviceGetVirtualizationMode", device, "virtualization", value);
+}
 Return nvmlDeviceGetEnforcedPowerLimit(Device device, unsigned* value) {
   return give("nvmlDeviceGetEnforcedPowerLimit", device, "power_limit", value);
 }

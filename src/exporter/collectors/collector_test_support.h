@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <filesystem>
 #include <string>
 
@@ -23,6 +24,13 @@ struct TestContext {
 /// Root of one of the machines in tests/fixtures.
 inline std::filesystem::path fixture(const std::string& host) {
   return std::filesystem::path(CEEMS_TEST_ROOT) / "fixtures" / host;
+}
+
+/// Starts the collector as the program does, with more patience.
+template <class AnyCollector>
+void start_and_wait(AnyCollector& collector) {
+  collector.start();
+  collector.wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(2));
 }
 
 /// The samples that the collector adds, without HELP and TYPE lines.

@@ -25,7 +25,7 @@ class EmissionsTest : public ::testing::Test {
 TEST_F(EmissionsTest, ExportsTheStaticProvidersWithoutHostname) {
   auto collector = make_emissions_collector(host_.context, {"owid", "global"}, environment_of({}));
   ASSERT_TRUE(collector);
-  (*collector)->start();
+  start_and_wait(**collector);
   Result<> result;
   const std::string page = samples_of(**collector, &result);
   EXPECT_TRUE(result);
@@ -48,7 +48,7 @@ TEST_F(EmissionsTest, ServesWhatAServiceAnsweredAndItsAge) {
                                             environment_of({{"__RTE_BASE_URL", service.url()}}));
   ASSERT_TRUE(collector);
   EXPECT_EQ(samples_of(**collector), "");
-  (*collector)->start();
+  start_and_wait(**collector);
   std::string page;
   for (int i = 0; i < 1000 && page.empty(); ++i) {
     std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -68,7 +68,7 @@ TEST_F(EmissionsTest, AServiceThatIsAwayIsNoFailureOfTheScrape) {
   auto collector = make_emissions_collector(
       host_.context, {"rte"}, environment_of({{"__RTE_BASE_URL", "http://127.0.0.1:1"}}));
   ASSERT_TRUE(collector);
-  (*collector)->start();
+  start_and_wait(**collector);
   Result<> result;
   EXPECT_EQ(samples_of(**collector, &result), "");
   EXPECT_TRUE(result);

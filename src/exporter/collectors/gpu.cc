@@ -43,6 +43,12 @@ class GpuCollector final : public Collector {
     }
   }
 
+  void wait_first(std::chrono::steady_clock::time_point deadline) override {
+    if (any_library_) {
+      monitor_->wait_first(deadline);
+    }
+  }
+
   Result<> collect(metrics::Sink& sink) override {
     if (!any_library_) {
       return fail(ErrorCode::kNoData, "no library of a GPU vendor is here");
@@ -104,11 +110,6 @@ class Setup {
   void add_to(config::FlagSet& flags) {
     flags.add("collector.gpu.interval", interval_,
               {.help = "Time between two readings of the GPUs by the libraries of their vendors"});
-    for (const Vendor vendor : kVendors) {
-      flags.add(fmt::format("collector.gpu.library-path.{}", to_string(vendor)),
-                paths_.at(static_cast<std::size_t>(vendor)),
-                {.help = "Library of this vendor, an absolute path", .hidden = true});
-    }
   }
 
   /// True where there are GPUs whose library can be loaded.
@@ -158,7 +159,7 @@ class Setup {
       const bool other = !gpus_->type().empty() && gpus_->type() != to_string(vendor);
       if (other) {
         found.erase(vendor);
-      } else if (!paths_.at(static_cast<std::size_t>(vendor)).empty()) {
+      } else if (!gpus_->library(vendor).empty()) {
         found.insert(vendor);
       }
     }
@@ -171,7 +172,7 @@ class Setup {
     }
     error_ = "no GPU is here";
     for (const Vendor vendor : vendors(context)) {
-      auto library = gpu::load_library(vendor, paths_.at(static_cast<std::size_t>(vendor)));
+      auto library = gpu::load_library(vendor, gpus_->library(vendor), context.paths.sys);
       if (library) {
         libraries_.push_back(*std::move(library));
       } else {
@@ -184,7 +185,6 @@ class Setup {
 
   const std::shared_ptr<GpuFlags> gpus_;
   std::string interval_ = "1s";
-  std::array<std::string, kVendors.size()> paths_;
   bool loaded_ = false;
   std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries_;
   std::string error_;

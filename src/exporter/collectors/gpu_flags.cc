@@ -1,8 +1,31 @@
 #include "exporter/collectors/gpu_flags.h"
 
+#include <unistd.h>
+
 #include <cstdlib>
+#include <map>
+#include <string_view>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
 
 namespace ceems::exporter {
+namespace {
+
+/// Libraries look into the environment (LD_LIBRARY_PATH, variables of the driver), and what lists
+/// the GPUs should see what we see.
+std::map<std::string, std::string> environment() {
+  std::map<std::string, std::string> all;
+  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
+    std::string_view value = *entry;
+    const auto name = take_until(value, '=');
+    all.emplace(name, value);
+  }
+  return all;
+}
+
+}  // namespace
 
 void GpuFlags::add_to(config::FlagSet& flags) {
   flags.add_enum("collector.gpu.type", type_, {"nvidia", "amd", "nogpu"},
@@ -11,6 +34,11 @@ void GpuFlags::add_to(config::FlagSet& flags) {
             {.help = "Path of nvidia-smi", .hidden = true});
   flags.add("collector.gpu.rocm-smi-path", rocm_smi_, {.help = "Path of rocm-smi", .hidden = true});
   flags.add("collector.gpu.amd-smi-path", amd_smi_, {.help = "Path of amd-smi", .hidden = true});
+  for (const gpu::Vendor vendor : {gpu::Vendor::kNvidia, gpu::Vendor::kAmd, gpu::Vendor::kIntel}) {
+    flags.add(fmt::format("collector.gpu.library-path.{}", to_string(vendor)),
+              libraries_.at(static_cast<std::size_t>(vendor)),
+              {.help = "Library of this vendor, an absolute path", .hidden = true});
+  }
 }
 
 std::shared_ptr<gpu::Inventory> GpuFlags::inventory(const CollectorContext& context) {
@@ -22,7 +50,11 @@ std::shared_ptr<gpu::Inventory> GpuFlags::inventory(const CollectorContext& cont
                                          .nvidia_smi = nvidia_smi_,
                                          .amd_smi = amd_smi_,
                                          .rocm_smi = rocm_smi_,
-                                         .search_path = path == nullptr ? "" : path},
+                                         .search_path = path == nullptr ? "" : path,
+                                         .own_program = "/proc/self/exe",
+                                         .own_environment = environment(),
+                                         .libraries = libraries_,
+                                         .start_until = context.start_until},
                                         os::real_runner());
   }
   return inventory_;

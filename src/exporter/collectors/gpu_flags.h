@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 
@@ -20,6 +21,10 @@ class GpuFlags {
   [[nodiscard]] std::shared_ptr<gpu::Inventory> existing_inventory() const { return inventory_; }
   /// --collector.gpu.type: empty, "nvidia", "amd" or "nogpu".
   [[nodiscard]] const std::string& type() const { return type_; }
+  /// --collector.gpu.library-path.VENDOR: the library to load in place of the usual ones, or empty.
+  [[nodiscard]] const std::string& library(gpu::Vendor vendor) const {
+    return libraries_.at(static_cast<std::size_t>(vendor));
+  }
   /// What the collector `gpu` publishes. Never null.
   [[nodiscard]] const std::shared_ptr<gpu::ProcessList>& processes() const { return processes_; }
 
@@ -28,6 +33,7 @@ class GpuFlags {
   std::string nvidia_smi_;
   std::string amd_smi_;
   std::string rocm_smi_;
+  std::array<std::string, 3> libraries_;  // by Vendor
   std::shared_ptr<gpu::Inventory> inventory_;
   std::shared_ptr<gpu::ProcessList> processes_ = std::make_shared<gpu::ProcessList>();
 };

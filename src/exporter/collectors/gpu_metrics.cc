@@ -41,6 +41,25 @@ Desc unit_desc(const char* stem, const char* help) {
       {"manager", "hostname", "cgrouphostname", "uuid", "index", "hindex", "gpuuuid", "gpuiid"}};
 }
 
+bool is_on(const gpu::ProcessUse& process, const gpu::InstanceState& instance) {
+  return process.gpu_instance == instance.gpu_instance &&
+         (!process.compute_instance || *process.compute_instance == instance.compute_instance);
+}
+
+/// Each process once: on a split GPU it may be listed with several instances. `instance`: of this
+/// one; null: of the GPU.
+double processes_on(const gpu::DeviceState& device, const gpu::InstanceState* instance) {
+  std::vector<int> pids;
+  for (const gpu::ProcessUse& process : device.processes) {
+    if (instance == nullptr || is_on(process, *instance)) {
+      pids.push_back(process.pid);
+    }
+  }
+  std::ranges::sort(pids);
+  const auto repeated = std::ranges::unique(pids);
+  return static_cast<double>(pids.size() - repeated.size());
+}
+
 }  // namespace
 
 /// The labels of a GPU or an instance of one.
@@ -141,7 +160,7 @@ void GpuMetrics::add(const gpu::DeviceState& device, metrics::Sink& sink) const 
   add_errors(device, row, sink);
   add_traffic(device, row, sink);
   add_activity(device.activity, row, sink);
-  row.add(processes_, static_cast<double>(device.processes.size()), sink);
+  row.add(processes_, processes_on(device, nullptr), sink);
   for (const gpu::InstanceState& instance : device.instances) {
     const std::string id = std::to_string(instance.gpu_instance);
     const Row part{hostname_, instance.index, device.uuid, id, vendor};
@@ -149,6 +168,7 @@ void GpuMetrics::add(const gpu::DeviceState& device, metrics::Sink& sink) const 
     part.add(utilisation_, instance.utilisation, sink);
     part.add(memory_used_, instance.memory_used_bytes, sink);
     part.add(memory_total_, instance.memory_total_bytes, sink);
+    part.add(processes_, processes_on(device, &instance), sink);
     add_activity(instance.activity, part, sink);
   }
 }
@@ -214,8 +234,7 @@ void GpuMetrics::add_units(const gpu::DeviceState& device,
         process.gpu_instance ? std::to_string(*process.gpu_instance) : std::string();
     std::string index = device.index;
     for (const gpu::InstanceState& instance : device.instances) {
-      if (process.gpu_instance == instance.gpu_instance &&
-          (!process.compute_instance || *process.compute_instance == instance.compute_instance)) {
+      if (is_on(process, instance)) {
         index = instance.index;
       }
     }

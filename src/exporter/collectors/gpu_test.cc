@@ -93,7 +93,7 @@ class GpuCollectorTest : public ::testing::Test {
 
 TEST_F(GpuCollectorTest, ExposesDevices) {
   make();
-  collector_->start();
+  start_and_wait(*collector_);
   const std::string samples = samples_of(*collector_);
   const std::string labels =
       R"({gpuiid="",gpuuuid="GPU-a",hostname="n1",index="0",vendor="nvidia")";
@@ -116,7 +116,7 @@ TEST_F(GpuCollectorTest, ExposesDevices) {
 TEST_F(GpuCollectorTest, SumsWhatTheProcessesOfAUnitUse) {
   make();
   EXPECT_TRUE(units_->wanted());
-  collector_->start();
+  start_and_wait(*collector_);
   const std::string samples = samples_of(*collector_);
   const std::string labels =
       R"({cgrouphostname="",gpuiid="",gpuuuid="GPU-a",hindex="n1/gpu-0",hostname="n1",)"
@@ -125,13 +125,34 @@ TEST_F(GpuCollectorTest, SumsWhatTheProcessesOfAUnitUse) {
   EXPECT_THAT(samples, HasSubstr("ceems_compute_unit_gpu_utilization_ratio" + labels + " 0.35\n"));
 }
 
+TEST_F(GpuCollectorTest, CountsAProcessOnceThoughItIsOnSeveralInstances) {
+  scenario_.set("0.mig", "1");
+  scenario_.set("0.mig_places", "7");
+  for (const std::string instance : {"0.0", "0.1"}) {
+    scenario_.set(instance + ".uuid", "MIG-" + instance);
+    scenario_.set(instance + ".gi", instance == "0.0" ? "3" : "5");
+    scenario_.set(instance + ".ci", "0");
+    scenario_.set(instance + ".processes", instance == "0.0" ? "100:512 101:1" : "100:256");
+  }
+  make();
+  start_and_wait(*collector_);
+  const std::string samples = samples_of(*collector_);
+  const auto processes = [](const std::string& id, const std::string& index) {
+    return R"(ceems_gpu_processes{gpuiid=")" + id + R"(",gpuuuid="GPU-a",hostname="n1",index=")" +
+           index + R"(",vendor="nvidia"} )";
+  };
+  EXPECT_THAT(samples, HasSubstr(processes("", "") + "2\n"));
+  EXPECT_THAT(samples, HasSubstr(processes("3", "0") + "2\n"));
+  EXPECT_THAT(samples, HasSubstr(processes("5", "1") + "1\n"));
+}
+
 TEST_F(GpuCollectorTest, GivesItsDevicesToTheSampler) {
   make();
   ASSERT_THAT(*machine_.context.devices, SizeIs(1));
   std::vector<energy::DeviceSample> samples;
   machine_.context.devices->front()->read({}, {}, samples);
   EXPECT_THAT(samples, IsEmpty()) << "not started";
-  collector_->start();
+  start_and_wait(*collector_);
   const auto snapshot = units_->snapshot(milliseconds(0));
   ASSERT_TRUE(snapshot);
   const std::vector<energy::ManagerUnits> managers = {
@@ -149,7 +170,7 @@ TEST_F(GpuCollectorTest, GivesItsDevicesToTheSampler) {
 
 TEST_F(GpuCollectorTest, AScrapeDoesNotWaitForALibraryThatHangs) {
   make();
-  collector_->start();
+  start_and_wait(*collector_);
   scenario_.set("hang", "nvmlDeviceGetUtilizationRates");
   std::this_thread::sleep_for(milliseconds(30));
   const auto before = std::chrono::steady_clock::now();
@@ -197,7 +218,7 @@ TEST_F(GpuCollectorTest, IsOnWhereAGpuAndItsLibraryAre) {
   EXPECT_TRUE(spec.enabled_when(machine_.context));
   auto collector = spec.create(machine_.context);
   ASSERT_TRUE(collector) << collector.error().message;
-  (*collector)->start();
+  start_and_wait(**collector);
   EXPECT_THAT(samples_of(**collector), HasSubstr("ceems_gpu_power_watts"));
 }
 

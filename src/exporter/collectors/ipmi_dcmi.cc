@@ -62,6 +62,9 @@ class IpmiDcmiCollector final : public Collector {
   }
 
   void start() override { source_.start(); }
+  void wait_first(std::chrono::steady_clock::time_point deadline) override {
+    source_.wait_first(deadline);
+  }
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override { return capabilities_; }
 
@@ -133,7 +136,7 @@ class IpmiDcmiCollector final : public Collector {
                 "Average power of the node over the sampling period of its BMC.");
 };
 
-constexpr auto kStartTimeout = std::chrono::milliseconds(2000);
+constexpr auto kStartTimeout = std::chrono::milliseconds(1000);
 
 std::unique_ptr<ipmi::PowerCommand> make_command(ipmi::PowerProgram program,
                                                  const IpmiDcmiOptions& options,
@@ -154,7 +157,7 @@ std::unique_ptr<ipmi::PowerCommand> make_command(ipmi::PowerProgram program,
 
 /// With a command flag: that command. Else the device where it gives a reading now, else a tool,
 /// with the device as the second choice, else the device alone, should it appear.
-Result<Ways> find_ways(const IpmiDcmiOptions& options) {
+Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& options) {
   Ways ways;
   const auto use_device = [&](std::unique_ptr<ipmi::NativePower> native) {
     ways.capabilities.push_back(CAP_DAC_READ_SEARCH);  // to open a device that comes back
@@ -183,7 +186,8 @@ Result<Ways> find_ways(const IpmiDcmiOptions& options) {
   }
   std::string refusal;
   if (opened) {
-    ipmi::NativePower trial(options.open_device, std::min(kStartTimeout, options.device_timeout));
+    ipmi::NativePower trial(options.open_device, std::min(start_patience(context, kStartTimeout),
+                                                          options.device_timeout));
     const auto power = trial.read({});
     if (power) {
       log::info("power is read through the IPMI device", {{"collector", "ipmi_dcmi"}});
@@ -250,7 +254,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
 
 Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorContext& context,
                                                             const IpmiDcmiOptions& options) {
-  auto ways = find_ways(options);
+  auto ways = find_ways(context, options);
   if (!ways) {
     return fail(std::move(ways).error());
   }

@@ -66,7 +66,7 @@ class Node {
   }
   std::unique_ptr<Collector> start() {
     auto collector = *create();
-    collector->start();
+    start_and_wait(*collector);
     return collector;
   }
 

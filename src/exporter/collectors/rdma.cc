@@ -26,6 +26,8 @@ constexpr std::chrono::seconds kPeriod{15};
 constexpr std::chrono::minutes kMaxAge{1};
 // Each read may be four runs of the command.
 constexpr std::chrono::seconds kFreshEnough{1};
+constexpr std::chrono::milliseconds kModesAtStart{1000};
+constexpr std::chrono::seconds kModesLater{5};
 constexpr std::string_view kSystemPrograms = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 
 /// As the order of kQpCounters.
@@ -71,9 +73,7 @@ Result<SharedPorts> read_ports(const std::string& sys) {
 
 class Rdma final : public SubCollector {
  public:
-  Rdma(const CollectorContext& context,
-       std::unique_ptr<rdma::Reader> reader,
-       const std::vector<rdma::LinkMode>& modes)
+  Rdma(const CollectorContext& context, std::unique_ptr<rdma::Reader> reader)
       : hostname_(context.hostname),
         reader_(std::move(reader)),
         ports_({.collector = "rdma", .source = "infiniband", .period = kPeriod, .max_age = kMaxAge},
@@ -82,7 +82,9 @@ class Rdma final : public SubCollector {
                  return read_ports(sys);
                }) {
     if (reader_) {
-      counting_.emplace(*reader_, *context.clock, modes);
+      counting_.emplace(*reader_, *context.clock);
+      // Asked now, as it decides which privileges are kept.
+      find_modes(start_patience(context, kModesAtStart), {});
       resources_.emplace(SlowSourceOptions{.collector = "rdma",
                                            .source = "rdma",
                                            .period = kPeriod,
@@ -120,8 +122,8 @@ class Rdma final : public SubCollector {
   }
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
-    return counting_ && counting_->possible() ? reader_->capabilities()
-                                              : std::vector<os::Capability>();
+    return counting_ && (counting_->possible() || !modes_known_) ? reader_->capabilities()
+                                                                 : std::vector<os::Capability>();
   }
 
   [[nodiscard]] std::vector<SourceAge> source_ages() const override {
@@ -135,9 +137,31 @@ class Rdma final : public SubCollector {
     }
   }
 
+  void wait_first(std::chrono::steady_clock::time_point deadline) override {
+    ports_.wait_first(deadline);
+    if (resources_) {
+      resources_->wait_first(deadline);
+    }
+  }
+
  private:
+  /// In the constructor; and in the worker, where that was too slow.
+  void find_modes(std::chrono::milliseconds limit, const std::stop_token& stop) {
+    const auto found = reader_->modes(limit, stop);
+    modes_known_ = found || found.error().code != ErrorCode::kTimeout;
+    if (found) {
+      counting_->set_modes(*found);
+    } else if (!std::exchange(modes_failed_, true)) {
+      log::error("cannot tell whether queue pairs can be counted by process",
+                 {{"collector", "rdma"}, {"err", found.error().message}});
+    }
+  }
+
   /// Runs in the worker.
   Result<SharedResources> read(const std::stop_token& stop) {
+    if (!modes_known_) {
+      find_modes(kModesLater, stop);
+    }
     counting_->switch_on();
     auto resources = reader_->read(counting_->possible(), stop);
     if (!resources) {
@@ -220,6 +244,8 @@ class Rdma final : public SubCollector {
   // Destroyed from the end: the worker stops first, then counting is put back by the reader.
   std::unique_ptr<rdma::Reader> reader_;
   std::optional<rdma::Counting> counting_;
+  bool modes_known_ = false;
+  bool modes_failed_ = false;
   SlowSource<SharedPorts> ports_;
   std::optional<SlowSource<SharedResources>> resources_;
 };
@@ -229,18 +255,10 @@ class Rdma final : public SubCollector {
 std::unique_ptr<SubCollector> make_rdma(const CollectorContext& context,
                                         UnitSource& source,
                                         std::unique_ptr<rdma::Reader> reader) {
-  std::vector<rdma::LinkMode> modes;
   if (reader) {
     source.want_processes();
-    // Asked now, as it decides which privileges are kept.
-    if (auto found = reader->modes({})) {
-      modes = *std::move(found);
-    } else {
-      log::error("cannot tell whether queue pairs can be counted by process",
-                 {{"collector", "rdma"}, {"err", found.error().message}});
-    }
   }
-  return std::make_unique<Rdma>(context, std::move(reader), modes);
+  return std::make_unique<Rdma>(context, std::move(reader));
 }
 
 std::unique_ptr<rdma::Reader> choose_rdma_reader(const CollectorContext& context,

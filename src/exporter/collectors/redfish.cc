@@ -1,5 +1,7 @@
 #include "exporter/collectors/redfish.h"
 
+#include <linux/capability.h>
+
 #include <cstdlib>
 #include <filesystem>
 #include <optional>
@@ -12,7 +14,6 @@
 #include "exporter/ipmi/open_ipmi.h"
 #include "exporter/node_name.h"
 #include "exporter/privileged_open.h"
-#include "exporter/redfish/bmc_address.h"
 #include "exporter/redfish/reader.h"
 #include "exporter/slow_source.h"
 #include "host/read_file.h"
@@ -25,20 +26,30 @@ using redfish::Readings;
 
 constexpr auto kMaxAge = std::chrono::minutes(5);
 constexpr std::size_t kMaxConfig = std::size_t{1} << 20U;
+constexpr std::chrono::milliseconds kBmcTimeout{2000};
 constexpr int kWallRank = 12;  // of the sources of node power: behind IPMI, which asks the same BMC
 
 metrics::Desc make_desc(const char* name, const char* help) {
   return {name, help, metrics::Type::kGauge, {"hostname", "chassis"}};
 }
 
+/// Where the service is.
+struct Place {
+  bool reads_files = false;  ///< each request may
+  std::string address;       ///< of a BMC whose name is still to be asked for
+  redfish::NameOf name_of;   ///< empty: no need to
+};
+
 class RedfishCollector final : public Collector {
  public:
   RedfishCollector(const CollectorContext& context,
                    std::unique_ptr<redfish::Reader> reader,
+                   Place place,
                    const RedfishOptions& options)
       : clock_(*context.clock),
         hostname_(context.hostname),
         reader_(std::move(reader)),
+        place_(std::move(place)),
         meter_(std::make_shared<energy::PublishedPowerMeter>(
             energy::SourceInfo{.name = "redfish",
                                .domain = energy::Domain::kNode,
@@ -53,7 +64,15 @@ class RedfishCollector final : public Collector {
                 clock_,
                 [this](const std::stop_token& stop) { return read(stop); }) {}
 
+  [[nodiscard]] std::vector<os::Capability> capabilities() const override {
+    return place_.reads_files ? std::vector<os::Capability>{CAP_DAC_READ_SEARCH}
+                              : std::vector<os::Capability>{};
+  }
+
   void start() override { source_.start(); }
+  void wait_first(std::chrono::steady_clock::time_point deadline) override {
+    source_.wait_first(deadline);
+  }
 
   energy::Meters energy_meters() override {
     energy::Meters meters;
@@ -83,6 +102,12 @@ class RedfishCollector final : public Collector {
 
  private:
   Result<Readings> read(const std::stop_token& stop) {
+    if (place_.name_of) {
+      const std::string name =
+          redfish::bmc_name(place_.address, std::exchange(place_.name_of, nullptr));
+      log::info("the BMC's name", {{"collector", "redfish"}, {"bmc", name}});
+      reader_->set_hostname(name);
+    }
     auto readings = reader_->read(stop);
     const std::optional<double> watts = readings ? readings->node_watts : std::nullopt;
     if (watts) {
@@ -103,6 +128,7 @@ class RedfishCollector final : public Collector {
   const Clock& clock_;
   std::string hostname_;
   std::unique_ptr<redfish::Reader> reader_;
+  Place place_;  // name_of: of the worker
   std::shared_ptr<energy::PublishedPowerMeter> meter_;
   SlowSource<Readings> source_;  // after all that its thread uses
 
@@ -140,12 +166,12 @@ struct Flags {
   bool expand_environment = false;
 };
 
-Result<std::string> find_local_bmc() {
+Result<std::string> find_local_bmc(std::chrono::milliseconds timeout) {
   auto port = ipmi::open_ipmi("/dev", 0, open_privileged);
   if (!port) {
     return fail(std::move(port).error());
   }
-  return redfish::find_bmc_address(**port, redfish::name_by_dns);
+  return redfish::find_bmc_address(**port, timeout);
 }
 
 Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
@@ -167,7 +193,8 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
                                   const char* value = ::getenv(name.c_str());
                                   return std::string(value == nullptr ? "" : value);
                                 }},
-                .find_bmc = find_local_bmc});
+                .find_bmc = find_local_bmc,
+                .name_of = redfish::name_by_dns});
 }
 
 }  // namespace
@@ -178,13 +205,16 @@ Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext
   if (!config) {
     return fail(std::move(config).error());
   }
+  Place place{.reads_files = config->reads_files(), .address = {}, .name_of = {}};
   if (config->hostname.empty()) {
-    auto found = options.find_bmc();
+    auto found = options.find_bmc(start_patience(context, kBmcTimeout));
     if (!found) {
       return fail(std::move(found).error().with_context(
           options.config_file + ": hostname is empty and the BMC cannot be asked for its address"));
     }
     config->hostname = *std::move(found);
+    place.address = config->hostname;
+    place.name_of = options.name_of;
   }
   log::info("power is read by Redfish", {{"collector", "redfish"}, {"bmc", config->bmc_url()}});
   redfish::ReaderOptions reader_options{.node_chassis = config->node_chassis, .max_age = kMaxAge};
@@ -196,7 +226,7 @@ Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext
       context,
       std::make_unique<redfish::Reader>(*std::move(session), std::move(reader_options),
                                         *context.clock),
-      options);
+      std::move(place), options);
 }
 
 CollectorSpec redfish_collector() {

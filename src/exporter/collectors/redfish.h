@@ -6,6 +6,7 @@
 #include <string>
 
 #include "exporter/collector.h"
+#include "exporter/redfish/bmc_address.h"
 #include "exporter/redfish/config.h"
 
 namespace ceems::exporter {
@@ -14,8 +15,10 @@ struct RedfishOptions {
   std::string config_file;
   bool expand_environment = false;
   redfish::ConfigContext context;
-  /// Name or address of this node's BMC, for a configuration without one.
-  std::function<Result<std::string>()> find_bmc;
+  /// Address of this node's BMC, for a configuration without one; with the start's privileges.
+  std::function<Result<std::string>(std::chrono::milliseconds timeout)> find_bmc;
+  /// Its name, which certificates are for; asked for by the worker, as it may take long.
+  redfish::NameOf name_of;
   /// See SlowSourceOptions.
   std::chrono::milliseconds period{5000};
   std::chrono::milliseconds patience{20};

@@ -1,6 +1,9 @@
 #include "exporter/collectors/redfish.h"
 
+#include <linux/capability.h>
+
 #include <algorithm>
+#include <semaphore>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -29,7 +32,7 @@ class Node {
                           return name == "REDFISH_PORT" ? service_.port() : std::string();
                         }};
     options_.expand_environment = true;
-    options_.find_bmc = []() -> Result<std::string> {
+    options_.find_bmc = [](milliseconds) -> Result<std::string> {
       return fail(ErrorCode::kNotFound, "no IPMI device number 0 in /dev");
     };
     options_.patience = milliseconds(3000);
@@ -46,7 +49,7 @@ class Node {
   }
   std::unique_ptr<Collector> start() {
     auto collector = *create();
-    collector->start();
+    start_and_wait(*collector);
     return collector;
   }
 
@@ -140,9 +143,45 @@ TEST(Redfish, AsksTheBmcForItsAddress) {
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message,
               HasSubstr("hostname is empty and the BMC cannot be asked for its address: no IPMI"));
-  node.options_.find_bmc = []() -> Result<std::string> { return "127.0.0.1"; };
+  node.options_.find_bmc = [](milliseconds) -> Result<std::string> { return "192.0.2.1"; };
+  std::string asked;
+  node.options_.name_of = [&asked](const std::string& address) -> Result<std::string> {
+    asked = address;
+    return "127.0.0.1";
+  };
   const auto collector = node.start();
   EXPECT_EQ(samples_of(*collector), kPage);
+  EXPECT_EQ(asked, "192.0.2.1");
+}
+
+TEST(Redfish, ASilentNameServerHoldsTheStartUpNoLongerThanAnythingElse) {
+  Node node;
+  node.write("redfish_collector: {protocol: http, port: $REDFISH_PORT}\n");
+  node.options_.find_bmc = [](milliseconds) -> Result<std::string> { return "127.0.0.1"; };
+  std::binary_semaphore answer(0);
+  node.options_.name_of = [&answer](const std::string&) -> Result<std::string> {
+    answer.acquire();
+    return fail(ErrorCode::kNotFound, "no name");
+  };
+  const auto begin = std::chrono::steady_clock::now();
+  const auto collector = *node.create();
+  collector->start();
+  collector->wait_first(std::chrono::steady_clock::now() + milliseconds(50));
+  EXPECT_LT(std::chrono::steady_clock::now() - begin, milliseconds(1000));
+  answer.release();
+  EXPECT_EQ(samples_of(*collector), kPage);
+}
+
+TEST(Redfish, KeepsWhatItNeedsToReadSecretsOfRoot) {
+  Node node;
+  const std::string secret = node.directory_.write("password", "pw\n");
+  node.write(
+      "redfish_collector:\n  protocol: http\n  hostname: 127.0.0.1\n  port: ${REDFISH_PORT}\n"
+      "  basic_auth: {username: admin, password_file: " +
+      secret + "}\n");
+  const auto collector = node.create();
+  ASSERT_TRUE(collector) << collector.error().message;
+  EXPECT_EQ((*collector)->capabilities(), std::vector<os::Capability>{CAP_DAC_READ_SEARCH});
 }
 
 TEST(Redfish, AWrongConfigurationStopsTheStart) {

@@ -64,9 +64,25 @@ class UnitCollector final : public Collector {
     return all;
   }
 
+  [[nodiscard]] std::optional<std::size_t> hints() const override {
+    std::optional<std::size_t> all;
+    for (const auto& sub : parts_.subs) {
+      if (const auto some = sub->hints()) {
+        all = all.value_or(0) + *some;
+      }
+    }
+    return all;
+  }
+
   void start() override {
     for (const auto& sub : parts_.subs) {
       sub->start();
+    }
+  }
+
+  void wait_first(std::chrono::steady_clock::time_point deadline) override {
+    for (const auto& sub : parts_.subs) {
+      sub->wait_first(deadline);
     }
   }
 

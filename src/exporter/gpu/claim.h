@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -45,6 +46,8 @@ class ClaimSource {
   [[nodiscard]] virtual std::vector<os::Capability> capabilities() const { return {}; }
   /// Starts its own threads, if any; see Collector::start().
   virtual void start() {}
+  /// See Collector::wait_first().
+  virtual void wait_first(std::chrono::steady_clock::time_point /*deadline*/) {}
 };
 
 }  // namespace ceems::exporter::gpu

@@ -42,6 +42,8 @@ struct Instance {
   std::uint64_t sm_count = 0;          ///< SMs or CUs; 0: unknown
   std::optional<unsigned> render_minor = {};  ///< N of /dev/dri/renderD<N>
   std::vector<std::string> mdevs = {};        ///< UUIDs of its vGPUs
+
+  bool operator==(const Instance&) const = default;
 };
 
 /// A physical GPU.
@@ -60,6 +62,8 @@ struct Device {
   bool vgpu = false;                    ///< may have vGPUs
   std::vector<std::string> mdevs = {};  ///< UUIDs of vGPUs that are on no instance
   std::vector<Instance> instances = {};
+
+  bool operator==(const Device&) const = default;
 };
 
 }  // namespace ceems::exporter::gpu

@@ -89,10 +89,11 @@ std::vector<Device> inventory_devices(const std::vector<DeviceState>& devices, V
     device.path_name = state.address ? to_string(*state.address) : std::string();
     device.sm_count = state.sm_count;
     device.split = state.split;
+    device.vgpu = state.vgpu;
     for (const InstanceState& part : state.instances) {
       Instance& instance = device.instances.emplace_back();
       instance.index = part.index;
-      instance.number = device.instances.size() - 1;
+      instance.number = part.number;
       instance.uuid = part.uuid;
       instance.gpu_instance = part.gpu_instance;
       instance.compute_instance = part.compute_instance;

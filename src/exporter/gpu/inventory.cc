@@ -2,20 +2,21 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <iterator>
 #include <utility>
 
 #include "base/log.h"
-#include "base/strings.h"
-#include "exporter/gpu/amd_smi.h"
 #include "exporter/gpu/amd_sysfs.h"
 #include "exporter/gpu/intel_sysfs.h"
-#include "exporter/gpu/nvidia_smi.h"
+#include "exporter/gpu/layout.h"
 #include "exporter/gpu/pci_devices.h"
+#include "host/directory.h"
 
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMostOutput = std::size_t{16} << 20U;
+/// What a library was seen to list counts this long.
+constexpr auto kObservationCounts = std::chrono::minutes(1);
 
 /// Vendors to ask. Graphics of Intel counts only where no other vendor's GPU is: SLURM's numbers of
 /// GPUs would be ambiguous else.
@@ -39,23 +40,85 @@ std::set<Vendor> vendors_here(const InventoryOptions& options) {
   return vendors;
 }
 
-std::string_view first_line(std::string_view text) {
-  text = trim(text);
-  return trim(take_until(text, '\n'));
+bool same_gpu(const Device& one, const Device& other) {
+  return one.vendor == other.vendor &&
+         (one.address && other.address ? one.address == other.address : one.uuid == other.uuid);
+}
+
+const Device* find_gpu(const std::vector<Device>& devices, const Device& wanted) {
+  const auto found =
+      std::ranges::find_if(devices, [&](const Device& device) { return same_gpu(device, wanted); });
+  return found == devices.end() ? nullptr : &*found;
+}
+
+/// As the vendors' tools number them (spec exporter-units §7.4).
+void number_through(std::vector<Device>& devices) {
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    devices[i].position = i;
+    devices[i].index = devices[i].split ? std::string() : std::to_string(next++);
+    for (Instance& instance : devices[i].instances) {
+      instance.index = std::to_string(next++);
+    }
+  }
+}
+
+/// Puts GPUs that are known and still on the PCI bus back to their places.
+void keep_lost(const std::vector<Device>& known,
+               Vendor vendor,
+               const std::filesystem::path& pci,
+               std::vector<Device>& found) {
+  bool any = false;
+  for (const Device& device : known) {
+    if (device.vendor != vendor || !device.address || find_gpu(found, device) != nullptr ||
+        !host::is_directory((pci / to_string(*device.address)).string())) {
+      continue;
+    }
+    const auto place = std::min<std::size_t>(device.position, found.size());
+    found.insert(found.begin() + static_cast<std::ptrdiff_t>(place), device);
+    any = true;
+  }
+  if (any) {
+    number_through(found);
+  }
+}
+
+/// The ids of vGPUs, which no listing has.
+void keep_mdevs(const std::vector<Device>& known, std::vector<Device>& found) {
+  for (Device& device : found) {
+    const Device* before = find_gpu(known, device);
+    if (before == nullptr) {
+      continue;
+    }
+    device.mdevs = before->mdevs;
+    for (Instance& instance : device.instances) {
+      const auto same =
+          std::ranges::find(before->instances, instance.gpu_instance, &Instance::gpu_instance);
+      if (same != before->instances.end()) {
+        instance.mdevs = same->mdevs;
+      }
+    }
+  }
 }
 
 }  // namespace
 
 Inventory::Inventory(InventoryOptions options, os::CommandRunner& runner)
-    : options_(std::move(options)), runner_(runner) {}
+    : options_(std::move(options)), lister_(options_, runner), vendors_(vendors_here(options_)) {}
 
 Inventory::~Inventory() = default;
 
 std::shared_ptr<Inventory> Inventory::create(InventoryOptions options, os::CommandRunner& runner) {
   // The constructor is private.
   std::shared_ptr<Inventory> inventory(new Inventory(std::move(options), runner));
-  for (const Vendor vendor : vendors_here(inventory->options_)) {
-    inventory->discover(vendor, inventory->options_.first_timeout, {});
+  if (intel_devices(inventory->options_.paths).empty()) {  // graphics of processors are none
+    inventory->vendors_.erase(Vendor::kIntel);
+  }
+  if (!inventory->vendors_.empty()) {
+    inventory->layout_ = gpu_layout(inventory->options_.paths);
+  }
+  for (const Vendor vendor : inventory->vendors_) {
+    inventory->discover(vendor, inventory->options_.start_until, {});
   }
   return inventory;
 }
@@ -66,13 +129,12 @@ std::shared_ptr<const Inventory::Devices> Inventory::devices() const {
 }
 
 bool Inventory::nothing_here() const {
-  const std::scoped_lock lock(mutex_);
-  return devices_->empty() && failed_.empty();
+  return vendors_.empty();
 }
 
 bool Inventory::has_vgpus() const {
   const auto now = devices();
-  return std::any_of(now->begin(), now->end(), [](const Device& device) { return device.vgpu; });
+  return std::ranges::any_of(*now, &Device::vgpu);
 }
 
 std::string Inventory::shared_help(const std::string& help) {
@@ -83,14 +145,9 @@ std::string Inventory::shared_help(const std::string& help) {
   return help_;
 }
 
-void Inventory::start() {
-  const bool vgpus = has_vgpus();
-  const std::scoped_lock lock(mutex_);
-  if (started_ || (failed_.empty() && !(mdevs_wanted_ && vgpus))) {
-    return;
-  }
-  started_ = true;
-  worker_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+void Inventory::wait_first(Steady::time_point deadline) const {
+  std::unique_lock lock(mutex_);
+  done_.wait_until(lock, deadline, [this] { return !late_; });
 }
 
 void Inventory::want_mdevs() {
@@ -100,7 +157,16 @@ void Inventory::want_mdevs() {
       return;
     }
   }
-  read_mdevs(options_.first_timeout, {});
+  read_mdevs(options_.start_until, {});
+}
+
+void Inventory::start() {
+  const std::scoped_lock lock(mutex_);
+  if (vendors_.empty() || std::exchange(started_, true)) {
+    return;
+  }
+  late_ = !failed_.empty() && options_.start_until < Steady::now();
+  worker_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
 void Inventory::refresh_mdevs(std::chrono::milliseconds patience) {
@@ -115,216 +181,165 @@ void Inventory::refresh_mdevs(std::chrono::milliseconds patience) {
 }
 
 void Inventory::run(const std::stop_token& stop) {
-  using std::chrono::steady_clock;
-  auto pause = options_.first_retry;
-  auto next = steady_clock::now() + pause;
   std::unique_lock lock(mutex_);
+  auto pause = options_.first_retry;
+  auto retry = late_ ? Steady::now() : Steady::now() + pause;
+  auto watch = Steady::now() + options_.watch_period;
   while (!stop.stop_requested()) {
-    if (failed_.empty()) {
-      wake_.wait(lock, stop, [this] { return refresh_asked_; });
-    } else {
-      wake_.wait_until(lock, stop, next, [this] { return refresh_asked_; });
-    }
+    wake_.wait_until(lock, stop, failed_.empty() ? watch : std::min(watch, retry),
+                     [this] { return refresh_asked_; });
     if (stop.stop_requested()) {
       return;
     }
     if (std::exchange(refresh_asked_, false)) {
       lock.unlock();
-      read_mdevs(options_.timeout, stop);
+      read_mdevs(Steady::now() + options_.timeout, stop);
       lock.lock();
       ++refreshes_;
-      done_.notify_all();
     }
-    if (!failed_.empty() && steady_clock::now() >= next) {
+    if (failed_.empty()) {
+      pause = options_.first_retry;
+      retry = Steady::now() + pause;
+    } else if (Steady::now() >= retry) {
       const std::set<Vendor> again = failed_;
       lock.unlock();
-      for (const Vendor vendor : again) {
-        discover(vendor, options_.timeout, stop);
-      }
+      discover_again(again, stop);
       lock.lock();
-      pause = std::min(2 * pause, options_.longest_retry);
-      next = steady_clock::now() + pause;
+      pause = std::exchange(late_, false) ? pause : std::min(2 * pause, options_.longest_retry);
+      retry = Steady::now() + pause;
     }
+    if (Steady::now() >= watch) {
+      lock.unlock();
+      look_at_layout(stop);
+      lock.lock();
+      watch = Steady::now() + options_.watch_period;
+    }
+    done_.notify_all();
   }
 }
 
-void Inventory::discover(Vendor vendor,
-                         std::chrono::milliseconds timeout,
-                         const std::stop_token& stop) {
-  Found found = list(vendor, timeout, stop);
+void Inventory::look_at_layout(const std::stop_token& stop) {
+  std::string now = gpu_layout(options_.paths);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (now == layout_) {
+      return;
+    }
+    layout_ = std::move(now);
+  }
+  log::info("GPUs have changed, they are listed anew");
+  discover_again(vendors_, stop);
+}
+
+// Listing.
+
+void Inventory::discover_again(const std::set<Vendor>& vendors, const std::stop_token& stop) {
+  for (const Vendor vendor : vendors) {
+    discover(vendor, Steady::now() + options_.timeout, stop);
+  }
+  bool mdevs = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    mdevs = mdevs_wanted_;
+  }
+  if (mdevs) {
+    read_mdevs(Steady::now() + options_.timeout, stop);
+  }
+}
+
+void Inventory::discover(Vendor vendor, Steady::time_point deadline, const std::stop_token& stop) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (observed_lately(vendor)) {
+      failed_.erase(vendor);
+      return;
+    }
+  }
+  auto found = lister_.list(vendor, deadline, stop);
   if (stop.stop_requested()) {
     return;
   }
-  std::unique_lock lock(mutex_);
-  if (!found.error.empty()) {
+  const std::scoped_lock lock(mutex_);
+  if (!found) {
     if (failed_.insert(vendor).second) {
       log::warn("GPUs cannot be listed; trying again from time to time",
-                {{"vendor", to_string(vendor)}, {"err", found.error}});
+                {{"vendor", to_string(vendor)}, {"err", found.error().message}});
     }
     return;
   }
   failed_.erase(vendor);
-  log::info("GPUs found", {{"vendor", to_string(vendor)}, {"count", found.devices.size()}});
-  replace(vendor, std::move(found.devices));
-  const bool mdevs = mdevs_wanted_;
-  lock.unlock();
-  if (mdevs) {
-    read_mdevs(timeout, stop);
+  if (observed_lately(vendor)) {  // meanwhile
+    return;
   }
+  log::info("GPUs found",
+            {{"vendor", to_string(vendor)}, {"count", found->devices.size()}, {"by", found->by}});
+  replace(vendor, std::move(found->devices));
 }
 
-/// With the lock held.
+bool Inventory::observed_lately(Vendor vendor) const {
+  const auto at = observed_at_.find(vendor);
+  return at != observed_at_.end() && Steady::now() - at->second < kObservationCounts;
+}
+
+void Inventory::observe(Vendor vendor, Devices devices) {
+  if (devices.empty()) {
+    return;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!vendors_.contains(vendor) || vendor == Vendor::kIntel) {
+      return;
+    }
+    observed_at_[vendor] = Steady::now();
+    const auto last = observed_.find(vendor);
+    if (last != observed_.end() && last->second == devices) {
+      return;
+    }
+    observed_[vendor] = devices;
+  }
+  if (vendor == Vendor::kAmd) {
+    add_amd_sysfs(options_.paths, devices);
+  }
+  const std::scoped_lock lock(mutex_);
+  replace(vendor, std::move(devices));
+}
+
 void Inventory::replace(Vendor vendor, Devices found) {
+  keep_lost(*devices_, vendor, options_.paths.sys / "bus/pci/devices", found);
+  keep_mdevs(*devices_, found);
   auto devices = std::make_shared<Devices>(*devices_);
   std::erase_if(*devices, [&](const Device& device) { return device.vendor == vendor; });
   devices->insert(devices->end(), std::make_move_iterator(found.begin()),
                   std::make_move_iterator(found.end()));
-  std::stable_sort(devices->begin(), devices->end(),
-                   [](const Device& a, const Device& b) { return a.vendor < b.vendor; });
-  devices_ = std::move(devices);
-}
-
-void Inventory::offer(Vendor vendor, Devices devices) {
-  const std::scoped_lock lock(mutex_);
-  const bool listed = std::any_of(devices_->begin(), devices_->end(),
-                                  [&](const Device& device) { return device.vendor == vendor; });
-  if (listed || devices.empty() || !failed_.contains(vendor)) {
-    return;
+  std::ranges::stable_sort(*devices, {}, &Device::vendor);
+  if (*devices != *devices_) {
+    devices_ = std::move(devices);
   }
-  log::info("GPUs found by the vendor's library",
-            {{"vendor", to_string(vendor)}, {"count", devices.size()}});
-  replace(vendor, std::move(devices));
 }
 
-void Inventory::read_mdevs(std::chrono::milliseconds timeout, const std::stop_token& stop) {
+void Inventory::read_mdevs(Steady::time_point deadline, const std::stop_token& stop) {
   if (!has_vgpus()) {
     return;
   }
-  const auto path = tool(options_.nvidia_smi, "nvidia-smi");
-  const auto output = path ? run_tool(*path, {"vgpu", "--query"}, timeout, stop)
-                           : Result<std::string>(fail(path.error()));
+  const auto entries = lister_.list_vgpus(deadline, stop);
   if (stop.stop_requested()) {
     return;
   }
-  const auto entries = output ? parse_vgpu_query(*output) : std::vector<VgpuEntry>{};
-  const std::string error = output ? std::string() : output.error().message;
+  const std::string error = entries ? std::string() : entries.error().message;
   const std::scoped_lock lock(mutex_);
   if (error != mdev_error_) {
     if (error.empty()) {
       log::info("vGPUs can be listed again");
-    } else {
+    } else if (mdev_error_.empty()) {
       log::error("vGPUs cannot be listed; those known are kept", {{"err", error}});
     }
     mdev_error_ = error;
   }
-  auto devices = std::make_shared<Devices>(*devices_);
-  set_mdevs(entries, *devices);
-  devices_ = std::move(devices);
-}
-
-Inventory::Found Inventory::list(Vendor vendor,
-                                 std::chrono::milliseconds timeout,
-                                 const std::stop_token& stop) const {
-  switch (vendor) {
-    case Vendor::kNvidia:
-      return list_nvidia(timeout, stop);
-    case Vendor::kAmd:
-      return list_amd(timeout, stop);
-    case Vendor::kIntel:
-      return {.devices = intel_devices(options_.paths), .error = {}};
+  if (entries) {
+    auto devices = std::make_shared<Devices>(*devices_);
+    set_mdevs(*entries, *devices);
+    devices_ = std::move(devices);
   }
-  return {};
-}
-
-Inventory::Found Inventory::list_nvidia(std::chrono::milliseconds timeout,
-                                        const std::stop_token& stop) const {
-  const auto path = tool(options_.nvidia_smi, "nvidia-smi");
-  if (!path) {
-    return {.devices = {}, .error = path.error().message};
-  }
-  const auto xml = run_tool(*path, {"--query", "--xml-format"}, timeout, stop);
-  if (!xml) {
-    return {.devices = {}, .error = xml.error().message};
-  }
-  auto devices = parse_nvidia_query(*xml);
-  if (!devices) {
-    return {.devices = {},
-            .error = std::move(devices).error().with_context("nvidia-smi --query").message};
-  }
-  if (devices->empty()) {
-    return {.devices = {}, .error = "nvidia-smi lists no GPU"};
-  }
-  if (std::any_of(devices->begin(), devices->end(), [](const Device& d) { return d.split; })) {
-    const auto text = run_tool(*path, {"-L"}, timeout, stop);
-    if (!text) {
-      return {.devices = {}, .error = text.error().message};
-    }
-    set_mig_uuids(parse_nvidia_list(*text), *devices);
-  }
-  return {.devices = *std::move(devices), .error = {}};
-}
-
-Inventory::Found Inventory::list_amd(std::chrono::milliseconds timeout,
-                                     const std::stop_token& stop) const {
-  const auto output = [&](const std::string& given, const char* name,
-                          const std::vector<std::string>& arguments) -> Result<std::string> {
-    const auto path = tool(given, name);
-    return path ? run_tool(*path, arguments, timeout, stop)
-                : Result<std::string>(fail(path.error()));
-  };
-  auto json = output(options_.amd_smi, "amd-smi", {"static", "-a", "-B", "-b", "-p", "--json"});
-  const bool by_rocm = !json && json.error().code == ErrorCode::kNotFound;
-  if (by_rocm) {
-    auto other = output(options_.rocm_smi, "rocm-smi",
-                        {"--showproductname", "--showserial", "--showbus", "--showcomputepartition",
-                         "--showmemorypartition", "--json"});
-    if (!other && other.error().code == ErrorCode::kNotFound) {
-      return {.devices = {}, .error = json.error().message + "; " + other.error().message};
-    }
-    json = std::move(other);
-  }
-  if (!json) {
-    return {.devices = {}, .error = json.error().message};
-  }
-  auto devices = by_rocm ? parse_rocm_smi(*json) : parse_amd_smi(*json);
-  if (!devices) {
-    return {
-        .devices = {},
-        .error = std::move(devices).error().with_context(by_rocm ? "rocm-smi" : "amd-smi").message};
-  }
-  if (devices->empty()) {
-    return {.devices = {}, .error = "the tool lists no GPU"};
-  }
-  add_amd_sysfs(options_.paths, *devices);
-  return {.devices = *std::move(devices), .error = {}};
-}
-
-Result<std::string> Inventory::tool(const std::string& given, const char* name) const {
-  if (given.empty()) {
-    return os::find_program(name, options_.search_path);
-  }
-  return std::filesystem::absolute(given).string();
-}
-
-Result<std::string> Inventory::run_tool(const std::string& path,
-                                        std::vector<std::string> arguments,
-                                        std::chrono::milliseconds timeout,
-                                        const std::stop_token& stop) const {
-  auto result = runner_.run({.path = path,
-                             .arguments = std::move(arguments),
-                             .environment = {{"PATH", options_.search_path}, {"LC_ALL", "C"}},
-                             .timeout = timeout,
-                             .max_output_bytes = kMostOutput},
-                            stop);
-  if (!result) {
-    return fail(std::move(result).error());
-  }
-  if (result->exit_status != 0) {
-    const auto said = first_line(result->error_text.empty() ? result->output : result->error_text);
-    return fail(ErrorCode::kUnavailable, "{} exits with {}: {}", path, result->exit_status,
-                printable(said));
-  }
-  return std::move(result->output);
 }
 
 }  // namespace ceems::exporter::gpu

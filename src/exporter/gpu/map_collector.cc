@@ -1,5 +1,6 @@
 #include "exporter/gpu/map_collector.h"
 
+#include <algorithm>
 #include <array>
 #include <set>
 #include <utility>
@@ -51,9 +52,16 @@ class MapCollector final : public SubCollector {
     return inventory_->nothing_here() ? std::vector<os::Capability>{} : claims_->capabilities();
   }
 
+  [[nodiscard]] std::optional<std::size_t> hints() const override { return hints_; }
+
   void start() override {
     inventory_->start();
     claims_->start();
+  }
+
+  void wait_first(std::chrono::steady_clock::time_point deadline) override {
+    inventory_->wait_first(deadline);
+    claims_->wait_first(deadline);
   }
 
   Result<> collect(const UnitSnapshot& snapshot, metrics::Sink& sink) override {
@@ -62,6 +70,7 @@ class MapCollector final : public SubCollector {
     }
     auto claims = claims_->claims(snapshot);
     if (!claims) {
+      hints_ = 0;
       inventory_->assignments().publish(snapshot.manager, {});
       return fail(std::move(claims).error());
     }
@@ -80,6 +89,8 @@ class MapCollector final : public SubCollector {
             holders[d].instances[i], *claims, snapshot.manager, sink, list);
       }
     }
+    hints_ = static_cast<std::size_t>(
+        std::ranges::count(list, Evidence::kEnvironment, &Assignment::evidence));
     inventory_->assignments().publish(snapshot.manager, std::move(list));
     return {};
   }
@@ -156,6 +167,7 @@ class MapCollector final : public SubCollector {
   std::set<std::string> virtual_nodes_;
   std::vector<Device> devices_;
   AvailableShares available_;
+  std::size_t hints_ = 0;  // of the last page
 };
 
 }  // namespace

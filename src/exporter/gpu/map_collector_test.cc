@@ -116,6 +116,16 @@ TEST_F(MapCollectorTest, PublishesAssignmentsWhosePartsAddUpToOne) {
   EXPECT_THAT(*inventory_->assignments().all(), SizeIs(4));
 }
 
+TEST_F(MapCollectorTest, TellsHowManyAssignmentsUsersCouldForge) {
+  auto guess = claim("13", {"0", "1"});
+  guess.evidence = Evidence::kEnvironment;
+  claims_ = {claim("12", {"0"}), guess};
+  make();
+  EXPECT_EQ(collector_->hints(), 0U);
+  page();
+  EXPECT_EQ(collector_->hints(), 1U) << "GPU 0 is held for a better reason";
+}
+
 TEST_F(MapCollectorTest, AsksForNoClaimsWithoutGpus) {
   make("nogpu");
   EXPECT_THAT(page(), IsEmpty());

@@ -19,6 +19,7 @@ constexpr auto kLongestPause = std::chrono::minutes(5);
 struct Watched {
   std::unique_ptr<GpuLibrary> library;
   bool running = false;
+  bool listed = false;  // the last read was of everything
   bool failing = false;
   std::string error;
   Clock::SteadyTime next_start{};
@@ -109,7 +110,8 @@ struct Monitor::Work {
       }
       watched.pause = kFirstPause;
     }
-    auto devices = watched.library->read(everything || first);
+    watched.listed = everything || first;
+    auto devices = watched.library->read(watched.listed);
     report(watched, devices ? nullptr : &devices.error(), libraries.size() == 1);
     if (!devices) {
       watched.running = false;
@@ -127,6 +129,12 @@ struct Monitor::Work {
     for (Watched& watched : libraries) {
       if (auto devices = read(watched, everything)) {
         any = true;
+        if (inventory != nullptr && watched.listed) {
+          auto named = *devices;
+          name_devices({}, named);
+          inventory->observe(watched.library->vendor(),
+                             inventory_devices(named, watched.library->vendor()));
+        }
         std::ranges::move(*devices, std::back_inserter(reading->devices));
       } else {
         errors += (errors.empty() ? "" : "; ") + watched.error;
@@ -137,12 +145,6 @@ struct Monitor::Work {
     }
     name_devices(inventory == nullptr ? Inventory::Devices{} : *inventory->devices(),
                  reading->devices);
-    for (const Watched& watched : libraries) {
-      if (inventory != nullptr) {
-        const Vendor vendor = watched.library->vendor();
-        inventory->offer(vendor, inventory_devices(reading->devices, vendor));
-      }
-    }
     processes->publish(processes_of(reading->devices));
     reading->taken = time();
     return reading;
@@ -203,6 +205,10 @@ Monitor::~Monitor() {
 
 void Monitor::start() {
   source_->start();
+}
+
+void Monitor::wait_first(std::chrono::steady_clock::time_point deadline) {
+  source_->wait_first(deadline);
 }
 
 std::shared_ptr<const Reading> Monitor::latest() const {

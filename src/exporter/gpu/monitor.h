@@ -51,6 +51,8 @@ class Monitor {
 
   /// After privileges were dropped, once.
   void start();
+  /// See SlowSource::wait_first().
+  void wait_first(std::chrono::steady_clock::time_point deadline);
 
   /// The last reading, null where there is none that is young enough.
   [[nodiscard]] std::shared_ptr<const Reading> latest() const;

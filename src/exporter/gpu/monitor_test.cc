@@ -35,6 +35,11 @@ class MonitorTest : public ::testing::Test {
         std::move(libraries), std::move(inventory), processes_);
   }
 
+  void begin() {
+    monitor_->start();
+    monitor_->wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(2));
+  }
+
   static bool eventually(const std::function<bool()>& condition) {
     for (int i = 0; i < 1000; ++i) {
       if (condition()) {
@@ -64,7 +69,7 @@ class MonitorTest : public ::testing::Test {
 
 TEST_F(MonitorTest, ServesTheFirstReadingAfterTheStart) {
   EXPECT_EQ(monitor_->latest(), nullptr);
-  monitor_->start();
+  begin();
   const auto reading = monitor_->latest();
   ASSERT_NE(reading, nullptr);
   ASSERT_THAT(reading->devices, SizeIs(2));
@@ -75,7 +80,7 @@ TEST_F(MonitorTest, ServesTheFirstReadingAfterTheStart) {
   EXPECT_EQ(reading->devices[1].instances[0].index, "1") << "numbered through";
 }
 
-TEST_F(MonitorTest, OffersTheDevicesToAnInventoryWhoseToolFails) {
+TEST_F(MonitorTest, TellsTheInventoryWhatTheLibraryListsAsItChanges) {
   const testing::TempDir directory;
   directory.write("sys/bus/pci/devices/0000:07:00.0/class", "0x030200\n");
   directory.write("sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");
@@ -86,7 +91,7 @@ TEST_F(MonitorTest, OffersTheDevicesToAnInventoryWhoseToolFails) {
   auto inventory = Inventory::create(options, runner);
   ASSERT_TRUE(inventory->devices()->empty());
   start(inventory);
-  monitor_->start();
+  begin();
   const auto devices = inventory->devices();
   ASSERT_THAT(*devices, SizeIs(2));
   EXPECT_EQ((*devices)[0].uuid, "GPU-a");
@@ -97,14 +102,22 @@ TEST_F(MonitorTest, OffersTheDevicesToAnInventoryWhoseToolFails) {
   ASSERT_THAT((*devices)[1].instances, SizeIs(1));
   EXPECT_EQ((*devices)[1].instances[0].index, "1");
   EXPECT_EQ((*devices)[1].instances[0].gpu_instance, 3U);
-  inventory->offer(Vendor::kNvidia, {Device{}});
-  EXPECT_EQ(inventory->devices(), devices) << "they are listed already";
-  inventory->offer(Vendor::kAmd, {Device{}});
-  EXPECT_EQ(inventory->devices(), devices) << "there is none of AMD";
+  scenario_.set("1.1.uuid", "MIG-2");
+  scenario_.set("1.1.gi", "5");
+  EXPECT_TRUE(eventually([&] { return inventory->devices()->at(1).instances.size() == 2; }));
+  const Instance added = inventory->devices()->at(1).instances[1];
+  EXPECT_EQ(added.index, "2");
+  EXPECT_EQ(added.gpu_instance, 5U);
+  EXPECT_EQ(added.number, 1U);
+  EXPECT_TRUE(eventually([&] {
+    const auto reading = monitor_->latest();
+    return reading != nullptr && reading->devices.at(1).instances.size() == 2 &&
+           reading->devices[1].instances[1].index == "2";
+  }));
 }
 
 TEST_F(MonitorTest, PublishesTheProcesses) {
-  monitor_->start();
+  begin();
   const auto list = processes_->all();
   ASSERT_THAT(*list, SizeIs(2));
   EXPECT_EQ((*list)[0].device_uuid, "GPU-a");
@@ -116,7 +129,7 @@ TEST_F(MonitorTest, PublishesTheProcesses) {
 }
 
 TEST_F(MonitorTest, ServesTheLastReadingWhileTheLibraryHangsUntilItIsOld) {
-  monitor_->start();
+  begin();
   scenario_.set("hang", "nvmlDeviceGetPowerUsage");
   std::this_thread::sleep_for(milliseconds(50));
   const auto before = std::chrono::steady_clock::now();
@@ -129,7 +142,7 @@ TEST_F(MonitorTest, ServesTheLastReadingWhileTheLibraryHangsUntilItIsOld) {
 }
 
 TEST_F(MonitorTest, EndsThoughTheLibraryHangs) {
-  monitor_->start();
+  begin();
   scenario_.set("hang", "nvmlDeviceGetPowerUsage");
   std::this_thread::sleep_for(milliseconds(50));
   const auto before = std::chrono::steady_clock::now();
@@ -139,7 +152,7 @@ TEST_F(MonitorTest, EndsThoughTheLibraryHangs) {
 
 TEST_F(MonitorTest, StartsALibraryAnewAfterAPause) {
   scenario_.set("nvmlInit_v2", "9");
-  monitor_->start();
+  begin();
   EXPECT_EQ(monitor_->latest(), nullptr);
   EXPECT_EQ(monitor_->last_error(), "nvmlInit_v2 answers 9");
   scenario_.erase("nvmlInit_v2");

@@ -61,9 +61,9 @@ Device parse_gpu(const pugi::xml_node& node) {
   device.sm_count = sm_count_of(product);
   device.driver_minor = parse_int(text_of(node.child("minor_number")));
   device.split = to_lower(text_of(node.child("mig_mode").child("current_mig"))) == "enabled";
-  device.vgpu =
-      to_lower(text_of(node.child("gpu_virtualization_mode").child("virtualization_mode"))) ==
-      "vgpu";
+  const std::string mode =
+      to_lower(text_of(node.child("gpu_virtualization_mode").child("virtualization_mode")));
+  device.vgpu = mode == "vgpu" || mode == "host vgpu";
   return device;
 }
 

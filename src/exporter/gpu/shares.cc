@@ -1,8 +1,10 @@
 #include "exporter/gpu/shares.h"
 
 #include <algorithm>
+#include <iterator>
 #include <numeric>
 #include <string>
+#include <utility>
 
 #include "base/strings.h"
 
@@ -43,7 +45,7 @@ class Attacher {
   std::vector<DeviceHolders> run() {
     for (const bool hint : {false, true}) {
       for (std::size_t i = 0; i < claims_.size(); ++i) {
-        if ((claims_[i].evidence == Evidence::kEnvironment) == hint) {
+        if (is_hint(i) == hint) {
           attach_ordinals(i);
           attach_names(i);
         }
@@ -56,6 +58,10 @@ class Attacher {
   }
 
  private:
+  [[nodiscard]] bool is_hint(std::size_t claim) const {
+    return claims_[claim].evidence == Evidence::kEnvironment;
+  }
+
   [[nodiscard]] std::uint64_t available(std::size_t device) const {
     return device < available_.devices.size() ? available_.devices[device].device : 0;
   }
@@ -69,9 +75,8 @@ class Attacher {
 
   /// Held by a unit for a better reason than the claim has.
   [[nodiscard]] bool taken(const Holders& holders, std::size_t claim) const {
-    return claims_[claim].evidence == Evidence::kEnvironment &&
-           std::any_of(holders.units.begin(), holders.units.end(), [&](const Holder& holder) {
-             return claims_[holder.claim].evidence != Evidence::kEnvironment;
+    return is_hint(claim) && std::ranges::any_of(holders.units, [&](const Holder& holder) {
+             return !is_hint(holder.claim);
            });
   }
 
@@ -176,7 +181,8 @@ class Attacher {
     std::vector<std::size_t> order(claims_.size());
     std::iota(order.begin(), order.end(), std::size_t{0});
     std::stable_sort(order.begin(), order.end(), [this](std::size_t a, std::size_t b) {
-      return claims_[a].ordinals.size() < claims_[b].ordinals.size();
+      return std::pair(is_hint(a), claims_[a].ordinals.size()) <
+             std::pair(is_hint(b), claims_[b].ordinals.size());
     });
     for (const std::size_t claim : order) {
       std::uint64_t wanted = claims_[claim].shares;
@@ -191,6 +197,21 @@ class Attacher {
         }
       }
     }
+    for (DeviceHolders& holders : holders_) {
+      drop_hints_without_shares(holders.device);
+      for (Holders& instance : holders.instances) {
+        drop_hints_without_shares(instance);
+      }
+    }
+  }
+
+  /// Beside holders for a better reason, that is: nothing was left for them.
+  void drop_hints_without_shares(Holders& holders) const {
+    std::vector<Holder> kept;
+    std::ranges::copy_if(holders.units, std::back_inserter(kept), [&](const Holder& holder) {
+      return holder.shares > 0 || !taken(holders, holder.claim);
+    });
+    holders.units = std::move(kept);
   }
 
   const std::vector<Device>& devices_;

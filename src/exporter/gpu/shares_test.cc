@@ -146,5 +146,21 @@ TEST(Attach, LetsKnownAndGuessedHoldersShareWhatIsShared) {
   EXPECT_EQ(found[1].device.shares, 8U);
 }
 
+TEST(Attach, AGuessGetsOfSharesOnlyWhatTheOthersLeave) {
+  // The guess names one GPU, so by the number of GPUs alone it would be served first.
+  const auto greedy = attach(
+      machine(), {job("spoofer", {"1"}, 1000), job("owner", {"0", "1"}, 6, Evidence::kDeviceGroup)},
+      of(0, 8, 0));
+  EXPECT_EQ(holders(greedy[1].device), "1:6 0:2");
+  const auto full =
+      attach(machine(), {job("spoofer", {"1"}, 1000), job("owner", {"1"}, 8, Evidence::kRootFile)},
+             of(0, 8, 0));
+  EXPECT_EQ(holders(full[1].device), "1:8") << "nothing is left";
+  const auto none_asked =
+      attach(machine(), {job("spoofer", {"2"}), job("owner", {"2"}, 1, Evidence::kProcessList)},
+             of(0, 0, 8));
+  EXPECT_EQ(holders(none_asked[2].instances[0]), "1:1") << "a share of none";
+}
+
 }  // namespace
 }  // namespace ceems::exporter::gpu

@@ -292,9 +292,12 @@ class SlurmClaims final : public ClaimSource {
       }
     };
     for (const Device& device : devices_) {
-      put(device.index, device_allowed(device, allowed));
+      const auto whole = device_allowed(device, allowed);
+      put(device.index, whole);
       for (const Instance& instance : device.instances) {
-        put(instance.index, instance_allowed(device, instance, allowed));
+        // A MIG device is used through the file of its GPU as well as its own.
+        const bool shut = device.vendor == Vendor::kNvidia && whole == false;
+        put(instance.index, shut ? whole : instance_allowed(device, instance, allowed));
       }
     }
     return group;

@@ -72,7 +72,9 @@ struct SlurmClaimOptions {
 /// 4. the environment of slurmstepd;
 /// 5. the environment of the job's own processes, which its user controls. Taken once, from the
 ///    oldest process that has it when the job is first seen with one: what later processes say
-///    changes nothing. It never gives a GPU that the device cgroup denies.
+///    changes nothing. It never gives a GPU that the device cgroup denies (an instance of a GPU
+///    that is denied is denied, too), nor one that another job holds for a better reason
+///    (shares.h).
 std::unique_ptr<ClaimSource> make_slurm_claims(SlurmClaimOptions options,
                                                std::shared_ptr<Inventory> inventory);
 

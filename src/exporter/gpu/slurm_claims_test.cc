@@ -316,12 +316,16 @@ TEST_F(SlurmClaimsTest, GivesNothingByEnvironmentThatTheDeviceGroupDenies) {
   options_.unified = false;
   process(10, env("7", "SLURM_JOB_GPUS=0,1,3"));
   process(11, env("8", "SLURM_JOB_GPUS=0"));
+  process(12, env("9", "SLURM_JOB_GPUS=0,1,3"));
   job("7", {10});
   job("8", {11});
-  dir_.write("cgroup/devices/slurm/uid_1000/job_7/devices.list", "c 1:3 rwm\n");
-  dir_.write("cgroup/devices/slurm/uid_1000/job_8/devices.list", "a *:* rwm\n");
-  // What is not known of instance 3 is not denied.
-  EXPECT_EQ(claims(), "7:env:3, 8:env:0,");
+  job("9", {12});
+  const std::string groups = "cgroup/devices/slurm/uid_1000/";
+  dir_.write(groups + "job_7/devices.list", "c 1:3 rwm\n");
+  dir_.write(groups + "job_8/devices.list", "a *:* rwm\n");
+  dir_.write(groups + "job_9/devices.list", "c 195:255 rwm\nc 195:2 rwm\n");
+  // GPU 2 is not denied to job 9, and which of its instances it may use is not known.
+  EXPECT_EQ(claims(), "8:env:0, 9:env:3,");
 }
 
 TEST_F(SlurmClaimsTest, GoesByTheOrderOfSlurmInTheDeviceGroup) {

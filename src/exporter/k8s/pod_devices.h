@@ -35,7 +35,7 @@ struct PodClaimOptions {
   /// whether something is wanted.
   std::chrono::milliseconds patience{20};
   std::chrono::milliseconds period{1000};
-  std::chrono::milliseconds first_wait{1500};  ///< how long start() waits
+  std::chrono::milliseconds first_wait{1500};  ///< how long the start waits for the first answer
 };
 
 /// The devices of pods: fetched by a worker when other pods are there than last time, and every 15
@@ -46,8 +46,10 @@ class PodClaims final : public gpu::ClaimSource {
   /// `clock` outlives it.
   PodClaims(PodClaimOptions options, const Clock& clock);
 
-  /// Waits a moment for the first answer, so that the first page has it.
   void start() override { source_.start(); }
+  void wait_first(std::chrono::steady_clock::time_point deadline) override {
+    source_.wait_first(deadline);
+  }
   /// kNoData while nothing was fetched so far; why is in the log.
   Result<std::vector<gpu::Claim>> claims(const UnitSnapshot& snapshot) override;
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {

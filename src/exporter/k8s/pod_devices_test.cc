@@ -91,6 +91,7 @@ class DevicesOfPods : public ::testing::Test {
       options.period = milliseconds(2);
       claims_ = std::make_unique<PodClaims>(std::move(options), clock_);
       claims_->start();
+      claims_->wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(2));
     }
     return *claims_;
   }

@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 
+#include <algorithm>
 #include <chrono>
 #include <optional>
 #include <utility>
@@ -28,7 +29,8 @@ Result<std::string> output_of(const Result<os::CommandResult>& result, const std
 }  // namespace
 
 Result<std::string> CommandReader::run(std::vector<std::string> arguments,
-                                       const std::stop_token& stop) {
+                                       const std::stop_token& stop,
+                                       std::chrono::milliseconds limit) {
   std::string what = "rdma";
   for (const std::string& argument : arguments) {
     what += " " + argument;
@@ -36,13 +38,14 @@ Result<std::string> CommandReader::run(std::vector<std::string> arguments,
   return output_of(runner_.run({.path = program_,
                                 .arguments = std::move(arguments),
                                 .environment = environment_,
-                                .timeout = kDeadline},
+                                .timeout = std::min<std::chrono::milliseconds>(limit, kDeadline)},
                                stop),
                    what);
 }
 
-Result<std::vector<LinkMode>> CommandReader::modes(std::stop_token stop) {
-  const auto text = run({"statistic", "qp", "mode"}, stop);
+Result<std::vector<LinkMode>> CommandReader::modes(std::chrono::milliseconds limit,
+                                                   std::stop_token stop) {
+  const auto text = run({"statistic", "qp", "mode"}, stop, limit);
   if (!text) {
     return fail(text.error());
   }
@@ -53,7 +56,7 @@ Result<Resources> CommandReader::read(bool counters, std::stop_token stop) {
   Resources resources;
   std::optional<Error> failure;
   const auto part = [&](std::vector<std::string> arguments, auto parse, auto& into) {
-    auto text = run(std::move(arguments), stop);
+    auto text = run(std::move(arguments), stop, kDeadline);
     if (text) {
       into = parse(*text);
     } else {

@@ -17,13 +17,16 @@ class CommandReader final : public Reader {
                 os::CommandRunner& runner)
       : program_(std::move(program)), environment_(std::move(environment)), runner_(runner) {}
 
-  Result<std::vector<LinkMode>> modes(std::stop_token stop) override;
+  Result<std::vector<LinkMode>> modes(std::chrono::milliseconds limit,
+                                      std::stop_token stop) override;
   Result<Resources> read(bool counters, std::stop_token stop) override;
   Result<> set_counting(const std::string& link, bool on) override;
   [[nodiscard]] std::vector<os::Capability> capabilities() const override;
 
  private:
-  Result<std::string> run(std::vector<std::string> arguments, const std::stop_token& stop);
+  Result<std::string> run(std::vector<std::string> arguments,
+                          const std::stop_token& stop,
+                          std::chrono::milliseconds limit);
 
   std::string program_;
   std::map<std::string, std::string> environment_;

@@ -4,8 +4,7 @@
 
 namespace ceems::exporter::rdma {
 
-Counting::Counting(Reader& reader, const Clock& clock, const std::vector<LinkMode>& modes)
-    : reader_(reader), clock_(clock) {
+void Counting::set_modes(const std::vector<LinkMode>& modes) {
   for (const LinkMode& mode : modes) {
     links_[mode.link].on = mode.on;
   }

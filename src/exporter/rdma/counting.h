@@ -17,11 +17,13 @@ class Counting {
   /// Wait before a port that refused is asked again.
   static constexpr auto kRetry = std::chrono::minutes(10);
 
-  Counting(Reader& reader, const Clock& clock, const std::vector<LinkMode>& modes);
+  Counting(Reader& reader, const Clock& clock) : reader_(reader), clock_(clock) {}
   Counting(const Counting&) = delete;
   Counting& operator=(const Counting&) = delete;
   ~Counting();
 
+  /// Ports that can count, as Reader::modes() tells.
+  void set_modes(const std::vector<LinkMode>& modes);
   /// True when there are ports that can count.
   [[nodiscard]] bool possible() const { return !links_.empty(); }
   /// Switches on what is not on yet.

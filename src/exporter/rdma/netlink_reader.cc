@@ -108,7 +108,9 @@ Result<std::vector<Device>> NetlinkReader::devices() {
   return found;
 }
 
-Result<std::vector<LinkMode>> NetlinkReader::modes(std::stop_token /*stop*/) {
+/// The kernel answers at once, so the limit is that of any question.
+Result<std::vector<LinkMode>> NetlinkReader::modes(std::chrono::milliseconds /*limit*/,
+                                                   std::stop_token /*stop*/) {
   const auto found = devices();
   if (!found) {
     return fail(found.error());

@@ -16,7 +16,8 @@ class NetlinkReader final : public Reader {
   /// Errors: this kernel has no RDMA, or may not be asked.
   static Result<std::unique_ptr<NetlinkReader>> create();
 
-  Result<std::vector<LinkMode>> modes(std::stop_token stop) override;
+  Result<std::vector<LinkMode>> modes(std::chrono::milliseconds limit,
+                                      std::stop_token stop) override;
   Result<Resources> read(bool counters, std::stop_token stop) override;
   Result<> set_counting(const std::string& link, bool on) override;
   [[nodiscard]] std::vector<os::Capability> capabilities() const override;

@@ -234,7 +234,7 @@ TEST(RdmaNetlinkLive, AsksTheKernel) {
   if (!reader) {
     GTEST_SKIP() << "kernel without RDMA: " << reader.error().message;
   }
-  EXPECT_TRUE((*reader)->modes({}));
+  EXPECT_TRUE((*reader)->modes(std::chrono::seconds(1), {}));
   const auto resources = (*reader)->read(false, {});
   ASSERT_TRUE(resources) << resources.error().message;
   EXPECT_TRUE(resources->pairs);

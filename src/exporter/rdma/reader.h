@@ -1,5 +1,6 @@
 #pragma once
 
+#include <chrono>
 #include <stop_token>
 #include <string>
 #include <vector>
@@ -14,8 +15,10 @@ namespace ceems::exporter::rdma {
 class Reader {
  public:
   virtual ~Reader() = default;
-  /// Ports of adapters that can count queue pairs by process, and whether they do.
-  virtual Result<std::vector<LinkMode>> modes(std::stop_token stop) = 0;
+  /// Ports of adapters that can count queue pairs by process, and whether they do. kTimeout: not
+  /// known within the limit.
+  virtual Result<std::vector<LinkMode>> modes(std::chrono::milliseconds limit,
+                                              std::stop_token stop) = 0;
   /// `counters`: the hardware counters of queue pairs are wanted, too. A part that cannot be read
   /// is absent; an error: none can.
   virtual Result<Resources> read(bool counters, std::stop_token stop) = 0;

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <netdb.h>
 #include <netinet/in.h>
+#include <resolv.h>
 #include <sys/socket.h>
 
 #include <array>
@@ -11,29 +12,22 @@
 #include "exporter/ipmi/dcmi.h"
 
 namespace ceems::exporter::redfish {
-namespace {
 
-constexpr std::chrono::milliseconds kTimeout{2000};
-
-}  // namespace
-
-Result<std::string> find_bmc_address(ipmi::Port& port, const NameOf& name_of) {
-  const auto answer = ipmi::Conversation(port).ask(ipmi::lan_address_request(), kTimeout);
+Result<std::string> find_bmc_address(ipmi::Port& port, std::chrono::milliseconds timeout) {
+  const auto answer = ipmi::Conversation(port).ask(ipmi::lan_address_request(), timeout);
   if (!answer) {
     return fail(answer.error());
   }
-  auto address = ipmi::decode_lan_address(*answer);
-  if (!address) {
-    return address;
+  return ipmi::decode_lan_address(*answer);
+}
+
+std::string bmc_name(const std::string& address, const NameOf& name_of) {
+  const auto found = name_of(address);
+  std::string name = found ? *found : std::string();
+  while (name.ends_with('.')) {
+    name.pop_back();
   }
-  auto name = name_of(*address);
-  if (!name) {
-    return address;
-  }
-  while (name->ends_with('.')) {
-    name->pop_back();
-  }
-  return name->empty() ? address : name;
+  return name.empty() ? address : name;
 }
 
 Result<std::string> name_by_dns(const std::string& address) {
@@ -41,6 +35,11 @@ Result<std::string> name_by_dns(const std::string& address) {
   place.sin_family = AF_INET;
   if (::inet_pton(AF_INET, address.c_str(), &place.sin_addr) != 1) {
     return fail(ErrorCode::kInvalidArgument, "{} is no IPv4 address", address);
+  }
+  // The resolver's state is that of this thread; without this a silent server costs 10 s.
+  if (::res_init() == 0) {
+    _res.retrans = 1;
+    _res.retry = 1;
   }
   std::array<char, NI_MAXHOST> name{};
   const int error = ::getnameinfo(reinterpret_cast<const sockaddr*>(&place), sizeof(place),

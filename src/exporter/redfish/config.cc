@@ -217,6 +217,21 @@ std::string Config::base_url() const {
   return external_url.empty() ? bmc_url() : external_url;
 }
 
+bool Config::reads_files() const {
+  const auto of_tls = [](const net::TlsOptions& tls) {
+    return !tls.ca_file.empty() || !tls.cert_file.empty() || !tls.key_file.empty();
+  };
+  const auto& basic = http.basic_auth;
+  const auto& authorization = http.authorization;
+  const auto& oauth2 = http.oauth2;
+  return of_tls(http.tls) ||
+         (basic && !(basic->username_file.empty() && basic->password_file.empty())) ||
+         (authorization && !authorization->credentials_file.empty()) ||
+         (oauth2 && (!oauth2->client_secret_file.empty() || of_tls(oauth2->tls))) ||
+         std::ranges::any_of(http.headers,
+                             [](const auto& header) { return !header.second.files.empty(); });
+}
+
 Result<Config> parse_config(std::string_view text,
                             std::string_view name,
                             const ConfigContext& context) {

@@ -30,6 +30,8 @@ struct Config {
   [[nodiscard]] std::string bmc_url() const;
   /// Where requests go.
   [[nodiscard]] std::string base_url() const;
+  /// True where a request reads files: certificates, keys, passwords, tokens.
+  [[nodiscard]] bool reads_files() const;
 };
 
 /// What a configuration may refer to.

@@ -57,6 +57,8 @@ class Reader {
 
   Reader(std::unique_ptr<Session> session, ReaderOptions options, const Clock& clock);
 
+  /// See Session::set_hostname().
+  void set_hostname(std::string hostname) { session_->set_hostname(std::move(hostname)); }
   /// The readings; an error where no chassis could be read. Ends soon after `stop`, for good.
   Result<Readings> read(const std::stop_token& stop);
 

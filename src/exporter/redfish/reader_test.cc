@@ -362,18 +362,19 @@ TEST(BmcAddress, IsTheNameWithoutADotOrTheAddress) {
   ipmi::FakePort port([](const ipmi::Request& request, long id) {
     return std::vector<ipmi::Message>{ipmi::answer_to(request, id, {0x00, 0x11, 192, 0, 2, 17})};
   });
-  EXPECT_EQ(find_bmc_address(port,
-                             [](const std::string& address) -> Result<std::string> {
-                               return "bmc-" + address + ".example.";
-                             }),
+  EXPECT_EQ(find_bmc_address(port, std::chrono::seconds(5)), "192.0.2.17");
+  EXPECT_EQ(bmc_name("192.0.2.17",
+                     [](const std::string& address) -> Result<std::string> {
+                       return "bmc-" + address + ".example.";
+                     }),
             "bmc-192.0.2.17.example");
-  EXPECT_EQ(find_bmc_address(port,
-                             [](const std::string&) -> Result<std::string> {
-                               return fail(ErrorCode::kNotFound, "no name");
-                             }),
+  EXPECT_EQ(bmc_name("192.0.2.17",
+                     [](const std::string&) -> Result<std::string> {
+                       return fail(ErrorCode::kNotFound, "no name");
+                     }),
             "192.0.2.17");
   ipmi::FakePort silent([](const ipmi::Request&, long) { return std::vector<ipmi::Message>{}; });
-  EXPECT_FALSE(find_bmc_address(silent, name_by_dns));
+  EXPECT_FALSE(find_bmc_address(silent, std::chrono::milliseconds(10)));
 }
 
 }  // namespace

@@ -12,7 +12,9 @@ namespace ceems::exporter::redfish {
 
 /// Requests to one Redfish service, logged in or not. Connections are kept. Redirects are followed
 /// on the same host only, five times at most, as a token must not go elsewhere. Used by one thread
-/// at a time, cancel() by any.
+/// at a time, cancel() by any. Files that the configuration names (certificates, keys, passwords)
+/// are read again when they change, with CAP_DAC_READ_SEARCH raised around the request: they may be
+/// root's alone.
 class Session {
  public:
   static constexpr std::size_t kMaxBody = std::size_t{2} << 20U;
@@ -34,6 +36,9 @@ class Session {
   /// Gets a token from the collection of sessions; an old one is given back first.
   Result<> log_in(std::string_view sessions);
 
+  /// Other requests go to this name or address of the BMC; before the first request.
+  void set_hostname(std::string hostname) { config_.hostname = std::move(hostname); }
+
   /// Makes the request under way and later ones fail; logging out in the end still works.
   void cancel() { client_->cancel(); }
 
@@ -43,9 +48,11 @@ class Session {
           std::unique_ptr<net::Client> last_client);
   [[nodiscard]] net::Headers headers() const;
   Result<net::ClientResponse> request(bool post, std::string_view path, std::string_view body);
+  Result<net::ClientResponse> send(bool post, const std::string& url, std::string_view body);
   void log_out(net::Client& client);
 
   Config config_;
+  const bool reads_files_;
   std::unique_ptr<net::Client> client_;
   std::unique_ptr<net::Client> last_client_;  // for logging out in the end
   std::string token_;

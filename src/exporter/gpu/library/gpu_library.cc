@@ -20,7 +20,9 @@ std::vector<std::string> library_names(Vendor vendor) {
   return {};
 }
 
-Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor, const std::string& path) {
+Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor,
+                                                 const std::string& path,
+                                                 const std::filesystem::path& sys) {
   const auto names = path.empty() ? library_names(vendor) : std::vector<std::string>{path};
   auto library = SharedLibrary::open(names);
   if (!library) {
@@ -30,7 +32,7 @@ Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor, const std::strin
     case Vendor::kNvidia:
       return std::make_unique<nvml::Nvml>(*std::move(library));
     case Vendor::kAmd:
-      return std::make_unique<rocm::RocmSmi>(*std::move(library));
+      return std::make_unique<rocm::RocmSmi>(*std::move(library), sys);
     case Vendor::kIntel:
       return std::make_unique<level_zero::LevelZero>(*std::move(library));
   }

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -53,6 +54,7 @@ struct ProcessUse {
 struct InstanceState {
   std::string index;  ///< label `index`; set by name_devices()
   std::string uuid;
+  std::uint64_t number = 0;  ///< place within the GPU, as Instance::number
   std::uint64_t gpu_instance = 0;
   std::uint64_t compute_instance = 0;
   std::uint64_t sm_count = 0;  ///< 0: unknown
@@ -72,6 +74,7 @@ struct DeviceState {
   std::optional<PciAddress> address = {};
   std::optional<std::uint64_t> driver_minor = {};  ///< N of /dev/nvidia<N>
   bool split = false;                              ///< handed out by instances only
+  bool vgpu = false;                               ///< may have vGPUs
 
   std::optional<double> power_watts = {};
   std::optional<double> power_limit_watts = {};
@@ -106,6 +109,8 @@ class GpuLibrary {
   [[nodiscard]] virtual Vendor vendor() const = 0;
   /// Starts the library and lists the devices. May be called again after an error.
   virtual Result<> start() = 0;
+  /// The devices and their instances without any reading, as they are now. After start().
+  virtual std::vector<DeviceState> list() = 0;
   /// Reads all devices. What changes slowly (memory, temperature, clocks, errors, traffic, MIG
   /// layout) is read only where `everything` is set, else it is what it was. An error: none could
   /// be read, start() is due.
@@ -117,6 +122,9 @@ std::vector<std::string> library_names(Vendor vendor);
 
 /// The vendor's library, loaded (not started). `path`: load this file; empty: library_names().
 /// kNotFound where there is none.
-Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor, const std::string& path);
+/// `sys` is where sysfs is, for what the library does not tell.
+Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor,
+                                                 const std::string& path,
+                                                 const std::filesystem::path& sys = "/sys");
 
 }  // namespace ceems::exporter::gpu

@@ -24,7 +24,7 @@ constexpr std::array kReasons = {
 };
 
 /// What a function lists; empty where it fails, and at most kMostHandles.
-std::vector<Handle> list(Enumerate* function, Handle of) {
+std::vector<Handle> handles_of(Enumerate* function, Handle of) {
   std::uint32_t count = 0;
   if (function == nullptr || function(of, &count, nullptr) != kSuccess || count == 0) {
     return {};
@@ -45,6 +45,7 @@ Api::Api(const SharedLibrary& l)
     : init(l.symbol<Init>("zesInit")),
       get_drivers(l.symbol<DriverGet>("zesDriverGet")),
       get_devices(l.symbol<Enumerate>("zesDeviceGet")),
+      get_properties(l.symbol<DeviceGetProperties>("zesDeviceGetProperties")),
       get_pci_properties(l.symbol<DevicePciGetProperties>("zesDevicePciGetProperties")),
       get_pci_stats(l.symbol<DevicePciGetStats>("zesDevicePciGetStats")),
       list_power_domains(l.symbol<Enumerate>("zesDeviceEnumPowerDomains")),
@@ -61,7 +62,9 @@ Api::Api(const SharedLibrary& l)
       list_frequencies(l.symbol<Enumerate>("zesDeviceEnumFrequencyDomains")),
       get_frequency_properties(l.symbol<FrequencyGetProperties>("zesFrequencyGetProperties")),
       get_frequency_state(l.symbol<FrequencyGetState>("zesFrequencyGetState")),
-      get_processes(l.symbol<DeviceProcessesGetState>("zesDeviceProcessesGetState")) {}
+      get_processes(l.symbol<DeviceProcessesGetState>("zesDeviceProcessesGetState")),
+      list_fabric_ports(l.symbol<Enumerate>("zesDeviceEnumFabricPorts")),
+      get_fabric_throughput(l.symbol<FabricPortGetThroughput>("zesFabricPortGetThroughput")) {}
 
 LevelZero::LevelZero(SharedLibrary library) : library_(std::move(library)), api_(library_) {}
 
@@ -84,7 +87,7 @@ ceems::Result<> LevelZero::start() {
     return fail(ErrorCode::kParse, "zesDriverGet tells of {} drivers", count);
   }
   for (std::uint32_t i = 0; i < count; ++i) {
-    for (Handle device : list(api_.get_devices, drivers.at(i))) {
+    for (Handle device : handles_of(api_.get_devices, drivers.at(i))) {
       if (gpus_.size() < kMostDevices) {
         add_device(device);
       }
@@ -122,12 +125,21 @@ void LevelZero::add_device(Handle device) {
   if (known) {
     return;  // two drivers show the same card
   }
+  DeviceProperties properties{};
+  properties.type = kDeviceProperties;
+  properties.core.type = kCoreDeviceProperties;
+  if (api_.get_properties != nullptr && api_.get_properties(device, &properties) == kSuccess) {
+    gpu.state.name = text_of(properties.core.name, sizeof(properties.core.name));
+    if (gpu.state.name.empty()) {
+      gpu.state.name = text_of(properties.model_name, sizeof(properties.model_name));
+    }
+  }
   find_parts(gpu);
   gpus_.push_back(std::move(gpu));
 }
 
 void LevelZero::find_parts(Gpu& gpu) const {
-  for (Handle domain : list(api_.list_power_domains, gpu.handle)) {
+  for (Handle domain : handles_of(api_.list_power_domains, gpu.handle)) {
     PowerProperties properties{};
     properties.type = kPowerProperties;
     if (api_.get_power_properties != nullptr && gpu.power == nullptr &&
@@ -141,8 +153,9 @@ void LevelZero::find_parts(Gpu& gpu) const {
     }
   }
   find_engines(gpu);
-  gpu.memories = list(api_.list_memories, gpu.handle);
-  for (Handle sensor : list(api_.list_sensors, gpu.handle)) {
+  gpu.memories = handles_of(api_.list_memories, gpu.handle);
+  gpu.ports = handles_of(api_.list_fabric_ports, gpu.handle);
+  for (Handle sensor : handles_of(api_.list_sensors, gpu.handle)) {
     TemperatureProperties properties{};
     properties.type = kTemperatureProperties;
     if (api_.get_sensor_properties != nullptr &&
@@ -150,7 +163,7 @@ void LevelZero::find_parts(Gpu& gpu) const {
       gpu.sensors.emplace_back(sensor, properties.sensor);
     }
   }
-  for (Handle domain : list(api_.list_frequencies, gpu.handle)) {
+  for (Handle domain : handles_of(api_.list_frequencies, gpu.handle)) {
     FrequencyProperties properties{};
     properties.type = kFrequencyProperties;
     if (api_.get_frequency_properties != nullptr &&
@@ -166,7 +179,7 @@ void LevelZero::find_engines(Gpu& gpu) const {
     EngineProperties properties;
   };
   std::vector<Found> found;
-  for (Handle engine : list(api_.list_engines, gpu.handle)) {
+  for (Handle engine : handles_of(api_.list_engines, gpu.handle)) {
     EngineProperties properties{};
     properties.type = kEngineProperties;
     if (api_.get_engine_properties != nullptr &&
@@ -189,11 +202,18 @@ void LevelZero::find_engines(Gpu& gpu) const {
   }
 }
 
+std::vector<DeviceState> LevelZero::list() {
+  std::vector<DeviceState> states;
+  for (const Gpu& gpu : gpus_) {
+    states.push_back(gpu.state);
+  }
+  return states;
+}
+
 ceems::Result<std::vector<DeviceState>> LevelZero::read(bool everything) {
   if (!running_) {
     return fail(ErrorCode::kUnavailable, "Level Zero is not started");
   }
-  std::vector<DeviceState> states;
   for (Gpu& gpu : gpus_) {
     read_power(gpu);
     read_engines(gpu);
@@ -201,9 +221,8 @@ ceems::Result<std::vector<DeviceState>> LevelZero::read(bool everything) {
     if (everything) {
       read_seldom(gpu);
     }
-    states.push_back(gpu.state);
   }
-  return states;
+  return list();
 }
 
 void LevelZero::read_power(Gpu& gpu) const {
@@ -305,11 +324,27 @@ void LevelZero::read_seldom(Gpu& gpu) const {
     }
   }
   read_frequencies(gpu);
+  read_traffic(gpu);
+}
+
+void LevelZero::read_traffic(Gpu& gpu) const {
+  DeviceState& state = gpu.state;
   PciStats pcie{};
   state.pcie = {};
   if (api_.get_pci_stats != nullptr && api_.get_pci_stats(gpu.handle, &pcie) == kSuccess) {
     state.pcie.sent_bytes = static_cast<double>(pcie.sent_bytes);
     state.pcie.received_bytes = static_cast<double>(pcie.received_bytes);
+  }
+  state.link = {};
+  for (Handle port : gpu.ports) {
+    FabricPortThroughput moved{};
+    if (api_.get_fabric_throughput != nullptr &&
+        api_.get_fabric_throughput(port, &moved) == kSuccess) {
+      state.link.sent_bytes =
+          state.link.sent_bytes.value_or(0) + static_cast<double>(moved.sent_bytes);
+      state.link.received_bytes =
+          state.link.received_bytes.value_or(0) + static_cast<double>(moved.received_bytes);
+    }
   }
 }
 

@@ -18,6 +18,7 @@ struct Api {
   Init* init;
   DriverGet* get_drivers;
   Enumerate* get_devices;
+  DeviceGetProperties* get_properties;
   DevicePciGetProperties* get_pci_properties;
   DevicePciGetStats* get_pci_stats;
   Enumerate* list_power_domains;
@@ -35,17 +36,19 @@ struct Api {
   FrequencyGetProperties* get_frequency_properties;
   FrequencyGetState* get_frequency_state;
   DeviceProcessesGetState* get_processes;
+  Enumerate* list_fabric_ports;
+  FabricPortGetThroughput* get_fabric_throughput;
 };
 
 /// GPUs of Intel by Level Zero's Sysman (libze_loader). Graphics that is part of the processor is
-/// left out: the power of the processor has it, and the inventory does not list it. Xe Link is not
-/// read.
+/// left out: the power of the processor has it, and the inventory does not list it.
 class LevelZero final : public GpuLibrary {
  public:
   explicit LevelZero(SharedLibrary library);
 
   [[nodiscard]] Vendor vendor() const override { return Vendor::kIntel; }
   Result<> start() override;
+  std::vector<DeviceState> list() override;
   Result<std::vector<DeviceState>> read(bool everything) override;
 
  private:
@@ -60,6 +63,7 @@ class LevelZero final : public GpuLibrary {
     std::optional<EnergyCounter> last_energy;
     std::vector<Engine> engines;  // one of the card, or one of each of its tiles
     std::vector<Handle> memories;
+    std::vector<Handle> ports;                                 // of Xe Link
     std::vector<std::pair<Handle, std::int32_t>> sensors;      // with what they measure
     std::vector<std::pair<Handle, std::int32_t>> frequencies;  // with what they are of
   };
@@ -72,6 +76,7 @@ class LevelZero final : public GpuLibrary {
   void read_processes(Gpu& gpu) const;
   void read_seldom(Gpu& gpu) const;
   void read_frequencies(Gpu& gpu) const;
+  void read_traffic(Gpu& gpu) const;
 
   const SharedLibrary library_;
   const Api api_;

@@ -13,6 +13,7 @@ inline constexpr Status kSuccess = 0;
 using Handle = void*;  // driver, device, power domain, engine group, ...
 
 enum StructureType : std::int32_t {
+  kDeviceProperties = 0x1,
   kPciProperties = 0x2,
   kEngineProperties = 0x5,
   kFrequencyProperties = 0x9,
@@ -21,6 +22,44 @@ enum StructureType : std::int32_t {
   kProcessState = 0x16,
   kFrequencyState = 0x1b,
   kMemoryState = 0x1e,
+};
+
+inline constexpr std::int32_t kCoreDeviceProperties = 0x3;  // of the core API's own numbering
+
+struct CoreDeviceProperties {
+  std::int32_t type;
+  void* next;
+  std::int32_t kind;
+  std::uint32_t vendor_id;
+  std::uint32_t device_id;
+  std::uint32_t flags;
+  std::uint32_t subdevice_id;
+  std::uint32_t core_clock_megahertz;
+  std::uint64_t max_allocation;
+  std::uint32_t max_hardware_contexts;
+  std::uint32_t max_queue_priority;
+  std::uint32_t threads_per_unit;
+  std::uint32_t unit_width;
+  std::uint32_t units_per_subslice;
+  std::uint32_t subslices_per_slice;
+  std::uint32_t slices;
+  std::uint64_t timer_resolution;
+  std::uint32_t timestamp_bits;
+  std::uint32_t kernel_timestamp_bits;
+  std::uint8_t uuid[16];
+  char name[256];
+};
+struct DeviceProperties {
+  std::int32_t type;
+  void* next;
+  CoreDeviceProperties core;
+  std::uint32_t subdevices;
+  char serial_number[64];
+  char board_number[64];
+  char brand_name[64];
+  char model_name[64];
+  char vendor_name[64];
+  char driver_version[64];
 };
 
 struct PciAddressParts {
@@ -129,6 +168,13 @@ struct FrequencyState {
   std::uint32_t throttle_reasons;
 };
 
+/// Since the driver was loaded; has no type.
+struct FabricPortThroughput {
+  std::uint64_t timestamp;
+  std::uint64_t received_bytes;
+  std::uint64_t sent_bytes;
+};
+
 struct ProcessState {
   std::int32_t type;
   const void* next;
@@ -141,9 +187,11 @@ struct ProcessState {
 extern "C" {
 using Init = Status(std::uint32_t flags);
 using DriverGet = Status(std::uint32_t* count, Handle* drivers);
-/// Devices of a driver; power domains, engine groups, ... of a device. First called without an
-/// array, then with one.
+/// Devices of a driver; power domains, engine groups, fabric ports, ... of a device. First called
+/// without an array, then with one.
 using Enumerate = Status(Handle of, std::uint32_t* count, Handle* handles);
+using DeviceGetProperties = Status(Handle device, DeviceProperties* properties);
+using FabricPortGetThroughput = Status(Handle port, FabricPortThroughput* throughput);
 using DevicePciGetProperties = Status(Handle device, PciProperties* properties);
 using DevicePciGetStats = Status(Handle device, PciStats* stats);
 using PowerGetProperties = Status(Handle domain, PowerProperties* properties);

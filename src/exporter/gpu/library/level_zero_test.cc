@@ -18,18 +18,26 @@ using ::testing::SizeIs;
 
 /// A card with two tiles, and graphics of the processor.
 FakeScenario::Values ponte_vecchio() {
-  return {{"count", "2"},           {"time", "1000000"},      {"0.bus", "0"},
-          {"0.slot", "2"},          {"1.bus", "58"},          {"1.powers", "3"},
-          {"1.limit", "600000"},    {"1.energy2", "5000000"}, {"1.engines", "3"},
-          {"1.engine_kind0", "1"},  {"1.engine_tile1", "1"},  {"1.engine_tile2", "1"},
-          {"1.active1", "100"},     {"1.active2", "200"},     {"1.memories", "2"},
-          {"1.size0", "1000"},      {"1.free0", "400"},       {"1.size1", "1000"},
-          {"1.free1", "1000"},      {"1.sensors", "3"},       {"1.sensor_kind0", "1"},
-          {"1.celsius0", "40.5"},   {"1.sensor_kind1", "1"},  {"1.celsius1", "42"},
-          {"1.sensor_kind2", "2"},  {"1.celsius2", "50"},     {"1.frequencies", "2"},
-          {"1.megahertz0", "1550"}, {"1.reasons0", "8"},      {"1.frequency_kind1", "1"},
-          {"1.megahertz1", "3200"}, {"1.sent", "11"},         {"1.received", "22"},
-          {"1.processes", "10:512"}};
+  return {{"count", "2"},           {"time", "1000000"},
+          {"0.bus", "0"},           {"0.slot", "2"},
+          {"1.bus", "58"},          {"1.powers", "3"},
+          {"1.limit", "600000"},    {"1.energy2", "5000000"},
+          {"1.engines", "3"},       {"1.engine_kind0", "1"},
+          {"1.engine_tile1", "1"},  {"1.engine_tile2", "1"},
+          {"1.active1", "100"},     {"1.active2", "200"},
+          {"1.memories", "2"},      {"1.size0", "1000"},
+          {"1.free0", "400"},       {"1.size1", "1000"},
+          {"1.free1", "1000"},      {"1.sensors", "3"},
+          {"1.sensor_kind0", "1"},  {"1.celsius0", "40.5"},
+          {"1.sensor_kind1", "1"},  {"1.celsius1", "42"},
+          {"1.sensor_kind2", "2"},  {"1.celsius2", "50"},
+          {"1.frequencies", "2"},   {"1.megahertz0", "1550"},
+          {"1.reasons0", "8"},      {"1.frequency_kind1", "1"},
+          {"1.megahertz1", "3200"}, {"1.sent", "11"},
+          {"1.received", "22"},     {"1.processes", "10:512"},
+          {"1.name", "Max 1550"},   {"1.ports", "2"},
+          {"1.link_sent0", "5"},    {"1.link_sent1", "6"},
+          {"1.link_received1", "7"}};
 }
 
 std::unique_ptr<GpuLibrary> load() {
@@ -58,6 +66,9 @@ TEST(LevelZero, ReadsADevice) {
   scenario.set("1.active2", "200");
   const DeviceState gpu = read(*library)[0];
   EXPECT_EQ(gpu.vendor, Vendor::kIntel);
+  EXPECT_EQ(gpu.name, "Max 1550");
+  EXPECT_EQ(gpu.link.sent_bytes, 11);
+  EXPECT_EQ(gpu.link.received_bytes, 7);
   EXPECT_EQ(gpu.uuid, "0000:3a:00.0");
   EXPECT_EQ(gpu.energy_joules, 605);
   EXPECT_EQ(gpu.power_watts, 300);

@@ -73,6 +73,7 @@ Api::Api(const SharedLibrary& l)
       get_name(l.symbol<DeviceGetText>("nvmlDeviceGetName")),
       get_pci_info(l.symbol<DeviceGetPciInfoV3>("nvmlDeviceGetPciInfo_v3")),
       get_minor(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetMinorNumber")),
+      get_virtualization(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetVirtualizationMode")),
       get_power(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetPowerUsage")),
       get_power_limit(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetEnforcedPowerLimit")),
       get_energy(l.symbol<DeviceGetTotalEnergyConsumption>("nvmlDeviceGetTotalEnergyConsumption")),
@@ -172,6 +173,8 @@ void Nvml::identify(unsigned index, Gpu& gpu) {
   }
   state.name = text(api_.get_name, gpu.handle);
   state.driver_minor = number(api_.get_minor, gpu.handle);
+  const unsigned mode = number(api_.get_virtualization, gpu.handle).value_or(0);
+  state.vgpu = mode == kVirtualizationVgpu || mode == kVirtualizationHostVgpu;
   PciInfo pci{};
   if (api_.get_pci_info != nullptr && api_.get_pci_info(gpu.handle, &pci) == kSuccess) {
     state.address = parse_pci_address(text_of(pci.bus_id, sizeof(pci.bus_id)));
@@ -181,6 +184,23 @@ void Nvml::identify(unsigned index, Gpu& gpu) {
     // Refused by consumer GPUs; they have no such series then.
     static_cast<void>(api_.register_events(gpu.handle, kEventXid, events_));
   }
+}
+
+std::vector<DeviceState> Nvml::list() {
+  std::vector<DeviceState> states;
+  for (Gpu& gpu : gpus_) {
+    list_instances(gpu);
+    states.push_back(with_instances(gpu));
+  }
+  return states;
+}
+
+DeviceState Nvml::with_instances(const Gpu& gpu) {
+  DeviceState state = gpu.state;
+  for (const MigDevice& instance : gpu.instances) {
+    state.instances.push_back(instance.state);
+  }
+  return state;
 }
 
 Result<std::vector<DeviceState>> Nvml::read(bool everything) {
@@ -205,10 +225,7 @@ Result<std::vector<DeviceState>> Nvml::read(bool everything) {
     if (everything) {
       read_seldom(gpu);
     }
-    states.push_back(gpu.state);
-    for (const MigDevice& instance : gpu.instances) {
-      states.back().instances.push_back(instance.state);
-    }
+    states.push_back(with_instances(gpu));
   }
   read_events();
   if (uninitialized || (lost && states.empty())) {
@@ -386,6 +403,7 @@ void Nvml::list_instances(Gpu& gpu) const {
     if (api_.get_instance(gpu.handle, i, &instance.handle) != kSuccess) {
       continue;  // a free place
     }
+    instance.state.number = i;
     instance.state.uuid = text(api_.get_uuid, instance.handle);
     instance.gpu_instance = number(api_.get_gpu_instance_id, instance.handle).value_or(kNoInstance);
     instance.state.gpu_instance = instance.gpu_instance;

@@ -28,6 +28,7 @@ struct Api {
   DeviceGetText* get_name;
   DeviceGetPciInfoV3* get_pci_info;
   DeviceGetUnsigned* get_minor;
+  DeviceGetUnsigned* get_virtualization;
   DeviceGetUnsigned* get_power;
   DeviceGetUnsigned* get_power_limit;
   DeviceGetTotalEnergyConsumption* get_energy;
@@ -65,6 +66,7 @@ class Nvml final : public GpuLibrary {
 
   [[nodiscard]] Vendor vendor() const override { return Vendor::kNvidia; }
   Result<> start() override;
+  std::vector<DeviceState> list() override;
   Result<std::vector<DeviceState>> read(bool everything) override;
 
  private:
@@ -85,6 +87,7 @@ class Nvml final : public GpuLibrary {
     std::map<int, double> process_use;   // last known SM utilisation
   };
 
+  static DeviceState with_instances(const Gpu& gpu);
   void stop();
   void identify(unsigned index, Gpu& gpu);
   [[nodiscard]] Return read_often(Gpu& gpu) const;

@@ -154,6 +154,9 @@ inline constexpr unsigned kGpmFp64 = 11;
 inline constexpr unsigned kGpmFp32 = 12;
 inline constexpr unsigned kGpmFp16 = 13;
 
+inline constexpr unsigned kVirtualizationVgpu = 2;      // we are in a VM
+inline constexpr unsigned kVirtualizationHostVgpu = 3;  // VMs of this host have parts of it
+
 inline constexpr int kClockGraphics = 0;
 inline constexpr int kClockSm = 1;
 inline constexpr int kClockMemory = 2;
@@ -172,7 +175,7 @@ using DeviceGetCountV2 = Return(unsigned* count);
 using DeviceGetHandleByIndexV2 = Return(unsigned index, Device* device);
 using DeviceGetText = Return(Device device, char* text, unsigned size);  // UUID, name
 using DeviceGetPciInfoV3 = Return(Device device, PciInfo* info);
-/// Minor number, power (mW), power limit (mW), instance ids, most MIG devices.
+/// Minor number, virtualisation mode, power (mW), power limit (mW), instance ids, most MIG devices.
 using DeviceGetUnsigned = Return(Device device, unsigned* value);
 using DeviceGetTotalEnergyConsumption = Return(Device device, unsigned long long* millijoules);
 using DeviceGetUtilizationRates = Return(Device device, Utilization* utilization);

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "exporter/gpu/library/plausible.h"
+#include "host/read_file.h"
 
 namespace ceems::exporter::gpu::rocm {
 namespace {
@@ -64,7 +65,8 @@ Api::Api(const SharedLibrary& l)
       process_on_device(
           l.symbol<ComputeProcessInfoByDeviceGet>("rsmi_compute_process_info_by_device_get")) {}
 
-RocmSmi::RocmSmi(SharedLibrary library) : library_(std::move(library)), api_(library_) {}
+RocmSmi::RocmSmi(SharedLibrary library, std::filesystem::path sys)
+    : library_(std::move(library)), sys_(std::move(sys)), api_(library_) {}
 
 RocmSmi::~RocmSmi() {
   stop();
@@ -150,8 +152,20 @@ void RocmSmi::add_device(std::uint32_t number) {
   if (gpu->partitions.size() < kMostInstances) {
     Partition part{.number = number, .state = {}};
     part.state.gpu_instance = partition;
+    part.state.number = partition;
     gpu->partitions.push_back(std::move(part));
   }
+}
+
+std::vector<DeviceState> RocmSmi::list() {
+  std::vector<DeviceState> states;
+  for (const Gpu& gpu : gpus_) {
+    states.push_back(gpu.state);
+    for (const Partition& partition : gpu.partitions) {
+      states.back().instances.push_back(partition.state);
+    }
+  }
+  return states;
 }
 
 Result<std::vector<DeviceState>> RocmSmi::read(bool everything) {
@@ -165,14 +179,7 @@ Result<std::vector<DeviceState>> RocmSmi::read(bool everything) {
     }
   }
   read_processes();
-  std::vector<DeviceState> states;
-  for (const Gpu& gpu : gpus_) {
-    states.push_back(gpu.state);
-    for (const Partition& partition : gpu.partitions) {
-      states.back().instances.push_back(partition.state);
-    }
-  }
-  return states;
+  return list();
 }
 
 void RocmSmi::read_often(Gpu& gpu) const {
@@ -192,10 +199,65 @@ void RocmSmi::read_often(Gpu& gpu) const {
                        count != kNoValue && each > 0;
   state.energy_joules =
       counted ? within(static_cast<double>(count) * double{each} * kMicro, 1e18) : std::nullopt;
-  state.utilisation = percent(api_.busy, gpu.number);
   state.memory_utilisation = percent(api_.memory_busy, gpu.number);
+  const auto metrics = driver_metrics(gpu);
+  read_utilisation(gpu, metrics);
+  if (!metrics) {
+    return;
+  }
+  if (!state.power_watts) {
+    state.power_watts = metrics->power_watts;
+  }
+  state.clocks_hertz.clear();
+  const auto add = [&](std::string_view name, std::optional<double> hertz) {
+    if (hertz) {
+      state.clocks_hertz.emplace_back(name, *hertz);
+    }
+  };
+  add("graphics", metrics->graphics_clock_hertz);
+  add("memory", metrics->memory_clock_hertz);
+  add("video", metrics->video_clock_hertz);
+  state.link.received_bytes = metrics->xgmi_read_bytes;
+  state.link.sent_bytes = metrics->xgmi_written_bytes;
+}
+
+std::optional<AmdMetrics> RocmSmi::driver_metrics(const Gpu& gpu) const {
+  constexpr std::size_t kMostTable = 65536;
+  if (!gpu.state.address) {
+    return std::nullopt;
+  }
+  const auto file = sys_ / "bus/pci/devices" / to_string(*gpu.state.address) / "gpu_metrics";
+  const auto table = host::read_file(file.string(), kMostTable);
+  return table ? parse_amd_metrics(*table) : std::nullopt;
+}
+
+/// Of a split GPU each partition counts for itself, the GPU is their mean. Where only the first
+/// partition answers, the figure is that of the whole GPU: the driver has one file for it.
+void RocmSmi::read_utilisation(Gpu& gpu, const std::optional<AmdMetrics>& metrics) const {
+  gpu.state.utilisation = percent(api_.busy, gpu.number);
+  if (gpu.partitions.empty()) {
+    return;
+  }
+  const bool told = metrics && metrics->partitions.size() == gpu.partitions.size();
+  double sum = 0;
+  std::size_t known = 0;
+  for (std::size_t i = 0; i < gpu.partitions.size(); ++i) {
+    InstanceState& state = gpu.partitions[i].state;
+    state.utilisation =
+        told ? metrics->partitions[i] : percent(api_.busy, gpu.partitions[i].number);
+    if (state.utilisation) {
+      sum += *state.utilisation;
+      ++known;
+    }
+  }
+  if (known == gpu.partitions.size()) {
+    gpu.state.utilisation = sum / static_cast<double>(known);
+  } else if (!told) {
+    for (Partition& partition : gpu.partitions) {
+      partition.state.utilisation.reset();
+    }
+  }
   for (Partition& partition : gpu.partitions) {
-    partition.state.utilisation = percent(api_.busy, partition.number);
     partition.state.activity.sm_active = partition.state.utilisation;
   }
 }

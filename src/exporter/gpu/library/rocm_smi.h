@@ -1,9 +1,12 @@
 #pragma once
 
 #include <cstdint>
+#include <filesystem>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "exporter/gpu/amd_metrics.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/library/rocm_smi_api.h"
 #include "exporter/gpu/library/shared_library.h"
@@ -36,17 +39,19 @@ struct Api {
 };
 
 /// GPUs of AMD by librocm_smi64. The library lists the partitions of a GPU as devices; here those
-/// at the same PCI address are one GPU with instances. Clocks, PCIe and xGMI traffic are not read:
-/// their structures differ between releases, and asking for PCIe traffic takes a second.
+/// at the same PCI address are one GPU with instances. The library's structures for clocks and xGMI
+/// differ between releases; these, and the use of each partition, come from the driver's own table
+/// (amd_metrics.h). PCIe traffic is not read: asking for it takes a second.
 class RocmSmi final : public GpuLibrary {
  public:
-  explicit RocmSmi(SharedLibrary library);
+  RocmSmi(SharedLibrary library, std::filesystem::path sys);
   ~RocmSmi() override;
   RocmSmi(const RocmSmi&) = delete;
   RocmSmi& operator=(const RocmSmi&) = delete;
 
   [[nodiscard]] Vendor vendor() const override { return Vendor::kAmd; }
   Result<> start() override;
+  std::vector<DeviceState> list() override;
   Result<std::vector<DeviceState>> read(bool everything) override;
 
  private:
@@ -63,6 +68,8 @@ class RocmSmi final : public GpuLibrary {
   void stop();
   void add_device(std::uint32_t number);
   void read_often(Gpu& gpu) const;
+  void read_utilisation(Gpu& gpu, const std::optional<AmdMetrics>& metrics) const;
+  [[nodiscard]] std::optional<AmdMetrics> driver_metrics(const Gpu& gpu) const;
   void read_seldom(Gpu& gpu) const;
   void read_memory(std::uint32_t number,
                    std::optional<double>& used,
@@ -70,6 +77,7 @@ class RocmSmi final : public GpuLibrary {
   void read_processes();
 
   const SharedLibrary library_;
+  const std::filesystem::path sys_;
   const Api api_;
   bool running_ = false;
   std::vector<Gpu> gpus_;

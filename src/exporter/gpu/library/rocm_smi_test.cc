@@ -1,11 +1,13 @@
 #include "exporter/gpu/library/rocm_smi.h"
 
+#include <cstring>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "exporter/gpu/library/fake_scenario.h"
+#include "testing/temp_dir.h"
 
 namespace ceems::exporter::gpu {
 namespace {
@@ -119,6 +121,56 @@ TEST(RocmSmiLibrary, PartitionsOfOneBoardAreInstances) {
   EXPECT_EQ(devices[0].processes[0].gpu_instance, 1U);
   EXPECT_EQ(devices[1].uuid, "0000:d1:00.0") << "its serial number is taken";
   EXPECT_THAT(devices[1].instances, IsEmpty());
+}
+
+TEST(RocmSmiLibrary, APartitionsUseIsItsOwnAndTheGpusIsTheirMean) {
+  FakeScenario scenario({{"count", "2"},
+                         {"0.pci", pci_id(0xc8)},
+                         {"0.busy", "10"},
+                         {"1.pci", pci_id(0xc8, 1)},
+                         {"1.busy", "50"}});
+  const auto library = load();
+  ASSERT_TRUE(library->start());
+  EXPECT_DOUBLE_EQ(read(*library)[0].utilisation.value_or(-1), 0.3);
+  // The driver has one file for the whole GPU, which shows as that of the first partition.
+  scenario.erase("1.busy");
+  const DeviceState whole = read(*library)[0];
+  EXPECT_EQ(whole.utilisation, 0.1);
+  EXPECT_EQ(whole.instances[0].utilisation, std::nullopt);
+  EXPECT_EQ(whole.instances[0].activity.sm_active, std::nullopt);
+}
+
+TEST(RocmSmiLibrary, TakesClocksLinksAndTheUseOfPartitionsFromTheDriver) {
+  const testing::TempDir dir;
+  std::string table(1664, '\xff');
+  const auto put = [&table](std::size_t place, auto value) {
+    std::memcpy(table.data() + place, &value, sizeof(value));
+  };
+  put(0, std::uint16_t{1664});
+  put(2, std::uint8_t{1});
+  put(3, std::uint8_t{6});
+  put(10, std::uint16_t{400});        // W
+  put(264, std::uint16_t{2100});      // MHz
+  put(128, std::uint64_t{5});         // KiB read
+  put(306, std::uint16_t{2});         // partitions
+  put(312, std::uint32_t{20});        // %
+  put(312 + 168, std::uint32_t{40});  // %
+  dir.write("sys/bus/pci/devices/0000:c8:00.0/gpu_metrics", table);
+  const FakeScenario scenario(
+      {{"count", "2"}, {"0.pci", pci_id(0xc8)}, {"0.busy", "99"}, {"1.pci", pci_id(0xc8, 1)}});
+  auto library = load_library(Vendor::kAmd, CEEMS_FAKE_ROCM_SMI, dir.path() / "sys");
+  ASSERT_TRUE(library);
+  ASSERT_TRUE((*library)->start());
+  const DeviceState gpu = read(**library)[0];
+  EXPECT_EQ(gpu.power_watts, 400);
+  ASSERT_THAT(gpu.clocks_hertz, SizeIs(1));
+  EXPECT_EQ(gpu.clocks_hertz[0].first, "graphics");
+  EXPECT_EQ(gpu.clocks_hertz[0].second, 2.1e9);
+  EXPECT_EQ(gpu.link.received_bytes, 5 * 1024);
+  EXPECT_EQ(gpu.link.sent_bytes, std::nullopt);
+  EXPECT_EQ(gpu.instances.at(0).utilisation, 0.2);
+  EXPECT_EQ(gpu.instances.at(1).utilisation, 0.4);
+  EXPECT_DOUBLE_EQ(gpu.utilisation.value_or(-1), 0.3);
 }
 
 TEST(RocmSmiLibrary, BearsGarbage) {
