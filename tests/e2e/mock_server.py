@@ -5,7 +5,8 @@
 
 The units are made up, but they add up: energy is power times time, CPU time is cores times time, and they grow with the
 clock. A test changes what happens through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" |
-"empty" | "no-series" | "series-error", "proxy_user": NAME or null}."""
+"empty" | "no-series" | "series-error", "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as whoami
+says them}. With logins everybody's password is their name, and the provider knows lin only."""
 
 import argparse
 import gzip
@@ -20,6 +21,8 @@ import time
 import urllib.parse
 
 ADMINS = {"operator"}
+SUPPORT = {"sue"}
+LEADS = {"lea": [{"cluster_id": "hpc-a", "project": "optics"}]}
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
 WORLD_G_PER_KWH = 473.0
 
@@ -38,7 +41,7 @@ JOBS = [
 
 class Mock:
     def __init__(self, page, proxy_user):
-        self.page, self.proxy_user, self.mode = page, proxy_user, "ok"
+        self.page, self.proxy_user, self.mode, self.login = page, proxy_user, "ok", None
         self.begin = time.time()
 
     def units(self, now):
@@ -87,7 +90,7 @@ class Mock:
                 return [{"name": n, "unit": u, "points": [[int(t * 1000), v * w] for t, w in zip(times, wave)]} for n, u, v in rows]
         return []
 
-    def answer(self, path, query, user):
+    def answer(self, path, query, user, session=None):
         """(status, JSON value)"""
         def good(data):
             return 200, {"status": "success", "data": data}
@@ -95,12 +98,20 @@ class Mock:
         def bad(status, kind, text):
             return status, {"status": "error", "data": None, "errorType": kind, "error": text}
 
-        user = self.proxy_user or user
+        login = dict(self.login or {"header": "X-Grafana-User", "local": False, "oidc": None}, token="t")
+        if login["header"] is None:
+            user = None
+        via = "header" if self.proxy_user or user else "local"
+        user = self.proxy_user or user or session
         if not user:
-            return bad(401, "unauthorized", "no user identified")
+            status, value = bad(401, "unauthorized", "no user identified")
+            return status, dict(value, login=login) if path == "whoami" else value
+        role = ("admin" if user in ADMINS else "support" if user in SUPPORT else "project_lead" if user in LEADS else "user")
+        led = [project["project"] for project in LEADS.get(user, [])]
         if path == "whoami":
-            return good([{"user": user, "admin": user in ADMINS}])
-        if path.endswith("admin") and user not in ADMINS:
+            return good([{"user": user, "admin": role == "admin", "role": role, "via": via, "led": LEADS.get(user, []),
+                          "login": login}])
+        if path.endswith("admin") and role not in ("admin", "support"):
             return bad(403, "forbidden", "current user does not have admin privileges")
         if self.mode == "error":
             return bad(500, "internal", "the data base is locked")
@@ -108,7 +119,13 @@ class Mock:
         if path in ("units", "units/admin"):
             if self.mode == "empty":
                 return good([])
-            units = [u for u in self.units(now) if path.endswith("admin") or u["username"] == user]
+            scope = query.get("scope", [""])[0]
+            units = [u for u in self.units(now) if path.endswith("admin") or (u["username"] == user and scope != "led")
+                     or (u["project"] in led and scope != "own")]
+            if role == "support":
+                for unit in units:
+                    if unit["username"] != user:
+                        del unit["name"], unit["tags"]
             if "uuid" in query:
                 units = [u for u in units if u["uuid"] in query["uuid"]]
             else:
@@ -116,6 +133,8 @@ class Mock:
                 units = [u for u in units if ("running" in query if "ended_at_ts" not in u else begin <= u["ended_at_ts"] < end)]
             return good(units)
         if path == "units/series":
+            if role == "support" and not any(j[1] == query["uuid"][0] and j[2] == user for j in JOBS):
+                return bad(403, "forbidden", "user do not have permissions on uuids")
             if self.mode == "series-error":
                 return bad(500, "internal", "Prometheus does not answer")
             return good([] if self.mode == "no-series" else
@@ -127,7 +146,14 @@ def handler(mock):
     class Handler(http.server.BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
 
-        def send(self, status, kind, data):
+        def session(self):
+            for part in self.headers.get("Cookie", "").split(";"):
+                name, _, value = part.strip().partition("=")
+                if name == "ceems_session" and value:
+                    return value
+            return None
+
+        def send(self, status, kind, data, headers=()):
             if "gzip" in self.headers.get("Accept-Encoding", "") and len(data) > 1000:
                 data = gzip.compress(data, 1)
                 encoding = True
@@ -139,6 +165,8 @@ def handler(mock):
             self.send_header("Content-Security-Policy", POLICY)
             if encoding:
                 self.send_header("Content-Encoding", "gzip")
+            for name, value in headers:
+                self.send_header(name, value)
             self.end_headers()
             self.wfile.write(data)
 
@@ -150,8 +178,11 @@ def handler(mock):
                     time.sleep(30)
                 if mock.mode == "garbage" and not parts.path.endswith("whoami"):
                     return self.send(200, "text/html", b"<html>proxy: please log in</html>")
-                status, value = mock.answer(parts.path[8:], query, self.headers.get("X-Grafana-User"))
+                status, value = mock.answer(parts.path[8:], query, self.headers.get("X-Grafana-User"), self.session())
                 return self.send(status, "application/json", json.dumps(value).encode())
+            if parts.path == "/login/oidc" and mock.login:
+                return self.send(303, "text/plain", b"", [("Location", query["next"][0]),
+                                                          ("Set-Cookie", "ceems_session=lin; Path=/; HttpOnly; SameSite=Lax")])
             name = os.path.normpath(parts.path).lstrip("/")
             if name in ("", "ui"):
                 name = "index.html"
@@ -162,7 +193,17 @@ def handler(mock):
                 self.send(200, mimetypes.guess_type(full)[0] or "application/octet-stream", f.read())
 
         def do_POST(self):
-            for key, value in json.loads(self.rfile.read(int(self.headers["Content-Length"]))).items():
+            body = self.rfile.read(int(self.headers["Content-Length"]))
+            if self.path in ("/login", "/logout"):
+                form = {k: v[0] for k, v in urllib.parse.parse_qs(body.decode()).items()}
+                out = self.path == "/logout"
+                good = form.get("token") == "t" and (out or form.get("user") == form.get("password"))
+                cookie = "ceems_session=%s; Path=/; HttpOnly; SameSite=Lax" % ("; Max-Age=0" if out else form.get("user"))
+                value = {"status": "success", "data": None} if good else {
+                    "status": "error", "data": None, "errorType": "unauthorized", "error": "User name or password is wrong."}
+                return self.send(200 if good else 401, "application/json", json.dumps(value).encode(),
+                                 [("Set-Cookie", cookie)] if good else [])
+            for key, value in json.loads(body).items():
                 setattr(mock, key, value)
             self.send(200, "text/plain", b"ok\n")
 

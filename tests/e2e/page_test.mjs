@@ -38,7 +38,7 @@ async function control(values) {
 
 /** Opens a page of its own storage; fails the test on script errors, policy violations and requests to elsewhere. */
 async function visit(t, path, options = {}) {
-  await control({ mode: "ok", proxy_user: null, ...options.server });
+  await control({ mode: "ok", proxy_user: null, login: null, ...options.server });
   const context = await browser.newContext({ viewport: { width: 1280, height: 900 }, ...options.context });
   const page = await context.newPage();
   page.setDefaultTimeout(10_000);
@@ -109,6 +109,72 @@ test("believes the proxy and does not ask", async (t) => {
   await page.getByText("Signed in as").waitFor();
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
   assert.equal(await page.getByRole("button", { name: "Change" }).count(), 0);
+});
+
+const kLogins = { header: null, local: true, oidc: "Example" };
+
+test("a password logs in, by keyboard, and out again", async (t) => {
+  const page = await visit(t, "/", { server: { login: kLogins } });
+  await page.getByRole("heading", { name: "Log in", exact: true }).waitFor();
+  await accessible(page, "login");
+  await shot(page, "login");
+  assert.equal(await page.getByText("Who are you?").count(), 0, "no name is asked for where none is believed");
+  await page.getByLabel("User name").focus();
+  await page.keyboard.type("ada");
+  await page.keyboard.press("Tab");
+  await page.keyboard.type("wrong");
+  await page.keyboard.press("Enter");
+  await page.getByText("The login failed: user name or password is wrong.").waitFor();
+  assert.equal(await focused(page), "password");
+  assert.equal(await page.getByLabel("Password").inputValue(), "");
+  await accessible(page, "a refused login");
+  await page.keyboard.type("ada");
+  await page.keyboard.press("Enter");
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  assert.equal(await focused(page), "Compute units", "the heading tells where one is");
+  await page.getByText("Signed in as").waitFor();
+  await page.reload();
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  await page.getByRole("button", { name: "Log out" }).click();
+  await page.getByText("You are logged out.").waitFor();
+  await page.reload();
+  await page.getByRole("heading", { name: "Log in", exact: true }).waitFor();
+});
+
+test("the provider's login leads back to the page one was on", async (t) => {
+  const page = await visit(t, "/ui/#/unit/hpc-a/48188", { server: { login: kLogins } });
+  await page.getByRole("link", { name: "Sign in with Example" }).click();
+  await page.getByRole("heading", { level: 1, name: "mesh" }).waitFor();
+  assert.equal(await page.evaluate(() => location.href), `${url}/ui/#/unit/hpc-a/48188`);
+});
+
+test("a session that ends asks again, and a server that only a proxy may ask says so", async (t) => {
+  const page = await visit(t, "/", { server: { login: kLogins, proxy_user: "ada" } });
+  await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
+  await control({ proxy_user: null });
+  await page.getByText("Your session has ended.").waitFor();
+  await control({ login: { header: null, local: false, oidc: null } });
+  await page.reload();
+  await page.getByRole("heading", { name: "No way in" }).waitFor();
+  await accessible(page, "no way in");
+});
+
+test("leads and support choose whose units they see", async (t) => {
+  const lead = await visit(t, "/", { server: { proxy_user: "lea" } });
+  await lead.getByText("(project lead)").waitFor();
+  await lead.getByText("Nothing of lea runs").waitFor();
+  assert.deepEqual(await lead.getByLabel("Whose").locator("option").allTextContents(), ["mine", "projects I lead"]);
+  await lead.getByLabel("Whose").selectOption({ label: "projects I lead" });
+  await lead.getByRole("link", { name: "mesh" }).waitFor();
+  assert.deepEqual((await names(lead)).sort(), ["mesh", "probe", "train-<b>bold</b>&co"]);
+  await accessible(lead, "units of a project");
+  const support = await visit(t, "/", { server: { proxy_user: "sue" } });
+  await support.getByText("(support)").waitFor();
+  await support.getByRole("link", { name: "48213" }).click();
+  await support.getByRole("heading", { level: 1, name: "48213" }).waitFor();
+  await support.getByText("Measurements over time are shown to the owner").waitFor();
+  assert.equal(await support.getByText("/home/ada").count(), 0);
+  await accessible(support, "a unit as support sees it");
 });
 
 test("the table sorts, filters and adds up, by keyboard alone", async (t) => {
