@@ -44,7 +44,9 @@ class VisibleTest : public ::testing::Test {
   std::map<std::string, std::string> read(const Identity& identity, const store::Scope& owners) {
     const auto fields = indexes({"tags", "uuid", "name", "state", "started_at_ts"});
     std::map<std::string, std::string> rows;
-    auto cursor = read_units(db_->reader(), identity, {.owners = owners}, fields);
+    store::UnitQuery query;
+    query.owners = owners;
+    auto cursor = read_units(db_->reader(), identity, query, fields);
     if (!cursor) {
       return {{"error", cursor.error().message}};
     }
@@ -137,7 +139,9 @@ TEST_F(VisibleTest, UsersSeeTheirOwnRows) {
 
 TEST_F(VisibleTest, NobodyReadsNothingWhateverTheScopeSays) {
   const auto fields = indexes({"uuid"});
-  const auto rows = read_units(db_->reader(), {}, {.owners = {.everybody = true}}, fields);
+  store::UnitQuery query;
+  query.owners.everybody = true;
+  const auto rows = read_units(db_->reader(), {}, query, fields);
   ASSERT_FALSE(rows);
   EXPECT_EQ(rows.error().code, ErrorCode::kPermissionDenied);
 }

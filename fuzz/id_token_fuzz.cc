@@ -1,0 +1,38 @@
+// What a provider of OpenID Connect answers: whatever it is, no token passes that was not signed.
+#include <cstdint>
+#include <cstdlib>
+#include <string_view>
+
+#include "access/base64url.h"
+#include "access/jwt.h"
+
+namespace access = ceems::access;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  static_cast<void>(access::parse_provider_metadata(text));
+  static_cast<void>(access::parse_id_token(text));
+  const access::ExpectedClaims expected{.issuer = "https://id.example",
+                                        .client_id = "ceems",
+                                        .nonce = "n",
+                                        .groups_claim = "groups",
+                                        .now = 1'767'225'600};
+  if (const auto claims = access::check_claims(text, expected); claims && claims->user.empty()) {
+    std::abort();
+  }
+  if (const auto bytes = access::base64url_decode(text);
+      bytes && access::base64url_encode(*bytes) != text) {
+    std::abort();
+  }
+  // The first line is a token, the rest a set of keys.
+  const auto end = text.find('\n');
+  const auto token = access::parse_jwt(text.substr(0, end));
+  const auto keys = access::parse_jwks(end == std::string_view::npos ? text : text.substr(end + 1));
+  if (token && access::verify_signature(*token, {})) {
+    std::abort();
+  }
+  if (token && keys) {
+    static_cast<void>(access::verify_signature(*token, *keys));
+  }
+  return 0;
+}
