@@ -32,6 +32,12 @@ struct UsersAndProjects {
   std::vector<model::Project> projects;
 };
 
+/// Whom the manager trusts with more than their own units.
+struct ProjectLeads {
+  std::map<std::string, std::vector<std::string>> leads_of_projects;  ///< names of users
+  std::vector<std::string> operators;  ///< users who may see everything of the cluster
+};
+
 /// Where units, users and projects of one cluster come from. Calls come from one thread at a time;
 /// `stop` ends them early with kUnavailable. Times are printed in `time_zone` (IANA name).
 class ResourceManager {
@@ -41,6 +47,8 @@ class ResourceManager {
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
+  /// Nobody, where a manager knows no such thing.
+  virtual Result<ProjectLeads> fetch_leads(std::stop_token /*stop*/) { return ProjectLeads{}; }
   /// How long after its end a window must be left alone until its units can be fetched.
   /// Thread-safe; may change between calls.
   [[nodiscard]] virtual std::chrono::milliseconds settle() const {

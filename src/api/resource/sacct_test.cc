@@ -29,13 +29,22 @@ std::vector<std::string> data_lines(const std::string& name) {
   return lines;
 }
 
-Result<std::vector<SacctJob>> read_all(const std::vector<std::string>& lines,
+Result<std::vector<SlurmJob>> read_all(const std::vector<std::string>& lines,
                                        const std::string& delimiter = "|x|") {
-  SacctReader reader(delimiter);
+  std::vector<SlurmJob> jobs;
+  SacctReader reader(delimiter, MemoryRule::kExact,
+                     [&jobs](const SlurmJob& job) { jobs.push_back(job); });
   for (const auto& line : lines) {
     reader.add_line(line);
   }
-  return reader.finish();
+  if (auto done = reader.finish(); !done) {
+    return fail(std::move(done).error());
+  }
+  return jobs;
+}
+
+Allocation tres(std::string_view text, MemoryRule rule = MemoryRule::kExact) {
+  return parse_alloc_tres(text, rule);
 }
 
 /// A record of 19 fields with this delimiter.
@@ -51,8 +60,8 @@ std::string record(const std::string& id,
   return text + delimiter + name + delimiter + dir;
 }
 
-SacctJob job_of(std::optional<std::int64_t> start_ms, std::optional<std::int64_t> end_ms) {
-  SacctJob job;
+SlurmJob job_of(std::optional<std::int64_t> start_ms, std::optional<std::int64_t> end_ms) {
+  SlurmJob job;
   job.id = "1";
   job.start_ms = start_ms;
   job.end_ms = end_ms;
@@ -88,22 +97,41 @@ TEST(JsonText, EscapesHostileText) {
 }
 
 TEST(AllocTres, ReadsMemoryWithFractionsAndUnits) {
-  EXPECT_EQ(parse_alloc_tres("mem=320.5G").memory_bytes, 344134254592);
-  EXPECT_EQ(parse_alloc_tres("mem=1.5T").memory_bytes, 1649267441664);
-  EXPECT_EQ(parse_alloc_tres("mem=1P").memory_bytes, 1125899906842624);
-  EXPECT_EQ(parse_alloc_tres("mem=4000K").memory_bytes, 4096000);
-  EXPECT_EQ(parse_alloc_tres("mem=200").memory_bytes, 209715200);  // MiB
+  EXPECT_EQ(tres("mem=320.5G").memory_bytes, 344134254592);
+  EXPECT_EQ(tres("mem=1.5T").memory_bytes, 1649267441664);
+  EXPECT_EQ(tres("mem=1P").memory_bytes, 1125899906842624);
+  EXPECT_EQ(tres("mem=4000K").memory_bytes, 4096000);
+  EXPECT_EQ(tres("mem=200").memory_bytes, 209715200);  // MiB
+  EXPECT_EQ(tres("mem=200.5").memory_bytes, 210239488);
   for (const char* none : {"mem=", "mem=G", "mem=0", "mem", "mem=-1G", "mem=1e30G", "mem=nanG"}) {
-    EXPECT_EQ(parse_alloc_tres(none).memory_bytes, 0) << none;
+    EXPECT_EQ(tres(none).memory_bytes, 0) << none;
   }
 }
 
+// Q-L2: the figures of CEEMS 0.10.2, but for what it took for 0.
+TEST(AllocTres, CutsFractionsOffMemoryUnlessAskedNotTo) {
+  const auto bytes = [](std::string_view text) {
+    return tres(text, MemoryRule::kTruncated).memory_bytes;
+  };
+  EXPECT_EQ(bytes("mem=320.5G"), 343597383680);
+  EXPECT_EQ(bytes("mem=1.5T"), 1099511627776);
+  EXPECT_EQ(bytes("mem=0.9G"), 0);
+  EXPECT_EQ(bytes("mem=200"), 209715200);
+  EXPECT_EQ(bytes("mem=200.9"), 209715200);
+  EXPECT_EQ(bytes("mem=1P"), 1125899906842624);
+  EXPECT_EQ(bytes("mem=nanG"), 0);
+}
+
 TEST(AllocTres, CountsGpusByTheTotalOrElseByTypes) {
-  EXPECT_EQ(parse_alloc_tres("gres/gpu:a=3,gres/gpu=7").gpus, 7);
-  EXPECT_EQ(parse_alloc_tres("gres/gpu=7,gres/gpu:a=3").gpus, 7);
-  EXPECT_EQ(parse_alloc_tres("gres/gpu:mig1=3,gres/gpu:mig2=1").gpus, 4);
-  EXPECT_EQ(parse_alloc_tres("gres/gpumem=80G,gres/gpuutil=100").gpus, 0);
-  const auto all = parse_alloc_tres("billing=80,cpu=8,energy=14,node=2,,=,node");
+  EXPECT_EQ(tres("gres/gpu:a=3,gres/gpu=7").gpus, 7);
+  EXPECT_EQ(tres("gres/gpu=7,gres/gpu:a=3").gpus, 7);
+  EXPECT_EQ(tres("gres/gpu:mig1=3,gres/gpu:mig2=1").gpus, 4);
+  EXPECT_EQ(tres("gres/gpumem=80G,gres/gpuutil=100").gpus, 0);
+  EXPECT_EQ(tres("gres/gpu:a100_1g.5gb=2,gres/gpu:a100_3g.20gb=1,gres/shard=8").gpus, 3);
+  EXPECT_EQ(tres("cpu=-5,gres/gpu=-1,gres/gpu:a=x").gpus, 0);
+  EXPECT_EQ(tres("cpu=-5").cpus, 0);
+  EXPECT_EQ(tres("cpu=9223372036854775807").cpus, 1'000'000'000);
+  const auto all = tres("billing=80,cpu=8,energy=14,node=2,,=,node");
   EXPECT_EQ(all.billing, 80);
   EXPECT_EQ(all.cpus, 8);
   EXPECT_EQ(all.nodes, 2);
@@ -168,7 +196,7 @@ TEST(Sacct, MakesUnitsWithTheTimesOfTheWindow) {
 TEST(Sacct, TellsAJobAsItStoodAtTheEndOfTheWindow) {
   const auto jobs = read_all(data_lines("jobs.txt"));
   ASSERT_TRUE(jobs);
-  const SacctJob& job = (*jobs)[1];  // 08:20 to 08:40, FAILED
+  const SlurmJob& job = (*jobs)[1];  // 08:20 to 08:40, FAILED
   const auto at = [&job](const char* start, const char* end) {
     return to_unit(job, {.start_ms = *parse_localz(start), .end_ms = *parse_localz(end)}, paris(),
                    "c");
@@ -221,26 +249,80 @@ TEST(Sacct, TakesTimesWithoutOffsetForUtc) {
   for (const char* time : {"2026-01-01T08:00:00", "2026-01-01T09:00:00+0100"}) {
     std::string line = text;
     line.replace(line.find("Unknown"), 7, time);
-    const auto job = parse_sacct_record(line, "|");
+    const auto job = parse_sacct_record(line, "|", MemoryRule::kExact);
     ASSERT_TRUE(job && *job);
     EXPECT_EQ((*job)->submit_ms, 1767254400000) << time;
     EXPECT_FALSE((*job)->start_ms);
   }
 }
 
+TEST(Sacct, FindsOutAboutTheDelimiterBehindGarbage) {
+  for (const std::string d : {"|5f00ba11|", "|"}) {
+    const auto jobs = read_all({"sacct: some warning", record("1", "a", "/a", d)}, "|5f00ba11|");
+    ASSERT_TRUE(jobs) << jobs.error().message;
+    ASSERT_EQ(jobs->size(), 1U) << d;
+    EXPECT_EQ((*jobs)[0].partition, "p");
+    EXPECT_EQ((*jobs)[0].work_dir, "/a");
+  }
+}
+
+TEST(Sacct, ANameOfManyLinesIsReadInLinearTime) {
+  const std::string d = "|5f00ba11|";
+  std::vector<std::string> lines = {record("1", "", "", d)};
+  lines[0].resize(lines[0].size() - d.size());
+  lines.insert(lines.end(), 400'000, "x");
+  lines.push_back(d + "/a");
+  const auto jobs = read_all(lines, d);
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  EXPECT_EQ(jobs->at(0).name.size(), 800'001U);
+}
+
+TEST(Sacct, KeepsBytesThatAreNoTextOutOfTheDataBase) {
+  const std::string d = "|5f00ba11|";
+  const auto jobs = read_all({record("1", "a\xFF\x01\xC3\xA9|b", "/tmp/\xF0\x9F", d)}, d);
+  ASSERT_TRUE(jobs);
+  const auto unit = to_unit(jobs->at(0), {.start_ms = 0, .end_ms = 1000}, paris(), "c");
+  ASSERT_TRUE(unit);
+  EXPECT_EQ(unit->name, "a\uFFFD\x01\u00E9|b");
+  EXPECT_THAT(unit->tags, HasSubstr("/tmp/\uFFFD\uFFFD"));
+}
+
+TEST(Sacct, KeepsEveryStartOfARequeuedJob) {
+  std::vector<std::string> lines;
+  for (const char* start : {"2026-01-01T08:00:00", "2026-01-01T08:20:00"}) {
+    lines.push_back(record("7", "again", "/a", "|"));
+    lines.back().replace(lines.back().find("Unknown|Unknown") + 8, 7, start);
+  }
+  const auto jobs = read_all(lines);
+  ASSERT_TRUE(jobs);
+  ASSERT_EQ(jobs->size(), 2U);
+  EXPECT_EQ((*jobs)[0].id, (*jobs)[1].id);
+  EXPECT_EQ(*(*jobs)[1].start_ms - *(*jobs)[0].start_ms, 1'200'000);
+}
+
+TEST(Sacct, AJobThatWasCancelledWhileWaitingRunsAtNoTime) {
+  SlurmJob job = job_of(std::nullopt, 1'500'000);
+  job.state = "CANCELLED by 1";
+  EXPECT_FALSE(to_unit(job, {.start_ms = 0, .end_ms = 900'000}, paris(), "c"));
+  const auto unit = to_unit(job, {.start_ms = 900'000, .end_ms = 1'800'000}, paris(), "c");
+  ASSERT_TRUE(unit);
+  EXPECT_EQ(unit->state, "CANCELLED by 1");
+  EXPECT_EQ(unit->total_time_seconds.at("walltime"), 0);
+}
+
 TEST(Sacct, KeepsRecordsApartAroundGarbage) {
   const std::string d = "|5f00ba11|";
-  SacctReader reader(d);
+  std::vector<SlurmJob> jobs;
+  SacctReader reader(d, MemoryRule::kExact, [&jobs](const SlurmJob& job) { jobs.push_back(job); });
   for (const auto& line :
        {record("1", "a", "/a", d), std::string("slurm: warning"), "5" + d + "half",
         record("2", "b", "/b", d), record("x y", "c", "/c", d)}) {
     reader.add_line(line);
   }
-  const auto jobs = reader.finish();
-  ASSERT_TRUE(jobs);
-  ASSERT_EQ(jobs->size(), 2U);
-  EXPECT_EQ((*jobs)[0].id, "1");
-  EXPECT_EQ((*jobs)[1].id, "2");
+  ASSERT_TRUE(reader.finish());
+  ASSERT_EQ(jobs.size(), 2U);
+  EXPECT_EQ(jobs[0].id, "1");
+  EXPECT_EQ(jobs[1].id, "2");
   EXPECT_EQ(reader.malformed(), 2U);
   EXPECT_THAT(reader.first_problem(), HasSubstr("expected 19 fields, got 2"));
 }

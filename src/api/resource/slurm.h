@@ -1,23 +1,30 @@
 #pragma once
 
+#include <memory>
+#include <string>
+
 #include "api/resource/manager.h"
+#include "api/resource/slurm_source.h"
+#include "base/result.h"
+#include "store/time_zone.h"
 
 namespace ceems::api {
 
-/// How sacct is started (docs/api/resource-managers.md).
-enum class SlurmMode {
-  kCapability,  ///< as root, by raising CAP_SETUID and CAP_SETGID
-  kSudo,        ///< through `sudo -n -E`
-  kNative,      ///< as the current user, who may not see the jobs of others
-};
-
-/// Manager "slurm" of one cluster, over sacct and sacctmgr of `cli.path` (or of PATH).
-/// extra_config: `command_timeout` (5m). kNotFound when sacct is not there, kInvalidArgument for
-/// other configuration errors. `may_become_root` decides for kCapability; production passes what
-/// the process holds.
+/// Manager "slurm" of one cluster: over sacct and sacctmgr of `cli.path` (or of PATH), or with
+/// `extra_config.api: rest` over slurmrestd at `web.url`. Other keys of extra_config are in
+/// docs/api/resource-managers.md. kNotFound when sacct is not there, kInvalidArgument for other
+/// configuration errors. `may_become_root` lets commands run as root by raising capabilities;
+/// production passes what the process holds.
 Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& config,
                                                       const ManagerContext& context,
                                                       bool may_become_root);
+
+/// The manager over any source of records. A job that ran at the end of the last window and is not
+/// in the next one is asked for by its id: its end was recorded late. The unit is told again until
+/// a window starts behind the one it was told in; one that SLURM knows no more stays as it is.
+std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
+                                            std::unique_ptr<SlurmSource> source,
+                                            store::TimeZone zone);
 
 ManagerSpec slurm_manager();
 

@@ -91,7 +91,7 @@ TEST(Slurm, AsksSacctForTheWindowInUtc) {
       "exitcode,state,alloctres,nodelist,jobname,workdir";
   const std::string states =
       "BOOT_FAIL,CANCELLED,COMPLETED,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,RUNNING,"
-      "REQUEUED,SUSPENDED,TIMEOUT";
+      "REQUEUED,RESIZING,SUSPENDED,TIMEOUT";
   EXPECT_EQ(head,
             (std::vector<std::string>{"-D", "-X", "--noheader", "--allusers", "--parsable2",
                                       "--format", fields, "--state", states, "--starttime",
@@ -168,6 +168,227 @@ TEST(Slurm, ReadsAssociations) {
   EXPECT_EQ(people->users[0].projects, (std::vector<std::string>{"acc1", "acc2"}));
   ASSERT_EQ(people->projects.size(), 2U);
   EXPECT_EQ(people->projects[1].users, std::vector<std::string>{"bob"});
+}
+
+// Q-L2
+TEST(Slurm, CutsFractionsOffMemoryUnlessToldOtherwise) {
+  const auto memory_of = [](const char* extra) {
+    Fixture f;
+    f.config.extra = config::parse_yaml(extra, "c.yml").value();
+    auto manager = f.create().value();
+    std::string job = kJob;
+    job.replace(job.find("mem=1G"), 6, "mem=320.5G");
+    f.runner.lines = {job};
+    return manager->fetch_units(kWindow, {})->at(0).allocation;
+  };
+  EXPECT_THAT(memory_of(""), HasSubstr("\"mem\":343597383680"));
+  EXPECT_THAT(memory_of("exact_memory: true"), HasSubstr("\"mem\":344134254592"));
+}
+
+// Q-L8
+TEST(Slurm, AsksForOneClusterOfManyWhenItIsNamed) {
+  Fixture f;
+  f.config.extra = config::parse_yaml("slurm_cluster: alpha", "c.yml").value();
+  auto manager = f.create().value();
+  ASSERT_TRUE(manager->fetch_units(kWindow, {}));
+  ASSERT_TRUE(manager->fetch_users_projects(kWindow, {}));
+  EXPECT_THAT(f.runner.commands[0].arguments, ::testing::Contains("--clusters=alpha"));
+  EXPECT_EQ(f.runner.commands[1].arguments,
+            (std::vector<std::string>{"--parsable2", "--noheader", "list", "associations",
+                                      "format=Account,User", "cluster=alpha"}));
+  for (const char* bad : {"a,b", "-a", "A", "a b", "\"\\n\""}) {
+    f.config.extra = config::parse_yaml("slurm_cluster: " + std::string(bad), "c.yml").value();
+    EXPECT_FALSE(f.create()) << bad;
+  }
+}
+
+TEST(Slurm, KnowsWhoLeadsProjectsAndWhoOperatesTheCluster) {
+  Fixture f;
+  auto manager = f.create().value();
+  // Both commands print all of these lines.
+  f.runner.lines = {
+      "proj1|zoe,bob,bob", "proj2|",           "|eve", "bob|Operator", "root|Administrator",
+      "zoe|None",          "amy|Administrator"};
+  const auto leads = manager->fetch_leads({});
+  ASSERT_TRUE(leads) << leads.error().message;
+  EXPECT_EQ(leads->leads_of_projects.at("proj1"), (std::vector<std::string>{"bob", "zoe"}));
+  EXPECT_FALSE(leads->leads_of_projects.contains("proj2"));
+  EXPECT_EQ(leads->operators, (std::vector<std::string>{"amy", "bob"}));
+  EXPECT_EQ(f.runner.commands[0].arguments,
+            (std::vector<std::string>{"--parsable2", "--noheader", "list", "account", "withcoord",
+                                      "format=Account,Coordinators"}));
+  EXPECT_EQ(f.runner.commands[1].arguments,
+            (std::vector<std::string>{"--parsable2", "--noheader", "list", "user",
+                                      "format=User,AdminLevel"}));
+  f.runner.exit_status = 1;
+  EXPECT_FALSE(manager->fetch_leads({}));
+}
+
+/// Tells set jobs; keeps the ids it was asked for.
+class FakeSource final : public SlurmSource {
+ public:
+  Result<> jobs(model::Window /*window*/, const JobSink& job, std::stop_token /*stop*/) override {
+    for (const auto& one : in_window) {
+      job(one);
+    }
+    return ok ? Result<>() : fail(ErrorCode::kUnavailable, "away");
+  }
+  Result<> jobs_by_id(const std::vector<std::string>& ids,
+                      const JobSink& job,
+                      std::stop_token /*stop*/) override {
+    asked.push_back(ids);
+    for (const auto& one : by_id) {
+      job(one);
+    }
+    return ids_ok ? Result<>() : fail(ErrorCode::kUnavailable, "away");
+  }
+  Result<Associations> associations(std::stop_token /*stop*/) override { return Associations(); }
+  Result<ProjectLeads> leads(std::stop_token /*stop*/) override { return ProjectLeads(); }
+
+  std::vector<SlurmJob> in_window;
+  std::vector<SlurmJob> by_id;
+  bool ok = true;
+  bool ids_ok = true;
+  std::vector<std::vector<std::string>> asked;
+};
+
+constexpr std::int64_t kHour = 3'600'000;
+
+SlurmJob job_from(const std::string& id, std::int64_t start, std::optional<std::int64_t> end) {
+  SlurmJob job;
+  job.id = id;
+  job.start_ms = kWindow.start_ms + start;
+  job.state = "RUNNING";
+  if (end) {
+    job.end_ms = kWindow.start_ms + *end;
+    job.state = "COMPLETED";
+  }
+  return job;
+}
+
+/// The window that begins `from` hours after kWindow.
+model::Window hours(int from, int until) {
+  return {.start_ms = kWindow.start_ms + from * kHour, .end_ms = kWindow.start_ms + until * kHour};
+}
+
+struct LateFixture {
+  LateFixture() {
+    auto owned = std::make_unique<FakeSource>();
+    source = owned.get();
+    manager = make_slurm("c1", std::move(owned), store::TimeZone());
+    source->in_window = {job_from("1", kHour / 2, {}), job_from("2", kHour / 2, {})};
+    EXPECT_EQ(manager->fetch_units(hours(0, 1), {})->size(), 2U);
+    // Job 1 ended in that hour already, but SLURM learned of it later.
+    source->in_window = {job_from("2", kHour / 2, {})};
+    source->by_id = {job_from("1", kHour / 2, kHour - 60'000), job_from("1", 0, kHour / 4),
+                     job_from("9", 0, {})};
+  }
+  FakeSource* source;
+  std::unique_ptr<ResourceManager> manager;
+};
+
+// Q-L7
+TEST(SlurmLate, AJobWhoseEndWasRecordedLateIsClosed) {
+  LateFixture f;
+  EXPECT_TRUE(f.source->asked.empty());
+  const auto units = f.manager->fetch_units(hours(1, 2), {});
+  ASSERT_TRUE(units);
+  ASSERT_EQ(units->size(), 2U);
+  EXPECT_EQ((*units)[1].uuid, "1");
+  EXPECT_EQ((*units)[1].state, "COMPLETED");
+  EXPECT_EQ((*units)[1].ended_at_ts, kWindow.start_ms + kHour - 60'000);
+  // The whole of it: the store adds what it has not got yet.
+  EXPECT_EQ((*units)[1].total_time_seconds.at("walltime"), 1740);
+  EXPECT_EQ(f.source->asked, (std::vector<std::vector<std::string>>{{"1"}}));
+  // The next window starts behind, so that one is stored: no more questions.
+  EXPECT_EQ(f.manager->fetch_units(hours(2, 3), {})->size(), 1U);
+  EXPECT_EQ(f.source->asked.size(), 1U);
+}
+
+TEST(SlurmLate, ItIsToldAgainWhenTheWindowComesAgain) {
+  LateFixture f;
+  ASSERT_EQ(f.manager->fetch_units(hours(1, 2), {})->size(), 2U);
+  EXPECT_EQ(f.manager->fetch_units(hours(1, 3), {})->size(), 2U);
+  EXPECT_EQ(f.manager->fetch_units(hours(3, 4), {})->size(), 1U);
+}
+
+TEST(SlurmLate, AFailedQuestionDoesNotFailTheWindow) {
+  LateFixture f;
+  f.source->ids_ok = false;
+  EXPECT_EQ(f.manager->fetch_units(hours(1, 2), {})->size(), 1U);
+  f.source->ids_ok = true;
+  EXPECT_EQ(f.manager->fetch_units(hours(2, 3), {})->size(), 2U);
+}
+
+TEST(SlurmLate, AFailedWindowForgetsNothing) {
+  LateFixture f;
+  f.source->ok = false;
+  EXPECT_FALSE(f.manager->fetch_units(hours(1, 2), {}));
+  f.source->ok = true;
+  EXPECT_EQ(f.manager->fetch_units(hours(1, 2), {})->size(), 2U);
+}
+
+TEST(SlurmLate, AJobThatSlurmForgotIsNotEndedByGuess) {
+  LateFixture f;
+  f.source->in_window = {};
+  f.source->by_id = {};
+  for (int hour = 1; hour < 6; ++hour) {
+    EXPECT_TRUE(f.manager->fetch_units(hours(hour, hour + 1), {})->empty());
+  }
+  EXPECT_EQ(f.source->asked.size(), 3U);
+}
+
+TEST(SlurmLate, AsksInLimitedNumbers) {
+  auto owned = std::make_unique<FakeSource>();
+  FakeSource& source = *owned;
+  auto manager = make_slurm("c1", std::move(owned), store::TimeZone());
+  for (int id = 1; id <= 12'000; ++id) {
+    source.in_window.push_back(job_from(std::to_string(id), 0, {}));
+  }
+  ASSERT_TRUE(manager->fetch_units(hours(0, 1), {}));
+  source.in_window = {};
+  ASSERT_TRUE(manager->fetch_units(hours(1, 2), {}));
+  ASSERT_EQ(source.asked.size(), 20U);
+  EXPECT_EQ(source.asked[0].size(), 500U);
+}
+
+TEST(Slurm, AsksForJobsByIdWithoutATime) {
+  Fixture f;
+  auto manager = f.create().value();
+  f.runner.lines = {kJob};
+  ASSERT_TRUE(manager->fetch_units(kWindow, {}));
+  f.runner.lines = {};
+  ASSERT_TRUE(manager->fetch_units(hours(1, 2), {}));
+  ASSERT_EQ(f.runner.commands.size(), 3U);
+  const auto& arguments = f.runner.commands[2].arguments;
+  EXPECT_THAT(arguments, ::testing::Contains("--jobs"));
+  EXPECT_THAT(arguments, ::testing::Contains("5001"));
+  EXPECT_THAT(arguments, ::testing::Not(::testing::Contains("--starttime")));
+  EXPECT_THAT(arguments, ::testing::Not(::testing::Contains("--state")));
+}
+
+TEST(Slurm, AsksSlurmrestdOnlyWhereToldTo) {
+  Fixture f;
+  f.config.web_url = "http://127.0.0.1:1";
+  auto manager = f.create();
+  ASSERT_TRUE(manager);
+  ASSERT_TRUE((*manager)->fetch_units(kWindow, {}));
+  EXPECT_EQ(f.runner.commands.size(), 1U);
+  f.config.cli_path = "/no/such/directory";  // not needed
+  f.config.extra = config::parse_yaml("api: rest", "c.yml").value();
+  manager = f.create();
+  ASSERT_TRUE(manager) << manager.error().message;
+  const auto units = (*manager)->fetch_units(kWindow, {});
+  ASSERT_FALSE(units);
+  EXPECT_THAT(units.error().message, HasSubstr("slurmrestd jobs: "));
+  EXPECT_EQ(f.runner.commands.size(), 1U);
+  f.config.web_url.clear();
+  EXPECT_EQ(f.create().error().message, "cluster c1: api: rest needs web.url");
+  for (const char* bad : {"api: web", "rest_version: 40", "rest_socket: run/x", "rest_page: 1s",
+                          "rest_pages: 1h", "exact_memory: 5"}) {
+    f.config.extra = config::parse_yaml(bad, "c.yml").value();
+    EXPECT_FALSE(f.create()) << bad;
+  }
 }
 
 TEST(Slurm, RunsAsTheCurrentUserWhereItMayNotBecomeRoot) {

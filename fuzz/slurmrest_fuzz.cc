@@ -1,0 +1,51 @@
+#include <cstddef>
+#include <cstdint>
+#include <string_view>
+
+#include "api/resource/slurmrest_answer.h"
+#include "base/check.h"
+#include "base/strings.h"
+
+namespace {
+
+using ceems::Result;
+using ceems::model::Window;
+
+constexpr Window kWindow{.start_ms = 1'767'225'600'000, .end_ms = 1'767'229'200'000};
+
+/// Every reader on every element; gives a number that says what was cut out.
+std::size_t read_all(std::string_view text, std::size_t part_size) {
+  std::size_t sum = 0;
+  ceems::api::RestCutter cutter([&sum](std::string_view member, std::string_view json) -> Result<> {
+    sum = sum * 31 + member.size() + json.size() + 1;
+    if (const auto found = ceems::api::parse_rest_job(json)) {
+      const auto unit = ceems::api::to_unit(found->job, kWindow, ceems::store::TimeZone(), "c");
+      if (unit) {
+        CEEMS_CHECK(ceems::is_utf8(unit->tags) && ceems::is_utf8(unit->name));
+        CEEMS_CHECK(unit->ended_at_ts <= kWindow.end_ms);
+        for (const auto& [name, seconds] : unit->total_time_seconds) {
+          CEEMS_CHECK(seconds >= 0);
+        }
+      }
+    }
+    (void)ceems::api::parse_rest_association(json);
+    (void)ceems::api::parse_rest_trust(json);
+    CEEMS_CHECK(ceems::is_utf8(ceems::api::parse_rest_problem(json).text));
+    return {};
+  });
+  bool good = true;
+  while (good && !text.empty()) {
+    const std::string_view part = text.substr(0, part_size);
+    text.remove_prefix(part.size());
+    good = cutter.add(part).has_value();
+  }
+  return good && cutter.finish() ? sum : 0;
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  CEEMS_CHECK(read_all(text, 7) == read_all(text, size + 1));
+  return 0;
+}

@@ -1,0 +1,44 @@
+#pragma once
+
+#include <chrono>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "api/resource/slurm_source.h"
+#include "os/command.h"
+
+namespace ceems::api {
+
+/// How sacct is started (docs/api/resource-managers.md).
+enum class SlurmMode {
+  kCapability,  ///< as root, by raising CAP_SETUID and CAP_SETGID
+  kSudo,        ///< through `sudo -n -E`
+  kNative,      ///< as the current user, who may not see the jobs of others
+};
+
+struct SlurmCliOptions {
+  std::string cluster_id;           ///< for the log
+  std::filesystem::path directory;  ///< of sacct and sacctmgr
+  SlurmMode mode = SlurmMode::kNative;
+  std::string sudo = {};                                ///< path, for kSudo
+  std::map<std::string, std::string> environment = {};  ///< TZ and SLURM_TIME_FORMAT are set here
+  std::chrono::milliseconds timeout{};
+  std::string slurm_cluster = {};  ///< name in slurmdbd; empty: as slurm.conf has it
+  MemoryRule memory = MemoryRule::kTruncated;
+};
+
+/// SLURM over sacct and sacctmgr. Their output is read line by line.
+std::unique_ptr<SlurmSource> make_slurm_cli(SlurmCliOptions options, os::CommandRunner& runner);
+
+/// "alice|Operator", a line of `sacctmgr --parsable2 --noheader list user format=User,AdminLevel`;
+/// users whose level is Operator or Administrator are added, but for root.
+void add_admin_line(std::string_view line, ProjectLeads& leads);
+
+/// "proj1|alice,bob", a line of
+/// `sacctmgr --parsable2 --noheader list account withcoord format=Account,Coordinators`.
+void add_coordinator_line(std::string_view line, ProjectLeads& leads);
+
+}  // namespace ceems::api
