@@ -1,5 +1,6 @@
 #include "api/paging.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
