@@ -219,7 +219,10 @@ void SignIn::log_in(const net::Request& request, net::Response& response) {
   const auto user = table->find(form->user);
   if (verdict != LocalUsers::Verdict::kGood || user == table->end()) {
     attempts_.failed(form->user, address, clock_.steady_now());
-    log::info("login refused", {{"user", printable(form->user)}, {"address", printable(address)}});
+    // A name that nobody has may be a password in the wrong field.
+    log::info("login refused",
+              {{"user", user == table->end() ? "(unknown)" : printable(form->user)},
+               {"address", printable(address)}});
     refuse(kUnauthorized, "User name or password is wrong.", seconds(0));
     return;
   }
