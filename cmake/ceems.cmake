@@ -73,7 +73,10 @@ function(ceems_use_pch target kind)
     return()
   endif()
   if(NOT TARGET ceems_pch_${kind})
-    file(TOUCH ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
+    if(NOT EXISTS ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
+      # Once: a newer file would compile the headers, and everything that uses them, after every configuration.
+      file(TOUCH ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
+    endif()
     add_library(ceems_pch_${kind} OBJECT ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
     target_link_libraries(ceems_pch_${kind} PRIVATE ceems_options fmt::fmt Threads::Threads)
     target_compile_options(ceems_pch_${kind} PRIVATE -fpch-preprocess) # ccache asks for it
