@@ -1,163 +1,20 @@
 #include "store/database.h"
 
-#include <fcntl.h>
-#include <sys/file.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
-#include <array>
-#include <atomic>
-#include <cerrno>
-#include <cstdio>
-#include <filesystem>
 #include <utility>
 
-#include "base/fd.h"
-#include "base/log.h"
-#include "base/strings.h"
-#include "store/sqlite/pool.h"
-#include "store/sqlite/reader.h"
-#include "store/sqlite/schema.h"
-#include "store/sqlite/writer.h"
+#include "store/postgres/database.h"
+#include "store/sqlite/database.h"
 #include "store/time_zone.h"
 
 namespace ceems::store {
-namespace {
-
-constexpr mode_t kFileMode = 0640;
-
-std::int64_t now_ms(const Clock& clock) {
-  return std::chrono::duration_cast<std::chrono::milliseconds>(clock.now().time_since_epoch())
-      .count();
-}
-
-/// Takes the lock of the data base, which the kernel lets go of when the process ends in any way.
-Result<UniqueFd> take_lock(const std::string& path) {
-  UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
-  if (!file.valid()) {
-    return fail(errno_error(errno, fmt::format("lock file {}", path)));
-  }
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
-    if (errno != EWOULDBLOCK) {
-      return fail(errno_error(errno, fmt::format("lock file {}", path)));
-    }
-    std::array<char, 32> holder{};
-    const ssize_t size = ::pread(file.get(), holder.data(), holder.size() - 1, 0);
-    const std::string_view text(holder.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-    return fail(ErrorCode::kUnavailable, "data base is in use: process {} holds {}",
-                trim(text).empty() ? "?" : printable(trim(text)), path);
-  }
-  const std::string pid = fmt::format("{}\n", ::getpid());
-  if (::ftruncate(file.get(), 0) != 0 ||
-      ::pwrite(file.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    // The number only helps people; a full disk is reported by whoever has to write.
-    log::debug("lock file cannot be written", {{"file", path}});
-  }
-  return file;
-}
-
-class SqliteDatabase final : public Database {
- public:
-  SqliteDatabase(std::string path, TimeZone zone, const Clock& clock, int max_connections)
-      : path_(std::move(path)), zone_(zone), clock_(&clock), pool_(path_, max_connections) {}
-
-  ~SqliteDatabase() override {
-    if (auto done = close(); !done) {
-      log::error("closing the data base", {{"err", done.error().message}});
-    }
-  }
-
-  Result<> start() {
-    auto lock = take_lock(path_ + ".lock");
-    if (!lock) {
-      return fail(std::move(lock).error());
-    }
-    lock_ = std::move(*lock);
-    {
-      // SQLite would make it with the permissions of the umask.
-      const UniqueFd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
-      if (!file.valid()) {
-        return fail(errno_error(errno, fmt::format("data base {}", path_)));
-      }
-    }
-    auto connection = sqlite::Connection::open(path_, sqlite::OpenMode::kReadWrite);
-    if (!connection) {
-      return fail(std::move(connection).error());
-    }
-    if (auto done = sqlite::upgrade(*connection, path_, zone_, now_ms(*clock_)); !done) {
-      return done;
-    }
-    auto writer = sqlite::SqliteWriter::create(std::move(*connection), zone_, *clock_, generation_);
-    if (!writer) {
-      return fail(std::move(writer).error());
-    }
-    writer_ = std::move(*writer);
-    return {};
-  }
-
-  Writer& writer() override { return *writer_; }
-  Reader& reader() override { return reader_; }
-
-  Result<std::string> backup(const std::string& directory, std::stop_token stop) override {
-    auto source = sqlite::Connection::open(path_, sqlite::OpenMode::kReadOnly);
-    if (!source) {
-      return fail(std::move(source).error());
-    }
-    std::string stamp = zone_.local(now_ms(*clock_)).substr(0, 16);
-    std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'T'; });
-    const std::string name = fmt::format("{}/ceems-{}.db", directory, stamp);
-    const std::string partial = name + ".partial";
-    std::error_code ignored;
-    std::filesystem::remove(partial, ignored);  // of a program that was killed
-    const auto keep_going = [](void* token) {
-      return !static_cast<std::stop_token*>(token)->stop_requested();
-    };
-    if (auto done = source->copy_to(partial, keep_going, &stop); !done) {
-      return fail(std::move(done).error().with_context("backup"));
-    }
-    if (std::rename(partial.c_str(), name.c_str()) != 0) {
-      const int cause = errno;
-      std::filesystem::remove(partial, ignored);
-      return fail(errno_error(cause, fmt::format("backup {}", name)));
-    }
-    return name;
-  }
-
-  Result<> close() override {
-    pool_.close();
-    if (!writer_) {
-      return {};
-    }
-    // So that a copy of ceems.db alone holds everything.
-    auto done = writer_->checkpoint();
-    writer_.reset();
-    return done;
-  }
-
- private:
-  const std::string path_;
-  const TimeZone zone_;
-  const Clock* clock_;
-  UniqueFd lock_;
-  std::atomic<std::uint64_t> generation_{0};
-  sqlite::Pool pool_;
-  sqlite::SqliteReader reader_{pool_, generation_};
-  std::unique_ptr<sqlite::SqliteWriter> writer_;
-};
-
-}  // namespace
 
 Result<std::unique_ptr<Database>> Database::open(DatabaseOptions options, const Clock& clock) {
   auto zone = TimeZone::find(options.time_zone);
   if (!zone) {
     return fail(std::move(zone).error());
   }
-  auto database = std::make_unique<SqliteDatabase>(options.directory + "/ceems.db", *zone, clock,
-                                                   options.max_connections);
-  if (auto done = database->start(); !done) {
-    return fail(std::move(done).error());
-  }
-  return database;
+  return options.url.empty() ? sqlite::open_database(options, *zone, clock)
+                             : postgres::open_database(options, *zone, clock);
 }
 
 }  // namespace ceems::store

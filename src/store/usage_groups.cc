@@ -6,71 +6,56 @@
 #include "store/merge.h"
 
 namespace ceems::store {
-namespace {
 
-bool is_average(std::size_t metric) {
-  return !model::weight_key(static_cast<model::Metric>(metric)).empty();
+UsageSums& UsageGroups::sums_of(const UsageGroup& names, std::int64_t id) {
+  Key key{names.cluster_id, names.username, names.project,
+          query_->by_groupname ? names.groupname : std::string(),
+          query_->by_resource_manager ? names.resource_manager : std::string()};
+  Group& group = groups_[std::move(key)];
+  if (id < group.first_id) {
+    group.first_id = id;
+    group.names = names;
+  }
+  return group.sums;
 }
 
-}  // namespace
+void UsageGroups::add(const UsageGroup& names, std::int64_t id, const UsageSums& sums) {
+  sums_of(names, id).add(sums);
+}
 
-void UsageGroups::add(UsageGroup row) {
-  Key key{row.cluster_id, row.username, row.project,
-          query_->by_groupname ? row.groupname : std::string(),
-          query_->by_resource_manager ? row.resource_manager : std::string()};
-  auto [found, fresh] = groups_.try_emplace(std::move(key));
-  Sums& sums = found->second;
-  UsageGroup& group = sums.first;
-  Maps maps = std::exchange(row.maps, {});
-  if (fresh) {
-    group = std::move(row);
-  } else {
-    group.num_units += row.num_units;
-  }
-  if (query_->maps[0]) {
-    for (const auto& [name, value] : maps[0]) {
-      group.maps[0][name] += value;
-    }
-  }
-  for (std::size_t metric = 0; metric < model::kMetricCount; ++metric) {
-    if (!query_->maps[metric + 1]) {
-      continue;
-    }
-    const bool average = is_average(metric);
-    const double weight =
-        average ? value_or_zero(maps[0], model::weight_key(static_cast<model::Metric>(metric))) : 1;
-    for (const auto& [name, value] : maps[metric + 1]) {
-      group.maps[metric + 1][name] += value * weight;
-      if (average) {
-        sums.weights[metric][name] += weight;
-      }
-    }
-  }
+void UsageGroups::add_row(const UsageGroup& names,
+                          std::int64_t id,
+                          std::int64_t num_units,
+                          const UsageMaps& maps) {
+  UsageSums& sums = sums_of(names, id);
+  sums.num_units += num_units;
+  sums.add_row(maps, query_->maps);
 }
 
 std::vector<UsageGroup> UsageGroups::finish() && {
   std::array<std::set<std::string, std::less<>>, model::kMetricCount + 1> names;
-  for (const auto& [key, sums] : groups_) {
+  for (const auto& [key, group] : groups_) {
     for (std::size_t map = 0; map < names.size(); ++map) {
-      for (const auto& [name, value] : sums.first.maps[map]) {
+      for (const auto& [name, value] : group.sums.maps[map]) {
         names[map].insert(name);
       }
     }
   }
   std::vector<UsageGroup> result;
   result.reserve(groups_.size());
-  for (auto& [key, sums] : groups_) {
-    UsageGroup& group = sums.first;
+  for (auto& [key, group] : groups_) {
+    UsageGroup& answer = result.emplace_back(std::move(group.names));
+    answer.num_units = group.sums.num_units;
+    answer.maps = std::move(group.sums.maps);
     for (std::size_t map = 0; map < names.size(); ++map) {
       for (const std::string& name : names[map]) {
-        double& value = group.maps[map][name];  // 0 where the group has none
+        double& value = answer.maps[map][name];  // 0 where the group has none
         if (map > 0 && is_average(map - 1)) {
-          const double weight = value_or_zero(sums.weights[map - 1], name);
+          const double weight = value_or_zero(group.sums.weights[map - 1], name);
           value = weight > 0 ? value / weight : 0;
         }
       }
     }
-    result.push_back(std::move(group));
   }
   return result;
 }

@@ -1,12 +1,14 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "store/reader.h"
+#include "store/usage_sums.h"
 
 namespace ceems::store {
 
@@ -15,24 +17,30 @@ namespace ceems::store {
 /// and 0 without any weight. Not thread-safe.
 class UsageGroups {
  public:
-  using Maps = std::array<model::MetricMap, model::kMetricCount + 1>;
-
   explicit UsageGroups(const CurrentUsageQuery& query) : query_(&query) {}
 
-  /// `row.maps` holds the row's maps: the times always, of the metrics those that are asked for.
-  void add(UsageGroup row);
+  /// `names` are the texts of the row that has the id: the smallest id gives the group its texts.
+  void add(const UsageGroup& names, std::int64_t id, const UsageSums& sums);
+  /// The same for one row as it is stored.
+  void add_row(const UsageGroup& names,
+               std::int64_t id,
+               std::int64_t num_units,
+               const UsageMaps& maps);
   /// The groups by cluster, user and project, with equal names in every map.
   std::vector<UsageGroup> finish() &&;
 
  private:
-  struct Sums {
-    UsageGroup first;
-    std::array<std::map<std::string, double, std::less<>>, model::kMetricCount> weights;
+  struct Group {
+    std::int64_t first_id = std::numeric_limits<std::int64_t>::max();
+    UsageGroup names;
+    UsageSums sums;
   };
   using Key = std::array<std::string, 5>;
 
+  UsageSums& sums_of(const UsageGroup& names, std::int64_t id);
+
   const CurrentUsageQuery* query_;
-  std::map<Key, Sums> groups_;
+  std::map<Key, Group> groups_;
 };
 
 }  // namespace ceems::store

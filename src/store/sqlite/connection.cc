@@ -79,6 +79,18 @@ void Statement::bind_null(int index) {
   bind_status_ = bind_status_ == SQLITE_OK ? status : bind_status_;
 }
 
+void Statement::bind_all(const std::vector<SqlValue>& values) {
+  int index = 0;
+  for (const SqlValue& value : values) {
+    ++index;
+    if (const auto* text = std::get_if<std::string>(&value); text != nullptr) {
+      bind(index, std::string_view(*text));
+    } else {
+      bind(index, std::get<std::int64_t>(value));
+    }
+  }
+}
+
 Result<bool> Statement::step() {
   sqlite3* handle = sqlite3_db_handle(handle_.get());
   if (bind_status_ != SQLITE_OK) {
@@ -210,9 +222,10 @@ void Connection::set_deadline(std::chrono::steady_clock::time_point deadline) {
   sqlite3_progress_handler(handle_.get(), kSteps, past_deadline, deadline_.get());
 }
 
-void Connection::clear_deadline() {
+bool Connection::recycle() {
   sqlite3_progress_handler(handle_.get(), 0, nullptr, nullptr);
   deadline_.reset();
+  return true;
 }
 
 Result<> Connection::copy_to(const std::string& path, bool (*keep_going)(void*), void* context) {

@@ -5,8 +5,10 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
+#include "store/sql.h"
 
 struct sqlite3;
 struct sqlite3_stmt;
@@ -22,6 +24,8 @@ class Statement {
   void bind(int index, std::string_view text);
   void bind(int index, std::int64_t value);
   void bind_null(int index);
+  /// All of them, from parameter 1 on.
+  void bind_all(const std::vector<SqlValue>& values);
 
   /// True for a row, false at the end. After an error or the end the statement can be run again
   /// after reset().
@@ -68,7 +72,8 @@ class Connection {
   [[nodiscard]] bool autocommit() const;
   /// Statements fail with kTimeout from then on.
   void set_deadline(std::chrono::steady_clock::time_point deadline);
-  void clear_deadline();
+  /// Ready for another user: without deadline. Always true.
+  bool recycle();
 
   /// Copies the whole data base into the file `path`, which is made with mode 0640. On failure the
   /// file is removed. `keep_going` is asked between batches of pages; false ends with kUnavailable.

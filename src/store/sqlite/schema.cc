@@ -5,6 +5,8 @@
 #include <array>
 
 #include "base/log.h"
+#include "base/strings.h"
+#include "store/unit_sums.h"
 
 namespace ceems::store::sqlite {
 namespace {
@@ -85,12 +87,12 @@ constexpr std::array<const char*, 7> kSteps{
 #undef CEEMS_METRIC_COLUMNS
 #undef CEEMS_USAGE_COLUMNS
 
-constexpr int kOwnVersion = 1;
+constexpr int kOwnVersion = 2;
 
 /// Our additions. The reference ignores extra tables, indexes and columns of these three tables, so
 /// it can still open the file. Its updates leave last_updated_at_ts behind: the triggers mark such
 /// rows, and take_over() mends them.
-constexpr const char* kOwnStep =
+constexpr const char* kFirstOwnStep =
     "CREATE TABLE ceems_schema (version integer not null);"
     "INSERT INTO ceems_schema VALUES (1);"
     "CREATE TABLE ceems_watermarks (cluster_id text not null primary key,"
@@ -112,6 +114,27 @@ constexpr const char* kOwnStep =
     " WHEN NEW.last_updated_at_ts IS OLD.last_updated_at_ts"
     " AND NEW.last_updated_at IS NOT OLD.last_updated_at"
     " BEGIN UPDATE usage SET last_updated_at_ts = NULL WHERE id = NEW.id; END;";
+
+/// Version 2: sums over units (store/unit_sums.h).
+std::string sums_tables() {
+  std::string sql =
+      "CREATE TABLE ceems_unit_spans (level integer not null, span integer not null,"
+      " PRIMARY KEY (level, span)) WITHOUT ROWID;"
+      "CREATE TABLE ceems_unit_sums (level integer not null, span integer not null,"
+      "cluster_id text, username text, project text, groupname text, resource_manager text,"
+      "ended integer, first_id integer, num_units integer";
+  const std::string columns = sums_columns(kAllMaps);
+  for (const std::string_view column : split(columns, ',')) {
+    sql += fmt::format(",{} text", column);
+  }
+  return sql +
+         ");CREATE INDEX ceems_unit_sums_span ON ceems_unit_sums (level, span);"
+         "UPDATE ceems_schema SET version = 2;";
+}
+
+std::string own_steps(int version) {
+  return (version < 1 ? std::string(kFirstOwnStep) : std::string()) + sums_tables();
+}
 
 /// SQL function ceems_local_ms(LOCAL text): epoch milliseconds, or 0 for what is no LOCAL text.
 void local_ms(sqlite3_context* context, int /*count*/, sqlite3_value** values) {
@@ -286,6 +309,9 @@ Result<> take_over(Connection& connection, const TimeZone& zone) {
       " GROUP BY cluster_id HAVING last > 0"
       " ON CONFLICT (cluster_id) DO UPDATE"
       " SET window_end_ms = max(window_end_ms, excluded.window_end_ms);"
+      // It purged, too.
+      "DELETE FROM ceems_unit_spans WHERE EXISTS"
+      " (SELECT 1 FROM usage WHERE last_updated_at_ts IS NULL);"
       "UPDATE usage SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
       " WHERE last_updated_at_ts IS NULL;"
       "UPDATE units SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
@@ -367,7 +393,7 @@ Result<> upgrade(Connection& connection,
       }
     }
     if (state->own < kOwnVersion) {
-      if (auto done = in_transaction(connection, kOwnStep); !done) {
+      if (auto done = in_transaction(connection, own_steps(state->own)); !done) {
         return fail(std::move(done).error().with_context("adding tables"));
       }
     }

@@ -1,16 +1,28 @@
-#include "store/sqlite/sql.h"
+#include "store/sql.h"
 
-namespace ceems::store::sqlite {
-namespace {
+#include <algorithm>
+#include <iterator>
 
-/// The members of projects, one row each. A list that is no JSON has none.
-constexpr std::string_view kMembers =
-    "projects AS p, json_each(CASE WHEN json_valid(p.users) THEN p.users ELSE '[]' END) AS m";
+#include <fmt/format.h>
 
-}  // namespace
+namespace ceems::store {
+std::string_view Sql::members() const {
+  // A check of the schema lets nothing but arrays into PostgreSQL; a cast fails on other text.
+  return dialect_ == Dialect::kSqlite
+             ? "projects AS p,"
+               " json_each(CASE WHEN json_valid(p.users) THEN p.users ELSE '[]' END) AS m"
+             : "projects AS p, jsonb_array_elements_text("
+               "coalesce(nullif(p.users, 'null'), '[]')::jsonb) AS m(value)";
+}
 
 Sql& Sql::add(std::string_view text) {
   text_ += text;
+  return *this;
+}
+
+Sql& Sql::append(const Sql& other) {
+  text_ += other.text_;
+  values_.insert(values_.end(), other.values_.begin(), other.values_.end());
   return *this;
 }
 
@@ -27,6 +39,9 @@ Sql& Sql::value(std::int64_t number) {
 }
 
 Sql& Sql::list(const std::vector<std::string>& values) {
+  if (values.empty()) {
+    return add("(NULL)");  // PostgreSQL knows no empty list; nothing equals NULL
+  }
   text_ += '(';
   for (std::size_t i = 0; i < values.size(); ++i) {
     if (i > 0) {
@@ -45,11 +60,18 @@ Sql& Sql::and_in(std::string_view column, const std::vector<std::string>& values
   return *this;
 }
 
+Sql& Sql::and_ended(const TimeRange& range, bool running) {
+  // 0 is "runs", not a moment.
+  add(" AND (ended_at_ts BETWEEN ").value(std::max<std::int64_t>(range.from_ms, 1));
+  add(" AND ").value(range.to_ms);
+  return add(running ? " OR ended_at_ts = 0)" : ")");
+}
+
 void Sql::user_in(std::string_view column, const Scope& scope) {
   add(column).add(" IN ").list(scope.names);
   if (!scope.service_projects.empty()) {
     add(" OR (cluster_id,").add(column).add(") IN (SELECT p.cluster_id, p.name || ':svc' FROM ");
-    add(kMembers).add(" WHERE p.name IN ").list(scope.service_projects);
+    add(members()).add(" WHERE p.name IN ").list(scope.service_projects);
     add(" AND m.value IN ").list(scope.names).add(")");
   }
 }
@@ -90,26 +112,22 @@ Sql& Sql::and_project_of(std::string_view project_column, const Scope& scope) {
     return *this;
   }
   add(" AND ((cluster_id,").add(project_column).add(") IN (SELECT p.cluster_id, p.name FROM ");
-  add(kMembers).add(" WHERE m.value IN ").list(scope.names).add(")");
+  add(members()).add(" WHERE m.value IN ").list(scope.names).add(")");
   or_led(project_column, scope);
   return add(")");
 }
 
-Result<Statement> Sql::prepare(Connection& connection) const {
-  auto statement = connection.prepare(text_);
-  if (!statement) {
-    return statement;
-  }
-  int index = 0;
-  for (const auto& value : values_) {
-    ++index;
-    if (const auto* text = std::get_if<std::string>(&value); text != nullptr) {
-      statement->bind(index, std::string_view(*text));
+std::string numbered(std::string_view text) {
+  std::string result;
+  int count = 0;
+  for (const char c : text) {
+    if (c == '?') {
+      fmt::format_to(std::back_inserter(result), "${}", ++count);
     } else {
-      statement->bind(index, std::get<std::int64_t>(value));
+      result += c;
     }
   }
-  return statement;
+  return result;
 }
 
-}  // namespace ceems::store::sqlite
+}  // namespace ceems::store

@@ -1,0 +1,222 @@
+// Fills a data base with units of one year and measures what the API asks of it.
+// Usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS]; prints "name value unit" lines.
+
+#include "store/database.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <cstdlib>
+#include <fstream>
+#include <random>
+#include <string>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "store/time_zone.h"
+
+namespace {
+
+namespace store = ceems::store;
+namespace model = ceems::model;
+
+constexpr std::int64_t kFirst = 1'735'689'600'000;  // 2025-01-01T00:00:00Z
+constexpr std::int64_t kYear = 365LL * 24 * 3600 * 1000;
+constexpr std::int64_t kHour = 3'600'000;
+constexpr std::size_t kPerWindow = 10'000;
+
+double seconds_since(std::chrono::steady_clock::time_point start) {
+  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// Highest resident size of this process, MiB.
+double peak_rss() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.starts_with("VmHWM:")) {
+      return std::strtod(line.c_str() + 6, nullptr) / 1024;
+    }
+  }
+  return 0;
+}
+
+template <typename T>
+T must(ceems::Result<T> result) {
+  if (!result) {
+    fmt::print(stderr, "{}\n", result.error().message);
+    std::exit(1);  // NOLINT(concurrency-mt-unsafe): nothing else runs
+  }
+  return std::move(*result);
+}
+
+/// A job that ended in the window, with the metrics of a CPU and GPU site.
+model::Unit job(std::size_t number, std::size_t users, std::int64_t start_ms, std::int64_t end_ms) {
+  const store::TimeZone utc;
+  model::Unit unit;
+  unit.resource_manager = "slurm";
+  unit.uuid = std::to_string(number);
+  unit.name = fmt::format("job-{}", number % 97);
+  const std::size_t user = number * 2654435761U % users;
+  unit.username = fmt::format("user{}", user);
+  unit.project = fmt::format("project{}", user % 100);
+  unit.groupname = fmt::format("group{}", user % 20);
+  unit.created_at_ts = start_ms - 1000;
+  unit.started_at_ts = start_ms;
+  unit.ended_at_ts = end_ms;
+  unit.created_at = utc.local_with_offset(start_ms - 1000);
+  unit.started_at = utc.local_with_offset(start_ms);
+  unit.ended_at = utc.local_with_offset(end_ms);
+  unit.elapsed = "00:30:00";
+  unit.state = "COMPLETED";
+  unit.allocation = R"({"cpus":8,"mem":34359738368,"gpus":1,"nodes":1,"nodelist":"node17"})";
+  const double wall = static_cast<double>(end_ms - start_ms) / 1000;
+  unit.total_time_seconds = {{"walltime", wall},
+                             {"alloc_cputime", 8 * wall},
+                             {"alloc_cpumemtime", 32768 * wall},
+                             {"alloc_gputime", wall},
+                             {"alloc_gpumemtime", wall}};
+  const double share = static_cast<double>(number % 1000) / 10;
+  for (std::size_t m = 0; m < model::kMetricCount; ++m) {
+    unit.metrics[m] = {{"global", share + static_cast<double>(m) + 0.123456789}};
+    unit.has_metric[m] = true;
+  }
+  unit.metric(model::Metric::kTotalCpuEnergyUsageKwh) = {{"total", share / 7}, {"idle", share / 9}};
+  return unit;
+}
+
+void fill(store::Writer& writer, std::size_t count, std::size_t users) {
+  const std::size_t windows = (count + kPerWindow - 1) / kPerWindow;
+  const auto step = kYear / static_cast<std::int64_t>(windows);
+  double writing = 0;
+  for (std::size_t window = 0; window < windows; ++window) {
+    const std::int64_t start = kFirst + static_cast<std::int64_t>(window) * step;
+    store::ClusterUpdate update{.cluster = {.id = "hpc", .manager = "slurm", .updaters = {}},
+                                .window = {.start_ms = start, .end_ms = start + step},
+                                .units = {},
+                                .users = {},
+                                .projects = {}};
+    for (std::size_t i = window * kPerWindow; i < std::min(count, (window + 1) * kPerWindow); ++i) {
+      const auto offset = static_cast<std::int64_t>(i % kPerWindow) * step / kPerWindow;
+      update.units.push_back(job(i, users, start + offset - kHour / 2, start + offset + 1));
+    }
+    if (window == 0) {
+      update.projects.emplace();
+      for (std::size_t project = 0; project < 100; ++project) {
+        model::Project& added = update.projects->emplace_back();
+        added.name = fmt::format("project{}", project);
+        for (std::size_t user = project; user < users; user += 100) {
+          added.users.push_back(fmt::format("user{}", user));
+        }
+      }
+    }
+    const auto begin = std::chrono::steady_clock::now();
+    must(writer.write(update));
+    writing += seconds_since(begin);
+  }
+  fmt::print("ingest {:.0f} units/s\n", static_cast<double>(count) / writing);
+}
+
+std::size_t count_rows(store::Cursor& cursor) {
+  std::size_t rows = 0;
+  while (must(cursor.next())) {
+    ++rows;
+  }
+  return rows;
+}
+
+void print_times(std::string_view name, std::vector<double> seconds) {
+  std::ranges::sort(seconds);
+  fmt::print("{}_p50 {:.1f} ms\n{}_p99 {:.1f} ms\n", name, seconds[seconds.size() / 2] * 1000, name,
+             seconds[seconds.size() * 99 / 100] * 1000);
+}
+
+std::vector<std::size_t> all_fields() {
+  std::vector<std::size_t> fields(store::unit_fields().size());
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    fields[i] = i;
+  }
+  return fields;
+}
+
+void lists(store::Reader& reader, std::size_t users) {
+  std::mt19937 random(1);
+  const auto fields = all_fields();
+  std::vector<double> seconds;
+  for (int i = 0; i < 300; ++i) {
+    const std::int64_t to = kFirst + static_cast<std::int64_t>(random() % 365) * 24 * kHour;
+    store::UnitQuery query;
+    query.owners.names = {fmt::format("user{}", random() % users)};
+    query.ended = store::TimeRange{to - 7 * 24 * kHour, to};
+    query.running = true;
+    const auto begin = std::chrono::steady_clock::now();
+    count_rows(*must(reader.units(query, fields)));
+    seconds.push_back(seconds_since(begin));
+  }
+  print_times("user_week", std::move(seconds));
+  seconds.clear();
+  for (int i = 0; i < 100; ++i) {
+    store::UnitQuery query;
+    query.owners.names = {fmt::format("user{}", random() % users)};
+    query.ended = store::TimeRange{kFirst, kFirst + kYear};
+    query.limit = 100;
+    const auto begin = std::chrono::steady_clock::now();
+    count_rows(*must(reader.units(query, fields)));
+    seconds.push_back(seconds_since(begin));
+  }
+  print_times("user_year_first_100", std::move(seconds));
+}
+
+void usage(store::Reader& reader) {
+  for (const bool daily : {false, true}) {
+    store::CurrentUsageQuery query;
+    query.updated = {kFirst, kFirst + kYear};
+    query.daily = daily;
+    query.rows.members.everybody = true;
+    query.maps.fill(true);
+    std::vector<double> seconds;
+    for (int i = 0; i < 3; ++i) {
+      const auto begin = std::chrono::steady_clock::now();
+      must(reader.current_usage(query));
+      seconds.push_back(seconds_since(begin));
+    }
+    print_times(daily ? "admin_year_days" : "admin_year", std::move(seconds));
+  }
+}
+
+void stream(store::Reader& reader) {
+  store::UnitQuery query;
+  query.owners.everybody = true;
+  query.limit = 1'000'000;
+  const double before = peak_rss();
+  const auto begin = std::chrono::steady_clock::now();
+  const std::size_t rows = count_rows(*must(reader.units(query, all_fields())));
+  fmt::print(
+      "stream {} rows\nstream_time {:.2f} s\npeak_rss {:.0f} MiB\npeak_rss_before {:.0f} MiB\n",
+      rows, seconds_since(begin), peak_rss(), before);
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const std::vector<std::string> arguments(argv, argv + argc);
+  if (arguments.size() < 3) {
+    fmt::print(stderr, "usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS]\n");
+    return 2;
+  }
+  store::DatabaseOptions options{.time_zone = "UTC"};
+  const bool sqlite = arguments[1].starts_with("sqlite:");
+  (sqlite ? options.directory : options.url) = sqlite ? arguments[1].substr(7) : arguments[1];
+  const std::size_t count = std::stoull(arguments[2]);
+  const std::size_t users = arguments.size() > 3 ? std::stoull(arguments[3]) : 1000;
+  auto database = must(store::Database::open(options, ceems::real_clock()));
+  if (!must(database->writer().watermark("hpc"))) {
+    fill(database->writer(), count, users);
+  }
+  lists(database->reader(), users);
+  usage(database->reader());
+  stream(database->reader());
+  return 0;
+}

@@ -1,0 +1,128 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "base/thread_annotations.h"
+
+namespace ceems::store {
+
+/// Connections for readers, opened when first needed and kept. Safe for concurrent use; must
+/// outlive its leases.
+///
+/// `Connection` is movable and has `bool recycle()`, which makes it ready for the next lease; false
+/// throws it away.
+template <typename Connection>
+class Pool {
+ public:
+  /// `name` of the data base is for messages. `open` is called by any thread.
+  Pool(std::string name,
+       int max_connections,
+       std::chrono::milliseconds wait,
+       std::function<Result<Connection>()> open)
+      : name_(std::move(name)),
+        max_connections_(max_connections),
+        wait_(wait),
+        open_(std::move(open)) {}
+
+  /// A connection for one query; back in the pool when it goes away. Move-only.
+  class Lease {
+   public:
+    Lease(Pool& pool, Connection connection, bool fresh)
+        : pool_(&pool), connection_(std::move(connection)), fresh_(fresh) {}
+    Lease(Lease&& other) noexcept
+        : pool_(std::exchange(other.pool_, nullptr)),
+          connection_(std::move(other.connection_)),
+          fresh_(other.fresh_) {}
+    Lease& operator=(Lease&&) = delete;
+    Lease(const Lease&) = delete;
+    Lease& operator=(const Lease&) = delete;
+    ~Lease() {
+      if (pool_ != nullptr) {
+        pool_->give_back(std::move(connection_));
+      }
+    }
+    Connection& connection() { return connection_; }
+    /// Opened for this lease, not used before.
+    [[nodiscard]] bool fresh() const { return fresh_; }
+
+   private:
+    Pool* pool_;
+    Connection connection_;
+    bool fresh_;
+  };
+
+  /// Waits for a free one, then kUnavailable.
+  Result<Lease> acquire() {
+    {
+      std::unique_lock lock(mutex_);
+      if (!freed_.wait_for(lock, wait_, [this] {
+            return closed_ || !free_.empty() || used_ < max_connections_;
+          })) {
+        return fail(ErrorCode::kUnavailable, "data base {}: all connections are busy", name_);
+      }
+      if (closed_) {
+        return fail(ErrorCode::kUnavailable, "data base {}: closed", name_);
+      }
+      ++used_;
+      if (!free_.empty()) {
+        Connection connection = std::move(free_.back());
+        free_.pop_back();
+        return Lease(*this, std::move(connection), false);
+      }
+    }
+    auto opened = open_();
+    if (!opened) {
+      const std::scoped_lock lock(mutex_);
+      --used_;
+      freed_.notify_one();
+      return fail(std::move(opened).error());
+    }
+    return Lease(*this, std::move(*opened), true);
+  }
+
+  /// Closes the free connections.
+  void clear() {
+    std::vector<Connection> old;
+    const std::scoped_lock lock(mutex_);
+    old.swap(free_);
+  }
+
+  /// Closes the free connections and refuses new leases.
+  void close() {
+    const std::scoped_lock lock(mutex_);
+    closed_ = true;
+    free_.clear();
+    freed_.notify_all();
+  }
+
+ private:
+  void give_back(Connection connection) {
+    const bool usable = connection.recycle();
+    const std::scoped_lock lock(mutex_);
+    --used_;
+    if (!closed_ && usable) {
+      free_.push_back(std::move(connection));
+    }
+    freed_.notify_one();
+  }
+
+  const std::string name_;
+  const int max_connections_;
+  const std::chrono::milliseconds wait_;
+  const std::function<Result<Connection>()> open_;
+  std::mutex mutex_;
+  std::condition_variable freed_;
+  std::vector<Connection> free_ CEEMS_GUARDED_BY(mutex_);
+  int used_ CEEMS_GUARDED_BY(mutex_) = 0;
+  bool closed_ CEEMS_GUARDED_BY(mutex_) = false;
+};
+
+}  // namespace ceems::store

@@ -1,0 +1,339 @@
+#include "store/postgres/connection.h"
+
+#include <algorithm>
+#include <charconv>
+#include <fstream>
+#include <iterator>
+#include <utility>
+
+#include <libpq-fe.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace ceems::store::postgres {
+namespace {
+
+// Object identifiers of types, fixed in PostgreSQL's pg_type.dat.
+constexpr unsigned kBigInt = 20;
+constexpr unsigned kText = 25;
+
+constexpr auto kFirstPause = std::chrono::milliseconds(50);
+constexpr auto kLongestPause = std::chrono::seconds(10);
+
+// Set for every session. TCP: a leader whose machine is gone must not keep the others waiting for
+// hours. A transaction that nobody works on ends, so it cannot hold the lock of writers.
+constexpr const char* kSessionSettings =
+    "SET standard_conforming_strings = on; SET TimeZone = 'UTC'; SET lock_timeout = '30s';"
+    "SET idle_in_transaction_session_timeout = '5min'; SET tcp_keepalives_idle = 30;"
+    "SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3; SET tcp_user_timeout = '60s'";
+
+/// The text without NULs and bytes that are no UTF-8.
+std::string storable(std::string_view text) {
+  if (is_utf8(text) && text.find('\0') == std::string_view::npos) {
+    return std::string(text);
+  }
+  constexpr std::size_t kLongest = 4;
+  std::string result;
+  while (!text.empty()) {
+    std::size_t length = 0;
+    for (std::size_t size = 1; size <= std::min(kLongest, text.size()) && length == 0; ++size) {
+      length = is_utf8(text.substr(0, size)) && text.front() != '\0' ? size : 0;
+    }
+    result += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(0, length);
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return result;
+}
+
+ErrorCode code_of(std::string_view state) {
+  const std::string_view group = state.substr(0, std::min<std::size_t>(2, state.size()));
+  if (state == "57014") {
+    return ErrorCode::kTimeout;
+  }
+  if (group == "22" || group == "23" || group == "54") {
+    return ErrorCode::kInvalidArgument;
+  }
+  if (group == "28" || state == "42501") {
+    return ErrorCode::kPermissionDenied;
+  }
+  // Connections, rollbacks, resources, the operator; a lock that is not free; a read-only server.
+  for (const std::string_view again : {"08", "40", "53", "57", "58"}) {
+    if (group == again) {
+      return ErrorCode::kUnavailable;
+    }
+  }
+  return state == "55P03" || state == "25006" ? ErrorCode::kUnavailable : ErrorCode::kInternal;
+}
+
+std::string one_line(std::string_view text) {
+  std::string result;
+  for (const std::string_view line : split(text, '\n')) {
+    if (!trim(line).empty()) {
+      result += fmt::format("{}{}", result.empty() ? "" : "; ", printable(trim(line), 256));
+    }
+  }
+  return result.empty() ? "connection lost" : result;
+}
+
+std::string_view field(const PGresult* result, int code) {
+  const char* text = PQresultErrorField(result, code);
+  return text == nullptr ? "" : text;
+}
+
+bool succeeded(const PGresult* result) {
+  const ExecStatusType status = PQresultStatus(result);
+  return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
+}
+
+/// Host, port and data base of a connection URI, for messages; nothing when it is none.
+std::optional<std::string> name_of(const std::string& url) {
+  struct Free {
+    void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
+  };
+  char* problem = nullptr;  // shows parts of the URI, so it is not told
+  const std::unique_ptr<PQconninfoOption, Free> options(PQconninfoParse(url.c_str(), &problem));
+  PQfreemem(problem);
+  if (!options) {
+    return std::nullopt;
+  }
+  std::map<std::string_view, std::string_view> values;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-bounds-pointer-arithmetic): libpq's array ends with null
+  for (const PQconninfoOption* option = options.get(); option->keyword != nullptr; ++option) {
+    if (option->val != nullptr) {
+      values.emplace(option->keyword, option->val);
+    }
+  }
+  const auto value = [&values](std::string_view key) {
+    const auto found = values.find(key);
+    return found == values.end() ? std::string() : printable(found->second);
+  };
+  const std::string host = value("host").empty() ? value("hostaddr") : value("host");
+  const std::string port = value("port");
+  const std::string database = value("dbname");
+  // A password with a / or @ that is not written as %2F or %40 ends up in one of these.
+  const bool misread = host.find('@') != std::string::npos ||
+                       database.find_first_of("@:/") != std::string::npos ||
+                       port.find_first_not_of("0123456789,") != std::string::npos;
+  if (misread) {
+    return std::nullopt;
+  }
+  return fmt::format("postgresql://{}{}{}/{}", host, port.empty() ? "" : ":", port, database);
+}
+
+Result<std::string> read_password(const std::string& file) {
+  std::ifstream stream(file);
+  std::string line;
+  if (!std::getline(stream, line)) {
+    return fail(ErrorCode::kPermissionDenied, "the password file {} cannot be read", file);
+  }
+  while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) {
+    line.pop_back();
+  }
+  return line;
+}
+
+void log_notice(void* /*context*/, const char* message) {
+  log::debug("data base server", {{"message", one_line(message)}});
+}
+
+}  // namespace
+
+void Answer::Clear::operator()(pg_result* result) const {
+  PQclear(result);
+}
+
+std::string_view Answer::text(int row, std::size_t column) const {
+  const int index = static_cast<int>(column);
+  const int size = PQgetlength(result_.get(), row, index);
+  return {PQgetvalue(result_.get(), row, index), static_cast<std::size_t>(size)};
+}
+
+std::int64_t Answer::integer(int row, std::size_t column) const {
+  const std::string_view digits = text(row, column);
+  std::int64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+int Answer::rows() const {
+  return PQntuples(result_.get());
+}
+
+std::int64_t Answer::changes() const {
+  const std::string_view digits = PQcmdTuples(result_.get());
+  std::int64_t value = 0;
+  std::from_chars(digits.data(), digits.data() + digits.size(), value);
+  return value;
+}
+
+Parameters::Parameters(const std::vector<SqlValue>& values) {
+  texts_.reserve(values.size());
+  for (const SqlValue& value : values) {
+    if (const auto* text = std::get_if<std::string>(&value); text != nullptr) {
+      texts_.push_back(storable(*text));
+      types_.push_back(kText);
+    } else {
+      texts_.push_back(std::to_string(std::get<std::int64_t>(value)));
+      types_.push_back(kBigInt);
+    }
+  }
+  pointers_.reserve(texts_.size());
+  for (const std::string& text : texts_) {
+    pointers_.push_back(text.c_str());
+  }
+}
+
+Connection::Connection(pg_conn* handle, std::string name)
+    : handle_(handle), name_(std::move(name)) {}
+
+void Connection::Finish::operator()(pg_conn* handle) const {
+  PQfinish(handle);
+}
+
+bool Connection::alive() const {
+  return handle_ != nullptr && PQstatus(handle_.get()) == CONNECTION_OK;
+}
+
+bool Connection::idle() const {
+  return PQtransactionStatus(handle_.get()) == PQTRANS_IDLE;
+}
+
+Error Connection::error(const Answer& answer) const {
+  const std::string_view state = answer ? field(answer.handle(), PG_DIAG_SQLSTATE) : "";
+  const std::string_view primary = answer ? field(answer.handle(), PG_DIAG_MESSAGE_PRIMARY) : "";
+  if (state.empty() || primary.empty()) {
+    const char* text = handle_ == nullptr ? "" : PQerrorMessage(handle_.get());
+    return {ErrorCode::kUnavailable, fmt::format("data base {}: {}", name_, one_line(text))};
+  }
+  return {code_of(state),
+          fmt::format("data base {}: {} ({})", name_, printable(primary, 256), state)};
+}
+
+bool row_error(const Answer& answer) {
+  const std::string_view state = field(answer.handle(), PG_DIAG_SQLSTATE);
+  return !state.empty() && code_of(state) == ErrorCode::kInvalidArgument;
+}
+
+Result<> Connection::execute(const std::string& sql) {
+  const Answer answer(PQexec(handle_.get(), sql.c_str()));
+  if (!succeeded(answer.handle())) {
+    return fail(error(answer));
+  }
+  return {};
+}
+
+Result<Answer> Connection::query(std::string_view sql, const std::vector<SqlValue>& values) {
+  const Parameters parameters(values);
+  Answer answer(PQexecParams(handle_.get(), numbered(sql).c_str(), parameters.count(),
+                             parameters.types(), parameters.values(), nullptr, nullptr, 0));
+  if (!succeeded(answer.handle())) {
+    return fail(error(answer));
+  }
+  return answer;
+}
+
+Result<> Connection::prepare(const std::string& name,
+                             const std::string& sql,
+                             const Parameters& parameters) {
+  const Answer answer(PQprepare(handle_.get(), name.c_str(), numbered(sql).c_str(),
+                                parameters.count(), parameters.types()));
+  if (!succeeded(answer.handle())) {
+    return fail(error(answer));
+  }
+  return {};
+}
+
+Result<> Connection::set_timeout(std::chrono::milliseconds limit) {
+  if (limit == timeout_) {
+    return {};
+  }
+  auto done = execute(fmt::format("SET statement_timeout = {}", limit.count()));
+  if (done) {
+    timeout_ = limit;
+  }
+  return done;
+}
+
+void Connection::abandon() {
+  if (PGcancel* cancel = alive() ? PQgetCancel(handle_.get()) : nullptr; cancel != nullptr) {
+    std::array<char, 256> problem{};
+    if (PQcancel(cancel, problem.data(), static_cast<int>(problem.size())) == 0) {
+      log::debug("query not cancelled", {{"err", one_line(problem.data())}});
+    }
+    PQfreeCancel(cancel);
+  }
+  handle_.reset();
+}
+
+Connector::Connector(std::string url, std::string password_file, std::string name)
+    : url_(std::move(url)), password_file_(std::move(password_file)), name_(std::move(name)) {}
+
+Result<std::unique_ptr<Connector>> Connector::create(std::string url, std::string password_file) {
+  auto name = name_of(url);
+  if (!name || !(url.starts_with("postgresql://") || url.starts_with("postgres://"))) {
+    return fail(ErrorCode::kInvalidArgument,
+                "the URL of the data base is no connection URI of PostgreSQL"
+                " (postgresql://user@host:port/database; reserved characters as %XX)");
+  }
+  return std::unique_ptr<Connector>(
+      new Connector(std::move(url), std::move(password_file), std::move(*name)));
+}
+
+Result<Connection> Connector::try_connect() const {
+  std::string password;
+  if (!password_file_.empty()) {
+    auto read = read_password(password_file_);
+    if (!read) {
+      return fail(std::move(read).error());
+    }
+    password = std::move(*read);
+  }
+  // What stands before dbname are defaults that the URI may change; empty values do not count.
+  const std::array<std::pair<const char*, const char*>, 8> options{{
+      {"fallback_application_name", "ceems_api_server"},
+      {"connect_timeout", "10"},
+      {"keepalives_idle", "30"},
+      {"keepalives_interval", "10"},
+      {"tcp_user_timeout", "60000"},
+      {"dbname", url_.c_str()},
+      {"password", password.empty() ? nullptr : password.c_str()},
+      {"client_encoding", "UTF8"},
+  }};
+  std::array<const char*, options.size() + 1> names{};
+  std::array<const char*, options.size() + 1> values{};
+  for (std::size_t i = 0; i < options.size(); ++i) {
+    names.at(i) = options.at(i).first;
+    values.at(i) = options.at(i).second;
+  }
+  Connection connection(PQconnectdbParams(names.data(), values.data(), 1), name_);
+  if (!connection.alive()) {
+    return fail(connection.error({}));
+  }
+  PQsetNoticeProcessor(connection.handle(), log_notice, nullptr);
+  if (auto done = connection.execute(kSessionSettings); !done) {
+    return fail(std::move(done).error());
+  }
+  return connection;
+}
+
+Result<Connection> Connector::connect() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (pause_.count() > 0 && std::chrono::steady_clock::now() < not_before_) {
+      return fail(last_error_);
+    }
+  }
+  auto connection = try_connect();  // seconds, where a server does not answer
+  const std::scoped_lock lock(mutex_);
+  if (connection) {
+    pause_ = {};
+  } else {
+    pause_ = std::clamp<std::chrono::milliseconds>(pause_ * 2, kFirstPause, kLongestPause);
+    not_before_ = std::chrono::steady_clock::now() + pause_;
+    last_error_ = connection.error();
+  }
+  return connection;
+}
+
+}  // namespace ceems::store::postgres

@@ -1,0 +1,166 @@
+#include "store/postgres/coordinator.h"
+
+#include <poll.h>
+
+#include <chrono>
+#include <utility>
+
+#include <libpq-fe.h>
+
+#include "base/log.h"
+
+namespace ceems::store::postgres {
+namespace {
+
+// How soon a stop, or a connection that another thread replaced, is noticed.
+constexpr int kPollMs = 200;
+// Between looks at a server that is away; the connector asks more seldom by itself.
+constexpr auto kPause = std::chrono::milliseconds(200);
+
+}  // namespace
+
+Coordinator::Coordinator(Connector& connector, std::atomic<std::uint64_t>& generation)
+    : connector_(&connector),
+      generation_(&generation),
+      thread_([this](const std::stop_token& stop) { listen(stop); }) {}
+
+Coordinator::~Coordinator() {
+  stop();
+}
+
+void Coordinator::stop() {
+  thread_.request_stop();
+  if (thread_.joinable()) {
+    thread_.join();
+  }
+  const std::scoped_lock lock(mutex_);
+  listening_ = false;
+  connection_.reset();
+  term_.reset();
+}
+
+std::optional<std::int64_t> Coordinator::term() const {
+  const std::scoped_lock lock(mutex_);
+  return term_;
+}
+
+void Coordinator::lost(const Error& error) {
+  listening_ = false;
+  connection_.reset();
+  if (std::exchange(term_, std::nullopt)) {
+    log::warn("leadership ends: the connection to the data base is lost", {{"err", error.message}});
+  } else if (!std::exchange(reported_, true)) {
+    log::warn("the data base does not answer", {{"err", error.message}});
+  }
+}
+
+Result<> Coordinator::connect() {
+  if (connection_) {
+    return {};
+  }
+  auto connection = connector_->connect();
+  auto done = connection ? connection->execute("LISTEN ceems_commit")
+                         : Result<>(fail(std::move(connection).error()));
+  if (!done) {
+    lost(done.error());
+    return done;
+  }
+  connection_ = std::move(*connection);
+  generation_->fetch_add(1);  // what was committed meanwhile was not told of
+  listening_ = true;
+  if (std::exchange(reported_, false)) {
+    log::info("the data base answers again", {{"database", connector_->name()}});
+  }
+  return {};
+}
+
+void Coordinator::take_notices() {
+  while (connection_) {
+    PGnotify* notice = PQnotifies(connection_->handle());
+    if (notice == nullptr) {
+      return;
+    }
+    PQfreemem(notice);
+    generation_->fetch_add(1);
+  }
+}
+
+Result<std::optional<std::int64_t>> Coordinator::try_lead() {
+  if (auto done = connect(); !done) {
+    return fail(std::move(done).error());
+  }
+  auto locked =
+      connection_->query(term_ ? "SELECT true" : "SELECT pg_try_advisory_lock(?)",
+                         term_ ? std::vector<SqlValue>() : std::vector<SqlValue>{kLeaderLock});
+  if (!locked) {
+    return fail(std::move(locked).error());
+  }
+  take_notices();
+  if (term_ || locked->text(0, 0) != "t") {
+    return term_;
+  }
+  // Waits for a transaction of the leader before, which may have lost its session.
+  const auto done =
+      connection_->execute(fmt::format("BEGIN; SELECT pg_advisory_xact_lock({});"
+                                       "UPDATE ceems_leader SET term = term + 1",
+                                       kWriterLock));
+  auto term = done ? connection_->query("SELECT term FROM ceems_leader")
+                   : Result<Answer>(fail(done.error()));
+  if (term && term->rows() == 1) {
+    if (auto committed = connection_->execute("COMMIT"); !committed) {
+      return fail(std::move(committed).error());
+    }
+    term_ = term->integer(0, 0);
+    log::info("this program leads: it updates the data base", {{"database", connector_->name()}});
+    return term_;
+  }
+  return fail(term ? Error{ErrorCode::kInternal, "the table ceems_leader has no row"}
+                   : std::move(term).error());
+}
+
+Result<std::optional<std::int64_t>> Coordinator::lead() {
+  const std::scoped_lock lock(mutex_);
+  auto term = try_lead();
+  if (!term && connection_) {
+    const bool led = term_.has_value();
+    lost(term.error());  // with the session go its locks
+    if (led || term.error().code == ErrorCode::kUnavailable) {
+      term = try_lead();  // a connection that broke while nobody used it
+      if (!term && connection_) {
+        lost(term.error());
+      }
+    }
+  }
+  return term;
+}
+
+void Coordinator::listen(const std::stop_token& stop) {
+  while (!stop.stop_requested()) {
+    int descriptor = -1;
+    {
+      const std::scoped_lock lock(mutex_);
+      if (connect()) {
+        descriptor = PQsocket(connection_->handle());
+      }
+    }
+    if (descriptor < 0) {
+      std::this_thread::sleep_for(kPause);
+      continue;
+    }
+    pollfd wait{.fd = descriptor, .events = POLLIN, .revents = 0};
+    if (::poll(&wait, 1, kPollMs) <= 0) {
+      continue;
+    }
+    const std::scoped_lock lock(mutex_);
+    // The connection may be another one by now; then there is simply nothing to read yet.
+    if (connection_) {
+      if (PQconsumeInput(connection_->handle()) == 0 || !connection_->alive()) {
+        lost(connection_->error({}));
+      } else {
+        take_notices();
+      }
+    }
+  }
+}
+
+}  // namespace ceems::store::postgres

@@ -1,0 +1,17 @@
+#pragma once
+
+#include <memory>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "store/database.h"
+#include "store/time_zone.h"
+
+namespace ceems::store::postgres {
+
+/// Database::open() for the server of `options.url`.
+Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
+                                                const TimeZone& zone,
+                                                const Clock& clock);
+
+}  // namespace ceems::store::postgres

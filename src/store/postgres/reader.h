@@ -1,0 +1,40 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+
+#include "store/pool.h"
+#include "store/postgres/connection.h"
+#include "store/postgres/coordinator.h"
+#include "store/sql_reader.h"
+
+namespace ceems::store::postgres {
+
+class PgReader final : public SqlReader {
+ public:
+  /// `generation` is counted up at every commit. All must outlive the reader.
+  PgReader(Pool<Connection>& pool,
+           const Coordinator& coordinator,
+           std::atomic<std::uint64_t>& generation)
+      : SqlReader(Dialect::kPostgres),
+        pool_(&pool),
+        coordinator_(&coordinator),
+        generation_(&generation) {}
+
+  /// While commits of other programs are not told of, every call gives another number.
+  [[nodiscard]] std::uint64_t generation() const override {
+    return coordinator_->listening() ? generation_->load() : generation_->fetch_add(1) + 1;
+  }
+
+ protected:
+  Result<std::unique_ptr<Cursor>> open(const Sql& sql, std::chrono::milliseconds limit) override;
+
+ private:
+  class Rows;
+
+  Pool<Connection>* pool_;
+  const Coordinator* coordinator_;
+  std::atomic<std::uint64_t>* generation_;
+};
+
+}  // namespace ceems::store::postgres

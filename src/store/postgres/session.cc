@@ -1,0 +1,273 @@
+#include "store/postgres/session.h"
+
+#include <string>
+#include <utility>
+
+#include <libpq-fe.h>
+
+#include "base/log.h"
+
+namespace ceems::store::postgres {
+namespace {
+
+std::string name_of(WriterStatement statement) {
+  return fmt::format("w{}", static_cast<std::size_t>(statement));
+}
+
+class Row final : public AnswerRow {
+ public:
+  Row(const Answer& answer, int row) : answer_(&answer), row_(row) {}
+  [[nodiscard]] std::string_view text(std::size_t column) const override {
+    return answer_->text(row_, column);
+  }
+  [[nodiscard]] std::int64_t integer(std::size_t column) const override {
+    return answer_->integer(row_, column);
+  }
+
+ private:
+  const Answer* answer_;
+  int row_;
+};
+
+}  // namespace
+
+Result<> PgSession::connect() {
+  if (connection_ && connection_->alive()) {
+    return {};
+  }
+  connection_.reset();
+  prepared_ = {};
+  auto connection = connector_->connect();
+  if (!connection) {
+    return fail(std::move(connection).error());
+  }
+  connection_ = std::move(*connection);
+  return {};
+}
+
+/// Inside a transaction a lost connection is not made anew: its first half would be missing.
+Result<> PgSession::still_there() const {
+  if (connection_ && connection_->alive()) {
+    return {};
+  }
+  return fail(ErrorCode::kUnavailable, "data base {}: the connection was lost", connector_->name());
+}
+
+Result<> PgSession::begin() {
+  // A connection that broke while nobody used it shows at the first statement.
+  for (int attempt = 0;; ++attempt) {
+    auto term = coordinator_->term();
+    if (!term) {
+      auto leads = coordinator_->lead();
+      if (!leads) {
+        return fail(std::move(leads).error());
+      }
+      term = *leads;
+    }
+    if (!term) {
+      return fail(ErrorCode::kUnavailable, "data base {}: another program leads",
+                  connector_->name());
+    }
+    if (auto done = connect(); !done) {
+      return done;
+    }
+    roll_back();  // whatever an earlier failure left open
+    auto done = start_transaction(*term);
+    if (done || attempt > 0 || connection_->alive()) {
+      return done;
+    }
+  }
+}
+
+Result<> PgSession::start_transaction(std::int64_t term) {
+  // The lock first: what is read afterwards includes what the writer before has committed.
+  if (auto done =
+          connection_->execute(fmt::format("BEGIN; SELECT pg_advisory_xact_lock({})", kWriterLock));
+      !done) {
+    return done;
+  }
+  auto stored = connection_->query("SELECT term FROM ceems_leader");
+  if (!stored) {
+    return fail(std::move(stored).error());
+  }
+  if (stored->rows() != 1 || stored->integer(0, 0) != term) {
+    return fail(ErrorCode::kUnavailable, "data base {}: another program leads since",
+                connector_->name());
+  }
+  in_transaction_ = true;
+  return {};
+}
+
+Result<> PgSession::commit() {
+  if (auto done = still_there(); !done) {
+    return done;
+  }
+  auto done = connection_->execute("NOTIFY ceems_commit; COMMIT");
+  in_transaction_ = !done;
+  return done;
+}
+
+void PgSession::roll_back() {
+  in_transaction_ = false;
+  if (!connection_ || !connection_->alive() || connection_->idle()) {
+    return;
+  }
+  if (PQpipelineStatus(connection_->handle()) != PQ_PIPELINE_OFF) {
+    connection_.reset();  // the server rolls back
+    return;
+  }
+  if (auto done = connection_->execute("ROLLBACK"); !done) {
+    connection_.reset();
+  }
+}
+
+Result<> PgSession::prepare(std::span<const WriterCall> calls) {
+  for (const WriterCall& call : calls) {
+    bool& prepared = prepared_.at(static_cast<std::size_t>(call.statement));
+    if (prepared) {
+      continue;
+    }
+    if (auto done = connection_->prepare(name_of(call.statement), statement_text(call.statement),
+                                         Parameters(call.values));
+        !done) {
+      return done;
+    }
+    prepared = true;
+  }
+  return {};
+}
+
+bool PgSession::send(const WriterCall& call) {
+  const Parameters parameters(call.values);
+  return PQsendQueryPrepared(connection_->handle(), name_of(call.statement).c_str(),
+                             parameters.count(), parameters.values(), nullptr, nullptr, 0) == 1;
+}
+
+std::optional<PgSession::Failure> PgSession::pipeline(std::span<const WriterCall> calls,
+                                                      const OnRow& on_row,
+                                                      bool savepoint) {
+  pg_conn* handle = connection_->handle();
+  const auto broken = [this] {
+    Failure failure{.error = connection_->error({}), .row_only = false};
+    connection_.reset();
+    return failure;
+  };
+  bool sent = PQenterPipelineMode(handle) == 1;
+  const auto send_text = [handle](const char* sql) {
+    return PQsendQueryParams(handle, sql, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
+  };
+  sent = sent && (!savepoint || send_text("SAVEPOINT one"));
+  for (std::size_t i = 0; i < calls.size() && sent; ++i) {
+    sent = send(calls[i]);
+  }
+  sent = sent && (!savepoint || send_text("RELEASE one")) && PQpipelineSync(handle) == 1;
+  if (!sent) {
+    return broken();
+  }
+  std::optional<Failure> failure;
+  const std::size_t before = savepoint ? 1 : 0;
+  for (std::size_t i = 0; i < calls.size() + 2 * before; ++i) {
+    while (const Answer answer{PQgetResult(handle)}) {
+      const ExecStatusType status = PQresultStatus(answer.handle());
+      if (status == PGRES_FATAL_ERROR && !failure) {
+        failure = Failure{.error = connection_->error(answer), .row_only = row_error(answer)};
+      }
+      if (!connection_->alive()) {
+        return broken();
+      }
+      for (int row = 0; status == PGRES_TUPLES_OK && on_row && row < answer.rows(); ++row) {
+        on_row(i - before, Row(answer, row));
+      }
+    }
+  }
+  const Answer end(PQgetResult(handle));
+  if (!end || PQresultStatus(end.handle()) != PGRES_PIPELINE_SYNC ||
+      PQexitPipelineMode(handle) != 1) {
+    return broken();
+  }
+  return failure;
+}
+
+Result<> PgSession::run(std::span<const WriterCall> calls, const OnRow& on_row) {
+  if (calls.empty()) {
+    return {};
+  }
+  const bool alone = !in_transaction_;
+  // A connection that broke while nobody used it shows at the first statement.
+  for (int attempt = 0;; ++attempt) {
+    auto done = alone ? connect() : still_there();
+    if (done) {
+      done = prepare(calls);
+    }
+    if (done) {
+      if (auto failure = pipeline(calls, on_row, false); failure) {
+        done = fail(std::move(failure->error));
+      }
+    }
+    if (done || !alone || attempt > 0 || (connection_ && connection_->alive())) {
+      return done;
+    }
+  }
+}
+
+Result<std::vector<std::optional<Error>>> PgSession::run_groups(
+    std::span<const std::vector<WriterCall>> groups) {
+  std::vector<std::optional<Error>> refused(groups.size());
+  std::vector<WriterCall> all;
+  for (const auto& group : groups) {
+    all.insert(all.end(), group.begin(), group.end());
+  }
+  if (all.empty()) {
+    return refused;
+  }
+  auto ready = still_there();
+  if (ready) {
+    ready = prepare(all);
+  }
+  if (!ready) {
+    return fail(std::move(ready).error());
+  }
+  auto failure = pipeline(all, {}, true);
+  if (!failure) {
+    return refused;
+  }
+  const auto undo = [this] { return connection_->execute("ROLLBACK TO one; RELEASE one"); };
+  if (failure->row_only) {
+    if (auto done = undo(); !done) {
+      return fail(std::move(done).error());
+    }
+  } else {
+    return fail(std::move(failure->error));
+  }
+  // One of them is refused: each on its own.
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    failure = groups[i].empty() ? std::nullopt : pipeline(groups[i], {}, true);
+    if (!failure) {
+      continue;
+    }
+    if (!failure->row_only) {
+      return fail(std::move(failure->error));
+    }
+    if (auto done = undo(); !done) {
+      return fail(std::move(done).error());
+    }
+    refused[i] = std::move(failure->error);
+  }
+  return refused;
+}
+
+Result<std::int64_t> PgSession::run(const Sql& sql, const OnRow& on_row) {
+  if (auto done = in_transaction_ ? still_there() : connect(); !done) {
+    return fail(std::move(done).error());
+  }
+  auto answer = connection_->query(sql.text(), sql.values());
+  if (!answer) {
+    return fail(std::move(answer).error());
+  }
+  for (int row = 0; on_row && row < answer->rows(); ++row) {
+    on_row(0, Row(*answer, row));
+  }
+  return answer->changes();
+}
+
+}  // namespace ceems::store::postgres

@@ -1,0 +1,52 @@
+#pragma once
+
+#include <array>
+#include <optional>
+
+#include "store/postgres/connection.h"
+#include "store/postgres/coordinator.h"
+#include "store/session.h"
+
+namespace ceems::store::postgres {
+
+/// The writing connection to a server, made anew when it is lost. Many statements are sent at once
+/// (libpq's pipeline), as each way to the server takes as long as a statement.
+class PgSession final : public Session {
+ public:
+  /// Both must outlive the session.
+  PgSession(Connector& connector, Coordinator& coordinator)
+      : connector_(&connector), coordinator_(&coordinator) {}
+
+  Result<> begin() override;
+  Result<> commit() override;
+  void roll_back() override;
+  Result<> run(std::span<const WriterCall> calls, const OnRow& on_row) override;
+  Result<std::vector<std::optional<Error>>> run_groups(
+      std::span<const std::vector<WriterCall>> groups) override;
+  Result<std::int64_t> run(const Sql& sql, const OnRow& on_row) override;
+  [[nodiscard]] Dialect dialect() const override { return Dialect::kPostgres; }
+
+ private:
+  /// A failed pipeline: what of it concerns a row only leaves the rest of the transaction usable.
+  struct Failure {
+    Error error;
+    bool row_only = false;
+  };
+
+  Result<> connect();
+  [[nodiscard]] Result<> still_there() const;
+  Result<> start_transaction(std::int64_t term);
+  Result<> prepare(std::span<const WriterCall> calls);
+  std::optional<Failure> pipeline(std::span<const WriterCall> calls,
+                                  const OnRow& on_row,
+                                  bool savepoint);
+  bool send(const WriterCall& call);
+
+  Connector* connector_;
+  Coordinator* coordinator_;
+  std::optional<Connection> connection_;
+  std::array<bool, kWriterStatements> prepared_{};
+  bool in_transaction_ = false;
+};
+
+}  // namespace ceems::store::postgres

@@ -1,0 +1,246 @@
+#include "store/reader.h"
+
+#include <atomic>
+#include <limits>
+#include <thread>
+#include <utility>
+
+#include "store/test_database.h"
+
+namespace ceems::store {
+namespace {
+
+using model::Metric;
+
+const std::vector<std::size_t> kAllUsage{0, 2, 3, 5, 6, 7, 9};
+
+using ReaderTest = EveryDatabase;
+INSTANTIATE_TEST_SUITE_P(All,
+                         ReaderTest,
+                         ::testing::Values(Backend::kSqlite, Backend::kPostgres),
+                         backend_name);
+
+TEST_P(ReaderTest, UnitsAreFilteredByOwnerAndEnd) {
+  auto mine = job("mine", kNow, kNow + 10 * kMinute);
+  auto runs = job("runs", kNow);
+  auto theirs = job("theirs", kNow, kNow + 10 * kMinute);
+  theirs.username = "bob";
+  auto service = job("service", kNow, kNow + 10 * kMinute);
+  service.username = "fluids:svc";
+  auto hidden = job("hidden", kNow, kNow + 10 * kMinute);
+  hidden.ignore = true;
+  auto first = update(kNow, kNow + kHour, {mine, runs, theirs, service, hidden});
+  first.projects = std::vector<model::Project>{{.name = "fluids", .users = {"ada", "fluids:svc"}}};
+  write(first);
+  auto foreign = update(kNow, kNow + kHour, {service}, "cloud");
+  foreign.projects = std::vector<model::Project>{{.name = "fluids", .users = {"bob"}}};
+  write(foreign);
+  Reader& reader = db_->reader();
+  const std::vector<std::size_t> fields{2};
+  UnitQuery query;
+  EXPECT_EQ(column(reader.units(query, fields), 0), Texts{});  // the zero scope is nobody
+  query.owners.names = {"ada"};
+  EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"mine", "runs"}));
+  query.owners.service_projects = {"fluids"};
+  // The service account of the cluster where ada is a member, not of the other one.
+  EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"mine", "runs", "service"}));
+  query.owners.service_projects.clear();
+  query.ended = TimeRange{kNow, kNow + 10 * kMinute};
+  EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"mine"}));
+  query.running = true;
+  EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"mine", "runs"}));
+  query.ended = TimeRange{kNow, kNow + 10 * kMinute - 1};
+  query.running = false;
+  EXPECT_EQ(column(reader.units(query, fields), 0), Texts{});
+  query.ended.reset();
+  query.owners = {.everybody = true};
+  query.uuids = {"theirs", "' OR 1=1 --"};
+  EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"theirs"}));
+  query.uuids.clear();
+  query.clusters = {"cloud"};
+  EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"service"}));
+}
+
+TEST_P(ReaderTest, PagesOfUnitsFollowOneAnotherWithoutGapOrOverlap) {
+  std::vector<model::Unit> units;
+  for (const std::string uuid : {"b", "a", "B", "c"}) {
+    units.push_back(job(uuid, kNow));
+    units.push_back(job(uuid, kNow - kHour, kNow - 1));  // the id was used before
+  }
+  write(update(kNow, kNow + kHour, units, "one"));
+  write(update(kNow, kNow + kHour, units, "two"));
+  const std::vector<std::size_t> fields{0, 2, 8};
+  UnitQuery query;
+  query.owners.everybody = true;
+  std::vector<UnitKey> all;
+  const auto read = [&] {
+    auto cursor = db_->reader().units(query, fields).value();
+    std::size_t count = 0;
+    for (; cursor->next().value(); ++count) {
+      all.push_back({std::string(cursor->text(0)), std::string(cursor->text(1)),
+                     std::string(cursor->text(2))});
+    }
+    return count;
+  };
+  EXPECT_EQ(read(), 16U);
+  const auto whole = std::exchange(all, {});
+  EXPECT_EQ(whole[0].uuid, "B");  // byte order
+  query.limit = 3;
+  for (std::size_t count = 3; count == 3;) {
+    count = read();
+    EXPECT_EQ(count, all.size() == 16 ? 1U : 3U);
+    query.after = all.back();
+    if (all.size() == 6) {  // what comes in between and sorts before is not seen
+      write(update(kNow + kHour, kNow + 2 * kHour, {job("0", kNow)}, "one"));
+    }
+  }
+  ASSERT_EQ(all.size(), 16U);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    EXPECT_EQ(all[i].cluster_id + all[i].uuid + all[i].started_at,
+              whole[i].cluster_id + whole[i].uuid + whole[i].started_at);
+  }
+  query.limit = std::numeric_limits<std::size_t>::max();
+  query.after = UnitKey{"' OR 1=1", "", ""};
+  EXPECT_EQ(read(), 17U);
+}
+
+TEST_P(ReaderTest, ALeadSeesTheWholeProjectInItsCluster) {
+  auto own = job("own", kNow);
+  auto fellow = job("fellow", kNow);
+  fellow.username = "bob";
+  auto other = job("other", kNow);
+  other.username = "bob";
+  other.project = "optics";
+  for (const std::string cluster : {"a", "b"}) {
+    auto first = update(kNow, kNow + kHour, {own, fellow, other}, cluster);
+    first.projects = std::vector<model::Project>{{.name = "fluids", .users = {"bob"}},
+                                                 {.name = "optics", .users = {"bob"}}};
+    write(first);
+  }
+  Reader& reader = db_->reader();
+  const std::vector<std::size_t> fields{0, 2};
+  UnitQuery query;
+  query.owners.led_projects = {{"a", "fluids"}};
+  EXPECT_EQ(column(reader.units(query, fields), 1), (Texts{"fellow", "own"}));
+  query.owners.names = {"ada"};
+  EXPECT_EQ(column(reader.units(query, fields), 1), (Texts{"fellow", "own", "own"}));
+  EXPECT_EQ(column(reader.units(query, fields), 0), (Texts{"a", "a", "b"}));
+  UsageQuery usage{.members = query.owners};  // ada is a member of nothing
+  EXPECT_EQ(column(reader.usage(usage, kAllUsage), 0), (Texts{"a", "a"}));
+  EXPECT_EQ(column(reader.projects(usage), 3), (Texts{"fluids"}));
+  EXPECT_EQ(column(reader.users(query.owners, {}), 3), Texts{});
+  CurrentUsageQuery current{.rows = usage, .updated = {kNow, kNow + kHour}};
+  EXPECT_EQ(reader.current_usage(current)->size(), 2U);
+  current.daily = true;
+  EXPECT_EQ(reader.current_usage(current)->size(), 2U);
+  EXPECT_EQ(reader.count_member_units(query.owners, {"a", "b"}, {"own", "fellow"}).value(), 2U);
+  EXPECT_EQ(reader.count_member_units(query.owners, {"b"}, {"own", "fellow"}).value(), 0U);
+  EXPECT_EQ(reader.count_member_units(query.owners, {"a"}, {"other"}).value(), 0U);
+}
+
+TEST_P(ReaderTest, MembershipIsPerCluster) {
+  auto a = update(kNow, kNow + kHour, {job("1", kNow), job("2", kNow)}, "a");
+  a.projects = std::vector<model::Project>{{.name = "fluids", .users = {"ada"}}};
+  write(a);
+  auto b = update(kNow, kNow + kHour, {job("1", kNow), job("3", kNow)}, "b");
+  b.projects = std::vector<model::Project>{{.name = "fluids", .users = {"bob"}}};
+  write(b);
+  Reader& reader = db_->reader();
+  EXPECT_EQ(reader.count_member_units({.names = {"ada"}}, {"a"}, {"1", "2"}).value(), 2U);
+  EXPECT_EQ(reader.count_member_units({.names = {"ada"}}, {"a", "b"}, {"1", "3"}).value(), 1U);
+  EXPECT_EQ(reader.count_member_units({.names = {"ada"}}, {"b"}, {"1"}).value(), 0U);
+  EXPECT_EQ(reader.count_member_units({.names = {"eve"}}, {"a", "b"}, {"1"}).value(), 0U);
+  UsageQuery usage{.members = {.names = {"ada"}}};
+  EXPECT_EQ(column(reader.usage(usage, kAllUsage), 0), (Texts{"a"}));
+  EXPECT_EQ(column(reader.projects(usage), 1), (Texts{"a"}));
+  EXPECT_EQ(column(reader.usage({}, kAllUsage), 0), Texts{});
+  EXPECT_EQ(column(reader.clusters(), 0), (Texts{"a", "b"}));
+  EXPECT_EQ(column(reader.stats({}, std::nullopt), 2), (Texts{"2", "2"}));
+}
+
+TEST_P(ReaderTest, CurrentUsageSumsInFloatingPoint) {
+  auto a = job("1", kNow, kNow + 1);
+  auto b = job("2", kNow, kNow + 1);
+  auto c = job("3", kNow, kNow + 1);
+  auto d = job("4", kNow);
+  with(with_times(a, 60, 100), Metric::kAvgCpuUsage, {{"global", 50}});
+  with(with_times(b, 60, 100), Metric::kAvgCpuUsage, {{"global", 51}});
+  with(a, Metric::kTotalIoReadStats, {{"bytes", 6e18}});
+  with(b, Metric::kTotalIoReadStats, {{"bytes", 6e18}});
+  with_times(c, 60, 1e6);  // no value: does not dilute the average
+  with_times(d, 60, 0);
+  d.username = "bob";
+  auto first = update(kNow, kNow + kHour, {a, b, c, d});
+  first.projects = std::vector<model::Project>{{.name = "fluids", .users = {"ada"}}};
+  write(first);
+  CurrentUsageQuery query;
+  query.updated = {kNow, kNow + kHour};
+  query.maps.fill(true);
+  EXPECT_TRUE(db_->reader().current_usage(query)->empty());
+  query.rows.members.names = {"ada"};
+  const auto groups = db_->reader().current_usage(query).value();
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].username, "ada");
+  EXPECT_EQ(groups[0].num_units, 3);
+  EXPECT_EQ(groups[0].groupname, "phys");
+  EXPECT_EQ(groups[0].maps[0], (model::MetricMap{{"walltime", 180}, {"alloc_cputime", 1000200}}));
+  EXPECT_EQ(groups[0].maps[1], (model::MetricMap{{"global", 50.5}}));
+  EXPECT_EQ(groups[0].maps[10], (model::MetricMap{{"bytes", 1.2e19}}));
+  EXPECT_EQ(groups[1].username, "bob");  // all members of own projects
+  EXPECT_EQ(groups[1].maps[1], (model::MetricMap{{"global", 0}}));
+  query.terminated_only = true;
+  EXPECT_EQ(db_->reader().current_usage(query)->size(), 1U);
+  query.terminated_only = false;
+  query.daily = true;
+  EXPECT_EQ(db_->reader().current_usage(query).value()[0].num_units, 3);
+  query.updated = {kNow + kHour + 1, kNow + 2 * kHour};
+  EXPECT_TRUE(db_->reader().current_usage(query)->empty());
+}
+
+TEST_P(ReaderTest, ClustersAreNotMixedInCurrentUsage) {
+  auto a = job("1", kNow, kNow + 1);
+  write(update(kNow, kNow + kHour, {with_times(a, 60, 60)}, "a"));
+  write(update(kNow, kNow + kHour, {with_times(a, 90, 90)}, "b"));
+  CurrentUsageQuery query;
+  query.updated = {kNow, kNow + kHour};
+  query.maps.fill(true);
+  query.rows.members.everybody = true;
+  const auto groups = db_->reader().current_usage(query).value();
+  ASSERT_EQ(groups.size(), 2U);
+  EXPECT_EQ(groups[0].cluster_id, "a");
+  EXPECT_EQ(groups[1].maps[0].at("walltime"), 90);
+}
+
+TEST_P(ReaderTest, ReadersSeeWholeWindowsWhileTheWriterWrites) {
+  std::atomic<bool> done{false};
+  std::atomic<int> reads{0};
+  std::vector<std::jthread> readers;
+  for (int i = 0; i < 3; ++i) {
+    readers.emplace_back([this, &done, &reads] {
+      const std::vector<std::size_t> fields{2};
+      UnitQuery query;
+      query.owners.everybody = true;
+      while (!done || reads < 3) {
+        const auto uuids = column(db_->reader().units(query, fields), 0);
+        EXPECT_EQ(uuids.size() % 10, 0U) << uuids.size();
+        ++reads;
+      }
+    });
+  }
+  for (int window = 0; window < 20; ++window) {
+    std::vector<model::Unit> units;
+    for (int i = 0; i < 10; ++i) {
+      units.push_back(job(std::to_string(window * 10 + i), kNow));
+    }
+    write(kNow + window * kMinute, kNow + (window + 1) * kMinute, units);
+  }
+  const std::uint64_t commits = db_->reader().generation();
+  done = true;
+  readers.clear();
+  EXPECT_GE(commits, 20U);
+  EXPECT_GE(reads, 3);
+  EXPECT_EQ(text("SELECT count(*) FROM units"), "200");
+}
+
+}  // namespace
+}  // namespace ceems::store

@@ -1,0 +1,415 @@
+#include "store/session_writer.h"
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "store/json.h"
+#include "store/unit_sums.h"
+
+namespace ceems::store {
+namespace {
+
+// Units that are looked up and written together: enough to hide the way to a server, few enough for
+// one that is refused to cost little.
+constexpr std::size_t kUnitsAtOnce = 256;
+
+/// The reference writes null for tags that nobody set.
+std::string tags_text(const std::vector<std::string>& tags) {
+  return tags.empty() ? "null" : string_list_text(tags);
+}
+
+/// The names that a data base can hold in a list; no manager has users with a NUL in their names.
+std::string names_text(std::vector<std::string> names) {
+  std::erase_if(names, [](const std::string& name) { return name.find('\0') != name.npos; });
+  return string_list_text(names);
+}
+
+}  // namespace
+
+/// Users with their projects, or projects with their users.
+struct SessionWriter::People {
+  WriterStatement upsert{}, names{}, remove{};
+  std::map<std::string, std::vector<SqlValue>> rows;  ///< by name
+};
+
+template <typename Work>
+Result<> SessionWriter::in_transaction(Work work) {
+  auto done = session_->begin();
+  if (done) {
+    done = work();
+  }
+  if (done) {
+    done = session_->commit();
+  }
+  if (!done) {
+    session_->roll_back();
+    return done;
+  }
+  generation_->fetch_add(1);
+  return {};
+}
+
+Result<std::optional<std::int64_t>> SessionWriter::watermark(std::string_view cluster_id) {
+  std::optional<std::int64_t> result;
+  const WriterCall call{.statement = WriterStatement::kWatermark,
+                        .values = {std::string(cluster_id)}};
+  auto done = session_->run(std::span(&call, 1), [&result](std::size_t, const AnswerRow& row) {
+    result = row.integer(0);
+  });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  return result;
+}
+
+Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
+  WriteReport report;
+  auto done = in_transaction([&] { return write_window(update, report); });
+  if (!done) {
+    return fail(std::move(done).error().with_context(
+        fmt::format("writing the update of cluster {}", update.cluster.id)));
+  }
+  sum_up(update.window.end_ms);
+  return report;
+}
+
+/// Makes answers faster and changes none, so a failure does not concern the window.
+void SessionWriter::sum_up(std::int64_t until_ms) {
+  constexpr std::int64_t kHourMs = 60LL * 60 * 1000;  // spans that are still being written to
+  auto done = session_->begin();
+  if (done) {
+    done = sum_spans(*session_, until_ms - kHourMs);
+  }
+  if (done) {
+    done = session_->commit();
+  }
+  if (!done) {
+    session_->roll_back();
+  }
+  const std::string error = done ? "" : done.error().message;
+  if (!done && error != sums_error_) {
+    log::warn("units are not summed up, answers about long times take longer", {{"err", error}});
+  }
+  sums_error_ = error;
+}
+
+Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& report) {
+  const auto [start_ms, end_ms] = update.window;
+  if (end_ms <= start_ms) {
+    return fail(ErrorCode::kInvalidArgument, "window ends at {} before its start {}", end_ms,
+                start_ms);
+  }
+  const auto last = watermark(update.cluster.id);
+  if (!last) {
+    return fail(last.error());
+  }
+  if (*last && **last != start_ms) {
+    return fail(ErrorCode::kInvalidArgument, "window starts at {} but the last one ended at {}",
+                start_ms, **last);
+  }
+  // The window's last moment belongs to it, so one that ends at midnight belongs to the day before.
+  const Batch batch{.cluster = update.cluster,
+                    .window = update.window,
+                    .updated = zone_.local(end_ms),
+                    .day = zone_.day(end_ms - 1),
+                    .day_ms = zone_.day_start(end_ms - 1)};
+  UsageRows usage;
+  UsageRows days;
+  std::set<std::int64_t> moments{end_ms};
+  std::vector<const model::Unit*> chunk;
+  std::set<std::string_view> ids;
+  const auto flush = [&]() -> Result<> {
+    auto done = write_units(batch, chunk, usage, days, moments, report);
+    chunk.clear();
+    ids.clear();
+    return done;
+  };
+  for (const model::Unit& unit : update.units) {
+    if (unit.uuid.empty() ||
+        (purged_before_ms_ && unit.ended_at_ts > 0 && unit.ended_at_ts < *purged_before_ms_)) {
+      continue;
+    }
+    // An id that comes twice has to see its first row.
+    if (chunk.size() == kUnitsAtOnce || ids.contains(unit.uuid)) {
+      if (auto done = flush(); !done) {
+        return done;
+      }
+    }
+    chunk.push_back(&unit);
+    ids.insert(unit.uuid);
+  }
+  if (auto done = flush(); !done) {
+    return done;
+  }
+  if (auto done = forget_spans(*session_, moments); !done) {
+    return done;
+  }
+  std::vector<std::vector<WriterCall>> rows;
+  for (const bool daily : {false, true}) {
+    for (const auto& [key, row] : daily ? days : usage) {
+      rows.push_back({row.call(batch, daily, key.first, key.second)});
+    }
+  }
+  if (auto done = run_and_log(rows, "row of usage"); !done) {
+    return done;
+  }
+  if (update.users && !update.users->empty()) {
+    People people{.upsert = WriterStatement::kUpsertUser,
+                  .names = WriterStatement::kUserNames,
+                  .remove = WriterStatement::kDeleteUser,
+                  .rows = {}};
+    for (const model::User& user : *update.users) {
+      people.rows[user.name] = {batch.cluster.id,
+                                user.name,
+                                user.uid,
+                                batch.cluster.manager,
+                                names_text(user.projects),
+                                tags_text(user.tags),
+                                batch.updated};
+    }
+    if (auto done = write_people(batch, people); !done) {
+      return done;
+    }
+  }
+  if (update.projects && !update.projects->empty()) {
+    People people{.upsert = WriterStatement::kUpsertProject,
+                  .names = WriterStatement::kProjectNames,
+                  .remove = WriterStatement::kDeleteProject,
+                  .rows = {}};
+    for (const model::Project& project : *update.projects) {
+      people.rows[project.name] = {batch.cluster.id,
+                                   project.name,
+                                   project.uid,
+                                   batch.cluster.manager,
+                                   names_text(project.users),
+                                   tags_text(project.tags),
+                                   batch.updated};
+    }
+    if (auto done = write_people(batch, people); !done) {
+      return done;
+    }
+  }
+  const WriterCall call{.statement = WriterStatement::kSetWatermark,
+                        .values = {batch.cluster.id, end_ms}};
+  return session_->run(std::span(&call, 1), {});
+}
+
+Result<> SessionWriter::write_units(const Batch& batch,
+                                    std::span<const model::Unit* const> units,
+                                    UsageRows& usage,
+                                    UsageRows& days,
+                                    std::set<std::int64_t>& moments,
+                                    WriteReport& report) {
+  std::vector<WriterCall> finds;
+  finds.reserve(units.size());
+  for (const model::Unit* unit : units) {
+    finds.push_back({WriterStatement::kFindUnit, {batch.cluster.id, unit->uuid}});
+  }
+  std::vector<std::vector<StoredUnit>> stored(units.size());
+  if (auto done = session_->run(finds,
+                                [&stored](std::size_t index, const AnswerRow& row) {
+                                  stored[index].push_back(stored_unit(row));
+                                });
+      !done) {
+    return done;
+  }
+  std::vector<UnitChange> changes;
+  std::vector<std::vector<WriterCall>> groups;
+  changes.reserve(units.size());
+  groups.reserve(units.size());
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    changes.push_back(change_of(batch, *units[i], stored[i]));
+    groups.push_back(std::move(changes.back().calls));
+  }
+  const auto refused = session_->run_groups(groups);
+  if (!refused) {
+    return fail(refused.error());
+  }
+  std::vector<UsageRows::iterator> unknown_usage;
+  std::vector<UsageRows::iterator> unknown_days;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (const auto& error = (*refused)[i]; error) {
+      ++report.skipped;
+      changes[i].counts = false;
+      log::error("unit skipped", {{"cluster_id", batch.cluster.id},
+                                  {"uuid", printable(units[i]->uuid)},
+                                  {"err", error->message}});
+      continue;
+    }
+    ++report.written;
+    moments.insert(changes[i].moved_from.begin(), changes[i].moved_from.end());
+    if (!changes[i].counts) {
+      continue;
+    }
+    for (auto [rows, unknown] :
+         {std::pair(&usage, &unknown_usage), std::pair(&days, &unknown_days)}) {
+      const auto [row, fresh] = rows->try_emplace({changes[i].username, changes[i].project},
+                                                  units[i]->resource_manager, units[i]->groupname);
+      if (fresh) {
+        unknown->push_back(row);
+      }
+    }
+  }
+  if (auto done = load_usage(batch, false, unknown_usage); !done) {
+    return done;
+  }
+  if (auto done = load_usage(batch, true, unknown_days); !done) {
+    return done;
+  }
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (changes[i].counts) {
+      for (UsageRows* rows : {&usage, &days}) {
+        rows->at({changes[i].username, changes[i].project}).add(*units[i], changes[i]);
+      }
+    }
+  }
+  return {};
+}
+
+Result<> SessionWriter::load_usage(const Batch& batch,
+                                   bool daily,
+                                   std::span<const UsageRows::iterator> rows) {
+  std::vector<WriterCall> finds;
+  finds.reserve(rows.size());
+  for (const auto& row : rows) {
+    WriterCall& find = finds.emplace_back();
+    find.statement = daily ? WriterStatement::kFindDay : WriterStatement::kFindUsage;
+    find.values = {batch.cluster.id, row->first.first, row->first.second};
+    if (daily) {
+      find.values.emplace_back(batch.day);
+    }
+  }
+  return session_->run(finds, [&rows](std::size_t index, const AnswerRow& row) {
+    rows[index]->second.load(row, rows[index]->first.first);
+  });
+}
+
+/// A row that the data base refuses must not hold up the window for ever.
+Result<> SessionWriter::run_and_log(std::span<const std::vector<WriterCall>> groups,
+                                    std::string_view what) {
+  const auto refused = session_->run_groups(groups);
+  if (!refused) {
+    return fail(refused.error());
+  }
+  for (const auto& error : *refused) {
+    if (error) {
+      log::error("refused by the data base", {{"what", what}, {"err", error->message}});
+    }
+  }
+  return {};
+}
+
+Result<> SessionWriter::write_people(const Batch& batch, const People& people) {
+  std::vector<std::vector<WriterCall>> groups;
+  const WriterCall names{.statement = people.names, .values = {batch.cluster.id}};
+  auto done = session_->run(std::span(&names, 1), [&](std::size_t, const AnswerRow& row) {
+    std::string name(row.text(0));
+    if (!people.rows.contains(name)) {
+      groups.push_back({{people.remove, {batch.cluster.id, std::move(name)}}});
+    }
+  });
+  if (!done) {
+    return done;
+  }
+  for (const auto& [name, values] : people.rows) {
+    groups.push_back({{people.upsert, values}});
+  }
+  return run_and_log(groups, "user or project");
+}
+
+Result<> SessionWriter::write_admins(std::string_view source,
+                                     const std::vector<std::string>& names) {
+  auto done = in_transaction([&] { return replace_admins(source, names); });
+  if (!done) {
+    return fail(std::move(done).error().with_context("writing admins"));
+  }
+  return {};
+}
+
+/// Writes the admins of one source into our own table, then brings the table of the reference in
+/// line: a name that no source has any more goes, the others carry the last source that named them.
+Result<> SessionWriter::replace_admins(std::string_view source,
+                                       const std::vector<std::string>& names) {
+  const auto now =
+      std::chrono::duration_cast<std::chrono::milliseconds>(clock_->now().time_since_epoch());
+  const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
+  std::vector<Sql> all;
+  all.push_back(sql("DELETE FROM ceems_admin_sources WHERE source = ").value(source));
+  for (const std::string& name : names) {
+    if (name.empty()) {
+      continue;
+    }
+    all.push_back(sql("INSERT INTO ceems_admin_sources (source, name) VALUES (")
+                      .value(source)
+                      .add(",")
+                      .value(name)
+                      .add(") ON CONFLICT DO NOTHING"));
+    all.push_back(sql("INSERT INTO admin_users (name, projects, tags, last_updated_at) VALUES (")
+                      .value(name)
+                      .add(",'[]',")
+                      .value(string_list_text({std::string(source)}))
+                      .add(",")
+                      .value(zone_.local(now.count()))
+                      .add(") ON CONFLICT (cluster_id, name) DO UPDATE SET tags = excluded.tags,"
+                           " last_updated_at = excluded.last_updated_at"));
+  }
+  // Sources are names of our own, which need no escapes in JSON.
+  all.push_back(
+      sql("DELETE FROM admin_users WHERE name NOT IN (SELECT name FROM ceems_admin_sources)"));
+  all.push_back(
+      sql("UPDATE admin_users SET tags = (SELECT '[\"' || max(source) || '\"]'"
+          " FROM ceems_admin_sources s WHERE s.name = admin_users.name) WHERE NOT EXISTS"
+          " (SELECT 1 FROM ceems_admin_sources s WHERE s.name = admin_users.name"
+          " AND '[\"' || s.source || '\"]' = admin_users.tags)"));
+  for (const Sql& one : all) {
+    if (auto done = session_->run(one, {}); !done) {
+      return fail(std::move(done).error());
+    }
+  }
+  return {};
+}
+
+Result<> SessionWriter::purge(std::int64_t cutoff_ms) {
+  auto done = in_transaction([&] { return remove_old(cutoff_ms); });
+  if (!done) {
+    return fail(std::move(done).error().with_context("purging"));
+  }
+  purged_before_ms_ = cutoff_ms;
+  return {};
+}
+
+Result<> SessionWriter::remove_old(std::int64_t cutoff_ms) {
+  constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
+  const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
+  const std::vector<Sql> units{
+      sql("ended_at_ts > 0 AND ended_at_ts < ").value(cutoff_ms),
+      // Gone without an end: not updated for the retention period although its cluster was fetched
+      // since. Without the second condition a long stop of this program would purge running units.
+      sql("ended_at_ts <= 0 AND last_updated_at_ts < ")
+          .value(cutoff_ms)
+          .add(" AND last_updated_at_ts < (SELECT window_end_ms FROM ceems_watermarks w"
+               " WHERE w.cluster_id = units.cluster_id) - ")
+          .value(kDayMs)};
+  std::vector<Sql> all;
+  for (const Sql& condition : units) {
+    if (auto done = forget_spans_of(*session_, condition); !done) {
+      return done;
+    }
+    all.push_back(sql("DELETE FROM units WHERE ").append(condition));
+  }
+  all.push_back(sql("DELETE FROM usage WHERE last_updated_at_ts < ").value(cutoff_ms));
+  // The row of a day holds what ended up to 24 h later.
+  all.push_back(
+      sql("DELETE FROM daily_usage WHERE last_updated_at_ts < ").value(cutoff_ms - kDayMs));
+  // Of spans without units nobody asks any more.
+  all.push_back(
+      sql("DELETE FROM ceems_unit_sums WHERE NOT EXISTS (SELECT 1 FROM ceems_unit_spans s"
+          " WHERE s.level = ceems_unit_sums.level AND s.span = ceems_unit_sums.span)"));
+  for (const Sql& one : all) {
+    if (auto done = session_->run(one, {}); !done) {
+      return fail(std::move(done).error());
+    }
+  }
+  return {};
+}
+
+}  // namespace ceems::store

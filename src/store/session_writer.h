@@ -1,0 +1,68 @@
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "store/session.h"
+#include "store/store.h"
+#include "store/time_zone.h"
+#include "store/unit_change.h"
+
+namespace ceems::store {
+
+/// The writer of every data base: what is done, while a Session says how.
+class SessionWriter : public Writer {
+ public:
+  /// `generation` grows with every commit. Session, clock and generation must outlive the writer.
+  SessionWriter(Session& session,
+                const TimeZone& zone,
+                const Clock& clock,
+                std::atomic<std::uint64_t>& generation)
+      : session_(&session), zone_(zone), clock_(&clock), generation_(&generation) {}
+
+  Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override;
+  Result<WriteReport> write(const ClusterUpdate& update) override;
+  Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override;
+  Result<> purge(std::int64_t cutoff_ms) override;
+
+ private:
+  /// (user, project)
+  using UsageRows = std::map<std::pair<std::string, std::string>, UsageRow>;
+  struct People;
+
+  /// All of `work` in one transaction.
+  template <typename Work>
+  Result<> in_transaction(Work work);
+
+  Result<> write_window(const ClusterUpdate& update, WriteReport& report);
+  Result<> write_units(const Batch& batch,
+                       std::span<const model::Unit* const> units,
+                       UsageRows& usage,
+                       UsageRows& days,
+                       std::set<std::int64_t>& moments,
+                       WriteReport& report);
+  Result<> load_usage(const Batch& batch, bool daily, std::span<const UsageRows::iterator> rows);
+  Result<> run_and_log(std::span<const std::vector<WriterCall>> groups, std::string_view what);
+  Result<> write_people(const Batch& batch, const People& people);
+  Result<> replace_admins(std::string_view source, const std::vector<std::string>& names);
+  Result<> remove_old(std::int64_t cutoff_ms);
+  void sum_up(std::int64_t until_ms);
+
+  Session* session_;
+  TimeZone zone_;
+  const Clock* clock_;
+  std::atomic<std::uint64_t>* generation_;
+  /// Units that ended earlier were purged and are not taken in again.
+  std::optional<std::int64_t> purged_before_ms_;
+  std::string sums_error_;
+};
+
+}  // namespace ceems::store

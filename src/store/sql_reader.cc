@@ -1,0 +1,152 @@
+#include "store/sql_reader.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <utility>
+
+namespace ceems::store {
+namespace {
+
+// A listing is streamed while a client reads it, so it may take as long as the reference allows.
+constexpr auto kListLimit = std::chrono::minutes(5);
+constexpr auto kShortLimit = std::chrono::seconds(10);
+
+std::string column_list(std::span<const Field> all, FieldList fields) {
+  std::string text = "SELECT ";
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    if (i > 0) {
+      text += ',';
+    }
+    text += all[fields[i]].column;
+  }
+  return text;
+}
+
+std::string all_columns(std::span<const Field> all) {
+  std::vector<std::size_t> fields(all.size());
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    fields[i] = i;
+  }
+  return column_list(all, fields);
+}
+
+}  // namespace
+
+Result<> SqlReader::ping() {
+  const auto rows = open(query_of("SELECT version FROM schema_migrations"), kShortLimit);
+  if (!rows) {
+    return fail(rows.error());
+  }
+  if (const auto row = (*rows)->next(); !row) {
+    return fail(row.error());
+  }
+  return {};
+}
+
+Result<bool> SqlReader::is_admin(std::string_view user) {
+  Sql query = query_of("SELECT 1 FROM admin_users WHERE name = ");
+  query.value(user);
+  const auto rows = open(query, kShortLimit);
+  if (!rows) {
+    return fail(rows.error());
+  }
+  return (*rows)->next();
+}
+
+Result<std::unique_ptr<Cursor>> SqlReader::units(const UnitQuery& query, FieldList fields) {
+  Sql sql = query_of(column_list(unit_fields(), fields));
+  sql.add(" FROM units WHERE ignore = 0").and_owner_in(query.owners);
+  sql.and_in("project", query.projects).and_in("cluster_id", query.clusters);
+  sql.and_in("uuid", query.uuids);
+  if (query.ended) {
+    sql.and_ended(*query.ended, query.running);
+  }
+  if (query.after) {
+    sql.add(" AND (cluster_id, uuid, started_at) > (").value(query.after->cluster_id).add(",");
+    sql.value(query.after->uuid).add(",").value(query.after->started_at).add(")");
+  }
+  sql.add(" ORDER BY cluster_id, uuid, started_at");
+  if (query.limit > 0) {
+    constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
+    sql.add(" LIMIT ").value(static_cast<std::int64_t>(std::min(query.limit, kMost)));
+  }
+  return open(sql, kListLimit);
+}
+
+Result<std::size_t> SqlReader::count_member_units(const Scope& members,
+                                                  const std::vector<std::string>& clusters,
+                                                  const std::vector<std::string>& uuids) {
+  Sql count = query_of("SELECT count(DISTINCT uuid) FROM units WHERE cluster_id IN ");
+  count.list(clusters).add(" AND uuid IN ").list(uuids);
+  count.and_project_of("project", members);
+  const auto rows = open(count, kShortLimit);
+  if (!rows) {
+    return fail(rows.error());
+  }
+  const auto row = (*rows)->next();
+  if (!row) {
+    return fail(row.error());
+  }
+  return *row ? static_cast<std::size_t>((*rows)->integer(0)) : 0;
+}
+
+Result<std::unique_ptr<Cursor>> SqlReader::users(const Scope& scope,
+                                                 const std::vector<std::string>& clusters) {
+  Sql sql = query_of(all_columns(user_fields()));
+  sql.add(" FROM users WHERE 1=1").and_user_in("name", scope).and_in("cluster_id", clusters);
+  sql.add(" ORDER BY cluster_id, name");
+  return open(sql, kListLimit);
+}
+
+Result<std::unique_ptr<Cursor>> SqlReader::admins() {
+  Sql sql = query_of(all_columns(user_fields()));
+  sql.add(" FROM admin_users ORDER BY id");
+  return open(sql, kListLimit);
+}
+
+Result<std::unique_ptr<Cursor>> SqlReader::projects(const UsageQuery& query) {
+  Sql sql = query_of(all_columns(project_fields()));
+  sql.add(dialect_ == Dialect::kSqlite
+              ? " FROM projects WHERE json_valid(users) AND json_array_length(users) > 0"
+              : " FROM projects WHERE users NOT IN ('null', '[]')");
+  sql.and_project_of("name", query.members);
+  sql.and_in("name", query.projects).and_in("cluster_id", query.clusters);
+  sql.add(" ORDER BY cluster_id, name");
+  return open(sql, kListLimit);
+}
+
+Result<std::unique_ptr<Cursor>> SqlReader::clusters() {
+  // From one cluster to the next in the index: DISTINCT would read all units.
+  return open(
+      query_of("WITH RECURSIVE found(cluster) AS (SELECT min(cluster_id) FROM units UNION ALL"
+               " SELECT (SELECT min(cluster_id) FROM units WHERE cluster_id > found.cluster)"
+               " FROM found WHERE cluster IS NOT NULL)"
+               " SELECT cluster, (SELECT resource_manager FROM units WHERE cluster_id = cluster"
+               " LIMIT 1) FROM found WHERE cluster IS NOT NULL ORDER BY cluster"),
+      kListLimit);
+}
+
+Result<std::unique_ptr<Cursor>> SqlReader::stats(const std::vector<std::string>& clusters,
+                                                 const std::optional<TimeRange>& ended) {
+  Sql sql = query_of(
+      "SELECT cluster_id, max(resource_manager), count(*),"
+      " count(*) FILTER (WHERE ended_at_ts > 0), count(*) FILTER (WHERE ended_at_ts = 0),"
+      " count(DISTINCT project), count(DISTINCT username) FROM units WHERE 1=1");
+  sql.and_in("cluster_id", clusters);
+  if (ended) {
+    sql.and_ended(*ended, true);
+  }
+  sql.add(" GROUP BY cluster_id ORDER BY cluster_id");
+  return open(sql, kListLimit);
+}
+
+Result<std::unique_ptr<Cursor>> SqlReader::usage(const UsageQuery& query, FieldList fields) {
+  Sql sql = query_of(column_list(usage_fields(), fields));
+  sql.add(" FROM usage WHERE 1=1").and_project_of("project", query.members);
+  sql.and_in("project", query.projects).and_in("cluster_id", query.clusters);
+  sql.add(" ORDER BY cluster_id, username, project");
+  return open(sql, kListLimit);
+}
+
+}  // namespace ceems::store

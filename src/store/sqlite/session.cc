@@ -1,0 +1,125 @@
+#include "store/sqlite/session.h"
+
+#include <utility>
+
+#include "base/log.h"
+
+namespace ceems::store::sqlite {
+namespace {
+
+class Row final : public AnswerRow {
+ public:
+  explicit Row(const Statement& statement) : statement_(&statement) {}
+  [[nodiscard]] std::string_view text(std::size_t column) const override {
+    return statement_->text(static_cast<int>(column));
+  }
+  [[nodiscard]] std::int64_t integer(std::size_t column) const override {
+    return statement_->integer(static_cast<int>(column));
+  }
+
+ private:
+  const Statement* statement_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<SqliteSession>> SqliteSession::create(Connection connection) {
+  std::unique_ptr<SqliteSession> session(new SqliteSession(std::move(connection)));
+  for (std::size_t i = 0; i < kWriterStatements; ++i) {
+    auto prepared = session->connection_.prepare(statement_text(static_cast<WriterStatement>(i)));
+    if (!prepared) {
+      return fail(std::move(prepared).error());
+    }
+    session->statements_[i] = std::move(*prepared);
+  }
+  return session;
+}
+
+Result<> SqliteSession::begin() {
+  roll_back();  // whatever an earlier failure left open
+  return connection_.execute("BEGIN IMMEDIATE");
+}
+
+Result<> SqliteSession::commit() {
+  return connection_.execute("COMMIT");
+}
+
+void SqliteSession::roll_back() {
+  if (!connection_.autocommit()) {
+    if (auto done = connection_.execute("ROLLBACK"); !done) {
+      log::error("rolling back", {{"err", done.error().message}});
+    }
+  }
+}
+
+Result<> SqliteSession::run(std::span<const WriterCall> calls, const OnRow& on_row) {
+  for (std::size_t i = 0; i < calls.size(); ++i) {
+    Statement& statement = statements_.at(static_cast<std::size_t>(calls[i].statement));
+    statement.reset();
+    statement.bind_all(calls[i].values);
+    const Row answer(statement);
+    auto row = statement.step();
+    while (row && *row) {
+      if (on_row) {
+        on_row(i, answer);
+      }
+      row = statement.step();
+    }
+    statement.reset();
+    if (!row) {
+      return fail(std::move(row).error());
+    }
+  }
+  return {};
+}
+
+Result<std::vector<std::optional<Error>>> SqliteSession::run_groups(
+    std::span<const std::vector<WriterCall>> groups) {
+  std::vector<std::optional<Error>> refused(groups.size());
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (groups[i].empty()) {
+      continue;
+    }
+    if (auto done = connection_.execute("SAVEPOINT one"); !done) {
+      return fail(std::move(done).error());
+    }
+    auto done = run(groups[i], {});
+    if (!done) {
+      const bool row_only = row_error(connection_.handle());
+      if (auto undone = connection_.execute("ROLLBACK TO one; RELEASE one"); !undone) {
+        return fail(std::move(undone).error());
+      }
+      if (!row_only) {
+        return fail(std::move(done).error());
+      }
+      refused[i] = std::move(done).error();
+      continue;
+    }
+    if (auto released = connection_.execute("RELEASE one"); !released) {
+      return fail(std::move(released).error());
+    }
+  }
+  return refused;
+}
+
+Result<std::int64_t> SqliteSession::run(const Sql& sql, const OnRow& on_row) {
+  auto statement = connection_.prepare(sql.text());
+  if (!statement) {
+    return fail(std::move(statement).error());
+  }
+  statement->bind_all(sql.values());
+  const Row answer(*statement);
+  auto row = statement->step();
+  while (row && *row) {
+    if (on_row) {
+      on_row(0, answer);
+    }
+    row = statement->step();
+  }
+  if (!row) {
+    return fail(std::move(row).error());
+  }
+  return connection_.changes();
+}
+
+}  // namespace ceems::store::sqlite

@@ -1,0 +1,35 @@
+#pragma once
+
+#include <array>
+
+#include "store/session.h"
+#include "store/sqlite/connection.h"
+
+namespace ceems::store::sqlite {
+
+/// The writing connection of a data base file.
+class SqliteSession final : public Session {
+ public:
+  /// Prepares the statements; the schema has to be current.
+  static Result<std::unique_ptr<SqliteSession>> create(Connection connection);
+
+  Result<> begin() override;
+  Result<> commit() override;
+  void roll_back() override;
+  Result<> run(std::span<const WriterCall> calls, const OnRow& on_row) override;
+  Result<std::vector<std::optional<Error>>> run_groups(
+      std::span<const std::vector<WriterCall>> groups) override;
+  Result<std::int64_t> run(const Sql& sql, const OnRow& on_row) override;
+  [[nodiscard]] Dialect dialect() const override { return Dialect::kSqlite; }
+
+  /// For what only SQLite has.
+  Connection& connection() { return connection_; }
+
+ private:
+  explicit SqliteSession(Connection connection) : connection_(std::move(connection)) {}
+
+  Connection connection_;
+  std::array<Statement, kWriterStatements> statements_;  // go before the connection
+};
+
+}  // namespace ceems::store::sqlite

@@ -1,0 +1,129 @@
+// The statements of the writer. Both data bases take them as they are.
+#include <array>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "store/session.h"
+#include "store/unit_change.h"
+#include "store/unit_sums.h"
+
+namespace ceems::store {
+namespace {
+
+/// "total_time_seconds=?,avg_cpu_usage=?,..."
+std::string map_assignments() {
+  std::string text;
+  for (const std::string_view column : split(kMapColumns, ',')) {
+    text += fmt::format("{}{}=?", text.empty() ? "" : ",", column);
+  }
+  return text;
+}
+
+std::string parameters(int count) {
+  std::string text = "?";
+  for (int i = 1; i < count; ++i) {
+    text += ",?";
+  }
+  return text;
+}
+
+std::string find_usage(std::string_view table, std::string_view day) {
+  return fmt::format(
+      "SELECT id,num_units,num_updates,{} FROM {} WHERE cluster_id=? AND username=? AND "
+      "project=?{}",
+      kMapColumns, table, day);
+}
+
+std::string insert_usage(std::string_view table) {
+  return fmt::format(
+      "INSERT INTO {} (cluster_id,username,project,resource_manager,groupname,num_units,"
+      "num_updates,last_updated_at,last_updated_at_ts,{}) VALUES ({})",
+      table, kMapColumns, parameters(22));
+}
+
+std::string update_usage(std::string_view table) {
+  return fmt::format(
+      "UPDATE {} SET num_units=?,num_updates=?,last_updated_at=?,last_updated_at_ts=?,{}"
+      " WHERE id=?",
+      table, map_assignments());
+}
+
+std::string upsert_people(std::string_view table, std::string_view list) {
+  return fmt::format(
+      "INSERT INTO {0} (cluster_id,name,uid,resource_manager,{1},tags,last_updated_at)"
+      " VALUES (?,?,?,?,?,?,?) ON CONFLICT (cluster_id,name) DO UPDATE SET uid=excluded.uid,"
+      "resource_manager=excluded.resource_manager,{1}=excluded.{1},tags=excluded.tags,"
+      "last_updated_at=excluded.last_updated_at",
+      table, list);
+}
+
+}  // namespace
+
+std::string statement_text(WriterStatement statement) {
+  switch (statement) {
+    case WriterStatement::kWatermark:
+      return "SELECT window_end_ms FROM ceems_watermarks WHERE cluster_id=?";
+    case WriterStatement::kSetWatermark:
+      return "INSERT INTO ceems_watermarks (cluster_id,window_end_ms) VALUES (?,?)"
+             " ON CONFLICT (cluster_id) DO UPDATE SET window_end_ms=excluded.window_end_ms";
+    case WriterStatement::kFindUnit:
+      return fmt::format(
+          "SELECT id,started_at,started_at_ts,ended_at_ts,num_updates,name,project,groupname,"
+          "username,created_at,created_at_ts,allocation,last_updated_at_ts,{} FROM units"
+          " WHERE cluster_id=? AND uuid=?",
+          kMapColumns);
+    case WriterStatement::kInsertUnit:
+      return fmt::format(
+          "INSERT INTO units (cluster_id,uuid,resource_manager,name,project,groupname,username,"
+          "created_at,created_at_ts,started_at,started_at_ts,ended_at,ended_at_ts,elapsed,state,"
+          "allocation,tags,ignore,num_updates,last_updated_at,last_updated_at_ts,{}) VALUES ({})",
+          kMapColumns, parameters(34));
+    case WriterStatement::kUpdateUnit:
+      return fmt::format(
+          "UPDATE units SET name=?,project=?,groupname=?,username=?,created_at=?,created_at_ts=?,"
+          "started_at=?,started_at_ts=?,ended_at=?,ended_at_ts=?,elapsed=?,state=?,allocation=?,"
+          "tags=?,ignore=?,num_updates=?,last_updated_at=?,last_updated_at_ts=?,{} WHERE id=?",
+          map_assignments());
+    case WriterStatement::kDeleteUnit:
+      return "DELETE FROM units WHERE id=?";
+    case WriterStatement::kFindUsage:
+      return find_usage("usage", "");
+    case WriterStatement::kInsertUsage:
+      return insert_usage("usage");
+    case WriterStatement::kUpdateUsage:
+      return update_usage("usage");
+    case WriterStatement::kFindDay:
+      return find_usage("daily_usage", " AND last_updated_at=?");
+    case WriterStatement::kInsertDay:
+      return insert_usage("daily_usage");
+    case WriterStatement::kUpdateDay:
+      return update_usage("daily_usage");
+    case WriterStatement::kUpsertUser:
+      return upsert_people("users", "projects");
+    case WriterStatement::kUserNames:
+      return "SELECT name FROM users WHERE cluster_id=?";
+    case WriterStatement::kDeleteUser:
+      return "DELETE FROM users WHERE cluster_id=? AND name=?";
+    case WriterStatement::kUpsertProject:
+      return upsert_people("projects", "users");
+    case WriterStatement::kProjectNames:
+      return "SELECT name FROM projects WHERE cluster_id=?";
+    case WriterStatement::kDeleteProject:
+      return "DELETE FROM projects WHERE cluster_id=? AND name=?";
+    case WriterStatement::kInsertSums:
+      return fmt::format(
+          "INSERT INTO ceems_unit_sums (level,span,cluster_id,username,project,groupname,"
+          "resource_manager,ended,first_id,num_units,{}) VALUES ({})",
+          sums_columns(kAllMaps), parameters(27));
+    case WriterStatement::kDeleteSums:
+      return "DELETE FROM ceems_unit_sums WHERE level=? AND span=?";
+    case WriterStatement::kInsertSpan:
+      return "INSERT INTO ceems_unit_spans (level,span) VALUES (?,?) ON CONFLICT DO NOTHING";
+    case WriterStatement::kDeleteSpan:
+      return "DELETE FROM ceems_unit_spans WHERE level=? AND span=?";
+  }
+  return {};
+}
+
+}  // namespace ceems::store

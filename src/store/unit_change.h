@@ -1,0 +1,90 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/unit.h"
+#include "store/session.h"
+
+namespace ceems::store {
+
+// How a window is merged into rows (docs/api/database.md, "How a window is written"), without a
+// data base: rows go in, statements come out. Pure functions; what is malformed is logged.
+
+/// The columns of units, usage and daily_usage that hold maps, in the order of MapTexts.
+inline constexpr std::string_view kMapColumns =
+    "total_time_seconds,avg_cpu_usage,avg_cpu_mem_usage,total_cpu_energy_usage_kwh,"
+    "total_cpu_emissions_gms,avg_gpu_usage,avg_gpu_mem_usage,total_gpu_energy_usage_kwh,"
+    "total_gpu_emissions_gms,total_io_write_stats,total_io_read_stats,total_ingress_stats,"
+    "total_egress_stats";
+using MapTexts = std::array<std::string, model::kMetricCount + 1>;
+
+/// What the rows of one write have in common.
+struct Batch {
+  model::Cluster cluster;
+  model::Window window;
+  std::string updated;  ///< LOCAL end of the window
+  std::string day;      ///< marker of the window's day
+  std::int64_t day_ms = 0;
+};
+
+/// A row of `units` as kFindUnit gives it.
+struct StoredUnit {
+  std::int64_t id = 0;
+  std::string started_at;
+  std::int64_t started_at_ts = 0, ended_at_ts = 0, num_updates = 0;
+  std::string name, project, groupname, username, created_at;
+  std::int64_t created_at_ts = 0;
+  std::string allocation;
+  std::int64_t last_updated_at_ts = 0;
+  MapTexts maps;
+};
+StoredUnit stored_unit(const AnswerRow& row);
+
+/// What becomes of a unit.
+struct UnitChange {
+  std::vector<WriterCall> calls;         ///< empty: all is counted already
+  std::vector<std::int64_t> moved_from;  ///< when the rows that it changes were updated before
+  bool counts = false;                   ///< adds to the usage of its user and project
+  bool is_new = false;
+  std::string username, project;  ///< as stored
+  model::MetricMap times;         ///< that are counted
+};
+/// `stored` are the rows of the unit's cluster and uuid.
+UnitChange change_of(const Batch& batch,
+                     const model::Unit& unit,
+                     std::span<const StoredUnit> stored);
+
+/// One row of usage or daily_usage while a window is added to it.
+class UsageRow {
+ public:
+  /// Of the first unit that adds to it.
+  UsageRow(std::string resource_manager, std::string groupname)
+      : resource_manager_(std::move(resource_manager)), groupname_(std::move(groupname)) {}
+
+  /// Takes over what kFindUsage and kFindDay gave; `what` names it in the log.
+  void load(const AnswerRow& row, std::string_view what);
+  void add(const model::Unit& unit, const UnitChange& change);
+  /// The statement that stores it.
+  [[nodiscard]] WriterCall call(const Batch& batch,
+                                bool daily,
+                                const std::string& username,
+                                const std::string& project) const;
+
+ private:
+  std::int64_t id_ = 0;  ///< 0: not stored yet
+  std::string resource_manager_, groupname_;
+  std::int64_t num_units_ = 0;
+  std::int64_t num_updates_ = 0;
+  model::MetricMap times_;
+  std::array<model::MetricMap, model::kMetricCount> maps_;
+  std::array<bool, model::kMetricCount> has_map_{};
+  bool fresh_ = true;  ///< nothing was added to it ever: the first maps are taken as they are
+};
+
+}  // namespace ceems::store

@@ -1,0 +1,325 @@
+#include "store/unit_sums.h"
+
+#include <algorithm>
+#include <chrono>
+#include <map>
+#include <optional>
+#include <tuple>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "store/json.h"
+#include "store/unit_change.h"
+#include "store/usage_sums.h"
+
+namespace ceems::store {
+namespace {
+
+constexpr auto kTimeToSum = std::chrono::milliseconds(500);
+// More pieces than that make a query that takes longer than reading all units would.
+constexpr std::size_t kMostPieces = 400;
+
+using Wanted = std::array<bool, model::kMetricCount + 1>;
+
+/// cluster, user, project, group, manager, ended
+using SumsKey =
+    std::tuple<std::string, std::string, std::string, std::string, std::string, std::int64_t>;
+struct SumsRow {
+  std::int64_t first_id = 0;
+  UsageSums sums;
+};
+using SumsRows = std::map<SumsKey, SumsRow>;
+
+constexpr std::string_view kKeyColumns = "cluster_id,username,project,groupname,resource_manager";
+
+model::MetricMap map_of(std::string_view text) {
+  auto map = parse_metric_map(text);
+  return map ? std::move(*map) : model::MetricMap();
+}
+
+SumsRow& row_of(SumsRows& rows, const AnswerRow& row) {
+  const std::int64_t id = row.integer(6);
+  const auto [found, fresh] = rows.try_emplace(
+      SumsKey{row.text(0), row.text(1), row.text(2), row.text(3), row.text(4), row.integer(5)});
+  SumsRow& sums = found->second;
+  sums.first_id = fresh ? id : std::min(sums.first_id, id);
+  return sums;
+}
+
+UsageMaps maps_of(const AnswerRow& row, std::size_t first) {
+  UsageMaps maps;
+  for (std::size_t map = 0; map < maps.size(); ++map) {
+    maps[map] = map_of(row.text(first + map));
+  }
+  return maps;
+}
+
+/// Sums of the units in a span of level 0.
+Result<> read_units(Session& session, std::int64_t number, SumsRows& rows) {
+  constexpr std::size_t kFirstMap = 7;
+  Sql sql(session.dialect(),
+          fmt::format("SELECT {}, CASE WHEN ended_at_ts > 0 THEN 1 ELSE 0 END, id, {} FROM units"
+                      " WHERE last_updated_at_ts BETWEEN ",
+                      kKeyColumns, kMapColumns));
+  sql.value(number * kSpanMs).add(" AND ").value((number + 1) * kSpanMs - 1);
+  auto done = session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
+    UsageSums& sums = row_of(rows, row).sums;
+    ++sums.num_units;
+    sums.add_row(maps_of(row, kFirstMap), kAllMaps);
+  });
+  return done ? Result<>() : fail(std::move(done).error());
+}
+
+/// Sums of the sums one level below.
+Result<> read_sums(Session& session, Span span, SumsRows& rows) {
+  constexpr std::size_t kFirstMap = 8;
+  Sql sql(session.dialect(),
+          fmt::format("SELECT {}, ended, first_id, num_units, {} FROM ceems_unit_sums"
+                      " WHERE level = ",
+                      kKeyColumns, sums_columns(kAllMaps)));
+  sql.value(std::int64_t{span.first - 1}).add(" AND span BETWEEN ");
+  sql.value(span.second * kSpansOfNext).add(" AND ").value((span.second + 1) * kSpansOfNext - 1);
+  auto done = session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
+    UsageSums sums;
+    sums.num_units = row.integer(7);
+    sums.maps = maps_of(row, kFirstMap);
+    std::size_t column = kFirstMap + sums.maps.size();
+    for (std::size_t metric = 0; metric < model::kMetricCount; ++metric) {
+      if (is_average(metric)) {
+        sums.weights[metric] = map_of(row.text(column++));
+      }
+    }
+    row_of(rows, row).sums.add(sums);
+  });
+  return done ? Result<>() : fail(std::move(done).error());
+}
+
+std::vector<WriterCall> insert_calls(Span span, const SumsRows& rows) {
+  std::vector<WriterCall> calls;
+  calls.reserve(rows.size() + 1);
+  for (const auto& [key, row] : rows) {
+    WriterCall& call = calls.emplace_back();
+    call.statement = WriterStatement::kInsertSums;
+    const auto& [cluster, user, project, group, manager, ended] = key;
+    call.values = {std::int64_t{span.first},
+                   span.second,
+                   cluster,
+                   user,
+                   project,
+                   group,
+                   manager,
+                   ended,
+                   row.first_id,
+                   row.sums.num_units};
+    for (const auto& map : row.sums.maps) {
+      call.values.emplace_back(metric_map_text(map));
+    }
+    for (std::size_t metric = 0; metric < model::kMetricCount; ++metric) {
+      if (is_average(metric)) {
+        call.values.emplace_back(metric_map_text(row.sums.weights[metric]));
+      }
+    }
+  }
+  calls.push_back({WriterStatement::kInsertSpan, {std::int64_t{span.first}, span.second}});
+  return calls;
+}
+
+Result<> sum_span(Session& session, Span span) {
+  const WriterCall remove{.statement = WriterStatement::kDeleteSums,
+                          .values = {std::int64_t{span.first}, span.second}};
+  auto done = session.run(std::span(&remove, 1), {});
+  SumsRows rows;
+  if (done) {
+    done =
+        span.first == 0 ? read_units(session, span.second, rows) : read_sums(session, span, rows);
+  }
+  if (done) {
+    done = session.run(insert_calls(span, rows), {});
+  }
+  return done;
+}
+
+Result<std::optional<std::int64_t>> number(Session& session, std::string_view text) {
+  std::optional<std::int64_t> result;
+  auto done =
+      session.run(Sql(session.dialect(), text), [&result](std::size_t, const AnswerRow& row) {
+        if (!row.text(0).empty()) {
+          result = row.integer(0);
+        }
+      });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  return result;
+}
+
+}  // namespace
+
+std::int64_t span_width(int level) {
+  std::int64_t width = kSpanMs;
+  for (; level > 0; --level) {
+    width *= kSpansOfNext;
+  }
+  return width;
+}
+
+SpanPlan plan_spans(const TimeRange& range, const Spans& known) {
+  SpanPlan plan;
+  const SpanPlan nothing{.runs = {}, .rest = {range}, .spans = 0};
+  if (known.empty() || range.from_ms < 0) {
+    return nothing;
+  }
+  const auto add_rest = [&plan](std::int64_t from, std::int64_t to) {
+    if (!plan.rest.empty() && plan.rest.back().to_ms == from - 1) {
+      plan.rest.back().to_ms = to;
+    } else if (from <= to) {
+      plan.rest.push_back({from, to});
+    }
+  };
+  // Nothing is known outside of these.
+  std::int64_t begin = range.to_ms;
+  std::int64_t end = range.from_ms;
+  for (const auto& [level, number] : known) {
+    begin = std::min(begin, number * span_width(level));
+    end = std::max(end, (number + 1) * span_width(level));
+  }
+  begin = std::max(begin, range.from_ms);
+  end = std::min(end, range.to_ms + 1);
+  if (begin > range.from_ms) {
+    add_rest(range.from_ms, begin - 1);
+  }
+  for (std::int64_t at = begin; at < end;) {
+    int level = kSpanLevels - 1;
+    while (level >= 0 && (at % span_width(level) != 0 || at + span_width(level) > end ||
+                          !known.contains({level, at / span_width(level)}))) {
+      --level;
+    }
+    if (level < 0) {
+      const std::int64_t next = std::min(end, (at / kSpanMs + 1) * kSpanMs);
+      add_rest(at, next - 1);
+      at = next;
+      continue;
+    }
+    const std::int64_t number = at / span_width(level);
+    if (!plan.runs.empty() && plan.runs.back().level == level &&
+        plan.runs.back().last == number - 1) {
+      plan.runs.back().last = number;
+    } else {
+      plan.runs.push_back({.level = level, .first = number, .last = number});
+    }
+    ++plan.spans;
+    at += span_width(level);
+    if (plan.runs.size() + plan.rest.size() > kMostPieces) {
+      return nothing;
+    }
+  }
+  if (end <= range.to_ms) {
+    add_rest(std::max(end, range.from_ms), range.to_ms);
+  }
+  return plan;
+}
+
+std::string unit_columns(const Wanted& maps) {
+  std::string text;
+  std::size_t index = 0;
+  for (const std::string_view column : split(kMapColumns, ',')) {
+    // The times are the weights of averages.
+    text +=
+        fmt::format("{}{}", index == 0 ? "" : ",", index == 0 || maps.at(index) ? column : "''");
+    ++index;
+  }
+  for (std::size_t metric = 0; metric < model::kMetricCount; ++metric) {
+    text += is_average(metric) ? ",''" : "";
+  }
+  return text;
+}
+
+std::string sums_columns(const Wanted& maps) {
+  std::string text;
+  std::string weights;
+  std::size_t index = 0;
+  for (const std::string_view column : split(kMapColumns, ',')) {
+    text += fmt::format("{}{}", index == 0 ? "" : ",", maps.at(index) ? column : "''");
+    if (index > 0 && is_average(index - 1)) {
+      weights += maps.at(index) ? fmt::format(",weight_{}", column) : ",''";
+    }
+    ++index;
+  }
+  return text + weights;
+}
+
+Result<> forget_spans(Session& session, const std::set<std::int64_t>& moments) {
+  Spans spans;
+  for (const std::int64_t moment : moments) {
+    for (int level = 0; level < kSpanLevels; ++level) {
+      spans.emplace(level, moment / span_width(level));
+    }
+  }
+  std::vector<WriterCall> calls;
+  calls.reserve(spans.size());
+  for (const auto& [level, number] : spans) {
+    calls.push_back({WriterStatement::kDeleteSpan, {std::int64_t{level}, number}});
+  }
+  return session.run(calls, {});
+}
+
+Result<> forget_spans_of(Session& session, const Sql& condition) {
+  for (int level = 0; level < kSpanLevels; ++level) {
+    Sql sql(session.dialect(), "DELETE FROM ceems_unit_spans WHERE level = ");
+    sql.value(std::int64_t{level}).add(" AND span IN (SELECT last_updated_at_ts / ");
+    sql.value(span_width(level)).add(" FROM units WHERE ").append(condition).add(")");
+    if (auto done = session.run(sql, {}); !done) {
+      return fail(std::move(done).error());
+    }
+  }
+  return {};
+}
+
+Result<> sum_spans(Session& session, std::int64_t until_ms) {
+  const auto deadline = std::chrono::steady_clock::now() + kTimeToSum;
+  const auto oldest =
+      number(session, "SELECT min(last_updated_at_ts) FROM units WHERE last_updated_at_ts > 0");
+  if (!oldest) {
+    return fail(oldest.error());
+  }
+  if (!*oldest) {
+    return {};
+  }
+  Spans known;
+  auto done = session.run(Sql(session.dialect(), "SELECT level, span FROM ceems_unit_spans"),
+                          [&known](std::size_t, const AnswerRow& row) {
+                            known.emplace(static_cast<int>(row.integer(0)), row.integer(1));
+                          });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  for (int level = 0; level < kSpanLevels; ++level) {
+    const std::int64_t width = span_width(level);
+    for (std::int64_t number = **oldest / width; (number + 1) * width <= until_ms; ++number) {
+      const Span span{level, number};
+      if (known.contains(span)) {
+        continue;
+      }
+      bool ready = true;  // spans before the first unit are empty
+      for (std::int64_t part = number * kSpansOfNext;
+           level > 0 && part < (number + 1) * kSpansOfNext; ++part) {
+        const std::int64_t below = span_width(level - 1);
+        ready = ready && ((part + 1) * below <= **oldest || known.contains({level - 1, part}));
+      }
+      if (!ready) {
+        continue;
+      }
+      if (std::chrono::steady_clock::now() > deadline) {
+        return {};
+      }
+      if (auto summed = sum_span(session, span); !summed) {
+        return summed;
+      }
+      known.insert(span);
+    }
+  }
+  return {};
+}
+
+}  // namespace ceems::store

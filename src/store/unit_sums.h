@@ -1,0 +1,65 @@
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <set>
+#include <span>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "store/reader.h"
+#include "store/session.h"
+
+namespace ceems::store {
+
+// Sums over units for questions about long times (docs/api/database.md, "Sums over time"). The time
+// of units' last update is cut into spans, of four spans each one of the next level. The table
+// ceems_unit_sums holds what the units of a span add up to per cluster, user, project, group,
+// manager and whether they have ended. It counts for the spans in ceems_unit_spans only; a write or
+// purge that touches a unit of a span takes the span out of there, and it is summed up anew later.
+
+inline constexpr std::int64_t kSpanMs = 4LL * 60 * 60 * 1000;  ///< of level 0
+inline constexpr std::int64_t kSpansOfNext = 4;
+inline constexpr int kSpanLevels = 5;
+
+std::int64_t span_width(int level);
+
+/// Level and number: a span holds the moments from number · width on.
+using Span = std::pair<int, std::int64_t>;
+using Spans = std::set<Span>;
+
+/// What a range of time is read from.
+struct SpanPlan {
+  struct Run {
+    int level = 0;
+    std::int64_t first = 0, last = 0;  ///< numbers
+  };
+  std::vector<Run> runs;        ///< of sums
+  std::vector<TimeRange> rest;  ///< of units themselves
+  std::size_t spans = 0;        ///< in the runs
+};
+/// As few spans as possible. `known` are those that are summed up.
+SpanPlan plan_spans(const TimeRange& range, const Spans& known);
+
+inline constexpr auto kAllMaps = [] {
+  std::array<bool, model::kMetricCount + 1> maps{};
+  maps.fill(true);
+  return maps;
+}();
+
+/// Columns of units and of ceems_unit_sums from which sums are made, in the order of read_unit()
+/// and read_sums().
+std::string unit_columns(const std::array<bool, model::kMetricCount + 1>& maps);
+std::string sums_columns(const std::array<bool, model::kMetricCount + 1>& maps);
+
+/// Takes the spans that hold one of the moments out, in a transaction that changes their units.
+Result<> forget_spans(Session& session, const std::set<std::int64_t>& moments);
+/// The same for the units that a purge deletes: those that `condition` holds for.
+Result<> forget_spans_of(Session& session, const Sql& condition);
+
+/// Sums up spans that ended before `until_ms`, for half a second at most. In a transaction.
+Result<> sum_spans(Session& session, std::int64_t until_ms);
+
+}  // namespace ceems::store

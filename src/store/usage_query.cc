@@ -1,0 +1,176 @@
+// Sums over units or days for "usage/current".
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "store/json.h"
+#include "store/sql_reader.h"
+#include "store/unit_sums.h"
+#include "store/usage_groups.h"
+
+namespace ceems::store {
+namespace {
+
+constexpr auto kLimit = std::chrono::minutes(5);
+
+// What a row of the answer is made of.
+enum Kind : std::int64_t { kRow, kSums, kSpanCount };
+
+/// A map of a row; malformed text counts as empty, so one bad row does not take the answer away.
+model::MetricMap map_of(std::string_view text) {
+  auto map = parse_metric_map(text);
+  return map ? std::move(*map) : model::MetricMap();
+}
+
+constexpr std::size_t kFirstMap = 8;
+constexpr std::size_t kFirstWeight = kFirstMap + model::kMetricCount + 1;
+
+void add(UsageGroups& groups, const Cursor& row) {
+  UsageGroup names;
+  names.cluster_id = row.text(3);
+  names.resource_manager = row.text(4);
+  names.project = row.text(5);
+  names.groupname = row.text(6);
+  names.username = row.text(7);
+  UsageMaps maps;
+  for (std::size_t map = 0; map < maps.size(); ++map) {
+    maps[map] = map_of(row.text(kFirstMap + map));
+  }
+  if (row.integer(0) == kRow) {
+    groups.add_row(names, row.integer(1), row.integer(2), maps);
+    return;
+  }
+  UsageSums sums;
+  sums.num_units = row.integer(2);
+  sums.maps = std::move(maps);
+  std::size_t column = kFirstWeight;
+  for (std::size_t metric = 0; metric < model::kMetricCount; ++metric) {
+    if (is_average(metric)) {
+      sums.weights[metric] = map_of(row.text(column++));
+    }
+  }
+  groups.add(names, row.integer(1), sums);
+}
+
+/// Where both tables have the same columns.
+void add_rows_wanted(Sql& sql, const CurrentUsageQuery& query) {
+  sql.and_project_of("project", query.rows.members);
+  sql.and_in("project", query.rows.projects).and_in("cluster_id", query.rows.clusters);
+}
+
+void add_ranges(Sql& sql, const std::vector<TimeRange>& ranges) {
+  sql.add(" WHERE (");
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    sql.add(i == 0 ? "" : " OR ").add("last_updated_at_ts BETWEEN ").value(ranges[i].from_ms);
+    sql.add(" AND ").value(ranges[i].to_ms);
+  }
+  sql.add(ranges.empty() ? "1=0)" : ")");
+}
+
+void add_runs(Sql& sql, const std::vector<SpanPlan::Run>& runs) {
+  sql.add(" WHERE (");
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    sql.add(i == 0 ? "" : " OR ").add("(level = ").value(std::int64_t{runs[i].level});
+    sql.add(" AND span BETWEEN ").value(runs[i].first).add(" AND ").value(runs[i].last).add(")");
+  }
+  sql.add(")");
+}
+
+/// Rows of units or days; with runs, also those of sums, and how many of their spans there are.
+Sql rows_of(Dialect dialect, const CurrentUsageQuery& query, const SpanPlan& plan) {
+  Sql sql(dialect, fmt::format("SELECT {}, id, {}, cluster_id, resource_manager, project,"
+                               " groupname, username, {} FROM {}",
+                               static_cast<std::int64_t>(kRow), query.daily ? "num_units" : "1",
+                               unit_columns(query.maps), query.daily ? "daily_usage" : "units"));
+  add_ranges(sql, plan.rest);
+  add_rows_wanted(sql, query);
+  const bool ended = query.terminated_only && !query.daily;
+  sql.add(ended ? " AND ended_at_ts > 0" : "");
+  if (plan.runs.empty()) {
+    return sql;
+  }
+  sql.add(
+      fmt::format(" UNION ALL SELECT {}, first_id, num_units, cluster_id, resource_manager,"
+                  " project, groupname, username, {} FROM ceems_unit_sums",
+                  static_cast<std::int64_t>(kSums), sums_columns(query.maps)));
+  add_runs(sql, plan.runs);
+  add_rows_wanted(sql, query);
+  sql.add(ended ? " AND ended = 1" : "");
+  sql.add(fmt::format(" UNION ALL SELECT {}, 0, count(*)", static_cast<std::int64_t>(kSpanCount)));
+  for (std::size_t column = 3; column < kFirstWeight; ++column) {
+    sql.add(", ''");
+  }
+  for (std::size_t metric = 0; metric < model::kMetricCount; ++metric) {
+    sql.add(is_average(metric) ? ", ''" : "");
+  }
+  sql.add(" FROM ceems_unit_spans");
+  add_runs(sql, plan.runs);
+  return sql;
+}
+
+}  // namespace
+
+Result<Spans> SqlReader::known_spans(const TimeRange& range) {
+  Sql sql = query_of("SELECT level, span FROM ceems_unit_spans WHERE 1=0");
+  for (int level = 0; level < kSpanLevels; ++level) {
+    sql.add(" OR (level = ").value(std::int64_t{level}).add(" AND span BETWEEN ");
+    sql.value(range.from_ms / span_width(level)).add(" AND ");
+    sql.value(range.to_ms / span_width(level)).add(")");
+  }
+  const auto rows = open(sql, kLimit);
+  if (!rows) {
+    return fail(rows.error());
+  }
+  Spans spans;
+  while (true) {
+    const auto row = (*rows)->next();
+    if (!row) {
+      return fail(row.error());
+    }
+    if (!*row) {
+      return spans;
+    }
+    spans.emplace(static_cast<int>((*rows)->integer(0)), (*rows)->integer(1));
+  }
+}
+
+Result<std::vector<UsageGroup>> SqlReader::current_usage(const CurrentUsageQuery& query) {
+  SpanPlan plan{.runs = {}, .rest = {query.updated}, .spans = 0};
+  if (!query.daily && query.updated.to_ms - query.updated.from_ms > kSpanMs) {
+    const auto spans = known_spans(query.updated);
+    if (!spans) {
+      return fail(spans.error());
+    }
+    plan = plan_spans(query.updated, *spans);
+  }
+  while (true) {
+    const auto rows = open(rows_of(dialect_, query, plan), kLimit);
+    if (!rows) {
+      return fail(rows.error());
+    }
+    UsageGroups groups(query);
+    bool changed = false;
+    while (true) {
+      const auto row = (*rows)->next();
+      if (!row) {
+        return fail(row.error());
+      }
+      if (!*row) {
+        break;
+      }
+      if ((*rows)->integer(0) != kSpanCount) {
+        add(groups, **rows);
+      } else {
+        changed = std::cmp_not_equal((*rows)->integer(2), plan.spans);
+      }
+    }
+    if (!changed) {
+      return std::move(groups).finish();
+    }
+    // A write has touched one of the spans since they were looked up.
+    plan = {.runs = {}, .rest = {query.updated}, .spans = 0};
+  }
+}
+
+}  // namespace ceems::store
