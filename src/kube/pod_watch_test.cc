@@ -132,6 +132,10 @@ class FakeApiServer {
     }
     send(fd, "HTTP/1.1 200 OK\r\nConnection: close\r\n\r\n");
     while (!stop.stop_requested()) {
+      pollfd peer{.fd = fd, .events = POLLIN, .revents = 0};
+      if (::poll(&peer, 1, 0) > 0) {
+        return;  // it hung up
+      }
       std::optional<std::string> next;
       {
         const std::scoped_lock lock(mutex_);
@@ -299,8 +303,10 @@ TEST_F(PodWatchTest, OutlivesGarbage) {
   });
   EXPECT_THAT(pods(), ElementsAre("a Running"));
   server_->push("{\"type\": garbage\n");
+  for (int i = 0; i < 300 && lists() < 2; ++i) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
   server_->push(event("MODIFIED", "{\"metadata\":{\"uid\":5}}"));
-  server_->push(event("ADDED", "[1]"));
   server_->push(event("MODIFIED", pod("a", "9", "Failed")));
   EXPECT_THAT(pods_become({"a Failed"}), ElementsAre("a Failed"));
 }

@@ -255,8 +255,8 @@ class K8sManagerTest : public ::testing::Test {
   testing::FakeClock clock_;
   FakePods* pods_ = nullptr;
   bool optional_ = false;
-  Result<kube::RoleBindingList> bindings_ =
-      kube::RoleBindingList{.users = {{.name_space = "lab", .user = "eve"}}, .bindings = 2};
+  Result<kube::RoleBindingList> bindings_ = kube::RoleBindingList{
+      .users = {{.name_space = "lab", .user = "eve"}}, .bindings = 2, .next = {}};
   Result<config::Node> users_file_ = config::parse_yaml("users: {lab: [bob]}", "f");
   std::unique_ptr<ResourceManager> manager_;
 };
