@@ -53,7 +53,7 @@ constexpr std::array kParams = {
     ParamInfo{Param::kRunning, "running", ParamType::kFlag,
               "When present, also units that have not ended.", "true"},
     ParamInfo{Param::kField, "field", ParamType::kFields,
-              "Fields to answer with; unknown ones are ignored as long as one is known.", "uuid"},
+              "Fields to answer with; unknown ones are ignored as long as one is known.", "project"},
     ParamInfo{Param::kTimeZone, "timezone", ParamType::kText,
               "IANA name of the zone of time texts; unknown: that of the server.", "Europe/Paris"},
     ParamInfo{Param::kGroupBy, "groupby", ParamType::kGroups,
