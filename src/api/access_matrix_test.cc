@@ -82,7 +82,7 @@ class AccessMatrix : public ::testing::Test {
       update.window = {kNow - kHour, kNow};
       update.users.emplace();
       update.projects.emplace();
-      for (const std::string user : kPeople) {
+      for (const std::string& user : kPeople) {
         model::Unit unit;
         unit.resource_manager = "slurm";
         unit.uuid = user + "-" + cluster;
@@ -158,7 +158,7 @@ class AccessMatrix : public ::testing::Test {
   std::string observed_by_unit(const std::string& endpoint, const std::string& user) {
     std::set<std::string> seen;
     int status = 0;
-    for (const std::string owner : kPeople) {
+    for (const std::string& owner : kPeople) {
       for (const std::string cluster : {"a", "b"}) {
         std::string target = endpoint;
         target += "?cluster_id=" + cluster + "&uuid=" + owner + "-" + cluster;

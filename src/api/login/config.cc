@@ -48,7 +48,8 @@ Result<> read_local(const config::Node& node, const std::string& directory, Logi
   LocalOptions local;
   section.only({"enabled", "users_file"}).file("users_file", local.users_file, directory);
   if (is_on(node, section)) {
-    section.refuse(local.users_file.empty(), "users_file", "expected the name of a file");
+    section.refuse(local.users_file.empty(), "users_file",
+                   "expected users_file, the name of a file");
     options.local = std::move(local);
   }
   return section.done();
@@ -79,7 +80,8 @@ Result<> read_oidc(const config::Node& node,
     return section.done();
   }
   if (const config::Node http = node["http_client"]; http.present()) {
-    auto client = parse_http_client(http, directory, {}, warnings);
+    // It wants other keys by name; this one is among the client's own.
+    auto client = parse_http_client(http, directory, {"tls_config"}, warnings);
     if (!client) {
       return fail(std::move(client).error());
     }
@@ -88,15 +90,15 @@ Result<> read_oidc(const config::Node& node,
   const bool mapped = !oidc.admin_groups.empty() || !oidc.support_groups.empty();
   section
       .refuse(!is_provider_url(oidc.issuer), "issuer",
-              "expected an https URL without query (http only for this machine)")
-      .refuse(oidc.client_id.empty(), "client_id", "expected the id that the provider gave")
+              "expected issuer, an https URL without query (http only for this machine)")
+      .refuse(oidc.client_id.empty(), "client_id", "expected client_id, as the provider gave it")
       .refuse(std::ranges::find(oidc.scopes, "openid") == oidc.scopes.end(), "scopes",
               "expected openid among the scopes")
       .refuse(!oidc.redirect_url.empty() && !is_provider_url(oidc.redirect_url), "redirect_url",
               "expected an https URL without query (http only for this machine)")
       .refuse(oidc.username_claim.empty(), "username_claim", "expected the name of a claim")
       .refuse(mapped && oidc.groups_claim.empty(), "groups_claim",
-              "expected the name of a claim: groups are mapped to roles");
+              "expected groups_claim, because groups are mapped to roles");
   options.oidc = std::move(oidc);
   return section.done();
 }
@@ -135,9 +137,9 @@ Result<> read_leads(const config::Node& node, access::Roles& roles) {
         .text("cluster", entry.cluster_id)
         .text("project", entry.project)
         .list("users", entry.users)
-        .refuse(entry.cluster_id.empty(), "cluster", "expected the id of a cluster")
-        .refuse(entry.project.empty(), "project", "expected the name of a project")
-        .refuse(entry.users.empty(), "users", "expected names of users");
+        .refuse(entry.cluster_id.empty(), "cluster", "expected cluster, the id of one")
+        .refuse(entry.project.empty(), "project", "expected project, the name of one")
+        .refuse(entry.users.empty(), "users", "expected users, names in a list");
     if (auto done = section.done(); !done) {
       return done;
     }

@@ -119,7 +119,7 @@ TEST(LoginConfig, ProvidersAreAskedOverTlsOnly) {
   for (const std::string issuer :
        {"http://id.example", "http://localhost.evil.example", "id.example", "", "ftp://x",
         "https://id.example/?x", "https://u:p@id.example", "https://id.example/#x"}) {
-    EXPECT_THAT(with(issuer), HasSubstr("expected an https URL")) << issuer;
+    EXPECT_THAT(with(issuer), HasSubstr("expected issuer, an https URL")) << issuer;
   }
 }
 
@@ -163,7 +163,7 @@ TEST(UsersFile, HasNamesAndBcryptHashes) {
   EXPECT_THAT(users_complaint("basic_auth_users:\n  ada: secret\n"),
               ::testing::Not(HasSubstr("secret")));
   EXPECT_THAT(users_complaint("basic_auth_users:\n  ' ada': " + hash + "\n"), HasSubstr("name"));
-  EXPECT_THAT(users_complaint("users:\n  ada: x\n"), HasSubstr("basic_auth_users"));
+  EXPECT_THAT(users_complaint("users:\n  ada: x\n"), HasSubstr("users: unknown key"));
   EXPECT_THAT(users_complaint("basic_auth_users: [ada]\n"), HasSubstr("mapping"));
   EXPECT_THAT(users_complaint("- x\n"), HasSubstr("mapping"));
 }
