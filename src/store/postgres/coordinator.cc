@@ -100,10 +100,10 @@ Result<std::optional<std::int64_t>> Coordinator::try_lead() {
     return term_;
   }
   // Waits for a transaction of the leader before, which may have lost its session.
-  const auto done =
-      connection_->execute(fmt::format("BEGIN; SELECT pg_advisory_xact_lock({});"
-                                       "UPDATE ceems_leader SET term = term + 1",
-                                       kWriterLock));
+  const auto done = connection_->execute(fmt::format(
+      "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock({});"
+      "UPDATE ceems_leader SET term = term + 1",
+      kWriterLock));
   auto term = done ? connection_->query("SELECT term FROM ceems_leader")
                    : Result<Answer>(fail(done.error()));
   if (term && term->rows() == 1) {

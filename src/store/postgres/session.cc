@@ -81,8 +81,9 @@ Result<> PgSession::begin() {
 
 Result<> PgSession::start_transaction(std::int64_t term) {
   // The lock first: what is read afterwards includes what the writer before has committed.
-  if (auto done =
-          connection_->execute(fmt::format("BEGIN; SELECT pg_advisory_xact_lock({})", kWriterLock));
+  if (auto done = connection_->execute(fmt::format(
+          "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock({})",
+          kWriterLock));
       !done) {
     return done;
   }
