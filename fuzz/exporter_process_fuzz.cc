@@ -9,8 +9,9 @@
 #include "base/strings.h"
 #include "exporter/alloy_targets.h"
 #include "exporter/json_string.h"
-#include "exporter/perf/process_facts.h"
 #include "exporter/unit/process_filter.h"
+#include "host/cpu_list.h"
+#include "host/process_origin.h"
 
 using namespace ceems::exporter;  // NOLINT(google-build-using-namespace): one short file
 
@@ -22,8 +23,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   static_cast<void>(is_manager_process("slurm", command));
   const std::vector<std::string> prefixes{"A", "PROFILE="};
   static_cast<void>(environment_matches(text, prefixes));
-  static_cast<void>(perf::parse_process_facts(text));
-  if (const auto cpus = perf::parse_cpu_numbers(text)) {
+  static_cast<void>(ceems::host::parse_process_origin(text));
+  if (const auto cpus = ceems::host::parse_cpu_list(text)) {
     for (const int cpu : *cpus) {
       CEEMS_CHECK(cpu >= 0 && cpu < 65536);
     }

@@ -1,6 +1,11 @@
 #include "host/cgroup_process.h"
 
+#include <vector>
+
 #include <gtest/gtest.h>
+
+#include "host/cpu_list.h"
+#include "host/process_origin.h"
 
 namespace ceems::host {
 namespace {
@@ -40,6 +45,28 @@ TEST(UserName, IsFoundById) {
   EXPECT_EQ(find_user_name(passwd, 1001), "ada");
   EXPECT_EQ(find_user_name(passwd, 0), "root");
   EXPECT_EQ(find_user_name(passwd, 5), "");
+}
+
+TEST(ProcessOrigin, IsReadFromTheStatOfAProcess) {
+  const auto origin = parse_process_origin(
+      "4711 (a ) b) S 12 4711 4700 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 0 0\n");
+  ASSERT_TRUE(origin);
+  EXPECT_EQ(origin->parent, 12);
+  EXPECT_EQ(origin->session, 4700);
+  EXPECT_EQ(origin->start_ticks, 987654U);
+  EXPECT_FALSE(parse_process_origin(""));
+  EXPECT_FALSE(parse_process_origin("1 (x) S 1 2"));
+  EXPECT_FALSE(parse_process_origin("1 (x) S a 2 3 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9 0"));
+}
+
+TEST(CpuList, IsReadAsNumbers) {
+  EXPECT_EQ(parse_cpu_list("0-2,5\n"), (std::vector{0, 1, 2, 5}));
+  EXPECT_EQ(parse_cpu_list("3"), (std::vector{3}));
+  EXPECT_EQ(parse_cpu_list("\n"), (std::vector<int>{}));
+  EXPECT_FALSE(parse_cpu_list("2-1"));
+  EXPECT_FALSE(parse_cpu_list("0-99999999"));
+  EXPECT_FALSE(parse_cpu_list("0-x"));
+  EXPECT_FALSE(parse_cpu_list("-1"));
 }
 
 }  // namespace

@@ -130,6 +130,7 @@ def tools_of_gpus_lie():
         with Case("%s/%s" % (directory, name), ["--collector.slurm"], spoil) as case:
             for _ in range(5):
                 assert not samples(case.page(), "ceems_compute_unit_gpu_index_flag")
+            wait_until("the failure is in the log", case.problems, 20)
             case.one_problem("GPUs cannot be listed", "vendor=" + ("nvidia" if tool == "nvidia-smi" else "amd"))
             most.append(case.end() or 0)
 
@@ -149,7 +150,7 @@ def tools_never_end():
         begin = time.monotonic()
         with Case(directory + "/case", SlurmNode.flags, spoil) as case:
             started = time.monotonic() - begin
-            assert started < 45, "the start took %.0f s" % started
+            assert started < (20 if SANITIZED else 4), "the start took %.1f s" % started
             slowest = 0
             for _ in range(50):
                 begin = time.monotonic()

@@ -2,6 +2,10 @@
 
 #include <unistd.h>
 
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
 #include <thread>
 
 #include <gmock/gmock.h>
@@ -71,6 +75,36 @@ TEST(Perf, ShowsWhatWasCounted) {
             "# HELP ceems_perf_context_switches_total Number of context switches\n"
             "# TYPE ceems_perf_context_switches_total counter\n"
             "ceems_perf_context_switches_total{hostname=\"n1\",manager=\"slurm\",uuid=\"5\"} 3\n");
+}
+
+/// With CEEMS_UPDATE_GOLDEN in the environment the page is written anew.
+TEST(Perf, WritesAGoldenPageOfAllEvents) {
+  const testing::TempDir root;
+  root.write("sys/devices/system/cpu/online", "0-1\n");
+  root.write("sys/fs/cgroup/job_5/cgroup.procs", "");
+  TestContext test(root.path());
+  NoUnits source;
+  auto owned = std::make_unique<FakeKernel>();
+  FakeKernel& kernel = *owned;
+  auto collector =
+      make_perf(test.context, source, {.force_version = "v2"},
+                {.hardware = {.on = true}, .software = {.on = true}, .cache = {.on = true}},
+                std::move(owned))
+          .value();
+  static_cast<void>(page_of(*collector, one_unit("/job_5", {})));
+  std::uint64_t value = 0;
+  for (auto& [handle, opened] : kernel.open_now) {
+    opened.reading = {++value, 10, 10};
+  }
+  const std::string page = page_of(*collector, one_unit("/job_5", {}));
+  const auto golden = std::filesystem::path(CEEMS_TEST_ROOT) / "golden/exporter/perf.txt";
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment
+  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {
+    std::ofstream(golden) << page;
+  }
+  std::stringstream wanted;
+  wanted << std::ifstream(golden).rdbuf();
+  EXPECT_EQ(page, wanted.str());
 }
 
 TEST(Perf, IsOffWithoutAGroup) {

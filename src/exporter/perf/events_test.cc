@@ -5,7 +5,6 @@
 #include <gtest/gtest.h>
 
 #include "exporter/perf/kernel.h"
-#include "exporter/perf/process_facts.h"
 
 namespace ceems::exporter::perf {
 namespace {
@@ -81,28 +80,6 @@ TEST(PerfGrowth, TakesADecreaseAsReset) {
 TEST(PerfGrowth, StaysInRange) {
   constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
   EXPECT_EQ(growth({}, {kMost, kMost, 1}), kMost);
-}
-
-TEST(PerfFacts, ReadTheStatOfAProcess) {
-  const auto facts = parse_process_facts(
-      "4711 (a ) b) S 12 4711 4700 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 0 0\n");
-  ASSERT_TRUE(facts);
-  EXPECT_EQ(facts->parent, 12);
-  EXPECT_EQ(facts->session, 4700);
-  EXPECT_EQ(facts->start_ticks, 987654U);
-  EXPECT_FALSE(parse_process_facts(""));
-  EXPECT_FALSE(parse_process_facts("1 (x) S 1 2"));
-  EXPECT_FALSE(parse_process_facts("1 (x) S a 2 3 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9 0"));
-}
-
-TEST(PerfFacts, ReadListsOfCpus) {
-  EXPECT_EQ(parse_cpu_numbers("0-2,5\n"), (std::vector{0, 1, 2, 5}));
-  EXPECT_EQ(parse_cpu_numbers("3"), (std::vector{3}));
-  EXPECT_EQ(parse_cpu_numbers("\n"), (std::vector<int>{}));
-  EXPECT_FALSE(parse_cpu_numbers("2-1"));
-  EXPECT_FALSE(parse_cpu_numbers("0-99999999"));
-  EXPECT_FALSE(parse_cpu_numbers("0-x"));
-  EXPECT_FALSE(parse_cpu_numbers("-1"));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 #include <set>
 
 #include "base/log.h"
-#include "exporter/perf/process_facts.h"
+#include "host/cpu_list.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::perf {
@@ -14,7 +14,7 @@ namespace {
 
 std::vector<int> online_cpus(const host::Paths& paths) {
   const auto text = host::read_file((paths.sys / "devices/system/cpu/online").string());
-  const auto cpus = text ? parse_cpu_numbers(*text) : std::nullopt;
+  const auto cpus = text ? host::parse_cpu_list(*text) : std::nullopt;
   return cpus.value_or(std::vector<int>());
 }
 

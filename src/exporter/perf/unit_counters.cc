@@ -8,17 +8,16 @@
 #include <utility>
 
 #include "base/strings.h"
-#include "exporter/perf/process_facts.h"
 #include "host/directory.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::perf {
 namespace {
 
-std::optional<ProcessFacts> facts_of(const std::filesystem::path& proc, int pid) {
+std::optional<host::ProcessOrigin> facts_of(const std::filesystem::path& proc, int pid) {
   constexpr std::size_t kMostText = 4096;
   const auto text = host::read_file((proc / std::to_string(pid) / "stat").string(), kMostText);
-  return text ? parse_process_facts(*text) : std::nullopt;
+  return text ? host::parse_process_origin(*text) : std::nullopt;
 }
 
 /// A counter for each thread and event. kNoData: the process is gone.
@@ -88,7 +87,7 @@ std::optional<Error> ProcessCounters::update(CounterPool& pool,
                                              Clock::SteadyTime now,
                                              Totals& totals) {
   ++updates_;
-  std::vector<std::pair<ProcessFacts, int>> fresh;
+  std::vector<std::pair<host::ProcessOrigin, int>> fresh;
   for (const int pid : pids) {
     if (const auto member = members_.find(pid); member != members_.end()) {
       member->second.seen = updates_;
@@ -142,7 +141,7 @@ bool ProcessCounters::waits(int pid, Clock::SteadyTime now) {
 void ProcessCounters::take_in(CounterPool& pool,
                               const UnitCountersOptions& options,
                               int pid,
-                              const ProcessFacts& facts,
+                              const host::ProcessOrigin& facts,
                               Clock::SteadyTime now) {
   if (members_.contains(pid)) {  // listed twice
     return;

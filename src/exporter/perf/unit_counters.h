@@ -17,7 +17,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "exporter/perf/counter_pool.h"
-#include "exporter/perf/process_facts.h"
+#include "host/process_origin.h"
 
 namespace ceems::exporter::perf {
 
@@ -90,7 +90,7 @@ class ProcessCounters {
   void take_in(CounterPool& pool,
                const UnitCountersOptions& options,
                int pid,
-               const ProcessFacts& facts,
+               const host::ProcessOrigin& facts,
                Clock::SteadyTime now);
 
   std::list<Family> families_;

@@ -8,6 +8,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "exporter/unit/cgroup_tree.h"
+#include "exporter/unit/stat_files.h"
 #include "host/cgroup_process.h"
 #include "host/read_file.h"
 
@@ -17,11 +18,13 @@ namespace {
 using host::CgroupMode;
 
 constexpr double kTicksPerSecond = 100;  // USER_HZ, the same on every architecture
-constexpr double kMicroseconds = 1e6;
 constexpr auto kDevicesAge = std::chrono::seconds(10);
 
-// Positions in StatReader::roots_.
-enum class Root : std::size_t { kActive, kCpuacct, kCpu, kCpuset, kMemory, kBlkio, kRdma };
+UniqueFd open_directory(const std::filesystem::path& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+}  // namespace
 
 std::optional<Error> fault_of(const FileText& text, std::string_view path, std::string_view name) {
   if (text.ok() || text.absent()) {
@@ -36,41 +39,6 @@ std::optional<Error> fault_of(const FileText& text, std::string_view path, std::
 Error malformed(Error error, std::string_view path, std::string_view name) {
   return std::move(error).with_context(fmt::format("{}/{}", printable(path), name));
 }
-
-UniqueFd open_directory(const std::filesystem::path& path) {
-  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
-}
-
-}  // namespace
-
-// The order is the index in UnitFiles; v1 and v2 use the same places for what corresponds.
-enum class StatReader::File : std::size_t {
-  kEvents,
-  kProcs,
-  kCpuStat,
-  kCpus,
-  kCpuQuota,
-  kCpuPeriod,
-  kMemoryStat,
-  kMemoryUsed,
-  kMemoryLimit,
-  kMemoryEvents,
-  kSwapUsed,
-  kSwapLimit,
-  kSwapFails,
-  kRdma,
-  kIoBytes,
-  kIoRequests,
-  kCfqBytes,
-  kCfqRequests,
-  kTreeBytes,
-  kTreeRequests,
-};
-
-struct StatReader::FileSpec {
-  Root root;
-  const char* name;  ///< nullptr: this mode has no such file
-};
 
 const StatReader::FileSpec& StatReader::spec_of(File file) const {
   static constexpr std::array<FileSpec, UnitFiles::kCount> kV1 = {{
@@ -389,193 +357,6 @@ void StatReader::set_memory_limit(double limit, UnitStats& stats) const {
   // Generic: no limit at all where the memory controller is off.
   stats.memory_total_bytes =
       generic() && host_bytes > 0 && !stats.memory_reserved ? host_bytes : limit;
-}
-
-Result<> StatReader::read_v1_memory(UnitFiles& files,
-                                    const std::string& path,
-                                    bool again,
-                                    UnitStats& stats) {
-  const FileText text = text_of(files, File::kMemoryStat, path, again);
-  if (auto fault = fault_of(text, path, "memory.stat")) {
-    return fail(*std::move(fault));
-  }
-  if (!text.ok()) {
-    set_memory_limit(0, stats);
-    return {};
-  }
-  auto memory = host::parse_memory_stat_v1(text.text);
-  if (!memory) {
-    return fail(malformed(std::move(memory).error(), path, "memory.stat"));
-  }
-  stats.memory_rss_bytes = memory->rss;
-  stats.memory_cache_bytes = memory->cache;
-  stats.memory_inactive_file_bytes = memory->inactive_file;
-
-  // A file with content that is no number is an error here; the first absent one ends the group.
-  struct Value {
-    File file;
-    std::uint64_t value = 0;
-  };
-  std::array<Value, 6> values = {{{File::kMemoryUsed},
-                                  {File::kMemoryEvents},
-                                  {File::kMemoryLimit},
-                                  {File::kSwapUsed},
-                                  {File::kSwapFails},
-                                  {File::kSwapLimit}}};
-  const std::size_t wanted = options_.swap ? values.size() : 3;
-  for (std::size_t i = 0; i < wanted; ++i) {
-    Value& value = values.at(i);
-    const char* const name = spec_of(value.file).name;
-    const FileText single = text_of(files, value.file, path, again);
-    if (auto fault = fault_of(single, path, name)) {
-      return fail(*std::move(fault));
-    }
-    if (!single.ok()) {
-      break;
-    }
-    auto number = host::parse_cgroup_value(single.text);
-    if (!number) {
-      return fail(malformed(std::move(number).error(), path, name));
-    }
-    value.value = *number == host::kCgroupMax ? 0 : *number;
-  }
-  stats.memory_used_bytes = values[0].value;
-  stats.memory_fail_count = values[1].value;
-  set_memory_limit(static_cast<double>(values[2].value), stats);
-  stats.memsw_used_bytes = values[3].value;
-  stats.memsw_fail_count = values[4].value;
-  stats.memsw_total_bytes = static_cast<double>(values[5].value);
-  const auto host_bytes = static_cast<double>(totals_.memory_bytes + totals_.swap_bytes);
-  if (generic() && host_bytes > 0 && stats.memsw_total_bytes > host_bytes) {
-    stats.memsw_total_bytes = host_bytes;
-  }
-  return {};
-}
-
-// Adds the values of one blkio file; gives whether there were any.
-Result<bool> StatReader::read_blkio_file(
-    UnitFiles& files, File file, const std::string& path, bool again, UnitStats& stats) {
-  const char* const name = spec_of(file).name;
-  const FileText text = text_of(files, file, path, again);
-  if (auto fault = fault_of(text, path, name)) {
-    return fail(*std::move(fault));
-  }
-  auto values = host::parse_blkio(text.ok() ? text.text : std::string_view{});
-  if (!values) {
-    return fail(malformed(std::move(values).error(), path, name));
-  }
-  const bool bytes = file == File::kIoBytes || file == File::kCfqBytes || file == File::kTreeBytes;
-  for (const host::BlkioValue& value : *values) {
-    BlockIo& io = block_io_of(stats, value.major, value.minor);
-    if (bytes) {
-      (value.write ? io.write_bytes : io.read_bytes) += value.value;
-    } else {
-      (value.write ? io.write_requests : io.read_requests) += value.value;
-    }
-  }
-  return !values->empty();
-}
-
-// The CFQ scheduler's files (Linux < 5.0) where they hold something, else the throttling layer's.
-Result<> StatReader::read_v1_block_io(UnitFiles& files,
-                                      const std::string& path,
-                                      bool again,
-                                      UnitStats& stats) {
-  const std::array<std::pair<File, File>, 2> sources = {
-      {{File::kCfqRequests, File::kCfqBytes},
-       generic() ? std::pair{File::kTreeRequests, File::kTreeBytes}
-                 : std::pair{File::kIoRequests, File::kIoBytes}}};
-  for (const auto& [requests, bytes] : sources) {
-    auto some_requests = read_blkio_file(files, requests, path, again, stats);
-    if (!some_requests) {
-      return fail(std::move(some_requests).error());
-    }
-    auto some_bytes = read_blkio_file(files, bytes, path, again, stats);
-    if (!some_bytes) {
-      return fail(std::move(some_bytes).error());
-    }
-    if (*some_requests || *some_bytes) {
-      break;
-    }
-  }
-  return {};
-}
-
-Result<> StatReader::read_v1(UnitFiles& files,
-                             const std::string& path,
-                             bool again,
-                             UnitStats& stats) {
-  auto done = read_v1_memory(files, path, again, stats);
-  if (done && options_.block_io) {
-    done = read_v1_block_io(files, path, again, stats);
-  }
-  return done;
-}
-
-Result<> StatReader::read_v2(UnitFiles& files,
-                             const std::string& path,
-                             bool again,
-                             UnitStats& stats) {
-  const FileText stat_text = text_of(files, File::kMemoryStat, path, again);
-  if (auto fault = fault_of(stat_text, path, "memory.stat")) {
-    return fail(*std::move(fault));
-  }
-  if (stat_text.ok()) {
-    auto memory = host::parse_memory_stat_v2(stat_text.text);
-    if (!memory) {
-      return fail(malformed(std::move(memory).error(), path, "memory.stat"));
-    }
-    stats.memory_rss_bytes = memory->rss;
-    stats.memory_cache_bytes = memory->cache;
-    stats.memory_inactive_file_bytes = memory->inactive_file;
-  }
-  const FileText events_text = text_of(files, File::kMemoryEvents, path, again);
-  if (auto fault = fault_of(events_text, path, "memory.events")) {
-    return fail(*std::move(fault));
-  }
-  if (events_text.ok()) {
-    auto events = host::parse_memory_events(events_text.text);
-    if (!events) {
-      return fail(malformed(std::move(events).error(), path, "memory.events"));
-    }
-    stats.memory_fail_count = events->oom;
-  }
-  stats.memory_used_bytes = value_of(text_of(files, File::kMemoryUsed, path, again));
-
-  const auto or_host = [](std::uint64_t limit, std::uint64_t first, std::uint64_t second) {
-    if (limit == host::kCgroupMax && (first > 0 || second > 0)) {
-      return static_cast<double>(first > 0 ? first : second);
-    }
-    return static_cast<double>(limit);
-  };
-  const std::uint64_t limit = value_of(text_of(files, File::kMemoryLimit, path, again));
-  set_memory_limit(or_host(limit, totals_.memory_bytes, 0), stats);
-  if (options_.swap) {
-    stats.memsw_used_bytes = value_of(text_of(files, File::kSwapUsed, path, again));
-    const std::uint64_t swap = value_of(text_of(files, File::kSwapLimit, path, again));
-    stats.memsw_total_bytes = or_host(swap, totals_.swap_bytes, totals_.memory_bytes);
-  }
-  if (options_.pressure) {
-    const auto stalled = [&](File file) {
-      const FileText text = text_of(files, file, path, again);
-      const auto pressure = text.ok() ? host::parse_pressure(text.text) : host::CgroupPressure{};
-      return pressure ? static_cast<double>(pressure->full_usec) / kMicroseconds : 0;
-    };
-    stats.cpu_psi_seconds = stalled(File::kCpuPeriod);
-    stats.memory_psi_seconds = stalled(File::kSwapFails);
-  }
-  if (options_.block_io) {
-    if (const FileText text = text_of(files, File::kIoBytes, path, again); text.ok()) {
-      for (const host::CgroupIo& io : host::parse_io_stat(text.text)) {
-        BlockIo& sum = block_io_of(stats, io.major, io.minor);
-        sum.read_bytes += io.read_bytes;
-        sum.write_bytes += io.write_bytes;
-        sum.read_requests += io.read_requests;
-        sum.write_requests += io.write_requests;
-      }
-    }
-  }
-  return {};
 }
 
 BlockIo& StatReader::block_io_of(UnitStats& stats, std::uint32_t major, std::uint32_t minor) {

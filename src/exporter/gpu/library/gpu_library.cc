@@ -1,5 +1,6 @@
 #include "exporter/gpu/library/gpu_library.h"
 
+#include "exporter/gpu/library/amd_smi_library.h"
 #include "exporter/gpu/library/level_zero.h"
 #include "exporter/gpu/library/nvml.h"
 #include "exporter/gpu/library/rocm_smi.h"
@@ -13,7 +14,10 @@ std::vector<std::string> library_names(Vendor vendor) {
       return {"libnvidia-ml.so.1"};
     case Vendor::kAmd:  // newest first; .1 is that of distributions
       return {"librocm_smi64.so.8", "librocm_smi64.so.7", "librocm_smi64.so.6",
-              "librocm_smi64.so.5", "librocm_smi64.so.1", "/opt/rocm/lib/librocm_smi64.so"};
+              "librocm_smi64.so.5", "librocm_smi64.so.1", "/opt/rocm/lib/librocm_smi64.so",
+              // Where it is the only one; the first tells more.
+              "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24",
+              "/opt/rocm/lib/libamd_smi.so"};
     case Vendor::kIntel:
       return {"libze_loader.so.1"};
   }
@@ -32,6 +36,9 @@ Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor,
     case Vendor::kNvidia:
       return std::make_unique<nvml::Nvml>(*std::move(library));
     case Vendor::kAmd:
+      if (library->symbol<amdsmi::Init>("amdsmi_init") != nullptr) {
+        return std::make_unique<amdsmi::AmdSmi>(*std::move(library), sys);
+      }
       return std::make_unique<rocm::RocmSmi>(*std::move(library), sys);
     case Vendor::kIntel:
       return std::make_unique<level_zero::LevelZero>(*std::move(library));

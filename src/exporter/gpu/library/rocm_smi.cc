@@ -5,8 +5,8 @@
 #include <set>
 #include <utility>
 
+#include "exporter/gpu/library/amd_driver.h"
 #include "exporter/gpu/library/plausible.h"
-#include "host/read_file.h"
 
 namespace ceems::exporter::gpu::rocm {
 namespace {
@@ -200,66 +200,18 @@ void RocmSmi::read_often(Gpu& gpu) const {
   state.energy_joules =
       counted ? within(static_cast<double>(count) * double{each} * kMicro, 1e18) : std::nullopt;
   state.memory_utilisation = percent(api_.memory_busy, gpu.number);
-  const auto metrics = driver_metrics(gpu);
-  read_utilisation(gpu, metrics);
-  if (!metrics) {
-    return;
+  state.utilisation = percent(api_.busy, gpu.number);
+  const auto metrics = read_amd_metrics(sys_, state.address);
+  if (metrics) {
+    take_amd_metrics(*metrics, state);
   }
-  if (!state.power_watts) {
-    state.power_watts = metrics->power_watts;
-  }
-  state.clocks_hertz.clear();
-  const auto add = [&](std::string_view name, std::optional<double> hertz) {
-    if (hertz) {
-      state.clocks_hertz.emplace_back(name, *hertz);
-    }
-  };
-  add("graphics", metrics->graphics_clock_hertz);
-  add("memory", metrics->memory_clock_hertz);
-  add("video", metrics->video_clock_hertz);
-  state.link.received_bytes = metrics->xgmi_read_bytes;
-  state.link.sent_bytes = metrics->xgmi_written_bytes;
-}
-
-std::optional<AmdMetrics> RocmSmi::driver_metrics(const Gpu& gpu) const {
-  constexpr std::size_t kMostTable = 65536;
-  if (!gpu.state.address) {
-    return std::nullopt;
-  }
-  const auto file = sys_ / "bus/pci/devices" / to_string(*gpu.state.address) / "gpu_metrics";
-  const auto table = host::read_file(file.string(), kMostTable);
-  return table ? parse_amd_metrics(*table) : std::nullopt;
-}
-
-/// Of a split GPU each partition counts for itself, the GPU is their mean. Where only the first
-/// partition answers, the figure is that of the whole GPU: the driver has one file for it.
-void RocmSmi::read_utilisation(Gpu& gpu, const std::optional<AmdMetrics>& metrics) const {
-  gpu.state.utilisation = percent(api_.busy, gpu.number);
-  if (gpu.partitions.empty()) {
-    return;
-  }
-  const bool told = metrics && metrics->partitions.size() == gpu.partitions.size();
-  double sum = 0;
-  std::size_t known = 0;
-  for (std::size_t i = 0; i < gpu.partitions.size(); ++i) {
-    InstanceState& state = gpu.partitions[i].state;
-    state.utilisation =
-        told ? metrics->partitions[i] : percent(api_.busy, gpu.partitions[i].number);
-    if (state.utilisation) {
-      sum += *state.utilisation;
-      ++known;
-    }
-  }
-  if (known == gpu.partitions.size()) {
-    gpu.state.utilisation = sum / static_cast<double>(known);
-  } else if (!told) {
-    for (Partition& partition : gpu.partitions) {
-      partition.state.utilisation.reset();
-    }
-  }
+  std::vector<std::optional<double>> asked;
+  std::vector<InstanceState*> partitions;
   for (Partition& partition : gpu.partitions) {
-    partition.state.activity.sm_active = partition.state.utilisation;
+    asked.push_back(percent(api_.busy, partition.number));
+    partitions.push_back(&partition.state);
   }
+  take_partition_use(metrics, asked, state.utilisation, partitions);
 }
 
 void RocmSmi::read_memory(std::uint32_t number,

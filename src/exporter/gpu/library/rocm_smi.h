@@ -6,7 +6,6 @@
 #include <string>
 #include <vector>
 
-#include "exporter/gpu/amd_metrics.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/library/rocm_smi_api.h"
 #include "exporter/gpu/library/shared_library.h"
@@ -41,7 +40,7 @@ struct Api {
 /// GPUs of AMD by librocm_smi64. The library lists the partitions of a GPU as devices; here those
 /// at the same PCI address are one GPU with instances. The library's structures for clocks and xGMI
 /// differ between releases; these, and the use of each partition, come from the driver's own table
-/// (amd_metrics.h). PCIe traffic is not read: asking for it takes a second.
+/// (amd_driver.h). PCIe traffic is not read: asking for it takes a second.
 class RocmSmi final : public GpuLibrary {
  public:
   RocmSmi(SharedLibrary library, std::filesystem::path sys);
@@ -68,8 +67,6 @@ class RocmSmi final : public GpuLibrary {
   void stop();
   void add_device(std::uint32_t number);
   void read_often(Gpu& gpu) const;
-  void read_utilisation(Gpu& gpu, const std::optional<AmdMetrics>& metrics) const;
-  [[nodiscard]] std::optional<AmdMetrics> driver_metrics(const Gpu& gpu) const;
   void read_seldom(Gpu& gpu) const;
   void read_memory(std::uint32_t number,
                    std::optional<double>& used,

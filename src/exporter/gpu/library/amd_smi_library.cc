@@ -1,0 +1,249 @@
+#include "exporter/gpu/library/amd_smi_library.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "exporter/gpu/library/amd_driver.h"
+#include "exporter/gpu/library/plausible.h"
+#include "exporter/gpu/library/rocm_smi_api.h"
+
+namespace ceems::exporter::gpu::amdsmi {
+namespace {
+
+constexpr double kMicro = 1e-6;
+constexpr std::uint64_t kNoValue = ~std::uint64_t{0};
+
+std::optional<double> memory(GetGpuMemory* get, Handle gpu) {
+  std::uint64_t bytes = 0;
+  return get != nullptr && get(gpu, kMemoryVram, &bytes) == kSuccess
+             ? within(static_cast<double>(bytes), kMostBytes)
+             : std::nullopt;
+}
+
+std::optional<double> celsius(GetTempMetric* get, Handle gpu, int sensor) {
+  std::int64_t value = 0;
+  if (get == nullptr || get(gpu, sensor, kTemperatureCurrent, &value) != kSuccess) {
+    return std::nullopt;
+  }
+  const auto degrees = static_cast<double>(value);
+  return within(degrees > kMostCelsius ? degrees * 1e-3 : degrees, kMostCelsius);
+}
+
+EngineUsage usage_of(const Api& api, Handle gpu) {
+  constexpr std::uint32_t kUnknown = ~std::uint32_t{0};
+  EngineUsage usage{};
+  if (api.activity == nullptr || api.activity(gpu, &usage) != kSuccess) {
+    usage.graphics = kUnknown;
+    usage.memory = kUnknown;
+  }
+  return usage;
+}
+
+}  // namespace
+
+Api::Api(const SharedLibrary& l)
+    : init(l.symbol<Init>("amdsmi_init")),
+      shut_down(l.symbol<ShutDown>("amdsmi_shut_down")),
+      sockets(l.symbol<GetSocketHandles>("amdsmi_get_socket_handles")),
+      processors(l.symbol<GetProcessorHandles>("amdsmi_get_processor_handles")),
+      bdf_id(l.symbol<GetGpuBdfId>("amdsmi_get_gpu_bdf_id")),
+      asic_info(l.symbol<GetGpuAsicInfo>("amdsmi_get_gpu_asic_info")),
+      activity(l.symbol<GetGpuActivity>("amdsmi_get_gpu_activity")),
+      energy(l.symbol<GetEnergyCount>("amdsmi_get_energy_count")),
+      memory_used(l.symbol<GetGpuMemory>("amdsmi_get_gpu_memory_usage")),
+      memory_total(l.symbol<GetGpuMemory>("amdsmi_get_gpu_memory_total")),
+      temperature(l.symbol<GetTempMetric>("amdsmi_get_temp_metric")),
+      ecc(l.symbol<GetGpuTotalEccCount>("amdsmi_get_gpu_total_ecc_count")) {}
+
+AmdSmi::AmdSmi(SharedLibrary library, std::filesystem::path sys)
+    : library_(std::move(library)), sys_(std::move(sys)), api_(library_) {}
+
+AmdSmi::~AmdSmi() {
+  stop();
+}
+
+void AmdSmi::stop() {
+  gpus_.clear();
+  if (running_ && api_.shut_down != nullptr) {
+    static_cast<void>(api_.shut_down());
+  }
+  running_ = false;
+}
+
+Result<> AmdSmi::start() {
+  if (api_.init == nullptr || api_.sockets == nullptr || api_.processors == nullptr ||
+      api_.bdf_id == nullptr) {
+    return fail(ErrorCode::kNotFound,
+                "{} is no AMD SMI: it lacks amdsmi_init or what lists devices", library_.name());
+  }
+  stop();
+  if (const Status status = api_.init(kInitGpus); status != kSuccess) {
+    return fail(ErrorCode::kUnavailable, "amdsmi_init answers {}", status);
+  }
+  running_ = true;
+  const auto processors = list_processors();
+  if (!processors) {
+    stop();
+    return fail(processors.error());
+  }
+  for (Handle handle : *processors) {
+    add_processor(handle);
+  }
+  std::set<std::string> uuids;
+  for (std::size_t i = 0; i < gpus_.size(); ++i) {
+    DeviceState& state = gpus_[i].state;
+    if (state.uuid.empty() || uuids.contains(state.uuid)) {
+      state.uuid = state.address ? to_string(*state.address) : fmt::format("amd{}", i);
+    }
+    uuids.insert(state.uuid);
+    state.split = gpus_[i].partitions.size() > 1;
+    if (!state.split) {
+      gpus_[i].partitions.clear();
+    }
+  }
+  return {};
+}
+
+Result<std::vector<Handle>> AmdSmi::list_processors() const {
+  std::uint32_t count = 0;
+  Status status = api_.sockets(&count, nullptr);
+  std::vector<Handle> sockets(std::min<std::size_t>(count, kMostDevices));
+  count = static_cast<std::uint32_t>(sockets.size());
+  if (status == kSuccess && count > 0) {
+    status = api_.sockets(&count, sockets.data());
+  }
+  if (status != kSuccess) {
+    return fail(ErrorCode::kUnavailable, "amdsmi_get_socket_handles answers {}", status);
+  }
+  sockets.resize(std::min<std::size_t>(count, sockets.size()));
+  std::vector<Handle> all;
+  for (Handle socket : sockets) {
+    std::uint32_t size = 0;
+    if (api_.processors(socket, &size, nullptr) != kSuccess || size == 0) {
+      continue;
+    }
+    std::vector<Handle> some(std::min<std::size_t>(size, kMostInstances));
+    size = static_cast<std::uint32_t>(some.size());
+    if (api_.processors(socket, &size, some.data()) == kSuccess) {
+      some.resize(std::min<std::size_t>(size, some.size()));
+      std::ranges::copy_if(some, std::back_inserter(all),
+                           [](Handle one) { return one != nullptr; });
+    }
+  }
+  all.resize(std::min(all.size(), kMostDevices * kMostInstances));
+  return all;
+}
+
+void AmdSmi::add_processor(Handle handle) {
+  std::uint64_t id = 0;
+  if (api_.bdf_id(handle, &id) != kSuccess || rocm::pci_domain(id) > 0xffff) {
+    return;  // a processor of another kind
+  }
+  const PciAddress address{.domain = static_cast<std::uint16_t>(rocm::pci_domain(id)),
+                           .bus = static_cast<std::uint16_t>(rocm::pci_bus(id)),
+                           .device = static_cast<std::uint16_t>(rocm::pci_device(id)),
+                           .function = static_cast<std::uint16_t>(rocm::pci_function(id))};
+  std::uint64_t partition = rocm::pci_partition(id);
+  auto gpu = std::ranges::find_if(gpus_, [&](const Gpu& known) {
+    const auto& other = known.state.address;
+    return other && other->domain == address.domain && other->bus == address.bus &&
+           other->device == address.device;
+  });
+  if (gpu == gpus_.end()) {
+    Gpu added{.handle = handle, .state = {}, .partitions = {}};
+    added.state.vendor = Vendor::kAmd;
+    added.state.address = address;
+    added.state.uuid = amd_serial(sys_, address);
+    AsicInfo info{};
+    if (api_.asic_info != nullptr && api_.asic_info(handle, &info) == kSuccess) {
+      added.state.name = text_of(info.name, sizeof(info.name));
+    }
+    gpus_.push_back(std::move(added));
+    gpu = gpus_.end() - 1;
+  } else if (partition == 0) {
+    partition = address.function;  // older releases tell it so
+  }
+  if (gpu->partitions.size() < kMostInstances) {
+    Partition part{.handle = handle, .state = {}};
+    part.state.number = partition;
+    part.state.gpu_instance = partition;
+    gpu->partitions.push_back(std::move(part));
+  }
+}
+
+std::vector<DeviceState> AmdSmi::list() {
+  std::vector<DeviceState> states;
+  for (const Gpu& gpu : gpus_) {
+    states.push_back(gpu.state);
+    for (const Partition& partition : gpu.partitions) {
+      states.back().instances.push_back(partition.state);
+    }
+  }
+  return states;
+}
+
+Result<std::vector<DeviceState>> AmdSmi::read(bool everything) {
+  if (!running_) {
+    return fail(ErrorCode::kUnavailable, "AMD SMI is not started");
+  }
+  for (Gpu& gpu : gpus_) {
+    read_often(gpu);
+    if (everything) {
+      read_seldom(gpu);
+    }
+  }
+  return list();
+}
+
+void AmdSmi::read_often(Gpu& gpu) const {
+  DeviceState& state = gpu.state;
+  std::uint64_t count = 0;
+  std::uint64_t nanoseconds = 0;
+  float each = 0;
+  const bool counted = api_.energy != nullptr &&
+                       api_.energy(gpu.handle, &count, &each, &nanoseconds) == kSuccess &&
+                       count != kNoValue && each > 0;
+  state.energy_joules =
+      counted ? within(static_cast<double>(count) * double{each} * kMicro, 1e18) : std::nullopt;
+  const EngineUsage usage = usage_of(api_, gpu.handle);
+  state.utilisation = from_percent(usage.graphics);
+  state.memory_utilisation = from_percent(usage.memory);
+  const auto metrics = read_amd_metrics(sys_, state.address);
+  state.power_watts.reset();
+  if (metrics) {
+    take_amd_metrics(*metrics, state);
+  }
+  std::vector<std::optional<double>> asked;
+  std::vector<InstanceState*> partitions;
+  for (Partition& partition : gpu.partitions) {
+    asked.push_back(from_percent(usage_of(api_, partition.handle).graphics));
+    partitions.push_back(&partition.state);
+  }
+  take_partition_use(metrics, asked, state.utilisation, partitions);
+}
+
+void AmdSmi::read_seldom(Gpu& gpu) const {
+  DeviceState& state = gpu.state;
+  if (gpu.partitions.empty()) {
+    state.memory_used_bytes = memory(api_.memory_used, gpu.handle);
+    state.memory_total_bytes = memory(api_.memory_total, gpu.handle);
+  }
+  for (Partition& partition : gpu.partitions) {
+    partition.state.memory_used_bytes = memory(api_.memory_used, partition.handle);
+    partition.state.memory_total_bytes = memory(api_.memory_total, partition.handle);
+  }
+  state.temperature_celsius = celsius(api_.temperature, gpu.handle, kTemperatureHotspot);
+  if (!state.temperature_celsius) {
+    state.temperature_celsius = celsius(api_.temperature, gpu.handle, kTemperatureEdge);
+  }
+  state.memory_temperature_celsius = celsius(api_.temperature, gpu.handle, kTemperatureVram);
+  ErrorCount errors{};
+  const bool known = api_.ecc != nullptr && api_.ecc(gpu.handle, &errors) == kSuccess;
+  state.ecc_corrected =
+      known ? std::optional(static_cast<double>(errors.correctable)) : std::nullopt;
+  state.ecc_uncorrected =
+      known ? std::optional(static_cast<double>(errors.uncorrectable)) : std::nullopt;
+}
+
+}  // namespace ceems::exporter::gpu::amdsmi

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <filesystem>
+#include <string>
+#include <vector>
+
+#include "exporter/gpu/library/amd_smi_api.h"
+#include "exporter/gpu/library/gpu_library.h"
+#include "exporter/gpu/library/shared_library.h"
+
+namespace ceems::exporter::gpu::amdsmi {
+
+/// Functions of the library; null where it has none of that name.
+struct Api {
+  explicit Api(const SharedLibrary& library);
+
+  Init* init;
+  ShutDown* shut_down;
+  GetSocketHandles* sockets;
+  GetProcessorHandles* processors;
+  GetGpuBdfId* bdf_id;
+  GetGpuAsicInfo* asic_info;
+  GetGpuActivity* activity;
+  GetEnergyCount* energy;
+  GetGpuMemory* memory_used;
+  GetGpuMemory* memory_total;
+  GetTempMetric* temperature;
+  GetGpuTotalEccCount* ecc;
+};
+
+/// GPUs of AMD by libamd_smi, for machines that have no librocm_smi64 any more. As RocmSmi:
+/// partitions at one address are one GPU with instances. Power, clocks, xGMI and the use of
+/// partitions come from the driver's table, serial numbers from sysfs (amd_driver.h); processes are
+/// not read: what the library tells of them has another form in each release.
+class AmdSmi final : public GpuLibrary {
+ public:
+  AmdSmi(SharedLibrary library, std::filesystem::path sys);
+  ~AmdSmi() override;
+  AmdSmi(const AmdSmi&) = delete;
+  AmdSmi& operator=(const AmdSmi&) = delete;
+
+  [[nodiscard]] Vendor vendor() const override { return Vendor::kAmd; }
+  Result<> start() override;
+  std::vector<DeviceState> list() override;
+  Result<std::vector<DeviceState>> read(bool everything) override;
+
+ private:
+  struct Partition {
+    Handle handle = nullptr;
+    InstanceState state;
+  };
+  struct Gpu {
+    Handle handle = nullptr;  // of the library's processor that stands for the whole GPU
+    DeviceState state;
+    std::vector<Partition> partitions;  // empty where it is whole
+  };
+
+  void stop();
+  [[nodiscard]] Result<std::vector<Handle>> list_processors() const;
+  void add_processor(Handle handle);
+  void read_often(Gpu& gpu) const;
+  void read_seldom(Gpu& gpu) const;
+
+  const SharedLibrary library_;
+  const std::filesystem::path sys_;
+  const Api api_;
+  bool running_ = false;
+  std::vector<Gpu> gpus_;
+};
+
+}  // namespace ceems::exporter::gpu::amdsmi
