@@ -280,6 +280,16 @@ Result<Client::Servers> Client::servers(const std::string& since) {
         return fail(std::move(done).error());
       }
     }
+    // From microversion 2.69 on, servers in a cell that is down come with hardly more than their
+    // id.
+    const auto bare = std::ranges::count_if(found.servers, [](const Server& server) {
+      return server.status == "UNKNOWN" && server.user_id.empty();
+    });
+    if (bare > 0) {
+      return fail(ErrorCode::kUnavailable,
+                  "GET {}/servers/detail: no details of {} servers, a cell of Nova is down",
+                  shown(base), bare);
+    }
     if (auto done = add_flavors(region, base, found); !done) {
       return fail(std::move(done).error());
     }

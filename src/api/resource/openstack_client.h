@@ -66,7 +66,7 @@ class Client {
   };
   /// Live servers of all projects and regions, and those deleted since `since`, an ISO 8601 time
   /// with offset; each once, as deleted where a list says so. Flavors that are not embedded are
-  /// looked up.
+  /// looked up. kUnavailable also while a cell of Nova is down and its servers have no details.
   Result<Servers> servers(const std::string& since);
 
   Result<std::vector<Named>> users();

@@ -329,6 +329,16 @@ TEST(OpenstackClient, FailsWhenOneOfTheListsFails) {
   }
 }
 
+TEST(OpenstackClient, WaitsForACellThatIsDown) {
+  Fixture f;
+  f.live = {server_json("a"),
+            R"({"id":"b","status":"UNKNOWN","tenant_id":"p1","created":"2026-01-01T07:00:00Z"})"};
+  EXPECT_EQ(f.client().servers("x").error().message,
+            "GET http://nova/v2.1/servers/detail: no details of 1 servers, a cell of Nova is down");
+  f.live = {server_json("a"), server_json("b", "UNKNOWN")};
+  EXPECT_TRUE(f.client().servers("x")) << "a state that Nova has no word for";
+}
+
 TEST(OpenstackClient, LooksUpFlavorsThatAreNotEmbedded) {
   Fixture f;
   f.live = {R"({"id":"a","status":"ACTIVE","flavor":{"id":"42"}})",
