@@ -61,11 +61,6 @@ struct Kept {
   std::optional<T> value;
   SteadyTime asked = {};
   std::optional<Error> failure;  ///< of the last time
-
-  [[nodiscard]] bool is_fresh(SteadyTime now) const { return value && now - asked < kKept; }
-  [[nodiscard]] bool failed_lately(SteadyTime now) const {
-    return failure && now - asked < kAfterFailure;
-  }
 };
 
 }  // namespace
@@ -133,10 +128,10 @@ struct Provider::Impl {
   template <typename T, typename Ask>
   Result<T> fetch(Kept<T>& kept, const Ask& ask_now) CEEMS_REQUIRES(mutex) {
     const SteadyTime now = clock->steady_now();
-    if (kept.is_fresh(now)) {
+    if (kept.value && now - kept.asked < kKept) {
       return *kept.value;
     }
-    if (kept.failed_lately(now)) {
+    if (kept.failure && now - kept.asked < kAfterFailure) {
       return fail(*kept.failure);
     }
     auto answer = ask_now();

@@ -28,7 +28,10 @@ constexpr std::size_t kMostEnded = 10'000;
 std::string form_id(const access::Signer& signer, const net::Request& request, std::int64_t now) {
   for (const std::string& value : cookie_values(request.headers, kFormCookie)) {
     const auto fields = signer.open(kFormCookiePurpose, value, 2);
-    const auto begun = fields ? parse_int<std::int64_t>((*fields)[1]) : std::nullopt;
+    if (!fields) {
+      continue;
+    }
+    const auto begun = parse_int<std::int64_t>((*fields)[1]);
     if (begun && *begun <= now + kClockSkew && now - *begun < kFormTime.count()) {
       return (*fields)[0];
     }
@@ -96,7 +99,7 @@ Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
   if (!signer) {
     return fail(std::move(signer).error());
   }
-  made->signer_ = *std::move(signer);
+  made->signer_ = std::make_unique<const access::Signer>(*std::move(signer));
   if (wanted.local) {
     auto users = LocalUsers::open(wanted.local->users_file);
     if (!users) {

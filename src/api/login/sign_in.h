@@ -80,7 +80,6 @@ class SignIn {
   SignIn(LoginOptions options, Place place, store::Reader& reader, const Clock& clock);
 
   struct Form;
-  struct Refusal;
 
   [[nodiscard]] std::int64_t now_seconds() const;
   [[nodiscard]] CookieScope cookie_scope(const net::Request& request) const;
@@ -118,7 +117,7 @@ class SignIn {
   std::string redirect_url_;
   store::Reader& reader_;
   const Clock& clock_;
-  std::optional<access::Signer> signer_;
+  std::unique_ptr<const access::Signer> signer_;  ///< null: no way that has sessions
   std::unique_ptr<LocalUsers> users_;
   std::unique_ptr<Provider> provider_;
   Attempts attempts_;

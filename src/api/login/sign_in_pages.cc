@@ -202,8 +202,9 @@ void SignIn::log_in(const net::Request& request, net::Response& response) {
       response.set_header("Retry-After", std::to_string(wait.count()));
     }
   };
-  if (const auto wait = attempts_.wait(form->user, address, clock_.steady_now());
-      wait.count() > 0) {
+  // What is no name is counted together, so that long ones take no room.
+  const std::string counted = access::is_user_name(form->user) ? form->user : "";
+  if (const auto wait = attempts_.wait(counted, address, clock_.steady_now()); wait.count() > 0) {
     refuse(kTooMany, "Too many attempts. Try again later.", wait);
     return;
   }
@@ -218,7 +219,7 @@ void SignIn::log_in(const net::Request& request, net::Response& response) {
   const auto table = users_->users();
   const auto user = table->find(form->user);
   if (verdict != LocalUsers::Verdict::kGood || user == table->end()) {
-    attempts_.failed(form->user, address, clock_.steady_now());
+    attempts_.failed(counted, address, clock_.steady_now());
     // A name that nobody has may be a password in the wrong field.
     log::info("login refused",
               {{"user", user == table->end() ? "(unknown)" : printable(form->user)},
@@ -226,7 +227,7 @@ void SignIn::log_in(const net::Request& request, net::Response& response) {
     refuse(kUnauthorized, "User name or password is wrong.", seconds(0));
     return;
   }
-  attempts_.succeeded(form->user, address);
+  attempts_.succeeded(counted, address);
   log::info("logged in", {{"user", printable(form->user)}, {"way", "local"}});
   begin_session(
       {.user = form->user, .way = access::Way::kLocal, .credential = credential_of(user->second)},

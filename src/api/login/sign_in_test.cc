@@ -200,6 +200,14 @@ TEST_F(SignInTest, GuessingIsSlowedDownPerUserAndAddress) {
   EXPECT_EQ(log_in("ada", "correct horse").status, 303);
 }
 
+TEST_F(SignInTest, WhatIsNoNameIsCountedTogether) {
+  for (int i = 0; i < Attempts::kPerUser; ++i) {
+    EXPECT_EQ(log_in(std::string(300, static_cast<char>('a' + i)), "wrong").status, 401);
+  }
+  EXPECT_EQ(log_in(std::string(300, 'z'), "wrong").status, 429);
+  EXPECT_EQ(log_in("ada", "correct horse").status, 303);
+}
+
 TEST_F(SignInTest, BehindATrustedProxyTheClientIsCountedNotTheProxy) {
   peer_ = "10.0.0.1";
   for (int i = 0; i < Attempts::kPerUser; ++i) {
