@@ -150,7 +150,7 @@ def tools_never_end():
         begin = time.monotonic()
         with Case(directory + "/case", SlurmNode.flags, spoil) as case:
             started = time.monotonic() - begin
-            assert started < (20 if SANITIZED else 4), "the start took %.1f s" % started
+            assert started < (20 if SANITIZED else 4), "the start took %.1f s\n%s" % (started, case.exporter.output())
             slowest = 0
             for _ in range(50):
                 begin = time.monotonic()

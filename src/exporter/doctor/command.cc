@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdlib>
 
+#include "exporter/gpu/library/gpu_library.h"
+
 namespace ceems::exporter {
 namespace {
 
@@ -47,6 +49,11 @@ DoctorContext doctor_context(const config::FlagSet& flags,
   context.redfish_config =
       first_value(flags, {"collector.redfish.web-config", "collector.redfish.config.file"});
   context.gres_config = first_value(flags, {"collector.slurm.gres-config-file"});
+  context.gpu_map_directory = first_value(flags, {"collector.slurm.gpu-map-dir"});
+  context.gpu_hints_count = first_value(flags, {"collector.slurm.gpu-evidence"}) != "trusted";
+  context.has_library = [](gpu::Vendor vendor) {
+    return gpu::load_library(vendor, {}).has_value();
+  };
   context.web_config = options.web_config_file;
   for (const CollectorSpec& spec : known.specs()) {
     if (flags.given("collector." + spec.name) &&

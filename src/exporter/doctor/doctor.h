@@ -6,6 +6,7 @@
 #include <string>
 
 #include "exporter/doctor/finding.h"
+#include "exporter/gpu/device.h"
 #include "host/paths.h"
 #include "os/privileges.h"
 
@@ -23,6 +24,10 @@ struct DoctorContext {
   std::string redfish_config;  ///< file of --collector.redfish.config.file
   std::string web_config;      ///< file of --web.config.file
   std::string gres_config = "/etc/slurm/gres.conf";
+  std::string gpu_map_directory = "/run/ceems/slurm-gpu-map";
+  bool gpu_hints_count = true;  ///< --collector.slurm.gpu-evidence is not "trusted"
+  /// True where the library of a GPU vendor can be loaded. May be empty: none can.
+  std::function<bool(gpu::Vendor)> has_library = {};
   /// Collectors switched on by flag: what is not here is a fault for these, else merely absent.
   std::set<std::string, std::less<>> wanted;
   bool perf_wanted = false;

@@ -130,6 +130,31 @@ TEST(Doctor, FindsNothingOnABareVirtualMachine) {
   EXPECT_EQ(as_text(faults_of(host)), "\n0 work, 0 off, 0 cannot work\n");
 }
 
+TEST(Doctor, SaysThatUsersCanForgeGpusWhereNoPrologWritesThem) {
+  Host host;
+  host.context.gpu_map_directory = host.at("run/slurm-gpu-map");
+  const auto advice = [&host] {
+    const auto findings = examine(host.context);
+    return std::ranges::count_if(findings, [](const Finding& finding) {
+      return finding.collector == "slurm" && finding.state == Finding::State::kWorks &&
+             finding.fix.find("prolog") != std::string::npos;
+    });
+  };
+  EXPECT_EQ(advice(), 1);
+  host.context.gpu_hints_count = false;
+  EXPECT_EQ(advice(), 0);
+  host.context.gpu_hints_count = true;
+  host.write("run/slurm-gpu-map/7", "0\n");
+  EXPECT_EQ(advice(), 0);
+}
+
+TEST(Doctor, NeedsNoToolWhereTheLibraryOfTheGpusIsThere) {
+  Host host;
+  host.remove("bin/nvidia-smi");
+  host.context.has_library = [](gpu::Vendor vendor) { return vendor == gpu::Vendor::kNvidia; };
+  EXPECT_EQ(as_text(faults_of(host)), "\n0 work, 0 off, 0 cannot work\n");
+}
+
 struct Fault {
   const char* name;
   std::function<void(Host&)> seed;

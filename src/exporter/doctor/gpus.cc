@@ -29,15 +29,32 @@ void examine_vendor(const DoctorContext& context,
                   needs.driver);
     return;
   }
+  if (context.has_library && context.has_library(needs.vendor)) {
+    report.works(fmt::format("{} GPUs of {}, by its library", count, needs.name));
+    return;
+  }
   for (const std::string& tool : needs.tools) {
     if (const auto path = os::find_program(tool, context.search_path)) {
       report.works(fmt::format("{} GPUs of {}, {}", count, needs.name, *path));
       return;
     }
   }
-  report.cannot(fmt::format("{} GPUs of {}, but no program {} on the PATH", count, needs.name,
-                            fmt::join(needs.tools, " or ")),
+  report.cannot(fmt::format("{} GPUs of {}, but its library cannot be loaded and there is no "
+                            "program {} on the PATH",
+                            count, needs.name, fmt::join(needs.tools, " or ")),
                 needs.package);
+}
+
+/// What a job's user writes into its environment counts where nothing better is known.
+void examine_evidence(const DoctorContext& context, Report report) {
+  if (report.wanted() && context.gpu_hints_count && !exists(context.gpu_map_directory)) {
+    report.works(
+        "GPUs of jobs; which job holds which is believed of the environment of its processes where "
+        "no device cgroup and no process on the GPU tells",
+        fmt::format("have the prolog write {}/JOBID (docs/exporter/collectors.md), or "
+                    "--collector.slurm.gpu-evidence=trusted",
+                    context.gpu_map_directory.empty() ? "DIRECTORY" : context.gpu_map_directory));
+  }
 }
 
 }  // namespace
@@ -66,7 +83,9 @@ void examine_gpus(const DoctorContext& context, Findings& findings) {
       examine_vendor(context, needs, count, Report(context, findings, "gpu"));
     }
   }
-  if (!any) {
+  if (any) {
+    examine_evidence(context, Report(context, findings, "slurm"));
+  } else {
     Report(context, findings, "gpu")
         .absent("there is no GPU of NVIDIA or AMD on the PCI bus", "leave --collector.gpu away");
   }

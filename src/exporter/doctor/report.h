@@ -13,7 +13,10 @@ class Report {
   Report(const DoctorContext& context, Findings& findings, std::string collector)
       : context_(context), findings_(findings), collector_(std::move(collector)) {}
 
-  void works(std::string cause) { add(Finding::State::kWorks, std::move(cause), {}); }
+  /// `worth_knowing`: what would be better.
+  void works(std::string cause, std::string worth_knowing = {}) {
+    add(Finding::State::kWorks, std::move(cause), std::move(worth_knowing));
+  }
   void off(std::string cause) { add(Finding::State::kOff, std::move(cause), {}); }
   void cannot(std::string cause, std::string fix) {
     add(Finding::State::kCannot, std::move(cause), std::move(fix));
