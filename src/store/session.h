@@ -34,12 +34,16 @@ enum class WriterStatement : std::size_t {
   kUpsertProject,
   kProjectNames,
   kDeleteProject,
+  kInsertGapUnit,
+  kFillUnit,
+  kFillUsage,
+  kFillDay,
   kInsertSums,
   kDeleteSums,
   kInsertSpan,
   kDeleteSpan,
 };
-inline constexpr std::size_t kWriterStatements = 22;
+inline constexpr std::size_t kWriterStatements = 26;
 
 /// The text, with ? for each value.
 std::string statement_text(WriterStatement statement);

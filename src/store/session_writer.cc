@@ -1,7 +1,10 @@
 #include "store/session_writer.h"
 
+#include <algorithm>
+
 #include "base/log.h"
 #include "base/strings.h"
+#include "store/gaps.h"
 #include "store/json.h"
 #include "store/unit_sums.h"
 
@@ -115,10 +118,12 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
   UsageRows usage;
   UsageRows days;
   std::set<std::int64_t> moments{end_ms};
+  std::vector<model::Unit> counted;  // for gaps
   std::vector<const model::Unit*> chunk;
   std::set<std::string_view> ids;
   const auto flush = [&]() -> Result<> {
-    auto done = write_units(batch, chunk, usage, days, moments, report);
+    auto done = write_units(batch, chunk, usage, days, moments,
+                            update.gaps.empty() ? nullptr : &counted, report);
     chunk.clear();
     ids.clear();
     return done;
@@ -142,6 +147,11 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
   }
   if (auto done = forget_spans(*session_, moments); !done) {
     return done;
+  }
+  if (!counted.empty()) {
+    if (auto done = insert_gaps(*session_, update, counted); !done) {
+      return done;
+    }
   }
   std::vector<std::vector<WriterCall>> rows;
   for (const bool daily : {false, true}) {
@@ -198,6 +208,7 @@ Result<> SessionWriter::write_units(const Batch& batch,
                                     UsageRows& usage,
                                     UsageRows& days,
                                     std::set<std::int64_t>& moments,
+                                    std::vector<model::Unit>* counted,
                                     WriteReport& report) {
   std::vector<WriterCall> finds;
   finds.reserve(units.size());
@@ -239,6 +250,14 @@ Result<> SessionWriter::write_units(const Batch& batch,
     moments.insert(changes[i].moved_from.begin(), changes[i].moved_from.end());
     if (!changes[i].counts) {
       continue;
+    }
+    if (counted != nullptr) {
+      model::Unit& unit = counted->emplace_back();
+      unit.uuid = units[i]->uuid;
+      unit.started_at = units[i]->started_at;
+      unit.started_at_ts = units[i]->started_at_ts;
+      unit.ended_at_ts = units[i]->ended_at_ts;
+      unit.total_time_seconds = changes[i].times;
     }
     for (auto [rows, unknown] :
          {std::pair(&usage, &unknown_usage), std::pair(&days, &unknown_days)}) {
@@ -377,7 +396,125 @@ Result<> SessionWriter::purge(std::int64_t cutoff_ms) {
   return {};
 }
 
+Result<std::vector<Gap>> SessionWriter::gaps(std::string_view cluster_id) {
+  return read_gaps(*session_, cluster_id);
+}
+
+Result<std::vector<model::Unit>> SessionWriter::gap_units(std::int64_t gap_id) {
+  return read_gap_units(*session_, gap_id);
+}
+
+Result<> SessionWriter::fill_gap(const GapFill& fill) {
+  auto done = in_transaction([&] { return fill_in_transaction(fill); });
+  if (!done) {
+    return fail(std::move(done).error().with_context(
+        fmt::format("filling a gap of cluster {}", fill.cluster.id)));
+  }
+  return {};
+}
+
+Result<> SessionWriter::fill_in_transaction(const GapFill& fill) {
+  const auto gap = read_gap(*session_, fill.gap_id);
+  if (!gap) {
+    return fail(gap.error());
+  }
+  if (!*gap) {
+    return fail(ErrorCode::kNotFound, "there is no gap {}", fill.gap_id);
+  }
+  const model::Window window = (*gap)->window;
+  const Batch batch{.cluster = fill.cluster,
+                    .window = window,
+                    .updated = {},
+                    .day = zone_.day(window.end_ms - 1),
+                    .day_ms = zone_.day_start(window.end_ms - 1)};
+  UsageRows usage;
+  UsageRows days;
+  std::set<std::int64_t> moments;
+  const std::span<const model::Unit> units(fill.units);
+  for (std::size_t begin = 0; begin < units.size(); begin += kUnitsAtOnce) {
+    const auto some = units.subspan(begin, std::min(kUnitsAtOnce, units.size() - begin));
+    if (auto done = fill_units(batch, some, fill.times, moments, usage, days); !done) {
+      return done;
+    }
+  }
+  if (auto done = forget_spans(*session_, moments); !done) {
+    return done;
+  }
+  std::vector<std::vector<WriterCall>> rows;
+  for (const bool daily : {false, true}) {
+    for (const auto& [key, row] : daily ? days : usage) {
+      if (auto call = row.fill_call(daily)) {
+        rows.push_back({std::move(*call)});
+      }
+    }
+  }
+  if (auto done = run_and_log(rows, "row of usage"); !done) {
+    return done;
+  }
+  return set_gap_parts(*session_, fill.gap_id, fill.still_missing);
+}
+
+Result<> SessionWriter::fill_units(const Batch& batch,
+                                   std::span<const model::Unit> units,
+                                   std::span<const std::string> times,
+                                   std::set<std::int64_t>& moments,
+                                   UsageRows& usage,
+                                   UsageRows& days) {
+  std::vector<WriterCall> finds;
+  for (const model::Unit& unit : units) {
+    finds.push_back({WriterStatement::kFindUnit, {batch.cluster.id, unit.uuid}});
+  }
+  std::vector<std::vector<StoredUnit>> stored(units.size());
+  auto done = session_->run(finds, [&stored](std::size_t index, const AnswerRow& row) {
+    stored[index].push_back(stored_unit(row));
+  });
+  if (!done) {
+    return done;
+  }
+  std::vector<UnitFill> fills;
+  std::vector<std::vector<WriterCall>> groups;
+  std::vector<UsageRows::iterator> unknown_usage;
+  std::vector<UsageRows::iterator> unknown_days;
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    fills.push_back(fill_of(units[i], times, stored[i]));
+    const UnitFill& one = fills.back();
+    if (!one.call) {
+      continue;
+    }
+    groups.push_back({*one.call});
+    moments.insert(one.last_updated_at_ts);
+    for (auto [rows, unknown] :
+         {std::pair(&usage, &unknown_usage), std::pair(&days, &unknown_days)}) {
+      const auto [row, fresh] = rows->try_emplace({one.username, one.project}, "", "");
+      if (fresh) {
+        unknown->push_back(row);
+      }
+    }
+  }
+  if (done = run_and_log(groups, "filled unit"); !done) {
+    return done;
+  }
+  if (done = load_usage(batch, false, unknown_usage); !done) {
+    return done;
+  }
+  if (done = load_usage(batch, true, unknown_days); !done) {
+    return done;
+  }
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    if (fills[i].call) {
+      for (UsageRows* rows : {&usage, &days}) {
+        rows->at({fills[i].username, fills[i].project}).fill(units[i], times);
+      }
+    }
+  }
+  return {};
+}
+
 Result<> SessionWriter::remove_old(std::int64_t cutoff_ms) {
+  if (auto done = purge_gaps(*session_, cutoff_ms); !done) {
+    return done;
+  }
+
   constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
   const std::vector<Sql> units{

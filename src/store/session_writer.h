@@ -32,6 +32,10 @@ class SessionWriter : public Writer {
   Result<WriteReport> write(const ClusterUpdate& update) override;
   Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override;
   Result<> purge(std::int64_t cutoff_ms) override;
+  [[nodiscard]] bool keeps_gaps() const override { return true; }
+  Result<std::vector<Gap>> gaps(std::string_view cluster_id) override;
+  Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
+  Result<> fill_gap(const GapFill& fill) override;
 
  private:
   /// (user, project)
@@ -48,7 +52,15 @@ class SessionWriter : public Writer {
                        UsageRows& usage,
                        UsageRows& days,
                        std::set<std::int64_t>& moments,
+                       std::vector<model::Unit>* counted,
                        WriteReport& report);
+  Result<> fill_in_transaction(const GapFill& fill);
+  Result<> fill_units(const Batch& batch,
+                      std::span<const model::Unit> units,
+                      std::span<const std::string> times,
+                      std::set<std::int64_t>& moments,
+                      UsageRows& usage,
+                      UsageRows& days);
   Result<> load_usage(const Batch& batch, bool daily, std::span<const UsageRows::iterator> rows);
   Result<> run_and_log(std::span<const std::vector<WriterCall>> groups, std::string_view what);
   Result<> write_people(const Batch& batch, const People& people);

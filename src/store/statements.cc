@@ -11,13 +11,17 @@
 namespace ceems::store {
 namespace {
 
-/// "total_time_seconds=?,avg_cpu_usage=?,..."
+/// "total_time_seconds=?,avg_cpu_usage=?,...,ceems_weights=?"
 std::string map_assignments() {
   std::string text;
   for (const std::string_view column : split(kMapColumns, ',')) {
-    text += fmt::format("{}{}=?", text.empty() ? "" : ",", column);
+    text += fmt::format("{}=?,", column);
   }
-  return text;
+  return text + fmt::format("{}=?", kWeightsColumn);
+}
+
+std::string fill(std::string_view table) {
+  return fmt::format("UPDATE {} SET {} WHERE id=?", table, map_assignments());
 }
 
 std::string parameters(int count) {
@@ -30,16 +34,16 @@ std::string parameters(int count) {
 
 std::string find_usage(std::string_view table, std::string_view day) {
   return fmt::format(
-      "SELECT id,num_units,num_updates,{} FROM {} WHERE cluster_id=? AND username=? AND "
+      "SELECT id,num_units,num_updates,{},{} FROM {} WHERE cluster_id=? AND username=? AND "
       "project=?{}",
-      kMapColumns, table, day);
+      kMapColumns, kWeightsColumn, table, day);
 }
 
 std::string insert_usage(std::string_view table) {
   return fmt::format(
       "INSERT INTO {} (cluster_id,username,project,resource_manager,groupname,num_units,"
-      "num_updates,last_updated_at,last_updated_at_ts,{}) VALUES ({})",
-      table, kMapColumns, parameters(22));
+      "num_updates,last_updated_at,last_updated_at_ts,{},{}) VALUES ({})",
+      table, kMapColumns, kWeightsColumn, parameters(23));
 }
 
 std::string update_usage(std::string_view table) {
@@ -70,15 +74,16 @@ std::string statement_text(WriterStatement statement) {
     case WriterStatement::kFindUnit:
       return fmt::format(
           "SELECT id,started_at,started_at_ts,ended_at_ts,num_updates,name,project,groupname,"
-          "username,created_at,created_at_ts,allocation,last_updated_at_ts,{} FROM units"
+          "username,created_at,created_at_ts,allocation,last_updated_at_ts,{},{} FROM units"
           " WHERE cluster_id=? AND uuid=?",
-          kMapColumns);
+          kMapColumns, kWeightsColumn);
     case WriterStatement::kInsertUnit:
       return fmt::format(
           "INSERT INTO units (cluster_id,uuid,resource_manager,name,project,groupname,username,"
           "created_at,created_at_ts,started_at,started_at_ts,ended_at,ended_at_ts,elapsed,state,"
-          "allocation,tags,ignore,num_updates,last_updated_at,last_updated_at_ts,{}) VALUES ({})",
-          kMapColumns, parameters(34));
+          "allocation,tags,ignore,num_updates,last_updated_at,last_updated_at_ts,{},{})"
+          " VALUES ({})",
+          kMapColumns, kWeightsColumn, parameters(35));
     case WriterStatement::kUpdateUnit:
       return fmt::format(
           "UPDATE units SET name=?,project=?,groupname=?,username=?,created_at=?,created_at_ts=?,"
@@ -111,6 +116,15 @@ std::string statement_text(WriterStatement statement) {
       return "SELECT name FROM projects WHERE cluster_id=?";
     case WriterStatement::kDeleteProject:
       return "DELETE FROM projects WHERE cluster_id=? AND name=?";
+    case WriterStatement::kInsertGapUnit:
+      return "INSERT INTO ceems_gap_units (gap_id,uuid,started_at,started_at_ts,ended_at_ts,times)"
+             " VALUES (?,?,?,?,?,?)";
+    case WriterStatement::kFillUnit:
+      return fill("units");
+    case WriterStatement::kFillUsage:
+      return fill("usage");
+    case WriterStatement::kFillDay:
+      return fill("daily_usage");
     case WriterStatement::kInsertSums:
       return fmt::format(
           "INSERT INTO ceems_unit_sums (level,span,cluster_id,username,project,groupname,"

@@ -69,21 +69,37 @@ MapTexts merged_maps(const model::Unit& unit,
                      const StoredUnit* old,
                      const model::MetricMap& times) {
   MapTexts texts;
-  const model::MetricMap old_times =
-      old == nullptr ? model::MetricMap() : stored_map(old->maps[0], unit.uuid);
+  model::MetricMap old_times;
+  AverageWeights weights;
+  if (old != nullptr) {
+    old_times = stored_map(old->maps[0], unit.uuid);
+    weights = stored_map(old->maps.back(), unit.uuid);
+  }
   texts[0] = metric_map_text(add_maps(old_times, times));
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
     const model::MetricMap window =
         unit.has_metric[m] ? finite_map(unit.metrics[m]) : model::MetricMap();
     if (old != nullptr) {
-      texts[m + 1] = metric_map_text(merge_metric(static_cast<model::Metric>(m),
-                                                  stored_map(old->maps[m + 1], unit.uuid), window,
-                                                  old_times, times));
+      texts[m + 1] = metric_map_text(merge_weighted(
+          static_cast<model::Metric>(m), stored_map(old->maps[m + 1], unit.uuid), old_times,
+          {.map = window, .times = times, .times_counted = false}, weights));
     } else {
       texts[m + 1] = unit.has_metric[m] ? metric_map_text(window) : "null";
     }
   }
+  texts.back() = metric_map_text(weights);
   return texts;
+}
+
+/// The entries with these names.
+model::MetricMap only(const model::MetricMap& map, std::span<const std::string> names) {
+  model::MetricMap result;
+  for (const std::string& name : names) {
+    if (const auto found = map.find(name); found != map.end()) {
+      result.insert(*found);
+    }
+  }
+  return result;
 }
 
 }  // namespace
@@ -149,7 +165,7 @@ UnitChange change_of(const Batch& batch,
   WriterCall call{.statement =
                       old == nullptr ? WriterStatement::kInsertUnit : WriterStatement::kUpdateUnit};
   auto& values = call.values;
-  values.reserve(34);
+  values.reserve(35);
   if (old == nullptr) {
     values.insert(values.end(), {batch.cluster.id, unit.uuid, unit.resource_manager});
   }
@@ -177,6 +193,37 @@ UnitChange change_of(const Batch& batch,
   return change;
 }
 
+UnitFill fill_of(const model::Unit& unit,
+                 std::span<const std::string> times,
+                 std::span<const StoredUnit> stored) {
+  const StoredUnit* row = match(unit, stored).row;
+  UnitFill fill;
+  if (row == nullptr) {
+    return fill;
+  }
+  fill.last_updated_at_ts = row->last_updated_at_ts;
+  fill.username = row->username;
+  fill.project = row->project;
+  const model::MetricMap old_times = stored_map(row->maps[0], unit.uuid);
+  const model::MetricMap window_times = finite_map(unit.total_time_seconds);
+  AverageWeights weights = stored_map(row->maps.back(), unit.uuid);
+  MapTexts texts = row->maps;
+  texts[0] = metric_map_text(add_maps(old_times, only(window_times, times)));
+  for (std::size_t m = 0; m < model::kMetricCount; ++m) {
+    if (unit.has_metric[m]) {
+      texts[m + 1] = metric_map_text(merge_weighted(
+          static_cast<model::Metric>(m), stored_map(row->maps[m + 1], unit.uuid), old_times,
+          {.map = finite_map(unit.metrics[m]), .times = window_times, .times_counted = true},
+          weights));
+    }
+  }
+  texts.back() = metric_map_text(weights);
+  WriterCall& call = fill.call.emplace(WriterCall{.statement = WriterStatement::kFillUnit});
+  call.values.assign(texts.begin(), texts.end());
+  call.values.emplace_back(row->id);
+  return fill;
+}
+
 void UsageRow::load(const AnswerRow& row, std::string_view what) {
   constexpr std::size_t kFirstMap = 3;
   fresh_ = false;
@@ -188,6 +235,7 @@ void UsageRow::load(const AnswerRow& row, std::string_view what) {
     maps_[m] = stored_map(row.text(kFirstMap + 1 + m), what);
     has_map_[m] = true;
   }
+  weights_ = stored_map(row.text(kFirstMap + 1 + model::kMetricCount), what);
 }
 
 void UsageRow::add(const model::Unit& unit, const UnitChange& change) {
@@ -198,7 +246,8 @@ void UsageRow::add(const model::Unit& unit, const UnitChange& change) {
       has_map_[m] = unit.has_metric[m];
     } else {
       maps_[m] =
-          merge_metric(static_cast<model::Metric>(m), maps_[m], window, times_, change.times);
+          merge_weighted(static_cast<model::Metric>(m), maps_[m], times_,
+                         {.map = window, .times = change.times, .times_counted = false}, weights_);
       has_map_[m] = true;
     }
   }
@@ -206,6 +255,33 @@ void UsageRow::add(const model::Unit& unit, const UnitChange& change) {
   num_units_ += change.is_new ? 1 : 0;
   num_updates_ += 1;
   fresh_ = false;
+}
+
+void UsageRow::fill(const model::Unit& unit, std::span<const std::string> times) {
+  const model::MetricMap window_times = finite_map(unit.total_time_seconds);
+  for (std::size_t m = 0; m < model::kMetricCount; ++m) {
+    if (unit.has_metric[m]) {
+      maps_[m] = merge_weighted(
+          static_cast<model::Metric>(m), maps_[m], times_,
+          {.map = finite_map(unit.metrics[m]), .times = window_times, .times_counted = true},
+          weights_);
+    }
+  }
+  times_ = add_maps(times_, only(window_times, times));
+}
+
+std::optional<WriterCall> UsageRow::fill_call(bool daily) const {
+  if (id_ == 0) {
+    return std::nullopt;
+  }
+  WriterCall call{.statement = daily ? WriterStatement::kFillDay : WriterStatement::kFillUsage};
+  call.values.emplace_back(metric_map_text(times_));
+  for (const auto& map : maps_) {
+    call.values.emplace_back(metric_map_text(map));
+  }
+  call.values.emplace_back(metric_map_text(weights_));
+  call.values.emplace_back(id_);
+  return call;
 }
 
 WriterCall UsageRow::call(const Batch& batch,
@@ -227,6 +303,7 @@ WriterCall UsageRow::call(const Batch& batch,
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
     values.emplace_back(has_map_[m] ? metric_map_text(maps_[m]) : "null");
   }
+  values.emplace_back(metric_map_text(weights_));
   if (id_ != 0) {
     values.emplace_back(id_);
   }

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "model/unit.h"
+#include "store/merge.h"
 #include "store/session.h"
 
 namespace ceems::store {
@@ -22,7 +23,10 @@ inline constexpr std::string_view kMapColumns =
     "total_cpu_emissions_gms,avg_gpu_usage,avg_gpu_mem_usage,total_gpu_energy_usage_kwh,"
     "total_gpu_emissions_gms,total_io_write_stats,total_io_read_stats,total_ingress_stats,"
     "total_egress_stats";
-using MapTexts = std::array<std::string, model::kMetricCount + 1>;
+/// The weights of averages where windows lacked a name (AverageWeights).
+inline constexpr std::string_view kWeightsColumn = "ceems_weights";
+/// The maps, and the weights behind them.
+using MapTexts = std::array<std::string, model::kMetricCount + 2>;
 
 /// What the rows of one write have in common.
 struct Batch {
@@ -60,6 +64,17 @@ UnitChange change_of(const Batch& batch,
                      const model::Unit& unit,
                      std::span<const StoredUnit> stored);
 
+/// What a filled gap makes of a unit.
+struct UnitFill {
+  std::optional<WriterCall> call;       ///< nothing: the unit is gone
+  std::int64_t last_updated_at_ts = 0;  ///< of its row
+  std::string username, project;        ///< as stored
+};
+/// `unit` holds the metrics and the window's times, of which `times` are new.
+UnitFill fill_of(const model::Unit& unit,
+                 std::span<const std::string> times,
+                 std::span<const StoredUnit> stored);
+
 /// One row of usage or daily_usage while a window is added to it.
 class UsageRow {
  public:
@@ -70,6 +85,10 @@ class UsageRow {
   /// Takes over what kFindUsage and kFindDay gave; `what` names it in the log.
   void load(const AnswerRow& row, std::string_view what);
   void add(const model::Unit& unit, const UnitChange& change);
+  /// Adds what a gap lacked; the unit's window has been added before.
+  void fill(const model::Unit& unit, std::span<const std::string> times);
+  /// The statement that stores what fill() added; nothing for a row that is gone.
+  [[nodiscard]] std::optional<WriterCall> fill_call(bool daily) const;
   /// The statement that stores it.
   [[nodiscard]] WriterCall call(const Batch& batch,
                                 bool daily,
@@ -84,6 +103,7 @@ class UsageRow {
   model::MetricMap times_;
   std::array<model::MetricMap, model::kMetricCount> maps_;
   std::array<bool, model::kMetricCount> has_map_{};
+  AverageWeights weights_;
   bool fresh_ = true;  ///< nothing was added to it ever: the first maps are taken as they are
 };
 

@@ -103,8 +103,25 @@ std::string sums_tables() {
             ""));
 }
 
+/// Version 3: weights of averages (store/merge.h) and gaps (store/gaps.h).
+std::string gap_tables() {
+  std::string sql;
+  for (const std::string_view table : {"units", "usage", "daily_usage"}) {
+    sql += fmt::format("ALTER TABLE {} ADD {} text COLLATE \"C\" NOT NULL DEFAULT '{{}}';", table,
+                       kWeightsColumn);
+  }
+  return sql +
+         "CREATE TABLE ceems_gaps (id bigint PRIMARY KEY, cluster_id text COLLATE \"C\" NOT NULL,"
+         "updater text NOT NULL, parts text NOT NULL, start_ms bigint NOT NULL,"
+         "end_ms bigint NOT NULL);"
+         "CREATE TABLE ceems_gap_units (gap_id bigint NOT NULL, uuid text COLLATE \"C\" NOT NULL,"
+         "started_at text NOT NULL, started_at_ts bigint NOT NULL, ended_at_ts bigint NOT NULL,"
+         "times text NOT NULL);"
+         "CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);";
+}
+
 /// Step n leads from version n - 1 to n.
-constexpr std::array<std::string (*)(), 2> kSteps{first_tables, sums_tables};
+constexpr std::array<std::string (*)(), 3> kSteps{first_tables, sums_tables, gap_tables};
 
 Result<std::int64_t> number(Connection& connection, std::string_view sql) {
   auto answer = connection.query(sql);

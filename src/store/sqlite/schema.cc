@@ -87,7 +87,7 @@ constexpr std::array<const char*, 7> kSteps{
 #undef CEEMS_METRIC_COLUMNS
 #undef CEEMS_USAGE_COLUMNS
 
-constexpr int kOwnVersion = 2;
+constexpr int kOwnVersion = 3;
 
 /// Our additions. The reference ignores extra tables, indexes and columns of these three tables, so
 /// it can still open the file. Its updates leave last_updated_at_ts behind: the triggers mark such
@@ -132,8 +132,33 @@ std::string sums_tables() {
          "UPDATE ceems_schema SET version = 2;";
 }
 
+/// Version 3: weights of averages (store/merge.h), which updates of the reference make void, and
+/// gaps (store/gaps.h).
+constexpr const char* kGapTables =
+    "ALTER TABLE units ADD COLUMN ceems_weights text;"
+    "ALTER TABLE usage ADD COLUMN ceems_weights text;"
+    "ALTER TABLE daily_usage ADD COLUMN ceems_weights text;"
+    "DROP TRIGGER ceems_units_foreign;"
+    "DROP TRIGGER ceems_usage_foreign;"
+    "CREATE TRIGGER ceems_units_foreign AFTER UPDATE OF last_updated_at ON units"
+    " WHEN NEW.last_updated_at_ts IS OLD.last_updated_at_ts"
+    " AND NEW.last_updated_at IS NOT OLD.last_updated_at BEGIN"
+    " UPDATE units SET last_updated_at_ts = NULL, ceems_weights = NULL WHERE id = NEW.id; END;"
+    "CREATE TRIGGER ceems_usage_foreign AFTER UPDATE OF last_updated_at ON usage"
+    " WHEN NEW.last_updated_at_ts IS OLD.last_updated_at_ts"
+    " AND NEW.last_updated_at IS NOT OLD.last_updated_at BEGIN"
+    " UPDATE usage SET last_updated_at_ts = NULL, ceems_weights = NULL WHERE id = NEW.id; END;"
+    "CREATE TABLE ceems_gaps (id integer not null primary key, cluster_id text not null,"
+    " updater text not null, parts text not null, start_ms integer not null,"
+    " end_ms integer not null);"
+    "CREATE TABLE ceems_gap_units (gap_id integer not null, uuid text not null, started_at text,"
+    " started_at_ts integer, ended_at_ts integer, times text);"
+    "CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);"
+    "UPDATE ceems_schema SET version = 3;";
+
 std::string own_steps(int version) {
-  return (version < 1 ? std::string(kFirstOwnStep) : std::string()) + sums_tables();
+  return (version < 1 ? std::string(kFirstOwnStep) : std::string()) +
+         (version < 2 ? sums_tables() : std::string()) + kGapTables;
 }
 
 /// SQL function ceems_local_ms(LOCAL text): epoch milliseconds, or 0 for what is no LOCAL text.
