@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <condition_variable>
+#include <cstdlib>
 #include <map>
 #include <mutex>
 #include <optional>
@@ -41,11 +42,12 @@ class TrustedClock {
     const auto steady = clock_.steady_now();
     const std::int64_t expected =
         last_ms_ + std::chrono::duration_cast<milliseconds>(steady - last_steady_).count();
-    if (known_ && now > expected + kMaxDrift.count()) {
-      if (!ahead_since_) {
-        ahead_since_ = steady;
+    if (const std::int64_t ahead = now - expected; known_ && ahead > kMaxDrift.count()) {
+      if (!ahead_since_ || std::abs(ahead - ahead_ms_) > kMaxDrift.count()) {
         log::warn("the clock has jumped ahead; waiting whether it stays",
-                  {{"seconds", (now - expected) / kSecond}});
+                  {{"seconds", ahead / kSecond}});
+        ahead_since_ = steady;
+        ahead_ms_ = ahead;
       }
       if (steady - *ahead_since_ < doubt_) {
         return expected;
@@ -66,6 +68,7 @@ class TrustedClock {
   std::int64_t last_ms_ = 0;
   Clock::SteadyTime last_steady_;
   std::optional<Clock::SteadyTime> ahead_since_;
+  std::int64_t ahead_ms_ = 0;
 };
 
 Result<UpdateSource> make_source(ClusterConfig& config,
