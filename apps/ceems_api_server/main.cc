@@ -17,10 +17,12 @@
 #include <fmt/format.h>
 
 #include "api/config.h"
+#include "api/grafana_admins.h"
 #include "api/login/sign_in.h"
 #include "api/series_tsdb.h"
 #include "api/server.h"
 #include "api/update_loop.h"
+#include "api/update_metrics.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "base/version.h"
@@ -63,7 +65,8 @@ Result<api::Config> read_config(const api::CommandLine& line) {
   if (!document) {
     return fail(std::move(document).error().with_context("failed to parse config file"));
   }
-  auto config = api::parse_config(*document, std::filesystem::path(path).parent_path().string());
+  auto config = api::parse_config(
+      *document, std::filesystem::path(path).parent_path().string(), !line.disable_checks);
   if (!config) {
     return fail(std::move(config).error().with_context("failed to parse config file"));
   }
@@ -122,7 +125,8 @@ void serve(ceems::net::Server& server) {
   server.stop();  // requests under way are finished while everything they need is there
 }
 
-api::UpdateOptions update_options(const api::Config& config, const api::CommandLine& line) {
+Result<api::UpdateOptions> update_options(const api::Config& config,
+                                           const api::CommandLine& line) {
   api::UpdateOptions options;
   options.update_interval = config.data.update_interval;
   options.max_update_interval = config.data.max_update_interval;
@@ -131,6 +135,14 @@ api::UpdateOptions update_options(const api::Config& config, const api::CommandL
   options.update_from = config.data.update_from;
   options.time_zone = config.data.time_zone;
   options.admins = config.admin.users;
+  const auto& admin = config.admin;
+  if (!admin.grafana_url.empty() && !admin.grafana_teams.empty()) {
+    auto grafana = api::grafana_admins(admin.grafana_url, admin.grafana_teams, admin.grafana);
+    if (!grafana) {
+      return fail(std::move(grafana).error());
+    }
+    options.grafana = std::move(*grafana);
+  }
   return options;
 }
 
@@ -141,7 +153,11 @@ int serve_data_base(api::Config config,
                     std::unique_ptr<api::ApiServer>& handler) {
   const ceems::Clock& clock = ceems::real_clock();
   auto database = ceems::store::Database::open(
-      {.directory = config.data.path, .time_zone = config.data.time_zone}, clock);
+      {.directory = config.data.path,
+       .time_zone = config.data.time_zone,
+       .url = config.data.database_url,
+       .password_file = config.data.database_password_file},
+      clock);
   if (!database) {
     return give_up(database.error());
   }
@@ -149,8 +165,12 @@ int serve_data_base(api::Config config,
   if (!series) {
     return give_up(series.error());
   }
+  auto updates = update_options(config, line);
+  if (!updates) {
+    return give_up(updates.error());
+  }
   auto loop =
-      api::UpdateLoop::create(update_options(config, line), config.clusters, config.updaters,
+      api::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
                               (*database)->writer(), clock, os::real_runner());
   if (!loop) {
     return give_up(loop.error());
@@ -166,6 +186,9 @@ int serve_data_base(api::Config config,
     return give_up(sign_in.error());
   }
   api_options.sign_in = sign_in->get();
+  api_options.other_figures = [&loop](ceems::metrics::Sink& sink) {
+    api::add_update_figures(sink, (*loop)->figures());
+  };
   auto made =
       api::ApiServer::create(std::move(api_options), (*database)->reader(), series->get(), clock);
   if (!made) {

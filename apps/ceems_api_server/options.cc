@@ -53,7 +53,8 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
             {.help = "Header that names the user (repeatable).", .hidden = true});
   flags.add("storage.data.skip.delete.old.units", line.skip_purge,
             {.help = "Never purge.", .hidden = true});
-  flags.add("test.disable.checks", line.disable_checks, {.help = "Unused.", .hidden = true});
+  flags.add("test.disable.checks", line.disable_checks,
+            {.help = "Let backups be frequent.", .hidden = true});
   flags.add("security.disable-cap-awareness", line.disable_cap_awareness,
             {.help = "Keep capabilities effective.", .hidden = true});
   flags.add("security.drop-privileges", line.drop_privileges,
