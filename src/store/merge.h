@@ -10,22 +10,6 @@ namespace ceems::store {
 /// Per-name sum; names of either side are kept.
 model::MetricMap add_maps(const model::MetricMap& existing, const model::MetricMap& window);
 
-/// Per-name mean of `existing` and `window` weighted with the weight before and in the window:
-/// S/W over the sides that hold the name. With no weight at all an existing value stays as it is,
-/// and a name that is new is 0.
-model::MetricMap average_maps(const model::MetricMap& existing,
-                              const model::MetricMap& window,
-                              double existing_weight,
-                              double window_weight);
-
-/// One of the twelve metrics: add_maps for totals, average_maps for averages with the weights that
-/// its weight_key() names in the time maps; a missing weight is 0.
-model::MetricMap merge_metric(model::Metric metric,
-                              const model::MetricMap& existing,
-                              const model::MetricMap& window,
-                              const model::MetricMap& existing_times,
-                              const model::MetricMap& window_times);
-
 /// Weights of averages by "avg_cpu_usage.global", where some windows lacked the name: the sum of
 /// those that had it. A name that is not in here was in every window and has the weight that the
 /// time map holds.
@@ -38,12 +22,15 @@ struct Joining {
   bool times_counted = false;  ///< they are in the existing times already: a gap is filled
 };
 
-/// merge_metric() that lets windows without a name take no part in its average.
-model::MetricMap merge_weighted(model::Metric metric,
-                                const model::MetricMap& existing,
-                                const model::MetricMap& existing_times,
-                                const Joining& window,
-                                AverageWeights& weights);
+/// One of the twelve metrics: add_maps() for totals. Averages are per-name means of `existing` and
+/// the window weighted with what weight_key() names in the time maps, where a missing weight is 0:
+/// S/W over the windows that hold the name. With no weight at all an existing value stays as it is,
+/// and a name that is new is 0.
+model::MetricMap merge_metric(model::Metric metric,
+                              const model::MetricMap& existing,
+                              const model::MetricMap& existing_times,
+                              const Joining& window,
+                              AverageWeights& weights);
 
 /// The value of a name, or 0; NaN and infinities are 0.
 double value_or_zero(const model::MetricMap& map, std::string_view name);

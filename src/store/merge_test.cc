@@ -19,29 +19,40 @@ TEST(Merge, TotalsAddUp) {
   EXPECT_DOUBLE_EQ(add_maps({{"a", 0.1}}, {{"a", 0.2}}).at("a"), 0.3);
 }
 
+/// Averages of CPU with weights before and in the window.
+MetricMap average(const MetricMap& existing, const MetricMap& window, double before, double added) {
+  AverageWeights weights;
+  return merge_metric(model::Metric::kAvgCpuUsage, existing, {{"alloc_cputime", before}},
+                      {.map = window, .times = {{"alloc_cputime", added}}, .times_counted = false},
+                      weights);
+}
+
 TEST(Merge, AveragesAreWeighted) {
-  EXPECT_EQ(metric_map_text(average_maps({{"a", 10}}, {{"a", 20}}, 1000, 500)),
+  EXPECT_EQ(metric_map_text(average({{"a", 10}}, {{"a", 20}}, 1000, 500)),
             R"({"a":13.333333333333334})");
-  EXPECT_EQ(average_maps({{"a", 10}}, {{"b", 20}}, 1000, 0), (MetricMap{{"a", 10}, {"b", 0}}));
-  EXPECT_EQ(average_maps({{"a", 1}, {"b", 3}}, {{"a", 4}}, 1, 2), (MetricMap{{"a", 3}, {"b", 3}}));
-  EXPECT_EQ(average_maps({{"a", 10}}, {{"a", 25}}, 1000, 500), (MetricMap{{"a", 15}}));
-  EXPECT_EQ(average_maps({{"a", 10}}, {{"a", 0}}, 1000, 1000), (MetricMap{{"a", 5}}));
-  EXPECT_EQ(average_maps({{"a", 10}}, {{"a", 25}}, 1000, 0), (MetricMap{{"a", 10}}));
+  EXPECT_EQ(average({{"a", 10}}, {{"b", 20}}, 1000, 0), (MetricMap{{"a", 10}, {"b", 0}}));
+  EXPECT_EQ(average({{"a", 1}, {"b", 3}}, {{"a", 4}}, 1, 2), (MetricMap{{"a", 3}, {"b", 3}}));
+  EXPECT_EQ(average({{"a", 10}}, {{"a", 25}}, 1000, 500), (MetricMap{{"a", 15}}));
+  EXPECT_EQ(average({{"a", 10}}, {{"a", 0}}, 1000, 1000), (MetricMap{{"a", 5}}));
+  EXPECT_EQ(average({{"a", 10}}, {{"a", 25}}, 1000, 0), (MetricMap{{"a", 10}}));
 }
 
 TEST(Merge, WithoutAnyWeightTheOldAverageStays) {
-  EXPECT_EQ(average_maps({{"a", 10}}, {{"a", 20}}, 0, 0), (MetricMap{{"a", 10}}));
-  EXPECT_EQ(average_maps({{"a", 10}}, {}, 0, 0), (MetricMap{{"a", 10}}));
+  EXPECT_EQ(average({{"a", 10}}, {{"a", 20}}, 0, 0), (MetricMap{{"a", 10}}));
+  EXPECT_EQ(average({{"a", 10}}, {}, 0, 0), (MetricMap{{"a", 10}}));
+  EXPECT_EQ(average({}, {{"a", 90}}, 7, 0), (MetricMap{{"a", 0}}));
 }
 
 TEST(Merge, AMissingWeightCountsAsZero) {
+  AverageWeights weights;
   const MetricMap times{{"alloc_cputime", 100}};
-  EXPECT_EQ(merge_metric(model::Metric::kAvgCpuUsage, {{"g", 10}}, {{"g", 90}}, times, {}),
+  EXPECT_EQ(merge_metric(model::Metric::kAvgCpuUsage, {{"g", 10}}, times,
+                         {.map = {{"g", 90}}, .times = {}}, weights),
             (MetricMap{{"g", 10}}));
-  EXPECT_EQ(merge_metric(model::Metric::kAvgCpuUsage, {{"g", 10}}, {{"g", 20}}, times, times),
-            (MetricMap{{"g", 15}}));
-  EXPECT_EQ(merge_metric(model::Metric::kTotalIoReadStats, {{"g", 10}}, {{"g", 20}}, {}, {}),
+  EXPECT_EQ(merge_metric(model::Metric::kTotalIoReadStats, {{"g", 10}}, {},
+                         {.map = {{"g", 20}}, .times = {}}, weights),
             (MetricMap{{"g", 30}}));
+  EXPECT_TRUE(weights.empty());
 }
 
 TEST(Merge, WindowsWithoutANameTakeNoPartInItsAverage) {
@@ -51,7 +62,7 @@ TEST(Merge, WindowsWithoutANameTakeNoPartInItsAverage) {
   MetricMap average;
   const auto window = [&](const MetricMap& map, double cputime) {
     const MetricMap added{{"alloc_cputime", cputime}};
-    average = merge_weighted(kMetric, average, times, {.map = map, .times = added}, weights);
+    average = merge_metric(kMetric, average, times, {.map = map, .times = added}, weights);
     times = add_maps(times, added);
   };
   window({{"g", 10}}, 1000);
@@ -65,8 +76,8 @@ TEST(Merge, WindowsWithoutANameTakeNoPartInItsAverage) {
   EXPECT_EQ(weights, (AverageWeights{{"avg_cpu_usage.g", 1500}, {"avg_cpu_usage.h", 500}}));
   // The second window is known after all: the result is that of complete windows.
   const MetricMap gap{{"alloc_cputime", 3000}};
-  average = merge_weighted(kMetric, average, times,
-                           {.map = {{"g", 30}}, .times = gap, .times_counted = true}, weights);
+  average = merge_metric(kMetric, average, times,
+                         {.map = {{"g", 30}}, .times = gap, .times_counted = true}, weights);
   EXPECT_DOUBLE_EQ(average.at("g"), (10 * 1000 + 30 * 3000 + 40 * 500) / 4500.0);
   EXPECT_EQ(weights, (AverageWeights{{"avg_cpu_usage.h", 500}}));
 }
@@ -74,20 +85,10 @@ TEST(Merge, WindowsWithoutANameTakeNoPartInItsAverage) {
 TEST(Merge, AFilledGapOfARowWithoutWeightsCountsForItsOwnTime) {
   AverageWeights weights;
   const MetricMap gap{{"alloc_cputime", 500}};
-  EXPECT_EQ(merge_weighted(model::Metric::kAvgCpuUsage, {{"g", 10}}, {{"alloc_cputime", 1500}},
-                           {.map = {{"g", 40}}, .times = gap, .times_counted = true}, weights),
+  EXPECT_EQ(merge_metric(model::Metric::kAvgCpuUsage, {{"g", 10}}, {{"alloc_cputime", 1500}},
+                         {.map = {{"g", 40}}, .times = gap, .times_counted = true}, weights),
             (MetricMap{{"g", 20}}));
   EXPECT_TRUE(weights.empty());
-}
-
-TEST(Merge, WithoutAnyWeightWeightedAveragesStayToo) {
-  AverageWeights weights;
-  EXPECT_EQ(merge_weighted(model::Metric::kAvgCpuUsage, {{"g", 10}}, {},
-                           {.map = {{"g", 90}}, .times = {}}, weights),
-            (MetricMap{{"g", 10}}));
-  EXPECT_EQ(merge_weighted(model::Metric::kAvgCpuUsage, {}, {{"alloc_cputime", 7}},
-                           {.map = {{"g", 90}}, .times = {}}, weights),
-            (MetricMap{{"g", 0}}));
 }
 
 }  // namespace

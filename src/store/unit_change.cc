@@ -80,7 +80,7 @@ MapTexts merged_maps(const model::Unit& unit,
     const model::MetricMap window =
         unit.has_metric[m] ? finite_map(unit.metrics[m]) : model::MetricMap();
     if (old != nullptr) {
-      texts[m + 1] = metric_map_text(merge_weighted(
+      texts[m + 1] = metric_map_text(merge_metric(
           static_cast<model::Metric>(m), stored_map(old->maps[m + 1], unit.uuid), old_times,
           {.map = window, .times = times, .times_counted = false}, weights));
     } else {
@@ -211,7 +211,7 @@ UnitFill fill_of(const model::Unit& unit,
   texts[0] = metric_map_text(add_maps(old_times, only(window_times, times)));
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
     if (unit.has_metric[m]) {
-      texts[m + 1] = metric_map_text(merge_weighted(
+      texts[m + 1] = metric_map_text(merge_metric(
           static_cast<model::Metric>(m), stored_map(row->maps[m + 1], unit.uuid), old_times,
           {.map = finite_map(unit.metrics[m]), .times = window_times, .times_counted = true},
           weights));
@@ -246,8 +246,8 @@ void UsageRow::add(const model::Unit& unit, const UnitChange& change) {
       has_map_[m] = unit.has_metric[m];
     } else {
       maps_[m] =
-          merge_weighted(static_cast<model::Metric>(m), maps_[m], times_,
-                         {.map = window, .times = change.times, .times_counted = false}, weights_);
+          merge_metric(static_cast<model::Metric>(m), maps_[m], times_,
+                       {.map = window, .times = change.times, .times_counted = false}, weights_);
       has_map_[m] = true;
     }
   }
@@ -261,7 +261,7 @@ void UsageRow::fill(const model::Unit& unit, std::span<const std::string> times)
   const model::MetricMap window_times = finite_map(unit.total_time_seconds);
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
     if (unit.has_metric[m]) {
-      maps_[m] = merge_weighted(
+      maps_[m] = merge_metric(
           static_cast<model::Metric>(m), maps_[m], times_,
           {.map = finite_map(unit.metrics[m]), .times = window_times, .times_counted = true},
           weights_);

@@ -45,8 +45,7 @@ TEST(TsdbAnswer, ReadsAMatrixAndItsWarnings) {
   ASSERT_EQ(answer->series[0].samples.size(), 3U);
   EXPECT_EQ(answer->series[0].samples[1].time_ms, 1767225615123);
   EXPECT_EQ(answer->series[0].samples[2].value, 301);
-  ASSERT_EQ(answer->warnings.size(), 1U);
-  EXPECT_EQ(answer->warnings[0], "store 10.0.0.1 did not answer");
+  EXPECT_EQ(answer->incomplete, "store 10.0.0.1 did not answer");
 }
 
 TEST(TsdbAnswer, SortsSamplesThatAProxyMergedOutOfOrder) {
@@ -151,6 +150,29 @@ TEST(TsdbAnswer, ReadsListsSeriesAndStatus) {
   EXPECT_EQ(status->get("storageRetention"), "15d");
   EXPECT_EQ(status->get("chunkCount"), "12");
   EXPECT_EQ(status->get("reload"), "true");
+}
+
+TEST(TsdbAnswer, TellsMissingDataFromRemarks) {
+  const auto incomplete = [](const std::string& more) {
+    const auto answer = parse_query_answer(
+        R"({"status":"success","data":{"resultType":"vector","result":[]},)" + more + "}");
+    return answer ? answer->incomplete : answer.error().message;
+  };
+  EXPECT_EQ(incomplete(R"("warnings":["PromQL info: metric might not be a counter"])"), "");
+  EXPECT_EQ(incomplete(R"("warnings":null,"infos":["x"])"), "");
+  EXPECT_EQ(incomplete(R"("warnings":["PromQL info: a","store down","other"])"), "store down");
+  EXPECT_EQ(incomplete(R"("isPartial":false)"), "");
+  EXPECT_EQ(incomplete(R"("isPartial":true)"), "isPartial");
+}
+
+TEST(TsdbAnswer, StopsAtTheBoundOfSeries) {
+  const std::string body =
+      R"({"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]},)"
+      R"({"metric":{},"value":[1,"2"]}]}})";
+  EXPECT_TRUE(parse_query_answer(body, 2));
+  const auto answer = parse_query_answer(body, 1);
+  ASSERT_FALSE(answer);
+  EXPECT_EQ(answer.error().message, "answer of the TSDB: more than 1 series");
 }
 
 }  // namespace

@@ -46,11 +46,13 @@ TEST_F(PgDatabaseTest, TablesHaveTheColumnsOfTheReference) {
                     table));
   };
   EXPECT_EQ(columns("units"),
-            "allocation cluster_id created_at created_at_ts elapsed ended_at ended_at_ts groupname "
+            "allocation ceems_weights cluster_id created_at created_at_ts elapsed ended_at "
+            "ended_at_ts groupname "
             "id ignore name num_updates project resource_manager started_at started_at_ts state "
             "tags username uuid");
   EXPECT_EQ(columns("usage"),
-            "cluster_id groupname id num_units num_updates project resource_manager username");
+            "ceems_weights cluster_id groupname id num_units num_updates project resource_manager "
+            "username");
   EXPECT_EQ(columns("daily_usage"), columns("usage"));
   EXPECT_EQ(columns("users"), "cluster_id id name projects resource_manager tags uid");
   EXPECT_EQ(columns("projects"), "cluster_id id name resource_manager tags uid users");

@@ -70,7 +70,7 @@ TEST_F(SchemaTest, AFreshDataBaseHasTheSchemaOfTheReference) {
   EXPECT_EQ(columns(db, "units"),
             "id resource_manager cluster_id uuid name project groupname username created_at "
             "started_at ended_at created_at_ts started_at_ts ended_at_ts elapsed state allocation "
-            "tags ignore num_updates last_updated_at last_updated_at_ts");
+            "tags ignore num_updates last_updated_at last_updated_at_ts ceems_weights");
   EXPECT_EQ(columns(db, "users"),
             "id uid cluster_id resource_manager name projects tags last_updated_at");
   EXPECT_EQ(columns(db, "projects"),
