@@ -15,12 +15,12 @@ def stamp(seconds):
 
 
 def pod(uid, name=None, namespace="lab", user="ada", phase="Running", start=None, end=None, cpu="2", memory="1Gi", gpu=0,
-        annotations=None):
+        annotations=None, created=None):
     """A pod as the API server sends it; start and end in epoch seconds."""
     limits = {"cpu": cpu, "memory": memory}
     if gpu:
         limits["nvidia.com/gpu"] = gpu
-    created = int(start if start else time.time())
+    created = int(created or start or time.time())
     status = {"phase": phase, "qosClass": "Guaranteed"}
     if start:
         status["startTime"] = stamp(start)

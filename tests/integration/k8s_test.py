@@ -77,7 +77,7 @@ def main():
     kube.put(pod("finished", phase="Succeeded", start=begin + 60, end=begin + 360))
     kube.put(pod("twin-a", name="twin", start=begin + 10))
     kube.put(pod("twin-b", name="twin", start=begin + 20))
-    kube.put(pod("waiting", phase="Pending"))
+    kube.put(pod("waiting", phase="Pending", created=begin))
     kube.put(pod("lost", start=begin + 100))
     kube.put(pod("victim", start=begin + 200))
     kube.put(pod("large", start=begin + 5, annotations={"x": "y" * 10_000_000}))
@@ -112,7 +112,7 @@ def main():
 
             # Events: a start; a life within one window; a large object; a deletion while the connection is down.
             now = int(time.time())
-            kube.put(pod("waiting", start=now - 1))
+            kube.put(pod("waiting", start=now - 1, created=begin))
             kube.put(pod("short", phase="Pending"))
             kube.put(pod("short", start=now - 2))
             kube.put(pod("short", phase="Failed", start=now - 2, end=now - 1))

@@ -41,9 +41,25 @@ std::map<std::string, std::string> process_environment() {
   return variables;
 }
 
-Result<std::string> read_file(const std::string& path) {
-  return net::read_secret({}, path);
-}
+/// Reads files, and keeps what root could read at the start and the user this program then became
+/// may not. Thread-safe.
+class KeptFiles {
+ public:
+  Result<std::string> read(const std::string& path) {
+    auto content = net::read_secret({}, path);
+    const std::scoped_lock lock(mutex_);
+    if (content) {
+      known_[path] = *content;
+    } else if (content.error().code == ErrorCode::kPermissionDenied && known_.contains(path)) {
+      return known_[path];
+    }
+    return content;
+  }
+
+ private:
+  std::mutex mutex_;
+  std::map<std::string, std::string> known_;
+};
 
 /// Runs a plug-in and keeps what it printed. Thread-safe.
 class PluginCredentials {
@@ -110,9 +126,10 @@ class PluginCredentials {
   std::optional<kube::ExecCredential> kept_;
 };
 
-Result<kube::ApiAccess> find_access(const std::string& kubeconfig_file) {
+Result<kube::ApiAccess> find_access(const std::string& kubeconfig_file,
+                                    const kube::ReadFile& read) {
   if (!kubeconfig_file.empty()) {
-    return kube::load_kubeconfig(kubeconfig_file, read_file);
+    return kube::load_kubeconfig(kubeconfig_file, read);
   }
   auto access = kube::in_cluster_access(environment("KUBERNETES_SERVICE_HOST"),
                                         environment("KUBERNETES_SERVICE_PORT"));
@@ -129,12 +146,19 @@ Result<kube::ApiAccess> find_access(const std::string& kubeconfig_file) {
 Result<kube::Connect> k8s_connect(const std::string& kubeconfig_file,
                                   os::CommandRunner& runner,
                                   const Clock& clock) {
-  if (auto access = find_access(kubeconfig_file); !access) {
-    return fail(std::move(access).error());
+  const kube::ReadFile read = [files = std::make_shared<KeptFiles>()](const std::string& path) {
+    return files->read(path);
+  };
+  auto at_start = find_access(kubeconfig_file, read);
+  if (!at_start) {
+    return fail(std::move(at_start).error());
+  }
+  if (auto options = kube::client_options(*std::move(at_start), read); !options) {
+    return fail(std::move(options).error());
   }
   auto plugin = std::make_shared<PluginCredentials>(runner, clock);
-  return [kubeconfig_file, plugin](const std::stop_token& stop) -> Result<kube::Connection> {
-    auto access = find_access(kubeconfig_file);
+  return [kubeconfig_file, read, plugin](const std::stop_token& stop) -> Result<kube::Connection> {
+    auto access = find_access(kubeconfig_file, read);
     if (!access) {
       return fail(std::move(access).error());
     }
@@ -148,7 +172,7 @@ Result<kube::Connect> k8s_connect(const std::string& kubeconfig_file,
       access->client_key = std::move(credential->client_key);
     }
     std::string server = access->server;
-    auto options = kube::client_options(*std::move(access), read_file);
+    auto options = kube::client_options(*std::move(access), read);
     if (!options) {
       return fail(std::move(options).error());
     }
