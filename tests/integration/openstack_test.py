@@ -74,7 +74,7 @@ def whole(directory, uuid, launched):
 
 
 def faults_lose_nothing(api, url, cloud, d, launched):
-    for fault in ("401", "500", "page loop", "html", "types", "truncated", "binary", "many", "deep", "close", "hang"):
+    for fault in ("401", "500", "page loop", "types", "truncated", "many", "close", "hang"):
         written = last_update(rows(d, "a")[0])
         asked = cloud.token_requests
         cloud.fault = fault
@@ -115,7 +115,7 @@ def servers_come_and_go(cloud, d):
     end = int(time.time())
     cloud.change("b", status="DELETED", terminated=iso(end))
     wait_until("b has ended", lambda: rows(d, "b")[0]["ended_at_ts"] == end * 1000)
-    rounds(d)
+    rounds(d, 1)
     row = rows(d, "b")[0]
     # Its first window began after its launch, the rest is one piece.
     assert row["state"] == "DELETED" and len(rows(d, "b")) == 1, row
@@ -130,7 +130,7 @@ def servers_come_and_go(cloud, d):
     cloud.change("c", status="VERIFY_RESIZE", launched=iso(again),
                  flavor={"vcpus": 8, "ram": 1024, "disk": 1, "swap": 0, "original_name": "big", "extra_specs": {}})
     wait_until("c is resized", lambda: len(rows(d, "c")) == 2)
-    rounds(d)
+    rounds(d, 1)
     old, new = rows(d, "c")
     assert old["ended_at_ts"] == new["started_at_ts"] == again * 1000, (old, new)
     assert seconds(old) == again - first / 1000, (seconds(old), again - first / 1000)
@@ -154,6 +154,8 @@ def servers_come_and_go(cloud, d):
 
 def access_follows_keystone(api, url, cloud, d):
     ann, bob = ({"X-Grafana-User": n} for n in ("ann", "bob"))
+    units = get(url + "/api/v1/units?cluster_id=os&uuid=a&from=%d&to=%d" % (time.time() - 3600, time.time()), ann).json["data"]
+    assert [(u["uuid"], u["state"], u["allocation"]["vcpus"], u["tags"]["az"]) for u in units] == [("a", "SHUTOFF", 2, "nova")], units
     assert [u["name"] for u in get(url + "/api/v1/users", ann).json["data"]] == ["ann"]
     everyone = {u["name"] for u in get(url + "/api/v1/users/admin", ADMIN).json["data"]}
     assert everyone == {"ann", "bob", "idle"}, everyone
