@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdio>
 #include <cstdlib>
 #include <fstream>
 #include <random>
@@ -202,6 +203,7 @@ void stream(store::Reader& reader) {
 
 int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
+  std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (arguments.size() < 3) {
     fmt::print(stderr, "usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS]\n");
     return 2;

@@ -17,7 +17,7 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ.get("CEEMS_BENCH_DATABASE", ROOT / "build/bench/bin/database"))
 YEAR = "1735689600000 AND 1767225600000"
 WEEK = "1750000000000 AND 1750604800000"
-# Of what the program asks: a week of a user, a year of everybody. Averages and sums of one map each, as JSON functions are slow.
+# What the program asks, by hand: a week of a user, a year of everybody with one of the thirteen maps.
 SQL = {
     "user_week": f"SELECT * FROM units WHERE ignore=0 AND username='user7' AND (ended_at_ts BETWEEN {WEEK} OR ended_at_ts=0)"
                  " ORDER BY cluster_id, uuid, started_at",
@@ -76,8 +76,15 @@ class Server:
 
 
 def measure(target, units, users):
-    output = subprocess.run([PROGRAM, target, str(units), str(users)], check=True, capture_output=True, text=True).stdout
-    return dict(line.split(" ", 1) for line in output.splitlines())
+    figures = {}
+    with subprocess.Popen([PROGRAM, target, str(units), str(users)], stdout=subprocess.PIPE, text=True) as program:
+        for line in program.stdout:
+            print(target.split(":")[0], line.strip(), file=sys.stderr, flush=True)
+            name, value = line.strip().split(" ", 1)
+            figures[name] = value
+    if program.returncode != 0:
+        raise SystemExit(f"{PROGRAM} failed")
+    return figures
 
 
 def plain(backend, command):

@@ -339,6 +339,18 @@ TEST_P(DatabaseTest, PurgesWhatEndedBeforeTheCutoff) {
   EXPECT_EQ(text("SELECT count(*) FROM units WHERE uuid='old'"), "0");
 }
 
+TEST_P(DatabaseTest, PurgeGoesByMomentsNotByTexts) {
+  auto no_end = job("no-end", kNow - 10 * kDay);
+  no_end.ended_at.clear();
+  auto odd = job("odd", kNow - 10 * kDay, kNow - kHour);
+  odd.ended_at = "1999-01-01T00:00:00+0000";
+  auto old = job("old", kNow - 10 * kDay, kNow - 5 * kDay);
+  old.ended_at = "2999-01-01T00:00:00+0000";
+  write(kNow - kHour, kNow, {no_end, odd, old});
+  ASSERT_TRUE(db_->writer().purge(kNow - 2 * kDay));
+  EXPECT_EQ(text("SELECT uuid FROM units ORDER BY uuid"), "no-end odd");
+}
+
 TEST_P(DatabaseTest, ALongStopDoesNotPurgeRunningUnits) {
   auto unit = job("runs", kNow - kHour);
   write(kNow - kHour, kNow, {with_times(unit, 3600, 3600)});

@@ -197,6 +197,27 @@ TEST_P(ReaderTest, CurrentUsageSumsInFloatingPoint) {
   EXPECT_TRUE(db_->reader().current_usage(query)->empty());
 }
 
+TEST_P(ReaderTest, TheHourThatComesTwiceIsTwoHours) {
+  open("Europe/Paris");
+  // 2026-10-25T02:30 in summer time, then an hour later in winter time.
+  const std::int64_t first = 1'792'888'200'000;
+  auto a = job("1", first - kMinute, first - 1);
+  auto b = job("2", first + kHour - kMinute, first + kHour - 1);
+  b.username = "bob";
+  write(first - kMinute, first, {with_times(a, 59, 59)});
+  write(first, first + kHour, {with_times(b, 59, 59)});
+  EXPECT_EQ(text("SELECT last_updated_at FROM units"), "2026-10-25T02:30:00 2026-10-25T02:30:00");
+  CurrentUsageQuery query;
+  query.updated = {first, first + kHour - 1};
+  query.maps.fill(true);
+  query.rows.members.everybody = true;
+  const auto groups = db_->reader().current_usage(query).value();
+  ASSERT_EQ(groups.size(), 1U);
+  EXPECT_EQ(groups[0].username, "ada");
+  // Both belong to the same day, of 25 hours.
+  EXPECT_EQ(text("SELECT DISTINCT last_updated_at FROM daily_usage"), "2026-10-25T00:00:00");
+}
+
 TEST_P(ReaderTest, ClustersAreNotMixedInCurrentUsage) {
   auto a = job("1", kNow, kNow + 1);
   write(update(kNow, kNow + kHour, {with_times(a, 60, 60)}, "a"));

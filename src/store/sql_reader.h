@@ -36,6 +36,12 @@ class SqlReader : public Reader {
  private:
   /// Which spans of the range are summed up.
   Result<Spans> known_spans(const TimeRange& range);
+  /// Units without their order: those that ended in the range, and with `running` those that have
+  /// not; without `ended` only these.
+  [[nodiscard]] Sql units_sql(const UnitQuery& query,
+                              FieldList fields,
+                              bool ended,
+                              bool running) const;
   [[nodiscard]] Sql query_of(std::string_view text) const { return {dialect_, text}; }
 
   Dialect dialect_;

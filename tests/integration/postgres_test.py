@@ -136,7 +136,7 @@ class Servers:
     def units(self, name):
         answer = get(self.running[name][1] + "/api/v1/units/admin?from=%d&to=%d" % (self.begin, time.time() + 60),
                      {"X-Grafana-User": "operator"})
-        return answer.json["data"]
+        return answer.json["data"] or []  # null with an error
 
     def __enter__(self):
         return self
