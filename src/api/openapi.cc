@@ -175,6 +175,8 @@ void add_schemas(Writer& json) {
     json.text(error.word);
   }
   json.close(']').close('}').raw_pair("error", R"({"type":"string"})");
+  json.raw_pair("login",
+                R"({"type":"object","description":"Of whoami alone: the ways to log in."})");
   json.close('}').close('}').close('}');
 }
 

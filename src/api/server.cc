@@ -81,6 +81,11 @@ std::size_t label_of(Place place, const Route* route) {
   return others;
 }
 
+bool is_read_only(Place place) {
+  return place == Place::kMetrics || place == Place::kDocument || place == Place::kDocumentFolder ||
+         place == Place::kDocumentPage || place == Place::kDocumentStyle;
+}
+
 }  // namespace
 
 struct ApiServer::Target {
@@ -255,6 +260,11 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
   }
   if (options_.max_requests > 0 && !limiter_.admit(request, response, services_.now_ms())) {
     figures_.count_limited();
+    return;
+  }
+  if (is_read_only(target.place) && request.method != "GET" && request.method != "HEAD") {
+    net::plain_text(response, 405, "Method not allowed");
+    response.set_header("Allow", "GET, HEAD");
     return;
   }
   switch (target.place) {

@@ -145,9 +145,8 @@ TEST_F(AnswersTest, PagesAreOnlyWhereTheRouteHasThem) {
 }
 
 TEST_F(AnswersTest, AnAnswerThatTheClientHasIsNotSentAgain) {
-  for (const std::string path :
-       {"units?from=0&to=1767225600", "usage/current", "usage/global", "users", "projects",
-        "units/verify?cluster_id=hpc-a&uuid=1"}) {
+  for (const std::string path : {"units?from=0&to=1767225600", "usage/current", "usage/global",
+                                 "users", "projects", "units/verify?cluster_id=hpc-a&uuid=1"}) {
     const std::string target = "/api/v1/" + path;
     const auto first = get(target, "ada");
     ASSERT_EQ(first.status, 200) << path;
@@ -281,6 +280,11 @@ TEST_F(AnswersTest, TheDescriptionIsServedWhereTheReferenceHasItsOwn) {
   EXPECT_EQ(request("GET", "/openapi.json", {{"If-None-Match", header(document, "ETag")}}).status,
             304);
   EXPECT_EQ(get("/swagger/nothing").status, 404);
+  const auto posted = request("POST", "/swagger/doc.json");
+  EXPECT_EQ(posted.status, 405);
+  EXPECT_EQ(posted.body, "Method not allowed\n");
+  EXPECT_EQ(header(posted, "Allow"), "GET, HEAD");
+  EXPECT_EQ(request("HEAD", "/metrics").status, 200);
   // No headers for other origins, as the reference has it.
   EXPECT_EQ(header(request("GET", "/swagger/doc.json", {{"Origin", "https://a.example"}}),
                    "Access-Control-Allow-Origin"),

@@ -218,8 +218,15 @@ def test_stop_finishes_answers(directory):
         body = answer.read(1000)
         started.wait()
         time.sleep(0.5)
-        with contextlib.suppress(http.client.IncompleteRead):
-            outcomes.append((answer.status, len(json.loads(body + answer.read())["data"])))
+        try:
+            body += answer.read()
+        except http.client.IncompleteRead:
+            outcomes.append((answer.status, "cut"))
+            return
+        try:
+            outcomes.append((answer.status, len(json.loads(body)["data"])))
+        except ValueError:
+            outcomes.append((answer.status, "a part that looks whole"))
 
     threads = [threading.Thread(target=read_slowly) for _ in range(6)]
     threads += [threading.Thread(target=ask_until_stopped, args=(url, started, outcomes)) for _ in range(2)]
@@ -227,12 +234,16 @@ def test_stop_finishes_answers(directory):
         thread.start()
     started.wait()
     time.sleep(0.2)
-    code = program.stop(timeout=15)
+    asked = time.monotonic()
+    code = program.stop(timeout=30)
+    took = time.monotonic() - asked
     for thread in threads:
         thread.join()
     assert code == 0, (code, program.output())
     streams = [outcome for outcome in outcomes if outcome[1] != "short"]
-    assert streams == [(200, ROWS)] * 6, outcomes
+    # After 5 s the stop waits no longer; a busy machine may need them. What is cut then is seen to be cut.
+    allowed = {(200, ROWS)} if took < 4.5 else {(200, ROWS), (200, "cut")}
+    assert len(streams) == 6 and set(streams) <= allowed, (took, outcomes)
     assert all(outcome[0] > 0 for outcome in outcomes), outcomes
 
 
@@ -328,7 +339,7 @@ def main():
             test_metrics(url)
             test_refused_starts(directory, url)
             assert program.alive(), program.output()
-            assert program.stop() == 0
+            assert (code := program.stop()) == 0, (code, program.output()[-3000:])
             assert "level=ERROR" not in program.output(), program.output()[-3000:]
         test_stop_finishes_answers(directory)
         test_other_listeners(directory)
