@@ -419,7 +419,7 @@ def backup_while_running():
 
 
 def backup_rows(path):
-    with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
+    with contextlib.closing(sqlite3.connect("file:%s?mode=ro&immutable=1" % path, uri=True)) as db:
         assert db.execute("pragma integrity_check").fetchone() == ("ok",)
         return db.execute("select count(*) from units").fetchone()[0]
 
