@@ -35,6 +35,7 @@ class FakeOpenstack:
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            disable_nagle_algorithm = True  # head and body are written apart
 
             def answer(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))

@@ -108,47 +108,37 @@ def tokens_end_and_are_taken_back(api, cloud, d):
 
 
 def servers_come_and_go(cloud, d):
-    # Deleted: counted up to its end.
     born = int(time.time()) - 30
-    cloud.add_server("b", "u1", "p1", born)
-    wait_until("b is seen", lambda: rows(d, "b"))
-    end = int(time.time())
-    cloud.change("b", status="DELETED", terminated=iso(end))
-    wait_until("b has ended", lambda: rows(d, "b")[0]["ended_at_ts"] == end * 1000)
-    rounds(d, 1)
-    row = rows(d, "b")[0]
-    # Its first window began after its launch, the rest is one piece.
-    assert row["state"] == "DELETED" and len(rows(d, "b")) == 1, row
-    assert 0 < seconds(row) <= end - born, (seconds(row), end - born)
-
-    # Resized: one unit ends where the next begins.
-    cloud.add_server("c", "u1", "p1", int(time.time()))
-    wait_until("c is seen", lambda: rows(d, "c"))
-    first = rows(d, "c")[0]["started_at_ts"]
+    cloud.add_server("deleted", "u1", "p1", born)
+    cloud.add_server("resized", "u1", "p1", int(time.time()))
+    cloud.add_server("failed", "u1", "p1", None, status="ERROR")
+    cloud.change("a", status="SHUTOFF")
+    wait_until("all are seen", lambda: len(rows(d)) == 12 and rows(d, "a")[0]["state"] == "SHUTOFF")
+    first = rows(d, "resized")[0]["started_at_ts"]
+    stood = seconds(rows(d, "a")[0])
     time.sleep(1.1)
-    again = int(time.time())
-    cloud.change("c", status="VERIFY_RESIZE", launched=iso(again),
+    now = int(time.time())
+    cloud.change("deleted", status="DELETED", terminated=iso(now))
+    cloud.change("resized", status="VERIFY_RESIZE", launched=iso(now),
                  flavor={"vcpus": 8, "ram": 1024, "disk": 1, "swap": 0, "original_name": "big", "extra_specs": {}})
-    wait_until("c is resized", lambda: len(rows(d, "c")) == 2)
-    rounds(d, 1)
-    old, new = rows(d, "c")
-    assert old["ended_at_ts"] == new["started_at_ts"] == again * 1000, (old, new)
-    assert seconds(old) == again - first / 1000, (seconds(old), again - first / 1000)
-    assert seconds(new) == last_update(new) - again
+    cloud.change("a", metadata={"k": "v"})
+    wait_until("one has ended, one was launched anew",
+               lambda: rows(d, "deleted")[0]["ended_at_ts"] == now * 1000 and len(rows(d, "resized")) == 2)
+    rounds(d)
+
+    row = rows(d, "deleted")[0]  # its first window began after its launch, the rest is one piece
+    assert row["state"] == "DELETED" and len(rows(d, "deleted")) == 1, row
+    assert 0 < seconds(row) <= now - born, (seconds(row), now - born)
+
+    old, new = rows(d, "resized")
+    assert old["ended_at_ts"] == new["started_at_ts"] == now * 1000, (old, new)
+    assert seconds(old) == now - first / 1000, (seconds(old), now - first / 1000)
+    assert seconds(new) == last_update(new) - now
     assert seconds(new, "alloc_cputime") == 8 * seconds(new)
     assert json.loads(old["allocation"])["vcpus"] == 2 and json.loads(new["allocation"])["vcpus"] == 8
 
-    # Never launched.
-    cloud.add_server("e", "u1", "p1", None, status="ERROR")
-    row = wait_until("e is seen", lambda: rows(d, "e"))[0]
+    row = rows(d, "failed")[0]
     assert row["started_at"] == "N/A" and row["started_at_ts"] == 0 and seconds(row) == 0, row
-
-    # Stopped: time stands still.
-    cloud.change("a", status="SHUTOFF")
-    rounds(d)
-    stood = seconds(rows(d, "a")[0])
-    cloud.change("a", metadata={"k": "v"})
-    rounds(d)
     assert seconds(rows(d, "a")[0]) == stood, "a change of metadata is no start"
 
 
