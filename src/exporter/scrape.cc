@@ -61,11 +61,19 @@ Scraper::Scraper(std::vector<NamedCollector> collectors, const Clock& clock)
 }
 
 void Scraper::start(std::chrono::steady_clock::time_point deadline) {
-  for (const NamedCollector& named : collectors_) {
-    named.collector->start();
-  }
-  for (const NamedCollector& named : collectors_) {
-    named.collector->wait_first(deadline);
+  // Its first sample takes what the others have read by then.
+  const auto samples_others = [](const NamedCollector& named) { return named.name == "energy"; };
+  for (const bool last : {false, true}) {
+    for (const NamedCollector& named : collectors_) {
+      if (samples_others(named) == last) {
+        named.collector->start();
+      }
+    }
+    for (const NamedCollector& named : collectors_) {
+      if (samples_others(named) == last) {
+        named.collector->wait_first(deadline);
+      }
+    }
   }
 }
 

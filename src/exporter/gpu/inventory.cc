@@ -69,12 +69,16 @@ void keep_lost(const std::vector<Device>& known,
                const std::filesystem::path& pci,
                std::vector<Device>& found) {
   bool any = false;
+  std::size_t next = 0;
   for (const Device& device : known) {
-    if (device.vendor != vendor || !device.address || find_gpu(found, device) != nullptr ||
+    if (device.vendor != vendor) {
+      continue;
+    }
+    const std::size_t place = std::min(next++, found.size());
+    if (!device.address || find_gpu(found, device) != nullptr ||
         !host::is_directory((pci / to_string(*device.address)).string())) {
       continue;
     }
-    const auto place = std::min<std::size_t>(device.position, found.size());
     found.insert(found.begin() + static_cast<std::ptrdiff_t>(place), device);
     any = true;
   }
