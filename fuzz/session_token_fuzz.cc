@@ -7,39 +7,39 @@
 #include "access/cidr.h"
 #include "access/session.h"
 
-namespace access = ceems::access;
+namespace login = ceems::access;  // "access" is a function of POSIX
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int64_t kNow = 1'767'225'600;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  static const auto signer = access::Signer::create(std::string(access::Signer::kShortestKey, 'k'));
+  static const auto signer = login::Signer::create(std::string(login::Signer::kShortestKey, 'k'));
   if (!signer) {
     std::abort();
   }
-  if (const auto session = access::parse_session(*signer, {}, text, kNow);
-      session && access::session_token(*signer, *session) != text) {
+  if (const auto session = login::parse_session(*signer, {}, text, kNow);
+      session && login::session_token(*signer, *session) != text) {
     std::abort();
   }
-  if (const auto state = access::parse_login_state(*signer, text, "s", kNow);
+  if (const auto state = login::parse_login_state(*signer, text, "s", kNow);
       state && state->state != "s") {
     std::abort();
   }
-  const access::Session session{.id = "i", .user = std::string(text), .begun = kNow, .used = kNow};
-  const std::string token = access::session_token(*signer, session);
-  const auto again = access::parse_session(*signer, {}, token, kNow);
-  const bool fits = access::is_user_name(text) && token.size() <= access::Signer::kLongestToken;
+  const login::Session session{.id = "i", .user = std::string(text), .begun = kNow, .used = kNow};
+  const std::string token = login::session_token(*signer, session);
+  const auto again = login::parse_session(*signer, {}, token, kNow);
+  const bool fits = login::is_user_name(text) && token.size() <= login::Signer::kLongestToken;
   if (fits != again.has_value() || (again && again->user != text)) {
     std::abort();
   }
-  const std::string next = access::safe_next(text);
+  const std::string next = login::safe_next(text);
   if (!next.empty() && (next[0] != '/' || next.starts_with("//") || next != text ||
                         next.find_first_of("\\\r\n") != std::string::npos)) {
     std::abort();
   }
-  if (const auto range = access::Cidr::parse(text); range) {
+  if (const auto range = login::Cidr::parse(text); range) {
     const std::string_view address = text.substr(0, text.find('/'));
-    const access::TrustedPeers peers{.ranges = {*range}};
-    if (!range->contains(address) || access::client_address(peers, address, text) != address) {
+    const login::TrustedPeers peers{.ranges = {*range}};
+    if (!range->contains(address) || login::client_address(peers, address, text) != address) {
       std::abort();
     }
   }
