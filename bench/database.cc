@@ -100,7 +100,8 @@ void fill(store::Writer& writer, std::size_t count, std::size_t users) {
                                 .users = {},
                                 .projects = {}};
     for (std::size_t i = window * kPerWindow; i < std::min(count, (window + 1) * kPerWindow); ++i) {
-      const auto offset = static_cast<std::int64_t>(i % kPerWindow) * step / kPerWindow;
+      const auto offset =
+          static_cast<std::int64_t>(i % kPerWindow) * step / static_cast<std::int64_t>(kPerWindow);
       update.units.push_back(job(i, users, start + offset - kHour / 2, start + offset + 1));
     }
     if (window == 0) {

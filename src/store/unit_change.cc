@@ -158,8 +158,8 @@ UnitChange change_of(const Batch& batch,
   if (allocation == "{}" && old != nullptr && !old->allocation.empty()) {
     allocation = object_text(old->allocation, unit.uuid);
   }
-  const auto kept = [old = old](std::string StoredUnit::* before, const std::string& now) {
-    return old != nullptr && !(old->*before).empty() ? old->*before : now;
+  const auto kept = [row = old](std::string StoredUnit::* before, const std::string& now) {
+    return row != nullptr && !(row->*before).empty() ? row->*before : now;
   };
   const bool created = old != nullptr && old->created_at_ts > 0;
   WriterCall call{.statement =
