@@ -521,11 +521,41 @@ def counters_go_back():
             case.end()
 
 
+def forged_environments_take_no_gpu():
+    """A job names the GPU that a prolog gave to another one, and one that nobody has."""
+    if not ROOT:
+        return "not root, not run"
+
+    def spoil(node):
+        owner, forger = node.next_job - 1, node.add_job()
+        os.makedirs(node.root + "/map")
+        os.chmod(node.root + "/map", 0o755)
+        write("%s/map/%d" % (node.root, owner), "2\n")
+        write("%s/%d/environ" % (node.proc, node.jobs[forger][0]), "SLURM_JOB_ID=%d\0SLURM_JOB_GPUS=0,2\0" % forger)
+        jobs.update(owner=str(owner), forger=str(forger))
+
+    jobs = {}
+    flag = "ceems_compute_unit_gpu_index_flag"
+    with scratch("ceems-hostile-") as directory:
+        for evidence, expected, hints in (("any", {("2", "owner"), ("0", "forger")}, [1]), ("trusted", {("2", "owner")}, [0])):
+            with Case("%s/%s" % (directory, evidence),
+                      lambda node, e=evidence: ["--collector.slurm", "--collector.slurm.gpu-map-dir=%s/map" % node.root,
+                                                "--collector.slurm.gpu-evidence=" + e], spoil) as case:
+                names = {number: name for name, number in jobs.items()}
+                for _ in range(3):
+                    page = case.page()
+                    held = {(re.search(r'[{,]index="(\d+)"', labels).group(1), names[re.search(r'uuid="(\d+)"', labels).group(1)])
+                            for labels, _value in samples(page, flag)}
+                    assert held == expected, (evidence, held, page)
+                    assert [value for _, value in samples(page, "ceems_exporter_unit_gpu_hints")] == hints, page
+                case.end()
+
+
 WAITING = [tools_never_end]  # mostly sleeps, so it runs beside the others
 ALONE = [redfish_hangs, a_hundred_thousand_processes]  # these measure time
 BESIDE = [tools_of_gpus_lie, power_command_lies, root_runs_nothing_that_others_can_change,
           rdma_is_switched_by_a_trusted_program_only, redfish_lies, pod_resources_socket_hangs,
-          definitions_of_virtual_machines_are_bombs, counters_go_back]
+          definitions_of_virtual_machines_are_bombs, counters_go_back, forged_environments_take_no_gpu]
 
 
 def run(test):
