@@ -92,7 +92,7 @@ function(ceems_use_pch target kind)
 endfunction()
 
 # Folders whose tests are worth a run under ThreadSanitizer: ctest label "concurrency" (preset tsan).
-set(CEEMS_CONCURRENT_LIBRARIES base os net net_client exporter store api)
+set(CEEMS_CONCURRENT_LIBRARIES base os net net_client kube exporter store api)
 add_custom_target(concurrency_tests)
 
 # ceems_library(NAME SRCS a.cc ... TESTS a_test.cc ... DEPS ceems::base ... LIBS system libraries
