@@ -223,10 +223,12 @@ bool Client::fetch_settings(Settings& settings) {
     auto response = transport_->get(url_ + "/api/v1/status/" + std::string(name));
     if (!response || response->status >= 500 || response->status == 429) {
       answered = false;
-      log::warn("cannot read the settings of the TSDB, using known ones",
-                {{"endpoint", name},
-                 {"err", response ? fmt::format("HTTP status {}", response->status)
-                                  : response.error().message}});
+      if (!settings_failed_.exchange(true)) {
+        log::warn("cannot read the settings of the TSDB, using known ones",
+                  {{"endpoint", name},
+                   {"err", response ? fmt::format("HTTP status {}", response->status)
+                                    : response.error().message}});
+      }
       return {};
     }
     auto members = parse_status_answer(std::move(response->body));
@@ -246,6 +248,9 @@ bool Client::fetch_settings(Settings& settings) {
   }
   if (answered) {
     apply_retention(status("runtimeinfo").get("storageRetention"), settings);
+  }
+  if (answered && settings_failed_.exchange(false)) {
+    log::info("the settings of the TSDB are read again");
   }
   return answered;
 }

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -97,6 +98,7 @@ class Client {
   std::mutex mutex_;
   Settings settings_ CEEMS_GUARDED_BY(mutex_);
   Clock::SteadyTime next_fetch_ CEEMS_GUARDED_BY(mutex_);
+  std::atomic<bool> settings_failed_{false};  ///< and that is in the log
 };
 
 /// "1767225600.5": epoch seconds as the API takes them.

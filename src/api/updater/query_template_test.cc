@@ -39,6 +39,23 @@ TEST(QueryTemplate, RefusesWhatItCannotFillIn) {
   EXPECT_EQ(message("up{a=\"}}\"}"), "accepted");
 }
 
+TEST(QueryTemplate, TrimsAndLeavesOutCommentsAsGoDoes) {
+  const auto rendered = [](std::string_view text) {
+    const auto query = QueryTemplate::parse(text);
+    return query ? query->render(variables()) : query.error().message;
+  };
+  EXPECT_EQ(rendered("up{uuid=~\"  {{- .UUIDs -}}  \"}"), "up{uuid=~\"12|13\"}");
+  EXPECT_EQ(rendered("a \n{{- .Range }} b"), "a6h51m12s b");
+  EXPECT_EQ(rendered("a {{ .Range -}} \t\n b"), "a 6h51m12sb");
+  EXPECT_EQ(rendered("a {{/* the range */}}[{{.Range}}]"), "a [6h51m12s]");
+  EXPECT_EQ(rendered("a {{- /* nothing */ -}} b"), "ab");
+  // Without the blank the minus belongs to what is refused.
+  EXPECT_NE(rendered("a{{-.Range}}").find("expected one of"), std::string::npos);
+  EXPECT_NE(rendered("a{{.Range-}}").find("expected one of"), std::string::npos);
+  EXPECT_NE(rendered("a{{- .Range | printf \"%s\" -}}").find("expected one of"), std::string::npos);
+  EXPECT_NE(rendered("a{{range .UUIDs}}").find("expected one of"), std::string::npos);
+}
+
 TEST(DefaultQueries, AreThoseOfTheReference) {
   const auto queries = default_queries();
   ASSERT_EQ(queries.size(), 20U);

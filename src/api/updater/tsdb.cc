@@ -570,9 +570,13 @@ void TsdbUpdater::delete_complete(std::int64_t complete_ms) {
     auto done = client_->delete_series(deletion.matchers,
                                        deletion.window.start_ms - options_.cutoff.count(),
                                        deletion.window.end_ms);
-    if (!done) {
-      log::warn("cannot delete series from the TSDB", {{"err", done.error().message}});
+    const std::string error = done ? "" : done.error().message;
+    if (!done && error != deletion_error_) {
+      log::warn("cannot delete series from the TSDB", {{"err", error}});
+    } else if (done && !deletion_error_.empty()) {
+      log::info("series are deleted from the TSDB again");
     }
+    deletion_error_ = error;
   }
 }
 

@@ -64,6 +64,7 @@ class TsdbUpdater final : public Updater {
     std::vector<std::string> matchers;
   };
   std::vector<PendingDeletion> pending_;
+  std::string deletion_error_;  ///< of the last deletion, in the log
 };
 
 UpdaterSpec tsdb_updater();
