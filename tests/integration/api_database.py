@@ -123,6 +123,10 @@ class World:
                     self.users.append({"uid": str(rng.randrange(5000)) if rng.random() < 0.5 else "", "cluster_id": cluster,
                                        "resource_manager": manager, "name": name, "projects": of_user[name],
                                        "tags": [], "last_updated_at": local(now)})
+        # Who leads which projects, and who is support; one person is both, one leads nothing that exists.
+        self.support = ["u3", "o'hara"]
+        self.led = {"u1": [("hpc-a", "p1"), ("cloud_c", "p2")], "u2": [("hpc-b", "p1")], "o'hara": [("k8s", "a b")],
+                    "zoë": [("nowhere", "p1"), ("hpc-a", "x&y=z")]}
         self.units = [self.unit(projects) for _ in range(units)]
         keys = set()
         self.units = [u for u in self.units
@@ -196,7 +200,7 @@ def byte_order(*names):
 
 
 class Oracle:
-    """What the API has to answer, from the rows alone. Parameters are {name: [values]} without empty values."""
+    """What the API has to answer, from the rows and roles alone. Parameters are {name: [values]} without empty values."""
 
     def __init__(self, world):
         self.world = world
@@ -204,6 +208,15 @@ class Oracle:
 
     def is_member(self, user, cluster, project):
         return user in self.world.members[(cluster, project)]
+
+    def is_led(self, user, cluster, project):
+        return (cluster, project) in self.world.led.get(user, [])
+
+    @staticmethod
+    def parts(params):
+        """Whether own rows, and whether led ones are wanted."""
+        scope = params.get("scope", [""])[0]
+        return scope != "led", scope != "own"
 
     def is_service_of(self, caller, row_cluster, name, projects):
         return any(name == p + ":svc" and self.is_member(caller, row_cluster, p) for p in projects)
@@ -225,8 +238,7 @@ class Oracle:
                 continue
             if admin and chosen is not None and row["username"] not in chosen:
                 continue
-            if not admin and row["username"] != caller and not self.is_service_of(
-                    caller, row["cluster_id"], row["username"], params.get("project", [])):
+            if not admin and not self.is_callers(row, caller, params):
                 continue
             if params.get("uuid"):
                 if row["uuid"] not in params["uuid"]:
@@ -236,8 +248,16 @@ class Oracle:
                 continue
             yield row
 
-    @staticmethod
-    def unit_json(row, fields, timezone):
+    def is_callers(self, row, caller, params):
+        own, led = self.parts(params)
+        return (own and (row["username"] == caller or self.is_service_of(
+                    caller, row["cluster_id"], row["username"], params.get("project", []))) or
+                led and self.is_led(caller, row["cluster_id"], row["project"]))
+
+    def unit_json(self, row, caller, fields, timezone):
+        if caller in self.world.support and row["username"] != caller and not self.is_led(
+                caller, row["cluster_id"], row["project"]):
+            fields = fields - {"name", "tags"}  # what people write is not for support
         out = {}
         for name in UNIT_TEXTS:
             value = row[name] if name in fields else ""
@@ -262,7 +282,8 @@ class Oracle:
             members = self.world.members[(row["cluster_id"], row["project"])]
             if admin and chosen is not None and not members.intersection(chosen):
                 continue
-            if not admin and caller not in members:
+            own, led = self.parts(params)
+            if not admin and not (own and caller in members or led and self.is_led(caller, row["cluster_id"], row["project"])):
                 continue
             yield row
 
@@ -309,7 +330,8 @@ class Oracle:
         for row in sorted(self.world.projects, key=byte_order("cluster_id", "name")):
             if not row["users"] or not self.passes(row, params, "name"):
                 continue
-            if admin or caller in row["users"]:
+            own, led = self.parts(params)
+            if admin or own and caller in row["users"] or led and self.is_led(caller, row["cluster_id"], row["name"]):
                 yield {"cluster_id": row["cluster_id"], "resource_manager": row["resource_manager"], "name": row["name"],
                        "users": row["users"]}
 
@@ -320,7 +342,8 @@ class Oracle:
         if caller in self.world.admins:
             return True
         own = {row["uuid"] for row in self.units
-               if row["cluster_id"] in clusters and self.is_member(caller, row["cluster_id"], row["project"])}
+               if row["cluster_id"] in clusters and (self.is_member(caller, row["cluster_id"], row["project"]) or
+                                                     self.is_led(caller, row["cluster_id"], row["project"]))}
         return uuids <= own
 
     def stats(self, params, window):
