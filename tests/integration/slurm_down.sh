@@ -7,7 +7,7 @@ N=$(sed -nE 's/^NodeName=([^ ]+).*/\1/p' "$D/etc/slurm.conf" 2>/dev/null)
 export SLURM_CONF=$D/etc/slurm.conf
 squeue -h -o %A 2>/dev/null | sort -u | xargs -r scancel
 for _ in $(seq 150); do [ -z "$(squeue -h -t R,CG 2>/dev/null)" ] && break; sleep .1; done
-for f in "$D"/run/slurmd.*.pid "$D"/run/slurmctld.pid "$D"/run/slurmdbd.pid "$D"/run/mariadbd.pid "$D"/run/munged.pid; do
+for f in "$D"/run/slurmrestd.pid "$D"/run/slurmd.*.pid "$D"/run/slurmctld.pid "$D"/run/slurmdbd.pid "$D"/run/mariadbd.pid "$D"/run/munged.pid; do
   q=$(cat "$f" 2>/dev/null) || continue
   [ -n "$q" ] && kill "$q" 2>/dev/null
   for _ in $(seq 100); do kill -0 "$q" 2>/dev/null || break; sleep .1; done

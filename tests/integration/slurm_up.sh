@@ -3,10 +3,11 @@
 # Usage: slurm_up.sh DIR BASEPORT cgroup|prolog
 #   cgroup  SLURM's own plug-ins make the job cgroups
 #   prolog  for kernels where they cannot: a prolog makes them and the jobs of the test join them
+# Up to forty jobs share a CPU. Accounts: proj1, proj2 and, of another cluster in the same slurmdbd, elsewhere. Where slurmrestd is installed it listens on run/rest/socket.
 set -euo pipefail
 # The node's name is part of its cgroups' names, so several of these can run on one machine.
 D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=t$B
-mkdir -p "$D"/{etc,run,log,spool/ctld,db}
+mkdir -p "$D"/{etc,run,log,spool/ctld,db,dev}
 chmod 755 "$D" "$D"/*
 cd "$D"
 M=$D/run/munge.socket
@@ -42,7 +43,8 @@ chmod 600 etc/slurmdbd.conf
 if [ "$MODE" = cgroup ]; then
   plugins=$'ProctrackType=proctrack/cgroup\nTaskPlugin=task/cgroup,task/affinity\nJobAcctGatherType=jobacct_gather/cgroup'
 else
-  plugins=$'ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nJobAcctGatherType=jobacct_gather/linux\nProlog='"$D/etc/prolog"
+  plugins=$'ProctrackType=proctrack/linuxproc\nTaskPlugin=task/none\nJobAcctGatherType=jobacct_gather/linux'
+  plugins+=$'\nJobAcctGatherParams=OverMemoryKill\nProlog='"$D/etc/prolog"
   cat >etc/prolog <<'X'
 #!/bin/bash
 # Makes the job's cgroup as SLURM lays it out and hands it to the job's user, who joins it.
@@ -81,12 +83,17 @@ AccountingStorageHost=localhost
 AccountingStoragePort=$((B + 2))
 AccountingStoragePass=$M
 AccountingStorageEnforce=associations
+AccountingStorageTRES=gres/gpu,gres/gpu:a100
+GresTypes=gpu
+KillWait=2
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 MinJobAge=30
-NodeName=$N NodeHostname=$H NodeAddr=127.0.0.1 Port=$((B + 10)) CPUs=$(nproc) RealMemory=1500
-PartitionName=debug Nodes=ALL Default=YES MaxTime=INFINITE State=UP
+NodeName=$N NodeHostname=$H NodeAddr=127.0.0.1 Port=$((B + 10)) CPUs=$(nproc) RealMemory=1500 Gres=gpu:a100:2
+PartitionName=debug Nodes=ALL Default=YES OverSubscribe=FORCE:40 MaxTime=INFINITE State=UP
 X
+for i in 0 1; do [ -e dev/nvidia$i ] || mknod -m 666 dev/nvidia$i c 195 $i; done
+echo "Name=gpu Type=a100 File=$D/dev/nvidia[0-1]" >etc/gres.conf
 printf 'CgroupPlugin=autodetect\nCgroupAutomount=no\nConstrainCores=yes\nConstrainRAMSpace=yes\n' >etc/cgroup.conf
 export SLURM_CONF=$D/etc/slurm.conf
 slurmdbd
@@ -95,8 +102,21 @@ sacctmgr -i add cluster test >/dev/null || true
 for a in proj1 proj2; do sacctmgr -i add account $a Description=$a Organization=o >/dev/null || true; done
 sacctmgr -i add user root account=proj1,proj2 >/dev/null || true
 sacctmgr -i add user nobody account=proj2 >/dev/null || true
+sacctmgr -i add user daemon account=proj1,proj2 adminlevel=Operator >/dev/null || true
+sacctmgr -i add coordinator account=proj1 names=daemon >/dev/null || true
+sacctmgr -i add cluster other >/dev/null || true
+sacctmgr -i add account elsewhere cluster=other Description=e Organization=o >/dev/null || true
+sacctmgr -i add user games account=elsewhere cluster=other >/dev/null || true
 slurmctld
 slurmd -N $N
+if command -v slurmrestd >/dev/null; then
+  # It will not run as root or as SLURM's own user; with rest_auth/local root may speak for its user, an operator.
+  mkdir -p run/rest
+  chown daemon run/rest
+  setpriv --reuid=daemon --regid=daemon --clear-groups slurmrestd -a rest_auth/local "unix:$D/run/rest/socket" \
+    </dev/null >log/slurmrestd.log 2>&1 &
+  echo $! >run/slurmrestd.pid
+fi
 for _ in $(seq 300); do [ "$(sinfo -h -N -o %T 2>/dev/null)" = idle ] && { echo "slurm is up"; exit 0; }; sleep .1; done
 tail -n 20 log/slurmctld.log log/slurmd.$N.log >&2
 exit 1
