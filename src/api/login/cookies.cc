@@ -18,6 +18,28 @@ std::string_view behind_scheme(std::string_view url) {
   return colon == std::string_view::npos ? std::string_view() : url.substr(colon + 3);
 }
 
+/// A name, an IPv4 address or an IPv6 address in brackets, maybe with a port (RFC 3986 §3.2); no
+/// user.
+bool is_authority(std::string_view text) {
+  const auto end = text.starts_with('[') ? text.find(']') : text.find(':');
+  const auto is_digit = [](char byte) { return byte >= '0' && byte <= '9'; };
+  const auto is_word = [is_digit](char byte) {
+    return is_digit(byte) || (byte >= 'a' && byte <= 'z') || byte == '.' || byte == '-' ||
+           byte == '_';
+  };
+  std::string_view host = text.substr(0, end);
+  std::string_view rest = end == std::string_view::npos ? std::string_view() : text.substr(end);
+  bool good = !host.empty() && std::ranges::all_of(host, is_word);
+  if (text.starts_with('[')) {
+    host.remove_prefix(1);
+    good = rest.starts_with(']') && !host.empty() &&
+           std::ranges::all_of(host, [&](char byte) { return is_word(byte) || byte == ':'; });
+    rest.remove_prefix(rest.empty() ? 0 : 1);
+  }
+  return good && (rest.empty() || (rest.starts_with(':') && rest.size() > 1 &&
+                                   std::ranges::all_of(rest.substr(1), is_digit)));
+}
+
 }  // namespace
 
 std::vector<std::string> cookie_values(const net::Headers& headers, std::string_view name) {
@@ -80,15 +102,14 @@ std::string origin_of(std::string_view url) {
   }
   std::string_view host = behind_scheme(lower);
   host = host.substr(0, host.find_first_of("/?#"));
+  if (!is_authority(host)) {
+    return {};
+  }
   const std::string_view own_port = tls ? ":443" : ":80";
   if (host.ends_with(own_port)) {
     host.remove_suffix(own_port.size());
   }
-  const bool clean = !host.empty() && std::ranges::all_of(host, [](char byte) {
-    return (byte >= 'a' && byte <= 'z') || (byte >= '0' && byte <= '9') || byte == '.' ||
-           byte == '-' || byte == ':' || byte == '[' || byte == ']' || byte == '_';
-  });
-  return clean ? std::string(tls ? kHttps : kHttp) + std::string(host) : std::string();
+  return std::string(tls ? kHttps : kHttp) + std::string(host);
 }
 
 std::string path_of(std::string_view url) {

@@ -66,6 +66,12 @@ TEST(SameSite, ThenByOrigin) {
 TEST(Urls, OriginsAndPaths) {
   EXPECT_EQ(origin_of("HTTPS://Ceems.Example:443/x"), "https://ceems.example");
   EXPECT_EQ(origin_of("http://[::1]:8080"), "http://[::1]:8080");
+  EXPECT_EQ(origin_of("https://[2001:db8::1]:443/x"), "https://[2001:db8::1]");
+  EXPECT_EQ(origin_of("https://h:443:443"), "");
+  EXPECT_EQ(origin_of("https://h:"), "");
+  EXPECT_EQ(origin_of("https://[::1"), "");
+  EXPECT_EQ(origin_of("https://[]"), "");
+  EXPECT_EQ(origin_of("https://u@h"), "");
   EXPECT_EQ(origin_of("ftp://h"), "");
   EXPECT_EQ(origin_of("h"), "");
   EXPECT_EQ(origin_of("http://a b"), "");

@@ -52,9 +52,16 @@ std::string field(const std::string& query, std::string_view name) {
 }  // namespace
 
 struct FakeProvider::Secrets {
-  Key key{EVP_RSA_gen(2048)};
-  Key next{EVP_RSA_gen(2048)};
+  const Key* key = &pair().first;
+  const Key* next = &pair().second;
   int generation = 0;
+
+ private:
+  /// Made once for all tests: it takes a while.
+  static const std::pair<Key, Key>& pair() {
+    static const std::pair<Key, Key> made{Key(EVP_RSA_gen(2048)), Key(EVP_RSA_gen(2048))};
+    return made;
+  }
 };
 
 FakeProvider::FakeProvider(std::int64_t now) : secrets_(std::make_unique<Secrets>()) {
@@ -152,7 +159,7 @@ std::string FakeProvider::id_token(const std::string& nonce) {
   const std::string text =
       access::base64url_encode(header) + "." + access::base64url_encode(claims);
   return text + "." +
-         access::base64url_encode(sign(wrong_key_ ? secrets_->next : secrets_->key, text));
+         access::base64url_encode(sign(wrong_key_ ? *secrets_->next : *secrets_->key, text));
 }
 
 void FakeProvider::answer_token(const net::Request& request, net::Response& response) {
@@ -191,8 +198,8 @@ void FakeProvider::answer(const net::Request& request, net::Response& response) 
   } else if (request.path == "/keys") {
     response.body = fmt::format(
         R"({{"keys":[{{"kty":"RSA","use":"sig","alg":"RS256","kid":"k{}","n":"{}","e":"{}"}}]}})",
-        secrets_->generation, number(secrets_->key, OSSL_PKEY_PARAM_RSA_N),
-        number(secrets_->key, OSSL_PKEY_PARAM_RSA_E));
+        secrets_->generation, number(*secrets_->key, OSSL_PKEY_PARAM_RSA_N),
+        number(*secrets_->key, OSSL_PKEY_PARAM_RSA_E));
   } else if (request.path == "/token") {
     answer_token(request, response);
   } else {
