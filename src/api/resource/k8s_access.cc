@@ -21,7 +21,7 @@ namespace {
 constexpr std::chrono::seconds kPluginTimeout{30};
 constexpr std::size_t kPluginOutput = std::size_t{1} << 20U;
 // New credentials are fetched this long before the old ones expire.
-constexpr std::int64_t kRenewBefore_ms = 60'000;
+constexpr std::int64_t kRenewBeforeMs = 60'000;
 
 std::string environment(const char* name) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in this program sets variables
@@ -72,7 +72,7 @@ class PluginCredentials {
     const std::int64_t now =
         std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
             .count();
-    if (kept_ && kept_->expires_ms - kRenewBefore_ms > now) {
+    if (kept_ && kept_->expires_ms - kRenewBeforeMs > now) {
       return *kept_;
     }
     kept_.reset();
