@@ -4,7 +4,6 @@ is stored has to be right to the second. All in one life of the server, because 
 
 import contextlib
 import json
-import os
 import sqlite3
 import sys
 import time
@@ -13,7 +12,6 @@ from fake_kube import FakeKube, pod
 from harness import free_port, get, scratch, start_api_server, wait_until, write
 
 ADMIN = {"X-Grafana-User": "operator"}
-AS_ROOT = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
 
 
 def binding(namespace, *users):
@@ -90,7 +88,7 @@ def main():
             "current-context": "a", "contexts": [{"name": "a", "context": {"cluster": "b", "user": "c"}}],
             "clusters": [{"name": "b", "cluster": {"server": "http://127.0.0.1:%d" % port}}],
             "users": [{"name": "c", "user": {"token": "good"}}]}))
-        server, url = start_api_server(d, config(d, begin), AS_ROOT)
+        server, url = start_api_server(d, config(d, begin))
         with server:
             # The API server is down: the server lives and says why.
             wait_until("the failure in the log", lambda: "cannot watch pods, trying again" in server.output())

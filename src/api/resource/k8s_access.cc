@@ -41,25 +41,9 @@ std::map<std::string, std::string> process_environment() {
   return variables;
 }
 
-/// Reads files, and keeps what root could read at the start and the user this program then became
-/// may not. Thread-safe.
-class KeptFiles {
- public:
-  Result<std::string> read(const std::string& path) {
-    auto content = net::read_secret({}, path);
-    const std::scoped_lock lock(mutex_);
-    if (content) {
-      known_[path] = *content;
-    } else if (content.error().code == ErrorCode::kPermissionDenied && known_.contains(path)) {
-      return known_[path];
-    }
-    return content;
-  }
-
- private:
-  std::mutex mutex_;
-  std::map<std::string, std::string> known_;
-};
+Result<std::string> read_file(const std::string& path) {
+  return net::read_secret({}, path);
+}
 
 /// Runs a plug-in and keeps what it printed. Thread-safe.
 class PluginCredentials {
@@ -126,10 +110,9 @@ class PluginCredentials {
   std::optional<kube::ExecCredential> kept_;
 };
 
-Result<kube::ApiAccess> find_access(const std::string& kubeconfig_file,
-                                    const kube::ReadFile& read) {
+Result<kube::ApiAccess> find_access(const std::string& kubeconfig_file) {
   if (!kubeconfig_file.empty()) {
-    return kube::load_kubeconfig(kubeconfig_file, read);
+    return kube::load_kubeconfig(kubeconfig_file, read_file);
   }
   auto access = kube::in_cluster_access(environment("KUBERNETES_SERVICE_HOST"),
                                         environment("KUBERNETES_SERVICE_PORT"));
@@ -146,19 +129,16 @@ Result<kube::ApiAccess> find_access(const std::string& kubeconfig_file,
 Result<kube::Connect> k8s_connect(const std::string& kubeconfig_file,
                                   os::CommandRunner& runner,
                                   const Clock& clock) {
-  const kube::ReadFile read = [files = std::make_shared<KeptFiles>()](const std::string& path) {
-    return files->read(path);
-  };
-  auto at_start = find_access(kubeconfig_file, read);
+  auto at_start = find_access(kubeconfig_file);
   if (!at_start) {
     return fail(std::move(at_start).error());
   }
-  if (auto options = kube::client_options(*std::move(at_start), read); !options) {
+  if (auto options = kube::client_options(*std::move(at_start), read_file); !options) {
     return fail(std::move(options).error());
   }
   auto plugin = std::make_shared<PluginCredentials>(runner, clock);
-  return [kubeconfig_file, read, plugin](const std::stop_token& stop) -> Result<kube::Connection> {
-    auto access = find_access(kubeconfig_file, read);
+  return [kubeconfig_file, plugin](const std::stop_token& stop) -> Result<kube::Connection> {
+    auto access = find_access(kubeconfig_file);
     if (!access) {
       return fail(std::move(access).error());
     }
@@ -172,7 +152,7 @@ Result<kube::Connect> k8s_connect(const std::string& kubeconfig_file,
       access->client_key = std::move(credential->client_key);
     }
     std::string server = access->server;
-    auto options = kube::client_options(*std::move(access), read);
+    auto options = kube::client_options(*std::move(access), read_file);
     if (!options) {
       return fail(std::move(options).error());
     }

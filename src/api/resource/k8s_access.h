@@ -11,8 +11,7 @@ namespace ceems::api {
 
 /// How to talk to the API server that `kubeconfig_file` names, or, where that is empty, to the one
 /// of the cluster we run in (KUBERNETES_SERVICE_HOST and _PORT, the service account's files). The
-/// file, and those it names, are read for each connection, so that renewed credentials are taken;
-/// what was readable at the start and is so no more, as privileges were dropped, stays as it was.
+/// file, and those it names, are read for each connection, so that renewed credentials are taken.
 /// Credentials of an exec plug-in (client.authentication.k8s.io) are kept until they expire; it is
 /// run with the environment of this process, and ended after 30 s.
 ///
