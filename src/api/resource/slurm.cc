@@ -7,6 +7,8 @@
 #include <cerrno>
 #include <filesystem>
 #include <map>
+#include <optional>
+#include <set>
 #include <utility>
 #include <vector>
 
@@ -38,13 +40,14 @@ class SlurmManager final : public ResourceManager {
     std::erase_if(open_, [window](const auto& entry) {
       return entry.second.told_ms != 0 && entry.second.told_ms <= window.start_ms;
     });
+    follow(window);
     std::vector<model::Unit> units;
     OpenJobs running;
     OpenJobs missing = open_;
     auto done = source_->jobs(
         window,
         [&](const SlurmJob& job) {
-          if (auto unit = to_unit(job, window, zone_, cluster_id_)) {
+          if (auto unit = to_unit(job, counted(job, window), zone_, cluster_id_)) {
             const Start start{unit->uuid, unit->started_at_ts};
             missing.erase(start);
             if (unit->ended_at_ts == 0 && unit->started_at_ts != 0) {
@@ -60,6 +63,7 @@ class SlurmManager final : public ResourceManager {
     ask_for(missing, window, units, stop);
     open_ = std::move(running);
     open_.merge(missing);
+    last_ = window;
     return units;
   }
 
@@ -107,6 +111,31 @@ class SlurmManager final : public ResourceManager {
     int asks = 0;
   };
   using OpenJobs = std::map<Start, Open>;
+
+  /// Before a window is fetched: what ran at its start, where it follows the last one. One that
+  /// starts as the last one did is that one again, which was not stored.
+  void follow(model::Window window) {
+    if (last_ && window.start_ms == last_->end_ms) {
+      follows_ = true;
+      ran_before_.clear();
+      for (const auto& [start, open] : open_) {
+        ran_before_.insert(start);
+      }
+    } else if (!last_ || window.start_ms != last_->start_ms) {
+      follows_ = false;
+    }
+  }
+
+  /// The time that counts: of a job that runs at the start of the window, and was not there at the
+  /// end of the window before, the start was recorded late, so it counts from there.
+  [[nodiscard]] model::Window counted(const SlurmJob& job, model::Window window) const {
+    const bool runs_at_start = job.start_ms && *job.start_ms < window.start_ms &&
+                               (!job.end_ms || *job.end_ms > window.start_ms);
+    if (follows_ && runs_at_start && !ran_before_.contains({job.id, *job.start_ms})) {
+      window.start_ms = *job.start_ms;
+    }
+    return window;
+  }
 
   static void sort_unique(std::vector<std::string>& names) {
     std::ranges::sort(names);
@@ -198,6 +227,9 @@ class SlurmManager final : public ResourceManager {
   store::TimeZone zone_;
   OpenJobs open_;  ///< running when last seen, or told as ended in a window not known to be stored
   bool asking_fails_ = false;
+  std::optional<model::Window> last_;  ///< fetched last, stored or not
+  bool follows_ = false;               ///< the window at hand begins where the last one ended
+  std::set<Start> ran_before_;         ///< what ran where it begins
 };
 
 /// extra_config of the cluster.

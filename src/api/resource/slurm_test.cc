@@ -338,6 +338,30 @@ TEST(SlurmLate, AJobThatSlurmForgotIsNotEndedByGuess) {
   EXPECT_EQ(f.source->asked.size(), 3U);
 }
 
+TEST(SlurmLate, AStartThatWasRecordedLateCountsFromThere) {
+  LateFixture f;  // in the first hour jobs 1 and 2 were seen
+  const auto seconds = [&f](model::Window window) {
+    std::map<std::string, double> found;
+    const auto units = f.manager->fetch_units(window, {});
+    for (const auto& unit : *units) {
+      found[unit.uuid] = unit.total_time_seconds.at("walltime");
+    }
+    return found;
+  };
+  f.source->in_window = {job_from("1", kHour / 2, {}), job_from("2", kHour / 2, kHour),
+                         job_from("3", kHour - 5'000, {}),
+                         job_from("4", kHour - 5'000, kHour + 1'000),
+                         job_from("5", kHour - 9'000, kHour - 5'000)};
+  const std::map<std::string, double> expected = {
+      {"1", 3600}, {"2", 0}, {"3", 3605}, {"4", 6}, {"5", 4}};
+  EXPECT_EQ(seconds(hours(1, 2)), expected);
+  EXPECT_EQ(seconds(hours(1, 2)), expected) << "the same window again";
+  EXPECT_EQ(seconds(hours(2, 3)).at("3"), 3600);
+  // Behind a gap nothing is known about what ran before.
+  f.source->in_window.push_back(job_from("6", 2 * kHour, {}));
+  EXPECT_EQ(seconds(hours(4, 5)).at("6"), 3600);
+}
+
 TEST(SlurmLate, AsksInLimitedNumbers) {
   auto owned = std::make_unique<FakeSource>();
   FakeSource& source = *owned;
