@@ -15,8 +15,11 @@ namespace {
 // that is down for longer must not keep users from seeing their units.
 constexpr int kPatience = 3;
 constexpr std::size_t kGapsPerRound = 64;
-// Windows of 15 min: three weeks. More would fill the disk for a query that nobody mends.
+// Windows of 15 min: three weeks. More would fill the disk for a query that nobody mends; so would
+// more units in all of them (some 100 bytes each).
 constexpr std::size_t kMaxGaps = 2000;
+constexpr std::size_t kMaxGapUnits = 2'000'000;
+constexpr std::size_t kMinGaps = 16;
 constexpr std::int64_t kIncompleteForLong = 86'400'000;
 
 std::string name_of(const store::Gap& gap, const std::string& part) {
@@ -183,12 +186,19 @@ ClusterProgress::Next ClusterProgress::take_window(Result<Fetched> fetched,
 }
 
 void ClusterProgress::give_up_oldest(std::vector<store::Gap>& gaps) {
-  while (gaps.size() > kMaxGaps) {
+  const std::size_t per_window = std::max<std::size_t>(figures_.units, 1);
+  const std::size_t limit = std::clamp(kMaxGapUnits / per_window, kMinGaps, kMaxGaps);
+  if (gaps.size() <= limit) {
+    giving_up_ = false;
+  }
+  while (gaps.size() > limit) {
     const store::Gap& oldest = gaps.front();
-    log::error("too many windows without metrics, the oldest is given up",
-               {{"cluster_id", cluster_.id},
-                {"from", rules_.zone.local_with_offset(oldest.window.start_ms)},
-                {"missing", fmt::format("{}", fmt::join(oldest.parts, " "))}});
+    if (!std::exchange(giving_up_, true)) {
+      log::error("too many windows without metrics, the oldest are given up",
+                 {{"cluster_id", cluster_.id},
+                  {"from", rules_.zone.local_with_offset(oldest.window.start_ms)},
+                  {"missing", fmt::format("{}", fmt::join(oldest.parts, " "))}});
+    }
     auto done = writer_.fill_gap(
         {.cluster = cluster_, .gap_id = oldest.id, .units = {}, .times = {}, .still_missing = {}});
     if (!done) {

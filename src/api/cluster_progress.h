@@ -94,6 +94,7 @@ class ClusterProgress {
   std::set<std::int64_t> tried_;   ///< gaps of this round
   std::int64_t failed_gap_ = 0;    ///< id of the one that failed last
   bool missing_logged_ = false;
+  bool giving_up_ = false;
   bool clock_behind_ = false;
   ClusterFigures figures_;
 };

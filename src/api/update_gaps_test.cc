@@ -200,6 +200,25 @@ TEST(UpdateGaps, AGapThatCannotBeFilledDoesNotKeepOthersWaiting) {
   EXPECT_EQ(f.writer.open_gaps["a"][0].first.id, 1);
 }
 
+TEST(UpdateGaps, OfAQueryThatNobodyMendsTheOldestAreGivenUp) {
+  GapFixture f;
+  f.broken_part = "avg_cpu_usage.x";
+  f.refused = true;
+  for (std::int64_t id = 1; id <= 2003; ++id) {
+    f.writer.open_gaps["a"].push_back({{.id = id,
+                                        .updater = "up",
+                                        .parts = {"avg_cpu_usage.x"},
+                                        .window = {.start_ms = id, .end_ms = id + 1}},
+                                       {unit("1")}});
+  }
+  f.writer.last_gap = 2003;
+  auto loop = f.loop();
+  f.clock.advance(minutes(10));
+  loop->run_round();
+  EXPECT_THAT(f.writer.open_gaps["a"], SizeIs(2000));
+  EXPECT_EQ(f.writer.open_gaps["a"].front().first.id, 5);
+}
+
 TEST(UpdateGaps, ALaterUpdaterReplacesMetricsOfAnEarlierOneInGapsToo) {
   GapFixture f;
   struct Later final : Updater {
