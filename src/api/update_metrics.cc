@@ -27,9 +27,8 @@ const Desc kUnits = of_cluster(
 const Desc kSkipped = of_cluster("ceems_api_server_update_units_skipped_total",
                                  "Units that the data base refused.",
                                  Type::kCounter);
-const Desc kGaps = of_cluster("ceems_api_server_update_gaps_total",
-                              "Windows whose metrics are not complete.",
-                              Type::kCounter);
+const Desc kGaps = of_cluster(
+    "ceems_api_server_update_gaps", "Windows whose metrics are not complete yet.", Type::kGauge);
 const Desc kGapsFilled = of_cluster("ceems_api_server_update_gaps_filled_total",
                                     "Such windows that were completed later.",
                                     Type::kCounter);
