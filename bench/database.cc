@@ -119,6 +119,16 @@ void fill(store::Writer& writer, std::size_t count, std::size_t users) {
     writing += seconds_since(begin);
   }
   fmt::print("ingest {:.0f} units/s\n", static_cast<double>(count) / writing);
+  // Rounds without units, in which the sums over time are finished.
+  constexpr int kRounds = 200;
+  for (int round = 0; round < kRounds; ++round) {
+    const std::int64_t start = kFirst + static_cast<std::int64_t>(windows) * step + round;
+    must(writer.write({.cluster = {.id = "hpc", .manager = "slurm", .updaters = {}},
+                       .window = {.start_ms = start, .end_ms = start + 1},
+                       .units = {},
+                       .users = {},
+                       .projects = {}}));
+  }
 }
 
 std::size_t count_rows(store::Cursor& cursor) {
