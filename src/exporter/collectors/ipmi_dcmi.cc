@@ -24,6 +24,7 @@ using ipmi::Power;
 
 constexpr auto kDevicePeriod = std::chrono::seconds(5);
 constexpr auto kCommandPeriod = std::chrono::seconds(10);  // starting a process costs more
+constexpr int kCommandSaves = 5;                           // times the device's freshness
 constexpr int kWallRank = 10;  // of the sources of node power: before Redfish and ACPI
 
 metrics::Desc make_desc(const char* name, const char* help) {
@@ -35,6 +36,7 @@ struct Ways {
   std::unique_ptr<ipmi::PowerReader> reader;
   std::vector<os::Capability> capabilities;
   std::chrono::milliseconds period = kDevicePeriod;
+  bool by_command = false;
   bool node_power = true;  ///< false: the tool tells the power of the whole system
 };
 
@@ -49,7 +51,8 @@ class IpmiDcmiCollector final : public Collector {
                  .source = "ipmi",
                  .period = ways.period,
                  .patience = options.patience,
-                 .fresh_enough = options.fresh_enough},
+                 .fresh_enough =
+                     ways.by_command ? kCommandSaves * options.fresh_enough : options.fresh_enough},
                 clock_,
                 [this](const std::stop_token& stop) { return read(stop); }) {
     if (ways.node_power) {
@@ -146,6 +149,7 @@ std::unique_ptr<ipmi::PowerCommand> make_command(ipmi::PowerProgram program,
     ways.capabilities = {CAP_SETUID, CAP_SETGID};
   }
   ways.period = kCommandPeriod;
+  ways.by_command = true;
   ways.node_power = program.format != ipmi::Format::kCapmc;
   return std::make_unique<ipmi::PowerCommand>(
       ipmi::PowerCommandOptions{.program = std::move(program),

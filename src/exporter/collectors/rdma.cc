@@ -24,8 +24,8 @@ using rdma::kQpCounters;
 
 constexpr std::chrono::seconds kPeriod{15};
 constexpr std::chrono::minutes kMaxAge{1};
-// Each read may be four runs of the command.
-constexpr std::chrono::seconds kFreshEnough{1};
+// Each read may be four runs of the command; scrapes are seldom closer together than this.
+constexpr std::chrono::seconds kFreshEnough{5};
 constexpr std::chrono::milliseconds kModesAtStart{1000};
 constexpr std::chrono::seconds kModesLater{5};
 constexpr std::string_view kSystemPrograms = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
