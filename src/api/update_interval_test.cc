@@ -105,9 +105,39 @@ std::unique_ptr<World> random_world(std::uint64_t seed) {
 
 using Figures = std::map<std::string, double>;
 
-/// Plays the history; the loop's rounds come at the times that `step` gives, in seconds.
+/// What a TSDB may say instead of an answer.
+Result<net::ClientResponse> nonsense(std::mt19937_64& random, const std::string& query) {
+  using tsdb::FakeTransport;
+  switch (random() % 7) {
+    case 0:
+      return FakeTransport::status(503, "busy");
+    case 1:
+      return fail(ErrorCode::kTimeout, "no answer in 130 s");
+    case 2:
+      return FakeTransport::ok("{\"status\":\"success\",\"data\":{\"resultType\":\"vec");
+    case 3:
+      return FakeTransport::ok(
+          R"({"status":"success","data":{"resultType":"scalar","result":[1,"1"]}})");
+    case 4:
+      return FakeTransport::ok(
+          R"({"status":"success","data":{"resultType":"vector","result":[]},"warnings":["store"]})");
+    case 5:
+      return FakeTransport::ok(
+          R"({"status":"success","isPartial":true,"data":{"resultType":"matrix","result":[]}})");
+    default:
+      // Halved until it is one unit, which is not too many.
+      return query.find('|') == std::string::npos
+                 ? FakeTransport::status(502, "<html>")
+                 : FakeTransport::status(
+                       422,
+                       R"({"status":"error","errorType":"execution","error":"too many samples"})");
+  }
+}
+
+/// Plays the history; the loop's rounds come at the times that `step` gives, in seconds. Of the
+/// answers of the TSDB `trouble` in a hundred are nonsense, but in the last rounds.
 template <typename Step>
-Figures play(World& world, Step step) {
+Figures play(World& world, Step step, unsigned trouble = 0) {
   const testing::TempDir dir;
   testing::FakeClock clock;
   auto database =
@@ -131,6 +161,15 @@ Figures play(World& world, Step step) {
         .value();
   };
   auto loop = make();
+  std::mt19937_64 random(trouble);
+  world.tsdb.override_answer =
+      [&](const auto& request) -> std::optional<Result<net::ClientResponse>> {
+    if (trouble == 0 || request.path.find("/status/") != std::string::npos ||
+        random() % 100 >= trouble) {
+      return std::nullopt;
+    }
+    return nonsense(random, request.first("query"));
+  };
   for (std::int64_t now = 0; now < kSpan + 200;) {
     const std::int64_t next = step(now);
     clock.advance(seconds(next - now));
@@ -141,6 +180,13 @@ Figures play(World& world, Step step) {
     }
     loop->run_round();
   }
+  trouble = 0;
+  for (int i = 0; i < 3; ++i) {
+    clock.advance(minutes(2));
+    world.tsdb.now_ms += 120'000;
+    loop->run_round();
+  }
+  EXPECT_TRUE((*database)->writer().gaps("a")->empty());
   Figures figures;
   auto connection = store::sqlite::Connection::open((dir.path() / "ceems.db").string(),
                                                     store::sqlite::OpenMode::kReadOnly);
@@ -194,6 +240,19 @@ TEST(UpdateIntervals, GiveAJobTheSameFigures) {
                        return now + 1 + static_cast<std::int64_t>(random() % 900);
                      }),
                 fmt::format("seed {}, at random", seed));
+  }
+}
+
+TEST(UpdateIntervals, LoseNothingByWhatATsdbAnswers) {
+  for (std::uint64_t seed = 0; seed < 3; ++seed) {
+    const auto world = random_world(seed);
+    const auto whole = play(*world, [](std::int64_t) { return kSpan + 200; });
+    for (const unsigned trouble : {2U, 15U, 100U}) {
+      expect_same(whole,
+                  play(
+                      *world, [](std::int64_t now) { return now + 200; }, trouble),
+                  fmt::format("seed {}, {} %", seed, trouble));
+    }
   }
 }
 
