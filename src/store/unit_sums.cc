@@ -185,7 +185,7 @@ SpanPlan plan_spans(const TimeRange& range, const Spans& known) {
     end = std::max(end, (number + 1) * span_width(level));
   }
   begin = std::max(begin, range.from_ms);
-  end = std::min(end, range.to_ms + 1);
+  end = range.to_ms < end ? range.to_ms + 1 : end;
   if (begin > range.from_ms) {
     add_rest(range.from_ms, begin - 1);
   }

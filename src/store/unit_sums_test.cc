@@ -1,5 +1,6 @@
 #include "store/unit_sums.h"
 
+#include <limits>
 #include <random>
 
 #include "store/test_database.h"
@@ -55,6 +56,9 @@ TEST(PlanSpans, RangesFarFromAllSumsTakeNoTime) {
   EXPECT_EQ(plan.spans, 1U);
   EXPECT_EQ(plan.rest.size(), 2U);
   EXPECT_TRUE(plan_spans({-5, 1000 * kSpanMs}, known).runs.empty());
+  constexpr auto kLast = std::numeric_limits<std::int64_t>::max();
+  EXPECT_EQ(plan_spans({0, kLast}, known).rest.back().to_ms, kLast);
+  EXPECT_EQ(plan_spans({kLast - 1, kLast}, known).rest.size(), 1U);
 }
 
 class UnitSumsTest : public EveryDatabase {

@@ -137,7 +137,8 @@ Result<Spans> SqlReader::known_spans(const TimeRange& range) {
 
 Result<std::vector<UsageGroup>> SqlReader::current_usage(const CurrentUsageQuery& query) {
   SpanPlan plan{.runs = {}, .rest = {query.updated}, .spans = 0};
-  if (!query.daily && query.updated.to_ms - query.updated.from_ms > kSpanMs) {
+  if (!query.daily && query.updated.from_ms >= 0 &&
+      query.updated.to_ms - query.updated.from_ms > kSpanMs) {
     const auto spans = known_spans(query.updated);
     if (!spans) {
       return fail(spans.error());
