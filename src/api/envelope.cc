@@ -5,7 +5,6 @@
 #include <stdexcept>
 #include <utility>
 
-#include "base/log.h"
 #include "store/json.h"
 
 namespace ceems::api {
@@ -79,7 +78,6 @@ void answer_error(net::Response& response, ApiErrorType type, std::string_view m
 }
 
 void answer_failure(net::Response& response, const Error& error) {
-  log::error("request failed", {{"err", error.message}});
   if (error.code == ErrorCode::kTimeout || error.code == ErrorCode::kUnavailable) {
     answer_error(response, ApiErrorType::kTimeout, "the server is too busy, try again later");
   } else {

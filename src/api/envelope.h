@@ -31,7 +31,7 @@ std::span<const ApiErrorInfo> all_errors();
 /// holds texts of the data base or names of other users.
 void answer_error(net::Response& response, ApiErrorType type, std::string_view message);
 
-/// Logs an error of the data base or of the TSDB and answers with a generic text.
+/// Answers to an error of the data base with a generic text; QueryMeter has logged it.
 void answer_failure(net::Response& response, const Error& error);
 
 /// {"status":"success","data":DATA}; `data` is JSON.

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include "base/log.h"
 #include "base/version.h"
 
 namespace ceems::api {
@@ -72,10 +73,18 @@ QueryMeter::~QueryMeter() {
   if (figures_ == nullptr) {
     return;
   }
-  auto& query = figures_->of_query_.at(static_cast<std::size_t>(query_));
+  const auto index = static_cast<std::size_t>(query_);
+  auto& query = figures_->of_query_.at(index);
   query.rows.fetch_add(rows_);
   query.failures.fetch_add(failed_ ? 1U : 0U);
   query.seconds.observe(in_seconds(spent_));
+  const bool was_failing = query.failing.exchange(failed_);
+  if (failed_ && !was_failing) {
+    log::error("queries of the data base fail",
+               {{"query", kQueryNames.at(index)}, {"err", error_}});
+  } else if (!failed_ && was_failing) {
+    log::info("queries of the data base succeed again", {{"query", kQueryNames.at(index)}});
+  }
 }
 
 Figures::Figures(std::vector<std::string> routes, const Clock& clock, Others others)

@@ -80,6 +80,7 @@ class Figures {
   struct OfQuery {
     std::atomic<std::uint64_t> rows{0};
     std::atomic<std::uint64_t> failures{0};
+    std::atomic<bool> failing{false};  ///< the last one did
     metrics::Histogram seconds{metrics::Histogram::latencies()};
   };
   void add_counters(metrics::Sink& sink) const;
@@ -101,7 +102,8 @@ class Figures {
 };
 
 /// The time one query takes, which may be spread over many rows; told to Figures when this goes
-/// away. Used by one thread at a time.
+/// away. Logs one line when queries of its kind begin to fail and one when they succeed again. Used
+/// by one thread at a time.
 class QueryMeter {
  public:
   /// `figures` outlives the meter.
@@ -111,7 +113,8 @@ class QueryMeter {
         query_(other.query_),
         spent_(other.spent_),
         rows_(other.rows_),
-        failed_(other.failed_) {}
+        failed_(other.failed_),
+        error_(std::move(other.error_)) {}
   QueryMeter& operator=(QueryMeter&&) = delete;
   QueryMeter(const QueryMeter&) = delete;
   QueryMeter& operator=(const QueryMeter&) = delete;
@@ -123,7 +126,10 @@ class QueryMeter {
     const auto start = figures_->clock_.steady_now();
     auto result = std::forward<Part>(part)();
     spent_ += figures_->clock_.steady_now() - start;
-    failed_ = failed_ || !result;
+    if (!result) {
+      failed_ = true;
+      error_ = result.error().message;
+    }
     return result;
   }
   void count_row() { ++rows_; }
@@ -134,6 +140,7 @@ class QueryMeter {
   std::chrono::nanoseconds spent_{0};
   std::uint64_t rows_ = 0;
   bool failed_ = false;
+  std::string error_;
 };
 
 }  // namespace ceems::api

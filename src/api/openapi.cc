@@ -300,6 +300,9 @@ Names api_headers() {
 
 Names success_headers(const Route& route) {
   Names names = api_headers();
+  if (route.caller != Caller::kAnyone) {
+    names.emplace_back("Set-Cookie");
+  }
   if (route.tagged) {
     names.emplace_back("ETag");
   }
@@ -429,7 +432,7 @@ void add_server_path(Writer& json, const ServerPath& path, const std::string& ro
   const bool tagged = path.path != "/health" && path.path != "/metrics";
   Names headers = joined(common_headers(), {"Cache-Control"});
   if (tagged) {
-    headers.emplace_back("ETag");
+    headers = joined(std::move(headers), {"ETag", "Content-Security-Policy", "Referrer-Policy"});
   }
   add_headers(json, path.path == "/health" ? joined(std::move(headers), cors_headers()) : headers);
   json.key("content").open('{').key(path.type).open('{').raw_pair("schema", "{}");

@@ -3,7 +3,6 @@
 #include <fmt/format.h>
 
 #include "api/entity_tag.h"
-#include "base/log.h"
 #include "base/version.h"
 #include "net/base64.h"
 #include "net/digest.h"
@@ -48,9 +47,6 @@ bool accepts_gzip(const net::Request& request) {
 void answer_health(const Services& services, net::Response& response) {
   QueryMeter meter(*services.figures, Query::kPing);
   const auto done = meter.run([&] { return services.reader->ping(); });
-  if (!done) {
-    log::error("health check", {{"err", done.error().message}});
-  }
   answer_text(response, done ? 200 : 503, done ? "CEEMS API Server is healthy" : "KO");
 }
 

@@ -240,6 +240,21 @@ TEST_F(AnswersTest, TheServerCountsWhatItDoes) {
                     HasSubstr("{route=\"units\",status=\"5xx\"} 1\n")));
 }
 
+TEST_F(AnswersTest, AFailureIsLoggedWhenItBegins) {
+  ASSERT_TRUE(db_->close());
+  ::testing::internal::CaptureStderr();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(get("/api/v1/projects", "ada").status, 503);
+    EXPECT_EQ(get("/health").status, 503);
+  }
+  const std::string log = ::testing::internal::GetCapturedStderr();
+  for (const std::string query : {"query=projects", "query=ping"}) {
+    const std::size_t first = log.find(query);
+    EXPECT_NE(first, std::string::npos) << log;
+    EXPECT_EQ(log.find(query, first + 1), std::string::npos) << log;
+  }
+}
+
 TEST_F(AnswersTest, AStreamIsUnderWayUntilItsLastPiece) {
   add_units(3000);
   net::Request request;
