@@ -488,6 +488,26 @@ INSTANTIATE_TEST_SUITE_P(
                       std::pair("Australia/Lord_Howe", 1'791'041'400'000),  // 2026-10-04, 23.5 h
                       std::pair("Pacific/Apia", 1'325'239'200'000)));       // no 2011-12-30
 
+TEST_F(History, UnitsThatAreIgnoredCountInUsage) {
+  open();
+  const std::vector<Job> jobs{
+      {.uuid = "7", .user = "u", .project = "p", .submit = 10, .start = 20, .end = 50, .cpus = 2}};
+  Script script = script_of(jobs);
+  const auto update = script.update;
+  script.update = [&update](const UpdateRequest& request, std::vector<model::Unit>& units) {
+    units.at(0).ignore = true;
+    return update(request, units);
+  };
+  testing::FakeClock clock;
+  clock.advance(minutes(10));
+  EXPECT_EQ(loop("hpc", script, database_->writer(), clock)->run_round(), 1U);
+  const auto all = rows("hpc");
+  ASSERT_TRUE(all.contains("usage u/p/1"));
+  EXPECT_EQ(all.at("usage u/p/1").at("total_time_seconds.alloc_cputime"), 60);
+  EXPECT_EQ(all.at("daily_usage u/p/2026-01-01T00:00:00/1").at("total_time_seconds.alloc_cputime"),
+            60);
+}
+
 TEST_F(History, RightsFollowEveryFetchThatIsNotEmpty) {
   open();
   using Projects = std::vector<std::string>;

@@ -1,5 +1,8 @@
 #include "api/updater/tsdb.h"
 
+#include <atomic>
+#include <thread>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -511,6 +514,38 @@ TEST(TsdbUpdater, BatchesRespectTheSamplesOfTheTsdb) {
   // 60 samples of each of 50 series per unit: 72,000 / 3,000 / 2 = 12 units.
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_EQ(sizes, (std::vector<std::size_t>{12, 12, 6}));
+}
+
+TEST(TsdbUpdater, AsksFourQueriesAtATimeWithTheTimeOutOfTheTsdb) {
+  std::atomic<int> active = 0;
+  std::atomic<int> most = 0;
+  std::atomic<int> queries = 0;
+  testing::FakeClock clock;
+  auto transport = std::make_unique<FakeTransport>(
+      [&](const FakeTransport::Request& request) -> Result<net::ClientResponse> {
+        if (request.path.ends_with("/flags")) {
+          return FakeTransport::ok(R"({"status":"success","data":{"query.timeout":"45s"}})");
+        }
+        if (!request.path.ends_with("/query")) {
+          return FakeTransport::ok(
+              R"({"status":"success","data":{"resultType":"matrix","result":[]}})");
+        }
+        EXPECT_EQ(request.first("timeout"), "45s");
+        ++queries;
+        const int now = ++active;
+        for (int seen = most; now > seen && !most.compare_exchange_weak(seen, now);) {
+        }
+        std::this_thread::sleep_for(std::chrono::milliseconds(3));
+        --active;
+        return FakeTransport::ok(vector({}));
+      });
+  TsdbUpdater updater(options_with(""),
+                      std::make_unique<tsdb::Client>("http://tsdb", std::move(transport), clock));
+  std::vector<model::Unit> units{unit("1")};
+  ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
+  EXPECT_GE(queries, 20);
+  EXPECT_GT(most, 1);
+  EXPECT_LE(most, 4);
 }
 
 TEST(TsdbUpdater, StopsAtOnce) {
