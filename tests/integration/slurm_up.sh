@@ -86,6 +86,7 @@ AccountingStorageEnforce=associations
 AccountingStorageTRES=gres/gpu,gres/gpu:a100
 GresTypes=gpu
 KillWait=2
+MessageTimeout=60
 SelectType=select/cons_tres
 SelectTypeParameters=CR_Core_Memory
 MinJobAge=30
