@@ -257,6 +257,13 @@ TEST_F(PgDatabaseTest, ARowThatTheServerRefusesIsSkippedAlone) {
   EXPECT_EQ(db_->writer().watermark("hpc").value(), kNow + kMinute);
 }
 
+TEST_F(PgDatabaseTest, UnitsOfAnEmptyTableAreFoundByTheirIndex) {
+  // A plan is kept for the whole first window; another index would read all units for each unit.
+  const std::string plan =
+      text("EXPLAIN SELECT id, name FROM units WHERE cluster_id = 'hpc' AND uuid = '1'");
+  EXPECT_NE(plan.find("uq_cluster_id_uuid_start"), std::string::npos) << plan;
+}
+
 TEST_F(PgDatabaseTest, MessagesNameTheServerButNoPassword) {
   for (const std::string url : {
            "postgresql://ceems:secret@localhost:1/none?connect_timeout=1",
