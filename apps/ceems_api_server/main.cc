@@ -65,8 +65,8 @@ Result<api::Config> read_config(const api::CommandLine& line) {
   if (!document) {
     return fail(std::move(document).error().with_context("failed to parse config file"));
   }
-  auto config = api::parse_config(
-      *document, std::filesystem::path(path).parent_path().string(), !line.disable_checks);
+  auto config = api::parse_config(*document, std::filesystem::path(path).parent_path().string(),
+                                  !line.disable_checks);
   if (!config) {
     return fail(std::move(config).error().with_context("failed to parse config file"));
   }
@@ -125,8 +125,7 @@ void serve(ceems::net::Server& server) {
   server.stop();  // requests under way are finished while everything they need is there
 }
 
-Result<api::UpdateOptions> update_options(const api::Config& config,
-                                           const api::CommandLine& line) {
+Result<api::UpdateOptions> update_options(const api::Config& config, const api::CommandLine& line) {
   api::UpdateOptions options;
   options.update_interval = config.data.update_interval;
   options.max_update_interval = config.data.max_update_interval;
@@ -152,12 +151,12 @@ int serve_data_base(api::Config config,
                     ceems::net::Server& server,
                     std::unique_ptr<api::ApiServer>& handler) {
   const ceems::Clock& clock = ceems::real_clock();
-  auto database = ceems::store::Database::open(
-      {.directory = config.data.path,
-       .time_zone = config.data.time_zone,
-       .url = config.data.database_url,
-       .password_file = config.data.database_password_file},
-      clock);
+  auto database =
+      ceems::store::Database::open({.directory = config.data.path,
+                                    .time_zone = config.data.time_zone,
+                                    .url = config.data.database_url,
+                                    .password_file = config.data.database_password_file},
+                                   clock);
   if (!database) {
     return give_up(database.error());
   }
@@ -169,19 +168,17 @@ int serve_data_base(api::Config config,
   if (!updates) {
     return give_up(updates.error());
   }
-  auto loop =
-      api::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
-                              (*database)->writer(), clock, os::real_runner());
+  auto loop = api::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
+                                      (*database)->writer(), clock, os::real_runner());
   if (!loop) {
     return give_up(loop.error());
   }
-  auto sign_in = api::login::SignIn::create(
-      std::move(config.login),
-      {.user_headers = api_options.user_headers,
-       .route_prefix = api_options.route_prefix,
-       .external_url = api_options.external_url,
-       .data_directory = config.data.path},
-      (*database)->reader(), clock);
+  auto sign_in = api::login::SignIn::create(std::move(config.login),
+                                            {.user_headers = api_options.user_headers,
+                                             .route_prefix = api_options.route_prefix,
+                                             .external_url = api_options.external_url,
+                                             .data_directory = config.data.path},
+                                            (*database)->reader(), clock);
   if (!sign_in) {
     return give_up(sign_in.error());
   }

@@ -7,12 +7,11 @@
 #include <openssl/crypto.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
-#include <openssl/rand.h>
 #include <openssl/sha.h>
 
-#include "access/base64url.h"
 #include "base/check.h"
 #include "base/strings.h"
+#include "net/base64.h"
 
 namespace ceems::access {
 namespace {
@@ -41,13 +40,6 @@ bool is_control(char byte) {
 
 }  // namespace
 
-std::string random_bytes(std::size_t count) {
-  std::string bytes(count, '\0');
-  CEEMS_CHECK(
-      ::RAND_bytes(reinterpret_cast<unsigned char*>(bytes.data()), static_cast<int>(count)) == 1);
-  return bytes;
-}
-
 bool same_secret(std::string_view left, std::string_view right) {
   return left.size() == right.size() &&
          ::CRYPTO_memcmp(left.data(), right.data(), left.size()) == 0;
@@ -68,9 +60,9 @@ std::string Signer::signature(std::string_view purpose, std::string_view text) c
 std::string Signer::seal(std::string_view purpose, const std::vector<std::string>& fields) const {
   std::string text;
   for (const std::string& field : fields) {
-    text += base64url_encode(field) + ".";
+    text += net::base64url_encode(field) + ".";
   }
-  return text + base64url_encode(signature(purpose, text));
+  return text + net::base64url_encode(signature(purpose, text));
 }
 
 std::optional<std::vector<std::string>> Signer::open(std::string_view purpose,
@@ -84,13 +76,13 @@ std::optional<std::vector<std::string>> Signer::open(std::string_view purpose,
     return std::nullopt;
   }
   const std::string_view text = token.substr(0, dot + 1);
-  const auto signed_with = base64url_decode(token.substr(dot + 1));
+  const auto signed_with = net::base64url_decode(token.substr(dot + 1));
   if (!signed_with || !same_secret(*signed_with, signature(purpose, text))) {
     return std::nullopt;
   }
   std::vector<std::string> opened;
   for (const std::string_view part : split(token.substr(0, dot), '.')) {
-    auto field = base64url_decode(part);
+    auto field = net::base64url_decode(part);
     if (!field) {
       return std::nullopt;
     }
@@ -169,17 +161,17 @@ std::optional<LoginState> parse_login_state(const Signer& signer,
 }
 
 std::string nonce_of(const Signer& signer, std::string_view state) {
-  return base64url_encode(signer.signature("nonce 1", state));
+  return net::base64url_encode(signer.signature("nonce 1", state));
 }
 
 std::string code_verifier_of(const Signer& signer, std::string_view state) {
-  return base64url_encode(signer.signature("verifier 1", state));
+  return net::base64url_encode(signer.signature("verifier 1", state));
 }
 
 std::string code_challenge_of(std::string_view verifier) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> out{};
   ::SHA256(bytes_of(verifier), verifier.size(), out.data());
-  return base64url_encode({reinterpret_cast<const char*>(out.data()), out.size()});
+  return net::base64url_encode({reinterpret_cast<const char*>(out.data()), out.size()});
 }
 
 bool is_user_name(std::string_view name) {

@@ -12,9 +12,6 @@
 
 namespace ceems::access {
 
-/// `count` random bytes of the operating system's generator.
-std::string random_bytes(std::size_t count);
-
 /// Equal, in a time that depends on the lengths alone.
 bool same_secret(std::string_view left, std::string_view right);
 

@@ -186,11 +186,11 @@ Result<net::ClientOptions> parse_http_client(const config::Node& node,
   ConfigSection section(node);
   for (const auto& [key, value] : node.entries()) {
     if (std::ranges::find(others, key) == others.end() && section.ok()) {
-      section.also(
-          node.only_keys({"basic_auth", "authorization", "oauth2", "bearer_token",
-                          "bearer_token_file", "tls_config", "follow_redirects", "enable_http2",
-                          "proxy_url", "no_proxy", "proxy_from_environment", "proxy_connect_header",
-                          "http_headers", others.front(), others.back()}));
+      section.also(node.only_keys(
+          {"basic_auth", "authorization", "oauth2", "bearer_token", "bearer_token_file",
+           "tls_config", "follow_redirects", "enable_http2", "proxy_url", "no_proxy",
+           "proxy_from_environment", "proxy_connect_header", "http_headers",
+           others.empty() ? "" : others.front(), others.empty() ? "" : others.back()}));
     }
   }
   section.boolean("follow_redirects", options.follow_redirects)

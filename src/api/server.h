@@ -30,7 +30,7 @@ struct ApiOptions {
   std::vector<std::string> trusted_proxies = {};
   std::int64_t max_period_ms = 0;
   access::Roles roles = {};
-  login::SignIn* sign_in = nullptr;  ///< outlives the server; null: users are named by header
+  login::SignIn* sign_in = nullptr;    ///< outlives the server; null: users are named by header
   std::string external_url = {};       ///< where people find the server; for the OpenAPI document
   Figures::Others other_figures = {};  ///< more of /metrics
 };

@@ -22,8 +22,8 @@ class ReaderOwners final : public Owners {
     if (user.empty() || units.empty()) {
       return false;
     }
-    const auto count =
-        reader_->count_member_units(user, {cluster}, std::vector(units.begin(), units.end()));
+    const auto count = reader_->count_member_units({.names = {user}}, {cluster},
+                                                   std::vector(units.begin(), units.end()));
     if (!count) {
       return fail(Error(count.error()));
     }

@@ -1,5 +1,5 @@
-// Reads queries from standard input, one JSON-free line each with \n and \\ escaped, and prints for each "ok TEXT" or "no MESSAGE".
-// For the test that holds the parser against a real Prometheus.
+// Reads queries from standard input, one JSON-free line each with \n and \\ escaped, and prints for
+// each "ok TEXT" or "no MESSAGE". For the test that holds the parser against a real Prometheus.
 
 #include <cstdio>
 #include <iostream>

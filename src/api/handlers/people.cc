@@ -78,12 +78,12 @@ void get_users(const Services& services, Call& call) {
 
 void get_projects(const Services& services, Call& call) {
   const Params& params = call.params;
-  const store::UsageQuery query{.members = call.admin_route
-                                               ? access::chosen_rows(call.identity, {}, {})
-                                               : access::own_projects(call.identity,
-                                                                      access::parse_part(params.scope)),
-                                .projects = params.projects,
-                                .clusters = params.clusters};
+  const store::UsageQuery query{
+      .members = call.admin_route
+                     ? access::chosen_rows(call.identity, {}, {})
+                     : access::own_projects(call.identity, access::parse_part(params.scope)),
+      .projects = params.projects,
+      .clusters = params.clusters};
   QueryMeter meter(*services.figures, Query::kProjects);
   auto projects = meter.run([&] { return services.reader->projects(query); });
   answer_with(call, {.meter = std::move(meter),

@@ -25,10 +25,10 @@ void get_units(const Services& services, Call& call) {
     return;
   }
   store::UnitQuery query;
-  query.owners = call.admin_route
-                     ? access::chosen_rows(call.identity, params.users, params.projects)
-                     : access::own_rows(call.identity, params.projects,
-                                        access::parse_part(params.scope));
+  query.owners =
+      call.admin_route
+          ? access::chosen_rows(call.identity, params.users, params.projects)
+          : access::own_rows(call.identity, params.projects, access::parse_part(params.scope));
   query.projects = params.projects;
   query.clusters = params.clusters;
   query.uuids = params.uuids;

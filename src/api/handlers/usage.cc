@@ -14,12 +14,12 @@ namespace {
 constexpr std::array<std::size_t, 3> kUsageKey{0, 5, 3};
 
 store::UsageQuery usage_query(const Call& call) {
-  return {.members = call.admin_route ? access::chosen_rows(call.identity, call.params.users,
-                                                            call.params.projects)
-                                      : access::own_projects(call.identity,
-                                                             access::parse_part(call.params.scope)),
-          .projects = call.params.projects,
-          .clusters = call.params.clusters};
+  return {
+      .members = call.admin_route
+                     ? access::chosen_rows(call.identity, call.params.users, call.params.projects)
+                     : access::own_projects(call.identity, access::parse_part(call.params.scope)),
+      .projects = call.params.projects,
+      .clusters = call.params.clusters};
 }
 
 std::string sorted_text(std::vector<std::string> list) {

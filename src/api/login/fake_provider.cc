@@ -6,8 +6,9 @@
 #include <openssl/evp.h>
 #include <openssl/rsa.h>
 
-#include "access/base64url.h"
 #include "access/session.h"
+#include "net/base64.h"
+#include "net/digest.h"
 
 namespace ceems::api::login {
 namespace {
@@ -23,7 +24,7 @@ std::string number(const Key& key, const char* name) {
   std::string bytes(static_cast<std::size_t>(BN_num_bytes(value)), '\0');
   BN_bn2bin(value, reinterpret_cast<unsigned char*>(bytes.data()));
   BN_free(value);
-  return access::base64url_encode(bytes);
+  return net::base64url_encode(bytes);
 }
 
 std::string sign(const Key& key, const std::string& text) {
@@ -92,7 +93,7 @@ std::string FakeProvider::code_for(const std::string& authorization_url) {
   EXPECT_EQ(field(query, "response_type"), "code");
   EXPECT_EQ(field(query, "client_id"), "ceems");
   EXPECT_EQ(field(query, "code_challenge_method"), "S256");
-  const std::string code = access::base64url_encode(access::random_bytes(12));
+  const std::string code = net::base64url_encode(net::random_bytes(12));
   const std::scoped_lock lock(mutex_);
   codes_[code] = {.nonce = field(query, "nonce"),
                   .challenge = field(query, "code_challenge"),
@@ -156,10 +157,9 @@ std::string FakeProvider::id_token(const std::string& nonce) {
   const std::string header =
       header_.empty() ? fmt::format(R"({{"alg":"RS256","kid":"k{}"}})", secrets_->generation)
                       : header_;
-  const std::string text =
-      access::base64url_encode(header) + "." + access::base64url_encode(claims);
+  const std::string text = net::base64url_encode(header) + "." + net::base64url_encode(claims);
   return text + "." +
-         access::base64url_encode(sign(wrong_key_ ? *secrets_->next : *secrets_->key, text));
+         net::base64url_encode(sign(wrong_key_ ? *secrets_->next : *secrets_->key, text));
 }
 
 void FakeProvider::answer_token(const net::Request& request, net::Response& response) {

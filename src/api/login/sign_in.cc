@@ -3,11 +3,12 @@
 #include <algorithm>
 #include <utility>
 
-#include "access/base64url.h"
 #include "api/envelope.h"
 #include "api/login/key_file.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "net/base64.h"
+#include "net/digest.h"
 #include "store/json.h"
 
 namespace ceems::api::login {
@@ -230,17 +231,17 @@ std::string SignIn::form_token(const net::Request& request, net::Response& respo
     const std::int64_t now = now_seconds();
     id = form_id(*signer_, request, now);
     if (id.empty()) {
-      id = access::random_bytes(kIdBytes);
+      id = net::random_bytes(kIdBytes);
       set_cookie(response, cookie_scope(request), kFormCookie,
                  signer_->seal(kFormCookiePurpose, {id, std::to_string(now)}), kFormTime);
     }
   }
-  return access::base64url_encode(signer_->signature(kFormPurpose, id));
+  return net::base64url_encode(signer_->signature(kFormPurpose, id));
 }
 
 bool SignIn::is_form_token(const net::Request& request, const std::string& token) const {
   const auto of = [this](const std::string& id) {
-    return access::base64url_encode(signer_->signature(kFormPurpose, id));
+    return net::base64url_encode(signer_->signature(kFormPurpose, id));
   };
   if (const auto session = find_session(request);
       session && access::same_secret(token, of(session->id))) {

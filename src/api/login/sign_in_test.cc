@@ -3,8 +3,8 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "access/base64url.h"
 #include "api/server.h"
+#include "net/base64.h"
 #include "store/database.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
@@ -279,7 +279,7 @@ TEST_F(SignInTest, TamperedSessionsAreNobodys) {
   const std::string good = cookies_["ceems_session"];
   EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
   const auto dot = good.find('.');
-  const std::string as_root = good.substr(0, dot + 1) + access::base64url_encode("root") +
+  const std::string as_root = good.substr(0, dot + 1) + net::base64url_encode("root") +
                               good.substr(good.find('.', dot + 1));
   for (const std::string& bad : {as_root, good + "A", good.substr(1), std::string("x"),
                                  std::string(), std::string(5000, 'A')}) {

@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "api/resource/openstack_test_cloud.h"
+#include "api/resource/openstack_test_support.h"
 
 namespace ceems::api {
 namespace {
