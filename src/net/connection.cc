@@ -14,6 +14,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "net/relaying.h"
 
 namespace ceems::net {
 
@@ -230,7 +231,13 @@ Task<bool> Connection::serve_one() {
     exchange.keep_alive = false;
   }
   static const Headers kNone;
-  const bool sent = co_await send(exchange, rules ? rules->headers : kNone);
+  const Headers& extra = rules ? rules->headers : kNone;
+  bool sent = false;
+  if (exchange.response.relay) {
+    sent = co_await pass_on(exchange, extra);
+  } else {
+    sent = co_await send(exchange, extra);
+  }
   drain_ = !received_.empty();
   co_return sent&& exchange.keep_alive;
 }
@@ -334,6 +341,81 @@ Task<bool> Connection::send_pieces(Exchange& exchange) {
     piece.clear();
   }
   co_return true;
+}
+
+/// Nothing waits for this client's request to end; the only sign is a closed socket.
+bool Connection::client_gone() {
+  char byte = 0;
+  return ::recv(stream_->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+}
+
+Task<bool> Connection::pass_on(Exchange& exchange, const Headers& extra) {
+  const std::shared_ptr<Relay> relay = std::move(exchange.response.relay);
+  Relaying relaying(core_.io, *relay, [this] { return client_gone(); });
+  const bool answered = co_await relaying.start();
+  if (!answered) {
+    exchange.response = std::move(relay->unavailable);
+    co_return co_await send(exchange, extra);
+  }
+  co_return co_await send_relayed(exchange, relaying, extra);
+}
+
+Task<bool> Connection::send_relayed(Exchange& exchange, Relaying& relaying, const Headers& extra) {
+  Response& response = exchange.response;
+  response.status = relaying.answer().status();
+  response.headers = without_hop_fields(relaying.answer().headers());
+  if (relaying.filtered()) {
+    std::erase_if(response.headers, [](const auto& field) {
+      const std::string low = to_lower(field.first);
+      return low == "etag" || low == "content-md5" || low == "digest" || low == "accept-ranges";
+    });
+  }
+  const bool has_body = sends_body(exchange);
+  exchange.length = relaying.length();
+  exchange.streaming = has_body && !exchange.length;
+  if (exchange.streaming && exchange.http_1_0) {
+    exchange.keep_alive = false;
+  }
+  const std::string header = header_text(exchange, extra, core_.http_date());
+  std::string piece;
+  bool first = true;
+  while (true) {
+    const bool whole = co_await relaying.next(piece);
+    if (!whole && first && relaying.filtered()) {
+      // Nothing has gone out yet: a clear answer instead of half of one.
+      exchange.response = {};
+      exchange.streaming = false;
+      exchange.length.reset();
+      plain_text(exchange.response, 502, "Bad Gateway");
+      co_return co_await send(exchange, extra);
+    }
+    if (!whole) {
+      co_return false;  // the missing end tells the client
+    }
+    const bool last = piece.empty();
+    std::string framed;
+    if (exchange.streaming && !exchange.http_1_0) {
+      framed = fmt::format("{:x}\r\n", piece.size());
+      piece += "\r\n";
+    }
+    if (!has_body) {
+      piece.clear();
+    }
+    if (first) {
+      framed.insert(0, header);
+      first = false;
+    }
+    if (!framed.empty() || !piece.empty()) {
+      const bool sent = co_await write(framed, piece);
+      if (!sent) {
+        relaying.end().error = "the client does not take the answer";
+        co_return false;
+      }
+    }
+    if (last) {
+      co_return true;
+    }
+  }
 }
 
 Task<bool> Connection::write(std::string_view first, std::string_view second) {

@@ -25,6 +25,7 @@
 namespace ceems::net {
 
 class Connection;
+class Relaying;
 
 /// What all connections of a server share. One thread runs `io` (sockets, timers, the list of
 /// connections: touched there only); `workers` run handlers and all else that may take its time.
@@ -83,6 +84,9 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<void> produce(Exchange& exchange, std::shared_ptr<const WebRules>& rules);
   Task<bool> send(Exchange& exchange, const Headers& extra);
   Task<bool> send_pieces(Exchange& exchange);
+  Task<bool> pass_on(Exchange& exchange, const Headers& extra);
+  Task<bool> send_relayed(Exchange& exchange, Relaying& relaying, const Headers& extra);
+  [[nodiscard]] bool client_gone();
   Task<bool> write(std::string_view first, std::string_view second);
   Task<void> linger();
 

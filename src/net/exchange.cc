@@ -193,7 +193,8 @@ std::string header_text(const Exchange& exchange, const Headers& extra, std::str
       append_field(out, "Transfer-Encoding", "chunked");
     }
   } else if (status_has_body(response.status) && !head_of_stream) {
-    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n", response.body.size());
+    fmt::format_to(std::back_inserter(out), "Content-Length: {}\r\n",
+                   exchange.length.value_or(response.body.size()));
   }
   if (!exchange.keep_alive) {
     append_field(out, "Connection", "close");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -20,8 +21,9 @@ struct Exchange {
 
   Encoding encoding = Encoding::kIdentity;
   std::optional<Compressor> compressor;
-  bool streaming = false;  ///< more pieces follow: no Content-Length
-  bool failed = false;     ///< in the midst of a body: the connection must break
+  bool streaming = false;               ///< more pieces follow: no Content-Length
+  std::optional<std::uint64_t> length;  ///< of a body that is not in the response
+  bool failed = false;                  ///< in the midst of a body: the connection must break
 };
 
 /// Runs the handler. An exception becomes 500.

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <functional>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -39,6 +40,8 @@ std::optional<std::string> url_decode(std::string_view text);
 /// The path without "//" and dot segments, a slash at its end kept; nothing when it is clean.
 std::optional<std::string> clean_path(std::string_view path);
 
+struct Relay;  // relay.h
+
 /// What a handler answers. A body of unknown length is streamed: `next_chunk` appends the next
 /// piece to its argument and returns false when nothing is left (chunked transfer, flat memory).
 struct Response {
@@ -46,6 +49,8 @@ struct Response {
   Headers headers;  ///< Content-Length, Date, Connection and Transfer-Encoding are the server's
   std::string body;
   std::function<bool(std::string&)> next_chunk;
+  /// Another server gives the answer; nothing else counts then.
+  std::shared_ptr<Relay> relay;
 
   void set_header(std::string name, std::string value);
 };

@@ -1,5 +1,7 @@
 #include "net/stream.h"
 
+#include <arpa/inet.h>
+
 #include <array>
 
 #include <boost/asio/buffer.hpp>
@@ -41,13 +43,15 @@ class PlainStream final : public Stream {
 
 class TlsStream final : public Stream {
  public:
-  TlsStream(Socket socket, SSL_CTX* context)
-      : context_(context), stream_(std::move(socket), context_) {}
+  TlsStream(Socket socket, SSL_CTX* context, asio::ssl::stream_base::handshake_type side)
+      : context_(context), stream_(std::move(socket), context_), side_(side) {}
+
+  SSL* native() { return stream_.native_handle(); }
 
   Socket& socket() override { return stream_.next_layer(); }
   Task<void> handshake(ErrorCondition& error) override {
     auto token = asio::redirect_error(kAwait, error);
-    co_await stream_.async_handshake(asio::ssl::stream_base::server, token);
+    co_await stream_.async_handshake(side_, token);
   }
   Task<std::size_t> read(asio::mutable_buffer into, ErrorCondition& error) override {
     auto token = asio::redirect_error(kAwait, error);
@@ -69,6 +73,7 @@ class TlsStream final : public Stream {
  private:
   asio::ssl::context context_;  // owns the reference it was given
   asio::ssl::stream<Socket> stream_;
+  asio::ssl::stream_base::handshake_type side_;
 };
 
 }  // namespace
@@ -79,7 +84,22 @@ std::unique_ptr<Stream> plain_stream(Socket socket) {
 
 std::unique_ptr<Stream> tls_stream(Socket socket, const std::shared_ptr<ssl_ctx_st>& context) {
   SSL_CTX_up_ref(context.get());
-  return std::make_unique<TlsStream>(std::move(socket), context.get());
+  return std::make_unique<TlsStream>(std::move(socket), context.get(),
+                                     asio::ssl::stream_base::server);
+}
+
+std::unique_ptr<Stream> tls_client_stream(Socket socket,
+                                          const std::shared_ptr<ssl_ctx_st>& context,
+                                          const std::string& name) {
+  SSL_CTX_up_ref(context.get());
+  auto stream =
+      std::make_unique<TlsStream>(std::move(socket), context.get(), asio::ssl::stream_base::client);
+  std::array<unsigned char, 16> address{};
+  if (inet_pton(AF_INET, name.c_str(), address.data()) != 1 &&
+      inet_pton(AF_INET6, name.c_str(), address.data()) != 1) {
+    SSL_set_tlsext_host_name(stream->native(), name.c_str());
+  }
+  return stream;
 }
 
 }  // namespace ceems::net

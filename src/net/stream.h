@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <string>
 #include <string_view>
 
 #include <boost/asio/awaitable.hpp>
@@ -37,7 +38,7 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   virtual Socket& socket() = 0;
-  /// Server side of the TLS handshake; nothing for a plain stream.
+  /// The TLS handshake; nothing for a plain stream.
   virtual Task<void> handshake(ErrorCondition& error) = 0;
   /// At least one byte, or an error (end of stream included).
   virtual Task<std::size_t> read(asio::mutable_buffer into, ErrorCondition& error) = 0;
@@ -50,6 +51,11 @@ class Stream {
 };
 
 std::unique_ptr<Stream> plain_stream(Socket socket);
+/// The server's side.
 std::unique_ptr<Stream> tls_stream(Socket socket, const std::shared_ptr<ssl_ctx_st>& context);
+/// The client's side, which asks for the server of this name (RFC 6066 §3).
+std::unique_ptr<Stream> tls_client_stream(Socket socket,
+                                          const std::shared_ptr<ssl_ctx_st>& context,
+                                          const std::string& name);
 
 }  // namespace ceems::net

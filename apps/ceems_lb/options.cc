@@ -1,0 +1,38 @@
+#include "options.h"
+
+namespace ceems::lb {
+
+void add_flags(config::FlagSet& flags, CommandLine& line) {
+  flags.add("config.file", line.config_file,
+            {.help = "Path of the configuration file.", .env = "CEEMS_LB_CONFIG_FILE"});
+  flags.add(
+      "config.file.expand-env-vars", line.expand_env,
+      {.help = "Replace $NAME and ${NAME} in the configuration file by environment variables."});
+  flags.add(
+      "web.listen-address", line.listen_addresses,
+      {.help = "Address to listen on, one for each kind of backends in the order in which the "
+               "kinds first appear in the configuration (repeatable): host:port, "
+               "vsock://:port, unix:/path."});
+  flags.add(
+      "web.config.file", line.web_config_file,
+      {.help = "Path of a web configuration file with TLS and users (exporter-toolkit format).",
+       .env = "CEEMS_LB_WEB_CONFIG_FILE"});
+  flags.add("web.systemd-socket", line.systemd_socket,
+            {.help = "Use the sockets that systemd passes instead of addresses; for one kind of "
+                     "backends only."});
+  flags.add("security.run-as-user", line.run_as_user,
+            {.help = "User to become when started as root: name or number."});
+  flags.add("runtime.gomaxprocs", line.threads,
+            {.help = "Number of threads that decide requests.", .env = "GOMAXPROCS"});
+  flags.add_enum("log.level", line.log_level, {"debug", "info", "warn", "error"},
+                 {.help = "Lowest level that is logged; requests that pass are logged at debug, "
+                          "refused ones at info."});
+  flags.add_enum("log.format", line.log_format, {"logfmt", "json"},
+                 {.help = "Format of log lines."});
+  flags.add("security.drop-privileges", line.drop_privileges,
+            {.help = "Become another user when started as root.", .hidden = true});
+  flags.add("security.disable-cap-awareness", line.disable_cap_awareness,
+            {.help = "Accepted for compatibility.", .hidden = true});
+}
+
+}  // namespace ceems::lb

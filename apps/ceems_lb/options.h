@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "config/flags.h"
+
+namespace ceems::lb {
+
+/// The command line of ceems_lb.
+struct CommandLine {
+  std::string config_file;
+  bool expand_env = false;
+  std::vector<std::string> listen_addresses = {":9030", ":9040"};
+  std::string web_config_file;
+  bool systemd_socket = false;
+  std::string run_as_user;
+  long threads = 1;
+  std::string log_level = "info";
+  std::string log_format = "logfmt";
+  // Hidden.
+  bool drop_privileges = true;
+  bool disable_cap_awareness = false;
+};
+
+/// Registers the flags; `line` must outlive parsing.
+void add_flags(config::FlagSet& flags, CommandLine& line);
+
+}  // namespace ceems::lb

@@ -1,0 +1,257 @@
+#include "service.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "gate/api_owners.h"
+#include "gate/reader_owners.h"
+#include "lb/health.h"
+#include "store/database.h"
+
+namespace ceems::lb {
+namespace {
+
+constexpr std::chrono::seconds kProbeInterval{20};
+constexpr std::chrono::seconds kProbePatience{10};
+constexpr std::chrono::seconds kOwnerTimeout{1};
+constexpr std::size_t kMostConnections = 20000;
+
+/// What tells owners, and what it stands on.
+struct OwnerSource {
+  std::unique_ptr<store::Reader> reader;
+  std::unique_ptr<gate::Owners> direct;
+  std::unique_ptr<gate::Owners> cached;
+};
+
+Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
+  auto source = std::make_shared<OwnerSource>();
+  if (!config.has_owners()) {
+    return std::shared_ptr<OwnerSource>();
+  }
+  // The data base comes first: it answers sooner, and without another program.
+  const bool has_file =
+      config.data_path && std::filesystem::exists(*config.data_path + "/ceems.db");
+  if (!config.database_url.empty() || has_file || config.api_url.empty()) {
+    auto reader = store::open_reader({.directory = config.data_path.value_or(""),
+                                      .url = config.database_url,
+                                      .password_file = config.database_password_file});
+    if (!reader) {
+      return fail(std::move(reader).error().with_context("who owns units cannot be told"));
+    }
+    source->reader = std::move(*reader);
+    source->direct = gate::reader_owners(*source->reader);
+  } else {
+    net::ClientOptions options = config.api_client;
+    options.timeout = kOwnerTimeout;
+    options.connect_timeout = kOwnerTimeout;
+    auto owners = gate::api_owners(config.api_url, std::move(options));
+    if (!owners) {
+      return fail(std::move(owners).error().with_context("ceems_api_server.web"));
+    }
+    source->direct = std::move(*owners);
+  }
+  source->cached =
+      gate::cached_owners(*source->direct, real_clock(), {.age = config.access.cache_age});
+  return source;
+}
+
+/// Ids of the clusters that whoever tells owners knows.
+Result<std::vector<std::string>> known_clusters(const Config& config, OwnerSource& source) {
+  if (!source.reader) {
+    net::ClientOptions options = config.api_client;
+    options.timeout = kOwnerTimeout;
+    return gate::api_clusters(config.api_url, options);
+  }
+  auto rows = source.reader->clusters();
+  if (!rows) {
+    return fail(std::move(rows).error());
+  }
+  std::vector<std::string> ids;
+  while (true) {
+    const auto more = (*rows)->next();
+    if (!more) {
+      return fail(Error(more.error()));
+    }
+    if (!*more) {
+      return ids;
+    }
+    ids.emplace_back((*rows)->text(0));
+  }
+}
+
+Result<> check_clusters(const Config& config, OwnerSource& source) {
+  const auto known = known_clusters(config, source);
+  if (!known) {
+    return fail(Error(known.error()).with_context("cannot check the ids of backends"));
+  }
+  for (const ClusterConfig& cluster : config.clusters) {
+    if (std::ranges::find(*known, cluster.id) == known->end()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "unknown cluster ID: {}. Cluster IDs in CEEMS DB are {}", cluster.id,
+                  fmt::join(*known, ","));
+    }
+  }
+  return {};
+}
+
+gate::GateRules gate_rules(gate::BackendType type, const Config& config, const Backends& backends) {
+  gate::GateRules rules;
+  rules.clusters = backends.clusters();
+  rules.confine = config.access.confine;
+  for (std::string prefix : config.access.path_prefixes) {
+    rules.tsdb.prefixes.push_back(prefix);
+    rules.profiles.prefixes.push_back(std::move(prefix));
+  }
+  rules.tsdb.selection.language.experimental = config.access.experimental;
+  if (config.access.shared_metrics) {
+    rules.tsdb.selection.shared_metrics = *config.access.shared_metrics;
+  }
+  if (type == gate::BackendType::kTsdb) {
+    rules.tsdb.selection.hidden_labels = hidden_labels(backends);
+  }
+  return rules;
+}
+
+}  // namespace
+
+std::vector<gate::BackendType> kinds_of(const Config& config) {
+  std::vector<gate::BackendType> kinds;
+  const auto add = [&](bool there, gate::BackendType type) {
+    if (there && std::ranges::find(kinds, type) == kinds.end()) {
+      kinds.push_back(type);
+    }
+  };
+  for (const ClusterConfig& cluster : config.clusters) {
+    add(!cluster.tsdb.empty(), gate::BackendType::kTsdb);
+    add(!cluster.profiles.empty(), gate::BackendType::kProfiles);
+  }
+  return kinds;
+}
+
+Result<std::unique_ptr<Service>> Service::create(const CommandLine& line, const Config& config) {
+  std::unique_ptr<Service> service(new Service);
+  const auto kinds = kinds_of(config);
+  if (line.systemd_socket && kinds.size() > 1) {
+    return fail(ErrorCode::kInvalidArgument,
+                "--web.systemd-socket is for one kind of backends; there are {}", kinds.size());
+  }
+  if (!line.systemd_socket && line.listen_addresses.size() < kinds.size()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "insufficient --web.listen-address. Expected {} got {}", kinds.size(),
+                line.listen_addresses.size());
+  }
+  for (std::size_t i = 0; i < kinds.size(); ++i) {
+    auto frontend = std::make_unique<Frontend>(kinds[i], service->figures_);
+    constexpr long kMinThreads = 2;
+    constexpr long kMaxThreads = 64;
+    net::ServerOptions options;
+    if (line.systemd_socket) {
+      options.systemd_socket = true;
+    } else {
+      options.listen_addresses = {line.listen_addresses[i]};
+    }
+    options.web_config_file = line.web_config_file;
+    options.threads = static_cast<int>(std::clamp(line.threads, kMinThreads, kMaxThreads));
+    options.max_connections = kMostConnections;
+    auto server = net::Server::create(
+        std::move(options),
+        [frontend = frontend.get()](const net::Request& request, net::Response& response) {
+          frontend->handle(request, response);
+        });
+    if (!server) {
+      return fail(std::move(server).error());
+    }
+    service->frontends_.push_back(std::move(frontend));
+    service->servers_.push_back(std::move(*server));
+  }
+  return service;
+}
+
+Service::~Service() {
+  stop();
+}
+
+Result<> Service::apply(const Config& config) {
+  const auto kinds = kinds_of(config);
+  const bool same = std::ranges::equal(kinds, frontends_, {}, {},
+                                       [](const auto& frontend) { return frontend->type(); });
+  if (!same) {
+    return fail(ErrorCode::kInvalidArgument,
+                "kinds of backends that come, go or change places take a restart");
+  }
+  auto owners = open_owners(config);
+  if (!owners) {
+    return fail(std::move(owners).error());
+  }
+  if (*owners) {
+    if (auto checked = check_clusters(config, **owners); !checked) {
+      return checked;
+    }
+  } else {
+    log::warn(
+        "there is NO access control: neither ceems_api_server.data nor ceems_api_server.web is "
+        "configured");
+  }
+  std::vector<std::shared_ptr<const FrontendState>> states;
+  for (const auto& frontend : frontends_) {
+    auto backends = Backends::create(frontend->type(), config);
+    if (!backends) {
+      return fail(std::move(backends).error());
+    }
+    gate::Owners* const asked = *owners ? (*owners)->cached.get() : nullptr;
+    auto state = std::make_shared<FrontendState>(
+        frontend->type(), gate_rules(frontend->type(), config, **backends), asked);
+    state->owners = std::shared_ptr<gate::Owners>(*owners, asked);
+    state->backends = std::move(*backends);
+    states.push_back(std::move(state));
+  }
+  for (std::size_t i = 0; i < frontends_.size(); ++i) {
+    frontends_[i]->set_state(std::move(states[i]));
+  }
+  return {};
+}
+
+void Service::start() {
+  const auto servers = [this] {
+    std::vector<std::shared_ptr<net::Upstream>> all;
+    for (const auto& frontend : frontends_) {
+      const auto state = frontend->state();
+      for (const auto& [cluster, pool] : state->backends->pools()) {
+        for (const Backend& backend : pool.backends()) {
+          all.push_back(backend.upstream);
+        }
+      }
+    }
+    return all;
+  };
+  health_ = std::jthread([servers](const std::stop_token& stop) {
+    keep_watch(stop, servers, kProbeInterval, kProbePatience);
+  });
+  for (const auto& server : servers_) {
+    server->start();
+  }
+}
+
+void Service::stop() {
+  health_ = {};
+  for (const auto& server : servers_) {
+    server->stop();
+  }
+  servers_.clear();
+}
+
+std::vector<std::string> Service::listeners() const {
+  std::vector<std::string> all;
+  for (std::size_t i = 0; i < servers_.size(); ++i) {
+    for (const std::string& address : servers_[i]->addresses()) {
+      all.push_back(fmt::format("{} {}", gate::type_name(frontends_[i]->type()), address));
+    }
+  }
+  return all;
+}
+
+}  // namespace ceems::lb

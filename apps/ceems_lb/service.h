@@ -1,0 +1,50 @@
+#pragma once
+
+#include <memory>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+#include "lb/config.h"
+#include "lb/figures.h"
+#include "lb/frontend.h"
+#include "net/server.h"
+#include "options.h"
+
+namespace ceems::lb {
+
+/// The listeners of one run of the program. Calls come from one thread.
+class Service {
+ public:
+  /// Binds one listener for each kind of backends. Errors are one line.
+  static Result<std::unique_ptr<Service>> create(const CommandLine& line, const Config& config);
+  ~Service();
+  Service(const Service&) = delete;
+  Service& operator=(const Service&) = delete;
+
+  /// Opens what tells owners, checks the ids of clusters, and takes the configuration into use: at
+  /// the start, and again on reload. On an error everything stays as it was. The number and order
+  /// of kinds cannot change.
+  Result<> apply(const Config& config);
+
+  void start();
+  void stop();
+  /// "tsdb 127.0.0.1:9030" for each listener.
+  [[nodiscard]] std::vector<std::string> listeners() const;
+
+ private:
+  Service() = default;
+
+  Figures figures_;
+  std::vector<std::unique_ptr<Frontend>> frontends_;
+  std::vector<std::unique_ptr<net::Server>> servers_;
+  std::jthread health_;
+};
+
+/// The kinds of backends in the order in which they first appear.
+std::vector<gate::BackendType> kinds_of(const Config& config);
+
+}  // namespace ceems::lb

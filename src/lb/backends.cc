@@ -1,0 +1,179 @@
+#include "lb/backends.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "net/transfer.h"
+
+namespace ceems::lb {
+namespace {
+
+constexpr std::size_t kMostAttempts = 2;
+
+Result<Backend> make_backend(const ServerConfig& config) {
+  auto url = net::parse_url(config.url);
+  if (!url) {
+    return fail(std::move(url).error());
+  }
+  auto client = net::Client::create(config.client);
+  if (!client) {
+    return fail(std::move(client).error());
+  }
+  net::UpstreamOptions options;
+  options.host = url->host;
+  if (options.host.starts_with('[')) {
+    options.host = options.host.substr(1, options.host.size() - 2);
+  }
+  options.port = url->port;
+  options.use_tls = url->scheme == "https";
+  options.tls = config.client.tls;
+  auto upstream = net::Upstream::create(std::move(options));
+  if (!upstream) {
+    return fail(std::move(upstream).error());
+  }
+  Backend backend;
+  backend.upstream = std::move(*upstream);
+  backend.client = std::move(*client);
+  backend.url = config.url;
+  backend.base_path = url->path;
+  while (backend.base_path.ends_with('/')) {
+    backend.base_path.pop_back();
+  }
+  if (const auto question = url->full.find('?'); question != std::string::npos) {
+    backend.base_query = url->full.substr(question + 1);
+  }
+  backend.filter_labels = config.filter_labels;
+  return backend;
+}
+
+std::string joined_query(const std::string& first, std::string_view second) {
+  if (first.empty() || second.empty()) {
+    return first + std::string(second);
+  }
+  return first + "&" + std::string(second);
+}
+
+/// Fields of the client that do not go on: the relay's own, credentials, what this program sets.
+bool stays_here(std::string_view low) {
+  return low == "host" || low == "content-length" || low == "authorization" ||
+         low == "user-agent" || low == "x-forwarded-for" || low == "x-ceems-admin-user" ||
+         low == "x-ceems-logged-user" || low == "x-http-method-override";
+}
+
+std::string forwarded_for(const net::Request& request) {
+  std::string all;
+  for (const auto& [name, value] : request.headers) {
+    if (to_lower(name) == "x-forwarded-for") {
+      all += value + ", ";
+    }
+  }
+  return all + request.remote_address;
+}
+
+}  // namespace
+
+std::vector<const Backend*> Pool::choose() const {
+  std::vector<const Backend*> live;
+  const std::size_t count = backends_.size();
+  const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed) + 1;
+  for (std::size_t i = 0; i < count; ++i) {
+    const bool rotate = strategy_ == Strategy::kRoundRobin;
+    const Backend& backend = backends_[rotate ? (turn + i) % count : i];
+    if (backend.upstream->alive()) {
+      live.push_back(&backend);
+    }
+  }
+  if (strategy_ == Strategy::kLeastConnection) {
+    std::ranges::stable_sort(live, {},
+                             [](const Backend* one) { return one->upstream->in_flight(); });
+  }
+  if (live.size() > kMostAttempts) {
+    live.resize(kMostAttempts);
+  }
+  return live;
+}
+
+Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type, const Config& config) {
+  auto made = std::make_unique<Backends>();
+  for (const ClusterConfig& cluster : config.clusters) {
+    const auto& servers = type == gate::BackendType::kTsdb ? cluster.tsdb : cluster.profiles;
+    std::vector<Backend> backends;
+    for (const ServerConfig& server : servers) {
+      auto backend = make_backend(server);
+      if (!backend) {
+        return fail(std::move(backend).error().with_context("backend of " + cluster.id));
+      }
+      backends.push_back(std::move(*backend));
+    }
+    if (!backends.empty()) {
+      made->pools_.try_emplace(cluster.id, config.strategy, std::move(backends));
+    }
+  }
+  return made;
+}
+
+const Pool* Backends::find(const std::string& cluster) const {
+  const auto found = pools_.find(cluster);
+  return found == pools_.end() ? nullptr : &found->second;
+}
+
+std::vector<std::string> Backends::clusters() const {
+  std::vector<std::string> ids;
+  for (const auto& [id, pool] : pools_) {
+    ids.push_back(id);
+  }
+  return ids;
+}
+
+Result<net::Relay::Attempt> attempt_for(const Backend& backend,
+                                        const net::Request& request,
+                                        const gate::Passage& passage) {
+  const gate::Forward& forward = passage.forward;
+  const bool rewritten = !forward.path.empty();
+  net::Relay::Attempt attempt;
+  attempt.upstream = backend.upstream;
+  attempt.method = rewritten ? forward.method : request.method;
+  const std::string_view target = request.target;
+  const std::size_t question = std::min(target.find('?'), target.size());
+  const std::string_view path =
+      rewritten ? std::string_view(forward.path) : target.substr(0, question);
+  const std::string query =
+      joined_query(backend.base_query, rewritten ? std::string_view(forward.query) : request.query);
+  attempt.target = backend.base_path + std::string(path) + (query.empty() ? "" : "?" + query);
+  const std::string* const host = net::find_header(request.headers, "Host");
+  attempt.host = host == nullptr ? backend.upstream->address() : *host;
+
+  const bool filtered = !backend.filter_labels.empty();
+  for (auto& [name, value] : net::without_hop_fields(request.headers)) {
+    const std::string low = to_lower(name);
+    if (stays_here(low) || (filtered && low == "accept-encoding") ||
+        (rewritten && (low == "content-type" || low == "content-encoding"))) {
+      continue;
+    }
+    attempt.headers.emplace_back(name, value);
+  }
+  if (!forward.content_type.empty()) {
+    attempt.headers.emplace_back("Content-Type", forward.content_type);
+  }
+  if (filtered) {
+    attempt.headers.emplace_back("Accept-Encoding", "identity");
+  }
+  if (!passage.user.empty()) {
+    attempt.headers.emplace_back("X-Ceems-Logged-User", passage.user);
+  }
+  attempt.headers.emplace_back("X-Forwarded-For", forwarded_for(request));
+  attempt.headers.emplace_back("User-Agent", "ceems_lb/" + backend.upstream->address());
+  auto own = backend.client->own_headers(backend.url);
+  if (!own) {
+    return fail(std::move(own).error());
+  }
+  for (auto& field : *own) {
+    attempt.headers.push_back(std::move(field));
+  }
+  return attempt;
+}
+
+}  // namespace ceems::lb

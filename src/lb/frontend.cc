@@ -1,0 +1,242 @@
+#include "lb/frontend.h"
+
+#include <algorithm>
+#include <chrono>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "lb/label_filter.h"
+
+namespace ceems::lb {
+namespace {
+
+using std::chrono::steady_clock;
+
+double seconds_since(steady_clock::time_point start) {
+  return std::chrono::duration<double>(steady_clock::now() - start).count();
+}
+
+void answer_refusal(const gate::Refusal& refusal, net::Response& response) {
+  response.status = refusal.status;
+  response.set_header("Content-Type", "application/json");
+  response.set_header("X-Content-Type-Options", "nosniff");
+  response.body = refusal.body();
+}
+
+class AnswerFilter final : public net::BodyFilter {
+ public:
+  AnswerFilter(AnswerKind kind, std::vector<std::string> labels)
+      : filter_(kind, std::move(labels)) {}
+
+  Result<> feed(std::string_view piece, std::string& out) override {
+    return filter_.feed(piece, out);
+  }
+  Result<> finish(std::string& out) override { return filter_.finish(out); }
+
+ private:
+  LabelFilter filter_;
+};
+
+/// The whole answer to a question for the values of a hidden label.
+class EmptyFilter final : public net::BodyFilter {
+ public:
+  Result<> feed(std::string_view /*piece*/, std::string& /*out*/) override { return {}; }
+  Result<> finish(std::string& out) override {
+    out += R"({"status":"success","data":[]})";
+    return {};
+  }
+};
+
+/// The last parts of a path: "query", or "values" with the label before it.
+struct Question {
+  std::string_view name;
+  std::string_view label;
+};
+
+Question question_of(std::string_view path) {
+  while (path.ends_with('/')) {
+    path.remove_suffix(1);
+  }
+  const std::size_t slash = path.rfind('/');
+  Question question;
+  question.name = slash == std::string_view::npos ? path : path.substr(slash + 1);
+  if (question.name == "values") {
+    path = path.substr(0, slash);
+    question.label = path.substr(path.rfind('/') + 1);
+  }
+  return question;
+}
+
+std::unique_ptr<net::BodyFilter> make_filter(std::string_view path,
+                                             const std::vector<std::string>& labels) {
+  const Question question = question_of(path);
+  if (question.name == "query" || question.name == "query_range") {
+    return std::make_unique<AnswerFilter>(AnswerKind::kSamples, labels);
+  }
+  if (question.name == "series") {
+    return std::make_unique<AnswerFilter>(AnswerKind::kSeries, labels);
+  }
+  if (question.name == "labels") {
+    return std::make_unique<AnswerFilter>(AnswerKind::kNames, labels);
+  }
+  if (question.name == "query_exemplars") {
+    return std::make_unique<AnswerFilter>(AnswerKind::kExemplars, labels);
+  }
+  if (std::ranges::find(labels, question.label) != labels.end()) {
+    return std::make_unique<EmptyFilter>();
+  }
+  return nullptr;
+}
+
+bool is_coded(const net::Headers& headers) {
+  const std::string* const coding = net::find_header(headers, "Content-Encoding");
+  return coding != nullptr && to_lower(*coding) != "identity";
+}
+
+/// A server that compresses although it was asked not to.
+class UnreadableFilter final : public net::BodyFilter {
+ public:
+  Result<> feed(std::string_view /*piece*/, std::string& /*out*/) override {
+    return fail(ErrorCode::kParse, "a compressed answer that labels should be taken out of");
+  }
+  Result<> finish(std::string& /*out*/) override { return feed({}, unused_); }
+
+ private:
+  std::string unused_;
+};
+
+}  // namespace
+
+void Frontend::set_state(std::shared_ptr<const FrontendState> state) {
+  const std::scoped_lock lock(mutex_);
+  state_.swap(state);
+}
+
+std::shared_ptr<const FrontendState> Frontend::state() const {
+  const std::scoped_lock lock(mutex_);
+  return state_;
+}
+
+void Frontend::handle(const net::Request& request, net::Response& response) const {
+  const auto now = state();
+  if (net::find_header(request.headers, "X-Ceems-Cluster-Id") == nullptr) {
+    if (request.path == "/-/healthy") {
+      net::plain_text(response, 200, "CEEMS LB Server is healthy");
+      return;
+    }
+    if (request.path == "/metrics") {
+      std::vector<Figures::Server> servers;
+      for (const auto& [cluster, pool] : now->backends->pools()) {
+        for (const Backend& backend : pool.backends()) {
+          servers.push_back({type_, cluster, backend.upstream.get()});
+        }
+      }
+      response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+      response.body = figures_->page(servers);
+      return;
+    }
+  }
+  const auto value = [&](std::string_view name) -> std::string_view {
+    const std::string* const text = net::find_header(request.headers, name);
+    return text == nullptr ? std::string_view() : *text;
+  };
+  const auto start = steady_clock::now();
+  const auto decided = now->gate.decide({.method = request.method,
+                                         .target = request.target,
+                                         .content_type = value("Content-Type"),
+                                         .content_encoding = value("Content-Encoding"),
+                                         .body = request.body},
+                                        request.headers);
+  figures_->observe_decision(type_, seconds_since(start));
+  if (!decided) {
+    figures_->count_decision(type_, decided.error().reason);
+    log::info("refused", {{"backend_type", gate::type_name(type_)},
+                          {"user", printable(value("X-Grafana-User"), 100)},
+                          {"path", printable(request.path, 200)},
+                          {"reason", decided.error().reason},
+                          {"status", decided.error().status}});
+    answer_refusal(decided.error(), response);
+    return;
+  }
+  figures_->count_decision(type_, decided->admin ? "admin" : "allowed");
+  if (decided->admin && request.path == "/health") {
+    response.set_header("Content-Type", "text/plain; charset=utf-8");
+    response.body = "CEEMS LB Server is healthy";
+    return;
+  }
+  pass_on(request, *decided, *now, response);
+}
+
+void Frontend::pass_on(const net::Request& request,
+                       const gate::Passage& passage,
+                       const FrontendState& state,
+                       net::Response& response) const {
+  net::Response unavailable;
+  net::plain_text(unavailable, 503, "Service not available");
+  const Pool* const pool = state.backends->find(passage.cluster);
+  const auto chosen = pool == nullptr ? std::vector<const Backend*>() : pool->choose();
+  if (chosen.empty()) {
+    figures_->count_decision(type_, "no_backend");
+    response = std::move(unavailable);
+    return;
+  }
+  auto relay = std::make_shared<net::Relay>();
+  for (const Backend* const backend : chosen) {
+    auto attempt = attempt_for(*backend, request, passage);
+    if (attempt) {
+      relay->attempts.push_back(std::move(*attempt));
+    } else {
+      log::error("a backend cannot be asked",
+                 {{"backend", backend->upstream->address()}, {"err", attempt.error().message}});
+    }
+  }
+  const bool rewritten = !passage.forward.path.empty();
+  relay->body = rewritten ? passage.forward.body : request.body;
+  // What users may ask for changes nothing; of admins only what reads by its method.
+  relay->repeatable = rewritten || request.method == "GET" || request.method == "HEAD";
+  relay->unavailable = std::move(unavailable);
+  const std::vector<std::string>& labels = chosen.front()->filter_labels;
+  if (type_ == gate::BackendType::kTsdb && !labels.empty()) {
+    relay->filter = [path = rewritten ? passage.forward.path : request.path, labels](
+                        int status, const net::Headers& headers) {
+      auto filter = make_filter(path, labels);
+      constexpr int kNoContent = 204;
+      if (filter == nullptr || status == kNoContent || status >= 300) {
+        return std::unique_ptr<net::BodyFilter>();
+      }
+      if (is_coded(headers)) {
+        filter = std::make_unique<UnreadableFilter>();
+      }
+      return filter;
+    };
+  }
+  relay->done = [this, start = steady_clock::now(), user = passage.user, cluster = passage.cluster,
+                 units = passage.units, path = request.path](const net::RelayEnd& end) {
+    figures_->count_answer(type_, end, seconds_since(start));
+    log::debug("passed on",
+               {{"backend_type", gate::type_name(type_)},
+                {"user", printable(user, 100)},
+                {"cluster_id", cluster},
+                {"path", printable(path, 200)},
+                {"units", fmt::format("{}", fmt::join(units, ","))},
+                {"backend", end.upstream == nullptr ? std::string() : end.upstream->address()},
+                {"status", end.status},
+                {"err", end.error}});
+  };
+  response.relay = std::move(relay);
+}
+
+std::vector<std::string> hidden_labels(const Backends& backends) {
+  std::vector<std::string> labels;
+  for (const auto& [cluster, pool] : backends.pools()) {
+    for (const Backend& backend : pool.backends()) {
+      labels.insert(labels.end(), backend.filter_labels.begin(), backend.filter_labels.end());
+    }
+  }
+  return labels;
+}
+
+}  // namespace ceems::lb

@@ -1,0 +1,138 @@
+#include "net/answer_parser.h"
+
+#include <boost/asio/buffer.hpp>
+#include <boost/beast/http/basic_parser.hpp>
+
+namespace ceems::net {
+
+namespace http = boost::beast::http;
+using boost::beast::error_code;
+
+struct AnswerParser::Impl final : http::basic_parser<false> {
+  int code = 0;
+  Headers fields;
+  std::optional<std::uint64_t> body_length;
+  std::string* body = nullptr;
+  State state = State::kHeader;
+  std::string failure;
+
+  void on_request_impl(http::verb /*method*/,
+                       boost::beast::string_view /*method_text*/,
+                       boost::beast::string_view /*target*/,
+                       int /*version*/,
+                       error_code& /*error*/) override {}
+  void on_response_impl(int status,
+                        boost::beast::string_view /*reason*/,
+                        int /*version*/,
+                        error_code& /*error*/) override {
+    code = status;
+  }
+  void on_field_impl(http::field /*name*/,
+                     boost::beast::string_view text,
+                     boost::beast::string_view value,
+                     error_code& /*error*/) override {
+    fields.emplace_back(std::string(text.data(), text.size()),
+                        std::string(value.data(), value.size()));
+  }
+  void on_header_impl(error_code& /*error*/) override { state = State::kBody; }
+  void on_body_init_impl(const boost::optional<std::uint64_t>& length,
+                         error_code& /*error*/) override {
+    if (length) {
+      body_length = *length;
+    }
+  }
+  std::size_t on_body_impl(boost::beast::string_view text, error_code& /*error*/) override {
+    body->append(text.data(), text.size());
+    return text.size();
+  }
+  void on_chunk_header_impl(std::uint64_t /*size*/,
+                            boost::beast::string_view /*extensions*/,
+                            error_code& /*error*/) override {}
+  std::size_t on_chunk_body_impl(std::uint64_t /*remain*/,
+                                 boost::beast::string_view text,
+                                 error_code& /*error*/) override {
+    body->append(text.data(), text.size());
+    return text.size();
+  }
+  void on_finish_impl(error_code& /*error*/) override { state = State::kDone; }
+
+  void fail_with(const error_code& error) {
+    state = State::kFailed;
+    failure = error.message();
+  }
+};
+
+AnswerParser::AnswerParser(bool to_head, std::size_t max_header_bytes)
+    : impl_(std::make_unique<Impl>()), to_head_(to_head), max_header_bytes_(max_header_bytes) {
+  impl_->skip(to_head);
+  impl_->eager(true);
+  impl_->header_limit(static_cast<std::uint32_t>(max_header_bytes));
+  impl_->body_limit(boost::none);
+}
+
+AnswerParser::~AnswerParser() = default;
+
+std::size_t AnswerParser::feed(std::string_view data, std::string& body) {
+  std::size_t used = 0;
+  while (used < data.size() && state() != State::kDone && state() != State::kFailed) {
+    impl_->body = &body;
+    error_code error;
+    const std::string_view rest = data.substr(used);
+    const std::size_t count = impl_->put(boost::asio::buffer(rest.data(), rest.size()), error);
+    used += count;
+    if (error == http::error::need_more) {
+      break;
+    }
+    if (error) {
+      impl_->fail_with(error);
+      break;
+    }
+    if (impl_->is_done() && impl_->code >= 100 && impl_->code < 200 && impl_->code != 101) {
+      impl_ = std::make_unique<Impl>();
+      impl_->skip(to_head_);
+      impl_->eager(true);
+      impl_->header_limit(static_cast<std::uint32_t>(max_header_bytes_));
+      impl_->body_limit(boost::none);
+    } else if (count == 0) {
+      break;
+    }
+  }
+  return used;
+}
+
+void AnswerParser::end() {
+  if (state() == State::kDone || state() == State::kFailed) {
+    return;
+  }
+  error_code error;
+  impl_->put_eof(error);
+  if (error || state() != State::kDone) {
+    impl_->fail_with(error ? error : error_code(http::error::end_of_stream));
+  }
+}
+
+AnswerParser::State AnswerParser::state() const {
+  return impl_->state;
+}
+
+const std::string& AnswerParser::failure() const {
+  return impl_->failure;
+}
+
+int AnswerParser::status() const {
+  return impl_->code;
+}
+
+const Headers& AnswerParser::headers() const {
+  return impl_->fields;
+}
+
+std::optional<std::uint64_t> AnswerParser::length() const {
+  return impl_->body_length;
+}
+
+bool AnswerParser::keep_alive() const {
+  return impl_->state == State::kDone && impl_->keep_alive();
+}
+
+}  // namespace ceems::net

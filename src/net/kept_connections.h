@@ -1,0 +1,26 @@
+#pragma once
+
+// Internal to the server: shows Asio.
+
+#include <chrono>
+#include <memory>
+#include <vector>
+
+#include "net/stream.h"
+#include "net/upstream.h"
+
+namespace ceems::net {
+
+/// Connections to an upstream that wait for their next request. I/O thread only.
+struct Upstream::Kept {
+  struct Entry {
+    std::unique_ptr<Stream> stream;
+    std::chrono::steady_clock::time_point since;
+  };
+  std::vector<Entry> entries;  // the youngest last
+  /// Addresses of the host, looked up anew now and then.
+  std::vector<asio::generic::stream_protocol::endpoint> endpoints;
+  std::chrono::steady_clock::time_point resolved{};
+};
+
+}  // namespace ceems::net

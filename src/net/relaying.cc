@@ -1,0 +1,372 @@
+#include "net/relaying.h"
+
+#include <sys/socket.h>
+#include <sys/un.h>
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/redirect_error.hpp>
+#include <fmt/format.h>
+#include <openssl/ssl.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "net/kept_connections.h"
+
+namespace ceems::net {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr std::size_t kPiece = std::size_t{64} * 1024;
+constexpr milliseconds kWatch{1000};  // how often a silent client is looked at
+constexpr std::chrono::seconds kResolveAge{30};
+
+bool is_hop_field(std::string_view low) {
+  return low == "connection" || low == "proxy-connection" || low == "keep-alive" ||
+         low == "proxy-authenticate" || low == "proxy-authorization" || low == "te" ||
+         low == "trailer" || low == "transfer-encoding" || low == "upgrade" || low == "expect";
+}
+
+void append_clean(std::string& out, std::string_view text) {
+  for (const char byte : text) {
+    out += byte == '\r' || byte == '\n' || byte == '\0' ? ' ' : byte;
+  }
+}
+
+std::string request_head(const Relay::Attempt& attempt, std::size_t body_bytes) {
+  std::string head;
+  head.reserve(512);
+  append_clean(head, attempt.method);
+  head += ' ';
+  append_clean(head, attempt.target);
+  head += " HTTP/1.1\r\nHost: ";
+  append_clean(head, attempt.host);
+  head += "\r\n";
+  for (const auto& [name, value] : attempt.headers) {
+    append_clean(head, name);
+    head += ": ";
+    append_clean(head, value);
+    head += "\r\n";
+  }
+  if (body_bytes > 0 || attempt.method == "POST" || attempt.method == "PUT" ||
+      attempt.method == "PATCH") {
+    fmt::format_to(std::back_inserter(head), "Content-Length: {}\r\n", body_bytes);
+  }
+  head += "\r\n";
+  return head;
+}
+
+/// Has the other side closed, or said something unasked?
+bool is_stale(Stream& stream) {
+  char byte = 0;
+  const ssize_t count = ::recv(stream.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
+  return count >= 0 || (errno != EAGAIN && errno != EWOULDBLOCK);
+}
+
+}  // namespace
+
+Headers without_hop_fields(const Headers& headers) {
+  std::vector<std::string> named;
+  for (const auto& [name, value] : headers) {
+    if (to_lower(name) != "connection") {
+      continue;
+    }
+    std::string_view rest = value;
+    while (!rest.empty()) {
+      const std::string_view part = rest.substr(0, rest.find(','));
+      rest.remove_prefix(std::min(part.size() + 1, rest.size()));
+      named.push_back(to_lower(trim(part)));
+    }
+  }
+  Headers kept;
+  for (const auto& [name, value] : headers) {
+    const std::string low = to_lower(name);
+    if (!is_hop_field(low) && std::ranges::find(named, low) == named.end()) {
+      kept.emplace_back(name, value);
+    }
+  }
+  return kept;
+}
+
+Relaying::Relaying(asio::io_context& io, Relay& relay, std::function<bool()> client_gone)
+    : io_(io), relay_(relay), client_gone_(std::move(client_gone)), timer_(io.get_executor()) {}
+
+Relaying::~Relaying() {
+  *alive_ = false;
+  if (relay_.done) {
+    relay_.done(end_);
+  }
+}
+
+void Relaying::arm(milliseconds time) {
+  deadline_ = steady_clock::now() + time;
+  watch();
+}
+
+/// Ends the call when its time is up or the client has left: closing the socket ends every wait.
+void Relaying::watch() {
+  timer_.expires_at(std::min(deadline_, steady_clock::now() + kWatch));
+  timer_.async_wait([this, alive = alive_](const ErrorCondition& error) {
+    if (error || !*alive || stream_ == nullptr) {
+      return;
+    }
+    timed_out_ = steady_clock::now() >= deadline_;
+    gone_ = !timed_out_ && client_gone_();
+    if (timed_out_ || gone_) {
+      ErrorCondition ignored;
+      stream_->socket().close(ignored);
+    } else {
+      watch();
+    }
+  });
+}
+
+Task<bool> Relaying::start() {
+  for (std::size_t i = 0; i < relay_.attempts.size(); ++i) {
+    const Relay::Attempt& next = relay_.attempts[i];
+    const Outcome outcome = co_await attempt(next);
+    if (outcome == Outcome::kAnswered) {
+      end_.status = parser_->status();
+      end_.upstream = upstream_;
+      if (relay_.filter) {
+        filter_ = relay_.filter(parser_->status(), parser_->headers());
+      }
+      co_return true;
+    }
+    flight_.reset();
+    if (gone_) {
+      end_.error = "the client has left";
+      co_return false;
+    }
+    if (!timed_out_) {
+      next.upstream->set_alive(false);
+    }
+    log::warn("a backend does not answer",
+              {{"backend", next.upstream->address()}, {"err", end_.error}});
+    if (outcome == Outcome::kMaybeSent && (timed_out_ || !relay_.repeatable)) {
+      break;
+    }
+  }
+  end_.status = relay_.unavailable.status;
+  co_return false;
+}
+
+Task<Relaying::Outcome> Relaying::attempt(const Relay::Attempt& attempt) {
+  upstream_ = attempt.upstream.get();
+  flight_ = std::make_unique<Upstream::Flight>(*upstream_);
+  timed_out_ = false;
+  const bool reused = co_await take_kept(*upstream_);
+  if (reused) {
+    const Outcome outcome = co_await exchange(attempt, true);
+    // The server may have closed the connection just then: once more on a new one.
+    if (outcome == Outcome::kAnswered || timed_out_ || gone_ || !relay_.repeatable) {
+      co_return outcome;
+    }
+  }
+  const bool connected = co_await connect(*upstream_);
+  if (!connected) {
+    co_return Outcome::kNotSent;
+  }
+  co_return co_await exchange(attempt, false);
+}
+
+Task<bool> Relaying::take_kept(Upstream& upstream) {
+  auto& entries = upstream.kept().entries;
+  while (!entries.empty()) {
+    Upstream::Kept::Entry entry = std::move(entries.back());
+    entries.pop_back();
+    const bool old = steady_clock::now() - entry.since > upstream.options().keep_for;
+    if (!old && !is_stale(*entry.stream)) {
+      stream_ = std::move(entry.stream);
+      co_return true;
+    }
+  }
+  co_return false;
+}
+
+Task<bool> Relaying::resolve(Upstream& upstream) {
+  Upstream::Kept& kept = upstream.kept();
+  const auto now = steady_clock::now();
+  if (!kept.endpoints.empty() && now - kept.resolved < kResolveAge) {
+    co_return true;
+  }
+  ErrorCondition error;
+  const auto address = asio::ip::make_address(upstream.options().host, error);
+  kept.endpoints.clear();
+  if (!error) {
+    const auto port = static_cast<unsigned short>(std::stoul(upstream.options().port));
+    kept.endpoints.emplace_back(asio::ip::tcp::endpoint(address, port));
+  } else {
+    asio::ip::basic_resolver<asio::ip::tcp, IoExecutor> resolver(io_.get_executor());
+    auto token = asio::redirect_error(kAwait, error);
+    const auto found =
+        co_await resolver.async_resolve(upstream.options().host, upstream.options().port, token);
+    if (error) {
+      end_.error = fmt::format("cannot find the address: {}", error.message());
+      co_return false;
+    }
+    for (const auto& entry : found) {
+      kept.endpoints.emplace_back(entry.endpoint());
+    }
+  }
+  kept.resolved = now;
+  co_return !kept.endpoints.empty();
+}
+
+Task<bool> Relaying::connect(Upstream& upstream) {
+  const bool found = co_await resolve(upstream);
+  if (!found) {
+    co_return false;
+  }
+  const auto endpoints = upstream.kept().endpoints;
+  ErrorCondition error;
+  for (const auto& endpoint : endpoints) {
+    Socket socket(io_.get_executor());
+    socket.open(asio::generic::stream_protocol(endpoint.protocol().family(), IPPROTO_TCP), error);
+    if (error) {
+      continue;
+    }
+    stream_ = plain_stream(std::move(socket));
+    arm(upstream.options().connect_timeout);
+    auto token = asio::redirect_error(kAwait, error);
+    co_await stream_->socket().async_connect(endpoint, token);
+    if (!error || gone_) {
+      break;
+    }
+  }
+  if (!error) {
+    auto context = upstream.tls_context();
+    const int on = 1;
+    ::setsockopt(stream_->socket().native_handle(), IPPROTO_TCP, 1 /* TCP_NODELAY */, &on,
+                 sizeof on);
+    if (!context) {
+      end_.error = context.error().message;
+      co_return false;
+    }
+    if (*context) {
+      const std::string& name = upstream.options().tls.server_name.empty()
+                                    ? upstream.options().host
+                                    : upstream.options().tls.server_name;
+      stream_ = tls_client_stream(std::move(stream_->socket()), *context, name);
+      co_await stream_->handshake(error);
+    }
+  }
+  if (error) {
+    upstream.kept().resolved = {};
+    end_.error =
+        timed_out_ ? "no connection in time" : fmt::format("no connection: {}", error.message());
+    co_return false;
+  }
+  co_return true;
+}
+
+Task<Relaying::Outcome> Relaying::exchange(const Relay::Attempt& attempt, bool reused) {
+  parser_ = std::make_unique<AnswerParser>(attempt.method == "HEAD");
+  received_.clear();
+  body_.clear();
+  arm(attempt.upstream->options().answer_timeout);
+  ErrorCondition error;
+  const std::string head = request_head(attempt, relay_.body.size());
+  co_await stream_->write(head, relay_.body, error);
+  while (!error && parser_->state() == AnswerParser::State::kHeader) {
+    const bool more = co_await read_more(milliseconds(0));
+    if (!more) {
+      break;
+    }
+  }
+  const auto state = parser_->state();
+  if (state == AnswerParser::State::kBody || state == AnswerParser::State::kDone) {
+    co_return Outcome::kAnswered;
+  }
+  end_.error = timed_out_ ? "no answer in time"
+               : state == AnswerParser::State::kFailed && !received_.empty()
+                   ? fmt::format("an answer that is no HTTP: {}", parser_->failure())
+               : reused ? "a kept connection was closed"
+                        : "the connection was closed without an answer";
+  stream_.reset();
+  co_return Outcome::kMaybeSent;
+}
+
+/// Reads once and parses. 0: the deadline that is set stays.
+Task<bool> Relaying::read_more(milliseconds patience) {
+  if (patience.count() > 0) {
+    arm(patience);
+  }
+  const std::size_t old = received_.size();
+  received_.resize(old + kPiece);
+  ErrorCondition error;
+  const std::size_t count =
+      co_await stream_->read(asio::buffer(received_.data() + old, kPiece), error);
+  received_.resize(old + (error ? 0 : count));
+  if (error) {
+    parser_->end();
+    co_return parser_->state() == AnswerParser::State::kDone;
+  }
+  received_.erase(0, parser_->feed(received_, body_));
+  co_return parser_->state() != AnswerParser::State::kFailed;
+}
+
+Task<bool> Relaying::next(std::string& piece) {
+  piece.clear();
+  bool finished = false;
+  while (piece.empty()) {
+    if (body_.empty()) {
+      if (parser_->state() == AnswerParser::State::kDone) {
+        if (!filter_ || finished) {
+          break;
+        }
+        finished = true;
+        if (auto done = filter_->finish(piece); !done) {
+          end_.error = done.error().message;
+          co_return false;
+        }
+        filter_.reset();
+        continue;
+      }
+      const bool more = co_await read_more(upstream_->options().idle_timeout);
+      if (!more) {
+        end_.error = gone_        ? "the client has left"
+                     : timed_out_ ? "the answer stood still"
+                                  : "the answer broke off";
+        co_return false;
+      }
+      continue;
+    }
+    if (!filter_) {
+      piece.swap(body_);
+    } else if (auto fed = filter_->feed(body_, piece); !fed) {
+      end_.error = fed.error().message;
+      co_return false;
+    }
+    body_.clear();
+  }
+  end_.body_bytes += piece.size();
+  if (piece.empty()) {
+    keep();
+  }
+  co_return true;
+}
+
+std::optional<std::uint64_t> Relaying::length() const {
+  return filter_ ? std::nullopt : parser_->length();
+}
+
+/// The answer is over: the connection waits for the next request.
+void Relaying::keep() {
+  timer_.expires_at(steady_clock::time_point::max());
+  flight_.reset();
+  if (stream_ == nullptr || !parser_->keep_alive() || !received_.empty()) {
+    return;
+  }
+  auto& entries = upstream_->kept().entries;
+  if (entries.size() < upstream_->options().max_kept) {
+    entries.push_back({std::move(stream_), steady_clock::now()});
+  }
+}
+
+}  // namespace ceems::net

@@ -1,0 +1,68 @@
+#pragma once
+
+// Internal to the server: shows Asio.
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/answer_parser.h"
+#include "net/relay.h"
+#include "net/stream.h"
+
+namespace ceems::net {
+
+/// One request on its way to an upstream and the answer on its way back. I/O thread only.
+class Relaying {
+ public:
+  /// `client_gone` is asked now and then while nothing comes: true ends the call.
+  Relaying(asio::io_context& io, Relay& relay, std::function<bool()> client_gone);
+  ~Relaying();
+  Relaying(const Relaying&) = delete;
+  Relaying& operator=(const Relaying&) = delete;
+
+  /// Sends the request until a server begins an answer. False when none does: see end().
+  Task<bool> start();
+  // From then on:
+  [[nodiscard]] const AnswerParser& answer() const { return *parser_; }
+  /// The next piece of the (filtered) body; empty at its end. False where it broke off.
+  Task<bool> next(std::string& piece);
+  /// Length of the body as it goes to the client, where that is known.
+  [[nodiscard]] std::optional<std::uint64_t> length() const;
+  [[nodiscard]] bool filtered() const { return filter_ != nullptr; }
+
+  [[nodiscard]] RelayEnd& end() { return end_; }
+
+ private:
+  enum class Outcome { kAnswered, kNotSent, kMaybeSent };
+
+  Task<Outcome> attempt(const Relay::Attempt& attempt);
+  Task<Outcome> exchange(const Relay::Attempt& attempt, bool reused);
+  Task<bool> take_kept(Upstream& upstream);
+  Task<bool> connect(Upstream& upstream);
+  Task<bool> resolve(Upstream& upstream);
+  Task<bool> read_more(std::chrono::milliseconds patience);
+  void arm(std::chrono::milliseconds time);
+  void watch();
+  void keep();
+
+  asio::io_context& io_;
+  Relay& relay_;
+  std::function<bool()> client_gone_;
+  Timer timer_;
+  std::chrono::steady_clock::time_point deadline_{};
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Upstream::Flight> flight_;
+  Upstream* upstream_ = nullptr;
+  std::unique_ptr<AnswerParser> parser_;
+  std::unique_ptr<BodyFilter> filter_;
+  std::string received_;  // bytes not yet used
+  std::string body_;      // decoded, not yet handed out
+  bool timed_out_ = false;
+  bool gone_ = false;
+  RelayEnd end_;
+};
+
+}  // namespace ceems::net

@@ -1,0 +1,45 @@
+#include "net/upstream.h"
+
+#include <utility>
+
+#include "net/kept_connections.h"
+#include "net/tls_client.h"
+
+namespace ceems::net {
+
+Upstream::Upstream(UpstreamOptions options)
+    : options_(std::move(options)), kept_(std::make_unique<Kept>()) {}
+
+Upstream::~Upstream() = default;
+
+Result<std::shared_ptr<Upstream>> Upstream::create(UpstreamOptions options) {
+  std::shared_ptr<Upstream> upstream(new Upstream(std::move(options)));
+  if (auto context = upstream->tls_context(); !context) {
+    return fail(std::move(context).error().with_context(upstream->address()));
+  }
+  return upstream;
+}
+
+std::string Upstream::address() const {
+  const bool is_v6 = options_.host.find(':') != std::string::npos;
+  return (is_v6 ? "[" + options_.host + "]" : options_.host) + ":" + options_.port;
+}
+
+Result<std::shared_ptr<ssl_ctx_st>> Upstream::tls_context() {
+  if (!options_.use_tls) {
+    return std::shared_ptr<ssl_ctx_st>();
+  }
+  std::string state = tls_files_state(options_.tls);
+  const std::scoped_lock lock(mutex_);
+  if (!context_ || state != tls_files_) {
+    auto made = make_client_tls_context(options_.tls, options_.host);
+    if (!made) {
+      return made;
+    }
+    context_ = std::move(*made);
+    tls_files_ = std::move(state);
+  }
+  return context_;
+}
+
+}  // namespace ceems::net

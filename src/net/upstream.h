@@ -1,0 +1,76 @@
+#pragma once
+
+#include <atomic>
+#include <chrono>
+#include <memory>
+#include <mutex>
+#include <string>
+
+#include "base/result.h"
+#include "base/thread_annotations.h"
+#include "net/client.h"
+
+struct ssl_ctx_st;
+
+namespace ceems::net {
+
+struct UpstreamOptions {
+  std::string host;  ///< a name or an address, IPv6 without brackets
+  std::string port;
+  bool use_tls = false;
+  TlsOptions tls = {};
+  std::chrono::milliseconds connect_timeout{5000};
+  /// From the request to the first byte of its answer; queries may run for minutes.
+  std::chrono::milliseconds answer_timeout{300'000};
+  std::chrono::milliseconds idle_timeout{60'000};  ///< between pieces of an answer
+  std::size_t max_kept = 64;                       ///< connections that wait for the next request
+  std::chrono::milliseconds keep_for{30'000};
+};
+
+/// A server that requests are passed on to, with its kept connections. Options, address and the
+/// counters may be read from any thread; connections belong to the I/O thread of one net::Server.
+class Upstream {
+ public:
+  /// kInvalidArgument for TLS files that cannot be used.
+  static Result<std::shared_ptr<Upstream>> create(UpstreamOptions options);
+  ~Upstream();
+  Upstream(const Upstream&) = delete;
+  Upstream& operator=(const Upstream&) = delete;
+
+  [[nodiscard]] const UpstreamOptions& options() const { return options_; }
+  [[nodiscard]] std::string address() const;  ///< "host:port"
+
+  [[nodiscard]] bool alive() const { return alive_; }
+  void set_alive(bool alive) { alive_ = alive; }
+  [[nodiscard]] int in_flight() const { return in_flight_; }
+
+  /// The TLS side, made anew when one of its files has changed. Null without TLS. Thread-safe.
+  Result<std::shared_ptr<ssl_ctx_st>> tls_context();
+
+  struct Kept;  // relay.cc
+  [[nodiscard]] Kept& kept() { return *kept_; }
+  /// Counts a request while it lives.
+  class Flight {
+   public:
+    explicit Flight(Upstream& upstream) : upstream_(&upstream) { ++upstream.in_flight_; }
+    Flight(const Flight&) = delete;
+    Flight& operator=(const Flight&) = delete;
+    ~Flight() { --upstream_->in_flight_; }
+
+   private:
+    Upstream* upstream_;
+  };
+
+ private:
+  explicit Upstream(UpstreamOptions options);
+
+  UpstreamOptions options_;
+  std::atomic<bool> alive_ = true;
+  std::atomic<int> in_flight_ = 0;
+  std::mutex mutex_;
+  std::string tls_files_ CEEMS_GUARDED_BY(mutex_);  // what the context was made of
+  std::shared_ptr<ssl_ctx_st> context_ CEEMS_GUARDED_BY(mutex_);
+  std::unique_ptr<Kept> kept_;
+};
+
+}  // namespace ceems::net
