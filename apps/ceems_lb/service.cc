@@ -1,5 +1,7 @@
 #include "service.h"
 
+#include <linux/capability.h>
+
 #include <algorithm>
 #include <filesystem>
 #include <utility>
@@ -10,6 +12,7 @@
 #include "gate/api_owners.h"
 #include "gate/reader_owners.h"
 #include "lb/health.h"
+#include "os/privileges.h"
 #include "store/database.h"
 
 namespace ceems::lb {
@@ -20,9 +23,14 @@ constexpr std::chrono::seconds kProbePatience{10};
 constexpr std::chrono::seconds kOwnerTimeout{1};
 constexpr std::size_t kMostConnections = 20000;
 
+void read_as_root(const std::function<void()>& read) {
+  const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
+  read();
+}
+
 /// What tells owners, and what it stands on.
 struct OwnerSource {
-  std::unique_ptr<store::Reader> reader;
+  std::shared_ptr<store::Reader> reader;
   std::unique_ptr<gate::Owners> direct;
   std::unique_ptr<gate::Owners> cached;
 };
@@ -38,7 +46,8 @@ Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
   if (!config.database_url.empty() || has_file || config.api_url.empty()) {
     auto reader = store::open_reader({.directory = config.data_path.value_or(""),
                                       .url = config.database_url,
-                                      .password_file = config.database_password_file});
+                                      .password_file = config.database_password_file,
+                                      .around_open = read_as_root});
     if (!reader) {
       return fail(std::move(reader).error().with_context("who owns units cannot be told"));
     }
@@ -157,6 +166,7 @@ Result<std::unique_ptr<Service>> Service::create(const CommandLine& line, const 
     options.web_config_file = line.web_config_file;
     options.threads = static_cast<int>(std::clamp(line.threads, kMinThreads, kMaxThreads));
     options.max_connections = kMostConnections;
+    options.around_files = read_as_root;
     auto server = net::Server::create(
         std::move(options),
         [frontend = frontend.get()](const net::Request& request, net::Response& response) {

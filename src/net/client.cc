@@ -316,6 +316,24 @@ Result<ClientResponse> Client::stream(const std::string& url,
                          {.taker = &taker, .idle_timeout = idle_timeout, .stop = std::move(stop)});
 }
 
+Result<Headers> Client::own_headers(const std::string& url) {
+  auto parsed = parse_url(url);
+  if (!parsed) {
+    return fail(std::move(parsed).error());
+  }
+  TransferRequest request;
+  request.url = std::move(*parsed);
+  request.tls = &impl_->options.tls;
+  request.proxy_url = impl_->options.proxy_url;
+  request.no_proxy = impl_->options.no_proxy;
+  request.proxy_from_environment = impl_->options.proxy_from_environment;
+  request.http2 = impl_->options.enable_http2;
+  request.connect_timeout = impl_->options.connect_timeout;
+  request.deadline = steady_clock::now() + impl_->options.timeout;
+  request.max_response_bytes = impl_->options.max_response_bytes;
+  return impl_->private_headers(request, {});
+}
+
 void Client::cancel() {
   impl_->pool.cancel();
 }

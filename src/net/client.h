@@ -104,6 +104,10 @@ class Client {
                                 std::chrono::milliseconds idle_timeout,
                                 const StreamTaker& taker,
                                 std::stop_token stop = {});
+  /// What the options add to a request to `url` besides what is sent: http_headers, and
+  /// Authorization with secrets as they are now (a token may be fetched for it). For programs that
+  /// pass requests on by themselves.
+  Result<Headers> own_headers(const std::string& url);
   /// Makes calls under way and later ones fail with kUnavailable; for shutdown. Thread-safe.
   void cancel();
 

@@ -17,4 +17,16 @@ Result<std::unique_ptr<Database>> Database::open(DatabaseOptions options, const 
                              : postgres::open_database(options, *zone, clock);
 }
 
+Result<std::shared_ptr<Reader>> open_reader(DatabaseOptions options) {
+  if (options.url.empty()) {
+    return sqlite::open_reader(options);
+  }
+  auto database = Database::open(std::move(options), real_clock());
+  if (!database) {
+    return fail(std::move(database).error());
+  }
+  const std::shared_ptr<Database> shared = std::move(*database);
+  return std::shared_ptr<Reader>(shared, &shared->reader());
+}
+
 }  // namespace ceems::store

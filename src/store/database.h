@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -21,6 +22,8 @@ struct DatabaseOptions {
   /// password and that of the file, which is read at every connect, are in no message.
   std::string url = {};
   std::string password_file = {};
+  /// Called around opening files for reading, to raise a privilege meanwhile; may be empty.
+  std::function<void(const std::function<void()>& open)> around_open = {};
 };
 
 /// A data base of CEEMS (docs/api/database.md): one writer, many readers. Either SQLite in
@@ -47,5 +50,11 @@ class Database {
   /// afterwards. The destructor does the same and logs.
   virtual Result<> close() = 0;
 };
+
+/// The reading half alone, for programs that neither write nor upgrade: a SQLite file is opened as
+/// it is, whatever its version, beside the program that writes it. kNotFound where there is none.
+/// `around_open` of the options is called around each opening of the file. Of generation() nothing
+/// can be told.
+Result<std::shared_ptr<Reader>> open_reader(DatabaseOptions options);
 
 }  // namespace ceems::store

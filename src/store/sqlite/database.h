@@ -14,4 +14,7 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
                                                 const TimeZone& zone,
                                                 const Clock& clock);
 
+/// As store::open_reader().
+Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options);
+
 }  // namespace ceems::store::sqlite
