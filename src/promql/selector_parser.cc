@@ -1,0 +1,209 @@
+#include "promql/selector_parser.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "promql/literal.h"
+#include "promql/matcher.h"
+#include "promql/operators.h"
+
+namespace ceems::promql {
+namespace {
+
+constexpr std::string_view kNameLabel = "__name__";
+
+class SelectorParser {
+ public:
+  SelectorParser(TokenCursor& tokens, const ParseOptions& options)
+      : tokens_(&tokens), options_(&options) {}
+
+  Parsed<VectorSelector> selector(bool empty) {
+    const std::size_t offset = tokens_->current().offset;
+    VectorSelector parsed;
+    if (tokens_->current().kind == TokenKind::kWord) {
+      if (!may_name_metric(tokens_->current().text)) {
+        return tokens_->unexpected("an expression");
+      }
+      parsed.name = tokens_->take().text;
+    } else if (tokens_->current().kind != TokenKind::kLeftBrace) {
+      return tokens_->unexpected("a metric name or '{'");
+    }
+    if (tokens_->take_if(TokenKind::kLeftBrace)) {
+      if (auto read = matchers(parsed); !read) {
+        return std::unexpected(std::move(read).error());
+      }
+    }
+    if (parsed.name.empty() && !empty && std::ranges::all_of(parsed.matchers, matches_empty)) {
+      return tokens_->refuse(offset, "vector selector must contain at least one non-empty matcher");
+    }
+    return parsed;
+  }
+
+  /// Behind '{', up to and with '}'.
+  Parsed<bool> matchers(VectorSelector& parsed) {
+    while (!tokens_->take_if(TokenKind::kRightBrace)) {
+      if (auto read = matcher(parsed); !read) {
+        return read;
+      }
+      if (!tokens_->take_if(TokenKind::kComma) &&
+          tokens_->current().kind != TokenKind::kRightBrace) {
+        return tokens_->unexpected("',' or '}' behind a matcher");
+      }
+    }
+    return true;
+  }
+
+  Parsed<bool> matcher(VectorSelector& parsed) {
+    const Token& token = tokens_->current();
+    Matcher matcher;
+    matcher.offset = token.offset;
+    if (token.kind == TokenKind::kWord) {
+      matcher.label = token.text;
+    } else if (token.kind == TokenKind::kString && options_->prometheus3) {
+      auto quoted = quoted_name();
+      if (!quoted) {
+        return std::unexpected(std::move(quoted).error());
+      }
+      matcher.label = std::move(*quoted);
+    } else {
+      return tokens_->unexpected("a label name or '}'");
+    }
+    tokens_->take();
+    const auto op = match_operator(tokens_->current().kind);
+    if (!op && token.kind == TokenKind::kString) {
+      return set_name(parsed, std::move(matcher.label), token.offset);
+    }
+    if (!op) {
+      return tokens_->unexpected("'=', '!=', '=~' or '!~' behind a label name");
+    }
+    tokens_->take();
+    matcher.op = *op;
+    if (tokens_->current().kind != TokenKind::kString) {
+      return tokens_->unexpected("a string as value of a label");
+    }
+    matcher.value = unquote(tokens_->current().text).value_or("");
+    if (auto problem = check_pattern(matcher)) {
+      return tokens_->refuse(tokens_->current().offset, std::move(*problem));
+    }
+    tokens_->take();
+    if (matcher.label == kNameLabel && !parsed.name.empty()) {
+      return tokens_->refuse(matcher.offset, "metric name must not be set twice");
+    }
+    parsed.matchers.push_back(std::move(matcher));
+    return true;
+  }
+
+  Parsed<std::string> quoted_name() {
+    auto name = unquote(tokens_->current().text).value_or("");
+    if (name.empty() || !is_utf8(name)) {
+      return tokens_->refuse(tokens_->current().offset,
+                             "a name in quotes must be UTF-8 and not empty");
+    }
+    return name;
+  }
+
+  Parsed<bool> set_name(VectorSelector& parsed, std::string name, std::size_t offset) {
+    const bool named = std::ranges::any_of(
+        parsed.matchers, [](const Matcher& known) { return known.label == kNameLabel; });
+    if (named || !parsed.name.empty()) {
+      return tokens_->refuse(offset, "metric name must not be set twice");
+    }
+    parsed.name = std::move(name);
+    return true;
+  }
+
+  Parsed<std::int64_t> duration(bool may_be_zero) {
+    const Token& token = tokens_->current();
+    std::optional<std::int64_t> value;
+    if (token.kind == TokenKind::kDuration) {
+      value = parse_duration_ms(token.text);
+    } else if (token.kind == TokenKind::kNumber && options_->prometheus3) {
+      value = duration_ms_of_seconds(parse_number(token.text).value_or(-1));
+    } else {
+      return tokens_->unexpected("a duration");
+    }
+    if (!value || *value < 0) {
+      return tokens_->refuse(token.offset, "duration out of range");
+    }
+    if (*value == 0 && !may_be_zero) {
+      return tokens_->refuse(token.offset, "duration must be greater than 0");
+    }
+    tokens_->take();
+    return *value;
+  }
+
+  Parsed<std::int64_t> timestamp() {
+    const bool minus = tokens_->current().kind == TokenKind::kSub;
+    if (minus || tokens_->current().kind == TokenKind::kAdd) {
+      tokens_->take();
+    }
+    if (tokens_->current().kind != TokenKind::kNumber) {
+      return tokens_->unexpected("a time in seconds, start() or end()");
+    }
+    const double seconds = parse_number(tokens_->current().text).value_or(0) * (minus ? -1 : 1);
+    const double milliseconds = std::round(seconds * 1000);
+    if (!(std::abs(milliseconds) < 9.2e18)) {
+      return tokens_->refuse(tokens_->current().offset, "timestamp out of bounds for @ modifier");
+    }
+    tokens_->take();
+    return static_cast<std::int64_t>(milliseconds);
+  }
+
+  /// (a, b,)
+  Parsed<std::vector<std::string>> label_list() {
+    if (auto open = tokens_->expect(TokenKind::kLeftParen); !open) {
+      return std::unexpected(std::move(open).error());
+    }
+    std::vector<std::string> labels;
+    while (!tokens_->take_if(TokenKind::kRightParen)) {
+      if (tokens_->current().kind == TokenKind::kString && options_->prometheus3) {
+        auto name = quoted_name();
+        if (!name) {
+          return std::unexpected(std::move(name).error());
+        }
+        labels.push_back(std::move(*name));
+      } else if (tokens_->current().kind == TokenKind::kWord &&
+                 may_name_label(tokens_->current().text)) {
+        labels.emplace_back(tokens_->current().text);
+      } else {
+        return tokens_->unexpected("a label name");
+      }
+      tokens_->take();
+      if (!tokens_->take_if(TokenKind::kComma) &&
+          tokens_->current().kind != TokenKind::kRightParen) {
+        return tokens_->unexpected("',' or ')' behind a label name");
+      }
+    }
+    return labels;
+  }
+
+ private:
+  TokenCursor* tokens_;
+  const ParseOptions* options_;
+};
+
+}  // namespace
+
+Parsed<VectorSelector> read_selector(TokenCursor& tokens, const ParseOptions& options, bool empty) {
+  return SelectorParser(tokens, options).selector(empty);
+}
+
+Parsed<std::vector<std::string>> read_labels(TokenCursor& tokens, const ParseOptions& options) {
+  return SelectorParser(tokens, options).label_list();
+}
+
+Parsed<std::int64_t> read_duration(TokenCursor& tokens,
+                                   const ParseOptions& options,
+                                   bool may_be_zero) {
+  return SelectorParser(tokens, options).duration(may_be_zero);
+}
+
+Parsed<std::int64_t> read_timestamp(TokenCursor& tokens) {
+  const ParseOptions options;
+  return SelectorParser(tokens, options).timestamp();
+}
+
+}  // namespace ceems::promql
