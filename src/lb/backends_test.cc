@@ -1,0 +1,144 @@
+#include "lb/backends.h"
+
+#include <gtest/gtest.h>
+
+#include "lb/frontend.h"
+
+namespace ceems::lb {
+namespace {
+
+Config config_of(Strategy strategy, std::vector<std::string> urls) {
+  Config config;
+  config.strategy = strategy;
+  ClusterConfig cluster{.id = "c"};
+  for (std::string& url : urls) {
+    cluster.tsdb.push_back({.url = std::move(url)});
+  }
+  config.clusters.push_back(std::move(cluster));
+  return config;
+}
+
+std::unique_ptr<Backends> made(const Config& config) {
+  auto backends = Backends::create(gate::BackendType::kTsdb, config);
+  EXPECT_TRUE(backends) << backends.error().message;
+  return std::move(*backends);
+}
+
+std::string names(const std::vector<const Backend*>& chosen) {
+  std::string text;
+  for (const Backend* const backend : chosen) {
+    text += backend->upstream->options().host;
+  }
+  return text;
+}
+
+TEST(Pool, TakesTurns) {
+  const auto backends =
+      made(config_of(Strategy::kRoundRobin, {"http://a", "http://b", "http://c"}));
+  const Pool& pool = *backends->find("c");
+  EXPECT_EQ(names(pool.choose()), "bc");
+  EXPECT_EQ(names(pool.choose()), "ca");
+  EXPECT_EQ(names(pool.choose()), "ab");
+  pool.backends()[1].upstream->set_alive(false);
+  EXPECT_EQ(names(pool.choose()), "ca");
+  EXPECT_EQ(names(pool.choose()), "ca");
+  EXPECT_EQ(names(pool.choose()), "ac");
+}
+
+TEST(Pool, TakesTheLeastBusy) {
+  const auto backends = made(config_of(Strategy::kLeastConnection, {"http://a", "http://b"}));
+  const Pool& pool = *backends->find("c");
+  EXPECT_EQ(names(pool.choose()), "ab");
+  {
+    const net::Upstream::Flight flight(*pool.backends()[0].upstream);
+    EXPECT_EQ(names(pool.choose()), "ba");
+  }
+  EXPECT_EQ(names(pool.choose()), "ab");
+}
+
+TEST(Pool, OfDeadServersNoneIsChosen) {
+  const auto backends = made(config_of(Strategy::kRoundRobin, {"http://a"}));
+  const Pool& pool = *backends->find("c");
+  pool.backends()[0].upstream->set_alive(false);
+  EXPECT_TRUE(pool.choose().empty());
+  EXPECT_EQ(backends->find("other"), nullptr);
+}
+
+TEST(Backends, ReadUrls) {
+  const auto backends = made(
+      config_of(Strategy::kRoundRobin, {"http://a", "https://[::1]:9/base/?x=1", "https://b/"}));
+  const auto& all = backends->find("c")->backends();
+  EXPECT_EQ(all[0].upstream->address(), "a:80");
+  EXPECT_EQ(all[1].upstream->address(), "[::1]:9");
+  EXPECT_TRUE(all[1].upstream->options().use_tls);
+  EXPECT_EQ(all[1].base_path, "/base");
+  EXPECT_EQ(all[1].base_query, "x=1");
+  EXPECT_EQ(all[2].upstream->address(), "b:443");
+  EXPECT_EQ(all[2].base_path, "");
+  EXPECT_FALSE(
+      Backends::create(gate::BackendType::kTsdb, config_of(Strategy::kRoundRobin, {"ftp://a"})));
+}
+
+std::string header(const net::Relay::Attempt& attempt, std::string_view name) {
+  std::string all;
+  for (const auto& [key, value] : attempt.headers) {
+    if (key == name) {
+      all += value + ";";
+    }
+  }
+  return all;
+}
+
+TEST(Attempt, OfAdminsGoesOnAsItCame) {
+  Config config = config_of(Strategy::kRoundRobin, {"http://u:p@a/base?k=v"});
+  config.clusters[0].tsdb[0].client.headers["X-Scope"].values = {"s1", "s2"};
+  const auto backends = made(config);
+  net::Request request;
+  request.method = "POST";
+  request.target = "/api/v1/x%20y?q=1";
+  request.query = "q=1";
+  request.remote_address = "192.0.2.7";
+  request.headers = {{"Host", "lb"},          {"Authorization", "Basic secret"},
+                     {"X-Other", "kept"},     {"X-Forwarded-For", "10.0.0.1"},
+                     {"Connection", "close"}, {"X-Ceems-Admin-User", "forged"}};
+  const auto attempt = attempt_for(backends->find("c")->backends()[0], request,
+                                   {.user = "root", .cluster = "c", .admin = true});
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(attempt->method, "POST");
+  EXPECT_EQ(attempt->target, "/base/api/v1/x%20y?k=v&q=1");
+  EXPECT_EQ(attempt->host, "lb");
+  EXPECT_EQ(header(*attempt, "Authorization"), "Basic dTpw;");
+  EXPECT_EQ(header(*attempt, "X-Other"), "kept;");
+  EXPECT_EQ(header(*attempt, "X-Scope"), "s1;s2;");
+  EXPECT_EQ(header(*attempt, "X-Forwarded-For"), "10.0.0.1, 192.0.2.7;");
+  EXPECT_EQ(header(*attempt, "X-Ceems-Logged-User"), "root;");
+  EXPECT_EQ(header(*attempt, "X-Ceems-Admin-User"), "");
+  EXPECT_EQ(header(*attempt, "Connection"), "");
+  EXPECT_EQ(header(*attempt, "User-Agent"), "ceems_lb/a:80;");
+}
+
+TEST(Attempt, OfUsersIsWhatWasChecked) {
+  Config config = config_of(Strategy::kRoundRobin, {"http://a"});
+  config.clusters[0].tsdb[0].filter_labels = {"instance"};
+  const auto backends = made(config);
+  net::Request request;
+  request.method = "POST";
+  request.target = "/api/v1/query?evil=1";
+  request.query = "evil=1";
+  request.headers = {{"Content-Type", "text/evil"}, {"Accept-Encoding", "gzip"}};
+  gate::Passage passage{.user = "alice", .cluster = "c"};
+  passage.forward = {.method = "POST",
+                     .path = "/api/v1/query",
+                     .query = "",
+                     .content_type = "application/x-www-form-urlencoded",
+                     .body = "query=1"};
+  const auto attempt = attempt_for(backends->find("c")->backends()[0], request, passage);
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(attempt->target, "/api/v1/query");
+  EXPECT_EQ(header(*attempt, "Content-Type"), "application/x-www-form-urlencoded;");
+  EXPECT_EQ(header(*attempt, "Accept-Encoding"), "identity;");
+  EXPECT_EQ(hidden_labels(*backends), std::vector<std::string>{"instance"});
+}
+
+}  // namespace
+}  // namespace ceems::lb

@@ -1,0 +1,102 @@
+#include "lb/config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ceems::lb {
+namespace {
+
+using ::testing::HasSubstr;
+
+Result<Config> read(std::string_view text) {
+  auto document = config::parse_yaml(text, "lb.yml");
+  EXPECT_TRUE(document);
+  return parse_config(*document, "/etc/ceems");
+}
+
+std::string refusal(std::string_view text) {
+  const auto config = read(text);
+  return config ? "accepted" : config.error().message;
+}
+
+TEST(LbConfig, ReadsBackendsAndOwners) {
+  const auto config = read(R"(
+ceems_lb:
+  strategy: least-connection
+  backends:
+    - id: c0
+      tsdb:
+        - web: {url: http://a:9090, basic_auth: {username: u, password_file: p}}
+          filter_labels: [instance]
+        - web: {url: https://b}
+      pyroscope:
+        - web: {url: http://p:4040}
+    - id: c1
+      pyroscope: [{web: {url: http://p:4040}}]
+  access: {confine: true, path_prefixes: [/prom], shared_metrics: [up], cache_age: 5s}
+ceems_api_server:
+  web: {url: http://api:9020}
+  data: {path: /var/lib/ceems, update_interval: 15m}
+  admin: {users: [root]}
+clusters: [{id: c0, manager: slurm}, {id: c1, manager: k8s}]
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->strategy, Strategy::kLeastConnection);
+  ASSERT_EQ(config->clusters.size(), 2U);
+  ASSERT_EQ(config->clusters[0].tsdb.size(), 2U);
+  EXPECT_EQ(config->clusters[0].tsdb[0].url, "http://a:9090");
+  EXPECT_EQ(config->clusters[0].tsdb[0].filter_labels, std::vector<std::string>{"instance"});
+  ASSERT_TRUE(config->clusters[0].tsdb[0].client.basic_auth);
+  EXPECT_EQ(config->clusters[0].tsdb[0].client.basic_auth->password_file, "/etc/ceems/p");
+  EXPECT_EQ(config->clusters[1].profiles.size(), 1U);
+  EXPECT_TRUE(config->access.confine);
+  EXPECT_EQ(config->access.cache_age, std::chrono::seconds(5));
+  EXPECT_EQ(config->api_url, "http://api:9020");
+  EXPECT_EQ(config->data_path, "/var/lib/ceems");
+  EXPECT_TRUE(config->has_owners());
+}
+
+TEST(LbConfig, NothingIsEnoughForNoListener) {
+  const auto config = read("{}");
+  ASSERT_TRUE(config);
+  EXPECT_TRUE(config->clusters.empty());
+  EXPECT_FALSE(config->has_owners());
+}
+
+TEST(LbConfig, DataWithoutPathMeansData) {
+  EXPECT_EQ(read("ceems_api_server: {data: {}}")->data_path, "data");
+  EXPECT_EQ(read("ceems_api_server: {data: }")->data_path, std::nullopt);
+  const auto remote = read("ceems_api_server: {data: {database_url: 'postgresql://h/d'}}");
+  EXPECT_EQ(remote->data_path, std::nullopt);
+  EXPECT_TRUE(remote->has_owners());
+}
+
+TEST(LbConfig, WhatIsWrongIsNamedWithItsLine) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"ceems_lb: {strategy: resource-based}", "invalid strategy"},
+      {"ceems_lb: {strategy: ''}", "invalid strategy"},
+      {"ceems_lb: {backends: [{tsdb: [{web: {url: http://a}}]}]}", "missing ID for backend(s)"},
+      {"ceems_lb: {backends: [{id: c}]}", "missing TSDB and Pyroscope URL(s) for backend(s)"},
+      {"ceems_lb: {backends: [{id: c, tsdb_urls: [http://a]}]}",
+       "missing TSDB and Pyroscope URL(s) for backend(s)"},
+      {"ceems_lb: {backends: [{id: c, tsdb: [{}]}]}", "needs web.url"},
+      {"ceems_lb: {backends: [{id: c, tsdb: [{web: {url: http://a, proxy_url: http://p}}]}]}",
+       "proxy"},
+      {"ceems_lb: {backends: [{id: c, tsdb: [{web: {url: http://a, tyop: 1}}]}]}", "unknown key"},
+      {"ceems_lb: {stratgy: round-robin}", "strategy"},
+      {"ceems_lb: {backends: {id: c}}", "expected a list"},
+      {"ceems_lb:\n  access:\n    cache_age: 1m", "lb.yml:3"},
+      {"ceems_lb: {access: {path_prefixes: [prom]}}", "begins with '/'"},
+      {"ceems_lb: {backends: [{id: c, tsdb: [{web: {url: http://a}}]}]}\nclusters: [{id: d}]",
+       "unknown ID c found in backends"},
+      {"ceems_lb: {backends: [{id: c, tsdb: [{web: {url: http://a}}]}, "
+       "{id: c, tsdb: [{web: {url: http://a}}]}]}",
+       "another backend"},
+  };
+  for (const auto& [text, part] : cases) {
+    EXPECT_THAT(refusal(text), HasSubstr(part)) << text;
+  }
+}
+
+}  // namespace
+}  // namespace ceems::lb

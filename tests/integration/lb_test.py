@@ -1,0 +1,392 @@
+#!/usr/bin/env python3
+"""ceems_lb before a real Prometheus: who gets what, and nobody gets more.
+
+Two Prometheus servers hold the same series, but one has those of alice's units alone. Random queries are sent through the gate to
+the first one, as alice; whatever passes must have the answer that the second one gives to the same query: then nothing of other
+units or of the node was in it. Queries that touch alice's units only must all pass.
+
+usage: lb_test.py [--count N] [--seed N] [NAME...]"""
+
+import argparse
+import concurrent.futures
+import contextlib
+import http.client
+import json
+import os
+import signal
+import socket
+import sqlite3
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import urllib.parse
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "promql"))
+import harness  # noqa: E402
+from harness import Program, free_port, get, wait_until  # noqa: E402
+import oracle_test  # noqa: E402
+
+END = 1_700_000_000
+OWN, FOREIGN = ["1", "own-2"], ["2", "other"]
+METRICS = ["m_cpu", "m_energy_total", "m_memory"]
+
+
+def openmetrics(units, node):
+    lines = []
+    for number, metric in enumerate(METRICS):
+        lines.append("# TYPE %s gauge" % metric)
+        for place, unit in enumerate(units):
+            for step in range(0, 121):
+                value = (number + 1) * 1000 + place * 37 + step * (place + 1)
+                lines.append('%s{uuid="%s",instance="n%d",job="x"} %d %d' % (metric, unit, place % 2, value, END - 3600 + step * 30))
+    if node:
+        lines.append("# TYPE node_power gauge")
+        for step in range(0, 121):
+            lines.append('node_power{instance="n0",job="x"} %d %d' % (777000 + step, END - 3600 + step * 30))
+    lines.append("# TYPE ceems_emissions_gCo2_kWh gauge")
+    for step in range(0, 121):
+        lines.append('ceems_emissions_gCo2_kWh{provider="rte"} %d %d' % (50 + step % 3, END - 3600 + step * 30))
+    return "\n".join(lines + ["# EOF", ""])
+
+
+def make_data(directory, name, units, node):
+    path = os.path.join(directory, name)
+    os.makedirs(path)
+    text = os.path.join(directory, name + ".txt")
+    with open(text, "w", encoding="utf-8") as out:
+        out.write(openmetrics(units, node))
+    subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, path], stdout=subprocess.DEVNULL, check=True)
+    config = os.path.join(directory, name + ".yml")
+    with open(config, "w", encoding="utf-8") as out:
+        out.write("global: {}\n")
+    return config, path
+
+
+def make_database(directory):
+    """As the API server keeps it, as far as the gate reads it."""
+    path = os.path.join(directory, "data")
+    os.makedirs(path)
+    db = sqlite3.connect(os.path.join(path, "ceems.db"))
+    db.executescript("""
+        CREATE TABLE units (id integer primary key, cluster_id text, resource_manager text, uuid text, project text, username text,
+                            started_at text, ended_at_ts integer, ignore integer DEFAULT 0);
+        CREATE TABLE projects (id integer primary key, cluster_id text, name text, users text);
+        CREATE TABLE admin_users (id integer primary key, cluster_id text, name text);
+        INSERT INTO admin_users (cluster_id, name) VALUES ('all', 'root');
+        INSERT INTO projects (cluster_id, name, users) VALUES ('c0', 'pa', '["alice"]'), ('c0', 'pb', '["bob"]'),
+                                                              ('c1', 'pa', '["bob"]');""")
+    for cluster in ("c0", "c1"):
+        for unit in OWN:
+            db.execute("INSERT INTO units (cluster_id, resource_manager, uuid, project, username) VALUES (?, 'slurm', ?, 'pa', 'alice')",
+                       (cluster, unit))
+        for unit in FOREIGN:
+            db.execute("INSERT INTO units (cluster_id, resource_manager, uuid, project, username) VALUES (?, 'slurm', ?, 'pb', 'bob')",
+                       (cluster, unit))
+    db.commit()
+    db.close()
+    for folder in (directory, path):
+        os.chmod(folder, 0o755)
+    return path
+
+
+class Site:
+    """Prometheus with everything, Prometheus with alice's own, and the load balancer."""
+
+    def __init__(self, stack, directory):
+        def start(name, arguments):
+            return stack.enter_context(Program(arguments, os.path.join(directory, name + ".log")))
+
+        self.directory = directory
+        self.ports = {}
+        for name, units, node in (("all", OWN + FOREIGN, True), ("own", OWN, False)):
+            config, path = make_data(directory, name, units, node)
+            port = self.ports[name] = free_port()
+            start("prometheus-" + name, ["prometheus", "--config.file=" + config, "--storage.tsdb.path=" + path,
+                                         "--storage.tsdb.retention.time=100y", "--web.listen-address=127.0.0.1:%d" % port])
+        for port in self.ports.values():
+            wait_until("Prometheus is ready", lambda port=port: get("http://127.0.0.1:%d/-/ready" % port).status == 200)
+        self.config = os.path.join(directory, "lb.yml")
+        self.write_config()
+        self.port = free_port()
+        self.lb = start("lb", [os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + self.config,
+                               "--web.listen-address=127.0.0.1:%d" % self.port])
+        wait_until("the load balancer answers", lambda: get("http://127.0.0.1:%d/-/healthy" % self.port).status == 200)
+
+    def write_config(self, backends=None, extra=""):
+        backends = backends or ["http://127.0.0.1:%d" % self.ports["all"]]
+        data = os.path.join(self.directory, "data")
+        if not os.path.exists(data):
+            make_database(self.directory)
+        with open(self.config, "w", encoding="utf-8") as out:
+            out.write("ceems_lb:\n  strategy: round-robin\n%s  backends:\n    - id: c0\n      tsdb:\n" % extra)
+            for url in backends:
+                out.write("        - web: {url: '%s'}\n" % url)
+            out.write("ceems_api_server:\n  data: {path: %s}\n" % data)
+
+    def reload(self):
+        os.kill(self.lb.pid, signal.SIGHUP)
+
+    def ask(self, path, user="alice", cluster="c0", method="GET", body=None, headers=None):
+        url = "http://127.0.0.1:%d%s" % (self.port, path)
+        sent = {"X-Grafana-User": user, "X-Ceems-Cluster-Id": cluster}
+        sent.update(headers or {})
+        sent = {name: value for name, value in sent.items() if value is not None}
+        return get(url, headers=sent, data=body if method == "POST" else None)
+
+
+def encoded(query, **more):
+    return urllib.parse.urlencode(dict(query=query, time=END, **more))
+
+
+class Attacker(oracle_test.Maker):
+    """Queries over the series of the site, sly ones among them."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.units = OWN + FOREIGN
+
+    def unit_matcher(self):
+        ids = [self.pick(self.units) for _ in range(self.r.randint(1, 3))]
+        kind = self.r.randint(0, 11)
+        if kind <= 4:
+            return 'uuid="%s"' % ids[0]
+        if kind <= 6:
+            return 'uuid=~"%s"' % "|".join(ids)
+        return self.pick(['uuid=~"%s|"' % ids[0], 'uuid!="%s"' % ids[0], 'uuid=~".*"', "uuid='%s'" % ids[0], "uuid=`%s`" % ids[0],
+                          'uuid=~"(%s)"' % "|".join(ids), 'uuid=~"^%s$"' % ids[0], 'uuid=""', 'xuuid=~"%s|"' % ids[0],
+                          'uuid=~"[12]"', 'uuid="\\x31"', 'uuid=~"(?i)%s"' % ids[0], 'uuid=~"%s?"' % ids[0]])
+
+    def selector(self):
+        name = self.pick(METRICS + METRICS + ["node_power", "ceems_emissions_gCo2_kWh", ""])
+        matchers = [self.unit_matcher() for _ in range(self.pick([0, 1, 1, 1, 1, 2]))]
+        if self.chance(0.2):
+            matchers.append(self.pick(['job="x"', 'instance=~"n.*"', 'instance!="n0"', 'provider="rte"', 'ceems_id="c0"', 'ceems_id="c1"']))
+        if not name and self.chance(0.5):
+            matchers.append('__name__=~"m_.*"')
+        self.r.shuffle(matchers)
+        return name + "{" + ",".join(matchers) + "}" if matchers or not name else name
+
+    def shift(self):
+        return self.pick(["", "", "", "", " offset 5m", " @ %d" % (END - 600)])
+
+    def query(self):
+        return self.vector(self.r.randint(0, 3))
+
+
+class Owner(Attacker):
+    """Queries that touch alice's units alone."""
+
+    def __init__(self, seed):
+        super().__init__(seed)
+        self.units = OWN
+
+    def unit_matcher(self):
+        ids = [self.pick(OWN) for _ in range(self.r.randint(1, 2))]
+        return self.pick(['uuid="%s"' % ids[0], "uuid='%s'" % ids[0], 'uuid=~"%s"' % "|".join(ids), 'uuid=~"(%s)"' % "|".join(ids),
+                          'uuid=~"^%s$"' % ids[0]])
+
+    def selector(self):
+        matchers = [self.unit_matcher()]
+        if self.chance(0.3):
+            matchers.append(self.pick(['job="x"', 'instance=~"n.*"', 'instance!="n0"', 'ceems_id=~"c0"']) if self.chance(0.9) else 'le=""')
+        return self.pick(METRICS) + "{" + ",".join(matchers) + "}"
+
+
+def same(left, right):
+    """Equal but for the order of series and the last digits of sums."""
+    if isinstance(left, list) and isinstance(right, list):
+        return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right))
+    if isinstance(left, dict) and isinstance(right, dict):
+        return left.keys() == right.keys() and all(same(left[k], right[k]) for k in left)
+    if isinstance(left, str) and isinstance(right, str) and left != right:
+        try:
+            a, b = float(left), float(right)
+        except ValueError:
+            return False
+        return abs(a - b) <= 1e-9 * max(abs(a), abs(b), 1e-300)
+    return left == right
+
+
+def ordered(data):
+    if isinstance(data, dict) and isinstance(data.get("result"), list) and data.get("resultType") in ("vector", "matrix"):
+        data = dict(data, result=sorted(data["result"], key=lambda one: json.dumps(one["metric"], sort_keys=True)))
+    return data
+
+
+class Asker:
+    """Kept connections of one thread."""
+
+    def __init__(self, site):
+        self.site = site
+        self.lb = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
+        self.own = http.client.HTTPConnection("127.0.0.1", site.ports["own"], timeout=60)
+
+    @staticmethod
+    def post(connection, path, body, headers):
+        connection.request("POST", path, body, dict(headers, **{"Content-Type": "application/x-www-form-urlencoded"}))
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+
+    def judge(self, path, body):
+        """(passed, problem)"""
+        status, text = self.post(self.lb, path, body, {"X-Grafana-User": "alice", "X-Ceems-Cluster-Id": "c0"})
+        if status in (400, 403, 405, 413, 415):
+            return False, None
+        if status == 422:
+            return True, None  # Prometheus cannot evaluate it; it says so without values
+        if status != 200:
+            return False, "status %d: %s" % (status, text[:200])
+        status, wanted = self.post(self.own, path, body, {})
+        if status != 200:
+            return True, "passes here, but is %d to Prometheus: %s" % (status, wanted[:200])
+        ours, theirs = ordered(json.loads(text)["data"]), ordered(json.loads(wanted)["data"])
+        if not same(ours, theirs):
+            return True, "the answer depends on what is not alice's:\n    %s\n    %s" % (json.dumps(ours)[:600], json.dumps(theirs)[:600])
+        return True, None
+
+
+def test_random_queries(site, options):
+    maker, owner = Attacker(options.seed), Owner(options.seed)
+    jobs = []
+    for number in range(options.count):
+        query = maker.query()
+        if number % 5 == 4:
+            query = maker.broken(query)
+        jobs.append((query, False))
+        if number % 3 == 0:
+            jobs.append((owner.query(), True))
+    local = threading.local()
+    outcome = {"passed": 0, "problems": []}
+    lock = threading.Lock()
+
+    def work(job):
+        query, must_pass = job
+        if not hasattr(local, "asker"):
+            local.asker = Asker(site)
+        path, body = "/api/v1/query", encoded(query)
+        if hash(query) % 4 == 0:
+            path, body = "/api/v1/query_range", urllib.parse.urlencode({"query": query, "start": END - 900, "end": END, "step": 60})
+        passed, problem = local.asker.judge(path, body)
+        if must_pass and not passed:
+            problem = problem or "was refused"
+        with lock:
+            outcome["passed"] += passed
+            if problem:
+                outcome["problems"].append("%r: %s" % (query, problem))
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, jobs))
+    for problem in outcome["problems"][:10]:
+        print(problem)
+    print("    %d queries, %d passed, %d problems" % (len(jobs), outcome["passed"], len(outcome["problems"])))
+    assert not outcome["problems"]
+    assert outcome["passed"] > len(jobs) // 5, "nearly everything is refused"
+
+
+def test_series_and_labels(site, _options):
+    own, other = urllib.parse.quote('{uuid="1"}'), urllib.parse.quote('{uuid="2"}')
+    span = "&start=%d&end=%d" % (END - 3600, END)
+    for path in ("series", "labels", "label/uuid/values"):
+        answer = site.ask("/api/v1/%s?match[]=%s%s" % (path, own, span))
+        assert answer.status == 200, answer.text
+        assert "other" not in answer.text and '"2"' not in answer.text, answer.text
+        for query in ("match[]=" + other, "match[]=%s&match[]=%s" % (own, other), "x=1"):
+            assert site.ask("/api/v1/%s?%s%s" % (path, query, span)).status == 403, (path, query)
+
+
+def test_identity_and_clusters(site, _options):
+    own = "/api/v1/query?" + encoded('m_cpu{uuid="1"}')
+    assert site.ask(own).status == 200
+    assert site.ask(own, user=None).status == 401
+    assert site.ask(own, cluster=None).status == 400
+    assert site.ask(own, cluster="c9").status == 400
+    assert site.ask(own, user="bob").status == 403
+    assert site.ask("/api/v1/query?" + encoded("node_power"), user="root").json["data"]["result"]
+    assert site.ask("/api/v1/status/config").status == 403
+    assert site.ask("/api/v1/status/config", user="root").status == 200
+    answer = site.ask("/api/v1/query?" + encoded("m_cpu{uuid="))
+    assert answer.status == 400 and answer.json["errorType"] == "bad_data" and "1:" in answer.json["error"], answer.text
+
+
+def test_rude_requests(site, _options):
+    """Bytes that programs may read differently."""
+    def raw(text):
+        with socket.create_connection(("127.0.0.1", site.port), timeout=10) as s:
+            s.sendall(text)
+            s.settimeout(10)
+            data = b""
+            while b"\r\n" not in data:
+                piece = s.recv(4096)
+                if not piece:
+                    break
+                data += piece
+            return int(data.split()[1]) if data else 0
+    head = b"Host: x\r\nX-Grafana-User: alice\r\nX-Ceems-Cluster-Id: c0\r\nConnection: close\r\n"
+    assert raw(b"GET /api/v1/query?query=1 HTTP/1.1\r\n" + head + b"\r\n") == 200
+    assert raw(b"GET /api/v1/query?query=1 HTTP/1.1\r\n" + head + b"X-Grafana-User: root\r\n\r\n") == 401
+    assert raw(b"GET /api/v1/query?query=1 HTTP/1.1\r\n" + head + b"X-Ceems-Cluster-Id: c1\r\n\r\n") == 400
+    assert raw(b"POST /api/v1/query HTTP/1.1\r\n" + head + b"Content-Length: 7\r\nTransfer-Encoding: chunked\r\n\r\nquery=1") == 400
+    assert raw(b"GET /federate/%2e%2e/api/v1/query?query=1 HTTP/1.1\r\n" + head + b"\r\n") == 400
+    assert raw(b"GET /api/v1/label/..%2f..%2fx/values HTTP/1.1\r\n" + head + b"\r\n") == 400
+
+
+def test_dead_backends_and_reload(site, _options):
+    dead = free_port()
+    site.write_config(["http://127.0.0.1:%d" % dead, "http://127.0.0.1:%d" % site.ports["all"]])
+    site.reload()
+    own = "/api/v1/query?" + encoded('m_cpu{uuid="1"}')
+    wait_until("the new configuration is used", lambda: ("127.0.0.1:%d" % dead) in get("http://127.0.0.1:%d/metrics" % site.port).text)
+    for _ in range(6):
+        assert site.ask(own).status == 200
+    page = get("http://127.0.0.1:%d/metrics" % site.port).text
+    assert 'ceems_lb_backend_up{backend="127.0.0.1:%d",backend_type="tsdb",cluster_id="c0"} 0' % dead in page, page
+    site.write_config(["http://127.0.0.1:%d" % dead])
+    site.reload()
+    wait_until("only the dead one is left", lambda: site.ask(own).status == 503)
+    site.write_config(extra="  nonsense: 1\n")
+    site.reload()
+    time.sleep(0.5)
+    assert site.ask(own).status == 503, "a broken configuration was taken"
+    site.write_config()
+    site.reload()
+    wait_until("all is well again", lambda: site.ask(own).status == 200)
+
+
+def test_stop_finishes_answers(site, _options):
+    slow = "/api/v1/query?" + encoded('sum_over_time(m_cpu{uuid="1"}[1h:1s])')
+    done = []
+    thread = threading.Thread(target=lambda: done.append(site.ask(slow).status))
+    thread.start()
+    time.sleep(0.05)
+    site.lb.stop()
+    thread.join(20)
+    assert done == [200], done
+
+
+TESTS = [test_identity_and_clusters, test_series_and_labels, test_rude_requests, test_random_queries, test_dead_backends_and_reload,
+         test_stop_finishes_answers]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=3000, help="random queries")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    harness.need_programs("prometheus", "promtool")
+    with tempfile.TemporaryDirectory(prefix="ceems-test-") as directory, contextlib.ExitStack() as stack:
+        site = Site(stack, directory)
+        for test in TESTS:
+            if options.names and not any(name in test.__name__ for name in options.names):
+                continue
+            start = time.monotonic()
+            test(site, options)
+            print("%s: passed in %.1f s" % (test.__name__, time.monotonic() - start), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
