@@ -15,8 +15,8 @@ struct ssl_ctx_st;
 namespace ceems::net {
 
 struct UpstreamOptions {
-  std::string host;  ///< a name or an address, IPv6 without brackets
-  std::string port;
+  std::string host = {};  ///< a name or an address, IPv6 without brackets
+  std::string port = {};
   bool use_tls = false;
   TlsOptions tls = {};
   std::chrono::milliseconds connect_timeout{5000};

@@ -18,7 +18,6 @@ import socket
 import sqlite3
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import urllib.parse
@@ -377,7 +376,7 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     harness.need_programs("prometheus", "promtool")
-    with tempfile.TemporaryDirectory(prefix="ceems-test-") as directory, contextlib.ExitStack() as stack:
+    with harness.scratch("ceems-test-") as directory, contextlib.ExitStack() as stack:
         site = Site(stack, directory)
         for test in TESTS:
             if options.names and not any(name in test.__name__ for name in options.names):

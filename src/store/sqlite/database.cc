@@ -179,40 +179,39 @@ class SqliteDatabase final : public Database {
   std::unique_ptr<SqliteWriter> writer_;
 };
 
-/// What the reader below stands on, made before it.
-struct FilePool {
+using Around = std::function<void(const std::function<void()>&)>;
+
+Result<Connection> open_for_reading(const std::string& path, const Around& around) {
+  Result<Connection> connection = fail(ErrorCode::kInternal, "not opened");
+  const auto open_now = [&] {
+    connection = Connection::open(path, OpenMode::kReadOnly);
+    if (!connection) {
+      return;
+    }
+    // SQLite opens the log and its index with the first query.
+    if (auto looked = connection->execute("SELECT 1 FROM sqlite_schema LIMIT 1"); !looked) {
+      connection = fail(std::move(looked).error());
+    }
+  };
+  if (around) {
+    around(open_now);
+  } else {
+    open_now();
+  }
+  return connection;
+}
+
+/// A reader of a file and what it stands on.
+struct FileReading {
+  FileReading(const std::string& path, const DatabaseOptions& options)
+      : pool(path,
+             options.max_connections,
+             options.connection_wait,
+             [path, around = options.around_open] { return open_for_reading(path, around); }) {}
+
   std::atomic<std::uint64_t> generation{0};
   Pool<Connection> pool;
-};
-
-class FileReader final : private FilePool, public SqliteReader {
- public:
-  FileReader(const std::string& path, const DatabaseOptions& options)
-      : FilePool{.pool = {path, options.max_connections, options.connection_wait,
-                          [path, around = options.around_open] { return open(path, around); }}},
-        SqliteReader(pool, generation) {}
-
- private:
-  using Around = std::function<void(const std::function<void()>&)>;
-
-  static Result<Connection> open(const std::string& path, const Around& around) {
-    Result<Connection> connection = fail(ErrorCode::kInternal, "not opened");
-    const auto open_now = [&] {
-      connection = Connection::open(path, OpenMode::kReadOnly);
-      // SQLite opens the log and its index with the first query.
-      if (auto looked = connection ? connection->execute("SELECT 1 FROM sqlite_schema LIMIT 1")
-                                   : Result<>();
-          !looked) {
-        connection = fail(std::move(looked).error());
-      }
-    };
-    if (around) {
-      around(open_now);
-    } else {
-      open_now();
-    }
-    return connection;
-  }
+  SqliteReader reader{pool, generation};
 };
 
 }  // namespace
@@ -230,11 +229,11 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
 
 Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
   const std::string path = options.directory + "/ceems.db";
-  auto reader = std::make_shared<FileReader>(path, options);
-  if (auto answered = reader->ping(); !answered) {
+  const auto reading = std::make_shared<FileReading>(path, options);
+  if (auto answered = reading->reader.ping(); !answered) {
     return fail(std::move(answered).error());
   }
-  return reader;
+  return std::shared_ptr<Reader>(reading, &reading->reader);
 }
 
 }  // namespace ceems::store::sqlite
