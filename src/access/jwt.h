@@ -60,9 +60,9 @@ struct ExpectedClaims {
   std::string user_claim = "preferred_username";
   bool sub_instead = false;  ///< take "sub" where the claim is missing
   std::string groups_claim = {};
-  std::int64_t now = 0;             ///< epoch seconds
-  std::int64_t skew = 60;           ///< seconds by which clocks may differ
-  std::int64_t oldest = 24 * 3600;  ///< "iat" further back is refused
+  std::int64_t now = 0;                           ///< epoch seconds
+  std::int64_t skew = 60;                         ///< seconds by which clocks may differ
+  std::int64_t oldest = std::int64_t{24} * 3600;  ///< "iat" further back is refused
 };
 
 struct Claims {
@@ -72,7 +72,7 @@ struct Claims {
 
 /// kPermissionDenied with the first thing that is wrong; the message names the claim, not what it
 /// holds. "email" as the user needs "email_verified".
-Result<Claims> check_claims(std::string_view claims, const ExpectedClaims& expected);
+Result<Claims> check_claims(std::string_view text, const ExpectedClaims& expected);
 
 /// Where a provider is asked (OpenID Connect Discovery §3).
 struct ProviderMetadata {

@@ -13,6 +13,6 @@ enum class Role { kNobody, kUser, kProjectLead, kSupport, kAdmin };
 std::string_view role_name(Role role);
 
 /// The other way; nothing for other texts.
-std::optional<Role> parse_role(std::string_view name);
+std::optional<Role> parse_role(std::string_view text);
 
 }  // namespace ceems::access

@@ -240,12 +240,7 @@ std::optional<ClusterProgress::GapTask> ClusterProgress::gap_task(std::int64_t n
 }
 
 bool ClusterProgress::take_gap(const store::Gap& gap, Result<store::GapFill> fill) {
-  Result<> done;
-  if (fill) {
-    done = writer_.fill_gap(*fill);
-  } else {
-    done = fail(std::move(fill).error());
-  }
+  const Result<> done = fill ? writer_.fill_gap(*fill) : Result<>(fail(Error(fill.error())));
   if (done) {
     gap_error_.clear();
     if (fill->still_missing.empty() && figures_.gaps > 0) {

@@ -7,7 +7,6 @@ namespace ceems::api {
 namespace {
 
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 
 struct Grafana {
   GrafanaAdmins admins(std::vector<std::string> teams = {"1", "2"}) {

@@ -1,5 +1,6 @@
 #include "api/openapi.h"
 
+#include <algorithm>
 #include <set>
 
 #include <boost/json.hpp>

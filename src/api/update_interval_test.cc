@@ -1,5 +1,6 @@
 // The same job history seen through different update intervals, by the real updater, from samples.
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <random>

@@ -293,8 +293,8 @@ Result<ClientOptions> client_options(const Node& node, const fs::path& directory
   read_proxy(reader, node, options);
   read_connect_header(reader, node["proxy_connect_header"], options);
   read_headers(reader, node["http_headers"], options);
-  if (reader.error()) {
-    return fail(*reader.error());
+  if (const auto& error = reader.error(); error) {
+    return fail(*error);
   }
   return options;
 }

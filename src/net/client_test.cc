@@ -72,7 +72,7 @@ class LyingPeer {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
-    ::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size);
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
     ::listen(listener_.get(), 16);
     ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
     port_ = ntohs(address.sin_port);
@@ -484,7 +484,7 @@ TEST(Client, FetchesAnOAuth2TokenOnceAndAgainWhenItIsRefused) {
     response.status = refuse ? 401 : 200;
   });
   ClientOptions options;
-  options.oauth2.emplace();
+  options.oauth2 = ClientOptions::OAuth2{};
   options.oauth2->client_id = "id &1";
   options.oauth2->client_secret = "s/1";
   options.oauth2->scopes = {"a", "b"};
@@ -518,8 +518,8 @@ TEST(Client, ReadsTokens) {
 
 TEST(Client, RefusesOptionsThatCannotWork) {
   ClientOptions two;
-  two.basic_auth.emplace();
-  two.authorization.emplace();
+  two.basic_auth = ClientOptions::BasicAuth{};
+  two.authorization = ClientOptions::Authorization{};
   EXPECT_FALSE(Client::create(two));
   ClientOptions missing;
   missing.tls.ca_file = "/nonexistent/ca.pem";

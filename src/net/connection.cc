@@ -47,8 +47,10 @@ ServerCore::ServerCore(ServerOptions server_options, Handler request_handler)
     : options(std::move(server_options)), handler(std::move(request_handler)) {}
 
 void ServerCore::start_workers() {
-  workers.emplace(static_cast<std::size_t>(std::max(1, options.threads)));
-  password_checks.emplace(workers->get_executor());
+  workers =
+      std::make_unique<asio::thread_pool>(static_cast<std::size_t>(std::max(1, options.threads)));
+  password_checks =
+      std::make_unique<asio::strand<asio::thread_pool::executor_type>>(workers->get_executor());
 }
 
 const std::string& ServerCore::http_date() {
@@ -89,7 +91,7 @@ Task<void> Connection::serve(std::shared_ptr<Connection> self) {
 
 void Connection::close() {
   ErrorCondition ignored;
-  stream_->socket().close(ignored);
+  (void)stream_->socket().close(ignored);
 }
 
 void Connection::arm(std::chrono::milliseconds time) {

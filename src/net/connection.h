@@ -47,9 +47,9 @@ struct ServerCore {
   /// Never expires; its waits are cancelled when a connection ends.
   Timer room{io.get_executor(), std::chrono::steady_clock::time_point::max()};
   /// Made by start_workers(): threads that exist before privileges are dropped would keep them.
-  std::optional<asio::thread_pool> workers;
+  std::unique_ptr<asio::thread_pool> workers;
   /// Password checks: one at a time, and those that wait hold no worker.
-  std::optional<asio::strand<asio::thread_pool::executor_type>> password_checks;
+  std::unique_ptr<asio::strand<asio::thread_pool::executor_type>> password_checks;
 
   std::string date;  ///< of the second `date_of`; I/O thread only
   std::time_t date_of = 0;

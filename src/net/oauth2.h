@@ -38,6 +38,6 @@ struct Token {
 };
 
 /// The answer of a token end point (RFC 6749 §5.1). kParse without a token in it.
-Result<Token> parse_token(std::string_view json);
+Result<Token> parse_token(std::string_view text);
 
 }  // namespace ceems::net

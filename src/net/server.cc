@@ -132,12 +132,13 @@ struct Server::Impl {
   void close_listeners() {
     for (const auto& listener : accepting) {
       ErrorCondition ignored;
-      listener->close(ignored);
+      (void)listener->close(ignored);
     }
     core.room.cancel();
   }
   void close_connections(bool only_idle) {
     std::vector<std::shared_ptr<Connection>> all;
+    all.reserve(core.connections.size());
     for (const auto& [key, weak] : core.connections) {
       all.push_back(weak.lock());
     }

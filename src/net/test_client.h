@@ -26,7 +26,7 @@ class RawConnection {
 
   [[nodiscard]] bool connected() const { return fd_.valid(); }
   [[nodiscard]] int fd() const { return fd_.get(); }
-  bool send(std::string_view bytes) const;
+  bool send(std::string_view bytes) const;  // NOLINT(modernize-use-nodiscard): answer() tells
   /// One answer; incomplete when the connection ends or nothing comes for `patience`.
   RawAnswer answer(bool head = false,
                    std::chrono::milliseconds patience = std::chrono::milliseconds(5000));

@@ -1,5 +1,6 @@
 #include "store/unit_sums.h"
 
+#include <algorithm>
 #include <limits>
 #include <random>
 

@@ -1,5 +1,6 @@
 #include "tsdb/settings.h"
 
+#include <algorithm>
 #include <array>
 #include <limits>
 

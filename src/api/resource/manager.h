@@ -48,7 +48,9 @@ class ResourceManager {
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
   /// Nobody, where a manager knows no such thing.
-  virtual Result<ProjectLeads> fetch_leads(std::stop_token /*stop*/) { return ProjectLeads{}; }
+  virtual Result<ProjectLeads> fetch_leads(const std::stop_token& /*stop*/) {
+    return ProjectLeads{};
+  }
   /// How long after its end a window must be left alone until its units can be fetched.
   /// Thread-safe; may change between calls.
   [[nodiscard]] virtual std::chrono::milliseconds settle() const {

@@ -1,5 +1,6 @@
 #include "api/resource/node_list.h"
 
+#include <algorithm>
 #include <cstdint>
 #include <optional>
 

@@ -93,8 +93,8 @@ class SlurmManager final : public ResourceManager {
     return result;
   }
 
-  Result<ProjectLeads> fetch_leads(std::stop_token stop) override {
-    auto leads = source_->leads(std::move(stop));
+  Result<ProjectLeads> fetch_leads(const std::stop_token& stop) override {
+    auto leads = source_->leads(stop);
     if (leads) {
       for (auto& [project, users] : leads->leads_of_projects) {
         sort_unique(users);

@@ -1,5 +1,6 @@
 #include "api/updater/tsdb.h"
 
+#include <algorithm>
 #include <atomic>
 #include <thread>
 

@@ -1,5 +1,7 @@
 #include "api/updater/unit_counters.h"
 
+#include <algorithm>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 

@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 
+#include <algorithm>
 #include <atomic>
 #include <cstdlib>
 #include <optional>

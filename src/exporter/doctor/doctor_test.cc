@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <map>

@@ -1,5 +1,6 @@
 #include "exporter/k8s/api_client.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include <gmock/gmock.h>

@@ -1,5 +1,6 @@
 #include "exporter/redfish/config.h"
 
+#include <algorithm>
 #include <utility>
 
 #include <fmt/format.h>
