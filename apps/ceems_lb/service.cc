@@ -18,8 +18,6 @@
 namespace ceems::lb {
 namespace {
 
-constexpr std::chrono::seconds kProbeInterval{20};
-constexpr std::chrono::seconds kProbePatience{10};
 constexpr std::chrono::seconds kOwnerTimeout{1};
 constexpr std::size_t kMostConnections = 20000;
 
@@ -105,6 +103,14 @@ Result<> check_clusters(const Config& config, OwnerSource& source) {
     }
   }
   return {};
+}
+
+void cancel_questions(const Backends& backends) {
+  for (const auto& [cluster, pool] : backends.pools()) {
+    for (const Backend& backend : pool.backends()) {
+      backend.client->cancel();
+    }
+  }
 }
 
 gate::GateRules gate_rules(gate::BackendType type, const Config& config, const Backends& backends) {
@@ -227,31 +233,38 @@ Result<> Service::apply(const Config& config) {
 
 void Service::start() {
   const auto servers = [this] {
-    std::vector<std::shared_ptr<net::Upstream>> all;
+    std::vector<Watched> all;
     for (const auto& frontend : frontends_) {
       const auto state = frontend->state();
       for (const auto& [cluster, pool] : state->backends->pools()) {
         for (const Backend& backend : pool.backends()) {
-          all.push_back(backend.upstream);
+          all.push_back({backend.upstream, [state, &backend] { return answers_at_all(backend); }});
         }
       }
     }
     return all;
   };
-  health_ = std::jthread([servers](const std::stop_token& stop) {
-    keep_watch(stop, servers, kProbeInterval, kProbePatience);
-  });
+  health_ = std::jthread([servers](const std::stop_token& stop) { keep_watch(stop, servers); });
   for (const auto& server : servers_) {
     server->start();
   }
 }
 
 void Service::stop() {
-  health_ = {};
-  for (const auto& server : servers_) {
-    server->stop();
+  health_.request_stop();
+  {
+    std::vector<std::jthread> stopping;  // each takes as long as its longest request
+    for (const auto& server : servers_) {
+      stopping.emplace_back([&server] { server->stop(); });
+    }
   }
   servers_.clear();
+  for (const auto& frontend : frontends_) {
+    if (const auto state = frontend->state()) {
+      cancel_questions(*state->backends);
+    }
+  }
+  health_ = {};
 }
 
 std::vector<std::string> Service::listeners() const {

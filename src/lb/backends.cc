@@ -1,6 +1,7 @@
 #include "lb/backends.h"
 
 #include <algorithm>
+#include <array>
 #include <utility>
 
 #include <fmt/format.h>
@@ -12,13 +13,17 @@ namespace ceems::lb {
 namespace {
 
 constexpr std::size_t kMostAttempts = 2;
+constexpr std::chrono::seconds kPatience{10};  // with a question for the state
 
 Result<Backend> make_backend(const ServerConfig& config) {
   auto url = net::parse_url(config.url);
   if (!url) {
     return fail(std::move(url).error());
   }
-  auto client = net::Client::create(config.client);
+  net::ClientOptions client_options = config.client;
+  client_options.timeout = kPatience;
+  client_options.follow_redirects = false;
+  auto client = net::Client::create(std::move(client_options));
   if (!client) {
     return fail(std::move(client).error());
   }
@@ -56,11 +61,46 @@ std::string joined_query(const std::string& first, std::string_view second) {
   return first + "&" + std::string(second);
 }
 
+/// Fields of users that go on with a request that was written anew: none by which a backend could
+/// be talked into other data (a tenant, a cookie, another method).
+bool may_pass(std::string_view low) {
+  constexpr std::array<std::string_view, 14> kKnown{"accept",
+                                                    "accept-encoding",
+                                                    "accept-language",
+                                                    "cache-control",
+                                                    "pragma",
+                                                    "origin",
+                                                    "referer",
+                                                    "traceparent",
+                                                    "tracestate",
+                                                    "x-request-id",
+                                                    "connect-protocol-version",
+                                                    "connect-timeout-ms",
+                                                    "x-forwarded-proto",
+                                                    "x-ceems-cluster-id"};
+  constexpr std::array<std::string_view, 5> kPrefixes{"x-grafana-", "x-dashboard-", "x-panel-",
+                                                      "x-datasource-", "x-rule-"};
+  return std::ranges::find(kKnown, low) != kKnown.end() ||
+         std::ranges::any_of(kPrefixes,
+                             [low](std::string_view prefix) { return low.starts_with(prefix); });
+}
+
 /// Fields of the client that do not go on: the relay's own, credentials, what this program sets.
 bool stays_here(std::string_view low) {
   return low == "host" || low == "content-length" || low == "authorization" ||
          low == "user-agent" || low == "x-forwarded-for" || low == "x-ceems-admin-user" ||
          low == "x-ceems-logged-user" || low == "x-http-method-override";
+}
+
+/// The path of a target as it came, also of one that names a scheme and a host.
+std::string_view encoded_path(std::string_view target) {
+  target = target.substr(0, target.find_first_of("?#"));
+  if (const std::size_t scheme = target.find("://");
+      !target.starts_with('/') && scheme != std::string_view::npos) {
+    const std::size_t slash = target.find('/', scheme + 3);
+    target = slash == std::string_view::npos ? std::string_view("/") : target.substr(slash);
+  }
+  return target;
 }
 
 std::string forwarded_for(const net::Request& request) {
@@ -94,6 +134,13 @@ std::vector<const Backend*> Pool::choose() const {
     live.resize(kMostAttempts);
   }
   return live;
+}
+
+bool answers_at_all(const Backend& backend) {
+  const std::string url = (backend.upstream->options().use_tls ? "https://" : "http://") +
+                          backend.upstream->address() + backend.base_path + "/-/healthy";
+  const auto answer = backend.client->get(url);
+  return answer || answer.error().code != ErrorCode::kTimeout;
 }
 
 Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type, const Config& config) {
@@ -136,10 +183,8 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   net::Relay::Attempt attempt;
   attempt.upstream = backend.upstream;
   attempt.method = rewritten ? forward.method : request.method;
-  const std::string_view target = request.target;
-  const std::size_t question = std::min(target.find('?'), target.size());
   const std::string_view path =
-      rewritten ? std::string_view(forward.path) : target.substr(0, question);
+      rewritten ? std::string_view(forward.path) : encoded_path(request.target);
   const std::string query =
       joined_query(backend.base_query, rewritten ? std::string_view(forward.query) : request.query);
   attempt.target = backend.base_path + std::string(path) + (query.empty() ? "" : "?" + query);
@@ -147,9 +192,14 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   attempt.host = host == nullptr ? backend.upstream->address() : *host;
 
   const bool filtered = !backend.filter_labels.empty();
+  auto own = backend.client->own_headers(backend.url);
+  if (!own) {
+    return fail(std::move(own).error());
+  }
   for (auto& [name, value] : net::without_hop_fields(request.headers)) {
     const std::string low = to_lower(name);
-    if (stays_here(low) || (filtered && low == "accept-encoding") ||
+    if (stays_here(low) || (rewritten && !may_pass(low)) ||
+        net::find_header(*own, name) != nullptr || (filtered && low == "accept-encoding") ||
         (rewritten && (low == "content-type" || low == "content-encoding"))) {
       continue;
     }
@@ -166,10 +216,6 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   }
   attempt.headers.emplace_back("X-Forwarded-For", forwarded_for(request));
   attempt.headers.emplace_back("User-Agent", "ceems_lb/" + backend.upstream->address());
-  auto own = backend.client->own_headers(backend.url);
-  if (!own) {
-    return fail(std::move(own).error());
-  }
   for (auto& field : *own) {
     attempt.headers.push_back(std::move(field));
   }

@@ -43,6 +43,9 @@ class Pool {
   mutable std::atomic<std::size_t> turn_ = 0;
 };
 
+/// Asks the server for its state; any answer will do. False when none comes in 10 s.
+bool answers_at_all(const Backend& backend);
+
 /// All pools of one kind by cluster.
 class Backends {
  public:

@@ -117,6 +117,37 @@ TEST(Attempt, OfAdminsGoesOnAsItCame) {
   EXPECT_EQ(header(*attempt, "User-Agent"), "ceems_lb/a:80;");
 }
 
+TEST(Attempt, OfUsersNamesNoTenantCookieOrMethodToABackend) {
+  Config config = config_of(Strategy::kRoundRobin, {"http://a"});
+  config.clusters[0].tsdb[0].client.headers["X-Scope-OrgID"].values = {"ours"};
+  const auto backends = made(config);
+  net::Request request;
+  request.method = "GET";
+  request.target = "http://lb/api/v1/query?query=1";
+  request.headers = {
+      {"X-Grafana-User", "alice"},     {"X-Scope-OrgID", "theirs"}, {"Cookie", "a=b"},
+      {"X_Grafana_User", "root"},      {"X-HTTP-Method", "DELETE"}, {"Range", "bytes=0-3"},
+      {"X-Ceems-Logged-User", "root"}, {"X-Dashboard-Uid", "d"}};
+  gate::Passage passage{.user = "alice", .cluster = "c"};
+  passage.forward = {.method = "GET", .path = "/api/v1/query", .query = "query=1"};
+  const auto& backend = backends->find("c")->backends()[0];
+  const auto attempt = attempt_for(backend, request, passage);
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(header(*attempt, "X-Grafana-User"), "alice;");
+  EXPECT_EQ(header(*attempt, "X-Dashboard-Uid"), "d;");
+  EXPECT_EQ(header(*attempt, "X-Ceems-Logged-User"), "alice;");
+  EXPECT_EQ(header(*attempt, "X-Scope-OrgID"), "ours;");
+  for (const char* const name : {"Cookie", "X_Grafana_User", "X-HTTP-Method", "Range"}) {
+    EXPECT_EQ(header(*attempt, name), "") << name;
+  }
+  // What the configuration says wins over an admin's own, too; and the host of a target is none.
+  const auto admins =
+      attempt_for(backend, request, {.user = "root", .cluster = "c", .admin = true});
+  ASSERT_TRUE(admins);
+  EXPECT_EQ(header(*admins, "X-Scope-OrgID"), "ours;");
+  EXPECT_EQ(admins->target, "/api/v1/query");
+}
+
 TEST(Attempt, OfUsersIsWhatWasChecked) {
   Config config = config_of(Strategy::kRoundRobin, {"http://a"});
   config.clusters[0].tsdb[0].filter_labels = {"instance"};

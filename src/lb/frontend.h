@@ -14,8 +14,8 @@ namespace ceems::lb {
 
 /// What requests of one kind are decided and passed on by; replaced as a whole on reload.
 struct FrontendState {
-  FrontendState(gate::BackendType type, gate::GateRules rules, gate::Owners* owners)
-      : gate(type, std::move(rules), owners) {}
+  FrontendState(gate::BackendType type, gate::GateRules rules, gate::Owners* asked)
+      : gate(type, std::move(rules), asked) {}
 
   std::shared_ptr<gate::Owners> owners;  ///< keeps alive what the gate asks; may be null
   gate::Gate gate;

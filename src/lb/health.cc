@@ -8,6 +8,7 @@
 #include <cerrno>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -47,6 +48,29 @@ bool is_connected(int fd) {
   return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
 }
 
+/// Asks the servers that have said nothing for so long, all at the same time; with `again` also
+/// those that did not answer before.
+void look_for_hangs(const std::vector<Watched>& watched, milliseconds silence, bool again) {
+  std::vector<std::jthread> asking;
+  for (const Watched& one : watched) {
+    const bool suspect = one.upstream->hangs() ? again : one.upstream->silence() >= silence;
+    if (!suspect) {
+      continue;
+    }
+    asking.emplace_back([&one] {
+      const bool hangs = !one.answers();
+      if (hangs && !one.upstream->hangs()) {
+        log::warn("a backend takes connections but answers nothing",
+                  {{"backend", one.upstream->address()}});
+      }
+      one.upstream->set_hangs(hangs);
+      if (hangs) {
+        one.upstream->set_alive(false);
+      }
+    });
+  }
+}
+
 }  // namespace
 
 std::vector<bool> probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
@@ -83,27 +107,46 @@ std::vector<bool> probe(const std::vector<std::shared_ptr<net::Upstream>>& serve
   }
 }
 
+namespace {
+
+void try_connections(const std::vector<Watched>& watched, milliseconds patience) {
+  std::vector<std::shared_ptr<net::Upstream>> servers;
+  for (const Watched& one : watched) {
+    servers.push_back(one.upstream);
+  }
+  const auto alive = probe(servers, patience);
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    const bool now = alive[i] && !servers[i]->hangs();
+    if (servers[i]->alive() == now) {
+      continue;
+    }
+    servers[i]->set_alive(now);
+    if (now) {
+      log::info("a backend is back", {{"backend", servers[i]->address()}});
+    } else {
+      log::warn("a backend cannot be reached", {{"backend", servers[i]->address()}});
+    }
+  }
+}
+
+}  // namespace
+
 void keep_watch(const std::stop_token& stop,
-                const std::function<std::vector<std::shared_ptr<net::Upstream>>()>& servers,
-                milliseconds interval,
-                milliseconds patience) {
+                const std::function<std::vector<Watched>()>& servers,
+                const WatchTimes& times) {
   std::mutex mutex;
   std::condition_variable_any wake;
+  steady_clock::time_point next{};
   while (!stop.stop_requested()) {
     const auto watched = servers();
-    const auto alive = probe(watched, patience);
-    for (std::size_t i = 0; i < watched.size(); ++i) {
-      if (watched[i]->alive() != alive[i]) {
-        watched[i]->set_alive(alive[i]);
-        if (alive[i]) {
-          log::info("a backend is back", {{"backend", watched[i]->address()}});
-        } else {
-          log::warn("a backend cannot be reached", {{"backend", watched[i]->address()}});
-        }
-      }
+    const bool all = steady_clock::now() >= next;
+    look_for_hangs(watched, times.silence, all);
+    if (all) {
+      next = steady_clock::now() + times.interval;
+      try_connections(watched, times.patience);
     }
     std::unique_lock lock(mutex);
-    wake.wait_for(lock, stop, interval, [] { return false; });
+    wake.wait_for(lock, stop, times.glance, [] { return false; });
   }
 }
 

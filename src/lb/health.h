@@ -16,11 +16,24 @@ namespace ceems::lb {
 std::vector<bool> probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
                         std::chrono::milliseconds patience);
 
-/// Probes the servers that `servers` names, at once and then every `interval`, marks them alive or
-/// not, and logs every change. Returns when stopped.
+/// A server and a question to it that any answer will do for; false when none came in time.
+struct Watched {
+  std::shared_ptr<net::Upstream> upstream;
+  std::function<bool()> answers;
+};
+
+struct WatchTimes {
+  std::chrono::milliseconds interval{20'000};  ///< between connections that are tried
+  std::chrono::milliseconds patience{10'000};  ///< with each
+  std::chrono::milliseconds glance{2500};      ///< between looks for servers that say nothing
+  std::chrono::milliseconds silence{5000};     ///< after which a server is asked
+};
+
+/// Probes the servers that `servers` names, at once and then every interval; those that requests
+/// wait for in vain are asked a question. Marks them alive or not and logs every change. Returns
+/// when stopped.
 void keep_watch(const std::stop_token& stop,
-                const std::function<std::vector<std::shared_ptr<net::Upstream>>()>& servers,
-                std::chrono::milliseconds interval,
-                std::chrono::milliseconds patience);
+                const std::function<std::vector<Watched>()>& servers,
+                const WatchTimes& times = {});
 
 }  // namespace ceems::lb

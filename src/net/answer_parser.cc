@@ -74,6 +74,11 @@ AnswerParser::~AnswerParser() = default;
 
 std::size_t AnswerParser::feed(std::string_view data, std::string& body) {
   std::size_t used = 0;
+  constexpr std::string_view kStart = "HTTP/";
+  if (state() == State::kHeader && !impl_->got_some() &&
+      data.substr(0, kStart.size()) != kStart.substr(0, data.size())) {
+    impl_->fail_with(http::error::bad_version);  // Beast would wait for more of it
+  }
   while (used < data.size() && state() != State::kDone && state() != State::kFailed) {
     impl_->body = &body;
     error_code error;
@@ -104,10 +109,12 @@ void AnswerParser::end() {
   if (state() == State::kDone || state() == State::kFailed) {
     return;
   }
-  error_code error;
-  impl_->put_eof(error);
+  error_code error = http::error::end_of_stream;
+  if (state() == State::kBody) {
+    impl_->put_eof(error);
+  }
   if (error || state() != State::kDone) {
-    impl_->fail_with(error ? error : error_code(http::error::end_of_stream));
+    impl_->fail_with(error ? error : error_code(http::error::partial_message));
   }
 }
 
@@ -128,6 +135,9 @@ const Headers& AnswerParser::headers() const {
 }
 
 std::optional<std::uint64_t> AnswerParser::length() const {
+  if (const auto told = impl_->content_length(); told && to_head_) {
+    return *told;
+  }
   return impl_->body_length;
 }
 

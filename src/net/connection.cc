@@ -14,7 +14,6 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "net/relaying.h"
 
 namespace ceems::net {
 
@@ -347,13 +346,16 @@ Task<bool> Connection::send_pieces(Exchange& exchange) {
 
 /// Nothing waits for this client's request to end; the only sign is a closed socket.
 bool Connection::client_gone() {
+  if (!stream_->socket().is_open()) {
+    return true;  // by stop()
+  }
   char byte = 0;
   return ::recv(stream_->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
 }
 
 Task<bool> Connection::pass_on(Exchange& exchange, const Headers& extra) {
   const std::shared_ptr<Relay> relay = std::move(exchange.response.relay);
-  Relaying relaying(core_.io, *relay, [this] { return client_gone(); });
+  Relaying relaying(core_.io, core_.keepers, *relay, [this] { return client_gone(); });
   const bool answered = co_await relaying.start();
   if (!answered) {
     exchange.response = std::move(relay->unavailable);
@@ -374,7 +376,7 @@ Task<bool> Connection::send_relayed(Exchange& exchange, Relaying& relaying, cons
   }
   const bool has_body = sends_body(exchange);
   exchange.length = relaying.length();
-  exchange.streaming = has_body && !exchange.length;
+  exchange.streaming = !exchange.length && has_body_of_get(exchange);
   if (exchange.streaming && exchange.http_1_0) {
     exchange.keep_alive = false;
   }
@@ -396,7 +398,7 @@ Task<bool> Connection::send_relayed(Exchange& exchange, Relaying& relaying, cons
     }
     const bool last = piece.empty();
     std::string framed;
-    if (exchange.streaming && !exchange.http_1_0) {
+    if (has_body && exchange.streaming && !exchange.http_1_0) {
       framed = fmt::format("{:x}\r\n", piece.size());
       piece += "\r\n";
     }

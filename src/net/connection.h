@@ -17,6 +17,7 @@
 
 #include "net/exchange.h"
 #include "net/listen.h"
+#include "net/relaying.h"
 #include "net/request_parser.h"
 #include "net/server.h"
 #include "net/stream.h"
@@ -25,7 +26,6 @@
 namespace ceems::net {
 
 class Connection;
-class Relaying;
 
 /// What all connections of a server share. One thread runs `io` (sockets, timers, the list of
 /// connections: touched there only); `workers` run handlers and all else that may take its time.
@@ -44,6 +44,7 @@ struct ServerCore {
 
   // In this order: queued work of the pool holds coroutines, which hold sockets of io.
   asio::io_context io{1};
+  Keepers keepers;  ///< of the same thread
   /// Never expires; its waits are cancelled when a connection ends.
   Timer room{io.get_executor(), std::chrono::steady_clock::time_point::max()};
   /// Made by start_workers(): threads that exist before privileges are dropped would keep them.

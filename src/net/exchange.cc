@@ -205,8 +205,12 @@ std::string header_text(const Exchange& exchange, const Headers& extra, std::str
   return out;
 }
 
+bool has_body_of_get(const Exchange& exchange) {
+  return status_has_body(exchange.response.status);
+}
+
 bool sends_body(const Exchange& exchange) {
-  return exchange.request.method != "HEAD" && status_has_body(exchange.response.status);
+  return exchange.request.method != "HEAD" && has_body_of_get(exchange);
 }
 
 }  // namespace ceems::net

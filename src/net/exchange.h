@@ -42,5 +42,7 @@ std::string header_text(const Exchange& exchange, const Headers& extra, std::str
 
 /// True when the answer has a body at all (RFC 9110 §6.4.1).
 bool sends_body(const Exchange& exchange);
+/// The same, but for HEAD what GET would have.
+bool has_body_of_get(const Exchange& exchange);
 
 }  // namespace ceems::net

@@ -50,7 +50,7 @@ struct Relay {
   /// For an answer with this status and these fields; null: it passes unchanged. A filtered answer
   /// loses its length and coding fields, so ask servers for no coding.
   std::function<std::unique_ptr<BodyFilter>(int, const Headers&)> filter;
-  Response unavailable;  ///< the answer when no server gives one
+  Response unavailable;  ///< the answer when no server gives one; 504 when one took too long
   std::function<void(const RelayEnd&)> done;
 };
 

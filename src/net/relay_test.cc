@@ -115,7 +115,7 @@ TEST_F(RelayTest, RequestsAndAnswersPass) {
   ASSERT_TRUE(wait_for_ends(3));
   EXPECT_EQ(ends()[2].status, 200);
   EXPECT_EQ(ends()[2].error, "");
-  EXPECT_EQ(ends()[2].body_bytes, 19U);
+  EXPECT_EQ(ends()[2].body_bytes, 22U);
 }
 
 TEST_F(RelayTest, AnswersToHeadHaveTheLengthOfGet) {
@@ -158,6 +158,7 @@ TEST_F(RelayTest, ADeadServerIsPassedOverAndMarked) {
   EXPECT_EQ(raw_get(address(), "/x").body, "GET /x backend ");
   EXPECT_FALSE(dead->alive());
   EXPECT_TRUE(live->alive());
+  ASSERT_TRUE(wait_for_ends(1));
   EXPECT_EQ(live->in_flight(), 0);
 }
 
@@ -319,10 +320,31 @@ TEST_F(RelayTest, ASilentServerIsGivenUp) {
   const TextServer back("", false);
   const auto other = upstream(back.address(), {.answer_timeout = milliseconds(200)});
   pass_to({other});
-  EXPECT_EQ(raw_get(address(), "/").status, 503);
+  EXPECT_EQ(raw_get(address(), "/").status, 504);
   EXPECT_TRUE(other->alive());
   ASSERT_TRUE(wait_for_ends(1));
   EXPECT_EQ(ends()[0].error, "no answer in time");
+}
+
+TEST_F(RelayTest, RequestsLeaveAServerThatHangs) {
+  const TextServer back("", false);
+  const auto good = serve(echo);
+  const auto hung = upstream(back.address());
+  pass_to({hung, upstream(good->addresses()[0])});
+  hung->set_hangs(true);
+  EXPECT_EQ(raw_get(address(), "/x").body, "GET /x backend ");
+  EXPECT_FALSE(hung->alive());
+  EXPECT_EQ(hung->silence(), milliseconds(0));
+}
+
+TEST_F(RelayTest, KeptConnectionsEndWithTheServerAndNotAfterIt) {
+  const auto back = serve(echo);
+  const auto other = upstream(back->addresses()[0]);
+  pass_to({other});
+  EXPECT_EQ(raw_get(address(), "/1").status, 200);
+  front_.reset();
+  pass_to({other});
+  EXPECT_EQ(raw_get(address(), "/2").status, 200);
 }
 
 TEST_F(RelayTest, AClientThatLeavesEndsItsRequestAndHurtsNobody) {

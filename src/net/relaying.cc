@@ -93,8 +93,31 @@ Headers without_hop_fields(const Headers& headers) {
   return kept;
 }
 
-Relaying::Relaying(asio::io_context& io, Relay& relay, std::function<bool()> client_gone)
-    : io_(io), relay_(relay), client_gone_(std::move(client_gone)), timer_(io.get_executor()) {}
+Keepers::~Keepers() {
+  for (const auto& [key, weak] : all_) {
+    if (const auto upstream = weak.lock()) {
+      upstream->drop_kept();
+    }
+  }
+}
+
+void Keepers::add(const std::shared_ptr<Upstream>& upstream) {
+  constexpr std::size_t kMany = 256;
+  if (all_.size() >= kMany) {
+    std::erase_if(all_, [](const auto& entry) { return entry.second.expired(); });
+  }
+  all_.insert_or_assign(upstream.get(), upstream);
+}
+
+Relaying::Relaying(asio::io_context& io,
+                   Keepers& keepers,
+                   Relay& relay,
+                   std::function<bool()> client_gone)
+    : io_(io),
+      keepers_(keepers),
+      relay_(relay),
+      client_gone_(std::move(client_gone)),
+      timer_(io.get_executor()) {}
 
 Relaying::~Relaying() {
   *alive_ = false;
@@ -117,7 +140,8 @@ void Relaying::watch() {
     }
     timed_out_ = steady_clock::now() >= deadline_;
     gone_ = !timed_out_ && client_gone_();
-    if (timed_out_ || gone_) {
+    abandoned_ = !timed_out_ && !gone_ && waiting_ && upstream_->hangs();
+    if (timed_out_ || gone_ || abandoned_) {
       ErrorCondition ignored;
       stream_->socket().close(ignored);
     } else {
@@ -129,10 +153,11 @@ void Relaying::watch() {
 Task<bool> Relaying::start() {
   for (std::size_t i = 0; i < relay_.attempts.size(); ++i) {
     const Relay::Attempt& next = relay_.attempts[i];
+    has_next_ = i + 1 < relay_.attempts.size();
     const Outcome outcome = co_await attempt(next);
     if (outcome == Outcome::kAnswered) {
       end_.status = parser_->status();
-      end_.upstream = upstream_;
+      end_.upstream = upstream_.get();
       if (relay_.filter) {
         filter_ = relay_.filter(parser_->status(), parser_->headers());
       }
@@ -143,28 +168,32 @@ Task<bool> Relaying::start() {
       end_.error = "the client has left";
       co_return false;
     }
-    if (!timed_out_) {
+    if (outcome != Outcome::kKeptClosed && (outcome == Outcome::kNotSent || !timed_out_)) {
       next.upstream->set_alive(false);
     }
     log::warn("a backend does not answer",
               {{"backend", next.upstream->address()}, {"err", end_.error}});
-    if (outcome == Outcome::kMaybeSent && (timed_out_ || !relay_.repeatable)) {
+    if (outcome != Outcome::kNotSent && (timed_out_ || !relay_.repeatable)) {
       break;
     }
+  }
+  if (timed_out_) {
+    constexpr int kGatewayTimeout = 504;
+    relay_.unavailable.status = kGatewayTimeout;
   }
   end_.status = relay_.unavailable.status;
   co_return false;
 }
 
 Task<Relaying::Outcome> Relaying::attempt(const Relay::Attempt& attempt) {
-  upstream_ = attempt.upstream.get();
+  upstream_ = attempt.upstream;
   flight_ = std::make_unique<Upstream::Flight>(*upstream_);
   timed_out_ = false;
   const bool reused = co_await take_kept(*upstream_);
   if (reused) {
     const Outcome outcome = co_await exchange(attempt, true);
     // The server may have closed the connection just then: once more on a new one.
-    if (outcome == Outcome::kAnswered || timed_out_ || gone_ || !relay_.repeatable) {
+    if (outcome == Outcome::kAnswered || timed_out_ || gone_ || abandoned_ || !relay_.repeatable) {
       co_return outcome;
     }
   }
@@ -269,6 +298,8 @@ Task<Relaying::Outcome> Relaying::exchange(const Relay::Attempt& attempt, bool r
   parser_ = std::make_unique<AnswerParser>(attempt.method == "HEAD");
   received_.clear();
   body_.clear();
+  abandoned_ = false;
+  waiting_ = has_next_ && relay_.repeatable;
   arm(attempt.upstream->options().answer_timeout);
   ErrorCondition error;
   const std::string head = request_head(attempt, relay_.body.size());
@@ -279,17 +310,19 @@ Task<Relaying::Outcome> Relaying::exchange(const Relay::Attempt& attempt, bool r
       break;
     }
   }
+  waiting_ = false;
   const auto state = parser_->state();
   if (state == AnswerParser::State::kBody || state == AnswerParser::State::kDone) {
     co_return Outcome::kAnswered;
   }
-  end_.error = timed_out_ ? "no answer in time"
+  end_.error = timed_out_   ? "no answer in time"
+               : abandoned_ ? "the server hangs"
                : state == AnswerParser::State::kFailed && !received_.empty()
                    ? fmt::format("an answer that is no HTTP: {}", parser_->failure())
                : reused ? "a kept connection was closed"
                         : "the connection was closed without an answer";
   stream_.reset();
-  co_return Outcome::kMaybeSent;
+  co_return reused ? Outcome::kKeptClosed : Outcome::kMaybeSent;
 }
 
 /// Reads once and parses. 0: the deadline that is set stays.
@@ -303,7 +336,9 @@ Task<bool> Relaying::read_more(milliseconds patience) {
   const std::size_t count =
       co_await stream_->read(asio::buffer(received_.data() + old, kPiece), error);
   received_.resize(old + (error ? 0 : count));
-  if (error) {
+  if (!error) {
+    upstream_->heard();
+  } else {
     parser_->end();
     co_return parser_->state() == AnswerParser::State::kDone;
   }
@@ -365,6 +400,7 @@ void Relaying::keep() {
   }
   auto& entries = upstream_->kept().entries;
   if (entries.size() < upstream_->options().max_kept) {
+    keepers_.add(upstream_);
     entries.push_back({std::move(stream_), steady_clock::now()});
   }
 }

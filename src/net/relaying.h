@@ -2,7 +2,9 @@
 
 // Internal to the server: shows Asio.
 
+#include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <string>
 #include <string_view>
@@ -13,11 +15,25 @@
 
 namespace ceems::net {
 
+/// Upstreams with kept connections of one server's I/O thread; the connections go before it does.
+class Keepers {
+ public:
+  Keepers() = default;
+  Keepers(const Keepers&) = delete;
+  Keepers& operator=(const Keepers&) = delete;
+  ~Keepers();
+
+  void add(const std::shared_ptr<Upstream>& upstream);
+
+ private:
+  std::map<const Upstream*, std::weak_ptr<Upstream>> all_;
+};
+
 /// One request on its way to an upstream and the answer on its way back. I/O thread only.
 class Relaying {
  public:
   /// `client_gone` is asked now and then while nothing comes: true ends the call.
-  Relaying(asio::io_context& io, Relay& relay, std::function<bool()> client_gone);
+  Relaying(asio::io_context& io, Keepers& keepers, Relay& relay, std::function<bool()> client_gone);
   ~Relaying();
   Relaying(const Relaying&) = delete;
   Relaying& operator=(const Relaying&) = delete;
@@ -35,7 +51,12 @@ class Relaying {
   [[nodiscard]] RelayEnd& end() { return end_; }
 
  private:
-  enum class Outcome { kAnswered, kNotSent, kMaybeSent };
+  enum class Outcome : std::uint8_t {
+    kAnswered,
+    kNotSent,     ///< no connection
+    kMaybeSent,   ///< a new connection broke off without an answer
+    kKeptClosed,  ///< a kept one did, which says nothing about the server
+  };
 
   Task<Outcome> attempt(const Relay::Attempt& attempt);
   Task<Outcome> exchange(const Relay::Attempt& attempt, bool reused);
@@ -48,6 +69,7 @@ class Relaying {
   void keep();
 
   asio::io_context& io_;
+  Keepers& keepers_;
   Relay& relay_;
   std::function<bool()> client_gone_;
   Timer timer_;
@@ -55,13 +77,16 @@ class Relaying {
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Upstream::Flight> flight_;
-  Upstream* upstream_ = nullptr;
+  std::shared_ptr<Upstream> upstream_;
   std::unique_ptr<AnswerParser> parser_;
   std::unique_ptr<BodyFilter> filter_;
   std::string received_;  // bytes not yet used
   std::string body_;      // decoded, not yet handed out
   bool timed_out_ = false;
   bool gone_ = false;
+  bool waiting_ = false;    // for the first byte of an answer, with another server to go to
+  bool abandoned_ = false;  // because the server hangs
+  bool has_next_ = false;
   RelayEnd end_;
 };
 

@@ -39,6 +39,13 @@ bool split_target(Request& request) {
   return true;
 }
 
+/// A field that goes on in the next line (RFC 9112 §5.2): others may take that line for a field.
+bool has_folded_field(std::string_view data) {
+  const std::string_view header = data.substr(0, data.find("\r\n\r\n"));
+  return header.find("\r\n ") != std::string_view::npos ||
+         header.find("\r\n\t") != std::string_view::npos;
+}
+
 }  // namespace
 
 struct RequestParser::Impl final : http::basic_parser<true> {
@@ -48,6 +55,8 @@ struct RequestParser::Impl final : http::basic_parser<true> {
   std::string failure;
   int version = 11;
   int hosts = 0;
+  int codings = 0;
+  bool bad_coding = false;
   bool wants_continue = false;
 
   void on_request_impl(http::verb /*method*/,
@@ -73,6 +82,9 @@ struct RequestParser::Impl final : http::basic_parser<true> {
       ++hosts;
     } else if (name == http::field::expect) {
       wants_continue = to_lower(request.headers.back().second) == "100-continue";
+    } else if (name == http::field::transfer_encoding) {
+      bad_coding =
+          version < 11 || ++codings > 1 || to_lower(request.headers.back().second) != "chunked";
     }
   }
   void on_header_impl(error_code& error) override {
@@ -82,6 +94,9 @@ struct RequestParser::Impl final : http::basic_parser<true> {
       reject("missing required Host header", error);
     } else if (hosts > 1) {
       reject("too many Host headers", error);
+    } else if (bad_coding) {
+      // Where the body ends is then a matter of opinion (RFC 9112 §6.1).
+      reject("unsupported transfer encoding", error);
     } else {
       state = State::kBody;
     }
@@ -139,7 +154,13 @@ std::size_t RequestParser::feed(std::string_view data) {
   std::size_t used = 0;
   while (impl_->state == State::kHeader || impl_->state == State::kBody) {
     error_code error;
-    used += impl_->put(boost::asio::const_buffer(data.data() + used, data.size() - used), error);
+    const std::string_view rest = data.substr(used);
+    if (impl_->state == State::kHeader && has_folded_field(rest)) {
+      impl_->reject("folded header field", error);
+      impl_->fail_with(error);
+      break;
+    }
+    used += impl_->put(boost::asio::const_buffer(rest.data(), rest.size()), error);
     if (error && error != http::error::need_more) {
       impl_->fail_with(error);
     } else if (error || used == data.size()) {

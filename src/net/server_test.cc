@@ -158,6 +158,22 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 4\r\n"
                    "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
                    400},
+        BadRequest{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+                   "Content-Length: 4\r\n\r\n0\r\n\r\n",
+                   400},
+        BadRequest{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip\r\n\r\n", 400},
+        BadRequest{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: gzip, chunked\r\n\r\n"
+                   "0\r\n\r\n",
+                   400},
+        BadRequest{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n"
+                   "Transfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+                   400},
+        BadRequest{"POST / HTTP/1.0\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
+        BadRequest{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1\r\nContent-Length: 2\r\n"
+                   "\r\nab",
+                   400},
+        BadRequest{"GET / HTTP/1.1\r\nHost: a\r\nX: b\r\n c\r\n\r\n", 400},  // folded
+        BadRequest{"GET / HTTP/1.1\r\nHost: a\r\nX : b\r\n\r\n", 400},
         BadRequest{"POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 1001\r\n\r\n", 413},
         BadRequest{"POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n800\r\n" +
                        std::string(2048, 'x') + "\r\n0\r\n\r\n",

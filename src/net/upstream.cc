@@ -25,6 +25,24 @@ std::string Upstream::address() const {
   return (is_v6 ? "[" + options_.host + "]" : options_.host) + ":" + options_.port;
 }
 
+std::chrono::milliseconds Upstream::silence() const {
+  using std::chrono::steady_clock;
+  if (in_flight_ == 0) {
+    return {};
+  }
+  const steady_clock::duration since =
+      steady_clock::now().time_since_epoch() - steady_clock::duration(heard_);
+  return std::chrono::duration_cast<std::chrono::milliseconds>(since);
+}
+
+void Upstream::heard() {
+  heard_ = std::chrono::steady_clock::now().time_since_epoch().count();
+}
+
+void Upstream::drop_kept() {
+  kept_->entries.clear();
+}
+
 Result<std::shared_ptr<ssl_ctx_st>> Upstream::tls_context() {
   if (!options_.use_tls) {
     return std::shared_ptr<ssl_ctx_st>();

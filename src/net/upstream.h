@@ -43,16 +43,29 @@ class Upstream {
   [[nodiscard]] bool alive() const { return alive_; }
   void set_alive(bool alive) { alive_ = alive; }
   [[nodiscard]] int in_flight() const { return in_flight_; }
+  /// Whoever watches the server finds that it takes connections but answers nothing: requests that
+  /// wait for it go to another server if they may.
+  [[nodiscard]] bool hangs() const { return hangs_; }
+  void set_hangs(bool hangs) { hangs_ = hangs; }
+  /// How long requests have been waiting without a byte of any answer; 0 when there are none.
+  [[nodiscard]] std::chrono::milliseconds silence() const;
+  void heard();  ///< a byte
 
   /// The TLS side, made anew when one of its files has changed. Null without TLS. Thread-safe.
   Result<std::shared_ptr<ssl_ctx_st>> tls_context();
 
-  struct Kept;  // relay.cc
+  struct Kept;  // kept_connections.h
   [[nodiscard]] Kept& kept() { return *kept_; }
+  /// Closes the kept connections. On their I/O thread, or when it does not run.
+  void drop_kept();
   /// Counts a request while it lives.
   class Flight {
    public:
-    explicit Flight(Upstream& upstream) : upstream_(&upstream) { ++upstream.in_flight_; }
+    explicit Flight(Upstream& upstream) : upstream_(&upstream) {
+      if (upstream.in_flight_++ == 0) {
+        upstream.heard();
+      }
+    }
     Flight(const Flight&) = delete;
     Flight& operator=(const Flight&) = delete;
     ~Flight() { --upstream_->in_flight_; }
@@ -67,6 +80,8 @@ class Upstream {
   UpstreamOptions options_;
   std::atomic<bool> alive_ = true;
   std::atomic<int> in_flight_ = 0;
+  std::atomic<bool> hangs_ = false;
+  std::atomic<std::chrono::steady_clock::rep> heard_ = 0;  // time of the last byte
   std::mutex mutex_;
   std::string tls_files_ CEEMS_GUARDED_BY(mutex_);  // what the context was made of
   std::shared_ptr<ssl_ctx_st> context_ CEEMS_GUARDED_BY(mutex_);
