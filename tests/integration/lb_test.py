@@ -24,6 +24,7 @@ import urllib.parse
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "promql"))
+import api_database  # noqa: E402
 import harness  # noqa: E402
 from harness import Program, free_port, get, wait_until  # noqa: E402
 import oracle_test  # noqa: E402
@@ -69,11 +70,9 @@ def make_database(directory):
     path = os.path.join(directory, "data")
     os.makedirs(path)
     db = sqlite3.connect(os.path.join(path, "ceems.db"))
+    for statement in api_database.SCHEMA:
+        db.execute(statement)
     db.executescript("""
-        CREATE TABLE units (id integer primary key, cluster_id text, resource_manager text, uuid text, project text, username text,
-                            started_at text, ended_at_ts integer, ignore integer DEFAULT 0);
-        CREATE TABLE projects (id integer primary key, cluster_id text, name text, users text);
-        CREATE TABLE admin_users (id integer primary key, cluster_id text, name text);
         INSERT INTO admin_users (cluster_id, name) VALUES ('all', 'root');
         INSERT INTO projects (cluster_id, name, users) VALUES ('c0', 'pa', '["alice"]'), ('c0', 'pb', '["bob"]'),
                                                               ('c1', 'pa', '["bob"]');""")
@@ -112,7 +111,11 @@ class Site:
         self.port = free_port()
         self.lb = start("lb", [os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + self.config,
                                "--web.listen-address=127.0.0.1:%d" % self.port])
-        wait_until("the load balancer answers", lambda: get("http://127.0.0.1:%d/-/healthy" % self.port).status == 200)
+        try:
+            wait_until("the load balancer answers", lambda: get("http://127.0.0.1:%d/-/healthy" % self.port).status == 200, 10)
+        except AssertionError:
+            print(self.lb.output())
+            raise
 
     def write_config(self, backends=None, extra=""):
         backends = backends or ["http://127.0.0.1:%d" % self.ports["all"]]
@@ -229,6 +232,10 @@ class Asker:
         answer = connection.getresponse()
         return answer.status, answer.read()
 
+    def means_something(self, path, body):
+        """Does Prometheus itself understand it?"""
+        return self.post(self.own, path, body, {})[0] != 400
+
     def judge(self, path, body):
         """(passed, problem)"""
         status, text = self.post(self.lb, path, body, {"X-Grafana-User": "alice", "X-Ceems-Cluster-Id": "c0"})
@@ -269,8 +276,8 @@ def test_random_queries(site, options):
         if hash(query) % 4 == 0:
             path, body = "/api/v1/query_range", urllib.parse.urlencode({"query": query, "start": END - 900, "end": END, "step": 60})
         passed, problem = local.asker.judge(path, body)
-        if must_pass and not passed:
-            problem = problem or "was refused"
+        if must_pass and not passed and not problem and local.asker.means_something(path, body):
+            problem = "was refused"
         with lock:
             outcome["passed"] += passed
             if problem:
