@@ -29,6 +29,7 @@ target_compile_options(
             # copied beyond their bounds (https://gcc.gnu.org/PR105329).
             $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
             $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-array-bounds>
+            $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-stringop-overread>
             # clang sees the deprecated buffer inside libstdc++ 12's stable_sort.
             $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
             -pthread # everywhere: precompiled headers want the same options

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "base/check.h"
-#include "base/strings.h"
+#include "base/utf8.h"
 #include "exporter/alloy_targets.h"
 #include "exporter/json_string.h"
 #include "exporter/unit/process_filter.h"

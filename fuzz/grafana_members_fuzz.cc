@@ -4,7 +4,7 @@
 
 #include "api/grafana_admins.h"
 #include "base/check.h"
-#include "base/strings.h"
+#include "base/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

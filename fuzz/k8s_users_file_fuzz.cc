@@ -5,7 +5,7 @@
 
 #include "api/resource/k8s_people.h"
 #include "base/check.h"
-#include "base/strings.h"
+#include "base/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text

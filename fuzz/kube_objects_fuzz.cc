@@ -5,7 +5,7 @@
 
 #include "api/resource/k8s_units.h"
 #include "base/check.h"
-#include "base/strings.h"
+#include "base/utf8.h"
 #include "kube/line_splitter.h"
 #include "kube/objects.h"
 #include "kube/pod_store.h"

@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "metrics/sink.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -4,7 +4,7 @@
 
 #include "api/resource/openstack_json.h"
 #include "base/check.h"
-#include "base/strings.h"
+#include "base/utf8.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ceems::api::openstack;  // NOLINT(google-build-using-namespace): one function

@@ -4,7 +4,7 @@
 
 #include "api/resource/slurmrest_answer.h"
 #include "base/check.h"
-#include "base/strings.h"
+#include "base/utf8.h"
 
 namespace {
 

@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <cstddef>
 #include <cstdio>
 #include <exception>
 #include <memory>
@@ -35,6 +36,7 @@
 #include "net/server.h"
 #include "os/privileges.h"
 #include "os/signals.h"
+#include "os/startup_pages.h"
 
 namespace {
 
@@ -259,6 +261,8 @@ int run(int argc, const char* const* argv) {
   if (options.once) {
     return print_page(page, clock);
   }
+  const std::size_t released = os::release_startup_pages();
+  log::debug("pages of the start released", {{"bytes", released}});
   serve(*server);
   return 0;
 }

@@ -11,6 +11,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "net/base64.h"
 
 namespace ceems::access {

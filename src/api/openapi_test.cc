@@ -24,7 +24,7 @@ json::object document(const DocumentOptions& options = kOptions) {
 }
 
 /// Follows "#/a/b".
-const json::value& resolve(const json::object& root, const json::value& value) {
+json::value resolve(const json::object& root, const json::value& value) {
   const auto* object = value.if_object();
   if (object == nullptr || !object->contains("$ref")) {
     return value;
@@ -48,7 +48,7 @@ bool contains(const json::array& values, const json::value& value) {
 std::string complaint(const json::object& root,
                       const json::value& unresolved,
                       const json::value& value) {
-  const json::object& schema = resolve(root, unresolved).as_object();
+  const json::object schema = resolve(root, unresolved).as_object();
   const std::string text = json::serialize(value);
   for (const auto& [key, rule] : schema) {
     static const std::set<std::string, std::less<>> kKnown{
@@ -202,7 +202,7 @@ TEST(OpenApi, ExamplesOfAnswersAreValid) {
   };
   for (const auto& [path, item] : root.at("paths").as_object()) {
     for (const auto& [status, answer] : item.at("get").at("responses").as_object()) {
-      const json::object& object = resolve(root, answer).as_object();
+      const json::object object = resolve(root, answer).as_object();
       EXPECT_TRUE(object.contains("description")) << path << status;
       if (const json::value* content = object.if_contains("content")) {
         check(*content);

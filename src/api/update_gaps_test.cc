@@ -19,7 +19,7 @@ using Parts = std::vector<std::string>;
 /// A cluster with one unit and an updater that gives avg_cpu_usage and energy, as far as it can.
 struct GapFixture : LoopFixture {
   GapFixture() {
-    scripts["a"].units = [](model::Window window, auto) {
+    scripts["a"].units = [](model::Window window, const auto&) {
       auto one = unit("1");
       one.total_time_seconds = {
           {"walltime", static_cast<double>(window.end_ms - window.start_ms) / 1000}};

@@ -97,7 +97,7 @@ std::unique_ptr<World> random_world(std::uint64_t seed) {
   }
   std::vector<tsdb::Sample> factor;
   for (std::int64_t at = -4000; at <= kSpan + 600; at += 60) {
-    factor.push_back({kDay + at * 1000, 30.0 + static_cast<double>((at + 4000) / 700)});
+    factor.push_back({kDay + at * 1000, 30.0 + std::floor(static_cast<double>(at + 4000) / 700)});
   }
   world->tsdb.add("ceems_emissions_gCo2_kWh", {{"provider", "rte"}, {"country_code", "FR"}},
                   factor);
@@ -145,7 +145,9 @@ Figures play(World& world, Step step, unsigned trouble = 0) {
       store::Database::open({.directory = dir.path().string(), .time_zone = "UTC"}, clock);
   EXPECT_TRUE(database);
   Script script;
-  script.units = [&world](model::Window window, auto) { return units_of(world.jobs, window); };
+  script.units = [&world](model::Window window, const auto&) {
+    return units_of(world.jobs, window);
+  };
   const auto options = read_tsdb_updater_options(config::parse_yaml("{}", "c.yml").value());
   const auto make = [&] {
     UpdateOptions update_options;

@@ -132,7 +132,7 @@ class FakeWriter final : public store::Writer {
 /// What a test says a cluster does.
 struct Script {
   std::function<Result<std::vector<model::Unit>>(model::Window, std::stop_token)> units =
-      [](auto, auto) { return std::vector<model::Unit>{}; };
+      [](const auto&, const auto&) { return std::vector<model::Unit>{}; };
   std::function<Result<UsersAndProjects>()> people = [] { return UsersAndProjects{}; };
   std::function<Result<Missing>(const UpdateRequest&, std::vector<model::Unit>&)> update =
       [](const auto&, auto&) { return Missing{}; };

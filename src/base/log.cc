@@ -10,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::log {
 namespace {

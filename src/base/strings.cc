@@ -3,41 +3,16 @@
 #include <algorithm>
 #include <array>
 
+#include "base/utf8.h"
+
 namespace ceems {
 namespace {
 
 constexpr std::string_view kBlank = " \t\n\v\f\r";
 
-/// Length of the well-formed UTF-8 sequence at the front; 0 if there is none.
-std::size_t utf8_sequence(std::string_view text) {
-  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(text[i]); };
-  const unsigned char lead = byte(0);
-  if (lead < 0x80) {
-    return 1;
-  }
-  std::size_t length = 0;
-  unsigned char low = 0x80;
-  unsigned char high = 0xBF;
-  if (lead >= 0xC2 && lead <= 0xDF) {
-    length = 2;
-  } else if (lead >= 0xE0 && lead <= 0xEF) {
-    length = 3;
-    low = lead == 0xE0 ? 0xA0 : low;
-    high = lead == 0xED ? 0x9F : high;
-  } else if (lead >= 0xF0 && lead <= 0xF4) {
-    length = 4;
-    low = lead == 0xF0 ? 0x90 : low;
-    high = lead == 0xF4 ? 0x8F : high;
-  }
-  if (length == 0 || text.size() < length || byte(1) < low || byte(1) > high) {
-    return 0;
-  }
-  for (std::size_t i = 2; i < length; ++i) {
-    if (byte(i) < 0x80 || byte(i) > 0xBF) {
-      return 0;
-    }
-  }
-  return length;
+/// Of ASCII; other bytes stay as they are.
+char lower(char byte) {
+  return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
 }
 
 }  // namespace
@@ -77,11 +52,13 @@ std::string_view take_word(std::string_view& rest) {
 }
 
 std::string to_lower(std::string_view text) {
-  std::string lower(text);
-  std::ranges::transform(lower, lower.begin(), [](char c) {
-    return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-  });
-  return lower;
+  std::string out(text);
+  std::ranges::transform(out, out.begin(), lower);
+  return out;
+}
+
+bool same_in_any_case(std::string_view left, std::string_view right) {
+  return std::ranges::equal(left, right, {}, lower, lower);
 }
 
 std::optional<double> parse_double(std::string_view text) {
@@ -101,7 +78,7 @@ std::string printable(std::string_view text, std::size_t limit) {
       return out.append("...");
     }
     const auto byte = static_cast<unsigned char>(text.front());
-    const std::size_t length = byte < 0x20 || byte == 0x7F ? 0 : utf8_sequence(text);
+    const std::size_t length = byte < 0x20 || byte == 0x7F ? 0 : utf8_length(text);
     if (length == 0) {
       out.append("\\x").push_back(kHex[byte >> 4U]);
       out.push_back(kHex[byte & 0xFU]);
@@ -112,17 +89,6 @@ std::string printable(std::string_view text, std::size_t limit) {
     }
   }
   return out;
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_sequence(text);
-    if (length == 0) {
-      return false;
-    }
-    text.remove_prefix(length);
-  }
-  return true;
 }
 
 }  // namespace ceems

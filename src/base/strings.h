@@ -22,7 +22,11 @@ std::string_view take_until(std::string_view& rest, char separator);
 /// Takes the next word (run of non-blanks) off the front; empty at the end.
 std::string_view take_word(std::string_view& rest);
 
+/// ASCII letters in lower case; other bytes as they are.
 std::string to_lower(std::string_view text);
+/// Equal but for the case of ASCII letters, as names of HTTP headers and keywords are compared?
+/// Allocates nothing.
+bool same_in_any_case(std::string_view left, std::string_view right);
 
 /// Whole text as a decimal number, no sign, no blanks; nothing on anything else or overflow.
 template <typename Int = std::uint64_t>
@@ -41,8 +45,5 @@ std::optional<double> parse_double(std::string_view text);
 /// Text for a log line or message from input that may hold anything: control bytes and invalid
 /// UTF-8 become \xNN, at most `limit` bytes, then "...".
 std::string printable(std::string_view text, std::size_t limit = 128);
-
-/// True for well-formed UTF-8 (RFC 3629: no surrogates, no overlong forms).
-bool is_utf8(std::string_view text);
 
 }  // namespace ceems

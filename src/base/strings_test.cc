@@ -40,11 +40,14 @@ TEST(Strings, PrintableShowsHostileBytes) {
   EXPECT_EQ(printable("abcdef", 3), "abc...");
 }
 
-TEST(Strings, Utf8RefusesOverlongFormsAndSurrogates) {
-  EXPECT_TRUE(is_utf8("gr\xc3\xbc\xc3\x9f \xf0\x9f\x98\x80"));
-  EXPECT_FALSE(is_utf8("\xc0\xaf"));
-  EXPECT_FALSE(is_utf8("\xed\xa0\x80"));
-  EXPECT_FALSE(is_utf8("\xf4\x90\x80\x80"));
+TEST(Strings, OnlyAsciiLettersHaveTwoCases) {
+  EXPECT_EQ(to_lower("AZaz[@\xc3\x89"), "azaz[@\xc3\x89");
+  EXPECT_TRUE(same_in_any_case("X-Grafana-User", "x-grafana-uSER"));
+  EXPECT_TRUE(same_in_any_case("", ""));
+  EXPECT_FALSE(same_in_any_case("ab", "abc"));
+  EXPECT_FALSE(same_in_any_case("@", "`"));
+  EXPECT_FALSE(same_in_any_case("[", "{"));
+  EXPECT_FALSE(same_in_any_case("\xc3\x89", "\xc3\xa9"));
 }
 
 }  // namespace

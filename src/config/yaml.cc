@@ -16,6 +16,7 @@
 #include <yaml-cpp/yaml.h>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "config/spelling.h"
 
 namespace ceems::config {

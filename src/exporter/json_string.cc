@@ -1,28 +1,13 @@
 #include "exporter/json_string.h"
 
-#include <algorithm>
 #include <cstddef>
 #include <iterator>
 
 #include <fmt/format.h>
 
-#include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::exporter {
-namespace {
-
-/// Bytes of the well-formed character at the front of `text`; 0 where there is none.
-std::size_t character_length(std::string_view text) {
-  for (std::size_t length = 1; length <= std::min<std::size_t>(4, text.size()); ++length) {
-    if (is_utf8(text.substr(0, length))) {
-      return length;
-    }
-  }
-  return 0;
-}
-
-}  // namespace
-
 void append_json_string(std::string& out, std::string_view text) {
   out.push_back('"');
   while (!text.empty()) {
@@ -33,11 +18,11 @@ void append_json_string(std::string& out, std::string_view text) {
       out.push_back(c);
     } else if (c >= 0 && c < ' ') {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<int>(c));
-    } else if (const std::size_t whole = character_length(text); whole > 0) {
+    } else if (const std::size_t whole = utf8_length(text); whole > 0) {
       length = whole;
       out.append(text.substr(0, length));
     } else {
-      out += "\xEF\xBF\xBD";
+      out += kReplacementCharacter;
     }
     text.remove_prefix(length);
   }

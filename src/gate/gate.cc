@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/strings.h"
 
 namespace ceems::gate {
 namespace {
@@ -11,21 +12,12 @@ namespace {
 constexpr std::string_view kUserHeader = "X-Grafana-User";
 constexpr std::string_view kClusterHeader = "X-Ceems-Cluster-Id";
 
-bool same_name(std::string_view left, std::string_view right) {
-  return std::ranges::equal(left, right, [](char one, char other) {
-    const auto lower = [](char byte) {
-      return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + 32) : byte;
-    };
-    return lower(one) == lower(other);
-  });
-}
-
 /// The value of a header; empty where it is not there, or stands twice: two programs may read
 /// different ones.
 std::string only_value(const net::Headers& headers, std::string_view name) {
   const std::string* value = nullptr;
   for (const auto& [key, text] : headers) {
-    if (same_name(key, name)) {
+    if (same_in_any_case(key, name)) {
       if (value != nullptr) {
         return {};
       }

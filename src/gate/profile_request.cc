@@ -7,8 +7,9 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "base/strings.h"
+#include "base/wire_format.h"
 #include "gate/profile_calls.h"
-#include "gate/wire_message.h"
 #include "promql/printer.h"
 
 namespace ceems::gate {
@@ -19,33 +20,50 @@ namespace json = boost::json;
 constexpr std::string_view kProto = "application/proto";
 constexpr std::string_view kJson = "application/json";
 constexpr std::size_t kMostSelectors = 100;
+constexpr std::size_t kMostFields = 10'000;
 constexpr std::size_t kJsonDepth = 32;
 
 Refusal bad_message(std::string_view why) {
   return bad_data(fmt::format("cannot read the call: {}", why), "syntax");
 }
 
-Refusal wrong_media(std::string message) {
-  return {.status = 415,
-          .error_type = "bad_data",
-          .message = std::move(message),
-          .reason = "media_type"};
-}
-
-std::string_view media_type(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  while (type.ends_with(' ')) {
-    type.remove_suffix(1);
-  }
-  return type;
-}
-
-/// A text of a message and the selector in it.
+/// A field of a message and the selector in it.
 struct Slot {
-  std::string* text = nullptr;    // in a WireField
+  WireField* field = nullptr;
   json::string* value = nullptr;  // or in a JSON document
   promql::VectorSelector selector{};
+  std::string text{};  // canonical, once it is forwarded
 };
+
+/// An inner message of the field at `place`.
+struct InnerMessage {
+  std::size_t place;
+  std::vector<WireField> fields;
+  std::string text{};
+};
+
+Checked<std::vector<WireField>> read_fields(std::string_view message) {
+  std::vector<WireField> fields;
+  WireReader reader(message);
+  while (const auto field = reader.next()) {
+    if (fields.size() >= kMostFields) {
+      return std::unexpected(bad_message("too many fields"));
+    }
+    fields.push_back(*field);
+  }
+  if (!reader.good()) {
+    return std::unexpected(bad_message("no message of protocol buffers"));
+  }
+  return fields;
+}
+
+std::string write_fields(const std::vector<WireField>& fields) {
+  std::string message;
+  for (const WireField& field : fields) {
+    append_wire_field(message, field);
+  }
+  return message;
+}
 
 }  // namespace
 
@@ -54,20 +72,20 @@ struct ProfileRequest::Parts {
 
   std::string path;
   bool is_json = false;
+  std::string body;  ///< what `fields` are parts of
   std::vector<WireField> fields;
-  /// Inner messages of `fields` by place.
-  std::deque<std::pair<std::size_t, std::vector<WireField>>> inner;
+  std::deque<InnerMessage> inner;
   json::value document;
   std::deque<Slot> slots;
   Selection selection;
 
-  Checked<bool> read_proto(std::string_view body,
+  Checked<bool> read_proto(std::string_view message,
                            const ProfileCall& call,
                            const ProfileRules& rules);
   Checked<bool> read_texts(std::vector<WireField>& message,
                            const ProfileCall& call,
                            const ProfileRules& rules);
-  Checked<bool> read_json(std::string_view body,
+  Checked<bool> read_json(std::string_view text,
                           const ProfileCall& call,
                           const ProfileRules& rules);
   Checked<bool> read_object(json::object& object,
@@ -97,16 +115,17 @@ Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
   return selection.add(slots.back().selector);
 }
 
-Checked<bool> ProfileRequest::Parts::read_proto(std::string_view body,
+Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
                                                 const ProfileCall& call,
                                                 const ProfileRules& rules) {
-  auto parsed = parse_wire_message(body);
+  body = message;
+  auto parsed = read_fields(body);
   if (!parsed) {
-    return std::unexpected(bad_message(parsed.error().message));
+    return std::unexpected(std::move(parsed).error());
   }
   fields = std::move(*parsed);
   if (call.inner.empty()) {
-    return read_texts(fields, call, rules);
+    return call.number == 0 ? true : read_texts(fields, call, rules);
   }
   for (const ProfileCall::Inner& part : call.inner) {
     const auto number = [&](const WireField& field) { return field.number == part.number; };
@@ -114,12 +133,13 @@ Checked<bool> ProfileRequest::Parts::read_proto(std::string_view body,
     if (std::ranges::count_if(fields, number) != 1 || !found->has_length) {
       return std::unexpected(bad_message(fmt::format("'{}' must stand once", part.name)));
     }
-    auto message = parse_wire_message(found->bytes);
-    if (!message) {
-      return std::unexpected(bad_message(message.error().message));
+    auto below = read_fields(found->bytes);
+    if (!below) {
+      return std::unexpected(std::move(below).error());
     }
-    inner.emplace_back(static_cast<std::size_t>(found - fields.begin()), std::move(*message));
-    if (auto read = read_texts(inner.back().second, kSelectingCall, rules); !read) {
+    inner.push_back(
+        {.place = static_cast<std::size_t>(found - fields.begin()), .fields = std::move(*below)});
+    if (auto read = read_texts(inner.back().fields, kSelectingCall, rules); !read) {
       return read;
     }
   }
@@ -137,32 +157,32 @@ Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
     if (!field.has_length || (++found > 1 && !call.repeated)) {
       return std::unexpected(bad_message("a selector that stands twice or is no text"));
     }
-    if (auto added = add_slot({.text = &field.bytes}, field.bytes, rules); !added) {
+    if (auto added = add_slot({.field = &field}, field.bytes, rules); !added) {
       return added;
     }
   }
   if (found == 0) {
     // Without selector the call is about everything: an open one that confine() may close.
     message.push_back({.number = call.number, .has_length = true, .bytes = "{}"});
-    return add_slot({.text = &message.back().bytes}, "{}", rules);
+    return add_slot({.field = &message.back()}, "{}", rules);
   }
   return true;
 }
 
-Checked<bool> ProfileRequest::Parts::read_json(std::string_view body,
+Checked<bool> ProfileRequest::Parts::read_json(std::string_view text,
                                                const ProfileCall& call,
                                                const ProfileRules& rules) {
   boost::system::error_code error;
   json::parse_options options;
   options.max_depth = kJsonDepth;
-  document = json::parse(body, error, {}, options);
+  document = json::parse(text, error, {}, options);
   auto* const object = error ? nullptr : document.if_object();
   if (object == nullptr) {
     return std::unexpected(bad_message("no JSON object"));
   }
   is_json = true;
   if (call.inner.empty()) {
-    return read_object(*object, call, rules);
+    return call.number == 0 ? true : read_object(*object, call, rules);
   }
   for (const ProfileCall::Inner& part : call.inner) {
     auto* const value = object->if_contains(part.name);
@@ -223,31 +243,21 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw, const Profil
     return std::unexpected(forbidden_resource("path"));
   }
   if (raw.method != "POST") {
-    return std::unexpected(Refusal{.status = 405,
-                                   .error_type = "bad_data",
-                                   .message = "method not allowed",
-                                   .reason = "method"});
+    return std::unexpected(wrong_method());
   }
   if (raw.body.size() > rules.longest_body) {
-    return std::unexpected(Refusal{.status = 413,
-                                   .error_type = "bad_data",
-                                   .message = "request body is too large",
-                                   .reason = "size"});
+    return std::unexpected(large_body());
   }
-  if (!raw.content_encoding.empty() && raw.content_encoding != "identity") {
+  if (!raw.content_encoding.empty() && !same_in_any_case(raw.content_encoding, "identity")) {
     return std::unexpected(wrong_media("calls must not be compressed"));
   }
   auto parts = std::make_unique<Parts>(rules.selection);
   parts->path = std::move(target->path);
   const std::string_view type = media_type(raw.content_type);
   Checked<bool> read = true;
-  if (call->number == 0 && call->inner.empty()) {
-    // Carries a time range only: nothing to check, nothing but the empty call is passed on.
-    parts->is_json = type == kJson;
-    parts->document = json::object{};
-  } else if (type == kJson) {
+  if (same_in_any_case(type, kJson)) {
     read = parts->read_json(raw.body, *call, rules);
-  } else if (type == kProto || type.empty()) {
+  } else if (same_in_any_case(type, kProto) || type.empty()) {
     read = parts->read_proto(raw.body, *call, rules);
   } else {
     read = std::unexpected(wrong_media(fmt::format("calls must be {} or {}", kProto, kJson)));
@@ -265,11 +275,11 @@ Selection& ProfileRequest::selection() {
 Forward ProfileRequest::forward() const {
   Forward forward{.method = "POST", .path = write_path(parts_->path)};
   for (Slot& slot : parts_->slots) {
-    const std::string text = promql::print(slot.selector);
-    if (slot.text != nullptr) {
-      *slot.text = text;
+    slot.text = promql::print(slot.selector);
+    if (slot.field != nullptr) {
+      slot.field->bytes = slot.text;
     } else {
-      *slot.value = text;
+      *slot.value = slot.text;
     }
   }
   if (parts_->is_json) {
@@ -277,11 +287,12 @@ Forward ProfileRequest::forward() const {
     forward.body = json::serialize(parts_->document);
     return forward;
   }
-  for (const auto& [place, message] : parts_->inner) {
-    parts_->fields[place].bytes = write_wire_message(message);
+  for (InnerMessage& message : parts_->inner) {
+    message.text = write_fields(message.fields);
+    parts_->fields[message.place].bytes = message.text;
   }
   forward.content_type = kProto;
-  forward.body = write_wire_message(parts_->fields);
+  forward.body = write_fields(parts_->fields);
   return forward;
 }
 

@@ -10,11 +10,12 @@
 namespace ceems::gate {
 
 /// What of the query API of Pyroscope users may ask for: unary calls of querier.v1.QuerierService
-/// over the Connect protocol (https://connectrpc.com/docs/protocol), protocol buffers or JSON.
+/// over the Connect protocol (https://connectrpc.com/docs/protocol), protocol buffers or JSON, not
+/// compressed.
 struct ProfileRules {
   SelectionRules selection = {.unit_label = "service_name"};
   std::vector<std::string> prefixes = {""};
-  std::size_t longest_body = std::size_t{1} << 20U;  ///< also after decompression
+  std::size_t longest_body = std::size_t{1} << 20U;
 };
 
 /// A call whose selectors were all found and checked. Fields that only narrow a call (time, types,

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "gate/wire_message.h"
+#include "base/wire_format.h"
 
 namespace ceems::gate {
 namespace {
@@ -11,13 +11,11 @@ const ProfileRules kRules;
 constexpr const char* kService = "/querier.v1.QuerierService/";
 
 std::string message(const std::vector<std::pair<std::uint32_t, std::string>>& texts) {
-  std::vector<WireField> fields;
+  std::string out;
   for (const auto& [number, text] : texts) {
-    fields.push_back({.number = number, .has_length = true, .bytes = text});
+    append_wire_field(out, {.number = number, .has_length = true, .bytes = text});
   }
-  // start=3: a number
-  fields.push_back({.number = 3, .has_length = false, .bytes = "\x18\x96\x01"});
-  return write_wire_message(fields);
+  return out + "\x18\x96\x01";  // start=3: a number
 }
 
 Checked<ProfileRequest> read(const std::string& method,
@@ -39,24 +37,6 @@ std::string outcome(const std::string& method,
     text += "," + unit;
   }
   return text;
-}
-
-TEST(WireMessage, SurvivesReadingAndWriting) {
-  const std::string text = message({{1, "a"}, {2, std::string(300, 'x')}, {2, ""}});
-  const auto fields = parse_wire_message(text);
-  ASSERT_TRUE(fields);
-  EXPECT_EQ(fields->size(), 4U);
-  EXPECT_EQ((*fields)[1].bytes.size(), 300U);
-  EXPECT_EQ(write_wire_message(*fields), text);
-}
-
-TEST(WireMessage, BrokenOnesAreRefused) {
-  using namespace std::string_literals;
-  for (const std::string& text :
-       {"\x0a"s, "\x0a\x05"s + "ab", "\x00"s, "\x0b"s, "\x0f"s, "\x18"s, "\x18\x80"s, "\x0d\x01"s,
-        "\x8a\x00"s, "\x0a\x81\x00"s + "a", std::string(11, '\xff')}) {
-    EXPECT_FALSE(parse_wire_message(text)) << testing::PrintToString(text);
-  }
 }
 
 TEST(ProfileRequest, SelectorsOfEveryCallAreFound) {
@@ -89,6 +69,13 @@ TEST(ProfileRequest, WhatCanBeReadInTwoWaysIsRefused) {
   EXPECT_EQ(outcome("Diff", message({{1, message({{2, own}})}})), "400 syntax");
   EXPECT_EQ(outcome("SelectMergeStacktraces", "\x10\x01"), "400 syntax");
   EXPECT_EQ(outcome("SelectMergeStacktraces", "garbage"), "400 syntax");
+  EXPECT_EQ(outcome("ProfileTypes", "garbage"), "400 syntax");
+  EXPECT_EQ(outcome("Diff", message({{1, "garbage"}, {2, message({{2, own}})}})), "400 syntax");
+  std::string many;
+  for (int i = 0; i < 10'001; ++i) {
+    many += "\x18\x01";
+  }
+  EXPECT_EQ(outcome("LabelNames", many), "400 syntax");
   EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, own}}), "application/grpc"),
             "415 media_type");
   EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, own}}), "application/connect+proto"),
@@ -146,6 +133,20 @@ TEST(ProfileRequest, GoesOnInCanonicalText) {
   ASSERT_TRUE(request);
   EXPECT_EQ(request->forward().body, message({{1, message({{2, R"({service_name="l"})"}})},
                                               {2, message({{2, R"({service_name="r"})"}})}}));
+}
+
+TEST(ProfileRequest, ProfileTypesKeepsItsTimeRange) {
+  // start=1, end=2: numbers
+  const std::string range = "\x08\x96\x01\x10\x97\x01";
+  auto request = read("ProfileTypes", range);
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->forward().body, range);
+  EXPECT_EQ(request->forward().content_type, "application/proto");
+
+  request = read("ProfileTypes", R"({ "start": "150", "end": "151" })", "Application/JSON");
+  ASSERT_TRUE(request);
+  EXPECT_EQ(request->forward().body, R"({"start":"150","end":"151"})");
+  EXPECT_EQ(request->forward().content_type, "application/json");
 }
 
 }  // namespace

@@ -2,8 +2,9 @@
 
 #include <algorithm>
 
+#include "base/strings.h"
+#include "base/utf8.h"
 #include "net/http.h"
-#include "promql/literal.h"
 #include "store/json.h"
 
 namespace ceems::gate {
@@ -11,7 +12,7 @@ namespace {
 
 /// Texts that hold what programs disagree about.
 bool is_odd(std::string_view text) {
-  return text.find('\0') != std::string_view::npos || !promql::is_utf8(text);
+  return text.find('\0') != std::string_view::npos || !is_utf8(text);
 }
 
 std::optional<std::string> decode_form_text(std::string_view text) {
@@ -72,6 +73,25 @@ Refusal unknown_cluster() {
               "invalid cluster ID. Set cluster ID using X-Ceems-Cluster-Id header in Prometheus "
               "datasource.",
           .reason = "cluster"};
+}
+
+Refusal wrong_method() {
+  return {
+      .status = 405, .error_type = "bad_data", .message = "method not allowed", .reason = "method"};
+}
+
+Refusal large_body() {
+  return {.status = 413,
+          .error_type = "bad_data",
+          .message = "request body is too large",
+          .reason = "size"};
+}
+
+Refusal wrong_media(std::string message) {
+  return {.status = 415,
+          .error_type = "bad_data",
+          .message = std::move(message),
+          .reason = "media_type"};
 }
 
 Checked<Fields> parse_form(std::string_view text) {
@@ -149,6 +169,10 @@ std::string write_path(std::string_view path) {
     }
   }
   return out;
+}
+
+std::string_view media_type(std::string_view content_type) {
+  return trim(content_type.substr(0, content_type.find(';')));
 }
 
 }  // namespace ceems::gate

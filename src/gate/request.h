@@ -35,6 +35,9 @@ Refusal forbidden_resource(std::string_view reason);             ///< 403, path 
 Refusal forbidden_units(std::string_view reason);                ///< 403, units
 Refusal unauthorized();                                          ///< 401, no user
 Refusal unknown_cluster();                                       ///< 400
+Refusal wrong_method();                                          ///< 405
+Refusal large_body();                                            ///< 413
+Refusal wrong_media(std::string message);                        ///< 415
 
 template <typename T>
 using Checked = std::expected<T, Refusal>;
@@ -66,5 +69,8 @@ struct Target {
 Checked<Target> parse_target(std::string_view target);
 /// The path with all but unreserved characters and '/' percent-encoded.
 std::string write_path(std::string_view path);
+
+/// "text/html" of "text/html; charset=utf-8"; to be compared in any case.
+std::string_view media_type(std::string_view content_type);
 
 }  // namespace ceems::gate

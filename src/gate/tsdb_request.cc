@@ -8,6 +8,7 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "promql/literal.h"
 #include "promql/printer.h"
 
@@ -73,23 +74,6 @@ const Endpoint* find_endpoint(std::string_view path, const std::vector<std::stri
   return nullptr;
 }
 
-std::string_view media_type(std::string_view content_type) {
-  std::string_view type = content_type.substr(0, content_type.find(';'));
-  while (type.ends_with(' ') || type.ends_with('\t')) {
-    type.remove_suffix(1);
-  }
-  return type;
-}
-
-bool same_text(std::string_view left, std::string_view right) {
-  return std::ranges::equal(left, right, [](char one, char other) {
-    const auto lower = [](char byte) {
-      return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + 32) : byte;
-    };
-    return lower(one) == lower(other);
-  });
-}
-
 }  // namespace
 
 struct TsdbRequest::Parts {
@@ -128,22 +112,13 @@ Checked<bool> TsdbRequest::Parts::read_fields(const RawRequest& raw,
   }
   if (method == "POST") {
     if (raw.body.size() > rules.longest_body) {
-      return std::unexpected(Refusal{.status = 413,
-                                     .error_type = "bad_data",
-                                     .message = "request body is too large",
-                                     .reason = "size"});
+      return std::unexpected(large_body());
     }
-    if (!raw.content_encoding.empty() && !same_text(raw.content_encoding, "identity")) {
-      return std::unexpected(Refusal{.status = 415,
-                                     .error_type = "bad_data",
-                                     .message = "request bodies must not be compressed",
-                                     .reason = "media_type"});
+    if (!raw.content_encoding.empty() && !same_in_any_case(raw.content_encoding, "identity")) {
+      return std::unexpected(wrong_media("request bodies must not be compressed"));
     }
-    if (!raw.body.empty() && !same_text(media_type(raw.content_type), kForm)) {
-      return std::unexpected(Refusal{.status = 415,
-                                     .error_type = "bad_data",
-                                     .message = fmt::format("request bodies must be {}", kForm),
-                                     .reason = "media_type"});
+    if (!raw.body.empty() && !same_in_any_case(media_type(raw.content_type), kForm)) {
+      return std::unexpected(wrong_media(fmt::format("request bodies must be {}", kForm)));
     }
     auto posted = parse_form(raw.body);
     if (!posted) {
@@ -224,10 +199,7 @@ Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw, const TsdbRules& r
     return std::unexpected(forbidden_resource("path"));
   }
   if (raw.method != "GET" && raw.method != "HEAD" && raw.method != "POST") {
-    return std::unexpected(Refusal{.status = 405,
-                                   .error_type = "bad_data",
-                                   .message = "method not allowed",
-                                   .reason = "method"});
+    return std::unexpected(wrong_method());
   }
   auto parts = std::make_unique<Parts>(rules.selection);
   parts->method = raw.method;

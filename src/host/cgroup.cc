@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::host {
 namespace {
@@ -55,25 +56,6 @@ std::uint32_t rdma_number(std::string_view text) {
     return std::numeric_limits<std::uint32_t>::max();
   }
   return parse_int<std::uint32_t>(text).value_or(0);
-}
-
-void append_utf8(std::string& out, std::uint32_t code) {
-  const auto byte = [&out](std::uint32_t value) { out += static_cast<char>(value); };
-  if (code < 0x80) {
-    byte(code);
-  } else if (code < 0x800) {
-    byte(0xC0U | (code >> 6U));
-    byte(0x80U | (code & 0x3FU));
-  } else if (code < 0x10000) {
-    byte(0xE0U | (code >> 12U));
-    byte(0x80U | ((code >> 6U) & 0x3FU));
-    byte(0x80U | (code & 0x3FU));
-  } else {
-    byte(0xF0U | (code >> 18U));
-    byte(0x80U | ((code >> 12U) & 0x3FU));
-    byte(0x80U | ((code >> 6U) & 0x3FU));
-    byte(0x80U | (code & 0x3FU));
-  }
 }
 
 // Takes `digits` digits of `base` off the front of `rest`.
@@ -128,7 +110,7 @@ bool take_escape(std::string_view& rest, std::string& out) {
   }
   if (kind == 'u' || kind == 'U') {
     const auto value = take_digits(rest, kind == 'u' ? 4 : 8, 16);
-    if (!value || *value > 0x10FFFF || (*value >= 0xD800 && *value <= 0xDFFF)) {
+    if (!value || !is_code_point(*value)) {
       return false;
     }
     append_utf8(out, *value);

@@ -8,11 +8,11 @@
 #include "base/check.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::metrics {
 namespace {
 
-constexpr std::string_view kReplacement = "\xEF\xBF\xBD";  // U+FFFD
 constexpr std::string_view kCounterSuffix = "_total";
 /// Families that no page used lately are forgotten above this number.
 constexpr std::size_t kIdleFamilies = 256;
@@ -23,27 +23,7 @@ constexpr std::size_t kIdleFamilies = 256;
 constexpr char kKeyEnd = '\0';
 
 void append_value(std::string& key, std::string_view value) {
-  const bool plain = std::ranges::all_of(value, [](char c) {
-    const auto byte = static_cast<unsigned char>(c);
-    return byte > 0 && byte < 0x80;
-  });
-  if (plain || (is_utf8(value) && !value.contains('\0'))) {
-    key.append(value);
-  } else {
-    while (!value.empty()) {
-      std::size_t length = 1;
-      while (length < 4 && length < value.size() && !is_utf8(value.substr(0, length))) {
-        ++length;
-      }
-      if (value.front() != '\0' && is_utf8(value.substr(0, length))) {
-        key.append(value.substr(0, length));
-        value.remove_prefix(length);
-      } else {
-        key.append(kReplacement);
-        value.remove_prefix(1);
-      }
-    }
-  }
+  append_clean_text(key, value);
   key.push_back(kKeyEnd);
 }
 

@@ -17,15 +17,6 @@ int hex_digit(char c) {
   return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
 }
 
-bool same_name(std::string_view a, std::string_view b) {
-  return a.size() == b.size() && std::ranges::equal(a, b, [](char x, char y) {
-           const auto lower = [](char c) {
-             return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
-           };
-           return lower(x) == lower(y);
-         });
-}
-
 /// A broken escape stays as it is: forms of browsers are not refused for a stray '%'.
 std::string form_decode(std::string_view text) {
   std::string out;
@@ -47,7 +38,7 @@ std::string form_decode(std::string_view text) {
 
 const std::string* find_header(const Headers& headers, std::string_view name) {
   for (const auto& [key, value] : headers) {
-    if (same_name(key, name)) {
+    if (same_in_any_case(key, name)) {
       return &value;
     }
   }
@@ -129,7 +120,7 @@ std::optional<std::string> clean_path(std::string_view path) {
 
 void Response::set_header(std::string name, std::string value) {
   for (auto& [key, existing] : headers) {
-    if (same_name(key, name)) {
+    if (same_in_any_case(key, name)) {
       existing = std::move(value);
       return;
     }

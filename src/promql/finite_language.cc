@@ -6,7 +6,7 @@
 #include <set>
 #include <utility>
 
-#include "promql/literal.h"
+#include "base/utf8.h"
 #include "promql/matcher.h"
 
 namespace ceems::promql {

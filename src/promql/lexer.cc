@@ -4,6 +4,7 @@
 #include <array>
 #include <utility>
 
+#include "base/utf8.h"
 #include "promql/literal.h"
 
 namespace ceems::promql {

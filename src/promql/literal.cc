@@ -9,6 +9,9 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
+#include "base/utf8.h"
+
 namespace ceems::promql {
 namespace {
 
@@ -31,12 +34,6 @@ int hex_value(char byte) {
     return byte - 'A' + 10;
   }
   return -1;
-}
-
-bool same_word(std::string_view text, std::string_view lower) {
-  return std::ranges::equal(text, lower, [](char byte, char wanted) {
-    return (byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + 32) : byte) == wanted;
-  });
 }
 
 /// Without underscores; nothing where one is not between two digits.
@@ -93,10 +90,6 @@ std::optional<char32_t> escape_digits(std::string_view text,
   return value;
 }
 
-bool is_code_point(char32_t value) {
-  return value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF);
-}
-
 /// The character after a backslash that stands for one byte; nothing for others.
 std::optional<char> simple_escape(char name, char quote) {
   constexpr std::string_view kNames = "abfnrtv\\";
@@ -145,10 +138,10 @@ bool append_escape(std::string& out, std::string_view text, std::size_t& place, 
 }  // namespace
 
 std::optional<double> parse_number(std::string_view text) {
-  if (same_word(text, "inf")) {
+  if (same_in_any_case(text, "inf")) {
     return std::numeric_limits<double>::infinity();
   }
-  if (same_word(text, "nan")) {
+  if (same_in_any_case(text, "nan")) {
     return std::numeric_limits<double>::quiet_NaN();
   }
   const auto plain = without_underscores(text);
@@ -285,7 +278,7 @@ void append_quoted(std::string& out, std::string_view value) {
       out += "\\t";
     } else if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F || length == 0) {
       fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
-    } else if (value.starts_with("\xEF\xBF\xBD")) {
+    } else if (value.starts_with(kReplacementCharacter)) {
       out += "\\ufffd";  // Prometheus takes a bare one for a broken character
     } else {
       out += value.substr(0, length);
@@ -304,62 +297,6 @@ bool is_plain_metric(std::string_view name) {
   return !name.empty() && !is_digit(name.front()) && std::ranges::all_of(name, [](char byte) {
     return is_letter(byte) || is_digit(byte) || byte == ':';
   });
-}
-
-bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
-    const std::size_t length = utf8_length(text);
-    if (length == 0) {
-      return false;
-    }
-    text.remove_prefix(length);
-  }
-  return true;
-}
-
-std::size_t utf8_length(std::string_view text) {
-  if (text.empty()) {
-    return 0;
-  }
-  const auto lead = static_cast<unsigned char>(text.front());
-  if (lead < 0x80) {
-    return 1;
-  }
-  const std::size_t length = lead >= 0xF0 ? 4 : (lead >= 0xE0 ? 3 : 2);
-  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) {
-    return 0;
-  }
-  char32_t value = lead & (0x7FU >> length);
-  for (std::size_t i = 1; i < length; ++i) {
-    const auto next = static_cast<unsigned char>(text[i]);
-    if ((next & 0xC0U) != 0x80U) {
-      return 0;
-    }
-    value = (value << 6U) | (next & 0x3FU);
-  }
-  constexpr std::array<char32_t, 5> kSmallest = {0, 0, 0x80, 0x800, 0x10000};
-  return value >= kSmallest.at(length) && is_code_point(value) ? length : 0;
-}
-
-void append_utf8(std::string& out, char32_t code_point) {
-  const auto part = [&](unsigned shift, unsigned mask, unsigned lead) {
-    out += static_cast<char>(static_cast<unsigned char>(((code_point >> shift) & mask) | lead));
-  };
-  if (code_point < 0x80) {
-    part(0, 0x7F, 0);
-  } else if (code_point < 0x800) {
-    part(6, 0x1F, 0xC0);
-    part(0, 0x3F, 0x80);
-  } else if (code_point < 0x10000) {
-    part(12, 0x0F, 0xE0);
-    part(6, 0x3F, 0x80);
-    part(0, 0x3F, 0x80);
-  } else {
-    part(18, 0x07, 0xF0);
-    part(12, 0x3F, 0x80);
-    part(6, 0x3F, 0x80);
-    part(0, 0x3F, 0x80);
-  }
 }
 
 }  // namespace ceems::promql

@@ -35,11 +35,5 @@ void append_quoted(std::string& out, std::string_view value);
 bool is_plain_label(std::string_view name);
 /// [a-zA-Z_:][a-zA-Z0-9_:]*
 bool is_plain_metric(std::string_view name);
-/// Well-formed UTF-8 (RFC 3629): no surrogates, nothing overlong.
-bool is_utf8(std::string_view text);
-/// Bytes of the well-formed UTF-8 character at the start of `text`; 0 where there is none.
-std::size_t utf8_length(std::string_view text);
-/// The UTF-8 bytes of a code point that is one.
-void append_utf8(std::string& out, char32_t code_point);
 
 }  // namespace ceems::promql

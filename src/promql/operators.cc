@@ -4,6 +4,7 @@
 #include <array>
 #include <span>
 
+#include "base/strings.h"
 #include "promql/literal.h"
 
 namespace ceems::promql {
@@ -60,8 +61,8 @@ constexpr std::array kAggregates = {
 };
 
 bool is_one_of(std::string_view word, std::span<const std::string_view> keywords) {
-  return std::ranges::any_of(keywords,
-                             [&](std::string_view keyword) { return is_keyword(word, keyword); });
+  return std::ranges::any_of(
+      keywords, [&](std::string_view keyword) { return same_in_any_case(word, keyword); });
 }
 
 }  // namespace
@@ -103,7 +104,7 @@ int precedence(BinaryOperator op) {
 std::optional<BinaryOperator> binary_operator(const Token& token) {
   for (const BinaryRow& known : kBinary) {
     if (token.kind == known.token &&
-        (token.kind != TokenKind::kWord || is_keyword(token.text, known.text))) {
+        (token.kind != TokenKind::kWord || same_in_any_case(token.text, known.text))) {
       return known.op;
     }
   }
@@ -127,7 +128,7 @@ std::optional<MatchOperator> match_operator(TokenKind kind) {
 
 std::optional<AggregateOperator> aggregate_operator(std::string_view word) {
   const auto* const found = std::ranges::find_if(
-      kAggregates, [&](const AggregateRow& known) { return is_keyword(word, known.text); });
+      kAggregates, [&](const AggregateRow& known) { return same_in_any_case(word, known.text); });
   return found == kAggregates.end() ? std::nullopt : std::optional(found->op);
 }
 
@@ -148,12 +149,6 @@ std::optional<ValueType> parameter_type(AggregateOperator op) {
     default:
       return std::nullopt;
   }
-}
-
-bool is_keyword(std::string_view word, std::string_view keyword) {
-  return std::ranges::equal(word, keyword, [](char byte, char wanted) {
-    return (byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte + 32) : byte) == wanted;
-  });
 }
 
 bool may_name_metric(std::string_view word) {

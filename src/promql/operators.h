@@ -30,8 +30,6 @@ bool is_experimental(AggregateOperator op);
 /// The type of the first argument of those that have two.
 std::optional<ValueType> parameter_type(AggregateOperator op);
 
-/// "offset", "by", … in any case: equal to `keyword`, which is in lower case?
-bool is_keyword(std::string_view word, std::string_view keyword);
 /// May a metric, or a label in by(…), on(…) and so on, bear this name without quotes? "inf" and
 /// "nan" are numbers.
 bool may_name_metric(std::string_view word);

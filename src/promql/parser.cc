@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/strings.h"
 #include "promql/checks.h"
 #include "promql/functions.h"
 #include "promql/lexer.h"
@@ -234,8 +235,9 @@ class Parser {
     const Token& behind = tokens_.following();
     const bool opens = behind.kind == TokenKind::kLeftParen;
     if (const auto op = aggregate_operator(token.text);
-        op && (opens || (behind.kind == TokenKind::kWord &&
-                         (is_keyword(behind.text, "by") || is_keyword(behind.text, "without"))))) {
+        op && (opens ||
+               (behind.kind == TokenKind::kWord && (same_in_any_case(behind.text, "by") ||
+                                                    same_in_any_case(behind.text, "without"))))) {
       if (is_experimental(*op) && !options_->experimental) {
         return tokens_.refuse(
             token.offset, fmt::format("{}() is experimental and not allowed", operator_text(*op)));

@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "base/utf8.h"
 #include "promql/literal.h"
 #include "promql/matcher.h"
 #include "promql/operators.h"

@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "promql/operators.h"
+#include "base/strings.h"
 
 namespace ceems::promql {
 namespace {
@@ -33,7 +33,7 @@ bool TokenCursor::take_if(TokenKind kind) {
 }
 
 bool TokenCursor::at_keyword(std::string_view keyword) const {
-  return current().kind == TokenKind::kWord && is_keyword(current().text, keyword);
+  return current().kind == TokenKind::kWord && same_in_any_case(current().text, keyword);
 }
 
 bool TokenCursor::take_keyword(std::string_view keyword) {

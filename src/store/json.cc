@@ -11,44 +11,12 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::store {
 namespace {
 
 constexpr int kMaxDepth = 32;
-
-/// Bytes of the UTF-8 sequence at the front of `text`, or 0 when there is no valid one.
-std::size_t utf8_length(std::string_view text) {
-  const auto lead = static_cast<unsigned char>(text.front());
-  const std::size_t length = lead < 0x80U             ? 1
-                             : (lead & 0xE0U) == 0xC0 ? 2
-                             : (lead & 0xF0U) == 0xE0 ? 3
-                             : (lead & 0xF8U) == 0xF0 ? 4
-                                                      : 0;
-  if (length == 0 || length > text.size() || !is_utf8(text.substr(0, length))) {
-    return 0;
-  }
-  return length;
-}
-
-void append_utf8(std::string& out, std::uint32_t point) {
-  const auto byte = [&out](std::uint32_t value) { out.push_back(static_cast<char>(value)); };
-  if (point < 0x80U) {
-    byte(point);
-  } else if (point < 0x800U) {
-    byte(0xC0U | (point >> 6U));
-    byte(0x80U | (point & 0x3FU));
-  } else if (point < 0x10000U) {
-    byte(0xE0U | (point >> 12U));
-    byte(0x80U | ((point >> 6U) & 0x3FU));
-    byte(0x80U | (point & 0x3FU));
-  } else {
-    byte(0xF0U | (point >> 18U));
-    byte(0x80U | ((point >> 12U) & 0x3FU));
-    byte(0x80U | ((point >> 6U) & 0x3FU));
-    byte(0x80U | (point & 0x3FU));
-  }
-}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -218,8 +186,8 @@ class Scanner {
         rest_ = before;
       }
     }
-    // A lone surrogate has no UTF-8 form.
-    append_utf8(out, point >= 0xD800U && point < 0xE000U ? 0xFFFDU : point);
+    // A lone surrogate, which has no UTF-8 form, becomes U+FFFD.
+    append_utf8(out, point);
     return true;
   }
 

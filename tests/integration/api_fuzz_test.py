@@ -19,7 +19,7 @@ from api_database import MAPS, UNIT_NUMBERS, UNIT_TEXTS, USAGE_SCALARS, Oracle, 
 from harness import scratch, start_api_server
 from openapi import Document
 
-COUNT = int(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("CEEMS_FUZZ_REQUESTS", "10000"))
+COUNT = int(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("CEEMS_FUZZ_REQUESTS", "2500"))
 SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(10 ** 9)
 UNIT_FIELDS = UNIT_TEXTS + UNIT_NUMBERS + MAPS + ["allocation", "tags"]
 USAGE_FIELDS = USAGE_SCALARS + MAPS

@@ -6,6 +6,7 @@ import contextlib
 import http.server
 import json
 import os
+import random
 import shutil
 import signal
 import socket
@@ -36,9 +37,21 @@ def need_programs(*names):
 
 
 def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
+    """A port that nobody has, below those that the kernel hands out by itself: another test's connections cannot take it before
+    the program that it is for."""
+    try:
+        with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as f:
+            end = int(f.read().split()[0])
+    except OSError:
+        end = 32768
+    while True:
+        with socket.socket() as s:
+            port = random.randrange(10000, end) if end > 12000 else 0
+            try:
+                s.bind(("127.0.0.1", port))
+                return s.getsockname()[1]
+            except OSError:
+                pass
 
 
 def wait_until(what, condition, timeout=30.0, every=0.1):

@@ -13,24 +13,14 @@ import subprocess
 import sys
 import time
 
+import fake_slurm
 from harness import (Program, free_port, get, need_programs, scratch, start_api_server, wait_until, write)
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 KILLS = int(os.environ.get("CEEMS_KILLS", "50"))
 JOBS = 60
 SPAN = 3600  # seconds of history to catch up on
 CHUNK = 60       # seconds a window covers
 WATTS = 40.0     # of every job
-
-
-def make_jobs(begin, end, rng):
-    jobs = []
-    for i in range(JOBS):
-        start = rng.randrange(begin, end - 120)
-        stop = min(start + rng.choice([7, 60, 61, 333, 900, 2400]), end - 60)
-        jobs.append({"id": str(1000 + i), "name": "job%d" % i, "user": "u%d" % (i % 5), "account": "p%d" % (i % 3),
-                     "cpus": 1 + i % 4, "start": start, "end": stop})
-    return jobs
 
 
 def openmetrics(jobs):
@@ -55,32 +45,7 @@ def openmetrics(jobs):
 
 
 def config(directory, data, begin, prometheus_url):
-    return """
-ceems_api_server:
-  data:
-    path: %s
-    update_interval: 1h
-    max_update_interval: %ds
-    update_from: %s
-    time_zone: UTC
-  admin:
-    users: [operator]
-clusters:
-  - id: test
-    manager: slurm
-    updaters: [prom]
-    cli:
-      path: %s/bin
-      environment_variables:
-        CEEMS_FAKE_JOBS: %s/jobs.json
-        CEEMS_FAKE_MODE_FILE: %s/mode
-        PATH: /usr/bin:/bin
-updaters:
-  - id: prom
-    updater: tsdb
-    web:
-      url: %s
-""" % (data, CHUNK, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(begin)), directory, directory, directory, prometheus_url)
+    return fake_slurm.api_config(directory, begin, data, interval="1h", longest="%ds" % CHUNK, tsdb=prometheus_url)
 
 
 def rows(path):
@@ -115,12 +80,9 @@ def main():
     now = int(time.time())
     end = now - now % 60 - 120
     begin = end - SPAN
-    jobs = make_jobs(begin, end, rng)
+    jobs = fake_slurm.random_jobs(JOBS, begin, end, rng)
     with scratch("ceems-kill-") as directory:
-        write(directory + "/jobs.json", json.dumps(jobs))
-        write(directory + "/mode", "ok")
-        for name in ("sacct", "sacctmgr"):
-            write(directory + "/bin/" + name, open(HERE + "/fake_sacct.py").read(), 0o755)
+        fake_slurm.install(directory, jobs)
         write(directory + "/old.om", openmetrics(jobs))
         subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", directory + "/old.om", directory + "/tsdb"],
                        check=True, stdout=subprocess.DEVNULL)

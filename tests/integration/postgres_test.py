@@ -16,9 +16,9 @@ import subprocess
 import sys
 import time
 
-from harness import get, need_programs, scratch, skip, start_api_server, wait_until, write
+import fake_slurm
+from harness import get, need_programs, scratch, skip, start_api_server, wait_until
 
-HERE = os.path.dirname(os.path.abspath(__file__))
 BLOWS = int(os.environ.get("CEEMS_KILLS", "24"))
 JOBS = 80
 SPAN = 5400   # seconds of history to catch up on
@@ -71,41 +71,6 @@ class Postgres:
         return [line.split("\t") for line in out.stdout.splitlines()]
 
 
-def make_jobs(begin, end, rng):
-    jobs = []
-    for i in range(JOBS):
-        start = rng.randrange(begin, end - 120)
-        stop = min(start + rng.choice([7, 60, 61, 333, 900, 2400]), end - 60)
-        jobs.append({"id": str(1000 + i), "name": "job%d" % i, "user": "u%d" % (i % 5), "account": "p%d" % (i % 3),
-                     "cpus": 1 + i % 4, "start": start, "end": stop})
-    return jobs
-
-
-def config(directory, name, url, begin):
-    return """
-ceems_api_server:
-  data:
-    path: %s/%s
-    database_url: %s
-    update_interval: %ds
-    max_update_interval: %ds
-    update_from: %s
-    time_zone: UTC
-  admin:
-    users: [operator]
-clusters:
-  - id: test
-    manager: slurm
-    cli:
-      path: %s/bin
-      environment_variables:
-        CEEMS_FAKE_JOBS: %s/jobs.json
-        CEEMS_FAKE_MODE_FILE: %s/mode
-        PATH: /usr/bin:/bin
-""" % (directory, name, url, INTERVAL, CHUNK, time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(begin)), directory, directory,
-       directory)
-
-
 class Servers:
     def __init__(self, directory, url, begin):
         self.directory, self.url, self.begin = directory, url, begin
@@ -113,8 +78,9 @@ class Servers:
 
     def start(self, name):
         user = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
-        self.running[name] = start_api_server(self.directory, config(self.directory, name, self.url, self.begin), user,
-                                              wait=False, name=name)
+        config = fake_slurm.api_config(self.directory, self.begin, self.directory + "/" + name, self.url, "%ds" % INTERVAL,
+                                       "%ds" % CHUNK)
+        self.running[name] = start_api_server(self.directory, config, user, wait=False, name=name)
 
     def revive(self):
         """A server ends by itself only when the data base is away at its start."""
@@ -191,12 +157,9 @@ def main():
     now = int(time.time())
     end = now - now % 60 - 120
     begin = end - SPAN
-    jobs = make_jobs(begin, end, rng)
+    jobs = fake_slurm.random_jobs(JOBS, begin, end, rng)
     with scratch("ceems-postgres-") as directory:
-        write(directory + "/jobs.json", json.dumps(jobs))
-        write(directory + "/mode", "ok")
-        for name in ("sacct", "sacctmgr"):
-            write(directory + "/bin/" + name, open(HERE + "/fake_sacct.py").read(), 0o755)
+        fake_slurm.install(directory, jobs)
         postgres = Postgres(directory + "/pg")
         try:
             with Servers(directory, postgres.url, begin) as servers:

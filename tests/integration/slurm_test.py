@@ -6,7 +6,7 @@ Needs root and Debian's slurm-wlm, slurmdbd, mariadb-server, munge, prometheus; 
 SLURM makes the job cgroups where the kernel lets it (cgroup v1 controllers, or v2 under systemd); elsewhere, and with --prolog,
 a prolog of this test makes them, and the output says so.
 
-usage: slurm_test.py [--prolog] [--long]     --long: an array of 1,000 tasks, instead of 40, where the prolog makes cgroups, too"""
+usage: slurm_test.py [--prolog] [--long]     --long: an array of 1,000 tasks, instead of 200, or of 40 where the prolog makes cgroups"""
 
 import os
 import re
@@ -99,7 +99,7 @@ def main():
         up = subprocess.run([HERE + "/slurm_up.sh", directory + "/slurm", str(base), mode], stdin=subprocess.DEVNULL)
         try:
             assert up.returncode == 0, "SLURM did not come up"
-            tasks = 1000 if mode == "cgroup" or "--long" in sys.argv[1:] else 40
+            tasks = 1000 if "--long" in sys.argv[1:] else 200 if mode == "cgroup" else 40
             run(directory, Slurm(directory + "/slurm", mode, tasks))
         finally:
             subprocess.run([HERE + "/slurm_down.sh", directory + "/slurm"], stdin=subprocess.DEVNULL)

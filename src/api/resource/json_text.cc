@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::api {
 namespace {
@@ -25,34 +25,7 @@ std::string quoted(std::string_view text) {
   return out + "\"";
 }
 
-/// Length of the well-formed sequence at the front, 0 where there is none.
-std::size_t sequence_length(std::string_view text) {
-  for (std::size_t length = 1; length <= 4 && length <= text.size(); ++length) {
-    if (is_utf8(text.substr(0, length))) {
-      return length;
-    }
-  }
-  return 0;
-}
-
 }  // namespace
-
-std::string clean_text(std::string_view text) {
-  if (is_utf8(text) && text.find('\0') == std::string_view::npos) {
-    return std::string(text);
-  }
-  std::string out;
-  while (!text.empty()) {
-    const std::size_t length = text.front() == '\0' ? 0 : sequence_length(text);
-    if (length == 0) {
-      out += "\xEF\xBF\xBD";
-    } else {
-      out += text.substr(0, length);
-    }
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return out;
-}
 
 void JsonObject::add_key(std::string_view key) {
   members_ += (members_.empty() ? "" : ",") + quoted(key) + ":";

@@ -6,10 +6,6 @@
 
 namespace ceems::api {
 
-/// Valid UTF-8 without NUL: other bytes become U+FFFD. For text from jobs on its way to the data
-/// base.
-std::string clean_text(std::string_view text);
-
 /// Appends "key":value members to a JSON object under construction, in the order of the calls.
 class JsonObject {
  public:

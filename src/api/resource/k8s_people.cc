@@ -2,7 +2,7 @@
 
 #include <algorithm>
 
-#include "api/resource/json_text.h"
+#include "base/utf8.h"
 
 namespace ceems::api {
 

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "api/resource/json_text.h"
 #include "api/resource/local_units.h"
 #include "api/updater/unit_counters.h"
+#include "base/utf8.h"
 #include "store/time_zone.h"
 
 namespace ceems::api {

@@ -6,6 +6,7 @@
 
 #include "api/resource/json_text.h"
 #include "api/resource/time_text.h"
+#include "base/utf8.h"
 
 namespace ceems::api {
 namespace {

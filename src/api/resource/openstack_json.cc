@@ -7,9 +7,9 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
-#include "api/resource/json_text.h"
 #include "api/resource/time_text.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "net/http.h"
 
 namespace ceems::api::openstack {

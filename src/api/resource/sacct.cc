@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
-#include "api/resource/json_text.h"
 #include "api/resource/time_text.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::api {
 namespace {

@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "api/resource/json_text.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "store/time_zone.h"
 
 namespace ceems::api {

@@ -7,6 +7,7 @@
 #include "api/resource/node_list.h"
 #include "api/resource/time_text.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "tsdb/client.h"
 
 namespace ceems::api {

@@ -11,10 +11,10 @@
 
 #include <fmt/format.h>
 
-#include "api/resource/json_text.h"
 #include "api/resource/slurmrest_answer.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "net/http.h"
 
 namespace ceems::api {

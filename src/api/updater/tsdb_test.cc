@@ -509,6 +509,7 @@ TEST(TsdbUpdater, BatchesRespectTheSamplesOfTheTsdb) {
   TsdbUpdater updater(options_with("queries: {avg_cpu_usage: {global: '{{.UUIDs}}'}}"),
                       tsdb.client());
   std::vector<model::Unit> units;
+  units.reserve(30);
   for (int i = 0; i < 30; ++i) {
     units.push_back(unit("u" + std::to_string(i)));
   }

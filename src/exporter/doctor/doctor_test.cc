@@ -1,6 +1,7 @@
 #include "exporter/doctor/doctor.h"
 
 #include <linux/capability.h>
+#include <sys/stat.h>
 
 #include <algorithm>
 #include <filesystem>
@@ -86,9 +87,9 @@ class Host {
   [[nodiscard]] std::string at(const std::string& relative) const {
     return (dir_.path() / relative).string();
   }
-  void write(const std::string& relative, std::string_view text, unsigned mode = 0644) const {
+  void write(const std::string& relative, std::string_view text, mode_t mode = 0644) const {
     dir_.write(relative, text);
-    fs::permissions(at(relative), static_cast<fs::perms>(mode));
+    ASSERT_EQ(::chmod(at(relative).c_str(), mode), 0);
   }
   void remove(const std::string& relative) const { fs::remove_all(at(relative)); }
 

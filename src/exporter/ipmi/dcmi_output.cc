@@ -9,6 +9,7 @@
 #include <boost/json.hpp>
 
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::exporter::ipmi {
 namespace {

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 
 namespace ceems::store::postgres {
 namespace {
@@ -27,24 +28,6 @@ constexpr const char* kSessionSettings =
     "SET standard_conforming_strings = on; SET TimeZone = 'UTC'; SET lock_timeout = '30s';"
     "SET idle_in_transaction_session_timeout = '5min'; SET tcp_keepalives_idle = 30;"
     "SET tcp_keepalives_interval = 10; SET tcp_keepalives_count = 3; SET tcp_user_timeout = '60s'";
-
-/// The text without NULs and bytes that are no UTF-8.
-std::string storable(std::string_view text) {
-  if (is_utf8(text) && text.find('\0') == std::string_view::npos) {
-    return std::string(text);
-  }
-  constexpr std::size_t kLongest = 4;
-  std::string result;
-  while (!text.empty()) {
-    std::size_t length = 0;
-    for (std::size_t size = 1; size <= std::min(kLongest, text.size()) && length == 0; ++size) {
-      length = is_utf8(text.substr(0, size)) && text.front() != '\0' ? size : 0;
-    }
-    result += length == 0 ? std::string_view("\xEF\xBF\xBD") : text.substr(0, length);
-    text.remove_prefix(std::max<std::size_t>(length, 1));
-  }
-  return result;
-}
 
 ErrorCode code_of(std::string_view state) {
   const std::string_view group = state.substr(0, std::min<std::size_t>(2, state.size()));
@@ -171,7 +154,7 @@ Parameters::Parameters(const std::vector<SqlValue>& values) {
   texts_.reserve(values.size());
   for (const SqlValue& value : values) {
     if (const auto* text = std::get_if<std::string>(&value); text != nullptr) {
-      texts_.push_back(storable(*text));
+      texts_.push_back(clean_text(*text));
       types_.push_back(kText);
     } else {
       texts_.push_back(std::to_string(std::get<std::int64_t>(value)));

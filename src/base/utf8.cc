@@ -1,0 +1,113 @@
+#include "base/utf8.h"
+
+namespace ceems {
+namespace {
+
+bool continues(char byte) {
+  return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
+}
+
+/// Bytes at the front of `text` without NULs and broken characters.
+std::size_t clean_length(std::string_view text) {
+  std::size_t place = 0;
+  while (place < text.size()) {
+    const auto byte = static_cast<unsigned char>(text[place]);
+    if (byte > 0 && byte < 0x80) {
+      ++place;
+      continue;
+    }
+    const std::size_t length = byte == 0 ? 0 : utf8_length(text.substr(place));
+    if (length == 0) {
+      break;
+    }
+    place += length;
+  }
+  return place;
+}
+
+}  // namespace
+
+std::size_t utf8_length(std::string_view text) {
+  if (text.empty()) {
+    return 0;
+  }
+  const auto lead = static_cast<unsigned char>(text.front());
+  if (lead < 0x80) {
+    return 1;
+  }
+  const std::size_t length = lead >= 0xF0 ? 4 : (lead >= 0xE0 ? 3 : 2);
+  if (lead < 0xC2 || lead > 0xF4 || text.size() < length) {
+    return 0;
+  }
+  for (std::size_t i = 1; i < length; ++i) {
+    if (!continues(text[i])) {
+      return 0;
+    }
+  }
+  // What is overlong, a surrogate or too big shows in the second byte.
+  const auto second = static_cast<unsigned char>(text[1]);
+  const bool wrong = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
+                     (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);
+  return wrong ? 0 : length;
+}
+
+bool is_utf8(std::string_view text) {
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length == 0) {
+      return false;
+    }
+    text.remove_prefix(length);
+  }
+  return true;
+}
+
+bool is_code_point(char32_t value) {
+  return value <= 0x10FFFF && (value < 0xD800 || value > 0xDFFF);
+}
+
+void append_utf8(std::string& out, char32_t code_point) {
+  if (!is_code_point(code_point)) {
+    out += kReplacementCharacter;
+    return;
+  }
+  const auto add = [&](unsigned shift, unsigned mask, unsigned mark) {
+    out += static_cast<char>(static_cast<unsigned char>(((code_point >> shift) & mask) | mark));
+  };
+  if (code_point < 0x80) {
+    add(0, 0x7F, 0);
+  } else if (code_point < 0x800) {
+    add(6, 0x1F, 0xC0);
+    add(0, 0x3F, 0x80);
+  } else if (code_point < 0x10000) {
+    add(12, 0x0F, 0xE0);
+    add(6, 0x3F, 0x80);
+    add(0, 0x3F, 0x80);
+  } else {
+    add(18, 0x07, 0xF0);
+    add(12, 0x3F, 0x80);
+    add(6, 0x3F, 0x80);
+    add(0, 0x3F, 0x80);
+  }
+}
+
+void append_clean_text(std::string& out, std::string_view text) {
+  while (true) {
+    const std::size_t clean = clean_length(text);
+    out.append(text.substr(0, clean));
+    if (clean == text.size()) {
+      return;
+    }
+    out.append(kReplacementCharacter);
+    text.remove_prefix(clean + 1);
+  }
+}
+
+std::string clean_text(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  append_clean_text(out, text);
+  return out;
+}
+
+}  // namespace ceems
