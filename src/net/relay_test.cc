@@ -305,6 +305,8 @@ TEST_F(RelayTest, GarbageIsNoAnswer) {
   const auto good = serve(echo);
   pass_to({upstream(back.address()), upstream(good->addresses()[0])});
   EXPECT_EQ(raw_get(address(), "/x").body, "GET /x backend ");
+  ASSERT_TRUE(wait_for_ends(1));
+  EXPECT_EQ(ends()[0].error, "");
 }
 
 TEST_F(RelayTest, WhatMayHaveActedIsNotSentAgain) {

@@ -157,6 +157,7 @@ Task<bool> Relaying::start() {
     const Outcome outcome = co_await attempt(next);
     if (outcome == Outcome::kAnswered) {
       end_.status = parser_->status();
+      end_.error.clear();  // of another server
       end_.upstream = upstream_.get();
       if (relay_.filter) {
         filter_ = relay_.filter(parser_->status(), parser_->headers());

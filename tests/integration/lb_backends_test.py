@@ -1,0 +1,416 @@
+#!/usr/bin/env python3
+"""ceems_lb before servers that misbehave, over TLS, with both kinds of backends, and while its configuration changes.
+
+usage: lb_backends_test.py [--megabytes N] [NAME...]     N: size of the big answer (default 64)"""
+
+import argparse
+import base64
+import contextlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import socketserver
+import ssl
+import subprocess
+import sys
+import threading
+import time
+import urllib.parse
+
+import harness
+import lb_test
+from harness import Program, free_port, get, wait_until
+
+OWN = "/api/v1/query?" + urllib.parse.urlencode({"query": 'm_cpu{uuid="1"}'})
+GOOD = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
+
+
+class Backend:
+    """A server of HTTP/1.1 that behaves as `mood` says: well, broken, garbage, silent, gone, closing, slow, big."""
+
+    def __init__(self, mood="well", context=None):
+        outer = self
+        self.mood, self.seen, self.connections, self.megabytes = mood, [], 0, 64
+        self.lock = threading.Lock()
+
+        class Handler(socketserver.StreamRequestHandler):
+            def handle(self):
+                with outer.lock:
+                    outer.connections += 1
+                with contextlib.suppress(OSError, ValueError):
+                    while outer.serve(self.rfile, self.wfile):
+                        pass
+
+        class Server(socketserver.ThreadingTCPServer):
+            allow_reuse_address, daemon_threads, request_queue_size = True, True, 64
+
+            def handle_error(self, *_):
+                pass
+
+        self.server = Server(("127.0.0.1", 0), Handler)
+        if context:
+            self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
+        self.port = self.server.server_address[1]
+        self.url = "http%s://127.0.0.1:%d" % ("s" if context else "", self.port)
+        threading.Thread(target=self.server.serve_forever, daemon=True, kwargs={"poll_interval": 0.05}).start()
+
+    def serve(self, rfile, wfile):
+        line = rfile.readline().decode()
+        if not line:
+            return False
+        headers = {}
+        while True:
+            field = rfile.readline().decode().rstrip("\r\n")
+            if not field:
+                break
+            name, value = field.split(":", 1)
+            headers.setdefault(name.lower(), []).append(value.strip())
+        body = rfile.read(int(headers.get("content-length", ["0"])[0]))
+        mood = self.mood
+        with self.lock:
+            self.seen.append((line.split()[0], line.split()[1], headers, body))
+        if mood == "gone":
+            return False
+        if mood == "silent":
+            while self.mood == "silent":
+                time.sleep(0.05)
+            return False
+        if mood == "garbage":
+            wfile.write(b"\x00\x01what is this?\r\n\r\n")
+            return False
+        if mood == "two lengths":
+            wfile.write(b"HTTP/1.1 200 OK\r\nContent-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n0\r\n\r\n")
+            return False
+        if mood == "broken":
+            wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(GOOD) + GOOD[:20])
+            return False
+        if mood == "broken chunks":
+            wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n" + GOOD[:20] + b"\r\n")
+            return False
+        if mood == "big":
+            wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
+            piece = b'{"metric":{"uuid":"1","instance":"secret-host"},"value":[1,"2"]},' * 1000
+            start = b'{"status":"success","data":{"resultType":"vector","result":['
+            wfile.write(b"%x\r\n%s\r\n" % (len(start), start))
+            for _ in range(self.megabytes * 1_000_000 // len(piece)):
+                wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
+            end = b'{"metric":{},"value":[1,"2"]}]}}'
+            wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(end), end))
+            return True
+        if mood == "slow":
+            time.sleep(0.3)
+        wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Port: %d\r\nContent-Length: %d\r\n\r\n"
+                    % (self.port, len(GOOD)) + GOOD)
+        return mood != "closing"  # closes although it did not say so
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.mood = "gone"
+        self.server.shutdown()
+        self.server.server_close()
+
+
+class Gate:
+    """The load balancer with its configuration file."""
+
+    def __init__(self, directory, tsdb, profiles=(), web=None, strategy="round-robin", filter_labels=(), web_options=""):
+        self.directory = directory
+        self.data = os.path.join(directory, "data")
+        if not os.path.exists(self.data):
+            lb_test.make_database(directory)
+        self.config = os.path.join(directory, "lb.yml")
+        self.write(tsdb, profiles, strategy, filter_labels, web_options)
+        self.ports = [free_port() for _ in range(2 if profiles else 1)]
+        arguments = [os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + self.config, "--log.level=debug"]
+        arguments += ["--web.listen-address=127.0.0.1:%d" % port for port in self.ports]
+        if web:
+            arguments.append("--web.config.file=" + web)
+        self.scheme = "https" if web else "http"
+        self.program = Program(arguments, os.path.join(directory, "lb.log"))
+        self.program.__enter__()
+        if not web:
+            self.program.wait_ready("http://127.0.0.1:%d/-/healthy" % self.ports[0])
+
+    def write(self, tsdb, profiles=(), strategy="round-robin", filter_labels=(), web_options=""):
+        def servers(urls, labels=()):
+            text = ""
+            for url in urls:
+                text += "        - web:\n            url: '%s'\n%s" % (url, web_options)
+                if labels:
+                    text += "          filter_labels: [%s]\n" % ", ".join(labels)
+            return text
+        with open(self.config + ".new", "w", encoding="utf-8") as out:
+            out.write("ceems_lb:\n  strategy: %s\n  backends:\n    - id: c0\n      tsdb:\n%s" % (strategy, servers(tsdb, filter_labels)))
+            if profiles:
+                out.write("      pyroscope:\n" + servers(profiles))
+            out.write("ceems_api_server:\n  data: {path: %s}\n" % self.data)
+        os.replace(self.config + ".new", self.config)
+
+    def ask(self, path=OWN, user="alice", data=None, headers=None, timeout=60.0, port=None):
+        sent = {"X-Grafana-User": user, "X-Ceems-Cluster-Id": "c0"}
+        sent.update(headers or {})
+        return get("http://127.0.0.1:%d%s" % (port or self.ports[0], path), headers=sent, data=data, timeout=timeout)
+
+    def reload(self):
+        before = self.program.output().count("configuration reloaded")
+        os.kill(self.program.pid, signal.SIGHUP)
+        wait_until("the configuration is reloaded", lambda: self.program.output().count("configuration reloaded") > before, every=0.02)
+
+    def metric(self, name, **labels):
+        for line in get("http://127.0.0.1:%d/metrics" % self.ports[0]).text.splitlines():
+            if line.startswith(name) and all('%s="%s"' % pair in line for pair in labels.items()):
+                return float(line.split()[-1])
+        return 0.0
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.program.__exit__()
+        text = self.program.output()
+        assert "ERROR: AddressSanitizer" not in text and "runtime error" not in text, text
+
+
+def whole(gate, user="alice"):
+    """(status, whether the answer came whole)"""
+    try:
+        return gate.ask(user=user).status, True
+    except (http.client.IncompleteRead, http.client.HTTPException, ConnectionError):
+        return 200, False
+
+
+def test_servers_that_fail(directory, _options):
+    with Backend() as bad, Backend() as good, Gate(directory, [bad.url, good.url]) as gate:
+        for mood in ("gone", "garbage", "two lengths"):
+            bad.mood = mood
+            for _ in range(4):
+                answer = gate.ask()
+                assert answer.status == 200 and answer.body == GOOD, (mood, answer.text)
+            assert gate.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % bad.port) == 0
+            bad.mood = "well"
+            gate.write([bad.url, good.url])
+            gate.reload()  # all count as alive again
+        for mood in ("broken", "broken chunks"):
+            bad.mood = mood
+            results = [whole(gate) for _ in range(4)]
+            assert results.count((200, True)) == 2 and results.count((200, False)) == 2, (mood, results)
+        wait_until("all are counted", lambda: gate.metric("ceems_lb_answers_broken_total", backend_type="tsdb") == 4, 5)
+        # Kept connections that the server closes without a word.
+        bad.mood = good.mood = "closing"
+        for _ in range(20):
+            assert gate.ask().status == 200
+        assert gate.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % bad.port) == 1
+
+
+def test_nothing_is_sent_twice_that_must_not_be(directory, _options):
+    with Backend("gone") as bad, Backend("gone") as other, Gate(directory, [bad.url, other.url]) as gate:
+        form = {"Content-Type": "application/x-www-form-urlencoded"}
+        answer = gate.ask("/api/v1/admin/tsdb/delete_series", user="root", data=b"match[]=up", headers=form)
+        assert answer.status == 503, answer.text
+        assert len(bad.seen) + len(other.seen) == 1, (bad.seen, other.seen)
+        # A query only reads: it goes to the other one, once.
+        bad.seen, other.seen = [], []
+        gate.reload()
+        assert gate.ask().status == 503
+        assert (len(bad.seen), len(other.seen)) == (1, 1)
+
+
+def test_a_server_that_hangs_is_left(directory, _options):
+    with Backend("silent") as bad, Backend() as good, Gate(directory, [bad.url, good.url]) as gate:
+        start = time.monotonic()
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(gate.ask().status)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(60)
+        took = time.monotonic() - start
+        assert answers == [200] * 4, answers
+        assert 5 < took < 22, took
+        assert gate.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % bad.port) == 0
+        start = time.monotonic()
+        assert [gate.ask().status for _ in range(6)] == [200] * 6 and time.monotonic() - start < 5
+        assert "takes connections but answers nothing" in gate.program.output()
+
+
+def test_reload_drops_nothing(directory, _options):
+    with Backend("slow") as one, Backend("slow") as two, Gate(directory, [one.url]) as gate:
+        stop, results = threading.Event(), []
+
+        def work():
+            connection = http.client.HTTPConnection("127.0.0.1", gate.ports[0], timeout=30)
+            while not stop.is_set():
+                connection.request("GET", OWN, headers={"X-Grafana-User": "alice", "X-Ceems-Cluster-Id": "c0"})
+                answer = connection.getresponse()
+                results.append((answer.status, answer.read() == GOOD))
+
+        threads = [threading.Thread(target=work) for _ in range(8)]
+        for thread in threads:
+            thread.start()
+        for number in range(12):
+            gate.write([(one, two)[number % 2].url])
+            gate.reload()
+            time.sleep(0.1)
+        stop.set()
+        for thread in threads:
+            thread.join(30)
+        assert len(results) > 20 and set(results) == {(200, True)}, set(results)
+        assert one.seen and two.seen
+        # A broken file changes nothing.
+        with open(gate.config, "a", encoding="utf-8") as out:
+            out.write("ceems_lb: {}\n")
+        os.kill(gate.program.pid, signal.SIGHUP)
+        wait_until("the broken file is noticed", lambda: "not reloaded" in gate.program.output())
+        assert gate.ask().status == 200
+        # SIGTERM lets requests end.
+        late = []
+        threads = [threading.Thread(target=lambda: late.append(gate.ask().status)) for _ in range(5)]
+        for thread in threads:
+            thread.start()
+        time.sleep(0.1)
+        assert gate.program.stop() == 0
+        for thread in threads:
+            thread.join(30)
+        assert late == [200] * 5, late
+
+
+def resident_mb(pid):
+    with open("/proc/%d/status" % pid, encoding="utf-8") as text:
+        return next(int(line.split()[1]) for line in text if line.startswith("VmRSS:")) / 1024
+
+
+def take_big_answer(gate, hidden):
+    """(bytes that came, the most that was resident meanwhile)"""
+    peak, total, end = 0, 0, b""
+    with socket.create_connection(("127.0.0.1", gate.ports[0]), timeout=60) as s:
+        s.sendall(("GET %s HTTP/1.1\r\nHost: x\r\nX-Grafana-User: alice\r\nX-Ceems-Cluster-Id: c0\r\nConnection: close\r\n\r\n"
+                   % OWN).encode())
+        while True:
+            piece = s.recv(1 << 20)
+            if not piece:
+                break
+            total += len(piece)
+            assert not hidden or b"secret-host" not in piece
+            end = (end + piece)[-64:]
+            if total % (1 << 23) < len(piece):
+                peak = max(peak, resident_mb(gate.program.pid))
+    assert end.endswith(b"0\r\n\r\n"), end
+    return total, peak
+
+
+def test_big_answers_stream(directory, options):
+    with Backend("big") as big, Gate(directory, [big.url]) as gate:
+        for labels, megabytes in (((), options.megabytes), (("instance",), max(16, options.megabytes // 4))):
+            gate.write([big.url], filter_labels=labels)
+            gate.reload()
+            big.megabytes = megabytes
+            small = resident_mb(gate.program.pid)
+            start = time.monotonic()
+            total, peak = take_big_answer(gate, labels)
+            print("    %s: %d MB in %.1f s, resident %.0f MB, at most %.0f MB"
+                  % ("filtered" if labels else "as it is", total >> 20, time.monotonic() - start, small, peak))
+            assert total > megabytes * 500_000
+            assert peak - small < 24, "memory grows with the answer"
+
+
+def make_certificate(directory):
+    subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", directory + "/tls.key", "-out",
+                    directory + "/tls.crt", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
+                   check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+    for name in ("tls.key", "tls.crt"):
+        os.chmod(os.path.join(directory, name), 0o644)
+
+
+def test_tls_and_passwords_on_both_sides(directory, _options):
+    if not shutil.which("openssl"):
+        print("    (openssl program missing, not run)")
+        return
+    make_certificate(directory)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    context.load_cert_chain(directory + "/tls.crt", directory + "/tls.key")
+    web = os.path.join(directory, "web.yml")
+    with open(web, "w", encoding="utf-8") as out:  # the password is gate-test
+        out.write("tls_server_config: {cert_file: tls.crt, key_file: tls.key}\n"
+                  "basic_auth_users: {grafana: '$2b$04$abcdefghijklmnopqrstuuwjI.wa2R9/ujOvVvZlNRrlgaM.tjXv6'}\n")
+    options = ("            basic_auth: {username: lb, password: behind}\n"
+               "            tls_config: {ca_file: %s/tls.crt}\n" % directory)
+    client = ssl.create_default_context(cafile=directory + "/tls.crt")
+
+    def ask(port, password):
+        connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=20, context=client)
+        token = base64.b64encode(("grafana:" + password).encode()).decode()
+        connection.request("GET", OWN, headers={"X-Grafana-User": "alice", "X-Ceems-Cluster-Id": "c0",
+                                                "Authorization": "Basic " + token})
+        return connection.getresponse().status
+
+    with Backend(context=context) as back, Gate(directory, [back.url], web=web, web_options=options) as gate:
+        wait_until("the load balancer answers", lambda: ask(gate.ports[0], "gate-test") == 200)
+        assert ask(gate.ports[0], "wrong") == 401
+        sent = {field[2]["authorization"][0] for field in back.seen}
+        assert sent == {"Basic " + base64.b64encode(b"lb:behind").decode()}, sent
+        assert "gate-test" not in gate.program.output() and "behind" not in gate.program.output()
+        # Without the authority of its certificate the server is none.
+        gate.write([back.url])
+        gate.reload()
+        assert ask(gate.ports[0], "gate-test") == 503
+        assert "certificate verify failed" in gate.program.output(), gate.program.output()
+
+
+def test_both_kinds_and_strategies(directory, _options):
+    with Backend() as one, Backend() as two, Backend() as profiles, Gate(directory, [one.url, two.url], [profiles.url]) as gate:
+        for _ in range(10):
+            assert gate.ask().status == 200
+        assert (len(one.seen), len(two.seen)) == (5, 5)
+        call = "/querier.v1.QuerierService/SelectMergeStacktraces"
+        text = {"Content-Type": "application/json"}
+
+        def profile(unit, user="alice"):
+            body = json.dumps({"labelSelector": '{service_name="%s"}' % unit, "start": "1", "end": "2"}).encode()
+            return gate.ask(call, user=user, data=body, headers=text, port=gate.ports[1])
+
+        assert profile("1").status == 200
+        assert profile("2").status == 403 and profile("2", "bob").status == 200
+        assert [seen[1] for seen in profiles.seen] == [call, call]
+        assert gate.ask(call, data=b"{}", headers=text).status == 403, "profiles at the listener of the TSDB"
+        assert gate.ask(port=gate.ports[1]).status == 403, "queries at the listener of profiles"
+        # Least connections: while one works on something slow, the other gets the rest.
+        one.mood, two.mood = "silent", "well"
+        gate.write([one.url, two.url], [profiles.url], strategy="least-connection")
+        gate.reload()
+        waiting = threading.Thread(target=lambda: contextlib.suppress(Exception) and whole(gate))
+        waiting.start()
+        wait_until("the first server is busy", lambda: one.seen and one.seen[-1][1].startswith("/api") and len(one.seen) == 6)
+        before = len(two.seen)
+        for _ in range(6):
+            assert gate.ask().status == 200
+        assert len(two.seen) == before + 6
+        one.mood = "well"
+        waiting.join(30)
+
+
+TESTS = [test_servers_that_fail, test_nothing_is_sent_twice_that_must_not_be, test_reload_drops_nothing, test_big_answers_stream,
+         test_tls_and_passwords_on_both_sides, test_both_kinds_and_strategies, test_a_server_that_hangs_is_left]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--megabytes", type=int, default=64)
+    parser.add_argument("names", nargs="*")
+    options = parser.parse_args()
+    for test in TESTS:
+        if options.names and not any(name in test.__name__ for name in options.names):
+            continue
+        start = time.monotonic()
+        with harness.scratch("ceems-test-") as directory:
+            test(directory, options)
+        print("%s: passed in %.1f s" % (test.__name__, time.monotonic() - start), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
