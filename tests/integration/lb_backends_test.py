@@ -393,7 +393,55 @@ def test_both_kinds_and_strategies(directory, _options):
         waiting.join(30)
 
 
-TESTS = [test_servers_that_fail, test_nothing_is_sent_twice_that_must_not_be, test_reload_drops_nothing, test_big_answers_stream,
+def field(number, value):
+    """One field of a protocol buffer: a text, or a whole number."""
+    def varint(left):
+        out = b""
+        while left > 127:
+            out += bytes([left & 127 | 128])
+            left >>= 7
+        return out + bytes([left])
+    if isinstance(value, int):
+        return varint(number << 3) + varint(value)
+    return varint(number << 3 | 2) + varint(len(value)) + value.encode()
+
+
+def test_what_grafana_asks_pyroscope(directory, _options):
+    """The calls of Grafana's Pyroscope data source: connect-go, unary, protocol buffers."""
+    connect = {"Content-Type": "application/proto", "Connect-Protocol-Version": "1", "User-Agent": "connect-go/1.16.2 (go1.23)",
+               "Accept-Encoding": "gzip", "X-Grafana-Org-Id": "1"}
+    kind, now = "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 1_700_000_000_000
+    times = field(3, now - 3_600_000) + field(4, now)
+
+    def select(unit):
+        return field(1, kind) + field(2, '{service_name="%s"}' % unit) + times
+
+    calls = [("SelectMergeStacktraces", lambda unit: select(unit) + field(5, 16384)),
+             ("SelectSeries", lambda unit: select(unit) + field(5, "instance") + b"\x31" + b"\0" * 6 + b"\x2e\x40"),
+             ("SelectMergeProfile", select),
+             ("LabelNames", lambda unit: field(1, '{service_name="%s"}' % unit) + field(2, now - 3_600_000) + field(3, now)),
+             ("LabelValues", lambda unit: field(1, "instance") + field(2, '{service_name="%s"}' % unit) + times),
+             ("Series", lambda unit: field(1, '{service_name="%s"}' % unit) + field(2, "service_name"))]
+    with Backend() as tsdb, Backend() as profiles, Gate(directory, [tsdb.url], [profiles.url]) as gate:
+        for name, body in calls:
+            path = "/querier.v1.QuerierService/" + name
+            answer = gate.ask(path, data=body("1"), headers=connect, port=gate.ports[1])
+            assert answer.status == 200, (name, answer.text)
+            method, target, headers, sent = profiles.seen[-1]
+            assert (method, target, headers["content-type"]) == ("POST", path, ["application/proto"])
+            assert sent == body("1"), (name, sent, body("1"))
+            assert headers["connect-protocol-version"] == ["1"] and headers["x-grafana-user"] == ["alice"], headers
+            before = len(profiles.seen)
+            for unit in ("2", "", "1|2"):
+                assert gate.ask(path, data=body(unit), headers=connect, port=gate.ports[1]).status == 403, (name, unit)
+            assert len(profiles.seen) == before
+        types = field(1, now - 3_600_000) + field(2, now)
+        assert gate.ask("/querier.v1.QuerierService/ProfileTypes", data=types, headers=connect, port=gate.ports[1]).status == 200
+        for path in ("/push.v1.PusherService/Push", "/ingest", "/pyroscope/render?query=x"):
+            assert gate.ask(path, data=b"x", headers=connect, port=gate.ports[1]).status == 403, path
+
+
+TESTS = [test_what_grafana_asks_pyroscope, test_servers_that_fail, test_nothing_is_sent_twice_that_must_not_be, test_reload_drops_nothing, test_big_answers_stream,
          test_tls_and_passwords_on_both_sides, test_both_kinds_and_strategies, test_a_server_that_hangs_is_left]
 
 

@@ -10,9 +10,11 @@ usage: lb_test.py [--count N] [--seed N] [NAME...]"""
 import argparse
 import concurrent.futures
 import contextlib
+import gzip
 import http.client
 import json
 import os
+import random
 import signal
 import socket
 import sqlite3
@@ -292,6 +294,176 @@ def test_random_queries(site, options):
     assert outcome["passed"] > len(jobs) // 5, "nearly everything is refused"
 
 
+class Sly:
+    """Requests that try to say one thing to the gate and another to Prometheus."""
+
+    FOREIGN = ['m_cpu{uuid="2"}', 'm_memory{uuid="other"}', "node_power", "sum(node_power)", "count(m_cpu)", 'm_cpu{uuid=~".*"}',
+               'm_cpu or m_memory{uuid="1"}', '{__name__=~".+"}', 'max(m_energy_total{uuid!="1"})', 'm_cpu{uuid=~"1|"}']
+    OWN = ['m_cpu{uuid="1"}', 'sum(m_memory{uuid=~"1|own-2"})', "1", "ceems_emissions_gCo2_kWh", 'm_cpu{uuid="own-2"}[5m]']
+
+    def __init__(self, seed):
+        self.r = random.Random(seed)
+
+    def pick(self, choices):
+        return self.r.choice(choices)
+
+    def encode(self, text):
+        """In one of the ways to write it in a form, some of them wrong."""
+        kind = self.r.randint(0, 24)
+        if kind == 6 or kind > 9:
+            return urllib.parse.quote_plus(text)
+        if kind <= 5:
+            return "".join("%%%02x" % byte for byte in text.encode())
+        if kind == 9:
+            return urllib.parse.quote(urllib.parse.quote(text))
+        if kind == 7:
+            return text.replace(" ", "%20").replace("&", "%26").replace("+", "%2B").replace("#", "%23")
+        if kind == 8:
+            return urllib.parse.quote_plus(text + self.pick(["\n", "\r\n# ", "\0", "\u2028", ";", "&query=1"]))
+        return urllib.parse.quote_plus(self.pick(["", " ", "\ufeff", "#\n"]) + text)
+
+    def form(self, names):
+        texts, parts = [], []
+        for _ in range(self.pick([1, 1, 1, 1, 2, 3])):
+            text = self.pick(self.FOREIGN if self.r.random() < 0.5 else self.OWN)
+            texts.append(text)
+            name = self.pick(names)
+            parts.append("%s=%s" % (self.pick([name] * 20 + [urllib.parse.quote(name, safe=""), name.upper(), name + "%00", " " + name]),
+                                    self.encode(text)))
+        parts.append("time=%d" % END)
+        if self.r.random() < 0.3:
+            parts.append(self.pick(["x=y", "lookback_delta=1h", "timeout=5", "stats=all", "limit=9", "dedup=false", "storeMatch[]=a", "%", "&", ";"]))
+        self.r.shuffle(parts)
+        return self.pick(["&"] * 20 + [";", "&&"]).join(parts), texts
+
+    def path(self):
+        plain = "/api/v1/" + self.pick(["query", "query", "query", "query_range", "series", "labels", "label/uuid/values",
+                                        "label/__name__/values", "query_exemplars", "label/instance/values"])
+        if self.r.random() < 0.8:
+            return plain
+        return self.pick([plain + "/", "/" + plain, plain.replace("/v1", "/v1/."), "/api/v1/x/../" + plain[8:], plain.replace("/v1/", "/v1%2f"),
+                          plain.replace("q", "%71"), "/federate", "/federate/", "/api/v1/read", "/api/v1/status/tsdb", "/api/v1/query%00",
+                          "/api/v1/targets/metadata", "/api/v1/metadata", "/api/v1/status/config/", "/graph/api/v1/query", plain + ";x",
+                          "http://x" + plain, "/api/v1/label/..%2f..%2fquery/values", plain + "#"])
+
+    def headers(self):
+        fields = [("Host", "x"), ("X-Grafana-User", "alice"), ("X-Ceems-Cluster-Id", "c0")]
+        if self.r.random() < 0.15:
+            fields.append(self.pick([("X-Grafana-User", "root"), ("x-grafana-user", "bob"), ("X-Ceems-Admin-User", "root"),
+                                     ("X-Ceems-Logged-User", "root"), ("X_Grafana_User", "root"), ("Connection", "X-Grafana-User"),
+                                     ("X-HTTP-Method-Override", "POST"), ("X-Ceems-Cluster-Id", "c1"), ("X-Original-URL", "/federate"),
+                                     ("Content-Encoding", "gzip"), ("Expect", "100-continue"), ("Upgrade", "websocket")]))
+        return fields
+
+    def request(self):
+        """(bytes, path, texts)"""
+        path = self.path()
+        names = ["query"] if "query" in path else ["match[]", "match[]", "match", "query"]
+        method = self.pick(["GET"] * 10 + ["POST"] * 10 + ["HEAD", "PUT", "DELETE", "OPTIONS", "get", "PATCH"])
+        query, texts = self.form(names) if method in ("GET", "HEAD", "get") or self.r.random() < 0.2 else ("", [])
+        fields, body = self.headers(), b""
+        if method not in ("GET", "HEAD", "get") or self.r.random() < 0.15:
+            text, more = self.form(names)
+            texts += more
+            kind = self.pick(["application/x-www-form-urlencoded"] * 20 + ["multipart/form-data; boundary=b", "application/json", "text/plain",
+                                                                          "application/x-www-form-urlencoded; charset=utf-16", ""])
+            body = text.encode()
+            if kind.startswith("multipart"):
+                body = ("--b\r\nContent-Disposition: form-data; name=\"query\"\r\n\r\n%s\r\n--b--\r\n" % texts[-1]).encode()
+            if kind:
+                fields.append(("Content-Type", kind))
+            if self.r.random() < 0.1:
+                fields.append(("Transfer-Encoding", "chunked"))
+                body = b"%x\r\n%s\r\n0\r\n\r\n" % (len(body), body)
+            else:
+                fields.append(("Content-Length", str(len(body))))
+        target = urllib.parse.quote(path + ("?" + query if query else ""), safe="".join(map(chr, range(33, 127))))
+        head = "%s %s HTTP/1.1\r\n" % (method, target) + "".join("%s: %s\r\n" % field for field in fields)
+        return head.encode() + b"Connection: close\r\n\r\n" + body, path, texts
+
+
+def raw_answer(port, text):
+    """(status, body) of one request, as it stands"""
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
+        s.sendall(text)
+        answer = http.client.HTTPResponse(s, method=text.split(b" ")[0].decode())
+        try:
+            answer.begin()
+            return answer.status, answer.read()
+        except (http.client.HTTPException, ConnectionError):
+            return 0, b""
+
+
+class Visible:
+    """What the Prometheus with alice's own data would say at all."""
+
+    def __init__(self, site):
+        base = "http://127.0.0.1:%d/api/v1/" % site.ports["own"]
+        span = "start=%d&end=%d" % (END - 7200, END)
+        self.base = base
+        self.known = {}
+        series = get(base + "series?match[]=" + urllib.parse.quote('{__name__=~".+"}') + "&" + span).json["data"]
+        self.series = {json.dumps(one, sort_keys=True) for one in series}
+        self.words = {word for one in series for pair in one.items() for word in pair}
+
+    def answers(self, text):
+        """The answers to a query that alice may get."""
+        if text not in self.known:
+            answer = get(self.base + "query?" + encoded(text))
+            self.known[text] = ordered(answer.json.get("data")) if answer.status == 200 else None
+        return self.known[text]
+
+    def leak(self, body, texts):
+        data = json.loads(body).get("data")
+        if data is None or data == []:
+            return None
+        if isinstance(data, list):
+            strange = [one for one in data if (json.dumps(one, sort_keys=True) not in self.series if isinstance(one, dict)
+                                               else one not in self.words)]
+            return strange[:3] or None
+        data.pop("stats", None)
+        if data.get("result") == [] or "version" in data:
+            return None
+        if any(same(ordered(data), self.answers(text)) for text in texts):
+            return None
+        if data.get("resultType") in ("vector", "matrix"):
+            strange = [one["metric"] for one in data["result"]
+                       if one["metric"].get("__name__") and json.dumps(one["metric"], sort_keys=True) not in self.series]
+            if not strange and all(one["metric"].get("__name__") for one in data["result"]):
+                return None  # samples at other times, of own series
+        return data
+
+
+def test_sly_requests(site, options):
+    visible = Visible(site)
+    sly = Sly(options.seed)
+    lock = threading.Lock()
+    outcome = {"passed": 0, "leaks": [], "statuses": {}}
+
+    def work(job):
+        text, path, texts = job
+        status, body = raw_answer(site.port, text)
+        with lock:
+            outcome["statuses"][status] = outcome["statuses"].get(status, 0) + 1
+        if status // 100 != 2 or not body:
+            return
+        problem = visible.leak(body, texts + [one + "\n" for one in texts])
+        with lock:
+            outcome["passed"] += 1
+            if problem:
+                outcome["leaks"].append((text, problem))
+
+    with concurrent.futures.ThreadPoolExecutor(4) as pool:
+        list(pool.map(work, (sly.request() for _ in range(options.count))))
+    for text, problem in outcome["leaks"][:10]:
+        print("%r\n    %s" % (text, json.dumps(problem)[:400]))
+    print("    %d requests, statuses %s, %d with answers, %d leaks"
+          % (options.count, dict(sorted(outcome["statuses"].items())), outcome["passed"], len(outcome["leaks"])))
+    assert not outcome["leaks"] and outcome["passed"] > options.count // 50
+    assert not {500, 502, 503, 504} & set(outcome["statuses"])
+    assert site.lb.alive()
+
+
 def test_series_and_labels(site, _options):
     own, other = urllib.parse.quote('{uuid="1"}'), urllib.parse.quote('{uuid="2"}')
     span = "&start=%d&end=%d" % (END - 3600, END)
@@ -301,6 +473,48 @@ def test_series_and_labels(site, _options):
         assert "other" not in answer.text and '"2"' not in answer.text, answer.text
         for query in ("match[]=" + other, "match[]=%s&match[]=%s" % (own, other), "x=1"):
             assert site.ask("/api/v1/%s?%s%s" % (path, query, span)).status == 403, (path, query)
+
+
+GRAFANA = {"User-Agent": "Grafana/11.3.0", "Accept-Encoding": "gzip", "X-Grafana-Org-Id": "1", "X-Dashboard-Uid": "a1b2", "X-Panel-Id": "4",
+           "X-Datasource-Uid": "p0", "X-Query-Group-Id": "9f", "X-Panel-Plugin-Id": "timeseries"}
+
+
+def test_what_grafana_asks(site, _options):
+    """The forms in which Grafana's Prometheus data source asks: by POST, and by GET where it is told to or as a second try."""
+    unit = 'm_cpu{uuid="1"}'
+    span = {"start": END - 3600, "end": END}
+    asked = [  # path, parameters, status for a user
+        ("query", {"query": "1+1", "time": "4"}, 200),  # "Save & test"
+        ("query_range", {"query": "rate(%s[1m0s])" % unit, "start": "%d.123" % (END - 900), "end": "%d.123" % END, "step": "15.0"}, 200),
+        ("query_range", {"query": "sum by (instance) (avg_over_time(%s[$__x]))" % unit, "step": "15", **span}, 400),  # not filled in
+        ("query_range", {"query": 'm_cpu{uuid=~"1|own-2", instance=~"n0|n1"}', "step": "60", "timeout": "30s", **span}, 200),
+        ("query", {"query": "max_over_time(%s[3600s:])" % unit, "time": str(END)}, 200),  # query_result()
+        ("query", {"query": "topk(5, " + unit + ")\n", "time": "%d.5" % END, "stats": "all"}, 200),
+        ("series", {"match[]": unit, **span}, 200),  # label_values(metric, label) of old
+        ("label/instance/values", {"match[]": unit, **span}, 200),
+        ("label/__name__/values", {"match[]": '{uuid="1"}', "limit": "40000", **span}, 200),
+        ("labels", {"match[]": unit, **span}, 200),
+        ("query_exemplars", {"query": unit, **span}, 200),
+        ("status/buildinfo", {}, 200),
+        ("labels", span, 403), ("label/__name__/values", span, 403),  # editor without a selector
+        ("metadata", {"limit": "5000"}, 403), ("rules", {"type": "alert"}, 403),
+        ("query", {"query": 'm_cpu{uuid="2"}', "time": str(END)}, 403),
+    ]
+    for path, parameters, status in asked:
+        form = urllib.parse.urlencode(parameters)
+        get_only = path.startswith("label/") or path in ("status/buildinfo", "metadata", "rules")
+        for method in ("GET",) if get_only else ("GET", "POST"):
+            headers = dict(GRAFANA)
+            target = "/api/v1/" + path
+            if method == "POST":
+                headers["Content-Type"] = "application/x-www-form-urlencoded"
+            elif form:
+                target += "?" + form
+            answer = site.ask(target, method=method, body=form.encode(), headers=headers)
+            assert answer.status == status, (method, path, parameters, answer.status, answer.body[:300])
+            if status == 200:
+                plain = gzip.decompress(answer.body) if answer.headers.get("Content-Encoding") == "gzip" else answer.body
+                assert json.loads(plain)["status"] == "success"
 
 
 def test_identity_and_clusters(site, _options):
@@ -372,7 +586,7 @@ def test_stop_finishes_answers(site, _options):
     assert done == [200], done
 
 
-TESTS = [test_identity_and_clusters, test_series_and_labels, test_rude_requests, test_random_queries, test_dead_backends_and_reload,
+TESTS = [test_identity_and_clusters, test_what_grafana_asks, test_series_and_labels, test_rude_requests, test_random_queries, test_sly_requests, test_dead_backends_and_reload,
          test_stop_finishes_answers]
 
 
