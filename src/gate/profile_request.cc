@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "base/wire_format.h"
 #include "gate/profile_calls.h"
+#include "net/gunzip.h"
 #include "promql/printer.h"
 
 namespace ceems::gate {
@@ -248,17 +249,28 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw, const Profil
   if (raw.body.size() > rules.longest_body) {
     return std::unexpected(large_body());
   }
-  if (!raw.content_encoding.empty() && !same_in_any_case(raw.content_encoding, "identity")) {
-    return std::unexpected(wrong_media("calls must not be compressed"));
+  std::string plain;
+  std::string_view body = raw.body;
+  if (same_in_any_case(raw.content_encoding, "gzip")) {
+    auto unpacked = net::gunzip(raw.body, rules.longest_body);
+    if (!unpacked) {
+      return std::unexpected(unpacked.error().code == ErrorCode::kInvalidArgument
+                                 ? large_body()
+                                 : bad_message(unpacked.error().message));
+    }
+    plain = std::move(*unpacked);
+    body = plain;
+  } else if (!raw.content_encoding.empty() && !same_in_any_case(raw.content_encoding, "identity")) {
+    return std::unexpected(wrong_media("calls must not be compressed but with gzip"));
   }
   auto parts = std::make_unique<Parts>(rules.selection);
   parts->path = std::move(target->path);
   const std::string_view type = media_type(raw.content_type);
   Checked<bool> read = true;
   if (same_in_any_case(type, kJson)) {
-    read = parts->read_json(raw.body, *call, rules);
+    read = parts->read_json(body, *call, rules);
   } else if (same_in_any_case(type, kProto) || type.empty()) {
-    read = parts->read_proto(raw.body, *call, rules);
+    read = parts->read_proto(body, *call, rules);
   } else {
     read = std::unexpected(wrong_media(fmt::format("calls must be {} or {}", kProto, kJson)));
   }

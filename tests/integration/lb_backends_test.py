@@ -6,6 +6,7 @@ usage: lb_backends_test.py [--megabytes N] [NAME...]     N: size of the big answ
 import argparse
 import base64
 import contextlib
+import gzip
 import http.client
 import json
 import os
@@ -435,6 +436,11 @@ def test_what_grafana_asks_pyroscope(directory, _options):
             for unit in ("2", "", "1|2"):
                 assert gate.ask(path, data=body(unit), headers=connect, port=gate.ports[1]).status == 403, (name, unit)
             assert len(profiles.seen) == before
+        packed = dict(connect, **{"Content-Encoding": "gzip"})
+        path = "/querier.v1.QuerierService/SelectMergeProfile"
+        assert gate.ask(path, data=gzip.compress(select("1")), headers=packed, port=gate.ports[1]).status == 200
+        assert profiles.seen[-1][3] == select("1") and "content-encoding" not in profiles.seen[-1][2]
+        assert gate.ask(path, data=gzip.compress(select("2")), headers=packed, port=gate.ports[1]).status == 403
         types = field(1, now - 3_600_000) + field(2, now)
         assert gate.ask("/querier.v1.QuerierService/ProfileTypes", data=types, headers=connect, port=gate.ports[1]).status == 200
         for path in ("/push.v1.PusherService/Push", "/ingest", "/pyroscope/render?query=x"):

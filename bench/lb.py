@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""What a request through ceems_lb costs, beside nginx and HAProxy as plain proxies in the same run.
+
+    cmake --preset bench && cmake --build build/bench --target ceems_lb
+    bench/lb.py --bin build/bench/bin [--write bench/RESULTS.md]
+
+Debian packages nginx-light, haproxy and wrk. The server behind all of them is another nginx with a file of 1 KB or 1 MB; wrk asks
+over 16 kept connections for a query of 1 KB as fast as it can. CPU time is that of all threads of the proxy. ceems_lb runs with the gate
+off (no source of owners) and on (a data base); one worker process or thread of nginx and HAProxy."""
+
+import argparse
+import contextlib
+import datetime
+import glob
+import os
+import platform
+import re
+import shutil
+import socket
+import subprocess
+import sys
+import tempfile
+import urllib.parse
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration"))
+import lb_test  # noqa: E402
+from harness import Program, free_port, get, wait_until  # noqa: E402
+
+UNITS = "|".join(lb_test.OWN)
+PART = 'avg by (instance) (rate(ceems_compute_unit_cpu_user_seconds_total{uuid=~"%s",instance=~"node-[0-9]+"}[5m]))' % UNITS
+QUERY = " + ".join([PART] * 9)
+TARGET = "/api/v1/query?" + urllib.parse.urlencode({"query": QUERY, "time": 1700000000})
+HEADERS = {"X-Grafana-User": "alice", "X-Ceems-Cluster-Id": "c0"}
+
+
+def write(path, text):
+    with open(path, "w", encoding="utf-8") as out:
+        out.write(text)
+    return path
+
+
+def nginx(directory, name, server):
+    home = os.path.join(directory, name)
+    os.makedirs(home)
+    return ["nginx", "-p", home, "-c", write(home + "/nginx.conf", """
+daemon off; worker_processes 1; pid %s/pid; error_log %s/error.log;
+events { worker_connections 8192; }
+http { access_log off; keepalive_requests 1000000; client_body_temp_path %s/a; proxy_temp_path %s/b; fastcgi_temp_path %s/c;
+uwsgi_temp_path %s/d; scgi_temp_path %s/e; %s }""" % ((home,) * 7 + (server,)))]
+
+
+def cpu_seconds(pids):
+    total = 0
+    for pid in pids:
+        for path in glob.glob("/proc/%d/task/*/schedstat" % pid):
+            with contextlib.suppress(OSError), open(path, encoding="utf-8") as text:
+                total += int(text.read().split()[0])
+    return total / 1e9
+
+
+def family(pid):
+    """A process and its children."""
+    pids = [pid]
+    for path in glob.glob("/proc/%d/task/*/children" % pid):
+        with open(path, encoding="utf-8") as text:
+            for child in text.read().split():
+                pids += family(int(child))
+    return pids
+
+
+def resident_kb(pids):
+    total = 0
+    for pid in pids:
+        with open("/proc/%d/status" % pid, encoding="utf-8") as text:
+            total += sum(int(line.split()[1]) for line in text if line.startswith("VmRSS:"))
+    return total
+
+
+def seconds(text):
+    number, unit = re.match(r"([\d.]+)(us|ms|s)", text).groups()
+    return float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
+
+
+def load(port, pids, duration):
+    """{requests, cpu, p50, p99} of one run of wrk"""
+    command = ["wrk", "-t1", "-c16", "-d%ds" % duration, "--latency", "http://127.0.0.1:%d%s" % (port, TARGET)]
+    for field in HEADERS.items():
+        command += ["-H", "%s: %s" % field]
+    before = cpu_seconds(pids)
+    text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    used = cpu_seconds(pids) - before
+    assert "Non-2xx" not in text and "Socket errors" not in text, text
+    count = int(re.search(r"(\d+) requests in", text).group(1))
+    return {"rate": count / duration, "cpu": used / count * 1e6, "p50": seconds(re.search(r"(?m)^\s+50%\s+(\S+)", text).group(1)) * 1e3,
+            "p99": seconds(re.search(r"(?m)^\s+99%\s+(\S+)", text).group(1)) * 1e3}
+
+
+def idle_bytes(port, pids, count=2000):
+    """Resident bytes for each kept connection that has had a request."""
+    request = ("GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n" % (TARGET, "".join("%s: %s\r\n" % field for field in HEADERS.items()))).encode()
+    before = resident_kb(pids)
+    with contextlib.ExitStack() as stack:
+        for _ in range(count):
+            s = stack.enter_context(socket.create_connection(("127.0.0.1", port), timeout=30))
+            s.sendall(request)
+            got = b""
+            while b"\r\n\r\n" not in got or len(got) < 1100:
+                got += s.recv(65536)
+        return max(0, (resident_kb(pids) - before) * 1024 / count)
+
+
+def proxies(directory, bin_dir, back):
+    """(name, command, port)"""
+    port = free_port()
+    yield "nginx", nginx(directory, "nginx-%d" % port, """
+upstream back { server 127.0.0.1:%d; keepalive 64; }
+server { listen 127.0.0.1:%d backlog=1024; location / { proxy_pass http://back; proxy_http_version 1.1; proxy_set_header Connection ""; } }"""
+                         % (back, port)), port
+    port = free_port()
+    yield "HAProxy", ["haproxy", "-db", "-f", write("%s/haproxy-%d.cfg" % (directory, port), """
+global
+  nbthread 1
+  maxconn 8000
+defaults
+  mode http
+  timeout connect 5s
+  timeout client 60s
+  timeout server 60s
+frontend front
+  bind 127.0.0.1:%d
+  default_backend back
+backend back
+  http-reuse always
+  server one 127.0.0.1:%d
+""" % (port, back))], port
+    for name, owners in (("ceems_lb, gate off", ""), ("ceems_lb, gate on", "ceems_api_server:\n  data: {path: %s/data}\n" % directory)):
+        port = free_port()
+        config = write("%s/lb-%d.yml" % (directory, port), "ceems_lb:\n  backends:\n    - id: c0\n      tsdb:\n        - web: {url: "
+                       "'http://127.0.0.1:%d'}\n%s" % (back, owners))
+        yield name, [os.path.join(bin_dir, "ceems_lb"), "--config.file=" + config, "--web.listen-address=127.0.0.1:%d" % port,
+                     "--log.level=warn"], port
+
+
+def measure(bin_dir, duration):
+    rows, decision = [], 0.0
+    with tempfile.TemporaryDirectory(prefix="ceems-bench-") as directory, contextlib.ExitStack() as stack:
+        os.chmod(directory, 0o755)
+        lb_test.make_database(directory)
+        for size, text in (("1 KB", 1024), ("1 MB", 1 << 20)):
+            root = os.path.join(directory, "root-%d" % text)
+            os.makedirs(root)
+            head = '{"status":"success","data":{"resultType":"vector","result":[]},"x":"'
+            write(root + "/answer.json", head + "x" * (text - len(head) - 2) + '"}')
+            for folder, _, files in os.walk(directory):
+                for name in [folder] + [os.path.join(folder, one) for one in files]:
+                    os.chmod(name, 0o755)
+            back = free_port()
+            stack.enter_context(Program(nginx(directory, "back-%d" % text, "sendfile on; server { listen 127.0.0.1:%d backlog=1024; root %s; "
+                                              "location / { default_type application/json; rewrite ^ /answer.json break; } }" % (back, root)),
+                                        directory + "/back-%d.log" % text))
+            for name, command, port in proxies(directory, bin_dir, back):
+                with Program(command, "%s/%d.log" % (directory, port)) as program:
+                    wait_until(name + " answers", lambda port=port: get("http://127.0.0.1:%d%s" % (port, TARGET), HEADERS).status == 200)
+                    pids = family(program.pid)
+                    load(port, pids, 1)
+                    row = load(port, pids, duration)
+                    row.update(name=name, size=size, idle=idle_bytes(port, pids) if text == 1024 else None)
+                    rows.append(row)
+                    if name.endswith("on") and text == 1024:
+                        page = get("http://127.0.0.1:%d/metrics" % port).text
+                        total, count = (float(re.search(r'decision_duration_seconds_%s\{backend_type="tsdb"\} (\S+)' % word, page).group(1))
+                                        for word in ("sum", "count"))
+                        decision = total / count * 1e6
+    return rows, decision
+
+
+def table(rows, decision):
+    lines = ["Measured on %s: %d CPUs, Linux %s. Query of %d bytes; the gate decides in %.0f µs on average."
+             % (datetime.date.today(), os.cpu_count(), platform.release(), len(QUERY), decision), "",
+             "| answer | | requests/s | CPU, µs | ÷ nginx | p50, ms | p99, ms | bytes per idle connection |", "|---|---|---|---|---|---|---|---|"]
+    for row in rows:
+        base = next(one["cpu"] for one in rows if one["size"] == row["size"] and one["name"] == "nginx")
+        lines.append("| %s | %s | %.0f | %.1f | %.2f | %.2f | %.2f | %s |"
+                     % (row["size"], row["name"], row["rate"], row["cpu"], row["cpu"] / base, row["p50"], row["p99"],
+                        "" if row["idle"] is None else "%.0f" % row["idle"]))
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--seconds", type=int, default=8)
+    parser.add_argument("--write")
+    options = parser.parse_args()
+    for name in ("nginx", "haproxy", "wrk"):
+        if not shutil.which(name):
+            sys.exit("missing: " + name)
+    text = table(*measure(options.bin, options.seconds))
+    print(text)
+    if options.write:
+        with open(options.write, encoding="utf-8") as page:
+            before, _, rest = page.read().partition("<!-- begin lb -->")
+        _, _, after = rest.partition("<!-- end lb -->")
+        write(options.write, before + "<!-- begin lb -->\n\n" + text + "\n\n<!-- end lb -->" + after)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

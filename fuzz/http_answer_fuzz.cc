@@ -1,0 +1,45 @@
+// Answers of HTTP servers as they come from a socket, in one piece and byte for byte: both must
+// read alike.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "net/answer_parser.h"
+
+using ceems::net::AnswerParser;
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  if (size == 0) {
+    return 0;
+  }
+  const bool to_head = (data[0] & 1U) != 0;
+  const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
+  constexpr std::size_t kMost = 1024;
+  AnswerParser whole(to_head, kMost);
+  std::string whole_body;
+  const std::size_t used = whole.feed(text, whole_body);
+  CEEMS_CHECK(used <= text.size());
+  CEEMS_CHECK(whole_body.size() <= text.size());
+
+  AnswerParser pieces(to_head, kMost);
+  std::string pieces_body;
+  std::string buffer;
+  for (const char c : text) {
+    buffer += c;
+    buffer.erase(0, pieces.feed(buffer, pieces_body));
+  }
+  if (whole.state() == AnswerParser::State::kDone) {
+    CEEMS_CHECK(pieces.state() == AnswerParser::State::kDone);
+    CEEMS_CHECK(pieces.status() == whole.status());
+    CEEMS_CHECK(pieces_body == whole_body);
+    CEEMS_CHECK(pieces.headers() == whole.headers());
+    CEEMS_CHECK(!to_head || whole_body.empty());
+    CEEMS_CHECK(buffer.size() == text.size() - used);
+  }
+  whole.end();
+  CEEMS_CHECK(whole.state() == AnswerParser::State::kDone ||
+              whole.state() == AnswerParser::State::kFailed);
+  return 0;
+}
