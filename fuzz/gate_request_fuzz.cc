@@ -1,0 +1,72 @@
+// Requests to Prometheus and Pyroscope: what goes on is read as the same request, with the same
+// units, and goes on as the same text.
+// Input: "GET", "POST", "proto" or "json", a line with the target, then the body.
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "base/strings.h"
+#include "gate/profile_request.h"
+#include "gate/tsdb_request.h"
+
+namespace {
+
+namespace gate = ceems::gate;
+
+template <typename Request, typename Rules>
+void check(const gate::RawRequest& raw, const Rules& rules) {
+  auto request = Request::read(raw, rules);
+  if (!request) {
+    CEEMS_CHECK(request.error().status >= 400 && request.error().status < 500);
+    CEEMS_CHECK(!request.error().reason.empty());
+    return;
+  }
+  if (request->selection().is_open() && !request->selection().confine({"own", "a.b"})) {
+    return;
+  }
+  const gate::Forward forward = request->forward();
+  const std::string target =
+      forward.query.empty() ? forward.path : forward.path + "?" + forward.query;
+  Rules longer = rules;
+  longer.longest_body <<= 3U;
+  longer.selection.language.longest <<= 3U;
+  auto again = Request::read({.method = forward.method,
+                              .target = target,
+                              .content_type = forward.content_type,
+                              .body = forward.body},
+                             longer);
+  CEEMS_CHECK(again.has_value());
+  CEEMS_CHECK(!again->selection().is_open());
+  for (const std::string& unit : request->selection().units()) {
+    CEEMS_CHECK(again->selection().units().contains(unit));
+  }
+  CEEMS_CHECK(again->selection().cluster() == request->selection().cluster());
+  const gate::Forward same = again->forward();
+  CEEMS_CHECK(same.path == forward.path && same.query == forward.query &&
+              same.body == forward.body);
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  const std::string_view kind = ceems::take_until(rest, '\n');
+  const std::string_view target = ceems::take_until(rest, '\n');
+  static const gate::TsdbRules kTsdb;
+  static const gate::ProfileRules kProfiles;
+  if (kind == "proto" || kind == "json") {
+    const std::string type = "application/" + std::string(kind);
+    check<gate::ProfileRequest>(
+        {.method = "POST", .target = target, .content_type = type, .body = rest}, kProfiles);
+  } else {
+    check<gate::TsdbRequest>({.method = kind,
+                              .target = target,
+                              .content_type = "application/x-www-form-urlencoded",
+                              .body = rest},
+                             kTsdb);
+  }
+  return 0;
+}
