@@ -1,12 +1,13 @@
-// Requests to the gate: a line with method, target, type and coding, then the body. What passes
-// must mean the same when it is read again, and be written the same.
-#include <algorithm>
-#include <array>
+// Requests to Prometheus and Pyroscope: what goes on is read as the same request, with the same
+// units, and goes on as the same text.
+// Input: "GET", "POST", "proto" or "json", a line with the target, then the body.
+#include <cstddef>
 #include <cstdint>
 #include <string>
 #include <string_view>
 
 #include "base/check.h"
+#include "base/strings.h"
 #include "gate/profile_request.h"
 #include "gate/tsdb_request.h"
 
@@ -15,49 +16,57 @@ namespace {
 namespace gate = ceems::gate;
 
 template <typename Request, typename Rules>
-void read_twice(const gate::RawRequest& raw, const Rules& rules) {
-  auto first = Request::read(raw, rules);
-  if (!first || first->selection().is_open()) {
+void check(const gate::RawRequest& raw, const Rules& rules) {
+  auto request = Request::read(raw, rules);
+  if (!request) {
+    CEEMS_CHECK(request.error().status >= 400 && request.error().status < 500);
+    CEEMS_CHECK(!request.error().reason.empty());
     return;
   }
-  const auto units = first->selection().units();
-  const gate::Forward forward = first->forward();
-  const std::string target = forward.path + (forward.query.empty() ? "" : "?" + forward.query);
-  auto second = Request::read({.method = forward.method,
-                               .target = target,
-                               .content_type = forward.content_type,
-                               .body = forward.body},
-                              rules);
-  CEEMS_CHECK(second.has_value());
-  CEEMS_CHECK(second->selection().units() == units);
-  CEEMS_CHECK(!second->selection().is_open());
-  const gate::Forward again = second->forward();
-  CEEMS_CHECK(again.path == forward.path && again.query == forward.query &&
-              again.body == forward.body);
+  if (request->selection().is_open() && !request->selection().confine({"own", "a.b"})) {
+    return;
+  }
+  const gate::Forward forward = request->forward();
+  const std::string target =
+      forward.query.empty() ? forward.path : forward.path + "?" + forward.query;
+  Rules longer = rules;
+  longer.longest_body <<= 3U;
+  longer.selection.language.longest <<= 3U;
+  auto again = Request::read({.method = forward.method,
+                              .target = target,
+                              .content_type = forward.content_type,
+                              .body = forward.body},
+                             longer);
+  CEEMS_CHECK(again.has_value());
+  CEEMS_CHECK(!again->selection().is_open());
+  for (const std::string& unit : request->selection().units()) {
+    CEEMS_CHECK(again->selection().units().contains(unit));
+  }
+  CEEMS_CHECK(again->selection().cluster() == request->selection().cluster());
+  const gate::Forward same = again->forward();
+  CEEMS_CHECK(same.path == forward.path && same.query == forward.query &&
+              same.body == forward.body);
 }
 
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const std::size_t end = text.find('\n');
-  if (end == std::string_view::npos) {
-    return 0;
-  }
-  std::array<std::string_view, 4> words{};
-  std::string_view line = text.substr(0, end);
-  for (std::string_view& word : words) {
-    word = line.substr(0, line.find(' '));
-    line.remove_prefix(std::min(line.size(), word.size() + 1));
-  }
-  const gate::RawRequest raw{.method = words[0],
-                             .target = words[1],
-                             .content_type = words[2],
-                             .content_encoding = words[3],
-                             .body = text.substr(end + 1)};
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text
+  std::string_view rest(reinterpret_cast<const char*>(data), size);
+  const std::string_view kind = ceems::take_until(rest, '\n');
+  const std::string_view target = ceems::take_until(rest, '\n');
   static const gate::TsdbRules kTsdb;
   static const gate::ProfileRules kProfiles;
-  read_twice<gate::TsdbRequest>(raw, kTsdb);
-  read_twice<gate::ProfileRequest>(raw, kProfiles);
+  if (kind == "proto" || kind == "json") {
+    const std::string type = "application/" + std::string(kind);
+    check<gate::ProfileRequest>(
+        {.method = "POST", .target = target, .content_type = type, .body = rest}, kProfiles);
+  } else {
+    check<gate::TsdbRequest>({.method = kind,
+                              .target = target,
+                              .content_type = "application/x-www-form-urlencoded",
+                              .body = rest},
+                             kTsdb);
+  }
   return 0;
 }

@@ -247,6 +247,8 @@ int run(int argc, const char* const* argv) {
     }
     server = *std::move(created);
   }
+  const std::size_t released = os::release_startup_pages();
+  log::debug("pages of the start released", {{"bytes", released}});
   if (auto dropped = drop_privileges(options, capabilities); !dropped) {
     return give_up(dropped.error());
   }
@@ -261,8 +263,6 @@ int run(int argc, const char* const* argv) {
   if (options.once) {
     return print_page(page, clock);
   }
-  const std::size_t released = os::release_startup_pages();
-  log::debug("pages of the start released", {{"bytes", released}});
   serve(*server);
   return 0;
 }

@@ -12,6 +12,8 @@ namespace json = boost::json;
 
 constexpr std::string_view kServiceAccount = "ceems-int-svc";
 constexpr std::size_t kJsonDepth = 32;
+/// Units that do not fit are asked for in another request: servers take some 8 KiB.
+constexpr std::size_t kLongUrl = 4096;
 
 net::Headers as_user(std::string_view user) {
   return {{"X-Grafana-User", std::string(user)}};
@@ -41,22 +43,18 @@ class ApiOwners final : public Owners {
     if (user.empty() || units.empty()) {
       return false;
     }
-    std::string url = url_ + "/api/v1/units/verify?cluster_id=" + net::url_encode(cluster);
-    for (const std::string& unit : units) {
-      url += "&uuid=" + net::url_encode(unit);
+    const std::string begin = url_ + "/api/v1/units/verify?cluster_id=" + net::url_encode(cluster);
+    std::string url = begin;
+    for (auto unit = units.begin(); unit != units.end();) {
+      url += "&uuid=" + net::url_encode(*unit);
+      if (++unit == units.end() || url.size() > kLongUrl) {
+        auto sees = verify(std::exchange(url, begin), user);
+        if (!sees || !*sees) {
+          return sees;
+        }
+      }
     }
-    const auto answer = client_->get(url, as_user(user));
-    if (!answer) {
-      return fail(Error(answer.error()));
-    }
-    if (answer->status == 200) {
-      return true;
-    }
-    if (answer->status == 403) {
-      return false;
-    }
-    return fail(ErrorCode::kUnavailable, "the API server answers {} to units/verify",
-                answer->status);
+    return true;
   }
 
   Result<UnitSet> units_of(const std::string& user,
@@ -77,6 +75,21 @@ class ApiOwners final : public Owners {
   }
 
  private:
+  Result<bool> verify(const std::string& url, const std::string& user) {
+    const auto answer = client_->get(url, as_user(user));
+    if (!answer) {
+      return fail(Error(answer.error()));
+    }
+    if (answer->status == 200) {
+      return true;
+    }
+    if (answer->status == 403) {
+      return false;
+    }
+    return fail(ErrorCode::kUnavailable, "the API server answers {} to units/verify",
+                answer->status);
+  }
+
   std::string url_;
   std::unique_ptr<net::Client> client_;
 };

@@ -1,6 +1,10 @@
 #include "gate/api_owners.h"
 
+#include <mutex>
+
 #include <gtest/gtest.h>
+
+#include "net/server.h"
 
 namespace ceems::gate {
 namespace {
@@ -25,6 +29,77 @@ TEST(ParseNames, EverythingElseIsNoAnswer) {
         R"({"status":"success","data":[{"x":"a"}]})"}) {
     EXPECT_FALSE(names(200, body)) << body;
   }
+}
+
+class ApiOwnersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    net::ServerOptions options;
+    options.listen_addresses = {"127.0.0.1:0"};
+    server = *net::Server::create(
+        std::move(options), [this](const net::Request& request, net::Response& response) {
+          const std::scoped_lock lock(mutex);
+          response.status = status;
+          targets.push_back(request.target);
+          users.push_back(*net::find_header(request.headers, "X-Grafana-User"));
+          if (refused != 0 && targets.size() == refused) {
+            response.status = 403;
+          }
+        });
+    server->start();
+    owners = *api_owners("http://" + server->addresses()[0] + "/prefix/", {});
+  }
+  static UnitSet ids(int count) {
+    UnitSet units;
+    for (int i = 0; i < count; ++i) {
+      units.insert("5b0cd2f7-1c7e-4d4e-9b6f-" + std::to_string(1'000'000'000'000 + i));
+    }
+    return units;
+  }
+
+  std::mutex mutex;
+  int status = 200;
+  std::size_t refused = 0;  ///< the request that is
+  std::vector<std::string> targets;
+  std::vector<std::string> users;
+  std::unique_ptr<net::Server> server;
+  std::unique_ptr<Owners> owners;
+};
+
+TEST_F(ApiOwnersTest, AsksForUnitsAsTheUser) {
+  EXPECT_TRUE(owners->may_see("alice", "c 1", {"a&b", "c"}).value_or(false));
+  EXPECT_EQ(targets, std::vector<std::string>{
+                         "/prefix/api/v1/units/verify?cluster_id=c%201&uuid=a%26b&uuid=c"});
+  EXPECT_EQ(users, std::vector<std::string>{"alice"});
+  status = 403;
+  EXPECT_FALSE(owners->may_see("alice", "c", {"a"}).value_or(true));
+  status = 500;
+  EXPECT_FALSE(owners->may_see("alice", "c", {"a"}));
+  EXPECT_FALSE(owners->may_see("", "c", {"a"}).value_or(true));
+  EXPECT_FALSE(owners->may_see("alice", "c", {}).value_or(true));
+}
+
+TEST_F(ApiOwnersTest, ManyUnitsTakeSeveralRequestsAllOfWhichMustAgree) {
+  const UnitSet units = ids(1000);
+  EXPECT_TRUE(owners->may_see("alice", "c", units).value_or(false));
+  const std::size_t requests = targets.size();
+  EXPECT_GT(requests, 5U);
+  std::size_t asked = 0;
+  for (const std::string& target : targets) {
+    EXPECT_LT(target.size(), 8000U);
+    for (std::size_t at = target.find("&uuid="); at != std::string::npos;
+         at = target.find("&uuid=", at + 1)) {
+      ++asked;
+    }
+  }
+  EXPECT_EQ(asked, 1000U);
+  targets.clear();
+  refused = requests;
+  EXPECT_FALSE(owners->may_see("alice", "c", units).value_or(true));
+  targets.clear();
+  refused = 2;
+  EXPECT_FALSE(owners->may_see("alice", "c", units).value_or(true));
+  EXPECT_EQ(targets.size(), 2U);
 }
 
 }  // namespace

@@ -1,13 +1,18 @@
+#include <atomic>
 #include <list>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
+#include "base/log.h"
 #include "gate/owners.h"
 
 namespace ceems::gate {
 namespace {
+
+/// Names are what clients send: longer ones are not worth their memory.
+constexpr std::size_t kLongestKey = 1024;
 
 /// The least recently stored entries go first.
 template <typename Value>
@@ -31,7 +36,7 @@ class AgingMap {
   }
 
   void store(const std::string& key, Value value) {
-    if (options_.age.count() == 0 || options_.entries == 0) {
+    if (options_.age.count() == 0 || options_.entries == 0 || key.size() > kLongestKey) {
       return;
     }
     const std::lock_guard lock(mutex_);
@@ -83,7 +88,7 @@ class CachedOwners final : public Owners {
     if (const auto known = admins_.find(user)) {
       return *known;
     }
-    auto answer = owners_->is_admin(user);
+    auto answer = noted(owners_->is_admin(user));
     if (answer) {
       admins_.store(user, *answer);
     }
@@ -107,7 +112,7 @@ class CachedOwners final : public Owners {
     if (unknown.empty()) {
       return !units.empty();
     }
-    auto answer = owners_->may_see(user, cluster, unknown);
+    auto answer = noted(owners_->may_see(user, cluster, unknown));
     if (answer && (*answer || unknown.size() == 1)) {
       for (const std::string& unit : unknown) {
         units_.store(key_of({user, cluster, unit}), *answer);
@@ -123,7 +128,7 @@ class CachedOwners final : public Owners {
     if (auto known = own_.find(key)) {
       return std::move(*known);
     }
-    auto answer = owners_->units_of(user, cluster, most);
+    auto answer = noted(owners_->units_of(user, cluster, most));
     if (answer) {
       own_.store(key, *answer);
     }
@@ -131,7 +136,23 @@ class CachedOwners final : public Owners {
   }
 
  private:
+  template <typename Answer>
+  Answer noted(Answer answer) {
+    const bool away = !answer.has_value();
+    if (away_.exchange(away) == away) {
+      return answer;
+    }
+    if (away) {
+      log::error("cannot tell who is an admin or owns units, so nobody is or does",
+                 {{"err", answer.error().message}});
+    } else {
+      log::info("admins and owners of units can be told again");
+    }
+    return answer;
+  }
+
   Owners* owners_;
+  std::atomic<bool> away_ = false;
   AgingMap<bool> admins_;
   AgingMap<bool> units_;
   AgingMap<UnitSet> own_;

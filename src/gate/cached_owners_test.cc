@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "gate/owners.h"
@@ -84,6 +86,32 @@ TEST_F(CachedOwnersTest, OutagesAreNotRemembered) {
   EXPECT_FALSE(cached->is_admin("root"));
   owners.broken = false;
   EXPECT_TRUE(cached->is_admin("root").value_or(false));
+}
+
+TEST_F(CachedOwnersTest, AnOutageIsLoggedWhenItBeginsAndWhenItIsOver) {
+  const auto lines_of = [&](bool broken) {
+    owners.broken = broken;
+    ::testing::internal::CaptureStderr();
+    for (int i = 0; i < 3; ++i) {
+      (void)cached->is_admin("user" + std::to_string(i));
+      (void)cached->may_see("alice", "c", {std::to_string(i)});
+    }
+    const std::string text = ::testing::internal::GetCapturedStderr();
+    return std::pair(std::ranges::count(text, '\n'), text);
+  };
+  EXPECT_EQ(lines_of(false).first, 0);
+  clock.advance(std::chrono::seconds(10));
+  const auto away = lines_of(true);
+  EXPECT_EQ(away.first, 1);
+  EXPECT_NE(away.second.find("err=away"), std::string::npos) << away.second;
+  EXPECT_EQ(lines_of(false).first, 1);
+}
+
+TEST_F(CachedOwnersTest, LongNamesAreNotKept) {
+  const std::string unit(2000, 'u');
+  EXPECT_TRUE(cached->may_see("alice", "c", {unit}).value_or(false));
+  EXPECT_TRUE(cached->may_see("alice", "c", {unit}).value_or(false));
+  EXPECT_EQ(owners.calls, 2);
 }
 
 TEST_F(CachedOwnersTest, EntriesAreBounded) {

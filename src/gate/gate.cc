@@ -3,7 +3,6 @@
 #include <algorithm>
 #include <utility>
 
-#include "base/log.h"
 #include "base/strings.h"
 
 namespace ceems::gate {
@@ -11,6 +10,7 @@ namespace {
 
 constexpr std::string_view kUserHeader = "X-Grafana-User";
 constexpr std::string_view kClusterHeader = "X-Ceems-Cluster-Id";
+constexpr std::string_view kServiceAccount = "ceems-int-svc";
 
 /// The value of a header; empty where it is not there, or stands twice: two programs may read
 /// different ones.
@@ -50,11 +50,10 @@ Checked<Passage> Gate::decide(const RawRequest& raw, const net::Headers& headers
   if (passage.user.empty()) {
     return std::unexpected(unauthorized());
   }
-  const auto admin = owners_->is_admin(passage.user);
-  if (!admin) {
-    log::error("cannot tell whether a user is an admin, so they are none",
-               {{"user", passage.user}, {"err", admin.error().message}});
+  if (passage.user == kServiceAccount) {
+    return std::unexpected(forbidden_resource("user"));
   }
+  const auto admin = owners_->is_admin(passage.user);
   passage.admin = admin && *admin;
   return type_ == BackendType::kTsdb
              ? check<TsdbRequest>(raw, rules_.tsdb, std::move(passage))
@@ -93,26 +92,29 @@ Checked<bool> Gate::allow(Selection& selection, Passage& passage) const {
   }
   if (!selection.units().empty()) {
     const auto owned = owners_->may_see(passage.user, passage.cluster, selection.units());
-    if (!owned) {
-      log::error("cannot tell who owns units, so nobody does",
-                 {{"user", passage.user}, {"err", owned.error().message}});
-    }
     if (!owned || !*owned) {
       return std::unexpected(forbidden_units(owned ? "foreign_unit" : "owners_unknown"));
     }
     passage.units.assign(selection.units().begin(), selection.units().end());
   }
-  if (!selection.is_open()) {
-    return true;
-  }
+  return selection.is_open() ? confine(selection, passage) : true;
+}
+
+Checked<bool> Gate::confine(Selection& selection, const Passage& passage) const {
   const std::size_t most = type_ == BackendType::kTsdb ? rules_.tsdb.selection.most_units
                                                        : rules_.profiles.selection.most_units;
-  const auto own = owners_->units_of(passage.user, passage.cluster, most);
-  if (!own || own->empty() || own->size() > most) {
-    return std::unexpected(forbidden_units(own ? "no_unit" : "owners_unknown"));
+  auto own = owners_->units_of(passage.user, passage.cluster, most);
+  if (!own) {
+    return std::unexpected(forbidden_units("owners_unknown"));
   }
-  selection.confine(*own);
-  return true;
+  if (own->size() > most) {
+    return std::unexpected(forbidden_units("too_many_units"));
+  }
+  own->erase("");  // would match every series without unit
+  if (own->empty()) {
+    return std::unexpected(forbidden_units("no_unit"));
+  }
+  return selection.confine(*own);
 }
 
 }  // namespace ceems::gate

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -36,7 +37,8 @@ struct Passage {
 };
 
 /// Decides requests for one kind of backends (docs/lb/access.md). Denies whatever it does not
-/// understand and whenever owners cannot be told. Safe for concurrent use.
+/// understand and whenever owners cannot be told. The service account of the API server, which its
+/// data base lists as an admin, is nobody's name here. Safe for concurrent use.
 class Gate {
  public:
   /// `owners` must outlive the gate; null: there is no access control, everything passes.
@@ -50,6 +52,7 @@ class Gate {
   template <typename Request, typename Rules>
   Checked<Passage> check(const RawRequest& raw, const Rules& rules, Passage passage) const;
   Checked<bool> allow(Selection& selection, Passage& passage) const;
+  Checked<bool> confine(Selection& selection, const Passage& passage) const;
 
   BackendType type_;
   GateRules rules_;

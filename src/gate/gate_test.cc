@@ -209,6 +209,19 @@ TEST_F(GateTest, ParametersAreReadOnce) {
   EXPECT_EQ(text_of(send("GET", "/api/v1/query?query=" + encoded(own)), ""), "400 syntax");
 }
 
+TEST_F(GateTest, ParametersAreBounded) {
+  std::string many = "query=1";
+  for (int i = 1; i < 1000; ++i) {
+    many += "&x=";
+  }
+  EXPECT_TRUE(send("POST", "/api/v1/query", many));
+  EXPECT_EQ(text_of(send("POST", "/api/v1/query", many + "&x="), ""), "400 parameters");
+  const std::string selector =
+      "match[]=" + encoded("{uuid='own',x='" + std::string(33'000, 'y')) + encoded("'}");
+  EXPECT_TRUE(send("POST", "/api/v1/series", selector));
+  EXPECT_EQ(text_of(send("POST", "/api/v1/series", selector + "&" + selector), ""), "400 size");
+}
+
 TEST_F(GateTest, OnlyKnownParametersGoOn) {
   const auto answer = send("POST", "/api/v1/query_range?dedup=false&storeMatch[]=x",
                            "start=1&end=2&step=15s&engine=x&query=" + encoded("a{uuid='own'}"));
@@ -342,8 +355,43 @@ TEST_F(GateTest, OpenSelectorsAreConfinedWhereTheOperatorChoseIt) {
   EXPECT_EQ(outcome("up"), R"(up{uuid="a.b"})");
   owners.owned[{"alice", "c1"}] = {"a.b", "c"};
   EXPECT_EQ(outcome("up"), R"(up{uuid=~"a\\.b|c"})");
+  // A unit without id would stand for every series without unit.
+  owners.owned[{"alice", "c1"}] = {"", "c"};
+  EXPECT_EQ(outcome("up"), R"(up{uuid="c"})");
+  owners.owned[{"alice", "c1"}] = {""};
+  EXPECT_EQ(outcome("up"), "403 no_unit");
   owners.owned.clear();
   EXPECT_EQ(outcome("up"), "403 no_unit");
+}
+
+TEST_F(GateTest, ConfiningMakesNoRequestTooLong) {
+  rules.confine = true;
+  UnitSet& own = owners.owned[{"alice", "c1"}];
+  own.clear();
+  for (int i = 0; i < 1000; ++i) {
+    own.insert("5b0cd2f7-1c7e-4d4e-9b6f-" + std::to_string(1'000'000'000'000 + i));
+  }
+  EXPECT_TRUE(ask("a + b + c + d + e + f + g + h"));
+  std::string query = "a";
+  for (int i = 0; i < 100; ++i) {
+    query += " + a";
+  }
+  EXPECT_EQ(outcome(query), "403 too_many_units");
+  own.insert("one more");
+  EXPECT_EQ(outcome("up"), "403 too_many_units");
+}
+
+TEST_F(GateTest, IdsThatNobodyHasAreNotAskedFor) {
+  const std::string longest(512, 'x');
+  owners.owned[{"alice", "c1"}] = {longest, longest + "x"};
+  EXPECT_TRUE(ask("a{uuid=\"" + longest + "\"}"));
+  EXPECT_EQ(outcome("a{uuid=\"" + longest + "x\"}"), "403 foreign_unit");
+}
+
+TEST_F(GateTest, NobodyIsTheServiceAccount) {
+  headers = {{"X-Grafana-User", "ceems-int-svc"}, {"X-Ceems-Cluster-Id", "c1"}};
+  EXPECT_EQ(outcome("1"), "403 user");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/status/config"), ""), "403 user");
 }
 
 TEST_F(GateTest, WithoutOwnersEverythingPassesButUnknownClusters) {

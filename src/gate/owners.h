@@ -35,7 +35,8 @@ struct OwnerCacheOptions {
 };
 
 /// Remembers the answers of `owners`, yes and no, for a short time and up to a bound. Errors are
-/// not remembered: an outage denies, and ends when it ends. Both must outlive it.
+/// not remembered: an outage denies, and ends when it ends; it is logged when it begins and when it
+/// is over. Both must outlive it.
 std::unique_ptr<Owners> cached_owners(Owners& owners,
                                       const Clock& clock,
                                       OwnerCacheOptions options = {});

@@ -78,6 +78,7 @@ struct ProfileRequest::Parts {
   std::deque<InnerMessage> inner;
   json::value document;
   std::deque<Slot> slots;
+  std::size_t length = 0;  ///< of the texts in `slots`
   Selection selection;
 
   Checked<bool> read_proto(std::string_view message,
@@ -103,13 +104,15 @@ ProfileRequest::~ProfileRequest() = default;
 Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
                                               std::string_view text,
                                               const ProfileRules& rules) {
+  // Together no longer than a query may be: each of their patterns is compiled.
+  length += text.size();
+  if (length > rules.selection.language.longest || slots.size() >= kMostSelectors) {
+    return std::unexpected(bad_data("too many selectors", "size"));
+  }
   auto parsed = promql::parse_selector(text, rules.selection.language, true);
   if (!parsed) {
     return std::unexpected(
         bad_data(fmt::format("invalid selector: {}", parsed.error().text()), "syntax"));
-  }
-  if (slots.size() >= kMostSelectors) {
-    return std::unexpected(bad_data("too many selectors", "size"));
   }
   slot.selector = std::move(*parsed);
   slots.push_back(std::move(slot));

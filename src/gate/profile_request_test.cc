@@ -124,7 +124,7 @@ TEST(ProfileRequest, GoesOnInCanonicalText) {
 
   request = read("LabelNames", R"({"start":5})", "application/json");
   ASSERT_TRUE(request);
-  request->selection().confine({"own"});
+  EXPECT_TRUE(request->selection().confine({"own"}));
   forward = request->forward();
   EXPECT_EQ(forward.body, R"({"start":5,"matchers":["{service_name=\"own\"}"]})");
 
@@ -133,6 +133,17 @@ TEST(ProfileRequest, GoesOnInCanonicalText) {
   ASSERT_TRUE(request);
   EXPECT_EQ(request->forward().body, message({{1, message({{2, R"({service_name="l"})"}})},
                                               {2, message({{2, R"({service_name="r"})"}})}}));
+}
+
+TEST(ProfileRequest, SelectorsAreBounded) {
+  const std::string own = R"({service_name="own"})";
+  std::vector<std::pair<std::uint32_t, std::string>> texts(100, {1, own});
+  EXPECT_EQ(outcome("LabelNames", message(texts)), ",own");
+  texts.emplace_back(1, own);
+  EXPECT_EQ(outcome("LabelNames", message(texts)), "400 size");
+  const std::string longer = "{service_name='own',x='" + std::string(33'000, 'y') + "'}";
+  EXPECT_EQ(outcome("LabelNames", message({{1, longer}})), ",own");
+  EXPECT_EQ(outcome("LabelNames", message({{1, longer}, {1, longer}})), "400 size");
 }
 
 TEST(ProfileRequest, ProfileTypesKeepsItsTimeRange) {

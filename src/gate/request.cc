@@ -10,6 +10,8 @@
 namespace ceems::gate {
 namespace {
 
+constexpr std::size_t kMostFields = 1000;
+
 /// Texts that hold what programs disagree about.
 bool is_odd(std::string_view text) {
   return text.find('\0') != std::string_view::npos || !is_utf8(text);
@@ -101,6 +103,9 @@ Checked<Fields> parse_form(std::string_view text) {
     text.remove_prefix(std::min(part.size() + 1, text.size()));
     if (part.empty()) {
       continue;
+    }
+    if (fields.size() >= kMostFields) {
+      return std::unexpected(bad_data("too many parameters", "parameters"));
     }
     const std::size_t equals = std::min(part.find('='), part.size());
     const auto name = decode_form_text(part.substr(0, equals));

@@ -56,7 +56,7 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 
 /// A form or query text (https://url.spec.whatwg.org/#urlencoded-parsing), decoded once. Refuses
 /// ';', broken percent-encoding, NUL, and what is no UTF-8: texts that two programs may read
-/// differently.
+/// differently; and more than 1000 fields.
 Checked<Fields> parse_form(std::string_view text);
 std::string write_form(const Fields& fields);
 

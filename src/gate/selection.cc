@@ -53,17 +53,6 @@ bool all_calls(const promql::Expr& expr, const Visit& visit) {
       expr.node);
 }
 
-std::string escape_pattern(std::string_view text) {
-  std::string out;
-  for (const char byte : text) {
-    if (std::string_view(R"(\.+*?()|[]{}^$)").find(byte) != std::string_view::npos) {
-      out += '\\';
-    }
-    out += byte;
-  }
-  return out;
-}
-
 }  // namespace
 
 Checked<bool> Selection::add(promql::Expr& query) {
@@ -124,6 +113,12 @@ Checked<bool> Selection::add(VectorSelector& selector) {
     if (std::ranges::find(*values, "") != values->end()) {
       return std::unexpected(forbidden_units("empty_unit"));
     }
+    const auto too_long = [&](const std::string& value) {
+      return value.size() > rules_->longest_unit;
+    };
+    if (std::ranges::any_of(*values, too_long)) {
+      return std::unexpected(forbidden_units("foreign_unit"));
+    }
     // Of several matchers of the label all sets must be the caller's, though their intersection
     // would do.
     units_.insert(values->begin(), values->end());
@@ -152,22 +147,25 @@ Checked<bool> Selection::take_cluster(const Matcher& matcher) {
   return true;
 }
 
-void Selection::confine(const std::set<std::string, std::less<>>& units) {
-  std::string pattern;
-  for (const std::string& unit : units) {
-    if (!pattern.empty()) {
-      pattern += '|';
+Checked<bool> Selection::confine(const std::set<std::string, std::less<>>& units) {
+  Matcher own{.label = rules_->unit_label, .op = MatchOperator::kMatches, .value = {}, .offset = 0};
+  if (units.size() == 1) {
+    own.op = MatchOperator::kEqual;
+    own.value = *units.begin();
+  } else {
+    for (const std::string& unit : units) {
+      own.value += own.value.empty() ? "" : "|";
+      own.value += promql::quote_pattern(unit);
     }
-    pattern += escape_pattern(unit);
   }
-  const bool one = units.size() == 1;
+  if (own.value.size() * open_.size() > rules_->longest_confined) {
+    return std::unexpected(forbidden_units("too_many_units"));
+  }
   for (VectorSelector* const selector : open_) {
-    selector->matchers.push_back({.label = rules_->unit_label,
-                                  .op = one ? MatchOperator::kEqual : MatchOperator::kMatches,
-                                  .value = one ? *units.begin() : pattern,
-                                  .offset = 0});
+    selector->matchers.push_back(own);
   }
   open_.clear();
+  return true;
 }
 
 }  // namespace ceems::gate

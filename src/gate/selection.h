@@ -20,7 +20,10 @@ struct SelectionRules {
   std::set<std::string, std::less<>> shared_metrics = {"ceems_emissions_gCo2_kWh"};
   /// Labels that backends take out of answers: functions must not copy them to others.
   std::vector<std::string> hidden_labels = {};
-  std::size_t most_units = 1000;  ///< ids that one request may name
+  std::size_t most_units = 1000;   ///< ids that one request may name
+  std::size_t longest_unit = 512;  ///< bytes; no longer one is anybody's
+  /// Bytes that confine() may add to a request.
+  std::size_t longest_confined = std::size_t{1} << 20U;
   promql::ParseOptions language = {};
 };
 
@@ -44,8 +47,9 @@ class Selection {
   /// True where a selector without unit stands: only confine() makes the request one that may pass.
   [[nodiscard]] bool is_open() const { return !open_.empty(); }
 
-  /// Adds a matcher of these units to each open selector. `units` must not be empty.
-  void confine(const std::set<std::string, std::less<>>& units);
+  /// Adds a matcher of these units to each open selector. Refuses, and changes nothing, where that
+  /// makes the request too long. Neither `units` nor one of them may be empty.
+  Checked<bool> confine(const std::set<std::string, std::less<>>& units);
 
  private:
   Checked<bool> take_cluster(const promql::Matcher& matcher);

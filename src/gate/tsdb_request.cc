@@ -165,9 +165,15 @@ Checked<bool> TsdbRequest::Parts::read_query(const TsdbRules& rules) {
 }
 
 Checked<bool> TsdbRequest::Parts::read_matches(const TsdbRules& rules) {
+  std::size_t length = 0;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].first != "match[]") {
       continue;
+    }
+    // Together no longer than a query may be: each of their patterns is compiled.
+    length += fields[i].second.size();
+    if (length > rules.selection.language.longest) {
+      return std::unexpected(bad_data("parameters \"match[]\" are too long", "size"));
     }
     auto parsed = promql::parse_selector(fields[i].second, rules.selection.language);
     if (!parsed) {

@@ -1,5 +1,6 @@
 #include "os/startup_pages.h"
 
+#include <fcntl.h>
 #include <link.h>
 #include <sys/mman.h>
 #include <unistd.h>
@@ -7,6 +8,10 @@
 #include <algorithm>
 #include <cstdint>
 #include <span>
+#include <utility>
+#include <vector>
+
+#include "base/fd.h"
 
 namespace ceems::os {
 namespace {
@@ -19,10 +24,9 @@ struct Range {
   Address end = 0;  // not included
 };
 
-template <class Thing>
-Thing* pointer(Address address) {
+void* pointer(Address address) {
   // NOLINTNEXTLINE(performance-no-int-to-ptr): ELF headers hold addresses as numbers
-  return reinterpret_cast<Thing*>(address);
+  return reinterpret_cast<void*>(address);
 }
 
 /// The whole pages that hold the segment.
@@ -31,46 +35,61 @@ Range pages_of(const dl_phdr_info& object, const Segment& segment, Address page)
   return {begin / page * page, (begin + segment.p_memsz + page - 1) / page * page};
 }
 
-/// True where linking has written into the code.
-bool code_is_relocated(const dl_phdr_info& object, std::span<const Segment> segments) {
-  for (const Segment& segment : segments) {
-    if (segment.p_type != PT_DYNAMIC) {
-      continue;
-    }
-    const auto* entry = pointer<const ElfW(Dyn)>(object.dlpi_addr + segment.p_vaddr);
-    for (; entry->d_tag != DT_NULL; ++entry) {
-      if (entry->d_tag == DT_TEXTREL ||
-          (entry->d_tag == DT_FLAGS && (entry->d_un.d_val & DF_TEXTREL) != 0)) {
-        return true;
-      }
-    }
-  }
-  return false;
-}
+/// Knows the pages of this process that hold something else than the file they are mapped from.
+class PageMap {
+ public:
+  explicit PageMap(Address page)
+      : page_(page), fd_(::open("/proc/self/pagemap", O_RDONLY | O_CLOEXEC)) {}
 
-/// For dl_iterate_phdr(3); `data`: the bytes so far.
+  [[nodiscard]] bool is_as_file(const Range& range) {
+    constexpr std::uint64_t kPresent = std::uint64_t{1} << 63U;
+    constexpr std::uint64_t kSwapped = std::uint64_t{1} << 62U;
+    constexpr std::uint64_t kOfFile = std::uint64_t{1} << 61U;
+    entries_.resize((range.end - range.begin) / page_);
+    const std::size_t size = entries_.size() * sizeof(entries_[0]);
+    const auto place = static_cast<off_t>(range.begin / page_ * sizeof(entries_[0]));
+    if (!fd_.valid() || !std::cmp_equal(::pread(fd_.get(), entries_.data(), size, place), size)) {
+      return false;
+    }
+    return std::ranges::none_of(entries_, [](std::uint64_t entry) {
+      return (entry & kSwapped) != 0 || ((entry & kPresent) != 0 && (entry & kOfFile) == 0);
+    });
+  }
+
+ private:
+  const Address page_;
+  UniqueFd fd_;
+  std::vector<std::uint64_t> entries_;
+};
+
+struct Release {
+  Address page;
+  PageMap map;
+  std::size_t bytes = 0;  // so far
+};
+
+/// For dl_iterate_phdr(3); `data`: the Release.
 int release_object(dl_phdr_info* object, std::size_t /*size*/, void* data) {
-  std::size_t& bytes = *static_cast<std::size_t*>(data);
+  auto& release = *static_cast<Release*>(data);
   const std::span<const Segment> segments(object->dlpi_phdr, object->dlpi_phnum);
   // The program has no name, the kernel's vDSO has one without a directory.
-  const bool from_file = object->dlpi_name[0] == '\0' || object->dlpi_name[0] == '/';
-  if (!from_file || code_is_relocated(*object, segments)) {
+  if (object->dlpi_name[0] != '\0' && object->dlpi_name[0] != '/') {
     return 0;
   }
-  const auto page = static_cast<Address>(::sysconf(_SC_PAGESIZE));
   for (const Segment& segment : segments) {
     if (segment.p_type != PT_LOAD || (segment.p_flags & PF_W) != 0) {
       continue;
     }
-    const Range range = pages_of(*object, segment, page);
+    const Range range = pages_of(*object, segment, release.page);
     const bool shared = std::ranges::any_of(segments, [&](const Segment& other) {
-      const Range written = pages_of(*object, other, page);
-      return other.p_type == PT_LOAD && (other.p_flags & PF_W) != 0 && written.begin < range.end &&
-             range.begin < written.end;
+      const Range writable = pages_of(*object, other, release.page);
+      return other.p_type == PT_LOAD && (other.p_flags & PF_W) != 0 && writable.begin < range.end &&
+             range.begin < writable.end;
     });
-    if (!shared &&
-        ::madvise(pointer<void>(range.begin), range.end - range.begin, MADV_DONTNEED) == 0) {
-      bytes += range.end - range.begin;
+    const std::size_t size = range.end - range.begin;
+    if (!shared && release.map.is_as_file(range) &&
+        ::madvise(pointer(range.begin), size, MADV_DONTNEED) == 0) {
+      release.bytes += size;
     }
   }
   return 0;
@@ -79,9 +98,10 @@ int release_object(dl_phdr_info* object, std::size_t /*size*/, void* data) {
 }  // namespace
 
 std::size_t release_startup_pages() {
-  std::size_t bytes = 0;
-  ::dl_iterate_phdr(release_object, &bytes);
-  return bytes;
+  const auto page = static_cast<Address>(::sysconf(_SC_PAGESIZE));
+  Release release{.page = page, .map = PageMap(page)};
+  ::dl_iterate_phdr(release_object, &release);
+  return release.bytes;
 }
 
 }  // namespace ceems::os

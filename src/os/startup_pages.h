@@ -9,13 +9,13 @@ namespace ceems::os {
 /// but count as resident for the life of the program, 10 MB of 19 where libcurl is loaded. Those
 /// that are needed come back by themselves, from the page cache as a rule.
 ///
-/// Only what cannot have been written goes (MADV_DONTNEED, madvise(2)): segments that are mapped
-/// from a file and not writable (PT_LOAD without PF_W, elf(5)) of objects without relocations in
-/// their code; pages that a segment shares with a writable one stay. Break points that a debugger
-/// or tracer (uprobes) has set before are lost.
+/// Only what is as in the file goes (MADV_DONTNEED, madvise(2)): segments that are mapped from a
+/// file and not writable (PT_LOAD without PF_W, elf(5)) and in which no page has been written all
+/// the same, by the linker, a debugger or the library itself (/proc/self/pagemap: neither swapped
+/// nor present without being of a file; Documentation/admin-guide/mm/pagemap.rst). Nothing goes
+/// where that cannot be read, as in a process that has changed its user.
 ///
-/// Call once, after the start. Safe while other threads run, load or unload libraries: the loader's
-/// lock is held.
+/// Call before threads start: what they write meanwhile would be lost.
 std::size_t release_startup_pages();
 
 }  // namespace ceems::os

@@ -16,7 +16,6 @@ using Words = std::set<std::string, std::less<>>;
 
 constexpr unsigned kDeepestGroup = 50;
 constexpr std::size_t kLargestClass = 256;
-constexpr std::string_view kMeta = R"(\.+*?()|[]{}^$)";
 
 /// Reads a pattern by recursive descent; every step gives the words its part accepts.
 class Language {
@@ -53,6 +52,7 @@ class Language {
 
   std::optional<Words> sequence(bool at_start, unsigned depth) {
     Words words = {""};
+    std::string literal;  // behind `words`: parts that are one word, joined at once
     bool first = at_start;
     while (!rest_.empty() && rest_.front() != '|' && rest_.front() != ')') {
       if (rest_.front() == '^') {
@@ -74,14 +74,22 @@ class Language {
       if (!part) {
         return std::nullopt;
       }
-      auto joined = join(words, *part);
+      first = false;
+      if (part->size() == 1) {
+        literal += *part->begin();
+        if (literal.size() > limits_->bytes) {
+          return std::nullopt;
+        }
+        continue;
+      }
+      auto joined = join(words, {std::exchange(literal, {})});
+      joined = joined ? join(*joined, *part) : std::nullopt;
       if (!joined) {
         return std::nullopt;
       }
       words = std::move(*joined);
-      first = false;
     }
-    return words;
+    return literal.empty() ? std::move(words) : join(words, {literal});
   }
 
   /// An atom with what says how often it stands.
@@ -165,7 +173,7 @@ class Language {
       auto character = escaped();
       return character ? std::optional(Words{*character}) : std::nullopt;
     }
-    if (kMeta.find(first) != std::string_view::npos && first != ']' && first != '}') {
+    if (has_meaning(first) && first != ']' && first != '}') {
       return std::nullopt;
     }
     return Words{character()};
@@ -266,8 +274,17 @@ class Language {
     return true;
   }
 
+  static std::size_t bytes_of(const Words& words) {
+    std::size_t bytes = 0;
+    for (const std::string& word : words) {
+      bytes += word.size();
+    }
+    return bytes;
+  }
+
   [[nodiscard]] std::optional<Words> join(const Words& left, const Words& right) const {
-    if (left.size() * right.size() > limits_->words) {
+    if (left.size() * right.size() > limits_->words ||
+        bytes_of(left) * right.size() + bytes_of(right) * left.size() > limits_->bytes) {
       return std::nullopt;
     }
     Words joined;
@@ -276,15 +293,11 @@ class Language {
         joined.insert(begin + end);
       }
     }
-    return within_limits(joined) ? std::optional(std::move(joined)) : std::nullopt;
+    return joined;
   }
 
   [[nodiscard]] bool within_limits(const Words& words) const {
-    std::size_t bytes = 0;
-    for (const std::string& word : words) {
-      bytes += word.size();
-    }
-    return words.size() <= limits_->words && bytes <= limits_->bytes;
+    return words.size() <= limits_->words && bytes_of(words) <= limits_->bytes;
   }
 
   std::string_view rest_;

@@ -90,7 +90,7 @@ class Lexer {
       if (is_blank(query_[place_])) {
         ++place_;
       } else if (query_[place_] == '#') {
-        place_ = std::min(query_.find('\n', place_), query_.size());
+        place_ = std::min(query_.find_first_of("\r\n", place_), query_.size());
       } else {
         return;
       }

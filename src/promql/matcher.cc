@@ -8,12 +8,21 @@
 namespace ceems::promql {
 namespace {
 
-constexpr std::int64_t kRegexMemory = std::int64_t{8} << 20U;
+constexpr std::string_view kMeta = R"(\.+*?()|[]{}^$)";
+
+/// A short pattern may stand for a large program, as (\pL){1000} does, and a query holds thousands
+/// of short patterns: what compiling may take grows with the length of the text.
+re2::RE2::Options options_for(std::string_view pattern) {
+  constexpr std::size_t kSmallest = std::size_t{128} << 10U;
+  constexpr std::size_t kEachByte = 64;
+  re2::RE2::Options options(re2::RE2::Quiet);
+  options.set_max_mem(static_cast<std::int64_t>(kSmallest + kEachByte * pattern.size()));
+  return options;
+}
 
 /// As Prometheus compiles patterns: anchored, and "." is any character (3.0).
 re2::RE2 compiled(std::string_view pattern) {
-  re2::RE2::Options options(re2::RE2::Quiet);
-  options.set_max_mem(kRegexMemory);
+  re2::RE2::Options options = options_for(pattern);
   options.set_dot_nl(true);
   return re2::RE2(fmt::format("^(?:{})$", pattern), options);
 }
@@ -25,9 +34,7 @@ std::optional<std::string> check_pattern(const Matcher& matcher) {
     return std::nullopt;
   }
   // On its own, too: "a)(b" is none, though "^(?:a)(b)$" is one.
-  re2::RE2::Options alone(re2::RE2::Quiet);
-  alone.set_max_mem(kRegexMemory);
-  const re2::RE2 bare(matcher.value, alone);
+  const re2::RE2 bare(matcher.value, options_for(matcher.value));
   if (!bare.ok()) {
     return fmt::format("bad regular expression: {}", bare.error());
   }
@@ -46,6 +53,21 @@ bool matches_empty(const Matcher& matcher) {
       return !re2::RE2::PartialMatch("", compiled(matcher.value));
   }
   return true;
+}
+
+bool has_meaning(char byte) {
+  return kMeta.find(byte) != std::string_view::npos;
+}
+
+std::string quote_pattern(std::string_view text) {
+  std::string out;
+  for (const char byte : text) {
+    if (has_meaning(byte)) {
+      out += '\\';
+    }
+    out += byte;
+  }
+  return out;
 }
 
 std::optional<std::vector<std::string>> accepted_values(const Matcher& matcher,

@@ -10,12 +10,17 @@
 
 namespace ceems::promql {
 
-/// What is wrong with the pattern of =~ and !~, which must be a regular expression of RE2; nothing
-/// for other operators.
+/// What is wrong with the pattern of =~ and !~, which must be a regular expression of RE2 that
+/// needs no large program; nothing for other operators.
 std::optional<std::string> check_pattern(const Matcher& matcher);
 
 /// True where a series without the label would do, too. The pattern must compile.
 bool matches_empty(const Matcher& matcher);
+
+/// Does the character mean something else than itself in a pattern?
+bool has_meaning(char byte);
+/// A pattern that matches the text and nothing else.
+std::string quote_pattern(std::string_view text);
 
 /// How many words, and bytes in all of them, are spelled out before a language counts as unbounded.
 struct LanguageLimits {

@@ -1,5 +1,6 @@
 #include "promql/matcher.h"
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 #include <re2/re2.h>
 
@@ -66,6 +67,20 @@ TEST(FiniteLanguage, WordsAreLimited) {
   EXPECT_EQ(finite_language("aaaa|bbbb", {.words = 2, .bytes = 7}), std::nullopt);
 }
 
+TEST(FiniteLanguage, LongPatternsAreSpelledOut) {
+  const std::string word(60'000, 'a');
+  EXPECT_EQ(finite_language(word), Words{word});
+  EXPECT_EQ(finite_language("(x|y)" + std::string(30'000, 'a')).value_or(Words{}).size(), 2U);
+  EXPECT_EQ(finite_language("(x|y)" + word), std::nullopt);
+  EXPECT_EQ(finite_language(word + "(x|y)" + word), std::nullopt);
+  std::string ids = "5b0cd2f7-1c7e-4d4e-9b6f-000000000000";
+  for (int i = 1; i < 1000; ++i) {
+    ids += fmt::format("|5b0cd2f7-1c7e-4d4e-9b6f-{:012}", i);
+  }
+  EXPECT_EQ(finite_language(ids).value_or(Words{}).size(), 1000U);
+  EXPECT_EQ(check_pattern({"uuid", MatchOperator::kMatches, ids}), std::nullopt);
+}
+
 TEST(FiniteLanguage, EveryWordIsAcceptedAndNoNeighbourIs) {
   for (const char* pattern : {"own[1-3]x?", "(a|bc){0,2}", "^(a|b)c$|d", R"(a\.b|c\|d)"}) {
     const re2::RE2 compiled("^(?:" + std::string(pattern) + ")$");
@@ -85,6 +100,27 @@ TEST(AcceptedValues, EqualityIsLiteralAndNegationSaysNothing) {
   EXPECT_EQ(accepted_values({"uuid", MatchOperator::kMatches, "a|b"}), (Words{"a", "b"}));
   EXPECT_EQ(accepted_values({"uuid", MatchOperator::kNotEqual, "a"}), std::nullopt);
   EXPECT_EQ(accepted_values({"uuid", MatchOperator::kNotMatches, "a"}), std::nullopt);
+}
+
+TEST(QuotePattern, MatchesTheTextAndNothingElse) {
+  const std::string text = R"(a.b|c\d(e)[f]{1}^$*+?-\u00e9)";
+  EXPECT_EQ(finite_language(quote_pattern(text)), Words{text});
+  EXPECT_EQ(quote_pattern("a-b_1"), "a-b_1");
+  EXPECT_EQ(quote_pattern("a.b"), R"(a\.b)");
+}
+
+TEST(CheckPattern, ShortTextsMayNotStandForLargePrograms) {
+  const auto fits = [](std::string_view pattern) {
+    return !check_pattern({"x", MatchOperator::kMatches, std::string(pattern)});
+  };
+  for (const char* pattern : {"", "a.*", "(?i)own", R"([\w.-]+:\d{1,5})", "node[0-9]{1,4}",
+                              "(?:[^/]{1,63}/){0,3}x", R"(\pL+)"}) {
+    EXPECT_TRUE(fits(pattern)) << pattern;
+  }
+  for (const char* pattern : {"(", "a)(b", "a**", R"(\pL{1000})", R"((?:\pL\pN){500})"}) {
+    EXPECT_FALSE(fits(pattern)) << pattern;
+  }
+  EXPECT_FALSE(check_pattern({"x", MatchOperator::kEqual, "("}));
 }
 
 TEST(MatchesEmpty, KnowsAbsentLabels) {

@@ -510,7 +510,19 @@ Parsed<std::vector<Token>> tokens_within(std::string_view query, const ParseOpti
         query, 0,
         fmt::format("query of {} bytes is longer than {}", query.size(), options.longest)));
   }
-  return tokenize(query);
+  auto tokens = tokenize(query);
+  if (tokens) {
+    const auto patterns = std::ranges::count_if(*tokens, [](const Token& token) {
+      return token.kind == TokenKind::kMatches || token.kind == TokenKind::kNotMatches;
+    });
+    if (std::cmp_greater(patterns, options.most_patterns)) {
+      return std::unexpected(
+          syntax_error_at(query, 0,
+                          fmt::format("query with {} regular expressions, more than {}", patterns,
+                                      options.most_patterns)));
+    }
+  }
+  return tokens;
 }
 
 }  // namespace

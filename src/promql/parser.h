@@ -16,6 +16,7 @@ struct ParseOptions {
   bool experimental = false;  ///< functions and aggregations behind a switch in Prometheus
   std::size_t longest = std::size_t{64} << 10U;  ///< bytes
   unsigned deepest = 256;                        ///< parentheses, calls and signs in each other
+  std::size_t most_patterns = 500;               ///< =~ and !~, each of which is compiled
 };
 
 /// A whole query, its types checked as Prometheus checks them. Regular expressions must compile

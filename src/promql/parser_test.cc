@@ -37,6 +37,7 @@ TEST(PromqlParser, PrintsOneTextForManySpellings) {
       {"foo { a =~ `b|c` , d != \"e\" }", R"(foo{a=~"b|c", d!="e"})"},
       {"{__name__=\"foo\"}", R"({__name__="foo"})"},
       {"foo # a comment, uuid=\"x\"\n", "foo"},
+      {"foo # a comment\r + bar", "foo + bar"},
       {"foo[5m] offset 1w", "foo[5m] offset 7d"},
       {"foo offset -5m @ 1.5", "foo @ 1.500 offset -5m"},
       {"foo @ start()", "foo @ start()"},
@@ -292,6 +293,17 @@ TEST(PromqlSelector, StandsAlone) {
        {"{}", "up[5m]", "up offset 5m", "up @ 1", "sum(up)", "1", "up or up", ""}) {
     EXPECT_NE(text(query).find("parse error"), std::string::npos) << query;
   }
+}
+
+TEST(PromqlSelector, PatternsAreCounted) {
+  std::string query = "up{";
+  for (int i = 0; i < 500; ++i) {
+    query += i % 2 == 0 ? "a=~'.+'," : "a!~'.+',";
+  }
+  EXPECT_TRUE(parse(query + "}"));
+  EXPECT_FALSE(parse(query + "a=~'.+'}"));
+  EXPECT_FALSE(parse_selector(query + "a=~'.+'}"));
+  EXPECT_TRUE(parse(query + "a=~'.+'}", {.most_patterns = 501}));
 }
 
 }  // namespace

@@ -65,12 +65,12 @@ class MapCollector final : public SubCollector {
   }
 
   Result<> collect(const UnitSnapshot& snapshot, metrics::Sink& sink) override {
+    hints_ = 0;
     if (inventory_->devices()->empty()) {
       return {};
     }
     auto claims = claims_->claims(snapshot);
     if (!claims) {
-      hints_ = 0;
       inventory_->assignments().publish(snapshot.manager, {});
       return fail(std::move(claims).error());
     }

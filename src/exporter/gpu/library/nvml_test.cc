@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/strings.h"
+#include "base/utf8.h"
 #include "exporter/gpu/library/fake_scenario.h"
 
 namespace ceems::exporter::gpu {
