@@ -1,8 +1,10 @@
 // Fills a data base with units of one year and measures what the API asks of it.
 // Usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS]; prints "name value unit" lines.
+// The first run fills the data base, later ones ask, so that their memory is that of questions.
 
 #include "store/database.h"
 
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -31,6 +33,16 @@ constexpr std::size_t kPerWindow = 10'000;
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+}
+
+/// User and system time of this process.
+double cpu_seconds() {
+  rusage usage{};
+  ::getrusage(RUSAGE_SELF, &usage);
+  const auto seconds = [](const timeval& time) {
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_usec) / 1e6;
+  };
+  return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
 /// Highest resident size of this process, MiB.
@@ -92,6 +104,7 @@ void fill(store::Writer& writer, std::size_t count, std::size_t users) {
   const std::size_t windows = (count + kPerWindow - 1) / kPerWindow;
   const auto step = kYear / static_cast<std::int64_t>(windows);
   double writing = 0;
+  double cpu = 0;
   for (std::size_t window = 0; window < windows; ++window) {
     const std::int64_t start = kFirst + static_cast<std::int64_t>(window) * step;
     store::ClusterUpdate update{.cluster = {.id = "hpc", .manager = "slurm", .updaters = {}},
@@ -115,10 +128,19 @@ void fill(store::Writer& writer, std::size_t count, std::size_t users) {
       }
     }
     const auto begin = std::chrono::steady_clock::now();
+    const double cpu_begin = cpu_seconds();
     must(writer.write(update));
     writing += seconds_since(begin);
+    cpu += cpu_seconds() - cpu_begin;
+    if (constexpr std::size_t kNews = 100; window % kNews == kNews - 1) {
+      fmt::print(stderr, "{} units, {:.0f} a second, {:.1f} us of CPU each\n",
+                 (window + 1) * kPerWindow,
+                 static_cast<double>((window + 1) * kPerWindow) / writing,
+                 cpu * 1e6 / static_cast<double>((window + 1) * kPerWindow));
+    }
   }
-  fmt::print("ingest {:.0f} units/s\n", static_cast<double>(count) / writing);
+  fmt::print("ingest {:.0f} units/s\ningest_cpu {:.1f} us/unit\n",
+             static_cast<double>(count) / writing, cpu * 1e6 / static_cast<double>(count));
   // Rounds without units, in which the sums over time are finished.
   constexpr int kRounds = 200;
   for (int round = 0; round < kRounds; ++round) {
@@ -198,6 +220,16 @@ void usage(store::Reader& reader) {
   }
 }
 
+void stats(store::Reader& reader) {
+  std::vector<double> seconds;
+  for (int i = 0; i < 3; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    count_rows(*must(reader.stats({}, std::nullopt)));
+    seconds.push_back(seconds_since(begin));
+  }
+  print_times("stats", std::move(seconds));
+}
+
 void stream(store::Reader& reader) {
   store::UnitQuery query;
   query.owners.everybody = true;
@@ -227,9 +259,11 @@ int main(int argc, char** argv) {
   auto database = must(store::Database::open(options, ceems::real_clock()));
   if (!must(database->writer().watermark("hpc"))) {
     fill(database->writer(), count, users);
+    return 0;
   }
   lists(database->reader(), users);
   usage(database->reader());
+  stats(database->reader());
   stream(database->reader());
   return 0;
 }

@@ -17,7 +17,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!parsed) {
     CEEMS_CHECK(parsed.error().offset <= query.size());
     CEEMS_CHECK(!parsed.error().message.empty());
-    CEEMS_CHECK(!parsed.error().excerpt(query).empty());
+    CEEMS_CHECK(!parsed.error().text().empty());
     return 0;
   }
   const std::string text = promql::print(**parsed);
@@ -26,8 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   CEEMS_CHECK(again.has_value());
   CEEMS_CHECK(promql::equal(**parsed, **again));
   CEEMS_CHECK(promql::print(**again) == text);
-  promql::for_each_selector(**parsed, [](const promql::SelectorUse& use) {
-    for (const promql::Matcher& matcher : use.selector->matchers) {
+  promql::for_each_selector(**parsed, [](promql::VectorSelector& selector) {
+    for (const promql::Matcher& matcher : selector.matchers) {
       const auto values = promql::accepted_values(matcher, {.words = 100, .bytes = 4096});
       CEEMS_CHECK(!values || values->size() <= 100);
     }

@@ -4,8 +4,9 @@
 #include <set>
 #include <utility>
 
-#include "api/config_section.h"
 #include "api/update_loop.h"
+#include "config/section.h"
+#include "net/client_config.h"
 #include "store/time_zone.h"
 
 namespace ceems::api {
@@ -38,7 +39,7 @@ Result<> read_data(const config::Node& node,
   using std::chrono::milliseconds;
   Config::Data& data = config.data;
   warn_obsolete(node, {"query_batch_size", "skip_delete_old_units"}, config.warnings);
-  ConfigSection section(node);
+  config::Section section(node);
   section
       .only({"path", "database_url", "database_password_file", "backup_path", "backup_interval",
              "retention_period", "update_interval", "max_update_interval", "update_from",
@@ -75,12 +76,12 @@ Result<> read_data(const config::Node& node,
 
 Result<> read_admin(const config::Node& node, const std::string& directory, Config& config) {
   warn_obsolete(node, {"users_db_file"}, config.warnings);
-  ConfigSection section(node);
+  config::Section section(node);
   section.only({"users", "grafana", "users_db_file"}).list("users", config.admin.users);
   if (const config::Node grafana = node["grafana"]; section.ok() && grafana.present()) {
-    ConfigSection inner(grafana);
+    config::Section inner(grafana);
     inner.text("url", config.admin.grafana_url).list("teams_ids", config.admin.grafana_teams);
-    auto client = parse_http_client(grafana, directory, {"url", "teams_ids"}, config.warnings);
+    auto client = client_options(grafana, directory, {"url", "teams_ids"});
     if (inner.ok() && client) {
       config.admin.grafana = std::move(*client);
     }
@@ -106,17 +107,16 @@ Result<> read_login(const config::Node& node, const std::string& directory, Conf
 Result<> read_web(const config::Node& node,
                   const std::string& directory,
                   std::string& url,
-                  net::ClientOptions& options,
-                  std::vector<std::string>& warnings) {
+                  net::ClientOptions& options) {
   if (!node.present()) {
     return {};
   }
-  ConfigSection section(node);
+  config::Section section(node);
   section.text("url", url);
   if (!section.ok()) {
     return section.done();
   }
-  auto client = parse_http_client(node, directory, {"url"}, warnings);
+  auto client = client_options(node, directory, {"url"});
   if (!client) {
     return fail(std::move(client).error());
   }
@@ -129,7 +129,7 @@ Result<> read_cluster(const config::Node& node,
                       std::set<std::string>& ids,
                       Config& config) {
   ClusterConfig entry;
-  ConfigSection section(node);
+  config::Section section(node);
   section.only({"id", "manager", "updaters", "cli", "web", "extra_config"})
       .text("id", entry.cluster.id)
       .text("manager", entry.cluster.manager)
@@ -141,7 +141,7 @@ Result<> read_cluster(const config::Node& node,
   section.refuse(std::ranges::find(known, manager, &ManagerSpec::name) == known.end(), "manager",
                  "unknown resource manager found in the config: " + manager);
   section.refuse(!is_id(id), "id", "invalid cluster ID. It must contain only [a-zA-Z0-9-_]: " + id);
-  ConfigSection cli(node["cli"]);
+  config::Section cli(node["cli"]);
   cli.only({"path", "environment_variables"}).text("path", entry.cli_path);
   if (const config::Node variables = node["cli"]["environment_variables"]; variables.present()) {
     cli.refuse(!variables.is_map(), "environment_variables", "expected a mapping");
@@ -155,7 +155,7 @@ Result<> read_cluster(const config::Node& node,
     }
   }
   section.also(cli.done());
-  section.also(read_web(node["web"], directory, entry.web_url, entry.web, config.warnings));
+  section.also(read_web(node["web"], directory, entry.web_url, entry.web));
   entry.extra = node["extra_config"];
   ids.insert(id);
   config.clusters.push_back(std::move(entry));
@@ -167,7 +167,7 @@ Result<> read_updater(const config::Node& node,
                       std::set<std::string>& ids,
                       Config& config) {
   UpdaterConfig entry;
-  ConfigSection section(node);
+  config::Section section(node);
   section.only({"id", "updater", "cli", "web", "extra_config"})
       .text("id", entry.id)
       .text("updater", entry.kind);
@@ -178,7 +178,7 @@ Result<> read_updater(const config::Node& node,
                  "unknown updater found in the config: " + entry.kind);
   section.refuse(!is_id(entry.id), "id",
                  "invalid updater ID. It must contain only [a-zA-Z0-9-_]: " + entry.id);
-  section.also(read_web(node["web"], directory, entry.web_url, entry.web, config.warnings));
+  section.also(read_web(node["web"], directory, entry.web_url, entry.web));
   entry.extra = node["extra_config"];
   ids.insert(entry.id);
   config.updaters.push_back(std::move(entry));
@@ -204,16 +204,26 @@ Result<> read_list(const config::Node& node, const Read& read) {
 
 }  // namespace
 
+Result<net::ClientOptions> client_options(const config::Node& node,
+                                          const std::string& directory,
+                                          std::initializer_list<std::string_view> others) {
+  auto options = net::client_options(node, directory, others);
+  if (options) {
+    options->user_agent = "ceems_api_server";
+  }
+  return options;
+}
+
 Result<Config> parse_config(const config::Node& document,
                             const std::string& directory,
                             bool checks) {
   Config config;
-  ConfigSection root(document);
+  config::Section root(document);
   root.only({"ceems_api_server", "clusters", "updaters", "ceems_lb", "ceems_exporter", "ceems_tool",
              "cacct", "redfish_proxy"});
   const config::Node server = document["ceems_api_server"];
   // `web` tells the load balancer how to reach this server, which itself takes no notice.
-  root.also(ConfigSection(server).only({"data", "admin", "web", "identity", "roles"}).done());
+  root.also(config::Section(server).only({"data", "admin", "web", "identity", "roles"}).done());
   root.also(read_data(server["data"], directory, checks, config));
   root.also(read_admin(server["admin"], directory, config));
   root.also(read_login(server, directory, config));

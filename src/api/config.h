@@ -50,11 +50,9 @@ Result<Config> parse_config(const config::Node& document,
                             const std::string& directory,
                             bool checks = true);
 
-/// HTTP client keys of a mapping (Prometheus' http_client_config); other keys of the mapping must
-/// be in `others`.
-Result<net::ClientOptions> parse_http_client(const config::Node& node,
-                                             const std::string& directory,
-                                             const std::vector<std::string>& others,
-                                             std::vector<std::string>& warnings);
+/// net::client_options() with the name of this program.
+Result<net::ClientOptions> client_options(const config::Node& node,
+                                          const std::string& directory,
+                                          std::initializer_list<std::string_view> others);
 
 }  // namespace ceems::api

@@ -220,27 +220,19 @@ std::string client_error(const std::string& block) {
   return error_of("updaters: [{id: a, updater: tsdb, web: {" + block + "}}]");
 }
 
-TEST(Config, HttpClientsHaveOneWayToAuthenticate) {
-  const std::string at = "c.yml:1: updaters[0].web.";
-  EXPECT_EQ(
-      client_error("basic_auth: {username: a}, bearer_token: b"),
-      at + "basic_auth: at most one of basic_auth, oauth2 and authorization must be configured");
-  EXPECT_EQ(
-      client_error("basic_auth: {password: a, password_file: b}"),
-      at + "basic_auth.password_file: at most one of basic_auth password and password_file must "
-           "be configured");
-  EXPECT_EQ(client_error("authorization: {type: Basic, credentials: a}"),
-            at + "authorization.type: authorization type cannot be set to basic, use basic_auth "
-                 "instead");
-  EXPECT_EQ(client_error("oauth2: {client_id: a}"),
-            at + "oauth2: oauth2 token_url must be configured");
-  EXPECT_EQ(client_error("tls_config: {min_version: SSL3}"),
-            at + "tls_config.min_version: expected one of TLS10, TLS11, TLS12, TLS13");
-  EXPECT_EQ(client_error("http_headers: {authorization: {values: [a]}}"),
-            at + "http_headers.authorization: setting header \"authorization\" is not allowed");
+TEST(Config, HttpClientsAreThoseOfPrometheus) {
+  const std::string at = "c.yml:1: updaters[0].web";
+  EXPECT_EQ(client_error("basic_auth: {username: a}, bearer_token: b"),
+            at + ": at most one of basic_auth, authorization, oauth2, bearer_token and "
+                 "bearer_token_file");
+  EXPECT_EQ(client_error("tls_config: {cafile: a}"),
+            at + ".tls_config.cafile: unknown key, did you mean 'ca_file'?");
+  EXPECT_EQ(client_error("tsl_config: {}"),
+            at + ".tsl_config: unknown key, did you mean 'tls_config'?");
   const auto bearer = parse("updaters: [{id: a, updater: tsdb, web: {bearer_token: secret}}]");
   ASSERT_TRUE(bearer);
   EXPECT_EQ(bearer->updaters[0].web.authorization->credentials, "secret");
+  EXPECT_EQ(bearer->updaters[0].web.user_agent, "ceems_api_server");
 }
 
 }  // namespace

@@ -5,7 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/version.h"
+#include "metrics/build_info.h"
 
 namespace ceems::api {
 namespace {
@@ -13,10 +13,7 @@ namespace {
 using metrics::Desc;
 using metrics::Type;
 
-const Desc kBuildInfo{"ceems_api_server_build_info",
-                      "Version of the program; the value is always 1.",
-                      Type::kGauge,
-                      {"branch", "goarch", "goos", "goversion", "revision", "tags", "version"}};
+const Desc kBuildInfo = metrics::build_info("ceems_api_server");
 const Desc kRequests{"ceems_api_server_http_requests_total",
                      "Requests that were answered, by class of HTTP status.",
                      Type::kCounter,
@@ -95,12 +92,7 @@ Figures::Figures(std::vector<std::string> routes, const Clock& clock, Others oth
       process_("the API server") {}
 
 void Figures::add_counters(metrics::Sink& sink) const {
-  const Version& about = version();
-  std::string_view architecture = about.platform;
-  const std::string_view system = architecture.substr(0, architecture.find('/'));
-  architecture.remove_prefix(std::min(system.size() + 1, architecture.size()));
-  sink.add(kBuildInfo, 1,
-           {about.branch, architecture, system, "", about.revision, "", about.version});
+  metrics::add_build_info(sink, kBuildInfo);
   for (std::size_t i = 0; i < routes_.size(); ++i) {
     for (std::size_t status = 1; status < kClasses; ++status) {
       sink.add(kRequests, static_cast<double>(of_route_[i].answers.at(status).load()),

@@ -100,11 +100,27 @@ constexpr std::string_view kSeriesSchema =
 constexpr std::string_view kSeriesExample =
     R"({"name":"cpu","unit":"cores","points":[[1933128450000,1.5],[1933128480000,2]]})";
 constexpr std::string_view kIdentitySchema =
-    R"({"type":"object","required":["user","admin"],"properties":{)"
-    R"("user":{"type":"string","description":"Name of the caller."},)"
+    R"({"type":"object","required":["user","admin","role"],"additionalProperties":false,)"
+    R"("properties":{"user":{"type":"string","description":"Name of the caller."},)"
     R"("admin":{"type":"boolean","description":"Whether the caller is an administrator."},)"
-    R"("role":{"type":"string","description":"What the caller is here."}}})";
-constexpr std::string_view kIdentityExample = R"({"user":"ada","admin":false,"role":"user"})";
+    R"("role":{"enum":["user","project_lead","support","admin"],)"
+    R"("description":"What the caller is here."},)"
+    R"("via":{"enum":["header","local","oidc"],"description":"Who says so."},)"
+    R"("led":{"type":"array","description":"Projects that the caller leads.",)"
+    R"("items":{"type":"object","required":["cluster_id","project"],"additionalProperties":false,)"
+    R"("properties":{"cluster_id":{"type":"string"},"project":{"type":"string"}}}},)"
+    R"("login":{"$ref":"#/components/schemas/Login"}}})";
+constexpr std::string_view kLoginSchema =
+    R"({"type":"object","description":"The ways to log in.",)"
+    R"("required":["header","local","oidc","token"],"additionalProperties":false,"properties":{)"
+    R"("header":{"type":["string","null"],"description":"The header that everybody may send."},)"
+    R"("local":{"type":"boolean","description":"Whether there is a form for passwords."},)"
+    R"("oidc":{"type":["string","null"],"description":"Name of the provider."},)"
+    R"("token":{"type":"string","description":"What forms of this browser must carry."}}})";
+constexpr std::string_view kIdentityExample =
+    R"({"user":"ada","admin":false,"role":"project_lead","via":"local",)"
+    R"("led":[{"cluster_id":"hpc-a","project":"fluids"}],)"
+    R"("login":{"header":null,"local":true,"oidc":null,"token":"mYb3h4T6u9KcEa"}})";
 
 std::string row_example(Shape shape) {
   if (shape == Shape::kSeries) {
@@ -165,7 +181,7 @@ void add_schemas(Writer& json) {
     json.close('}').raw_pair("example", row_example(shape)).close('}');
   }
   json.raw_pair(name_of(Shape::kSeries), kSeriesSchema);
-  json.raw_pair(name_of(Shape::kIdentity), kIdentitySchema);
+  json.raw_pair(name_of(Shape::kIdentity), kIdentitySchema).raw_pair("Login", kLoginSchema);
   json.key("Error").open('{').pair("type", "object");
   json.raw_pair("required", R"(["status","data","errorType","error"])");
   json.raw_pair("additionalProperties", "false").key("properties").open('{');
@@ -175,8 +191,7 @@ void add_schemas(Writer& json) {
     json.text(error.word);
   }
   json.close(']').close('}').raw_pair("error", R"({"type":"string"})");
-  json.raw_pair("login",
-                R"({"type":"object","description":"Of whoami alone: the ways to log in."})");
+  json.raw_pair("login", R"({"$ref":"#/components/schemas/Login"})");
   json.close('}').close('}').close('}');
 }
 
@@ -423,9 +438,29 @@ constexpr std::array kServerPaths = {
     ServerPath{"/swagger/index.html", "This document for people.", "text/html"},
 };
 
-void add_server_path(Writer& json, const ServerPath& path, const std::string& root) {
-  json.key(path.path).open('{').key("servers").open('[').open('{');
+/// Outside of "/api/v1".
+void open_server_path(Writer& json, std::string_view path, const std::string& root) {
+  json.key(path).open('{').key("servers").open('[').open('{');
   json.pair("url", root.empty() ? "/" : root).close('}').close(']');
+}
+
+void add_login_paths(Writer& json, const std::string& root) {
+  std::string_view path;
+  for (const LoginOperation& operation : login_operations()) {
+    if (operation.path != path) {
+      if (!path.empty()) {
+        json.close('}');
+      }
+      path = operation.path;
+      open_server_path(json, path, root);
+    }
+    json.raw_pair(operation.method, operation.json);
+  }
+  json.close('}');
+}
+
+void add_server_path(Writer& json, const ServerPath& path, const std::string& root) {
+  open_server_path(json, path.path, root);
   json.key("get").open('{').pair("operationId", operation_id(path.path.substr(1)));
   json.raw_pair("tags", R"(["server"])").pair("summary", path.summary).raw_pair("security", "[]");
   json.key("responses").open('{').key("200").open('{').pair("description", path.summary);
@@ -469,7 +504,19 @@ void add_responses(Writer& json) {
   add_headers(json, joined(common_headers(), {"Retry-After"}));
   json.raw_pair("content",
                 R"({"text/plain":{"schema":{"type":"string"},"example":"Too Many Requests\n"}})");
-  json.close('}').close('}');
+  json.close('}');
+  for (const LoginResponse& response : login_responses()) {
+    json.key(response.name);
+    if (!response.json.empty()) {
+      json.raw(response.json);
+      continue;
+    }
+    json.open('{').pair("description", response.when).key("content").open('{');
+    json.key("application/json").open('{').key("schema");
+    add_reference(json, "schemas", "Error");
+    json.close('}').raw_pair("text/html", R"({"schema":{"type":"string"}})").close('}').close('}');
+  }
+  json.close('}').key("parameters").open('{').raw_pair("Next", login_next_parameter()).close('}');
 }
 
 void add_components(Writer& json, const DocumentOptions& options) {
@@ -522,6 +569,7 @@ std::string openapi_json(const DocumentOptions& options) {
   for (const ServerPath& path : kServerPaths) {
     add_server_path(json, path, root);
   }
+  add_login_paths(json, root);
   json.close('}');
   add_components(json, options);
   std::string text = json.close('}').take();

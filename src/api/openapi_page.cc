@@ -3,6 +3,7 @@
 
 #include "api/openapi.h"
 #include "api/openapi_words.h"
+#include "base/html.h"
 #include "base/version.h"
 
 namespace ceems::api {
@@ -25,40 +26,17 @@ pre { overflow: auto; }
 .skip:focus { position: static; }
 )";
 
-std::string escaped(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      default:
-        out += c;
-    }
-  }
-  return out;
-}
-
 /// Text with `code` as Markdown has it.
 std::string prose(std::string_view text) {
   std::string out;
   bool code = false;
   for (std::size_t at = text.find('`'); at != std::string_view::npos; at = text.find('`')) {
-    out += escaped(text.substr(0, at));
+    out += escape_html(text.substr(0, at));
     out += code ? "</code>" : "<code>";
     code = !code;
     text.remove_prefix(at + 1);
   }
-  return out + escaped(text);
+  return out + escape_html(text);
 }
 
 std::string id_of(std::string_view path) {
@@ -111,7 +89,7 @@ void append_fields(std::string& out, const Route& route) {
     fmt::format_to(std::back_inserter(out),
                    "<tr><td>{}</td><td>{}</td><td><code>{}</code></td></tr>\n", field.name,
                    prose(words == nullptr ? "" : words->help),
-                   escaped(words == nullptr ? "" : words->example));
+                   escape_html(words == nullptr ? "" : words->example));
   }
   out += "</tbody></table></details>\n";
 }
@@ -182,11 +160,11 @@ std::string openapi_page(const DocumentOptions& options) {
   fmt::format_to(std::back_inserter(out),
                  "<p>Version {}. As a document for programs: <a href=\"doc.json\">OpenAPI 3.1</a>. "
                  "Base: <code>{}/api/v1</code>.</p>\n",
-                 escaped(version().version), escaped(server_root(options)));
+                 escape_html(version().version), escape_html(server_root(options)));
   out += "<p>Who asks is told by ";
   for (std::size_t i = 0; i < options.user_headers.size(); ++i) {
     fmt::format_to(std::back_inserter(out), "{}<code>{}</code>", i == 0 ? "" : ", ",
-                   escaped(options.user_headers[i]));
+                   escape_html(options.user_headers[i]));
   }
   out +=
       ", which a proxy sets; the forms of this page work where one stands in front of it. "

@@ -128,7 +128,8 @@ TEST(OpenApi, HasEveryRouteAndNoOther) {
     EXPECT_FALSE(route.summary.empty()) << route.path;
   }
   EXPECT_EQ(paths, routes);
-  for (const char* path : {"/health", "/metrics", "/openapi.json", "/swagger/doc.json"}) {
+  for (const char* path : {"/health", "/metrics", "/openapi.json", "/swagger/doc.json",
+                           "/login/oidc", "/login/callback"}) {
     EXPECT_TRUE(root.at("paths").as_object().contains(path)) << path;
   }
 }
@@ -201,11 +202,16 @@ TEST(OpenApi, ExamplesOfAnswersAreValid) {
     }
   };
   for (const auto& [path, item] : root.at("paths").as_object()) {
-    for (const auto& [status, answer] : item.at("get").at("responses").as_object()) {
-      const json::object object = resolve(root, answer).as_object();
-      EXPECT_TRUE(object.contains("description")) << path << status;
-      if (const json::value* content = object.if_contains("content")) {
-        check(*content);
+    for (const auto& [method, operation] : item.as_object()) {
+      if (method == "servers") {
+        continue;
+      }
+      for (const auto& [status, answer] : operation.at("responses").as_object()) {
+        const json::object object = resolve(root, answer).as_object();
+        EXPECT_TRUE(object.contains("description")) << path << status;
+        if (const json::value* content = object.if_contains("content")) {
+          check(*content);
+        }
       }
     }
   }
@@ -259,9 +265,9 @@ TEST(OpenApi, EveryReferenceLeadsSomewhere) {
   const std::string text = openapi_json(kOptions);
   const json::object root = document();
   int count = 0;
-  for (std::size_t at = text.find("\"$ref\":\""); at != std::string::npos;
-       at = text.find("\"$ref\":\"", at + 1)) {
-    const std::size_t begin = at + 8;
+  constexpr std::string_view kKey = "\"$ref\"";
+  for (std::size_t at = text.find(kKey); at != std::string::npos; at = text.find(kKey, at + 1)) {
+    const std::size_t begin = text.find('"', at + kKey.size()) + 1;
     const std::string reference = text.substr(begin, text.find('"', begin) - begin);
     EXPECT_NO_THROW(resolve(root, json::object{{"$ref", reference}})) << reference;
     ++count;
@@ -279,6 +285,25 @@ TEST(OpenApi, SaysWhereTheServerIs) {
   EXPECT_EQ(server("/ceems", "https://x.example"), "https://x.example/ceems/api/v1");
   EXPECT_EQ(server("/ceems", "https://x.example/"), "https://x.example/ceems/api/v1");
   EXPECT_EQ(server("/ceems", "https://x.example/jobs/"), "https://x.example/jobs/api/v1");
+}
+
+TEST(OpenApi, DescribesLoginsOutsideOfTheApi) {
+  const json::object root = document({.route_prefix = "/ceems"});
+  const json::object& paths = root.at("paths").as_object();
+  EXPECT_EQ(paths.at("/login").at("servers").at(0).at("url").as_string(), "/ceems");
+  EXPECT_TRUE(paths.at("/login").as_object().contains("get"));
+  EXPECT_TRUE(paths.at("/login").as_object().contains("post"));
+  EXPECT_FALSE(paths.at("/logout").as_object().contains("get"));
+  const json::value& form = paths.at("/login")
+                                .at("post")
+                                .at("requestBody")
+                                .at("content")
+                                .at("application/x-www-form-urlencoded");
+  EXPECT_EQ(
+      complaint(root, form.at("schema"), json::parse(R"({"user":"a","password":"b","token":"c"})")),
+      "");
+  EXPECT_THAT(complaint(root, form.at("schema"), json::parse(R"({"user":"a"})")),
+              HasSubstr("lacks"));
 }
 
 TEST(OpenApi, NamesTheHeadersOfUsersAndBasicAuth) {

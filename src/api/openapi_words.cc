@@ -83,7 +83,8 @@ constexpr std::array kHeaders = {
                 "Answers are for one caller: caches that people share keep none, others ask each "
                 "time.",
                 "private, no-cache"},
-    HeaderWords{"Content-Encoding", "Compression, with `--web.compression`: gzip or zstd.", "gzip"},
+    HeaderWords{"Content-Encoding", "Compression, with `--web.compression`: gzip, deflate or zstd.",
+                "gzip"},
     HeaderWords{"Content-Security-Policy", "Of pages: nothing from elsewhere, nothing inline.",
                 "default-src 'none'"},
     HeaderWords{"ETag",
@@ -93,6 +94,7 @@ constexpr std::array kHeaders = {
                 "Sat, 05 Apr 2031 08:15:00 GMT"},
     HeaderWords{"Link", "Where there is a next page: `<?...>; rel=\"next\"`, relative (RFC 8288).",
                 "<?limit=100&cursor=AbCd>; rel=\"next\""},
+    HeaderWords{"Location", "Where to go on after a form, or to log in at the provider.", "/ui/"},
     HeaderWords{"Referrer-Policy", "Of pages: where they are is told to nobody.", "no-referrer"},
     HeaderWords{"Retry-After", "Seconds to wait before the next request.", "60"},
     HeaderWords{"Set-Cookie", "Where people log in to this server: their session, renewed.",
@@ -115,6 +117,7 @@ constexpr std::array kTags = {
     TagWords{"stats", "Counts."},
     TagWords{"whoami", "The caller."},
     TagWords{"demo", "Invented data; no user is needed."},
+    TagWords{"login", "Pages to log in and out, where the server has them."},
     TagWords{"server", "The server itself; no user is needed."},
 };
 

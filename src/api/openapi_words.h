@@ -41,6 +41,22 @@ struct TagWords {
 };
 std::span<const TagWords> all_tags();
 
+/// A way to ask one of the pages to log in and out, as JSON. Those of a path follow each other.
+struct LoginOperation {
+  std::string_view path;
+  std::string_view method;
+  std::string_view json;
+};
+std::span<const LoginOperation> login_operations();
+/// What they refer to: answers, which are refusals where there is no JSON, and the parameter Next.
+struct LoginResponse {
+  std::string_view name;
+  std::string_view when;
+  std::string_view json = {};
+};
+std::span<const LoginResponse> login_responses();
+std::string_view login_next_parameter();
+
 /// A cursor of the route, for examples.
 std::string example_cursor(const Route& route);
 

@@ -487,7 +487,7 @@ Result<std::vector<std::string>> Node::as_string_list() const {
   return texts;
 }
 
-Result<> Node::only_keys(std::initializer_list<std::string_view> known) const {
+Result<> Node::only_keys(std::span<const std::string_view> known) const {
   for (const auto& [name, node] : impl_->entries) {
     if (std::ranges::find(known, std::string_view(name)) != known.end()) {
       continue;

@@ -2,7 +2,9 @@
 
 #include <cstdint>
 #include <functional>
+#include <initializer_list>
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -46,7 +48,10 @@ class Node {
   /// kInvalidArgument "file:line: where: message" for a value of the right type but wrong content.
   [[nodiscard]] Error error(std::string_view message) const;
   /// Refuses keys that are not in `known`, naming the nearest known one.
-  [[nodiscard]] Result<> only_keys(std::initializer_list<std::string_view> known) const;
+  [[nodiscard]] Result<> only_keys(std::span<const std::string_view> known) const;
+  [[nodiscard]] Result<> only_keys(std::initializer_list<std::string_view> known) const {
+    return only_keys(std::span(known.begin(), known.size()));
+  }
 
  private:
   friend struct YamlAccess;

@@ -2,35 +2,10 @@
 
 #include <fmt/format.h>
 
+#include "base/html.h"
 #include "base/version.h"
 
 namespace ceems::exporter {
-
-std::string escape_html(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    switch (c) {
-      case '&':
-        out += "&amp;";
-        break;
-      case '<':
-        out += "&lt;";
-        break;
-      case '>':
-        out += "&gt;";
-        break;
-      case '"':
-        out += "&quot;";
-        break;
-      case '\'':
-        out += "&#39;";
-        break;
-      default:
-        out.push_back(c);
-    }
-  }
-  return out;
-}
 
 std::string landing_page(std::string_view telemetry_path,
                          std::string_view targets_path,

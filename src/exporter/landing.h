@@ -11,7 +11,4 @@ std::string landing_page(std::string_view telemetry_path,
                          std::string_view targets_path,
                          bool debug_server);
 
-/// Text with &, <, >, " and ' as entities.
-std::string escape_html(std::string_view text);
-
 }  // namespace ceems::exporter

@@ -1,7 +1,6 @@
 #include "exporter/self_metrics.h"
 
-#include "base/strings.h"
-#include "base/version.h"
+#include "metrics/build_info.h"
 
 namespace ceems::exporter {
 namespace {
@@ -9,10 +8,7 @@ namespace {
 using metrics::Desc;
 using metrics::Type;
 
-const Desc kBuildInfo{"ceems_exporter_build_info",
-                      "Version of the program; the value is always 1.",
-                      Type::kGauge,
-                      {"branch", "goarch", "goos", "goversion", "revision", "tags", "version"}};
+const Desc kBuildInfo = metrics::build_info("ceems_exporter");
 const Desc kRequests{"promhttp_metric_handler_requests_total",
                      "Scrapes that were answered, by HTTP status.",
                      Type::kCounter,
@@ -37,10 +33,7 @@ void SelfMetrics::request_finished(int status) {
 }
 
 void SelfMetrics::add(metrics::Sink& sink) {
-  const Version& v = version();
-  std::string_view platform = v.platform;
-  const std::string_view system = take_until(platform, '/');
-  sink.add(kBuildInfo, 1, {v.branch, platform, system, "", v.revision, "", v.version});
+  metrics::add_build_info(sink, kBuildInfo);
   if (!full_) {
     return;
   }

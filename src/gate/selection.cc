@@ -29,30 +29,6 @@ std::optional<std::string_view> only_name(const VectorSelector& selector) {
   return std::nullopt;
 }
 
-/// Calls `visit` with every call below.
-template <typename Visit>
-bool all_calls(const promql::Expr& expr, const Visit& visit) {
-  const auto below = [&](const promql::ExprPtr& part) { return !part || all_calls(*part, visit); };
-  return std::visit(
-      [&](const auto& node) {
-        using Node = std::decay_t<decltype(node)>;
-        if constexpr (std::is_same_v<Node, promql::Call>) {
-          return visit(node) && std::ranges::all_of(node.arguments, below);
-        } else if constexpr (std::is_same_v<Node, promql::Aggregation>) {
-          return below(node.parameter) && below(node.expr);
-        } else if constexpr (std::is_same_v<Node, promql::Binary>) {
-          return below(node.left) && below(node.right);
-        } else if constexpr (std::is_same_v<Node, promql::Subquery> ||
-                             std::is_same_v<Node, promql::Unary> ||
-                             std::is_same_v<Node, promql::Paren>) {
-          return below(node.expr);
-        } else {
-          return true;
-        }
-      },
-      expr.node);
-}
-
 }  // namespace
 
 Checked<bool> Selection::add(promql::Expr& query) {
@@ -60,39 +36,43 @@ Checked<bool> Selection::add(promql::Expr& query) {
     return checked;
   }
   Checked<bool> outcome = true;
-  promql::for_each_selector(query, [&](const promql::SelectorUse& use) {
+  promql::for_each_selector(query, [&](VectorSelector& selector) {
     if (outcome) {
-      outcome = add(*use.selector);
+      outcome = add(selector);
     }
   });
   return outcome;
 }
 
-Checked<bool> Selection::check_functions(const promql::Expr& expr) const {
-  const bool fine = all_calls(expr, [&](const promql::Call& call) {
-    if (call.function->hidden_selector) {
-      return false;
-    }
-    if (rules_->hidden_labels.empty() ||
-        (call.function->name != "label_replace" && call.function->name != "label_join")) {
-      return true;
-    }
-    // label_replace(v, target, replacement, SOURCE, pattern); label_join(v, target, separator,
-    // SOURCE...)
-    for (std::size_t i = 3; i < call.arguments.size(); ++i) {
-      const auto* const text = std::get_if<promql::StringLiteral>(&call.arguments[i]->node);
-      const bool source = call.function->name == "label_join" || i == 3;
-      if (source && (text == nullptr || std::ranges::find(rules_->hidden_labels, text->value) !=
-                                            rules_->hidden_labels.end())) {
-        return false;
-      }
-    }
-    return true;
+Checked<bool> Selection::check_functions(const promql::Expr& query) const {
+  bool fine = true;
+  promql::for_each_node(query, [&](const promql::Expr& expr) {
+    const auto* const call = std::get_if<promql::Call>(&expr.node);
+    fine = fine && (call == nullptr || (!call->function->hidden_selector && !copies_hidden(*call)));
   });
   if (!fine) {
     return std::unexpected(forbidden_units("function"));
   }
   return true;
+}
+
+bool Selection::copies_hidden(const promql::Call& call) const {
+  const bool join = call.function->name == "label_join";
+  if (rules_->hidden_labels.empty() || (!join && call.function->name != "label_replace")) {
+    return false;
+  }
+  // label_replace(v, target, replacement, SOURCE, pattern); label_join(v, target, separator,
+  // SOURCE...)
+  constexpr std::size_t kSource = 3;
+  const std::size_t end = join ? call.arguments.size() : kSource + 1;
+  for (std::size_t i = kSource; i < end; ++i) {
+    const auto* const text = std::get_if<promql::StringLiteral>(&call.arguments[i]->node);
+    if (text == nullptr ||
+        std::ranges::find(rules_->hidden_labels, text->value) != rules_->hidden_labels.end()) {
+      return true;
+    }
+  }
+  return false;
 }
 
 Checked<bool> Selection::add(VectorSelector& selector) {

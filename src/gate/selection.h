@@ -53,7 +53,8 @@ class Selection {
 
  private:
   Checked<bool> take_cluster(const promql::Matcher& matcher);
-  [[nodiscard]] Checked<bool> check_functions(const promql::Expr& expr) const;
+  [[nodiscard]] Checked<bool> check_functions(const promql::Expr& query) const;
+  [[nodiscard]] bool copies_hidden(const promql::Call& call) const;
 
   const SelectionRules* rules_;
   std::set<std::string, std::less<>> units_;

@@ -224,32 +224,37 @@ Result<const json::array*> items_of(const Document& document) {
   return &items->get_array();
 }
 
-/// Where the next part of a list begins; empty at its end.
-Result<std::string> next_of(const Document& document) {
+/// One part of a list.
+struct Part {
+  const json::array* items = nullptr;  ///< of the document
+  std::string next;                    ///< where the next one begins; empty at the end
+};
+
+Result<Part> part_of(const Document& document) {
+  const auto items = items_of(document);
+  if (!items) {
+    return fail(items.error());
+  }
   const std::string_view next = view_of(object_of(document.object(), "metadata"), "continue");
   if (next.size() > kLongestToken) {
     return fail(ErrorCode::kParse, "a token of {} bytes in 'continue'", next.size());
   }
-  return std::string(next);
+  return Part{.items = *items, .next = std::string(next)};
 }
 
 }  // namespace
 
 Result<PodList> parse_pod_list(std::string_view text) {
   const Document document(text);
-  const auto items = items_of(document);
-  if (!items) {
-    return fail(items.error());
-  }
-  auto next = next_of(document);
-  if (!next) {
-    return fail(std::move(next).error());
+  auto part = part_of(document);
+  if (!part) {
+    return fail(std::move(part).error());
   }
   PodList list;
-  list.next = *std::move(next);
+  list.next = std::move(part->next);
   list.resource_version = text_of(object_of(document.object(), "metadata"), "resourceVersion");
-  list.pods.reserve((*items)->size());
-  for (const json::value& item : **items) {
+  list.pods.reserve(part->items->size());
+  for (const json::value& item : *part->items) {
     if (auto pod = read_pod(item.if_object())) {
       list.pods.push_back(*std::move(pod));
     } else {
@@ -302,18 +307,14 @@ Result<WatchEvent> parse_watch_line(std::string_view text) {
 
 Result<RoleBindingList> parse_role_bindings(std::string_view text) {
   const Document document(text);
-  const auto items = items_of(document);
-  if (!items) {
-    return fail(items.error());
-  }
-  auto next = next_of(document);
-  if (!next) {
-    return fail(std::move(next).error());
+  auto part = part_of(document);
+  if (!part) {
+    return fail(std::move(part).error());
   }
   RoleBindingList list;
-  list.next = *std::move(next);
-  list.bindings = (*items)->size();
-  for (const json::value& item : **items) {
+  list.next = std::move(part->next);
+  list.bindings = part->items->size();
+  for (const json::value& item : *part->items) {
     const std::string name_space = text_of(object_of(item.if_object(), "metadata"), "namespace");
     const json::array* subjects = array_of(item.if_object(), "subjects");
     if (name_space.empty() || subjects == nullptr) {

@@ -299,6 +299,17 @@ Result<ClientOptions> client_options(const Node& node, const fs::path& directory
   return options;
 }
 
+Result<ClientOptions> client_options(const Node& node,
+                                     const fs::path& directory,
+                                     std::initializer_list<std::string_view> others) {
+  std::vector<std::string_view> known(others);
+  known.insert(known.end(), kKeys.begin(), kKeys.end());
+  if (auto checked = node.only_keys(known); !checked) {
+    return fail(std::move(checked).error());
+  }
+  return client_options(node, directory);
+}
+
 std::span<const std::string_view> client_option_keys() {
   return kKeys;
 }

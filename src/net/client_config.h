@@ -1,6 +1,7 @@
 #pragma once
 
 #include <filesystem>
+#include <initializer_list>
 #include <span>
 #include <string_view>
 
@@ -16,6 +17,11 @@ namespace ceems::net {
 /// mappings below are refused. Errors: "file:line: where: message", without any secret.
 Result<ClientOptions> client_options(const config::Node& node,
                                      const std::filesystem::path& directory = {});
+
+/// The same for a mapping that holds nothing else but `others`: unknown keys are refused.
+Result<ClientOptions> client_options(const config::Node& node,
+                                     const std::filesystem::path& directory,
+                                     std::initializer_list<std::string_view> others);
 
 /// The keys client_options() takes from the mapping it is given.
 std::span<const std::string_view> client_option_keys();

@@ -34,6 +34,8 @@ std::string_view to_string(Encoding encoding) {
       return "gzip";
     case Encoding::kZstd:
       return "zstd";
+    case Encoding::kDeflate:
+      return "deflate";
     case Encoding::kIdentity:
       break;
   }
@@ -42,7 +44,8 @@ std::string_view to_string(Encoding encoding) {
 
 Encoding negotiate_encoding(std::string_view accept_encoding) {
   // In the order in which a tie is settled.
-  constexpr std::array kOffers = {Encoding::kIdentity, Encoding::kZstd, Encoding::kGzip};
+  constexpr std::array kOffers = {Encoding::kIdentity, Encoding::kZstd, Encoding::kGzip,
+                                  Encoding::kDeflate};
   std::array<std::optional<double>, kOffers.size()> named;
   std::optional<double> others;
   while (!accept_encoding.empty()) {
@@ -89,11 +92,13 @@ struct Compressor::Impl {
   ZSTD_CCtx* zstd = nullptr;
 
   Impl(Encoding which, int level) : encoding(which) {
-    constexpr int kGzipWindow = 15 + 16;  // zlib.h: 16 more than the window asks for a gzip header
+    constexpr int kWindow = 15;
+    constexpr int kGzipHeader = 16;  // zlib.h: to be added to the window
     constexpr int kMemory = 8;
-    if (encoding == Encoding::kGzip) {
-      ready = deflateInit2(&deflate_stream, std::clamp(level, 1, 9), Z_DEFLATED, kGzipWindow,
-                           kMemory, Z_DEFAULT_STRATEGY) == Z_OK;
+    if (of_zlib()) {
+      ready = deflateInit2(&deflate_stream, std::clamp(level, 1, 9), Z_DEFLATED,
+                           encoding == Encoding::kGzip ? kWindow + kGzipHeader : kWindow, kMemory,
+                           Z_DEFAULT_STRATEGY) == Z_OK;
     } else if (encoding == Encoding::kZstd) {
       zstd = ZSTD_createCCtx();
       ready =
@@ -104,7 +109,7 @@ struct Compressor::Impl {
     }
   }
   ~Impl() {
-    if (encoding == Encoding::kGzip && ready) {
+    if (of_zlib() && ready) {
       deflateEnd(&deflate_stream);
     }
     ZSTD_freeCCtx(zstd);
@@ -112,7 +117,11 @@ struct Compressor::Impl {
   Impl(const Impl&) = delete;
   Impl& operator=(const Impl&) = delete;
 
-  Result<> gzip(std::string_view text, bool last, std::string& out) {
+  [[nodiscard]] bool of_zlib() const {
+    return encoding == Encoding::kGzip || encoding == Encoding::kDeflate;
+  }
+
+  Result<> zlib_add(std::string_view text, bool last, std::string& out) {
     std::array<unsigned char, 16384> piece;  // NOLINT(*-member-init): filled by deflate()
     do {
       const std::string_view part = text.substr(0, std::numeric_limits<uInt>::max());
@@ -166,7 +175,8 @@ Result<> Compressor::add(std::string_view text, bool last, std::string& out) {
   }
   switch (impl_->encoding) {
     case Encoding::kGzip:
-      return impl_->gzip(text, last, out);
+    case Encoding::kDeflate:
+      return impl_->zlib_add(text, last, out);
     case Encoding::kZstd:
       return impl_->zstd_add(text, last, out);
     case Encoding::kIdentity:

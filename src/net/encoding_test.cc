@@ -11,9 +11,9 @@
 namespace ceems::net {
 namespace {
 
-std::string unzip(std::string_view packed) {
+std::string inflated(std::string_view packed, int window) {
   z_stream stream{};
-  inflateInit2(&stream, 15 + 16);
+  inflateInit2(&stream, window);
   std::string input(packed);
   stream.next_in = reinterpret_cast<unsigned char*>(input.data());
   stream.avail_in = static_cast<uInt>(input.size());
@@ -27,7 +27,15 @@ std::string unzip(std::string_view packed) {
     out.append(piece, 0, piece.size() - stream.avail_out);
   }
   inflateEnd(&stream);
-  return status == Z_STREAM_END ? out : "(broken gzip)";
+  return status == Z_STREAM_END ? out : "(broken)";
+}
+
+std::string unzip(std::string_view packed) {
+  return inflated(packed, 15 + 16);
+}
+
+std::string undeflate(std::string_view packed) {
+  return inflated(packed, 15);
 }
 
 std::string unzstd(std::string_view packed) {
@@ -81,7 +89,10 @@ INSTANTIATE_TEST_SUITE_P(Encoding,
                                            Asked{"gzip;q=nonsense", Encoding::kIdentity},
                                            Asked{"gzip;q=7", Encoding::kIdentity},
                                            Asked{",,;;gzip;;q=1,", Encoding::kIdentity},
-                                           Asked{"deflate", Encoding::kIdentity}));
+                                           Asked{"deflate, gzip", Encoding::kGzip},
+                                           Asked{"deflate, gzip;q=0.9", Encoding::kDeflate},
+                                           Asked{"deflate;q=0", Encoding::kIdentity},
+                                           Asked{"deflate", Encoding::kDeflate}));
 
 TEST(Encoding, KnowsTypesWorthCompressing) {
   for (const char* type : {"text/plain; version=0.0.4", "application/json", "Text/HTML",
@@ -98,7 +109,8 @@ TEST(Encoding, PiecesUnpackToTheWhole) {
   for (int i = 0; i < 50000; ++i) {
     text += "metric{i=\"" + std::to_string(i) + "\"} " + std::to_string(i * 7919) + "\n";
   }
-  for (const Encoding encoding : {Encoding::kIdentity, Encoding::kGzip, Encoding::kZstd}) {
+  for (const Encoding encoding :
+       {Encoding::kIdentity, Encoding::kGzip, Encoding::kZstd, Encoding::kDeflate}) {
     Compressor compressor(encoding, 5);
     std::string packed;
     std::string_view rest = text;
@@ -107,9 +119,10 @@ TEST(Encoding, PiecesUnpackToTheWhole) {
       rest.remove_prefix(piece.size());
       ASSERT_TRUE(compressor.add(piece, rest.empty(), packed));
     }
-    const std::string back = encoding == Encoding::kGzip   ? unzip(packed)
-                             : encoding == Encoding::kZstd ? unzstd(packed)
-                                                           : packed;
+    const std::string back = encoding == Encoding::kGzip      ? unzip(packed)
+                             : encoding == Encoding::kDeflate ? undeflate(packed)
+                             : encoding == Encoding::kZstd    ? unzstd(packed)
+                                                              : packed;
     EXPECT_EQ(back, text);
     if (encoding != Encoding::kIdentity) {
       EXPECT_LT(packed.size(), text.size() / 3);
@@ -167,7 +180,8 @@ TEST(Encoding, TheServerCompressesAStreamPieceByPiece) {
   const auto server = compressing(5);
   for (const auto& [name, unpack] :
        {std::pair<std::string, std::string (*)(std::string_view)>{"gzip", unzip},
-        {"zstd", unzstd}}) {
+        {"zstd", unzstd},
+        {"deflate", undeflate}}) {
     const RawAnswer answer =
         raw_get(server->addresses()[0], "/stream", {{"Accept-Encoding", name}});
     EXPECT_EQ(answer.header("Content-Encoding"), name);

@@ -211,11 +211,7 @@ TEST(PromqlParser, NewerSyntaxIsBehindItsSwitches) {
 }
 
 TEST(PromqlParser, TellsWhere) {
-  const std::string query = "sum(a) +\n  rate(\u00e9)";
-  const auto parsed = parse(query);
-  ASSERT_FALSE(parsed);
-  EXPECT_EQ(parsed.error().text(), "2:8: parse error: unexpected character: '\u00e9'");
-  EXPECT_EQ(parsed.error().excerpt(query), "  rate(\u00e9)\n       ^");
+  EXPECT_EQ(read("sum(a) +\n  rate(\u00e9)"), "2:8: parse error: unexpected character: '\u00e9'");
   EXPECT_EQ(
       read("foo + rate(bar)"),
       "1:7: parse error: expected type range vector in call to function \"rate\", got instant "
@@ -263,6 +259,24 @@ TEST(PromqlParser, EveryFunctionTakesItsOwnSignature) {
   }
 }
 
+TEST(PromqlNodes, AreVisitedFromTheOutsideToTheInside) {
+  const auto parsed = parse("topk by (x) (scalar(a), -(b)) + max_over_time(c[5m:1m])");
+  ASSERT_TRUE(parsed) << parsed.error().text();
+  std::string nodes;
+  for_each_node(**parsed, [&](const Expr& expr) { nodes += print(expr) + "\n"; });
+  EXPECT_EQ(nodes,
+            "topk by (x) (scalar(a), -(b)) + max_over_time(c[5m:1m])\n"
+            "topk by (x) (scalar(a), -(b))\n"
+            "scalar(a)\n"
+            "a\n"
+            "-(b)\n"
+            "(b)\n"
+            "b\n"
+            "max_over_time(c[5m:1m])\n"
+            "c[5m:1m]\n"
+            "c\n");
+}
+
 TEST(PromqlSelectors, AreVisitedAndMayBeChanged) {
   auto parsed = parse(
       "a + on(x) sum by (y) (max_over_time(b[5m:]) or topk(scalar(c), d)) - -(rate(e[1h] offset "
@@ -270,11 +284,11 @@ TEST(PromqlSelectors, AreVisitedAndMayBeChanged) {
       "+ label_replace({f=\"g\"}, 'a', 'h', 'i', 'j')");
   ASSERT_TRUE(parsed) << parsed.error().text();
   std::string names;
-  for_each_selector(**parsed, [&](const SelectorUse& use) {
-    names += use.selector->name + (use.range_ms == 0 ? "," : "[],");
-    use.selector->matchers.push_back({"uuid", MatchOperator::kEqual, "1"});
+  for_each_selector(**parsed, [&](VectorSelector& selector) {
+    names += selector.name + ",";
+    selector.matchers.push_back({"uuid", MatchOperator::kEqual, "1"});
   });
-  EXPECT_EQ(names, "a,b,c,d,e[],,");
+  EXPECT_EQ(names, "a,b,c,d,e,,");
   EXPECT_EQ(print(**parsed),
             R"(a{uuid="1"} + on (x) sum by (y) (max_over_time(b{uuid="1"}[5m:]) or )"
             R"(topk(scalar(c{uuid="1"}), d{uuid="1"})) - -(rate(e{uuid="1"}[1h] offset 1d)) + )"

@@ -5,38 +5,58 @@
 namespace ceems::promql {
 namespace {
 
-struct Walk {
-  const std::function<void(const SelectorUse&)>* visit;
-  std::size_t offset = 0;
+/// Goes to the expressions right below a node.
+template <typename Visit>
+struct Below {
+  const Visit* visit;
 
-  void operator()(NumberLiteral& /*node*/) const {}
-  void operator()(StringLiteral& /*node*/) const {}
-  void operator()(VectorSelector& node) const { (*visit)({&node, 0, offset}); }
-  void operator()(MatrixSelector& node) const { (*visit)({&node.selector, node.range_ms, offset}); }
-  void operator()(Subquery& node) const { for_each_selector(*node.expr, *visit); }
-  void operator()(Call& node) const {
+  void to(const ExprPtr& expr) const {
+    if (expr) {
+      (*visit)(*expr);
+    }
+  }
+  void operator()(const NumberLiteral& /*node*/) const {}
+  void operator()(const StringLiteral& /*node*/) const {}
+  void operator()(const VectorSelector& /*node*/) const {}
+  void operator()(const MatrixSelector& /*node*/) const {}
+  void operator()(const Subquery& node) const { to(node.expr); }
+  void operator()(const Call& node) const {
     for (const ExprPtr& argument : node.arguments) {
-      for_each_selector(*argument, *visit);
+      to(argument);
     }
   }
-  void operator()(Aggregation& node) const {
-    if (node.parameter) {
-      for_each_selector(*node.parameter, *visit);
-    }
-    for_each_selector(*node.expr, *visit);
+  void operator()(const Aggregation& node) const {
+    to(node.parameter);
+    to(node.expr);
   }
-  void operator()(Binary& node) const {
-    for_each_selector(*node.left, *visit);
-    for_each_selector(*node.right, *visit);
+  void operator()(const Binary& node) const {
+    to(node.left);
+    to(node.right);
   }
-  void operator()(Unary& node) const { for_each_selector(*node.expr, *visit); }
-  void operator()(Paren& node) const { for_each_selector(*node.expr, *visit); }
+  void operator()(const Unary& node) const { to(node.expr); }
+  void operator()(const Paren& node) const { to(node.expr); }
 };
+
+template <typename Visit>
+void for_each_below(const Expr& expr, const Visit& visit) {
+  std::visit(Below<Visit>{.visit = &visit}, expr.node);
+}
 
 }  // namespace
 
-void for_each_selector(Expr& expr, const std::function<void(const SelectorUse&)>& visit) {
-  std::visit(Walk{.visit = &visit, .offset = expr.offset}, expr.node);
+void for_each_node(const Expr& expr, const std::function<void(const Expr&)>& visit) {
+  visit(expr);
+  for_each_below(expr, [&](const Expr& below) { for_each_node(below, visit); });
+}
+
+void for_each_selector(Expr& expr, const std::function<void(VectorSelector&)>& visit) {
+  if (auto* const selector = std::get_if<VectorSelector>(&expr.node)) {
+    visit(*selector);
+  } else if (auto* const matrix = std::get_if<MatrixSelector>(&expr.node)) {
+    visit(matrix->selector);
+  } else {
+    for_each_below(expr, [&](Expr& below) { for_each_selector(below, visit); });
+  }
 }
 
 }  // namespace ceems::promql

@@ -6,15 +6,12 @@
 
 namespace ceems::promql {
 
-/// Where a selector stands: how far back of the evaluated time it looks in all.
-struct SelectorUse {
-  VectorSelector* selector = nullptr;
-  std::int64_t range_ms = 0;  ///< 0: instant
-  std::size_t offset = 0;     ///< in the query
-};
+/// Calls `visit` with each node of the tree, from the outside to the inside and from left to right.
+/// The selector of a MatrixSelector is a part of its node.
+void for_each_node(const Expr& expr, const std::function<void(const Expr&)>& visit);
 
 /// Calls `visit` with each selector of the tree, from left to right, those of ranges and subqueries
 /// too. The selector may be changed.
-void for_each_selector(Expr& expr, const std::function<void(const SelectorUse&)>& visit);
+void for_each_selector(Expr& expr, const std::function<void(VectorSelector&)>& visit);
 
 }  // namespace ceems::promql

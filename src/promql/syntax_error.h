@@ -21,9 +21,6 @@ struct SyntaxError {
   [[nodiscard]] std::string text() const {
     return fmt::format("{}:{}: parse error: {}", line, column, message);
   }
-  /// The line of `query` that the error is in, and below it a caret under the place. Long lines are
-  /// cut around it; control characters are shown as blanks.
-  [[nodiscard]] std::string excerpt(std::string_view query) const;
 };
 
 /// The error at `offset` of `query`, with line and column.

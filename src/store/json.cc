@@ -1,6 +1,7 @@
 #include "store/json.h"
 
 #include <algorithm>
+#include <array>
 #include <charconv>
 #include <cmath>
 #include <cstdint>
@@ -8,6 +9,7 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/compile.h>
 #include <fmt/format.h>
 
 #include "base/strings.h"
@@ -17,6 +19,12 @@ namespace ceems::store {
 namespace {
 
 constexpr int kMaxDepth = 32;
+
+/// What does not stand for itself in our JSON strings.
+bool needs_care(char c) {
+  const auto byte = static_cast<unsigned char>(c);
+  return byte < 0x20U || byte >= 0x80U || c == '"' || c == '\\' || c == '<' || c == '>' || c == '&';
+}
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -371,7 +379,8 @@ std::string metric_map_text(const model::MetricMap& map) {
   std::string out;
   append_map(out, map, [](std::string& to, double value) {
     if (std::isfinite(value) && value != std::trunc(value)) {
-      fmt::format_to(std::back_inserter(to), "{}", value);
+      std::array<char, 32> digits{};  // 17 of them, sign, point and exponent
+      to.append(digits.data(), fmt::format_to(digits.data(), FMT_COMPILE("{}"), value));
     } else {
       append_metric_number(to, value);
     }
@@ -420,6 +429,13 @@ Result<model::MetricMap> parse_metric_map(std::string_view text) {
 void append_json_string(std::string& out, std::string_view text) {
   out.push_back('"');
   while (!text.empty()) {
+    const auto special = std::ranges::find_if(text, needs_care);
+    const auto plain = static_cast<std::size_t>(special - text.begin());
+    if (plain > 0) {
+      out.append(text.substr(0, plain));
+      text.remove_prefix(plain);
+      continue;
+    }
     const char c = text.front();
     if (c == '"' || c == '\\') {
       out.push_back('\\');
@@ -432,8 +448,6 @@ void append_json_string(std::string& out, std::string_view text) {
       out.append("\\t");
     } else if (static_cast<unsigned char>(c) < 0x20U || c == '<' || c == '>' || c == '&') {
       fmt::format_to(std::back_inserter(out), "\\u{:04x}", static_cast<unsigned>(c));
-    } else if (static_cast<unsigned char>(c) < 0x80U) {
-      out.push_back(c);
     } else {
       const std::size_t length = utf8_length(text);
       const std::string_view sequence = text.substr(0, std::max<std::size_t>(length, 1));

@@ -3,6 +3,9 @@
 #include <algorithm>
 #include <cmath>
 #include <string>
+#include <utility>
+
+#include <fmt/format.h>
 
 namespace ceems::store {
 namespace {
@@ -18,56 +21,63 @@ double value_or_zero(const model::MetricMap& map, std::string_view name) {
   return found == map.end() ? 0 : finite(found->second);
 }
 
-model::MetricMap add_maps(const model::MetricMap& existing, const model::MetricMap& window) {
-  model::MetricMap result = existing;
-  for (const auto& [name, value] : window) {
-    result[name] += finite(value);
-  }
-  for (auto& [name, value] : result) {
+model::MetricMap add_maps(model::MetricMap existing, const model::MetricMap& window) {
+  for (auto& [name, value] : existing) {
     value = finite(value);
   }
-  return result;
+  for (const auto& [name, value] : window) {
+    double& sum = existing[name];
+    sum = finite(sum + finite(value));
+  }
+  return existing;
 }
 
 model::MetricMap merge_metric(model::Metric metric,
-                              const model::MetricMap& existing,
+                              model::MetricMap existing,
                               const model::MetricMap& existing_times,
                               const Joining& window,
                               AverageWeights& weights) {
   const std::string_view weight_name = model::weight_key(metric);
   if (weight_name.empty()) {
-    return add_maps(existing, window.map);
+    return add_maps(std::move(existing), window.map);
   }
   const double before = value_or_zero(existing_times, weight_name);
   const double added = value_or_zero(window.times, weight_name);
   const double after = window.times_counted ? before : before + added;
-  model::MetricMap result = add_maps(existing, {});
-  for (const auto& [name, value] : window.map) {
-    result.try_emplace(name, 0.0);
-  }
-  for (auto& [name, value] : result) {
-    const std::string key = std::string(model::column_name(metric)) + "." + name;
-    const auto known = weights.find(key);
-    double weight = 0;
+  // A gap is filled in a row that was written before weights were kept: the average stands for the
+  // rest.
+  const double usual = window.times_counted ? std::max(before - added, 0.0) : before;
+  const auto join = [&](std::string_view name, double& value, double weight) {
+    // Most rows have no weights of their own, so a key is made only where there is one to look up.
+    std::string key;
+    const auto key_of = [&] {
+      return key.empty() ? key = fmt::format("{}.{}", model::column_name(metric), name) : key;
+    };
+    const auto known = weights.empty() ? weights.end() : weights.find(key_of());
     if (known != weights.end()) {
       weight = known->second;
-    } else if (existing.contains(name)) {
-      // A gap is filled in a row that was written before weights were kept: the average stands for
-      // the rest.
-      weight = window.times_counted ? std::max(before - added, 0.0) : before;
     }
     const auto joining = window.map.find(name);
     if (joining != window.map.end() && weight + added > 0) {
       value = (value * weight + finite(joining->second) * added) / (weight + added);
       weight += added;
     }
-    if (weight == after) {
-      weights.erase(key);
-    } else {
-      weights[key] = weight;
+    if (weight != after) {
+      weights[key_of()] = weight;
+    } else if (known != weights.end()) {
+      weights.erase(known);
+    }
+  };
+  for (auto& [name, value] : existing) {
+    value = finite(value);
+    join(name, value, usual);
+  }
+  for (const auto& [name, figure] : window.map) {
+    if (const auto [value, fresh] = existing.try_emplace(name, 0.0); fresh) {
+      join(name, value->second, 0);
     }
   }
-  return result;
+  return existing;
 }
 
 }  // namespace ceems::store

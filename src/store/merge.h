@@ -5,10 +5,11 @@
 namespace ceems::store {
 
 // How a window's figures join those of earlier windows (docs/api/database.md, "Sums and averages").
-// Nothing is rounded. Pure functions.
+// Nothing is rounded. Pure functions; those that change a map take it over, so that sums over many
+// units are made in place.
 
 /// Per-name sum; names of either side are kept.
-model::MetricMap add_maps(const model::MetricMap& existing, const model::MetricMap& window);
+model::MetricMap add_maps(model::MetricMap existing, const model::MetricMap& window);
 
 /// Weights of averages by "avg_cpu_usage.global", where some windows lacked the name: the sum of
 /// those that had it. A name that is not in here was in every window and has the weight that the
@@ -27,7 +28,7 @@ struct Joining {
 /// S/W over the windows that hold the name. With no weight at all an existing value stays as it is,
 /// and a name that is new is 0.
 model::MetricMap merge_metric(model::Metric metric,
-                              const model::MetricMap& existing,
+                              model::MetricMap existing,
                               const model::MetricMap& existing_times,
                               const Joining& window,
                               AverageWeights& weights);

@@ -18,7 +18,6 @@ namespace ceems::store {
 enum class WriterStatement : std::size_t {
   kWatermark,
   kSetWatermark,
-  kFindUnit,
   kInsertUnit,
   kUpdateUnit,
   kDeleteUnit,
@@ -43,10 +42,13 @@ enum class WriterStatement : std::size_t {
   kInsertSpan,
   kDeleteSpan,
 };
-inline constexpr std::size_t kWriterStatements = 26;
+inline constexpr std::size_t kWriterStatements = 25;
 
 /// The text, with ? for each value.
 std::string statement_text(WriterStatement statement);
+/// "table (columns)" of an INSERT that does nothing but store its values, for data bases that take
+/// many rows at once; nothing for other statements.
+std::string insert_target(WriterStatement statement);
 
 /// One statement with its values.
 struct WriterCall {

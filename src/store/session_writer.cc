@@ -1,6 +1,7 @@
 #include "store/session_writer.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/log.h"
 #include "base/strings.h"
@@ -10,10 +11,6 @@
 
 namespace ceems::store {
 namespace {
-
-// Units that are looked up and written together: enough to hide the way to a server, few enough for
-// one that is refused to cost little.
-constexpr std::size_t kUnitsAtOnce = 256;
 
 /// The reference writes null for tags that nobody set.
 std::string tags_text(const std::vector<std::string>& tags) {
@@ -34,8 +31,7 @@ struct SessionWriter::People {
   std::map<std::string, std::vector<SqlValue>> rows;  ///< by name
 };
 
-template <typename Work>
-Result<> SessionWriter::in_transaction(Work work) {
+Result<> SessionWriter::in_transaction(const std::function<Result<>()>& work) {
   auto done = session_->begin();
   if (done) {
     done = work();
@@ -145,7 +141,7 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
   if (auto done = flush(); !done) {
     return done;
   }
-  if (auto done = forget_spans(*session_, moments); !done) {
+  if (auto done = forget_sums(batch, moments); !done) {
     return done;
   }
   if (!counted.empty()) {
@@ -210,25 +206,21 @@ Result<> SessionWriter::write_units(const Batch& batch,
                                     std::set<std::int64_t>& moments,
                                     std::vector<model::Unit>* counted,
                                     WriteReport& report) {
-  std::vector<WriterCall> finds;
-  finds.reserve(units.size());
+  std::vector<std::string_view> ids;
+  ids.reserve(units.size());
   for (const model::Unit* unit : units) {
-    finds.push_back({WriterStatement::kFindUnit, {batch.cluster.id, unit->uuid}});
+    ids.push_back(unit->uuid);
   }
-  std::vector<std::vector<StoredUnit>> stored(units.size());
-  if (auto done = session_->run(finds,
-                                [&stored](std::size_t index, const AnswerRow& row) {
-                                  stored[index].push_back(stored_unit(row));
-                                });
-      !done) {
-    return done;
+  const auto stored = find_units(*session_, batch.cluster.id, ids);
+  if (!stored) {
+    return fail(stored.error());
   }
   std::vector<UnitChange> changes;
   std::vector<std::vector<WriterCall>> groups;
   changes.reserve(units.size());
   groups.reserve(units.size());
   for (std::size_t i = 0; i < units.size(); ++i) {
-    changes.push_back(change_of(batch, *units[i], stored[i]));
+    changes.push_back(change_of(batch, *units[i], (*stored)[i]));
     groups.push_back(std::move(changes.back().calls));
   }
   const auto refused = session_->run_groups(groups);
@@ -237,6 +229,7 @@ Result<> SessionWriter::write_units(const Batch& batch,
   }
   std::vector<UsageRows::iterator> unknown_usage;
   std::vector<UsageRows::iterator> unknown_days;
+  std::vector<std::array<UsageRows::iterator, 2>> sums(units.size());  // where units are added
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (const auto& error = (*refused)[i]; error) {
       ++report.skipped;
@@ -259,10 +252,12 @@ Result<> SessionWriter::write_units(const Batch& batch,
       unit.ended_at_ts = units[i]->ended_at_ts;
       unit.total_time_seconds = changes[i].times;
     }
+    std::size_t place = 0;
     for (auto [rows, unknown] :
          {std::pair(&usage, &unknown_usage), std::pair(&days, &unknown_days)}) {
       const auto [row, fresh] = rows->try_emplace({changes[i].username, changes[i].project},
                                                   units[i]->resource_manager, units[i]->groupname);
+      sums[i].at(place++) = row;
       if (fresh) {
         unknown->push_back(row);
       }
@@ -276,12 +271,25 @@ Result<> SessionWriter::write_units(const Batch& batch,
   }
   for (std::size_t i = 0; i < units.size(); ++i) {
     if (changes[i].counts) {
-      for (UsageRows* rows : {&usage, &days}) {
-        rows->at({changes[i].username, changes[i].project}).add(*units[i], changes[i]);
+      for (const auto& row : sums[i]) {
+        row->second.add(*units[i], changes[i]);
       }
     }
   }
   return {};
+}
+
+/// `moments` are when the units that the batch changes were updated before.
+Result<> SessionWriter::forget_sums(const Batch& batch, const std::set<std::int64_t>& moments) {
+  auto done = forget_spans(*session_, SumsOf::kUnits, moments);
+  if (!done) {
+    return done;
+  }
+  // A row of the same day may have been written when another time zone was configured.
+  constexpr std::int64_t kTwoDaysMs = 48LL * 60 * 60 * 1000;
+  return forget_spans(*session_, SumsOf::kDays,
+                      {std::max<std::int64_t>(batch.day_ms - kTwoDaysMs, 0), batch.day_ms,
+                       batch.day_ms + kTwoDaysMs});
 }
 
 Result<> SessionWriter::load_usage(const Batch& batch,
@@ -396,120 +404,6 @@ Result<> SessionWriter::purge(std::int64_t cutoff_ms) {
   return {};
 }
 
-Result<std::vector<Gap>> SessionWriter::gaps(std::string_view cluster_id) {
-  return read_gaps(*session_, cluster_id);
-}
-
-Result<std::vector<model::Unit>> SessionWriter::gap_units(std::int64_t gap_id) {
-  return read_gap_units(*session_, gap_id);
-}
-
-Result<> SessionWriter::fill_gap(const GapFill& fill) {
-  auto done = in_transaction([&] { return fill_in_transaction(fill); });
-  if (!done) {
-    return fail(std::move(done).error().with_context(
-        fmt::format("filling a gap of cluster {}", fill.cluster.id)));
-  }
-  return {};
-}
-
-Result<> SessionWriter::fill_in_transaction(const GapFill& fill) {
-  const auto gap = read_gap(*session_, fill.gap_id);
-  if (!gap) {
-    return fail(gap.error());
-  }
-  if (!*gap) {
-    return fail(ErrorCode::kNotFound, "there is no gap {}", fill.gap_id);
-  }
-  const model::Window window = (*gap)->window;
-  const Batch batch{.cluster = fill.cluster,
-                    .window = window,
-                    .updated = {},
-                    .day = zone_.day(window.end_ms - 1),
-                    .day_ms = zone_.day_start(window.end_ms - 1)};
-  UsageRows usage;
-  UsageRows days;
-  std::set<std::int64_t> moments;
-  const std::span<const model::Unit> units(fill.units);
-  for (std::size_t begin = 0; begin < units.size(); begin += kUnitsAtOnce) {
-    const auto some = units.subspan(begin, std::min(kUnitsAtOnce, units.size() - begin));
-    if (auto done = fill_units(batch, some, fill.times, moments, usage, days); !done) {
-      return done;
-    }
-  }
-  if (auto done = forget_spans(*session_, moments); !done) {
-    return done;
-  }
-  std::vector<std::vector<WriterCall>> rows;
-  for (const bool daily : {false, true}) {
-    for (const auto& [key, row] : daily ? days : usage) {
-      if (auto call = row.fill_call(daily)) {
-        rows.push_back({std::move(*call)});
-      }
-    }
-  }
-  if (auto done = run_and_log(rows, "row of usage"); !done) {
-    return done;
-  }
-  return set_gap_parts(*session_, fill.gap_id, fill.still_missing);
-}
-
-Result<> SessionWriter::fill_units(const Batch& batch,
-                                   std::span<const model::Unit> units,
-                                   std::span<const std::string> times,
-                                   std::set<std::int64_t>& moments,
-                                   UsageRows& usage,
-                                   UsageRows& days) {
-  std::vector<WriterCall> finds;
-  for (const model::Unit& unit : units) {
-    finds.push_back({WriterStatement::kFindUnit, {batch.cluster.id, unit.uuid}});
-  }
-  std::vector<std::vector<StoredUnit>> stored(units.size());
-  auto done = session_->run(finds, [&stored](std::size_t index, const AnswerRow& row) {
-    stored[index].push_back(stored_unit(row));
-  });
-  if (!done) {
-    return done;
-  }
-  std::vector<UnitFill> fills;
-  std::vector<std::vector<WriterCall>> groups;
-  std::vector<UsageRows::iterator> unknown_usage;
-  std::vector<UsageRows::iterator> unknown_days;
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    fills.push_back(fill_of(units[i], times, stored[i]));
-    const UnitFill& one = fills.back();
-    if (!one.call) {
-      continue;
-    }
-    groups.push_back({*one.call});
-    moments.insert(one.last_updated_at_ts);
-    for (auto [rows, unknown] :
-         {std::pair(&usage, &unknown_usage), std::pair(&days, &unknown_days)}) {
-      const auto [row, fresh] = rows->try_emplace({one.username, one.project}, "", "");
-      if (fresh) {
-        unknown->push_back(row);
-      }
-    }
-  }
-  if (done = run_and_log(groups, "filled unit"); !done) {
-    return done;
-  }
-  if (done = load_usage(batch, false, unknown_usage); !done) {
-    return done;
-  }
-  if (done = load_usage(batch, true, unknown_days); !done) {
-    return done;
-  }
-  for (std::size_t i = 0; i < units.size(); ++i) {
-    if (fills[i].call) {
-      for (UsageRows* rows : {&usage, &days}) {
-        rows->at({fills[i].username, fills[i].project}).fill(units[i], times);
-      }
-    }
-  }
-  return {};
-}
-
 Result<> SessionWriter::remove_old(std::int64_t cutoff_ms) {
   if (auto done = purge_gaps(*session_, cutoff_ms); !done) {
     return done;
@@ -528,15 +422,18 @@ Result<> SessionWriter::remove_old(std::int64_t cutoff_ms) {
           .value(kDayMs)};
   std::vector<Sql> all;
   for (const Sql& condition : units) {
-    if (auto done = forget_spans_of(*session_, condition); !done) {
+    if (auto done = forget_spans_of(*session_, SumsOf::kUnits, condition); !done) {
       return done;
     }
     all.push_back(sql("DELETE FROM units WHERE ").append(condition));
   }
   all.push_back(sql("DELETE FROM usage WHERE last_updated_at_ts < ").value(cutoff_ms));
   // The row of a day holds what ended up to 24 h later.
-  all.push_back(
-      sql("DELETE FROM daily_usage WHERE last_updated_at_ts < ").value(cutoff_ms - kDayMs));
+  const Sql days = sql("last_updated_at_ts < ").value(cutoff_ms - kDayMs);
+  if (auto done = forget_spans_of(*session_, SumsOf::kDays, days); !done) {
+    return done;
+  }
+  all.push_back(sql("DELETE FROM daily_usage WHERE ").append(days));
   // Of spans without units nobody asks any more.
   all.push_back(
       sql("DELETE FROM ceems_unit_sums WHERE NOT EXISTS (SELECT 1 FROM ceems_unit_spans s"

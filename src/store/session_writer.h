@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <set>
@@ -41,10 +42,12 @@ class SessionWriter : public Writer {
   /// (user, project)
   using UsageRows = std::map<std::pair<std::string, std::string>, UsageRow>;
   struct People;
+  /// Units that are looked up and written together: enough to hide the way to a server, few enough
+  /// for one that is refused to cost little.
+  static constexpr std::size_t kUnitsAtOnce = 256;
 
   /// All of `work` in one transaction.
-  template <typename Work>
-  Result<> in_transaction(Work work);
+  Result<> in_transaction(const std::function<Result<>()>& work);
 
   Result<> write_window(const ClusterUpdate& update, WriteReport& report);
   Result<> write_units(const Batch& batch,
@@ -61,6 +64,7 @@ class SessionWriter : public Writer {
                       std::set<std::int64_t>& moments,
                       UsageRows& usage,
                       UsageRows& days);
+  Result<> forget_sums(const Batch& batch, const std::set<std::int64_t>& moments);
   Result<> load_usage(const Batch& batch, bool daily, std::span<const UsageRows::iterator> rows);
   Result<> run_and_log(std::span<const std::vector<WriterCall>> groups, std::string_view what);
   Result<> write_people(const Batch& batch, const People& people);

@@ -140,8 +140,8 @@ Result<std::unique_ptr<Cursor>> SqlReader::clusters() {
       kListLimit);
 }
 
-Result<std::unique_ptr<Cursor>> SqlReader::stats(const std::vector<std::string>& clusters,
-                                                 const std::optional<TimeRange>& ended) {
+Result<std::unique_ptr<Cursor>> SqlReader::count_units(const std::vector<std::string>& clusters,
+                                                       const std::optional<TimeRange>& ended) {
   Sql sql = query_of(
       "SELECT cluster_id, max(resource_manager), count(*),"
       " count(*) FILTER (WHERE ended_at_ts > 0), count(*) FILTER (WHERE ended_at_ts = 0),"

@@ -35,7 +35,10 @@ class SqlReader : public Reader {
 
  private:
   /// Which spans of the range are summed up.
-  Result<Spans> known_spans(const TimeRange& range);
+  Result<Spans> known_spans(SumsOf what, const TimeRange& range);
+  /// stats() by reading the units.
+  Result<std::unique_ptr<Cursor>> count_units(const std::vector<std::string>& clusters,
+                                              const std::optional<TimeRange>& ended);
   /// Units without their order: those that ended in the range, and with `running` those that have
   /// not; without `ended` only these.
   [[nodiscard]] Sql units_sql(const UnitQuery& query,

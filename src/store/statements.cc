@@ -1,5 +1,5 @@
 // The statements of the writer. Both data bases take them as they are.
-#include <array>
+#include <algorithm>
 
 #include <fmt/format.h>
 
@@ -39,11 +39,18 @@ std::string find_usage(std::string_view table, std::string_view day) {
       kMapColumns, kWeightsColumn, table, day);
 }
 
-std::string insert_usage(std::string_view table) {
+std::string usage_target(std::string_view table) {
   return fmt::format(
-      "INSERT INTO {} (cluster_id,username,project,resource_manager,groupname,num_units,"
-      "num_updates,last_updated_at,last_updated_at_ts,{},{}) VALUES ({})",
-      table, kMapColumns, kWeightsColumn, parameters(23));
+      "{} (cluster_id,username,project,resource_manager,groupname,num_units,num_updates,"
+      "last_updated_at,last_updated_at_ts,{},{})",
+      table, kMapColumns, kWeightsColumn);
+}
+
+/// For as many values as the target has columns.
+std::string insert(WriterStatement statement) {
+  const std::string target = insert_target(statement);
+  return fmt::format("INSERT INTO {} VALUES ({})", target,
+                     parameters(1 + static_cast<int>(std::ranges::count(target, ','))));
 }
 
 std::string update_usage(std::string_view table) {
@@ -64,6 +71,30 @@ std::string upsert_people(std::string_view table, std::string_view list) {
 
 }  // namespace
 
+std::string insert_target(WriterStatement statement) {
+  switch (statement) {
+    case WriterStatement::kInsertUnit:
+      return fmt::format(
+          "units (cluster_id,uuid,resource_manager,name,project,groupname,username,created_at,"
+          "created_at_ts,started_at,started_at_ts,ended_at,ended_at_ts,elapsed,state,allocation,"
+          "tags,ignore,num_updates,last_updated_at,last_updated_at_ts,{},{})",
+          kMapColumns, kWeightsColumn);
+    case WriterStatement::kInsertUsage:
+      return usage_target("usage");
+    case WriterStatement::kInsertDay:
+      return usage_target("daily_usage");
+    case WriterStatement::kInsertGapUnit:
+      return "ceems_gap_units (gap_id,uuid,started_at,started_at_ts,ended_at_ts,times)";
+    case WriterStatement::kInsertSums:
+      return fmt::format(
+          "ceems_unit_sums (level,span,cluster_id,username,project,groupname,resource_manager,"
+          "ended,first_id,num_units,{})",
+          sums_columns(kAllMaps));
+    default:
+      return {};
+  }
+}
+
 std::string statement_text(WriterStatement statement) {
   switch (statement) {
     case WriterStatement::kWatermark:
@@ -71,19 +102,12 @@ std::string statement_text(WriterStatement statement) {
     case WriterStatement::kSetWatermark:
       return "INSERT INTO ceems_watermarks (cluster_id,window_end_ms) VALUES (?,?)"
              " ON CONFLICT (cluster_id) DO UPDATE SET window_end_ms=excluded.window_end_ms";
-    case WriterStatement::kFindUnit:
-      return fmt::format(
-          "SELECT id,started_at,started_at_ts,ended_at_ts,num_updates,name,project,groupname,"
-          "username,created_at,created_at_ts,allocation,last_updated_at_ts,{},{} FROM units"
-          " WHERE cluster_id=? AND uuid=?",
-          kMapColumns, kWeightsColumn);
     case WriterStatement::kInsertUnit:
-      return fmt::format(
-          "INSERT INTO units (cluster_id,uuid,resource_manager,name,project,groupname,username,"
-          "created_at,created_at_ts,started_at,started_at_ts,ended_at,ended_at_ts,elapsed,state,"
-          "allocation,tags,ignore,num_updates,last_updated_at,last_updated_at_ts,{},{})"
-          " VALUES ({})",
-          kMapColumns, kWeightsColumn, parameters(35));
+    case WriterStatement::kInsertUsage:
+    case WriterStatement::kInsertDay:
+    case WriterStatement::kInsertGapUnit:
+    case WriterStatement::kInsertSums:
+      return insert(statement);
     case WriterStatement::kUpdateUnit:
       return fmt::format(
           "UPDATE units SET name=?,project=?,groupname=?,username=?,created_at=?,created_at_ts=?,"
@@ -94,14 +118,10 @@ std::string statement_text(WriterStatement statement) {
       return "DELETE FROM units WHERE id=?";
     case WriterStatement::kFindUsage:
       return find_usage("usage", "");
-    case WriterStatement::kInsertUsage:
-      return insert_usage("usage");
     case WriterStatement::kUpdateUsage:
       return update_usage("usage");
     case WriterStatement::kFindDay:
       return find_usage("daily_usage", " AND last_updated_at=?");
-    case WriterStatement::kInsertDay:
-      return insert_usage("daily_usage");
     case WriterStatement::kUpdateDay:
       return update_usage("daily_usage");
     case WriterStatement::kUpsertUser:
@@ -116,20 +136,12 @@ std::string statement_text(WriterStatement statement) {
       return "SELECT name FROM projects WHERE cluster_id=?";
     case WriterStatement::kDeleteProject:
       return "DELETE FROM projects WHERE cluster_id=? AND name=?";
-    case WriterStatement::kInsertGapUnit:
-      return "INSERT INTO ceems_gap_units (gap_id,uuid,started_at,started_at_ts,ended_at_ts,times)"
-             " VALUES (?,?,?,?,?,?)";
     case WriterStatement::kFillUnit:
       return fill("units");
     case WriterStatement::kFillUsage:
       return fill("usage");
     case WriterStatement::kFillDay:
       return fill("daily_usage");
-    case WriterStatement::kInsertSums:
-      return fmt::format(
-          "INSERT INTO ceems_unit_sums (level,span,cluster_id,username,project,groupname,"
-          "resource_manager,ended,first_id,num_units,{}) VALUES ({})",
-          sums_columns(kAllMaps), parameters(27));
     case WriterStatement::kDeleteSums:
       return "DELETE FROM ceems_unit_sums WHERE level=? AND span=?";
     case WriterStatement::kInsertSpan:

@@ -38,6 +38,12 @@ model::MetricMap finite_map(const model::MetricMap& map) {
   return add_maps({}, map);
 }
 
+/// A metric of the window; nothing where no updater said anything.
+const model::MetricMap& window_map(const model::Unit& unit, std::size_t metric) {
+  static const model::MetricMap nothing;
+  return unit.has_metric[metric] ? unit.metrics[metric] : nothing;
+}
+
 /// Which of the rows with its cluster and uuid are those of a unit.
 struct Match {
   const StoredUnit* row = nullptr;
@@ -75,10 +81,9 @@ MapTexts merged_maps(const model::Unit& unit,
     old_times = stored_map(old->maps[0], unit.uuid);
     weights = stored_map(old->maps.back(), unit.uuid);
   }
-  texts[0] = metric_map_text(add_maps(old_times, times));
+  texts[0] = old == nullptr ? metric_map_text(times) : metric_map_text(add_maps(old_times, times));
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
-    const model::MetricMap window =
-        unit.has_metric[m] ? finite_map(unit.metrics[m]) : model::MetricMap();
+    const model::MetricMap& window = window_map(unit, m);
     if (old != nullptr) {
       texts[m + 1] = metric_map_text(merge_metric(
           static_cast<model::Metric>(m), stored_map(old->maps[m + 1], unit.uuid), old_times,
@@ -103,28 +108,6 @@ model::MetricMap only(const model::MetricMap& map, std::span<const std::string> 
 }
 
 }  // namespace
-
-StoredUnit stored_unit(const AnswerRow& row) {
-  constexpr std::size_t kFirstMap = 13;
-  StoredUnit unit;
-  unit.id = row.integer(0);
-  unit.started_at = row.text(1);
-  unit.started_at_ts = row.integer(2);
-  unit.ended_at_ts = row.integer(3);
-  unit.num_updates = row.integer(4);
-  unit.name = row.text(5);
-  unit.project = row.text(6);
-  unit.groupname = row.text(7);
-  unit.username = row.text(8);
-  unit.created_at = row.text(9);
-  unit.created_at_ts = row.integer(10);
-  unit.allocation = row.text(11);
-  unit.last_updated_at_ts = row.integer(12);
-  for (std::size_t m = 0; m < unit.maps.size(); ++m) {
-    unit.maps[m] = row.text(kFirstMap + m);
-  }
-  return unit;
-}
 
 UnitChange change_of(const Batch& batch,
                      const model::Unit& unit,
@@ -213,8 +196,7 @@ UnitFill fill_of(const model::Unit& unit,
     if (unit.has_metric[m]) {
       texts[m + 1] = metric_map_text(merge_metric(
           static_cast<model::Metric>(m), stored_map(row->maps[m + 1], unit.uuid), old_times,
-          {.map = finite_map(unit.metrics[m]), .times = window_times, .times_counted = true},
-          weights));
+          {.map = unit.metrics[m], .times = window_times, .times_counted = true}, weights));
     }
   }
   texts.back() = metric_map_text(weights);
@@ -240,18 +222,18 @@ void UsageRow::load(const AnswerRow& row, std::string_view what) {
 
 void UsageRow::add(const model::Unit& unit, const UnitChange& change) {
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
-    model::MetricMap window = unit.has_metric[m] ? finite_map(unit.metrics[m]) : model::MetricMap();
+    const model::MetricMap& window = window_map(unit, m);
     if (fresh_) {
-      maps_[m] = std::move(window);
+      maps_[m] = finite_map(window);
       has_map_[m] = unit.has_metric[m];
     } else {
       maps_[m] =
-          merge_metric(static_cast<model::Metric>(m), maps_[m], times_,
+          merge_metric(static_cast<model::Metric>(m), std::move(maps_[m]), times_,
                        {.map = window, .times = change.times, .times_counted = false}, weights_);
       has_map_[m] = true;
     }
   }
-  times_ = add_maps(times_, change.times);
+  times_ = add_maps(std::move(times_), change.times);
   num_units_ += change.is_new ? 1 : 0;
   num_updates_ += 1;
   fresh_ = false;
@@ -262,12 +244,11 @@ void UsageRow::fill(const model::Unit& unit, std::span<const std::string> times)
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
     if (unit.has_metric[m]) {
       maps_[m] = merge_metric(
-          static_cast<model::Metric>(m), maps_[m], times_,
-          {.map = finite_map(unit.metrics[m]), .times = window_times, .times_counted = true},
-          weights_);
+          static_cast<model::Metric>(m), std::move(maps_[m]), times_,
+          {.map = unit.metrics[m], .times = window_times, .times_counted = true}, weights_);
     }
   }
-  times_ = add_maps(times_, only(window_times, times));
+  times_ = add_maps(std::move(times_), only(window_times, times));
 }
 
 std::optional<WriterCall> UsageRow::fill_call(bool daily) const {

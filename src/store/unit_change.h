@@ -11,22 +11,12 @@
 #include "model/unit.h"
 #include "store/merge.h"
 #include "store/session.h"
+#include "store/stored_units.h"
 
 namespace ceems::store {
 
 // How a window is merged into rows (docs/api/database.md, "How a window is written"), without a
 // data base: rows go in, statements come out. Pure functions; what is malformed is logged.
-
-/// The columns of units, usage and daily_usage that hold maps, in the order of MapTexts.
-inline constexpr std::string_view kMapColumns =
-    "total_time_seconds,avg_cpu_usage,avg_cpu_mem_usage,total_cpu_energy_usage_kwh,"
-    "total_cpu_emissions_gms,avg_gpu_usage,avg_gpu_mem_usage,total_gpu_energy_usage_kwh,"
-    "total_gpu_emissions_gms,total_io_write_stats,total_io_read_stats,total_ingress_stats,"
-    "total_egress_stats";
-/// The weights of averages where windows lacked a name (AverageWeights).
-inline constexpr std::string_view kWeightsColumn = "ceems_weights";
-/// The maps, and the weights behind them.
-using MapTexts = std::array<std::string, model::kMetricCount + 2>;
 
 /// What the rows of one write have in common.
 struct Batch {
@@ -36,19 +26,6 @@ struct Batch {
   std::string day;      ///< marker of the window's day
   std::int64_t day_ms = 0;
 };
-
-/// A row of `units` as kFindUnit gives it.
-struct StoredUnit {
-  std::int64_t id = 0;
-  std::string started_at;
-  std::int64_t started_at_ts = 0, ended_at_ts = 0, num_updates = 0;
-  std::string name, project, groupname, username, created_at;
-  std::int64_t created_at_ts = 0;
-  std::string allocation;
-  std::int64_t last_updated_at_ts = 0;
-  MapTexts maps;
-};
-StoredUnit stored_unit(const AnswerRow& row);
 
 /// What becomes of a unit.
 struct UnitChange {

@@ -31,6 +31,14 @@ struct SumsRow {
 };
 using SumsRows = std::map<SumsKey, SumsRow>;
 
+int first_level(SumsOf what) {
+  return what == SumsOf::kUnits ? 0 : kFirstDayLevel;
+}
+
+std::string_view table_of(SumsOf what) {
+  return what == SumsOf::kUnits ? "units" : "daily_usage";
+}
+
 constexpr std::string_view kKeyColumns = "cluster_id,username,project,groupname,resource_manager";
 
 model::MetricMap map_of(std::string_view text) {
@@ -55,30 +63,31 @@ UsageMaps maps_of(const AnswerRow& row, std::size_t first) {
   return maps;
 }
 
-/// Sums of the units in a span of level 0.
-Result<> read_units(Session& session, std::int64_t number, SumsRows& rows) {
-  constexpr std::size_t kFirstMap = 7;
-  Sql sql(session.dialect(),
-          fmt::format("SELECT {}, CASE WHEN ended_at_ts > 0 THEN 1 ELSE 0 END, id, {} FROM units"
-                      " WHERE last_updated_at_ts BETWEEN ",
-                      kKeyColumns, kMapColumns));
-  sql.value(number * kSpanMs).add(" AND ").value((number + 1) * kSpanMs - 1);
+/// Sums of the units or days in a span of the first level.
+Result<> read_rows(Session& session, SumsOf what, Span span, SumsRows& rows) {
+  constexpr std::size_t kFirstMap = 8;
+  const bool days = what == SumsOf::kDays;
+  Sql sql(session.dialect(), fmt::format("SELECT {}, {}, id, {}, {} FROM {}", kKeyColumns,
+                                         days ? "0" : "CASE WHEN ended_at_ts > 0 THEN 1 ELSE 0 END",
+                                         days ? "num_units" : "1", kMapColumns, table_of(what)));
+  const std::int64_t width = span_width(span.first);
+  add_rest(sql, {{span.second * width, (span.second + 1) * width - 1}});
   auto done = session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
     UsageSums& sums = row_of(rows, row).sums;
-    ++sums.num_units;
+    sums.num_units += row.integer(7);
     sums.add_row(maps_of(row, kFirstMap), kAllMaps);
   });
   return done ? Result<>() : fail(std::move(done).error());
 }
 
 /// Sums of the sums one level below.
-Result<> read_sums(Session& session, Span span, SumsRows& rows) {
+Result<> read_sums(Session& session, SumsOf what, Span span, SumsRows& rows) {
   constexpr std::size_t kFirstMap = 8;
   Sql sql(session.dialect(),
           fmt::format("SELECT {}, ended, first_id, num_units, {} FROM ceems_unit_sums"
                       " WHERE level = ",
                       kKeyColumns, sums_columns(kAllMaps)));
-  sql.value(std::int64_t{span.first - 1}).add(" AND span BETWEEN ");
+  sql.value(stored_level(what, span.first - 1)).add(" AND span BETWEEN ");
   sql.value(span.second * kSpansOfNext).add(" AND ").value((span.second + 1) * kSpansOfNext - 1);
   auto done = session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
     UsageSums sums;
@@ -95,14 +104,14 @@ Result<> read_sums(Session& session, Span span, SumsRows& rows) {
   return done ? Result<>() : fail(std::move(done).error());
 }
 
-std::vector<WriterCall> insert_calls(Span span, const SumsRows& rows) {
+std::vector<WriterCall> insert_calls(SumsOf what, Span span, const SumsRows& rows) {
   std::vector<WriterCall> calls;
-  calls.reserve(rows.size() + 1);
+  calls.reserve(rows.size());
   for (const auto& [key, row] : rows) {
     WriterCall& call = calls.emplace_back();
     call.statement = WriterStatement::kInsertSums;
     const auto& [cluster, user, project, group, manager, ended] = key;
-    call.values = {std::int64_t{span.first},
+    call.values = {stored_level(what, span.first),
                    span.second,
                    cluster,
                    user,
@@ -121,21 +130,26 @@ std::vector<WriterCall> insert_calls(Span span, const SumsRows& rows) {
       }
     }
   }
-  calls.push_back({WriterStatement::kInsertSpan, {std::int64_t{span.first}, span.second}});
   return calls;
 }
 
-Result<> sum_span(Session& session, Span span) {
+Result<> sum_span(Session& session, SumsOf what, Span span) {
+  const std::int64_t level = stored_level(what, span.first);
   const WriterCall remove{.statement = WriterStatement::kDeleteSums,
-                          .values = {std::int64_t{span.first}, span.second}};
+                          .values = {level, span.second}};
   auto done = session.run(std::span(&remove, 1), {});
   SumsRows rows;
   if (done) {
-    done =
-        span.first == 0 ? read_units(session, span.second, rows) : read_sums(session, span, rows);
+    done = span.first == first_level(what) ? read_rows(session, what, span, rows)
+                                           : read_sums(session, what, span, rows);
   }
   if (done) {
-    done = session.run(insert_calls(span, rows), {});
+    done = session.run(insert_calls(what, span, rows), {});
+  }
+  if (done) {
+    const WriterCall insert{.statement = WriterStatement::kInsertSpan,
+                            .values = {level, span.second}};
+    done = session.run(std::span(&insert, 1), {});
   }
   return done;
 }
@@ -220,6 +234,24 @@ SpanPlan plan_spans(const TimeRange& range, const Spans& known) {
   return plan;
 }
 
+void add_rest(Sql& sql, const std::vector<TimeRange>& rest) {
+  sql.add(" WHERE (");
+  for (std::size_t i = 0; i < rest.size(); ++i) {
+    sql.add(i == 0 ? "" : " OR ").add("last_updated_at_ts BETWEEN ").value(rest[i].from_ms);
+    sql.add(" AND ").value(rest[i].to_ms);
+  }
+  sql.add(rest.empty() ? "1=0)" : ")");
+}
+
+void add_runs(Sql& sql, SumsOf what, const std::vector<SpanPlan::Run>& runs) {
+  sql.add(" WHERE (");
+  for (std::size_t i = 0; i < runs.size(); ++i) {
+    sql.add(i == 0 ? "" : " OR ").add("(level = ").value(stored_level(what, runs[i].level));
+    sql.add(" AND span BETWEEN ").value(runs[i].first).add(" AND ").value(runs[i].last).add(")");
+  }
+  sql.add(")");
+}
+
 std::string unit_columns(const Wanted& maps) {
   std::string text;
   std::size_t index = 0;
@@ -249,26 +281,27 @@ std::string sums_columns(const Wanted& maps) {
   return text + weights;
 }
 
-Result<> forget_spans(Session& session, const std::set<std::int64_t>& moments) {
+Result<> forget_spans(Session& session, SumsOf what, const std::set<std::int64_t>& moments) {
   Spans spans;
   for (const std::int64_t moment : moments) {
-    for (int level = 0; level < kSpanLevels; ++level) {
+    for (int level = first_level(what); level < kSpanLevels; ++level) {
       spans.emplace(level, moment / span_width(level));
     }
   }
   std::vector<WriterCall> calls;
   calls.reserve(spans.size());
   for (const auto& [level, number] : spans) {
-    calls.push_back({WriterStatement::kDeleteSpan, {std::int64_t{level}, number}});
+    calls.push_back({WriterStatement::kDeleteSpan, {stored_level(what, level), number}});
   }
   return session.run(calls, {});
 }
 
-Result<> forget_spans_of(Session& session, const Sql& condition) {
-  for (int level = 0; level < kSpanLevels; ++level) {
+Result<> forget_spans_of(Session& session, SumsOf what, const Sql& condition) {
+  for (int level = first_level(what); level < kSpanLevels; ++level) {
     Sql sql(session.dialect(), "DELETE FROM ceems_unit_spans WHERE level = ");
-    sql.value(std::int64_t{level}).add(" AND span IN (SELECT last_updated_at_ts / ");
-    sql.value(span_width(level)).add(" FROM units WHERE ").append(condition).add(")");
+    sql.value(stored_level(what, level)).add(" AND span IN (SELECT last_updated_at_ts / ");
+    sql.value(span_width(level)).add(" FROM ").add(table_of(what)).add(" WHERE ");
+    sql.append(condition).add(")");
     if (auto done = session.run(sql, {}); !done) {
       return fail(std::move(done).error());
     }
@@ -276,25 +309,24 @@ Result<> forget_spans_of(Session& session, const Sql& condition) {
   return {};
 }
 
-Result<> sum_spans(Session& session, std::int64_t until_ms) {
-  const auto deadline = std::chrono::steady_clock::now() + kTimeToSum;
-  const auto oldest =
-      number(session, "SELECT min(last_updated_at_ts) FROM units WHERE last_updated_at_ts > 0");
+namespace {
+
+/// Spans that ended before `until_ms`, until the deadline.
+Result<> sum_some(Session& session,
+                  SumsOf what,
+                  std::int64_t until_ms,
+                  std::chrono::steady_clock::time_point deadline,
+                  Spans known) {
+  const auto oldest = number(
+      session, fmt::format("SELECT min(last_updated_at_ts) FROM {} WHERE last_updated_at_ts > 0",
+                           table_of(what)));
   if (!oldest) {
     return fail(oldest.error());
   }
   if (!*oldest) {
     return {};
   }
-  Spans known;
-  auto done = session.run(Sql(session.dialect(), "SELECT level, span FROM ceems_unit_spans"),
-                          [&known](std::size_t, const AnswerRow& row) {
-                            known.emplace(static_cast<int>(row.integer(0)), row.integer(1));
-                          });
-  if (!done) {
-    return fail(std::move(done).error());
-  }
-  for (int level = 0; level < kSpanLevels; ++level) {
+  for (int level = first_level(what); level < kSpanLevels; ++level) {
     const std::int64_t width = span_width(level);
     for (std::int64_t number = **oldest / width; (number + 1) * width <= until_ms; ++number) {
       const Span span{level, number};
@@ -303,7 +335,7 @@ Result<> sum_spans(Session& session, std::int64_t until_ms) {
       }
       bool ready = true;  // spans before the first unit are empty
       for (std::int64_t part = number * kSpansOfNext;
-           level > 0 && part < (number + 1) * kSpansOfNext; ++part) {
+           level > first_level(what) && part < (number + 1) * kSpansOfNext; ++part) {
         const std::int64_t below = span_width(level - 1);
         ready = ready && ((part + 1) * below <= **oldest || known.contains({level - 1, part}));
       }
@@ -313,13 +345,39 @@ Result<> sum_spans(Session& session, std::int64_t until_ms) {
       if (std::chrono::steady_clock::now() > deadline) {
         return {};
       }
-      if (auto summed = sum_span(session, span); !summed) {
+      if (auto summed = sum_span(session, what, span); !summed) {
         return summed;
       }
       known.insert(span);
     }
   }
   return {};
+}
+
+}  // namespace
+
+Result<> sum_spans(Session& session, std::int64_t until_ms) {
+  const auto deadline = std::chrono::steady_clock::now() + kTimeToSum;
+  Spans units;
+  Spans days;
+  auto read = session.run(Sql(session.dialect(), "SELECT level, span FROM ceems_unit_spans"),
+                          [&](std::size_t, const AnswerRow& row) {
+                            const auto level = static_cast<int>(row.integer(0));
+                            if (level < kSpanLevels) {
+                              units.emplace(level, row.integer(1));
+                            } else {
+                              days.emplace(level - kSpanLevels, row.integer(1));
+                            }
+                          });
+  if (!read) {
+    return fail(std::move(read).error());
+  }
+  auto done = sum_some(session, SumsOf::kUnits, until_ms, deadline, std::move(units));
+  if (!done) {
+    return done;
+  }
+  constexpr std::int64_t kLongestDayMs = 26LL * 60 * 60 * 1000;  // written to until it is over
+  return sum_some(session, SumsOf::kDays, until_ms - kLongestDayMs, deadline, std::move(days));
 }
 
 }  // namespace ceems::store

@@ -4,6 +4,8 @@
 #include <limits>
 #include <random>
 
+#include <gmock/gmock.h>
+
 #include "store/test_database.h"
 
 namespace ceems::store {
@@ -64,16 +66,32 @@ TEST(PlanSpans, RangesFarFromAllSumsTakeNoTime) {
 
 class UnitSumsTest : public EveryDatabase {
  protected:
-  [[nodiscard]] std::vector<UsageGroup> usage(TimeRange range, bool terminated) const {
+  [[nodiscard]] std::vector<UsageGroup> usage(TimeRange range,
+                                              bool terminated,
+                                              bool daily = false) const {
     CurrentUsageQuery query;
     query.rows.members.everybody = true;
     query.updated = range;
     query.terminated_only = terminated;
+    query.daily = daily;
     query.by_groupname = true;
     query.maps.fill(true);
     auto groups = db_->reader().current_usage(query);
     EXPECT_TRUE(groups) << groups.error().message;
     return groups.value_or(std::vector<UsageGroup>{});
+  }
+  /// What stats() counts, a cluster a line.
+  [[nodiscard]] std::string counts(const std::vector<std::string>& clusters = {}) const {
+    auto rows = db_->reader().stats(clusters, std::nullopt);
+    EXPECT_TRUE(rows) << rows.error().message;
+    std::string lines;
+    while (rows && (*rows)->next().value_or(false)) {
+      for (std::size_t column = 0; column < stat_fields().size(); ++column) {
+        lines += fmt::format("{}{}", column == 0 ? "" : " ", (*rows)->text(column));
+      }
+      lines += "\n";
+    }
+    return lines;
   }
   static void expect_equal(const std::vector<UsageGroup>& some,
                            const std::vector<UsageGroup>& others) {
@@ -153,6 +171,62 @@ TEST_P(UnitSumsTest, AnswersAreThoseOfTheUnits) {
     }
   }
   EXPECT_FALSE(with_sums[0].empty());
+}
+
+TEST_P(UnitSumsTest, AnswersOfDaysAndCountsAreThoseOfTheRows) {
+  constexpr int kDays = 50;
+  int number = 0;
+  for (int day = 0; day < kDays; ++day) {
+    const std::int64_t start = kNow + day * kDay;
+    std::vector<model::Unit> units;
+    for (int i = 0; i < 4; ++i) {
+      auto unit = job(std::to_string(number++), start + 1 + i);
+      unit.username = "user" + std::to_string(random_() % 3);
+      unit.project = "project" + std::to_string(random_() % 2);
+      unit.ended_at_ts = random_() % 4 == 0 ? 0 : start + kHour;
+      with_times(unit, static_cast<double>(random_() % 3600), static_cast<double>(random_() % 999));
+      with(unit, model::Metric::kAvgCpuUsage, {{"global", static_cast<double>(random_() % 100)}});
+      units.push_back(unit);
+    }
+    write(start, start + kDay, units);
+    if (day == 30) {
+      ASSERT_TRUE(db_->writer().purge(kNow + 3 * kDay));
+    }
+  }
+  EXPECT_GE(std::stoi(text("SELECT count(*) FROM ceems_unit_spans WHERE level = 8")), 3);
+  EXPECT_GE(std::stoi(text("SELECT count(*) FROM ceems_unit_spans WHERE level < 5")), 200);
+  const std::vector<TimeRange> ranges{
+      {kNow, kNow + kDays * kDay}, {kNow + 5 * kDay, kNow + 45 * kDay}, {0, kNow + 1000 * kDay}};
+  std::vector<std::vector<UsageGroup>> with_sums;
+  for (const auto& range : ranges) {
+    with_sums.push_back(usage(range, false, true));
+  }
+  const std::string counted = counts();
+  const std::string of_none = counts({"elsewhere"});
+  execute("DELETE FROM ceems_unit_spans");
+  for (std::size_t i = 0; i < ranges.size(); ++i) {
+    SCOPED_TRACE(i);
+    expect_equal(with_sums[i], usage(ranges[i], false, true));
+  }
+  EXPECT_FALSE(with_sums[0].empty());
+  EXPECT_EQ(counted, counts());
+  EXPECT_EQ(of_none, "");
+  EXPECT_THAT(counted, ::testing::StartsWith("hpc "));
+}
+
+TEST_P(UnitSumsTest, SumsOfDaysAreReallyReadAndGoWhenADayChanges) {
+  auto unit = job("1", kNow + 1);
+  with_times(unit, 60, 60);
+  write(kNow, kNow + kHour, {unit});
+  write(kNow + kHour, kNow + 30 * kDay, {});
+  const TimeRange month{kNow - 20 * kDay, kNow + 30 * kDay};
+  ASSERT_EQ(usage(month, false, true).size(), 1U);
+  execute("UPDATE ceems_unit_sums SET num_units = 70 + num_units");
+  EXPECT_EQ(usage(month, false, true)[0].num_units, 71);
+  EXPECT_THAT(counts(), ::testing::HasSubstr(" 71 "));
+  ASSERT_TRUE(db_->writer().purge(kNow + 20 * kDay));
+  EXPECT_EQ(usage(month, false, true).size(), 0U);
+  EXPECT_EQ(counts(), "");
 }
 
 TEST_P(UnitSumsTest, SumsAreReallyReadAndGoWhenAUnitChanges) {

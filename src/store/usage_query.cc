@@ -59,31 +59,14 @@ void add_rows_wanted(Sql& sql, const CurrentUsageQuery& query) {
   sql.and_in("project", query.rows.projects).and_in("cluster_id", query.rows.clusters);
 }
 
-void add_ranges(Sql& sql, const std::vector<TimeRange>& ranges) {
-  sql.add(" WHERE (");
-  for (std::size_t i = 0; i < ranges.size(); ++i) {
-    sql.add(i == 0 ? "" : " OR ").add("last_updated_at_ts BETWEEN ").value(ranges[i].from_ms);
-    sql.add(" AND ").value(ranges[i].to_ms);
-  }
-  sql.add(ranges.empty() ? "1=0)" : ")");
-}
-
-void add_runs(Sql& sql, const std::vector<SpanPlan::Run>& runs) {
-  sql.add(" WHERE (");
-  for (std::size_t i = 0; i < runs.size(); ++i) {
-    sql.add(i == 0 ? "" : " OR ").add("(level = ").value(std::int64_t{runs[i].level});
-    sql.add(" AND span BETWEEN ").value(runs[i].first).add(" AND ").value(runs[i].last).add(")");
-  }
-  sql.add(")");
-}
-
 /// Rows of units or days; with runs, also those of sums, and how many of their spans there are.
 Sql rows_of(Dialect dialect, const CurrentUsageQuery& query, const SpanPlan& plan) {
+  const SumsOf what = query.daily ? SumsOf::kDays : SumsOf::kUnits;
   Sql sql(dialect, fmt::format("SELECT {}, id, {}, cluster_id, resource_manager, project,"
                                " groupname, username, {} FROM {}",
                                static_cast<std::int64_t>(kRow), query.daily ? "num_units" : "1",
                                unit_columns(query.maps), query.daily ? "daily_usage" : "units"));
-  add_ranges(sql, plan.rest);
+  add_rest(sql, plan.rest);
   add_rows_wanted(sql, query);
   const bool ended = query.terminated_only && !query.daily;
   sql.add(ended ? " AND ended_at_ts > 0" : "");
@@ -94,7 +77,7 @@ Sql rows_of(Dialect dialect, const CurrentUsageQuery& query, const SpanPlan& pla
       fmt::format(" UNION ALL SELECT {}, first_id, num_units, cluster_id, resource_manager,"
                   " project, groupname, username, {} FROM ceems_unit_sums",
                   static_cast<std::int64_t>(kSums), sums_columns(query.maps)));
-  add_runs(sql, plan.runs);
+  add_runs(sql, what, plan.runs);
   add_rows_wanted(sql, query);
   sql.add(ended ? " AND ended = 1" : "");
   sql.add(fmt::format(" UNION ALL SELECT {}, 0, count(*)", static_cast<std::int64_t>(kSpanCount)));
@@ -105,16 +88,16 @@ Sql rows_of(Dialect dialect, const CurrentUsageQuery& query, const SpanPlan& pla
     sql.add(is_average(metric) ? ", ''" : "");
   }
   sql.add(" FROM ceems_unit_spans");
-  add_runs(sql, plan.runs);
+  add_runs(sql, what, plan.runs);
   return sql;
 }
 
 }  // namespace
 
-Result<Spans> SqlReader::known_spans(const TimeRange& range) {
+Result<Spans> SqlReader::known_spans(SumsOf what, const TimeRange& range) {
   Sql sql = query_of("SELECT level, span FROM ceems_unit_spans WHERE 1=0");
   for (int level = 0; level < kSpanLevels; ++level) {
-    sql.add(" OR (level = ").value(std::int64_t{level}).add(" AND span BETWEEN ");
+    sql.add(" OR (level = ").value(stored_level(what, level)).add(" AND span BETWEEN ");
     sql.value(range.from_ms / span_width(level)).add(" AND ");
     sql.value(range.to_ms / span_width(level)).add(")");
   }
@@ -131,15 +114,15 @@ Result<Spans> SqlReader::known_spans(const TimeRange& range) {
     if (!*row) {
       return spans;
     }
-    spans.emplace(static_cast<int>((*rows)->integer(0)), (*rows)->integer(1));
+    spans.emplace(static_cast<int>((*rows)->integer(0) - stored_level(what, 0)),
+                  (*rows)->integer(1));
   }
 }
 
 Result<std::vector<UsageGroup>> SqlReader::current_usage(const CurrentUsageQuery& query) {
   SpanPlan plan{.runs = {}, .rest = {query.updated}, .spans = 0};
-  if (!query.daily && query.updated.from_ms >= 0 &&
-      query.updated.to_ms - query.updated.from_ms > kSpanMs) {
-    const auto spans = known_spans(query.updated);
+  if (query.updated.from_ms >= 0 && query.updated.to_ms - query.updated.from_ms > kSpanMs) {
+    const auto spans = known_spans(query.daily ? SumsOf::kDays : SumsOf::kUnits, query.updated);
     if (!spans) {
       return fail(spans.error());
     }

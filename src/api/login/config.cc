@@ -4,22 +4,22 @@
 #include <utility>
 
 #include "api/config.h"
-#include "api/config_section.h"
 #include "api/login/oidc.h"
 #include "base/strings.h"
+#include "config/section.h"
 
 namespace ceems::api::login {
 namespace {
 
 /// "name: {...}" that is switched on by being there, and off by `enabled: false`.
-bool is_on(const config::Node& node, ConfigSection& section) {
+bool is_on(const config::Node& node, config::Section& section) {
   bool enabled = node.present();
   section.boolean("enabled", enabled);
   return enabled;
 }
 
 Result<> read_header(const config::Node& node, LoginOptions& options, bool& said) {
-  ConfigSection section(node);
+  config::Section section(node);
   std::vector<std::string> proxies;
   section.only({"enabled", "trusted_proxies"})
       .boolean("enabled", options.header)
@@ -44,7 +44,7 @@ Result<> read_header(const config::Node& node, LoginOptions& options, bool& said
 }
 
 Result<> read_local(const config::Node& node, const std::string& directory, LoginOptions& options) {
-  ConfigSection section(node);
+  config::Section section(node);
   LocalOptions local;
   section.only({"enabled", "users_file"}).file("users_file", local.users_file, directory);
   if (is_on(node, section)) {
@@ -55,11 +55,8 @@ Result<> read_local(const config::Node& node, const std::string& directory, Logi
   return section.done();
 }
 
-Result<> read_oidc(const config::Node& node,
-                   const std::string& directory,
-                   LoginOptions& options,
-                   std::vector<std::string>& warnings) {
-  ConfigSection section(node);
+Result<> read_oidc(const config::Node& node, const std::string& directory, LoginOptions& options) {
+  config::Section section(node);
   OidcOptions oidc;
   section
       .only({"enabled", "name", "issuer", "client_id", "client_secret_file", "scopes",
@@ -80,8 +77,7 @@ Result<> read_oidc(const config::Node& node,
     return section.done();
   }
   if (const config::Node http = node["http_client"]; http.present()) {
-    // It wants other keys by name; this one is among the client's own.
-    auto client = parse_http_client(http, directory, {"tls_config"}, warnings);
+    auto client = client_options(http, directory, {});
     if (!client) {
       return fail(std::move(client).error());
     }
@@ -108,7 +104,7 @@ Result<> read_session(const config::Node& node,
                       LoginOptions& options) {
   using std::chrono::milliseconds;
   using std::chrono::seconds;
-  ConfigSection section(node);
+  config::Section section(node);
   milliseconds idle = options.session.idle;
   milliseconds absolute = options.session.absolute;
   section.only({"key_file", "idle_timeout", "max_lifetime"})
@@ -132,7 +128,7 @@ Result<> read_leads(const config::Node& node, access::Roles& roles) {
   }
   for (const config::Node& item : node.items()) {
     access::Roles::Leads entry;
-    ConfigSection section(item);
+    config::Section section(item);
     section.only({"cluster", "project", "users"})
         .text("cluster", entry.cluster_id)
         .text("project", entry.project)
@@ -156,11 +152,11 @@ Result<LoginOptions> parse_login(const config::Node& identity,
                                  std::vector<std::string>& warnings) {
   LoginOptions options;
   bool header_said = false;
-  ConfigSection section(identity);
+  config::Section section(identity);
   section.only({"header", "local", "oidc", "session"});
   section.also(read_header(identity["header"], options, header_said));
   section.also(read_local(identity["local"], directory, options));
-  section.also(read_oidc(identity["oidc"], directory, options, warnings));
+  section.also(read_oidc(identity["oidc"], directory, options));
   section.also(read_session(identity["session"], directory, options));
   if (section.ok() && options.has_sessions() && options.header) {
     if (!header_said) {
@@ -174,7 +170,7 @@ Result<LoginOptions> parse_login(const config::Node& identity,
                              .message);
     }
   }
-  ConfigSection role_section(roles);
+  config::Section role_section(roles);
   role_section.only({"project_leads", "support"}).list("support", options.roles.support);
   role_section.also(read_leads(roles["project_leads"], options.roles));
   section.also(role_section.done());

@@ -2,6 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "base/html.h"
+
 namespace ceems::api::login {
 namespace {
 
@@ -27,32 +29,6 @@ std::string document(std::string_view title, std::string_view body) {
 }
 
 }  // namespace
-
-std::string escape_html(std::string_view text) {
-  std::string escaped;
-  for (const char byte : text) {
-    switch (byte) {
-      case '&':
-        escaped += "&amp;";
-        break;
-      case '<':
-        escaped += "&lt;";
-        break;
-      case '>':
-        escaped += "&gt;";
-        break;
-      case '"':
-        escaped += "&quot;";
-        break;
-      case '\'':
-        escaped += "&#39;";
-        break;
-      default:
-        escaped += byte;
-    }
-  }
-  return escaped;
-}
 
 void answer_login_page(net::Response& response, int status, const LoginPage& page) {
   set_page_headers(response, status);

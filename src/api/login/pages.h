@@ -7,9 +7,6 @@
 
 namespace ceems::api::login {
 
-/// Text for HTML, in attributes too.
-std::string escape_html(std::string_view text);
-
 /// What the login page shows.
 struct LoginPage {
   std::string base = {};   ///< path of the server without a slash at its end

@@ -8,10 +8,10 @@
 #include <unordered_map>
 #include <utility>
 
-#include "api/config_section.h"
 #include "api/resource/k8s_access.h"
 #include "api/resource/k8s_people.h"
 #include "base/log.h"
+#include "config/section.h"
 #include "kube/pod_watch.h"
 #include "net/client.h"
 
@@ -254,7 +254,7 @@ struct ExtraConfig {
 
 Result<ExtraConfig> read_extra(const config::Node& node) {
   ExtraConfig extra;
-  ConfigSection section(node);
+  config::Section section(node);
   section
       .only({"kubeconfig_file", "ns_users_list_file", "gpu_resource_names", "username_annotations",
              "project_annotations", "role_bindings", "memory_time_in_mib"})

@@ -5,11 +5,11 @@
 #include <optional>
 #include <utility>
 
-#include "api/config_section.h"
 #include "api/resource/openstack_people.h"
 #include "api/resource/openstack_units.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "config/section.h"
 
 namespace ceems::api {
 namespace {
@@ -112,7 +112,7 @@ Result<std::string> read_url(const config::Node& node) {
 }
 
 Result<> read_endpoints(const config::Node& node, openstack::Endpoints& endpoints) {
-  if (auto done = ConfigSection(node).only({"compute", "identity"}).done(); !done) {
+  if (auto done = config::Section(node).only({"compute", "identity"}).done(); !done) {
     return done;
   }
   for (const char* key : {"compute", "identity"}) {
@@ -154,7 +154,7 @@ Result<> read_endpoints(const config::Node& node, openstack::Endpoints& endpoint
 
 Result<OpenstackOptions> parse_openstack_options(const config::Node& extra) {
   OpenstackOptions options;
-  ConfigSection section(extra);
+  config::Section section(extra);
   section.only({"api_service_endpoints", "auth", "request_timeout", "users_refresh_interval"})
       .duration("request_timeout", options.request_timeout)
       .duration("users_refresh_interval", options.users_refresh_interval)

@@ -14,11 +14,11 @@
 
 #include <fmt/format.h>
 
-#include "api/config_section.h"
 #include "api/resource/slurm_cli.h"
 #include "api/resource/slurmrest.h"
 #include "base/log.h"
 #include "base/strings.h"
+#include "config/section.h"
 #include "os/privileges.h"
 
 namespace ceems::api {
@@ -258,7 +258,7 @@ bool is_api_version(std::string_view text) {
 
 Result<SlurmOptions> read_options(const config::Node& extra) {
   SlurmOptions options;
-  ConfigSection section(extra);
+  config::Section section(extra);
   section
       .only({"command_timeout", "exact_memory", "slurm_cluster", "api", "rest_version",
              "rest_socket", "rest_page"})

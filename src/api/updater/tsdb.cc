@@ -14,8 +14,8 @@
 
 #include "api/updater/emission_factors.h"
 #include "api/updater/unit_counters.h"
+#include "api/updater/unit_query.h"
 #include "base/log.h"
-#include "config/yaml.h"
 
 namespace ceems::api {
 namespace {
@@ -24,14 +24,10 @@ using model::Metric;
 using std::chrono::milliseconds;
 
 constexpr std::size_t kParallelQueries = 4;
-constexpr std::int64_t kMinBatch = 10;
-constexpr std::int64_t kMaxBatch = 2000;
 constexpr double kJoulesPerKwh = 3.6e6;
 constexpr std::string_view kGlobalFactor = "global";
 constexpr std::string_view kUsedCpuTime = "used_cputime";
 constexpr std::string_view kUsedCpuTimePart = "total_time_seconds.used_cputime";
-// Answers of more series than that are no answer to a question about a batch of units.
-constexpr std::size_t kMinSeriesBound = 10'000;
 // Windows whose series are still to be deleted; the oldest go first.
 constexpr std::size_t kMaxPending = 1000;
 // What the exporter's counters may give.
@@ -41,11 +37,6 @@ constexpr std::array kCounterMetrics{Metric::kAvgCpuUsage,
                                      Metric::kTotalGpuEnergyUsageKwh,
                                      Metric::kTotalCpuEmissionsGms,
                                      Metric::kTotalGpuEmissionsGms};
-
-struct Value {
-  std::string uuid;
-  double value = 0;
-};
 
 /// NaN, infinite and negative values count as 0, as the reference has it.
 double usable(double value) {
@@ -66,99 +57,6 @@ void in_parallel(std::size_t count, Work&& work) {
     threads.emplace_back(loop);
   }
   loop();
-}
-
-std::string uuids_expression(const std::vector<std::string>& uuids) {
-  return tsdb::quote_text(tsdb::exact_regex(uuids));
-}
-
-/// What a query needs besides the units.
-struct QueryContext {
-  QueryVariables variables;
-  std::int64_t time_ms = 0;
-  milliseconds lookback{0};
-  milliseconds timeout{0};
-  bool complete = true;
-  std::size_t max_series_per_unit = 1;
-};
-
-QueryContext make_context(model::Window window, const tsdb::Settings& settings) {
-  QueryContext context;
-  auto& variables = context.variables;
-  variables.scrape_interval = config::go_duration(settings.scrape_interval.count());
-  variables.scrape_interval_milli = fmt::format("{}", settings.scrape_interval.count());
-  variables.evaluation_interval = config::go_duration(settings.evaluation_interval.count());
-  variables.evaluation_interval_milli = fmt::format("{}", settings.evaluation_interval.count());
-  variables.rate_interval = config::go_duration(settings.rate_interval().count());
-  variables.range = config::go_duration((window.end_ms - window.start_ms) / 1000 * 1000);
-  // The points of a subquery lie at multiples of its step. Prometheus 2 takes the points at both
-  // ends of a range, so ranges that follow one another would share one: a millisecond earlier they
-  // do not.
-  context.time_ms = window.end_ms - 1;
-  // So that samples after a unit's end do not count.
-  context.lookback = settings.scrape_interval;
-  context.timeout = settings.query_timeout;
-  return context;
-}
-
-/// Asks one query for some units, in order; halves them while the TSDB finds them too many.
-Result<std::vector<Value>> ask(tsdb::Client& client,
-                               const QueryTemplate& query,
-                               const QueryContext& context,
-                               const std::vector<std::string>& uuids,
-                               const std::stop_token& stop) {
-  if (stop.stop_requested()) {
-    return fail(ErrorCode::kUnavailable, "stopped");
-  }
-  QueryVariables variables = context.variables;
-  variables.uuids = uuids_expression(uuids);
-  auto answer = client.query(
-      {.query = query.render(variables),
-       .time_ms = context.time_ms,
-       .lookback = context.lookback,
-       .timeout = context.timeout,
-       .complete = context.complete,
-       .max_series = std::max(kMinSeriesBound, uuids.size() * context.max_series_per_unit)});
-  if (answer) {
-    std::vector<Value> values;
-    for (const auto& series : answer->series) {
-      const std::string_view uuid = series.labels.get("uuid");
-      // Whom nobody asked for is left out.
-      if (std::ranges::binary_search(uuids, uuid)) {
-        values.push_back({.uuid = std::string(uuid), .value = series.samples.front().value});
-      }
-    }
-    return values;
-  }
-  if (answer.error().code != ErrorCode::kInvalidArgument || uuids.size() == 1 ||
-      answer.error().message.find("too many samples") == std::string::npos) {
-    return fail(std::move(answer).error());
-  }
-  const auto middle = uuids.begin() + static_cast<std::ptrdiff_t>(uuids.size() / 2);
-  auto first = ask(client, query, context, {uuids.begin(), middle}, stop);
-  if (!first) {
-    return first;
-  }
-  auto second = ask(client, query, context, {middle, uuids.end()}, stop);
-  if (!second) {
-    return second;
-  }
-  first->insert(first->end(), second->begin(), second->end());
-  return first;
-}
-
-std::int64_t batch_size(model::Window window,
-                        const tsdb::Settings& settings,
-                        const TsdbUpdaterOptions& options) {
-  const std::int64_t steps =
-      std::max<std::int64_t>((window.end_ms - window.start_ms) /
-                                 std::max<std::int64_t>(settings.scrape_interval.count(), 1),
-                             1);
-  const double limit =
-      std::floor(static_cast<double>(settings.max_samples) /
-                 (static_cast<double>(options.query_max_series) * static_cast<double>(steps)));
-  const double batch = std::floor(options.query_min_samples * limit);
-  return std::clamp(static_cast<std::int64_t>(std::min(batch, 1e9)), kMinBatch, kMaxBatch);
 }
 
 void set_value(model::Unit& unit, Metric metric, std::string_view key, double value) {
@@ -402,11 +300,12 @@ Result<> TsdbUpdater::run_queries(const UpdateRequest& request,
   for (const auto& [uuid, indexes] : by_uuid) {
     uuids.push_back(uuid);
   }
-  QueryContext context = make_context(window, settings);
+  QueryContext context = query_context(window, settings);
   context.complete = !request.accept_incomplete;
   context.max_series_per_unit = static_cast<std::size_t>(options_.query_max_series);
   const bool counters = options_.unit_counters && parts.wants_counters();
-  const auto size = static_cast<std::size_t>(batch_size(window, settings, options_));
+  const auto size = static_cast<std::size_t>(
+      batch_size(window, settings, options_.query_max_series, options_.query_min_samples));
   for (std::size_t begin = 0; begin < uuids.size(); begin += size) {
     const std::vector<std::string> some(
         uuids.begin() + static_cast<std::ptrdiff_t>(begin),
@@ -430,7 +329,7 @@ Result<> TsdbUpdater::run_batch(const Batch& batch,
                                 std::vector<model::Unit>& units,
                                 Parts& parts,
                                 const std::stop_token& stop) {
-  std::vector<Result<std::vector<Value>>> answers(batch.queries.size());
+  std::vector<Result<std::vector<UnitValue>>> answers(batch.queries.size());
   std::atomic<bool> any_answer = false;
   std::atomic<std::size_t> silent = 0;
   in_parallel(batch.queries.size(), [&](std::size_t i) {
@@ -439,7 +338,7 @@ Result<> TsdbUpdater::run_batch(const Batch& batch,
       answers[i] = fail(ErrorCode::kUnavailable, "the TSDB does not answer");
       return;
     }
-    answers[i] = ask(*client_, batch.queries[i]->query, batch.context, batch.uuids, stop);
+    answers[i] = ask_units(*client_, batch.queries[i]->query, batch.context, batch.uuids, stop);
     if (answers[i] || answers[i].error().code == ErrorCode::kInvalidArgument) {
       any_answer = true;
     } else {
@@ -547,7 +446,8 @@ void TsdbUpdater::mark_ignored(model::Window window, std::vector<model::Unit>& u
   PendingDeletion deletion{.window = window, .matchers = options_.labels_to_drop};
   // {uuid=~""} would match every series without the label.
   if (options_.delete_ignored && !ignored.empty()) {
-    deletion.matchers.push_back(fmt::format("{{uuid=~\"{}\"}}", uuids_expression(ignored)));
+    deletion.matchers.push_back(
+        fmt::format("{{uuid=~\"{}\"}}", tsdb::quote_text(tsdb::exact_regex(ignored))));
   }
   // The same window again takes the place of what was kept for it.
   std::erase_if(pending_, [window](const PendingDeletion& pending) {

@@ -167,6 +167,36 @@ Parameters::Parameters(const std::vector<SqlValue>& values) {
   }
 }
 
+void append_copy_line(std::string& out, const std::vector<SqlValue>& values) {
+  bool first = true;
+  for (const SqlValue& value : values) {
+    if (!first) {
+      out += '\t';
+    }
+    first = false;
+    if (const auto* number = std::get_if<std::int64_t>(&value); number != nullptr) {
+      fmt::format_to(std::back_inserter(out), "{}", *number);
+      continue;
+    }
+    const std::string text = clean_text(std::get<std::string>(value));
+    std::string_view rest = text;
+    while (!rest.empty()) {
+      const std::size_t plain = static_cast<std::size_t>(
+          std::ranges::find_if(rest, [](char c) { return c == '\\' || (c >= '\t' && c <= '\r'); }) -
+          rest.begin());
+      out += rest.substr(0, plain);
+      rest.remove_prefix(plain);
+      if (!rest.empty()) {
+        const char c = rest.front();
+        out += '\\';
+        out += c == '\t' ? 't' : c == '\n' ? 'n' : c == '\r' ? 'r' : c;
+        rest.remove_prefix(1);
+      }
+    }
+  }
+  out += '\n';
+}
+
 Connection::Connection(pg_conn* handle, std::string name)
     : handle_(handle), name_(std::move(name)) {}
 

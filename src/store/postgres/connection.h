@@ -55,6 +55,10 @@ class Parameters {
   std::vector<unsigned> types_;
 };
 
+/// Appends the values, with the same replacements, as a line of COPY's text format (PostgreSQL
+/// manual, "COPY", "Text Format").
+void append_copy_line(std::string& out, const std::vector<SqlValue>& values);
+
 /// One connection to a server. Move-only; used by one thread at a time.
 ///
 /// Errors: kUnavailable for a lost connection, a server that stops or has no room, a lock;

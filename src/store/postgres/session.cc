@@ -1,5 +1,7 @@
 #include "store/postgres/session.h"
 
+#include <algorithm>
+#include <map>
 #include <string>
 #include <utility>
 
@@ -28,6 +30,25 @@ class Row final : public AnswerRow {
   const Answer* answer_;
   int row_;
 };
+
+// Fewer rows are not worth a COPY.
+constexpr std::size_t kFewestToCopy = 8;
+
+bool can_copy(std::span<const WriterCall> calls) {
+  return calls.size() >= kFewestToCopy && !insert_target(calls.front().statement).empty() &&
+         std::ranges::all_of(calls, [&calls](const WriterCall& call) {
+           return call.statement == calls.front().statement;
+         });
+}
+
+std::vector<const WriterCall*> pointers(std::span<const WriterCall> calls) {
+  std::vector<const WriterCall*> result;
+  result.reserve(calls.size());
+  for (const WriterCall& call : calls) {
+    result.push_back(&call);
+  }
+  return result;
+}
 
 }  // namespace
 
@@ -146,15 +167,55 @@ bool PgSession::send(const WriterCall& call) {
                              parameters.count(), parameters.values(), nullptr, nullptr, 0) == 1;
 }
 
+PgSession::Failure PgSession::broken() {
+  Failure failure{.error = connection_->error({}), .row_only = false};
+  connection_.reset();
+  return failure;
+}
+
+std::optional<PgSession::Failure> PgSession::copy(std::span<const WriterCall* const> calls,
+                                                  bool savepoint) {
+  constexpr std::size_t kBytesAtOnce = 65'536;
+  pg_conn* handle = connection_->handle();
+  const std::string sql =
+      fmt::format("{}COPY {} FROM STDIN{}", savepoint ? "SAVEPOINT one; " : "",
+                  insert_target(calls.front()->statement), savepoint ? "; RELEASE one" : "");
+  const Answer begun(PQexec(handle, sql.c_str()));
+  if (PQresultStatus(begun.handle()) != PGRES_COPY_IN) {
+    return connection_->alive() ? Failure{.error = connection_->error(begun), .row_only = false}
+                                : broken();
+  }
+  std::string lines;
+  const auto put = [handle, &lines] {
+    const bool sent = PQputCopyData(handle, lines.data(), static_cast<int>(lines.size())) == 1;
+    lines.clear();
+    return sent;
+  };
+  for (const WriterCall* call : calls) {
+    append_copy_line(lines, call->values);
+    if (lines.size() >= kBytesAtOnce && !put()) {
+      return broken();
+    }
+  }
+  if (!put() || PQputCopyEnd(handle, nullptr) != 1) {
+    return broken();
+  }
+  std::optional<Failure> failure;
+  while (const Answer answer{PQgetResult(handle)}) {
+    if (PQresultStatus(answer.handle()) != PGRES_COMMAND_OK && !failure) {
+      failure = Failure{.error = connection_->error(answer), .row_only = row_error(answer)};
+    }
+    if (!connection_->alive()) {
+      return broken();
+    }
+  }
+  return failure;
+}
+
 std::optional<PgSession::Failure> PgSession::pipeline(std::span<const WriterCall> calls,
                                                       const OnRow& on_row,
                                                       bool savepoint) {
   pg_conn* handle = connection_->handle();
-  const auto broken = [this] {
-    Failure failure{.error = connection_->error({}), .row_only = false};
-    connection_.reset();
-    return failure;
-  };
   bool sent = PQenterPipelineMode(handle) == 1;
   const auto send_text = [handle](const char* sql) {
     return PQsendQueryParams(handle, sql, 0, nullptr, nullptr, nullptr, nullptr, 0) == 1;
@@ -199,11 +260,13 @@ Result<> PgSession::run(std::span<const WriterCall> calls, const OnRow& on_row) 
   // A connection that broke while nobody used it shows at the first statement.
   for (int attempt = 0;; ++attempt) {
     auto done = alone ? connect() : still_there();
-    if (done) {
+    const bool copies = done && can_copy(calls);
+    if (done && !copies) {
       done = prepare(calls);
     }
     if (done) {
-      if (auto failure = pipeline(calls, on_row, false); failure) {
+      if (auto failure = copies ? copy(pointers(calls), false) : pipeline(calls, on_row, false);
+          failure) {
         done = fail(std::move(failure->error));
       }
     }
@@ -213,38 +276,78 @@ Result<> PgSession::run(std::span<const WriterCall> calls, const OnRow& on_row) 
   }
 }
 
+Result<> PgSession::copy_groups(std::span<const std::vector<WriterCall>> all,
+                                std::vector<std::size_t>& groups) {
+  std::map<WriterStatement, std::vector<std::size_t>> copies;
+  std::vector<std::size_t> others;
+  for (const std::size_t group : groups) {
+    const bool insert =
+        all[group].size() == 1 && !insert_target(all[group].front().statement).empty();
+    (insert ? copies[all[group].front().statement] : others).push_back(group);
+  }
+  for (const auto& [statement, inserts] : copies) {
+    std::vector<const WriterCall*> calls;
+    calls.reserve(inserts.size());
+    for (const std::size_t group : inserts) {
+      calls.push_back(all[group].data());
+    }
+    if (calls.size() >= kFewestToCopy) {
+      auto failure = copy(calls, true);
+      if (!failure) {
+        continue;
+      }
+      if (!failure->row_only) {
+        return fail(std::move(failure->error));
+      }
+      if (auto done = undo(); !done) {
+        return done;
+      }
+    }
+    others.insert(others.end(), inserts.begin(), inserts.end());
+  }
+  groups = std::move(others);
+  return {};
+}
+
 Result<std::vector<std::optional<Error>>> PgSession::run_groups(
     std::span<const std::vector<WriterCall>> groups) {
   std::vector<std::optional<Error>> refused(groups.size());
-  std::vector<WriterCall> all;
-  for (const auto& group : groups) {
-    all.insert(all.end(), group.begin(), group.end());
-  }
-  if (all.empty()) {
-    return refused;
+  std::vector<std::size_t> rest;
+  for (std::size_t i = 0; i < groups.size(); ++i) {
+    if (!groups[i].empty()) {
+      rest.push_back(i);
+    }
   }
   auto ready = still_there();
   if (ready) {
-    ready = prepare(all);
+    ready = copy_groups(groups, rest);
+  }
+  std::vector<WriterCall> together;
+  for (const std::size_t i : rest) {
+    together.insert(together.end(), groups[i].begin(), groups[i].end());
+  }
+  if (ready) {
+    ready = prepare(together);
   }
   if (!ready) {
     return fail(std::move(ready).error());
   }
-  auto failure = pipeline(all, {}, true);
+  if (together.empty()) {
+    return refused;
+  }
+  auto failure = pipeline(together, {}, true);
   if (!failure) {
     return refused;
   }
-  const auto undo = [this] { return connection_->execute("ROLLBACK TO one; RELEASE one"); };
-  if (failure->row_only) {
-    if (auto done = undo(); !done) {
-      return fail(std::move(done).error());
-    }
-  } else {
+  if (!failure->row_only) {
     return fail(std::move(failure->error));
   }
+  if (auto done = undo(); !done) {
+    return fail(std::move(done).error());
+  }
   // One of them is refused: each on its own.
-  for (std::size_t i = 0; i < groups.size(); ++i) {
-    failure = groups[i].empty() ? std::nullopt : pipeline(groups[i], {}, true);
+  for (const std::size_t i : rest) {
+    failure = pipeline(groups[i], {}, true);
     if (!failure) {
       continue;
     }

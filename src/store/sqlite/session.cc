@@ -80,6 +80,17 @@ Result<std::vector<std::optional<Error>>> SqliteSession::run_groups(
     if (groups[i].empty()) {
       continue;
     }
+    if (groups[i].size() == 1) {
+      // One statement takes effect as a whole or not at all by itself.
+      auto done = run(groups[i], {});
+      if (!done && !row_error(connection_.handle())) {
+        return fail(std::move(done).error());
+      }
+      if (!done) {
+        refused[i] = std::move(done).error();
+      }
+      continue;
+    }
     if (auto done = connection_.execute("SAVEPOINT one"); !done) {
       return fail(std::move(done).error());
     }

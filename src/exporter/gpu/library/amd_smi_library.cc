@@ -1,18 +1,14 @@
 #include "exporter/gpu/library/amd_smi_library.h"
 
 #include <algorithm>
-#include <set>
+#include <iterator>
 #include <utility>
 
 #include "exporter/gpu/library/amd_driver.h"
 #include "exporter/gpu/library/plausible.h"
-#include "exporter/gpu/library/rocm_smi_api.h"
 
 namespace ceems::exporter::gpu::amdsmi {
 namespace {
-
-constexpr double kMicro = 1e-6;
-constexpr std::uint64_t kNoValue = ~std::uint64_t{0};
 
 std::optional<double> memory(GetGpuMemory* get, Handle gpu) {
   std::uint64_t bytes = 0;
@@ -64,7 +60,7 @@ AmdSmi::~AmdSmi() {
 }
 
 void AmdSmi::stop() {
-  gpus_.clear();
+  boards_.clear();
   if (running_ && api_.shut_down != nullptr) {
     static_cast<void>(api_.shut_down());
   }
@@ -90,18 +86,7 @@ Result<> AmdSmi::start() {
   for (Handle handle : *processors) {
     add_processor(handle);
   }
-  std::set<std::string> uuids;
-  for (std::size_t i = 0; i < gpus_.size(); ++i) {
-    DeviceState& state = gpus_[i].state;
-    if (state.uuid.empty() || uuids.contains(state.uuid)) {
-      state.uuid = state.address ? to_string(*state.address) : fmt::format("amd{}", i);
-    }
-    uuids.insert(state.uuid);
-    state.split = gpus_[i].partitions.size() > 1;
-    if (!state.split) {
-      gpus_[i].partitions.clear();
-    }
-  }
+  boards_.finish();
   return {};
 }
 
@@ -137,57 +122,31 @@ Result<std::vector<Handle>> AmdSmi::list_processors() const {
 
 void AmdSmi::add_processor(Handle handle) {
   std::uint64_t id = 0;
-  if (api_.bdf_id(handle, &id) != kSuccess || rocm::pci_domain(id) > 0xffff) {
+  if (api_.bdf_id(handle, &id) != kSuccess) {
     return;  // a processor of another kind
   }
-  const PciAddress address{.domain = static_cast<std::uint16_t>(rocm::pci_domain(id)),
-                           .bus = static_cast<std::uint16_t>(rocm::pci_bus(id)),
-                           .device = static_cast<std::uint16_t>(rocm::pci_device(id)),
-                           .function = static_cast<std::uint16_t>(rocm::pci_function(id))};
-  std::uint64_t partition = rocm::pci_partition(id);
-  auto gpu = std::ranges::find_if(gpus_, [&](const Gpu& known) {
-    const auto& other = known.state.address;
-    return other && other->domain == address.domain && other->bus == address.bus &&
-           other->device == address.device;
-  });
-  if (gpu == gpus_.end()) {
-    Gpu added{.handle = handle, .state = {}, .partitions = {}};
-    added.state.vendor = Vendor::kAmd;
-    added.state.address = address;
-    added.state.uuid = amd_serial(sys_, address);
+  const auto place = amd_place(id);
+  if (!place) {
+    return;
+  }
+  boards_.add(handle, place, [&](DeviceState& state) {
+    state.uuid = amd_serial(sys_, state.address);
     AsicInfo info{};
     if (api_.asic_info != nullptr && api_.asic_info(handle, &info) == kSuccess) {
-      added.state.name = text_of(info.name, sizeof(info.name));
+      state.name = text_of(info.name, sizeof(info.name));
     }
-    gpus_.push_back(std::move(added));
-    gpu = gpus_.end() - 1;
-  } else if (partition == 0) {
-    partition = address.function;  // older releases tell it so
-  }
-  if (gpu->partitions.size() < kMostInstances) {
-    Partition part{.handle = handle, .state = {}};
-    part.state.number = partition;
-    part.state.gpu_instance = partition;
-    gpu->partitions.push_back(std::move(part));
-  }
+  });
 }
 
 std::vector<DeviceState> AmdSmi::list() {
-  std::vector<DeviceState> states;
-  for (const Gpu& gpu : gpus_) {
-    states.push_back(gpu.state);
-    for (const Partition& partition : gpu.partitions) {
-      states.back().instances.push_back(partition.state);
-    }
-  }
-  return states;
+  return boards_.states();
 }
 
 Result<std::vector<DeviceState>> AmdSmi::read(bool everything) {
   if (!running_) {
     return fail(ErrorCode::kUnavailable, "AMD SMI is not started");
   }
-  for (Gpu& gpu : gpus_) {
+  for (Gpu& gpu : boards_.gpus()) {
     read_often(gpu);
     if (everything) {
       read_seldom(gpu);
@@ -201,11 +160,9 @@ void AmdSmi::read_often(Gpu& gpu) const {
   std::uint64_t count = 0;
   std::uint64_t nanoseconds = 0;
   float each = 0;
-  const bool counted = api_.energy != nullptr &&
-                       api_.energy(gpu.handle, &count, &each, &nanoseconds) == kSuccess &&
-                       count != kNoValue && each > 0;
-  state.energy_joules =
-      counted ? within(static_cast<double>(count) * double{each} * kMicro, 1e18) : std::nullopt;
+  const bool counted =
+      api_.energy != nullptr && api_.energy(gpu.handle, &count, &each, &nanoseconds) == kSuccess;
+  state.energy_joules = counted ? amd_joules(count, each) : std::nullopt;
   const EngineUsage usage = usage_of(api_, gpu.handle);
   state.utilisation = from_percent(usage.graphics);
   state.memory_utilisation = from_percent(usage.memory);

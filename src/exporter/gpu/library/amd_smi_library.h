@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "exporter/gpu/library/amd_boards.h"
 #include "exporter/gpu/library/amd_smi_api.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/library/shared_library.h"
@@ -29,10 +30,10 @@ struct Api {
   GetGpuTotalEccCount* ecc;
 };
 
-/// GPUs of AMD by libamd_smi, for machines that have no librocm_smi64 any more. As RocmSmi:
-/// partitions at one address are one GPU with instances. Power, clocks, xGMI and the use of
-/// partitions come from the driver's table, serial numbers from sysfs (amd_driver.h); processes are
-/// not read: what the library tells of them has another form in each release.
+/// GPUs of AMD by libamd_smi, for machines that have no librocm_smi64 any more. Power, clocks, xGMI
+/// and the use of partitions come from the driver's table, serial numbers from sysfs
+/// (amd_driver.h); processes are not read: what the library tells of them has another form in each
+/// release.
 class AmdSmi final : public GpuLibrary {
  public:
   AmdSmi(SharedLibrary library, std::filesystem::path sys);
@@ -46,15 +47,8 @@ class AmdSmi final : public GpuLibrary {
   Result<std::vector<DeviceState>> read(bool everything) override;
 
  private:
-  struct Partition {
-    Handle handle = nullptr;
-    InstanceState state;
-  };
-  struct Gpu {
-    Handle handle = nullptr;  // of the library's processor that stands for the whole GPU
-    DeviceState state;
-    std::vector<Partition> partitions;  // empty where it is whole
-  };
+  using Gpu = AmdGpu<Handle>;
+  using Partition = AmdPartition<Handle>;
 
   void stop();
   [[nodiscard]] Result<std::vector<Handle>> list_processors() const;
@@ -66,7 +60,7 @@ class AmdSmi final : public GpuLibrary {
   const std::filesystem::path sys_;
   const Api api_;
   bool running_ = false;
-  std::vector<Gpu> gpus_;
+  AmdBoards<Handle> boards_;
 };
 
 }  // namespace ceems::exporter::gpu::amdsmi

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <set>
 #include <utility>
 
 #include "exporter/gpu/library/amd_driver.h"
@@ -13,7 +12,6 @@ namespace {
 
 constexpr std::size_t kTextSize = 128;
 constexpr double kMicro = 1e-6;
-constexpr std::uint64_t kNoValue = ~std::uint64_t{0};
 
 std::optional<double> percent(DevPercentGet* get, std::uint32_t device) {
   std::uint32_t value = 0;
@@ -73,7 +71,7 @@ RocmSmi::~RocmSmi() {
 }
 
 void RocmSmi::stop() {
-  gpus_.clear();
+  boards_.clear();
   if (running_ && api_.shut_down != nullptr) {
     static_cast<void>(api_.shut_down());
   }
@@ -102,77 +100,31 @@ Result<> RocmSmi::start() {
   for (std::uint32_t i = 0; i < count; ++i) {
     add_device(i);
   }
-  std::set<std::string> uuids;
-  for (Gpu& gpu : gpus_) {
-    if (gpu.state.uuid.empty() || uuids.contains(gpu.state.uuid)) {
-      // Boards without a serial number say "N/A" or the like, all the same.
-      gpu.state.uuid =
-          gpu.state.address ? to_string(*gpu.state.address) : fmt::format("amd{}", gpu.number);
-    }
-    uuids.insert(gpu.state.uuid);
-    gpu.state.split = gpu.partitions.size() > 1;
-    if (!gpu.state.split) {
-      gpu.partitions.clear();
-    }
-  }
+  boards_.finish();
   return {};
 }
 
 void RocmSmi::add_device(std::uint32_t number) {
-  std::optional<PciAddress> address;
-  std::uint32_t partition = 0;
   std::uint64_t id = 0;
-  if (api_.pci_id != nullptr && api_.pci_id(number, &id) == kSuccess && pci_domain(id) <= 0xffff) {
-    address = PciAddress{.domain = static_cast<std::uint16_t>(pci_domain(id)),
-                         .bus = static_cast<std::uint16_t>(pci_bus(id)),
-                         .device = static_cast<std::uint16_t>(pci_device(id)),
-                         .function = static_cast<std::uint16_t>(pci_function(id))};
-    partition = pci_partition(id);
-  }
-  const auto same_board = [&](const Gpu& gpu) {
-    // Older releases tell the partition as the function of the address.
-    return address && gpu.state.address && address->domain == gpu.state.address->domain &&
-           address->bus == gpu.state.address->bus && address->device == gpu.state.address->device;
-  };
-  auto gpu = std::find_if(gpus_.begin(), gpus_.end(), same_board);
-  if (gpu == gpus_.end()) {
-    Gpu added{.number = number, .state = {}, .partitions = {}};
-    added.state.vendor = Vendor::kAmd;
-    added.state.uuid = serial_number(api_, number);
-    added.state.address = address;
+  const bool told = api_.pci_id != nullptr && api_.pci_id(number, &id) == kSuccess;
+  boards_.add(number, told ? amd_place(id) : std::nullopt, [&](DeviceState& state) {
+    state.uuid = serial_number(api_, number);
     std::array<char, kTextSize> buffer{};
     if (api_.name != nullptr && api_.name(number, buffer.data(), buffer.size()) == kSuccess) {
-      added.state.name = text_of(buffer.data(), buffer.size());
+      state.name = text_of(buffer.data(), buffer.size());
     }
-    gpus_.push_back(std::move(added));
-    gpu = gpus_.end() - 1;
-  } else if (partition == 0 && address) {
-    partition = address->function;
-  }
-  if (gpu->partitions.size() < kMostInstances) {
-    Partition part{.number = number, .state = {}};
-    part.state.gpu_instance = partition;
-    part.state.number = partition;
-    gpu->partitions.push_back(std::move(part));
-  }
+  });
 }
 
 std::vector<DeviceState> RocmSmi::list() {
-  std::vector<DeviceState> states;
-  for (const Gpu& gpu : gpus_) {
-    states.push_back(gpu.state);
-    for (const Partition& partition : gpu.partitions) {
-      states.back().instances.push_back(partition.state);
-    }
-  }
-  return states;
+  return boards_.states();
 }
 
 Result<std::vector<DeviceState>> RocmSmi::read(bool everything) {
   if (!running_) {
     return fail(ErrorCode::kUnavailable, "ROCm SMI is not started");
   }
-  for (Gpu& gpu : gpus_) {
+  for (Gpu& gpu : boards_.gpus()) {
     read_often(gpu);
     if (everything) {
       read_seldom(gpu);
@@ -187,20 +139,18 @@ void RocmSmi::read_often(Gpu& gpu) const {
   std::uint64_t microwatts = 0;
   int type = 0;
   const bool powered =
-      (api_.power != nullptr && api_.power(gpu.number, &microwatts, &type) == kSuccess) ||
-      (api_.average_power != nullptr && api_.average_power(gpu.number, 0, &microwatts) == kSuccess);
+      (api_.power != nullptr && api_.power(gpu.handle, &microwatts, &type) == kSuccess) ||
+      (api_.average_power != nullptr && api_.average_power(gpu.handle, 0, &microwatts) == kSuccess);
   state.power_watts =
       powered ? within(static_cast<double>(microwatts) * kMicro, kMostWatts) : std::nullopt;
   std::uint64_t count = 0;
   std::uint64_t nanoseconds = 0;
   float each = 0;
-  const bool counted = api_.energy != nullptr &&
-                       api_.energy(gpu.number, &count, &each, &nanoseconds) == kSuccess &&
-                       count != kNoValue && each > 0;
-  state.energy_joules =
-      counted ? within(static_cast<double>(count) * double{each} * kMicro, 1e18) : std::nullopt;
-  state.memory_utilisation = percent(api_.memory_busy, gpu.number);
-  state.utilisation = percent(api_.busy, gpu.number);
+  const bool counted =
+      api_.energy != nullptr && api_.energy(gpu.handle, &count, &each, &nanoseconds) == kSuccess;
+  state.energy_joules = counted ? amd_joules(count, each) : std::nullopt;
+  state.memory_utilisation = percent(api_.memory_busy, gpu.handle);
+  state.utilisation = percent(api_.busy, gpu.handle);
   const auto metrics = read_amd_metrics(sys_, state.address);
   if (metrics) {
     take_amd_metrics(*metrics, state);
@@ -208,7 +158,7 @@ void RocmSmi::read_often(Gpu& gpu) const {
   std::vector<std::optional<double>> asked;
   std::vector<InstanceState*> partitions;
   for (Partition& partition : gpu.partitions) {
-    asked.push_back(percent(api_.busy, partition.number));
+    asked.push_back(percent(api_.busy, partition.handle));
     partitions.push_back(&partition.state);
   }
   take_partition_use(metrics, asked, state.utilisation, partitions);
@@ -228,9 +178,9 @@ void RocmSmi::read_memory(std::uint32_t number,
 
 void RocmSmi::read_seldom(Gpu& gpu) const {
   DeviceState& state = gpu.state;
-  read_memory(gpu.number, state.memory_used_bytes, state.memory_total_bytes);
+  read_memory(gpu.handle, state.memory_used_bytes, state.memory_total_bytes);
   for (Partition& partition : gpu.partitions) {
-    read_memory(partition.number, partition.state.memory_used_bytes,
+    read_memory(partition.handle, partition.state.memory_used_bytes,
                 partition.state.memory_total_bytes);
   }
   if (!gpu.partitions.empty()) {  // the whole is the sum of its parts
@@ -239,20 +189,20 @@ void RocmSmi::read_seldom(Gpu& gpu) const {
   }
   std::uint64_t cap = 0;
   state.power_limit_watts =
-      api_.power_cap != nullptr && api_.power_cap(gpu.number, 0, &cap) == kSuccess
+      api_.power_cap != nullptr && api_.power_cap(gpu.handle, 0, &cap) == kSuccess
           ? within(static_cast<double>(cap) * kMicro, kMostWatts)
           : std::nullopt;
   // Accelerators tell the junction, older cards the edge alone.
-  state.temperature_celsius = celsius(api_.temperature, gpu.number, kSensorJunction);
+  state.temperature_celsius = celsius(api_.temperature, gpu.handle, kSensorJunction);
   if (!state.temperature_celsius) {
-    state.temperature_celsius = celsius(api_.temperature, gpu.number, kSensorEdge);
+    state.temperature_celsius = celsius(api_.temperature, gpu.handle, kSensorEdge);
   }
-  state.memory_temperature_celsius = celsius(api_.temperature, gpu.number, kSensorMemory);
+  state.memory_temperature_celsius = celsius(api_.temperature, gpu.handle, kSensorMemory);
   state.ecc_corrected.reset();
   state.ecc_uncorrected.reset();
   for (const std::uint64_t block : kEccBlocks) {
     ErrorCount errors{};
-    if (api_.ecc != nullptr && api_.ecc(gpu.number, block, &errors) == kSuccess) {
+    if (api_.ecc != nullptr && api_.ecc(gpu.handle, block, &errors) == kSuccess) {
       state.ecc_corrected =
           state.ecc_corrected.value_or(0) + static_cast<double>(errors.correctable);
       state.ecc_uncorrected =
@@ -262,7 +212,7 @@ void RocmSmi::read_seldom(Gpu& gpu) const {
 }
 
 void RocmSmi::read_processes() {
-  for (Gpu& gpu : gpus_) {
+  for (Gpu& gpu : boards_.gpus()) {
     gpu.state.processes.clear();
   }
   if (api_.processes == nullptr || api_.process_on_device == nullptr) {
@@ -294,12 +244,12 @@ void RocmSmi::read_processes() {
     if (static_cast<int>(info.pid) <= 0) {
       continue;
     }
-    for (Gpu& gpu : gpus_) {
+    for (Gpu& gpu : boards_.gpus()) {
       if (gpu.partitions.empty()) {
-        add(gpu.state, gpu.number, info.pid, std::nullopt);
+        add(gpu.state, gpu.handle, info.pid, std::nullopt);
       }
       for (const Partition& partition : gpu.partitions) {
-        add(gpu.state, partition.number, info.pid, partition.state.gpu_instance);
+        add(gpu.state, partition.handle, info.pid, partition.state.gpu_instance);
       }
     }
   }

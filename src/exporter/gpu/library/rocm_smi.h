@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "exporter/gpu/library/amd_boards.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/library/rocm_smi_api.h"
 #include "exporter/gpu/library/shared_library.h"
@@ -37,8 +38,7 @@ struct Api {
   ComputeProcessInfoByDeviceGet* process_on_device;
 };
 
-/// GPUs of AMD by librocm_smi64. The library lists the partitions of a GPU as devices; here those
-/// at the same PCI address are one GPU with instances. The library's structures for clocks and xGMI
+/// GPUs of AMD by librocm_smi64. The library's structures for clocks and xGMI
 /// differ between releases; these, and the use of each partition, come from the driver's own table
 /// (amd_driver.h). PCIe traffic is not read: asking for it takes a second.
 class RocmSmi final : public GpuLibrary {
@@ -54,15 +54,8 @@ class RocmSmi final : public GpuLibrary {
   Result<std::vector<DeviceState>> read(bool everything) override;
 
  private:
-  struct Partition {
-    std::uint32_t number = 0;  // of the library's device
-    InstanceState state;
-  };
-  struct Gpu {
-    std::uint32_t number = 0;  // of the library's device that stands for the whole GPU
-    DeviceState state;
-    std::vector<Partition> partitions;  // empty where it is whole
-  };
+  using Gpu = AmdGpu<std::uint32_t>;  // by the library's number of the device
+  using Partition = AmdPartition<std::uint32_t>;
 
   void stop();
   void add_device(std::uint32_t number);
@@ -77,7 +70,7 @@ class RocmSmi final : public GpuLibrary {
   const std::filesystem::path sys_;
   const Api api_;
   bool running_ = false;
-  std::vector<Gpu> gpus_;
+  AmdBoards<std::uint32_t> boards_;
 };
 
 }  // namespace ceems::exporter::gpu::rocm

@@ -10,41 +10,39 @@
 #include "base/result.h"
 #include "config/yaml.h"
 
-namespace ceems::api {
+namespace ceems::config {
 
 /// Reads the keys of one mapping into variables, which keep their value where the key is absent.
 /// The first error stays; the rest is skipped. Not thread-safe.
-class ConfigSection {
+class Section {
  public:
-  explicit ConfigSection(const config::Node& node) : node_(node) {
+  explicit Section(const Node& node) : node_(node) {
     if (node_.present() && !node_.is_map()) {
       done_ = fail(node_.error("expected a mapping"));
     }
   }
 
-  ConfigSection& only(std::initializer_list<std::string_view> known) {
+  Section& only(std::initializer_list<std::string_view> known) {
     if (done_) {
       done_ = node_.only_keys(known);
     }
     return *this;
   }
-  ConfigSection& text(std::string_view key, std::string& target) {
-    return take(key, target, &config::Node::as_string);
+  Section& text(std::string_view key, std::string& target) {
+    return take(key, target, &Node::as_string);
   }
-  ConfigSection& boolean(std::string_view key, bool& target) {
-    return take(key, target, &config::Node::as_bool);
+  Section& boolean(std::string_view key, bool& target) { return take(key, target, &Node::as_bool); }
+  Section& list(std::string_view key, std::vector<std::string>& target) {
+    return take(key, target, &Node::as_string_list);
   }
-  ConfigSection& list(std::string_view key, std::vector<std::string>& target) {
-    return take(key, target, &config::Node::as_string_list);
-  }
-  ConfigSection& duration(std::string_view key, std::chrono::milliseconds& target) {
+  Section& duration(std::string_view key, std::chrono::milliseconds& target) {
     std::int64_t ms = target.count();
-    take(key, ms, &config::Node::as_duration_ms);
+    take(key, ms, &Node::as_duration_ms);
     target = std::chrono::milliseconds(ms);
     return *this;
   }
   /// A file name, relative to the directory.
-  ConfigSection& file(std::string_view key, std::string& target, const std::string& directory) {
+  Section& file(std::string_view key, std::string& target, const std::string& directory) {
     text(key, target);
     if (node_[key].present() && !target.empty() && target.front() != '/' && !directory.empty()) {
       target = directory + "/" + target;
@@ -52,27 +50,27 @@ class ConfigSection {
     return *this;
   }
   /// Refuses the value of a key when `wrong`.
-  ConfigSection& refuse(bool wrong, std::string_view key, std::string_view message) {
+  Section& refuse(bool wrong, std::string_view key, std::string_view message) {
     if (done_ && wrong) {
       done_ = fail(node_[key].present() ? node_[key].error(message) : node_.error(message));
     }
     return *this;
   }
-  ConfigSection& also(Result<> result) {
+  Section& also(Result<> result) {
     if (done_) {
       done_ = std::move(result);
     }
     return *this;
   }
 
-  [[nodiscard]] const config::Node& node() const { return node_; }
+  [[nodiscard]] const Node& node() const { return node_; }
   [[nodiscard]] bool ok() const { return done_.has_value(); }
   [[nodiscard]] Result<> done() const { return done_; }
 
  private:
   template <typename T>
-  ConfigSection& take(std::string_view key, T& target, Result<T> (config::Node::*read)() const) {
-    const config::Node value = node_[key];
+  Section& take(std::string_view key, T& target, Result<T> (Node::*read)() const) {
+    const Node value = node_[key];
     if (!done_ || !value.present()) {
       return *this;
     }
@@ -85,8 +83,8 @@ class ConfigSection {
     return *this;
   }
 
-  config::Node node_;
+  Node node_;
   Result<> done_;
 };
 
-}  // namespace ceems::api
+}  // namespace ceems::config

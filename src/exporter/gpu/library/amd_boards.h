@@ -1,0 +1,117 @@
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <optional>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "exporter/gpu/library/gpu_library.h"
+#include "exporter/gpu/library/plausible.h"
+
+// What both of AMD's libraries have in common: they list the partitions of a GPU as devices; here
+// those at one PCI address are one GPU with instances. `Handle` is what a library calls a device.
+namespace ceems::exporter::gpu {
+
+/// Where a device is.
+struct AmdPlace {
+  PciAddress address;
+  std::uint64_t partition = 0;
+};
+
+/// The 64-bit id of a device, which has the same form in both libraries (rocm_smi_api.h). Nothing
+/// for a domain that no PCI address of ours can have.
+std::optional<AmdPlace> amd_place(std::uint64_t id);
+
+/// Energy of a counter that goes up by one each `microjoules`; nothing for what is no reading.
+std::optional<double> amd_joules(std::uint64_t count, float microjoules);
+
+template <class Handle>
+struct AmdPartition {
+  Handle handle = {};
+  InstanceState state = {};
+};
+
+template <class Handle>
+struct AmdGpu {
+  Handle handle = {};  ///< of the device that stands for the whole GPU
+  DeviceState state = {};
+  std::vector<AmdPartition<Handle>> partitions = {};  ///< empty where it is whole
+};
+
+/// The GPUs by the devices of a library.
+template <class Handle>
+class AmdBoards {
+ public:
+  using Gpu = AmdGpu<Handle>;
+  using Partition = AmdPartition<Handle>;
+
+  /// One device after the other, in the library's order. `describe` sets name and uuid of a GPU
+  /// that was not known before.
+  template <class Describe>
+  void add(Handle handle, const std::optional<AmdPlace>& place, const Describe& describe) {
+    std::uint64_t partition = place ? place->partition : 0;
+    auto gpu = std::ranges::find_if(gpus_, [&](const Gpu& known) {
+      // Older releases tell the partition as the function of the address.
+      const auto& other = known.state.address;
+      return place && other && other->domain == place->address.domain &&
+             other->bus == place->address.bus && other->device == place->address.device;
+    });
+    if (gpu == gpus_.end()) {
+      Gpu added{.handle = handle};
+      added.state.vendor = Vendor::kAmd;
+      added.state.address = place ? std::optional(place->address) : std::nullopt;
+      describe(added.state);
+      gpu = gpus_.insert(gpus_.end(), std::move(added));
+    } else if (partition == 0) {
+      partition = place->address.function;
+    }
+    if (gpu->partitions.size() < kMostInstances) {
+      Partition part{.handle = handle};
+      part.state.number = partition;
+      part.state.gpu_instance = partition;
+      gpu->partitions.push_back(std::move(part));
+    }
+  }
+
+  /// After the last device: tells whole GPUs from split ones and gives each a uuid of its own.
+  void finish() {
+    std::set<std::string> uuids;
+    for (std::size_t i = 0; i < gpus_.size(); ++i) {
+      DeviceState& state = gpus_[i].state;
+      if (state.uuid.empty() || uuids.contains(state.uuid)) {
+        // Boards without a serial number say "N/A" or the like, all the same.
+        state.uuid = state.address ? to_string(*state.address) : fmt::format("amd{}", i);
+      }
+      uuids.insert(state.uuid);
+      state.split = gpus_[i].partitions.size() > 1;
+      if (!state.split) {
+        gpus_[i].partitions.clear();
+      }
+    }
+  }
+
+  /// As GpuLibrary::list().
+  [[nodiscard]] std::vector<DeviceState> states() const {
+    std::vector<DeviceState> states;
+    for (const Gpu& gpu : gpus_) {
+      states.push_back(gpu.state);
+      for (const Partition& partition : gpu.partitions) {
+        states.back().instances.push_back(partition.state);
+      }
+    }
+    return states;
+  }
+
+  void clear() { gpus_.clear(); }
+  [[nodiscard]] std::vector<Gpu>& gpus() { return gpus_; }
+
+ private:
+  std::vector<Gpu> gpus_;
+};
+
+}  // namespace ceems::exporter::gpu

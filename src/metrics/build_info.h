@@ -1,0 +1,15 @@
+#pragma once
+
+#include <string_view>
+
+#include "metrics/desc.h"
+#include "metrics/sink.h"
+
+namespace ceems::metrics {
+
+/// The family "PROGRAM_build_info": always 1, the version in labels. Labels that mean something to
+/// programs in Go only are empty.
+Desc build_info(std::string_view program);
+void add_build_info(Sink& sink, const Desc& desc);
+
+}  // namespace ceems::metrics

@@ -1,0 +1,140 @@
+// Counts of units per cluster.
+#include <algorithm>
+#include <array>
+#include <charconv>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "store/sql_reader.h"
+#include "store/unit_sums.h"
+
+namespace ceems::store {
+namespace {
+
+constexpr auto kLimit = std::chrono::minutes(5);
+
+// What a row of the answer is made of.
+enum Kind : std::int64_t { kUnitsOfUser, kSpanCount, kOddEnds };
+
+struct Counts {
+  std::string manager;
+  std::int64_t units = 0, ended = 0, running = 0;
+  std::set<std::string, std::less<>> projects, users;
+};
+
+/// Rows that are in memory already.
+class CountRows final : public Cursor {
+ public:
+  explicit CountRows(const std::map<std::string, Counts>& clusters) {
+    for (const auto& [cluster, counts] : clusters) {
+      rows_.push_back({cluster, counts.manager, fmt::to_string(counts.units),
+                       fmt::to_string(counts.ended), fmt::to_string(counts.running),
+                       fmt::to_string(counts.projects.size()),
+                       fmt::to_string(counts.users.size())});
+    }
+  }
+
+  Result<bool> next() override { return ++current_ <= rows_.size(); }
+  [[nodiscard]] std::string_view text(std::size_t column) const override {
+    return rows_.at(current_ - 1).at(column);
+  }
+  [[nodiscard]] std::int64_t integer(std::size_t column) const override {
+    const std::string_view digits = text(column);
+    std::int64_t value = 0;
+    std::from_chars(digits.data(), digits.data() + digits.size(), value);
+    return value;
+  }
+
+ private:
+  std::vector<std::array<std::string, 7>> rows_;
+  std::size_t current_ = 0;  ///< from 1
+};
+
+Sql counts_of(Dialect dialect, const std::vector<std::string>& clusters, const SpanPlan& plan) {
+  constexpr std::string_view kNames = "cluster_id, project, username, max(resource_manager)";
+  constexpr std::string_view kGroups = " GROUP BY cluster_id, project, username";
+  const auto kind = [](Kind what) { return static_cast<std::int64_t>(what); };
+  Sql sql(dialect, fmt::format("SELECT {}, {}, count(*), count(*) FILTER (WHERE ended_at_ts > 0),"
+                               " count(*) FILTER (WHERE ended_at_ts = 0) FROM units",
+                               kind(kUnitsOfUser), kNames));
+  add_rest(sql, plan.rest);
+  sql.and_in("cluster_id", clusters).add(kGroups);
+  sql.add(
+      fmt::format(" UNION ALL SELECT {}, {}, sum(num_units), sum(num_units * ended),"
+                  " sum(num_units * (1 - ended)) FROM ceems_unit_sums",
+                  kind(kUnitsOfUser), kNames));
+  add_runs(sql, SumsOf::kUnits, plan.runs);
+  sql.and_in("cluster_id", clusters).add(kGroups);
+  sql.add(fmt::format(" UNION ALL SELECT {}, '', '', '', '', count(*), 0, 0 FROM ceems_unit_spans",
+                      kind(kSpanCount)));
+  add_runs(sql, SumsOf::kUnits, plan.runs);
+  return sql.add(
+      fmt::format(" UNION ALL SELECT {}, '', '', '', '', count(*), 0, 0 FROM units"
+                  " WHERE ended_at_ts < 0 OR last_updated_at_ts IS NULL",
+                  kind(kOddEnds)));
+}
+
+void add(std::map<std::string, Counts>& clusters, const Cursor& row) {
+  Counts& counts = clusters[std::string(row.text(1))];
+  counts.projects.emplace(row.text(2));
+  counts.users.emplace(row.text(3));
+  counts.manager = std::max(counts.manager, std::string(row.text(4)));
+  counts.units += row.integer(5);
+  counts.ended += row.integer(6);
+  counts.running += row.integer(7);
+}
+
+/// Adds all rows up. False when a write has touched one of the spans since they were looked up, or
+/// when there are units that sums tell nothing of.
+Result<bool> add_all(std::map<std::string, Counts>& clusters, Cursor& rows, std::size_t spans) {
+  while (true) {
+    const auto row = rows.next();
+    if (!row || !*row) {
+      return row ? Result<bool>(true) : row;
+    }
+    const std::int64_t kind = rows.integer(0);
+    if (kind == kUnitsOfUser) {
+      add(clusters, rows);
+    } else if (std::cmp_not_equal(rows.integer(5), kind == kSpanCount ? spans : 0)) {
+      return false;
+    }
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Cursor>> SqlReader::stats(const std::vector<std::string>& clusters,
+                                                 const std::optional<TimeRange>& ended) {
+  const TimeRange ever{0, std::numeric_limits<std::int64_t>::max()};
+  auto spans = ended ? Result<Spans>(Spans()) : known_spans(SumsOf::kUnits, ever);
+  if (!spans) {
+    return fail(std::move(spans).error());
+  }
+  SpanPlan plan = plan_spans(ever, *spans);
+  if (plan.runs.empty()) {
+    return count_units(clusters, ended);
+  }
+  plan.rest.push_back({std::numeric_limits<std::int64_t>::min(), -1});
+  std::map<std::string, Counts> counts;
+  {
+    const auto rows = open(counts_of(dialect_, clusters, plan), kLimit);
+    if (!rows) {
+      return fail(rows.error());
+    }
+    const auto added = add_all(counts, **rows, plan.spans);
+    if (!added) {
+      return fail(added.error());
+    }
+    if (*added) {
+      return std::make_unique<CountRows>(counts);
+    }
+  }
+  return count_units(clusters, ended);
+}
+
+}  // namespace ceems::store
