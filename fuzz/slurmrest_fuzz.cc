@@ -29,7 +29,7 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
       }
     }
     (void)ceems::api::parse_rest_association(json);
-    (void)ceems::api::parse_rest_trust(json);
+    (void)ceems::api::parse_rest_account(json);
     CEEMS_CHECK(ceems::is_utf8(ceems::api::parse_rest_problem(json).text));
     return {};
   });

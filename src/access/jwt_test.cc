@@ -11,6 +11,7 @@
 #include <openssl/hmac.h>
 #include <openssl/rsa.h>
 
+#include "access/test_key.h"
 #include "net/base64.h"
 
 namespace ceems::access {
@@ -19,20 +20,6 @@ namespace {
 using ::testing::HasSubstr;
 
 constexpr std::int64_t kNow = 1'767'225'600;
-
-struct FreeKey {
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
-
-std::string number(const Key& key, const char* name) {
-  BIGNUM* value = nullptr;
-  EXPECT_EQ(EVP_PKEY_get_bn_param(key.get(), name, &value), 1);
-  std::string bytes(static_cast<std::size_t>(BN_num_bytes(value)), '\0');
-  BN_bn2bin(value, reinterpret_cast<unsigned char*>(bytes.data()));
-  BN_free(value);
-  return bytes;
-}
 
 std::string padded(const std::string& bytes) {
   return std::string(32 - bytes.size(), '\0') + bytes;
@@ -51,14 +38,14 @@ const Keys& keys() {
 
 std::string rsa_jwk(const Key& key, const std::string& more) {
   return fmt::format(R"({{"kty":"RSA","n":"{}","e":"{}"{}}})",
-                     net::base64url_encode(number(key, OSSL_PKEY_PARAM_RSA_N)),
-                     net::base64url_encode(number(key, OSSL_PKEY_PARAM_RSA_E)), more);
+                     net::base64url_encode(key_number(key, OSSL_PKEY_PARAM_RSA_N)),
+                     net::base64url_encode(key_number(key, OSSL_PKEY_PARAM_RSA_E)), more);
 }
 std::string ec_jwk(const std::string& more) {
-  return fmt::format(R"({{"kty":"EC","crv":"P-256","x":"{}","y":"{}"{}}})",
-                     net::base64url_encode(padded(number(keys().point, OSSL_PKEY_PARAM_EC_PUB_X))),
-                     net::base64url_encode(padded(number(keys().point, OSSL_PKEY_PARAM_EC_PUB_Y))),
-                     more);
+  return fmt::format(
+      R"({{"kty":"EC","crv":"P-256","x":"{}","y":"{}"{}}})",
+      net::base64url_encode(padded(key_number(keys().point, OSSL_PKEY_PARAM_EC_PUB_X))),
+      net::base64url_encode(padded(key_number(keys().point, OSSL_PKEY_PARAM_EC_PUB_Y))), more);
 }
 std::vector<Jwk> set_of(const std::string& list) {
   const auto parsed = parse_jwks(R"({"keys":[)" + list + "]}");

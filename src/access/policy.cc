@@ -23,6 +23,17 @@ bool is_listed_admin(store::Reader& reader, const std::string& user) {
   return *admin;
 }
 
+/// What resource managers say the user leads.
+std::vector<store::ClusterProject> stored_leads(store::Reader& reader, const std::string& user) {
+  auto led = reader.led_projects(user);
+  if (!led) {
+    log::error("cannot read who leads projects, so only the configuration says it",
+               {{"err", led.error().message}});
+    return {};
+  }
+  return std::move(*led);
+}
+
 bool is_somebody(const Identity& identity) {
   return identity.role != Role::kNobody && !identity.user.empty();
 }
@@ -45,8 +56,12 @@ Identity identify(store::Reader& reader, const Roles& roles, std::string user, R
     return identity;
   }
   identity.user = std::move(user);
+  identity.led = stored_leads(reader, identity.user);
   for (const Roles::Leads& entry : roles.project_leads) {
-    if (contains(entry.users, identity.user)) {
+    const bool known = std::ranges::any_of(identity.led, [&](const store::ClusterProject& led) {
+      return led.cluster_id == entry.cluster_id && led.project == entry.project;
+    });
+    if (!known && contains(entry.users, identity.user)) {
       identity.led.push_back({.cluster_id = entry.cluster_id, .project = entry.project});
     }
   }

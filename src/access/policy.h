@@ -22,7 +22,8 @@ struct Identity {
   std::vector<store::ClusterProject> led = {};
 };
 
-/// Roles that the configuration gives, beside the list of admins in the data base.
+/// Roles that the configuration gives, beside the lists of admins and of project leads in the data
+/// base.
 struct Roles {
   struct Leads {
     std::string cluster_id = {}, project = {};
@@ -36,8 +37,8 @@ struct Roles {
 std::string user_name(const net::Headers& headers, const std::vector<std::string>& header_names);
 
 /// What the user is. Only exact names count. `granted` is what a provider of identities said of the
-/// user (its groups); it can add support or admin, nothing else. When the list of admins cannot be
-/// read only `granted` makes an admin, and that is logged. An empty user is nobody.
+/// user (its groups); it can add support or admin, nothing else. When a list of the data base
+/// cannot be read it counts as empty, and that is logged. An empty user is nobody.
 Identity identify(store::Reader& reader,
                   const Roles& roles,
                   std::string user,

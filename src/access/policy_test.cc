@@ -2,24 +2,19 @@
 
 #include <gtest/gtest.h>
 
-#include "store/database.h"
-#include "testing/fake_clock.h"
-#include "testing/temp_dir.h"
+#include "store/test_database.h"
 
 namespace ceems::access {
 namespace {
 
 using Names = std::vector<std::string>;
 
-constexpr std::int64_t kNow = 1'767'225'600'000;
+using store::kNow;
 
-class PolicyTest : public ::testing::Test {
+class PolicyTest : public store::AnyDatabase {
  protected:
   void SetUp() override {
-    auto db =
-        store::Database::open({.directory = dir_.path().string(), .time_zone = "UTC"}, clock_);
-    ASSERT_TRUE(db);
-    db_ = std::move(*db);
+    ASSERT_NO_FATAL_FAILURE(AnyDatabase::SetUp());
     ASSERT_TRUE(db_->writer().write_admins("ceems", {"root"}));
     for (const std::string cluster : {"a", "b"}) {
       store::ClusterUpdate update;
@@ -36,14 +31,10 @@ class PolicyTest : public ::testing::Test {
       // ada is in fluids on cluster a only.
       update.projects = std::vector<model::Project>{
           {.name = "fluids", .users = cluster == "a" ? Names{"ada", "bob"} : Names{"bob"}}};
-      ASSERT_TRUE(db_->writer().write(update));
+      write(update);
     }
   }
   store::Reader& reader() { return db_->reader(); }
-
-  testing::TempDir dir_;
-  testing::FakeClock clock_;
-  std::unique_ptr<store::Database> db_;
 };
 
 const Roles kRoles{
@@ -103,6 +94,29 @@ TEST_F(PolicyTest, TheStrongestRoleCountsAndNamesAreMatchedExactly) {
   EXPECT_EQ(role("ada", Role::kProjectLead), Role::kUser);
   EXPECT_EQ(role("root", Role::kSupport), Role::kAdmin);
   EXPECT_EQ(role("", Role::kAdmin), Role::kNobody);
+}
+
+TEST_F(PolicyTest, ManagersAndTheConfigurationSayWhoLeads) {
+  store::ClusterUpdate update;
+  update.cluster.id = "b";
+  update.window = {kNow + 1000, kNow + 2000};
+  update.leads = {{"fluids", {"lea", "max", "root"}}, {"optics", {"lea"}}};
+  write(update);
+  const Identity max = identify(reader(), kRoles, "max");
+  EXPECT_EQ(max.role, Role::kProjectLead);
+  EXPECT_TRUE(leads(max, "b", "fluids"));
+  EXPECT_FALSE(leads(max, "a", "fluids"));
+  const Identity lea = identify(reader(), kRoles, "lea");
+  EXPECT_EQ(lea.led.size(), 2U);  // what both say counts once
+  EXPECT_TRUE(leads(lea, "b", "optics"));
+  const Identity root = identify(reader(), kRoles, "root");
+  EXPECT_EQ(root.role, Role::kAdmin);
+  EXPECT_TRUE(leads(root, "b", "fluids"));
+  EXPECT_EQ(identify(reader(), kRoles, "Max").role, Role::kUser);
+  EXPECT_TRUE(identify(reader(), kRoles, "").led.empty());
+  ASSERT_TRUE(db_->close());
+  EXPECT_EQ(identify(reader(), kRoles, "max").role, Role::kUser);
+  EXPECT_EQ(identify(reader(), kRoles, "lea").role, Role::kProjectLead);
 }
 
 TEST_F(PolicyTest, SupportMayLeadProjectsToo) {

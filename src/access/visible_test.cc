@@ -4,22 +4,17 @@
 
 #include <gtest/gtest.h>
 
-#include "store/database.h"
-#include "testing/fake_clock.h"
-#include "testing/temp_dir.h"
+#include "store/test_database.h"
 
 namespace ceems::access {
 namespace {
 
-constexpr std::int64_t kNow = 1'767'225'600'000;
+using store::kNow;
 
-class VisibleTest : public ::testing::Test {
+class VisibleTest : public store::AnyDatabase {
  protected:
   void SetUp() override {
-    auto db =
-        store::Database::open({.directory = dir_.path().string(), .time_zone = "UTC"}, clock_);
-    ASSERT_TRUE(db);
-    db_ = std::move(*db);
+    ASSERT_NO_FATAL_FAILURE(AnyDatabase::SetUp());
     for (const std::string cluster : {"a", "b"}) {
       store::ClusterUpdate update;
       update.cluster.id = cluster;
@@ -36,7 +31,7 @@ class VisibleTest : public ::testing::Test {
         unit.tags = R"({"workdir":"/home/x"})";
         update.units.push_back(unit);
       }
-      ASSERT_TRUE(db_->writer().write(update));
+      write(update);
     }
   }
 
@@ -68,10 +63,6 @@ class VisibleTest : public ::testing::Test {
     }
     return fields;
   }
-
-  testing::TempDir dir_;
-  testing::FakeClock clock_;
-  std::unique_ptr<store::Database> db_;
 };
 
 constexpr std::string_view kWhole = R"(|{"workdir":"/home/x"}|COMPLETED|0)";

@@ -9,18 +9,17 @@
 #include <gtest/gtest.h>
 
 #include "api/server.h"
+#include "api/test_request.h"
 #include "base/strings.h"
-#include "store/database.h"
-#include "testing/fake_clock.h"
-#include "testing/temp_dir.h"
+#include "store/test_database.h"
 
 namespace ceems::api {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::int64_t kNow = 1'767'225'600'000;  // of FakeClock
-constexpr std::int64_t kHour = 3600'000;
+using store::kHour;
+using store::kNow;
 
 using Table = std::map<std::string, std::map<std::string, std::string>>;
 
@@ -66,15 +65,14 @@ class AnySeries final : public SeriesSource {
   }
 };
 
+enum class LeadsFrom { kConfiguration, kManager };
+
 /// Users ada (user), lea (leads p-bob on b), sue (support), root (admin) and bob; on both clusters
 /// each has a unit and is the only member of the project "p-NAME".
-class AccessMatrix : public ::testing::Test {
+class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInterface<LeadsFrom> {
  protected:
   void SetUp() override {
-    auto db =
-        store::Database::open({.directory = dir_.path().string(), .time_zone = "UTC"}, clock_);
-    ASSERT_TRUE(db);
-    db_ = std::move(*db);
+    ASSERT_NO_FATAL_FAILURE(AnyDatabase::SetUp());
     ASSERT_TRUE(db_->writer().write_admins("ceems", {"root"}));
     for (const std::string cluster : {"a", "b"}) {
       store::ClusterUpdate update;
@@ -100,31 +98,29 @@ class AccessMatrix : public ::testing::Test {
         update.users->push_back({.name = user, .projects = {"p-" + user}});
         update.projects->push_back({.name = "p-" + user, .users = {user}});
       }
-      ASSERT_TRUE(db_->writer().write(update));
+      if (GetParam() == LeadsFrom::kManager && cluster == "b") {
+        update.leads = std::map<std::string, std::vector<std::string>>{{"p-bob", {"lea"}}};
+      }
+      write(update);
     }
     ApiOptions options;
     options.roles.support = {"sue"};
-    options.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
+    if (GetParam() == LeadsFrom::kConfiguration) {
+      options.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
+    }
     auto server = ApiServer::create(std::move(options), db_->reader(), &series_, clock_);
     ASSERT_TRUE(server);
     server_ = std::move(*server);
   }
 
   net::Response get(const std::string& target, const std::string& user) {
-    net::Request request;
-    request.method = "GET";
-    request.target = "/api/v1/" + target;
-    request.path = request.target.substr(0, request.target.find('?'));
-    request.query =
-        target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
-    request.remote_address = "192.0.2.1";
+    net::Headers headers;
     if (!user.empty()) {
-      request.headers.emplace_back("X-Grafana-User", user);
+      headers.emplace_back("X-Grafana-User", user);
     }
     net::Response response;
-    server_->handle(request, response);
-    while (response.next_chunk && response.next_chunk(response.body)) {
-    }
+    server_->handle(request_for("GET", "/api/v1/" + target, headers), response);
+    read_whole(response);
     return response;
   }
 
@@ -211,9 +207,6 @@ class AccessMatrix : public ::testing::Test {
   }
 
   static inline const std::vector<std::string> kPeople{"ada", "lea", "sue", "root", "bob"};
-  testing::TempDir dir_;
-  testing::FakeClock clock_;
-  std::unique_ptr<store::Database> db_;
   AnySeries series_;
   std::unique_ptr<ApiServer> server_;
 };
@@ -224,7 +217,15 @@ const std::map<std::string, std::string> kCallers{{"nobody", ""},
                                                   {"support", "sue"},
                                                   {"admin", "root"}};
 
-TEST_F(AccessMatrix, IsWhatTheDocumentationSays) {
+INSTANTIATE_TEST_SUITE_P(Leads,
+                         AccessMatrix,
+                         ::testing::Values(LeadsFrom::kConfiguration, LeadsFrom::kManager),
+                         [](const auto& test) {
+                           return test.param == LeadsFrom::kManager ? "OfTheManager"
+                                                                    : "OfTheConfiguration";
+                         });
+
+TEST_P(AccessMatrix, IsWhatTheDocumentationSays) {
   const Table table = documented();
   ASSERT_FALSE(table.empty());
   for (const auto& [endpoint, roles] : table) {
@@ -235,7 +236,7 @@ TEST_F(AccessMatrix, IsWhatTheDocumentationSays) {
   }
 }
 
-TEST_F(AccessMatrix, HasEveryEndpoint) {
+TEST_P(AccessMatrix, HasEveryEndpoint) {
   const Table table = documented();
   std::set<std::string> routes;
   for (const Route& route : all_routes()) {
@@ -247,7 +248,7 @@ TEST_F(AccessMatrix, HasEveryEndpoint) {
   }
 }
 
-TEST_F(AccessMatrix, NoAnswerToSupportHoldsWhatPeopleWrote) {
+TEST_P(AccessMatrix, NoAnswerToSupportHoldsWhatPeopleWrote) {
   for (const Route& route : all_routes()) {
     const std::string path(route.path);
     for (const std::string query : {"", "?user=bob", "?user=bob&field=name&field=tags&field=uuid",
@@ -262,7 +263,7 @@ TEST_F(AccessMatrix, NoAnswerToSupportHoldsWhatPeopleWrote) {
   }
 }
 
-TEST_F(AccessMatrix, ScopesNarrowWhatLeadsSee) {
+TEST_P(AccessMatrix, ScopesNarrowWhatLeadsSee) {
   const auto rows = [this](const std::string& target, const std::string& user) {
     return word_for(json::parse(get(target, user).body).at("data").as_array(), user);
   };

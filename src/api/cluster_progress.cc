@@ -85,10 +85,10 @@ ClusterProgress::Next ClusterProgress::nothing_due(std::int64_t now_ms) {
 void ClusterProgress::note_people(const std::optional<Error>& cause) {
   const std::string now = cause ? cause->message : "";
   if (!now.empty() && now != people_error_) {
-    log::warn("cannot fetch users and projects, keeping the known ones",
+    log::warn("cannot fetch users, projects and their leads, keeping the known ones",
               {{"cluster_id", cluster_.id}, {"err", now}});
   } else if (now.empty() && !people_error_.empty()) {
-    log::info("users and projects are fetched again", {{"cluster_id", cluster_.id}});
+    log::info("users, projects and their leads are fetched again", {{"cluster_id", cluster_.id}});
   }
   people_error_ = now;
 }

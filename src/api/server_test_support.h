@@ -11,14 +11,13 @@
 #include <gtest/gtest.h>
 
 #include "api/server.h"
-#include "store/database.h"
-#include "testing/fake_clock.h"
-#include "testing/temp_dir.h"
+#include "api/test_request.h"
+#include "store/test_database.h"
 
 namespace ceems::api {
 
-inline constexpr std::int64_t kNow = 1'767'225'600'000;  // of FakeClock; 2026-01-01T00:00:00Z
-inline constexpr std::int64_t kHour = 3600'000;
+using store::kHour;
+using store::kNow;
 
 class FakeSeries final : public SeriesSource {
  public:
@@ -62,13 +61,10 @@ inline model::Unit job(const std::string& uuid,
   return unit;
 }
 
-class ServerTest : public ::testing::Test {
+class ServerTest : public store::AnyDatabase {
  protected:
   void SetUp() override {
-    auto db =
-        store::Database::open({.directory = dir_.path().string(), .time_zone = "UTC"}, clock_);
-    ASSERT_TRUE(db);
-    db_ = std::move(*db);
+    ASSERT_NO_FATAL_FAILURE(AnyDatabase::SetUp());
     ASSERT_TRUE(db_->writer().write_admins("ceems", {"root", "ceems-int-svc"}));
     for (const std::string cluster : {"hpc-a", "hpc-b"}) {
       store::ClusterUpdate update;
@@ -89,7 +85,7 @@ class ServerTest : public ::testing::Test {
            .users = cluster == "hpc-a" ? std::vector<std::string>{"ada", "bob"}
                                        : std::vector<std::string>{"bob"}},
           {.name = "optics", .users = {"eve"}}};
-      ASSERT_TRUE(db_->writer().write(update));
+      write(update);
     }
     make();
   }
@@ -103,18 +99,9 @@ class ServerTest : public ::testing::Test {
   net::Response request(const std::string& method,
                         const std::string& target,
                         net::Headers headers = {}) {
-    net::Request request;
-    request.method = method;
-    request.target = target;
-    request.path = target.substr(0, target.find('?'));
-    request.query =
-        target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
-    request.headers = std::move(headers);
-    request.remote_address = "192.0.2.1";
     net::Response response;
-    server_->handle(request, response);
-    while (response.next_chunk && response.next_chunk(response.body)) {
-    }
+    server_->handle(request_for(method, target, std::move(headers)), response);
+    read_whole(response);
     return response;
   }
   net::Response get(const std::string& target, const std::string& user = "") {
@@ -132,9 +119,6 @@ class ServerTest : public ::testing::Test {
     return value == nullptr ? "(none)" : *value;
   }
 
-  testing::TempDir dir_;
-  testing::FakeClock clock_;
-  std::unique_ptr<store::Database> db_;
   FakeSeries series_;
   std::unique_ptr<ApiServer> server_;
 };

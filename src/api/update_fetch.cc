@@ -106,6 +106,11 @@ Result<Fetched> fetch(UpdateSource& source,
   } else {
     result.people_cause = std::move(people).error();
   }
+  if (auto leads = source.manager->fetch_leads(stop)) {
+    result.update.leads = std::move(*leads);
+  } else if (!result.people_cause) {
+    result.people_cause = std::move(leads).error().with_context("fetching project leads");
+  }
   const UpdateRequest request{
       .window = window, .parts = {}, .complete_ms = complete_ms, .accept_incomplete = false};
   for (auto& named : source.updaters) {

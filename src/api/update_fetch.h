@@ -55,11 +55,11 @@ struct Fetched {
   /// Why metrics are missing; nothing when none are.
   std::optional<Error> cause;
   bool lasting = false;                    ///< asking again soon is of no use
-  std::optional<Error> people_cause = {};  ///< why users and projects are missing
+  std::optional<Error> people_cause = {};  ///< why users, projects or leads are missing
 };
 
-/// Fetches units, users and projects and adds the metrics. An error when there are no units; users
-/// and projects may be missing, metrics as the gaps say. Exceptions become errors.
+/// Fetches units, users, projects and leads and adds the metrics. An error when there are no units;
+/// users, projects and leads may be missing, metrics as the gaps say. Exceptions become errors.
 Result<Fetched> fetch_window(UpdateSource& source,
                              model::Window window,
                              std::int64_t complete_ms,

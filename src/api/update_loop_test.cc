@@ -139,6 +139,26 @@ TEST(UpdateLoop, KnownUsersStayWhereTheyCannotBeFetched) {
   EXPECT_FALSE(f.writer.updates[0].projects.has_value());
 }
 
+TEST(UpdateLoop, KnownLeadsStayWhereTheyCannotBeFetched) {
+  LoopFixture f;
+  f.scripts["a"].leads = [] { return ProjectLeads{{"fluids", {"lea"}}}; };
+  f.clock.advance(minutes(10));
+  auto loop = f.loop();
+  EXPECT_EQ(loop->run_round(), 1U);
+  EXPECT_EQ(f.writer.updates[0].leads, (ProjectLeads{{"fluids", {"lea"}}}));
+  f.scripts["a"].leads = []() -> Result<ProjectLeads> {
+    return fail(ErrorCode::kUnavailable, "sacctmgr: exit status 1");
+  };
+  f.clock.advance(minutes(15));
+  EXPECT_EQ(loop->run_round(), 1U);
+  EXPECT_FALSE(f.writer.updates[1].leads.has_value());
+  EXPECT_TRUE(f.writer.updates[1].users.has_value());
+  f.scripts["a"].leads = [] { return ProjectLeads{}; };
+  f.clock.advance(minutes(15));
+  EXPECT_EQ(loop->run_round(), 1U);
+  EXPECT_EQ(f.writer.updates[2].leads, ProjectLeads{});
+}
+
 TEST(UpdateLoop, WaitsWhileTheClockIsBehindAndFillsWhenItJumpsAhead) {
   LoopFixture f;
   f.clock.advance(minutes(60));

@@ -134,6 +134,7 @@ struct Script {
   std::function<Result<std::vector<model::Unit>>(model::Window, std::stop_token)> units =
       [](const auto&, const auto&) { return std::vector<model::Unit>{}; };
   std::function<Result<UsersAndProjects>()> people = [] { return UsersAndProjects{}; };
+  std::function<Result<ProjectLeads>()> leads = [] { return ProjectLeads{}; };
   std::function<Result<Missing>(const UpdateRequest&, std::vector<model::Unit>&)> update =
       [](const auto&, auto&) { return Missing{}; };
   std::chrono::milliseconds settle{0};
@@ -151,6 +152,7 @@ class FakeManager final : public ResourceManager {
                                                 std::stop_token /*stop*/) override {
     return script_.people();
   }
+  Result<ProjectLeads> fetch_leads(std::stop_token /*stop*/) override { return script_.leads(); }
 
  private:
   Script& script_;

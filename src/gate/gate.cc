@@ -1,6 +1,7 @@
 #include "gate/gate.h"
 
 #include <algorithm>
+#include <optional>
 #include <utility>
 
 #include "base/strings.h"
@@ -65,8 +66,9 @@ Checked<Passage> Gate::check(const RawRequest& raw, const Rules& rules, Passage 
   auto request = Request::read(raw, rules);
   if (passage.admin) {
     // Their requests are read for the cluster only.
-    if (request && request->selection().cluster()) {
-      passage.cluster = *request->selection().cluster();
+    if (request) {
+      const std::optional<std::string>& cluster = request->selection().cluster();
+      passage.cluster = cluster.value_or(passage.cluster);
     }
     return passage;
   }
@@ -75,6 +77,9 @@ Checked<Passage> Gate::check(const RawRequest& raw, const Rules& rules, Passage 
   }
   if (auto allowed = allow(request->selection(), passage); !allowed) {
     return std::unexpected(std::move(allowed).error());
+  }
+  if (rules_.pin_cluster) {
+    request->selection().pin(passage.cluster);
   }
   passage.forward = request->forward();
   return passage;

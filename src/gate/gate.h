@@ -23,6 +23,10 @@ struct GateRules {
   ProfileRules profiles = {};
   /// Confines selectors without units to the caller's own instead of refusing them.
   bool confine = false;
+  /// Confines selectors to the cluster as well, by its label: for backends that hold several
+  /// clusters, where the id of a unit may be another's on another cluster. Every series must bear
+  /// the label.
+  bool pin_cluster = false;
 };
 
 /// What becomes of a request.

@@ -184,6 +184,20 @@ TEST_F(GateTest, TheClusterOfTheLabelCounts) {
   EXPECT_EQ(answer->units, std::vector<std::string>{"far"});
 }
 
+TEST_F(GateTest, SelectorsArePinnedToTheClusterWhereTheOperatorChoseIt) {
+  rules.pin_cluster = true;
+  EXPECT_EQ(outcome(R"(a{uuid="dup"} + b{uuid="own"})"),
+            R"(a{uuid="dup", ceems_id="c1"} + b{uuid="own", ceems_id="c1"})");
+  EXPECT_EQ(outcome(R"(a{uuid="dup",ceems_id="c2"} + b{uuid="far"})"),
+            R"(a{uuid="dup", ceems_id="c2"} + b{uuid="far", ceems_id="c2"})");
+  EXPECT_EQ(outcome("ceems_emissions_gCo2_kWh"), "ceems_emissions_gCo2_kWh");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/labels?match[]=" + encoded("a{uuid='own'}")), "match[]"),
+            R"(a{uuid="own", ceems_id="c1"})");
+  rules.confine = true;
+  owners.owned[{"alice", "c1"}] = {"own"};
+  EXPECT_EQ(outcome("up"), R"(up{uuid="own", ceems_id="c1"})");
+}
+
 TEST_F(GateTest, HiddenLabelsAreNotCopied) {
   rules.tsdb.selection.hidden_labels = {"instance"};
   EXPECT_EQ(outcome(R"q(label_replace(a{uuid="own"},"x","$1","instance","(.*)"))q"),

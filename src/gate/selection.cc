@@ -77,11 +77,13 @@ bool Selection::copies_hidden(const promql::Call& call) const {
 
 Checked<bool> Selection::add(VectorSelector& selector) {
   bool confined = false;
+  bool of_any_cluster = true;
   for (const Matcher& matcher : selector.matchers) {
     if (matcher.label == rules_->cluster_label) {
       if (auto taken = take_cluster(matcher); !taken) {
         return taken;
       }
+      of_any_cluster = false;
     }
     if (matcher.label != rules_->unit_label) {
       continue;
@@ -107,13 +109,15 @@ Checked<bool> Selection::add(VectorSelector& selector) {
   if (units_.size() > rules_->most_units) {
     return std::unexpected(forbidden_units("too_many_units"));
   }
-  if (confined) {
-    return true;
+  if (!confined) {
+    if (const auto name = only_name(selector); name && rules_->shared_metrics.contains(*name)) {
+      return true;
+    }
+    open_.push_back(&selector);
   }
-  if (const auto name = only_name(selector); name && rules_->shared_metrics.contains(*name)) {
-    return true;
+  if (of_any_cluster) {
+    of_any_cluster_.push_back(&selector);
   }
-  open_.push_back(&selector);
   return true;
 }
 
@@ -146,6 +150,16 @@ Checked<bool> Selection::confine(const std::set<std::string, std::less<>>& units
   }
   open_.clear();
   return true;
+}
+
+void Selection::pin(const std::string& cluster) {
+  for (VectorSelector* const selector : of_any_cluster_) {
+    selector->matchers.push_back({.label = rules_->cluster_label,
+                                  .op = MatchOperator::kEqual,
+                                  .value = cluster,
+                                  .offset = 0});
+  }
+  of_any_cluster_.clear();
 }
 
 }  // namespace ceems::gate

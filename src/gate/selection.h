@@ -51,6 +51,9 @@ class Selection {
   /// makes the request too long. Neither `units` nor one of them may be empty.
   Checked<bool> confine(const std::set<std::string, std::less<>>& units);
 
+  /// Adds the cluster's label to each selector that names none, but to those of shared metrics.
+  void pin(const std::string& cluster);
+
  private:
   Checked<bool> take_cluster(const promql::Matcher& matcher);
   [[nodiscard]] Checked<bool> check_functions(const promql::Expr& query) const;
@@ -60,6 +63,7 @@ class Selection {
   std::set<std::string, std::less<>> units_;
   std::optional<std::string> cluster_;
   std::vector<promql::VectorSelector*> open_;
+  std::vector<promql::VectorSelector*> of_any_cluster_;
 };
 
 }  // namespace ceems::gate

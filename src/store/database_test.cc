@@ -303,6 +303,48 @@ TEST_P(DatabaseTest, UsersAndProjectsFollowASuccessfulFetchOnly) {
             (Texts{R"(["ada"])"}));
 }
 
+TEST_P(DatabaseTest, LeadsAreThoseOfTheLastFetchThatSaidAnything) {
+  const auto led = [this](const std::string& name) {
+    Texts texts;
+    const auto found = db_->reader().led_projects(name).value();
+    for (const auto& [cluster, project] : found) {
+      texts.push_back(cluster + "/" + project);
+    }
+    return texts;
+  };
+  EXPECT_EQ(led("lea"), Texts{});
+  auto first = update(kNow, kNow + kHour, {}, "a");
+  first.leads = {{"fluids", {"lea", "zoe", "lea", ""}}, {"optics", {"lea"}}, {"", {"eve"}}};
+  write(first);
+  auto other = update(kNow, kNow + kHour, {}, "b");
+  other.leads = {{"fluids", {"lea"}},
+                 {"d'or", {"o'neil", std::string("nul\0x", 5)}},
+                 {std::string(20000, 'x'), {"eve"}},
+                 {"long", {std::string(20000, 'x')}}};
+  write(other);
+  EXPECT_EQ(led("lea"), (Texts{"a/fluids", "a/optics", "b/fluids"}));
+  EXPECT_EQ(led("zoe"), Texts{"a/fluids"});
+  EXPECT_EQ(led("o'neil"), Texts{"b/d'or"});
+  for (const char* nobody : {"Lea", "lea ", "nul", "eve", ""}) {
+    EXPECT_EQ(led(nobody), Texts{}) << nobody;
+  }
+  // A failed fetch says nothing; the next one takes away and gives, in its cluster.
+  write(update(kNow + kHour, kNow + 2 * kHour, {}, "a"));
+  EXPECT_EQ(led("lea"), (Texts{"a/fluids", "a/optics", "b/fluids"}));
+  auto next = update(kNow + 2 * kHour, kNow + 3 * kHour, {}, "a");
+  next.leads = {{"optics", {"lea"}}, {"fluids", {"bob"}}};
+  write(next);
+  EXPECT_EQ(led("lea"), (Texts{"a/optics", "b/fluids"}));
+  EXPECT_EQ(led("zoe"), Texts{});
+  EXPECT_EQ(led("bob"), Texts{"a/fluids"});
+  open();
+  EXPECT_EQ(led("bob"), Texts{"a/fluids"});
+  auto last = update(kNow + 3 * kHour, kNow + 4 * kHour, {}, "a");
+  last.leads.emplace();
+  write(last);
+  EXPECT_EQ(led("lea"), Texts{"b/fluids"});
+}
+
 TEST_P(DatabaseTest, AdminsAreKeptBySource) {
   ASSERT_TRUE(db_->writer().write_admins("ceems", {"root", "eve", ""}));
   ASSERT_TRUE(db_->writer().write_admins("grafana", {"eve", "gina"}));

@@ -108,6 +108,8 @@ class Reader {
   [[nodiscard]] virtual std::uint64_t generation() const = 0;
 
   virtual Result<bool> is_admin(std::string_view user) = 0;
+  /// Projects that resource managers say the user leads, by cluster and name.
+  virtual Result<std::vector<ClusterProject>> led_projects(std::string_view user) = 0;
 
   /// Units that are not ignored, by UnitKey in byte order.
   virtual Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) = 0;

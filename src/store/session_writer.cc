@@ -7,6 +7,7 @@
 #include "base/strings.h"
 #include "store/gaps.h"
 #include "store/json.h"
+#include "store/leads.h"
 #include "store/unit_sums.h"
 
 namespace ceems::store {
@@ -191,6 +192,11 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
                                    batch.updated};
     }
     if (auto done = write_people(batch, people); !done) {
+      return done;
+    }
+  }
+  if (update.leads) {
+    if (auto done = write_leads(*session_, update.cluster.id, *update.leads); !done) {
       return done;
     }
   }

@@ -54,6 +54,27 @@ Result<bool> SqlReader::is_admin(std::string_view user) {
   return (*rows)->next();
 }
 
+Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view user) {
+  Sql query = query_of("SELECT cluster_id, project FROM ceems_project_leads WHERE name = ");
+  query.value(user).add(" ORDER BY cluster_id, project");
+  const auto rows = open(query, kShortLimit);
+  if (!rows) {
+    return fail(rows.error());
+  }
+  std::vector<ClusterProject> led;
+  while (true) {
+    const auto row = (*rows)->next();
+    if (!row) {
+      return fail(row.error());
+    }
+    if (!*row) {
+      return led;
+    }
+    led.push_back(
+        {.cluster_id = std::string((*rows)->text(0)), .project = std::string((*rows)->text(1))});
+  }
+}
+
 Sql SqlReader::units_sql(const UnitQuery& query, FieldList fields, bool ended, bool running) const {
   Sql sql = query_of(column_list(unit_fields(), fields));
   sql.add(",cluster_id AS key1,uuid AS key2,started_at AS key3 FROM units WHERE ignore = 0");

@@ -13,6 +13,7 @@ class SqlReader : public Reader {
  public:
   Result<> ping() override;
   Result<bool> is_admin(std::string_view user) override;
+  Result<std::vector<ClusterProject>> led_projects(std::string_view user) override;
   Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) override;
   Result<std::size_t> count_member_units(const Scope& members,
                                          const std::vector<std::string>& clusters,

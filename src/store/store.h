@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -29,6 +30,9 @@ struct ClusterUpdate {
   /// Absent when the fetch failed: then nobody gains or loses access.
   std::optional<std::vector<model::User>> users;
   std::optional<std::vector<model::Project>> projects;
+  /// Names of users by project: replaces what the cluster said before, an empty map too. Absent
+  /// when nothing is known: then nobody gains or loses a role.
+  std::optional<std::map<std::string, std::vector<std::string>>> leads = {};
   /// Written with the window: of each its keys, user, project and times per unit are kept.
   std::vector<Gap> gaps = {};
 };
@@ -67,9 +71,9 @@ class Writer {
   /// back to MAX(usage.last_updated_at) of the cluster in a data base of the reference.
   virtual Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) = 0;
 
-  /// Units, usage, daily usage, users, projects and the cluster's watermark in one transaction: all
-  /// or nothing, so a window is never counted twice or lost (kill -9 included). A window that does
-  /// not start at the stored watermark is refused with kInvalidArgument.
+  /// Units, usage, daily usage, users, projects, leads and the cluster's watermark in one
+  /// transaction: all or nothing, so a window is never counted twice or lost (kill -9 included). A
+  /// window that does not start at the stored watermark is refused with kInvalidArgument.
   ///
   /// A unit that ended at or before the window's start counts in full when it is new (it was not
   /// seen in time); when it is stored already, its state and end are set and nothing is added,

@@ -88,19 +88,19 @@ enum class Backend { kSqlite, kPostgres };
 /// A new empty data base for each test; skipped where there is no PostgreSQL server.
 class AnyDatabase : public ::testing::Test {
  protected:
-  explicit AnyDatabase(Backend backend) : backend_(backend) {}
+  explicit AnyDatabase(Backend backend = Backend::kSqlite) : backend_(backend) {}
 
   void SetUp() override {
     if (backend_ == Backend::kPostgres) {
       std::string why_not;
-      server_ = testing::PostgresServer::shared(why_not);
-      if (server_ == nullptr) {
+      postgres_ = testing::PostgresServer::shared(why_not);
+      if (postgres_ == nullptr) {
         GTEST_SKIP() << why_not;
       }
       static int count = 0;
       const std::string name = "test" + std::to_string(++count);
-      execute("CREATE DATABASE " + name + " TEMPLATE template0", server_->url("postgres"));
-      url_ = server_->url(name);
+      execute("CREATE DATABASE " + name + " TEMPLATE template0", postgres_->url("postgres"));
+      url_ = postgres_->url(name);
     }
     open();
   }
@@ -161,7 +161,7 @@ class AnyDatabase : public ::testing::Test {
   testing::TempDir dir_;
   testing::FakeClock clock_;
   const Backend backend_;
-  testing::PostgresServer* server_ = nullptr;
+  testing::PostgresServer* postgres_ = nullptr;
   std::string url_;
   std::unique_ptr<Database> db_;
 

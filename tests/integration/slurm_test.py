@@ -152,6 +152,7 @@ clusters:
         SLURM_CONF: %s/etc/slurm.conf
     extra_config:
       slurm_cluster: test
+      coordinators_lead: true
 """ % (directory, prometheus_url, os.path.dirname(shutil.which("sacct")), slurm.directory)
     if rest_socket(slurm):
         text += """
@@ -164,6 +165,7 @@ clusters:
       api: rest
       rest_socket: %s
       slurm_cluster: test
+      coordinators_lead: true
 """ % rest_socket(slurm)
     return text
 
@@ -363,6 +365,21 @@ def check_access(slurm, rows, api_url, since):
     assert get(verify + slurm.jobs["light"], {"X-Grafana-User": "nobody"}).status == 200
     assert get(verify + slurm.jobs["burn"], {"X-Grafana-User": "nobody"}).status == 403
     assert get(api_url + "/api/v1/units/admin", {"X-Grafana-User": "nobody"}).status == 403
+    check_leads(slurm, api_url)
+
+
+def check_leads(slurm, api_url):
+    """The coordinator of an account, until SLURM says otherwise."""
+    def led(user):
+        data = get(api_url + "/api/v1/whoami", {"X-Grafana-User": user}).json["data"][0]
+        return {(row["cluster_id"], row["project"]) for row in data["led"]}
+
+    clusters = {"test"} | ({"rest"} if rest_socket(slurm) else set())
+    assert led("daemon") == {(cluster, "proj1") for cluster in clusters}, led("daemon")
+    assert led("nobody") == set(), led("nobody")
+    slurm.run("sacctmgr", "-i", "delete", "coordinator", "account=proj1", "names=daemon")
+    wait_until("the coordinator leads no more", lambda: not led("daemon"))
+    print("  daemon led proj1 while it was its coordinator")
 
 
 def compare_ways(by_sacct, by_rest):

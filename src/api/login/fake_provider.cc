@@ -7,24 +7,17 @@
 #include <openssl/rsa.h>
 
 #include "access/session.h"
+#include "access/test_key.h"
 #include "net/base64.h"
 #include "net/digest.h"
 
 namespace ceems::api::login {
 namespace {
 
-struct FreeKey {
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
+using access::Key;
 
 std::string number(const Key& key, const char* name) {
-  BIGNUM* value = nullptr;
-  EXPECT_EQ(EVP_PKEY_get_bn_param(key.get(), name, &value), 1);
-  std::string bytes(static_cast<std::size_t>(BN_num_bytes(value)), '\0');
-  BN_bn2bin(value, reinterpret_cast<unsigned char*>(bytes.data()));
-  BN_free(value);
-  return net::base64url_encode(bytes);
+  return net::base64url_encode(access::key_number(key, name));
 }
 
 std::string sign(const Key& key, const std::string& text) {

@@ -1,17 +1,15 @@
 #include "api/login/oidc.h"
 
 #include <array>
-#include <map>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "api/login/fake_provider.h"
 #include "api/login/sign_in.h"
+#include "api/test_request.h"
 #include "net/base64.h"
-#include "store/database.h"
-#include "testing/fake_clock.h"
-#include "testing/temp_dir.h"
+#include "store/test_database.h"
 
 namespace ceems::api::login {
 namespace {
@@ -21,18 +19,15 @@ using ::testing::HasSubstr;
 using ::testing::Not;
 using ::testing::StartsWith;
 
-constexpr std::int64_t kNow = 1'767'225'600;  // of FakeClock
+constexpr std::int64_t kNow = store::kNow / 1000;
 constexpr std::string_view kCallback = "https://ceems.example/login/callback";
 const std::string kDiscovery = "/.well-known/openid-configuration";
 
 /// A browser between a SignIn and a provider.
-class OidcTest : public ::testing::Test {
+class OidcTest : public store::AnyDatabase {
  protected:
   void SetUp() override {
-    auto db =
-        store::Database::open({.directory = dir_.path().string(), .time_zone = "UTC"}, clock_);
-    ASSERT_TRUE(db);
-    db_ = std::move(*db);
+    ASSERT_NO_FATAL_FAILURE(AnyDatabase::SetUp());
     options_.header = false;
     options_.oidc = OidcOptions{.name = "Example <SSO>",
                                 .issuer = provider_.issuer(),
@@ -52,16 +47,8 @@ class OidcTest : public ::testing::Test {
   }
 
   net::Request request(const std::string& target) {
-    net::Request made;
-    made.method = "GET";
-    made.path = target.substr(0, target.find('?'));
-    made.query = target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
-    made.remote_address = "192.0.2.1";
-    std::string cookies;
-    for (const auto& [name, value] : cookies_) {
-      cookies += name + "=" + value + ";";
-    }
-    made.headers.emplace_back("Cookie", cookies);
+    net::Request made = request_for("GET", target);
+    send_cookies(cookies_, made);
     return made;
   }
 
@@ -70,17 +57,7 @@ class OidcTest : public ::testing::Test {
     EXPECT_TRUE(sign_in_->has_page("GET", asked.path));
     net::Response response;
     sign_in_->answer_page(asked.path, asked, response);
-    for (const auto& [name, cookie] : response.headers) {
-      if (name == "Set-Cookie") {
-        const auto equals = cookie.find('=');
-        const auto end = cookie.find(';');
-        if (cookie.find("Max-Age=0;") != std::string::npos) {
-          cookies_.erase(cookie.substr(0, equals));
-        } else {
-          cookies_[cookie.substr(0, equals)] = cookie.substr(equals + 1, end - equals - 1);
-        }
-      }
-    }
+    keep_cookies(response, cookies_);
     return response;
   }
 
@@ -112,13 +89,10 @@ class OidcTest : public ::testing::Test {
     return sign_in_->identify(request("/api/v1/units"), response);
   }
 
-  testing::TempDir dir_;
-  testing::FakeClock clock_;
   FakeProvider provider_{kNow};
-  std::unique_ptr<store::Database> db_;
   LoginOptions options_;
   std::unique_ptr<SignIn> sign_in_;
-  std::map<std::string, std::string> cookies_;
+  Cookies cookies_;
 };
 
 TEST_F(OidcTest, ALoginGoesToTheProviderAndComesBackAsTheUser) {

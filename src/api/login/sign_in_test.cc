@@ -4,10 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "api/server.h"
+#include "api/test_request.h"
 #include "net/base64.h"
-#include "store/database.h"
-#include "testing/fake_clock.h"
-#include "testing/temp_dir.h"
+#include "store/test_database.h"
 
 namespace ceems::api::login {
 namespace {
@@ -24,13 +23,10 @@ constexpr std::string_view kOtherHash =
     "$2b$04$zbcdefghijklmnopqrstuuh0YGVY8iawwcMGvF8QMhjZ4kINk7Yyi";
 constexpr std::string_view kKey = "0123456789abcdef0123456789abcdef";
 
-class SignInTest : public ::testing::Test {
+class SignInTest : public store::AnyDatabase {
  protected:
   void SetUp() override {
-    auto db =
-        store::Database::open({.directory = dir_.path().string(), .time_zone = "UTC"}, clock_);
-    ASSERT_TRUE(db);
-    db_ = std::move(*db);
+    ASSERT_NO_FATAL_FAILURE(AnyDatabase::SetUp());
     ASSERT_TRUE(db_->writer().write_admins("ceems", {"root", "ceems-int-svc"}));
     write_users({{"ada", kHash}, {"root", kHash}, {"ceems-int-svc", kHash}});
     std::filesystem::permissions(dir_.write("key", kKey), std::filesystem::perms(0600));
@@ -63,42 +59,14 @@ class SignInTest : public ::testing::Test {
                     const std::string& target,
                     net::Headers headers = {},
                     const std::string& body = {}) {
-    net::Request request;
-    request.method = method;
-    request.target = target;
-    request.path = target.substr(0, target.find('?'));
-    request.query =
-        target.find('?') == std::string::npos ? "" : target.substr(target.find('?') + 1);
-    request.headers = std::move(headers);
-    if (!cookies_.empty()) {
-      std::string all;
-      for (const auto& [name, value] : cookies_) {
-        all += name + "=" + value + "; ";
-      }
-      request.headers.emplace_back("Cookie", all);
-    }
+    net::Request request = request_for(method, target, std::move(headers));
+    send_cookies(cookies_, request);
     request.body = body;
     request.remote_address = peer_;
     net::Response response;
     server_->handle(request, response);
-    for (const auto& [name, value] : response.headers) {
-      if (name == "Set-Cookie") {
-        keep(value);
-      }
-    }
+    keep_cookies(response, cookies_);
     return response;
-  }
-
-  /// What a browser does with Set-Cookie.
-  void keep(const std::string& cookie) {
-    const auto equals = cookie.find('=');
-    const auto end = cookie.find(';');
-    const std::string name = cookie.substr(0, equals);
-    if (cookie.find("Max-Age=0;") != std::string::npos) {
-      cookies_.erase(name);
-    } else {
-      cookies_[name] = cookie.substr(equals + 1, end - equals - 1);
-    }
   }
 
   std::string token() {
@@ -125,13 +93,10 @@ class SignInTest : public ::testing::Test {
   }
   std::string me() { return ask("GET", "/api/v1/whoami").body; }
 
-  testing::TempDir dir_;
-  testing::FakeClock clock_;
-  std::unique_ptr<store::Database> db_;
   LoginOptions options_;
   std::unique_ptr<SignIn> sign_in_;
   std::unique_ptr<ApiServer> server_;
-  std::map<std::string, std::string> cookies_;
+  Cookies cookies_;
   std::string peer_ = "192.0.2.1";
 };
 

@@ -32,11 +32,8 @@ struct UsersAndProjects {
   std::vector<model::Project> projects;
 };
 
-/// Whom the manager trusts with more than their own units.
-struct ProjectLeads {
-  std::map<std::string, std::vector<std::string>> leads_of_projects;  ///< names of users
-  std::vector<std::string> operators;  ///< users who may see everything of the cluster
-};
+/// Names of those who lead a project, by project.
+using ProjectLeads = std::map<std::string, std::vector<std::string>>;
 
 /// Where units, users and projects of one cluster come from. Calls come from one thread at a time;
 /// `stop` ends them early with kUnavailable. Times are printed in `time_zone` (IANA name).
@@ -47,10 +44,9 @@ class ResourceManager {
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
-  /// Nobody, where a manager knows no such thing.
-  virtual Result<ProjectLeads> fetch_leads(const std::stop_token& /*stop*/) {
-    return ProjectLeads{};
-  }
+  /// All there are: who is not among them leads nothing any more. Nobody, where a manager knows no
+  /// such thing or is not to be believed.
+  virtual Result<ProjectLeads> fetch_leads(std::stop_token /*stop*/) { return ProjectLeads{}; }
   /// How long after its end a window must be left alone until its units can be fetched.
   /// Thread-safe; may change between calls.
   [[nodiscard]] virtual std::chrono::milliseconds settle() const {

@@ -32,8 +32,14 @@ constexpr int kMaxAsks = 3;
 
 class SlurmManager final : public ResourceManager {
  public:
-  SlurmManager(std::string cluster_id, std::unique_ptr<SlurmSource> source, store::TimeZone zone)
-      : cluster_id_(std::move(cluster_id)), source_(std::move(source)), zone_(zone) {}
+  SlurmManager(std::string cluster_id,
+               std::unique_ptr<SlurmSource> source,
+               store::TimeZone zone,
+               bool coordinators_lead)
+      : cluster_id_(std::move(cluster_id)),
+        source_(std::move(source)),
+        zone_(zone),
+        coordinators_lead_(coordinators_lead) {}
 
   Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                std::stop_token stop) override {
@@ -93,15 +99,8 @@ class SlurmManager final : public ResourceManager {
     return result;
   }
 
-  Result<ProjectLeads> fetch_leads(const std::stop_token& stop) override {
-    auto leads = source_->leads(stop);
-    if (leads) {
-      for (auto& [project, users] : leads->leads_of_projects) {
-        sort_unique(users);
-      }
-      sort_unique(leads->operators);
-    }
-    return leads;
+  Result<ProjectLeads> fetch_leads(std::stop_token stop) override {
+    return coordinators_lead_ ? source_->coordinators(std::move(stop)) : ProjectLeads{};
   }
 
  private:
@@ -135,12 +134,6 @@ class SlurmManager final : public ResourceManager {
       window.start_ms = *job.start_ms;
     }
     return window;
-  }
-
-  static void sort_unique(std::vector<std::string>& names) {
-    std::ranges::sort(names);
-    const auto rest = std::ranges::unique(names);
-    names.erase(rest.begin(), rest.end());
   }
 
   /// Asks for the missing jobs by id and adds what became of them. Those that SLURM does not know
@@ -225,6 +218,7 @@ class SlurmManager final : public ResourceManager {
   std::string cluster_id_;
   std::unique_ptr<SlurmSource> source_;
   store::TimeZone zone_;
+  const bool coordinators_lead_;
   OpenJobs open_;  ///< running when last seen, or told as ended in a window not known to be stored
   bool asking_fails_ = false;
   std::optional<model::Window> last_;  ///< fetched last, stored or not
@@ -236,6 +230,7 @@ class SlurmManager final : public ResourceManager {
 struct SlurmOptions {
   std::chrono::milliseconds timeout{std::chrono::minutes(5)};
   bool exact_memory = false;
+  bool coordinators_lead = false;
   std::string slurm_cluster = {};
   std::string api = "cli";
   std::string rest_version = {};
@@ -261,9 +256,10 @@ Result<SlurmOptions> read_options(const config::Node& extra) {
   config::Section section(extra);
   section
       .only({"command_timeout", "exact_memory", "slurm_cluster", "api", "rest_version",
-             "rest_socket", "rest_page"})
+             "rest_socket", "rest_page", "coordinators_lead"})
       .duration("command_timeout", options.timeout)
       .boolean("exact_memory", options.exact_memory)
+      .boolean("coordinators_lead", options.coordinators_lead)
       .text("slurm_cluster", options.slurm_cluster)
       .text("api", options.api)
       .text("rest_version", options.rest_version)
@@ -385,8 +381,10 @@ Result<std::unique_ptr<SlurmSource>> create_rest(const ClusterConfig& config,
 
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
-                                            store::TimeZone zone) {
-  return std::make_unique<SlurmManager>(std::move(cluster_id), std::move(source), zone);
+                                            store::TimeZone zone,
+                                            bool coordinators_lead) {
+  return std::make_unique<SlurmManager>(std::move(cluster_id), std::move(source), zone,
+                                        coordinators_lead);
 }
 
 Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& config,
@@ -411,7 +409,7 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
   if (!source) {
     return fail(std::move(source).error().with_context("cluster " + id));
   }
-  return make_slurm(id, std::move(*source), *zone);
+  return make_slurm(id, std::move(*source), *zone, options->coordinators_lead);
 }
 
 ManagerSpec slurm_manager() {

@@ -22,10 +22,12 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
 /// The manager over any source of records. A job that ran at the end of the last window and is not
 /// in the next one is asked for by its id: its end was recorded late. The unit is told again until
 /// a window starts behind the one it was told in; one that SLURM knows no more stays as it is. A
-/// job whose start was recorded late counts from its start.
+/// job whose start was recorded late counts from its start. With `coordinators_lead` the
+/// coordinators of an account lead the project.
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
-                                            store::TimeZone zone);
+                                            store::TimeZone zone,
+                                            bool coordinators_lead = false);
 
 ManagerSpec slurm_manager();
 

@@ -69,17 +69,17 @@ class SlurmCli final : public SlurmSource {
     return found;
   }
 
-  Result<ProjectLeads> leads(std::stop_token stop) override {
+  Result<ProjectLeads> coordinators(std::stop_token stop) override {
     ProjectLeads found;
+    bool any = false;
     auto done = run(
         "sacctmgr",
         {"--parsable2", "--noheader", "list", "account", "withcoord",
          "format=Account,Coordinators"},
-        [&found](std::string_view line) { add_coordinator_line(line, found); }, stop);
-    if (done) {
-      done = run(
-          "sacctmgr", {"--parsable2", "--noheader", "list", "user", "format=User,AdminLevel"},
-          [&found](std::string_view line) { add_admin_line(line, found); }, stop);
+        [&](std::string_view line) { any = add_coordinator_line(line, found) || any; },
+        std::move(stop));
+    if (done && !any) {
+      done = fail(ErrorCode::kNoData, "sacctmgr: no accounts were listed");
     }
     if (!done) {
       return fail(std::move(done).error());
@@ -140,6 +140,7 @@ class SlurmCli final : public SlurmSource {
     command.timeout = options_.timeout;
     command.max_output_bytes = kMaxLineBytes;
     command.as_root = options_.mode == SlurmMode::kCapability;
+    command.only_trusted = command.as_root;
     auto result = runner_.run_lines(
         command,
         [&line](std::string_view text) -> Result<> {
@@ -183,25 +184,15 @@ std::unique_ptr<SlurmSource> make_slurm_cli(SlurmCliOptions options, os::Command
   return std::make_unique<SlurmCli>(std::move(options), runner);
 }
 
-void add_admin_line(std::string_view line, ProjectLeads& leads) {
-  const std::string_view user = take_until(line, '|');
-  const std::string_view level = take_until(line, '|');
-  if (!user.empty() && user != "root" && (level == "Operator" || level == "Administrator")) {
-    leads.operators.push_back(clean_text(user));
-  }
-}
-
-void add_coordinator_line(std::string_view line, ProjectLeads& leads) {
-  const std::string_view account = take_until(line, '|');
-  if (account.empty()) {
-    return;
-  }
-  for (std::string_view users = take_until(line, '|'); !users.empty();) {
+bool add_coordinator_line(std::string_view line, ProjectLeads& leads) {
+  const std::string account = clean_text(take_until(line, '|'));
+  for (std::string_view users = take_until(line, '|'); !account.empty() && !users.empty();) {
     const std::string_view user = take_until(users, ',');
     if (!user.empty()) {
-      leads.leads_of_projects[clean_text(account)].push_back(clean_text(user));
+      leads[account].push_back(clean_text(user));
     }
   }
+  return !account.empty();
 }
 
 }  // namespace ceems::api

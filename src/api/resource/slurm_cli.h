@@ -33,12 +33,9 @@ struct SlurmCliOptions {
 /// SLURM over sacct and sacctmgr. Their output is read line by line.
 std::unique_ptr<SlurmSource> make_slurm_cli(SlurmCliOptions options, os::CommandRunner& runner);
 
-/// "alice|Operator", a line of `sacctmgr --parsable2 --noheader list user format=User,AdminLevel`;
-/// users whose level is Operator or Administrator are added, but for root.
-void add_admin_line(std::string_view line, ProjectLeads& leads);
-
 /// "proj1|alice,bob", a line of
-/// `sacctmgr --parsable2 --noheader list account withcoord format=Account,Coordinators`.
-void add_coordinator_line(std::string_view line, ProjectLeads& leads);
+/// `sacctmgr --parsable2 --noheader list account withcoord format=Account,Coordinators`. False for
+/// a line that names no account.
+bool add_coordinator_line(std::string_view line, ProjectLeads& leads);
 
 }  // namespace ceems::api

@@ -27,7 +27,8 @@ class SlurmSource {
                               const JobSink& job,
                               std::stop_token stop) = 0;
   virtual Result<Associations> associations(std::stop_token stop) = 0;
-  virtual Result<ProjectLeads> leads(std::stop_token stop) = 0;
+  /// Of accounts, as far as they have any. An error where no account is told: there always is one.
+  virtual Result<ProjectLeads> coordinators(std::stop_token stop) = 0;
 };
 
 }  // namespace ceems::api

@@ -80,6 +80,7 @@ TEST(Slurm, AsksSacctForTheWindowInUtc) {
   const auto& command = f.runner.commands[0];
   EXPECT_EQ(command.path, f.directory.path() / "sacct");
   EXPECT_TRUE(command.as_root);
+  EXPECT_TRUE(command.only_trusted);
   EXPECT_EQ(command.timeout, std::chrono::minutes(5));
   EXPECT_EQ(command.environment.at("TZ"), "UTC");
   EXPECT_EQ(command.environment.at("SLURM_TIME_FORMAT"), "%Y-%m-%dT%H:%M:%S%z");
@@ -202,24 +203,26 @@ TEST(Slurm, AsksForOneClusterOfManyWhenItIsNamed) {
   }
 }
 
-TEST(Slurm, KnowsWhoLeadsProjectsAndWhoOperatesTheCluster) {
+TEST(Slurm, CoordinatorsLeadWhereTheConfigurationSaysSo) {
   Fixture f;
+  f.runner.lines = {"proj1|zoe,,bob|", "proj2|", "|eve"};
+  EXPECT_EQ(f.create().value()->fetch_leads({}).value(), ProjectLeads{});
+  EXPECT_TRUE(f.runner.commands.empty());
+  f.config.extra = config::parse_yaml("coordinators_lead: true", "c.yml").value();
   auto manager = f.create().value();
-  // Both commands print all of these lines.
-  f.runner.lines = {
-      "proj1|zoe,bob,bob", "proj2|",           "|eve", "bob|Operator", "root|Administrator",
-      "zoe|None",          "amy|Administrator"};
   const auto leads = manager->fetch_leads({});
   ASSERT_TRUE(leads) << leads.error().message;
-  EXPECT_EQ(leads->leads_of_projects.at("proj1"), (std::vector<std::string>{"bob", "zoe"}));
-  EXPECT_FALSE(leads->leads_of_projects.contains("proj2"));
-  EXPECT_EQ(leads->operators, (std::vector<std::string>{"amy", "bob"}));
+  EXPECT_EQ(*leads, (ProjectLeads{{"proj1", {"zoe", "bob"}}}));
+  ASSERT_EQ(f.runner.commands.size(), 1U);
   EXPECT_EQ(f.runner.commands[0].arguments,
             (std::vector<std::string>{"--parsable2", "--noheader", "list", "account", "withcoord",
                                       "format=Account,Coordinators"}));
-  EXPECT_EQ(f.runner.commands[1].arguments,
-            (std::vector<std::string>{"--parsable2", "--noheader", "list", "user",
-                                      "format=User,AdminLevel"}));
+  // Accounts without coordinators say that nobody leads; no accounts say nothing.
+  f.runner.lines = {"proj1|", "proj2|"};
+  EXPECT_EQ(manager->fetch_leads({}).value(), ProjectLeads{});
+  f.runner.lines = {"|eve", ""};
+  EXPECT_FALSE(manager->fetch_leads({}));
+  f.runner.lines = {"proj1|zoe"};
   f.runner.exit_status = 1;
   EXPECT_FALSE(manager->fetch_leads({}));
 }
@@ -243,7 +246,7 @@ class FakeSource final : public SlurmSource {
     return ids_ok ? Result<>() : fail(ErrorCode::kUnavailable, "away");
   }
   Result<Associations> associations(std::stop_token /*stop*/) override { return Associations(); }
-  Result<ProjectLeads> leads(std::stop_token /*stop*/) override { return ProjectLeads(); }
+  Result<ProjectLeads> coordinators(std::stop_token /*stop*/) override { return ProjectLeads(); }
 
   std::vector<SlurmJob> in_window;
   std::vector<SlurmJob> by_id;

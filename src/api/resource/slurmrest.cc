@@ -135,40 +135,31 @@ class SlurmRest final : public SlurmSource {
     return found;
   }
 
-  Result<ProjectLeads> leads(std::stop_token stop) override {
-    ProjectLeads leads;
+  Result<ProjectLeads> coordinators(std::stop_token stop) override {
+    ProjectLeads found;
+    bool any = false;
     auto done = read(
         "accounts", "accounts", {},
-        [&leads](std::string_view json) -> Result<> {
-          auto account = parse_rest_trust(json);
+        [&](std::string_view json) -> Result<> {
+          auto account = parse_rest_account(json);
           if (!account) {
             return fail(std::move(account).error());
           }
+          const std::string name = clean_text(account->name);
+          any = any || !name.empty();
           for (const auto& user : account->coordinators) {
-            leads.leads_of_projects[clean_text(account->name)].push_back(clean_text(user));
+            found[name].push_back(clean_text(user));
           }
           return {};
         },
         stop);
-    if (done) {
-      done = read(
-          "users", "users", {},
-          [&leads](std::string_view json) -> Result<> {
-            auto user = parse_rest_trust(json);
-            if (!user) {
-              return fail(std::move(user).error());
-            }
-            if (user->is_operator && !user->name.empty() && user->name != "root") {
-              leads.operators.push_back(clean_text(user->name));
-            }
-            return {};
-          },
-          stop);
+    if (done && !any) {
+      done = fail(ErrorCode::kNoData, "slurmrestd accounts: no accounts were listed");
     }
     if (!done) {
       return fail(std::move(done).error());
     }
-    return leads;
+    return found;
   }
 
  private:

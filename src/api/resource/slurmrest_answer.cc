@@ -357,28 +357,23 @@ RestProblem parse_rest_problem(std::string_view text) {
           .text = message.empty() ? fmt::format("error {}", number) : printable(message, 200)};
 }
 
-Result<RestTrust> parse_rest_trust(std::string_view text) {
-  auto object = parse_object(text, "an account or user");
+Result<RestAccount> parse_rest_account(std::string_view text) {
+  auto object = parse_object(text, "an account");
   if (!object) {
     return fail(std::move(object).error());
   }
-  RestTrust trust{.name = text_at(*object, {"name"}),
-                  .coordinators = texts_at(*object, {"coordinators"}),
-                  .is_operator = false};
+  RestAccount account{.name = text_at(*object, {"name"}),
+                      .coordinators = texts_at(*object, {"coordinators"})};
   if (const json::value* list = find(*object, {"coordinators"});
       list != nullptr && list->is_array()) {
     for (const auto& item : list->get_array()) {
       if (const json::object* person = item.if_object()) {
-        trust.coordinators.push_back(text_at(*person, {"name"}));
+        account.coordinators.push_back(text_at(*person, {"name"}));
       }
     }
   }
-  std::erase(trust.coordinators, std::string());
-  const auto levels = texts_at(*object, {"administrator_level"});
-  trust.is_operator = std::ranges::any_of(levels, [](const std::string& level) {
-    return level == "Operator" || level == "Administrator";
-  });
-  return trust;
+  std::erase(account.coordinators, std::string());
+  return account;
 }
 
 }  // namespace ceems::api

@@ -71,12 +71,11 @@ struct RestProblem {
 };
 RestProblem parse_rest_problem(std::string_view json);
 
-/// An element of "accounts" or "users".
-struct RestTrust {
+/// An element of "accounts".
+struct RestAccount {
   std::string name;
-  std::vector<std::string> coordinators;  ///< of an account
-  bool is_operator = false;               ///< a user of level Operator or Administrator
+  std::vector<std::string> coordinators;
 };
-Result<RestTrust> parse_rest_trust(std::string_view json);
+Result<RestAccount> parse_rest_account(std::string_view json);
 
 }  // namespace ceems::api

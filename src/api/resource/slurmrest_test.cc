@@ -351,7 +351,7 @@ TEST(SlurmRest, AFailedAnswerIsAFailure) {
             "slurmrestd jobs: cancelled");
 }
 
-TEST(SlurmRest, ReadsAssociationsAndLeads) {
+TEST(SlurmRest, ReadsAssociationsAndCoordinators) {
   FakeRest rest;
   rest.answers["http://rest/slurmdb/v0.0.40/associations"] = {
       200, answer("associations", R"({"account":"acc1","user":"bob","cluster":"alpha"},
@@ -365,15 +365,11 @@ TEST(SlurmRest, ReadsAssociationsAndLeads) {
       200,
       answer("accounts", R"({"name":"acc1","coordinators":["zoe",{"name":"bob","direct":true}]},
         {"name":"acc2","coordinators":[]},{"name":"acc3"})")};
-  rest.answers["http://rest/slurmdb/v0.0.40/users"] = {
-      200, answer("users", R"({"name":"zoe","administrator_level":["Operator"]},
-        {"name":"amy","administrator_level":"Administrator"},{"name":"eve","administrator_level":"None"},
-        {"name":"root","administrator_level":["Administrator"]})")};
-  const auto leads = rest.source().leads({});
-  ASSERT_TRUE(leads) << leads.error().message;
-  EXPECT_EQ(leads->leads_of_projects,
-            (std::map<std::string, std::vector<std::string>>{{"acc1", {"zoe", "bob"}}}));
-  EXPECT_THAT(leads->operators, ElementsAre("zoe", "amy"));
+  const auto found_leads = rest.source().coordinators({});
+  ASSERT_TRUE(found_leads) << found_leads.error().message;
+  EXPECT_EQ(*found_leads, (ProjectLeads{{"acc1", {"zoe", "bob"}}}));
+  rest.answers["http://rest/slurmdb/v0.0.40/accounts"] = {200, answer("accounts", "")};
+  EXPECT_FALSE(rest.source().coordinators({}));
 }
 
 TEST(SlurmRest, SystemAccountsKnowRoot) {

@@ -58,7 +58,7 @@ TEST_F(PgDatabaseTest, TablesHaveTheColumnsOfTheReference) {
   EXPECT_EQ(columns("projects"), "cluster_id id name resource_manager tags uid users");
   EXPECT_EQ(columns("admin_users"), columns("users"));
   EXPECT_EQ(text("SELECT version||' '||dirty FROM schema_migrations"), "9 false");
-  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "3");
+  EXPECT_EQ(text("SELECT version FROM ceems_schema"), "4");
 }
 
 TEST_F(PgDatabaseTest, ProgramsThatStartTogetherMakeTheTablesOnce) {
@@ -171,13 +171,13 @@ TEST_F(PgDatabaseTest, GoesOnAfterTheServerWasRestarted) {
   write(kNow, kNow + kMinute, {job("1", kNow)});
   EXPECT_TRUE(db_->reader().ping());
   for (const bool crash : {false, true}) {
-    crash ? server_->crash() : server_->shut_down();
+    crash ? postgres_->crash() : postgres_->shut_down();
     EXPECT_FALSE(db_->reader().ping());
     const auto refused = db_->writer().write(update(kNow + kMinute, kNow + 2 * kMinute, {}));
     ASSERT_FALSE(refused);
     EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
     EXPECT_FALSE(db_->writer().lead());
-    const auto restarted = server_->restart();
+    const auto restarted = postgres_->restart();
     ASSERT_TRUE(restarted) << restarted.error().message;
     EXPECT_TRUE(eventually([this] { return db_->writer().lead().value_or(false); }));
     EXPECT_TRUE(eventually([this] { return db_->reader().ping().has_value(); }));

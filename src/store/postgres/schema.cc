@@ -121,8 +121,15 @@ std::string gap_tables() {
          "CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);";
 }
 
+/// Version 4: who leads which project, as resource managers say.
+std::string leads_table() {
+  return "CREATE TABLE ceems_project_leads (name text COLLATE \"C\", cluster_id text COLLATE \"C\","
+         "project text COLLATE \"C\", PRIMARY KEY (name, cluster_id, project));";
+}
+
 /// Step n leads from version n - 1 to n.
-constexpr std::array<std::string (*)(), 3> kSteps{first_tables, sums_tables, gap_tables};
+constexpr std::array<std::string (*)(), 4> kSteps{first_tables, sums_tables, gap_tables,
+                                                  leads_table};
 
 Result<std::int64_t> number(Connection& connection, std::string_view sql) {
   auto answer = connection.query(sql);

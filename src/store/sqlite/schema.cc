@@ -87,7 +87,7 @@ constexpr std::array<const char*, 7> kSteps{
 #undef CEEMS_METRIC_COLUMNS
 #undef CEEMS_USAGE_COLUMNS
 
-constexpr int kOwnVersion = 3;
+constexpr int kOwnVersion = 4;
 
 /// Our additions. The reference ignores extra tables, indexes and columns of these three tables, so
 /// it can still open the file. Its updates leave last_updated_at_ts behind: the triggers mark such
@@ -156,9 +156,16 @@ constexpr const char* kGapTables =
     "CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);"
     "UPDATE ceems_schema SET version = 3;";
 
+/// Version 4: who leads which project, as resource managers say.
+constexpr const char* kLeadsTable =
+    "CREATE TABLE ceems_project_leads (name text not null, cluster_id text not null,"
+    " project text not null, PRIMARY KEY (name, cluster_id, project)) WITHOUT ROWID;"
+    "UPDATE ceems_schema SET version = 4;";
+
 std::string own_steps(int version) {
   return (version < 1 ? std::string(kFirstOwnStep) : std::string()) +
-         (version < 2 ? sums_tables() : std::string()) + kGapTables;
+         (version < 2 ? sums_tables() : std::string()) + (version < 3 ? kGapTables : "") +
+         kLeadsTable;
 }
 
 /// SQL function ceems_local_ms(LOCAL text): epoch milliseconds, or 0 for what is no LOCAL text.

@@ -116,6 +116,7 @@ TEST_F(SchemaTest, EveryOlderVersionIsUpgradedAfterABackup) {
     EXPECT_EQ(text("SELECT version || ' ' || dirty FROM schema_migrations"), "9 0");
     EXPECT_EQ(text("SELECT total_egress_stats FROM units WHERE uuid='7'"), "{\"bytes\":5}");
     EXPECT_EQ(text("SELECT last_updated_at_ts FROM units"), "1767222000000");
+    EXPECT_EQ(text("SELECT count(*) FROM ceems_project_leads"), "0");
     ASSERT_EQ(backups().size(), 1U);
     EXPECT_EQ(backups()[0], fmt::format("ceems.db.v{}-20260101T000000.bak", version));
     auto backup = Connection::open((dir_.path() / backups()[0]).string(), OpenMode::kReadOnly);

@@ -1,0 +1,29 @@
+#pragma once
+
+// Keys for tests of what is signed with them.
+
+#include <memory>
+#include <string>
+
+#include <gtest/gtest.h>
+#include <openssl/bn.h>
+#include <openssl/evp.h>
+
+namespace ceems::access {
+
+struct FreeKey {
+  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
+};
+using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
+
+/// A number of the key by its name in openssl/core_names.h, as bytes, the highest first.
+inline std::string key_number(const Key& key, const char* name) {
+  BIGNUM* value = nullptr;
+  EXPECT_EQ(EVP_PKEY_get_bn_param(key.get(), name, &value), 1);
+  std::string bytes(static_cast<std::size_t>(BN_num_bytes(value)), '\0');
+  BN_bn2bin(value, reinterpret_cast<unsigned char*>(bytes.data()));
+  BN_free(value);
+  return bytes;
+}
+
+}  // namespace ceems::access
