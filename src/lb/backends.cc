@@ -148,6 +148,7 @@ Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type, const
   for (const ClusterConfig& cluster : config.clusters) {
     const auto& servers = type == gate::BackendType::kTsdb ? cluster.tsdb : cluster.profiles;
     std::vector<Backend> backends;
+    backends.reserve(servers.size());
     for (const ServerConfig& server : servers) {
       auto backend = make_backend(server);
       if (!backend) {
@@ -169,6 +170,7 @@ const Pool* Backends::find(const std::string& cluster) const {
 
 std::vector<std::string> Backends::clusters() const {
   std::vector<std::string> ids;
+  ids.reserve(pools_.size());
   for (const auto& [id, pool] : pools_) {
     ids.push_back(id);
   }

@@ -77,6 +77,7 @@ std::vector<bool> probe(const std::vector<std::shared_ptr<net::Upstream>>& serve
                         milliseconds patience) {
   std::vector<bool> alive(servers.size(), false);
   std::vector<UniqueFd> sockets;
+  sockets.reserve(servers.size());
   for (const auto& server : servers) {
     sockets.push_back(begin_connect(*server));
   }
@@ -111,6 +112,7 @@ namespace {
 
 void try_connections(const std::vector<Watched>& watched, milliseconds patience) {
   std::vector<std::shared_ptr<net::Upstream>> servers;
+  servers.reserve(watched.size());
   for (const Watched& one : watched) {
     servers.push_back(one.upstream);
   }

@@ -92,7 +92,12 @@ std::size_t AnswerParser::feed(std::string_view data, std::string& body) {
       impl_->fail_with(error);
       break;
     }
-    if (impl_->is_done() && impl_->code >= 100 && impl_->code < 200 && impl_->code != 101) {
+    constexpr int kSwitchingProtocols = 101;  // nobody asks for that
+    if (state() != State::kHeader && (impl_->code < 100 || impl_->code == kSwitchingProtocols)) {
+      impl_->fail_with(http::error::bad_status);
+      break;
+    }
+    if (impl_->is_done() && impl_->code >= 100 && impl_->code < 200) {
       impl_ = std::make_unique<Impl>();
       impl_->skip(to_head_);
       impl_->eager(true);

@@ -67,8 +67,11 @@ TEST(AnswerParser, AnEndTooEarlyIsAFailure) {
 }
 
 TEST(AnswerParser, GarbageIsAFailure) {
-  for (const char* text : {"<html>\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "\x16\x03\x01\r\n\r\n",
-                           "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n"}) {
+  for (const char* text :
+       {"<html>\r\n\r\n", "HTTP/1.1 abc\r\n\r\n", "\x16\x03\x01\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: -1\r\n\r\n",
+        "HTTP/1.1 200 OK\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n",
+        "HTTP/1.1 101 Switching Protocols\r\nUpgrade: x\r\n\r\n", "HTTP/1.1 000 None\r\n\r\n"}) {
     EXPECT_EQ(Fed(text, 1000).parser.state(), State::kFailed) << text;
   }
   EXPECT_EQ(Fed("HTTP/1.1 200 OK\r\nX: " + std::string(100'000, 'x'), 4096).parser.state(),

@@ -227,6 +227,10 @@ TEST_F(RelayTest, BodiesAreFiltered) {
     EXPECT_TRUE(answer.complete);
     EXPECT_EQ(answer.body, "GET /ABC BACKEND !");
   }
+  client.send("HEAD /abc HTTP/1.1\r\nHost: x\r\n\r\n");
+  const RawAnswer head = client.answer(true);
+  EXPECT_EQ(head.status, 200);
+  EXPECT_EQ(head.header("Content-Length"), "");
   EXPECT_TRUE(other->alive());
 }
 

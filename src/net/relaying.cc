@@ -161,6 +161,10 @@ Task<bool> Relaying::start() {
       end_.upstream = upstream_.get();
       if (relay_.filter) {
         filter_ = relay_.filter(parser_->status(), parser_->headers());
+        filtered_ = filter_ != nullptr;
+        if (next.method == "HEAD") {
+          filter_.reset();  // there is no body; what its length would be is not known
+        }
       }
       co_return true;
     }
@@ -389,7 +393,7 @@ Task<bool> Relaying::next(std::string& piece) {
 }
 
 std::optional<std::uint64_t> Relaying::length() const {
-  return filter_ ? std::nullopt : parser_->length();
+  return filtered_ ? std::nullopt : parser_->length();
 }
 
 /// The answer is over: the connection waits for the next request.

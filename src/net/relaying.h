@@ -46,7 +46,7 @@ class Relaying {
   Task<bool> next(std::string& piece);
   /// Length of the body as it goes to the client, where that is known.
   [[nodiscard]] std::optional<std::uint64_t> length() const;
-  [[nodiscard]] bool filtered() const { return filter_ != nullptr; }
+  [[nodiscard]] bool filtered() const { return filtered_; }
 
   [[nodiscard]] RelayEnd& end() { return end_; }
 
@@ -80,6 +80,7 @@ class Relaying {
   std::shared_ptr<Upstream> upstream_;
   std::unique_ptr<AnswerParser> parser_;
   std::unique_ptr<BodyFilter> filter_;
+  bool filtered_ = false;
   std::string received_;  // bytes not yet used
   std::string body_;      // decoded, not yet handed out
   bool timed_out_ = false;

@@ -248,6 +248,11 @@ class Asker:
         if status != 200:
             return False, "status %d: %s" % (status, text[:200])
         status, wanted = self.post(self.own, path, body, {})
+        if status == 400 and b"parse error" in wanted:
+            # Newer syntax than this Prometheus knows, which the gate writes in the older way (offset 5): tell by the labels.
+            series = json.loads(text)["data"]["result"]
+            strange = [one["metric"] for one in series if one["metric"].get("uuid") not in OWN]
+            return True, strange and "newer syntax, and not alice's: %s" % strange[:3]
         if status != 200:
             return True, "passes here, but is %d to Prometheus: %s" % (status, wanted[:200])
         ours, theirs = ordered(json.loads(text)["data"]), ordered(json.loads(wanted)["data"])
