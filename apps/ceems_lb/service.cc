@@ -258,13 +258,13 @@ void Service::stop() {
       stopping.emplace_back([&server] { server->stop(); });
     }
   }
-  servers_.clear();
   for (const auto& frontend : frontends_) {
     if (const auto state = frontend->state()) {
       cancel_questions(*state->backends);
     }
   }
-  health_ = {};
+  health_ = {};  // it may hold the last of a server whose connections belong to a listener
+  servers_.clear();
 }
 
 std::vector<std::string> Service::listeners() const {

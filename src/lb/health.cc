@@ -131,6 +131,13 @@ void try_connections(const std::vector<Watched>& watched, milliseconds patience)
   }
 }
 
+void look(const std::vector<Watched>& watched, const WatchTimes& times, bool all) {
+  look_for_hangs(watched, times.silence, all);
+  if (all) {
+    try_connections(watched, times.patience);
+  }
+}
+
 }  // namespace
 
 void keep_watch(const std::stop_token& stop,
@@ -140,13 +147,11 @@ void keep_watch(const std::stop_token& stop,
   std::condition_variable_any wake;
   steady_clock::time_point next{};
   while (!stop.stop_requested()) {
-    const auto watched = servers();
     const bool all = steady_clock::now() >= next;
-    look_for_hangs(watched, times.silence, all);
     if (all) {
       next = steady_clock::now() + times.interval;
-      try_connections(watched, times.patience);
     }
+    look(servers(), times, all);
     std::unique_lock lock(mutex);
     wake.wait_for(lock, stop, times.glance, [] { return false; });
   }

@@ -28,7 +28,8 @@ struct UpstreamOptions {
 };
 
 /// A server that requests are passed on to, with its kept connections. Options, address and the
-/// counters may be read from any thread; connections belong to the I/O thread of one net::Server.
+/// counters may be read from any thread; connections belong to the I/O thread of one net::Server:
+/// while that is being destroyed, no other thread may let go of the last reference.
 class Upstream {
  public:
   /// kInvalidArgument for TLS files that cannot be used.

@@ -232,7 +232,7 @@ def test_a_server_that_hangs_is_left(directory, _options):
             thread.join(60)
         took = time.monotonic() - start
         assert answers == [200] * 4, answers
-        assert 5 < took < 22, took
+        assert 5 < took < 30, took  # 20 s where the machine is not busy
         assert gate.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % bad.port) == 0
         start = time.monotonic()
         assert [gate.ask().status for _ in range(6)] == [200] * 6 and time.monotonic() - start < 5
