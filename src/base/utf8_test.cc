@@ -72,6 +72,18 @@ TEST(Utf8, CleanTextReplacesEachBrokenByteAndNul) {
   EXPECT_EQ(clean_text("a\xff\xfe"), "a\uFFFD\uFFFD");
   EXPECT_EQ(clean_text("\xE2\x82\u20ac"), "\uFFFD\uFFFD\u20ac");
   EXPECT_EQ(clean_text("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");
+  // At every place of texts that are looked at in words.
+  const std::string plain = "0123456789abcdefghijklmno";
+  for (std::size_t at = 0; at < plain.size(); ++at) {
+    for (const char byte : {'\0', '\x80', '\xff'}) {
+      std::string text = plain;
+      text[at] = byte;
+      EXPECT_EQ(clean_text(text), plain.substr(0, at) + "\uFFFD" + plain.substr(at + 1));
+    }
+    std::string text = plain;
+    text[at] = '\x01';
+    EXPECT_EQ(clean_text(text), text);
+  }
   std::string out = "before ";
   append_clean_text(out, "\xF0\x9F\x98");
   EXPECT_EQ(out, "before \uFFFD\uFFFD\uFFFD");

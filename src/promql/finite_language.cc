@@ -142,7 +142,9 @@ class Language {
     return true;
   }
 
-  std::optional<Words> repeat(const Words& words, std::size_t at_least, std::size_t at_most) const {
+  [[nodiscard]] std::optional<Words> repeat(const Words& words,
+                                            std::size_t at_least,
+                                            std::size_t at_most) const {
     Words all;
     Words power = {""};
     for (std::size_t times = 0; times <= at_most; ++times) {
@@ -219,9 +221,10 @@ class Language {
         }
         high = *end;
       }
-      for (int byte = *low; byte <= high; ++byte) {
-        words.emplace(1, static_cast<char>(byte));
+      for (char byte = *low; byte < high; ++byte) {
+        words.emplace(1, byte);
       }
+      words.emplace(1, high);
       first = false;
     }
     rest_.remove_prefix(1);

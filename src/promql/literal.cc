@@ -66,10 +66,13 @@ struct Unit {
   std::string_view name;
   std::int64_t milliseconds;
 };
-constexpr std::int64_t kDay = std::int64_t{24} * 3600 * 1000;
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kMinute = 60 * kSecond;
+constexpr std::int64_t kHour = 60 * kMinute;
+constexpr std::int64_t kDay = 24 * kHour;
 constexpr std::array kUnits = {
-    Unit{"y", 365 * kDay}, Unit{"w", 7 * kDay}, Unit{"d", kDay}, Unit{"h", 3600 * 1000},
-    Unit{"m", 60 * 1000},  Unit{"s", 1000},     Unit{"ms", 1},
+    Unit{"y", 365 * kDay}, Unit{"w", 7 * kDay}, Unit{"d", kDay}, Unit{"h", kHour},
+    Unit{"m", kMinute},    Unit{"s", kSecond},  Unit{"ms", 1},
 };
 /// Prometheus counts in nanoseconds of 63 bits.
 constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() / 1'000'000;

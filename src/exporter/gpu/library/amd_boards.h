@@ -67,7 +67,7 @@ class AmdBoards {
       added.state.address = place ? std::optional(place->address) : std::nullopt;
       describe(added.state);
       gpu = gpus_.insert(gpus_.end(), std::move(added));
-    } else if (partition == 0) {
+    } else if (partition == 0 && place) {
       partition = place->address.function;
     }
     if (gpu->partitions.size() < kMostInstances) {
