@@ -141,12 +141,15 @@ void fill(store::Writer& writer, std::size_t count, std::size_t users) {
   }
   fmt::print("ingest {:.0f} units/s\ningest_cpu {:.1f} us/unit\n",
              static_cast<double>(count) / writing, cpu * 1e6 / static_cast<double>(count));
-  // Rounds without units, in which the sums over time are finished.
+}
+
+/// Rounds without units, in which the sums over time are finished.
+void finish(store::Writer& writer) {
   constexpr int kRounds = 200;
+  const std::int64_t end = must(writer.watermark("hpc")).value_or(0);
   for (int round = 0; round < kRounds; ++round) {
-    const std::int64_t start = kFirst + static_cast<std::int64_t>(windows) * step + round;
     must(writer.write({.cluster = {.id = "hpc", .manager = "slurm", .updaters = {}},
-                       .window = {.start_ms = start, .end_ms = start + 1},
+                       .window = {.start_ms = end + round, .end_ms = end + round + 1},
                        .units = {},
                        .users = {},
                        .projects = {}}));
@@ -161,10 +164,20 @@ std::size_t count_rows(store::Cursor& cursor) {
   return rows;
 }
 
-void print_times(std::string_view name, std::vector<double> seconds) {
+/// Asks that often and prints how long it took, and how much of that was time of this process.
+template <typename Ask>
+void measure(std::string_view name, int times, Ask ask) {
+  std::vector<double> seconds;
+  const double cpu = cpu_seconds();
+  for (int i = 0; i < times; ++i) {
+    const auto begin = std::chrono::steady_clock::now();
+    ask();
+    seconds.push_back(seconds_since(begin));
+  }
   std::ranges::sort(seconds);
-  fmt::print("{}_p50 {:.1f} ms\n{}_p99 {:.1f} ms\n", name, seconds[seconds.size() / 2] * 1000, name,
-             seconds[seconds.size() * 99 / 100] * 1000);
+  fmt::print("{}_p50 {:.1f} ms\n{}_p99 {:.1f} ms\n{}_cpu {:.1f} ms\n", name,
+             seconds[seconds.size() / 2] * 1000, name, seconds[seconds.size() * 99 / 100] * 1000,
+             name, (cpu_seconds() - cpu) * 1000 / times);
 }
 
 std::vector<std::size_t> all_fields() {
@@ -178,29 +191,21 @@ std::vector<std::size_t> all_fields() {
 void lists(store::Reader& reader, std::size_t users) {
   std::mt19937 random(1);
   const auto fields = all_fields();
-  std::vector<double> seconds;
-  for (int i = 0; i < 300; ++i) {
+  measure("user_week", 300, [&] {
     const std::int64_t to = kFirst + static_cast<std::int64_t>(random() % 365) * 24 * kHour;
     store::UnitQuery query;
     query.owners.names = {fmt::format("user{}", random() % users)};
     query.ended = store::TimeRange{to - 7 * 24 * kHour, to};
     query.running = true;
-    const auto begin = std::chrono::steady_clock::now();
     count_rows(*must(reader.units(query, fields)));
-    seconds.push_back(seconds_since(begin));
-  }
-  print_times("user_week", std::move(seconds));
-  seconds.clear();
-  for (int i = 0; i < 100; ++i) {
+  });
+  measure("user_year_first_100", 100, [&] {
     store::UnitQuery query;
     query.owners.names = {fmt::format("user{}", random() % users)};
     query.ended = store::TimeRange{kFirst, kFirst + kYear};
     query.limit = 100;
-    const auto begin = std::chrono::steady_clock::now();
     count_rows(*must(reader.units(query, fields)));
-    seconds.push_back(seconds_since(begin));
-  }
-  print_times("user_year_first_100", std::move(seconds));
+  });
 }
 
 void usage(store::Reader& reader) {
@@ -210,24 +215,13 @@ void usage(store::Reader& reader) {
     query.daily = daily;
     query.rows.members.everybody = true;
     query.maps.fill(true);
-    std::vector<double> seconds;
-    for (int i = 0; i < 3; ++i) {
-      const auto begin = std::chrono::steady_clock::now();
-      must(reader.current_usage(query));
-      seconds.push_back(seconds_since(begin));
-    }
-    print_times(daily ? "admin_year_days" : "admin_year", std::move(seconds));
+    measure(daily ? "admin_year_days" : "admin_year", 5,
+            [&] { must(reader.current_usage(query)); });
   }
 }
 
 void stats(store::Reader& reader) {
-  std::vector<double> seconds;
-  for (int i = 0; i < 3; ++i) {
-    const auto begin = std::chrono::steady_clock::now();
-    count_rows(*must(reader.stats({}, std::nullopt)));
-    seconds.push_back(seconds_since(begin));
-  }
-  print_times("stats", std::move(seconds));
+  measure("stats", 5, [&] { count_rows(*must(reader.stats({}, std::nullopt))); });
 }
 
 void stream(store::Reader& reader) {
@@ -259,6 +253,7 @@ int main(int argc, char** argv) {
   auto database = must(store::Database::open(options, ceems::real_clock()));
   if (!must(database->writer().watermark("hpc"))) {
     fill(database->writer(), count, users);
+    finish(database->writer());
     return 0;
   }
   lists(database->reader(), users);

@@ -27,11 +27,6 @@ Gap gap_of(const AnswerRow& row) {
   return gap;
 }
 
-Result<> run(Session& session, const Sql& sql, const OnRow& on_row = {}) {
-  auto done = session.run(sql, on_row);
-  return done ? Result<>() : fail(std::move(done).error());
-}
-
 Sql find_gaps(const Session& session) {
   return {session.dialect(), "SELECT id,updater,parts,start_ms,end_ms FROM ceems_gaps WHERE "};
 }
@@ -41,8 +36,8 @@ Sql find_gaps(const Session& session) {
 Result<std::vector<Gap>> read_gaps(Session& session, std::string_view cluster_id) {
   std::vector<Gap> gaps;
   auto done =
-      run(session, find_gaps(session).add("cluster_id = ").value(cluster_id).add(" ORDER BY id"),
-          [&gaps](std::size_t, const AnswerRow& row) { gaps.push_back(gap_of(row)); });
+      session.run(find_gaps(session).add("cluster_id = ").value(cluster_id).add(" ORDER BY id"),
+                  [&gaps](std::size_t, const AnswerRow& row) { gaps.push_back(gap_of(row)); });
   if (!done) {
     return fail(std::move(done).error());
   }
@@ -51,8 +46,8 @@ Result<std::vector<Gap>> read_gaps(Session& session, std::string_view cluster_id
 
 Result<std::optional<Gap>> read_gap(Session& session, std::int64_t gap_id) {
   std::optional<Gap> gap;
-  auto done = run(session, find_gaps(session).add("id = ").value(gap_id),
-                  [&gap](std::size_t, const AnswerRow& row) { gap = gap_of(row); });
+  auto done = session.run(find_gaps(session).add("id = ").value(gap_id),
+                          [&gap](std::size_t, const AnswerRow& row) { gap = gap_of(row); });
   if (!done) {
     return fail(std::move(done).error());
   }
@@ -61,20 +56,19 @@ Result<std::optional<Gap>> read_gap(Session& session, std::int64_t gap_id) {
 
 Result<std::vector<model::Unit>> read_gap_units(Session& session, std::int64_t gap_id) {
   std::vector<model::Unit> units;
-  auto done = run(session,
-                  Sql(session.dialect(),
-                      "SELECT uuid,started_at,started_at_ts,ended_at_ts,times FROM ceems_gap_units"
-                      " WHERE gap_id = ")
-                      .value(gap_id),
-                  [&units](std::size_t, const AnswerRow& row) {
-                    model::Unit& unit = units.emplace_back();
-                    unit.uuid = row.text(0);
-                    unit.started_at = row.text(1);
-                    unit.started_at_ts = row.integer(2);
-                    unit.ended_at_ts = row.integer(3);
-                    unit.total_time_seconds =
-                        parse_metric_map(row.text(4)).value_or(model::MetricMap{});
-                  });
+  auto done = session.run(
+      Sql(session.dialect(),
+          "SELECT uuid,started_at,started_at_ts,ended_at_ts,times FROM ceems_gap_units"
+          " WHERE gap_id = ")
+          .value(gap_id),
+      [&units](std::size_t, const AnswerRow& row) {
+        model::Unit& unit = units.emplace_back();
+        unit.uuid = row.text(0);
+        unit.started_at = row.text(1);
+        unit.started_at_ts = row.integer(2);
+        unit.ended_at_ts = row.integer(3);
+        unit.total_time_seconds = parse_metric_map(row.text(4)).value_or(model::MetricMap{});
+      });
   if (!done) {
     return fail(std::move(done).error());
   }
@@ -87,14 +81,14 @@ Result<> insert_gaps(Session& session,
   for (const Gap& gap : update.gaps) {
     std::int64_t gap_id = 0;
     auto done =
-        run(session, Sql(session.dialect(), "SELECT coalesce(max(id), 0) + 1 FROM ceems_gaps"),
-            [&gap_id](std::size_t, const AnswerRow& row) { gap_id = row.integer(0); });
+        session.run(Sql(session.dialect(), "SELECT coalesce(max(id), 0) + 1 FROM ceems_gaps"),
+                    [&gap_id](std::size_t, const AnswerRow& row) { gap_id = row.integer(0); });
     if (done) {
       Sql sql(session.dialect(),
               "INSERT INTO ceems_gaps (id,cluster_id,updater,parts,start_ms,end_ms) VALUES (");
       sql.value(gap_id).add(",").value(update.cluster.id).add(",").value(gap.updater).add(",");
       sql.value(string_list_text(gap.parts)).add(",").value(update.window.start_ms).add(",");
-      done = run(session, sql.value(update.window.end_ms).add(")"));
+      done = session.run(sql.value(update.window.end_ms).add(")"), {});
     }
     for (std::size_t begin = 0; done && begin < counted.size(); begin += kRowsAtOnce) {
       std::vector<WriterCall> rows;
@@ -117,28 +111,31 @@ Result<> set_gap_parts(Session& session,
                        std::int64_t gap_id,
                        const std::vector<std::string>& parts) {
   if (!parts.empty()) {
-    return run(session, Sql(session.dialect(), "UPDATE ceems_gaps SET parts = ")
-                            .value(string_list_text(parts))
-                            .add(" WHERE id = ")
-                            .value(gap_id));
+    return session.run(Sql(session.dialect(), "UPDATE ceems_gaps SET parts = ")
+                           .value(string_list_text(parts))
+                           .add(" WHERE id = ")
+                           .value(gap_id),
+                       {});
   }
-  auto done = run(
-      session, Sql(session.dialect(), "DELETE FROM ceems_gap_units WHERE gap_id = ").value(gap_id));
+  auto done = session.run(
+      Sql(session.dialect(), "DELETE FROM ceems_gap_units WHERE gap_id = ").value(gap_id), {});
   if (done) {
-    done = run(session, Sql(session.dialect(), "DELETE FROM ceems_gaps WHERE id = ").value(gap_id));
+    done =
+        session.run(Sql(session.dialect(), "DELETE FROM ceems_gaps WHERE id = ").value(gap_id), {});
   }
   return done;
 }
 
 Result<> purge_gaps(Session& session, std::int64_t cutoff_ms) {
-  auto done = run(session, Sql(session.dialect(),
-                               "DELETE FROM ceems_gap_units WHERE gap_id IN (SELECT id"
-                               " FROM ceems_gaps WHERE end_ms < ")
-                               .value(cutoff_ms)
-                               .add(")"));
+  auto done = session.run(Sql(session.dialect(),
+                              "DELETE FROM ceems_gap_units WHERE gap_id IN (SELECT id"
+                              " FROM ceems_gaps WHERE end_ms < ")
+                              .value(cutoff_ms)
+                              .add(")"),
+                          {});
   if (done) {
-    done = run(session,
-               Sql(session.dialect(), "DELETE FROM ceems_gaps WHERE end_ms < ").value(cutoff_ms));
+    done = session.run(
+        Sql(session.dialect(), "DELETE FROM ceems_gaps WHERE end_ms < ").value(cutoff_ms), {});
   }
   return done;
 }

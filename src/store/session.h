@@ -88,8 +88,8 @@ class Session {
   /// unique), not at all. The error of a refused group stands at its index in the result.
   virtual Result<std::vector<std::optional<Error>>> run_groups(
       std::span<const std::vector<WriterCall>> groups) = 0;
-  /// Runs a statement that is not worth preparing. Gives the number of rows changed.
-  virtual Result<std::int64_t> run(const Sql& sql, const OnRow& on_row) = 0;
+  /// Runs a statement that is not worth preparing.
+  virtual Result<> run(const Sql& sql, const OnRow& on_row) = 0;
 
   [[nodiscard]] virtual Dialect dialect() const = 0;
 };

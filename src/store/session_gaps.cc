@@ -25,14 +25,15 @@ Result<> SessionWriter::fill_gap(const GapFill& fill) {
 }
 
 Result<> SessionWriter::fill_in_transaction(const GapFill& fill) {
-  const auto gap = read_gap(*session_, fill.gap_id);
-  if (!gap) {
-    return fail(gap.error());
+  const auto found = read_gap(*session_, fill.gap_id);
+  if (!found) {
+    return fail(found.error());
   }
-  if (!*gap) {
+  const std::optional<Gap>& gap = *found;
+  if (!gap) {
     return fail(ErrorCode::kNotFound, "there is no gap {}", fill.gap_id);
   }
-  const model::Window window = (*gap)->window;
+  const model::Window window = gap->window;
   const Batch batch{.cluster = fill.cluster,
                     .window = window,
                     .updated = {},

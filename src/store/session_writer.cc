@@ -395,7 +395,7 @@ Result<> SessionWriter::replace_admins(std::string_view source,
           " AND '[\"' || s.source || '\"]' = admin_users.tags)"));
   for (const Sql& one : all) {
     if (auto done = session_->run(one, {}); !done) {
-      return fail(std::move(done).error());
+      return done;
     }
   }
   return {};
@@ -446,7 +446,7 @@ Result<> SessionWriter::remove_old(std::int64_t cutoff_ms) {
           " WHERE s.level = ceems_unit_sums.level AND s.span = ceems_unit_sums.span)"));
   for (const Sql& one : all) {
     if (auto done = session_->run(one, {}); !done) {
-      return fail(std::move(done).error());
+      return done;
     }
   }
   return {};

@@ -59,11 +59,6 @@ bool plain(std::string_view uuid) {
   return std::ranges::all_of(uuid, [](char c) { return c >= ' ' && c <= '~'; });
 }
 
-Result<> run(Session& session, const Sql& sql, const OnRow& on_row) {
-  auto done = session.run(sql, on_row);
-  return done ? Result<>() : fail(std::move(done).error());
-}
-
 }  // namespace
 
 Result<Rows> find_units(Session& session,
@@ -74,8 +69,8 @@ Result<Rows> find_units(Session& session,
   std::vector<std::string> together;
   for (std::size_t i = 0; i < uuids.size(); ++i) {
     if (!plain(uuids[i])) {
-      auto done = run(
-          session, select_units(session.dialect(), cluster_id, {std::string(uuids[i])}),
+      auto done = session.run(
+          select_units(session.dialect(), cluster_id, {std::string(uuids[i])}),
           [&rows, i](std::size_t, const AnswerRow& row) { rows[i].push_back(stored_unit(row)); });
       if (!done) {
         return fail(std::move(done).error());
@@ -91,16 +86,16 @@ Result<Rows> find_units(Session& session,
   if (together.empty()) {
     return rows;
   }
-  auto done = run(session, select_units(session.dialect(), cluster_id, together),
-                  [&](std::size_t, const AnswerRow& row) {
-                    const auto found = places.find(row.text(kFirstMap + MapTexts().size()));
-                    if (found == places.end()) {
-                      return;
-                    }
-                    for (const std::size_t place : found->second) {
-                      rows[place].push_back(stored_unit(row));
-                    }
-                  });
+  auto done = session.run(select_units(session.dialect(), cluster_id, together),
+                          [&](std::size_t, const AnswerRow& row) {
+                            const auto found = places.find(row.text(kFirstMap + MapTexts().size()));
+                            if (found == places.end()) {
+                              return;
+                            }
+                            for (const std::size_t place : found->second) {
+                              rows[place].push_back(stored_unit(row));
+                            }
+                          });
   if (!done) {
     return fail(std::move(done).error());
   }

@@ -72,12 +72,11 @@ Result<> read_rows(Session& session, SumsOf what, Span span, SumsRows& rows) {
                                          days ? "num_units" : "1", kMapColumns, table_of(what)));
   const std::int64_t width = span_width(span.first);
   add_rest(sql, {{span.second * width, (span.second + 1) * width - 1}});
-  auto done = session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
+  return session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
     UsageSums& sums = row_of(rows, row).sums;
     sums.num_units += row.integer(7);
     sums.add_row(maps_of(row, kFirstMap), kAllMaps);
   });
-  return done ? Result<>() : fail(std::move(done).error());
 }
 
 /// Sums of the sums one level below.
@@ -89,7 +88,7 @@ Result<> read_sums(Session& session, SumsOf what, Span span, SumsRows& rows) {
                       kKeyColumns, sums_columns(kAllMaps)));
   sql.value(stored_level(what, span.first - 1)).add(" AND span BETWEEN ");
   sql.value(span.second * kSpansOfNext).add(" AND ").value((span.second + 1) * kSpansOfNext - 1);
-  auto done = session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
+  return session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
     UsageSums sums;
     sums.num_units = row.integer(7);
     sums.maps = maps_of(row, kFirstMap);
@@ -101,7 +100,6 @@ Result<> read_sums(Session& session, SumsOf what, Span span, SumsRows& rows) {
     }
     row_of(rows, row).sums.add(sums);
   });
-  return done ? Result<>() : fail(std::move(done).error());
 }
 
 std::vector<WriterCall> insert_calls(SumsOf what, Span span, const SumsRows& rows) {
@@ -180,7 +178,7 @@ std::int64_t span_width(int level) {
 
 SpanPlan plan_spans(const TimeRange& range, const Spans& known) {
   SpanPlan plan;
-  const SpanPlan nothing{.runs = {}, .rest = {range}, .spans = 0};
+  SpanPlan nothing{.runs = {}, .rest = {range}, .spans = 0};
   if (known.empty() || range.from_ms < 0) {
     return nothing;
   }
@@ -303,7 +301,7 @@ Result<> forget_spans_of(Session& session, SumsOf what, const Sql& condition) {
     sql.value(span_width(level)).add(" FROM ").add(table_of(what)).add(" WHERE ");
     sql.append(condition).add(")");
     if (auto done = session.run(sql, {}); !done) {
-      return fail(std::move(done).error());
+      return done;
     }
   }
   return {};
@@ -317,18 +315,19 @@ Result<> sum_some(Session& session,
                   std::int64_t until_ms,
                   std::chrono::steady_clock::time_point deadline,
                   Spans known) {
-  const auto oldest = number(
+  const auto found = number(
       session, fmt::format("SELECT min(last_updated_at_ts) FROM {} WHERE last_updated_at_ts > 0",
                            table_of(what)));
-  if (!oldest) {
-    return fail(oldest.error());
+  if (!found) {
+    return fail(found.error());
   }
-  if (!*oldest) {
+  const std::optional<std::int64_t> oldest = *found;
+  if (!oldest) {
     return {};
   }
   for (int level = first_level(what); level < kSpanLevels; ++level) {
     const std::int64_t width = span_width(level);
-    for (std::int64_t number = **oldest / width; (number + 1) * width <= until_ms; ++number) {
+    for (std::int64_t number = *oldest / width; (number + 1) * width <= until_ms; ++number) {
       const Span span{level, number};
       if (known.contains(span)) {
         continue;
@@ -337,7 +336,7 @@ Result<> sum_some(Session& session,
       for (std::int64_t part = number * kSpansOfNext;
            level > first_level(what) && part < (number + 1) * kSpansOfNext; ++part) {
         const std::int64_t below = span_width(level - 1);
-        ready = ready && ((part + 1) * below <= **oldest || known.contains({level - 1, part}));
+        ready = ready && ((part + 1) * below <= *oldest || known.contains({level - 1, part}));
       }
       if (!ready) {
         continue;
@@ -360,7 +359,7 @@ Result<> sum_spans(Session& session, std::int64_t until_ms) {
   const auto deadline = std::chrono::steady_clock::now() + kTimeToSum;
   Spans units;
   Spans days;
-  auto read = session.run(Sql(session.dialect(), "SELECT level, span FROM ceems_unit_spans"),
+  auto done = session.run(Sql(session.dialect(), "SELECT level, span FROM ceems_unit_spans"),
                           [&](std::size_t, const AnswerRow& row) {
                             const auto level = static_cast<int>(row.integer(0));
                             if (level < kSpanLevels) {
@@ -369,10 +368,9 @@ Result<> sum_spans(Session& session, std::int64_t until_ms) {
                               days.emplace(level - kSpanLevels, row.integer(1));
                             }
                           });
-  if (!read) {
-    return fail(std::move(read).error());
+  if (done) {
+    done = sum_some(session, SumsOf::kUnits, until_ms, deadline, std::move(units));
   }
-  auto done = sum_some(session, SumsOf::kUnits, until_ms, deadline, std::move(units));
   if (!done) {
     return done;
   }

@@ -143,13 +143,6 @@ int Answer::rows() const {
   return PQntuples(result_.get());
 }
 
-std::int64_t Answer::changes() const {
-  const std::string_view digits = PQcmdTuples(result_.get());
-  std::int64_t value = 0;
-  std::from_chars(digits.data(), digits.data() + digits.size(), value);
-  return value;
-}
-
 Parameters::Parameters(const std::vector<SqlValue>& values) {
   texts_.reserve(values.size());
   for (const SqlValue& value : values) {

@@ -29,7 +29,6 @@ class Answer {
   [[nodiscard]] std::string_view text(int row, std::size_t column) const;
   [[nodiscard]] std::int64_t integer(int row, std::size_t column) const;
   [[nodiscard]] int rows() const;
-  [[nodiscard]] std::int64_t changes() const;
   [[nodiscard]] pg_result* handle() const { return result_.get(); }
   explicit operator bool() const { return result_ != nullptr; }
 

@@ -362,9 +362,9 @@ Result<std::vector<std::optional<Error>>> PgSession::run_groups(
   return refused;
 }
 
-Result<std::int64_t> PgSession::run(const Sql& sql, const OnRow& on_row) {
+Result<> PgSession::run(const Sql& sql, const OnRow& on_row) {
   if (auto done = in_transaction_ ? still_there() : connect(); !done) {
-    return fail(std::move(done).error());
+    return done;
   }
   auto answer = connection_->query(sql.text(), sql.values());
   if (!answer) {
@@ -373,7 +373,7 @@ Result<std::int64_t> PgSession::run(const Sql& sql, const OnRow& on_row) {
   for (int row = 0; on_row && row < answer->rows(); ++row) {
     on_row(0, Row(*answer, row));
   }
-  return answer->changes();
+  return {};
 }
 
 }  // namespace ceems::store::postgres

@@ -23,7 +23,7 @@ class PgSession final : public Session {
   Result<> run(std::span<const WriterCall> calls, const OnRow& on_row) override;
   Result<std::vector<std::optional<Error>>> run_groups(
       std::span<const std::vector<WriterCall>> groups) override;
-  Result<std::int64_t> run(const Sql& sql, const OnRow& on_row) override;
+  Result<> run(const Sql& sql, const OnRow& on_row) override;
   [[nodiscard]] Dialect dialect() const override { return Dialect::kPostgres; }
 
  private:

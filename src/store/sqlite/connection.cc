@@ -208,10 +208,6 @@ Result<std::int64_t> Connection::query_integer(std::string_view sql) {
   return *row ? statement->integer(0) : 0;
 }
 
-std::int64_t Connection::changes() const {
-  return sqlite3_changes64(handle_.get());
-}
-
 bool Connection::autocommit() const {
   return sqlite3_get_autocommit(handle_.get()) != 0;
 }

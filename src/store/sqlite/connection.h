@@ -66,8 +66,6 @@ class Connection {
   Result<std::string> query_text(std::string_view sql);
   Result<std::int64_t> query_integer(std::string_view sql);
 
-  /// Rows changed by the last INSERT, UPDATE or DELETE.
-  [[nodiscard]] std::int64_t changes() const;
   /// False while a transaction is open.
   [[nodiscard]] bool autocommit() const;
   /// Statements fail with kTimeout from then on.

@@ -21,6 +21,19 @@ class Row final : public AnswerRow {
   const Statement* statement_;
 };
 
+/// All rows of a statement that is the call with that index.
+Result<> step_all(Statement& statement, std::size_t index, const OnRow& on_row) {
+  const Row answer(statement);
+  auto row = statement.step();
+  while (row && *row) {
+    if (on_row) {
+      on_row(index, answer);
+    }
+    row = statement.step();
+  }
+  return row ? Result<>() : fail(std::move(row).error());
+}
+
 }  // namespace
 
 Result<std::unique_ptr<SqliteSession>> SqliteSession::create(Connection connection) {
@@ -57,17 +70,10 @@ Result<> SqliteSession::run(std::span<const WriterCall> calls, const OnRow& on_r
     Statement& statement = statements_.at(static_cast<std::size_t>(calls[i].statement));
     statement.reset();
     statement.bind_all(calls[i].values);
-    const Row answer(statement);
-    auto row = statement.step();
-    while (row && *row) {
-      if (on_row) {
-        on_row(i, answer);
-      }
-      row = statement.step();
-    }
+    auto done = step_all(statement, i, on_row);
     statement.reset();
-    if (!row) {
-      return fail(std::move(row).error());
+    if (!done) {
+      return done;
     }
   }
   return {};
@@ -113,24 +119,13 @@ Result<std::vector<std::optional<Error>>> SqliteSession::run_groups(
   return refused;
 }
 
-Result<std::int64_t> SqliteSession::run(const Sql& sql, const OnRow& on_row) {
+Result<> SqliteSession::run(const Sql& sql, const OnRow& on_row) {
   auto statement = connection_.prepare(sql.text());
   if (!statement) {
     return fail(std::move(statement).error());
   }
   statement->bind_all(sql.values());
-  const Row answer(*statement);
-  auto row = statement->step();
-  while (row && *row) {
-    if (on_row) {
-      on_row(0, answer);
-    }
-    row = statement->step();
-  }
-  if (!row) {
-    return fail(std::move(row).error());
-  }
-  return connection_.changes();
+  return step_all(*statement, 0, on_row);
 }
 
 }  // namespace ceems::store::sqlite
