@@ -152,7 +152,9 @@ class FakeManager final : public ResourceManager {
                                                 std::stop_token /*stop*/) override {
     return script_.people();
   }
-  Result<ProjectLeads> fetch_leads(std::stop_token /*stop*/) override { return script_.leads(); }
+  Result<ProjectLeads> fetch_leads(const std::stop_token& /*stop*/) override {
+    return script_.leads();
+  }
 
  private:
   Script& script_;

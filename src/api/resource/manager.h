@@ -46,7 +46,9 @@ class ResourceManager {
                                                         std::stop_token stop) = 0;
   /// All there are: who is not among them leads nothing any more. Nobody, where a manager knows no
   /// such thing or is not to be believed.
-  virtual Result<ProjectLeads> fetch_leads(std::stop_token /*stop*/) { return ProjectLeads{}; }
+  virtual Result<ProjectLeads> fetch_leads(const std::stop_token& /*stop*/) {
+    return ProjectLeads{};
+  }
   /// How long after its end a window must be left alone until its units can be fetched.
   /// Thread-safe; may change between calls.
   [[nodiscard]] virtual std::chrono::milliseconds settle() const {

@@ -99,8 +99,8 @@ class SlurmManager final : public ResourceManager {
     return result;
   }
 
-  Result<ProjectLeads> fetch_leads(std::stop_token stop) override {
-    return coordinators_lead_ ? source_->coordinators(std::move(stop)) : ProjectLeads{};
+  Result<ProjectLeads> fetch_leads(const std::stop_token& stop) override {
+    return coordinators_lead_ ? source_->coordinators(stop) : ProjectLeads{};
   }
 
  private:

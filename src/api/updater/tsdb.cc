@@ -261,6 +261,7 @@ Result<Missing> TsdbUpdater::update(const UpdateRequest& request,
   }
   const tsdb::Settings settings = client_->settings();
   std::vector<bool> had_time;
+  had_time.reserve(units.size());
   for (const auto& unit : units) {
     had_time.push_back(unit.total_time_seconds.contains(kUsedCpuTime));
   }
@@ -297,6 +298,7 @@ Result<> TsdbUpdater::run_queries(const UpdateRequest& request,
     }
   }
   std::vector<std::string> uuids;
+  uuids.reserve(by_uuid.size());
   for (const auto& [uuid, indexes] : by_uuid) {
     uuids.push_back(uuid);
   }
