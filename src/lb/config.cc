@@ -132,9 +132,10 @@ Result<> read_strategy(const Node& node, Strategy& strategy) {
 Result<> read_access(const Node& node, AccessConfig& access) {
   std::vector<std::string> shared;
   std::int64_t age = access.cache_age.count();
-  auto done = all_of({node.only_keys({"confine", "path_prefixes", "shared_metrics",
+  auto done = all_of({node.only_keys({"confine", "pin_cluster", "path_prefixes", "shared_metrics",
                                       "experimental_functions", "cache_age"}),
                       take(node["confine"], access.confine, &Node::as_bool),
+                      take(node["pin_cluster"], access.pin_cluster, &Node::as_bool),
                       take(node["path_prefixes"], access.path_prefixes, &Node::as_string_list),
                       take(node["shared_metrics"], shared, &Node::as_string_list),
                       take(node["experimental_functions"], access.experimental, &Node::as_bool),

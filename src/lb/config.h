@@ -32,6 +32,7 @@ struct ClusterConfig {
 /// `ceems_lb.access`: an addition, see docs/lb/access.md.
 struct AccessConfig {
   bool confine = false;
+  bool pin_cluster = false;
   std::vector<std::string> path_prefixes = {};
   std::optional<std::set<std::string, std::less<>>> shared_metrics = {};
   bool experimental = false;  ///< functions behind a switch in Prometheus
