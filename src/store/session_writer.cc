@@ -102,9 +102,9 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
   if (!last) {
     return fail(last.error());
   }
-  if (*last && **last != start_ms) {
+  if (const std::optional<std::int64_t> before = *last; before && *before != start_ms) {
     return fail(ErrorCode::kInvalidArgument, "window starts at {} but the last one ended at {}",
-                start_ms, **last);
+                start_ms, *before);
   }
   // The window's last moment belongs to it, so one that ends at midnight belongs to the day before.
   const Batch batch{.cluster = update.cluster,

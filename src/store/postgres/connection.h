@@ -118,7 +118,7 @@ class Connector {
 
  private:
   Connector(std::string url, std::string password_file, std::string name);
-  Result<Connection> try_connect() const;
+  [[nodiscard]] Result<Connection> try_connect() const;
 
   const std::string url_;
   const std::string password_file_;

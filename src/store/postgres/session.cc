@@ -62,7 +62,7 @@ Result<> PgSession::connect() {
   if (!connection) {
     return fail(std::move(connection).error());
   }
-  connection_ = std::move(*connection);
+  connection_ = std::make_unique<Connection>(std::move(*connection));
   // All statements of the writer go by an index. A plan made while a table is new and empty would
   // read all of it each time, until statistics are there: minutes for the first window.
   return connection_->execute("SET enable_seqscan = off");

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <array>
+#include <memory>
 #include <optional>
 
 #include "store/postgres/connection.h"
@@ -52,7 +53,7 @@ class PgSession final : public Session {
 
   Connector* connector_;
   Coordinator* coordinator_;
-  std::optional<Connection> connection_;
+  std::unique_ptr<Connection> connection_;
   std::array<bool, kWriterStatements> prepared_{};
   bool in_transaction_ = false;
 };
