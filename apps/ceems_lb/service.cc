@@ -255,6 +255,7 @@ void Service::stop() {
   health_.request_stop();
   {
     std::vector<std::jthread> stopping;  // each takes as long as its longest request
+    stopping.reserve(servers_.size());
     for (const auto& server : servers_) {
       stopping.emplace_back([&server] { server->stop(); });
     }
