@@ -37,7 +37,7 @@ using Cookies = std::map<std::string, std::string>;
 inline void send_cookies(const Cookies& cookies, net::Request& request) {
   std::string all;
   for (const auto& [name, value] : cookies) {
-    all += name + "=" + value + "; ";
+    all.append(name).append("=").append(value).append("; ");
   }
   if (!all.empty()) {
     request.headers.emplace_back("Cookie", all);
