@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
+#include "base/html.h"
 #include "exporter/accept.h"
-#include "exporter/landing.h"
 #include "exporter/routes.h"
 #include "metrics/process.h"
 
@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::abort();
   }
   if (ceems::exporter::scrape_budget(&text).count() > 9500 ||
-      ceems::exporter::escape_html(text).find('<') != std::string::npos) {
+      ceems::escape_html(text).find('<') != std::string::npos) {
     std::abort();
   }
   static_cast<void>(ceems::metrics::parse_netstat(text).sent);

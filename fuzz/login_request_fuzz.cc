@@ -8,6 +8,7 @@
 #include "api/login/cookies.h"
 #include "api/login/local_users.h"
 #include "api/login/pages.h"
+#include "base/html.h"
 #include "config/yaml.h"
 
 namespace login = ceems::api::login;
@@ -29,7 +30,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::abort();
   }
   static_cast<void>(login::path_of(text));
-  if (login::escape_html(text).find_first_of("<>\"'") != std::string::npos) {
+  if (ceems::escape_html(text).find_first_of("<>\"'") != std::string::npos) {
     std::abort();
   }
   if (const auto document = ceems::config::parse_yaml(text, "fuzz.yml"); document) {
