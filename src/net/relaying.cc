@@ -341,6 +341,9 @@ Task<bool> Relaying::read_more(milliseconds patience) {
   const std::size_t count =
       co_await stream_->read(asio::buffer(received_.data() + old, kPiece), error);
   received_.resize(old + (error ? 0 : count));
+  if (patience.count() > 0 && !timed_out_) {
+    deadline_ = steady_clock::time_point::max();  // how long the client takes is not the server's
+  }
   if (!error) {
     upstream_->heard();
   } else {
