@@ -349,7 +349,7 @@ def redfish_hangs():
             assert p99 < 0.05, "p99 of a scrape is %.0f ms" % (1e3 * p99)
             assert grown > 0.8 * elapsed - 0.1, "the age grew by %.2f s in %.2f s" % (grown, elapsed)
             assert len(samples(page, "ceems_redfish_current_watts")) == 2, "the last value is gone"
-            wait_until("the BMC is given up on", case.problems, 12)
+            wait_until("the BMC is given up on", case.problems, 40)  # the next reading, and its requests one by one
             case.page()
             case.one_problem("reading failed", "collector=redfish")
             case.node.bmc.handler = redfish_service

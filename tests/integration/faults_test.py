@@ -32,8 +32,8 @@ def refused(program, arguments, parts, env=None):
     return lines[0]
 
 
-def api_config(directory, extra="", prometheus="http://127.0.0.1:1"):
-    return fake_slurm.api_config(directory, tsdb=prometheus) + extra
+def api_config(directory, extra="", prometheus="http://127.0.0.1:1", begin=None):
+    return fake_slurm.api_config(directory, begin, tsdb=prometheus) + extra
 
 
 def slurm(directory, count=20, mode="ok"):
@@ -332,7 +332,11 @@ def queries_that_fail_for_a_while():
 """
     with scratch("ceems-fault-") as d, FakeHttp(handler) as tsdb:
         jobs = slurm(d)
-        api, url = start_api_server(d, api_config(d, extra, prometheus=tsdb.url), AS_ROOT)
+        # A window ends at midnight, and each brings the same figure anew: let it be far from here.
+        ahead = 12 - time.gmtime().tm_hour  # hours
+        zone = "Etc/GMT%+d" % -ahead if ahead else "UTC"  # where it is noon; in these names east is minus
+        config = api_config(d, extra, tsdb.url, time.time() - 600 + 3600 * ahead).replace("time_zone: UTC", "time_zone: " + zone)
+        api, url = start_api_server(d, config, AS_ROOT)
         with api:
             wait_until("jobs are stored whole without the missing figures", lambda: whole_jobs(d, jobs), 60)
             assert all(m == {"global": 40} for m in maps("units", "avg_cpu_usage")), maps("units", "avg_cpu_usage")

@@ -77,8 +77,10 @@ def faults_lose_nothing(api, url, cloud, d, launched):
     for fault in ("401", "500", "page loop", "types", "truncated", "many", "close", "hang"):
         written = last_update(rows(d, "a")[0])
         asked = cloud.token_requests
+        failures = api.output().count("update failed")
         cloud.fault = fault
-        time.sleep(1.6 if fault == "hang" else 0.8)  # more than a round, for "hang" more than request_timeout
+        wait_until("the fault is told: " + fault, lambda n=failures: api.output().count("update failed") > n, 20)
+        time.sleep(0.4)  # more than a round: it is told once
         assert api.alive() and get(url + "/health").status == 200, fault
         assert last_update(rows(d, "a")[0]) <= written + 2, "%s: a window was written" % fault
         assert cloud.token_requests - asked < 15, (fault, cloud.token_requests - asked)
