@@ -117,12 +117,11 @@ const kTime: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", 
 /** A moment in the browser's zone; the date is left out for today, the year for this year. */
 export function moment(ms: number, now: number, timeZone?: string): string {
   const zone = timeZone ? { timeZone } : {};
-  const day = (t: number) => new Date(t).toLocaleDateString("en-CA", zone);
-  const date = new Date(ms);
-  const time = date.toLocaleTimeString("en-GB", { ...kTime, ...zone });
-  if (day(ms) === day(now)) return time;
-  const year: Intl.DateTimeFormatOptions = day(ms).slice(0, 4) === day(now).slice(0, 4) ? {} : { year: "numeric" };
-  return `${date.toLocaleDateString("en-GB", { day: "numeric", month: "short", ...year, ...zone })}, ${time.slice(0, 5)}`;
+  const year = (t: number) => new Date(t).toLocaleDateString("en-GB", { year: "numeric", ...zone });
+  const day = (t: number) => new Date(t).toLocaleDateString("en-GB", { day: "numeric", month: "short", ...zone });
+  const time = new Date(ms).toLocaleTimeString("en-GB", { ...kTime, ...zone });
+  if (year(ms) !== year(now)) return `${day(ms)} ${year(ms)}, ${time.slice(0, 5)}`;
+  return day(ms) === day(now) ? time : `${day(ms)}, ${time.slice(0, 5)}`;
 }
 
 /** The same in full, with the name of the zone. */
