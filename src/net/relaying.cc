@@ -22,6 +22,8 @@ using std::chrono::steady_clock;
 
 namespace {
 
+// Most answers are short: clearing a large buffer for each would cost as much as passing it on.
+constexpr std::size_t kFirstPiece = std::size_t{8} * 1024;
 constexpr std::size_t kPiece = std::size_t{64} * 1024;
 constexpr milliseconds kWatch{1000};  // how often a silent client is looked at
 constexpr std::chrono::seconds kResolveAge{30};
@@ -302,6 +304,7 @@ Task<bool> Relaying::connect(Upstream& upstream) {
 Task<Relaying::Outcome> Relaying::exchange(const Relay::Attempt& attempt, bool reused) {
   parser_ = std::make_unique<AnswerParser>(attempt.method == "HEAD");
   received_.clear();
+  piece_ = kFirstPiece;
   body_.clear();
   abandoned_ = false;
   waiting_ = has_next_ && relay_.repeatable;
@@ -336,15 +339,16 @@ Task<bool> Relaying::read_more(milliseconds patience) {
     arm(patience);
   }
   const std::size_t old = received_.size();
-  received_.resize(old + kPiece);
+  received_.resize(old + piece_);
   ErrorCondition error;
   const std::size_t count =
-      co_await stream_->read(asio::buffer(received_.data() + old, kPiece), error);
+      co_await stream_->read(asio::buffer(received_.data() + old, piece_), error);
   received_.resize(old + (error ? 0 : count));
   if (patience.count() > 0 && !timed_out_) {
     deadline_ = steady_clock::time_point::max();  // how long the client takes is not the server's
   }
   if (!error) {
+    piece_ = count == piece_ ? kPiece : piece_;
     upstream_->heard();
   } else {
     parser_->end();

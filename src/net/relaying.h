@@ -81,8 +81,9 @@ class Relaying {
   std::unique_ptr<AnswerParser> parser_;
   std::unique_ptr<BodyFilter> filter_;
   bool filtered_ = false;
-  std::string received_;  // bytes not yet used
-  std::string body_;      // decoded, not yet handed out
+  std::string received_;   // bytes not yet used
+  std::size_t piece_ = 0;  // how many are read at once
+  std::string body_;       // decoded, not yet handed out
   bool timed_out_ = false;
   bool gone_ = false;
   bool waiting_ = false;    // for the first byte of an answer, with another server to go to
