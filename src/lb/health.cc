@@ -24,22 +24,29 @@ struct AddressListFree {
 };
 using AddressList = std::unique_ptr<addrinfo, AddressListFree>;
 
-/// A socket on its way to the server's first address; invalid where there is none.
-UniqueFd begin_connect(const net::Upstream& server) {
+/// A socket on its way to one of the addresses of the server with this number.
+struct Try {
+  std::size_t server;
+  UniqueFd socket;
+};
+
+/// Tries all addresses that the server's name has: it may listen on one of them only.
+void begin_tries(const net::Upstream& server, std::size_t number, std::vector<Try>& tries) {
   addrinfo hints{};
   hints.ai_socktype = SOCK_STREAM;
   addrinfo* found = nullptr;
   if (getaddrinfo(server.options().host.c_str(), server.options().port.c_str(), &hints, &found) !=
       0) {
-    return {};
+    return;
   }
   const AddressList list(found);
-  UniqueFd fd(::socket(list->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (fd.valid() && ::connect(fd.get(), list->ai_addr, list->ai_addrlen) != 0 &&
-      errno != EINPROGRESS) {
-    return {};
+  for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) {
+    UniqueFd fd(::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    if (fd.valid() &&
+        (::connect(fd.get(), address->ai_addr, address->ai_addrlen) == 0 || errno == EINPROGRESS)) {
+      tries.push_back({.server = number, .socket = std::move(fd)});
+    }
   }
-  return fd;
 }
 
 bool is_connected(int fd) {
@@ -76,20 +83,17 @@ void look_for_hangs(const std::vector<Watched>& watched, milliseconds silence, b
 std::vector<bool> probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
                         milliseconds patience) {
   std::vector<bool> alive(servers.size(), false);
-  std::vector<UniqueFd> sockets;
-  sockets.reserve(servers.size());
-  for (const auto& server : servers) {
-    sockets.push_back(begin_connect(*server));
+  std::vector<Try> tries;
+  for (std::size_t i = 0; i < servers.size(); ++i) {
+    begin_tries(*servers[i], i, tries);
   }
   const auto end = steady_clock::now() + patience;
   while (true) {
+    std::erase_if(tries, [&](const Try& one) { return alive[one.server] || !one.socket.valid(); });
     std::vector<pollfd> waiting;
-    std::vector<std::size_t> places;
-    for (std::size_t i = 0; i < sockets.size(); ++i) {
-      if (sockets[i].valid()) {
-        waiting.push_back({.fd = sockets[i].get(), .events = POLLOUT, .revents = 0});
-        places.push_back(i);
-      }
+    waiting.reserve(tries.size());
+    for (const Try& one : tries) {
+      waiting.push_back({.fd = one.socket.get(), .events = POLLOUT, .revents = 0});
     }
     const auto left = std::chrono::duration_cast<milliseconds>(end - steady_clock::now());
     if (waiting.empty() || left.count() <= 0) {
@@ -101,8 +105,8 @@ std::vector<bool> probe(const std::vector<std::shared_ptr<net::Upstream>>& serve
     }
     for (std::size_t i = 0; i < waiting.size(); ++i) {
       if (waiting[i].revents != 0) {
-        alive[places[i]] = is_connected(waiting[i].fd);
-        sockets[places[i]].reset();
+        alive[tries[i].server] = alive[tries[i].server] || is_connected(waiting[i].fd);
+        tries[i].socket.reset();
       }
     }
   }

@@ -11,8 +11,8 @@
 
 namespace ceems::lb {
 
-/// Tries a TCP connection to each server at the same time. True for those that took it before
-/// `patience` was over.
+/// Tries a TCP connection to each address of each server at the same time. True for those that took
+/// one before `patience` was over.
 std::vector<bool> probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
                         std::chrono::milliseconds patience);
 

@@ -1,0 +1,243 @@
+#include "lb/health.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <netinet/in.h>
+#include <sys/socket.h>
+
+#include <atomic>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "base/fd.h"
+
+namespace ceems::lb {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+using Servers = std::vector<std::shared_ptr<net::Upstream>>;
+
+/// A port of the loopback interface that is this test's, whether somebody listens there or not.
+class Port {
+ public:
+  explicit Port(bool listening, int backlog = 16) : backlog_(backlog) {
+    address_.sin_family = AF_INET;
+    address_.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    fd_ = bind();
+    spare_ = bind();
+    if (listening) {
+      listen();
+    }
+  }
+  void listen() { EXPECT_EQ(::listen(fd_.get(), backlog_), 0); }
+  /// Connections are refused from now on.
+  void stop() { fd_ = std::move(spare_); }
+  [[nodiscard]] std::string number() const { return std::to_string(ntohs(address_.sin_port)); }
+  /// A connection that is begun, and nothing more.
+  [[nodiscard]] UniqueFd begin() const {
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+    ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof address_);
+    return fd;
+  }
+
+ private:
+  UniqueFd bind() {
+    UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const int on = 1;
+    ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+    socklen_t size = sizeof address_;
+    auto* const raw = reinterpret_cast<sockaddr*>(&address_);
+    EXPECT_EQ(::bind(fd.get(), raw, size), 0);
+    EXPECT_EQ(::getsockname(fd.get(), raw, &size), 0);
+    return fd;
+  }
+
+  UniqueFd fd_;
+  UniqueFd spare_;  ///< holds the port when the first is closed
+  int backlog_;
+  sockaddr_in address_{};
+};
+
+std::shared_ptr<net::Upstream> server_at(const std::string& port) {
+  return *net::Upstream::create({.host = "127.0.0.1", .port = port});
+}
+
+TEST(Probe, TellsWhoTakesConnections) {
+  const Port open(true);
+  const Port closed(false);
+  EXPECT_EQ(probe({server_at(open.number()), server_at(closed.number()), server_at("no-port"),
+                   server_at(open.number())},
+                  milliseconds(10'000)),
+            (std::vector<bool>{true, false, false, true}));
+  EXPECT_EQ(probe({}, milliseconds(10'000)), std::vector<bool>{});
+}
+
+TEST(Probe, TriesAllAddressesOfAName) {
+  // Where localhost is ::1 as well, and first, nobody listens there.
+  const Port open(true);
+  EXPECT_EQ(probe({*net::Upstream::create({.host = "localhost", .port = open.number()})},
+                  milliseconds(10'000)),
+            std::vector<bool>{true});
+}
+
+TEST(Probe, DoesNotWaitForServersThatLeaveItWaiting) {
+  const Port full(true, 0);
+  std::vector<UniqueFd> waiting;
+  for (int i = 0; i < 8; ++i) {
+    waiting.push_back(full.begin());  // nobody takes them: the queue is full
+  }
+  const Port open(true);
+  EXPECT_EQ(probe({server_at(full.number()), server_at(open.number())}, milliseconds(50)),
+            (std::vector<bool>{false, true}));
+}
+
+/// Watches servers on a thread of its own until it goes.
+class Watch {
+ public:
+  explicit Watch(std::vector<Watched> servers, WatchTimes times = {})
+      : servers_(std::move(servers)), thread_([this, times](const std::stop_token& stop) {
+          keep_watch(
+              stop,
+              [this] {
+                ++looks_;
+                return servers_;
+              },
+              times);
+        }) {}
+  [[nodiscard]] int looks() const { return looks_; }
+  /// Waits until the servers were looked at so many times more: what was begun before is over.
+  void look_again(int times) const {
+    const int before = looks_;
+    const auto end = steady_clock::now() + std::chrono::seconds(30);
+    while (looks_ < before + times && steady_clock::now() < end) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    ASSERT_GE(looks_, before + times);
+  }
+
+ private:
+  std::vector<Watched> servers_;
+  std::atomic<int> looks_ = 0;
+  std::jthread thread_;
+};
+
+constexpr WatchTimes kQuick{.interval = milliseconds(5),
+                            .patience = milliseconds(2000),
+                            .glance = milliseconds(1),
+                            .silence = milliseconds(1)};
+
+bool never_asked() {
+  ADD_FAILURE() << "a server that is not silent was asked";
+  return true;
+}
+
+template <typename Condition>
+bool comes_true(Condition condition) {
+  const auto end = steady_clock::now() + std::chrono::seconds(30);
+  while (!condition() && steady_clock::now() < end) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return condition();
+}
+
+TEST(KeepWatch, FollowsServersThatGoAndComeBack) {
+  Port port(true);
+  const auto server = server_at(port.number());
+  const Port closed(false);
+  const auto dead = server_at(closed.number());
+  const Watch watch({{server, never_asked}, {dead, never_asked}}, kQuick);
+  EXPECT_TRUE(comes_true([&] { return !dead->alive(); }));
+  EXPECT_TRUE(server->alive());
+  port.stop();
+  EXPECT_TRUE(comes_true([&] { return !server->alive(); }));
+  port.listen();
+  EXPECT_TRUE(comes_true([&] { return server->alive(); }));
+  EXPECT_FALSE(dead->alive());
+  EXPECT_FALSE(server->hangs());
+}
+
+TEST(KeepWatch, LooksAtOnceAndThenEachInterval) {
+  const Port closed(false);
+  const auto dead = server_at(closed.number());
+  const Watch watch({{dead, never_asked}},
+                    {.interval = std::chrono::hours(1), .glance = milliseconds(1)});
+  EXPECT_TRUE(comes_true([&] { return !dead->alive(); }));
+  dead->set_alive(true);
+  watch.look_again(20);
+  EXPECT_TRUE(dead->alive()) << "tried before its time";
+}
+
+TEST(KeepWatch, AServerThatTakesConnectionsButHangsGetsNoRequestsUntilItAnswers) {
+  const Port port(true);
+  const auto server = server_at(port.number());
+  std::atomic<bool> answers = false;
+  const Watch watch({{server, [&] { return answers.load(); }}}, kQuick);
+  watch.look_again(20);
+  EXPECT_TRUE(server->alive()) << "nobody waits for it";
+  {
+    const net::Upstream::Flight flight(*server);
+    EXPECT_TRUE(comes_true([&] { return server->hangs() && !server->alive(); }));
+  }
+  // That connections are taken does not bring it back, nor that nobody waits any more.
+  watch.look_again(20);
+  EXPECT_TRUE(server->hangs());
+  EXPECT_FALSE(server->alive());
+  answers = true;
+  EXPECT_TRUE(comes_true([&] { return !server->hangs() && server->alive(); }));
+}
+
+TEST(KeepWatch, ASlowServerThatAnswersTheQuestionStays) {
+  const Port port(true);
+  const auto server = server_at(port.number());
+  std::atomic<int> asked = 0;
+  const Watch watch({{server,
+                      [&] {
+                        ++asked;
+                        return true;
+                      }}},
+                    kQuick);
+  const net::Upstream::Flight flight(*server);
+  EXPECT_TRUE(comes_true([&] { return asked >= 3; }));
+  EXPECT_FALSE(server->hangs());
+  EXPECT_TRUE(server->alive());
+}
+
+TEST(KeepWatch, AsksOfServersThatHangAllAtTheSameTime) {
+  const Port port(true);
+  const auto one = server_at(port.number());
+  const auto two = server_at(port.number());
+  std::atomic<int> inside = 0;
+  std::atomic<bool> met = false;
+  const auto question = [&] {
+    ++inside;
+    const bool both = comes_true([&] { return inside >= 2 || met; });
+    met = met || both;
+    --inside;
+    return both;
+  };
+  const net::Upstream::Flight first(*one);
+  const net::Upstream::Flight second(*two);
+  std::this_thread::sleep_for(milliseconds(5));  // both are silent at the first look
+  const Watch watch({{one, question}, {two, question}}, kQuick);
+  EXPECT_TRUE(comes_true([&] { return met.load(); }));
+}
+
+TEST(KeepWatch, EndsWhenItIsToldTo) {
+  const Port closed(false);
+  const auto dead = server_at(closed.number());
+  std::atomic<bool> ended = false;
+  std::jthread thread([&](const std::stop_token& stop) {
+    keep_watch(stop, [&] { return std::vector<Watched>{{dead, never_asked}}; },
+               {.interval = std::chrono::hours(1), .glance = std::chrono::hours(1)});
+    ended = true;
+  });
+  EXPECT_TRUE(comes_true([&] { return !dead->alive(); }));
+  EXPECT_FALSE(ended);
+  thread.request_stop();
+  EXPECT_TRUE(comes_true([&] { return ended.load(); }));
+}
+
+}  // namespace
+}  // namespace ceems::lb
