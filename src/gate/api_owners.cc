@@ -4,6 +4,7 @@
 #include <utility>
 
 #include <boost/json.hpp>
+#include <fmt/format.h>
 
 namespace ceems::gate {
 namespace {
@@ -14,6 +15,15 @@ constexpr std::string_view kServiceAccount = "ceems-int-svc";
 constexpr std::size_t kJsonDepth = 32;
 /// Units that do not fit are asked for in another request: servers take some 8 KiB.
 constexpr std::size_t kLongUrl = 4096;
+constexpr std::size_t kLongestPage = 5000;  // the server takes no more
+constexpr std::size_t kMostPages = 20;      // a unit's id may fill several rows
+
+/// A list of the API, or a page of one.
+struct Page {
+  std::vector<std::string> names;
+  std::string next;  ///< cursor of the page behind it; empty: there is none
+};
+Result<Page> parse_page(const net::ClientResponse& response, std::string_view key);
 
 net::Headers as_user(std::string_view user) {
   return {{"X-Grafana-User", std::string(user)}};
@@ -59,19 +69,33 @@ class ApiOwners final : public Owners {
 
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
-                           std::size_t /*most*/) override {
-    const auto answer =
-        client_->get(url_ + "/api/v1/units?field=uuid&running&from=0&to=9999999999&cluster_id=" +
-                         net::url_encode(cluster),
-                     as_user(user));
-    if (!answer) {
-      return fail(Error(answer.error()));
+                           std::size_t most) override {
+    // In pages, where the server has them; one that does not gives all rows, and no `next`.
+    const std::string begin = fmt::format(
+        "{}/api/v1/units?field=uuid&running&from=0&to=9999999999&cluster_id={}&limit={}", url_,
+        net::url_encode(cluster), std::min(most + 1, kLongestPage));
+    UnitSet units;
+    std::string url = begin;
+    for (std::size_t pages = 0; pages < kMostPages; ++pages) {
+      const auto answer = client_->get(url, as_user(user));
+      if (!answer) {
+        return fail(Error(answer.error()));
+      }
+      const auto page = parse_page(*answer, "uuid");
+      if (!page) {
+        return fail(Error(page.error()));
+      }
+      for (auto unit = page->names.begin(); unit != page->names.end() && units.size() <= most;
+           ++unit) {
+        units.insert(*unit);
+      }
+      if (units.size() > most || page->next.empty()) {
+        return units;
+      }
+      url = begin + "&cursor=" + net::url_encode(page->next);
     }
-    auto names = parse_names(*answer, "uuid");
-    if (!names) {
-      return fail(std::move(names).error());
-    }
-    return UnitSet(names->begin(), names->end());
+    return fail(ErrorCode::kUnavailable, "the API server has more than {} pages of units",
+                kMostPages);
   }
 
  private:
@@ -125,8 +149,9 @@ Result<std::vector<std::string>> api_clusters(const std::string& url,
   return parse_names(*answer, "id");
 }
 
-Result<std::vector<std::string>> parse_names(const net::ClientResponse& response,
-                                             std::string_view key) {
+namespace {
+
+Result<Page> parse_page(const net::ClientResponse& response, std::string_view key) {
   if (response.status != 200) {
     return fail(ErrorCode::kUnavailable, "the API server answers {}", response.status);
   }
@@ -141,16 +166,31 @@ Result<std::vector<std::string>> parse_names(const net::ClientResponse& response
       status->get_string() != "success") {
     return fail(ErrorCode::kParse, "the API server answers what is no list");
   }
-  std::vector<std::string> names;
+  Page page;
   for (const json::value& entry : data->get_array()) {
     const auto* const fields = entry.if_object();
     const json::value* const name = fields == nullptr ? nullptr : fields->if_contains(key);
     if (name == nullptr || !name->is_string()) {
       return fail(ErrorCode::kParse, "the API server answers a list without '{}'", key);
     }
-    names.emplace_back(name->get_string());
+    page.names.emplace_back(name->get_string());
   }
-  return names;
+  const json::value* const next = object->if_contains("next");
+  if (next != nullptr && next->is_string()) {
+    page.next = next->get_string();
+  }
+  return page;
+}
+
+}  // namespace
+
+Result<std::vector<std::string>> parse_names(const net::ClientResponse& response,
+                                             std::string_view key) {
+  auto page = parse_page(response, key);
+  if (!page) {
+    return fail(std::move(page).error());
+  }
+  return std::move(page->names);
 }
 
 }  // namespace ceems::gate

@@ -1,5 +1,6 @@
 #include "gate/api_owners.h"
 
+#include <algorithm>
 #include <mutex>
 
 #include <gtest/gtest.h>
@@ -45,6 +46,9 @@ class ApiOwnersTest : public ::testing::Test {
           if (refused != 0 && targets.size() == refused) {
             response.status = 403;
           }
+          if (!pages.empty()) {
+            response.body = pages[std::min(targets.size(), pages.size()) - 1];
+          }
         });
     server->start();
     owners = *api_owners("http://" + server->addresses()[0] + "/prefix/", {});
@@ -59,7 +63,8 @@ class ApiOwnersTest : public ::testing::Test {
 
   std::mutex mutex;
   int status = 200;
-  std::size_t refused = 0;  ///< the request that is
+  std::size_t refused = 0;         ///< the request that is
+  std::vector<std::string> pages;  ///< bodies of the first answer, the second ...; the last stays
   std::vector<std::string> targets;
   std::vector<std::string> users;
   std::unique_ptr<net::Server> server;
@@ -100,6 +105,48 @@ TEST_F(ApiOwnersTest, ManyUnitsTakeSeveralRequestsAllOfWhichMustAgree) {
   refused = 2;
   EXPECT_FALSE(owners->may_see("alice", "c", units).value_or(true));
   EXPECT_EQ(targets.size(), 2U);
+}
+
+std::string page_of(int first, int count, const std::string& next = {}) {
+  std::string text = R"({"status":"success","data":[)";
+  for (int i = first; i < first + count; ++i) {
+    text += (i == first ? "" : ",") + (R"({"uuid":")" + std::to_string(i) + R"("})");
+  }
+  return text + "]" + (next.empty() ? "" : R"(,"next":")" + next + R"(")") + "}";
+}
+
+constexpr std::string_view kUnitsOfC1 =
+    "/prefix/api/v1/units?field=uuid&running&from=0&to=9999999999&cluster_id=c%201&limit=";
+
+TEST_F(ApiOwnersTest, UnitsOfAUserAreReadInPages) {
+  pages = {page_of(1, 3, "a+b"), page_of(3, 2, "c"), page_of(9, 0)};
+  EXPECT_EQ(owners->units_of("alice", "c 1", 100).value(), (UnitSet{"1", "2", "3", "4"}));
+  const std::string first = std::string(kUnitsOfC1) + "101";
+  EXPECT_EQ(targets,
+            (std::vector<std::string>{first, first + "&cursor=a%2Bb", first + "&cursor=c"}));
+  EXPECT_EQ(users, (std::vector<std::string>{"alice", "alice", "alice"}));
+}
+
+TEST_F(ApiOwnersTest, NoMoreUnitsOfAUserAreReadThanAskedFor) {
+  pages = {page_of(1, 1000)};  // a server without pages gives everything at once
+  EXPECT_EQ(owners->units_of("alice", "c 1", 10).value().size(), 11U);
+  EXPECT_EQ(owners->units_of("alice", "c 1", 999).value().size(), 1000U);
+  EXPECT_EQ(owners->units_of("alice", "c 1", 1000).value().size(), 1000U);
+  EXPECT_EQ(owners->units_of("alice", "c 1", 1'000'000).value().size(), 1000U);
+  EXPECT_EQ(targets.back(), std::string(kUnitsOfC1) + "5000");
+  targets.clear();
+  pages = {page_of(1, 6, "a"), page_of(7, 6, "b"), page_of(13, 6, "c")};
+  EXPECT_EQ(owners->units_of("alice", "c 1", 10).value().size(), 11U);
+  EXPECT_EQ(targets.size(), 2U) << "a page that nobody needs was asked for";
+}
+
+TEST_F(ApiOwnersTest, HalfOfTheUnitsIsAsGoodAsNone) {
+  pages = {page_of(1, 3, "a"), "{}"};
+  EXPECT_FALSE(owners->units_of("alice", "c", 100));
+  targets.clear();
+  pages = {page_of(1, 3, "a")};  // the same page for ever
+  EXPECT_FALSE(owners->units_of("alice", "c", 100));
+  EXPECT_EQ(targets.size(), 20U);
 }
 
 }  // namespace
