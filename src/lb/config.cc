@@ -51,8 +51,9 @@ Result<> only_client_keys(const Node& node, std::initializer_list<std::string_vi
 Result<> read_web(const Node& node,
                   const std::string& directory,
                   std::string& url,
-                  net::ClientOptions& client) {
-  auto done = all_of({only_client_keys(node, {"url"}), take(node["url"], url, &Node::as_string)});
+                  net::ClientOptions& client,
+                  std::initializer_list<std::string_view> others = {"url"}) {
+  auto done = all_of({only_client_keys(node, others), take(node["url"], url, &Node::as_string)});
   if (!done) {
     return done;
   }
@@ -161,7 +162,10 @@ Result<> read_access(const Node& node, AccessConfig& access) {
 
 Result<> read_api_server(const Node& node, const std::string& directory, Config& config) {
   if (const Node web = node["web"]; web.present()) {
-    if (auto done = read_web(web, directory, config.api_url, config.api_client); !done) {
+    // requests_limit: obsolete, of files that the API server shares.
+    auto done =
+        read_web(web, directory, config.api_url, config.api_client, {"url", "requests_limit"});
+    if (!done) {
       return done;
     }
   }

@@ -72,6 +72,12 @@ TEST(LbConfig, DataWithoutPathMeansData) {
   EXPECT_TRUE(remote->has_owners());
 }
 
+TEST(LbConfig, ObsoleteKeysOfASharedFileDoNotMatter) {
+  const auto config = read("ceems_api_server: {web: {url: http://a:9020, requests_limit: 30}}");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->api_url, "http://a:9020");
+}
+
 TEST(LbConfig, WhatIsWrongIsNamedWithItsLine) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"ceems_lb: {strategy: resource-based}", "invalid strategy"},
@@ -84,6 +90,7 @@ TEST(LbConfig, WhatIsWrongIsNamedWithItsLine) {
       {"ceems_lb: {backends: [{id: c, tsdb: [{web: {url: http://a, proxy_url: http://p}}]}]}",
        "proxy"},
       {"ceems_lb: {backends: [{id: c, tsdb: [{web: {url: http://a, tyop: 1}}]}]}", "unknown key"},
+      {"ceems_api_server: {web: {url: http://a, tyop: 1}}", "unknown key"},
       {"ceems_lb: {stratgy: round-robin}", "strategy"},
       {"ceems_lb: {backends: {id: c}}", "expected a list"},
       {"ceems_lb:\n  access:\n    cache_age: 1m", "lb.yml:3"},
