@@ -1,7 +1,9 @@
 #!/usr/bin/env python3
 """ceems_lb before servers that misbehave, over TLS, with both kinds of backends, and while its configuration changes.
 
-usage: lb_backends_test.py [--megabytes N] [NAME...]     N: size of the big answer (default 64)"""
+usage: lb_backends_test.py [--megabytes N] [--connections N] [NAME...]
+
+--megabytes: size of the big answer (default 64); --connections: how many idle ones are held (default 500)"""
 
 import argparse
 import base64
@@ -10,6 +12,7 @@ import gzip
 import http.client
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -285,6 +288,11 @@ def resident_mb(pid):
         return next(int(line.split()[1]) for line in text if line.startswith("VmRSS:")) / 1024
 
 
+def sanitized():
+    with open(os.path.join(harness.BIN, "ceems_lb"), "rb") as program:
+        return b"__asan_init" in program.read()
+
+
 def take_big_answer(gate, hidden):
     """(bytes that came, the most that was resident meanwhile)"""
     peak, total, end = 0, 0, b""
@@ -317,6 +325,57 @@ def test_big_answers_stream(directory, options):
                   % ("filtered" if labels else "as it is", total >> 20, time.monotonic() - start, small, peak))
             assert total > megabytes * 500_000
             assert peak - small < 24, "memory grows with the answer"
+
+
+def open_connections(port, count):
+    """So many connections that had one answer each and are kept."""
+    request = ("GET %s HTTP/1.1\r\nHost: x\r\nX-Grafana-User: alice\r\nX-Ceems-Cluster-Id: c0\r\n\r\n" % OWN).encode()
+    opened = []
+    while len(opened) < count:
+        batch = [socket.create_connection(("127.0.0.1", port), timeout=60) for _ in range(min(100, count - len(opened)))]
+        for one in batch:
+            one.sendall(request)
+        for one in batch:
+            answer = http.client.HTTPResponse(one)
+            answer.begin()
+            assert answer.status == 200 and answer.read() == GOOD
+            answer.close()
+        opened += batch
+    return opened
+
+
+def is_open(connection):
+    connection.setblocking(False)
+    try:
+        return connection.recv(1, socket.MSG_PEEK) != b""
+    except BlockingIOError:
+        return True
+    except OSError:
+        return False
+
+
+def test_idle_connections_cost_little(directory, options):
+    files = options.connections + 500
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < files:
+        print("    (no more than %d open files are allowed, not run)" % hard)
+        return
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, files), hard))  # of the programs started here as well
+    with contextlib.ExitStack() as stack:
+        back = stack.enter_context(Backend())
+        gate = stack.enter_context(Gate(directory, [back.url]))
+        for one in open_connections(gate.ports[0], 100):
+            one.close()
+        before = resident_mb(gate.program.pid)
+        opened = [stack.enter_context(one) for one in open_connections(gate.ports[0], options.connections)]
+        grown = (resident_mb(gate.program.pid) - before) * 1048576
+        held = [one for one in opened if is_open(one)]
+        assert len(held) > len(opened) // 2, (len(held), len(opened))
+        each = grown / len(held)
+        print("    %d idle connections: resident %.1f MB before, %.1f MB more, %.0f bytes each"
+              % (len(held), before, grown / 1048576, each))
+        assert sanitized() or each < 16384, "an idle connection costs too much"
+        assert gate.ask().status == 200, "no room for another one"
 
 
 def make_certificate(directory):
@@ -448,12 +507,14 @@ def test_what_grafana_asks_pyroscope(directory, _options):
 
 
 TESTS = [test_what_grafana_asks_pyroscope, test_servers_that_fail, test_nothing_is_sent_twice_that_must_not_be, test_reload_drops_nothing, test_big_answers_stream,
+         test_idle_connections_cost_little,
          test_tls_and_passwords_on_both_sides, test_both_kinds_and_strategies, test_a_server_that_hangs_is_left]
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--megabytes", type=int, default=64)
+    parser.add_argument("--connections", type=int, default=500)
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     for test in TESTS:
