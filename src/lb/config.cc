@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <initializer_list>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -89,6 +90,14 @@ Result<> read_servers(const Node& list,
       return fail(item.error("backends cannot be reached through a proxy"));
     }
     servers.push_back(std::move(server));
+  }
+  // A request may go to any of them: what one hides all hide.
+  std::set<std::string> hidden;
+  for (const ServerConfig& server : servers) {
+    hidden.insert(server.filter_labels.begin(), server.filter_labels.end());
+  }
+  for (ServerConfig& server : servers) {
+    server.filter_labels.assign(hidden.begin(), hidden.end());
   }
   return {};
 }

@@ -19,7 +19,8 @@ enum class Strategy : std::uint8_t { kRoundRobin, kLeastConnection };
 struct ServerConfig {
   std::string url;
   net::ClientOptions client = {};
-  std::vector<std::string> filter_labels = {};  ///< taken out of answers; of TSDBs only
+  /// Taken out of answers; of TSDBs only. The same for all servers of a cluster.
+  std::vector<std::string> filter_labels = {};
 };
 
 /// `ceems_lb.backends[]`: the servers of one cluster.

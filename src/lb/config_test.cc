@@ -57,6 +57,26 @@ clusters: [{id: c0, manager: slurm}, {id: c1, manager: k8s}]
   EXPECT_TRUE(config->has_owners());
 }
 
+TEST(LbConfig, WhatOneServerOfAClusterHidesAllHide) {
+  const auto config = read(R"(
+ceems_lb:
+  backends:
+    - id: c0
+      tsdb:
+        - web: {url: http://a}
+        - {web: {url: http://b}, filter_labels: [instance, host]}
+        - {web: {url: http://c}, filter_labels: [host, node]}
+    - id: c1
+      tsdb: [{web: {url: http://a}}]
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  for (const ServerConfig& server : config->clusters[0].tsdb) {
+    EXPECT_EQ(server.filter_labels, (std::vector<std::string>{"host", "instance", "node"}))
+        << server.url;
+  }
+  EXPECT_TRUE(config->clusters[1].tsdb[0].filter_labels.empty());
+}
+
 TEST(LbConfig, NothingIsEnoughForNoListener) {
   const auto config = read("{}");
   ASSERT_TRUE(config);
