@@ -12,7 +12,7 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
       "web.listen-address", line.listen_addresses,
       {.help = "Address to listen on, one for each kind of backends in the order in which the "
                "kinds first appear in the configuration (repeatable): host:port, "
-               "vsock://:port, unix:/path."});
+               "vsock://:port, unix:/path. Without the flag :9030, and :9040 for the second."});
   flags.add(
       "web.config.file", line.web_config_file,
       {.help = "Path of a web configuration file with TLS and users (exporter-toolkit format).",
