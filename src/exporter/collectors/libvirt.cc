@@ -29,6 +29,7 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
                  .block_io = options.metrics.block_io,
                  .cpus = CpuSource::kVcpus},
        .list_empty = true,
+       .one_root = true,  // libvirt uses "machine" or "machine.slice"
        .resolve_uuid = [domains](const std::string& id) -> std::optional<std::string> {
          const auto domain = domains->find(id);
          return domain ? std::optional(domain->uuid) : std::nullopt;

@@ -110,6 +110,26 @@ TEST_F(LibvirtNode, CountsVcpusWithoutSystemd) {
   EXPECT_THAT(page, HasSubstr("manager=\"libvirt\"} 1\n"));
 }
 
+TEST_F(LibvirtNode, LooksInOneOfTheTwoRootsOnly) {
+  make_vm(kScope, 2);
+  define("instance-000000a1", kUuid);
+  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "2")));
+  const std::string other = "5d2b1c1a-0002-4e7f-9b6f-1a2b3c4d5e6f";
+  make_vm("machine/qemu-4-instance-000000a2.libvirt-qemu", 5);
+  define("instance-000000a2", other);
+  collector_.reset();
+  std::string page = samples_of(collector());
+  EXPECT_THAT(page, HasSubstr("manager=\"libvirt\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr(sample("cpus", other, "5")));
+  EXPECT_THAT(page, Not(HasSubstr(kUuid)));
+  // The second counts again while the first has no VM.
+  std::filesystem::remove_all(root_.path() / "sys/fs/cgroup/machine");
+  test_.clock.advance(std::chrono::seconds(15));
+  page = samples_of(collector());
+  EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "2")));
+  EXPECT_THAT(page, HasSubstr("manager=\"libvirt\"} 1\n"));
+}
+
 TEST_F(LibvirtNode, CountsVcpusInV1) {
   const std::string scope = "cpu,cpuacct/" + kScope;
   write(scope + "/vcpu0/cgroup.procs", "");

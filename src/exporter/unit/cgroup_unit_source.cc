@@ -101,6 +101,7 @@ Result<std::shared_ptr<const UnitSnapshot>> CgroupUnitSource::snapshot(
   wall_ = clock_.now();
   ++walks_;
   current_.clear();
+  root_.clear();
   young_.clear();
   reader_.begin_sample(now);
   auto walked = tree_.walk(now, *this);
@@ -157,7 +158,23 @@ std::unique_ptr<UnitState> CgroupUnitSource::found(const DirectoryMatch& match,
   return state;
 }
 
+// The walk comes by name, so the first unit tells the root.
+bool CgroupUnitSource::below_the_root(const UnitState& state) {
+  const std::string_view path = state.unit.path;
+  const std::string_view root = path.substr(0, path.find('/', 1));
+  if (root_.empty()) {
+    root_ = root;
+  }
+  return root_ == root;
+}
+
 void CgroupUnitSource::present(UnitState& state) {
+  if (options_.one_root && !below_the_root(state)) {
+    if (!state.key.empty()) {
+      end(state, now_);
+    }
+    return;
+  }
   state.alive = check_alive(state);
   if (state.alive) {
     state.last_alive = now_;

@@ -36,6 +36,9 @@ struct CgroupSourceOptions {
   /// A unit is there as long as its directory, with or without a process in it; its end is the
   /// removal of the directory.
   bool list_empty = false;
+  /// Units are below one directory at the top of the hierarchy only: the first by name that has
+  /// some. The others are looked at again while it has none.
+  bool one_root = false;
   /// Gives the identifier shown to users for an `id`; nothing while it cannot be told: the unit
   /// then appears under its id after kNameTimeout, and is asked for at each snapshot. Empty
   /// function: uuid_of(). Called from snapshot(), so on whatever thread calls that.
@@ -93,6 +96,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   void present(UnitState& state) override;
   void vanished(UnitState& state) override;
 
+  bool below_the_root(const UnitState& state);
   bool check_alive(UnitState& state);
   bool check_any_process(UnitState& state);
   bool collect_processes(UnitState& state);
@@ -123,6 +127,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   std::unordered_map<std::uint64_t, UnitState*> watched_;
   CgroupTree tree_;
   std::vector<UnitState*> current_;  // units of the current walk, in order
+  std::string root_;                 // of the current walk, with one_root
   std::vector<UnitState*> young_;
   std::atomic<std::size_t> young_count_ = 0;
   std::map<std::uint64_t, EndedUnit> ended_;  // by serial: oldest first
