@@ -1,7 +1,9 @@
 #include "host/directory.h"
 
 #include <dirent.h>
+#include <linux/magic.h>
 #include <sys/stat.h>
+#include <sys/vfs.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -41,6 +43,11 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
 bool is_directory(const std::string& path) {
   struct stat status{};
   return ::stat(path.c_str(), &status) == 0 && S_ISDIR(status.st_mode);
+}
+
+bool is_own_sysfs(const std::string& path) {
+  struct statfs info{};
+  return path == "/sys" || (::statfs(path.c_str(), &info) == 0 && info.f_type == SYSFS_MAGIC);
 }
 
 }  // namespace ceems::host

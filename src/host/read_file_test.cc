@@ -4,8 +4,12 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <fstream>
+#include <iterator>
+
 #include <gtest/gtest.h>
 
+#include "host/directory.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::host {
@@ -79,6 +83,17 @@ TEST(Reread, SeesNewContentFromTheStart) {
   ASSERT_TRUE(reread(*fd, buffer));
   EXPECT_EQ(buffer, "2nd");
   EXPECT_FALSE(reread(UniqueFd(), buffer));
+}
+
+TEST(Directory, TellsASysfsFromACopy) {
+  const testing::TempDir copy;
+  EXPECT_FALSE(is_own_sysfs(copy.path().string()));
+  EXPECT_FALSE(is_own_sysfs("/proc"));
+  EXPECT_FALSE(is_own_sysfs("/nonexistent"));
+  EXPECT_TRUE(is_own_sysfs("/sys"));
+  std::ifstream mounts("/proc/self/mounts");
+  const std::string text{std::istreambuf_iterator<char>(mounts), {}};
+  EXPECT_EQ(is_own_sysfs("/sys/kernel"), text.find(" /sys sysfs ") != std::string::npos);
 }
 
 }  // namespace

@@ -172,6 +172,10 @@ class Setup {
     }
     error_ = "no GPU is here";
     for (const Vendor vendor : vendors(context)) {
+      if (!gpus_->may_ask_library(vendor, context.paths)) {
+        error_ = "--path.sysfs is not the sysfs of this machine";
+        continue;
+      }
       auto library = gpu::load_library(vendor, gpus_->library(vendor), context.paths.sys);
       if (library) {
         libraries_.push_back(*std::move(library));

@@ -2,6 +2,8 @@
 
 #include <unistd.h>
 
+#include <algorithm>
+#include <array>
 #include <cstdlib>
 #include <map>
 #include <string_view>
@@ -9,9 +11,12 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "host/directory.h"
 
 namespace ceems::exporter {
 namespace {
+
+constexpr std::array kVendors{gpu::Vendor::kNvidia, gpu::Vendor::kAmd, gpu::Vendor::kIntel};
 
 /// Libraries look into the environment (LD_LIBRARY_PATH, variables of the driver), and what lists
 /// the GPUs should see what we see.
@@ -34,24 +39,30 @@ void GpuFlags::add_to(config::FlagSet& flags) {
             {.help = "Path of nvidia-smi", .hidden = true});
   flags.add("collector.gpu.rocm-smi-path", rocm_smi_, {.help = "Path of rocm-smi", .hidden = true});
   flags.add("collector.gpu.amd-smi-path", amd_smi_, {.help = "Path of amd-smi", .hidden = true});
-  for (const gpu::Vendor vendor : {gpu::Vendor::kNvidia, gpu::Vendor::kAmd, gpu::Vendor::kIntel}) {
+  for (const gpu::Vendor vendor : kVendors) {
     flags.add(fmt::format("collector.gpu.library-path.{}", to_string(vendor)),
               libraries_.at(static_cast<std::size_t>(vendor)),
               {.help = "Library of this vendor, an absolute path", .hidden = true});
   }
 }
 
+bool GpuFlags::may_ask_library(gpu::Vendor vendor, const host::Paths& paths) const {
+  return !library(vendor).empty() || host::is_own_sysfs(paths.sys.string());
+}
+
 std::shared_ptr<gpu::Inventory> GpuFlags::inventory(const CollectorContext& context) {
   if (inventory_ == nullptr) {
     // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started
     const char* path = std::getenv("PATH");
+    const bool ask = std::ranges::any_of(
+        kVendors, [&](gpu::Vendor vendor) { return may_ask_library(vendor, context.paths); });
     inventory_ = gpu::Inventory::create({.paths = context.paths,
                                          .type = type_,
                                          .nvidia_smi = nvidia_smi_,
                                          .amd_smi = amd_smi_,
                                          .rocm_smi = rocm_smi_,
                                          .search_path = path == nullptr ? "" : path,
-                                         .own_program = "/proc/self/exe",
+                                         .own_program = ask ? "/proc/self/exe" : "",
                                          .own_environment = environment(),
                                          .libraries = libraries_,
                                          .start_until = context.start_until},

@@ -212,6 +212,16 @@ TEST_F(GpuCollectorTest, IsOffWhereTheLibraryOfTheGpuIsMissing) {
   EXPECT_FALSE(spec.enabled_when(machine_.context));
 }
 
+TEST_F(GpuCollectorTest, AsksTheLibraryOfThisMachineForItsOwnSysfsOnly) {
+  const host::Paths copy{.sys = root_.path() / "sys"};
+  EXPECT_FALSE(gpus_->may_ask_library(gpu::Vendor::kNvidia, copy));
+  EXPECT_TRUE(gpus_->may_ask_library(gpu::Vendor::kNvidia, {.sys = "/sys"}));
+  // A library that somebody names is asked in any case.
+  parsed({"--collector.gpu.library-path.nvidia=/lib/own.so"});
+  EXPECT_TRUE(gpus_->may_ask_library(gpu::Vendor::kNvidia, copy));
+  EXPECT_FALSE(gpus_->may_ask_library(gpu::Vendor::kAmd, copy));
+}
+
 TEST_F(GpuCollectorTest, IsOnWhereAGpuAndItsLibraryAre) {
   const CollectorSpec spec =
       parsed({std::string("--collector.gpu.library-path.nvidia=") + CEEMS_FAKE_NVML});

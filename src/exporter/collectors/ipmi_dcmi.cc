@@ -16,6 +16,7 @@
 #include "exporter/ipmi/power_reader.h"
 #include "exporter/privileged_open.h"
 #include "exporter/slow_source.h"
+#include "host/directory.h"
 #include "os/privileges.h"
 
 namespace ceems::exporter {
@@ -161,7 +162,8 @@ std::unique_ptr<ipmi::PowerCommand> make_command(ipmi::PowerProgram program,
 }
 
 /// With a command flag: that command. Else the device where it gives a reading now, else a tool,
-/// with the device as the second choice, else the device alone, should it appear.
+/// with the device as the second choice, else the device alone, should it appear. tools_first: a
+/// tool where there is one.
 Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& options) {
   Ways ways;
   const auto use_device = [&](std::unique_ptr<ipmi::NativePower> native) {
@@ -179,6 +181,13 @@ Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& o
     auto command = make_command(*std::move(program), options, ways);
     ways.reader = std::make_unique<ipmi::PowerReader>(std::move(command), nullptr);
     return ways;
+  }
+  if (options.tools_first && !options.force_native) {
+    if (auto program = ipmi::search_program(options.search_path)) {
+      auto command = make_command(*std::move(program), options, ways);
+      ways.reader = std::make_unique<ipmi::PowerReader>(std::move(command), nullptr);
+      return ways;
+    }
   }
   auto native = std::make_unique<ipmi::NativePower>(options.open_device, options.device_timeout);
   const auto opened = native->open();
@@ -246,6 +255,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
       {.command = flags.deprecated_command.empty() ? flags.command : flags.deprecated_command,
        .force_native = flags.force_native,
        .test_mode = flags.test_mode,
+       .tools_first = !host::is_own_sysfs(context.paths.sys.string()),
        .search_path = path == nullptr ? "" : path,
        .open_device =
            [number = flags.device_number] {

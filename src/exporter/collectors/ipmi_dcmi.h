@@ -15,6 +15,7 @@ struct IpmiDcmiOptions {
   std::string command;        ///< empty: the device, else the first tool that is installed
   bool force_native = false;  ///< the device and nothing else
   bool test_mode = false;     ///< commands run as the exporter's own user only
+  bool tools_first = false;   ///< the device may not be that of the node: --path.sysfs is a copy
   std::string search_path;    ///< the exporter's PATH
   /// Opens the IPMI device; asked again when the device goes away.
   std::function<Result<std::unique_ptr<ipmi::Port>>()> open_device;

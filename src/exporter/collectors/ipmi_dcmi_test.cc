@@ -184,6 +184,18 @@ TEST(IpmiDcmi, ACommandThatIsAskedForComesBeforeTheDevice) {
   EXPECT_EQ(node.runner_.calls()[0].arguments, std::vector<std::string>{"--now"});
 }
 
+TEST(IpmiDcmi, AToolComesBeforeTheDeviceOfAnotherMachine) {
+  Node node;
+  node.add_device();
+  node.options_.tools_first = true;
+  EXPECT_EQ(samples_of(*node.start()), kPage) << "no tool";
+  node.add_tool("ipmi-dcmi");
+  node.runner_.reply("ipmi-dcmi", {.output = kTool});
+  EXPECT_EQ(samples_of(*node.start()), "ceems_ipmi_dcmi_current_watts{hostname=\"n1\"} 164\n");
+  node.options_.force_native = true;
+  EXPECT_EQ(samples_of(*node.start()), kPage);
+}
+
 TEST(IpmiDcmi, ForcedNativeModeNeedsADevice) {
   Node node;
   node.options_.force_native = true;
