@@ -1,6 +1,7 @@
 #include "exporter/collector_set.h"
 
 #include <algorithm>
+#include <array>
 
 #include <gtest/gtest.h>
 
@@ -121,6 +122,19 @@ TEST(AllCollectors, HaveDistinctNamesHelpAndAFactory) {
   }
   std::ranges::sort(names);
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
+}
+
+TEST(AllCollectors, TakeFlagsAsTheReferencesDocumentationSpellsThem) {
+  for (const std::string spelling :
+       {"--collector.cgroup.active-subsystem=memory", "--collector.redfish.web-config-file=a",
+        "--collector.k8s.kubeconfig-file=a", "--profiling.ebpf.config-file=a"}) {
+    config::FlagSet flags("test", "");
+    const CollectorSet set(all_collectors());
+    set.add_option_flags(flags);
+    const std::array arguments{"test", spelling.c_str()};
+    const auto outcome = flags.parse(static_cast<int>(arguments.size()), arguments.data());
+    EXPECT_FALSE(outcome.exit) << outcome.text;
+  }
 }
 
 TEST(AllCollectors, HaveARowInTheDocumentation) {

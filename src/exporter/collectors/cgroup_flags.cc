@@ -6,6 +6,7 @@ void CgroupFlags::add_to(config::FlagSet& flags) {
   flags.add(
       "collector.cgroups.active-subsystem", active_subsystem,
       {.help = "cgroup v1 hierarchy in which units are searched and which has their processes"});
+  flags.alias("collector.cgroup.active-subsystem", "collector.cgroups.active-subsystem");
   flags.add_enum("collector.cgroups.force-version", force_version, {"v1", "v2"},
                  {.help = "Take --path.cgroupfs for this version of cgroups", .hidden = true});
 }

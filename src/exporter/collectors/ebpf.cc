@@ -55,6 +55,7 @@ SubCollectorSpec ebpf_sub_collector() {
                           {.help = "Configuration of the profiler",
                            .env = "CEEMS_EXPORTER_PROFILING_CONFIG_FILE",
                            .hidden = true});
+                flags.alias("profiling.ebpf.config-file", "profiling.ebpf.config.file");
                 flags.add("profiling.ebpf.config.file.expand-env-vars", values->profiling_expand,
                           {.help = "Expand variables in it", .hidden = true});
                 flags.add("profiling.ebpf.env-var", values->profiling_variables,

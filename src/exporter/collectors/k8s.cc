@@ -145,6 +145,7 @@ CollectorSpec k8s_collector(const std::shared_ptr<CgroupFlags>& cgroups,
           [values](config::FlagSet& flags) {
             flags.add("collector.k8s.kubeconfig.file", values->options.kubeconfig,
                       {.help = "kubeconfig for the API server; empty: in-cluster configuration"});
+            flags.alias("collector.k8s.kubeconfig-file", "collector.k8s.kubeconfig.file");
             flags.add("collector.k8s.kube-config-file", values->deprecated_kubeconfig,
                       {.help = "Deprecated: --collector.k8s.kubeconfig.file", .hidden = true});
             flags.add("collector.k8s.kubelet-podresources-socket.file", values->options.socket,
