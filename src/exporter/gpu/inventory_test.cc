@@ -1,5 +1,7 @@
 #include "exporter/gpu/inventory.h"
 
+#include <filesystem>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -271,13 +273,16 @@ TEST_F(LibraryFirst, RunsTheToolWhereTheLibraryIsMissingHangsOrListsNothing) {
 }
 
 TEST_F(LibraryFirst, ListsAnewWhenAGpuIsSplitAndOnlyThen) {
+  const auto mig = dir_.path() / "proc/driver/nvidia/capabilities/gpu0/mig";
+  std::filesystem::create_directories(mig);
+  dir_.write("draft/gi7/ci0/access", "");
   library_lists(listed({"0000:07:00.0"}));
   const auto inventory = Inventory::create(options_, runner_);
   inventory->start();
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
   EXPECT_THAT(runner_.calls(), SizeIs(1)) << "nothing has changed";
   library_lists(listed({"0000:07:00.0"}, true));
-  dir_.write("proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0/access", "");
+  std::filesystem::rename(dir_.path() / "draft/gi7", mig / "gi7");  // all at once
   EXPECT_TRUE(eventually([&] { return inventory->devices()->at(0).split; }));
   const auto calls = runner_.calls().size();
   EXPECT_EQ(inventory->devices()->at(0).instances.at(0).uuid, "MIG-0000:07:00.0");
