@@ -52,7 +52,7 @@ class ClusterProgress {
 
   struct WindowTask {
     std::int64_t start_ms = 0;
-    std::int64_t complete_ms = 0;  ///< as UpdateRequest has it
+    std::int64_t complete_ms = 0;  ///< as Updater::release() has it
   };
   /// Nothing while the store cannot tell.
   std::optional<WindowTask> window_task();

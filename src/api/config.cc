@@ -220,7 +220,7 @@ Result<Config> parse_config(const config::Node& document,
   Config config;
   config::Section root(document);
   root.only({"ceems_api_server", "clusters", "updaters", "ceems_lb", "ceems_exporter", "ceems_tool",
-             "cacct", "redfish_proxy"});
+             "cacct", "redfish_proxy", "redfish_collector", "redfish_web_config"});
   const config::Node server = document["ceems_api_server"];
   // `web` tells the load balancer how to reach this server, which itself takes no notice.
   root.also(config::Section(server).only({"data", "admin", "web", "identity", "roles"}).done());

@@ -56,6 +56,7 @@ updaters:
       http_headers:
         X-Scope-OrgID: {values: [a, b], files: [h]}
     extra_config: {cutoff_duration: 5m}
+redfish_collector: {web: {url: "https://bmc.example.org"}}
 ceems_lb:
   strategy: round-robin
 )";

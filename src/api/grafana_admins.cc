@@ -65,10 +65,9 @@ Result<std::set<std::string>> GrafanaAdmins::members(const std::string& team,
   return parse_team_members(answer->body);
 }
 
-Result<std::vector<std::string>> GrafanaAdmins::fetch(const std::stop_token& stop) {
+Result<AdminNames> GrafanaAdmins::fetch(const std::stop_token& stop) {
   Error first_error;
   std::string failed_team;
-  bool known = true;
   for (const auto& team : teams_) {
     if (stop.stop_requested()) {
       return fail(ErrorCode::kUnavailable, "stopped");
@@ -78,32 +77,27 @@ Result<std::vector<std::string>> GrafanaAdmins::fetch(const std::stop_token& sto
       members_.insert_or_assign(team, std::move(*found));
       continue;
     }
-    known = known && members_.contains(team);
     if (failed_team.empty()) {
       failed_team = team;
       first_error = std::move(found).error().with_context("team " + printable(team, 64));
     }
   }
-  if (!known) {
+  const bool partial = !failed_team.empty();
+  if (partial && members_.empty()) {
     return fail(std::move(first_error));
   }
-  const bool partial = !failed_team.empty();
   std::set<std::string> admins;
-  if (partial) {
-    admins = admins_;
-  }
   for (const auto& [team, names] : members_) {
     admins.insert(names.begin(), names.end());
   }
   if (partial && !partial_) {
-    log::warn("cannot read a Grafana team, its members stay administrators",
+    log::warn("cannot read a Grafana team, nobody is taken off the list of administrators",
               {{"err", first_error.message}});
   } else if (!partial && partial_) {
     log::info("all Grafana teams can be read again");
   }
   partial_ = partial;
-  admins_ = std::move(admins);
-  return std::vector<std::string>(admins_.begin(), admins_.end());
+  return AdminNames{.names = {admins.begin(), admins.end()}, .all = !partial};
 }
 
 Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,

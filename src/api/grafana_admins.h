@@ -19,9 +19,9 @@ namespace ceems::api {
 /// GET {url}/api/teams/{id}/members
 /// (https://grafana.com/docs/grafana/latest/developers/http_api/team/).
 ///
-/// A team that cannot be read keeps the members it had, and while one cannot, nobody is taken off
-/// the list; before every team was read once, that is an error. Nothing is asked for before the
-/// first fetch(). Not thread-safe, as its base says.
+/// A team that cannot be read keeps the members it had, and while one cannot, these are not all.
+/// An error only when no team was ever read. Nothing is asked for before the first fetch(). Not
+/// thread-safe, as its base says.
 class GrafanaAdmins final : public AdminSource {
  public:
   /// How requests reach Grafana; a seam for tests. Errors as net::Client::get().
@@ -31,7 +31,7 @@ class GrafanaAdmins final : public AdminSource {
   /// `url` without /api.
   GrafanaAdmins(std::string url, std::vector<std::string> teams, Get get);
 
-  Result<std::vector<std::string>> fetch(const std::stop_token& stop) override;
+  Result<AdminNames> fetch(const std::stop_token& stop) override;
 
  private:
   [[nodiscard]] Result<std::set<std::string>> members(const std::string& team,
@@ -41,8 +41,7 @@ class GrafanaAdmins final : public AdminSource {
   std::vector<std::string> teams_;
   Get get_;
   std::map<std::string, std::set<std::string>> members_;  // by team, as of its last success
-  std::set<std::string> admins_;                          // as told last
-  bool partial_ = false;                                  // told in the log
+  bool partial_ = false;                                  // as the log was told
 };
 
 /// Over HTTP. kInvalidArgument as net::Client::create().

@@ -5,6 +5,8 @@
 #include <set>
 #include <string_view>
 
+#include "base/log.h"
+
 namespace ceems::api {
 namespace {
 
@@ -86,10 +88,7 @@ void run_updater(UpdateSource::NamedUpdater& named,
       {.id = 0, .updater = named.id, .parts = std::move(missing.parts), .window = request.window});
 }
 
-Result<Fetched> fetch(UpdateSource& source,
-                      model::Window window,
-                      std::int64_t complete_ms,
-                      const std::stop_token& stop) {
+Result<Fetched> fetch(UpdateSource& source, model::Window window, const std::stop_token& stop) {
   Fetched result;
   result.update.cluster = source.cluster;
   result.update.window = window;
@@ -111,8 +110,7 @@ Result<Fetched> fetch(UpdateSource& source,
   } else if (!result.people_cause) {
     result.people_cause = std::move(leads).error().with_context("fetching project leads");
   }
-  const UpdateRequest request{
-      .window = window, .parts = {}, .complete_ms = complete_ms, .accept_incomplete = false};
+  const UpdateRequest request{.window = window, .parts = {}, .accept_incomplete = false};
   for (auto& named : source.updaters) {
     run_updater(named, request, result, stop);
   }
@@ -144,7 +142,6 @@ Result<store::GapFill> fill(UpdateSource& source,
   auto missing =
       found->updater->update({.window = gap.window,
                               .parts = everything ? std::vector<std::string>{} : gap.parts,
-                              .complete_ms = gap.window.start_ms,
                               .accept_incomplete = accept_incomplete},
                              units, stop);
   if (!missing) {
@@ -219,9 +216,8 @@ std::optional<DueWindow> due_window(const UpdateSource& source,
 
 Result<Fetched> fetch_window(UpdateSource& source,
                              model::Window window,
-                             std::int64_t complete_ms,
                              const std::stop_token& stop) {
-  return guarded([&] { return fetch(source, window, complete_ms, stop); });
+  return guarded([&] { return fetch(source, window, stop); });
 }
 
 Result<store::GapFill> fetch_gap(UpdateSource& source,
@@ -230,6 +226,19 @@ Result<store::GapFill> fetch_gap(UpdateSource& source,
                                  bool accept_incomplete,
                                  const std::stop_token& stop) {
   return guarded([&] { return fill(source, gap, std::move(units), accept_incomplete, stop); });
+}
+
+void release_windows(UpdateSource& source, std::int64_t complete_ms, const std::stop_token& stop) {
+  const Result<> done = guarded([&]() -> Result<> {
+    for (auto& named : source.updaters) {
+      named.updater->release(complete_ms, stop);
+    }
+    return {};
+  });
+  if (!done) {
+    log::error("an updater cannot let go of windows",
+               {{"cluster_id", source.cluster.id}, {"err", done.error().message}});
+  }
 }
 
 }  // namespace ceems::api

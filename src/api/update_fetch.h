@@ -62,7 +62,6 @@ struct Fetched {
 /// users, projects and leads may be missing, metrics as the gaps say. Exceptions become errors.
 Result<Fetched> fetch_window(UpdateSource& source,
                              model::Window window,
-                             std::int64_t complete_ms,
                              const std::stop_token& stop);
 
 /// Finds out what is missing in a gap. `units` as the store gave them. Parts that are no longer
@@ -72,5 +71,8 @@ Result<store::GapFill> fetch_gap(UpdateSource& source,
                                  std::vector<model::Unit> units,
                                  bool accept_incomplete,
                                  const std::stop_token& stop);
+
+/// Tells the updaters that every window up to `complete_ms` is written with all its metrics.
+void release_windows(UpdateSource& source, std::int64_t complete_ms, const std::stop_token& stop);
 
 }  // namespace ceems::api

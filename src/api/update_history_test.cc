@@ -119,6 +119,9 @@ class FaultyWriter final : public store::Writer {
   Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override {
     return real_.write_admins(source, names);
   }
+  Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override {
+    return real_.add_admins(source, names);
+  }
   Result<> purge(std::int64_t cutoff_ms) override { return real_.purge(cutoff_ms); }
   [[nodiscard]] bool keeps_gaps() const override { return real_.keeps_gaps(); }
   Result<std::vector<store::Gap>> gaps(std::string_view cluster_id) override {
@@ -173,7 +176,7 @@ class History : public ::testing::Test {
 
   static Script script_of(const std::vector<Job>& jobs) {
     Script script;
-    script.units = [&jobs](model::Window window, auto) { return units_of(jobs, window); };
+    script.units = [&jobs](model::Window window, const auto&) { return units_of(jobs, window); };
     script.update = [&jobs](const UpdateRequest& request, std::vector<model::Unit>& units) {
       add_metrics(jobs, request, units);
       return Missing{};
@@ -283,12 +286,12 @@ class Trouble {
     heal();
     switch (random_() % 10) {
       case 0:
-        script_.units = [](auto, auto) -> Result<std::vector<model::Unit>> {
+        script_.units = [](auto, const auto&) -> Result<std::vector<model::Unit>> {
           return fail(ErrorCode::kUnavailable, "sacct: half of the output");
         };
         break;
       case 1:
-        script_.units = [](auto, auto) -> Result<std::vector<model::Unit>> {
+        script_.units = [](auto, const auto&) -> Result<std::vector<model::Unit>> {
           throw std::bad_alloc();
         };
         break;
@@ -531,7 +534,7 @@ TEST_F(History, RightsFollowEveryFetchThatIsNotEmpty) {
     }
     return people;
   };
-  script.units = [](auto, auto) {
+  script.units = [](auto, const auto&) {
     std::vector<model::Unit> units;
     for (const char* project : {"p", "q"}) {
       auto one = unit(std::string("of-") + project);

@@ -75,7 +75,6 @@ Result<UpdateSource> make_source(ClusterConfig& config,
                                  const std::map<std::string, const UpdaterConfig*>& updaters,
                                  const ManagerContext& context) {
   UpdateSource source{.cluster = config.cluster, .manager = nullptr, .updaters = {}};
-  const auto kinds = all_updaters();
   for (const auto& id : config.cluster.updaters) {
     const auto found = updaters.find(id);
     if (found == updaters.end()) {
@@ -94,12 +93,7 @@ Result<UpdateSource> make_source(ClusterConfig& config,
       config.web_url = updater.web_url;
       config.web = updater.web;
     }
-    const auto kind = std::ranges::find(kinds, updater.kind, &UpdaterSpec::kind);
-    if (kind == kinds.end()) {
-      return fail(ErrorCode::kInvalidArgument, "unknown updater found in the config: {}",
-                  updater.kind);
-    }
-    auto made = kind->create(updater, *context.clock);
+    auto made = make_updater(updater, *context.clock);
     if (!made) {
       return fail(std::move(made).error());
     }
@@ -140,11 +134,13 @@ Result<std::int64_t> parse_update_from(std::string_view text,
 }
 
 struct UpdateLoop::Impl {
-  /// What a worker is asked for: a window, or a gap when there is one.
+  /// What a worker is asked for: a gap when there is one, else to let go of complete windows and,
+  /// with `fetch`, for the next one.
   struct Request {
     ClusterProgress::WindowTask window;
     std::int64_t now_ms = 0;  ///< of the round
     std::optional<ClusterProgress::GapTask> gap;
+    bool fetch = true;
   };
   struct Outcome {
     std::optional<DueWindow> due;
@@ -152,6 +148,7 @@ struct UpdateLoop::Impl {
     double seconds = 0;
     std::optional<store::Gap> gap;
     Result<store::GapFill> fill = store::GapFill{};
+    bool fetch = true;  ///< as asked for
   };
   /// A cluster. What is shared between its thread and the loop's is guarded by mutex.
   struct Worker {
@@ -167,6 +164,7 @@ struct UpdateLoop::Impl {
     ClusterProgress progress;
     bool busy = false;
     bool again = false;  ///< a round came while busy
+    std::int64_t released_ms = 0;
     std::int64_t round_ms = 0;
     std::optional<Clock::SteadyTime> resume_at;  ///< of a back-fill
   };
@@ -187,10 +185,14 @@ struct UpdateLoop::Impl {
                                request.gap->accept_incomplete, stop);
       return outcome;
     }
-    outcome.due = due_window(source, window_rules, request.window.start_ms, request.now_ms);
+    release_windows(source, request.window.complete_ms, stop);
+    outcome.fetch = request.fetch;
+    if (request.fetch) {
+      outcome.due = due_window(source, window_rules, request.window.start_ms, request.now_ms);
+    }
     if (outcome.due) {
       const auto begin = clock.steady_now();
-      outcome.fetched = fetch_window(source, outcome.due->window, request.window.complete_ms, stop);
+      outcome.fetched = fetch_window(source, outcome.due->window, stop);
       outcome.seconds = std::chrono::duration<double>(clock.steady_now() - begin).count();
     }
     return outcome;
@@ -244,16 +246,13 @@ struct UpdateLoop::Impl {
     }
   }
 
-  void take_admins(Result<std::vector<std::string>> names) {
-    if (names && names->empty()) {
-      names = fail(ErrorCode::kNoData, "no administrators were found");
+  void take_admins(Result<AdminNames> found) {
+    if (found && found->names.empty()) {
+      found = fail(ErrorCode::kNoData, "no administrators were found");
     }
-    Result<> done;
-    if (names) {
-      done = writer.write_admins("grafana", *names);
-    } else {
-      done = fail(std::move(names).error());
-    }
+    const Result<> done = !found       ? Result<>(fail(std::move(found).error()))
+                          : found->all ? writer.write_admins("grafana", found->names)
+                                       : writer.add_admins("grafana", found->names);
     const std::string error = done ? "" : done.error().message;
     if (!done) {
       ++totals.admin_failures;
@@ -333,22 +332,22 @@ struct UpdateLoop::Impl {
   static std::optional<Request> next_request(Worker& worker,
                                              ClusterProgress::Next next,
                                              std::int64_t now_ms) {
+    using Next = ClusterProgress::Next;
     Request request{.window = {}, .now_ms = now_ms, .gap = std::nullopt};
-    if (next == ClusterProgress::Next::kWindow) {
-      const auto task = worker.progress.window_task();
-      if (!task) {
-        return std::nullopt;
-      }
-      request.window = *task;
-      return request;
-    }
-    if (next == ClusterProgress::Next::kGap) {
+    if (next == Next::kGap) {
       request.gap = worker.progress.gap_task(now_ms);
-      if (request.gap) {
-        return request;
-      }
     }
-    return std::nullopt;
+    if (next == Next::kRest || request.gap) {
+      return request.gap ? std::optional(std::move(request)) : std::nullopt;
+    }
+    const auto task = worker.progress.window_task();
+    request.fetch = next == Next::kWindow;
+    if (!task || (!request.fetch && task->complete_ms <= worker.released_ms)) {
+      return std::nullopt;
+    }
+    worker.released_ms = task->complete_ms;
+    request.window = *task;
+    return request;
   }
 
   ClusterProgress::Next take(Worker& worker, Outcome outcome, std::int64_t now_ms) {
@@ -358,7 +357,7 @@ struct UpdateLoop::Impl {
                                                                              : Next::kRest;
     }
     if (!outcome.due) {
-      return worker.progress.nothing_due(now_ms);
+      return outcome.fetch ? worker.progress.nothing_due(now_ms) : Next::kRest;
     }
     return worker.progress.take_window(std::move(outcome.fetched), outcome.due->last,
                                        outcome.seconds);
@@ -389,7 +388,7 @@ struct UpdateLoop::Impl {
         ask(*worker, ClusterProgress::Next::kWindow, worker->round_ms);
       }
     }
-    std::optional<Result<std::vector<std::string>>> names;
+    std::optional<Result<AdminNames>> names;
     {
       const std::scoped_lock lock(mutex);
       names = std::exchange(fetched_admins, std::nullopt);
@@ -462,7 +461,7 @@ struct UpdateLoop::Impl {
   std::mutex mutex;  ///< of requests, outcomes and what follows
   std::condition_variable_any wake;
   bool admins_wanted = false;
-  std::optional<Result<std::vector<std::string>>> fetched_admins;
+  std::optional<Result<AdminNames>> fetched_admins;
   UpdateFigures published;
   std::mutex thread_mutex;  ///< of start and stop
   std::jthread thread;
@@ -484,6 +483,16 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
   std::map<std::string, const UpdaterConfig*> by_id;
   for (const auto& updater : updaters) {
     by_id.emplace(updater.id, &updater);
+    const bool used = std::ranges::any_of(clusters, [&updater](const ClusterConfig& config) {
+      return std::ranges::find(config.cluster.updaters, updater.id) !=
+             config.cluster.updaters.end();
+    });
+    if (used) {
+      continue;
+    }
+    if (auto made = make_updater(updater, clock); !made) {  // nobody's must be right as well
+      return fail(std::move(made).error());
+    }
   }
   const ManagerContext context{.clock = &clock, .runner = &runner, .time_zone = options.time_zone};
   std::vector<UpdateSource> sources;

@@ -21,12 +21,17 @@
 
 namespace ceems::api {
 
+struct AdminNames {
+  std::vector<std::string> names;
+  bool all = true;  ///< false: there may be others, so nobody is to be taken off the list
+};
+
 /// Names of administrators kept elsewhere, e.g. Grafana teams. Called from one thread at a time.
 class AdminSource {
  public:
   virtual ~AdminSource() = default;
-  /// All of them, or why not all are known.
-  virtual Result<std::vector<std::string>> fetch(const std::stop_token& stop) = 0;
+  /// Those that can be found, or why none can.
+  virtual Result<AdminNames> fetch(const std::stop_token& stop) = 0;
 };
 
 /// `data` and `admin` of the configuration, as far as updates need them.

@@ -8,6 +8,8 @@
 #include <gtest/gtest.h>
 
 #include "api/update_loop_test_support.h"
+#include "config/yaml.h"
+#include "testing/fake_runner.h"
 
 namespace ceems::api {
 namespace {
@@ -17,6 +19,7 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
+using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(UpdateLoop, FillsFromTheStartOfTheDayInWindowsOfTheMaximum) {
@@ -66,7 +69,7 @@ TEST(UpdateLoop, AClusterThatFailsKeepsItsWindowAndDoesNotStopOthers) {
   LoopFixture f;
   f.scripts["b"] = {};
   bool down = true;
-  f.scripts["a"].units = [&down](auto, auto) -> Result<std::vector<model::Unit>> {
+  f.scripts["a"].units = [&down](auto, const auto&) -> Result<std::vector<model::Unit>> {
     if (down) {
       return fail(ErrorCode::kUnavailable, "sacct: exit status 1");
     }
@@ -88,7 +91,7 @@ TEST(UpdateLoop, AClusterThatFailsKeepsItsWindowAndDoesNotStopOthers) {
 TEST(UpdateLoop, AnUpdaterThatFailsKeepsTheWindow) {
   LoopFixture f;
   bool down = true;
-  f.scripts["a"].units = [](auto, auto) { return std::vector<model::Unit>{unit("1")}; };
+  f.scripts["a"].units = [](auto, const auto&) { return std::vector<model::Unit>{unit("1")}; };
   f.scripts["a"].update = [&down](const auto&, auto& units) -> Result<Missing> {
     units[0].name = "changed";
     if (down) {
@@ -120,7 +123,7 @@ TEST(UpdateLoop, AStoreThatFailsGetsTheSameWindowAgain) {
 TEST(UpdateLoop, ManagersThatThrowAreErrors) {
   LoopFixture f;
   f.scripts["b"] = {};
-  f.scripts["a"].units = [](auto, auto) -> Result<std::vector<model::Unit>> {
+  f.scripts["a"].units = [](auto, const auto&) -> Result<std::vector<model::Unit>> {
     throw std::bad_alloc();
   };
   f.clock.advance(minutes(10));
@@ -237,13 +240,41 @@ TEST(UpdateLoop, OnlyTheProgramThatLeadsFetchesAndWrites) {
   EXPECT_EQ(f.writer.windows["a"].back(), (Window{900, 1200}));
 }
 
+TEST(UpdateLoop, AWrittenWindowIsLetGoOfInItsRound) {
+  LoopFixture f;
+  auto loop = f.loop();
+  f.clock.advance(minutes(90));  // two windows
+  EXPECT_EQ(loop->run_round(), 2U);
+  EXPECT_THAT(f.scripts["a"].released, ElementsAre(kDay, kDay + 3'600'000, kDay + 5'400'000));
+  f.writer.broken = true;
+  f.clock.advance(minutes(10));
+  EXPECT_EQ(loop->run_round(), 0U);
+  EXPECT_EQ(f.scripts["a"].released.back(), kDay + 5'400'000);
+}
+
+TEST(UpdateLoop, AnUpdaterThatNobodyUsesMustBeRightAsWell) {
+  LoopFixture f;
+  ceems::testing::FakeRunner runner;
+  const auto create = [&](const std::string& extra) {
+    const auto document = config::parse_yaml(extra, "c.yml");
+    const UpdaterConfig updater{.id = "up",
+                                .kind = "tsdb",
+                                .web_url = "http://tsdb.example.org:9090",
+                                .web = {},
+                                .extra = document.value()};
+    const auto loop = UpdateLoop::create(f.options, {}, {updater}, f.writer, f.clock, runner);
+    return loop ? "no error" : loop.error().message;
+  };
+  EXPECT_EQ(create("{query_max_series: 7}"), "no error");
+  EXPECT_THAT(create("{query_max_series: -1}"), HasSubstr("query_max_series must be more than 0"));
+  EXPECT_THAT(create("{queries: {avg_cpu_usage: {global: 'up{{.UUIDs}'}}}"), HasSubstr("c.yml:1"));
+}
+
 /// Admins as a test says.
 class FakeAdmins final : public AdminSource {
  public:
-  Result<std::vector<std::string>> fetch(const std::stop_token& /*stop*/) override {
-    return answer;
-  }
-  Result<std::vector<std::string>> answer = std::vector<std::string>{};
+  Result<AdminNames> fetch(const std::stop_token& /*stop*/) override { return answer; }
+  Result<AdminNames> answer = AdminNames{};
 };
 
 TEST(UpdateLoop, AdminsOfGrafanaFollowEveryFetchThatIsNotEmpty) {
@@ -257,13 +288,16 @@ TEST(UpdateLoop, AdminsOfGrafanaFollowEveryFetchThatIsNotEmpty) {
   loop->run_round();
   EXPECT_EQ(f.writer.admins["grafana"], Names{"old"});
   EXPECT_EQ(loop->figures().admin_failures, 1U);
-  grafana->answer = Names{"ada", "bob"};
+  grafana->answer = AdminNames{.names = {"ada"}, .all = false};
+  loop->run_round();
+  EXPECT_EQ(f.writer.admins["grafana"], (Names{"old", "ada"}));
+  grafana->answer = AdminNames{.names = {"ada", "bob"}};
   loop->run_round();
   EXPECT_EQ(f.writer.admins["grafana"], (Names{"ada", "bob"}));
-  grafana->answer = Names{"bob"};
+  grafana->answer = AdminNames{.names = {"bob"}};
   loop->run_round();
   EXPECT_EQ(f.writer.admins["grafana"], Names{"bob"});
-  grafana->answer = Names{};
+  grafana->answer = AdminNames{};
   loop->run_round();
   EXPECT_EQ(f.writer.admins["grafana"], Names{"bob"});
 }
@@ -278,7 +312,7 @@ TEST(UpdateLoop, AdminsOfGrafanaEndWithItsConfiguration) {
 TEST(UpdateLoop, TellsFigures) {
   LoopFixture f;
   bool down = false;
-  f.scripts["a"].units = [&down](auto, auto) -> Result<std::vector<model::Unit>> {
+  f.scripts["a"].units = [&down](auto, const auto&) -> Result<std::vector<model::Unit>> {
     if (down) {
       return fail(ErrorCode::kUnavailable, "down");
     }
@@ -320,7 +354,7 @@ TEST(UpdateLoop, WritesAdminsAndPurgesWholeDays) {
 TEST(UpdateLoop, DropsUnitsThatThePurgeWouldDeleteAndRepeatedOnes) {
   LoopFixture f;
   f.options.retention = hours(24);
-  f.scripts["a"].units = [](auto, auto) {
+  f.scripts["a"].units = [](auto, const auto&) {
     auto newer = unit("1");
     newer.name = "newer";
     return std::vector<model::Unit>{unit("old", kDay - 86'400'001), unit("1"), newer,
@@ -354,7 +388,8 @@ TEST(UpdateLoop, RunsTheFirstRoundAtOnceAndLaterOnesByTheClock) {
 
 TEST(UpdateLoop, AClusterThatHangsDoesNotHoldUpOthersOrTheStop) {
   LoopFixture f;
-  f.scripts["slow"].units = [](auto, std::stop_token stop) -> Result<std::vector<model::Unit>> {
+  f.scripts["slow"].units = [](auto,
+                               const std::stop_token& stop) -> Result<std::vector<model::Unit>> {
     std::mutex mutex;
     std::condition_variable_any forever;
     std::unique_lock lock(mutex);

@@ -63,6 +63,12 @@ class FakeWriter final : public store::Writer {
     admins[std::string(source)] = names;
     return {};
   }
+  Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override {
+    const std::scoped_lock lock(mutex);
+    auto& all = admins[std::string(source)];
+    all.insert(all.end(), names.begin(), names.end());
+    return {};
+  }
   Result<> purge(std::int64_t cutoff_ms) override {
     const std::scoped_lock lock(mutex);
     cutoffs.push_back(cutoff_ms);
@@ -137,6 +143,7 @@ struct Script {
   std::function<Result<ProjectLeads>()> leads = [] { return ProjectLeads{}; };
   std::function<Result<Missing>(const UpdateRequest&, std::vector<model::Unit>&)> update =
       [](const auto&, auto&) { return Missing{}; };
+  std::vector<std::int64_t> released = {};  ///< what the updater was told
   std::chrono::milliseconds settle{0};
   std::chrono::milliseconds shortest{0};
 };
@@ -167,6 +174,9 @@ class FakeUpdater final : public Updater {
                          std::vector<model::Unit>& units,
                          std::stop_token /*stop*/) override {
     return script_.update(request, units);
+  }
+  void release(std::int64_t complete_ms, const std::stop_token& /*stop*/) override {
+    script_.released.push_back(complete_ms);
   }
   [[nodiscard]] std::chrono::milliseconds settle() const override { return script_.settle; }
   [[nodiscard]] std::chrono::milliseconds shortest_window() const override {

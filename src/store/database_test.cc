@@ -64,6 +64,20 @@ TEST_P(DatabaseTest, UsageIsTheWeightedMeanOfUnits) {
   EXPECT_EQ(text("SELECT num_units||avg_cpu_usage FROM daily_usage"), R"(2{"global":15})");
 }
 
+TEST_P(DatabaseTest, UsageWithoutWeightsIsThatOfTheOnlyUnitOrZero) {
+  auto a = job("1", kNow, kNow + kMinute);
+  auto b = job("2", kNow, kNow + kMinute);
+  with(with_times(a, 60, 0), Metric::kAvgCpuUsage, {{"global", 10}});
+  with(with_times(b, 60, 0), Metric::kAvgCpuUsage, {{"global", 25}});
+  write(kNow, kNow + kMinute, {a});
+  EXPECT_EQ(text("SELECT avg_cpu_usage FROM usage"), R"({"global":10})");
+  write(kNow + kMinute, kNow + 2 * kMinute, {b});
+  EXPECT_EQ(text("SELECT avg_cpu_usage FROM usage"), R"({"global":0})");
+  EXPECT_EQ(text("SELECT avg_cpu_usage FROM daily_usage"), R"({"global":0})");
+  EXPECT_EQ(text("SELECT avg_cpu_usage FROM units ORDER BY uuid"),
+            R"({"global":10} {"global":25})");
+}
+
 TEST_P(DatabaseTest, AWindowMustStartAtTheWatermark) {
   EXPECT_FALSE(db_->writer().watermark("hpc").value());
   write(kNow, kNow + kMinute, {});
@@ -350,8 +364,12 @@ TEST_P(DatabaseTest, AdminsAreKeptBySource) {
   ASSERT_TRUE(db_->writer().write_admins("grafana", {"eve", "gina"}));
   EXPECT_EQ(text("SELECT name||tags FROM admin_users ORDER BY name"),
             R"(eve["grafana"] gina["grafana"] root["ceems"])");
+  ASSERT_TRUE(db_->writer().add_admins("grafana", {"hal", "root"}));
+  EXPECT_EQ(text("SELECT name||tags FROM admin_users ORDER BY name"),
+            R"(eve["grafana"] gina["grafana"] hal["grafana"] root["grafana"])");
   ASSERT_TRUE(db_->writer().write_admins("grafana", {"gina"}));
   EXPECT_EQ(text("SELECT tags FROM admin_users WHERE name='eve'"), R"(["ceems"])");
+  EXPECT_FALSE(db_->reader().is_admin("hal").value());
   ASSERT_TRUE(db_->writer().write_admins("ceems", {"root"}));
   EXPECT_FALSE(db_->reader().is_admin("eve").value());
   EXPECT_TRUE(db_->reader().is_admin("gina").value());

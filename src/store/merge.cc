@@ -14,6 +14,11 @@ double finite(double value) {
   return std::isfinite(value) ? value : 0;
 }
 
+/// What AverageWeights calls an average.
+std::string weight_entry(model::Metric metric, std::string_view name) {
+  return fmt::format("{}.{}", model::column_name(metric), name);
+}
+
 }  // namespace
 
 double value_or_zero(const model::MetricMap& map, std::string_view name) {
@@ -50,9 +55,7 @@ model::MetricMap merge_metric(model::Metric metric,
   const auto join = [&](std::string_view name, double& value, double weight) {
     // Most rows have no weights of their own, so a key is made only where there is one to look up.
     std::string key;
-    const auto key_of = [&] {
-      return key.empty() ? key = fmt::format("{}.{}", model::column_name(metric), name) : key;
-    };
+    const auto key_of = [&] { return key.empty() ? key = weight_entry(metric, name) : key; };
     const auto known = weights.empty() ? weights.end() : weights.find(key_of());
     if (known != weights.end()) {
       weight = known->second;
@@ -78,6 +81,24 @@ model::MetricMap merge_metric(model::Metric metric,
     }
   }
   return existing;
+}
+
+model::MetricMap zero_without_weight(model::Metric metric,
+                                     model::MetricMap averages,
+                                     const model::MetricMap& times,
+                                     const AverageWeights& weights) {
+  const std::string_view weight_name = model::weight_key(metric);
+  if (weight_name.empty()) {
+    return averages;
+  }
+  const double usual = value_or_zero(times, weight_name);
+  for (auto& [name, value] : averages) {
+    const auto known = weights.empty() ? weights.end() : weights.find(weight_entry(metric, name));
+    if ((known == weights.end() ? usual : known->second) <= 0) {
+      value = 0;
+    }
+  }
+  return averages;
 }
 
 }  // namespace ceems::store

@@ -33,6 +33,13 @@ model::MetricMap merge_metric(model::Metric metric,
                               const Joining& window,
                               AverageWeights& weights);
 
+/// `averages` with 0 where a name has no weight at all, as in answers of usage/current: what one
+/// window found in no time stands for that window only. Totals come back as they are.
+model::MetricMap zero_without_weight(model::Metric metric,
+                                     model::MetricMap averages,
+                                     const model::MetricMap& times,
+                                     const AverageWeights& weights);
+
 /// The value of a name, or 0; NaN and infinities are 0.
 double value_or_zero(const model::MetricMap& map, std::string_view name);
 

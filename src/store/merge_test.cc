@@ -43,6 +43,21 @@ TEST(Merge, WithoutAnyWeightTheOldAverageStays) {
   EXPECT_EQ(average({}, {{"a", 90}}, 7, 0), (MetricMap{{"a", 0}}));
 }
 
+TEST(Merge, AveragesOfSeveralWithoutAnyWeightAreZero) {
+  const auto zeroed = [](model::Metric metric, double cputime, const AverageWeights& weights) {
+    return zero_without_weight(metric, {{"a", 10}, {"b", 20}}, {{"alloc_cputime", cputime}},
+                               weights);
+  };
+  constexpr auto kUsage = model::Metric::kAvgCpuUsage;
+  const MetricMap as_they_are{{"a", 10}, {"b", 20}};
+  EXPECT_EQ(zeroed(kUsage, 0, {}), (MetricMap{{"a", 0}, {"b", 0}}));
+  EXPECT_EQ(zeroed(kUsage, 5, {}), as_they_are);
+  EXPECT_EQ(zeroed(kUsage, 5, {{"avg_cpu_usage.b", 0}}), (MetricMap{{"a", 10}, {"b", 0}}));
+  EXPECT_EQ(zeroed(kUsage, 0, {{"avg_cpu_usage.b", 3}}), (MetricMap{{"a", 0}, {"b", 20}}));
+  EXPECT_EQ(zeroed(model::Metric::kAvgGpuUsage, 5, {}), (MetricMap{{"a", 0}, {"b", 0}}));
+  EXPECT_EQ(zeroed(model::Metric::kTotalIoReadStats, 0, {}), as_they_are);
+}
+
 TEST(Merge, AMissingWeightCountsAsZero) {
   AverageWeights weights;
   const MetricMap times{{"alloc_cputime", 100}};

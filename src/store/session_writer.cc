@@ -351,7 +351,17 @@ Result<> SessionWriter::write_people(const Batch& batch, const People& people) {
 
 Result<> SessionWriter::write_admins(std::string_view source,
                                      const std::vector<std::string>& names) {
-  auto done = in_transaction([&] { return replace_admins(source, names); });
+  return change_admins(source, names, true);
+}
+
+Result<> SessionWriter::add_admins(std::string_view source, const std::vector<std::string>& names) {
+  return change_admins(source, names, false);
+}
+
+Result<> SessionWriter::change_admins(std::string_view source,
+                                      const std::vector<std::string>& names,
+                                      bool replace) {
+  auto done = in_transaction([&] { return put_admins(source, names, replace); });
   if (!done) {
     return fail(std::move(done).error().with_context("writing admins"));
   }
@@ -360,13 +370,16 @@ Result<> SessionWriter::write_admins(std::string_view source,
 
 /// Writes the admins of one source into our own table, then brings the table of the reference in
 /// line: a name that no source has any more goes, the others carry the last source that named them.
-Result<> SessionWriter::replace_admins(std::string_view source,
-                                       const std::vector<std::string>& names) {
+Result<> SessionWriter::put_admins(std::string_view source,
+                                   const std::vector<std::string>& names,
+                                   bool replace) {
   const auto now =
       std::chrono::duration_cast<std::chrono::milliseconds>(clock_->now().time_since_epoch());
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
   std::vector<Sql> all;
-  all.push_back(sql("DELETE FROM ceems_admin_sources WHERE source = ").value(source));
+  if (replace) {
+    all.push_back(sql("DELETE FROM ceems_admin_sources WHERE source = ").value(source));
+  }
   for (const std::string& name : names) {
     if (name.empty()) {
       continue;

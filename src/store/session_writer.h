@@ -32,6 +32,7 @@ class SessionWriter : public Writer {
   Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override;
   Result<WriteReport> write(const ClusterUpdate& update) override;
   Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override;
+  Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override;
   Result<> purge(std::int64_t cutoff_ms) override;
   [[nodiscard]] bool keeps_gaps() const override { return true; }
   Result<std::vector<Gap>> gaps(std::string_view cluster_id) override;
@@ -68,7 +69,10 @@ class SessionWriter : public Writer {
   Result<> load_usage(const Batch& batch, bool daily, std::span<const UsageRows::iterator> rows);
   Result<> run_and_log(std::span<const std::vector<WriterCall>> groups, std::string_view what);
   Result<> write_people(const Batch& batch, const People& people);
-  Result<> replace_admins(std::string_view source, const std::vector<std::string>& names);
+  Result<> change_admins(std::string_view source,
+                         const std::vector<std::string>& names,
+                         bool replace);
+  Result<> put_admins(std::string_view source, const std::vector<std::string>& names, bool replace);
   Result<> remove_old(std::int64_t cutoff_ms);
   void sum_up(std::int64_t until_ms);
 

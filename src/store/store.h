@@ -82,6 +82,8 @@ class Writer {
 
   /// Replaces the admins of one source ("ceems", "grafana").
   virtual Result<> write_admins(std::string_view source, const std::vector<std::string>& names) = 0;
+  /// Adds to them.
+  virtual Result<> add_admins(std::string_view source, const std::vector<std::string>& names) = 0;
 
   /// Deletes what ended, or was last updated, before the cutoff (epoch ms).
   virtual Result<> purge(std::int64_t cutoff_ms) = 0;

@@ -282,7 +282,13 @@ WriterCall UsageRow::call(const Batch& batch,
   values.emplace_back(daily ? batch.day_ms : batch.window.end_ms);
   values.emplace_back(metric_map_text(times_));
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
-    values.emplace_back(has_map_[m] ? metric_map_text(maps_[m]) : "null");
+    const model::MetricMap& map = maps_[m];
+    const bool joined = num_updates_ > 1;
+    const auto metric = static_cast<model::Metric>(m);
+    values.emplace_back(!has_map_[m] ? "null"
+                        : joined
+                            ? metric_map_text(zero_without_weight(metric, map, times_, weights_))
+                            : metric_map_text(map));
   }
   values.emplace_back(metric_map_text(weights_));
   if (id_ != 0) {

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "api/updater/tsdb.h"
 #include "api/updater/updater.h"
 
@@ -7,6 +9,16 @@ std::vector<UpdaterSpec> all_updaters() {
   return {
       tsdb_updater(),
   };
+}
+
+Result<std::unique_ptr<Updater>> make_updater(const UpdaterConfig& config, const Clock& clock) {
+  const auto kinds = all_updaters();
+  const auto kind = std::ranges::find(kinds, config.kind, &UpdaterSpec::kind);
+  if (kind == kinds.end()) {
+    return fail(ErrorCode::kInvalidArgument, "unknown updater found in the config: {}",
+                config.kind);
+  }
+  return kind->create(config, clock);
 }
 
 }  // namespace ceems::api

@@ -255,7 +255,6 @@ Result<Missing> TsdbUpdater::update(const UpdateRequest& request,
                                     std::vector<model::Unit>& units,
                                     std::stop_token stop) {
   const std::stop_callback cancel(stop, [this] { client_->cancel(); });
-  delete_complete(request.complete_ms);
   if (std::ranges::all_of(units, [](const model::Unit& unit) { return unit.uuid.empty(); })) {
     return Missing{};
   }
@@ -463,7 +462,8 @@ void TsdbUpdater::mark_ignored(model::Window window, std::vector<model::Unit>& u
   }
 }
 
-void TsdbUpdater::delete_complete(std::int64_t complete_ms) {
+void TsdbUpdater::release(std::int64_t complete_ms, const std::stop_token& stop) {
+  const std::stop_callback cancel(stop, [this] { client_->cancel(); });
   for (auto& deletion : std::exchange(pending_, {})) {
     if (deletion.window.end_ms > complete_ms) {
       pending_.push_back(std::move(deletion));

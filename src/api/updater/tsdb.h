@@ -27,6 +27,7 @@ class TsdbUpdater final : public Updater {
   Result<Missing> update(const UpdateRequest& request,
                          std::vector<model::Unit>& units,
                          std::stop_token stop) override;
+  void release(std::int64_t complete_ms, const std::stop_token& stop) override;
   [[nodiscard]] bool gives(model::Metric metric) const override;
   [[nodiscard]] std::chrono::milliseconds settle() const override;
   [[nodiscard]] std::chrono::milliseconds shortest_window() const override;
@@ -52,7 +53,6 @@ class TsdbUpdater final : public Updater {
                         Parts& parts,
                         const std::stop_token& stop);
   void mark_ignored(model::Window window, std::vector<model::Unit>& units);
-  void delete_complete(std::int64_t complete_ms);
 
   TsdbUpdaterOptions options_;
   std::unique_ptr<tsdb::Client> client_;

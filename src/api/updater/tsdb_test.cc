@@ -430,12 +430,9 @@ TEST(TsdbUpdater, IgnoresShortUnitsAndDeletesTheirSeriesOnceTheWindowIsCommitted
   EXPECT_FALSE(units[2].ignore);
   // The same window again: it was not committed, the series are still needed.
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
+  updater.release(kQuarter.end_ms - 1, {});
   EXPECT_TRUE(tsdb.deletions.empty());
-  std::vector<model::Unit> none;
-  ASSERT_TRUE(
-      updater.update({.window = {.start_ms = kQuarter.end_ms, .end_ms = kQuarter.end_ms + 900'000},
-                      .complete_ms = kQuarter.end_ms},
-                     none, {}));
+  updater.release(kQuarter.end_ms, {});
   EXPECT_EQ(tsdb.deletions, (std::vector<std::string>{R"(match[]={uuid=~"1\\.a"})",
                                                       "start=1767225540", "end=1767226500"}));
 }
@@ -447,11 +444,7 @@ TEST(TsdbUpdater, NeverSendsAnEmptyMatcher) {
                       tsdb.client());
   std::vector<model::Unit> units{unit("1", 0, 100'000)};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
-  std::vector<model::Unit> none;
-  ASSERT_TRUE(
-      updater.update({.window = {.start_ms = kQuarter.end_ms, .end_ms = kQuarter.end_ms + 900'000},
-                      .complete_ms = kQuarter.end_ms},
-                     none, {}));
+  updater.release(kQuarter.end_ms, {});
   EXPECT_THAT(tsdb.deletions, Contains("match[]={job=\"x\"}"));
   for (const auto& text : tsdb.deletions) {
     EXPECT_THAT(text, Not(HasSubstr("uuid")));

@@ -30,9 +30,6 @@ struct UpdateRequest {
   model::Window window;
   /// Only these parts, by the names of Missing::parts; empty: all.
   std::vector<std::string> parts = {};
-  /// Every window up to here is written and has all its metrics (epoch ms), so an updater may let
-  /// go of what it kept for them.
-  std::int64_t complete_ms = 0;
   /// The source calls its answers incomplete for so long that such answers are better than none.
   bool accept_incomplete = false;
 };
@@ -56,6 +53,9 @@ class Updater {
   virtual Result<Missing> update(const UpdateRequest& request,
                                  std::vector<model::Unit>& units,
                                  std::stop_token stop) = 0;
+  /// Every window up to here is written and has all its metrics (epoch ms), so an updater may let
+  /// go of what it kept for them. From the thread that calls update().
+  virtual void release(std::int64_t /*complete_ms*/, const std::stop_token& /*stop*/) {}
   /// Whether it replaces this metric of updaters before it.
   [[nodiscard]] virtual bool gives(model::Metric /*metric*/) const { return false; }
   /// How long after its end a window must be left alone until everything that belongs to it can be
@@ -74,5 +74,7 @@ struct UpdaterSpec {
   std::function<Result<std::unique_ptr<Updater>>(const UpdaterConfig&, const Clock&)> create;
 };
 std::vector<UpdaterSpec> all_updaters();
+/// Of the configured kind. kInvalidArgument and kParse name what is wrong with the configuration.
+Result<std::unique_ptr<Updater>> make_updater(const UpdaterConfig& config, const Clock& clock);
 
 }  // namespace ceems::api
