@@ -20,6 +20,10 @@ namespace {
 
 constexpr std::chrono::seconds kOwnerTimeout{1};
 constexpr std::size_t kMostConnections = 20000;
+/// Grafana asks for values of labels by GET only, with the whole query in the URL.
+constexpr std::size_t kLongestHeader = std::size_t{128} << 10U;
+/// Longer than Grafana keeps a connection that it may use again (90 s).
+constexpr std::chrono::seconds kIdleTimeout{120};
 
 void read_as_root(const std::function<void()>& read) {
   const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
@@ -173,7 +177,13 @@ Result<std::unique_ptr<Service>> Service::create(const CommandLine& line, const 
     options.web_config_file = line.web_config_file;
     options.threads = static_cast<int>(std::clamp(line.threads, kMinThreads, kMaxThreads));
     options.max_connections = kMostConnections;
+    options.max_header_bytes = kLongestHeader;
+    options.idle_timeout = kIdleTimeout;
     options.around_files = read_as_root;
+    options.at_once = [frontend = frontend.get()](const net::Request& request,
+                                                  net::Response& response) {
+      return frontend->handle_at_once(request, response);
+    };
     auto server = net::Server::create(
         std::move(options),
         [frontend = frontend.get()](const net::Request& request, net::Response& response) {

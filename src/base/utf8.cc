@@ -73,14 +73,17 @@ std::size_t utf8_length(std::string_view text) {
 }
 
 bool is_utf8(std::string_view text) {
-  while (!text.empty()) {
+  while (true) {
+    text.remove_prefix(plain_length(text));
+    if (text.empty()) {
+      return true;
+    }
     const std::size_t length = utf8_length(text);
     if (length == 0) {
       return false;
     }
     text.remove_prefix(length);
   }
-  return true;
 }
 
 bool is_code_point(char32_t value) {

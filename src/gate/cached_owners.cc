@@ -85,8 +85,8 @@ class CachedOwners final : public Owners {
         own_(clock, {.age = options.age, .entries = options.entries / 100}) {}
 
   Result<bool> is_admin(const std::string& user) override {
-    if (const auto known = admins_.find(user)) {
-      return *known;
+    if (auto known = memory_.is_admin(user)) {
+      return known;
     }
     auto answer = noted(owners_->is_admin(user));
     if (answer) {
@@ -100,17 +100,8 @@ class CachedOwners final : public Owners {
                        const std::string& cluster,
                        const UnitSet& units) override {
     UnitSet unknown;
-    for (const std::string& unit : units) {
-      const auto known = units_.find(key_of({user, cluster, unit}));
-      if (known && !*known) {
-        return false;
-      }
-      if (!known) {
-        unknown.insert(unit);
-      }
-    }
-    if (unknown.empty()) {
-      return !units.empty();
+    if (const auto known = known_units(user, cluster, units, unknown)) {
+      return *known;
     }
     auto answer = noted(owners_->may_see(user, cluster, unknown));
     if (answer && (*answer || unknown.size() == 1)) {
@@ -135,7 +126,60 @@ class CachedOwners final : public Owners {
     return answer;
   }
 
+  Owners* remembered() override { return &memory_; }
+
  private:
+  /// What is known without asking anybody.
+  class Memory final : public Owners {
+   public:
+    explicit Memory(CachedOwners& all) : all_(&all) {}
+
+    Result<bool> is_admin(const std::string& user) override {
+      if (const auto known = all_->admins_.find(user)) {
+        return *known;
+      }
+      return unknown();
+    }
+    Result<bool> may_see(const std::string& user,
+                         const std::string& cluster,
+                         const UnitSet& units) override {
+      UnitSet others;
+      if (const auto known = all_->known_units(user, cluster, units, others)) {
+        return *known;
+      }
+      return unknown();
+    }
+    /// Sets of all units are long: writing one into a query is nothing to be done at once.
+    Result<UnitSet> units_of(const std::string& /*user*/,
+                             const std::string& /*cluster*/,
+                             std::size_t /*most*/) override {
+      return unknown();
+    }
+
+   private:
+    static std::unexpected<Error> unknown() {
+      return fail(ErrorCode::kUnavailable, "not known yet");
+    }
+    CachedOwners* all_;
+  };
+
+  /// May the user see all? Nothing where that is not known of those put into `unknown`.
+  std::optional<bool> known_units(const std::string& user,
+                                  const std::string& cluster,
+                                  const UnitSet& units,
+                                  UnitSet& unknown) {
+    for (const std::string& unit : units) {
+      const auto known = units_.find(key_of({user, cluster, unit}));
+      if (known && !*known) {
+        return false;
+      }
+      if (!known) {
+        unknown.insert(unit);
+      }
+    }
+    return unknown.empty() ? std::optional(!units.empty()) : std::nullopt;
+  }
+
   template <typename Answer>
   Answer noted(Answer answer) {
     const bool away = !answer.has_value();
@@ -152,6 +196,7 @@ class CachedOwners final : public Owners {
   }
 
   Owners* owners_;
+  Memory memory_{*this};
   std::atomic<bool> away_ = false;
   AgingMap<bool> admins_;
   AgingMap<bool> units_;

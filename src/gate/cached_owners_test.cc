@@ -107,6 +107,24 @@ TEST_F(CachedOwnersTest, AnOutageIsLoggedWhenItBeginsAndWhenItIsOver) {
   EXPECT_EQ(lines_of(false).first, 1);
 }
 
+TEST_F(CachedOwnersTest, MemoryAsksNobody) {
+  Owners* const memory = cached->remembered();
+  ASSERT_NE(memory, nullptr);
+  EXPECT_FALSE(memory->is_admin("root"));
+  EXPECT_FALSE(memory->may_see("alice", "c", {"a"}));
+  EXPECT_EQ(owners.calls, 0);
+  EXPECT_TRUE(cached->is_admin("root").value_or(false));
+  EXPECT_TRUE(cached->may_see("alice", "c", {"a"}).value_or(false));
+  EXPECT_FALSE(cached->may_see("alice", "c", {"other"}).value_or(true));
+  EXPECT_EQ(owners.calls, 3);
+  EXPECT_TRUE(memory->is_admin("root").value_or(false));
+  EXPECT_TRUE(memory->may_see("alice", "c", {"a"}).value_or(false));
+  EXPECT_FALSE(memory->may_see("alice", "c", {"a", "other"}).value_or(true));
+  EXPECT_FALSE(memory->may_see("alice", "c", {"a", "b"})) << "b is not known";
+  EXPECT_FALSE(memory->may_see("alice", "c", {}).value_or(true));
+  EXPECT_EQ(owners.calls, 3);
+}
+
 TEST_F(CachedOwnersTest, LongNamesAreNotKept) {
   const std::string unit(2000, 'u');
   EXPECT_TRUE(cached->may_see("alice", "c", {unit}).value_or(false));

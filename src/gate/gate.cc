@@ -12,6 +12,7 @@ namespace {
 constexpr std::string_view kUserHeader = "X-Grafana-User";
 constexpr std::string_view kClusterHeader = "X-Ceems-Cluster-Id";
 constexpr std::string_view kServiceAccount = "ceems-int-svc";
+constexpr std::size_t kLongestAtOnce = 4096;  // bytes; parsing takes some 10 ns for each
 
 /// The value of a header; empty where it is not there, or stands twice: two programs may read
 /// different ones.
@@ -34,7 +35,34 @@ std::string_view type_name(BackendType type) {
   return type == BackendType::kTsdb ? "tsdb" : "pyroscope";
 }
 
+Gate::Gate(BackendType type, GateRules rules, Owners* owners)
+    : type_(type), rules_(std::move(rules)), owners_(owners) {
+  rules_.tsdb.selection.language.patterns.known = patterns_.get();
+  rules_.profiles.selection.language.patterns.known = patterns_.get();
+}
+
 Checked<Passage> Gate::decide(const RawRequest& raw, const net::Headers& headers) const {
+  return decide(raw, headers, {.owners = owners_, .effort = Effort::kAny});
+}
+
+std::optional<Passage> Gate::decide_at_once(const RawRequest& raw,
+                                            const net::Headers& headers) const {
+  Means means{.owners = nullptr, .effort = Effort::kAtOnce};
+  if (owners_ != nullptr) {
+    means.owners = owners_->remembered();
+    // Calls of profiles are packed and nested.
+    if (means.owners == nullptr || type_ != BackendType::kTsdb ||
+        raw.target.size() + raw.body.size() > kLongestAtOnce) {
+      return std::nullopt;
+    }
+  }
+  auto decided = decide(raw, headers, means);
+  return decided ? std::optional(std::move(*decided)) : std::nullopt;
+}
+
+Checked<Passage> Gate::decide(const RawRequest& raw,
+                              const net::Headers& headers,
+                              const Means& means) const {
   Passage passage;
   passage.cluster = only_value(headers, kClusterHeader);
   const auto known = [&](const std::string& cluster) {
@@ -43,7 +71,7 @@ Checked<Passage> Gate::decide(const RawRequest& raw, const net::Headers& headers
   if (!known(passage.cluster)) {
     return std::unexpected(unknown_cluster());
   }
-  if (owners_ == nullptr) {
+  if (means.owners == nullptr) {
     passage.admin = true;
     return passage;
   }
@@ -54,17 +82,22 @@ Checked<Passage> Gate::decide(const RawRequest& raw, const net::Headers& headers
   if (passage.user == kServiceAccount) {
     return std::unexpected(forbidden_resource("user"));
   }
-  const auto admin = owners_->is_admin(passage.user);
+  const auto admin = means.owners->is_admin(passage.user);
+  if (!admin && means.effort == Effort::kAtOnce) {
+    return std::unexpected(forbidden_resource("effort"));
+  }
   passage.admin = admin && *admin;
   return type_ == BackendType::kTsdb
-             ? check<TsdbRequest>(raw, rules_.tsdb, std::move(passage))
-             : check<ProfileRequest>(raw, rules_.profiles, std::move(passage));
+             ? check(TsdbRequest::read(raw, rules_.tsdb, means.effort), means, std::move(passage))
+             : check(ProfileRequest::read(raw, rules_.profiles), means, std::move(passage));
 }
 
-template <typename Request, typename Rules>
-Checked<Passage> Gate::check(const RawRequest& raw, const Rules& rules, Passage passage) const {
-  auto request = Request::read(raw, rules);
+template <typename Request>
+Checked<Passage> Gate::check(Checked<Request> request, const Means& means, Passage passage) const {
   if (passage.admin) {
+    if (!request && means.effort == Effort::kAtOnce) {
+      return std::unexpected(std::move(request).error());  // it may name a cluster
+    }
     // Their requests are read for the cluster only.
     if (request) {
       const std::optional<std::string>& cluster = request->selection().cluster();
@@ -75,7 +108,7 @@ Checked<Passage> Gate::check(const RawRequest& raw, const Rules& rules, Passage 
   if (!request) {
     return std::unexpected(std::move(request).error());
   }
-  if (auto allowed = allow(request->selection(), passage); !allowed) {
+  if (auto allowed = allow(request->selection(), *means.owners, passage); !allowed) {
     return std::unexpected(std::move(allowed).error());
   }
   if (rules_.pin_cluster) {
@@ -85,7 +118,7 @@ Checked<Passage> Gate::check(const RawRequest& raw, const Rules& rules, Passage 
   return passage;
 }
 
-Checked<bool> Gate::allow(Selection& selection, Passage& passage) const {
+Checked<bool> Gate::allow(Selection& selection, Owners& owners, Passage& passage) const {
   if (const auto& cluster = selection.cluster()) {
     if (std::ranges::find(rules_.clusters, *cluster) == rules_.clusters.end()) {
       return std::unexpected(forbidden_units("cluster_label"));
@@ -96,19 +129,19 @@ Checked<bool> Gate::allow(Selection& selection, Passage& passage) const {
     return std::unexpected(forbidden_units("no_unit"));
   }
   if (!selection.units().empty()) {
-    const auto owned = owners_->may_see(passage.user, passage.cluster, selection.units());
+    const auto owned = owners.may_see(passage.user, passage.cluster, selection.units());
     if (!owned || !*owned) {
       return std::unexpected(forbidden_units(owned ? "foreign_unit" : "owners_unknown"));
     }
     passage.units.assign(selection.units().begin(), selection.units().end());
   }
-  return selection.is_open() ? confine(selection, passage) : true;
+  return selection.is_open() ? confine(selection, owners, passage) : true;
 }
 
-Checked<bool> Gate::confine(Selection& selection, const Passage& passage) const {
+Checked<bool> Gate::confine(Selection& selection, Owners& owners, const Passage& passage) const {
   const std::size_t most = type_ == BackendType::kTsdb ? rules_.tsdb.selection.most_units
                                                        : rules_.profiles.selection.most_units;
-  auto own = owners_->units_of(passage.user, passage.cluster, most);
+  auto own = owners.units_of(passage.user, passage.cluster, most);
   if (!own) {
     return std::unexpected(forbidden_units("owners_unknown"));
   }

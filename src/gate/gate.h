@@ -1,6 +1,8 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -10,6 +12,7 @@
 #include "gate/request.h"
 #include "gate/tsdb_request.h"
 #include "net/http.h"
+#include "promql/known_patterns.h"
 
 namespace ceems::gate {
 
@@ -46,19 +49,32 @@ struct Passage {
 class Gate {
  public:
   /// `owners` must outlive the gate; null: there is no access control, everything passes.
-  Gate(BackendType type, GateRules rules, Owners* owners)
-      : type_(type), rules_(std::move(rules)), owners_(owners) {}
+  Gate(BackendType type, GateRules rules, Owners* owners);
 
   /// `headers` are those of the client.
   [[nodiscard]] Checked<Passage> decide(const RawRequest& raw, const net::Headers& headers) const;
 
+  /// The same for what passes and can be told so within microseconds: without asking anybody for
+  /// owners, compiling patterns or reading long requests. Nothing for all else: decide() tells.
+  [[nodiscard]] std::optional<Passage> decide_at_once(const RawRequest& raw,
+                                                      const net::Headers& headers) const;
+
  private:
-  template <typename Request, typename Rules>
-  Checked<Passage> check(const RawRequest& raw, const Rules& rules, Passage passage) const;
-  Checked<bool> allow(Selection& selection, Passage& passage) const;
-  Checked<bool> confine(Selection& selection, const Passage& passage) const;
+  /// What a decision may use.
+  struct Means {
+    Owners* owners;
+    Effort effort;
+  };
+  [[nodiscard]] Checked<Passage> decide(const RawRequest& raw,
+                                        const net::Headers& headers,
+                                        const Means& means) const;
+  template <typename Request>
+  Checked<Passage> check(Checked<Request> request, const Means& means, Passage passage) const;
+  Checked<bool> allow(Selection& selection, Owners& owners, Passage& passage) const;
+  Checked<bool> confine(Selection& selection, Owners& owners, const Passage& passage) const;
 
   BackendType type_;
+  std::unique_ptr<promql::KnownPatterns> patterns_ = std::make_unique<promql::KnownPatterns>();
   GateRules rules_;
   Owners* owners_;
 };

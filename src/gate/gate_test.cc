@@ -5,6 +5,8 @@
 
 #include <gtest/gtest.h>
 
+#include "testing/fake_clock.h"
+
 namespace ceems::gate {
 namespace {
 
@@ -52,12 +54,30 @@ class GateTest : public ::testing::Test {
                         const std::string& target,
                         std::string_view body = {},
                         std::string_view content_type = "application/x-www-form-urlencoded") {
-    return gate().decide({.method = method,
-                          .target = target,
-                          .content_type = content_type,
-                          .content_encoding = content_encoding,
-                          .body = body},
-                         headers);
+    const RawRequest raw{.method = method,
+                         .target = target,
+                         .content_type = content_type,
+                         .content_encoding = content_encoding,
+                         .body = body};
+    auto decided = gate().decide(raw, headers);
+    // What is decided at once, from memory, is never anything else.
+    const auto remembering = cached_owners(owners, clock);
+    const Gate warm(BackendType::kTsdb, rules, remembering.get());
+    (void)warm.decide(raw, headers);
+    const auto at_once = warm.decide_at_once(raw, headers);
+    decided_at_once = at_once.has_value();
+    if (at_once) {
+      EXPECT_TRUE(decided) << target;
+      EXPECT_EQ(at_once->user, decided->user);
+      EXPECT_EQ(at_once->cluster, decided->cluster);
+      EXPECT_EQ(at_once->admin, decided->admin);
+      EXPECT_EQ(at_once->units, decided->units);
+      EXPECT_EQ(at_once->forward.method, decided->forward.method);
+      EXPECT_EQ(at_once->forward.path, decided->forward.path);
+      EXPECT_EQ(at_once->forward.query, decided->forward.query);
+      EXPECT_EQ(at_once->forward.body, decided->forward.body);
+    }
+    return decided;
   }
   Checked<Passage> ask(std::string_view query) {
     return send("GET", "/api/v1/query?query=" + encoded(query));
@@ -83,6 +103,8 @@ class GateTest : public ::testing::Test {
   }
 
   FakeOwners owners;
+  testing::FakeClock clock;
+  bool decided_at_once = false;  ///< of the request sent last
   GateRules rules{.clusters = {"c1", "c2"}};
   net::Headers headers = {{"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", "c1"}};
   std::string content_encoding;
@@ -419,6 +441,38 @@ TEST(Refusal, HasTheFormOfTheAnswersOfPrometheus) {
       forbidden_units("x").body(),
       "{\"status\":\"error\",\"data\":null,\"errorType\":\"forbidden\",\"error\":\"user do not "
       "have permissions to view unit metrics\"}\n");
+}
+
+TEST_F(GateTest, WhatIsKnownPassesAtOnce) {
+  EXPECT_TRUE(ask(R"(rate(x{uuid=~"own|own1",node=~"n[0-9]+"}[5m]))"));
+  EXPECT_TRUE(decided_at_once);
+  EXPECT_TRUE(send("POST", "/api/v1/query", "query=" + encoded(R"(x{uuid="own"})")));
+  EXPECT_TRUE(decided_at_once);
+  EXPECT_FALSE(ask(R"(x{uuid="foreign"})"));
+  EXPECT_FALSE(decided_at_once);
+  EXPECT_TRUE(ask(R"(x{uuid=~"own[12]"})")) << "a pattern to be spelled out";
+  EXPECT_FALSE(decided_at_once);
+  EXPECT_TRUE(ask(R"(x{uuid="own",node="a"})" + std::string(5000, ' ')));
+  EXPECT_FALSE(decided_at_once) << "long";
+  rules.confine = true;
+  EXPECT_TRUE(ask("x"));
+  EXPECT_FALSE(decided_at_once) << "the set of all units";
+}
+
+TEST_F(GateTest, NothingUnknownPassesAtOnce) {
+  const auto remembering = cached_owners(owners, clock);
+  const Gate gate(BackendType::kTsdb, rules, remembering.get());
+  const std::string target = "/api/v1/query?query=" + encoded(R"(x{uuid="own",node=~"n.*"})");
+  const RawRequest raw{
+      .method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}};
+  EXPECT_FALSE(gate.decide_at_once(raw, headers)) << "neither the user nor the unit is known";
+  EXPECT_TRUE(remembering->is_admin("alice"));
+  EXPECT_TRUE(remembering->may_see("alice", "c1", {"own"}).value_or(false));
+  EXPECT_FALSE(gate.decide_at_once(raw, headers)) << "the pattern is not known";
+  EXPECT_TRUE(gate.decide(raw, headers));
+  EXPECT_TRUE(gate.decide_at_once(raw, headers));
+  clock.advance(std::chrono::seconds(15));
+  EXPECT_FALSE(gate.decide_at_once(raw, headers)) << "too old";
 }
 
 }  // namespace

@@ -27,6 +27,10 @@ class Owners {
   virtual Result<UnitSet> units_of(const std::string& user,
                                    const std::string& cluster,
                                    std::size_t most) = 0;
+
+  /// Owners that answer at once, from memory alone: what they do not know is an error. Null where
+  /// nothing is remembered. Lives as long as this.
+  virtual Owners* remembered() { return nullptr; }
 };
 
 struct OwnerCacheOptions {

@@ -1,6 +1,7 @@
 #include "gate/request.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/strings.h"
 #include "base/utf8.h"
@@ -18,9 +19,13 @@ bool is_odd(std::string_view text) {
 }
 
 std::optional<std::string> decode_form_text(std::string_view text) {
-  std::string spaced(text);
-  std::ranges::replace(spaced, '+', ' ');
-  auto decoded = net::url_decode(spaced);
+  std::string spaced;
+  if (text.contains('+')) {
+    spaced = text;
+    std::ranges::replace(spaced, '+', ' ');
+    text = spaced;
+  }
+  auto decoded = net::url_decode(text);
   return decoded && !is_odd(*decoded) ? std::move(decoded) : std::nullopt;
 }
 
@@ -108,12 +113,12 @@ Checked<Fields> parse_form(std::string_view text) {
       return std::unexpected(bad_data("too many parameters", "parameters"));
     }
     const std::size_t equals = std::min(part.find('='), part.size());
-    const auto name = decode_form_text(part.substr(0, equals));
-    const auto value = decode_form_text(part.substr(std::min(equals + 1, part.size())));
+    auto name = decode_form_text(part.substr(0, equals));
+    auto value = decode_form_text(part.substr(std::min(equals + 1, part.size())));
     if (!name || !value || part.find(';') != std::string_view::npos) {
       return std::unexpected(bad_data("broken encoding of the parameters", "encoding"));
     }
-    fields.emplace_back(*name, *value);
+    fields.emplace_back(std::move(*name), std::move(*value));
   }
   return fields;
 }

@@ -75,6 +75,12 @@ bool Selection::copies_hidden(const promql::Call& call) const {
   return false;
 }
 
+/// Patterns of 1 KB may have words in thousands to spell out.
+bool Selection::takes_long(const Matcher& matcher) const {
+  return effort_ == Effort::kAtOnce && matcher.op == MatchOperator::kMatches &&
+         !promql::is_words(matcher.value);
+}
+
 Checked<bool> Selection::add(VectorSelector& selector) {
   bool confined = false;
   bool of_any_cluster = true;
@@ -87,6 +93,9 @@ Checked<bool> Selection::add(VectorSelector& selector) {
     }
     if (matcher.label != rules_->unit_label) {
       continue;
+    }
+    if (takes_long(matcher)) {
+      return std::unexpected(forbidden_units("effort"));
     }
     const auto values = promql::accepted_values(matcher, {.words = rules_->most_units});
     if (!values) {
@@ -122,6 +131,9 @@ Checked<bool> Selection::add(VectorSelector& selector) {
 }
 
 Checked<bool> Selection::take_cluster(const Matcher& matcher) {
+  if (takes_long(matcher)) {
+    return std::unexpected(forbidden_units("effort"));
+  }
   const auto values = promql::accepted_values(matcher, {.words = 2});
   if (!values || values->size() != 1 || values->front().empty() ||
       (cluster_ && *cluster_ != values->front())) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <optional>
 #include <set>
 #include <string>
@@ -27,13 +28,20 @@ struct SelectionRules {
   promql::ParseOptions language = {};
 };
 
+/// How much a decision may take.
+enum class Effort : std::uint8_t {
+  kAtOnce,  ///< microseconds: what needs more is refused
+  kAny,
+};
+
 /// The selectors of a request, checked one by one (docs/lb/access.md): each must be confined to
 /// units by "=" or by a pattern with few words, none of them empty. What selectors exclude never
 /// grants anything. Not thread-safe.
 class Selection {
  public:
   /// `rules` must outlive the selection.
-  explicit Selection(const SelectionRules& rules) : rules_(&rules) {}
+  explicit Selection(const SelectionRules& rules, Effort effort = Effort::kAny)
+      : rules_(&rules), effort_(effort) {}
 
   /// Takes in every selector of a query. The tree must outlive confine().
   Checked<bool> add(promql::Expr& query);
@@ -56,10 +64,12 @@ class Selection {
 
  private:
   Checked<bool> take_cluster(const promql::Matcher& matcher);
+  [[nodiscard]] bool takes_long(const promql::Matcher& matcher) const;
   [[nodiscard]] Checked<bool> check_functions(const promql::Expr& query) const;
   [[nodiscard]] bool copies_hidden(const promql::Call& call) const;
 
   const SelectionRules* rules_;
+  Effort effort_;
   std::set<std::string, std::less<>> units_;
   std::optional<std::string> cluster_;
   std::vector<promql::VectorSelector*> open_;

@@ -77,7 +77,10 @@ const Endpoint* find_endpoint(std::string_view path, const std::vector<std::stri
 }  // namespace
 
 struct TsdbRequest::Parts {
-  explicit Parts(const SelectionRules& rules) : selection(rules) {}
+  Parts(const SelectionRules& rules, Effort effort)
+      : language(rules.language), selection(rules, effort) {
+    language.patterns.compile = effort == Effort::kAny;
+  }
 
   std::string method;
   std::string path;
@@ -86,6 +89,7 @@ struct TsdbRequest::Parts {
   promql::ExprPtr query;
   /// One per match[], with its place in `fields`. A deque: the selection points into it.
   std::deque<std::pair<std::size_t, promql::VectorSelector>> matches;
+  promql::ParseOptions language;
   Selection selection;
 
   Checked<bool> read_fields(const RawRequest& raw,
@@ -93,8 +97,8 @@ struct TsdbRequest::Parts {
                             const Endpoint& endpoint,
                             const TsdbRules& rules);
   Checked<bool> keep_known(Fields given, const Endpoint& endpoint);
-  Checked<bool> read_query(const TsdbRules& rules);
-  Checked<bool> read_matches(const TsdbRules& rules);
+  Checked<bool> read_query();
+  Checked<bool> read_matches();
 };
 
 TsdbRequest::TsdbRequest(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -150,12 +154,12 @@ Checked<bool> TsdbRequest::Parts::keep_known(Fields given, const Endpoint& endpo
   return true;
 }
 
-Checked<bool> TsdbRequest::Parts::read_query(const TsdbRules& rules) {
+Checked<bool> TsdbRequest::Parts::read_query() {
   if (fields.empty() || fields[query_field].first != "query") {
     return std::unexpected(bad_data("invalid parameter \"query\": no query", "parameters"));
   }
   const std::string& text = fields[query_field].second;
-  auto parsed = promql::parse(text, rules.selection.language);
+  auto parsed = promql::parse(text, language);
   if (!parsed) {
     return std::unexpected(
         bad_data(fmt::format("invalid parameter \"query\": {}", parsed.error().text()), "syntax"));
@@ -164,7 +168,7 @@ Checked<bool> TsdbRequest::Parts::read_query(const TsdbRules& rules) {
   return selection.add(*query);
 }
 
-Checked<bool> TsdbRequest::Parts::read_matches(const TsdbRules& rules) {
+Checked<bool> TsdbRequest::Parts::read_matches() {
   std::size_t length = 0;
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (fields[i].first != "match[]") {
@@ -172,10 +176,10 @@ Checked<bool> TsdbRequest::Parts::read_matches(const TsdbRules& rules) {
     }
     // Together no longer than a query may be: each of their patterns is compiled.
     length += fields[i].second.size();
-    if (length > rules.selection.language.longest) {
+    if (length > language.longest) {
       return std::unexpected(bad_data("parameters \"match[]\" are too long", "size"));
     }
-    auto parsed = promql::parse_selector(fields[i].second, rules.selection.language);
+    auto parsed = promql::parse_selector(fields[i].second, language);
     if (!parsed) {
       return std::unexpected(bad_data(
           fmt::format("invalid parameter \"match[]\": {}", parsed.error().text()), "syntax"));
@@ -195,7 +199,9 @@ Checked<bool> TsdbRequest::Parts::read_matches(const TsdbRules& rules) {
   return true;
 }
 
-Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw, const TsdbRules& rules) {
+Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
+                                       const TsdbRules& rules,
+                                       Effort effort) {
   auto target = parse_target(raw.target);
   if (!target) {
     return std::unexpected(std::move(target).error());
@@ -207,14 +213,14 @@ Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw, const TsdbRules& r
   if (raw.method != "GET" && raw.method != "HEAD" && raw.method != "POST") {
     return std::unexpected(wrong_method());
   }
-  auto parts = std::make_unique<Parts>(rules.selection);
+  auto parts = std::make_unique<Parts>(rules.selection, effort);
   parts->method = raw.method;
   parts->path = std::move(target->path);
   auto read = parts->read_fields(raw, target->query, *endpoint, rules);
   if (read && endpoint->source == Source::kQuery) {
-    read = parts->read_query(rules);
+    read = parts->read_query();
   } else if (read && endpoint->source == Source::kMatches) {
-    read = parts->read_matches(rules);
+    read = parts->read_matches();
   }
   if (!read) {
     return std::unexpected(std::move(read).error());

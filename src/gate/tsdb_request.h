@@ -24,7 +24,9 @@ struct TsdbRules {
 class TsdbRequest {
  public:
   /// `rules` must outlive the request.
-  static Checked<TsdbRequest> read(const RawRequest& raw, const TsdbRules& rules);
+  static Checked<TsdbRequest> read(const RawRequest& raw,
+                                   const TsdbRules& rules,
+                                   Effort effort = Effort::kAny);
 
   TsdbRequest(TsdbRequest&&) noexcept;
   TsdbRequest& operator=(TsdbRequest&&) noexcept;

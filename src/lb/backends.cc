@@ -15,6 +15,17 @@ namespace {
 constexpr std::size_t kMostAttempts = 2;
 constexpr std::chrono::seconds kPatience{10};  // with a question for the state
 
+/// Can the fields of the configuration change, or does finding them take time?
+bool asks_for_headers(const net::ClientOptions& options) {
+  const auto& basic = options.basic_auth;
+  const auto& authorization = options.authorization;
+  return options.oauth2 ||
+         (basic && (!basic->username_file.empty() || !basic->password_file.empty())) ||
+         (authorization && !authorization->credentials_file.empty()) ||
+         std::ranges::any_of(options.headers,
+                             [](const auto& header) { return !header.second.files.empty(); });
+}
+
 Result<Backend> make_backend(const ServerConfig& config) {
   auto url = net::parse_url(config.url);
   if (!url) {
@@ -51,6 +62,14 @@ Result<Backend> make_backend(const ServerConfig& config) {
     backend.base_query = url->full.substr(question + 1);
   }
   backend.filter_labels = config.filter_labels;
+  if (!asks_for_headers(config.client)) {
+    auto own = backend.own_headers ? Result<net::Headers>(*backend.own_headers)
+                                   : backend.client->own_headers(backend.url);
+    if (!own) {
+      return fail(std::move(own).error());
+    }
+    backend.own_headers = std::move(*own);
+  }
   return backend;
 }
 
@@ -114,6 +133,11 @@ std::string forwarded_for(const net::Request& request) {
 }
 
 }  // namespace
+
+bool Pool::asked_at_once() const {
+  return std::ranges::all_of(
+      backends_, [](const Backend& backend) { return backend.own_headers.has_value(); });
+}
 
 std::vector<const Backend*> Pool::choose() const {
   std::vector<const Backend*> live;

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,8 +21,11 @@ namespace ceems::lb {
 struct Backend {
   std::shared_ptr<net::Upstream> upstream;
   std::shared_ptr<net::Client> client;  ///< knows the credentials
-  std::string url;                      ///< without user and password
-  std::string base_path;                ///< no '/' at its end
+  /// Fields of the configuration, credentials among them, where no file and no other server has to
+  /// be asked for them each time.
+  std::optional<net::Headers> own_headers;
+  std::string url;        ///< without user and password
+  std::string base_path;  ///< no '/' at its end
   std::string base_query;
   std::vector<std::string> filter_labels;
 };
@@ -36,6 +40,8 @@ class Pool {
   /// wrong twice is not worth a third server.
   [[nodiscard]] std::vector<const Backend*> choose() const;
   [[nodiscard]] const std::vector<Backend>& backends() const { return backends_; }
+  /// True where attempt_for() waits for nothing.
+  [[nodiscard]] bool asked_at_once() const;
 
  private:
   Strategy strategy_;

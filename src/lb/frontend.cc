@@ -8,6 +8,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "lb/error_filter.h"
 #include "lb/label_filter.h"
 
 namespace ceems::lb {
@@ -24,6 +25,19 @@ void answer_refusal(const gate::Refusal& refusal, net::Response& response) {
   response.set_header("Content-Type", "application/json");
   response.set_header("X-Content-Type-Options", "nosniff");
   response.body = refusal.body();
+}
+
+std::string_view value_of(const net::Headers& headers, std::string_view name) {
+  const std::string* const text = net::find_header(headers, name);
+  return text == nullptr ? std::string_view() : *text;
+}
+
+gate::RawRequest raw_request(const net::Request& request) {
+  return {.method = request.method,
+          .target = request.target,
+          .content_type = value_of(request.headers, "Content-Type"),
+          .content_encoding = value_of(request.headers, "Content-Encoding"),
+          .body = request.body};
 }
 
 class AnswerFilter final : public net::BodyFilter {
@@ -108,6 +122,27 @@ class UnreadableFilter final : public net::BodyFilter {
   std::string unused_;
 };
 
+/// Of a request, for the log.
+struct AccessLine {
+  std::string user;
+  std::string cluster;
+  std::string path;
+  std::string units;
+};
+
+/// Null where nobody reads it.
+std::shared_ptr<const AccessLine> access_line(const net::Request& request,
+                                              const gate::Passage& passage) {
+  if (!log::enabled(log::Level::kDebug)) {
+    return nullptr;
+  }
+  return std::make_shared<const AccessLine>(
+      AccessLine{.user = printable(passage.user, 100),
+                 .cluster = passage.cluster,
+                 .path = printable(request.path, 200),
+                 .units = fmt::format("{}", fmt::join(passage.units, ","))});
+}
+
 }  // namespace
 
 void Frontend::set_state(std::shared_ptr<const FrontendState> state) {
@@ -118,6 +153,23 @@ void Frontend::set_state(std::shared_ptr<const FrontendState> state) {
 std::shared_ptr<const FrontendState> Frontend::state() const {
   const std::scoped_lock lock(mutex_);
   return state_;
+}
+
+bool Frontend::handle_at_once(const net::Request& request, net::Response& response) const {
+  const auto start = steady_clock::now();
+  const auto now = state();
+  const auto passage = now->gate.decide_at_once(raw_request(request), request.headers);
+  if (!passage) {
+    return false;
+  }
+  const Pool* const pool = now->backends->find(passage->cluster);
+  if (pool == nullptr || !pool->asked_at_once() || (passage->admin && request.path == "/health")) {
+    return false;
+  }
+  figures_->observe_decision(type_, seconds_since(start));
+  figures_->count_decision(type_, passage->admin ? "admin" : "allowed");
+  pass_on(request, *passage, *now, response);
+  return true;
 }
 
 void Frontend::handle(const net::Request& request, net::Response& response) const {
@@ -139,22 +191,13 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
       return;
     }
   }
-  const auto value = [&](std::string_view name) -> std::string_view {
-    const std::string* const text = net::find_header(request.headers, name);
-    return text == nullptr ? std::string_view() : *text;
-  };
   const auto start = steady_clock::now();
-  const auto decided = now->gate.decide({.method = request.method,
-                                         .target = request.target,
-                                         .content_type = value("Content-Type"),
-                                         .content_encoding = value("Content-Encoding"),
-                                         .body = request.body},
-                                        request.headers);
+  const auto decided = now->gate.decide(raw_request(request), request.headers);
   figures_->observe_decision(type_, seconds_since(start));
   if (!decided) {
     figures_->count_decision(type_, decided.error().reason);
     log::info("refused", {{"backend_type", gate::type_name(type_)},
-                          {"user", printable(value("X-Grafana-User"), 100)},
+                          {"user", printable(value_of(request.headers, "X-Grafana-User"), 100)},
                           {"path", printable(request.path, 200)},
                           {"reason", decided.error().reason},
                           {"status", decided.error().status}});
@@ -200,8 +243,11 @@ void Frontend::pass_on(const net::Request& request,
   relay->unavailable = std::move(unavailable);
   const std::vector<std::string>& labels = chosen.front()->filter_labels;
   if (type_ == gate::BackendType::kTsdb && !labels.empty()) {
-    relay->filter = [path = rewritten ? passage.forward.path : request.path, labels](
-                        int status, const net::Headers& headers) {
+    relay->filter = [path = rewritten ? passage.forward.path : request.path, labels,
+                     admin = passage.admin](int status, const net::Headers& headers) {
+      if (!admin && status >= 300) {
+        return make_error_filter(status, headers);
+      }
       auto filter = make_filter(path, labels);
       constexpr int kNoContent = 204;
       if (filter == nullptr || status == kNoContent || status >= 300) {
@@ -213,18 +259,20 @@ void Frontend::pass_on(const net::Request& request,
       return filter;
     };
   }
-  relay->done = [this, start = steady_clock::now(), user = passage.user, cluster = passage.cluster,
-                 units = passage.units, path = request.path](const net::RelayEnd& end) {
+  relay->done = [this, start = steady_clock::now(),
+                 told = access_line(request, passage)](const net::RelayEnd& end) {
     figures_->count_answer(type_, end, seconds_since(start));
-    log::debug("passed on",
-               {{"backend_type", gate::type_name(type_)},
-                {"user", printable(user, 100)},
-                {"cluster_id", cluster},
-                {"path", printable(path, 200)},
-                {"units", fmt::format("{}", fmt::join(units, ","))},
-                {"backend", end.upstream == nullptr ? std::string() : end.upstream->address()},
-                {"status", end.status},
-                {"err", end.error}});
+    if (told) {
+      log::debug("passed on",
+                 {{"backend_type", gate::type_name(type_)},
+                  {"user", told->user},
+                  {"cluster_id", told->cluster},
+                  {"path", told->path},
+                  {"units", told->units},
+                  {"backend", end.upstream == nullptr ? std::string() : end.upstream->address()},
+                  {"status", end.status},
+                  {"err", end.error}});
+    }
   };
   response.relay = std::move(relay);
 }

@@ -35,6 +35,9 @@ class Frontend {
   /// For net::Server. Without a cluster header /metrics and /-/healthy are this program's own.
   void handle(const net::Request& request, net::Response& response) const;
 
+  /// For net::ServerOptions::at_once: what passes and can be told so without waiting.
+  bool handle_at_once(const net::Request& request, net::Response& response) const;
+
   [[nodiscard]] gate::BackendType type() const { return type_; }
 
  private:

@@ -94,18 +94,32 @@ void Connection::close() {
 }
 
 void Connection::arm(std::chrono::milliseconds time) {
-  timer_.expires_after(time);
-  timer_.async_wait([weak = weak_from_this()](const ErrorCondition& error) {
-    const auto self = weak.lock();
-    // A timer that was set anew may have had its old completion queued already.
-    if (!error && self && self->timer_.expiry() <= steady_clock::now()) {
-      self->close();
-    }
-  });
+  deadline_ = steady_clock::now() + time;
+  if (!watched_ || deadline_ < timer_.expiry()) {
+    watch();
+  }
 }
 
 void Connection::disarm() {
-  timer_.expires_at(steady_clock::time_point::max());
+  deadline_ = steady_clock::time_point::max();
+}
+
+void Connection::watch() {
+  watched_ = true;
+  timer_.expires_at(deadline_);
+  timer_.async_wait([weak = weak_from_this()](const ErrorCondition& error) {
+    const auto self = weak.lock();
+    // A timer that was set anew may have had its old completion queued already.
+    if (error || !self || self->timer_.expiry() > steady_clock::now()) {
+      return;
+    }
+    self->watched_ = false;
+    if (self->deadline_ <= steady_clock::now()) {
+      self->close();
+    } else if (self->deadline_ != steady_clock::time_point::max()) {
+      self->watch();
+    }
+  });
 }
 
 Task<bool> Connection::start_tls() {
@@ -227,7 +241,9 @@ Task<bool> Connection::serve_one() {
   exchange.keep_alive = parser.keep_alive();
 
   std::shared_ptr<const WebRules> rules;
-  co_await produce(exchange, rules);
+  if (!produce_at_once(exchange)) {
+    co_await produce(exchange, rules);
+  }
   if (core_.stopping || (exchange.streaming && exchange.http_1_0)) {
     exchange.keep_alive = false;
   }
@@ -252,6 +268,22 @@ Task<bool> Connection::refuse(const RequestParser& parser) {
   drain_ = true;
   co_await send(exchange, kNone);
   co_return false;
+}
+
+/// Saves what changing to a worker and back costs.
+bool Connection::produce_at_once(Exchange& exchange) {
+  if (!core_.options.at_once || core_.web) {
+    return false;
+  }
+  try {
+    if (core_.options.at_once(exchange.request, exchange.response) && exchange.response.relay) {
+      return true;
+    }
+  } catch (const std::exception& exception) {
+    log::error("Handling a request at once failed", {{"err", exception.what()}});
+  }
+  exchange.response = {};
+  return false;
 }
 
 /// Everything from the complete request to an answer ready to send, on worker threads.

@@ -82,6 +82,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> read_request(RequestParser& parser);
   Task<std::size_t> read_more();
   Task<bool> refuse(const RequestParser& parser);
+  bool produce_at_once(Exchange& exchange);
   Task<void> produce(Exchange& exchange, std::shared_ptr<const WebRules>& rules);
   Task<bool> send(Exchange& exchange, const Headers& extra);
   Task<bool> send_pieces(Exchange& exchange);
@@ -94,11 +95,16 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// The socket is closed when the time is up before the next call.
   void arm(std::chrono::milliseconds time);
   void disarm();
+  void watch();
 
   ServerCore& core_;
   std::unique_ptr<Stream> stream_;
   std::string peer_;
+  /// Set anew for nearer deadlines only: most requests end long before, and a timer that is set
+  /// costs more than all else here.
   Timer timer_;
+  std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
+  bool watched_ = false;
   std::string received_;  ///< bytes not yet used
   bool idle_ = true;
   bool first_ = true;

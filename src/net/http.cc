@@ -59,38 +59,42 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view qu
 }
 
 std::optional<std::string> url_decode(std::string_view text) {
-  std::string out;
-  out.reserve(text.size());
+  std::string out(text.size(), '\0');
+  std::size_t length = 0;
   for (std::size_t i = 0; i < text.size(); ++i) {
-    if (text[i] != '%') {
-      out.push_back(text[i]);
-      continue;
+    char byte = text[i];
+    if (byte == '%') {
+      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+      const int low = high < 0 ? -1 : hex_digit(text[i + 2]);
+      if (low < 0) {
+        return std::nullopt;
+      }
+      byte = static_cast<char>(high * 16 + low);
+      i += 2;
     }
-    if (i + 2 >= text.size() || hex_digit(text[i + 1]) < 0 || hex_digit(text[i + 2]) < 0) {
-      return std::nullopt;
-    }
-    out.push_back(static_cast<char>(hex_digit(text[i + 1]) * 16 + hex_digit(text[i + 2])));
-    i += 2;
+    out[length++] = byte;
   }
+  out.resize(length);
   return out;
 }
 
 std::string url_encode(std::string_view text) {
   static constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string out;
-  out.reserve(text.size());
+  std::string out(text.size() * 3, '%');
+  std::size_t length = 0;
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
     const bool unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
                             (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
     if (unreserved) {
-      out.push_back(c);
+      out[length++] = c;
     } else {
-      out.push_back('%');
-      out.push_back(kHex[byte >> 4U]);
-      out.push_back(kHex[byte & 0xFU]);
+      out[length + 1] = kHex[byte >> 4U];
+      out[length + 2] = kHex[byte & 0xFU];
+      length += 3;
     }
   }
+  out.resize(length);
   return out;
 }
 

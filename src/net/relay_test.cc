@@ -7,6 +7,7 @@
 #include <array>
 #include <atomic>
 #include <mutex>
+#include <stdexcept>
 #include <thread>
 
 #include <fmt/format.h>
@@ -21,10 +22,8 @@ namespace ceems::net {
 namespace {
 
 using std::chrono::milliseconds;
-using ::testing::HasSubstr;
 
-std::unique_ptr<Server> serve(Handler handler) {
-  ServerOptions options;
+std::unique_ptr<Server> serve(Handler handler, ServerOptions options = {}) {
   options.listen_addresses = {"127.0.0.1:0"};
   options.max_body_bytes = std::size_t{64} << 20U;
   auto server = Server::create(std::move(options), std::move(handler));
@@ -45,7 +44,7 @@ std::shared_ptr<Upstream> upstream(const std::string& address, UpstreamOptions o
 /// A server that passes everything on to others.
 class RelayTest : public ::testing::Test {
  protected:
-  void pass_to(std::vector<std::shared_ptr<Upstream>> others, bool repeatable = true) {
+  void pass_to(const std::vector<std::shared_ptr<Upstream>>& others, bool repeatable = true) {
     front_ = serve([this, others, repeatable](const Request& request, Response& response) {
       auto relay = std::make_shared<Relay>();
       for (const auto& other : others) {
@@ -116,6 +115,44 @@ TEST_F(RelayTest, RequestsAndAnswersPass) {
   EXPECT_EQ(ends()[2].status, 200);
   EXPECT_EQ(ends()[2].error, "");
   EXPECT_EQ(ends()[2].body_bytes, 22U);
+}
+
+TEST_F(RelayTest, WhatIsPassedOnAtOnceNeedsNoWorker) {
+  const auto back = serve(echo);
+  const auto other = upstream(back->addresses()[0]);
+  ServerOptions options;
+  options.at_once = [&](const Request& request, Response& response) {
+    response.body = "nobody shall see this";
+    if (request.path == "/throws") {
+      throw std::runtime_error("no");
+    }
+    if (request.path == "/slow") {
+      return false;
+    }
+    if (request.path != "/no-relay") {
+      response.relay = std::make_shared<Relay>();
+      response.relay->attempts.push_back({.upstream = other,
+                                          .method = request.method,
+                                          .target = request.target,
+                                          .host = "backend",
+                                          .headers = {}});
+    }
+    return true;
+  };
+  const auto front =
+      serve([](const Request& request,
+               Response& response) { plain_text(response, 200, "worker " + request.path); },
+            std::move(options));
+  RawConnection client(front->addresses()[0]);
+  const auto body = [&](const std::string& path) {
+    client.send("GET " + path + " HTTP/1.1\r\nHost: x\r\n\r\n");
+    return client.answer().body;
+  };
+  EXPECT_EQ(body("/a"), "GET /a backend ");
+  EXPECT_EQ(body("/slow"), "worker /slow\n");
+  EXPECT_EQ(body("/throws"), "worker /throws\n");
+  EXPECT_EQ(body("/no-relay"), "worker /no-relay\n");
+  EXPECT_EQ(body("/b"), "GET /b backend ");
 }
 
 TEST_F(RelayTest, AnswersToHeadHaveTheLengthOfGet) {

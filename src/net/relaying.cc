@@ -35,14 +35,16 @@ bool is_hop_field(std::string_view low) {
 }
 
 void append_clean(std::string& out, std::string_view text) {
-  for (const char byte : text) {
-    out += byte == '\r' || byte == '\n' || byte == '\0' ? ' ' : byte;
-  }
+  const std::size_t begin = out.size();
+  out += text;
+  std::replace_if(
+      out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
+      [](char byte) { return byte == '\r' || byte == '\n' || byte == '\0'; }, ' ');
 }
 
 std::string request_head(const Relay::Attempt& attempt, std::size_t body_bytes) {
   std::string head;
-  head.reserve(512);
+  head.reserve(512 + attempt.target.size());
   append_clean(head, attempt.method);
   head += ' ';
   append_clean(head, attempt.target);
@@ -130,14 +132,21 @@ Relaying::~Relaying() {
 
 void Relaying::arm(milliseconds time) {
   deadline_ = steady_clock::now() + time;
-  watch();
+  if (!watched_ || deadline_ < timer_.expiry()) {
+    watch();
+  }
 }
 
 /// Ends the call when its time is up or the client has left: closing the socket ends every wait.
 void Relaying::watch() {
-  timer_.expires_at(std::min(deadline_, steady_clock::now() + kWatch));
+  watched_ = true;
+  static_cast<void>(timer_.expires_at(std::min(deadline_, steady_clock::now() + kWatch)));
   timer_.async_wait([this, alive = alive_](const ErrorCondition& error) {
-    if (error || !*alive || stream_ == nullptr) {
+    if (error || !*alive || timer_.expiry() > steady_clock::now()) {
+      return;  // set anew
+    }
+    watched_ = false;
+    if (stream_ == nullptr) {
       return;
     }
     timed_out_ = steady_clock::now() >= deadline_;
@@ -196,7 +205,7 @@ Task<Relaying::Outcome> Relaying::attempt(const Relay::Attempt& attempt) {
   upstream_ = attempt.upstream;
   flight_ = std::make_unique<Upstream::Flight>(*upstream_);
   timed_out_ = false;
-  const bool reused = co_await take_kept(*upstream_);
+  const bool reused = take_kept(*upstream_);
   if (reused) {
     const Outcome outcome = co_await exchange(attempt, true);
     // The server may have closed the connection just then: once more on a new one.
@@ -211,7 +220,7 @@ Task<Relaying::Outcome> Relaying::attempt(const Relay::Attempt& attempt) {
   co_return co_await exchange(attempt, false);
 }
 
-Task<bool> Relaying::take_kept(Upstream& upstream) {
+bool Relaying::take_kept(Upstream& upstream) {
   auto& entries = upstream.kept().entries;
   while (!entries.empty()) {
     Upstream::Kept::Entry entry = std::move(entries.back());
@@ -219,10 +228,10 @@ Task<bool> Relaying::take_kept(Upstream& upstream) {
     const bool old = steady_clock::now() - entry.since > upstream.options().keep_for;
     if (!old && !is_stale(*entry.stream)) {
       stream_ = std::move(entry.stream);
-      co_return true;
+      return true;
     }
   }
-  co_return false;
+  return false;
 }
 
 Task<bool> Relaying::resolve(Upstream& upstream) {
@@ -405,7 +414,6 @@ std::optional<std::uint64_t> Relaying::length() const {
 
 /// The answer is over: the connection waits for the next request.
 void Relaying::keep() {
-  timer_.expires_at(steady_clock::time_point::max());
   flight_.reset();
   if (stream_ == nullptr || !parser_->keep_alive() || !received_.empty()) {
     return;

@@ -60,7 +60,7 @@ class Relaying {
 
   Task<Outcome> attempt(const Relay::Attempt& attempt);
   Task<Outcome> exchange(const Relay::Attempt& attempt, bool reused);
-  Task<bool> take_kept(Upstream& upstream);
+  bool take_kept(Upstream& upstream);
   Task<bool> connect(Upstream& upstream);
   Task<bool> resolve(Upstream& upstream);
   Task<bool> read_more(std::chrono::milliseconds patience);
@@ -74,6 +74,7 @@ class Relaying {
   std::function<bool()> client_gone_;
   Timer timer_;
   std::chrono::steady_clock::time_point deadline_{};
+  bool watched_ = false;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
   std::unique_ptr<Stream> stream_;
   std::unique_ptr<Upstream::Flight> flight_;

@@ -22,6 +22,10 @@ struct ServerOptions {
   /// empty. Any thread, not for every request.
   std::function<void(const std::function<void()>& read)> around_files = {};
   int threads = 2;
+  /// Asked first, on the thread of all connections: sets Response::relay within microseconds, or
+  /// returns false and leaves the request to the handler. Not asked where there is a web
+  /// configuration. Must not wait for anything; may be empty.
+  std::function<bool(const Request&, Response&)> at_once = {};
   std::chrono::milliseconds header_timeout{2000};
   std::chrono::milliseconds read_timeout{10000};
   std::chrono::milliseconds write_timeout{10000};

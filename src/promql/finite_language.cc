@@ -55,6 +55,15 @@ class Language {
     std::string literal;  // behind `words`: parts that are one word, joined at once
     bool first = at_start;
     while (!rest_.empty() && rest_.front() != '|' && rest_.front() != ')') {
+      if (const std::size_t plain = plain_bytes(); plain > 0) {
+        literal += rest_.substr(0, plain);
+        rest_.remove_prefix(plain);
+        first = false;
+        if (literal.size() > limits_->bytes) {
+          return std::nullopt;
+        }
+        continue;
+      }
       if (rest_.front() == '^') {
         if (!first) {
           return std::nullopt;
@@ -90,6 +99,18 @@ class Language {
       words = std::move(*joined);
     }
     return literal.empty() ? std::move(words) : join(words, {literal});
+  }
+
+  /// How many of the next bytes stand for themselves and once.
+  [[nodiscard]] std::size_t plain_bytes() const {
+    std::size_t count = 0;
+    while (count < rest_.size() && static_cast<unsigned char>(rest_[count]) < 0x80 &&
+           !has_meaning(rest_[count])) {
+      ++count;
+    }
+    const bool repeated =
+        count > 0 && count < rest_.size() && std::string_view("*+?{").contains(rest_[count]);
+    return repeated ? count - 1 : count;
   }
 
   /// An atom with what says how often it stands.
@@ -307,10 +328,33 @@ class Language {
   const LanguageLimits* limits_;
 };
 
+std::optional<std::vector<std::string>> words_between_bars(std::string_view pattern,
+                                                           const LanguageLimits& limits) {
+  std::vector<std::string> words;
+  for (bool more = true; more;) {
+    const std::size_t bar = pattern.find('|');
+    words.emplace_back(pattern.substr(0, bar));
+    more = bar != std::string_view::npos;
+    pattern.remove_prefix(more ? bar + 1 : pattern.size());
+  }
+  std::ranges::sort(words);
+  const auto repeated = std::ranges::unique(words);
+  words.erase(repeated.begin(), repeated.end());
+  std::size_t bytes = 0;
+  for (const std::string& word : words) {
+    bytes += word.size();
+  }
+  const bool few = words.size() <= limits.words && bytes <= limits.bytes;
+  return few ? std::optional(std::move(words)) : std::nullopt;
+}
+
 }  // namespace
 
 std::optional<std::vector<std::string>> finite_language(std::string_view pattern,
                                                         const LanguageLimits& limits) {
+  if (is_words(pattern)) {
+    return words_between_bars(pattern, limits);
+  }
   auto words = Language(pattern, limits).run();
   if (!words) {
     return std::nullopt;

@@ -18,6 +18,16 @@ bool is_alpha(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
 }
 
+/// Of names behind their first: most bytes of a query are.
+constexpr auto kInWord = [] {
+  std::array<bool, 256> table{};
+  for (const char byte : std::string_view("0123456789_abcdefghijklmnopqrstuvwxyz"
+                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
+    table.at(static_cast<unsigned char>(byte)) = true;
+  }
+  return table;
+}();
+
 bool is_blank(char byte) {
   return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
 }
@@ -47,6 +57,7 @@ class Lexer {
   explicit Lexer(std::string_view query) : query_(query) {}
 
   Parsed<std::vector<Token>> run() {
+    tokens_.reserve(query_.size() / 4);
     if (auto broken = broken_character()) {
       return std::unexpected(std::move(*broken));
     }
@@ -68,6 +79,9 @@ class Lexer {
   }
 
   [[nodiscard]] std::optional<SyntaxError> broken_character() const {
+    if (is_utf8(query_) && !query_.contains('\0')) {
+      return std::nullopt;
+    }
     for (std::size_t i = 0; i < query_.size();) {
       const std::size_t length = utf8_length(query_.substr(i));
       if (length == 0) {
@@ -119,13 +133,14 @@ class Lexer {
 
   void word() {
     const bool colons = !in_braces_ && !in_brackets_;
+    const std::string_view rest = query_.substr(place_);
     std::size_t length = 1;
-    while (is_alpha(peek(length)) || is_digit(peek(length)) || (colons && peek(length) == ':')) {
+    while (length < rest.size() &&
+           (kInWord[static_cast<unsigned char>(rest[length])] || (colons && rest[length] == ':'))) {
       ++length;
     }
-    const std::string_view text = query_.substr(place_, length);
     // "inf" and "nan" are numbers wherever a name may not stand in their place.
-    const bool number = !in_braces_ && parse_number(text).has_value();
+    const bool number = !in_braces_ && length == 3 && parse_number(rest.substr(0, 3)).has_value();
     add(number ? TokenKind::kNumber : TokenKind::kWord, length);
   }
 
@@ -169,7 +184,8 @@ class Lexer {
       }
       length += byte == '\\' && quote != '`' ? 2 : 1;
     }
-    if (!unquote(query_.substr(place_, length + 1))) {
+    const std::string_view text = query_.substr(place_, length + 1);
+    if (text.contains('\\') && !unquote(text)) {
       return error(place_, "string with an escape that does not exist");
     }
     add(TokenKind::kString, length + 1);
@@ -178,8 +194,9 @@ class Lexer {
 
   std::optional<SyntaxError> symbol() {
     const std::string_view rest = query_.substr(place_);
-    const auto* const found = std::ranges::find_if(
-        kSymbols, [&](const Symbol& known) { return rest.starts_with(known.text); });
+    const auto* const found = std::ranges::find_if(kSymbols, [&](const Symbol& known) {
+      return known.text.front() == rest.front() && rest.starts_with(known.text);
+    });
     if (found == kSymbols.end()) {
       const std::string_view shown = rest.substr(0, utf8_length(rest));
       return error(place_, fmt::format("unexpected character: '{}'", shown));

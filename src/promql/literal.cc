@@ -138,6 +138,10 @@ bool append_escape(std::string& out, std::string_view text, std::size_t& place, 
   return true;
 }
 
+bool is_shown_as_it_is(char byte) {
+  return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
+}
+
 }  // namespace
 
 std::optional<double> parse_number(std::string_view text) {
@@ -147,11 +151,17 @@ std::optional<double> parse_number(std::string_view text) {
   if (same_in_any_case(text, "nan")) {
     return std::numeric_limits<double>::quiet_NaN();
   }
-  const auto plain = without_underscores(text);
-  if (!plain || plain->empty() || !(is_digit(plain->front()) || plain->front() == '.')) {
+  if (text.empty() || !(is_digit(text.front()) || text.front() == '.')) {
     return std::nullopt;
   }
-  const std::string_view digits = *plain;
+  std::optional<std::string> plain;
+  if (text.contains('_')) {
+    plain = without_underscores(text);
+    if (!plain) {
+      return std::nullopt;
+    }
+  }
+  const std::string_view digits = plain ? std::string_view(*plain) : text;
   if (digits.starts_with("0x") || digits.starts_with("0X")) {
     return parse_integer(digits.substr(2), 16);
   }
@@ -251,9 +261,11 @@ std::optional<std::string> unquote(std::string_view quoted) {
   if (quote != '"' && quote != '\'') {
     return std::nullopt;
   }
+  const std::size_t plain = std::min(text.find_first_of("\\\n\"'"), text.size());
   std::string out;
   out.reserve(text.size());
-  for (std::size_t place = 0; place < text.size();) {
+  out = text.substr(0, plain);
+  for (std::size_t place = plain; place < text.size();) {
     const char byte = text[place++];
     if (byte == quote || byte == '\n') {
       return std::nullopt;
@@ -269,7 +281,13 @@ std::optional<std::string> unquote(std::string_view quoted) {
 
 void append_quoted(std::string& out, std::string_view value) {
   out += '"';
-  while (!value.empty()) {
+  while (true) {
+    const auto* const odd = std::ranges::find_if_not(value, is_shown_as_it_is);
+    out.append(value.begin(), odd);
+    value.remove_prefix(static_cast<std::size_t>(odd - value.begin()));
+    if (value.empty()) {
+      break;
+    }
     const char byte = value.front();
     const std::size_t length = utf8_length(value);
     if (byte == '"' || byte == '\\') {

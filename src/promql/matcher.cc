@@ -31,37 +31,59 @@ re2::RE2 compiled(std::string_view pattern) {
 
 bool is_word_or_bar(char byte) {
   return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= 'a' && byte <= 'z') || std::string_view("_-:/.| ").contains(byte);
+         (byte >= 'a' && byte <= 'z') || std::string_view("_-:/| ").contains(byte);
+}
+
+/// Of a pattern that compiles.
+bool accepts_empty(std::string_view pattern, const PatternOptions& options) {
+  if (is_words(pattern)) {
+    return pattern.empty() || pattern.starts_with('|') || pattern.ends_with('|') ||
+           pattern.contains("||");
+  }
+  const auto known =
+      options.known == nullptr ? std::nullopt : options.known->accepts_empty(pattern);
+  return known ? *known : re2::RE2::PartialMatch("", compiled(pattern));
 }
 
 }  // namespace
 
-std::optional<std::string> check_pattern(const Matcher& matcher) {
+bool is_words(std::string_view pattern) {
+  return std::ranges::all_of(pattern, is_word_or_bar);
+}
+
+std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOptions& options) {
   if (matcher.op != MatchOperator::kMatches && matcher.op != MatchOperator::kNotMatches) {
     return std::nullopt;
   }
-  // Words between bars, as dashboards send them, are always one; compiling costs 10 µs and more.
-  if (std::ranges::all_of(matcher.value, is_word_or_bar)) {
+  // Compiling costs 10 µs and more.
+  if (is_words(matcher.value) ||
+      (options.known != nullptr && options.known->accepts_empty(matcher.value))) {
     return std::nullopt;
+  }
+  if (!options.compile) {
+    return "a regular expression that was not compiled yet";
   }
   // On its own, too: "a)(b" is none, though "^(?:a)(b)$" is one.
   const re2::RE2 bare(matcher.value, options_for(matcher.value));
   if (!bare.ok()) {
     return fmt::format("bad regular expression: {}", bare.error());
   }
+  if (options.known != nullptr) {
+    options.known->add(matcher.value, re2::RE2::FullMatch("", bare));
+  }
   return std::nullopt;
 }
 
-bool matches_empty(const Matcher& matcher) {
+bool matches_empty(const Matcher& matcher, const PatternOptions& options) {
   switch (matcher.op) {
     case MatchOperator::kEqual:
       return matcher.value.empty();
     case MatchOperator::kNotEqual:
       return !matcher.value.empty();
     case MatchOperator::kMatches:
-      return re2::RE2::PartialMatch("", compiled(matcher.value));
+      return accepts_empty(matcher.value, options);
     case MatchOperator::kNotMatches:
-      return !re2::RE2::PartialMatch("", compiled(matcher.value));
+      return !accepts_empty(matcher.value, options);
   }
   return true;
 }

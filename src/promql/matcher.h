@@ -7,15 +7,20 @@
 #include <vector>
 
 #include "promql/ast.h"
+#include "promql/known_patterns.h"
 
 namespace ceems::promql {
 
 /// What is wrong with the pattern of =~ and !~, which must be a regular expression of RE2 that
 /// needs no large program; nothing for other operators.
-std::optional<std::string> check_pattern(const Matcher& matcher);
+std::optional<std::string> check_pattern(const Matcher& matcher,
+                                         const PatternOptions& options = {});
 
 /// True where a series without the label would do, too. The pattern must compile.
-bool matches_empty(const Matcher& matcher);
+bool matches_empty(const Matcher& matcher, const PatternOptions& options = {});
+
+/// True for words between bars, as dashboards send them: nothing in them has a meaning.
+bool is_words(std::string_view pattern);
 
 /// Does the character mean something else than itself in a pattern?
 bool has_meaning(char byte);

@@ -123,6 +123,45 @@ TEST(CheckPattern, ShortTextsMayNotStandForLargePrograms) {
   EXPECT_FALSE(check_pattern({"x", MatchOperator::kEqual, "("}));
 }
 
+TEST(CheckPattern, KnownPatternsAreNotCompiledAgain) {
+  KnownPatterns known(4);
+  const PatternOptions thorough{.known = &known};
+  const PatternOptions quick{.known = &known, .compile = false};
+  const auto matcher = [](std::string pattern) {
+    return Matcher{"x", MatchOperator::kMatches, std::move(pattern)};
+  };
+  EXPECT_TRUE(check_pattern(matcher("a.*"), quick));
+  EXPECT_FALSE(check_pattern(matcher("plain|words"), quick));
+  EXPECT_FALSE(check_pattern(matcher("a.*"), thorough));
+  EXPECT_FALSE(check_pattern(matcher("a.*"), quick));
+  EXPECT_FALSE(matches_empty(matcher("a.*"), quick));
+  EXPECT_FALSE(check_pattern(matcher("b.*|"), thorough));
+  EXPECT_TRUE(matches_empty(matcher("b.*|"), quick));
+  EXPECT_TRUE(check_pattern(matcher("("), thorough)) << "a bad one is never known";
+  EXPECT_TRUE(check_pattern(matcher("("), quick));
+  for (const char* other : {"c.*", "d.*", "e.*", "f.*"}) {
+    EXPECT_FALSE(check_pattern(matcher(other), thorough));
+  }
+  EXPECT_TRUE(check_pattern(matcher("a.*"), quick)) << "what is not asked for goes";
+  EXPECT_FALSE(check_pattern(matcher(std::string(2000, 'a') + ".*"), thorough));
+  EXPECT_TRUE(check_pattern(matcher(std::string(2000, 'a') + ".*"), quick))
+      << "too long to be kept";
+}
+
+TEST(FiniteLanguage, PlainWordsAreReadAsAnyOtherPattern) {
+  for (const char* pattern : {"", "|", "a||b", "b|a|b", "a b|c/d", "x|", "|x"}) {
+    // A group is read the long way.
+    EXPECT_EQ(finite_language(pattern), finite_language("(" + std::string(pattern) + ")"))
+        << pattern;
+    const Matcher matcher{"x", MatchOperator::kMatches, pattern};
+    EXPECT_EQ(matches_empty(matcher),
+              matches_empty({"x", MatchOperator::kMatches, "(" + std::string(pattern) + ")"}))
+        << pattern;
+  }
+  EXPECT_EQ(finite_language("abc?d{2}"), (Words{"abcdd", "abdd"}));
+  EXPECT_EQ(finite_language("abc*"), std::nullopt);
+}
+
 TEST(MatchesEmpty, KnowsAbsentLabels) {
   EXPECT_TRUE(matches_empty({"x", MatchOperator::kEqual, ""}));
   EXPECT_FALSE(matches_empty({"x", MatchOperator::kEqual, "a"}));

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "promql/ast.h"
+#include "promql/known_patterns.h"
 #include "promql/syntax_error.h"
 
 namespace ceems::promql {
@@ -17,6 +18,7 @@ struct ParseOptions {
   std::size_t longest = std::size_t{64} << 10U;  ///< bytes
   unsigned deepest = 256;                        ///< parentheses, calls and signs in each other
   std::size_t most_patterns = 500;               ///< =~ and !~, each of which is compiled
+  PatternOptions patterns = {};
 };
 
 /// A whole query, its types checked as Prometheus checks them. Regular expressions must compile

@@ -37,7 +37,7 @@ class SelectorParser {
         return std::unexpected(std::move(read).error());
       }
     }
-    if (parsed.name.empty() && !empty && std::ranges::all_of(parsed.matchers, matches_empty)) {
+    if (parsed.name.empty() && !empty && every_matcher_accepts_empty(parsed)) {
       return tokens_->refuse(offset, "vector selector must contain at least one non-empty matcher");
     }
     return parsed;
@@ -86,7 +86,7 @@ class SelectorParser {
       return tokens_->unexpected("a string as value of a label");
     }
     matcher.value = unquote(tokens_->current().text).value_or("");
-    if (auto problem = check_pattern(matcher)) {
+    if (auto problem = check_pattern(matcher, options_->patterns)) {
       return tokens_->refuse(tokens_->current().offset, std::move(*problem));
     }
     tokens_->take();
@@ -95,6 +95,12 @@ class SelectorParser {
     }
     parsed.matchers.push_back(std::move(matcher));
     return true;
+  }
+
+  [[nodiscard]] bool every_matcher_accepts_empty(const VectorSelector& parsed) const {
+    return std::ranges::all_of(parsed.matchers, [this](const Matcher& matcher) {
+      return matches_empty(matcher, options_->patterns);
+    });
   }
 
   Parsed<std::string> quoted_name() {

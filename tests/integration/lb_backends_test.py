@@ -30,10 +30,12 @@ from harness import Program, free_port, get, wait_until
 
 OWN = "/api/v1/query?" + urllib.parse.urlencode({"query": 'm_cpu{uuid="1"}'})
 GOOD = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
+SECRETIVE = (b'{"status":"error","errorType":"execution","error":"found duplicate series for the match group {} on the right hand-side: '
+             b'[{instance=\\"secret-host\\"}];many-to-many matching not allowed: matching labels must be unique on one side"}')
 
 
 class Backend:
-    """A server of HTTP/1.1 that behaves as `mood` says: well, broken, garbage, silent, gone, closing, slow, big."""
+    """A server of HTTP/1.1 that behaves as `mood` says: well, broken, garbage, silent, gone, closing, slow, big, secretive."""
 
     def __init__(self, mood="well", context=None):
         outer = self
@@ -103,6 +105,10 @@ class Backend:
                 wfile.write(b"%x\r\n%s\r\n" % (len(piece), piece))
             end = b'{"metric":{},"value":[1,"2"]}]}}'
             wfile.write(b"%x\r\n%s\r\n0\r\n\r\n" % (len(end), end))
+            return True
+        if mood == "secretive":
+            wfile.write(b"HTTP/1.1 422 Unprocessable Entity\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+                        % len(SECRETIVE) + SECRETIVE)
             return True
         if mood == "slow":
             time.sleep(0.3)
@@ -327,6 +333,21 @@ def test_big_answers_stream(directory, options):
             assert peak - small < 24, "memory grows with the answer"
 
 
+def test_errors_do_not_name_hidden_labels(directory, _options):
+    with Backend("secretive") as back, Backend("gone") as gone, Gate(directory, [back.url], filter_labels=["instance"]) as gate:
+        answer = gate.ask()
+        assert answer.status == 422 and "secret-host" not in answer.text, answer.text
+        assert answer.json["errorType"] == "execution" and "many-to-many" in answer.json["error"], answer.text
+        assert gate.ask(user="root").body == SECRETIVE, "admins see labels anyway"
+        # Whichever server names the labels, all of the cluster hide them.
+        gate.write([gone.url, back.url], filter_labels=["instance"])
+        gate.reload()
+        assert all("secret-host" not in gate.ask().text for _ in range(3))
+        gate.write([back.url])
+        gate.reload()
+        assert gate.ask().body == SECRETIVE, "nothing is hidden"
+
+
 def open_connections(port, count):
     """So many connections that had one answer each and are kept."""
     request = ("GET %s HTTP/1.1\r\nHost: x\r\nX-Grafana-User: alice\r\nX-Ceems-Cluster-Id: c0\r\n\r\n" % OWN).encode()
@@ -507,7 +528,7 @@ def test_what_grafana_asks_pyroscope(directory, _options):
 
 
 TESTS = [test_what_grafana_asks_pyroscope, test_servers_that_fail, test_nothing_is_sent_twice_that_must_not_be, test_reload_drops_nothing, test_big_answers_stream,
-         test_idle_connections_cost_little,
+         test_idle_connections_cost_little, test_errors_do_not_name_hidden_labels,
          test_tls_and_passwords_on_both_sides, test_both_kinds_and_strategies, test_a_server_that_hangs_is_left]
 
 
