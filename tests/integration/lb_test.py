@@ -186,7 +186,8 @@ class Asker:
         status, wanted = self.post(self.own, path, body, {})
         if status == 400 and b"parse error" in wanted:
             # Newer syntax than this Prometheus knows, which the gate writes in the older way (offset 5): tell by the labels.
-            series = json.loads(text)["data"]["result"]
+            data = json.loads(text)["data"]
+            series = data["result"] if data["resultType"] in ("vector", "matrix") else []  # a scalar has no labels
             strange = [one["metric"] for one in series
                        if one["metric"].get("uuid") not in OWN and one["metric"].get("__name__") != SHARED]
             return True, strange and "newer syntax, and not alice's: %s" % strange[:3]
