@@ -48,14 +48,18 @@ std::string dashboard_query() {
   return query;
 }
 
-template <typename Decide>
-void measure(const char* name, std::size_t count, const Decide& decide) {
+template <typename MakeTarget, typename Decide>
+void measure(const char* name,
+             std::size_t count,
+             const MakeTarget& make_target,
+             const Decide& decide) {
   using std::chrono::steady_clock;
   std::vector<double> times;
   times.reserve(count);
   for (std::size_t i = 0; i < count; ++i) {
+    const std::string target = make_target(i);
     const auto start = steady_clock::now();
-    if (!decide()) {
+    if (!decide(target)) {
       fmt::print(stderr, "decision: the request does not pass\n");
       std::exit(1);  // NOLINT(concurrency-mt-unsafe)
     }
@@ -79,15 +83,30 @@ int main(int argc, char** argv) {
   rules.clusters = {"c0"};
   const Gate gate(ceems::gate::BackendType::kTsdb, rules, owners.get());
   const std::string query = dashboard_query();
-  const std::string target =
-      "/api/v1/query?query=" + ceems::net::url_encode(query) + "&time=1700000000";
-  const ceems::gate::RawRequest raw{
-      .method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}};
   const ceems::net::Headers headers = {
       {"Host", "lb"}, {"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", "c0"}};
+  const auto raw = [](const std::string& target) {
+    return ceems::gate::RawRequest{
+        .method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}};
+  };
+  const auto thorough = [&](const std::string& target) {
+    return gate.decide(raw(target), headers).has_value();
+  };
+  const auto at_once = [&](const std::string& target) {
+    return gate.decide_at_once(raw(target), headers).has_value();
+  };
+  const auto target_of = [](const std::string& text) {
+    return "/api/v1/query?query=" + ceems::net::url_encode(text) + "&time=1700000000";
+  };
+  const std::string same = target_of(query);
+  const auto known = [&](std::size_t /*number*/) { return same; };
+  const auto other = [&](std::size_t number) {
+    return target_of(query + " > " + std::to_string(number));
+  };
   fmt::print("Query of {} bytes, µs:\n\n| | p50 | p99 | p99.9 |\n|---|---|---|---|\n",
              query.size());
-  measure("asked as usual", count, [&] { return gate.decide(raw, headers).has_value(); });
-  measure("at once", count, [&] { return gate.decide_at_once(raw, headers).has_value(); });
+  measure("a query seen before", count, known, thorough);
+  measure("the same, at once", count, known, at_once);
+  measure("another one each time", count, other, thorough);
   return 0;
 }

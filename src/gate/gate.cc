@@ -13,6 +13,10 @@ constexpr std::string_view kUserHeader = "X-Grafana-User";
 constexpr std::string_view kClusterHeader = "X-Ceems-Cluster-Id";
 constexpr std::string_view kServiceAccount = "ceems-int-svc";
 constexpr std::size_t kLongestAtOnce = 4096;  // bytes; parsing takes some 10 ns for each
+// With their texts and units some 10 MB at most.
+constexpr std::size_t kMostQueries = 500;
+constexpr std::size_t kMostPatterns = 2000;
+constexpr std::size_t kLongestPattern = 1024;
 
 /// The value of a header; empty where it is not there, or stands twice: two programs may read
 /// different ones.
@@ -36,9 +40,16 @@ std::string_view type_name(BackendType type) {
 }
 
 Gate::Gate(BackendType type, GateRules rules, Owners* owners)
-    : type_(type), rules_(std::move(rules)), owners_(owners) {
+    : type_(type),
+      patterns_(std::make_unique<promql::KnownPatterns>(kMostPatterns, kLongestPattern)),
+      queries_(std::make_unique<CheckedQueries>(kMostQueries, kLongestAtOnce)),
+      rules_(std::move(rules)),
+      owners_(owners) {
   rules_.tsdb.selection.language.patterns.known = patterns_.get();
   rules_.profiles.selection.language.patterns.known = patterns_.get();
+  if (!rules_.pin_cluster) {  // which changes the text by the cluster of the request
+    rules_.tsdb.checked = queries_.get();
+  }
 }
 
 Checked<Passage> Gate::decide(const RawRequest& raw, const net::Headers& headers) const {

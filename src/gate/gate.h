@@ -74,7 +74,8 @@ class Gate {
   Checked<bool> confine(Selection& selection, Owners& owners, const Passage& passage) const;
 
   BackendType type_;
-  std::unique_ptr<promql::KnownPatterns> patterns_ = std::make_unique<promql::KnownPatterns>();
+  std::unique_ptr<promql::KnownPatterns> patterns_;
+  std::unique_ptr<CheckedQueries> queries_;
   GateRules rules_;
   Owners* owners_;
 };

@@ -75,6 +75,12 @@ bool Selection::copies_hidden(const promql::Call& call) const {
   return false;
 }
 
+void Selection::add_known(const std::set<std::string, std::less<>>& units,
+                          const std::optional<std::string>& cluster) {
+  units_ = units;
+  cluster_ = cluster;
+}
+
 /// Patterns of 1 KB may have words in thousands to spell out.
 bool Selection::takes_long(const Matcher& matcher) const {
   return effort_ == Effort::kAtOnce && matcher.op == MatchOperator::kMatches &&

@@ -45,6 +45,9 @@ class Selection {
 
   /// Takes in every selector of a query. The tree must outlive confine().
   Checked<bool> add(promql::Expr& query);
+  /// Takes in what was told about the same query before: nothing of it was open.
+  void add_known(const std::set<std::string, std::less<>>& units,
+                 const std::optional<std::string>& cluster);
   /// Takes in a selector that stands alone.
   Checked<bool> add(promql::VectorSelector& selector);
 

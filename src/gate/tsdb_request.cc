@@ -16,6 +16,7 @@ namespace ceems::gate {
 namespace {
 
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
+constexpr std::size_t kMostKeptUnits = 50;  // of a query that is remembered
 
 /// What an endpoint takes its selectors from.
 enum class Source : std::uint8_t { kNothing, kQuery, kMatches };
@@ -87,6 +88,7 @@ struct TsdbRequest::Parts {
   Fields fields;
   std::size_t query_field = 0;  ///< of `query`
   promql::ExprPtr query;
+  std::shared_ptr<const CheckedQuery> known;  ///< of the query
   /// One per match[], with its place in `fields`. A deque: the selection points into it.
   std::deque<std::pair<std::size_t, promql::VectorSelector>> matches;
   promql::ParseOptions language;
@@ -97,7 +99,7 @@ struct TsdbRequest::Parts {
                             const Endpoint& endpoint,
                             const TsdbRules& rules);
   Checked<bool> keep_known(Fields given, const Endpoint& endpoint);
-  Checked<bool> read_query();
+  Checked<bool> read_query(const TsdbRules& rules);
   Checked<bool> read_matches();
 };
 
@@ -154,18 +156,32 @@ Checked<bool> TsdbRequest::Parts::keep_known(Fields given, const Endpoint& endpo
   return true;
 }
 
-Checked<bool> TsdbRequest::Parts::read_query() {
+Checked<bool> TsdbRequest::Parts::read_query(const TsdbRules& rules) {
   if (fields.empty() || fields[query_field].first != "query") {
     return std::unexpected(bad_data("invalid parameter \"query\": no query", "parameters"));
   }
-  const std::string& text = fields[query_field].second;
+  std::string& text = fields[query_field].second;
+  if (rules.checked != nullptr) {
+    if (auto found = rules.checked->find(text)) {
+      known = std::move(*found);
+      selection.add_known(known->units, known->cluster);
+      return true;
+    }
+  }
   auto parsed = promql::parse(text, language);
   if (!parsed) {
     return std::unexpected(
         bad_data(fmt::format("invalid parameter \"query\": {}", parsed.error().text()), "syntax"));
   }
   query = std::move(*parsed);
-  return selection.add(*query);
+  auto added = selection.add(*query);
+  if (added && rules.checked != nullptr && !selection.is_open() &&
+      selection.units().size() <= kMostKeptUnits) {
+    known = std::make_shared<const CheckedQuery>(promql::print(*query), selection.units(),
+                                                 selection.cluster());
+    rules.checked->store(text, known);
+  }
+  return added;
 }
 
 Checked<bool> TsdbRequest::Parts::read_matches() {
@@ -218,7 +234,7 @@ Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
   parts->path = std::move(target->path);
   auto read = parts->read_fields(raw, target->query, *endpoint, rules);
   if (read && endpoint->source == Source::kQuery) {
-    read = parts->read_query();
+    read = parts->read_query(rules);
   } else if (read && endpoint->source == Source::kMatches) {
     read = parts->read_matches();
   }
@@ -234,7 +250,9 @@ Selection& TsdbRequest::selection() {
 
 Forward TsdbRequest::forward() const {
   Fields fields = parts_->fields;
-  if (parts_->query) {
+  if (parts_->known) {
+    fields[parts_->query_field].second = parts_->known->text;
+  } else if (parts_->query) {
     fields[parts_->query_field].second = promql::print(*parts_->query);
   }
   for (const auto& [place, selector] : parts_->matches) {

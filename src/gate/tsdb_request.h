@@ -2,13 +2,24 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
+#include "base/recent_map.h"
 #include "gate/request.h"
 #include "gate/selection.h"
 
 namespace ceems::gate {
+
+/// A query all of whose selectors are confined, so that nothing of its text depends on who asks.
+struct CheckedQuery {
+  std::string text;  ///< canonical
+  std::set<std::string, std::less<>> units;
+  std::optional<std::string> cluster;
+};
+/// By the text of the query as it came: dashboards send the same ones again and again.
+using CheckedQueries = RecentMap<std::shared_ptr<const CheckedQuery>>;
 
 /// What of the HTTP API of Prometheus (https://prometheus.io/docs/prometheus/latest/querying/api/)
 /// users may ask for.
@@ -17,6 +28,9 @@ struct TsdbRules {
   /// What may stand before /api/v1: "" and, say, "/prometheus".
   std::vector<std::string> prefixes = {""};
   std::size_t longest_body = std::size_t{1} << 20U;
+  /// Filled and asked by read(). Of these rules alone, and not where Selection::pin() is used;
+  /// null: every query is parsed.
+  CheckedQueries* checked = nullptr;
 };
 
 /// A request that names nothing but what is known: endpoint, parameters, selectors. Everything else

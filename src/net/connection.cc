@@ -175,7 +175,7 @@ Task<std::size_t> Connection::read_more() {
     }
   }
   const std::size_t old = received_.size();
-  received_.resize(old + (old < kHeaderPiece ? kHeaderPiece : kBodyPiece));
+  resize_for_read(received_, old + (old < kHeaderPiece ? kHeaderPiece : kBodyPiece));
   const std::size_t count =
       co_await stream_->read(asio::buffer(received_.data() + old, received_.size() - old), error);
   received_.resize(old + (error ? 0 : count));

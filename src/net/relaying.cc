@@ -348,7 +348,7 @@ Task<bool> Relaying::read_more(milliseconds patience) {
     arm(patience);
   }
   const std::size_t old = received_.size();
-  received_.resize(old + piece_);
+  resize_for_read(received_, old + piece_);
   ErrorCondition error;
   const std::size_t count =
       co_await stream_->read(asio::buffer(received_.data() + old, piece_), error);

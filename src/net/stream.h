@@ -50,6 +50,11 @@ class Stream {
   virtual Task<void> end(ErrorCondition& error) = 0;
 };
 
+/// Makes `text` so long without clearing what is new: the next read writes there.
+inline void resize_for_read(std::string& text, std::size_t size) {
+  text.resize_and_overwrite(size, [](char* /*begin*/, std::size_t count) { return count; });
+}
+
 std::unique_ptr<Stream> plain_stream(Socket socket);
 /// The server's side.
 std::unique_ptr<Stream> tls_stream(Socket socket, const std::shared_ptr<ssl_ctx_st>& context);

@@ -52,6 +52,18 @@ constexpr std::array kSymbols = {
     Symbol{"%", TokenKind::kMod},          Symbol{"^", TokenKind::kPow},
 };
 
+/// Where those begin that start with a byte: most bytes of a query that are in no word are
+/// symbols.
+constexpr auto kFirstSymbol = [] {
+  std::array<std::uint8_t, 256> first{};
+  first.fill(kSymbols.size());
+  for (std::size_t i = kSymbols.size(); i > 0; --i) {
+    first.at(static_cast<unsigned char>(kSymbols.at(i - 1).text.front())) =
+        static_cast<std::uint8_t>(i - 1);
+  }
+  return first;
+}();
+
 class Lexer {
  public:
   explicit Lexer(std::string_view query) : query_(query) {}
@@ -194,9 +206,11 @@ class Lexer {
 
   std::optional<SyntaxError> symbol() {
     const std::string_view rest = query_.substr(place_);
-    const auto* const found = std::ranges::find_if(kSymbols, [&](const Symbol& known) {
-      return known.text.front() == rest.front() && rest.starts_with(known.text);
-    });
+    const auto* const found =
+        std::find_if(kSymbols.begin() + kFirstSymbol[static_cast<unsigned char>(rest.front())],
+                     kSymbols.end(), [&](const Symbol& known) {
+                       return known.text.front() == rest.front() && rest.starts_with(known.text);
+                     });
     if (found == kSymbols.end()) {
       const std::string_view shown = rest.substr(0, utf8_length(rest));
       return error(place_, fmt::format("unexpected character: '{}'", shown));

@@ -30,8 +30,18 @@ re2::RE2 compiled(std::string_view pattern) {
 }
 
 bool is_word_or_bar(char byte) {
-  return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-         (byte >= 'a' && byte <= 'z') || std::string_view("_-:/| ").contains(byte);
+  switch (byte) {
+    case '_':
+    case '-':
+    case ':':
+    case '/':
+    case '|':
+    case ' ':
+      return true;
+    default:
+      return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
+             (byte >= 'a' && byte <= 'z');
+  }
 }
 
 /// Of a pattern that compiles.
@@ -40,8 +50,7 @@ bool accepts_empty(std::string_view pattern, const PatternOptions& options) {
     return pattern.empty() || pattern.starts_with('|') || pattern.ends_with('|') ||
            pattern.contains("||");
   }
-  const auto known =
-      options.known == nullptr ? std::nullopt : options.known->accepts_empty(pattern);
+  const auto known = options.known == nullptr ? std::nullopt : options.known->find(pattern);
   return known ? *known : re2::RE2::PartialMatch("", compiled(pattern));
 }
 
@@ -56,8 +65,7 @@ std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOp
     return std::nullopt;
   }
   // Compiling costs 10 µs and more.
-  if (is_words(matcher.value) ||
-      (options.known != nullptr && options.known->accepts_empty(matcher.value))) {
+  if (is_words(matcher.value) || (options.known != nullptr && options.known->find(matcher.value))) {
     return std::nullopt;
   }
   if (!options.compile) {
@@ -69,7 +77,7 @@ std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOp
     return fmt::format("bad regular expression: {}", bare.error());
   }
   if (options.known != nullptr) {
-    options.known->add(matcher.value, re2::RE2::FullMatch("", bare));
+    options.known->store(matcher.value, re2::RE2::FullMatch("", bare));
   }
   return std::nullopt;
 }

@@ -124,7 +124,7 @@ TEST(CheckPattern, ShortTextsMayNotStandForLargePrograms) {
 }
 
 TEST(CheckPattern, KnownPatternsAreNotCompiledAgain) {
-  KnownPatterns known(4);
+  KnownPatterns known(4, 1000);
   const PatternOptions thorough{.known = &known};
   const PatternOptions quick{.known = &known, .compile = false};
   const auto matcher = [](std::string pattern) {

@@ -19,7 +19,7 @@ using openstack::People;
 
 // Deletions are looked for this much before the window: one that Nova wrote down late, or with a
 // clock of its own, would be told as running for ever. What is found twice counts once.
-constexpr std::int64_t kOverlapMs = 5 * 60'000;
+constexpr std::int64_t kOverlapMs = std::int64_t{5} * 60'000;
 
 class OpenstackManager final : public ResourceManager {
  public:

@@ -185,8 +185,8 @@ void SacctReader::end_record() {
     return;
   }
   ++recognized_;
-  if (*job) {
-    job_(**job);
+  if (const auto& known = *job; known.has_value()) {
+    job_(*known);
   }
 }
 

@@ -144,7 +144,10 @@ Allocation allocation_of(const json::object& job) {
       constexpr double kMebi = 1 << 20;
       builder.add_memory(static_cast<double>(count) * kMebi);
     } else {
-      builder.add(name.empty() ? type : type + "/" + name, count);
+      if (!name.empty()) {
+        type.append("/").append(name);
+      }
+      builder.add(type, count);
     }
   }
   return builder.done();

@@ -57,25 +57,25 @@ struct RestJob {
   std::string killed_by;  ///< user who cancelled it
   bool waiting = false;   ///< never had a node
 };
-Result<RestJob> parse_rest_job(std::string_view json);
+Result<RestJob> parse_rest_job(std::string_view text);
 
 struct RestAssociation {
   std::string account, user, cluster;
 };
-Result<RestAssociation> parse_rest_association(std::string_view json);
+Result<RestAssociation> parse_rest_association(std::string_view text);
 
 /// An element of "errors" or "warnings".
 struct RestProblem {
   std::int64_t number = 0;
   std::string text;  ///< printable
 };
-RestProblem parse_rest_problem(std::string_view json);
+RestProblem parse_rest_problem(std::string_view text);
 
 /// An element of "accounts".
 struct RestAccount {
   std::string name;
   std::vector<std::string> coordinators;
 };
-Result<RestAccount> parse_rest_account(std::string_view json);
+Result<RestAccount> parse_rest_account(std::string_view text);
 
 }  // namespace ceems::api

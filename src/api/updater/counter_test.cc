@@ -42,7 +42,8 @@ TEST(Counter, AddsUpToTheSameTotalHoweverTheTimeIsCut) {
     const double whole = counter_increase(samples, 0, 0, 200'000);
     double parts = 0;
     for (std::int64_t at = 0; at < 200'000;) {
-      const std::int64_t next = std::min<std::int64_t>(at + 1 + random() % 20'000, 200'000);
+      const std::int64_t next =
+          std::min<std::int64_t>(at + 1 + static_cast<std::int64_t>(random() % 20'000), 200'000);
       parts += counter_increase(samples, 0, at, next);
       at = next;
     }

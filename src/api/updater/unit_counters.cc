@@ -46,7 +46,7 @@ std::string identity_of(const tsdb::Labels& labels) {
   std::string text;
   for (const auto& [name, value] : entries) {
     if (name != "__name__") {
-      text += name + '\n' + value + '\n';
+      text.append(name).append("\n").append(value).append("\n");
     }
   }
   return text;
@@ -137,7 +137,7 @@ class Reader {
                        more);
   }
 
-  Result<> check_stop() const {
+  [[nodiscard]] Result<> check_stop() const {
     if (stop_.stop_requested()) {
       return fail(ErrorCode::kUnavailable, "stopped");
     }
@@ -314,9 +314,9 @@ class Reader {
 
   /// What the hosts counted; nothing where there is no series of the wanted domains.
   template <typename Wanted>
-  std::optional<std::vector<Increment>> increments(const History& history,
-                                                   std::size_t index,
-                                                   Wanted&& wanted) const {
+  [[nodiscard]] std::optional<std::vector<Increment>> increments(const History& history,
+                                                                 std::size_t index,
+                                                                 Wanted&& wanted) const {
     const auto found = history.find(units_[index].uuid);
     if (found == history.end()) {
       return std::nullopt;
