@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What a request through ceems_lb costs, beside nginx and HAProxy as plain proxies in the same run.
 
-    cmake --preset bench && cmake --build build/bench --target ceems_lb
+    cmake --preset bench && cmake --build build/bench --target ceems_lb decision
     bench/lb.py --bin build/bench/bin [--write bench/RESULTS.md]
 
 Debian packages nginx-light, haproxy and wrk. The server behind all of them is another nginx with a file of 1 KB or 1 MB; wrk asks
@@ -81,9 +81,19 @@ def seconds(text):
     return float(number) * {"us": 1e-6, "ms": 1e-3, "s": 1}[unit]
 
 
-def load(port, pids, duration):
+OTHERS = """local number = 0
+request = function()
+  number = number + 1
+  return wrk.format("GET", "%s%%20%%3E%%20" .. number .. "&time=1700000000")
+end
+""" % TARGET.partition("&time")[0]
+
+
+def load(port, pids, duration, script=None):
     """{requests, cpu, p50, p99} of one run of wrk"""
     command = ["wrk", "-t1", "-c16", "-d%ds" % duration, "--latency", "http://127.0.0.1:%d%s" % (port, TARGET)]
+    if script:
+        command += ["-s", script]
     for field in HEADERS.items():
         command += ["-H", "%s: %s" % field]
     before = cpu_seconds(pids)
@@ -142,7 +152,7 @@ backend back
 
 
 def measure(bin_dir, duration):
-    rows, decision = [], 0.0
+    rows = []
     with tempfile.TemporaryDirectory(prefix="ceems-bench-") as directory, contextlib.ExitStack() as stack:
         os.chmod(directory, 0o755)
         lb_test.make_database(directory)
@@ -167,23 +177,23 @@ def measure(bin_dir, duration):
                     row.update(name=name, size=size, idle=idle_bytes(port, pids) if text == 1024 else None)
                     rows.append(row)
                     if name.endswith("on") and text == 1024:
-                        page = get("http://127.0.0.1:%d/metrics" % port).text
-                        total, count = (float(re.search(r'decision_duration_seconds_%s\{backend_type="tsdb"\} (\S+)' % word, page).group(1))
-                                        for word in ("sum", "count"))
-                        decision = total / count * 1e6
-    return rows, decision
+                        row = load(port, pids, duration, write(directory + "/others.lua", OTHERS))
+                        row.update(name=name + ", another query each time", size=size, idle=None)
+                        rows.append(row)
+    return rows
 
 
-def table(rows, decision):
-    lines = ["Measured on %s: %d CPUs, Linux %s. Query of %d bytes; the gate decides in %.0f µs on average."
-             % (datetime.date.today(), os.cpu_count(), platform.release(), len(QUERY), decision), "",
+def table(rows, bin_dir):
+    decisions = subprocess.run([os.path.join(bin_dir, "decision")], capture_output=True, text=True, check=True).stdout
+    lines = ["Measured on %s: %d CPUs, Linux %s. Query of %d bytes."
+             % (datetime.date.today(), os.cpu_count(), platform.release(), len(QUERY)), "",
              "| answer | | requests/s | CPU, µs | ÷ nginx | p50, ms | p99, ms | bytes per idle connection |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         base = next(one["cpu"] for one in rows if one["size"] == row["size"] and one["name"] == "nginx")
         lines.append("| %s | %s | %.0f | %.1f | %.2f | %.2f | %.2f | %s |"
                      % (row["size"], row["name"], row["rate"], row["cpu"], row["cpu"] / base, row["p50"], row["p99"],
                         "" if row["idle"] is None else "%.0f" % row["idle"]))
-    return "\n".join(lines)
+    return "\n".join(lines + ["", "A decision of the gate alone (`decision`), owners in memory. " + decisions.strip()])
 
 
 def main():
@@ -195,7 +205,7 @@ def main():
     for name in ("nginx", "haproxy", "wrk"):
         if not shutil.which(name):
             sys.exit("missing: " + name)
-    text = table(*measure(options.bin, options.seconds))
+    text = table(measure(options.bin, options.seconds), options.bin)
     print(text)
     if options.write:
         with open(options.write, encoding="utf-8") as page:

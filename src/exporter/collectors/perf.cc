@@ -154,7 +154,7 @@ Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
   }
   if (user_only) {
     log::warn("without CAP_PERFMON only user-mode events of the exporter's own user are counted",
-              {{"collector", "perf"}, {"perf_event_paranoid", *paranoid}});
+              {{"collector", "perf"}, {"perf_event_paranoid", paranoid.value_or(0)}});
   }
   perf::ProfilerOptions profiler{
       .paths = context.paths,

@@ -4,6 +4,7 @@
 #include <array>
 #include <cstdlib>
 #include <filesystem>
+#include <memory>
 #include <optional>
 #include <unordered_map>
 #include <utility>
@@ -82,7 +83,7 @@ class Rdma final : public SubCollector {
                  return read_ports(sys);
                }) {
     if (reader_) {
-      counting_.emplace(*reader_, *context.clock);
+      counting_ = std::make_unique<rdma::Counting>(*reader_, *context.clock);
       // Asked now, as it decides which privileges are kept.
       find_modes(start_patience(context, kModesAtStart), {});
       resources_.emplace(SlowSourceOptions{.collector = "rdma",
@@ -243,7 +244,7 @@ class Rdma final : public SubCollector {
   std::vector<metrics::Desc> port_counters_;
   // Destroyed from the end: the worker stops first, then counting is put back by the reader.
   std::unique_ptr<rdma::Reader> reader_;
-  std::optional<rdma::Counting> counting_;
+  std::unique_ptr<rdma::Counting> counting_;
   bool modes_known_ = false;
   bool modes_failed_ = false;
   SlowSource<SharedPorts> ports_;

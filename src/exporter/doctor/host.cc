@@ -65,6 +65,7 @@ void examine_exporter(const DoctorContext& context, Report report) {
   }
   if (!context.run_as_user.empty() &&
       context.run_as_user.find_first_not_of("0123456789") != std::string::npos &&
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
       ::getpwnam(context.run_as_user.c_str()) == nullptr) {
     report.cannot(
         fmt::format("there is no user {}, whom it should become", context.run_as_user),

@@ -11,13 +11,13 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-using energy::DeviceHolder;
 using energy::DeviceSample;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
+// NOLINTNEXTLINE(readability-identifier-naming): a matcher
 MATCHER_P3(Holds, uuid, alloc, use, "") {
   *result_listener << arg.uuid << " alloc " << arg.alloc << " use " << arg.use;
   return arg.uuid == uuid && std::abs(arg.alloc - alloc) < 1e-12 && std::abs(arg.use - use) < 1e-12;

@@ -73,10 +73,10 @@ class ApiServer : public ::testing::Test {
     server_->start();
     access_.server = "http://" + server_->addresses()[0] + "/prefix";
   }
-  Result<std::vector<Pod>> list(const std::string& node) const {
+  [[nodiscard]] Result<std::vector<Pod>> list(const std::string& node) const {
     return list_pods(access_, node, milliseconds(3000), {});
   }
-  std::string header(std::size_t request, std::string_view name) const {
+  [[nodiscard]] std::string header(std::size_t request, std::string_view name) const {
     const std::string* value = net::find_header(requests_.at(request).headers, name);
     return value == nullptr ? "" : *value;
   }

@@ -116,6 +116,9 @@ FakeKubelet::FakeKubelet(const std::string& path, Script script)
     : script_(std::move(script)), listener_(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0)) {
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
+  if (listener_.get() < 0) {
+    throw std::runtime_error("cannot open a socket");
+  }
   if (path.size() >= sizeof(address.sun_path)) {
     throw std::runtime_error("path of a socket is too long");
   }

@@ -19,7 +19,8 @@ using ::testing::HasSubstr;
 
 class Kubelet : public ::testing::Test {
  protected:
-  Result<std::vector<PodDevices>> ask(milliseconds timeout = milliseconds(2000)) const {
+  [[nodiscard]] Result<std::vector<PodDevices>> ask(
+      milliseconds timeout = milliseconds(2000)) const {
     return list_pod_devices(path_, timeout, {});
   }
   testing::TempDir directory_;

@@ -13,8 +13,9 @@ Result<std::vector<PortValues>> read_ports(const std::string& sys) {
       PortValues values{device.name, port.number, port.state.value_or(0)};
       for (std::size_t i = 0; i < kPortCounters.size(); ++i) {
         const auto counter = host::read_infiniband_counter(port, kPortCounters.at(i).file);
-        if (counter && *counter) {
-          values.counters.at(i) = **counter * kPortCounters.at(i).factor;
+        const auto value = counter ? *counter : std::nullopt;
+        if (value) {
+          values.counters.at(i) = *value * kPortCounters.at(i).factor;
         }
       }
       ports.push_back(std::move(values));

@@ -204,6 +204,7 @@ void LevelZero::find_engines(Gpu& gpu) const {
 
 std::vector<DeviceState> LevelZero::list() {
   std::vector<DeviceState> states;
+  states.reserve(gpus_.size());
   for (const Gpu& gpu : gpus_) {
     states.push_back(gpu.state);
   }
