@@ -32,7 +32,9 @@ std::string first_unit(const UnitMatcher& matcher, const std::string& path) {
 
 class Libvirt : public ::testing::Test {
  protected:
-  std::string vm(const std::string& path) const { return first_unit(*matcher_, path); }
+  [[nodiscard]] std::string vm(const std::string& path) const {
+    return first_unit(*matcher_, path);
+  }
   std::unique_ptr<UnitMatcher> matcher_ = libvirt_matcher();
 };
 
@@ -71,7 +73,9 @@ TEST_F(Libvirt, LooksBelowItsRootsOnly) {
 
 class K8s : public ::testing::Test {
  protected:
-  std::string pod(const std::string& path) const { return first_unit(*matcher_, path); }
+  [[nodiscard]] std::string pod(const std::string& path) const {
+    return first_unit(*matcher_, path);
+  }
   std::unique_ptr<UnitMatcher> matcher_ = k8s_matcher();
 };
 

@@ -103,7 +103,8 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
 double cpus_of_shares(std::uint64_t shares) {
   // MIN_SHARES and MAX_SHARES of kernel/sched/sched.h; milli-CPUs are whole numbers.
   shares = std::clamp<std::uint64_t>(shares, 2, 262144);
-  return static_cast<double>(shares * 1000 / 1024) / 1000;
+  const std::uint64_t milli = shares * 1000 / 1024;
+  return static_cast<double>(milli) / 1000;
 }
 
 double cpus_of_weight(std::uint64_t weight) {
