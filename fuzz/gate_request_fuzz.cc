@@ -48,6 +48,28 @@ void check(const gate::RawRequest& raw, const Rules& rules) {
               same.body == forward.body);
 }
 
+/// With a memory of queries, empty or not, everything comes out as without.
+void check_memory(const gate::RawRequest& raw, const gate::TsdbRules& rules) {
+  static gate::CheckedQueries queries(100, 4096);
+  gate::TsdbRules remembering = rules;
+  remembering.checked = &queries;
+  auto plain = gate::TsdbRequest::read(raw, rules);
+  for (int i = 0; i < 2; ++i) {
+    auto request = gate::TsdbRequest::read(raw, remembering);
+    CEEMS_CHECK(request.has_value() == plain.has_value());
+    if (!request) {
+      CEEMS_CHECK(request.error().reason == plain.error().reason);
+      continue;
+    }
+    CEEMS_CHECK(request->selection().units() == plain->selection().units());
+    CEEMS_CHECK(request->selection().cluster() == plain->selection().cluster());
+    CEEMS_CHECK(request->selection().is_open() == plain->selection().is_open());
+    const gate::Forward forward = request->forward();
+    const gate::Forward wanted = plain->forward();
+    CEEMS_CHECK(forward.query == wanted.query && forward.body == wanted.body);
+  }
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -62,11 +84,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     check<gate::ProfileRequest>(
         {.method = "POST", .target = target, .content_type = type, .body = rest}, kProfiles);
   } else {
-    check<gate::TsdbRequest>({.method = kind,
-                              .target = target,
-                              .content_type = "application/x-www-form-urlencoded",
-                              .body = rest},
-                             kTsdb);
+    const gate::RawRequest raw{.method = kind,
+                               .target = target,
+                               .content_type = "application/x-www-form-urlencoded",
+                               .body = rest};
+    check<gate::TsdbRequest>(raw, kTsdb);
+    check_memory(raw, kTsdb);
   }
   return 0;
 }

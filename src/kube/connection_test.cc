@@ -6,9 +6,6 @@
 namespace ceems::kube {
 namespace {
 
-using ::testing::HasSubstr;
-using ::testing::Not;
-
 Result<std::string> read(const std::string& path) {
   if (path == "/missing") {
     return fail(ErrorCode::kNotFound, "open {}", path);
