@@ -53,9 +53,9 @@ class FakeApiServer {
     address.sin_family = AF_INET;
     address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
     socklen_t size = sizeof(address);
-    ::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size);
-    ::listen(listener_.get(), 16);
-    ::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size);
+    EXPECT_EQ(::bind(listener_.get(), reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::listen(listener_.get(), 16), 0);
+    EXPECT_EQ(::getsockname(listener_.get(), reinterpret_cast<sockaddr*>(&address), &size), 0);
     url_ = fmt::format("http://127.0.0.1:{}", ntohs(address.sin_port));
     acceptor_ = std::jthread([this](const std::stop_token& stop) { accept(stop); });
   }

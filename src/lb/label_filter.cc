@@ -28,10 +28,12 @@ constexpr std::array<std::string_view, 1> kNamesPath = {"data"};
 
 /// Writes the document again while it is parsed. The names are those the parser calls.
 struct Handler {
+  // NOLINTBEGIN(readability-identifier-naming)
   static constexpr std::size_t max_object_size = std::size_t(-1);
   static constexpr std::size_t max_array_size = std::size_t(-1);
   static constexpr std::size_t max_key_size = kLongestText;
   static constexpr std::size_t max_string_size = std::size_t(-1);
+  // NOLINTEND(readability-identifier-naming)
 
   struct Level {
     bool is_array = false;

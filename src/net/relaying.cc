@@ -154,7 +154,7 @@ void Relaying::watch() {
     abandoned_ = !timed_out_ && !gone_ && waiting_ && upstream_->hangs();
     if (timed_out_ || gone_ || abandoned_) {
       ErrorCondition ignored;
-      stream_->socket().close(ignored);
+      static_cast<void>(stream_->socket().close(ignored));
     } else {
       watch();
     }
@@ -272,7 +272,8 @@ Task<bool> Relaying::connect(Upstream& upstream) {
   ErrorCondition error;
   for (const auto& endpoint : endpoints) {
     Socket socket(io_.get_executor());
-    socket.open(asio::generic::stream_protocol(endpoint.protocol().family(), IPPROTO_TCP), error);
+    const asio::generic::stream_protocol protocol(endpoint.protocol().family(), IPPROTO_TCP);
+    static_cast<void>(socket.open(protocol, error));
     if (error) {
       continue;
     }

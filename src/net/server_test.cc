@@ -22,7 +22,6 @@ namespace {
 
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
-using ::testing::HasSubstr;
 using ::testing::StartsWith;
 
 ServerOptions local_options() {

@@ -33,7 +33,7 @@ class PlainStream final : public Stream {
     co_await asio::async_write(socket_, buffers, token);
   }
   Task<void> end(ErrorCondition& error) override {
-    socket_.shutdown(Socket::shutdown_send, error);
+    static_cast<void>(socket_.shutdown(Socket::shutdown_send, error));
     co_return;
   }
 

@@ -48,7 +48,7 @@ UniqueFd connect_to(const std::string& address) {
     }
   }
   UniqueFd fd(::socket(storage.ss_family, SOCK_STREAM | SOCK_CLOEXEC, 0));
-  if (::connect(fd.get(), reinterpret_cast<const sockaddr*>(&storage), size) != 0) {
+  if (fd.get() < 0 || ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&storage), size) != 0) {
     fd.reset();
   }
   return fd;
@@ -173,7 +173,7 @@ RawAnswer raw_get(const std::string& address, const std::string& target, const H
   RawConnection connection(address);
   std::string request = "GET " + target + " HTTP/1.1\r\nHost: test\r\nConnection: close\r\n";
   for (const auto& [name, value] : headers) {
-    request += name + ": " + value + "\r\n";
+    request.append(name).append(": ").append(value).append("\r\n");
   }
   request += "\r\n";
   connection.send(request);

@@ -286,7 +286,7 @@ int choose_protocol(SSL* /*ssl*/,
 }  // namespace
 
 Result<std::shared_ptr<ssl_ctx_st>> make_tls_context(const WebConfig::Tls& config) {
-  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   if (!context) {
     return fail(ErrorCode::kInternal, "TLS cannot be set up: {}", reason());
   }

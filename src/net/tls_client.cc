@@ -130,7 +130,7 @@ void expect_name(SSL_CTX* context, const std::string& name) {
 
 Result<std::shared_ptr<ssl_ctx_st>> make_client_tls_context(const TlsOptions& options,
                                                             const std::string& host) {
-  const std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   if (!context) {
     return fail(ErrorCode::kInternal, "TLS cannot be set up: {}", reason());
   }

@@ -111,7 +111,10 @@ std::optional<Credentials> credentials_of(const Request& request) {
     return std::nullopt;
   }
   const auto pair = base64_decode(trim(rest));
-  const std::size_t colon = pair ? pair->find(':') : std::string::npos;
+  if (!pair) {
+    return std::nullopt;
+  }
+  const std::size_t colon = pair->find(':');
   if (colon == std::string::npos) {
     return std::nullopt;
   }
@@ -213,13 +216,13 @@ struct WebAccess::Impl {
   }
 
   void refresh() CEEMS_REQUIRES(mutex) {
-    if (config_stamp != stamp_of(file, around)) {
+    const bool is_good = rules && tls_at_start && config.tls.enabled;
+    const bool tls_changed =
+        (is_good || tls_refused) && tls_stamps != stamps_of(config.tls, around);
+    if (config_stamp != stamp_of(file, around) || (tls_changed && !is_good)) {
       report(read_all(), "Web configuration became invalid, all requests are answered with 500");
-    } else if (rules && tls_at_start && config.tls.enabled &&
-               tls_stamps != stamps_of(config.tls, around)) {
+    } else if (tls_changed) {
       report(read_tls(), "TLS files cannot be used, the last good ones stay in use");
-    } else if (tls_refused && tls_stamps != stamps_of(config.tls, around)) {
-      report(read_all(), "Web configuration became invalid, all requests are answered with 500");
     }
   }
 };

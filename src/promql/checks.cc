@@ -13,8 +13,7 @@ bool is_vector_or_scalar(ValueType type) {
   return type == ValueType::kScalar || type == ValueType::kInstantVector;
 }
 
-std::optional<std::string> check_matching(const Binary& node) {
-  const VectorMatching& matching = *node.matching;
+std::optional<std::string> check_matching(const VectorMatching& matching, BinaryOperator op) {
   if (matching.on) {
     for (const std::string& label : matching.labels) {
       if (std::ranges::find(matching.include, label) != matching.include.end()) {
@@ -22,8 +21,8 @@ std::optional<std::string> check_matching(const Binary& node) {
       }
     }
   }
-  if (is_set_operator(node.op) && matching.group != VectorMatching::Group::kOneToOne) {
-    return fmt::format("no grouping allowed for \"{}\" operation", operator_text(node.op));
+  if (is_set_operator(op) && matching.group != VectorMatching::Group::kOneToOne) {
+    return fmt::format("no grouping allowed for \"{}\" operation", operator_text(op));
   }
   return std::nullopt;
 }
@@ -51,7 +50,7 @@ std::optional<std::string> check_binary(Binary& node) {
   if (!node.matching) {
     return std::nullopt;
   }
-  if (auto problem = check_matching(node)) {
+  if (auto problem = check_matching(*node.matching, node.op)) {
     return problem;
   }
   if (!vectors) {

@@ -8,7 +8,8 @@
 
 namespace ceems::store {
 
-Result<std::unique_ptr<Database>> Database::open(DatabaseOptions options, const Clock& clock) {
+Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
+                                                 const Clock& clock) {
   auto zone = TimeZone::find(options.time_zone);
   if (!zone) {
     return fail(std::move(zone).error());

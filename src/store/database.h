@@ -35,7 +35,7 @@ class Database {
   virtual ~Database() = default;
 
   /// Creates or upgrades the tables and opens the data base. Errors are one line that names it.
-  static Result<std::unique_ptr<Database>> open(DatabaseOptions options, const Clock& clock);
+  static Result<std::unique_ptr<Database>> open(const DatabaseOptions& options, const Clock& clock);
 
   /// Both live as long as the data base.
   virtual Writer& writer() = 0;

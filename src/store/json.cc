@@ -152,8 +152,9 @@ class Scanner {
     if (rest_.size() < 4) {
       return std::nullopt;
     }
-    const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + 4, value, 16);
-    if (error != std::errc{} || end != rest_.data() + 4) {
+    const char* const digits = rest_.data();
+    const auto [end, error] = std::from_chars(digits, digits + 4, value, 16);
+    if (error != std::errc{} || end != digits + 4) {
       return std::nullopt;
     }
     rest_.remove_prefix(4);

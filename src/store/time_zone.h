@@ -8,7 +8,7 @@
 #include "base/result.h"
 
 namespace date {
-class time_zone;
+class time_zone;  // NOLINT(readability-identifier-naming): the library's
 }
 
 namespace ceems::store {

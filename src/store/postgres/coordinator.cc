@@ -59,13 +59,15 @@ Result<> Coordinator::connect() {
     return {};
   }
   auto connection = connector_->connect();
-  auto done = connection ? connection->execute("LISTEN ceems_commit")
-                         : Result<>(fail(std::move(connection).error()));
-  if (!done) {
+  if (!connection) {
+    lost(connection.error());
+    return fail(std::move(connection).error());
+  }
+  if (auto done = connection->execute("LISTEN ceems_commit"); !done) {
     lost(done.error());
     return done;
   }
-  connection_ = std::move(*connection);
+  connection_ = std::make_unique<Connection>(std::move(*connection));
   generation_->fetch_add(1);  // what was committed meanwhile was not told of
   listening_ = true;
   if (std::exchange(reported_, false)) {

@@ -2,6 +2,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <thread>
@@ -54,7 +55,7 @@ class Coordinator {
   std::atomic<std::uint64_t>* generation_;
   std::atomic<bool> listening_{false};
   mutable std::mutex mutex_;
-  std::optional<Connection> connection_ CEEMS_GUARDED_BY(mutex_);
+  std::unique_ptr<Connection> connection_ CEEMS_GUARDED_BY(mutex_);
   std::optional<std::int64_t> term_ CEEMS_GUARDED_BY(mutex_);
   bool reported_ CEEMS_GUARDED_BY(mutex_) = false;
   std::jthread thread_;

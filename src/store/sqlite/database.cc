@@ -139,7 +139,7 @@ class SqliteDatabase final : public Database {
     }
     std::string stamp = zone_.local(now_ms(*clock_)).substr(0, 16);
     std::erase_if(stamp, [](char c) { return c == '-' || c == ':' || c == 'T'; });
-    const std::string name = fmt::format("{}/ceems-{}.db", directory, stamp);
+    std::string name = fmt::format("{}/ceems-{}.db", directory, stamp);
     const std::string partial = name + ".partial";
     std::error_code ignored;
     std::filesystem::remove(partial, ignored);  // of a program that was killed
