@@ -43,8 +43,6 @@ struct Exporter {
                     RouteOptions options = {},
                     const AlloyTargets* targets = nullptr)
       : scraper(collectors(std::move(functions)), clock),
-        // NOLINTNEXTLINE(clang-analyzer-optin.cplusplus.UninitializedObject): the lock of
-        // shared_mutex
         routes(std::move(options), page, self, scraper, clock, targets) {}
 
   static std::vector<NamedCollector> collectors(

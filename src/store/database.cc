@@ -18,11 +18,11 @@ Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
                              : postgres::open_database(options, *zone, clock);
 }
 
-Result<std::shared_ptr<Reader>> open_reader(DatabaseOptions options) {
+Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
   if (options.url.empty()) {
     return sqlite::open_reader(options);
   }
-  auto database = Database::open(std::move(options), real_clock());
+  auto database = Database::open(options, real_clock());
   if (!database) {
     return fail(std::move(database).error());
   }

@@ -55,6 +55,6 @@ class Database {
 /// it is, whatever its version, beside the program that writes it. kNotFound where there is none.
 /// `around_open` of the options is called around each opening of the file. Of generation() nothing
 /// can be told.
-Result<std::shared_ptr<Reader>> open_reader(DatabaseOptions options);
+Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options);
 
 }  // namespace ceems::store
