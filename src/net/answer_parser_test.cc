@@ -47,6 +47,14 @@ TEST(AnswerParser, JoinsChunks) {
   }
 }
 
+TEST(AnswerParser, ALastChunkMayComeByteByByte) {
+  for (const char* end : {"0\r\n\r\n", "0\r\nT: x\r\n\r\n", "000;x\r\n\r\n"}) {
+    const Fed fed(std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n") + end, 1);
+    EXPECT_EQ(fed.parser.state(), State::kDone) << end;
+    EXPECT_EQ(fed.body, "");
+  }
+}
+
 TEST(AnswerParser, ABodyWithoutLengthEndsWithTheConnection) {
   Fed fed("HTTP/1.0 200 OK\r\n\r\nabc");
   EXPECT_EQ(fed.parser.state(), State::kBody);
