@@ -1,20 +1,20 @@
 #include "net/answer_parser.h"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/beast/http/basic_parser.hpp>
+
+#include "net/chunked_parser.h"
 
 namespace ceems::net {
 
 namespace http = boost::beast::http;
 using boost::beast::error_code;
 
-struct AnswerParser::Impl final : http::basic_parser<false> {
+struct AnswerParser::Impl final : ChunkedParser<false> {
   int code = 0;
   Headers fields;
   std::optional<std::uint64_t> body_length;
   std::string* body = nullptr;
   State state = State::kHeader;
-  std::uint64_t chunk_left = 0;  ///< bytes of the chunk that are still to come
   std::string failure;
 
   void on_request_impl(http::verb /*method*/,
@@ -42,30 +42,10 @@ struct AnswerParser::Impl final : http::basic_parser<false> {
       body_length = *length;
     }
   }
-  std::size_t on_body_impl(boost::beast::string_view text, error_code& /*error*/) override {
+  void take_body(boost::beast::string_view text) override {
     body->append(text.data(), text.size());
-    return text.size();
-  }
-  void on_chunk_header_impl(std::uint64_t size,
-                            boost::beast::string_view /*extensions*/,
-                            error_code& /*error*/) override {
-    chunk_left = size;
-  }
-  std::size_t on_chunk_body_impl(std::uint64_t /*remain*/,
-                                 boost::beast::string_view text,
-                                 error_code& /*error*/) override {
-    chunk_left -= text.size();
-    body->append(text.data(), text.size());
-    return text.size();
   }
   void on_finish_impl(error_code& /*error*/) override { state = State::kDone; }
-
-  /// Between chunks Beast 1.81 wants as many bytes as the shortest end of a body has ("0", two line
-  /// ends); with fewer it forgets what it has seen of the last chunk (an assertion of its own).
-  [[nodiscard]] bool wants_more_than(std::size_t bytes) {
-    constexpr std::size_t kShortestEnd = 5;
-    return state == State::kBody && chunked() && chunk_left == 0 && bytes < kShortestEnd;
-  }
 
   void fail_with(const error_code& error) {
     state = State::kFailed;

@@ -41,16 +41,9 @@ bool is_servers_own(std::string_view name) {
 }
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
-  const auto append_clean = [&out](std::string_view text) {
-    const std::size_t begin = out.size();
-    out += text;
-    std::replace_if(
-        out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
-        [](char c) { return c == '\r' || c == '\n' || c == '\0'; }, ' ');
-  };
-  append_clean(name);
+  append_in_line(out, name);
   out += ": ";
-  append_clean(value);
+  append_in_line(out, value);
   out += "\r\n";
 }
 

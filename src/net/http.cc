@@ -98,6 +98,14 @@ std::string url_encode(std::string_view text) {
   return out;
 }
 
+void append_in_line(std::string& out, std::string_view text) {
+  const std::size_t begin = out.size();
+  out += text;
+  std::replace_if(
+      out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
+      [](char byte) { return byte == '\r' || byte == '\n' || byte == '\0'; }, ' ');
+}
+
 std::optional<std::string> clean_path(std::string_view path) {
   std::vector<std::string_view> parts;
   std::string_view rest = path.starts_with('/') ? path.substr(1) : path;

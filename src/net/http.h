@@ -34,6 +34,9 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view qu
 
 /// Percent-encodes everything but unreserved characters (RFC 3986).
 std::string url_encode(std::string_view text);
+/// Appends a part of a request or answer head; what would end its line becomes a blank.
+void append_in_line(std::string& out, std::string_view text);
+
 /// Undoes percent-encoding; nothing where '%' is not followed by two hex digits. '+' stays.
 std::optional<std::string> url_decode(std::string_view text);
 

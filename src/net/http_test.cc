@@ -107,19 +107,25 @@ TEST(Http, DigestsAreSha256) {
   EXPECT_EQ(random_bytes(16).size(), 16U);
 }
 
+/// Gives what the parser left.
+std::string feed_in_pieces(RequestParser& parser, const std::string& text, std::size_t step) {
+  std::string buffer;
+  for (std::size_t at = 0; at < text.size(); at += step) {
+    buffer += text.substr(at, step);
+    buffer.erase(0, parser.feed(buffer));
+  }
+  return buffer;
+}
+
 TEST(RequestParser, ChunksMayComeInAnyPieces) {
   for (const std::string body : {"", "2\r\nab\r\n", "1;x=y\r\na\r\n1\r\nb\r\n"}) {
     const std::string text = "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n" +
                              body + "0\r\nT: x\r\n\r\nNEXT";
     for (std::size_t step = 1; step <= text.size(); ++step) {
       RequestParser parser({});
-      std::string buffer;
-      for (std::size_t at = 0; at < text.size(); at += step) {
-        buffer += text.substr(at, step);
-        buffer.erase(0, parser.feed(buffer));
-      }
+      const std::string rest = feed_in_pieces(parser, text, step);
       ASSERT_EQ(parser.state(), RequestParser::State::kDone) << step;
-      EXPECT_EQ(buffer, "NEXT");
+      EXPECT_EQ(rest, "NEXT");
       EXPECT_EQ(parser.request().body, body.empty() ? "" : "ab");
     }
   }
@@ -130,13 +136,9 @@ TEST(RequestParser, GivesTheSameForEveryWayTheBytesCome) {
       "POST /a%2Fb?q=1#f HTTP/1.1\r\nHost: h\r\nX-A:  padded \r\nContent-Length: 4\r\n\r\nbodyNEXT";
   for (std::size_t step = 1; step <= text.size(); ++step) {
     RequestParser parser({});
-    std::string buffer;
-    for (std::size_t at = 0; at < text.size(); at += step) {
-      buffer += text.substr(at, step);
-      buffer.erase(0, parser.feed(buffer));
-    }
+    const std::string rest = feed_in_pieces(parser, text, step);
     ASSERT_EQ(parser.state(), RequestParser::State::kDone) << step;
-    EXPECT_EQ(buffer, "NEXT");
+    EXPECT_EQ(rest, "NEXT");
     EXPECT_EQ(parser.request().method, "POST");
     EXPECT_EQ(parser.request().path, "/a/b");
     EXPECT_EQ(parser.request().query, "q=1");

@@ -34,27 +34,19 @@ bool is_hop_field(std::string_view low) {
          low == "trailer" || low == "transfer-encoding" || low == "upgrade" || low == "expect";
 }
 
-void append_clean(std::string& out, std::string_view text) {
-  const std::size_t begin = out.size();
-  out += text;
-  std::replace_if(
-      out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
-      [](char byte) { return byte == '\r' || byte == '\n' || byte == '\0'; }, ' ');
-}
-
 std::string request_head(const Relay::Attempt& attempt, std::size_t body_bytes) {
   std::string head;
   head.reserve(512 + attempt.target.size());
-  append_clean(head, attempt.method);
+  append_in_line(head, attempt.method);
   head += ' ';
-  append_clean(head, attempt.target);
+  append_in_line(head, attempt.target);
   head += " HTTP/1.1\r\nHost: ";
-  append_clean(head, attempt.host);
+  append_in_line(head, attempt.host);
   head += "\r\n";
   for (const auto& [name, value] : attempt.headers) {
-    append_clean(head, name);
+    append_in_line(head, name);
     head += ": ";
-    append_clean(head, value);
+    append_in_line(head, value);
     head += "\r\n";
   }
   if (body_bytes > 0 || attempt.method == "POST" || attempt.method == "PUT" ||

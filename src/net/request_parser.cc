@@ -1,9 +1,9 @@
 #include "net/request_parser.h"
 
 #include <boost/asio/buffer.hpp>
-#include <boost/beast/http/basic_parser.hpp>
 
 #include "base/strings.h"
+#include "net/chunked_parser.h"
 
 namespace ceems::net {
 
@@ -48,10 +48,9 @@ bool has_folded_field(std::string_view data) {
 
 }  // namespace
 
-struct RequestParser::Impl final : http::basic_parser<true> {
+struct RequestParser::Impl final : ChunkedParser<true> {
   Request request;
   State state = State::kHeader;
-  std::uint64_t chunk_left = 0;  ///< bytes of the chunk that are still to come
   int status = 400;
   std::string failure;
   int version = 11;
@@ -109,34 +108,14 @@ struct RequestParser::Impl final : http::basic_parser<true> {
       request.body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(*length, 65536)));
     }
   }
-  std::size_t on_body_impl(boost::beast::string_view text, error_code& /*error*/) override {
+  void take_body(boost::beast::string_view text) override {
     request.body.append(text.data(), text.size());
-    return text.size();
-  }
-  void on_chunk_header_impl(std::uint64_t size,
-                            boost::beast::string_view /*extensions*/,
-                            error_code& /*error*/) override {
-    chunk_left = size;
-  }
-  std::size_t on_chunk_body_impl(std::uint64_t /*remain*/,
-                                 boost::beast::string_view text,
-                                 error_code& /*error*/) override {
-    chunk_left -= text.size();
-    request.body.append(text.data(), text.size());
-    return text.size();
   }
   void on_finish_impl(error_code& /*error*/) override { state = State::kDone; }
 
   void reject(std::string_view why, error_code& error) {
     failure = why;
     error = http::error::bad_target;
-  }
-
-  /// Between chunks Beast 1.81 wants as many bytes as the shortest end of a body has ("0", two line
-  /// ends); with fewer it forgets what it has seen of the last chunk (an assertion of its own).
-  [[nodiscard]] bool wants_more_than(std::size_t bytes) {
-    constexpr std::size_t kShortestEnd = 5;
-    return state == State::kBody && chunked() && chunk_left == 0 && bytes < kShortestEnd;
   }
 
   void fail_with(const error_code& error) {

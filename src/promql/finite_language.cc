@@ -55,15 +55,6 @@ class Language {
     std::string literal;  // behind `words`: parts that are one word, joined at once
     bool first = at_start;
     while (!rest_.empty() && rest_.front() != '|' && rest_.front() != ')') {
-      if (const std::size_t plain = plain_bytes(); plain > 0) {
-        literal += rest_.substr(0, plain);
-        rest_.remove_prefix(plain);
-        first = false;
-        if (literal.size() > limits_->bytes) {
-          return std::nullopt;
-        }
-        continue;
-      }
       if (rest_.front() == '^') {
         if (!first) {
           return std::nullopt;
@@ -99,18 +90,6 @@ class Language {
       words = std::move(*joined);
     }
     return literal.empty() ? std::move(words) : join(words, {literal});
-  }
-
-  /// How many of the next bytes stand for themselves and once.
-  [[nodiscard]] std::size_t plain_bytes() const {
-    std::size_t count = 0;
-    while (count < rest_.size() && static_cast<unsigned char>(rest_[count]) < 0x80 &&
-           !has_meaning(rest_[count])) {
-      ++count;
-    }
-    const bool repeated =
-        count > 0 && count < rest_.size() && std::string_view("*+?{").contains(rest_[count]);
-    return repeated ? count - 1 : count;
   }
 
   /// An atom with what says how often it stands.
