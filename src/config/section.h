@@ -1,7 +1,9 @@
 #pragma once
 
+#include <array>
 #include <chrono>
 #include <initializer_list>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -11,6 +13,13 @@
 #include "config/yaml.h"
 
 namespace ceems::config {
+
+/// Top-level keys of the file that the programs may share. Each reads its own.
+inline constexpr std::array<std::string_view, 11> kPrograms = {
+    "ceems_api_server",   "clusters", "updaters",      "ceems_lb",       "ceems_exporter",
+    "ceems_tool",         "cacct",    "redfish_proxy", "redfish_config", "redfish_collector",
+    "redfish_web_config",
+};
 
 /// Reads the keys of one mapping into variables, which keep their value where the key is absent.
 /// The first error stays; the rest is skipped. Not thread-safe.
@@ -23,6 +32,9 @@ class Section {
   }
 
   Section& only(std::initializer_list<std::string_view> known) {
+    return only(std::span(known.begin(), known.size()));
+  }
+  Section& only(std::span<const std::string_view> known) {
     if (done_) {
       done_ = node_.only_keys(known);
     }
@@ -46,6 +58,19 @@ class Section {
     text(key, target);
     if (node_[key].present() && !target.empty() && target.front() != '/' && !directory.empty()) {
       target = directory + "/" + target;
+    }
+    return *this;
+  }
+  /// Calls `read`, which returns a Result<>, with each item of a list.
+  template <typename Read>
+  Section& each(std::string_view key, const Read& read) {
+    const Node list = node_[key];
+    refuse(list.present() && !list.is_list(), key, "expected a list");
+    for (const Node& item : list.items()) {
+      if (!done_) {
+        break;
+      }
+      done_ = read(item);
     }
     return *this;
   }

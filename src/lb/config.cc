@@ -1,52 +1,19 @@
 #include "lb/config.h"
 
 #include <algorithm>
-#include <initializer_list>
 #include <set>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "config/section.h"
 #include "net/client_config.h"
 
 namespace ceems::lb {
 namespace {
 
 using config::Node;
-
-template <typename T>
-Result<> take(const Node& node, T& target, Result<T> (Node::*read)() const) {
-  if (!node.present()) {
-    return {};
-  }
-  auto value = (node.*read)();
-  if (!value) {
-    return fail(std::move(value).error());
-  }
-  target = std::move(*value);
-  return {};
-}
-
-/// The first error of several steps.
-Result<> all_of(std::initializer_list<Result<>> steps) {
-  for (const Result<>& step : steps) {
-    if (!step) {
-      return fail(Error(step.error()));
-    }
-  }
-  return {};
-}
-
-Result<> only_client_keys(const Node& node, std::initializer_list<std::string_view> others) {
-  for (const auto& [key, value] : node.entries()) {
-    const auto known = net::client_option_keys();
-    if (std::ranges::find(known, key) == known.end() &&
-        std::ranges::find(others, key) == others.end()) {
-      return fail(value.error("unknown key of an HTTP client"));
-    }
-  }
-  return {};
-}
+using config::Section;
 
 /// `web`: a URL and the options of an HTTP client.
 Result<> read_web(const Node& node,
@@ -54,44 +21,33 @@ Result<> read_web(const Node& node,
                   std::string& url,
                   net::ClientOptions& client,
                   std::initializer_list<std::string_view> others = {"url"}) {
-  auto done = all_of({only_client_keys(node, others), take(node["url"], url, &Node::as_string)});
-  if (!done) {
-    return done;
-  }
-  auto options = net::client_options(node, directory);
+  Section section(node);
+  section.text("url", url);
+  auto options = net::client_options(node, directory, others);
   if (!options) {
-    return fail(std::move(options).error());
+    return section.also(fail(std::move(options).error())).done();
   }
   client = std::move(*options);
-  return {};
+  return section.done();
 }
 
-Result<> read_servers(const Node& list,
-                      const std::string& directory,
-                      std::vector<ServerConfig>& servers) {
-  if (!list.present()) {
-    return {};
-  }
-  if (!list.is_list()) {
-    return fail(list.error("expected a list"));
-  }
-  for (const Node& item : list.items()) {
-    ServerConfig server;
-    auto done = all_of({item.only_keys({"web", "filter_labels"}),
-                        read_web(item["web"], directory, server.url, server.client),
-                        take(item["filter_labels"], server.filter_labels, &Node::as_string_list)});
-    if (!done) {
-      return done;
-    }
-    if (server.url.empty()) {
-      return fail(item.error("a backend needs web.url"));
-    }
-    if (!server.client.proxy_url.empty() || server.client.proxy_from_environment) {
-      return fail(item.error("backends cannot be reached through a proxy"));
-    }
-    servers.push_back(std::move(server));
-  }
-  // A request may go to any of them: what one hides all hide.
+Result<> read_server(const Node& node,
+                     const std::string& directory,
+                     std::vector<ServerConfig>& servers) {
+  ServerConfig server;
+  Section section(node);
+  section.only({"web", "filter_labels"})
+      .also(read_web(node["web"], directory, server.url, server.client))
+      .list("filter_labels", server.filter_labels)
+      .refuse(server.url.empty(), "web", "a backend needs web.url")
+      .refuse(!server.client.proxy_url.empty() || server.client.proxy_from_environment, "web",
+              "backends cannot be reached through a proxy");
+  servers.push_back(std::move(server));
+  return section.done();
+}
+
+/// A request may go to any of them: what one hides all hide.
+void share_filters(std::vector<ServerConfig>& servers) {
   std::set<std::string> hidden;
   for (const ServerConfig& server : servers) {
     hidden.insert(server.filter_labels.begin(), server.filter_labels.end());
@@ -99,155 +55,124 @@ Result<> read_servers(const Node& list,
   for (ServerConfig& server : servers) {
     server.filter_labels.assign(hidden.begin(), hidden.end());
   }
-  return {};
 }
 
 Result<> read_backend(const Node& node, const std::string& directory, Config& config) {
   ClusterConfig cluster;
-  auto done = all_of({node.only_keys({"id", "tsdb", "pyroscope", "tsdb_urls", "pyroscope_urls"}),
-                      take(node["id"], cluster.id, &Node::as_string),
-                      read_servers(node["tsdb"], directory, cluster.tsdb),
-                      read_servers(node["pyroscope"], directory, cluster.profiles)});
-  if (!done) {
-    return done;
-  }
-  if (cluster.id.empty()) {
-    return fail(node.error("missing ID for backend(s)"));
-  }
-  if (cluster.tsdb.empty() && cluster.profiles.empty()) {
-    return fail(node.error("missing TSDB and Pyroscope URL(s) for backend(s)"));
-  }
-  if (std::ranges::find(config.clusters, cluster.id, &ClusterConfig::id) != config.clusters.end()) {
-    return fail(node["id"].error("ID that another backend has"));
-  }
+  const auto into = [&directory](std::vector<ServerConfig>& servers) {
+    return [&](const Node& item) { return read_server(item, directory, servers); };
+  };
+  Section section(node);
+  section.only({"id", "tsdb", "pyroscope", "tsdb_urls", "pyroscope_urls"})
+      .text("id", cluster.id)
+      .each("tsdb", into(cluster.tsdb))
+      .each("pyroscope", into(cluster.profiles))
+      .refuse(cluster.id.empty(), "id", "missing ID for backend(s)")
+      .refuse(cluster.tsdb.empty() && cluster.profiles.empty(), "",
+              "missing TSDB and Pyroscope URL(s) for backend(s)")
+      .refuse(std::ranges::find(config.clusters, cluster.id, &ClusterConfig::id) !=
+                  config.clusters.end(),
+              "id", "ID that another backend has");
+  share_filters(cluster.tsdb);
   config.clusters.push_back(std::move(cluster));
-  return {};
+  return section.done();
 }
 
 Result<> read_strategy(const Node& node, Strategy& strategy) {
-  if (node.is_null() || !node.present()) {
-    return {};
-  }
-  const auto text = node.as_string();
-  if (text && *text == "round-robin") {
-    strategy = Strategy::kRoundRobin;
-  } else if (text && *text == "least-connection") {
-    strategy = Strategy::kLeastConnection;
-  } else {
-    return fail(node.error("invalid strategy: expected round-robin or least-connection"));
-  }
-  return {};
+  std::string text = "round-robin";
+  Section section(node);
+  section.text("strategy", text)
+      .refuse(text != "round-robin" && text != "least-connection", "strategy",
+              "invalid strategy: expected round-robin or least-connection");
+  strategy = text == "round-robin" ? Strategy::kRoundRobin : Strategy::kLeastConnection;
+  return section.done();
 }
 
 Result<> read_access(const Node& node, AccessConfig& access) {
+  const auto is_odd = [](const std::string& prefix) {
+    return !prefix.empty() && (!prefix.starts_with('/') || prefix.ends_with('/'));
+  };
   std::vector<std::string> shared;
-  std::int64_t age = access.cache_age.count();
-  auto done = all_of({node.only_keys({"confine", "pin_cluster", "path_prefixes", "shared_metrics",
-                                      "experimental_functions", "cache_age"}),
-                      take(node["confine"], access.confine, &Node::as_bool),
-                      take(node["pin_cluster"], access.pin_cluster, &Node::as_bool),
-                      take(node["path_prefixes"], access.path_prefixes, &Node::as_string_list),
-                      take(node["shared_metrics"], shared, &Node::as_string_list),
-                      take(node["experimental_functions"], access.experimental, &Node::as_bool),
-                      take(node["cache_age"], age, &Node::as_duration_ms)});
-  if (!done) {
-    return done;
-  }
-  for (const std::string& prefix : access.path_prefixes) {
-    if (!prefix.empty() && (!prefix.starts_with('/') || prefix.ends_with('/'))) {
-      return fail(node["path_prefixes"].error("a prefix begins with '/' and does not end with it"));
-    }
-  }
-  constexpr std::chrono::milliseconds kOldest{30000};
-  access.cache_age = std::chrono::milliseconds(age);
-  if (access.cache_age > kOldest) {
-    return fail(node["cache_age"].error("at most 30s: who loses access must lose it soon"));
-  }
+  Section section(node);
+  section
+      .only({"confine", "pin_cluster", "path_prefixes", "shared_metrics", "experimental_functions",
+             "cache_age"})
+      .boolean("confine", access.confine)
+      .boolean("pin_cluster", access.pin_cluster)
+      .list("path_prefixes", access.path_prefixes)
+      .list("shared_metrics", shared)
+      .boolean("experimental_functions", access.experimental)
+      .duration("cache_age", access.cache_age)
+      .refuse(std::ranges::any_of(access.path_prefixes, is_odd), "path_prefixes",
+              "a prefix begins with '/' and does not end with it")
+      .refuse(access.cache_age > std::chrono::seconds(30), "cache_age",
+              "at most 30s: who loses access must lose it soon");
   if (node["shared_metrics"].present()) {
     access.shared_metrics.emplace(shared.begin(), shared.end());
   }
-  return {};
+  return section.done();
 }
 
+/// What of it concerns this program.
 Result<> read_api_server(const Node& node, const std::string& directory, Config& config) {
-  if (const Node web = node["web"]; web.present()) {
-    // requests_limit: obsolete, of files that the API server shares.
-    auto done =
-        read_web(web, directory, config.api_url, config.api_client, {"url", "requests_limit"});
-    if (!done) {
-      return done;
-    }
-  }
+  Section section(node);
+  // requests_limit: obsolete, of files that the API server shares.
+  section.also(read_web(node["web"], directory, config.api_url, config.api_client,
+                        {"url", "requests_limit"}));
   const Node data = node["data"];
-  if (!data.is_map()) {
-    return {};
-  }
   std::string path = "data";
-  auto done = all_of(
-      {take(data["path"], path, &Node::as_string),
-       take(data["database_url"], config.database_url, &Node::as_string),
-       take(data["database_password_file"], config.database_password_file, &Node::as_string)});
-  if (done && config.database_url.empty()) {
+  section.also(Section(data)
+                   .text("path", path)
+                   .text("database_url", config.database_url)
+                   .file("database_password_file", config.database_password_file, directory)
+                   .refuse(path.empty(), "path", "expected the name of a directory")
+                   .done());
+  if (data.present() && config.database_url.empty()) {
     config.data_path = std::move(path);
   }
-  if (std::string& file = config.database_password_file; !file.empty() && file.front() != '/') {
-    file.insert(0, directory.empty() ? "" : directory + "/");
-  }
-  return done;
+  return section.done();
 }
 
 /// Ids in `clusters`, if there are any, must hold those of the backends.
-Result<> compare_ids(const Node& clusters, const Config& config) {
-  std::vector<std::string> ids;
-  if (clusters.is_list()) {
-    for (const Node& item : clusters.items()) {
-      std::string id;
-      if (auto done = take(item["id"], id, &Node::as_string); !done) {
-        return done;
-      }
-      if (!id.empty()) {
-        ids.push_back(std::move(id));
-      }
-    }
+Result<> compare_ids(const Node& document, const Config& config) {
+  std::set<std::string> ids;
+  Section section(document);
+  section.each("clusters", [&ids](const Node& item) {
+    std::string id;
+    auto done = Section(item).text("id", id).done();
+    ids.insert(std::move(id));
+    return done;
+  });
+  ids.erase("");
+  const auto unknown = std::ranges::find_if(
+      config.clusters, [&](const ClusterConfig& cluster) { return !ids.contains(cluster.id); });
+  if (section.ok() && !ids.empty() && unknown != config.clusters.end()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "unknown ID {} found in backends. IDs in ceems_lb.backends and in clusters config "
+                "should match",
+                unknown->id);
   }
-  for (const ClusterConfig& cluster : config.clusters) {
-    if (!ids.empty() && std::ranges::find(ids, cluster.id) == ids.end()) {
-      return fail(
-          ErrorCode::kInvalidArgument,
-          "unknown ID {} found in backends. IDs in ceems_lb.backends and in clusters config "
-          "should match",
-          cluster.id);
-    }
-  }
-  return {};
+  return section.done();
 }
 
 }  // namespace
 
-Result<Config> parse_config(const config::Node& document, const std::string& directory) {
+Result<Config> parse_config(const Node& document, const std::string& directory) {
   Config config;
   const Node lb = document["ceems_lb"];
-  auto done = all_of(
-      {document.only_keys({"ceems_api_server", "clusters", "updaters", "ceems_lb", "ceems_exporter",
-                           "ceems_tool", "cacct", "redfish_proxy"}),
-       lb.only_keys({"strategy", "backends", "access"}),
-       read_strategy(lb["strategy"], config.strategy), read_access(lb["access"], config.access),
-       read_api_server(document["ceems_api_server"], directory, config)});
+  Section section(lb);
+  section.only({"strategy", "backends", "access"})
+      .also(read_strategy(lb, config.strategy))
+      .also(read_access(lb["access"], config.access))
+      .also(read_api_server(document["ceems_api_server"], directory, config))
+      .each("backends", [&](const Node& item) { return read_backend(item, directory, config); });
+  const auto done = Section(document)
+                        .only(config::kPrograms)
+                        .also(section.done())
+                        .also(compare_ids(document, config))
+                        .done();
   if (!done) {
-    return fail(std::move(done).error());
-  }
-  if (lb["backends"].present() && !lb["backends"].is_list()) {
-    return fail(lb["backends"].error("expected a list"));
-  }
-  if (lb["backends"].is_list()) {
-    for (const Node& item : lb["backends"].items()) {
-      if (auto read = read_backend(item, directory, config); !read) {
-        return fail(std::move(read).error());
-      }
-    }
-  }
-  if (auto compared = compare_ids(document["clusters"], config); !compared) {
-    return fail(std::move(compared).error());
+    return fail(Error(done.error()));
   }
   return config;
 }

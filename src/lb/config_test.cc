@@ -98,6 +98,19 @@ TEST(LbConfig, ObsoleteKeysOfASharedFileDoNotMatter) {
   EXPECT_EQ(config->api_url, "http://a:9020");
 }
 
+TEST(LbConfig, SectionsOfOtherProgramsDoNotMatter) {
+  const auto config = read(R"(
+updaters: [{id: tsdb, updater: tsdb, web: {url: http://a}}]
+redfish_collector: {protocol: https}
+redfish_web_config: {protocol: https}
+redfish_config: {port: 1}
+ceems_tool: {}
+ceems_lb: {strategy: }
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->strategy, Strategy::kRoundRobin);
+}
+
 TEST(LbConfig, WhatIsWrongIsNamedWithItsLine) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"ceems_lb: {strategy: resource-based}", "invalid strategy"},
@@ -113,6 +126,13 @@ TEST(LbConfig, WhatIsWrongIsNamedWithItsLine) {
       {"ceems_api_server: {web: {url: http://a, tyop: 1}}", "unknown key"},
       {"ceems_lb: {stratgy: round-robin}", "strategy"},
       {"ceems_lb: {backends: {id: c}}", "expected a list"},
+      {"ceems_lb: {backends: [{id: c, tsdb: [http://a]}]}", "expected a mapping"},
+      {"ceems_lb: [round-robin]", "expected a mapping"},
+      {"[ceems_lb]", "expected a mapping"},
+      {"ceems_api_sever: {web: {url: http://a}}", "did you mean 'ceems_api_server'"},
+      {"ceems_api_server: {data: /var/lib/ceems}", "expected a mapping"},
+      {"ceems_api_server: {data: {path: ''}}", "expected the name of a directory"},
+      {"clusters: {id: c}", "expected a list"},
       {"ceems_lb:\n  access:\n    cache_age: 1m", "lb.yml:3"},
       {"ceems_lb: {access: {path_prefixes: [prom]}}", "begins with '/'"},
       {"ceems_lb: {backends: [{id: c, tsdb: [{web: {url: http://a}}]}]}\nclusters: [{id: d}]",
