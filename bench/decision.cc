@@ -34,6 +34,11 @@ class EverybodysOwners final : public ceems::gate::Owners {
                                                std::size_t /*most*/) override {
     return ceems::gate::UnitSet{};
   }
+  ceems::Result<ceems::gate::SharedIds> shared_ids(const std::string& /*user*/,
+                                                   const std::string& /*cluster*/,
+                                                   const ceems::gate::UnitSet& /*units*/) override {
+    return ceems::gate::SharedIds{};
+  }
 };
 
 /// Nine selectors with three matchers each, 1 KB, as a panel of a dashboard has it.

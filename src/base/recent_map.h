@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstddef>
-#include <functional>
+#include <list>
 #include <mutex>
 #include <optional>
 #include <string>
@@ -11,55 +11,62 @@
 
 namespace ceems {
 
-/// A bounded map of what was found out about texts. Two halves: when the recent one is full it
-/// becomes the older one, whose entries go unless somebody asks for them. Safe for concurrent use.
+/// A bounded map of what was found out about texts. When it is full, the one that nobody has asked
+/// for or stored for the longest time goes: one at a time, so that no call pays for many. Safe for
+/// concurrent use.
 template <typename Value>
 class RecentMap {
  public:
   /// Keys longer than this many bytes are not worth their memory: they are not kept.
-  RecentMap(std::size_t most, std::size_t longest_key) : half_(most / 2), longest_(longest_key) {}
+  RecentMap(std::size_t most, std::size_t longest_key) : most_(most), longest_(longest_key) {
+    places_.reserve(most);
+  }
 
   std::optional<Value> find(std::string_view key) {
     const std::scoped_lock lock(mutex_);
-    if (const auto found = recent_.find(key); found != recent_.end()) {
-      return found->second;
-    }
-    const auto found = older_.find(key);
-    if (found == older_.end()) {
+    const auto found = places_.find(key);
+    if (found == places_.end()) {
       return std::nullopt;
     }
-    auto node = older_.extract(found);
-    Value value = node.mapped();
-    keep(std::move(node.key()), value);
-    return value;
+    entries_.splice(entries_.begin(), entries_, found->second);
+    return found->second->value;
   }
 
   void store(std::string_view key, Value value) {
-    if (key.size() > longest_ || half_ == 0) {
+    if (key.size() > longest_ || most_ == 0) {
       return;
     }
+    std::list<Entry> gone;  // taken down when the lock is open again
+    std::list<Entry> added;
+    added.push_back({std::string(key), std::move(value)});
     const std::scoped_lock lock(mutex_);
-    keep(std::string(key), std::move(value));
+    if (const auto found = places_.find(key); found != places_.end()) {
+      remove(found, gone);
+    } else if (entries_.size() == most_) {
+      remove(places_.find(entries_.back().key), gone);
+    }
+    places_.emplace(added.front().key, added.begin());
+    entries_.splice(entries_.begin(), added);
   }
 
  private:
-  struct Hash : std::hash<std::string_view> {
-    using is_transparent = void;
+  struct Entry {
+    std::string key;
+    Value value;
   };
-  using Map = std::unordered_map<std::string, Value, Hash, std::equal_to<>>;
+  /// By the keys of the entries themselves.
+  using Places = std::unordered_map<std::string_view, typename std::list<Entry>::iterator>;
 
-  void keep(std::string key, Value value) {
-    if (recent_.size() >= half_) {
-      older_ = std::exchange(recent_, {});
-    }
-    recent_.insert_or_assign(std::move(key), std::move(value));
+  void remove(typename Places::iterator place, std::list<Entry>& gone) {
+    gone.splice(gone.begin(), entries_, place->second);
+    places_.erase(place);
   }
 
   std::mutex mutex_;
-  std::size_t half_;
+  std::size_t most_;
   std::size_t longest_;
-  Map recent_;
-  Map older_;
+  std::list<Entry> entries_;  ///< the most recent one in front
+  Places places_;
 };
 
 }  // namespace ceems

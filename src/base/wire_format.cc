@@ -55,6 +55,12 @@ bool take_plain(std::uint64_t type, std::string_view& rest) {
 
 }  // namespace
 
+std::optional<std::uint64_t> WireField::varint() const {
+  std::string_view rest = bytes;
+  const auto key = has_length ? std::nullopt : take_varint(rest);
+  return key && (*key & kTypeMask) == kVarint ? take_varint(rest) : std::nullopt;
+}
+
 std::optional<WireField> WireReader::broken() {
   good_ = false;
   rest_ = {};

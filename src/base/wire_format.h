@@ -15,6 +15,9 @@ struct WireField {
   std::uint32_t number = 0;
   bool has_length = false;      ///< a text, bytes, an inner message or packed numbers
   std::string_view bytes = {};  ///< its content; of other kinds key and value as they stand
+
+  /// The value of a number (varint); nothing of other kinds.
+  [[nodiscard]] std::optional<std::uint64_t> varint() const;
 };
 
 /// The fields of a message, one after the other, without copies. Refuses groups, which nobody

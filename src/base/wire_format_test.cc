@@ -35,6 +35,9 @@ TEST(WireFormat, GivesFieldsInTheirOrder) {
   EXPECT_EQ(fields[1].number, 9U);
   EXPECT_FALSE(fields[1].has_length);
   EXPECT_EQ(fields[1].bytes, "\x48\x96\x01");
+  EXPECT_EQ(fields[1].varint(), 150U);
+  EXPECT_FALSE(fields[0].varint());
+  EXPECT_FALSE(fields[2].varint());
   EXPECT_EQ(fields[2].bytes,
             "\x51"
             "12345678");

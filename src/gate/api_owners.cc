@@ -18,12 +18,76 @@ constexpr std::size_t kLongUrl = 4096;
 constexpr std::size_t kLongestPage = 5000;  // the server takes no more
 constexpr std::size_t kMostPages = 20;      // a unit's id may fill several rows
 
-/// A list of the API, or a page of one.
+std::unexpected<Error> no_list(std::string_view key) {
+  return fail(ErrorCode::kParse, "the API server answers a list without '{}'", key);
+}
+
+/// The objects of a list of the API, or of a page of one.
 struct Page {
-  std::vector<std::string> names;
+  std::vector<json::object> rows;
   std::string next;  ///< cursor of the page behind it; empty: there is none
 };
-Result<Page> parse_page(const net::ClientResponse& response, std::string_view key);
+
+Result<Page> parse_page(const net::ClientResponse& response) {
+  if (response.status != 200) {
+    return fail(ErrorCode::kUnavailable, "the API server answers {}", response.status);
+  }
+  boost::system::error_code error;
+  json::parse_options options;
+  options.max_depth = kJsonDepth;
+  json::value document = json::parse(response.body, error, {}, options);
+  auto* const object = error ? nullptr : document.if_object();
+  const json::value* const status = object == nullptr ? nullptr : object->if_contains("status");
+  json::value* const data = object == nullptr ? nullptr : object->if_contains("data");
+  if (status == nullptr || data == nullptr || !status->is_string() || !data->is_array() ||
+      status->get_string() != "success") {
+    return fail(ErrorCode::kParse, "the API server answers what is no list");
+  }
+  Page page;
+  for (json::value& entry : data->get_array()) {
+    if (!entry.is_object()) {
+      return fail(ErrorCode::kParse, "the API server answers a list of what are no objects");
+    }
+    page.rows.push_back(std::move(entry.get_object()));
+  }
+  if (const json::value* const next = object->if_contains("next"); next && next->is_string()) {
+    page.next = next->get_string();
+  }
+  return page;
+}
+
+Result<std::string> text_of(const json::object& row, std::string_view key) {
+  const json::value* const value = row.if_contains(key);
+  if (value == nullptr || !value->is_string()) {
+    return no_list(key);
+  }
+  return std::string(value->get_string());
+}
+
+/// Times that are 0 may be left out.
+Result<std::int64_t> time_of(const json::object& row, std::string_view key) {
+  const json::value* const value = row.if_contains(key);
+  if (value != nullptr && !value->is_int64()) {
+    return no_list(key);
+  }
+  return value == nullptr ? 0 : value->get_int64();
+}
+
+Result<store::UnitLife> life_of(const json::object& row, const std::vector<std::string>& projects) {
+  auto uuid = text_of(row, "uuid");
+  const auto project = text_of(row, "project");
+  const auto created = time_of(row, "created_at_ts");
+  const auto started = time_of(row, "started_at_ts");
+  const auto ended = time_of(row, "ended_at_ts");
+  if (!uuid || !project || !created || !started || !ended) {
+    return no_list("uuid, project and times of units");
+  }
+  return store::UnitLife{.uuid = std::move(*uuid),
+                         .in_scope = std::ranges::find(projects, *project) != projects.end(),
+                         .created_ms = *created,
+                         .started_ms = *started,
+                         .ended_ms = *ended};
+}
 
 net::Headers as_user(std::string_view user) {
   return {{"X-Grafana-User", std::string(user)}};
@@ -70,27 +134,93 @@ class ApiOwners final : public Owners {
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
                            std::size_t most) override {
-    // In pages, where the server has them; one that does not gives all rows, and no `next`.
-    const std::string begin = fmt::format(
-        "{}/api/v1/units?field=uuid&running&from=0&to=9999999999&cluster_id={}&limit={}", url_,
-        net::url_encode(cluster), std::min(most + 1, kLongestPage));
     UnitSet units;
+    auto read = for_each_row(fmt::format("units?field=uuid&{}&limit={}", all_times(cluster),
+                                         std::min(most + 1, kLongestPage)),
+                             user, [&](const json::object& row) -> Result<bool> {
+                               auto uuid = text_of(row, "uuid");
+                               if (!uuid) {
+                                 return fail(std::move(uuid).error());
+                               }
+                               units.insert(std::move(*uuid));
+                               return units.size() <= most;
+                             });
+    if (!read) {
+      return fail(std::move(read).error());
+    }
+    return units;
+  }
+
+  /// Who else had an id is what an admin may ask; units that the server ignores are not listed.
+  Result<SharedIds> shared_ids(const std::string& user,
+                               const std::string& cluster,
+                               const UnitSet& units) override {
+    const auto answer = client_->get(
+        url_ + "/api/v1/projects?cluster_id=" + net::url_encode(cluster), as_user(user));
+    if (!answer) {
+      return fail(Error(answer.error()));
+    }
+    const auto projects = parse_names(*answer, "name");
+    if (!projects) {
+      return fail(Error(projects.error()));
+    }
+    std::vector<store::UnitLife> lives;
+    const auto take = [&](const json::object& row) -> Result<bool> {
+      auto life = life_of(row, *projects);
+      if (!life) {
+        return fail(std::move(life).error());
+      }
+      lives.push_back(std::move(*life));
+      return true;
+    };
+    const std::string begin =
+        "units/admin?field=uuid&field=project&field=created_at_ts&field=started_at_ts"
+        "&field=ended_at_ts&" +
+        all_times(cluster) + fmt::format("&limit={}", kLongestPage);
+    std::string path = begin;
+    for (auto unit = units.begin(); unit != units.end();) {
+      path += "&uuid=" + net::url_encode(*unit);
+      if (++unit == units.end() || path.size() > kLongUrl) {
+        auto read = for_each_row(std::exchange(path, begin), std::string(kServiceAccount), take);
+        if (!read) {
+          return fail(std::move(read).error());
+        }
+      }
+    }
+    return shared_ids_among(std::move(lives));
+  }
+
+ private:
+  static std::string all_times(const std::string& cluster) {
+    return "running&from=0&to=9999999999&cluster_id=" + net::url_encode(cluster);
+  }
+
+  /// Reads a list in pages, where the server has them; one that does not gives all rows, and no
+  /// `next`. `take` says false when it has enough.
+  template <typename Take>
+  Result<> for_each_row(const std::string& path, const std::string& user, const Take& take) {
+    const std::string begin = url_ + "/api/v1/" + path;
     std::string url = begin;
     for (std::size_t pages = 0; pages < kMostPages; ++pages) {
       const auto answer = client_->get(url, as_user(user));
       if (!answer) {
         return fail(Error(answer.error()));
       }
-      const auto page = parse_page(*answer, "uuid");
+      const auto page = parse_page(*answer);
       if (!page) {
         return fail(Error(page.error()));
       }
-      for (auto unit = page->names.begin(); unit != page->names.end() && units.size() <= most;
-           ++unit) {
-        units.insert(*unit);
+      for (const json::object& row : page->rows) {
+        const Result<bool> more = take(row);
+        if (!more) {
+          return fail(Error(more.error()));
+        }
+        if (!*more) {
+          return {};
+        }
       }
-      if (units.size() > most || page->next.empty()) {
-        return units;
+      if (page->next.empty()) {
+        return {};
       }
       url = begin + "&cursor=" + net::url_encode(page->next);
     }
@@ -98,7 +228,6 @@ class ApiOwners final : public Owners {
                 kMostPages);
   }
 
- private:
   Result<bool> verify(const std::string& url, const std::string& user) {
     const auto answer = client_->get(url, as_user(user));
     if (!answer) {
@@ -149,48 +278,21 @@ Result<std::vector<std::string>> api_clusters(const std::string& url,
   return parse_names(*answer, "id");
 }
 
-namespace {
-
-Result<Page> parse_page(const net::ClientResponse& response, std::string_view key) {
-  if (response.status != 200) {
-    return fail(ErrorCode::kUnavailable, "the API server answers {}", response.status);
-  }
-  boost::system::error_code error;
-  json::parse_options options;
-  options.max_depth = kJsonDepth;
-  const json::value document = json::parse(response.body, error, {}, options);
-  const auto* const object = error ? nullptr : document.if_object();
-  const json::value* const status = object == nullptr ? nullptr : object->if_contains("status");
-  const json::value* const data = object == nullptr ? nullptr : object->if_contains("data");
-  if (status == nullptr || data == nullptr || !status->is_string() || !data->is_array() ||
-      status->get_string() != "success") {
-    return fail(ErrorCode::kParse, "the API server answers what is no list");
-  }
-  Page page;
-  for (const json::value& entry : data->get_array()) {
-    const auto* const fields = entry.if_object();
-    const json::value* const name = fields == nullptr ? nullptr : fields->if_contains(key);
-    if (name == nullptr || !name->is_string()) {
-      return fail(ErrorCode::kParse, "the API server answers a list without '{}'", key);
-    }
-    page.names.emplace_back(name->get_string());
-  }
-  const json::value* const next = object->if_contains("next");
-  if (next != nullptr && next->is_string()) {
-    page.next = next->get_string();
-  }
-  return page;
-}
-
-}  // namespace
-
 Result<std::vector<std::string>> parse_names(const net::ClientResponse& response,
                                              std::string_view key) {
-  auto page = parse_page(response, key);
+  const auto page = parse_page(response);
   if (!page) {
-    return fail(std::move(page).error());
+    return fail(Error(page.error()));
   }
-  return std::move(page->names);
+  std::vector<std::string> names;
+  for (const json::object& row : page->rows) {
+    auto name = text_of(row, key);
+    if (!name) {
+      return fail(std::move(name).error());
+    }
+    names.push_back(std::move(*name));
+  }
+  return names;
 }
 
 }  // namespace ceems::gate

@@ -82,6 +82,7 @@ class CachedOwners final : public Owners {
       : owners_(&owners),
         admins_(clock, options),
         units_(clock, options),
+        shared_(clock, options),
         own_(clock, {.age = options.age, .entries = options.entries / 100}) {}
 
   Result<bool> is_admin(const std::string& user) override {
@@ -126,6 +127,28 @@ class CachedOwners final : public Owners {
     return answer;
   }
 
+  Result<SharedIds> shared_ids(const std::string& user,
+                               const std::string& cluster,
+                               const UnitSet& units) override {
+    SharedIds ids;
+    const UnitSet unknown = known_shared_ids(user, cluster, units, ids);
+    if (unknown.empty()) {
+      return ids;
+    }
+    auto answer = noted(owners_->shared_ids(user, cluster, unknown));
+    if (!answer) {
+      return answer;
+    }
+    for (const std::string& unit : unknown) {
+      const auto found = answer->find(unit);
+      shared_.store(
+          key_of({user, cluster, unit}),
+          found == answer->end() ? nullptr : std::make_shared<const SharedId>(found->second));
+    }
+    ids.merge(*answer);
+    return ids;
+  }
+
   Owners* remembered() override { return &memory_; }
 
  private:
@@ -156,6 +179,16 @@ class CachedOwners final : public Owners {
       return unknown();
     }
 
+    Result<SharedIds> shared_ids(const std::string& user,
+                                 const std::string& cluster,
+                                 const UnitSet& units) override {
+      SharedIds ids;
+      if (!all_->known_shared_ids(user, cluster, units, ids).empty()) {
+        return unknown();
+      }
+      return ids;
+    }
+
    private:
     static std::unexpected<Error> unknown() {
       return fail(ErrorCode::kUnavailable, "not known yet");
@@ -180,6 +213,23 @@ class CachedOwners final : public Owners {
     return unknown.empty() ? std::optional(!units.empty()) : std::nullopt;
   }
 
+  /// Puts those that are known into `ids`; the others are what is returned.
+  UnitSet known_shared_ids(const std::string& user,
+                           const std::string& cluster,
+                           const UnitSet& units,
+                           SharedIds& ids) {
+    UnitSet unknown;
+    for (const std::string& unit : units) {
+      const auto known = shared_.find(key_of({user, cluster, unit}));
+      if (!known) {
+        unknown.insert(unit);
+      } else if (*known != nullptr) {
+        ids.emplace(unit, **known);
+      }
+    }
+    return unknown;
+  }
+
   template <typename Answer>
   Answer noted(Answer answer) {
     const bool away = !answer.has_value();
@@ -200,6 +250,7 @@ class CachedOwners final : public Owners {
   std::atomic<bool> away_ = false;
   AgingMap<bool> admins_;
   AgingMap<bool> units_;
+  AgingMap<std::shared_ptr<const SharedId>> shared_;  ///< null: others never had it
   AgingMap<UnitSet> own_;
 };
 

@@ -33,6 +33,17 @@ class CountingOwners final : public Owners {
     ++calls;
     return UnitSet{"own"};
   }
+  Result<SharedIds> shared_ids(const std::string& /*user*/,
+                               const std::string& /*cluster*/,
+                               const UnitSet& units) override {
+    ++calls;
+    asked = units;
+    if (broken) {
+      return fail(ErrorCode::kUnavailable, "away");
+    }
+    return units.contains("used") ? SharedIds{{"used", {.own = {{5, 6}}, .others = {{1, 2}}}}}
+                                  : SharedIds{};
+  }
   int calls = 0;
   bool broken = false;
   UnitSet asked;
@@ -141,6 +152,28 @@ TEST_F(CachedOwnersTest, EntriesAreBounded) {
   EXPECT_EQ(owners.calls, 300);
   (void)cached->is_admin("user0");
   EXPECT_EQ(owners.calls, 301);
+}
+
+TEST_F(CachedOwnersTest, SharedIdsAreRememberedOneByOne) {
+  const SharedIds expected = {{"used", {.own = {{5, 6}}, .others = {{1, 2}}}}};
+  EXPECT_FALSE(cached->remembered()->shared_ids("alice", "c", {"used"}));
+  const auto same = [&](const Result<SharedIds>& ids) {
+    return ids && ids->size() == 1 && ids->begin()->first == "used" &&
+           ids->begin()->second.own == expected.at("used").own &&
+           ids->begin()->second.others == expected.at("used").others;
+  };
+  EXPECT_TRUE(same(cached->shared_ids("alice", "c", {"used", "once"})));
+  EXPECT_TRUE(same(cached->shared_ids("alice", "c", {"used", "new"})));
+  EXPECT_EQ(owners.asked, UnitSet{"new"});
+  EXPECT_EQ(owners.calls, 2);
+  EXPECT_TRUE(same(cached->remembered()->shared_ids("alice", "c", {"new", "once", "used"})));
+  EXPECT_EQ(cached->remembered()->shared_ids("alice", "c", {"new", "once"})->size(), 0U);
+  EXPECT_FALSE(cached->remembered()->shared_ids("bob", "c", {"used"}));
+  EXPECT_FALSE(cached->remembered()->shared_ids("alice", "d", {"used"}));
+  EXPECT_EQ(owners.calls, 2);
+  clock.advance(std::chrono::seconds(10));
+  owners.broken = true;
+  EXPECT_FALSE(cached->shared_ids("alice", "c", {"used"}));
 }
 
 }  // namespace

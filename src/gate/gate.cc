@@ -1,6 +1,7 @@
 #include "gate/gate.h"
 
 #include <algorithm>
+#include <chrono>
 #include <optional>
 #include <utility>
 
@@ -39,12 +40,13 @@ std::string_view type_name(BackendType type) {
   return type == BackendType::kTsdb ? "tsdb" : "pyroscope";
 }
 
-Gate::Gate(BackendType type, GateRules rules, Owners* owners)
+Gate::Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock)
     : type_(type),
       patterns_(std::make_unique<promql::KnownPatterns>(kMostPatterns, kLongestPattern)),
       queries_(std::make_unique<CheckedQueries>(kMostQueries, kLongestAtOnce)),
       rules_(std::move(rules)),
-      owners_(owners) {
+      owners_(owners),
+      clock_(&clock) {
   rules_.tsdb.selection.language.patterns.known = patterns_.get();
   rules_.profiles.selection.language.patterns.known = patterns_.get();
   if (!rules_.pin_cluster) {  // which changes the text by the cluster of the request
@@ -119,8 +121,14 @@ Checked<Passage> Gate::check(Checked<Request> request, const Means& means, Passa
   if (!request) {
     return std::unexpected(std::move(request).error());
   }
-  if (auto allowed = allow(request->selection(), *means.owners, passage); !allowed) {
-    return std::unexpected(std::move(allowed).error());
+  const auto allowed = allow(request->selection(), *means.owners, passage);
+  if (!allowed) {
+    return std::unexpected(allowed.error());
+  }
+  if (rules_.lifetimes && !allowed->empty()) {
+    if (auto kept = keep_apart(*request, *means.owners, passage, *allowed); !kept) {
+      return std::unexpected(std::move(kept).error());
+    }
   }
   if (rules_.pin_cluster) {
     request->selection().pin(passage.cluster);
@@ -129,7 +137,21 @@ Checked<Passage> Gate::check(Checked<Request> request, const Means& means, Passa
   return passage;
 }
 
-Checked<bool> Gate::allow(Selection& selection, Owners& owners, Passage& passage) const {
+template <typename Request>
+Checked<bool> Gate::keep_apart(Request& request,
+                               Owners& owners,
+                               const Passage& passage,
+                               const UnitSet& units) const {
+  const auto shared = owners.shared_ids(passage.user, passage.cluster, units);
+  if (!shared) {
+    return std::unexpected(forbidden_units("owners_unknown"));
+  }
+  using std::chrono::milliseconds;
+  const auto now = std::chrono::floor<milliseconds>(clock_->now()).time_since_epoch();
+  return shared->empty() ? true : request.keep_apart(*shared, now.count());
+}
+
+Checked<UnitSet> Gate::allow(Selection& selection, Owners& owners, Passage& passage) const {
   if (const auto& cluster = selection.cluster()) {
     if (std::ranges::find(rules_.clusters, *cluster) == rules_.clusters.end()) {
       return std::unexpected(forbidden_units("cluster_label"));
@@ -146,10 +168,18 @@ Checked<bool> Gate::allow(Selection& selection, Owners& owners, Passage& passage
     }
     passage.units.assign(selection.units().begin(), selection.units().end());
   }
-  return selection.is_open() ? confine(selection, owners, passage) : true;
+  UnitSet units = selection.units();
+  if (selection.is_open()) {
+    auto own = confine(selection, owners, passage);
+    if (!own) {
+      return own;
+    }
+    units.merge(*own);
+  }
+  return units;
 }
 
-Checked<bool> Gate::confine(Selection& selection, Owners& owners, const Passage& passage) const {
+Checked<UnitSet> Gate::confine(Selection& selection, Owners& owners, const Passage& passage) const {
   const std::size_t most = type_ == BackendType::kTsdb ? rules_.tsdb.selection.most_units
                                                        : rules_.profiles.selection.most_units;
   auto own = owners.units_of(passage.user, passage.cluster, most);
@@ -163,7 +193,10 @@ Checked<bool> Gate::confine(Selection& selection, Owners& owners, const Passage&
   if (own->empty()) {
     return std::unexpected(forbidden_units("no_unit"));
   }
-  return selection.confine(*own);
+  if (auto confined = selection.confine(*own); !confined) {
+    return std::unexpected(std::move(confined).error());
+  }
+  return std::move(*own);
 }
 
 }  // namespace ceems::gate

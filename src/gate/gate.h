@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/clock.h"
 #include "gate/owners.h"
 #include "gate/profile_request.h"
 #include "gate/request.h"
@@ -30,6 +31,8 @@ struct GateRules {
   /// clusters, where the id of a unit may be another's on another cluster. Every series must bear
   /// the label.
   bool pin_cluster = false;
+  /// Keeps requests to times at which their units' ids were nobody else's.
+  bool lifetimes = false;
 };
 
 /// What becomes of a request.
@@ -48,8 +51,9 @@ struct Passage {
 /// data base lists as an admin, is nobody's name here. Safe for concurrent use.
 class Gate {
  public:
-  /// `owners` must outlive the gate; null: there is no access control, everything passes.
-  Gate(BackendType type, GateRules rules, Owners* owners);
+  /// `owners` and `clock` must outlive the gate; null owners: there is no access control,
+  /// everything passes.
+  Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock = real_clock());
 
   /// `headers` are those of the client.
   [[nodiscard]] Checked<Passage> decide(const RawRequest& raw, const net::Headers& headers) const;
@@ -70,14 +74,22 @@ class Gate {
                                         const Means& means) const;
   template <typename Request>
   Checked<Passage> check(Checked<Request> request, const Means& means, Passage passage) const;
-  Checked<bool> allow(Selection& selection, Owners& owners, Passage& passage) const;
-  Checked<bool> confine(Selection& selection, Owners& owners, const Passage& passage) const;
+  /// The units that the request is about, once it is allowed.
+  Checked<UnitSet> allow(Selection& selection, Owners& owners, Passage& passage) const;
+  Checked<UnitSet> confine(Selection& selection, Owners& owners, const Passage& passage) const;
+  /// Keeps the request from what others did with ids of these units.
+  template <typename Request>
+  Checked<bool> keep_apart(Request& request,
+                           Owners& owners,
+                           const Passage& passage,
+                           const UnitSet& units) const;
 
   BackendType type_;
   std::unique_ptr<promql::KnownPatterns> patterns_;
   std::unique_ptr<CheckedQueries> queries_;
   GateRules rules_;
   Owners* owners_;
+  const Clock* clock_;
 };
 
 }  // namespace ceems::gate

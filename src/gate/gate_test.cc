@@ -34,6 +34,11 @@ class FakeOwners final : public Owners {
     const auto found = owned.find({user, cluster});
     return found == owned.end() ? UnitSet{} : found->second;
   }
+  Result<SharedIds> shared_ids(const std::string& /*user*/,
+                               const std::string& /*cluster*/,
+                               const UnitSet& /*units*/) override {
+    return fail(ErrorCode::kUnavailable, "nobody may ask");
+  }
 
   bool broken = false;
   std::map<std::pair<std::string, std::string>, UnitSet> owned = {

@@ -4,10 +4,10 @@
 #include <memory>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "gate/shared_ids.h"
 
 namespace ceems::gate {
 
@@ -27,6 +27,11 @@ class Owners {
   virtual Result<UnitSet> units_of(const std::string& user,
                                    const std::string& cluster,
                                    std::size_t most) = 0;
+
+  /// Of these ids of the cluster those that units of others had, too.
+  virtual Result<SharedIds> shared_ids(const std::string& user,
+                                       const std::string& cluster,
+                                       const UnitSet& units) = 0;
 
   /// Owners that answer at once, from memory alone: what they do not know is an error. Null where
   /// nothing is remembered. Lives as long as this.

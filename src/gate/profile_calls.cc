@@ -8,15 +8,17 @@ namespace {
 
 constexpr std::string_view kService = "/querier.v1.QuerierService/";
 
-constexpr ProfileCall selecting(std::string_view method) {
+constexpr ProfileCall selecting(std::string_view method, std::uint32_t start = 3) {
   ProfileCall call = kSelectingCall;
   call.method = method;
+  call.start = start;
   return call;
 }
 
-constexpr ProfileCall matching(std::string_view method, std::uint32_t number) {
+constexpr ProfileCall matching(std::string_view method, std::uint32_t number, std::uint32_t start) {
   return {.method = method,
           .number = number,
+          .start = start,
           .proto_name = "matchers",
           .json_name = "matchers",
           .repeated = true};
@@ -27,11 +29,11 @@ constexpr std::array kSides = {ProfileCall::Inner{1, "left"}, ProfileCall::Inner
 constexpr std::array kCalls = {
     selecting("SelectMergeStacktraces"),
     selecting("SelectMergeProfile"),
-    selecting("SelectMergeSpanProfile"),
+    selecting("SelectMergeSpanProfile", 4),
     selecting("SelectSeries"),
-    matching("LabelNames", 1),
-    matching("LabelValues", 2),
-    matching("Series", 1),
+    matching("LabelNames", 1, 2),
+    matching("LabelValues", 2, 3),
+    matching("Series", 1, 3),
     ProfileCall{.method = "Diff", .inner = kSides},
     ProfileCall{.method = "ProfileTypes"},
 };

@@ -18,6 +18,7 @@ struct ProfileCall {
   };
   std::string_view method;
   std::uint32_t number = 0;  ///< field of the selector; 0: none
+  std::uint32_t start = 3;   ///< field of the start; the end is the next
   std::string_view proto_name = {};
   std::string_view json_name = {};
   bool repeated = false;

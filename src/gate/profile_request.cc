@@ -58,6 +58,36 @@ Checked<std::vector<WireField>> read_fields(std::string_view message) {
   return fields;
 }
 
+/// A time of the call; nothing where it stands twice or is none. What is left out is 0.
+std::optional<std::int64_t> time_in(const std::vector<WireField>& fields, std::uint32_t number) {
+  std::int64_t time = 0;
+  bool found = false;
+  for (const WireField& field : fields) {
+    if (field.number != number) {
+      continue;
+    }
+    const auto value = field.varint();
+    if (found || !value) {
+      return std::nullopt;
+    }
+    found = true;
+    time = static_cast<std::int64_t>(*value);
+  }
+  return time;
+}
+
+/// ProtoJSON writes such numbers as texts; it takes both.
+std::optional<std::int64_t> time_in(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  if (value == nullptr || value->is_null()) {
+    return 0;
+  }
+  if (const auto* const text = value->if_string()) {
+    return parse_int<std::int64_t>(std::string_view(*text));
+  }
+  return value->is_int64() ? std::optional(value->get_int64()) : std::nullopt;
+}
+
 std::string write_fields(const std::vector<WireField>& fields) {
   std::string message;
   for (const WireField& field : fields) {
@@ -72,6 +102,7 @@ struct ProfileRequest::Parts {
   explicit Parts(const SelectionRules& rules) : selection(rules) {}
 
   std::string path;
+  const ProfileCall* call = nullptr;
   bool is_json = false;
   std::string body;  ///< what `fields` are parts of
   std::vector<WireField> fields;
@@ -81,19 +112,17 @@ struct ProfileRequest::Parts {
   std::size_t length = 0;  ///< of the texts in `slots`
   Selection selection;
 
-  Checked<bool> read_proto(std::string_view message,
-                           const ProfileCall& call,
-                           const ProfileRules& rules);
+  Checked<bool> read_proto(std::string_view message, const ProfileRules& rules);
   Checked<bool> read_texts(std::vector<WireField>& message,
-                           const ProfileCall& call,
+                           const ProfileCall& asked,
                            const ProfileRules& rules);
-  Checked<bool> read_json(std::string_view text,
-                          const ProfileCall& call,
-                          const ProfileRules& rules);
+  Checked<bool> read_json(std::string_view text, const ProfileRules& rules);
   Checked<bool> read_object(json::object& object,
-                            const ProfileCall& call,
+                            const ProfileCall& asked,
                             const ProfileRules& rules);
   Checked<bool> add_slot(Slot slot, std::string_view text, const ProfileRules& rules);
+  /// Start and end of the call, or of each of its inner messages; nothing where one is no time.
+  [[nodiscard]] std::optional<std::vector<promql::TimeSpan>> times() const;
 };
 
 ProfileRequest::ProfileRequest(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -120,7 +149,6 @@ Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
 }
 
 Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
-                                                const ProfileCall& call,
                                                 const ProfileRules& rules) {
   body = message;
   auto parsed = read_fields(body);
@@ -128,10 +156,10 @@ Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
     return std::unexpected(std::move(parsed).error());
   }
   fields = std::move(*parsed);
-  if (call.inner.empty()) {
-    return call.number == 0 ? true : read_texts(fields, call, rules);
+  if (call->inner.empty()) {
+    return call->number == 0 ? true : read_texts(fields, *call, rules);
   }
-  for (const ProfileCall::Inner& part : call.inner) {
+  for (const ProfileCall::Inner& part : call->inner) {
     const auto number = [&](const WireField& field) { return field.number == part.number; };
     const auto found = std::ranges::find_if(fields, number);
     if (std::ranges::count_if(fields, number) != 1 || !found->has_length) {
@@ -151,14 +179,14 @@ Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
 }
 
 Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
-                                                const ProfileCall& call,
+                                                const ProfileCall& asked,
                                                 const ProfileRules& rules) {
   std::size_t found = 0;
   for (WireField& field : message) {
-    if (field.number != call.number) {
+    if (field.number != asked.number) {
       continue;
     }
-    if (!field.has_length || (++found > 1 && !call.repeated)) {
+    if (!field.has_length || (++found > 1 && !asked.repeated)) {
       return std::unexpected(bad_message("a selector that stands twice or is no text"));
     }
     if (auto added = add_slot({.field = &field}, field.bytes, rules); !added) {
@@ -167,15 +195,13 @@ Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
   }
   if (found == 0) {
     // Without selector the call is about everything: an open one that confine() may close.
-    message.push_back({.number = call.number, .has_length = true, .bytes = "{}"});
+    message.push_back({.number = asked.number, .has_length = true, .bytes = "{}"});
     return add_slot({.field = &message.back()}, "{}", rules);
   }
   return true;
 }
 
-Checked<bool> ProfileRequest::Parts::read_json(std::string_view text,
-                                               const ProfileCall& call,
-                                               const ProfileRules& rules) {
+Checked<bool> ProfileRequest::Parts::read_json(std::string_view text, const ProfileRules& rules) {
   boost::system::error_code error;
   json::parse_options options;
   options.max_depth = kJsonDepth;
@@ -185,10 +211,10 @@ Checked<bool> ProfileRequest::Parts::read_json(std::string_view text,
     return std::unexpected(bad_message("no JSON object"));
   }
   is_json = true;
-  if (call.inner.empty()) {
-    return call.number == 0 ? true : read_object(*object, call, rules);
+  if (call->inner.empty()) {
+    return call->number == 0 ? true : read_object(*object, *call, rules);
   }
-  for (const ProfileCall::Inner& part : call.inner) {
+  for (const ProfileCall::Inner& part : call->inner) {
     auto* const value = object->if_contains(part.name);
     auto* const message = value == nullptr ? nullptr : value->if_object();
     if (message == nullptr) {
@@ -202,27 +228,27 @@ Checked<bool> ProfileRequest::Parts::read_json(std::string_view text,
 }
 
 Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
-                                                 const ProfileCall& call,
+                                                 const ProfileCall& asked,
                                                  const ProfileRules& rules) {
   // Both spellings of a name mean the same field (ProtoJSON); only one may stand.
-  if (call.json_name != call.proto_name && object.contains(call.json_name) &&
-      object.contains(call.proto_name)) {
+  if (asked.json_name != asked.proto_name && object.contains(asked.json_name) &&
+      object.contains(asked.proto_name)) {
     return std::unexpected(bad_message("a selector that stands twice"));
   }
-  json::value* value = object.if_contains(call.json_name);
+  json::value* value = object.if_contains(asked.json_name);
   if (value == nullptr) {
-    value = object.if_contains(call.proto_name);
+    value = object.if_contains(asked.proto_name);
   }
   if (value == nullptr || value->is_null() || (value->is_array() && value->get_array().empty())) {
-    object.erase(call.proto_name);
-    value = &(object[call.json_name] =
-                  call.repeated ? json::value(json::array{"{}"}) : json::value("{}"));
+    object.erase(asked.proto_name);
+    value = &(object[asked.json_name] =
+                  asked.repeated ? json::value(json::array{"{}"}) : json::value("{}"));
   }
-  if (auto* const text = value->if_string(); text != nullptr && !call.repeated) {
+  if (auto* const text = value->if_string(); text != nullptr && !asked.repeated) {
     return add_slot({.value = text}, *text, rules);
   }
   auto* const list = value->if_array();
-  if (list == nullptr || !call.repeated) {
+  if (list == nullptr || !asked.repeated) {
     return std::unexpected(bad_message("a selector that is no text"));
   }
   for (json::value& element : *list) {
@@ -268,12 +294,13 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw, const Profil
   }
   auto parts = std::make_unique<Parts>(rules.selection);
   parts->path = std::move(target->path);
+  parts->call = call;
   const std::string_view type = media_type(raw.content_type);
   Checked<bool> read = true;
   if (same_in_any_case(type, kJson)) {
-    read = parts->read_json(body, *call, rules);
+    read = parts->read_json(body, rules);
   } else if (same_in_any_case(type, kProto) || type.empty()) {
-    read = parts->read_proto(body, *call, rules);
+    read = parts->read_proto(body, rules);
   } else {
     read = std::unexpected(wrong_media(fmt::format("calls must be {} or {}", kProto, kJson)));
   }
@@ -281,6 +308,51 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw, const Profil
     return std::unexpected(std::move(read).error());
   }
   return ProfileRequest(std::move(parts));
+}
+
+std::optional<std::vector<promql::TimeSpan>> ProfileRequest::Parts::times() const {
+  std::vector<promql::TimeSpan> spans;
+  bool good = true;
+  const auto add = [&](std::optional<std::int64_t> start, std::optional<std::int64_t> end) {
+    good = good && start && end;
+    const bool whole = good && *start > 0 && *end > 0;
+    spans.push_back(whole ? promql::TimeSpan{std::min(*start, *end), std::max(*start, *end)}
+                          : promql::TimeSpan{-kFarTime, kFarTime});
+  };
+  if (is_json) {
+    const json::object& object = document.get_object();
+    for (const ProfileCall::Inner& part : call->inner) {
+      const json::object& message = object.at(part.name).get_object();
+      add(time_in(message, "start"), time_in(message, "end"));
+    }
+    if (call->inner.empty()) {
+      add(time_in(object, "start"), time_in(object, "end"));
+    }
+  } else {
+    for (const InnerMessage& message : inner) {
+      add(time_in(message.fields, kSelectingCall.start),
+          time_in(message.fields, kSelectingCall.start + 1));
+    }
+    if (inner.empty()) {
+      add(time_in(fields, call->start), time_in(fields, call->start + 1));
+    }
+  }
+  return good ? std::optional(spans) : std::nullopt;
+}
+
+Checked<bool> ProfileRequest::keep_apart(const SharedIds& ids, std::int64_t /*now_ms*/) const {
+  const auto spans = parts_->times();
+  if (!spans) {
+    return std::unexpected(bad_message("start or end is no time"));
+  }
+  for (const promql::TimeSpan& span : *spans) {
+    const Evaluation asked{.start_ms = std::min(span.from_ms, kFarTime),
+                           .end_ms = std::min(span.to_ms, kFarTime)};
+    if (narrowed(asked, {.around = promql::TimeSpan{}}, 0, ids) != asked) {
+      return std::unexpected(shared_id(ids.begin()->first));
+    }
+  }
+  return true;
 }
 
 Selection& ProfileRequest::selection() {

@@ -1,11 +1,13 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "gate/request.h"
 #include "gate/selection.h"
+#include "gate/shared_ids.h"
 
 namespace ceems::gate {
 
@@ -32,6 +34,9 @@ class ProfileRequest {
   ~ProfileRequest();
 
   [[nodiscard]] Selection& selection();
+  /// Refuses a call whose times are not those of own units only. A call without start or end may
+  /// read all times. `now_ms` plays no part.
+  Checked<bool> keep_apart(const SharedIds& ids, std::int64_t now_ms) const;
   /// The call with the canonical texts of its selectors, not compressed.
   [[nodiscard]] Forward forward() const;
 

@@ -59,6 +59,17 @@ class ReaderOwners final : public Owners {
     return units;
   }
 
+  Result<SharedIds> shared_ids(const std::string& user,
+                               const std::string& cluster,
+                               const UnitSet& units) override {
+    auto lives =
+        reader_->unit_lives({.names = {user}}, cluster, std::vector(units.begin(), units.end()));
+    if (!lives) {
+      return fail(std::move(lives).error());
+    }
+    return shared_ids_among(std::move(*lives));
+  }
+
  private:
   store::Reader* reader_;
 };

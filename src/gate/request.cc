@@ -64,6 +64,13 @@ Refusal forbidden_units(std::string_view reason) {
   return {.message = "user do not have permissions to view unit metrics", .reason = reason};
 }
 
+Refusal shared_id(const std::string& unit) {
+  return {.message = fmt::format("the request reads times in which id '{}' was that of somebody "
+                                 "else's unit: ask for times of your own unit only",
+                                 unit),
+          .reason = "shared_id"};
+}
+
 Refusal unauthorized() {
   return {.status = 401,
           .error_type = "unauthorized",

@@ -33,6 +33,7 @@ struct Refusal {
 Refusal bad_data(std::string message, std::string_view reason);  ///< 400
 Refusal forbidden_resource(std::string_view reason);             ///< 403, path or method
 Refusal forbidden_units(std::string_view reason);                ///< 403, units
+Refusal shared_id(const std::string& unit);                      ///< 403, times of another's unit
 Refusal unauthorized();                                          ///< 401, no user
 Refusal unknown_cluster();                                       ///< 400
 Refusal wrong_method();                                          ///< 405

@@ -9,6 +9,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "gate/time_fields.h"
 #include "promql/literal.h"
 #include "promql/printer.h"
 
@@ -85,6 +86,7 @@ struct TsdbRequest::Parts {
 
   std::string method;
   std::string path;
+  const Endpoint* endpoint = nullptr;
   Fields fields;
   std::size_t query_field = 0;  ///< of `query`
   promql::ExprPtr query;
@@ -96,9 +98,8 @@ struct TsdbRequest::Parts {
 
   Checked<bool> read_fields(const RawRequest& raw,
                             const std::string& query_text,
-                            const Endpoint& endpoint,
                             const TsdbRules& rules);
-  Checked<bool> keep_known(Fields given, const Endpoint& endpoint);
+  Checked<bool> keep_known(Fields given);
   Checked<bool> read_query(const TsdbRules& rules);
   Checked<bool> read_matches();
 };
@@ -110,7 +111,6 @@ TsdbRequest::~TsdbRequest() = default;
 
 Checked<bool> TsdbRequest::Parts::read_fields(const RawRequest& raw,
                                               const std::string& query_text,
-                                              const Endpoint& endpoint,
                                               const TsdbRules& rules) {
   auto given = parse_form(query_text);
   if (!given) {
@@ -134,12 +134,12 @@ Checked<bool> TsdbRequest::Parts::read_fields(const RawRequest& raw,
     posted->insert(posted->end(), given->begin(), given->end());
     given = std::move(posted);
   }
-  return keep_known(std::move(*given), endpoint);
+  return keep_known(std::move(*given));
 }
 
-Checked<bool> TsdbRequest::Parts::keep_known(Fields given, const Endpoint& endpoint) {
+Checked<bool> TsdbRequest::Parts::keep_known(Fields given) {
   for (auto& [name, value] : given) {
-    if (std::ranges::find(endpoint.parameters, name) == endpoint.parameters.end()) {
+    if (std::ranges::find(endpoint->parameters, name) == endpoint->parameters.end()) {
       continue;  // not passed on
     }
     const bool repeated =
@@ -178,7 +178,7 @@ Checked<bool> TsdbRequest::Parts::read_query(const TsdbRules& rules) {
   if (added && rules.checked != nullptr && !selection.is_open() &&
       selection.units().size() <= kMostKeptUnits) {
     known = std::make_shared<const CheckedQuery>(promql::print(*query), selection.units(),
-                                                 selection.cluster());
+                                                 selection.cluster(), promql::reach_of(*query));
     rules.checked->store(text, known);
   }
   return added;
@@ -232,7 +232,8 @@ Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
   auto parts = std::make_unique<Parts>(rules.selection, effort);
   parts->method = raw.method;
   parts->path = std::move(target->path);
-  auto read = parts->read_fields(raw, target->query, *endpoint, rules);
+  parts->endpoint = endpoint;
+  auto read = parts->read_fields(raw, target->query, rules);
   if (read && endpoint->source == Source::kQuery) {
     read = parts->read_query(rules);
   } else if (read && endpoint->source == Source::kMatches) {
@@ -242,6 +243,31 @@ Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
     return std::unexpected(std::move(read).error());
   }
   return TsdbRequest(std::move(parts));
+}
+
+Checked<bool> TsdbRequest::keep_apart(const SharedIds& ids, std::int64_t now_ms) {
+  Parts& parts = *parts_;
+  if (parts.endpoint->source == Source::kNothing) {
+    return true;
+  }
+  const std::string_view name = parts.endpoint->path;
+  const TimeForm form = name == "query"         ? TimeForm::kInstant
+                        : name == "query_range" ? TimeForm::kRange
+                                                : TimeForm::kBounds;
+  promql::Reach reach{.around = promql::TimeSpan{}};  // what is not evaluated reads start to end
+  if (form != TimeForm::kBounds) {
+    reach = parts.known ? parts.known->reach : promql::reach_of(*parts.query);
+  }
+  const auto asked = read_times(parts.fields, form, now_ms);
+  if (!asked) {
+    return std::unexpected(asked.error());
+  }
+  const auto left = narrowed(asked->times, reach, asked->lookback_ms, ids);
+  if (!left) {
+    return std::unexpected(shared_id(ids.begin()->first));
+  }
+  write_times(parts.fields, form, {.times = *left, .lookback_ms = asked->lookback_ms});
+  return true;
 }
 
 Selection& TsdbRequest::selection() {

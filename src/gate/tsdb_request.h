@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <set>
@@ -9,6 +10,8 @@
 #include "base/recent_map.h"
 #include "gate/request.h"
 #include "gate/selection.h"
+#include "gate/shared_ids.h"
+#include "promql/reach.h"
 
 namespace ceems::gate {
 
@@ -17,6 +20,7 @@ struct CheckedQuery {
   std::string text;  ///< canonical
   std::set<std::string, std::less<>> units;
   std::optional<std::string> cluster;
+  promql::Reach reach;
 };
 /// By the text of the query as it came: dashboards send the same ones again and again.
 using CheckedQueries = RecentMap<std::shared_ptr<const CheckedQuery>>;
@@ -49,6 +53,9 @@ class TsdbRequest {
   ~TsdbRequest();
 
   [[nodiscard]] Selection& selection();
+  /// Leaves of the request's times those at which it reads nothing of others' units; a refusal
+  /// where that leaves nothing. `now_ms`: epoch, for times that are not given.
+  Checked<bool> keep_apart(const SharedIds& ids, std::int64_t now_ms);
   /// The request as it goes on: canonical path, known parameters, canonical texts of queries. By
   /// GET or POST, as it came (HEAD as HEAD).
   [[nodiscard]] Forward forward() const;

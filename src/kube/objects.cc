@@ -7,6 +7,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/rfc3339.h"
 #include "base/strings.h"
 #include "kube/quantity.h"
 
@@ -71,7 +72,7 @@ std::string text_of(const json::object* parent,
   return std::string(text.size() > longest ? std::string_view() : text);
 }
 std::int64_t time_of(const json::object* parent, std::string_view key) {
-  return parse_time(view_of(parent, key)).value_or(0);
+  return parse_rfc3339_ms(view_of(parent, key)).value_or(0);
 }
 
 TextMap text_map(const json::object* members, std::size_t& left) {

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstdint>
 #include <optional>
 #include <string_view>
 
@@ -10,9 +9,5 @@ namespace ceems::kube {
 /// G T P E, Ki Mi Gi Ti Pi Ei, or a decimal exponent e3, E-3): "100m" is 0.1, "1Gi" 1073741824.
 /// Nothing on anything else, on negative numbers and on what no double can hold.
 std::optional<double> parse_quantity(std::string_view text);
-
-/// An RFC 3339 time such as "2025-07-07T08:56:58Z", with fraction and offset or without, in epoch
-/// milliseconds. Nothing on anything else and before 1970.
-std::optional<std::int64_t> parse_time(std::string_view text);
 
 }  // namespace ceems::kube

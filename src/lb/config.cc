@@ -96,9 +96,10 @@ Result<> read_access(const Node& node, AccessConfig& access) {
   Section section(node);
   section
       .only({"confine", "pin_cluster", "path_prefixes", "shared_metrics", "experimental_functions",
-             "cache_age"})
+             "cache_age", "lifetimes"})
       .boolean("confine", access.confine)
       .boolean("pin_cluster", access.pin_cluster)
+      .boolean("lifetimes", access.lifetimes)
       .list("path_prefixes", access.path_prefixes)
       .list("shared_metrics", shared)
       .boolean("experimental_functions", access.experimental)

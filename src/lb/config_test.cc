@@ -33,7 +33,8 @@ ceems_lb:
         - web: {url: http://p:4040}
     - id: c1
       pyroscope: [{web: {url: http://p:4040}}]
-  access: {confine: true, pin_cluster: true, path_prefixes: [/prom], shared_metrics: [up], cache_age: 5s}
+  access: {confine: true, pin_cluster: true, path_prefixes: [/prom], shared_metrics: [up], cache_age: 5s,
+           lifetimes: true}
 ceems_api_server:
   web: {url: http://api:9020}
   data: {path: /var/lib/ceems, update_interval: 15m}
@@ -51,6 +52,7 @@ clusters: [{id: c0, manager: slurm}, {id: c1, manager: k8s}]
   EXPECT_EQ(config->clusters[1].profiles.size(), 1U);
   EXPECT_TRUE(config->access.confine);
   EXPECT_TRUE(config->access.pin_cluster);
+  EXPECT_TRUE(config->access.lifetimes);
   EXPECT_EQ(config->access.cache_age, std::chrono::seconds(5));
   EXPECT_EQ(config->api_url, "http://api:9020");
   EXPECT_EQ(config->data_path, "/var/lib/ceems");

@@ -38,15 +38,19 @@ struct Below {
 };
 
 template <typename Visit>
-void for_each_below(const Expr& expr, const Visit& visit) {
+void visit_below(const Expr& expr, const Visit& visit) {
   std::visit(Below<Visit>{.visit = &visit}, expr.node);
 }
 
 }  // namespace
 
+void for_each_below(const Expr& expr, const std::function<void(const Expr&)>& visit) {
+  visit_below(expr, visit);
+}
+
 void for_each_node(const Expr& expr, const std::function<void(const Expr&)>& visit) {
   visit(expr);
-  for_each_below(expr, [&](const Expr& below) { for_each_node(below, visit); });
+  visit_below(expr, [&](const Expr& below) { for_each_node(below, visit); });
 }
 
 void for_each_selector(Expr& expr, const std::function<void(VectorSelector&)>& visit) {
@@ -55,7 +59,7 @@ void for_each_selector(Expr& expr, const std::function<void(VectorSelector&)>& v
   } else if (auto* const matrix = std::get_if<MatrixSelector>(&expr.node)) {
     visit(matrix->selector);
   } else {
-    for_each_below(expr, [&](Expr& below) { for_each_selector(below, visit); });
+    visit_below(expr, [&](Expr& below) { for_each_selector(below, visit); });
   }
 }
 

@@ -42,6 +42,15 @@ struct TimeRange {
   std::int64_t to_ms = 0;
 };
 
+/// When a unit lived: epoch milliseconds, 0: not known or not yet.
+struct UnitLife {
+  std::string uuid = {};
+  bool in_scope = false;  ///< its project has a member in scope, or is led
+  std::int64_t created_ms = 0;
+  std::int64_t started_ms = 0;
+  std::int64_t ended_ms = 0;
+};
+
 /// Empty lists do not restrict.
 struct UnitQuery {
   Scope owners;  ///< by user name
@@ -118,6 +127,11 @@ class Reader {
   virtual Result<std::size_t> count_member_units(const Scope& members,
                                                  const std::vector<std::string>& clusters,
                                                  const std::vector<std::string>& uuids) = 0;
+
+  /// All units of the cluster with these ids, by id; those that are ignored, too.
+  virtual Result<std::vector<UnitLife>> unit_lives(const Scope& members,
+                                                   const std::string& cluster,
+                                                   const std::vector<std::string>& uuids) = 0;
 
   /// Users by cluster and name; all of user_fields().
   virtual Result<std::unique_ptr<Cursor>> users(const Scope& scope,

@@ -158,6 +158,35 @@ TEST_P(ReaderTest, MembershipIsPerCluster) {
   EXPECT_EQ(column(reader.stats({}, std::nullopt), 2), (Texts{"2", "2"}));
 }
 
+TEST_P(ReaderTest, LivesOfAnIdAreThoseOfAllItsUnits) {
+  auto old = job("1", kNow, kNow + kMinute);
+  old.project = "secret";
+  old.username = "bob";
+  auto hidden = job("1", kNow + 2 * kMinute, kNow + 3 * kMinute);
+  hidden.project = "secret";
+  hidden.ignore = true;
+  auto mine = job("1", kNow + 4 * kMinute);
+  auto other = job("2", kNow, kNow + kMinute);
+  auto a = update(kNow, kNow + kHour, {old, hidden, mine, other}, "a");
+  a.projects = std::vector<model::Project>{{.name = "fluids", .users = {"ada"}},
+                                           {.name = "secret", .users = {"bob"}}};
+  write(a);
+  write(update(kNow, kNow + kHour, {job("1", kNow)}, "b"));
+  const auto lives = db_->reader().unit_lives({.names = {"ada"}}, "a", {"1", "x"});
+  ASSERT_TRUE(lives);
+  ASSERT_EQ(lives->size(), 3U);
+  EXPECT_FALSE((*lives)[0].in_scope);
+  EXPECT_EQ((*lives)[0].created_ms, kNow);
+  EXPECT_EQ((*lives)[0].started_ms, kNow);
+  EXPECT_EQ((*lives)[0].ended_ms, kNow + kMinute);
+  EXPECT_FALSE((*lives)[1].in_scope);
+  EXPECT_EQ((*lives)[1].started_ms, kNow + 2 * kMinute);
+  EXPECT_TRUE((*lives)[2].in_scope);
+  EXPECT_EQ((*lives)[2].ended_ms, 0);
+  EXPECT_EQ(db_->reader().unit_lives({.names = {"ada"}}, "a", {})->size(), 0U);
+  EXPECT_EQ(db_->reader().unit_lives({.names = {"ada"}}, "c", {"1"})->size(), 0U);
+}
+
 TEST_P(ReaderTest, CurrentUsageSumsInFloatingPoint) {
   auto a = job("1", kNow, kNow + 1);
   auto b = job("2", kNow, kNow + 1);

@@ -125,6 +125,36 @@ Result<std::size_t> SqlReader::count_member_units(const Scope& members,
   return *row ? static_cast<std::size_t>((*rows)->integer(0)) : 0;
 }
 
+Result<std::vector<UnitLife>> SqlReader::unit_lives(const Scope& members,
+                                                    const std::string& cluster,
+                                                    const std::vector<std::string>& uuids) {
+  Sql query = query_of("SELECT uuid, CASE WHEN 1=1");
+  query.and_project_of("project", members);
+  query.add(" THEN 1 ELSE 0 END, created_at_ts, started_at_ts, ended_at_ts FROM units");
+  query.add(" WHERE cluster_id = ").value(cluster).add(" AND uuid IN ").list(uuids);
+  query.add(" ORDER BY uuid, started_at");
+  const auto rows = open(query, kShortLimit);
+  if (!rows) {
+    return fail(rows.error());
+  }
+  std::vector<UnitLife> lives;
+  while (true) {
+    const auto row = (*rows)->next();
+    if (!row) {
+      return fail(row.error());
+    }
+    if (!*row) {
+      return lives;
+    }
+    const Cursor& cursor = **rows;
+    lives.push_back({.uuid = std::string(cursor.text(0)),
+                     .in_scope = cursor.integer(1) != 0,
+                     .created_ms = cursor.integer(2),
+                     .started_ms = cursor.integer(3),
+                     .ended_ms = cursor.integer(4)});
+  }
+}
+
 Result<std::unique_ptr<Cursor>> SqlReader::users(const Scope& scope,
                                                  const std::vector<std::string>& clusters) {
   Sql sql = query_of(all_columns(user_fields()));

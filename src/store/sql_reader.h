@@ -18,6 +18,9 @@ class SqlReader : public Reader {
   Result<std::size_t> count_member_units(const Scope& members,
                                          const std::vector<std::string>& clusters,
                                          const std::vector<std::string>& uuids) override;
+  Result<std::vector<UnitLife>> unit_lives(const Scope& members,
+                                           const std::string& cluster,
+                                           const std::vector<std::string>& uuids) override;
   Result<std::unique_ptr<Cursor>> users(const Scope& scope,
                                         const std::vector<std::string>& clusters) override;
   Result<std::unique_ptr<Cursor>> admins() override;

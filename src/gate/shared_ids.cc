@@ -1,0 +1,145 @@
+#include "gate/shared_ids.h"
+
+#include <algorithm>
+#include <tuple>
+#include <utility>
+
+namespace ceems::gate {
+namespace {
+
+using promql::TimeSpan;
+
+/// Clocks differ, and samples of a unit come until the exporter sees its end.
+constexpr std::int64_t kSlackMs = 60'000;
+
+bool meet(const TimeSpan& left, const TimeSpan& right) {
+  return left.from_ms <= right.to_ms && right.from_ms <= left.to_ms;
+}
+
+/// So that sums and signs are no overflow; farther times are nobody's.
+TimeSpan bounded(const TimeSpan& span) {
+  return {.from_ms = std::clamp(span.from_ms, -kFarTime, kFarTime),
+          .to_ms = std::clamp(span.to_ms, -kFarTime, kFarTime)};
+}
+
+/// Where a query evaluated at `time` reads.
+TimeSpan read_at(std::int64_t time, const TimeSpan& around, std::int64_t lookback_ms) {
+  return {.from_ms = time + around.from_ms - lookback_ms, .to_ms = time + around.to_ms};
+}
+
+/// The times of evaluation at which it reads something of `life`.
+TimeSpan that_read(const TimeSpan& life, const TimeSpan& around, std::int64_t lookback_ms) {
+  return {.from_ms = life.from_ms - around.to_ms,
+          .to_ms = life.to_ms - around.from_ms + lookback_ms};
+}
+
+/// What is left of `spans` without `hole`, in order.
+std::vector<TimeSpan> without(const std::vector<TimeSpan>& spans, const TimeSpan& hole) {
+  std::vector<TimeSpan> left;
+  for (const TimeSpan& span : spans) {
+    if (!meet(span, hole)) {
+      left.push_back(span);
+      continue;
+    }
+    if (span.from_ms < hole.from_ms) {
+      left.push_back({span.from_ms, hole.from_ms - 1});
+    }
+    if (span.to_ms > hole.to_ms) {
+      left.push_back({hole.to_ms + 1, span.to_ms});
+    }
+  }
+  return left;
+}
+
+/// The times of `asked` within the span; end before start where there are none.
+Evaluation within(const Evaluation& asked, const TimeSpan& span) {
+  Evaluation part = asked;
+  const std::int64_t steps =
+      (span.from_ms - asked.start_ms + asked.step_ms - 1) / asked.step_ms;  // rounded up
+  part.start_ms = asked.start_ms + steps * asked.step_ms;
+  part.end_ms = span.to_ms;
+  return part;
+}
+
+TimeSpan life_of(const store::UnitLife& unit) {
+  // Who has ended and never started lived at one time at most; who has done neither may start.
+  std::int64_t from = unit.started_ms;
+  if (from <= 0) {
+    from = unit.ended_ms > 0 ? unit.ended_ms : unit.created_ms;
+  }
+  return bounded({.from_ms = from, .to_ms = unit.ended_ms > 0 ? unit.ended_ms : kFarTime});
+}
+
+std::vector<TimeSpan> lives_of_others(const SharedIds& ids) {
+  std::vector<TimeSpan> lives;
+  for (const auto& [id, shared] : ids) {
+    for (const TimeSpan& life : shared.others) {
+      lives.push_back({life.from_ms - kSlackMs, life.to_ms + kSlackMs});
+    }
+  }
+  return lives;
+}
+
+}  // namespace
+
+SharedIds shared_ids_among(std::vector<store::UnitLife> lives) {
+  std::ranges::sort(lives, {}, [](const store::UnitLife& unit) {
+    return std::make_tuple(unit.uuid, life_of(unit).from_ms);
+  });
+  SharedIds ids;
+  for (std::size_t i = 0; i < lives.size(); ++i) {
+    TimeSpan life = life_of(lives[i]);
+    const bool followed = i + 1 < lives.size() && lives[i + 1].uuid == lives[i].uuid;
+    if (followed && lives[i].ended_ms <= 0) {
+      life.to_ms = std::max(life.from_ms, life_of(lives[i + 1]).from_ms - 1);
+    }
+    SharedId& id = ids[lives[i].uuid];
+    (lives[i].in_scope ? id.own : id.others).push_back(life);
+  }
+  std::erase_if(ids, [](const auto& entry) { return entry.second.others.empty(); });
+  return ids;
+}
+
+std::optional<Evaluation> narrowed(const Evaluation& asked,
+                                   const promql::Reach& reach,
+                                   std::int64_t lookback_ms,
+                                   const SharedIds& ids) {
+  const std::vector<TimeSpan> others = lives_of_others(ids);
+  const auto reads = [&](std::int64_t base, const std::optional<TimeSpan>& around) {
+    return around && std::ranges::any_of(others, [&](const TimeSpan& life) {
+             return meet(read_at(base, bounded(*around), lookback_ms), life);
+           });
+  };
+  if (reads(0, reach.fixed) || reads(asked.start_ms, reach.at_start) ||
+      reads(asked.end_ms, reach.at_end)) {
+    return std::nullopt;
+  }
+  if (!reach.around) {
+    return asked;
+  }
+  const TimeSpan around = bounded(*reach.around);
+  std::vector<TimeSpan> parts = {{asked.start_ms, asked.end_ms}};
+  for (const TimeSpan& life : others) {
+    parts = without(parts, that_read(life, around, lookback_ms));
+  }
+  const bool whole = parts == std::vector<TimeSpan>{{asked.start_ms, asked.end_ms}};
+  if (whole || reach.at_start || reach.at_end) {
+    return whole ? std::optional(asked) : std::nullopt;
+  }
+  const auto sees_own = [&](const Evaluation& part) {
+    return std::ranges::any_of(ids, [&](const auto& entry) {
+      return std::ranges::any_of(entry.second.own, [&](const TimeSpan& life) {
+        return meet({part.start_ms, part.end_ms}, that_read(life, around, lookback_ms));
+      });
+    });
+  };
+  for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
+    const Evaluation left = within(asked, *part);
+    if (left.start_ms <= left.end_ms && sees_own(left)) {
+      return left;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ceems::gate

@@ -1,0 +1,83 @@
+#include "promql/reach.h"
+
+#include <algorithm>
+#include <limits>
+#include <variant>
+
+#include "promql/selectors.h"
+
+namespace ceems::promql {
+namespace {
+
+/// The times at which an expression is evaluated, relative to one of the members of Reach.
+struct Times {
+  std::optional<TimeSpan> Reach::* base = &Reach::around;
+  TimeSpan span;
+};
+
+std::int64_t minus(std::int64_t number) {
+  constexpr std::int64_t kLeast = std::numeric_limits<std::int64_t>::min();
+  return number == kLeast ? std::numeric_limits<std::int64_t>::max() : -number;
+}
+
+/// What a selector or subquery reads that is evaluated at these times.
+Times shifted(Times times, const TimeShift& shift, std::int64_t range_ms) {
+  if (shift.at) {
+    switch (shift.at->kind) {
+      case AtModifier::Kind::kTime:
+        times = {.base = &Reach::fixed, .span = {shift.at->time_ms, shift.at->time_ms}};
+        break;
+      case AtModifier::Kind::kStart:
+        times = {.base = &Reach::at_start, .span = {}};
+        break;
+      case AtModifier::Kind::kEnd:
+        times = {.base = &Reach::at_end, .span = {}};
+        break;
+    }
+  }
+  const std::int64_t back = minus(shift.offset_ms.value_or(0));
+  times.span.from_ms = add_times(add_times(times.span.from_ms, back), minus(range_ms));
+  times.span.to_ms = add_times(times.span.to_ms, back);
+  return times;
+}
+
+void take(Reach& reach, const Times& times) {
+  std::optional<TimeSpan>& all = reach.*times.base;
+  if (!all) {
+    all = times.span;
+    return;
+  }
+  all->from_ms = std::min(all->from_ms, times.span.from_ms);
+  all->to_ms = std::max(all->to_ms, times.span.to_ms);
+}
+
+void add(Reach& reach, const Expr& expr, const Times& times) {
+  if (const auto* const selector = std::get_if<VectorSelector>(&expr.node)) {
+    take(reach, shifted(times, selector->shift, 0));
+  } else if (const auto* const matrix = std::get_if<MatrixSelector>(&expr.node)) {
+    take(reach, shifted(times, matrix->selector.shift, matrix->range_ms));
+  } else if (const auto* const subquery = std::get_if<Subquery>(&expr.node)) {
+    add(reach, *subquery->expr, shifted(times, subquery->shift, subquery->range_ms));
+  } else {
+    for_each_below(expr, [&](const Expr& below) { add(reach, below, times); });
+  }
+}
+
+}  // namespace
+
+std::int64_t add_times(std::int64_t left, std::int64_t right) {
+  std::int64_t sum = 0;
+  if (__builtin_add_overflow(left, right, &sum)) {
+    using Limits = std::numeric_limits<std::int64_t>;
+    return left < 0 ? Limits::min() : Limits::max();
+  }
+  return sum;
+}
+
+Reach reach_of(const Expr& query) {
+  Reach reach;
+  add(reach, query, {});
+  return reach;
+}
+
+}  // namespace ceems::promql
