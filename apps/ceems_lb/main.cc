@@ -64,6 +64,9 @@ void reload(lb::Service& service, const lb::CommandLine& line) {
 
 int serve(lb::Service& service, const lb::CommandLine& line) {
   service.start();
+  if (service.listeners().empty()) {
+    log::warn("no backends are configured: nothing is listened to");
+  }
   for (const std::string& listener : service.listeners()) {
     log::info("listening", {{"listener", listener}});
   }

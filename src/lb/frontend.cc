@@ -1,6 +1,7 @@
 #include "lb/frontend.h"
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <utility>
 
@@ -40,18 +41,35 @@ gate::RawRequest raw_request(const net::Request& request) {
           .body = request.body};
 }
 
+/// What labels are taken out of, for the log.
+struct Asked {
+  std::string cluster;
+  std::string path;
+};
+
+/// The client gets 502 or half an answer, and the server is at fault.
+Result<> told(const Asked& asked, Result<> done) {
+  if (!done) {
+    log::warn("labels cannot be taken out of an answer", {{"cluster_id", asked.cluster},
+                                                          {"path", printable(asked.path, 200)},
+                                                          {"err", done.error().message}});
+  }
+  return done;
+}
+
 class AnswerFilter final : public net::BodyFilter {
  public:
-  AnswerFilter(AnswerKind kind, std::vector<std::string> labels)
-      : filter_(kind, std::move(labels)) {}
+  AnswerFilter(AnswerKind kind, std::vector<std::string> labels, Asked asked)
+      : filter_(kind, std::move(labels)), asked_(std::move(asked)) {}
 
   Result<> feed(std::string_view piece, std::string& out) override {
-    return filter_.feed(piece, out);
+    return told(asked_, filter_.feed(piece, out));
   }
-  Result<> finish(std::string& out) override { return filter_.finish(out); }
+  Result<> finish(std::string& out) override { return told(asked_, filter_.finish(out)); }
 
  private:
   LabelFilter filter_;
+  Asked asked_;
 };
 
 /// The whole answer to a question for the values of a hidden label.
@@ -84,20 +102,29 @@ Question question_of(std::string_view path) {
   return question;
 }
 
-std::unique_ptr<net::BodyFilter> make_filter(std::string_view path,
+/// Does a request of an admin change nothing at a server, though it is sent by POST?
+bool only_reads(gate::BackendType type, std::string_view path) {
+  constexpr std::array<std::string_view, 5> kForms = {"query", "query_range", "query_exemplars",
+                                                      "series", "labels"};
+  return type == gate::BackendType::kProfiles
+             ? path.contains("/querier.v1.QuerierService/")
+             : std::ranges::find(kForms, question_of(path).name) != kForms.end();
+}
+
+std::unique_ptr<net::BodyFilter> make_filter(const Asked& asked,
                                              const std::vector<std::string>& labels) {
-  const Question question = question_of(path);
+  const Question question = question_of(asked.path);
   if (question.name == "query" || question.name == "query_range") {
-    return std::make_unique<AnswerFilter>(AnswerKind::kSamples, labels);
+    return std::make_unique<AnswerFilter>(AnswerKind::kSamples, labels, asked);
   }
   if (question.name == "series") {
-    return std::make_unique<AnswerFilter>(AnswerKind::kSeries, labels);
+    return std::make_unique<AnswerFilter>(AnswerKind::kSeries, labels, asked);
   }
   if (question.name == "labels") {
-    return std::make_unique<AnswerFilter>(AnswerKind::kNames, labels);
+    return std::make_unique<AnswerFilter>(AnswerKind::kNames, labels, asked);
   }
   if (question.name == "query_exemplars") {
-    return std::make_unique<AnswerFilter>(AnswerKind::kExemplars, labels);
+    return std::make_unique<AnswerFilter>(AnswerKind::kExemplars, labels, asked);
   }
   if (std::ranges::find(labels, question.label) != labels.end()) {
     return std::make_unique<EmptyFilter>();
@@ -113,13 +140,15 @@ bool is_coded(const net::Headers& headers) {
 /// A server that compresses although it was asked not to.
 class UnreadableFilter final : public net::BodyFilter {
  public:
-  Result<> feed(std::string_view /*piece*/, std::string& /*out*/) override {
-    return fail(ErrorCode::kParse, "a compressed answer that labels should be taken out of");
+  explicit UnreadableFilter(Asked asked) : asked_(std::move(asked)) {}
+
+  Result<> feed(std::string_view /*piece*/, std::string& out) override { return finish(out); }
+  Result<> finish(std::string& /*out*/) override {
+    return told(asked_, fail(ErrorCode::kParse, "the server has compressed it"));
   }
-  Result<> finish(std::string& /*out*/) override { return feed({}, unused_); }
 
  private:
-  std::string unused_;
+  Asked asked_;
 };
 
 /// Of a request, for the log.
@@ -238,23 +267,25 @@ void Frontend::pass_on(const net::Request& request,
   }
   const bool rewritten = !passage.forward.path.empty();
   relay->body = rewritten ? passage.forward.body : request.body;
-  // What users may ask for changes nothing; of admins only what reads by its method.
-  relay->repeatable = rewritten || request.method == "GET" || request.method == "HEAD";
+  // What users may ask for changes nothing.
+  relay->repeatable = rewritten || request.method == "GET" || request.method == "HEAD" ||
+                      (request.method == "POST" && only_reads(type_, request.path));
   relay->unavailable = std::move(unavailable);
   const std::vector<std::string>& labels = chosen.front()->filter_labels;
   if (type_ == gate::BackendType::kTsdb && !labels.empty()) {
-    relay->filter = [path = rewritten ? passage.forward.path : request.path, labels,
-                     admin = passage.admin](int status, const net::Headers& headers) {
+    relay->filter = [asked = Asked{.cluster = passage.cluster,
+                                   .path = rewritten ? passage.forward.path : request.path},
+                     labels, admin = passage.admin](int status, const net::Headers& headers) {
       if (!admin && status >= 300) {
         return make_error_filter(status, headers);
       }
-      auto filter = make_filter(path, labels);
+      auto filter = make_filter(asked, labels);
       constexpr int kNoContent = 204;
       if (filter == nullptr || status == kNoContent || status >= 300) {
         return std::unique_ptr<net::BodyFilter>();
       }
       if (is_coded(headers)) {
-        filter = std::make_unique<UnreadableFilter>();
+        filter = std::make_unique<UnreadableFilter>(asked);
       }
       return filter;
     };

@@ -1,0 +1,154 @@
+#include "lb/frontend.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ceems::lb {
+namespace {
+
+using gate::BackendType;
+using ::testing::HasSubstr;
+
+/// alice owns unit 1, root is an admin.
+class FakeOwners final : public gate::Owners {
+ public:
+  Result<bool> is_admin(const std::string& user) override { return user == "root"; }
+  Result<bool> may_see(const std::string& user,
+                       const std::string& /*cluster*/,
+                       const gate::UnitSet& units) override {
+    return user == "alice" && units == gate::UnitSet{"1"};
+  }
+  Result<gate::UnitSet> units_of(const std::string& /*user*/,
+                                 const std::string& /*cluster*/,
+                                 std::size_t /*most*/) override {
+    return gate::UnitSet{"1"};
+  }
+  Result<gate::SharedIds> shared_ids(const std::string& /*user*/,
+                                     const std::string& /*cluster*/,
+                                     const gate::UnitSet& /*units*/) override {
+    return gate::SharedIds();
+  }
+};
+
+/// A frontend with one server of cluster c, which hides the label `instance`.
+class FrontendTest : public ::testing::Test {
+ protected:
+  explicit FrontendTest(BackendType type = BackendType::kTsdb) : frontend_(type, figures_) {
+    Config config;
+    ClusterConfig cluster{.id = "c"};
+    const ServerConfig server{.url = "http://192.0.2.1", .filter_labels = {"instance"}};
+    (type == BackendType::kTsdb ? cluster.tsdb : cluster.profiles).push_back(server);
+    config.clusters.push_back(std::move(cluster));
+    auto backends = Backends::create(type, config);
+    EXPECT_TRUE(backends);
+    gate::GateRules rules;
+    rules.clusters = {"c"};
+    auto state = std::make_shared<FrontendState>(type, std::move(rules), &owners_);
+    state->backends = std::move(*backends);
+    frontend_.set_state(std::move(state));
+  }
+
+  net::Response ask(const std::string& method,
+                    const std::string& path,
+                    const std::string& user = "root",
+                    const std::string& query = "") const {
+    net::Request request;
+    request.method = method;
+    request.target = query.empty() ? path : path + "?" + query;
+    request.path = path;
+    request.query = query;
+    request.headers = {{"X-Grafana-User", user}, {"X-Ceems-Cluster-Id", "c"}};
+    net::Response response;
+    frontend_.handle(request, response);
+    return response;
+  }
+
+  [[nodiscard]] bool repeatable(const std::string& method, const std::string& path) const {
+    const auto response = ask(method, path);
+    EXPECT_TRUE(response.relay) << method << ' ' << path;
+    return response.relay && response.relay->repeatable;
+  }
+
+  FakeOwners owners_;
+  Figures figures_;
+  Frontend frontend_;
+};
+
+class ProfileFrontendTest : public FrontendTest {
+ protected:
+  ProfileFrontendTest() : FrontendTest(BackendType::kProfiles) {}
+};
+
+constexpr const char* kOwn = "query=x%7Buuid%3D%221%22%7D";
+
+TEST_F(FrontendTest, AnswersHealthBehindTheGateOnly) {
+  EXPECT_EQ(ask("GET", "/health").body, "CEEMS LB Server is healthy");
+  EXPECT_EQ(ask("GET", "/health", "alice").status, 403);
+  EXPECT_EQ(ask("GET", "/health", "").status, 401);
+}
+
+TEST_F(FrontendTest, WhatReadsMayBeSentToASecondServer) {
+  for (const auto* const path : {"/api/v1/query", "/api/v1/query_range", "/prom/api/v1/series",
+                                 "/api/v1/labels/", "/api/v1/query_exemplars"}) {
+    EXPECT_TRUE(repeatable("POST", path)) << path;
+    EXPECT_FALSE(repeatable("DELETE", path)) << path;
+  }
+  for (const auto* const path : {"/api/v1/admin/tsdb/delete_series", "/api/v1/write", "/", ""}) {
+    EXPECT_FALSE(repeatable("POST", path)) << path;
+    EXPECT_TRUE(repeatable("GET", path)) << path;
+  }
+}
+
+TEST_F(ProfileFrontendTest, WhatReadsMayBeSentToASecondServer) {
+  EXPECT_TRUE(repeatable("POST", "/querier.v1.QuerierService/SelectSeries"));
+  EXPECT_FALSE(repeatable("POST", "/push.v1.PusherService/Push"));
+  EXPECT_FALSE(repeatable("POST", "/api/v1/query"));
+}
+
+/// What a user gets of an answer.
+std::string filtered(const net::Relay& relay,
+                     int status,
+                     const net::Headers& headers,
+                     std::string_view body) {
+  const auto filter = relay.filter(status, headers);
+  if (filter == nullptr) {
+    return std::string(body);
+  }
+  std::string out;
+  const bool fine = filter->feed(body, out) && filter->finish(out);
+  return fine ? out : "no answer";
+}
+
+TEST_F(FrontendTest, TakesLabelsOutOfAnswers) {
+  const auto users = ask("GET", "/api/v1/query", "alice", kOwn);
+  const auto admins = ask("GET", "/api/v1/query", "root", kOwn);
+  ASSERT_TRUE(users.relay && admins.relay);
+  const net::Headers json = {{"Content-Type", "application/json"}};
+  constexpr std::string_view kVector =
+      R"({"data":{"result":[{"metric":{"instance":"n","uuid":"1"}}]}})";
+  for (const net::Relay* const relay : {users.relay.get(), admins.relay.get()}) {
+    EXPECT_EQ(filtered(*relay, 200, json, kVector),
+              R"({"data":{"result":[{"metric":{"uuid":"1"}}]}})");
+    EXPECT_EQ(filtered(*relay, 200, json, "<html>"), "no answer");
+    EXPECT_EQ(filtered(*relay, 200, {{"Content-Encoding", "gzip"}}, kVector), "no answer");
+    EXPECT_EQ(filtered(*relay, 204, json, ""), "");
+  }
+  constexpr std::string_view kError = R"({"errorType":"execution","error":"{instance=\"n\"}"})";
+  EXPECT_THAT(filtered(*users.relay, 422, json, kError), HasSubstr("withheld"));
+  EXPECT_EQ(filtered(*admins.relay, 422, json, kError), kError);
+}
+
+TEST_F(FrontendTest, OfAHiddenLabelThereAreNoValues) {
+  const auto hidden = ask("GET", "/api/v1/label/instance/values");
+  const auto other = ask("GET", "/api/v1/label/job/values");
+  ASSERT_TRUE(hidden.relay && other.relay);
+  constexpr std::string_view kNames = R"({"status":"success","data":["n"]})";
+  EXPECT_EQ(filtered(*hidden.relay, 200, {}, kNames), R"({"status":"success","data":[]})");
+  EXPECT_EQ(filtered(*other.relay, 200, {}, kNames), kNames);
+  const auto config = ask("GET", "/api/v1/status/config");
+  ASSERT_TRUE(config.relay);
+  EXPECT_EQ(config.relay->filter(200, {}), nullptr);
+}
+
+}  // namespace
+}  // namespace ceems::lb
