@@ -30,6 +30,8 @@ BINARY = ["+", "-", "*", "/", "%", "^", "atan2", "==", "!=", "<", "<=", ">", ">=
 
 
 class Maker:
+    durations = DURATIONS
+
     def __init__(self, seed):
         self.r = random.Random(seed)
 
@@ -67,7 +69,7 @@ class Maker:
     def shift(self):
         text = ""
         if self.chance(0.15):
-            text += " offset " + self.pick(["", "-", "- "]) + self.pick(DURATIONS)
+            text += " offset " + self.pick(["", "-", "- "]) + self.pick(self.durations)
         if self.chance(0.15):
             text += " @ " + self.pick(["1609746000", "0.5", "-3", "start()", "end( )", "1e3"])
         return text
@@ -75,8 +77,8 @@ class Maker:
     def matrix(self, depth):
         if depth > 0 and self.chance(0.2):
             step = self.pick(["", "1m", "30s"])
-            return "(%s)[%s:%s]%s" % (self.vector(depth - 1), self.pick(DURATIONS), step, self.shift())
-        return self.selector() + self.blank() + "[" + self.pick(DURATIONS) + "]" + self.shift()
+            return "(%s)[%s:%s]%s" % (self.vector(depth - 1), self.pick(self.durations), step, self.shift())
+        return self.selector() + self.blank() + "[" + self.pick(self.durations) + "]" + self.shift()
 
     def number(self):
         return self.pick(["1", "0.5", ".5", "5.", "1e3", "0x1F", "010", "08", "Inf", "nan", "-1", "+2", "1e-7"])

@@ -1,0 +1,210 @@
+#!/usr/bin/env python3
+"""`access.lifetimes` of ceems_lb before a real Prometheus: job 7 was bob's before it was alice's.
+
+Two Prometheus servers: one has both jobs, one alice's alone. Random queries at random times go through the gate to the first;
+whatever passes must have, step by step, the answer that the second gives to the same request: then nothing of bob's was in it.
+Queries that reach into alice's time only must all pass, whole.
+
+usage: lb_lifetimes_test.py [--count N] [--seed N]"""
+
+import argparse
+import contextlib
+import json
+import os
+import sqlite3
+import subprocess
+import sys
+import urllib.parse
+
+sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
+import api_database  # noqa: E402
+import harness  # noqa: E402
+import lb_attack  # noqa: E402
+from harness import Program, free_port, get, wait_until  # noqa: E402
+from lb_test import same  # noqa: E402
+
+START = 1_700_000_000
+BOB, ALICE = (START, START + 3600), (START + 7200, START + 10800)
+METRICS = lb_attack.METRICS
+METADATA = ["series", "labels", "label/instance/values"]
+
+
+class Maker(lb_attack.Owner):
+    """Queries about job 7 and another one of alice's, anywhere in time."""
+
+    durations = ["90s", "5m", "10m", "30m", "1h"]
+
+    def unit_matcher(self):
+        return self.pick(['uuid="7"', 'uuid=~"7|8"', 'uuid="8"'])
+
+    def selector(self):
+        return self.pick(METRICS) + "{" + self.unit_matcher() + "}"
+
+    def shift(self):
+        at = self.r.randint(START - 600, ALICE[1] + 600)
+        return self.pick(["", "", "", " offset 5m", " offset 1h", " offset 2h", " offset -1h", " @ %d" % at, " @ start()", " @ end()",
+                          " @ %d offset 30m" % at])
+
+
+class Near(Maker):
+    """Queries that reach back for less than an hour."""
+
+    durations = ["90s", "1m", "5m"]
+
+    def shift(self):
+        return self.pick(["", "", " offset 1m"])
+
+
+def openmetrics(jobs):
+    """A sample every 30 s; of bob's values none can be alice's."""
+    lines = []
+    for number, metric in enumerate(METRICS):
+        lines.append("# TYPE %s gauge" % metric)
+        for unit, (begin, end), node, base in jobs:
+            for time in range(begin, end + 1, 30):
+                lines.append('%s{uuid="%s",instance="%s"} %d %d' % (metric, unit, node, base + number * 10 + (time // 30) % 7, time))
+    return "\n".join(lines + ["# EOF", ""])
+
+
+def make_database(directory):
+    path = os.path.join(directory, "data")
+    os.makedirs(path)
+    db = sqlite3.connect(os.path.join(path, "ceems.db"))
+    for statement in api_database.SCHEMA:
+        db.execute(statement)
+    db.executescript("""INSERT INTO admin_users (cluster_id, name) VALUES ('all', 'root');
+                        INSERT INTO projects (cluster_id, name, users) VALUES ('c0', 'pa', '["alice"]'), ('c0', 'pb', '["bob"]');""")
+    for unit, project, (begin, end) in (("7", "pb", BOB), ("7", "pa", ALICE), ("8", "pa", (BOB[0], ALICE[1]))):
+        db.execute("INSERT INTO units (cluster_id, resource_manager, uuid, project, username, started_at, created_at_ts, started_at_ts, "
+                   "ended_at_ts) VALUES ('c0', 'slurm', ?, ?, 'x', ?, ?, ?, ?)",
+                   (unit, project, str(begin), begin * 1000, begin * 1000, end * 1000))
+    db.commit()
+    db.close()
+    for folder in (directory, path):
+        os.chmod(folder, 0o755)
+    return path
+
+
+class Site:
+    def __init__(self, stack, directory):
+        bob = ("7", BOB, "bobs-node", 900_000)
+        own = [("7", ALICE, "n1", 1000), ("8", (BOB[0], ALICE[1]), "n2", 2000)]
+        self.ports = {}
+        for name, jobs in (("all", [bob] + own), ("own", own)):
+            path, text, config = (os.path.join(directory, name + end) for end in ("", ".txt", ".yml"))
+            os.makedirs(path)
+            harness.write(text, openmetrics(jobs))
+            harness.write(config, "global: {}\n")
+            subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, path], stdout=subprocess.DEVNULL, check=True)
+            port = self.ports[name] = free_port()
+            stack.enter_context(Program(["prometheus", "--config.file=" + config, "--storage.tsdb.path=" + path,
+                                         "--storage.tsdb.retention.time=100y", "--web.listen-address=127.0.0.1:%d" % port],
+                                        os.path.join(directory, name + ".log")))
+        for port in self.ports.values():
+            wait_until("Prometheus is ready", lambda port=port: get("http://127.0.0.1:%d/-/ready" % port).status == 200)
+        config = os.path.join(directory, "lb.yml")
+        harness.write(config, "ceems_lb:\n  strategy: round-robin\n  access: {lifetimes: true}\n  backends:\n"
+                              "    - {id: c0, tsdb: [{web: {url: 'http://127.0.0.1:%d'}}]}\n"
+                              "ceems_api_server:\n  data: {path: %s}\n" % (self.ports["all"], make_database(directory)))
+        self.ports["lb"] = free_port()
+        stack.enter_context(Program([os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + config,
+                                     "--web.listen-address=127.0.0.1:%d" % self.ports["lb"]], os.path.join(directory, "lb.log")))
+        wait_until("the load balancer answers", lambda: self.ask("lb", "query", {"query": "1"}).status == 200, 10)
+
+    def ask(self, server, name, fields, user="alice"):
+        return get("http://127.0.0.1:%d/api/v1/%s?%s" % (self.ports[server], name, urllib.parse.urlencode(fields)),
+                   headers={"X-Grafana-User": user, "X-Ceems-Cluster-Id": "c0"})
+
+
+def points(answer):
+    """{(labels, time): value} of a vector or matrix"""
+    data = answer.json["data"]
+    if data["resultType"] in ("scalar", "string"):
+        return {("", data["result"][0]): data["result"][1]}
+    found = {}
+    for series in data["result"]:
+        labels = json.dumps(series["metric"], sort_keys=True)
+        for time, value in series.get("values", []) + ([series["value"]] if "value" in series else []):
+            found[labels, time] = value
+    return found
+
+
+def leak(ours, own, whole):
+    """What `ours` says and `own` does not; the other way round, too, where nothing was to be cut."""
+    for key, value in ours.items():
+        if key not in own or not same(value, own[key]):
+            return "%s: %s, not %s" % (key, value, own.get(key))
+    return "cut" if whole and len(ours) != len(own) else None
+
+
+def request(maker, begin, end, step):
+    """(name, fields) of one query somewhere between"""
+    fields = {"query": maker.query()}
+    if maker.chance(0.5):
+        times = sorted(maker.r.randint(begin, end) for _ in range(2))
+        return "query_range", dict(fields, start=times[0], end=times[1], step=maker.pick([7, 15, 60, step]))
+    return "query", dict(fields, time=maker.r.randint(begin, end))
+
+
+def test_queries(site, options, maker, begin, end, must_pass):
+    passed, problems = 0, []
+    for _ in range(options.count):
+        name, fields = request(maker, begin, end, 600)
+        own = site.ask("own", name, fields)
+        if own.status != 200:
+            continue  # newer syntax than this Prometheus knows
+        answer = site.ask("lb", name, fields)
+        if answer.status == 403:
+            if must_pass:
+                problems.append("%r: refused: %s" % (fields, answer.text))
+            continue
+        if answer.status == 422:
+            continue
+        assert answer.status == 200, (fields, answer.status, answer.text)
+        passed += 1
+        told = leak(points(answer), points(own), must_pass)
+        if told:
+            problems.append("%r: %s" % (fields, told))
+    print("    %d queries, %d passed, %d problems" % (options.count, passed, len(problems)))
+    for problem in problems[:5]:
+        print(problem)
+    assert not problems
+    assert passed > options.count // 10, "nearly everything is refused"
+
+
+def test_fixed(site):
+    query = "m_cpu{uuid='7'}"
+    assert site.ask("lb", "query", {"query": query, "time": BOB[1]}).status == 403
+    assert "id '7'" in site.ask("lb", "query", {"query": query, "time": BOB[1]}).json["error"]
+    assert site.ask("lb", "query", {"query": query, "time": BOB[1]}, user="bob").status == 200
+    assert site.ask("lb", "query", {"query": query, "time": ALICE[1]}, user="bob").status == 403
+    assert site.ask("lb", "query", {"query": query, "time": BOB[1]}, user="root").status == 200
+    whole = {"query": query, "start": START, "end": ALICE[1], "step": 60}
+    answer = points(site.ask("lb", "query_range", whole))
+    assert len(answer) == 61 and min(time for _, time in answer) == ALICE[0], answer
+    times = [time for _, time in points(site.ask("lb", "query_range", whole, user="bob"))]
+    assert min(times) == BOB[0] and BOB[1] <= max(times) <= BOB[1] + 300, times  # the look-back prolongs it
+    for name in METADATA:
+        answer = site.ask("lb", name, {"match[]": query, "start": ALICE[0], "end": ALICE[1]})
+        assert answer.status == 200, (name, answer.text)
+        assert site.ask("lb", name, {"match[]": query, "start": BOB[0], "end": BOB[1]}).status == 403, name
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--count", type=int, default=600)
+    parser.add_argument("--seed", type=int, default=1)
+    options = parser.parse_args()
+    harness.need_programs("prometheus", "promtool")
+    with harness.scratch("ceems-test-") as directory, contextlib.ExitStack() as stack:
+        site = Site(stack, directory)
+        test_fixed(site)
+        print("ok    fixed requests")
+        test_queries(site, options, Maker(options.seed), START - 1200, ALICE[1] + 1200, False)
+        print("ok    random queries at all times")
+        test_queries(site, options, Near(options.seed), ALICE[0] + 1200, ALICE[1] + 1200, True)
+        print("ok    random queries at alice's time")
+
+
+if __name__ == "__main__":
+    main()
