@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstddef>
+#include <iterator>
 #include <list>
 #include <mutex>
 #include <optional>
@@ -19,7 +20,7 @@ class RecentMap {
  public:
   /// Keys longer than this many bytes are not worth their memory: they are not kept.
   RecentMap(std::size_t most, std::size_t longest_key) : most_(most), longest_(longest_key) {
-    places_.reserve(most);
+    places_.reserve(most + 1);
   }
 
   std::optional<Value> find(std::string_view key) {
@@ -36,17 +37,20 @@ class RecentMap {
     if (key.size() > longest_ || most_ == 0) {
       return;
     }
-    std::list<Entry> gone;  // taken down when the lock is open again
-    std::list<Entry> added;
-    added.push_back({std::string(key), std::move(value)});
+    std::list<Entry> spare;  // what is left there is taken down when the lock is open again
+    spare.push_back({std::string(key), std::move(value)});
     const std::scoped_lock lock(mutex_);
-    if (const auto found = places_.find(key); found != places_.end()) {
-      remove(found, gone);
-    } else if (entries_.size() == most_) {
-      remove(places_.find(entries_.back().key), gone);
+    const auto [place, is_new] = places_.try_emplace(spare.front().key, spare.begin());
+    if (!is_new) {
+      std::swap(place->second->value, spare.front().value);
+      entries_.splice(entries_.begin(), entries_, place->second);
+      return;
     }
-    places_.emplace(added.front().key, added.begin());
-    entries_.splice(entries_.begin(), added);
+    entries_.splice(entries_.begin(), spare);
+    if (entries_.size() > most_) {
+      places_.erase(entries_.back().key);
+      spare.splice(spare.begin(), entries_, std::prev(entries_.end()));
+    }
   }
 
  private:
@@ -56,11 +60,6 @@ class RecentMap {
   };
   /// By the keys of the entries themselves.
   using Places = std::unordered_map<std::string_view, typename std::list<Entry>::iterator>;
-
-  void remove(typename Places::iterator place, std::list<Entry>& gone) {
-    gone.splice(gone.begin(), entries_, place->second);
-    places_.erase(place);
-  }
 
   std::mutex mutex_;
   std::size_t most_;

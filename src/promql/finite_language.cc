@@ -310,6 +310,7 @@ class Language {
 std::optional<std::vector<std::string>> words_between_bars(std::string_view pattern,
                                                            const LanguageLimits& limits) {
   std::vector<std::string> words;
+  words.reserve(1 + static_cast<std::size_t>(std::ranges::count(pattern, '|')));
   for (bool more = true; more;) {
     const std::size_t bar = pattern.find('|');
     words.emplace_back(pattern.substr(0, bar));

@@ -5,28 +5,11 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "promql/characters.h"
 #include "promql/literal.h"
 
 namespace ceems::promql {
 namespace {
-
-bool is_digit(char byte) {
-  return byte >= '0' && byte <= '9';
-}
-
-bool is_alpha(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
-}
-
-/// Of names behind their first: most bytes of a query are.
-constexpr auto kInWord = [] {
-  std::array<bool, 256> table{};
-  for (const char byte : std::string_view("0123456789_abcdefghijklmnopqrstuvwxyz"
-                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
-    table.at(static_cast<unsigned char>(byte)) = true;
-  }
-  return table;
-}();
 
 bool is_blank(char byte) {
   return byte == ' ' || byte == '\t' || byte == '\n' || byte == '\r';
@@ -36,12 +19,12 @@ struct Symbol {
   std::string_view text;
   TokenKind kind;
 };
-/// Longer ones first.
+/// By their first byte, longer ones first.
 constexpr std::array kSymbols = {
-    Symbol{"=~", TokenKind::kMatches},     Symbol{"!~", TokenKind::kNotMatches},
-    Symbol{"!=", TokenKind::kNotEqual},    Symbol{"==", TokenKind::kEqual},
-    Symbol{"<=", TokenKind::kLessEqual},   Symbol{">=", TokenKind::kGreaterEqual},
-    Symbol{"=", TokenKind::kAssign},       Symbol{"<", TokenKind::kLess},
+    Symbol{"=~", TokenKind::kMatches},     Symbol{"==", TokenKind::kEqual},
+    Symbol{"=", TokenKind::kAssign},       Symbol{"!~", TokenKind::kNotMatches},
+    Symbol{"!=", TokenKind::kNotEqual},    Symbol{"<=", TokenKind::kLessEqual},
+    Symbol{"<", TokenKind::kLess},         Symbol{">=", TokenKind::kGreaterEqual},
     Symbol{">", TokenKind::kGreater},      Symbol{"(", TokenKind::kLeftParen},
     Symbol{")", TokenKind::kRightParen},   Symbol{"{", TokenKind::kLeftBrace},
     Symbol{"}", TokenKind::kRightBrace},   Symbol{"[", TokenKind::kLeftBracket},
@@ -136,7 +119,7 @@ class Lexer {
     if (!in_braces_ && (is_digit(first) || (first == '.' && is_digit(peek(1))))) {
       return number();
     }
-    if (is_alpha(first) || (first == ':' && !in_braces_ && !in_brackets_)) {
+    if (is_letter(first) || (first == ':' && !in_braces_ && !in_brackets_)) {
       word();
       return std::nullopt;
     }
@@ -144,11 +127,10 @@ class Lexer {
   }
 
   void word() {
-    const bool colons = !in_braces_ && !in_brackets_;
+    const ByteSet& in_word = in_braces_ || in_brackets_ ? kInLabel : kInMetric;
     const std::string_view rest = query_.substr(place_);
     std::size_t length = 1;
-    while (length < rest.size() &&
-           (kInWord[static_cast<unsigned char>(rest[length])] || (colons && rest[length] == ':'))) {
+    while (length < rest.size() && in_word.contains(rest[length])) {
       ++length;
     }
     // "inf" and "nan" are numbers wherever a name may not stand in their place.
@@ -161,7 +143,7 @@ class Lexer {
     std::size_t length = 0;
     const bool hexadecimal = peek() == '0' && (peek(1) == 'x' || peek(1) == 'X');
     while (
-        is_digit(peek(length)) || is_alpha(peek(length)) || peek(length) == '.' ||
+        is_digit(peek(length)) || is_letter(peek(length)) || peek(length) == '.' ||
         (!hexadecimal && (peek(length) == '+' || peek(length) == '-') && after_exponent(length))) {
       ++length;
     }
@@ -185,19 +167,19 @@ class Lexer {
   }
 
   std::optional<SyntaxError> string(char quote) {
+    const std::string_view rest = query_.substr(place_);
+    const bool raw = quote == '`';
+    bool escapes = false;
     std::size_t length = 1;
-    while (true) {
-      const char byte = peek(length);
-      if (place_ + length >= query_.size() || (quote != '`' && byte == '\n')) {
-        return error(place_, "string without an end");
-      }
-      if (byte == quote) {
-        break;
-      }
-      length += byte == '\\' && quote != '`' ? 2 : 1;
+    while (length < rest.size() && rest[length] != quote && (raw || rest[length] != '\n')) {
+      const bool escape = !raw && rest[length] == '\\';
+      escapes = escapes || escape;
+      length += escape ? 2 : 1;
     }
-    const std::string_view text = query_.substr(place_, length + 1);
-    if (text.contains('\\') && !unquote(text)) {
+    if (length >= rest.size() || rest[length] != quote) {
+      return error(place_, "string without an end");
+    }
+    if (escapes && !unquote(rest.substr(0, length + 1))) {
       return error(place_, "string with an escape that does not exist");
     }
     add(TokenKind::kString, length + 1);

@@ -11,17 +11,10 @@
 
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "promql/characters.h"
 
 namespace ceems::promql {
 namespace {
-
-bool is_digit(char byte) {
-  return byte >= '0' && byte <= '9';
-}
-
-bool is_letter(char byte) {
-  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
-}
 
 int hex_value(char byte) {
   if (is_digit(byte)) {
@@ -138,6 +131,9 @@ bool append_escape(std::string& out, std::string_view text, std::size_t& place, 
   return true;
 }
 
+/// What may have a meaning in quotes.
+constexpr ByteSet kNotPlain("\\\n\"'");
+
 bool is_shown_as_it_is(char byte) {
   return byte >= 0x20 && byte < 0x7F && byte != '"' && byte != '\\';
 }
@@ -145,13 +141,16 @@ bool is_shown_as_it_is(char byte) {
 }  // namespace
 
 std::optional<double> parse_number(std::string_view text) {
-  if (same_in_any_case(text, "inf")) {
-    return std::numeric_limits<double>::infinity();
+  if (text.empty()) {
+    return std::nullopt;
   }
-  if (same_in_any_case(text, "nan")) {
-    return std::numeric_limits<double>::quiet_NaN();
-  }
-  if (text.empty() || !(is_digit(text.front()) || text.front() == '.')) {
+  if (!is_digit(text.front()) && text.front() != '.') {
+    if (text.size() == 3 && same_in_any_case(text, "inf")) {
+      return std::numeric_limits<double>::infinity();
+    }
+    if (text.size() == 3 && same_in_any_case(text, "nan")) {
+      return std::numeric_limits<double>::quiet_NaN();
+    }
     return std::nullopt;
   }
   std::optional<std::string> plain;
@@ -204,7 +203,8 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
       return std::nullopt;
     }
     text.remove_prefix(static_cast<std::size_t>(end - text.data()));
-    const std::size_t letters = std::min(text.find_first_of("0123456789"), text.size());
+    const auto letters =
+        static_cast<std::size_t>(std::ranges::find_if(text, is_digit) - text.begin());
     const std::string_view name = text.substr(0, letters);
     unit = std::find_if(unit, kUnits.end(), [&](const Unit& known) { return known.name == name; });
     if (unit == kUnits.end() || count > (kLongest - total) / unit->milliseconds) {
@@ -242,7 +242,8 @@ void append_duration(std::string& out, std::int64_t milliseconds) {
       continue;
     }
     if (const std::int64_t count = milliseconds / unit.milliseconds; count > 0) {
-      fmt::format_to(std::back_inserter(out), "{}{}", count, unit.name);
+      const fmt::format_int digits(count);
+      out.append(digits.data(), digits.size()).append(unit.name);
       milliseconds %= unit.milliseconds;
     }
   }
@@ -261,11 +262,15 @@ std::optional<std::string> unquote(std::string_view quoted) {
   if (quote != '"' && quote != '\'') {
     return std::nullopt;
   }
-  const std::size_t plain = std::min(text.find_first_of("\\\n\"'"), text.size());
+  const auto* const plain =
+      std::ranges::find_if(text, [](char byte) { return kNotPlain.contains(byte); });
+  if (plain == text.end()) {
+    return std::string(text);
+  }
   std::string out;
   out.reserve(text.size());
-  out = text.substr(0, plain);
-  for (std::size_t place = plain; place < text.size();) {
+  out.append(text.begin(), plain);
+  for (std::size_t place = out.size(); place < text.size();) {
     const char byte = text[place++];
     if (byte == quote || byte == '\n') {
       return std::nullopt;
@@ -310,14 +315,11 @@ void append_quoted(std::string& out, std::string_view value) {
 }
 
 bool is_plain_label(std::string_view name) {
-  return !name.empty() && !is_digit(name.front()) &&
-         std::ranges::all_of(name, [](char byte) { return is_letter(byte) || is_digit(byte); });
+  return !name.empty() && !is_digit(name.front()) && kInLabel.contains_all(name);
 }
 
 bool is_plain_metric(std::string_view name) {
-  return !name.empty() && !is_digit(name.front()) && std::ranges::all_of(name, [](char byte) {
-    return is_letter(byte) || is_digit(byte) || byte == ':';
-  });
+  return !name.empty() && !is_digit(name.front()) && kInMetric.contains_all(name);
 }
 
 }  // namespace ceems::promql

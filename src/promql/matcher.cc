@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "promql/characters.h"
+
 namespace ceems::promql {
 namespace {
 
@@ -29,20 +31,7 @@ re2::RE2 compiled(std::string_view pattern) {
   return re2::RE2(fmt::format("^(?:{})$", pattern), options);
 }
 
-bool is_word_or_bar(char byte) {
-  switch (byte) {
-    case '_':
-    case '-':
-    case ':':
-    case '/':
-    case '|':
-    case ' ':
-      return true;
-    default:
-      return (byte >= '0' && byte <= '9') || (byte >= 'A' && byte <= 'Z') ||
-             (byte >= 'a' && byte <= 'z');
-  }
-}
+constexpr ByteSet kInWords = ByteSet::letters_digits_and("-:/| ");
 
 /// Of a pattern that compiles.
 bool accepts_empty(std::string_view pattern, const PatternOptions& options) {
@@ -57,7 +46,7 @@ bool accepts_empty(std::string_view pattern, const PatternOptions& options) {
 }  // namespace
 
 bool is_words(std::string_view pattern) {
-  return std::ranges::all_of(pattern, is_word_or_bar);
+  return kInWords.contains_all(pattern);
 }
 
 std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOptions& options) {

@@ -11,32 +11,34 @@ namespace ceems::promql {
 namespace {
 
 struct BinaryRow {
-  std::string_view text;
   BinaryOperator op;
-  TokenKind token;  // kWord: by the text
+  std::string_view text;
   int precedence;
 };
+/// In the order of the operators.
 constexpr std::array kBinary = {
-    BinaryRow{"or", BinaryOperator::kOr, TokenKind::kWord, 1},
-    BinaryRow{"and", BinaryOperator::kAnd, TokenKind::kWord, 2},
-    BinaryRow{"unless", BinaryOperator::kUnless, TokenKind::kWord, 2},
-    BinaryRow{"==", BinaryOperator::kEqual, TokenKind::kEqual, 3},
-    BinaryRow{"!=", BinaryOperator::kNotEqual, TokenKind::kNotEqual, 3},
-    BinaryRow{"<", BinaryOperator::kLess, TokenKind::kLess, 3},
-    BinaryRow{"<=", BinaryOperator::kLessEqual, TokenKind::kLessEqual, 3},
-    BinaryRow{">", BinaryOperator::kGreater, TokenKind::kGreater, 3},
-    BinaryRow{">=", BinaryOperator::kGreaterEqual, TokenKind::kGreaterEqual, 3},
-    BinaryRow{"+", BinaryOperator::kAdd, TokenKind::kAdd, 4},
-    BinaryRow{"-", BinaryOperator::kSub, TokenKind::kSub, 4},
-    BinaryRow{"*", BinaryOperator::kMul, TokenKind::kMul, 5},
-    BinaryRow{"/", BinaryOperator::kDiv, TokenKind::kDiv, 5},
-    BinaryRow{"%", BinaryOperator::kMod, TokenKind::kMod, 5},
-    BinaryRow{"atan2", BinaryOperator::kAtan2, TokenKind::kWord, 5},
-    BinaryRow{"^", BinaryOperator::kPow, TokenKind::kPow, kPowPrecedence},
+    BinaryRow{BinaryOperator::kOr, "or", 1},
+    BinaryRow{BinaryOperator::kAnd, "and", 2},
+    BinaryRow{BinaryOperator::kUnless, "unless", 2},
+    BinaryRow{BinaryOperator::kEqual, "==", 3},
+    BinaryRow{BinaryOperator::kNotEqual, "!=", 3},
+    BinaryRow{BinaryOperator::kLess, "<", 3},
+    BinaryRow{BinaryOperator::kLessEqual, "<=", 3},
+    BinaryRow{BinaryOperator::kGreater, ">", 3},
+    BinaryRow{BinaryOperator::kGreaterEqual, ">=", 3},
+    BinaryRow{BinaryOperator::kAdd, "+", 4},
+    BinaryRow{BinaryOperator::kSub, "-", 4},
+    BinaryRow{BinaryOperator::kMul, "*", 5},
+    BinaryRow{BinaryOperator::kDiv, "/", 5},
+    BinaryRow{BinaryOperator::kMod, "%", 5},
+    BinaryRow{BinaryOperator::kAtan2, "atan2", 5},
+    BinaryRow{BinaryOperator::kPow, "^", kPowPrecedence},
 };
+static_assert(std::ranges::is_sorted(kBinary, {}, &BinaryRow::op) &&
+              kBinary.size() == static_cast<std::size_t>(BinaryOperator::kPow) + 1);
 
 const BinaryRow& row(BinaryOperator op) {
-  return *std::ranges::find(kBinary, op, &BinaryRow::op);
+  return kBinary[static_cast<std::size_t>(op)];
 }
 
 struct AggregateRow {
@@ -60,9 +62,24 @@ constexpr std::array kAggregates = {
     AggregateRow{"limit_ratio", AggregateOperator::kLimitRatio},
 };
 
+/// Most words are longer than any keyword.
+bool is_keyword(std::string_view word, std::string_view keyword) {
+  return word.size() == keyword.size() && same_in_any_case(word, keyword);
+}
+
 bool is_one_of(std::string_view word, std::span<const std::string_view> keywords) {
-  return std::ranges::any_of(
-      keywords, [&](std::string_view keyword) { return same_in_any_case(word, keyword); });
+  return std::ranges::any_of(keywords,
+                             [&](std::string_view keyword) { return is_keyword(word, keyword); });
+}
+
+std::optional<BinaryOperator> binary_word(std::string_view word) {
+  for (const BinaryOperator op : {BinaryOperator::kOr, BinaryOperator::kAnd,
+                                  BinaryOperator::kUnless, BinaryOperator::kAtan2}) {
+    if (is_keyword(word, operator_text(op))) {
+      return op;
+    }
+  }
+  return std::nullopt;
 }
 
 }  // namespace
@@ -102,13 +119,36 @@ int precedence(BinaryOperator op) {
 }
 
 std::optional<BinaryOperator> binary_operator(const Token& token) {
-  for (const BinaryRow& known : kBinary) {
-    if (token.kind == known.token &&
-        (token.kind != TokenKind::kWord || same_in_any_case(token.text, known.text))) {
-      return known.op;
-    }
+  switch (token.kind) {
+    case TokenKind::kWord:
+      return binary_word(token.text);
+    case TokenKind::kEqual:
+      return BinaryOperator::kEqual;
+    case TokenKind::kNotEqual:
+      return BinaryOperator::kNotEqual;
+    case TokenKind::kLess:
+      return BinaryOperator::kLess;
+    case TokenKind::kLessEqual:
+      return BinaryOperator::kLessEqual;
+    case TokenKind::kGreater:
+      return BinaryOperator::kGreater;
+    case TokenKind::kGreaterEqual:
+      return BinaryOperator::kGreaterEqual;
+    case TokenKind::kAdd:
+      return BinaryOperator::kAdd;
+    case TokenKind::kSub:
+      return BinaryOperator::kSub;
+    case TokenKind::kMul:
+      return BinaryOperator::kMul;
+    case TokenKind::kDiv:
+      return BinaryOperator::kDiv;
+    case TokenKind::kMod:
+      return BinaryOperator::kMod;
+    case TokenKind::kPow:
+      return BinaryOperator::kPow;
+    default:
+      return std::nullopt;
   }
-  return std::nullopt;
 }
 
 std::optional<MatchOperator> match_operator(TokenKind kind) {
@@ -128,7 +168,7 @@ std::optional<MatchOperator> match_operator(TokenKind kind) {
 
 std::optional<AggregateOperator> aggregate_operator(std::string_view word) {
   const auto* const found = std::ranges::find_if(
-      kAggregates, [&](const AggregateRow& known) { return same_in_any_case(word, known.text); });
+      kAggregates, [&](const AggregateRow& known) { return is_keyword(word, known.text); });
   return found == kAggregates.end() ? std::nullopt : std::optional(found->op);
 }
 

@@ -41,9 +41,10 @@ class Parser {
  private:
   // Nodes.
 
-  static ExprPtr make(Expr::Node node, ValueType type, std::size_t offset, unsigned depth = 1) {
+  template <typename Node>
+  static ExprPtr make(Node node, ValueType type, std::size_t offset, unsigned depth = 1) {
     auto expr = std::make_unique<Expr>();
-    expr->node = std::move(node);
+    expr->node.emplace<Node>(std::move(node));
     expr->type = type;
     expr->offset = offset;
     expr->depth = depth;
@@ -234,10 +235,10 @@ class Parser {
     const Token& token = tokens_.current();
     const Token& behind = tokens_.following();
     const bool opens = behind.kind == TokenKind::kLeftParen;
-    if (const auto op = aggregate_operator(token.text);
-        op && (opens ||
-               (behind.kind == TokenKind::kWord && (same_in_any_case(behind.text, "by") ||
-                                                    same_in_any_case(behind.text, "without"))))) {
+    const bool groups =
+        behind.kind == TokenKind::kWord &&
+        (same_in_any_case(behind.text, "by") || same_in_any_case(behind.text, "without"));
+    if (const auto op = opens || groups ? aggregate_operator(token.text) : std::nullopt) {
       if (is_experimental(*op) && !options_->experimental) {
         return tokens_.refuse(
             token.offset, fmt::format("{}() is experimental and not allowed", operator_text(*op)));
@@ -286,8 +287,10 @@ class Parser {
     if (selector->shift.at) {
       return tokens_.refuse(offset, "no @ modifiers allowed before range");
     }
-    return make(MatrixSelector{.selector = std::move(*selector), .range_ms = *range},
-                ValueType::kRangeVector, expr->offset);
+    MatrixSelector matrix{.selector = std::move(*selector), .range_ms = *range};
+    expr->node = std::move(matrix);
+    expr->type = ValueType::kRangeVector;
+    return expr;
   }
 
   Parsed<ExprPtr> subquery(ExprPtr expr, std::int64_t range_ms, std::size_t offset) {

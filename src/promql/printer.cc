@@ -13,8 +13,12 @@
 namespace ceems::promql {
 namespace {
 
+constexpr std::size_t kUsualLength = 1024;  // of queries of dashboards
+
 class Printer {
  public:
+  Printer() { out_.reserve(kUsualLength); }
+
   void add(const Expr& expr) { std::visit(*this, expr.node); }
 
   void operator()(const NumberLiteral& node) { append_number(out_, node.value); }

@@ -15,6 +15,7 @@ namespace ceems::promql {
 namespace {
 
 constexpr std::string_view kNameLabel = "__name__";
+constexpr std::size_t kUsualMatchers = 4;
 
 class SelectorParser {
  public:
@@ -33,6 +34,7 @@ class SelectorParser {
       return tokens_->unexpected("a metric name or '{'");
     }
     if (tokens_->take_if(TokenKind::kLeftBrace)) {
+      parsed.matchers.reserve(kUsualMatchers);
       if (auto read = matchers(parsed); !read) {
         return std::unexpected(std::move(read).error());
       }

@@ -14,24 +14,6 @@ constexpr std::size_t kLongestShown = 40;
 
 }  // namespace
 
-const Token& TokenCursor::following() const {
-  return tokens_[std::min(next_ + 1, tokens_.size() - 1)];
-}
-
-const Token& TokenCursor::take() {
-  const Token& token = current();
-  next_ = std::min(next_ + 1, tokens_.size() - 1);
-  return token;
-}
-
-bool TokenCursor::take_if(TokenKind kind) {
-  if (current().kind != kind) {
-    return false;
-  }
-  take();
-  return true;
-}
-
 bool TokenCursor::at_keyword(std::string_view keyword) const {
   return current().kind == TokenKind::kWord && same_in_any_case(current().text, keyword);
 }

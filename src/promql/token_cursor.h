@@ -1,8 +1,10 @@
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "promql/lexer.h"
@@ -19,10 +21,16 @@ class TokenCursor {
 
   [[nodiscard]] const Token& current() const { return tokens_[next_]; }
   /// The one behind it; at the end the end.
-  [[nodiscard]] const Token& following() const;
+  [[nodiscard]] const Token& following() const { return tokens_[behind()]; }
   /// Gives the current one and goes on.
-  const Token& take();
-  bool take_if(TokenKind kind);
+  const Token& take() { return tokens_[std::exchange(next_, behind())]; }
+  bool take_if(TokenKind kind) {
+    if (current().kind != kind) {
+      return false;
+    }
+    take();
+    return true;
+  }
   [[nodiscard]] bool at_keyword(std::string_view keyword) const;
   bool take_keyword(std::string_view keyword);
 
@@ -33,6 +41,8 @@ class TokenCursor {
   Parsed<bool> expect(TokenKind kind);
 
  private:
+  [[nodiscard]] std::size_t behind() const { return std::min(next_ + 1, tokens_.size() - 1); }
+
   std::string_view query_;
   std::vector<Token> tokens_;
   std::size_t next_ = 0;

@@ -1,0 +1,53 @@
+#pragma once
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+namespace ceems::promql {
+
+// Kinds of bytes. Every byte of a query is asked about several times.
+
+constexpr bool is_digit(char byte) {
+  return byte >= '0' && byte <= '9';
+}
+
+constexpr bool is_letter(char byte) {
+  return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
+}
+
+/// A set of bytes, to be looked up in.
+class ByteSet {
+ public:
+  explicit constexpr ByteSet(std::string_view bytes) {
+    for (const char byte : bytes) {
+      known_.at(static_cast<unsigned char>(byte)) = true;
+    }
+  }
+  /// Letters, digits and these.
+  static constexpr ByteSet letters_digits_and(std::string_view bytes) {
+    ByteSet set(bytes);
+    for (int byte = 0; byte < 128; ++byte) {
+      if (is_letter(static_cast<char>(byte)) || is_digit(static_cast<char>(byte))) {
+        set.known_.at(static_cast<std::size_t>(byte)) = true;
+      }
+    }
+    return set;
+  }
+
+  [[nodiscard]] constexpr bool contains(char byte) const {
+    return known_[static_cast<unsigned char>(byte)];
+  }
+  [[nodiscard]] constexpr bool contains_all(std::string_view text) const {
+    return std::ranges::all_of(text, [this](char byte) { return contains(byte); });
+  }
+
+ private:
+  std::array<bool, 256> known_{};
+};
+
+/// What names of labels and of metrics consist of behind their first byte.
+inline constexpr ByteSet kInLabel = ByteSet::letters_digits_and("");
+inline constexpr ByteSet kInMetric = ByteSet::letters_digits_and(":");
+
+}  // namespace ceems::promql
