@@ -70,6 +70,39 @@ void check_memory(const gate::RawRequest& raw, const gate::TsdbRules& rules) {
   }
 }
 
+/// What reads nothing of others' units is the same request when it comes again.
+template <typename Request, typename Rules>
+void check_apart(const gate::RawRequest& raw, const Rules& rules) {
+  static const gate::SharedIds kIds = {
+      {"own",
+       {.own = {{72'000'000, 75'600'000}, {108'000'000, gate::kFarTime}},
+        .others = {{36'000'000, 43'200'000}, {90'000'000, 93'600'000}}}}};
+  constexpr std::int64_t kNow = 120'000'000;
+  auto request = Request::read(raw, rules);
+  if (!request || request->selection().is_open()) {
+    return;
+  }
+  if (const auto kept = request->keep_apart(kIds, kNow); !kept) {
+    CEEMS_CHECK(kept.error().status == 400 || kept.error().status == 403);
+    return;
+  }
+  const gate::Forward forward = request->forward();
+  const std::string target =
+      forward.query.empty() ? forward.path : forward.path + "?" + forward.query;
+  Rules longer = rules;
+  longer.longest_body <<= 3U;
+  longer.selection.language.longest <<= 3U;
+  auto again = Request::read({.method = forward.method,
+                              .target = target,
+                              .content_type = forward.content_type,
+                              .body = forward.body},
+                             longer);
+  CEEMS_CHECK(again.has_value());
+  CEEMS_CHECK(again->keep_apart(kIds, kNow).has_value());
+  const gate::Forward same = again->forward();
+  CEEMS_CHECK(same.query == forward.query && same.body == forward.body);
+}
+
 }  // namespace
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -83,6 +116,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const std::string type = "application/" + std::string(kind);
     check<gate::ProfileRequest>(
         {.method = "POST", .target = target, .content_type = type, .body = rest}, kProfiles);
+    check_apart<gate::ProfileRequest>(
+        {.method = "POST", .target = target, .content_type = type, .body = rest}, kProfiles);
   } else {
     const gate::RawRequest raw{.method = kind,
                                .target = target,
@@ -90,6 +125,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                                .body = rest};
     check<gate::TsdbRequest>(raw, kTsdb);
     check_memory(raw, kTsdb);
+    check_apart<gate::TsdbRequest>(raw, kTsdb);
   }
   return 0;
 }

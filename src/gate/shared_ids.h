@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <limits>
 #include <map>
 #include <optional>
 #include <string>
@@ -15,8 +14,9 @@ namespace ceems::gate {
 // Ids that a resource manager gave out again: numbers of SLURM jobs begin anew after MaxJobId or a
 // new data base. Who owns one unit of such an id must not read the times of the others.
 
-/// The end of what runs still, and of times without bound. Far from where numbers overflow.
-inline constexpr std::int64_t kFarTime = std::numeric_limits<std::int64_t>::max() / 1024;
+/// The end of what runs still, and of times without bound: some 31,000 years. Far from where
+/// integers overflow, and seconds as floating point still tell milliseconds apart.
+inline constexpr std::int64_t kFarTime = 1'000'000'000'000'000;
 
 /// When the units lived that had one id, epoch milliseconds.
 struct SharedId {

@@ -1,5 +1,7 @@
 #include "gate/shared_ids.h"
 
+#include <limits>
+
 #include <gtest/gtest.h>
 
 #include "base/wire_format.h"

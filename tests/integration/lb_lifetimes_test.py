@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import json
 import os
-import sqlite3
 import subprocess
 import sys
 import urllib.parse
@@ -69,17 +68,15 @@ def openmetrics(jobs):
 def make_database(directory):
     path = os.path.join(directory, "data")
     os.makedirs(path)
-    db = sqlite3.connect(os.path.join(path, "ceems.db"))
-    for statement in api_database.SCHEMA:
-        db.execute(statement)
-    db.executescript("""INSERT INTO admin_users (cluster_id, name) VALUES ('all', 'root');
-                        INSERT INTO projects (cluster_id, name, users) VALUES ('c0', 'pa', '["alice"]'), ('c0', 'pb', '["bob"]');""")
-    for unit, project, (begin, end) in (("7", "pb", BOB), ("7", "pa", ALICE), ("8", "pa", (BOB[0], ALICE[1]))):
-        db.execute("INSERT INTO units (cluster_id, resource_manager, uuid, project, username, started_at, created_at_ts, started_at_ts, "
-                   "ended_at_ts) VALUES ('c0', 'slurm', ?, ?, 'x', ?, ?, ?, ?)",
-                   (unit, project, str(begin), begin * 1000, begin * 1000, end * 1000))
-    db.commit()
-    db.close()
+    database = api_database.create(os.path.join(path, "ceems.db"))
+    row = {"cluster_id": "c0", "resource_manager": "slurm", "last_updated_at": "2023-11-15T00:00:00"}
+    with database:
+        api_database.insert(database, "admin_users", [dict(row, cluster_id="all", name="root")])
+        api_database.insert(database, "projects", [dict(row, name="pa", users=["alice"]), dict(row, name="pb", users=["bob"])])
+        for unit, project, user, (begin, end) in (("7", "pb", "bob", BOB), ("7", "pa", "alice", ALICE), ("8", "pa", "alice", (BOB[0], ALICE[1]))):
+            api_database.insert(database, "units", [dict(row, uuid=unit, project=project, username=user, started_at=str(begin), ignore=0,
+                                                         created_at_ts=begin * 1000, started_at_ts=begin * 1000, ended_at_ts=end * 1000)])
+    database.close()
     for folder in (directory, path):
         os.chmod(folder, 0o755)
     return path
@@ -102,14 +99,22 @@ class Site:
                                         os.path.join(directory, name + ".log")))
         for port in self.ports.values():
             wait_until("Prometheus is ready", lambda port=port: get("http://127.0.0.1:%d/-/ready" % port).status == 200)
-        config = os.path.join(directory, "lb.yml")
+        data = make_database(directory)
+        api, url = harness.start_api_server(directory, "ceems_api_server:\n  data: {path: %s, update_interval: 1d}\n  admin: {users: [root]}\n" % data,
+                                            ["--storage.data.skip.delete.old.units", "--no-security.drop-privileges"])
+        stack.enter_context(api)
+        self.start_lb(stack, directory, "lb", "data: {path: %s}" % data)
+        self.start_lb(stack, directory, "lb-api", "web: {url: '%s'}" % url)
+
+    def start_lb(self, stack, directory, name, owners):
+        config = os.path.join(directory, name + ".yml")
         harness.write(config, "ceems_lb:\n  strategy: round-robin\n  access: {lifetimes: true}\n  backends:\n"
                               "    - {id: c0, tsdb: [{web: {url: 'http://127.0.0.1:%d'}}]}\n"
-                              "ceems_api_server:\n  data: {path: %s}\n" % (self.ports["all"], make_database(directory)))
-        self.ports["lb"] = free_port()
+                              "ceems_api_server:\n  %s\n" % (self.ports["all"], owners))
+        self.ports[name] = free_port()
         stack.enter_context(Program([os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + config,
-                                     "--web.listen-address=127.0.0.1:%d" % self.ports["lb"]], os.path.join(directory, "lb.log")))
-        wait_until("the load balancer answers", lambda: self.ask("lb", "query", {"query": "1"}).status == 200, 10)
+                                     "--web.listen-address=127.0.0.1:%d" % self.ports[name]], os.path.join(directory, name + ".log")))
+        wait_until("the load balancer answers", lambda: self.ask(name, "query", {"query": "1"}).status == 200, 10)
 
     def ask(self, server, name, fields, user="alice"):
         return get("http://127.0.0.1:%d/api/v1/%s?%s" % (self.ports[server], name, urllib.parse.urlencode(fields)),
@@ -148,12 +153,12 @@ def request(maker, begin, end, step):
 
 def test_queries(site, options, maker, begin, end, must_pass):
     passed, problems = 0, []
-    for _ in range(options.count):
+    for number in range(options.count):
         name, fields = request(maker, begin, end, 600)
         own = site.ask("own", name, fields)
         if own.status != 200:
             continue  # newer syntax than this Prometheus knows
-        answer = site.ask("lb", name, fields)
+        answer = site.ask("lb-api" if number % 4 == 3 else "lb", name, fields)
         if answer.status == 403:
             if must_pass:
                 problems.append("%r: refused: %s" % (fields, answer.text))
@@ -172,22 +177,22 @@ def test_queries(site, options, maker, begin, end, must_pass):
     assert passed > options.count // 10, "nearly everything is refused"
 
 
-def test_fixed(site):
+def test_fixed(site, lb):
     query = "m_cpu{uuid='7'}"
-    assert site.ask("lb", "query", {"query": query, "time": BOB[1]}).status == 403
-    assert "id '7'" in site.ask("lb", "query", {"query": query, "time": BOB[1]}).json["error"]
-    assert site.ask("lb", "query", {"query": query, "time": BOB[1]}, user="bob").status == 200
-    assert site.ask("lb", "query", {"query": query, "time": ALICE[1]}, user="bob").status == 403
-    assert site.ask("lb", "query", {"query": query, "time": BOB[1]}, user="root").status == 200
+    assert site.ask(lb, "query", {"query": query, "time": BOB[1]}).status == 403
+    assert "id '7'" in site.ask(lb, "query", {"query": query, "time": BOB[1]}).json["error"]
+    assert site.ask(lb, "query", {"query": query, "time": BOB[1]}, user="bob").status == 200
+    assert site.ask(lb, "query", {"query": query, "time": ALICE[1]}, user="bob").status == 403
+    assert site.ask(lb, "query", {"query": query, "time": BOB[1]}, user="root").status == 200
     whole = {"query": query, "start": START, "end": ALICE[1], "step": 60}
-    answer = points(site.ask("lb", "query_range", whole))
+    answer = points(site.ask(lb, "query_range", whole))
     assert len(answer) == 61 and min(time for _, time in answer) == ALICE[0], answer
-    times = [time for _, time in points(site.ask("lb", "query_range", whole, user="bob"))]
+    times = [time for _, time in points(site.ask(lb, "query_range", whole, user="bob"))]
     assert min(times) == BOB[0] and BOB[1] <= max(times) <= BOB[1] + 300, times  # the look-back prolongs it
     for name in METADATA:
-        answer = site.ask("lb", name, {"match[]": query, "start": ALICE[0], "end": ALICE[1]})
+        answer = site.ask(lb, name, {"match[]": query, "start": ALICE[0], "end": ALICE[1]})
         assert answer.status == 200, (name, answer.text)
-        assert site.ask("lb", name, {"match[]": query, "start": BOB[0], "end": BOB[1]}).status == 403, name
+        assert site.ask(lb, name, {"match[]": query, "start": BOB[0], "end": BOB[1]}).status == 403, name
 
 
 def main():
@@ -198,8 +203,9 @@ def main():
     harness.need_programs("prometheus", "promtool")
     with harness.scratch("ceems-test-") as directory, contextlib.ExitStack() as stack:
         site = Site(stack, directory)
-        test_fixed(site)
-        print("ok    fixed requests")
+        test_fixed(site, "lb")
+        test_fixed(site, "lb-api")
+        print("ok    fixed requests, owners from the data base and from the API")
         test_queries(site, options, Maker(options.seed), START - 1200, ALICE[1] + 1200, False)
         print("ok    random queries at all times")
         test_queries(site, options, Near(options.seed), ALICE[0] + 1200, ALICE[1] + 1200, True)

@@ -283,6 +283,12 @@ Result<> Connection::copy_to(const std::string& path, bool (*keep_going)(void*),
 Error last_error(sqlite3* handle, std::string_view context) {
   const int status = sqlite3_extended_errcode(handle);
   Error error = error_of(status, file_of(handle), sqlite3_errmsg(handle));
+  // Readers share a file of locks, which the first user of a data base makes.
+  if ((status & 0xFF) == SQLITE_READONLY && sqlite3_db_readonly(handle, "main") == 1) {
+    error.message +=
+        ": nobody has it open, and this user may not make the file of its locks; start the API "
+        "server first, or let this user write the directory";
+  }
   return context.empty() ? error : std::move(error).with_context(context);
 }
 
