@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
@@ -30,6 +31,16 @@ void read_as_root(const std::function<void()>& read) {
   read();
 }
 
+/// True also where nobody can tell: opening it then says what is wrong.
+bool may_hold_database(const std::string& directory) {
+  bool there = false;
+  read_as_root([&] {
+    std::error_code error;
+    there = std::filesystem::exists(directory + "/ceems.db", error) || error;
+  });
+  return there;
+}
+
 /// What tells owners, and what it stands on.
 struct OwnerSource {
   std::shared_ptr<store::Reader> reader;
@@ -43,8 +54,7 @@ Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
     return std::shared_ptr<OwnerSource>();
   }
   // The data base comes first: it answers sooner, and without another program.
-  const bool has_file =
-      config.data_path && std::filesystem::exists(*config.data_path + "/ceems.db");
+  const bool has_file = config.data_path && may_hold_database(*config.data_path);
   if (!config.database_url.empty() || has_file || config.api_url.empty()) {
     auto reader = store::open_reader({.directory = config.data_path.value_or(""),
                                       .url = config.database_url,

@@ -81,8 +81,8 @@ def make_database(directory):
                        (cluster, unit))
     db.commit()
     db.close()
-    for folder in (directory, path):
-        os.chmod(folder, 0o755)
+    os.chmod(directory, 0o755)
+    os.chmod(path, 0o700)  # started by root the load balancer is nobody then
     return path
 
 
@@ -113,13 +113,13 @@ class Site:
             print(self.lb.output())
             raise
 
-    def write_config(self, backends=None, extra=""):
+    def write_config(self, backends=None, extra="", strategy="round-robin"):
         backends = backends or ["http://127.0.0.1:%d" % self.ports["all"]]
         data = os.path.join(self.directory, "data")
         if not os.path.exists(data):
             make_database(self.directory)
         with open(self.config, "w", encoding="utf-8") as out:
-            out.write("ceems_lb:\n  strategy: round-robin\n%s  backends:\n    - id: c0\n      tsdb:\n" % extra)
+            out.write("ceems_lb:\n  strategy: %s\n%s  backends:\n    - id: c0\n      tsdb:\n" % (strategy, extra))
             for url in backends:
                 out.write("        - web: {url: '%s'}\n" % url)
             out.write("ceems_api_server:\n  data: {path: %s}\n" % data)
@@ -430,6 +430,38 @@ def test_dead_backends_and_reload(site, _options):
     wait_until("all is well again", lambda: site.ask(own).status == 200)
 
 
+def test_what_breaks_off_goes_to_a_second_server(site, _options):
+    """A first server takes requests and closes: what only reads is sent again, also of admins, who ask by POST as everybody does."""
+    read = encoded('m_cpu{uuid="1"}').encode()
+    form = {"Content-Type": "application/x-www-form-urlencoded"}
+    asked = [("alice", "GET", "/api/v1/query?" + read.decode(), None, 200), ("alice", "POST", "/api/v1/query", read, 200),
+             ("root", "GET", "/api/v1/query?" + read.decode(), None, 200), ("root", "POST", "/api/v1/query", read, 200),
+             ("root", "POST", "/api/v1/admin/tsdb/clean_tombstones", b"", 503)]
+    for user, method, path, body, status in asked:
+        with socket.create_server(("127.0.0.1", 0)) as closing:
+            seen = []
+
+            def serve(closing=closing, seen=seen):
+                with contextlib.suppress(OSError):
+                    while True:
+                        connection, _ = closing.accept()
+                        with connection:
+                            connection.settimeout(5)
+                            seen.append(connection.recv(65536))
+
+            threading.Thread(target=serve, daemon=True).start()
+            first = "127.0.0.1:%d" % closing.getsockname()[1]
+            site.write_config(["http://" + first, "http://127.0.0.1:%d" % site.ports["all"]], strategy="least-connection")
+            site.reload()
+            wait_until("the new configuration is used", lambda first=first: first in get("http://127.0.0.1:%d/metrics" % site.port).text)
+            assert site.ask(path, user=user, method=method, body=body, headers=form).status == status, (user, method, path)
+            assert any(text.startswith(method.encode()) for text in seen), "the first server was not asked"
+            closing.shutdown(socket.SHUT_RDWR)
+    site.write_config()
+    site.reload()
+    wait_until("all is well again", lambda: site.ask("/api/v1/query", method="POST", body=read, headers=form).status == 200)
+
+
 def test_stop_finishes_answers(site, _options):
     slow = "/api/v1/query?" + encoded('sum_over_time(m_cpu{uuid="1"}[1h:1s])')
     done = []
@@ -442,7 +474,7 @@ def test_stop_finishes_answers(site, _options):
 
 
 TESTS = [test_identity_and_clusters, test_what_grafana_asks, test_series_and_labels, test_rude_requests, test_random_queries, test_sly_requests, test_dead_backends_and_reload,
-         test_stop_finishes_answers]
+         test_what_breaks_off_goes_to_a_second_server, test_stop_finishes_answers]
 
 
 def main():
