@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "net/transfer.h"
+#include "net/unix_url.h"
 
 namespace ceems::lb {
 namespace {
@@ -26,17 +27,32 @@ bool asks_for_headers(const net::ClientOptions& options) {
                              [](const auto& header) { return !header.second.files.empty(); });
 }
 
+/// Those that requests are sent to, so that a question needs no lookup of its own. None of numeric
+/// hosts and sockets, which need none anyway.
+std::vector<std::string> known_addresses(net::Upstream& server) {
+  std::vector<std::string> all;
+  if (!server.addresses().is_looked_up()) {
+    return all;
+  }
+  const auto known = server.addresses().known();
+  for (const net::SocketAddress& address : *known.list) {
+    all.push_back(address.numeric());
+  }
+  return all;
+}
+
 Result<Backend> make_backend(const ServerConfig& config) {
-  auto url = net::parse_url(config.url);
+  net::UnixUrl place{.socket = {}, .http = config.url};
+  if (net::is_unix_url(config.url)) {
+    auto read = net::parse_unix_url(config.url);
+    if (!read) {
+      return fail(std::move(read).error());
+    }
+    place = std::move(*read);
+  }
+  auto url = net::parse_url(place.http);
   if (!url) {
     return fail(std::move(url).error());
-  }
-  net::ClientOptions client_options = config.client;
-  client_options.timeout = kPatience;
-  client_options.follow_redirects = false;
-  auto client = net::Client::create(std::move(client_options));
-  if (!client) {
-    return fail(std::move(client).error());
   }
   net::UpstreamOptions options;
   options.host = url->host;
@@ -44,16 +60,27 @@ Result<Backend> make_backend(const ServerConfig& config) {
     options.host = options.host.substr(1, options.host.size() - 2);
   }
   options.port = url->port;
+  options.unix_socket = place.socket;
   options.use_tls = url->scheme == "https";
   options.tls = config.client.tls;
   auto upstream = net::Upstream::create(std::move(options));
   if (!upstream) {
     return fail(std::move(upstream).error());
   }
+  net::ClientOptions client_options = config.client;
+  client_options.unix_socket = std::move(place.socket);
+  client_options.addresses = [server = *upstream] { return known_addresses(*server); };
+  client_options.timeout = kPatience;
+  client_options.follow_redirects = false;
+  auto client = net::Client::create(std::move(client_options));
+  if (!client) {
+    return fail(std::move(client).error());
+  }
   Backend backend;
   backend.upstream = std::move(*upstream);
   backend.client = std::move(*client);
   backend.url = config.url;
+  backend.origin = url->origin();
   backend.base_path = url->path;
   while (backend.base_path.ends_with('/')) {
     backend.base_path.pop_back();
@@ -161,9 +188,7 @@ std::vector<const Backend*> Pool::choose() const {
 }
 
 bool answers_at_all(const Backend& backend) {
-  const std::string url = (backend.upstream->options().use_tls ? "https://" : "http://") +
-                          backend.upstream->address() + backend.base_path + "/-/healthy";
-  const auto answer = backend.client->get(url);
+  const auto answer = backend.client->get(backend.origin + backend.base_path + "/-/healthy");
   return answer || answer.error().code != ErrorCode::kTimeout;
 }
 
@@ -215,7 +240,9 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
       joined_query(backend.base_query, rewritten ? std::string_view(forward.query) : request.query);
   attempt.target = backend.base_path + std::string(path) + (query.empty() ? "" : "?" + query);
   const std::string* const host = net::find_header(request.headers, "Host");
-  attempt.host = host == nullptr ? backend.upstream->address() : *host;
+  const bool behind_socket = !backend.upstream->options().unix_socket.empty();
+  const std::string own_name = behind_socket ? "localhost" : backend.upstream->address();
+  attempt.host = host == nullptr || behind_socket ? own_name : *host;
 
   const bool filtered = !backend.filter_labels.empty();
   auto own = backend.client->own_headers(backend.url);
@@ -241,7 +268,7 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
     attempt.headers.emplace_back("X-Ceems-Logged-User", passage.user);
   }
   attempt.headers.emplace_back("X-Forwarded-For", forwarded_for(request));
-  attempt.headers.emplace_back("User-Agent", "ceems_lb/" + backend.upstream->address());
+  attempt.headers.emplace_back("User-Agent", "ceems_lb/" + own_name);
   for (auto& field : *own) {
     attempt.headers.push_back(std::move(field));
   }

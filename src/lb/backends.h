@@ -25,6 +25,7 @@ struct Backend {
   /// be asked for them each time.
   std::optional<net::Headers> own_headers;
   std::string url;        ///< without user and password
+  std::string origin;     ///< what its own paths are asked below: "http://host:port"
   std::string base_path;  ///< no '/' at its end
   std::string base_query;
   std::vector<std::string> filter_labels;

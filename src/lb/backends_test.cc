@@ -1,11 +1,18 @@
 #include "lb/backends.h"
 
+#include <atomic>
+
+#include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "lb/frontend.h"
+#include "net/server.h"
+#include "testing/temp_dir.h"
 
 namespace ceems::lb {
 namespace {
+
+using ::testing::HasSubstr;
 
 Config config_of(Strategy strategy, std::vector<std::string> urls) {
   Config config;
@@ -87,6 +94,61 @@ std::string header(const net::Relay::Attempt& attempt, std::string_view name) {
     }
   }
   return all;
+}
+
+TEST(Backends, MayBeBehindUnixSockets) {
+  const ceems::testing::TempDir directory;
+  const std::string path = (directory.path() / "p.sock").string();
+  std::atomic<int> asked = 0;
+  net::ServerOptions options;
+  options.listen_addresses = {"unix:" + path};
+  auto server = net::Server::create(
+      std::move(options), [&](const net::Request& request, net::Response& answer) {
+        const std::string* const host = net::find_header(request.headers, "Host");
+        asked += request.path == "/base/-/healthy" && *host == "localhost" ? 1 : 100;
+        answer.status = 401;
+      });
+  ASSERT_TRUE(server) << server.error().message;
+  (*server)->start();
+  Config config = config_of(Strategy::kRoundRobin, {"unix://" + path + ":/base/?k=v"});
+  config.clusters[0].tsdb[0].client.basic_auth =
+      net::ClientOptions::BasicAuth{.username = "u", .password = "p"};
+  const auto backends = made(config);
+  const Backend& backend = backends->find("c")->backends()[0];
+  EXPECT_EQ(backend.upstream->address(), path);
+  EXPECT_EQ(backend.base_path, "/base");
+  EXPECT_EQ(backend.base_query, "k=v");
+  EXPECT_TRUE(answers_at_all(backend));
+  EXPECT_EQ(asked, 1);
+
+  net::Request request;
+  request.method = "GET";
+  request.target = "/api/v1/query?q=1";
+  request.query = "q=1";
+  request.remote_address = "192.0.2.7";
+  request.headers = {{"Host", "lb"}};
+  const auto attempt =
+      attempt_for(backend, request, {.user = "root", .cluster = "c", .admin = true});
+  ASSERT_TRUE(attempt);
+  EXPECT_EQ(attempt->host, "localhost");
+  EXPECT_EQ(attempt->target, "/base/api/v1/query?k=v&q=1");
+  EXPECT_EQ(header(*attempt, "User-Agent"), "ceems_lb/localhost;");
+  EXPECT_EQ(header(*attempt, "Authorization"), "Basic dTpw;");
+  EXPECT_EQ(header(*attempt, "X-Forwarded-For"), "192.0.2.7;");
+}
+
+TEST(Backends, SayWhatIsWrongWithASocket) {
+  for (const auto& [url, part] : {
+           std::pair{"unix://run/p.sock", "backend of c: a unix socket has no host"},
+           {"unix:", "backend of c: a unix socket needs an absolute path"},
+           {"unix:///run/p.sock:9090", "begins with '/'"},
+       }) {
+    const auto refused =
+        Backends::create(gate::BackendType::kTsdb, config_of(Strategy::kRoundRobin, {url}));
+    ASSERT_FALSE(refused) << url;
+    EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+    EXPECT_THAT(refused.error().message, HasSubstr(part));
+  }
 }
 
 TEST(Attempt, OfAdminsGoesOnAsItCame) {

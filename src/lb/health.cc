@@ -1,13 +1,16 @@
 #include "lb/health.h"
 
-#include <fcntl.h>
-#include <netdb.h>
 #include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/socket.h>
+#include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
+#include <span>
 #include <thread>
 
 #include "base/fd.h"
@@ -19,49 +22,134 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-struct AddressListFree {
-  void operator()(addrinfo* list) const { freeaddrinfo(list); }
-};
-using AddressList = std::unique_ptr<addrinfo, AddressListFree>;
+constexpr milliseconds kNoRoom{20};  // before a full unix socket is asked again
 
-/// A socket on its way to one of the addresses of the server with this number.
-struct Try {
-  std::size_t server;
-  UniqueFd socket;
-};
-
-/// Tries all addresses that the server's name has: it may listen on one of them only.
-void begin_tries(const net::Upstream& server, std::size_t number, std::vector<Try>& tries) {
-  addrinfo hints{};
-  hints.ai_socktype = SOCK_STREAM;
-  addrinfo* found = nullptr;
-  if (getaddrinfo(server.options().host.c_str(), server.options().port.c_str(), &hints, &found) !=
-      0) {
-    return;
+/// Wakes a thread that polls.
+class Bell {
+ public:
+  void ring() const {
+    const std::uint64_t one = 1;
+    [[maybe_unused]] const ssize_t written = ::write(fd_.get(), &one, sizeof one);
   }
-  const AddressList list(found);
-  for (const addrinfo* address = list.get(); address != nullptr; address = address->ai_next) {
-    UniqueFd fd(::socket(address->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    if (fd.valid() &&
-        (::connect(fd.get(), address->ai_addr, address->ai_addrlen) == 0 || errno == EINPROGRESS)) {
-      tries.push_back({.server = number, .socket = std::move(fd)});
+  void still() const {
+    std::uint64_t count = 0;
+    [[maybe_unused]] const ssize_t taken = ::read(fd_.get(), &count, sizeof count);
+  }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+
+ private:
+  UniqueFd fd_{::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)};
+};
+
+/// A socket on its way to one of the addresses of a server.
+class Try {
+ public:
+  explicit Try(const net::SocketAddress& address)
+      : address_(address),
+        fd_(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+    begin();
+  }
+  void begin() {
+    if (!fd_.valid()) {
+      return;
+    }
+    const bool begun = ::connect(fd_.get(), address_.data(), address_.size()) == 0;
+    no_room_ = !begun && errno == EAGAIN;
+    if (!begun && !no_room_ && errno != EINPROGRESS) {
+      fd_.reset();
     }
   }
-}
+  [[nodiscard]] bool failed() const { return !fd_.valid(); }
+  /// Of a unix socket: not begun, and no use to poll it.
+  [[nodiscard]] bool no_room() const { return no_room_; }
+  [[nodiscard]] int fd() const { return fd_.get(); }
+  [[nodiscard]] const net::SocketAddress& address() const { return address_; }
+  /// After something has happened to it.
+  bool connected() {
+    int error = 0;
+    socklen_t size = sizeof error;
+    const bool done =
+        ::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
+    fd_.reset();
+    return done;
+  }
 
-bool is_connected(int fd) {
-  int error = 0;
-  socklen_t size = sizeof error;
-  return ::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size) == 0 && error == 0;
-}
+ private:
+  net::SocketAddress address_;
+  UniqueFd fd_;
+  bool no_room_ = false;
+};
+
+/// All that is tried of one server: it may listen on one address of its name only.
+class Trial {
+ public:
+  Trial(net::Upstream& server, std::size_t place, const Bell& bell)
+      : addresses_(&server.addresses()),
+        place_(place),
+        waiting_(std::make_unique<net::ServerAddresses::Waiting>(*addresses_,
+                                                                 [&bell] { bell.ring(); })) {
+    take(addresses_->get(milliseconds(0)));
+  }
+  [[nodiscard]] std::size_t place() const { return place_; }
+  void finish() { finished_ = true; }
+  [[nodiscard]] bool finished() const { return finished_; }
+  /// Begins what has become known or possible since.
+  void go_on() {
+    if (looking_) {
+      take(addresses_->known());
+    }
+    for (Try& one : tries_) {
+      if (one.no_room()) {
+        one.begin();
+      }
+    }
+  }
+  [[nodiscard]] bool failed() const {
+    return !looking_ && std::ranges::all_of(tries_, &Try::failed);
+  }
+  [[nodiscard]] bool no_room() const { return std::ranges::any_of(tries_, &Try::no_room); }
+
+  void add_to(std::vector<pollfd>& waiting) const {
+    for (const Try& one : tries_) {
+      const int fd = one.no_room() ? -1 : one.fd();  // poll(2) passes those below 0 over
+      waiting.push_back({.fd = fd, .events = POLLOUT, .revents = 0});
+    }
+  }
+  /// Takes its part of what add_to() added.
+  bool connected(std::span<const pollfd>& happened) {
+    bool any = false;
+    for (Try& one : tries_) {
+      any = (happened.front().revents != 0 && one.connected()) || any;
+      happened = happened.subspan(1);
+    }
+    return any;
+  }
+
+ private:
+  void take(const net::ServerAddresses::Known& known) {
+    looking_ = known.looking;
+    for (const net::SocketAddress& address : *known.list) {
+      if (std::ranges::find(tries_, address, &Try::address) == tries_.end()) {
+        tries_.emplace_back(address);
+      }
+    }
+  }
+
+  net::ServerAddresses* addresses_;
+  std::size_t place_;
+  std::unique_ptr<net::ServerAddresses::Waiting> waiting_;
+  bool looking_ = false;
+  bool finished_ = false;
+  std::vector<Try> tries_;
+};
 
 /// Asks the servers that have said nothing for so long, all at the same time; with `again` also
-/// those that did not answer before.
+/// those that did not answer before. One whose name is not found yet has not even been connected.
 void look_for_hangs(const std::vector<Watched>& watched, milliseconds silence, bool again) {
   std::vector<std::jthread> asking;
   for (const Watched& one : watched) {
     const bool suspect = one.upstream->hangs() ? again : one.upstream->silence() >= silence;
-    if (!suspect) {
+    if (!suspect || one.upstream->addresses().known().list->empty()) {
       continue;
     }
     asking.emplace_back([&one] {
@@ -80,65 +168,81 @@ void look_for_hangs(const std::vector<Watched>& watched, milliseconds silence, b
 
 }  // namespace
 
-std::vector<bool> probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
-                        milliseconds patience) {
-  std::vector<bool> alive(servers.size(), false);
-  std::vector<Try> tries;
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    begin_tries(*servers[i], i, tries);
+void probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
+           milliseconds patience,
+           const std::stop_token& stop,
+           const std::function<void(std::size_t place, bool alive)>& decided) {
+  const Bell bell;
+  const std::stop_callback on_stop(stop, [&bell] { bell.ring(); });
+  std::vector<Trial> trials;
+  trials.reserve(servers.size());
+  for (const auto& server : servers) {
+    trials.emplace_back(*server, trials.size(), bell);
   }
   const auto end = steady_clock::now() + patience;
-  while (true) {
-    std::erase_if(tries, [&](const Try& one) { return alive[one.server] || !one.socket.valid(); });
-    std::vector<pollfd> waiting;
-    waiting.reserve(tries.size());
-    for (const Try& one : tries) {
-      waiting.push_back({.fd = one.socket.get(), .events = POLLOUT, .revents = 0});
-    }
-    const auto left = std::chrono::duration_cast<milliseconds>(end - steady_clock::now());
-    if (waiting.empty() || left.count() <= 0) {
-      return alive;
-    }
-    if (::poll(waiting.data(), waiting.size(), static_cast<int>(left.count())) < 0 &&
-        errno != EINTR) {
-      return alive;
-    }
-    for (std::size_t i = 0; i < waiting.size(); ++i) {
-      if (waiting[i].revents != 0) {
-        alive[tries[i].server] = alive[tries[i].server] || is_connected(waiting[i].fd);
-        tries[i].socket.reset();
+  while (!stop.stop_requested()) {
+    const auto left = std::chrono::ceil<milliseconds>(end - steady_clock::now());
+    for (Trial& trial : trials) {
+      trial.go_on();
+      if (trial.failed() || left.count() <= 0) {
+        trial.finish();
+        decided(trial.place(), false);
       }
     }
+    std::erase_if(trials, [](const Trial& trial) { return trial.finished(); });
+    if (trials.empty()) {
+      return;
+    }
+    std::vector<pollfd> waiting = {{.fd = bell.fd(), .events = POLLIN, .revents = 0}};
+    for (const Trial& trial : trials) {
+      trial.add_to(waiting);
+    }
+    const auto wait = std::ranges::any_of(trials, &Trial::no_room) ? std::min(left, kNoRoom) : left;
+    ::poll(waiting.data(), waiting.size(), static_cast<int>(wait.count()));
+    bell.still();
+    std::span<const pollfd> happened = std::span(waiting).subspan(1);
+    for (Trial& trial : trials) {
+      if (trial.connected(happened)) {
+        trial.finish();
+        decided(trial.place(), true);
+      }
+    }
+    std::erase_if(trials, [](const Trial& trial) { return trial.finished(); });
   }
 }
 
 namespace {
 
-void try_connections(const std::vector<Watched>& watched, milliseconds patience) {
+void try_connections(const std::vector<Watched>& watched,
+                     milliseconds patience,
+                     const std::stop_token& stop) {
   std::vector<std::shared_ptr<net::Upstream>> servers;
   servers.reserve(watched.size());
   for (const Watched& one : watched) {
     servers.push_back(one.upstream);
   }
-  const auto alive = probe(servers, patience);
-  for (std::size_t i = 0; i < servers.size(); ++i) {
-    const bool now = alive[i] && !servers[i]->hangs();
-    if (servers[i]->alive() == now) {
-      continue;
+  probe(servers, patience, stop, [&servers](std::size_t place, bool alive) {
+    net::Upstream& server = *servers[place];
+    const bool now = alive && !server.hangs();
+    if (server.alive() == now) {
+      return;
     }
-    servers[i]->set_alive(now);
+    server.set_alive(now);
     if (now) {
-      log::info("a backend is back", {{"backend", servers[i]->address()}});
+      log::info("a backend is back", {{"backend", server.address()}});
     } else {
-      log::warn("a backend cannot be reached", {{"backend", servers[i]->address()}});
+      log::warn("a backend cannot be reached", {{"backend", server.address()}});
     }
-  }
+  });
 }
 
-void look(const std::vector<Watched>& watched, const WatchTimes& times, bool all) {
+void look(const std::vector<Watched>& watched,
+          const WatchTimes& times,
+          bool all,
+          const std::stop_token& stop) {
   look_for_hangs(watched, times.silence, all);
   if (all) {
-    try_connections(watched, times.patience);
+    try_connections(watched, times.patience, stop);
   }
 }
 
@@ -155,7 +259,7 @@ void keep_watch(const std::stop_token& stop,
     if (all) {
       next = steady_clock::now() + times.interval;
     }
-    look(servers(), times, all);
+    look(servers(), times, all, stop);
     std::unique_lock lock(mutex);
     wake.wait_for(lock, stop, times.glance, [] { return false; });
   }

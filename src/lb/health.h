@@ -11,10 +11,14 @@
 
 namespace ceems::lb {
 
-/// Tries a TCP connection to each address of each server at the same time. True for those that took
-/// one before `patience` was over.
-std::vector<bool> probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
-                        std::chrono::milliseconds patience);
+/// Tries a connection to each address of each server at the same time, those known before and those
+/// that a new lookup of its name finds. Calls `decided` once for each server, by its place in
+/// `servers`, as soon as it is clear whether it took one before `patience` was over. Ends early
+/// when stopped; nothing is decided then.
+void probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
+           std::chrono::milliseconds patience,
+           const std::stop_token& stop,
+           const std::function<void(std::size_t place, bool alive)>& decided);
 
 /// A server and a question to it that any answer will do for; false when none came in time.
 struct Watched {
@@ -31,7 +35,7 @@ struct WatchTimes {
 
 /// Probes the servers that `servers` names, at once and then every interval; those that requests
 /// wait for in vain are asked a question. Marks them alive or not and logs every change. Returns
-/// when stopped.
+/// soon after it is stopped: names and connections are not waited for then, questions are.
 void keep_watch(const std::stop_token& stop,
                 const std::function<std::vector<Watched>()>& servers,
                 const WatchTimes& times = {});

@@ -4,13 +4,17 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
+#include <sys/un.h>
 
+#include <algorithm>
 #include <atomic>
+#include <future>
 #include <thread>
 
 #include <gtest/gtest.h>
 
 #include "base/fd.h"
+#include "testing/temp_dir.h"
 
 namespace ceems::lb {
 namespace {
@@ -38,7 +42,8 @@ class Port {
   /// A connection that is begun, and nothing more.
   [[nodiscard]] UniqueFd begin() const {
     UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-    ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof address_);
+    static_cast<void>(
+        ::connect(fd.get(), reinterpret_cast<const sockaddr*>(&address_), sizeof address_));
     return fd;
   }
 
@@ -49,6 +54,10 @@ class Port {
     ::setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
     socklen_t size = sizeof address_;
     auto* const raw = reinterpret_cast<sockaddr*>(&address_);
+    if (!fd.valid()) {
+      ADD_FAILURE() << "no socket";
+      return fd;
+    }
     EXPECT_EQ(::bind(fd.get(), raw, size), 0);
     EXPECT_EQ(::getsockname(fd.get(), raw, &size), 0);
     return fd;
@@ -64,21 +73,56 @@ std::shared_ptr<net::Upstream> server_at(const std::string& port) {
   return *net::Upstream::create({.host = "127.0.0.1", .port = port});
 }
 
+/// Who took a connection.
+std::vector<bool> probed(const Servers& servers, milliseconds patience = milliseconds(10'000)) {
+  std::vector<int> told(servers.size(), 0);
+  std::vector<bool> alive(servers.size(), false);
+  probe(servers, patience, {}, [&](std::size_t place, bool is_alive) {
+    ++told[place];
+    alive[place] = is_alive;
+  });
+  EXPECT_EQ(told, std::vector<int>(servers.size(), 1));
+  return alive;
+}
+
+/// A server whose name is looked up so.
+std::shared_ptr<net::Upstream> server_named(net::Lookup lookup) {
+  return *net::Upstream::create(
+      {.host = "name.invalid", .port = "80", .lookup = std::move(lookup)});
+}
+
+/// A name that is not found before the test ends.
+class HangingName {
+ public:
+  HangingName() = default;
+  HangingName(const HangingName&) = delete;
+  HangingName& operator=(const HangingName&) = delete;
+  ~HangingName() { over_->set_value(); }
+  [[nodiscard]] net::Lookup lookup() const {
+    return [over = over_->get_future().share()](
+               const std::string&, const std::string&) -> Result<net::SocketAddresses> {
+      over.wait();
+      return fail(ErrorCode::kUnavailable, "no such name");
+    };
+  }
+
+ private:
+  std::unique_ptr<std::promise<void>> over_ = std::make_unique<std::promise<void>>();
+};
+
 TEST(Probe, TellsWhoTakesConnections) {
   const Port open(true);
   const Port closed(false);
-  EXPECT_EQ(probe({server_at(open.number()), server_at(closed.number()), server_at("no-port"),
-                   server_at(open.number())},
-                  milliseconds(10'000)),
+  EXPECT_EQ(probed({server_at(open.number()), server_at(closed.number()), server_at("no-port"),
+                    server_at(open.number())}),
             (std::vector<bool>{true, false, false, true}));
-  EXPECT_EQ(probe({}, milliseconds(10'000)), std::vector<bool>{});
+  EXPECT_EQ(probed({}), std::vector<bool>{});
 }
 
 TEST(Probe, TriesAllAddressesOfAName) {
   // Where localhost is ::1 as well, and first, nobody listens there.
   const Port open(true);
-  EXPECT_EQ(probe({*net::Upstream::create({.host = "localhost", .port = open.number()})},
-                  milliseconds(10'000)),
+  EXPECT_EQ(probed({*net::Upstream::create({.host = "localhost", .port = open.number()})}),
             std::vector<bool>{true});
 }
 
@@ -89,8 +133,110 @@ TEST(Probe, DoesNotWaitForServersThatLeaveItWaiting) {
     waiting.push_back(full.begin());  // nobody takes them: the queue is full
   }
   const Port open(true);
-  EXPECT_EQ(probe({server_at(full.number()), server_at(open.number())}, milliseconds(50)),
+  EXPECT_EQ(probed({server_at(full.number()), server_at(open.number())}, milliseconds(50)),
             (std::vector<bool>{false, true}));
+}
+
+TEST(Probe, TriesUnixSockets) {
+  const ceems::testing::TempDir directory;
+  const auto path = [&](const char* name) { return (directory.path() / name).string(); };
+  const auto server = [&](const char* name) {
+    return *net::Upstream::create({.unix_socket = path(name)});
+  };
+  const auto listen = [&](const char* name, int backlog) {
+    UniqueFd fd(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0));
+    const auto place = net::SocketAddress::of_unix(path(name));
+    if (!fd.valid()) {
+      ADD_FAILURE() << "no socket";
+      return fd;
+    }
+    EXPECT_EQ(::bind(fd.get(), place.data(), place.size()), 0);
+    EXPECT_EQ(backlog < 0 ? 0 : ::listen(fd.get(), backlog), 0);
+    return fd;
+  };
+  const UniqueFd open = listen("open", 16);
+  const UniqueFd left = listen("left", -1);  // a file that nobody listens at
+  const UniqueFd full = listen("full", 0);
+  std::vector<UniqueFd> waiting;
+  const auto place = net::SocketAddress::of_unix(path("full"));
+  do {
+    waiting.emplace_back(::socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0));
+  } while (::connect(waiting.back().get(), place.data(), place.size()) == 0);
+  const Servers servers = {server("none"), server("left"), server("full"), server("open")};
+  EXPECT_EQ(probed(servers, milliseconds(50)), (std::vector<bool>{false, false, false, true}));
+  // One without room is asked again until it has some.
+  std::jthread taking([&] {
+    std::this_thread::sleep_for(milliseconds(30));
+    waiting.emplace_back(::accept4(full.get(), nullptr, nullptr, SOCK_CLOEXEC));
+  });
+  EXPECT_EQ(probed({server("full")}), std::vector<bool>{true});
+}
+
+TEST(Probe, AHangingNameHoldsUpItsOwnServerOnly) {
+  const Port open(true);
+  const HangingName name;
+  const auto hung = server_named(name.lookup());
+  std::vector<std::pair<std::size_t, bool>> told;
+  std::stop_source stop;
+  probe({hung, server_at("no-port"), server_at(open.number())}, std::chrono::hours(1),
+        stop.get_token(), [&](std::size_t place, bool alive) {
+          told.emplace_back(place, alive);
+          if (told.size() == 2) {
+            stop.request_stop();  // ends it: nobody waits for the name then
+          }
+        });
+  std::ranges::sort(told);
+  EXPECT_EQ(told, (std::vector<std::pair<std::size_t, bool>>{{1, false}, {2, true}}));
+  EXPECT_EQ(probed({hung}, milliseconds(20)), std::vector<bool>{false});
+  EXPECT_TRUE(hung->addresses().known().looking);
+}
+
+TEST(Probe, TriesOldAddressesAndNewOnes) {
+  const Port old(true);
+  const Port moved(true);
+  const auto at = [](const Port& port) { return *net::look_up("127.0.0.1", port.number()); };
+  const HangingName hanging;
+  std::vector<net::Lookup> lookups = {
+      [&](const auto&, const auto&) { return at(old); },
+      [&](const auto&, const auto&) -> Result<net::SocketAddresses> {
+        return fail(ErrorCode::kUnavailable, "no such name");
+      },
+      [&](const auto&, const auto&) { return at(moved); },
+      hanging.lookup(),
+  };
+  const auto server = server_named(
+      [lookups = std::move(lookups), next = std::make_shared<std::atomic<std::size_t>>(0)](
+          const std::string& host, const std::string& port) {
+        return lookups.at((*next)++)(host, port);
+      });
+  const auto lookup_ended = [&] {
+    while (server->addresses().known().looking) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+  };
+  EXPECT_EQ(probed({server}), std::vector<bool>{true});
+  EXPECT_EQ(probed({server}), std::vector<bool>{true}) << "the old address when the lookup fails";
+  lookup_ended();
+  EXPECT_EQ(server->addresses().known().error, "no such name");
+  EXPECT_EQ(probed({server}), std::vector<bool>{true});
+  lookup_ended();
+  EXPECT_EQ(*server->addresses().known().list, at(moved));
+  EXPECT_EQ(probed({server}), std::vector<bool>{true}) << "and while it hangs";
+}
+
+TEST(Probe, WaitsForTheNewAddressOfAServerThatHasMoved) {
+  Port old(true);
+  const Port moved(true);
+  const auto server =
+      server_named([first = *net::look_up("127.0.0.1", old.number()),
+                    second = *net::look_up("127.0.0.1", moved.number()),
+                    count = std::make_shared<std::atomic<int>>(0)](
+                       const std::string&, const std::string&) -> Result<net::SocketAddresses> {
+        return (*count)++ == 0 ? first : second;
+      });
+  EXPECT_EQ(probed({server}), std::vector<bool>{true});
+  old.stop();
+  EXPECT_EQ(probed({server}), std::vector<bool>{true});
 }
 
 /// Watches servers on a thread of its own until it goes.

@@ -14,6 +14,7 @@
 #include "net/oauth2.h"
 #include "net/secret.h"
 #include "net/transfer.h"
+#include "net/unix_url.h"
 
 namespace ceems::net {
 
@@ -73,6 +74,37 @@ bool same_trust(const Url& first, const Url& next) {
       first.scheme == "http" && first.port == "80" && next.scheme == "https" && next.port == "443";
   return first.host == next.host &&
          (upgrade || (first.port == next.port && first.scheme == next.scheme));
+}
+
+/// A URL, and the unix socket that it is asked through if there is one.
+struct Target {
+  Url url;
+  std::string socket;
+
+  /// As Url::shown().
+  [[nodiscard]] std::string shown() const {
+    return socket.empty() ? url.shown() : "unix://" + socket + ":" + url.path;
+  }
+  /// True where what was meant for this may also go to `next`.
+  [[nodiscard]] bool trusts(const Url& next) const {
+    return socket.empty() ? same_trust(url, next) : url.origin() == next.origin();
+  }
+};
+
+Result<Target> read_target(const std::string& text, const std::string& socket) {
+  UnixUrl place{.socket = socket, .http = text};
+  if (is_unix_url(text)) {
+    auto read = parse_unix_url(text, socket);
+    if (!read) {
+      return fail(std::move(read).error());
+    }
+    place = *std::move(read);
+  }
+  auto url = parse_url(place.http);
+  if (!url) {
+    return fail(std::move(url).error());
+  }
+  return Target{.url = *std::move(url), .socket = std::move(place.socket)};
 }
 
 /// How the answer is taken where it is taken while it arrives.
@@ -185,15 +217,15 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
                                               std::string_view body,
                                               const Headers& given,
                                               const Streaming& streaming) {
-  auto first = parse_url(url);
+  const auto first = read_target(url, options.unix_socket);
   if (!first) {
-    return fail(std::move(first).error());
+    return fail(Error(first.error()));
   }
   const std::string place = fmt::format("{} {}", method, printable(first->shown(), 300));
   follow_tls_files();
   TransferRequest request;
   request.method = std::move(method);
-  request.url = *first;
+  request.url = first->url;
   request.body = body;
   request.tls = &options.tls;
   request.proxy_url = options.proxy_url;
@@ -206,7 +238,6 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
   }
   request.http2 = options.enable_http2;
   request.http2_prior_knowledge = options.http2_prior_knowledge;
-  request.unix_socket = options.unix_socket;
   request.connect_timeout = options.connect_timeout;
   request.deadline = steady_clock::now() + options.timeout;
   request.max_response_bytes = options.max_response_bytes;
@@ -229,7 +260,11 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
   foreign_tls.server_name.clear();
 
   for (int hop = 0; hop <= kMaxRedirects; ++hop) {
-    const bool trusted = same_trust(*first, request.url);
+    const bool trusted = first->trusts(request.url);
+    request.unix_socket = trusted ? first->socket : "";
+    request.addresses = options.addresses && request.url.host == first->url.host
+                            ? options.addresses()
+                            : std::vector<std::string>();
     request.headers = headers;
     if (trusted) {
       request.headers.insert(request.headers.end(), secret->begin(), secret->end());
@@ -317,12 +352,12 @@ Result<ClientResponse> Client::stream(const std::string& url,
 }
 
 Result<Headers> Client::own_headers(const std::string& url) {
-  auto parsed = parse_url(url);
-  if (!parsed) {
-    return fail(std::move(parsed).error());
+  auto target = read_target(url, impl_->options.unix_socket);
+  if (!target) {
+    return fail(std::move(target).error());
   }
   TransferRequest request;
-  request.url = std::move(*parsed);
+  request.url = std::move(target->url);
   request.tls = &impl_->options.tls;
   request.proxy_url = impl_->options.proxy_url;
   request.no_proxy = impl_->options.no_proxy;

@@ -53,7 +53,12 @@ struct ClientOptions {
   std::map<std::string, ExtraHeader> headers;
 
   std::string user_agent = "ceems";
+  /// Absolute path that all calls go to but redirects to another host; URLs say http://… all the
+  /// same, or unix://… (unix_url.h) with this path, which they may continue without a colon.
   std::string unix_socket;
+  /// Asked for each call, unless empty: numeric addresses of the host of its URL, which is then not
+  /// looked up; where it gives none, and for a redirect elsewhere, it is.
+  std::function<std::vector<std::string>()> addresses = {};
   bool http2_prior_knowledge = false;  ///< HTTP/2 without TLS and without asking (gRPC)
   std::chrono::milliseconds connect_timeout{5000};
   std::chrono::milliseconds timeout{30000};      ///< whole exchange
@@ -73,12 +78,12 @@ struct StreamTaker {
   std::function<Result<>(std::string_view)> part;
 };
 
-/// HTTP client on libcurl with kept connections. Safe for concurrent use. Redirects are followed
-/// ten times at most; credentials and extra headers go to the host of the first URL only, never to
-/// another host or port, nor from https to http. Secret files are read for each call, TLS files for
-/// each new connection. No status is an error here; no answer is: kTimeout, kUnavailable (refused,
-/// reset, TLS, too large), kInvalidArgument (bad URL). Messages hold no URL user info, query or
-/// credentials.
+/// HTTP client on libcurl with kept connections, for http, https and unix URLs. Safe for concurrent
+/// use. Redirects are followed ten times at most; credentials and extra headers go to the host of
+/// the first URL only, never to another host or port, nor from https to http. Secret files are read
+/// for each call, TLS files for each new connection. No status is an error here; no answer is:
+/// kTimeout, kUnavailable (refused, reset, TLS, too large), kInvalidArgument (bad URL). Messages
+/// hold no URL user info, query or credentials.
 class Client {
  public:
   /// kInvalidArgument for options that contradict each other, an unknown TLS version, or a TLS file

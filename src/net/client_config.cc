@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "net/unix_url.h"
 
 namespace ceems::net {
 
@@ -271,6 +272,25 @@ void read_connect_header(Reader& reader, const Node& node, ClientOptions& option
                 node, "needs proxy_url or proxy_from_environment");
 }
 
+/// A socket in the URL beside the options.
+void read_socket(Reader& reader, const Node& node, ClientOptions& options) {
+  const Node url = node["url"];
+  const auto text = url.present() ? url.as_string() : std::string();
+  if (!text || !is_unix_url(*text)) {
+    return;  // what else it may be is the caller's business
+  }
+  auto read = parse_unix_url(*text);
+  if (!read) {
+    reader.refuse(true, url, read.error().message);
+    return;
+  }
+  options.unix_socket = std::move(read->socket);
+  reader.refuse(node["tls_config"].present(), node["tls_config"],
+                "TLS is not spoken over a unix socket");
+  reader.refuse(!options.proxy_url.empty() || options.proxy_from_environment, url,
+                "a unix socket is not reached through a proxy");
+}
+
 }  // namespace
 
 Result<ClientOptions> client_options(const Node& node, const fs::path& directory) {
@@ -293,6 +313,7 @@ Result<ClientOptions> client_options(const Node& node, const fs::path& directory
   read_proxy(reader, node, options);
   read_connect_header(reader, node["proxy_connect_header"], options);
   read_headers(reader, node["http_headers"], options);
+  read_socket(reader, node, options);
   if (const auto& error = reader.error(); error) {
     return fail(*error);
   }

@@ -11,6 +11,8 @@
 namespace ceems::net {
 namespace {
 
+using ::testing::HasSubstr;
+
 Result<ClientOptions> read(std::string_view yaml) {
   auto node = config::parse_yaml(yaml, "c.yml");
   EXPECT_TRUE(node);
@@ -121,6 +123,18 @@ INSTANTIATE_TEST_SUITE_P(
                  "c.yml:1: enable_http2: expected true or false, got 'maybe'"},
         BadBlock{"basic_auth: [SECRET]\n", "c.yml:1: basic_auth: expected a mapping"},
         BadBlock{"no_proxy: x\n", "c.yml:1: no_proxy: needs proxy_url"}));
+
+TEST(ClientConfig, ReadsTheSocketOfTheUrlBesideIt) {
+  EXPECT_EQ(read("url: unix:///run/p.sock:/base")->unix_socket, "/run/p.sock");
+  EXPECT_EQ(read("url: http://a")->unix_socket, "");
+  EXPECT_EQ(read("url: [a, b]")->unix_socket, "") << "not ours to refuse";
+  EXPECT_THAT(read("follow_redirects: false\nurl: unix://run/p.sock").error().message,
+              HasSubstr("c.yml:2: url: a unix socket has no host"));
+  EXPECT_THAT(read("url: unix:///run/p.sock\ntls_config: {ca_file: /ca}").error().message,
+              HasSubstr("c.yml:2: tls_config: TLS is not spoken over a unix socket"));
+  EXPECT_THAT(read("url: unix:///run/p.sock\nproxy_from_environment: true").error().message,
+              HasSubstr("not reached through a proxy"));
+}
 
 }  // namespace
 }  // namespace ceems::net

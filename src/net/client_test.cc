@@ -467,6 +467,70 @@ TEST(Client, SpeaksThroughAUnixSocket) {
   EXPECT_EQ(peer.header(0, "Host"), "kubelet");
 }
 
+TEST(Client, LooksUpNoNameWhoseAddressesItIsTold) {
+  std::atomic<bool> away = false;
+  const Peer other([](const Request&, Response& response) { response.body = "other"; });
+  const Peer peer([&](const Request& request, Response& response) {
+    show(request, response);
+    if (away) {
+      response.status = 302;
+      response.set_header("Location", other.url() + "/");
+    }
+  });
+  const std::string port = peer.url().substr(peer.url().rfind(':'));
+  std::atomic<int> asked = 0;
+  ClientOptions options;
+  options.addresses = [&]() -> std::vector<std::string> {
+    ++asked;
+    return {"::1", "127.0.0.1"};  // the first does not listen
+  };
+  const auto client = client_with(options);
+  const auto got = client->get("http://name.invalid" + port + "/a");
+  ASSERT_TRUE(got) << got.error().message;
+  EXPECT_EQ(got->body, "GET /a? ");
+  EXPECT_EQ(peer.header(0, "Host"), "name.invalid" + port);
+  away = true;
+  EXPECT_EQ(client->get("http://name.invalid" + port + "/b")->body, "other");
+  EXPECT_EQ(asked, 2) << "not for the other host";
+}
+
+TEST(Client, TakesUrlsOfUnixSockets) {
+  const ceems::testing::TempDir directory;
+  const std::string path = (directory.path() / "s").string();
+  const Peer other([](const Request&, Response& response) { response.body = "other"; });
+  ServerOptions server;
+  server.listen_addresses = {"unix:" + path};
+  const Peer peer(
+      [&](const Request& request, Response& response) {
+        show(request, response);
+        if (request.path == "/there" || request.path == "/away") {
+          response.status = 302;
+          response.set_header("Location", request.path == "/there" ? "/end" : other.url() + "/");
+        }
+      },
+      server);
+  ClientOptions options;
+  options.authorization = ClientOptions::Authorization{.credentials = "secret"};
+  const auto client = client_with(options);
+  EXPECT_EQ(client->get("unix://" + path + ":/a?b=c")->body, "GET /a?b=c ");
+  EXPECT_EQ(peer.header(0, "Host"), "localhost");
+  EXPECT_EQ(peer.header(0, "Authorization"), "Bearer secret");
+  // Redirects stay at the socket, but for those to another host.
+  EXPECT_EQ(client->get("unix://" + path + ":/there")->body, "GET /end? ");
+  EXPECT_EQ(peer.header(2, "Authorization"), "Bearer secret");
+  EXPECT_EQ(client->get("unix://" + path + ":/away")->body, "other");
+  EXPECT_EQ(other.header(0, "Authorization"), "-");
+  const auto none = client->get("unix://" + path + ".none:/a?q=hidden");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(none.error().message, HasSubstr("GET unix://" + path + ".none:/a: "));
+  EXPECT_EQ(client->get("unix://host" + path).error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(client->own_headers("unix:").error().code, ErrorCode::kInvalidArgument);
+  // Where the socket is known a path needs no colon: what programs append to a URL.
+  options.unix_socket = path;
+  EXPECT_EQ(client_with(options)->get("unix://" + path + "/api/x?y")->body, "GET /api/x?y ");
+}
+
 TEST(Client, FetchesAnOAuth2TokenOnceAndAgainWhenItIsRefused) {
   std::atomic<int> tokens = 0;
   std::atomic<bool> refuse = false;

@@ -18,9 +18,6 @@ struct Upstream::Kept {
     std::chrono::steady_clock::time_point since;
   };
   std::vector<Entry> entries;  // the youngest last
-  /// Addresses of the host, looked up anew now and then.
-  std::vector<asio::generic::stream_protocol::endpoint> endpoints;
-  std::chrono::steady_clock::time_point resolved{};
 };
 
 }  // namespace ceems::net

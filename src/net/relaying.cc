@@ -1,12 +1,14 @@
 #include "net/relaying.h"
 
+#include <netinet/in.h>
 #include <sys/socket.h>
-#include <sys/un.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <utility>
 
-#include <boost/asio/ip/tcp.hpp>
+#include <boost/asio/error.hpp>
+#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <fmt/format.h>
 #include <openssl/ssl.h>
@@ -26,7 +28,7 @@ namespace {
 constexpr std::size_t kFirstPiece = std::size_t{8} * 1024;
 constexpr std::size_t kPiece = std::size_t{64} * 1024;
 constexpr milliseconds kWatch{1000};  // how often a silent client is looked at
-constexpr std::chrono::seconds kResolveAge{30};
+constexpr milliseconds kNoRoom{20};   // before a full unix socket is asked again
 
 bool is_hop_field(std::string_view low) {
   return low == "connection" || low == "proxy-connection" || low == "keep-alive" ||
@@ -226,62 +228,93 @@ bool Relaying::take_kept(Upstream& upstream) {
   return false;
 }
 
-Task<bool> Relaying::resolve(Upstream& upstream) {
-  Upstream::Kept& kept = upstream.kept();
-  const auto now = steady_clock::now();
-  if (!kept.endpoints.empty() && now - kept.resolved < kResolveAge) {
-    co_return true;
+/// What is known at once; the client waits only where there is nothing yet.
+Task<ServerAddresses::Known> Relaying::find_addresses(Upstream& upstream) {
+  ServerAddresses& addresses = upstream.addresses();
+  ServerAddresses::Known known = addresses.get();
+  if (!known.list->empty() || !known.looking) {
+    co_return known;
   }
-  ErrorCondition error;
-  const auto address = asio::ip::make_address(upstream.options().host, error);
-  kept.endpoints.clear();
-  if (!error) {
-    const auto port = static_cast<unsigned short>(std::stoul(upstream.options().port));
-    kept.endpoints.emplace_back(asio::ip::tcp::endpoint(address, port));
-  } else {
-    asio::ip::basic_resolver<asio::ip::tcp, IoExecutor> resolver(io_.get_executor());
-    auto token = asio::redirect_error(kAwait, error);
-    const auto found =
-        co_await resolver.async_resolve(upstream.options().host, upstream.options().port, token);
-    if (error) {
-      end_.error = fmt::format("cannot find the address: {}", error.message());
-      co_return false;
+  auto timer = std::make_shared<Timer>(io_.get_executor());
+  const ServerAddresses::Waiting waiting(
+      addresses, [&io = io_, timer] { asio::post(io, [timer] { timer->cancel(); }); });
+  const auto end = steady_clock::now() + upstream.options().connect_timeout;
+  for (known = addresses.known(); known.looking && known.list->empty(); known = addresses.known()) {
+    const auto now = steady_clock::now();
+    timed_out_ = now >= end;
+    gone_ = !timed_out_ && client_gone_();
+    if (timed_out_ || gone_) {
+      break;
     }
-    for (const auto& entry : found) {
-      kept.endpoints.emplace_back(entry.endpoint());
+    static_cast<void>(timer->expires_at(std::min(end, now + kWatch)));
+    ErrorCondition ignored;
+    auto token = asio::redirect_error(kAwait, ignored);
+    co_await timer->async_wait(token);
+  }
+  co_return known;
+}
+
+/// Opens a socket and connects it within the time that arm() sets.
+Task<void> Relaying::connect_to(const SocketAddress& address, ErrorCondition& error) {
+  const bool is_unix = address.family() == AF_UNIX;
+  const int protocol = is_unix ? 0 : IPPROTO_TCP;
+  Socket socket(io_.get_executor());
+  static_cast<void>(socket.open(asio::generic::stream_protocol(address.family(), protocol), error));
+  if (error) {
+    co_return;
+  }
+  stream_ = plain_stream(std::move(socket));
+  arm(upstream_->options().connect_timeout);
+  if (is_unix) {
+    co_await connect_unix(address, error);
+    co_return;
+  }
+  const asio::generic::stream_protocol::endpoint endpoint(address.data(), address.size(), protocol);
+  auto token = asio::redirect_error(kAwait, error);
+  co_await stream_->socket().async_connect(endpoint, token);
+  const int on = 1;
+  ::setsockopt(stream_->socket().native_handle(), IPPROTO_TCP, 1 /* TCP_NODELAY */, &on, sizeof on);
+}
+
+/// A unix socket takes a connection at once, or has no room and is asked again: Asio would wait for
+/// it to become writable, which it is, and take that for success.
+Task<void> Relaying::connect_unix(const SocketAddress& address, ErrorCondition& error) {
+  static_cast<void>(stream_->socket().native_non_blocking(true, error));
+  Timer pause(io_.get_executor());
+  while (!error &&
+         ::connect(stream_->socket().native_handle(), address.data(), address.size()) != 0) {
+    if (errno != EAGAIN) {
+      error.assign(errno, boost::system::system_category());
+      break;
+    }
+    pause.expires_after(kNoRoom);
+    ErrorCondition ignored;
+    auto token = asio::redirect_error(kAwait, ignored);
+    co_await pause.async_wait(token);
+    if (timed_out_ || gone_) {
+      error = asio::error::operation_aborted;
     }
   }
-  kept.resolved = now;
-  co_return !kept.endpoints.empty();
 }
 
 Task<bool> Relaying::connect(Upstream& upstream) {
-  const bool found = co_await resolve(upstream);
-  if (!found) {
+  stream_.reset();
+  const ServerAddresses::Known found = co_await find_addresses(upstream);
+  if (found.list->empty()) {
+    end_.error =
+        timed_out_ ? "no address in time" : fmt::format("cannot find the address: {}", found.error);
     co_return false;
   }
-  const auto endpoints = upstream.kept().endpoints;
   ErrorCondition error;
-  for (const auto& endpoint : endpoints) {
-    Socket socket(io_.get_executor());
-    const asio::generic::stream_protocol protocol(endpoint.protocol().family(), IPPROTO_TCP);
-    static_cast<void>(socket.open(protocol, error));
-    if (error) {
-      continue;
-    }
-    stream_ = plain_stream(std::move(socket));
-    arm(upstream.options().connect_timeout);
-    auto token = asio::redirect_error(kAwait, error);
-    co_await stream_->socket().async_connect(endpoint, token);
+  for (const SocketAddress& address : *found.list) {
+    timed_out_ = false;
+    co_await connect_to(address, error);
     if (!error || gone_) {
       break;
     }
   }
   if (!error) {
     auto context = upstream.tls_context();
-    const int on = 1;
-    ::setsockopt(stream_->socket().native_handle(), IPPROTO_TCP, 1 /* TCP_NODELAY */, &on,
-                 sizeof on);
     if (!context) {
       end_.error = context.error().message;
       co_return false;
@@ -295,7 +328,6 @@ Task<bool> Relaying::connect(Upstream& upstream) {
     }
   }
   if (error) {
-    upstream.kept().resolved = {};
     end_.error =
         timed_out_ ? "no connection in time" : fmt::format("no connection: {}", error.message());
     co_return false;

@@ -8,6 +8,9 @@
 #include <optional>
 #include <vector>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/strings.h"
 #include "net/curl_library.h"
 
@@ -277,6 +280,7 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   List headers;
   List proxy_headers;
   List connect_to;
+  List resolved;
   std::array<char, CURL_ERROR_SIZE> detail{};
   Sink sink;
   sink.limit = request.max_response_bytes;
@@ -312,6 +316,12 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   curl().easy_setopt(easy_, CURLOPT_HEADERDATA, &sink);
   if (!request.unix_socket.empty()) {
     set(CURLOPT_UNIX_SOCKET_PATH, request.unix_socket);
+  }
+  if (!request.addresses.empty()) {
+    // Kept for a minute (+) unless it is told anew.
+    append(resolved, fmt::format("+{}:{}:{}", request.url.host, request.url.port,
+                                 fmt::join(request.addresses, ",")));
+    curl().easy_setopt(easy_, CURLOPT_RESOLVE, resolved.get());
   }
   for (const auto& [name, value] : request.headers) {
     append_header(headers, name, value);

@@ -5,6 +5,7 @@
 #include <stop_token>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "net/client.h"
@@ -42,6 +43,7 @@ struct TransferRequest {
   bool http2 = true;
   bool http2_prior_knowledge = false;
   std::string unix_socket;
+  std::vector<std::string> addresses;  ///< numeric; empty: the host is looked up
   std::chrono::milliseconds connect_timeout{5000};
   std::chrono::steady_clock::time_point deadline;
   std::size_t max_response_bytes = 0;

@@ -4,15 +4,29 @@
 
 #include "net/kept_connections.h"
 #include "net/tls_client.h"
+#include "net/unix_url.h"
 
 namespace ceems::net {
 
 Upstream::Upstream(UpstreamOptions options)
-    : options_(std::move(options)), kept_(std::make_unique<Kept>()) {}
+    : options_(std::move(options)),
+      addresses_(options_.unix_socket.empty()
+                     ? ServerAddresses(options_.host, options_.port, options_.lookup)
+                     : ServerAddresses(options_.unix_socket)),
+      kept_(std::make_unique<Kept>()) {}
 
 Upstream::~Upstream() = default;
 
 Result<std::shared_ptr<Upstream>> Upstream::create(UpstreamOptions options) {
+  if (!options.unix_socket.empty()) {
+    if (auto checked = check_unix_path(options.unix_socket); !checked) {
+      return fail(std::move(checked).error());
+    }
+    if (options.use_tls) {
+      return fail(ErrorCode::kInvalidArgument, "{}: TLS is not spoken over a unix socket",
+                  options.unix_socket);
+    }
+  }
   std::shared_ptr<Upstream> upstream(new Upstream(std::move(options)));
   if (auto context = upstream->tls_context(); !context) {
     return fail(std::move(context).error().with_context(upstream->address()));
@@ -21,6 +35,9 @@ Result<std::shared_ptr<Upstream>> Upstream::create(UpstreamOptions options) {
 }
 
 std::string Upstream::address() const {
+  if (!options_.unix_socket.empty()) {
+    return options_.unix_socket;
+  }
   const bool is_v6 = options_.host.find(':') != std::string::npos;
   return (is_v6 ? "[" + options_.host + "]" : options_.host) + ":" + options_.port;
 }

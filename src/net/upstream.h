@@ -9,6 +9,7 @@
 #include "base/result.h"
 #include "base/thread_annotations.h"
 #include "net/client.h"
+#include "net/server_addresses.h"
 
 struct ssl_ctx_st;
 
@@ -17,8 +18,11 @@ namespace ceems::net {
 struct UpstreamOptions {
   std::string host = {};  ///< a name or an address, IPv6 without brackets
   std::string port = {};
+  std::string unix_socket = {};  ///< a path instead of both, without TLS; see unix_url.h
+  Lookup lookup = look_up;
   bool use_tls = false;
   TlsOptions tls = {};
+  /// For each address; as long again for those of a name of which none is known yet.
   std::chrono::milliseconds connect_timeout{5000};
   /// From the request to the first byte of its answer; queries may run for minutes.
   std::chrono::milliseconds answer_timeout{300'000};
@@ -32,14 +36,15 @@ struct UpstreamOptions {
 /// while that is being destroyed, no other thread may let go of the last reference.
 class Upstream {
  public:
-  /// kInvalidArgument for TLS files that cannot be used.
+  /// kInvalidArgument for TLS files or a path of a socket that cannot be used.
   static Result<std::shared_ptr<Upstream>> create(UpstreamOptions options);
   ~Upstream();
   Upstream(const Upstream&) = delete;
   Upstream& operator=(const Upstream&) = delete;
 
   [[nodiscard]] const UpstreamOptions& options() const { return options_; }
-  [[nodiscard]] std::string address() const;  ///< "host:port"
+  [[nodiscard]] std::string address() const;  ///< "host:port", or the path of the unix socket
+  [[nodiscard]] ServerAddresses& addresses() { return addresses_; }
 
   [[nodiscard]] bool alive() const { return alive_; }
   void set_alive(bool alive) { alive_ = alive; }
@@ -79,6 +84,7 @@ class Upstream {
   explicit Upstream(UpstreamOptions options);
 
   UpstreamOptions options_;
+  ServerAddresses addresses_;
   std::atomic<bool> alive_ = true;
   std::atomic<int> in_flight_ = 0;
   std::atomic<bool> hangs_ = false;

@@ -35,9 +35,10 @@ SECRETIVE = (b'{"status":"error","errorType":"execution","error":"found duplicat
 
 
 class Backend:
-    """A server of HTTP/1.1 that behaves as `mood` says: well, broken, garbage, silent, gone, closing, slow, big, secretive."""
+    """A server of HTTP/1.1 that behaves as `mood` says: well, broken, garbage, silent, gone, closing, slow, big, secretive, api.
+    With `path` it listens at a unix socket there."""
 
-    def __init__(self, mood="well", context=None):
+    def __init__(self, mood="well", context=None, path=None):
         outer = self
         self.mood, self.seen, self.connections, self.megabytes = mood, [], 0, 64
         self.lock = threading.Lock()
@@ -56,11 +57,16 @@ class Backend:
             def handle_error(self, *_):
                 pass
 
-        self.server = Server(("127.0.0.1", 0), Handler)
+        class UnixServer(Server):
+            address_family, allow_reuse_address = socket.AF_UNIX, False
+
+        self.server = UnixServer(path, Handler) if path else Server(("127.0.0.1", 0), Handler)
         if context:
             self.server.socket = context.wrap_socket(self.server.socket, server_side=True)
-        self.port = self.server.server_address[1]
-        self.url = "http%s://127.0.0.1:%d" % ("s" if context else "", self.port)
+        if path:
+            os.chmod(path, 0o666)  # for the user that the program becomes
+        self.port = 0 if path else self.server.server_address[1]
+        self.url = "unix://" + path if path else "http%s://127.0.0.1:%d" % ("s" if context else "", self.port)
         threading.Thread(target=self.server.serve_forever, daemon=True, kwargs={"poll_interval": 0.05}).start()
 
     def serve(self, rfile, wfile):
@@ -110,6 +116,10 @@ class Backend:
             wfile.write(b"HTTP/1.1 422 Unprocessable Entity\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
                         % len(SECRETIVE) + SECRETIVE)
             return True
+        if mood == "api":
+            good = json.dumps({"status": "success", "data": [{"id": "c0", "uuid": "1"}]}).encode()
+            wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(good) + good)
+            return True
         if mood == "slow":
             time.sleep(0.3)
         wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Port: %d\r\nContent-Length: %d\r\n\r\n"
@@ -128,11 +138,14 @@ class Backend:
 class Gate:
     """The load balancer with its configuration file."""
 
-    def __init__(self, directory, tsdb, profiles=(), web=None, strategy="round-robin", filter_labels=(), web_options=""):
+    def __init__(self, directory, tsdb, profiles=(), web=None, strategy="round-robin", filter_labels=(), web_options="",
+                 owners=None):
         self.directory = directory
-        self.data = os.path.join(directory, "data")
-        if not os.path.exists(self.data):
-            lb_test.make_database(directory)
+        self.owners = owners
+        if not owners:
+            self.owners = "data: {path: %s}" % os.path.join(directory, "data")
+            if not os.path.exists(os.path.join(directory, "data")):
+                lb_test.make_database(directory)
         self.config = os.path.join(directory, "lb.yml")
         self.write(tsdb, profiles, strategy, filter_labels, web_options)
         self.ports = [free_port() for _ in range(2 if profiles else 1)]
@@ -158,7 +171,7 @@ class Gate:
             out.write("ceems_lb:\n  strategy: %s\n  backends:\n    - id: c0\n      tsdb:\n%s" % (strategy, servers(tsdb, filter_labels)))
             if profiles:
                 out.write("      pyroscope:\n" + servers(profiles))
-            out.write("ceems_api_server:\n  data: {path: %s}\n" % self.data)
+            out.write("ceems_api_server:\n  %s\n" % self.owners)
         os.replace(self.config + ".new", self.config)
 
     def ask(self, path=OWN, user="alice", data=None, headers=None, timeout=60.0, port=None):
@@ -442,6 +455,51 @@ def test_tls_and_passwords_on_both_sides(directory, _options):
         assert "certificate verify failed" in gate.program.output(), gate.program.output()
 
 
+def test_servers_behind_unix_sockets(directory, _options):
+    path = os.path.join(directory, "p.sock")
+    options = "            basic_auth: {username: lb, password: behind}\n"
+    with contextlib.ExitStack() as stack:
+        api = stack.enter_context(Backend("api", path=os.path.join(directory, "api.sock")))
+        back = stack.enter_context(Backend(path=path))
+        gate = stack.enter_context(Gate(directory, [back.url + ":/base/"], web_options=options, owners="web: {url: '%s'}" % api.url))
+        assert all(seen[1].startswith("/api/v1/") and seen[2]["host"] == ["localhost"] for seen in api.seen), api.seen
+        assert gate.ask().body == GOOD
+        before = back.connections
+        assert [gate.ask().body for _ in range(5)] == [GOOD] * 5
+        assert back.connections <= before + 1, "connections are kept; one may have been tried meanwhile"
+        assert len(api.seen) > 1, "who owns the unit was asked there"
+        method, target, headers, _ = back.seen[-1]
+        assert (method, target) == ("GET", "/base" + OWN), (method, target)
+        assert headers["host"] == ["localhost"] and headers["x-forwarded-for"] == ["127.0.0.1"], headers
+        assert headers["authorization"] == ["Basic " + base64.b64encode(b"lb:behind").decode()], headers
+        assert gate.metric("ceems_lb_backend_up", backend=path) == 1
+        assert 'backend="%s"' % path in gate.program.output() or "backend=" + path in gate.program.output()
+        # One that hangs is asked over the socket as well.
+        back.mood = "silent"
+        waiting = threading.Thread(target=lambda: contextlib.suppress(Exception) and whole(gate))
+        waiting.start()
+        wait_until("the server that hangs is left", lambda: gate.metric("ceems_lb_backend_up", backend=path) == 0)
+        assert ("GET", "/base/-/healthy") in [seen[:2] for seen in back.seen], back.seen
+        back.mood = "well"
+        waiting.join(30)
+        gate.reload()  # all count as alive again
+        assert gate.ask().status == 200
+        # Away, and there again.
+        back.__exit__()
+        os.unlink(path)
+        assert gate.ask().status == 503
+        stack.enter_context(Backend(path=path))
+        wait_until("it is found again", lambda: gate.ask().status == 200, 60)
+        for url, more, error in (("unix://run/p.sock", "", "has no host"), ("unix:///run/p.sock:9090", "", "begins with '/'"),
+                                 ("unix:///" + "x" * 107, "", "at most 107 bytes"), ("unix:", "", "absolute path"),
+                                 (back.url, "            tls_config: {insecure_skip_verify: true}\n", "TLS is not spoken over a unix socket")):
+            gate.write([url], web_options=more)
+            os.kill(gate.program.pid, signal.SIGHUP)
+            wait_until("refused: " + url, lambda part=error: any(
+                "not reloaded" in line and part in line and "lb.yml:" in line for line in gate.program.output().splitlines()))
+        assert gate.ask().status == 200
+
+
 def test_both_kinds_and_strategies(directory, _options):
     with Backend() as one, Backend() as two, Backend() as profiles, Gate(directory, [one.url, two.url], [profiles.url]) as gate:
         for _ in range(10):
@@ -529,7 +587,7 @@ def test_what_grafana_asks_pyroscope(directory, _options):
 
 TESTS = [test_what_grafana_asks_pyroscope, test_servers_that_fail, test_nothing_is_sent_twice_that_must_not_be, test_reload_drops_nothing, test_big_answers_stream,
          test_idle_connections_cost_little, test_errors_do_not_name_hidden_labels,
-         test_tls_and_passwords_on_both_sides, test_both_kinds_and_strategies, test_a_server_that_hangs_is_left]
+         test_tls_and_passwords_on_both_sides, test_servers_behind_unix_sockets, test_both_kinds_and_strategies, test_a_server_that_hangs_is_left]
 
 
 def main():
