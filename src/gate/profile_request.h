@@ -36,7 +36,7 @@ class ProfileRequest {
   [[nodiscard]] Selection& selection();
   /// Refuses a call whose times are not those of own units only. A call without start or end may
   /// read all times. `now_ms` plays no part.
-  Checked<bool> keep_apart(const SharedIds& ids, std::int64_t now_ms) const;
+  [[nodiscard]] Checked<bool> keep_apart(const SharedIds& ids, std::int64_t now_ms) const;
   /// The call with the canonical texts of its selectors, not compressed.
   [[nodiscard]] Forward forward() const;
 
