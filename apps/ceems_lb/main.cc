@@ -41,6 +41,8 @@ int give_up_early(const Error& error) {
 
 Result<lb::Config> read_config(const lb::CommandLine& line) {
   const std::string path = line.config_file.empty() ? "." : line.config_file;
+  // Root's alone where it holds passwords, and at a reload this is nobody.
+  const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
   auto document = ceems::config::load_yaml(path, line.expand_env);
   if (!document) {
     return fail(std::move(document).error().with_context("failed to parse config file"));

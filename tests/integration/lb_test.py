@@ -123,6 +123,7 @@ class Site:
             for url in backends:
                 out.write("        - web: {url: '%s'}\n" % url)
             out.write("ceems_api_server:\n  data: {path: %s}\n" % data)
+        os.chmod(self.config, 0o600)
 
     def reload(self):
         os.kill(self.lb.pid, signal.SIGHUP)
