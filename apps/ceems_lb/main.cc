@@ -2,6 +2,7 @@
 
 #include <linux/capability.h>
 #include <signal.h>
+#include <sys/resource.h>
 
 #include <cstdio>
 #include <exception>
@@ -37,6 +38,17 @@ int give_up_early(const Error& error) {
   const auto now = date::floor<std::chrono::seconds>(std::chrono::system_clock::now());
   fmt::print(stderr, "{} {}\n", date::format("%Y/%m/%d %H:%M:%S", now), error.message);
   return 1;
+}
+
+/// A request under way takes two files. The soft limit is low for programs that call select() only.
+void allow_all_files() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur < limit.rlim_max) {
+    limit.rlim_cur = limit.rlim_max;
+    if (::setrlimit(RLIMIT_NOFILE, &limit) != 0) {
+      log::warn("the limit of open files stays as it was", {{"files", limit.rlim_cur}});
+    }
+  }
 }
 
 Result<lb::Config> read_config(const lb::CommandLine& line) {
@@ -108,6 +120,7 @@ int run(int argc, const char* const* argv) {
   const ceems::Version& about = ceems::version();
   log::info("starting ceems_lb",
             {{"version", about.version}, {"branch", about.branch}, {"revision", about.revision}});
+  allow_all_files();
   // Sockets and the web configuration are opened before privileges are dropped.
   auto service = lb::Service::create(line, *config);
   if (!service) {

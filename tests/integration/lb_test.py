@@ -14,6 +14,7 @@ import gzip
 import http.client
 import json
 import os
+import resource
 import signal
 import socket
 import sqlite3
@@ -387,6 +388,14 @@ def test_identity_and_clusters(site, _options):
     assert answer.status == 400 and answer.json["errorType"] == "bad_data" and "1:" in answer.json["error"], answer.text
 
 
+def test_all_files_may_be_open(site, _options):
+    """The soft limit is 1024 as a rule, which is nothing for a proxy; main() has set it."""
+    limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    page = get("http://127.0.0.1:%d/metrics" % site.port).text
+    told = [float(line.split()[1]) for line in page.splitlines() if line.startswith("process_max_fds ")]
+    assert told == [float(limit)], (told, limit)
+
+
 def test_rude_requests(site, _options):
     """Bytes that programs may read differently."""
     def raw(text):
@@ -474,7 +483,7 @@ def test_stop_finishes_answers(site, _options):
     assert done == [200], done
 
 
-TESTS = [test_identity_and_clusters, test_what_grafana_asks, test_series_and_labels, test_rude_requests, test_random_queries, test_sly_requests, test_dead_backends_and_reload,
+TESTS = [test_identity_and_clusters, test_all_files_may_be_open, test_what_grafana_asks, test_series_and_labels, test_rude_requests, test_random_queries, test_sly_requests, test_dead_backends_and_reload,
          test_what_breaks_off_goes_to_a_second_server, test_stop_finishes_answers]
 
 
@@ -485,6 +494,8 @@ def main():
     parser.add_argument("names", nargs="*")
     options = parser.parse_args()
     harness.need_programs("prometheus", "promtool")
+    most = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
+    resource.setrlimit(resource.RLIMIT_NOFILE, (1024, most))
     with harness.scratch("ceems-test-") as directory, contextlib.ExitStack() as stack:
         site = Site(stack, directory)
         for test in TESTS:
