@@ -114,12 +114,17 @@ Result<> read_access(const Node& node, AccessConfig& access) {
   return section.done();
 }
 
-/// What of it concerns this program.
+/// What of it concerns this program. A mistake here must not end as "nobody to ask, so all pass".
 Result<> read_api_server(const Node& node, const std::string& directory, Config& config) {
   Section section(node);
   // requests_limit: obsolete, of files that the API server shares.
-  section.also(read_web(node["web"], directory, config.api_url, config.api_client,
-                        {"url", "requests_limit"}));
+  const Node web = node["web"];
+  const auto entries = web.entries();
+  const bool meant = std::ranges::any_of(
+      entries, [](const auto& entry) { return entry.first != "requests_limit"; });
+  section.only({"data", "admin", "web", "identity", "roles"})
+      .also(read_web(web, directory, config.api_url, config.api_client, {"url", "requests_limit"}))
+      .refuse(meant && config.api_url.empty(), "web", "expected url, that of the API server");
   const Node data = node["data"];
   std::string path = "data";
   section.also(Section(data)

@@ -100,6 +100,16 @@ TEST(LbConfig, ObsoleteKeysOfASharedFileDoNotMatter) {
   EXPECT_EQ(config->api_url, "http://a:9020");
 }
 
+TEST(LbConfig, AnApiServerWithoutUrlIsAMistakeUnlessNothingIsSaidOfIt) {
+  EXPECT_FALSE(read("ceems_api_server: {web: {requests_limit: 30}}")->has_owners());
+  EXPECT_FALSE(read("ceems_api_server: {web: {}, admin: {users: [a]}}")->has_owners());
+  for (const auto* const text : {"ceems_api_server: {web: {url: ''}}",
+                                 "ceems_api_server: {web: {url: }}",  // of a variable that is unset
+                                 "ceems_api_server: {web: {basic_auth: {username: a}}}"}) {
+    EXPECT_THAT(refusal(text), HasSubstr("ceems_api_server.web: expected url")) << text;
+  }
+}
+
 TEST(LbConfig, SectionsOfOtherProgramsDoNotMatter) {
   const auto config = read(R"(
 updaters: [{id: tsdb, updater: tsdb, web: {url: http://a}}]
@@ -133,6 +143,7 @@ TEST(LbConfig, WhatIsWrongIsNamedWithItsLine) {
       {"[ceems_lb]", "expected a mapping"},
       {"ceems_api_sever: {web: {url: http://a}}", "did you mean 'ceems_api_server'"},
       {"ceems_api_server: {data: /var/lib/ceems}", "expected a mapping"},
+      {"ceems_api_server: {date: {path: /var/lib/ceems}}", "did you mean 'data'"},
       {"ceems_api_server: {data: {path: ''}}", "expected the name of a directory"},
       {"clusters: {id: c}", "expected a list"},
       {"ceems_lb:\n  access:\n    cache_age: 1m", "lb.yml:3"},
