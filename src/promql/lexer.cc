@@ -19,7 +19,7 @@ struct Symbol {
   std::string_view text;
   TokenKind kind;
 };
-/// By their first byte, longer ones first.
+/// By their first byte, longer ones first. None has more than two bytes.
 constexpr std::array kSymbols = {
     Symbol{"=~", TokenKind::kMatches},     Symbol{"==", TokenKind::kEqual},
     Symbol{"=", TokenKind::kAssign},       Symbol{"!~", TokenKind::kNotMatches},
@@ -171,10 +171,15 @@ class Lexer {
     const bool raw = quote == '`';
     bool escapes = false;
     std::size_t length = 1;
-    while (length < rest.size() && rest[length] != quote && (raw || rest[length] != '\n')) {
-      const bool escape = !raw && rest[length] == '\\';
-      escapes = escapes || escape;
-      length += escape ? 2 : 1;
+    for (; length < rest.size(); ++length) {
+      const char byte = rest[length];
+      if (byte == quote || (byte == '\n' && !raw)) {
+        break;
+      }
+      if (byte == '\\' && !raw) {
+        escapes = true;
+        ++length;
+      }
     }
     if (length >= rest.size() || rest[length] != quote) {
       return error(place_, "string without an end");
@@ -188,11 +193,13 @@ class Lexer {
 
   std::optional<SyntaxError> symbol() {
     const std::string_view rest = query_.substr(place_);
-    const auto* const found =
-        std::find_if(kSymbols.begin() + kFirstSymbol[static_cast<unsigned char>(rest.front())],
-                     kSymbols.end(), [&](const Symbol& known) {
-                       return known.text.front() == rest.front() && rest.starts_with(known.text);
-                     });
+    const char first = rest.front();
+    const char second = peek(1);
+    const auto* const found = std::find_if(
+        kSymbols.begin() + kFirstSymbol[static_cast<unsigned char>(first)], kSymbols.end(),
+        [&](const Symbol& known) {
+          return known.text[0] == first && (known.text.size() == 1 || known.text[1] == second);
+        });
     if (found == kSymbols.end()) {
       const std::string_view shown = rest.substr(0, utf8_length(rest));
       return error(place_, fmt::format("unexpected character: '{}'", shown));
