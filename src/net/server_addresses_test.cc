@@ -6,6 +6,7 @@
 #include <atomic>
 #include <condition_variable>
 #include <mutex>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -48,6 +49,14 @@ class Resolver {
     std::unique_lock lock(shared_->mutex);
     EXPECT_TRUE(
         shared_->changed.wait_for(lock, seconds(30), [&] { return shared_->begun >= lookups; }));
+  }
+  /// Waits until no lookup and no server use it any more.
+  [[nodiscard]] bool is_left_alone() const {
+    const auto end = std::chrono::steady_clock::now() + seconds(30);
+    while (shared_.use_count() > 1 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    return shared_.use_count() == 1;
   }
   [[nodiscard]] int begun() const {
     const std::scoped_lock lock(shared_->mutex);
@@ -170,6 +179,7 @@ TEST(ServerAddresses, MayGoWhileALookupHangs) {
     resolver.wait_for(1);
   }
   resolver.answer(SocketAddresses{});
+  EXPECT_TRUE(resolver.is_left_alone());
 }
 
 TEST(ServerAddresses, TheSystemKnowsThisMachineAndNoNonsense) {
