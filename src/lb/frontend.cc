@@ -126,7 +126,10 @@ std::unique_ptr<net::BodyFilter> make_filter(const Asked& asked,
   if (question.name == "query_exemplars") {
     return std::make_unique<AnswerFilter>(AnswerKind::kExemplars, labels, asked);
   }
-  if (std::ranges::find(labels, question.label) != labels.end()) {
+  // U__ begins a name that Prometheus 3 decodes, so it may spell a hidden one
+  // (https://prometheus.io/docs/instrumenting/escaping_schemes).
+  if (std::ranges::find(labels, question.label) != labels.end() ||
+      question.label.starts_with("U__")) {
     return std::make_unique<EmptyFilter>();
   }
   return nullptr;
