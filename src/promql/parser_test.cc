@@ -183,10 +183,17 @@ TEST(PromqlParser, RefusesWhatPrometheusRefuses) {
   expect_refused("bool(foo)", "unknown function");
   expect_refused("'a", "without an end");
   expect_refused("'a\nb'", "without an end");
+  expect_refused("'a\\", "without an end");
+  expect_refused("'a\\'", "without an end");
+  expect_refused("`a\\", "without an end");
+  expect_refused("'a\\\n'", "escape");
   expect_refused("'\\q'", "escape");
   expect_refused("1.2.3", "bad number");
   expect_refused("1h1y", "bad number");
   expect_refused("foo ! bar", "unexpected character");
+  expect_refused("foo !", "unexpected character: '!'");
+  expect_refused("foo{a!", "unexpected character: '!'");
+  expect_refused("foo{a=~", "a string as value");
   expect_refused("foo; bar", "unexpected character: ';'");
   expect_refused("foo{\u00fc=\"x\"}", "unexpected character");
   expect_refused("foo\xff", "invalid UTF-8");
