@@ -4,10 +4,10 @@
 //   decision [COUNT]
 //
 // COUNT is 100000, which keeps out of p99 the first 500 queries: these the gate takes fresh memory
-// for. A busy machine interrupts one decision in some hundred: the last row tells what it does to work
-// of the same length that needs no memory. The row "least of" tells what the gate alone has to do:
-// each query is decided in several rounds, each with a gate that knows nothing, and the least of
-// its times counts.
+// for. A busy machine interrupts one decision in some hundred: the last row tells what it does to
+// work of the same length that needs no memory. The row "least of" tells what the gate alone has to
+// do: each query is decided in several rounds, each with a gate that knows nothing, and the least
+// of its times counts.
 
 #include <algorithm>
 #include <chrono>
