@@ -1,19 +1,15 @@
 // ceems_api_server: units, usage, users and projects of the clusters, kept up to date and served.
 
 #include <linux/capability.h>
-#include <signal.h>
 
 #include <condition_variable>
 #include <cstdio>
-#include <exception>
-#include <filesystem>
 #include <memory>
 #include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
 
-#include <date/date.h>
 #include <fmt/format.h>
 
 #include "api/config.h"
@@ -25,14 +21,13 @@
 #include "api/update_metrics.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/version.h"
 #include "config/flags.h"
 #include "directories.h"
 #include "net/server.h"
 #include "options.h"
 #include "os/command.h"
+#include "os/daemon.h"
 #include "os/privileges.h"
-#include "os/signals.h"
 #include "store/database.h"
 
 namespace {
@@ -40,37 +35,18 @@ namespace {
 namespace api = ceems::api;
 namespace log = ceems::log;
 namespace os = ceems::os;
-using ceems::Error;
 using ceems::Result;
 
 constexpr std::string_view kDescription =
     "API server of the compute units of clusters: keeps their use of resources, energy and "
     "emissions in a data base and serves them, together with a web page.";
 
-/// What goes wrong before the log is set up is one plain line.
-int give_up_early(const Error& error) {
-  const auto now = date::floor<std::chrono::seconds>(std::chrono::system_clock::now());
-  fmt::print(stderr, "{} {}\n", date::format("%Y/%m/%d %H:%M:%S", now), error.message);
-  return 1;
-}
-
-int give_up(const Error& error) {
-  log::error("cannot start", {{"err", error.message}});
-  return 1;
-}
-
 Result<api::Config> read_config(const api::CommandLine& line) {
-  const std::string path = line.config_file.empty() ? "." : line.config_file;
-  auto document = ceems::config::load_yaml(path, line.expand_env);
-  if (!document) {
-    return fail(std::move(document).error().with_context("failed to parse config file"));
-  }
-  auto config = api::parse_config(*document, std::filesystem::path(path).parent_path().string(),
-                                  !line.disable_checks);
-  if (!config) {
-    return fail(std::move(config).error().with_context("failed to parse config file"));
-  }
-  return config;
+  return ceems::config::read_config(
+      line.config_file, line.expand_env,
+      [&](const ceems::config::Node& document, const std::string& directory) {
+        return api::parse_config(document, directory, !line.disable_checks);
+      });
 }
 
 Result<> drop_privileges(const api::CommandLine& line) {
@@ -114,14 +90,8 @@ void serve(ceems::net::Server& server) {
   for (const std::string& address : server.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::notify_systemd("READY=1");
-  int signal = os::wait_for_signal();
-  while (signal == SIGHUP) {
-    log::info("SIGHUP ignored: a changed configuration takes a restart");
-    signal = os::wait_for_signal();
-  }
-  os::notify_systemd("STOPPING=1");
-  log::info("stopping", {{"signal", signal}});
+  os::serve_until_stopped(
+      [] { log::info("SIGHUP ignored: a changed configuration takes a restart"); });
   server.stop();  // requests under way are finished while everything they need is there
 }
 
@@ -158,20 +128,20 @@ int serve_data_base(api::Config config,
                                     .password_file = config.data.database_password_file},
                                    clock);
   if (!database) {
-    return give_up(database.error());
+    return os::give_up(database.error());
   }
   auto series = api::TsdbSeriesSource::create(config.clusters, config.updaters, clock);
   if (!series) {
-    return give_up(series.error());
+    return os::give_up(series.error());
   }
   auto updates = update_options(config, line);
   if (!updates) {
-    return give_up(updates.error());
+    return os::give_up(updates.error());
   }
   auto loop = api::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
                                       (*database)->writer(), clock, os::real_runner());
   if (!loop) {
-    return give_up(loop.error());
+    return os::give_up(loop.error());
   }
   auto sign_in = api::login::SignIn::create(std::move(config.login),
                                             {.user_headers = api_options.user_headers,
@@ -180,7 +150,7 @@ int serve_data_base(api::Config config,
                                              .data_directory = config.data.path},
                                             (*database)->reader(), clock);
   if (!sign_in) {
-    return give_up(sign_in.error());
+    return os::give_up(sign_in.error());
   }
   api_options.sign_in = sign_in->get();
   api_options.other_figures = [&loop](ceems::metrics::Sink& sink) {
@@ -189,7 +159,7 @@ int serve_data_base(api::Config config,
   auto made =
       api::ApiServer::create(std::move(api_options), (*database)->reader(), series->get(), clock);
   if (!made) {
-    return give_up(made.error());
+    return os::give_up(made.error());
   }
   handler = std::move(*made);
   (*loop)->start();
@@ -221,15 +191,15 @@ int run(int argc, const char* const* argv) {
   }
   auto api_options = api::api_options(line);
   if (!api_options) {
-    return give_up_early(api_options.error());
+    return os::give_up_early(api_options.error());
   }
   auto server_options = api::server_options(line);
   if (!server_options) {
-    return give_up_early(server_options.error());
+    return os::give_up_early(server_options.error());
   }
   auto config = read_config(line);
   if (!config) {
-    return give_up_early(config.error());
+    return os::give_up_early(config.error());
   }
   for (std::string* path : {&config->data.path, &config->data.backup_path}) {
     if (path->empty()) {
@@ -237,19 +207,14 @@ int run(int argc, const char* const* argv) {
     }
     auto prepared = api::prepare_directory(*path, line.drop_privileges ? line.run_as_user : "root");
     if (!prepared) {
-      return give_up_early(prepared.error());
+      return os::give_up_early(prepared.error());
     }
     *path = std::move(*prepared);
   }
-  const auto level = log::parse_level(line.log_level);
-  const auto format = log::parse_format(line.log_format);
-  if (!level || !format) {
-    return give_up_early(!level ? level.error() : format.error());
+  if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
+    return os::give_up_early(configured.error());
   }
-  log::configure(*level, *format);
-  const ceems::Version& about = ceems::version();
-  log::info("starting ceems_api_server",
-            {{"version", about.version}, {"branch", about.branch}, {"revision", about.revision}});
+  os::log_start("ceems_api_server");
   for (const std::string& warning : config->warnings) {
     log::warn(warning);
   }
@@ -262,10 +227,10 @@ int run(int argc, const char* const* argv) {
         handler->handle(request, response);
       });
   if (!server) {
-    return give_up(server.error());
+    return os::give_up(server.error());
   }
   if (auto dropped = drop_privileges(line); !dropped) {
-    return give_up(dropped.error());
+    return os::give_up(dropped.error());
   }
   return serve_data_base(std::move(*config), line, std::move(*api_options), **server, handler);
 }
@@ -273,11 +238,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  os::block_signals();
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ceems_api_server: {}\n", error.what());
-    return 1;
-  }
+  return os::daemon_main("ceems_api_server", argc, argv, run);
 }

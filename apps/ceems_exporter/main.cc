@@ -1,7 +1,6 @@
 // ceems_exporter: Prometheus exporter of the compute units of a node.
 
 #include <linux/capability.h>
-#include <signal.h>
 #include <sys/resource.h>
 #include <sys/utsname.h>
 
@@ -10,7 +9,6 @@
 #include <chrono>
 #include <cstddef>
 #include <cstdio>
-#include <exception>
 #include <memory>
 #include <span>
 #include <string>
@@ -34,8 +32,8 @@
 #include "exporter/scrape.h"
 #include "exporter/self_metrics.h"
 #include "net/server.h"
+#include "os/daemon.h"
 #include "os/privileges.h"
-#include "os/signals.h"
 #include "os/startup_pages.h"
 
 namespace {
@@ -51,31 +49,13 @@ constexpr std::string_view kDescription =
     "[flags]' "
     "says what works on this host and what to do where it does not.";
 
-int give_up(const ceems::Error& error) {
-  log::error("cannot start", {{"err", error.message}});
-  return 1;
-}
-
-/// Descriptors of cgroup files are kept open, and the usual soft limit of 1024 is small for a busy
-/// node.
-void raise_file_limit() {
-  rlimit files{};
-  if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
-    files.rlim_cur = files.rlim_max;
-    if (::setrlimit(RLIMIT_NOFILE, &files) != 0) {
-      log::debug("limit of open files stays at its soft value");
-    }
-  }
-}
-
 void log_start() {
   const ceems::Version& v = ceems::version();
   utsname system{};
   ::uname(&system);
   rlimit files{};
   ::getrlimit(RLIMIT_NOFILE, &files);
-  log::info("starting ceems_exporter",
-            {{"version", v.version}, {"branch", v.branch}, {"revision", v.revision}});
+  os::log_start("ceems_exporter");
   log::info("build and machine", {{"compiler", v.compiler},
                                   {"platform", v.platform},
                                   {"kernel", static_cast<const char*>(system.release)},
@@ -140,7 +120,7 @@ int print_page(exporter::MetricsPage& page, const ceems::Clock& clock) {
   std::string text;
   if (auto done = page.get(ceems::metrics::Exposition::kText, clock.steady_now() + kLongest, text);
       !done) {
-    return give_up(done.error());
+    return os::give_up(done.error());
   }
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
     log::error("page not written", {{"err", std::generic_category().message(errno)}});
@@ -154,14 +134,8 @@ void serve(ceems::net::Server& server) {
   for (const std::string& address : server.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::notify_systemd("READY=1");
-  int signal = os::wait_for_signal();
-  while (signal == SIGHUP) {
-    log::info("SIGHUP ignored: the web configuration is read again by itself");
-    signal = os::wait_for_signal();
-  }
-  os::notify_systemd("STOPPING=1");
-  log::info("stopping", {{"signal", signal}});
+  os::serve_until_stopped(
+      [] { log::info("SIGHUP ignored: the web configuration is read again by itself"); });
   server.stop();
 }
 
@@ -202,10 +176,10 @@ int run(int argc, const char* const* argv) {
     fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
     return *outcome.exit;
   }
-  if (auto configured = exporter::configure_log(options); !configured) {
-    return give_up(configured.error());
+  if (auto configured = log::configure(options.log_level, options.log_format); !configured) {
+    return os::give_up(configured.error());
   }
-  raise_file_limit();
+  os::raise_file_limit();  // descriptors of cgroup files are kept open
   if (doctor) {
     return diagnose(flags, options, known, doctor_json);
   }
@@ -220,7 +194,7 @@ int run(int argc, const char* const* argv) {
                                      .unit_sources = {}};
   auto collectors = known.create(flags, context);
   if (!collectors) {
-    return give_up(collectors.error());
+    return os::give_up(collectors.error());
   }
   for (const auto& named : *collectors) {
     log::info("collector enabled", {{"collector", named.name}});
@@ -243,14 +217,14 @@ int run(int argc, const char* const* argv) {
           routes.handle(request, response);
         });
     if (!created) {
-      return give_up(created.error());
+      return os::give_up(created.error());
     }
     server = *std::move(created);
   }
   const std::size_t released = os::release_startup_pages();
   log::debug("pages of the start released", {{"bytes", released}});
   if (auto dropped = drop_privileges(options, capabilities); !dropped) {
-    return give_up(dropped.error());
+    return os::give_up(dropped.error());
   }
   // Raised here they are effective in this thread and in those started from now on.
   std::vector<std::unique_ptr<os::RaisedCapabilities>> always;
@@ -270,11 +244,5 @@ int run(int argc, const char* const* argv) {
 }  // namespace
 
 int main(int argc, char** argv) {
-  os::block_signals();
-  try {
-    return run(argc, argv);
-  } catch (const std::exception& error) {
-    fmt::print(stderr, "ceems_exporter: {}\n", error.what());
-    return 1;
-  }
+  return os::daemon_main("ceems_exporter", argc, argv, run);
 }

@@ -219,11 +219,10 @@ Result<Config> parse_config(const config::Node& document,
                             bool checks) {
   Config config;
   config::Section root(document);
-  root.only({"ceems_api_server", "clusters", "updaters", "ceems_lb", "ceems_exporter", "ceems_tool",
-             "cacct", "redfish_proxy", "redfish_collector", "redfish_web_config"});
+  root.only(config::kPrograms);
   const config::Node server = document["ceems_api_server"];
   // `web` tells the load balancer how to reach this server, which itself takes no notice.
-  root.also(config::Section(server).only({"data", "admin", "web", "identity", "roles"}).done());
+  root.also(config::Section(server).only(config::kApiServerKeys).done());
   root.also(read_data(server["data"], directory, checks, config));
   root.also(read_admin(server["admin"], directory, config));
   root.also(read_login(server, directory, config));

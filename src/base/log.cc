@@ -144,6 +144,19 @@ void configure(Level level, Format format) {
   g_format = format;
 }
 
+Result<> configure(std::string_view level, std::string_view format) {
+  auto known_level = parse_level(level);
+  if (!known_level) {
+    return fail(std::move(known_level).error().with_context("--log.level"));
+  }
+  auto known_format = parse_format(format);
+  if (!known_format) {
+    return fail(std::move(known_format).error().with_context("--log.format"));
+  }
+  configure(*known_level, *known_format);
+  return {};
+}
+
 bool enabled(Level level) {
   return level >= g_level.load(std::memory_order_relaxed);
 }

@@ -30,6 +30,8 @@ struct Field {
 
 /// Sends lines to stderr in this form from now on. Before the first call: info, logfmt.
 void configure(Level level, Format format);
+/// The same with the texts of --log.level and --log.format, which errors name.
+Result<> configure(std::string_view level, std::string_view format);
 
 [[nodiscard]] bool enabled(Level level);
 

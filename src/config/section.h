@@ -21,6 +21,10 @@ inline constexpr std::array<std::string_view, 11> kPrograms = {
     "redfish_web_config",
 };
 
+/// Keys of `ceems_api_server`, which ceems_lb reads as well.
+inline constexpr std::array<std::string_view, 5> kApiServerKeys = {"data", "admin", "web",
+                                                                   "identity", "roles"};
+
 /// Reads the keys of one mapping into variables, which keep their value where the key is absent.
 /// The first error stays; the rest is skipped. Not thread-safe.
 class Section {

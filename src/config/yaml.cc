@@ -526,6 +526,10 @@ Result<Node> parse_yaml(std::string_view text, std::string_view file) {
   }
 }
 
+std::string directory_of(const std::string& path) {
+  return std::filesystem::path(path).parent_path().string();
+}
+
 Result<Node> load_yaml(const std::string& path, bool expand_env) {
   std::error_code code;
   if (std::filesystem::is_directory(path, code)) {

@@ -64,6 +64,24 @@ class Node {
 Result<Node> parse_yaml(std::string_view text, std::string_view file);
 /// Reads and parses; with `expand_env` the text goes through expand_environment() first.
 Result<Node> load_yaml(const std::string& path, bool expand_env = false);
+/// What relative names in a file are relative to: its directory, empty for the working directory.
+std::string directory_of(const std::string& path);
+/// The configuration file of a program: `parse` takes the document and directory_of() the
+/// file. An empty path is no file, which the error says.
+template <typename Parse>
+auto read_config(const std::string& path, bool expand_env, const Parse& parse)
+    -> decltype(parse(Node{}, std::string{})) {
+  constexpr std::string_view kContext = "failed to parse config file";
+  auto document = load_yaml(path.empty() ? "." : path, expand_env);
+  if (!document) {
+    return fail(std::move(document).error().with_context(kContext));
+  }
+  auto config = parse(*document, directory_of(path));
+  if (!config) {
+    return fail(std::move(config).error().with_context(kContext));
+  }
+  return config;
+}
 
 /// $NAME and ${NAME} become values of `lookup` (empty when unset), $$ a literal $, as spec
 /// api-server §2.1 says, comments included. kInvalidArgument when the text holds the literal token

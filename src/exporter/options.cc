@@ -6,7 +6,6 @@
 #include <filesystem>
 #include <functional>
 
-#include "base/log.h"
 #include "os/privileges.h"
 
 namespace ceems::exporter {
@@ -57,19 +56,6 @@ void add_last_flags(config::FlagSet& flags, Options& options) {
   flags.add("log.level", options.log_level,
             {.help = "Only log messages of this level or above: debug, info, warn, error"});
   flags.add("log.format", options.log_format, {.help = "Form of log messages: logfmt, json"});
-}
-
-Result<> configure_log(const Options& options) {
-  auto level = log::parse_level(options.log_level);
-  if (!level) {
-    return fail(std::move(level).error().with_context("--log.level"));
-  }
-  auto format = log::parse_format(options.log_format);
-  if (!format) {
-    return fail(std::move(format).error().with_context("--log.format"));
-  }
-  log::configure(*level, *format);
-  return {};
 }
 
 net::ServerOptions server_options(const Options& options) {

@@ -41,9 +41,6 @@ struct Options {
 void add_first_flags(config::FlagSet& flags, Options& options);
 void add_last_flags(config::FlagSet& flags, Options& options);
 
-/// Levels and formats checked, log set up. kInvalidArgument names the flag.
-Result<> configure_log(const Options& options);
-
 net::ServerOptions server_options(const Options& options);
 RouteOptions route_options(const Options& options);
 host::Paths paths(const Options& options);

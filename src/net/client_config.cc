@@ -331,8 +331,4 @@ Result<ClientOptions> client_options(const Node& node,
   return client_options(node, directory);
 }
 
-std::span<const std::string_view> client_option_keys() {
-  return kKeys;
-}
-
 }  // namespace ceems::net

@@ -2,7 +2,6 @@
 
 #include <filesystem>
 #include <initializer_list>
-#include <span>
 #include <string_view>
 
 #include "base/result.h"
@@ -24,8 +23,5 @@ Result<ClientOptions> client_options(const config::Node& node,
 Result<ClientOptions> client_options(const config::Node& node,
                                      const std::filesystem::path& directory,
                                      std::initializer_list<std::string_view> others);
-
-/// The keys client_options() takes from the mapping it is given.
-std::span<const std::string_view> client_option_keys();
 
 }  // namespace ceems::net

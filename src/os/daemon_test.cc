@@ -1,0 +1,100 @@
+#include "os/daemon.h"
+
+#include <signal.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <array>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace ceems::os {
+namespace {
+
+/// Exit status of `main` in a child, and what it wrote to standard error.
+struct Outcome {
+  int status = -1;
+  std::string text = {};
+};
+
+Outcome outcome_of(int (*run)(int argc, const char* const* argv)) {
+  std::array<int, 2> ends{};
+  if (::pipe(ends.data()) != 0) {
+    return {};
+  }
+  const pid_t pid = ::fork();
+  if (pid == 0) {
+    ::dup2(ends[1], STDERR_FILENO);
+    std::array<char, 2> name{'x', '\0'};
+    std::array<char*, 2> argv{name.data(), nullptr};
+    ::_exit(daemon_main("ceems_test", 1, argv.data(), run));
+  }
+  ::close(ends[1]);
+  Outcome outcome;
+  std::array<char, 1000> buffer{};
+  while (true) {
+    const ssize_t count = ::read(ends[0], buffer.data(), buffer.size());
+    if (count <= 0) {
+      break;
+    }
+    outcome.text.append(buffer.data(), static_cast<std::size_t>(count));
+  }
+  ::close(ends[0]);
+  int status = 0;
+  ::waitpid(pid, &status, 0);
+  outcome.status = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return outcome;
+}
+
+TEST(Daemon, ServesUntilItIsAskedToEnd) {
+  const Outcome outcome = outcome_of([](int /*argc*/, const char* const* /*argv*/) {
+    ::kill(::getpid(), SIGHUP);
+    int hangups = 0;
+    serve_until_stopped([&hangups] {
+      ++hangups;
+      ::kill(::getpid(), hangups == 3 ? SIGTERM : SIGHUP);
+    });
+    return 40 + hangups;
+  });
+  EXPECT_EQ(outcome.status, 43);
+  EXPECT_NE(outcome.text.find("msg=stopping signal=15"), std::string::npos) << outcome.text;
+}
+
+TEST(Daemon, AllowsTheFilesThatTheHardLimitDoes) {
+  const Outcome outcome = outcome_of([](int /*argc*/, const char* const* /*argv*/) {
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = 100;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+    raise_file_limit();
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    return files.rlim_cur > 100 && files.rlim_cur == files.rlim_max ? 0 : 1;
+  });
+  EXPECT_EQ(outcome.status, 0) << outcome.text;
+}
+
+TEST(Daemon, SaysInOneLineWhyItGivesUp) {
+  const Outcome thrown = outcome_of([](int /*argc*/, const char* const* /*argv*/) -> int {
+    throw std::runtime_error("no memory");
+  });
+  EXPECT_EQ(thrown.status, 1);
+  EXPECT_EQ(thrown.text, "ceems_test: no memory\n");
+  const Outcome early = outcome_of([](int /*argc*/, const char* const* /*argv*/) {
+    return give_up_early({ErrorCode::kParse, "x.yml:3: unknown key"});
+  });
+  EXPECT_EQ(early.status, 1);
+  constexpr std::size_t kTime = std::string_view("2026/01/01 00:00:00").size();
+  ASSERT_GT(early.text.size(), kTime);
+  EXPECT_EQ(early.text.substr(kTime), " x.yml:3: unknown key\n");
+  const Outcome late = outcome_of([](int /*argc*/, const char* const* /*argv*/) {
+    return give_up({ErrorCode::kParse, "port 1"});
+  });
+  EXPECT_EQ(late.status, 1);
+  EXPECT_NE(late.text.find("level=ERROR"), std::string::npos) << late.text;
+  EXPECT_NE(late.text.find("msg=\"cannot start\" err=\"port 1\""), std::string::npos) << late.text;
+}
+
+}  // namespace
+}  // namespace ceems::os
