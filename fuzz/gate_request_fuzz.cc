@@ -15,6 +15,15 @@ namespace {
 
 namespace gate = ceems::gate;
 
+/// What goes on may be longer than what came, and confining adds patterns.
+template <typename Rules>
+Rules wider(Rules rules) {
+  rules.longest_body <<= 3U;
+  rules.selection.language.longest <<= 3U;
+  rules.selection.language.most_patterns <<= 3U;
+  return rules;
+}
+
 template <typename Request, typename Rules>
 void check(const gate::RawRequest& raw, const Rules& rules) {
   auto request = Request::read(raw, rules);
@@ -29,14 +38,11 @@ void check(const gate::RawRequest& raw, const Rules& rules) {
   const gate::Forward forward = request->forward();
   const std::string target =
       forward.query.empty() ? forward.path : forward.path + "?" + forward.query;
-  Rules longer = rules;
-  longer.longest_body <<= 3U;
-  longer.selection.language.longest <<= 3U;
   auto again = Request::read({.method = forward.method,
                               .target = target,
                               .content_type = forward.content_type,
                               .body = forward.body},
-                             longer);
+                             wider(rules));
   CEEMS_CHECK(again.has_value());
   CEEMS_CHECK(!again->selection().is_open());
   for (const std::string& unit : request->selection().units()) {
@@ -89,14 +95,11 @@ void check_apart(const gate::RawRequest& raw, const Rules& rules) {
   const gate::Forward forward = request->forward();
   const std::string target =
       forward.query.empty() ? forward.path : forward.path + "?" + forward.query;
-  Rules longer = rules;
-  longer.longest_body <<= 3U;
-  longer.selection.language.longest <<= 3U;
   auto again = Request::read({.method = forward.method,
                               .target = target,
                               .content_type = forward.content_type,
                               .body = forward.body},
-                             longer);
+                             wider(rules));
   CEEMS_CHECK(again.has_value());
   CEEMS_CHECK(again->keep_apart(kIds, kNow).has_value());
   const gate::Forward same = again->forward();

@@ -133,6 +133,7 @@ gate::GateRules gate_rules(gate::BackendType type, const Config& config, const B
   rules.confine = config.access.confine;
   rules.pin_cluster = type == gate::BackendType::kTsdb && config.access.pin_cluster;
   rules.lifetimes = config.access.lifetimes;
+  rules.tsdb.editors = config.access.editors;
   for (std::string prefix : config.access.path_prefixes) {
     rules.tsdb.prefixes.push_back(prefix);
     rules.profiles.prefixes.push_back(std::move(prefix));

@@ -49,7 +49,8 @@ std::optional<Parsed> parse_address(std::string_view text) {
 /// The first `bits` of the address, the rest 0.
 Address network_of(Address address, unsigned bits) {
   for (unsigned i = 0; i < address.size(); ++i) {
-    const unsigned kept = std::clamp(static_cast<int>(bits) - static_cast<int>(i * 8), 0, 8);
+    const auto kept =
+        static_cast<unsigned>(std::clamp(static_cast<int>(bits) - static_cast<int>(i * 8), 0, 8));
     address[i] = static_cast<std::uint8_t>(address[i] & (0xFFU << (8 - kept)));
   }
   return address;

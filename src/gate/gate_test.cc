@@ -299,19 +299,33 @@ TEST_F(GateTest, EveryMatchMustPass) {
 
 TEST_F(GateTest, PathsAreAListAndNothingElse) {
   const std::string query = "?query=1&match[]=" + encoded(R"({uuid="own"})");
-  for (const char* path :
-       {"/api/v1/query", "/api/v1/query/", "/api/v1//query", "//api/v1/query_range",
-        "/api/v1/query_exemplars", "/api/v1/series", "/api/v1/labels", "/api/v1/label/a_b/values",
-        "/api/v1/format_query", "/api/v1/status/buildinfo", "/api/v1/%71uery"}) {
+  for (const char* path : {"/api/v1/query", "/api/v1/query/", "/api/v1//query",
+                           "//api/v1/query_range", "/api/v1/query_exemplars", "/api/v1/series",
+                           "/api/v1/labels", "/api/v1/label/a_b/values", "/api/v1/%71uery"}) {
     EXPECT_TRUE(send("GET", path + query)) << path;
   }
   EXPECT_EQ(send("GET", "/api/v1//query/?query=1")->forward.path, "/api/v1/query");
-  for (const char* path :
-       {"/", "/api/v1/status/config", "/api/v1/status/config/", "/federate", "/federate/",
-        "/api/v1/read", "/api/v1/write", "/api/v1/admin/tsdb/delete_series/", "/api/v1/Query",
-        "/whatever/query", "/query", "/api/v1/metadata", "/api/v1/targets", "/api/v1/rules",
-        "/health", "/api/v1/label//values", "/api/v1/label/a/b/values", "/api/v1/label/a-b/values",
-        "/x/api/v1/query"}) {
+  for (const char* path : {"/",
+                           "/api/v1/status/config",
+                           "/api/v1/status/config/",
+                           "/federate",
+                           "/federate/",
+                           "/api/v1/read",
+                           "/api/v1/write",
+                           "/api/v1/admin/tsdb/delete_series/",
+                           "/api/v1/Query",
+                           "/whatever/query",
+                           "/query",
+                           "/api/v1/metadata",
+                           "/api/v1/targets",
+                           "/api/v1/rules",
+                           "/api/v1/format_query",
+                           "/api/v1/status/buildinfo",
+                           "/health",
+                           "/api/v1/label//values",
+                           "/api/v1/label/a/b/values",
+                           "/api/v1/label/a-b/values",
+                           "/x/api/v1/query"}) {
     const auto answer = send("GET", path + query);
     ASSERT_FALSE(answer) << path;
     EXPECT_EQ(answer.error().status, 403) << path;
@@ -327,6 +341,10 @@ TEST_F(GateTest, PathsAreAListAndNothingElse) {
   }
   rules.tsdb.prefixes = {"", "/prometheus"};
   EXPECT_TRUE(send("GET", "/prometheus/api/v1/query?query=1"));
+  rules.tsdb.editors = true;
+  EXPECT_TRUE(send("GET", "/api/v1/format_query?query=sum(up)"));
+  EXPECT_TRUE(send("GET", "/prometheus/api/v1/status/buildinfo"));
+  EXPECT_FALSE(send("GET", "/api/v1/metadata"));
 }
 
 TEST_F(GateTest, OtherMethodsAndBodiesAreRefused) {

@@ -100,6 +100,10 @@ Checked<bool> Selection::add(VectorSelector& selector) {
     if (matcher.label != rules_->unit_label) {
       continue;
     }
+    if (last_op_ == matcher.op && last_pattern_ == matcher.value) {
+      confined = true;  // its units were taken in: selectors of one query mostly name the same
+      continue;
+    }
     if (takes_long(matcher)) {
       return std::unexpected(forbidden_units("effort"));
     }
@@ -119,6 +123,8 @@ Checked<bool> Selection::add(VectorSelector& selector) {
     // Of several matchers of the label all sets must be the caller's, though their intersection
     // would do.
     units_.insert(values->begin(), values->end());
+    last_op_ = matcher.op;
+    last_pattern_ = matcher.value;
     confined = true;
   }
   if (units_.size() > rules_->most_units) {

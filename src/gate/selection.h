@@ -75,6 +75,9 @@ class Selection {
   Effort effort_;
   std::set<std::string, std::less<>> units_;
   std::optional<std::string> cluster_;
+  /// Of the matcher whose units were taken in last.
+  std::optional<promql::MatchOperator> last_op_;
+  std::string last_pattern_;
   std::vector<promql::VectorSelector*> open_;
   std::vector<promql::VectorSelector*> of_any_cluster_;
 };

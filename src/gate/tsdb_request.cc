@@ -60,8 +60,8 @@ bool is_label_values(std::string_view path) {
   return promql::is_plain_label(path);
 }
 
-const Endpoint* find_endpoint(std::string_view path, const std::vector<std::string>& prefixes) {
-  for (const std::string& prefix : prefixes) {
+const Endpoint* find_endpoint(std::string_view path, const TsdbRules& rules) {
+  for (const std::string& prefix : rules.prefixes) {
     const std::string begin = prefix + "/api/v1/";
     if (!path.starts_with(begin)) {
       continue;
@@ -69,7 +69,7 @@ const Endpoint* find_endpoint(std::string_view path, const std::vector<std::stri
     const std::string_view name = path.substr(begin.size());
     for (const Endpoint& endpoint : kEndpoints) {
       if (endpoint.path == name || (endpoint.path == "label/*/values" && is_label_values(name))) {
-        return &endpoint;
+        return endpoint.source == Source::kNothing && !rules.editors ? nullptr : &endpoint;
       }
     }
   }
@@ -222,7 +222,7 @@ Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
   if (!target) {
     return std::unexpected(std::move(target).error());
   }
-  const Endpoint* const endpoint = find_endpoint(target->path, rules.prefixes);
+  const Endpoint* const endpoint = find_endpoint(target->path, rules);
   if (endpoint == nullptr) {
     return std::unexpected(forbidden_resource("path"));
   }

@@ -32,6 +32,8 @@ struct TsdbRules {
   /// What may stand before /api/v1: "" and, say, "/prometheus".
   std::vector<std::string> prefixes = {""};
   std::size_t longest_body = std::size_t{1} << 20U;
+  /// Also what reads no series and editors of queries ask for.
+  bool editors = false;
   /// Filled and asked by read(). Of these rules alone, and not where Selection::pin() is used;
   /// null: every query is parsed.
   CheckedQueries* checked = nullptr;

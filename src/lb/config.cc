@@ -96,10 +96,11 @@ Result<> read_access(const Node& node, AccessConfig& access) {
   Section section(node);
   section
       .only({"confine", "pin_cluster", "path_prefixes", "shared_metrics", "experimental_functions",
-             "cache_age", "lifetimes"})
+             "cache_age", "lifetimes", "editors"})
       .boolean("confine", access.confine)
       .boolean("pin_cluster", access.pin_cluster)
       .boolean("lifetimes", access.lifetimes)
+      .boolean("editors", access.editors)
       .list("path_prefixes", access.path_prefixes)
       .list("shared_metrics", shared)
       .boolean("experimental_functions", access.experimental)
@@ -122,7 +123,7 @@ Result<> read_api_server(const Node& node, const std::string& directory, Config&
   const auto entries = web.entries();
   const bool meant = std::ranges::any_of(
       entries, [](const auto& entry) { return entry.first != "requests_limit"; });
-  section.only({"data", "admin", "web", "identity", "roles"})
+  section.only(config::kApiServerKeys)
       .also(read_web(web, directory, config.api_url, config.api_client, {"url", "requests_limit"}))
       .refuse(meant && config.api_url.empty(), "web", "expected url, that of the API server");
   const Node data = node["data"];

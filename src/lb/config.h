@@ -35,6 +35,7 @@ struct AccessConfig {
   bool confine = false;
   bool pin_cluster = false;
   bool lifetimes = false;
+  bool editors = false;
   std::vector<std::string> path_prefixes = {};
   std::optional<std::set<std::string, std::less<>>> shared_metrics = {};
   bool experimental = false;  ///< functions behind a switch in Prometheus

@@ -236,14 +236,18 @@ void try_connections(const std::vector<Watched>& watched,
   });
 }
 
-void look(const std::vector<Watched>& watched,
+/// Between the rounds those that are gone are tried, for a short while: one that a request found
+/// gone may have closed a connection and nothing else.
+void look(std::vector<Watched> watched,
           const WatchTimes& times,
           bool all,
           const std::stop_token& stop) {
   look_for_hangs(watched, times.silence, all);
-  if (all) {
-    try_connections(watched, times.patience, stop);
+  if (!all) {
+    std::erase_if(
+        watched, [](const Watched& one) { return one.upstream->alive() || one.upstream->hangs(); });
   }
+  try_connections(watched, all ? times.patience : std::min(times.patience, times.glance), stop);
 }
 
 }  // namespace

@@ -27,15 +27,16 @@ struct Watched {
 };
 
 struct WatchTimes {
-  std::chrono::milliseconds interval{20'000};  ///< between connections that are tried
+  std::chrono::milliseconds interval{20'000};  ///< between connections that are tried to all
   std::chrono::milliseconds patience{10'000};  ///< with each
-  std::chrono::milliseconds glance{2500};      ///< between looks for servers that say nothing
+  std::chrono::milliseconds glance{2500};      ///< between looks at those that are gone or silent
   std::chrono::milliseconds silence{5000};     ///< after which a server is asked
 };
 
-/// Probes the servers that `servers` names, at once and then every interval; those that requests
-/// wait for in vain are asked a question. Marks them alive or not and logs every change. Returns
-/// soon after it is stopped: names and connections are not waited for then, questions are.
+/// Probes the servers that `servers` names, at once and then every interval, those that are gone
+/// at every glance; those that requests wait for in vain are asked a question. Marks them alive or
+/// not and logs every change. Returns soon after it is stopped: names and connections are not
+/// waited for then, questions are.
 void keep_watch(const std::stop_token& stop,
                 const std::function<std::vector<Watched>()>& servers,
                 const WatchTimes& times = {});

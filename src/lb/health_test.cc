@@ -316,6 +316,16 @@ TEST(KeepWatch, LooksAtOnceAndThenEachInterval) {
   EXPECT_TRUE(dead->alive()) << "tried before its time";
 }
 
+TEST(KeepWatch, WhatARequestFoundGoneIsTriedAtTheNextGlance) {
+  const Port port(true);
+  const auto server = server_at(port.number());
+  const Watch watch({{server, never_asked}},
+                    {.interval = std::chrono::hours(1), .glance = milliseconds(20)});
+  watch.look_again(1);
+  server->set_alive(false);
+  EXPECT_TRUE(comes_true([&] { return server->alive(); }));
+}
+
 TEST(KeepWatch, AServerThatTakesConnectionsButHangsGetsNoRequestsUntilItAnswers) {
   const Port port(true);
   const auto server = server_at(port.number());

@@ -12,7 +12,6 @@ using boost::beast::error_code;
 struct AnswerParser::Impl final : ChunkedParser<false> {
   int code = 0;
   Headers fields;
-  std::optional<std::uint64_t> body_length;
   std::string* body = nullptr;
   State state = State::kHeader;
   std::string failure;
@@ -36,12 +35,8 @@ struct AnswerParser::Impl final : ChunkedParser<false> {
                         std::string(value.data(), value.size()));
   }
   void on_header_impl(error_code& /*error*/) override { state = State::kBody; }
-  void on_body_init_impl(const boost::optional<std::uint64_t>& length,
-                         error_code& /*error*/) override {
-    if (length) {
-      body_length = *length;
-    }
-  }
+  void on_body_init_impl(const boost::optional<std::uint64_t>& /*length*/,
+                         error_code& /*error*/) override {}
   void take_body(boost::beast::string_view text) override {
     body->append(text.data(), text.size());
   }
@@ -134,10 +129,11 @@ const Headers& AnswerParser::headers() const {
 }
 
 std::optional<std::uint64_t> AnswerParser::length() const {
-  if (const auto told = impl_->content_length(); told && to_head_) {
-    return *told;
-  }
-  return impl_->body_length;
+  constexpr int kNoContent = 204;
+  constexpr int kNotModified = 304;
+  const auto told = impl_->content_length();
+  const bool has_none = !to_head_ && (impl_->code == kNoContent || impl_->code == kNotModified);
+  return told && !has_none ? std::optional<std::uint64_t>(*told) : std::nullopt;
 }
 
 bool AnswerParser::keep_alive() const {

@@ -34,6 +34,15 @@ TEST(AnswerParser, ReadsABodyWithLength) {
   }
 }
 
+TEST(AnswerParser, TheLengthIsKnownWithTheHead) {
+  const Fed fed("HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n");
+  EXPECT_EQ(fed.parser.state(), State::kBody);
+  EXPECT_EQ(fed.parser.length(), 5U);
+  const Fed unchanged("HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n");
+  EXPECT_EQ(unchanged.parser.state(), State::kDone);
+  EXPECT_EQ(unchanged.parser.length(), std::nullopt);
+}
+
 TEST(AnswerParser, JoinsChunks) {
   for (const std::size_t piece : {std::size_t{1}, std::size_t{5}, std::size_t{1000}}) {
     Fed fed(

@@ -261,9 +261,10 @@ Task<bool> Connection::serve_one() {
 
 Task<bool> Connection::refuse(const RequestParser& parser) {
   Exchange exchange;
+  const std::string_view status = status_text(parser.failure_status());
+  const std::string why = parser.failure() == status ? "" : ": " + parser.failure();
   plain_text(exchange.response, parser.failure_status(),
-             fmt::format("{} {}: {}", parser.failure_status(), status_text(parser.failure_status()),
-                         parser.failure()));
+             fmt::format("{} {}{}", parser.failure_status(), status, why));
   static const Headers kNone;
   drain_ = true;
   co_await send(exchange, kNone);
@@ -422,7 +423,9 @@ Task<bool> Connection::send_relayed(Exchange& exchange, Relaying& relaying, cons
       exchange.response = {};
       exchange.streaming = false;
       exchange.length.reset();
-      plain_text(exchange.response, 502, "Bad Gateway");
+      constexpr int kBadGateway = 502;
+      plain_text(exchange.response, kBadGateway, "Bad Gateway");
+      relaying.end().status = kBadGateway;
       co_return co_await send(exchange, extra);
     }
     if (!whole) {

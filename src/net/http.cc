@@ -1,20 +1,28 @@
 #include "net/http.h"
 
 #include <algorithm>
+#include <array>
 
 #include "base/strings.h"
 
 namespace ceems::net {
 namespace {
 
+/// Of the bytes that are hexadecimal digits; -1 of others.
+constexpr auto kHexDigits = [] {
+  std::array<signed char, 256> table{};
+  table.fill(-1);
+  for (int value = 0; value < 16; ++value) {
+    table.at(static_cast<unsigned char>("0123456789abcdef"[value])) =
+        static_cast<signed char>(value);
+    table.at(static_cast<unsigned char>("0123456789ABCDEF"[value])) =
+        static_cast<signed char>(value);
+  }
+  return table;
+}();
+
 int hex_digit(char c) {
-  if (c >= '0' && c <= '9') {
-    return c - '0';
-  }
-  if (c >= 'a' && c <= 'f') {
-    return c - 'a' + 10;
-  }
-  return c >= 'A' && c <= 'F' ? c - 'A' + 10 : -1;
+  return kHexDigits[static_cast<unsigned char>(c)];
 }
 
 /// A broken escape stays as it is: forms of browsers are not refused for a stray '%'.
@@ -33,6 +41,16 @@ std::string form_decode(std::string_view text) {
   }
   return out;
 }
+
+/// Bytes that stand for themselves in every part of a URL (RFC 3986, 2.3).
+constexpr auto kUnreserved = [] {
+  std::array<bool, 256> table{};
+  for (const char byte : std::string_view("0123456789-._~abcdefghijklmnopqrstuvwxyz"
+                                          "ABCDEFGHIJKLMNOPQRSTUVWXYZ")) {
+    table.at(static_cast<unsigned char>(byte)) = true;
+  }
+  return table;
+}();
 
 }  // namespace
 
@@ -59,42 +77,46 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view qu
 }
 
 std::optional<std::string> url_decode(std::string_view text) {
-  std::string out(text.size(), '\0');
-  std::size_t length = 0;
-  for (std::size_t i = 0; i < text.size(); ++i) {
-    char byte = text[i];
-    if (byte == '%') {
-      const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
-      const int low = high < 0 ? -1 : hex_digit(text[i + 2]);
-      if (low < 0) {
-        return std::nullopt;
+  bool broken = false;
+  std::string out;
+  out.resize_and_overwrite(text.size(), [&](char* bytes, std::size_t /*size*/) {
+    std::size_t length = 0;
+    for (std::size_t i = 0; i < text.size(); ++i) {
+      char byte = text[i];
+      if (byte == '%') {
+        const int high = i + 2 < text.size() ? hex_digit(text[i + 1]) : -1;
+        const int low = high < 0 ? -1 : hex_digit(text[i + 2]);
+        if (low < 0) {
+          broken = true;
+          return std::size_t{0};
+        }
+        byte = static_cast<char>(high * 16 + low);
+        i += 2;
       }
-      byte = static_cast<char>(high * 16 + low);
-      i += 2;
+      bytes[length++] = byte;
     }
-    out[length++] = byte;
-  }
-  out.resize(length);
-  return out;
+    return length;
+  });
+  return broken ? std::nullopt : std::optional(std::move(out));
 }
 
 std::string url_encode(std::string_view text) {
   static constexpr std::string_view kHex = "0123456789ABCDEF";
-  std::string out(text.size() * 3, '%');
-  std::size_t length = 0;
-  for (const char c : text) {
-    const auto byte = static_cast<unsigned char>(c);
-    const bool unreserved = (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') ||
-                            (c >= 'A' && c <= 'Z') || c == '-' || c == '.' || c == '_' || c == '~';
-    if (unreserved) {
-      out[length++] = c;
-    } else {
-      out[length + 1] = kHex[byte >> 4U];
-      out[length + 2] = kHex[byte & 0xFU];
-      length += 3;
+  std::string out;
+  out.resize_and_overwrite(text.size() * 3, [&](char* bytes, std::size_t /*size*/) {
+    std::size_t length = 0;
+    for (const char c : text) {
+      const auto byte = static_cast<unsigned char>(c);
+      if (kUnreserved[byte]) {
+        bytes[length++] = c;
+        continue;
+      }
+      bytes[length++] = '%';
+      bytes[length++] = kHex[byte >> 4U];
+      bytes[length++] = kHex[byte & 0xFU];
     }
-  }
-  out.resize(length);
+    return length;
+  });
   return out;
 }
 

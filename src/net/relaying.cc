@@ -199,11 +199,12 @@ Task<Relaying::Outcome> Relaying::attempt(const Relay::Attempt& attempt) {
   upstream_ = attempt.upstream;
   flight_ = std::make_unique<Upstream::Flight>(*upstream_);
   timed_out_ = false;
-  const bool reused = take_kept(*upstream_);
+  // The server may be closing a kept connection, so what must not be sent twice takes a new one.
+  const bool reused = relay_.repeatable && take_kept(*upstream_);
   if (reused) {
     const Outcome outcome = co_await exchange(attempt, true);
     // The server may have closed the connection just then: once more on a new one.
-    if (outcome == Outcome::kAnswered || timed_out_ || gone_ || abandoned_ || !relay_.repeatable) {
+    if (outcome == Outcome::kAnswered || timed_out_ || gone_ || abandoned_) {
       co_return outcome;
     }
   }

@@ -352,7 +352,7 @@ def test_what_grafana_asks(site, _options):
         ("label/__name__/values", {"match[]": '{uuid="1"}', "limit": "40000", **span}, 200),
         ("labels", {"match[]": unit, **span}, 200),
         ("query_exemplars", {"query": unit, **span}, 200),
-        ("status/buildinfo", {}, 200),
+        ("status/buildinfo", {}, 403),
         ("labels", span, 403), ("label/__name__/values", span, 403),  # editor without a selector
         ("metadata", {"limit": "5000"}, 403), ("rules", {"type": "alert"}, 403),
         ("query", {"query": 'm_cpu{uuid="2"}', "time": str(END)}, 403),
