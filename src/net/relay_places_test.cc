@@ -51,7 +51,7 @@ TEST_F(UnixRelayTest, RequestsPassOnOneKeptConnection) {
   });
   const auto other = upstream_at(path());
   EXPECT_EQ(other->address(), path());
-  pass_to({other}, false);
+  pass_to({other});
   RawConnection client(address());
   for (int i = 0; i < 3; ++i) {
     client.send(fmt::format("POST /p{} HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\n\r\nhi", i));

@@ -141,7 +141,7 @@ TEST_F(RelayTest, KeptConnectionsThatWereClosedAreNotTakenForDeadServers) {
   auto back = serve(echo);
   const std::string where = back->addresses()[0];
   const auto other = upstream(where);
-  pass_to({other}, false);
+  pass_to({other});
   EXPECT_EQ(raw_get(address(), "/1").status, 200);
   back.reset();
   ServerOptions options;
@@ -280,6 +280,16 @@ TEST_F(RelayTest, WhatMayHaveActedIsNotSentAgain) {
   EXPECT_EQ(raw_get(address(), "/").status, 503);
   EXPECT_EQ(back.connections(), 1);
   EXPECT_EQ(other.connections(), 0);
+}
+
+TEST_F(RelayTest, WhatMustNotBeSentTwiceTakesANewConnection) {
+  const TextServer back("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+  const auto other = upstream(back.address(), {.answer_timeout = milliseconds(2000)});
+  pass_to({other}, false);
+  for (int i = 1; i <= 3; ++i) {  // nobody answers on a connection that was used
+    EXPECT_EQ(raw_get(address(), "/").body, "ok");
+    EXPECT_EQ(back.connections(), i);
+  }
 }
 
 TEST_F(RelayTest, ASilentServerIsGivenUp) {
