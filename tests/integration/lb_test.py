@@ -472,6 +472,21 @@ def test_what_breaks_off_goes_to_a_second_server(site, _options):
     wait_until("all is well again", lambda: site.ask("/api/v1/query", method="POST", body=read, headers=form).status == 200)
 
 
+def test_data_base_that_nobody_has_open(site, _options):
+    """SQLite's readers need a file of locks, which who may only read cannot make."""
+    if os.geteuid() != 0:
+        return  # whoever made the directory may write it
+    data = os.path.join(site.directory, "closed")
+    os.makedirs(data)
+    api_database.create(os.path.join(data, "ceems.db")).close()
+    config = os.path.join(site.directory, "closed.yml")
+    harness.write(config, "ceems_lb:\n  backends: [{id: c0, tsdb: [{web: {url: http://127.0.0.1:1}}]}]\n"
+                          "ceems_api_server: {data: {path: %s}}\n" % data)
+    done = subprocess.run([os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + config, "--web.listen-address=127.0.0.1:0"],
+                          stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=30)
+    assert done.returncode == 1 and "start the API server first" in done.stderr, (done.returncode, done.stderr)
+
+
 def test_stop_finishes_answers(site, _options):
     slow = "/api/v1/query?" + encoded('sum_over_time(m_cpu{uuid="1"}[1h:1s])')
     done = []
@@ -484,7 +499,8 @@ def test_stop_finishes_answers(site, _options):
 
 
 TESTS = [test_identity_and_clusters, test_all_files_may_be_open, test_what_grafana_asks, test_series_and_labels, test_rude_requests, test_random_queries, test_sly_requests, test_dead_backends_and_reload,
-         test_what_breaks_off_goes_to_a_second_server, test_stop_finishes_answers]
+         test_what_breaks_off_goes_to_a_second_server,
+         test_data_base_that_nobody_has_open, test_stop_finishes_answers]
 
 
 def main():
