@@ -237,7 +237,9 @@ Result<> Service::apply(const Config& config) {
   }
   std::vector<std::shared_ptr<const FrontendState>> states;
   for (const auto& frontend : frontends_) {
-    auto backends = Backends::create(frontend->type(), config);
+    const auto before = frontend->state();  // null at the start
+    auto backends =
+        Backends::create(frontend->type(), config, before ? before->backends.get() : nullptr);
     if (!backends) {
       return fail(std::move(backends).error());
     }

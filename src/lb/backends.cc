@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,7 +42,10 @@ std::vector<std::string> known_addresses(net::Upstream& server) {
   return all;
 }
 
-Result<Backend> make_backend(const ServerConfig& config) {
+using FindAddresses =
+    std::function<std::shared_ptr<net::ServerAddresses>(const net::UpstreamOptions&)>;
+
+Result<Backend> make_backend(const ServerConfig& config, const FindAddresses& find_addresses) {
   net::UnixUrl place{.socket = {}, .http = config.url};
   if (net::is_unix_url(config.url)) {
     auto read = net::parse_unix_url(config.url);
@@ -63,6 +67,7 @@ Result<Backend> make_backend(const ServerConfig& config) {
   options.unix_socket = place.socket;
   options.use_tls = url->scheme == "https";
   options.tls = config.client.tls;
+  options.addresses = find_addresses(options);
   auto upstream = net::Upstream::create(std::move(options));
   if (!upstream) {
     return fail(std::move(upstream).error());
@@ -192,14 +197,19 @@ bool answers_at_all(const Backend& backend) {
   return answer || answer.error().code != ErrorCode::kTimeout;
 }
 
-Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type, const Config& config) {
+Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type,
+                                                   const Config& config,
+                                                   const Backends* before) {
+  const auto find_addresses = [before](const net::UpstreamOptions& place) {
+    return before == nullptr ? nullptr : before->known_addresses(place);
+  };
   auto made = std::make_unique<Backends>();
   for (const ClusterConfig& cluster : config.clusters) {
     const auto& servers = type == gate::BackendType::kTsdb ? cluster.tsdb : cluster.profiles;
     std::vector<Backend> backends;
     backends.reserve(servers.size());
     for (const ServerConfig& server : servers) {
-      auto backend = make_backend(server);
+      auto backend = make_backend(server, find_addresses);
       if (!backend) {
         return fail(std::move(backend).error().with_context("backend of " + cluster.id));
       }
@@ -210,6 +220,20 @@ Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type, const
     }
   }
   return made;
+}
+
+std::shared_ptr<net::ServerAddresses> Backends::known_addresses(
+    const net::UpstreamOptions& place) const {
+  for (const auto& [id, pool] : pools_) {
+    for (const Backend& backend : pool.backends()) {
+      const net::UpstreamOptions& known = backend.upstream->options();
+      if (known.host == place.host && known.port == place.port &&
+          known.unix_socket == place.unix_socket) {
+        return backend.upstream->shared_addresses();
+      }
+    }
+  }
+  return nullptr;
 }
 
 const Pool* Backends::find(const std::string& cluster) const {

@@ -57,7 +57,10 @@ bool answers_at_all(const Backend& backend);
 class Backends {
  public:
   /// Servers that cannot be used (URL, TLS files) are errors of the configuration.
-  static Result<std::unique_ptr<Backends>> create(gate::BackendType type, const Config& config);
+  /// Addresses of names that `before` knows stay known; it may be null.
+  static Result<std::unique_ptr<Backends>> create(gate::BackendType type,
+                                                  const Config& config,
+                                                  const Backends* before = nullptr);
 
   /// Null for a cluster that has none.
   [[nodiscard]] const Pool* find(const std::string& cluster) const;
@@ -65,6 +68,10 @@ class Backends {
   [[nodiscard]] std::vector<std::string> clusters() const;
 
  private:
+  /// What is known of a server at this place, so that a reload waits for no name; null: nothing.
+  [[nodiscard]] std::shared_ptr<net::ServerAddresses> known_addresses(
+      const net::UpstreamOptions& place) const;
+
   std::map<std::string, Pool, std::less<>> pools_;
 };
 

@@ -39,6 +39,19 @@ std::string names(const std::vector<const Backend*>& chosen) {
   return text;
 }
 
+TEST(Backends, GoOnWithTheAddressesThatWereKnownBefore) {
+  const auto before = made(config_of(Strategy::kRoundRobin, {"http://a", "http://b:1"}));
+  const auto config = config_of(Strategy::kRoundRobin, {"http://b:2", "http://a/x", "http://b:1"});
+  const auto after = Backends::create(gate::BackendType::kTsdb, config, before.get());
+  ASSERT_TRUE(after);
+  const auto& old = before->find("c")->backends();
+  const auto& now = (*after)->find("c")->backends();
+  EXPECT_EQ(&now[1].upstream->addresses(), &old[0].upstream->addresses());
+  EXPECT_EQ(&now[2].upstream->addresses(), &old[1].upstream->addresses());
+  EXPECT_NE(&now[0].upstream->addresses(), &old[1].upstream->addresses()) << "another port";
+  EXPECT_NE(now[1].upstream, old[0].upstream);
+}
+
 TEST(Pool, TakesTurns) {
   const auto backends =
       made(config_of(Strategy::kRoundRobin, {"http://a", "http://b", "http://c"}));

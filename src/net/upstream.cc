@@ -8,11 +8,22 @@
 
 namespace ceems::net {
 
+namespace {
+
+std::shared_ptr<ServerAddresses> addresses_of(const UpstreamOptions& options) {
+  if (options.addresses) {
+    return options.addresses;
+  }
+  return options.unix_socket.empty()
+             ? std::make_shared<ServerAddresses>(options.host, options.port, options.lookup)
+             : std::make_shared<ServerAddresses>(options.unix_socket);
+}
+
+}  // namespace
+
 Upstream::Upstream(UpstreamOptions options)
     : options_(std::move(options)),
-      addresses_(options_.unix_socket.empty()
-                     ? ServerAddresses(options_.host, options_.port, options_.lookup)
-                     : ServerAddresses(options_.unix_socket)),
+      addresses_(addresses_of(options_)),
       kept_(std::make_unique<Kept>()) {}
 
 Upstream::~Upstream() = default;

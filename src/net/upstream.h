@@ -20,6 +20,8 @@ struct UpstreamOptions {
   std::string port = {};
   std::string unix_socket = {};  ///< a path instead of both, without TLS; see unix_url.h
   Lookup lookup = look_up;
+  /// What is known of the same host and port already, to go on with; null: nothing.
+  std::shared_ptr<ServerAddresses> addresses = {};
   bool use_tls = false;
   TlsOptions tls = {};
   /// For each address; as long again for those of a name of which none is known yet.
@@ -44,7 +46,8 @@ class Upstream {
 
   [[nodiscard]] const UpstreamOptions& options() const { return options_; }
   [[nodiscard]] std::string address() const;  ///< "host:port", or the path of the unix socket
-  [[nodiscard]] ServerAddresses& addresses() { return addresses_; }
+  [[nodiscard]] ServerAddresses& addresses() { return *addresses_; }
+  [[nodiscard]] std::shared_ptr<ServerAddresses> shared_addresses() const { return addresses_; }
 
   [[nodiscard]] bool alive() const { return alive_; }
   void set_alive(bool alive) { alive_ = alive; }
@@ -84,7 +87,7 @@ class Upstream {
   explicit Upstream(UpstreamOptions options);
 
   UpstreamOptions options_;
-  ServerAddresses addresses_;
+  std::shared_ptr<ServerAddresses> addresses_;
   std::atomic<bool> alive_ = true;
   std::atomic<int> in_flight_ = 0;
   std::atomic<bool> hangs_ = false;
