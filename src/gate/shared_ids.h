@@ -39,10 +39,9 @@ struct Evaluation {
 };
 
 /// The times of `asked` at which a query with this reach, looking back so far (not negative, at
-/// most kFarTime), reads nothing of
-/// others, nor of the minute around their lives: all of them, or the last run of those that read
-/// something of the own units. Nothing where there are none, and where a part would mean something
-/// else ("@ start()").
+/// most kFarTime), reads nothing of others, nor of the minute around their lives: all of them, or
+/// the last run of those that read something of the own units. Nothing where there are none, and
+/// where a part would mean something else ("@ start()").
 std::optional<Evaluation> narrowed(const Evaluation& asked,
                                    const promql::Reach& reach,
                                    std::int64_t lookback_ms,

@@ -180,6 +180,17 @@ TEST_F(LifetimesTest, InstantQueriesReadOwnTimesOnly) {
   EXPECT_EQ(ask("query", R"(x{uuid="7"})", "&time=39600"), "403 shared_id");
   EXPECT_EQ(ask("query", R"(x{uuid=~"7|8"})", "&time=39600"), "403 shared_id");
   EXPECT_EQ(ask("query", R"(x{uuid="7"})", "&time=73800&lookback_delta=9h"), "403 shared_id");
+  // Three minutes after the others: the server looks back for five, whatever it is asked for.
+  EXPECT_EQ(ask("query", R"(x{uuid="7"})", "&time=43380"), "403 shared_id");
+  for (const std::string lookback : {"0", "0.0001", "0s", "1", "1m"}) {
+    EXPECT_EQ(ask("query", R"(x{uuid="7"})", "&time=43380&lookback_delta=" + lookback),
+              "403 shared_id")
+        << lookback;
+  }
+  EXPECT_EQ(ask("query", R"(x{uuid="7"})", "&time=73800&lookback_delta=0"),
+            "time=73800.000&lookback_delta=300.000");
+  EXPECT_EQ(ask("query", R"(x{uuid="7"})", "&time=73800&lookback_delta=1m"),
+            "time=73800.000&lookback_delta=60.000");
   EXPECT_EQ(ask("query", R"(x{uuid="7"} offset 9h)", "&time=73800"), "403 shared_id");
   EXPECT_EQ(ask("query", R"(rate(x{uuid="7"}[9h]))", "&time=73800"), "403 shared_id");
   EXPECT_EQ(ask("query", R"(max_over_time(x{uuid="7"}[9h:1h]))", "&time=73800"), "403 shared_id");

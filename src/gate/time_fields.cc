@@ -14,7 +14,8 @@
 namespace ceems::gate {
 namespace {
 
-/// The default of Prometheus; a server may have another, so the request says it.
+/// The default of Prometheus, also for those that ask for 0. A server may have another, so the
+/// request says it.
 constexpr std::int64_t kLookbackMs = 300'000;
 constexpr double kMsPerSecond = 1000;
 
@@ -80,6 +81,8 @@ Checked<AskedTimes> read_times(const Fields& fields, TimeForm form, std::int64_t
   }
   if (form != TimeForm::kBounds) {
     asked.lookback_ms = read("lookback_delta", duration_of, kLookbackMs);
+    asked.lookback_ms = asked.lookback_ms == 0 ? kLookbackMs : asked.lookback_ms;
+    asked.longest_lookback_ms = std::max(asked.lookback_ms, kLookbackMs);
   }
   if (!refusal && (times.step_ms <= 0 || times.step_ms > kFarTime || asked.lookback_ms < 0 ||
                    asked.lookback_ms > kFarTime || times.end_ms < times.start_ms)) {

@@ -17,7 +17,9 @@ enum class TimeForm : std::uint8_t {
 
 struct AskedTimes {
   Evaluation times;
-  std::int64_t lookback_ms = 0;  ///< of instant selectors
+  std::int64_t lookback_ms = 0;  ///< of instant selectors, as the server is told
+  /// The longest one that the server may have all the same: it may know no such parameter.
+  std::int64_t longest_lookback_ms = 0;
 };
 
 /// Refuses what is missing, no time, or no positive step.

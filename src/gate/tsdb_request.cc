@@ -258,15 +258,16 @@ Checked<bool> TsdbRequest::keep_apart(const SharedIds& ids, std::int64_t now_ms)
   if (form != TimeForm::kBounds) {
     reach = parts.known ? parts.known->reach : promql::reach_of(*parts.query);
   }
-  const auto asked = read_times(parts.fields, form, now_ms);
+  auto asked = read_times(parts.fields, form, now_ms);
   if (!asked) {
-    return std::unexpected(asked.error());
+    return std::unexpected(std::move(asked).error());
   }
-  const auto left = narrowed(asked->times, reach, asked->lookback_ms, ids);
+  const auto left = narrowed(asked->times, reach, asked->longest_lookback_ms, ids);
   if (!left) {
     return std::unexpected(shared_id(ids.begin()->first));
   }
-  write_times(parts.fields, form, {.times = *left, .lookback_ms = asked->lookback_ms});
+  asked->times = *left;
+  write_times(parts.fields, form, *asked);
   return true;
 }
 

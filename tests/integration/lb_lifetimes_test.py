@@ -145,6 +145,8 @@ def leak(ours, own, whole):
 def request(maker, begin, end, step):
     """(name, fields) of one query somewhere between"""
     fields = {"query": maker.query()}
+    if maker.chance(0.3):
+        fields["lookback_delta"] = maker.pick(["0", "0.0001", "1", "90s", "10m"])
     if maker.chance(0.5):
         times = sorted(maker.r.randint(begin, end) for _ in range(2))
         return "query_range", dict(fields, start=times[0], end=times[1], step=maker.pick([7, 15, 60, step]))
