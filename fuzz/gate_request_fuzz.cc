@@ -15,13 +15,32 @@ namespace {
 
 namespace gate = ceems::gate;
 
-/// What goes on may be longer than what came, and confining adds patterns.
+/// Outlives the requests that are read by it.
 template <typename Rules>
-Rules wider(Rules rules) {
-  rules.longest_body <<= 3U;
-  rules.selection.language.longest <<= 3U;
-  rules.selection.language.most_patterns <<= 3U;
-  return rules;
+const Rules& wider(const Rules& rules) {
+  static const Rules kWider = [&rules] {
+    Rules more = rules;
+    more.longest_body <<= 3U;
+    more.selection.language.longest <<= 3U;
+    more.selection.language.most_patterns <<= 3U;
+    return more;
+  }();
+  return kWider;
+}
+
+/// The gate must take what it lets go on. That may be longer than what came, and confining adds
+/// patterns.
+template <typename Request, typename Rules>
+Request read_again(const gate::Forward& forward, const Rules& rules) {
+  const std::string target =
+      forward.query.empty() ? forward.path : forward.path + "?" + forward.query;
+  auto again = Request::read({.method = forward.method,
+                              .target = target,
+                              .content_type = forward.content_type,
+                              .body = forward.body},
+                             wider(rules));
+  CEEMS_CHECK(again.has_value());
+  return *std::move(again);
 }
 
 template <typename Request, typename Rules>
@@ -36,20 +55,13 @@ void check(const gate::RawRequest& raw, const Rules& rules) {
     return;
   }
   const gate::Forward forward = request->forward();
-  const std::string target =
-      forward.query.empty() ? forward.path : forward.path + "?" + forward.query;
-  auto again = Request::read({.method = forward.method,
-                              .target = target,
-                              .content_type = forward.content_type,
-                              .body = forward.body},
-                             wider(rules));
-  CEEMS_CHECK(again.has_value());
-  CEEMS_CHECK(!again->selection().is_open());
+  auto again = read_again<Request>(forward, rules);
+  CEEMS_CHECK(!again.selection().is_open());
   for (const std::string& unit : request->selection().units()) {
-    CEEMS_CHECK(again->selection().units().contains(unit));
+    CEEMS_CHECK(again.selection().units().contains(unit));
   }
-  CEEMS_CHECK(again->selection().cluster() == request->selection().cluster());
-  const gate::Forward same = again->forward();
+  CEEMS_CHECK(again.selection().cluster() == request->selection().cluster());
+  const gate::Forward same = again.forward();
   CEEMS_CHECK(same.path == forward.path && same.query == forward.query &&
               same.body == forward.body);
 }
@@ -93,16 +105,9 @@ void check_apart(const gate::RawRequest& raw, const Rules& rules) {
     return;
   }
   const gate::Forward forward = request->forward();
-  const std::string target =
-      forward.query.empty() ? forward.path : forward.path + "?" + forward.query;
-  auto again = Request::read({.method = forward.method,
-                              .target = target,
-                              .content_type = forward.content_type,
-                              .body = forward.body},
-                             wider(rules));
-  CEEMS_CHECK(again.has_value());
-  CEEMS_CHECK(again->keep_apart(kIds, kNow).has_value());
-  const gate::Forward same = again->forward();
+  auto again = read_again<Request>(forward, rules);
+  CEEMS_CHECK(again.keep_apart(kIds, kNow).has_value());
+  const gate::Forward same = again.forward();
   CEEMS_CHECK(same.query == forward.query && same.body == forward.body);
 }
 

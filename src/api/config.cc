@@ -219,7 +219,7 @@ Result<Config> parse_config(const config::Node& document,
                             bool checks) {
   Config config;
   config::Section root(document);
-  root.only(config::kPrograms);
+  root.only(config::kTopLevelKeys);
   const config::Node server = document["ceems_api_server"];
   // `web` tells the load balancer how to reach this server, which itself takes no notice.
   root.also(config::Section(server).only(config::kApiServerKeys).done());

@@ -15,7 +15,7 @@
 namespace ceems::config {
 
 /// Top-level keys of the file that the programs may share. Each reads its own.
-inline constexpr std::array<std::string_view, 11> kPrograms = {
+inline constexpr std::array<std::string_view, 11> kTopLevelKeys = {
     "ceems_api_server",   "clusters", "updaters",      "ceems_lb",       "ceems_exporter",
     "ceems_tool",         "cacct",    "redfish_proxy", "redfish_config", "redfish_collector",
     "redfish_web_config",

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <array>
-#include <functional>
 #include <utility>
 
 #include <fmt/format.h>
@@ -42,10 +41,7 @@ std::vector<std::string> known_addresses(net::Upstream& server) {
   return all;
 }
 
-using FindAddresses =
-    std::function<std::shared_ptr<net::ServerAddresses>(const net::UpstreamOptions&)>;
-
-Result<Backend> make_backend(const ServerConfig& config, const FindAddresses& find_addresses) {
+Result<Backend> make_backend(const ServerConfig& config, const Backends* before) {
   net::UnixUrl place{.socket = {}, .http = config.url};
   if (net::is_unix_url(config.url)) {
     auto read = net::parse_unix_url(config.url);
@@ -67,7 +63,9 @@ Result<Backend> make_backend(const ServerConfig& config, const FindAddresses& fi
   options.unix_socket = place.socket;
   options.use_tls = url->scheme == "https";
   options.tls = config.client.tls;
-  options.addresses = find_addresses(options);
+  if (before != nullptr) {
+    options.addresses = before->known_addresses(options);
+  }
   auto upstream = net::Upstream::create(std::move(options));
   if (!upstream) {
     return fail(std::move(upstream).error());
@@ -95,8 +93,7 @@ Result<Backend> make_backend(const ServerConfig& config, const FindAddresses& fi
   }
   backend.filter_labels = config.filter_labels;
   if (!asks_for_headers(config.client)) {
-    auto own = backend.own_headers ? Result<net::Headers>(*backend.own_headers)
-                                   : backend.client->own_headers(backend.url);
+    auto own = backend.client->own_headers(backend.url);
     if (!own) {
       return fail(std::move(own).error());
     }
@@ -200,16 +197,13 @@ bool answers_at_all(const Backend& backend) {
 Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type,
                                                    const Config& config,
                                                    const Backends* before) {
-  const auto find_addresses = [before](const net::UpstreamOptions& place) {
-    return before == nullptr ? nullptr : before->known_addresses(place);
-  };
   auto made = std::make_unique<Backends>();
   for (const ClusterConfig& cluster : config.clusters) {
     const auto& servers = type == gate::BackendType::kTsdb ? cluster.tsdb : cluster.profiles;
     std::vector<Backend> backends;
     backends.reserve(servers.size());
     for (const ServerConfig& server : servers) {
-      auto backend = make_backend(server, find_addresses);
+      auto backend = make_backend(server, before);
       if (!backend) {
         return fail(std::move(backend).error().with_context("backend of " + cluster.id));
       }
@@ -269,7 +263,8 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   attempt.host = host == nullptr || behind_socket ? own_name : *host;
 
   const bool filtered = !backend.filter_labels.empty();
-  auto own = backend.client->own_headers(backend.url);
+  auto own = backend.own_headers ? Result<net::Headers>(*backend.own_headers)
+                                 : backend.client->own_headers(backend.url);
   if (!own) {
     return fail(std::move(own).error());
   }

@@ -66,12 +66,11 @@ class Backends {
   [[nodiscard]] const Pool* find(const std::string& cluster) const;
   [[nodiscard]] const std::map<std::string, Pool, std::less<>>& pools() const { return pools_; }
   [[nodiscard]] std::vector<std::string> clusters() const;
-
- private:
   /// What is known of a server at this place, so that a reload waits for no name; null: nothing.
   [[nodiscard]] std::shared_ptr<net::ServerAddresses> known_addresses(
       const net::UpstreamOptions& place) const;
 
+ private:
   std::map<std::string, Pool, std::less<>> pools_;
 };
 

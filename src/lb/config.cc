@@ -174,7 +174,7 @@ Result<Config> parse_config(const Node& document, const std::string& directory) 
       .also(read_api_server(document["ceems_api_server"], directory, config))
       .each("backends", [&](const Node& item) { return read_backend(item, directory, config); });
   const auto done = Section(document)
-                        .only(config::kPrograms)
+                        .only(config::kTopLevelKeys)
                         .also(section.done())
                         .also(compare_ids(document, config))
                         .done();
