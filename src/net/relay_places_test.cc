@@ -4,10 +4,9 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
-#include <condition_variable>
-#include <optional>
 
 #include "base/fd.h"
+#include "net/fake_resolver.h"
 #include "net/relay_fixture.h"
 #include "testing/temp_dir.h"
 
@@ -128,42 +127,6 @@ TEST(Upstream, BehindASocketNeedsAPathAndNoTls) {
   EXPECT_EQ(tls.error().message, "/run/p.sock: TLS is not spoken over a unix socket");
 }
 
-/// Names whose lookups wait until they are let go.
-class Names {
- public:
-  ~Names() { let_go(fail(ErrorCode::kUnavailable, "no such name")); }
-  Names() = default;
-  Names(const Names&) = delete;
-  Names& operator=(const Names&) = delete;
-
-  [[nodiscard]] Lookup lookup() const {
-    return [shared = shared_](const std::string&, const std::string&) -> Result<SocketAddresses> {
-      std::unique_lock lock(shared->mutex);
-      ++shared->begun;
-      shared->changed.wait(lock, [&] { return shared->answer.has_value(); });
-      return *shared->answer;
-    };
-  }
-  void let_go(Result<SocketAddresses> answer) const {
-    const std::scoped_lock lock(shared_->mutex);
-    shared_->answer = std::move(answer);
-    shared_->changed.notify_all();
-  }
-  [[nodiscard]] int begun() const {
-    const std::scoped_lock lock(shared_->mutex);
-    return shared_->begun;
-  }
-
- private:
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::optional<Result<SocketAddresses>> answer;
-    int begun = 0;
-  };
-  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
-};
-
 /// What a lookup of the host of "127.0.0.1:80" gives.
 SocketAddresses addresses_of(const Server& server) {
   const std::string address = server.addresses()[0];
@@ -171,7 +134,8 @@ SocketAddresses addresses_of(const Server& server) {
   return *look_up(address.substr(0, colon), address.substr(colon + 1));
 }
 
-std::shared_ptr<Upstream> named(const Names& names, milliseconds patience = milliseconds(30'000)) {
+std::shared_ptr<Upstream> named(const FakeResolver& names,
+                                milliseconds patience = milliseconds(30'000)) {
   UpstreamOptions options;
   options.host = "name.invalid";
   options.port = "80";
@@ -182,7 +146,7 @@ std::shared_ptr<Upstream> named(const Names& names, milliseconds patience = mill
 
 TEST_F(RelayTest, RequestsWaitForOneLookupAndGoOnWithIt) {
   const auto back = serve(echo);
-  const Names names;
+  const FakeResolver names;
   pass_to({named(names)});
   RawConnection first(address());
   RawConnection second(address());
@@ -191,7 +155,7 @@ TEST_F(RelayTest, RequestsWaitForOneLookupAndGoOnWithIt) {
   for (int i = 0; i < 500 && names.begun() == 0; ++i) {
     std::this_thread::sleep_for(milliseconds(10));
   }
-  names.let_go(addresses_of(*back));
+  names.answer_all(addresses_of(*back));
   EXPECT_EQ(first.answer().body, "GET /1 backend ");
   EXPECT_EQ(second.answer().body, "GET /2 backend ");
   EXPECT_EQ(names.begun(), 1);
@@ -199,7 +163,7 @@ TEST_F(RelayTest, RequestsWaitForOneLookupAndGoOnWithIt) {
 
 TEST_F(RelayTest, ANameThatHangsHoldsUpItsOwnRequestsOnlyAndThemForATime) {
   const auto back = serve(echo);
-  const Names names;
+  const FakeResolver names;
   const auto hung = named(names, milliseconds(100));
   pass_to({hung, upstream(back->addresses()[0])}, false);
   EXPECT_EQ(raw_get(address(), "/x").body, "GET /x backend ");
@@ -210,7 +174,7 @@ TEST_F(RelayTest, ANameThatHangsHoldsUpItsOwnRequestsOnlyAndThemForATime) {
   EXPECT_EQ(ends()[1].error, "no address in time");
   EXPECT_EQ(names.begun(), 1) << "one lookup at a time";
   // While a request waits for the name, those to others pass, and a client may leave.
-  const Names others;
+  const FakeResolver others;
   const auto slow = named(others);
   pass_to({slow});
   {
@@ -219,8 +183,8 @@ TEST_F(RelayTest, ANameThatHangsHoldsUpItsOwnRequestsOnlyAndThemForATime) {
     for (int i = 0; i < 500 && others.begun() == 0; ++i) {
       std::this_thread::sleep_for(milliseconds(10));
     }
-    const Names quick;
-    quick.let_go(addresses_of(*back));
+    const FakeResolver quick;
+    quick.answer_all(addresses_of(*back));
     const auto found = named(quick);
     const auto front = serve([&](const Request& request, Response& response) {
       response.relay = std::make_shared<Relay>();
@@ -238,8 +202,8 @@ TEST_F(RelayTest, ANameThatHangsHoldsUpItsOwnRequestsOnlyAndThemForATime) {
 }
 
 TEST_F(RelayTest, ANameThatIsNotFoundSaysWhy) {
-  const Names names;
-  names.let_go(fail(ErrorCode::kUnavailable, "no such name"));
+  const FakeResolver names;
+  names.answer_all(fail(ErrorCode::kUnavailable, "no such name"));
   pass_to({named(names)});
   EXPECT_EQ(raw_get(address(), "/").status, 503);
   ASSERT_TRUE(wait_for_ends(1));
@@ -248,7 +212,7 @@ TEST_F(RelayTest, ANameThatIsNotFoundSaysWhy) {
 
 TEST_F(RelayTest, KnownAddressesStayInUseWhileANewLookupHangs) {
   const auto back = serve(echo);
-  const Names names;
+  const FakeResolver names;
   const auto other = *Upstream::create(
       {.host = "name.invalid",
        .port = "80",

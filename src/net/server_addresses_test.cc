@@ -10,6 +10,8 @@
 
 #include <gtest/gtest.h>
 
+#include "net/fake_resolver.h"
+
 namespace ceems::net {
 namespace {
 
@@ -24,59 +26,6 @@ SocketAddress v4(const char* host) {
   EXPECT_EQ(::inet_pton(AF_INET, host, &address.sin_addr), 1);
   return {reinterpret_cast<const sockaddr*>(&address), sizeof address};
 }
-
-/// A resolver whose lookups end when the test says how.
-class Resolver {
- public:
-  [[nodiscard]] Lookup lookup() const {
-    return [shared = shared_](const std::string& host, const std::string& port) {
-      std::unique_lock lock(shared->mutex);
-      shared->asked = host + ":" + port;
-      ++shared->begun;
-      shared->changed.notify_all();
-      shared->changed.wait(lock, [&] { return !shared->answers.empty(); });
-      auto answer = std::move(shared->answers.front());
-      shared->answers.erase(shared->answers.begin());
-      return answer;
-    };
-  }
-  void answer(Result<SocketAddresses> found) const {
-    const std::scoped_lock lock(shared_->mutex);
-    shared_->answers.push_back(std::move(found));
-    shared_->changed.notify_all();
-  }
-  void wait_for(int lookups) const {
-    std::unique_lock lock(shared_->mutex);
-    EXPECT_TRUE(
-        shared_->changed.wait_for(lock, seconds(30), [&] { return shared_->begun >= lookups; }));
-  }
-  /// Waits until no lookup and no server use it any more.
-  [[nodiscard]] bool is_left_alone() const {
-    const auto end = std::chrono::steady_clock::now() + seconds(30);
-    while (shared_.use_count() > 1 && std::chrono::steady_clock::now() < end) {
-      std::this_thread::sleep_for(milliseconds(1));
-    }
-    return shared_.use_count() == 1;
-  }
-  [[nodiscard]] int begun() const {
-    const std::scoped_lock lock(shared_->mutex);
-    return shared_->begun;
-  }
-  [[nodiscard]] std::string asked() const {
-    const std::scoped_lock lock(shared_->mutex);
-    return shared_->asked;
-  }
-
- private:
-  struct Shared {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::vector<Result<SocketAddresses>> answers;
-    int begun = 0;
-    std::string asked;
-  };
-  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
-};
 
 /// Waits for ends of lookups.
 class Ends {
@@ -121,7 +70,7 @@ TEST(ServerAddresses, OfNumbersAndSocketsAreNeverLookedUp) {
 }
 
 TEST(ServerAddresses, ComeFromOneLookupAtATime) {
-  const Resolver resolver;
+  const FakeResolver resolver;
   ServerAddresses addresses("prometheus", "9090", resolver.lookup());
   Ends ends(addresses);
   EXPECT_FALSE(addresses.known().looking) << "nobody has asked";
@@ -138,7 +87,7 @@ TEST(ServerAddresses, ComeFromOneLookupAtATime) {
 }
 
 TEST(ServerAddresses, StayInUseUntilOthersAreFound) {
-  const Resolver resolver;
+  const FakeResolver resolver;
   ServerAddresses addresses("prometheus", "9090", resolver.lookup());
   Ends ends(addresses);
   resolver.answer(SocketAddresses{v4("192.0.2.1")});
@@ -171,7 +120,7 @@ TEST(ServerAddresses, StayInUseUntilOthersAreFound) {
 }
 
 TEST(ServerAddresses, MayGoWhileALookupHangs) {
-  const Resolver resolver;
+  const FakeResolver resolver;
   {
     ServerAddresses addresses("prometheus", "9090", resolver.lookup());
     const ServerAddresses::Waiting waiting(addresses, [] { ADD_FAILURE() << "told too late"; });

@@ -196,6 +196,19 @@ scrape_configs:
     return program.wait_ready(url + "/-/ready"), url
 
 
+def start_prometheus_with(directory, name, openmetrics):
+    """A Prometheus that holds these samples (a text of OpenMetrics, of any time) and scrapes nobody: (Program, port)."""
+    path, text, config = (os.path.join(directory, name + end) for end in ("", ".txt", ".yml"))
+    os.makedirs(path)
+    write(text, openmetrics)
+    write(config, "global: {}\n")
+    subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, path], stdout=subprocess.DEVNULL, check=True)
+    port = free_port()
+    program = Program(["prometheus", "--config.file=" + config, "--storage.tsdb.path=" + path, "--storage.tsdb.retention.time=100y",
+                       "--web.listen-address=127.0.0.1:%d" % port], os.path.join(directory, name + ".log"))
+    return program.wait_ready("http://127.0.0.1:%d/-/ready" % port), port
+
+
 def start_exporter(directory, arguments, env=None):
     port = free_port()
     url = "http://127.0.0.1:%d" % port

@@ -11,7 +11,6 @@ import argparse
 import contextlib
 import json
 import os
-import subprocess
 import sys
 import urllib.parse
 
@@ -88,17 +87,8 @@ class Site:
         own = [("7", ALICE, "n1", 1000), ("8", (BOB[0], ALICE[1]), "n2", 2000)]
         self.ports = {}
         for name, jobs in (("all", [bob] + own), ("own", own)):
-            path, text, config = (os.path.join(directory, name + end) for end in ("", ".txt", ".yml"))
-            os.makedirs(path)
-            harness.write(text, openmetrics(jobs))
-            harness.write(config, "global: {}\n")
-            subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, path], stdout=subprocess.DEVNULL, check=True)
-            port = self.ports[name] = free_port()
-            stack.enter_context(Program(["prometheus", "--config.file=" + config, "--storage.tsdb.path=" + path,
-                                         "--storage.tsdb.retention.time=100y", "--web.listen-address=127.0.0.1:%d" % port],
-                                        os.path.join(directory, name + ".log")))
-        for port in self.ports.values():
-            wait_until("Prometheus is ready", lambda port=port: get("http://127.0.0.1:%d/-/ready" % port).status == 200)
+            prometheus, self.ports[name] = harness.start_prometheus_with(directory, name, openmetrics(jobs))
+            stack.enter_context(prometheus)
         data = make_database(directory)
         api, url = harness.start_api_server(directory, "ceems_api_server:\n  data: {path: %s, update_interval: 1d}\n  admin: {users: [root]}\n" % data,
                                             ["--storage.data.skip.delete.old.units", "--no-security.drop-privileges"])

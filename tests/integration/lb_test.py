@@ -49,19 +49,6 @@ def openmetrics(units, node):
     return "\n".join(lines + ["# EOF", ""])
 
 
-def make_data(directory, name, units, node):
-    path = os.path.join(directory, name)
-    os.makedirs(path)
-    text = os.path.join(directory, name + ".txt")
-    with open(text, "w", encoding="utf-8") as out:
-        out.write(openmetrics(units, node))
-    subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", text, path], stdout=subprocess.DEVNULL, check=True)
-    config = os.path.join(directory, name + ".yml")
-    with open(config, "w", encoding="utf-8") as out:
-        out.write("global: {}\n")
-    return config, path
-
-
 def make_database(directory):
     """As the API server keeps it, as far as the gate reads it."""
     path = os.path.join(directory, "data")
@@ -91,23 +78,16 @@ class Site:
     """Prometheus with everything, Prometheus with alice's own, and the load balancer."""
 
     def __init__(self, stack, directory):
-        def start(name, arguments):
-            return stack.enter_context(Program(arguments, os.path.join(directory, name + ".log")))
-
         self.directory = directory
         self.ports = {}
         for name, units, node in (("all", OWN + FOREIGN, True), ("own", OWN, False)):
-            config, path = make_data(directory, name, units, node)
-            port = self.ports[name] = free_port()
-            start("prometheus-" + name, ["prometheus", "--config.file=" + config, "--storage.tsdb.path=" + path,
-                                         "--storage.tsdb.retention.time=100y", "--web.listen-address=127.0.0.1:%d" % port])
-        for port in self.ports.values():
-            wait_until("Prometheus is ready", lambda port=port: get("http://127.0.0.1:%d/-/ready" % port).status == 200)
+            prometheus, self.ports[name] = harness.start_prometheus_with(directory, name, openmetrics(units, node))
+            stack.enter_context(prometheus)
         self.config = os.path.join(directory, "lb.yml")
         self.write_config()
         self.port = free_port()
-        self.lb = start("lb", [os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + self.config,
-                               "--web.listen-address=127.0.0.1:%d" % self.port])
+        self.lb = stack.enter_context(Program([os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + self.config,
+                                               "--web.listen-address=127.0.0.1:%d" % self.port], os.path.join(directory, "lb.log")))
         try:
             wait_until("the load balancer answers", lambda: get("http://127.0.0.1:%d/-/healthy" % self.port).status == 200, 10)
         except AssertionError:
