@@ -10,13 +10,12 @@ import resource
 import signal
 import socket
 import subprocess
-import sys
 import threading
 import time
 import urllib.parse
 
 from api_database import World, create, insert, local
-from harness import BIN, Program, free_port, get, scratch, start_api_server, wait_until, write
+from harness import BIN, Program, get, scratch, start_api_server, wait_until, write
 
 USER = {"X-Grafana-User": "ada"}
 FLAGS = ["--storage.data.skip.delete.old.units", "--no-security.drop-privileges"]

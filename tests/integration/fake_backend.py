@@ -1,5 +1,6 @@
 """A stand-in for Prometheus and Pyroscope behind ceems_lb, which can be told to fail."""
 
+import contextlib
 import json
 import os
 import socket
