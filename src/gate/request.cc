@@ -19,13 +19,7 @@ bool is_odd(std::string_view text) {
 }
 
 std::optional<std::string> decode_form_text(std::string_view text) {
-  std::string spaced;
-  if (text.contains('+')) {
-    spaced = text;
-    std::ranges::replace(spaced, '+', ' ');
-    text = spaced;
-  }
-  auto decoded = net::url_decode(text);
+  auto decoded = net::url_decode(text, net::Plus::kIsBlank);
   return decoded && !is_odd(*decoded) ? std::move(decoded) : std::nullopt;
 }
 
@@ -130,17 +124,12 @@ Checked<Fields> parse_form(std::string_view text) {
   return fields;
 }
 
-std::string write_form(const Fields& fields) {
-  std::string out;
-  for (const auto& [name, value] : fields) {
-    if (!out.empty()) {
-      out += '&';
-    }
-    out += net::url_encode(name);
-    out += '=';
-    out += net::url_encode(value);
+void append_name(std::string& form, std::string_view name) {
+  if (!form.empty()) {
+    form += '&';
   }
-  return out;
+  net::append_url_encoded(form, name);
+  form += '=';
 }
 
 Checked<Target> parse_target(std::string_view target) {
@@ -169,7 +158,7 @@ Checked<Target> parse_target(std::string_view target) {
     }
   }
   if (parsed.path.empty()) {
-    parsed.path = "/";
+    parsed.path += '/';
   }
   return parsed;
 }

@@ -59,13 +59,15 @@ using Fields = std::vector<std::pair<std::string, std::string>>;
 /// ';', broken percent-encoding, NUL, and what is no UTF-8: texts that two programs may read
 /// differently; and more than 1000 fields.
 Checked<Fields> parse_form(std::string_view text);
-std::string write_form(const Fields& fields);
+/// The next field of a form up to its value, which the caller appends, encoded.
+void append_name(std::string& form, std::string_view name);
 
 /// The path of a target, decoded, with single slashes and none at the end; and its query, still
-/// encoded. Refuses dot segments, encoded slashes and backslashes, NUL, and what is no UTF-8.
+/// encoded, a part of the caller's text. Refuses dot segments, encoded slashes and backslashes,
+/// NUL, and what is no UTF-8.
 struct Target {
   std::string path;
-  std::string query;
+  std::string_view query;
 };
 Checked<Target> parse_target(std::string_view target);
 /// The path with all but unreserved characters and '/' percent-encoded.

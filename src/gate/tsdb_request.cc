@@ -10,6 +10,7 @@
 
 #include "base/strings.h"
 #include "gate/time_fields.h"
+#include "net/http.h"
 #include "promql/literal.h"
 #include "promql/printer.h"
 
@@ -91,17 +92,19 @@ struct TsdbRequest::Parts {
   std::size_t query_field = 0;  ///< of `query`
   promql::ExprPtr query;
   std::shared_ptr<const CheckedQuery> known;  ///< of the query
-  /// One per match[], with its place in `fields`. A deque: the selection points into it.
+  /// One per match[], with its place in `fields`, in their order. A deque: the selection points
+  /// into it.
   std::deque<std::pair<std::size_t, promql::VectorSelector>> matches;
   promql::ParseOptions language;
   Selection selection;
 
   Checked<bool> read_fields(const RawRequest& raw,
-                            const std::string& query_text,
+                            std::string_view query_text,
                             const TsdbRules& rules);
   Checked<bool> keep_known(Fields given);
   Checked<bool> read_query(const TsdbRules& rules);
   Checked<bool> read_matches();
+  void append_form(std::string& form) const;
 };
 
 TsdbRequest::TsdbRequest(std::unique_ptr<Parts> parts) : parts_(std::move(parts)) {}
@@ -110,7 +113,7 @@ TsdbRequest& TsdbRequest::operator=(TsdbRequest&&) noexcept = default;
 TsdbRequest::~TsdbRequest() = default;
 
 Checked<bool> TsdbRequest::Parts::read_fields(const RawRequest& raw,
-                                              const std::string& query_text,
+                                              std::string_view query_text,
                                               const TsdbRules& rules) {
   auto given = parse_form(query_text);
   if (!given) {
@@ -177,8 +180,9 @@ Checked<bool> TsdbRequest::Parts::read_query(const TsdbRules& rules) {
   auto added = selection.add(*query);
   if (added && rules.checked != nullptr && !selection.is_open() &&
       selection.units().size() <= kMostKeptUnits) {
-    known = std::make_shared<const CheckedQuery>(promql::print(*query), selection.units(),
-                                                 selection.cluster(), promql::reach_of(*query));
+    known = std::make_shared<const CheckedQuery>(net::url_encode(promql::print(*query)),
+                                                 selection.units(), selection.cluster(),
+                                                 promql::reach_of(*query));
     rules.checked->store(text, known);
   }
   return added;
@@ -213,6 +217,23 @@ Checked<bool> TsdbRequest::Parts::read_matches() {
     }
   }
   return true;
+}
+
+void TsdbRequest::Parts::append_form(std::string& form) const {
+  auto match = matches.begin();
+  for (std::size_t i = 0; i < fields.size(); ++i) {
+    append_name(form, fields[i].first);
+    if (known && i == query_field) {
+      form += known->encoded;
+    } else if (query && i == query_field) {
+      net::append_url_encoded(form, promql::print(*query));
+    } else if (match != matches.end() && i == match->first) {
+      net::append_url_encoded(form, promql::print(match->second));
+      ++match;
+    } else {
+      net::append_url_encoded(form, fields[i].second);
+    }
+  }
 }
 
 Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
@@ -276,22 +297,11 @@ Selection& TsdbRequest::selection() {
 }
 
 Forward TsdbRequest::forward() const {
-  Fields fields = parts_->fields;
-  if (parts_->known) {
-    fields[parts_->query_field].second = parts_->known->text;
-  } else if (parts_->query) {
-    fields[parts_->query_field].second = promql::print(*parts_->query);
-  }
-  for (const auto& [place, selector] : parts_->matches) {
-    fields[place].second = promql::print(selector);
-  }
   Forward forward{.method = parts_->method, .path = write_path(parts_->path)};
   if (forward.method == "POST") {
     forward.content_type = kForm;
-    forward.body = write_form(fields);
-  } else {
-    forward.query = write_form(fields);
   }
+  parts_->append_form(forward.method == "POST" ? forward.body : forward.query);
   return forward;
 }
 

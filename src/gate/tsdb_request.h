@@ -17,7 +17,7 @@ namespace ceems::gate {
 
 /// A query all of whose selectors are confined, so that nothing of its text depends on who asks.
 struct CheckedQuery {
-  std::string text;  ///< canonical
+  std::string encoded;  ///< canonical text as a value of a form
   std::set<std::string, std::less<>> units;
   std::optional<std::string> cluster;
   promql::Reach reach;

@@ -102,11 +102,19 @@ Result<Backend> make_backend(const ServerConfig& config, const Backends* before)
   return backend;
 }
 
-std::string joined_query(const std::string& first, std::string_view second) {
-  if (first.empty() || second.empty()) {
-    return first + std::string(second);
+/// Path and query behind those of the backend's URL.
+std::string target_of(const Backend& backend, std::string_view path, std::string_view query) {
+  std::string target;
+  target.reserve(backend.base_path.size() + path.size() + backend.base_query.size() + query.size() +
+                 2);
+  target.append(backend.base_path).append(path);
+  for (const std::string_view part : {std::string_view(backend.base_query), query}) {
+    if (!part.empty()) {
+      target += target.size() == backend.base_path.size() + path.size() ? '?' : '&';
+      target += part;
+    }
   }
-  return first + "&" + std::string(second);
+  return target;
 }
 
 /// Fields of users that go on with a request that was written anew: none by which a backend could
@@ -154,7 +162,7 @@ std::string_view encoded_path(std::string_view target) {
 std::string forwarded_for(const net::Request& request) {
   std::string all;
   for (const auto& [name, value] : request.headers) {
-    if (to_lower(name) == "x-forwarded-for") {
+    if (same_in_any_case(name, "x-forwarded-for")) {
       all += value + ", ";
     }
   }
@@ -254,9 +262,8 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   attempt.method = rewritten ? forward.method : request.method;
   const std::string_view path =
       rewritten ? std::string_view(forward.path) : encoded_path(request.target);
-  const std::string query =
-      joined_query(backend.base_query, rewritten ? std::string_view(forward.query) : request.query);
-  attempt.target = backend.base_path + std::string(path) + (query.empty() ? "" : "?" + query);
+  attempt.target = target_of(
+      backend, path, rewritten ? std::string_view(forward.query) : std::string_view(request.query));
   const std::string* const host = net::find_header(request.headers, "Host");
   const bool behind_socket = !backend.upstream->options().unix_socket.empty();
   const std::string own_name = behind_socket ? "localhost" : backend.upstream->address();
@@ -268,9 +275,10 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   if (!own) {
     return fail(std::move(own).error());
   }
-  for (auto& [name, value] : net::without_hop_fields(request.headers)) {
+  const net::HopFields hop(request.headers);
+  for (const auto& [name, value] : request.headers) {
     const std::string low = to_lower(name);
-    if (stays_here(low) || (rewritten && !may_pass(low)) ||
+    if (hop.contains(low) || stays_here(low) || (rewritten && !may_pass(low)) ||
         net::find_header(*own, name) != nullptr || (filtered && low == "accept-encoding") ||
         (rewritten && (low == "content-type" || low == "content-encoding"))) {
       continue;

@@ -137,7 +137,7 @@ std::unique_ptr<net::BodyFilter> make_filter(const Asked& asked,
 
 bool is_coded(const net::Headers& headers) {
   const std::string* const coding = net::find_header(headers, "Content-Encoding");
-  return coding != nullptr && to_lower(*coding) != "identity";
+  return coding != nullptr && !same_in_any_case(*coding, "identity");
 }
 
 /// A server that compresses although it was asked not to.

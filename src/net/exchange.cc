@@ -35,9 +35,8 @@ bool status_has_body(int status) {
 }
 
 bool is_servers_own(std::string_view name) {
-  const std::string low = to_lower(name);
-  return low == "content-length" || low == "date" || low == "connection" ||
-         low == "transfer-encoding";
+  return same_in_any_case(name, "content-length") || same_in_any_case(name, "date") ||
+         same_in_any_case(name, "connection") || same_in_any_case(name, "transfer-encoding");
 }
 
 void append_field(std::string& out, std::string_view name, std::string_view value) {
@@ -50,7 +49,7 @@ void append_field(std::string& out, std::string_view name, std::string_view valu
 std::string all_accepted_encodings(const Headers& headers) {
   std::string all;
   for (const auto& [name, value] : headers) {
-    if (to_lower(name) == "accept-encoding") {
+    if (same_in_any_case(name, "accept-encoding")) {
       all += all.empty() ? "" : ",";
       all += value;
     }

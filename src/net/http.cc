@@ -76,7 +76,8 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view qu
   return pairs;
 }
 
-std::optional<std::string> url_decode(std::string_view text) {
+std::optional<std::string> url_decode(std::string_view text, Plus plus) {
+  const char of_plus = plus == Plus::kIsBlank ? ' ' : '+';
   bool broken = false;
   std::string out;
   out.resize_and_overwrite(text.size(), [&](char* bytes, std::size_t /*size*/) {
@@ -92,6 +93,8 @@ std::optional<std::string> url_decode(std::string_view text) {
         }
         byte = static_cast<char>(high * 16 + low);
         i += 2;
+      } else if (byte == '+') {
+        byte = of_plus;
       }
       bytes[length++] = byte;
     }
@@ -101,10 +104,16 @@ std::optional<std::string> url_decode(std::string_view text) {
 }
 
 std::string url_encode(std::string_view text) {
-  static constexpr std::string_view kHex = "0123456789ABCDEF";
   std::string out;
-  out.resize_and_overwrite(text.size() * 3, [&](char* bytes, std::size_t /*size*/) {
-    std::size_t length = 0;
+  append_url_encoded(out, text);
+  return out;
+}
+
+void append_url_encoded(std::string& out, std::string_view text) {
+  static constexpr std::string_view kHex = "0123456789ABCDEF";
+  const std::size_t begin = out.size();
+  out.resize_and_overwrite(begin + text.size() * 3, [&](char* bytes, std::size_t /*size*/) {
+    std::size_t length = begin;
     for (const char c : text) {
       const auto byte = static_cast<unsigned char>(c);
       if (kUnreserved[byte]) {
@@ -117,12 +126,15 @@ std::string url_encode(std::string_view text) {
     }
     return length;
   });
-  return out;
 }
 
 void append_in_line(std::string& out, std::string_view text) {
   const std::size_t begin = out.size();
   out += text;
+  // Nearly never is there any: three quick searches cost less than a look at every byte.
+  if (!text.contains('\n') && !text.contains('\r') && !text.contains('\0')) {
+    return;
+  }
   std::replace_if(
       out.begin() + static_cast<std::ptrdiff_t>(begin), out.end(),
       [](char byte) { return byte == '\r' || byte == '\n' || byte == '\0'; }, ' ');

@@ -34,11 +34,15 @@ std::vector<std::pair<std::string, std::string>> parse_query(std::string_view qu
 
 /// Percent-encodes everything but unreserved characters (RFC 3986).
 std::string url_encode(std::string_view text);
+/// Appends what url_encode() returns.
+void append_url_encoded(std::string& out, std::string_view text);
 /// Appends a part of a request or answer head; what would end its line becomes a blank.
 void append_in_line(std::string& out, std::string_view text);
 
-/// Undoes percent-encoding; nothing where '%' is not followed by two hex digits. '+' stays.
-std::optional<std::string> url_decode(std::string_view text);
+enum class Plus : std::uint8_t { kStays, kIsBlank };
+/// Undoes percent-encoding; nothing where '%' is not followed by two hex digits. '+' is a blank in
+/// forms (https://url.spec.whatwg.org/#urlencoded-parsing) and itself elsewhere.
+std::optional<std::string> url_decode(std::string_view text, Plus plus = Plus::kStays);
 
 /// The path without "//" and dot segments, a slash at its end kept; nothing when it is clean.
 std::optional<std::string> clean_path(std::string_view path);

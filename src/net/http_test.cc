@@ -37,6 +37,12 @@ TEST(Http, ReadsQueries) {
 TEST(Http, EncodesAndDecodes) {
   EXPECT_EQ(url_encode("aZ09-._~ /+%\xff"), "aZ09-._~%20%2F%2B%25%FF");
   EXPECT_EQ(url_decode("a%20b+c%2f"), "a b+c/");
+  EXPECT_EQ(url_decode("a+b%2Bc%20", Plus::kIsBlank), "a b+c ");
+  EXPECT_EQ(url_decode("+%", Plus::kIsBlank), std::nullopt);
+  std::string begun = "x=";
+  append_url_encoded(begun, "a b");
+  append_url_encoded(begun, "");
+  EXPECT_EQ(begun, "x=a%20b");
   EXPECT_EQ(url_decode("%"), std::nullopt);
   EXPECT_EQ(url_decode("%4"), std::nullopt);
   EXPECT_EQ(url_decode("%4g"), std::nullopt);

@@ -54,8 +54,17 @@ struct Relay {
   std::function<void(const RelayEnd&)> done;
 };
 
-/// Fields that concern one connection only (RFC 9110 §7.6.1), those that Connection names included,
-/// and those of the proxy's own hop.
+/// Fields of a message that concern one connection only (RFC 9110 §7.6.1), those that Connection
+/// names included, and those of the proxy's own hop.
+class HopFields {
+ public:
+  explicit HopFields(const Headers& headers);
+  /// `low`: a name in lower case.
+  [[nodiscard]] bool contains(std::string_view low) const;
+
+ private:
+  std::vector<std::string> named_;  ///< by Connection
+};
 Headers without_hop_fields(const Headers& headers);
 
 }  // namespace ceems::net

@@ -68,23 +68,30 @@ bool is_stale(Stream& stream) {
 
 }  // namespace
 
-Headers without_hop_fields(const Headers& headers) {
-  std::vector<std::string> named;
+HopFields::HopFields(const Headers& headers) {
   for (const auto& [name, value] : headers) {
-    if (to_lower(name) != "connection") {
+    if (!same_in_any_case(name, "connection")) {
       continue;
     }
     std::string_view rest = value;
     while (!rest.empty()) {
       const std::string_view part = rest.substr(0, rest.find(','));
       rest.remove_prefix(std::min(part.size() + 1, rest.size()));
-      named.push_back(to_lower(trim(part)));
+      named_.push_back(to_lower(trim(part)));
     }
   }
+}
+
+bool HopFields::contains(std::string_view low) const {
+  return is_hop_field(low) || std::ranges::find(named_, low) != named_.end();
+}
+
+Headers without_hop_fields(const Headers& headers) {
+  const HopFields hop(headers);
   Headers kept;
+  kept.reserve(headers.size());
   for (const auto& [name, value] : headers) {
-    const std::string low = to_lower(name);
-    if (!is_hop_field(low) && std::ranges::find(named, low) == named.end()) {
+    if (!hop.contains(to_lower(name))) {
       kept.emplace_back(name, value);
     }
   }
