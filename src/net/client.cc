@@ -1,9 +1,5 @@
 #include "net/client.h"
 
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <atomic>
 #include <mutex>
 
@@ -12,9 +8,10 @@
 #include "base/strings.h"
 #include "net/base64.h"
 #include "net/oauth2.h"
-#include "net/secret.h"
+#include "net/tls_files.h"
 #include "net/transfer.h"
 #include "net/unix_url.h"
+#include "os/secret.h"
 
 namespace ceems::net {
 
@@ -37,27 +34,8 @@ Result<> check_tls(const TlsOptions& tls) {
     return fail(ErrorCode::kInvalidArgument,
                 "a client certificate needs its key and a key its certificate");
   }
-  for (const std::string& file : {tls.ca_file, tls.cert_file, tls.key_file}) {
-    if (!file.empty() && ::access(file.c_str(), R_OK) != 0) {
-      Error error = errno_error(errno, "TLS file " + file);
-      error.code = ErrorCode::kInvalidArgument;
-      return fail(std::move(error));
-    }
-  }
-  return {};
-}
-
-/// Changes whenever one of the TLS files does.
-std::string fingerprint(const TlsOptions& tls) {
-  std::string all;
-  for (const std::string* file : {&tls.ca_file, &tls.cert_file, &tls.key_file}) {
-    struct stat info{};
-    if (!file->empty() && ::stat(file->c_str(), &info) == 0) {
-      fmt::format_to(std::back_inserter(all), "{}.{}.{}.{} ", info.st_ino, info.st_size,
-                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    }
-  }
-  return all;
+  auto files = TlsFiles(tls).read();
+  return files ? Result<>() : fail(std::move(files).error());
 }
 
 bool is_clean(std::string_view text) {
@@ -125,41 +103,47 @@ struct Client::Impl {
   ClientOptions options;
   TransferPool pool;
   std::unique_ptr<TokenSource> tokens;
+  TlsFiles tls_files;
   std::mutex mutex;
-  std::string tls_files;  // fingerprint of those the kept connections were made with; under mutex
+  std::shared_ptr<const TlsOptions> last_tls;  // of the kept connections; under mutex
 
-  explicit Impl(ClientOptions client_options) : options(std::move(client_options)) {
+  explicit Impl(ClientOptions client_options)
+      : options(std::move(client_options)), tls_files(options.tls) {
     if (options.oauth2) {
       tokens = std::make_unique<TokenSource>(*options.oauth2);
     }
-    tls_files = fingerprint(options.tls);
   }
 
-  void follow_tls_files() {
-    std::string now = fingerprint(options.tls);
-    const std::scoped_lock lock(mutex);
-    if (now != tls_files) {
-      tls_files = std::move(now);
-      pool.drop_kept();
+  /// With the texts of the files as they are now. A connection made with others is not used again.
+  Result<std::shared_ptr<const TlsOptions>> current_tls() {
+    auto tls = tls_files.read();
+    if (tls) {
+      const std::scoped_lock lock(mutex);
+      if (last_tls && last_tls != *tls) {
+        pool.drop_kept();
+      }
+      last_tls = *tls;
     }
+    return tls;
   }
 
   /// The Authorization field, empty for none.
   Result<std::string> authorization(const TransferRequest& request) {
     if (options.basic_auth) {
-      auto user = read_secret(options.basic_auth->username, options.basic_auth->username_file);
+      auto user = os::read_secret(options.basic_auth->username, options.basic_auth->username_file);
       if (!user) {
         return user;
       }
-      auto password = read_secret(options.basic_auth->password, options.basic_auth->password_file);
+      auto password =
+          os::read_secret(options.basic_auth->password, options.basic_auth->password_file);
       if (!password) {
         return password;
       }
       return "Basic " + base64_encode(*user + ":" + *password);
     }
     if (options.authorization) {
-      auto credentials =
-          read_secret(options.authorization->credentials, options.authorization->credentials_file);
+      auto credentials = os::read_secret(options.authorization->credentials,
+                                         options.authorization->credentials_file);
       if (!credentials) {
         return credentials;
       }
@@ -184,7 +168,7 @@ struct Client::Impl {
         }
       }
       for (const std::string& file : extra.files) {
-        auto value = read_secret({}, file);
+        auto value = os::read_secret({}, file);
         if (!value) {
           return fail(std::move(value).error());
         }
@@ -222,12 +206,15 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
     return fail(Error(first.error()));
   }
   const std::string place = fmt::format("{} {}", method, printable(first->shown(), 300));
-  follow_tls_files();
+  const auto tls = current_tls();
+  if (!tls) {
+    return fail(Error(tls.error()).with_context(place));
+  }
   TransferRequest request;
   request.method = std::move(method);
   request.url = first->url;
   request.body = body;
-  request.tls = &options.tls;
+  request.tls = tls->get();
   request.proxy_url = options.proxy_url;
   request.no_proxy = options.no_proxy;
   request.proxy_from_environment = options.proxy_from_environment;
@@ -256,7 +243,7 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
   if (!content_type.empty()) {
     headers.emplace_back("Content-Type", content_type);
   }
-  TlsOptions foreign_tls = options.tls;
+  TlsOptions foreign_tls = **tls;
   foreign_tls.server_name.clear();
 
   for (int hop = 0; hop <= kMaxRedirects; ++hop) {
@@ -273,7 +260,7 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
         drop_header(request.headers, name);
       }
     }
-    request.tls = trusted ? &options.tls : &foreign_tls;
+    request.tls = trusted ? tls->get() : &foreign_tls;
     for (const auto& [name, value] : request.headers) {
       if (!is_clean(name) || !is_clean(value)) {
         return fail(ErrorCode::kInvalidArgument, "{}: header {} has a line end in it", place,
@@ -358,7 +345,6 @@ Result<Headers> Client::own_headers(const std::string& url) {
   }
   TransferRequest request;
   request.url = std::move(target->url);
-  request.tls = &impl_->options.tls;
   request.proxy_url = impl_->options.proxy_url;
   request.no_proxy = impl_->options.no_proxy;
   request.proxy_from_environment = impl_->options.proxy_from_environment;

@@ -81,7 +81,7 @@ struct StreamTaker {
 /// HTTP client on libcurl with kept connections, for http, https and unix URLs. Safe for concurrent
 /// use. Redirects are followed ten times at most; credentials and extra headers go to the host of
 /// the first URL only, never to another host or port, nor from https to http. Secret files are read
-/// for each call, TLS files for each new connection. No status is an error here; no answer is:
+/// for each call, TLS files again when they have changed. No status is an error here; no answer is:
 /// kTimeout, kUnavailable (refused, reset, TLS, too large), kInvalidArgument (bad URL). Messages
 /// hold no URL user info, query or credentials.
 class Client {

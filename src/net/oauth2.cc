@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 #include "net/base64.h"
-#include "net/secret.h"
+#include "os/secret.h"
 
 namespace ceems::net {
 
@@ -61,8 +61,8 @@ Result<Token> parse_token(std::string_view text) {
 
 Result<ClientResponse> TokenSource::ask(TransferPool& pool,
                                         TransferRequest& request,
-                                        bool in_header) const {
-  auto secret = read_secret(options_.client_secret, options_.client_secret_file);
+                                        bool in_header) {
+  auto secret = os::read_secret(options_.client_secret, options_.client_secret_file);
   if (!secret) {
     return fail(std::move(secret).error());
   }
@@ -89,7 +89,11 @@ Result<ClientResponse> TokenSource::ask(TransferPool& pool,
   }
   request.method = "POST";
   request.body = form;
-  request.tls = &options_.tls;
+  const auto tls = tls_files_.read();
+  if (!tls) {
+    return fail(Error(tls.error()));
+  }
+  request.tls = tls->get();
   request.proxy_url = options_.proxy_url;
   request.no_proxy = options_.no_proxy;
   request.proxy_from_environment = options_.proxy_from_environment;

@@ -5,6 +5,7 @@
 #include <string>
 
 #include "base/thread_annotations.h"
+#include "net/tls_files.h"
 #include "net/transfer.h"
 
 namespace ceems::net {
@@ -13,7 +14,8 @@ namespace ceems::net {
 /// for concurrent use; one call fetches while others wait.
 class TokenSource {
  public:
-  explicit TokenSource(ClientOptions::OAuth2 options) : options_(std::move(options)) {}
+  explicit TokenSource(ClientOptions::OAuth2 options)
+      : options_(std::move(options)), tls_files_(options_.tls) {}
 
   /// The value of the Authorization field. Errors name the token URL without query.
   Result<std::string> authorization(TransferPool& pool, TransferRequest prototype);
@@ -21,9 +23,10 @@ class TokenSource {
   void forget();
 
  private:
-  Result<ClientResponse> ask(TransferPool& pool, TransferRequest& request, bool in_header) const;
+  Result<ClientResponse> ask(TransferPool& pool, TransferRequest& request, bool in_header);
 
   const ClientOptions::OAuth2 options_;
+  TlsFiles tls_files_;
   std::mutex mutex_;
   std::string authorization_ CEEMS_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point ends_ CEEMS_GUARDED_BY(mutex_);

@@ -13,7 +13,7 @@
 #include <openssl/x509v3.h>
 
 #include "base/strings.h"
-#include "net/secret.h"
+#include "os/secret.h"
 
 namespace ceems::net {
 
@@ -48,7 +48,7 @@ struct Pem {
 Result<Pem> pem(std::string_view key, const std::string& text, const std::string& file) {
   Pem result;
   result.name = file.empty() ? "tls_server_config." + std::string(key) : file;
-  auto content = read_secret(text, file);
+  auto content = os::read_secret(text, file);
   if (!content) {
     Error error = std::move(content).error();
     error.code = ErrorCode::kInvalidArgument;

@@ -1,7 +1,6 @@
 #include "net/tls_client.h"
 
 #include <arpa/inet.h>
-#include <sys/stat.h>
 
 #include <array>
 
@@ -11,7 +10,7 @@
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
-#include "net/secret.h"
+#include "os/secret.h"
 
 namespace ceems::net {
 namespace {
@@ -35,7 +34,7 @@ std::string reason() {
 }
 
 Result<Bio> open_pem(const std::string& text, const std::string& file) {
-  auto content = read_secret(text, file);
+  auto content = os::read_secret(text, file);
   if (!content) {
     Error error = std::move(content).error();
     error.code = ErrorCode::kInvalidArgument;
@@ -155,18 +154,6 @@ Result<std::shared_ptr<ssl_ctx_st>> make_client_tls_context(const TlsOptions& op
     expect_name(context.get(), options.server_name.empty() ? host : options.server_name);
   }
   return context;
-}
-
-std::string tls_files_state(const TlsOptions& options) {
-  std::string all;
-  for (const std::string* file : {&options.ca_file, &options.cert_file, &options.key_file}) {
-    struct stat info{};
-    if (!file->empty() && ::stat(file->c_str(), &info) == 0) {
-      fmt::format_to(std::back_inserter(all), "{}.{}.{}.{} ", info.st_ino, info.st_size,
-                     info.st_mtim.tv_sec, info.st_mtim.tv_nsec);
-    }
-  }
-  return all;
 }
 
 }  // namespace ceems::net

@@ -16,7 +16,4 @@ namespace ceems::net {
 Result<std::shared_ptr<ssl_ctx_st>> make_client_tls_context(const TlsOptions& options,
                                                             const std::string& host);
 
-/// Changes whenever one of the files does.
-std::string tls_files_state(const TlsOptions& options);
-
 }  // namespace ceems::net

@@ -195,20 +195,14 @@ long version_bits(std::string_view text, bool maximum) {
 
 void Session::set_tls(const TransferRequest& request, List& connect_to, List& headers) {
   const TlsOptions& tls = *request.tls;
-  if (!tls.ca_file.empty()) {
-    set(CURLOPT_CAINFO, tls.ca_file);
-  } else if (!tls.ca.empty()) {
+  if (!tls.ca.empty()) {
     set_blob(CURLOPT_CAINFO_BLOB, tls.ca);
   }
   set(CURLOPT_CA_CACHE_TIMEOUT, 0L);
-  if (!tls.cert_file.empty()) {
-    set(CURLOPT_SSLCERT, tls.cert_file);
-  } else if (!tls.cert.empty()) {
+  if (!tls.cert.empty()) {
     set_blob(CURLOPT_SSLCERT_BLOB, tls.cert);
   }
-  if (!tls.key_file.empty()) {
-    set(CURLOPT_SSLKEY, tls.key_file);
-  } else if (!tls.key.empty()) {
+  if (!tls.key.empty()) {
     set_blob(CURLOPT_SSLKEY_BLOB, tls.key);
   }
   if (tls.insecure_skip_verify) {

@@ -36,7 +36,7 @@ struct TransferRequest {
   Url url;
   Headers headers;
   std::string_view body;
-  const TlsOptions* tls = nullptr;
+  const TlsOptions* tls = nullptr;  ///< texts only, its files are not read; null: libcurl's own
   std::string proxy_url, no_proxy;
   bool proxy_from_environment = false;
   Headers proxy_headers;

@@ -4,6 +4,7 @@
 
 #include "net/kept_connections.h"
 #include "net/tls_client.h"
+#include "net/tls_files.h"
 #include "net/unix_url.h"
 
 namespace ceems::net {

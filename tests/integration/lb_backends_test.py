@@ -312,8 +312,8 @@ def make_certificate(directory):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", directory + "/tls.key", "-out",
                     directory + "/tls.crt", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for name in ("tls.key", "tls.crt"):
-        os.chmod(os.path.join(directory, name), 0o644)
+    for name in ("tls.key", "tls.crt"):  # whoever starts the load balancer may read them, and it may have become another user
+        os.chmod(os.path.join(directory, name), 0o600)
 
 
 def test_tls_and_passwords_on_both_sides(directory, _options):
@@ -327,7 +327,11 @@ def test_tls_and_passwords_on_both_sides(directory, _options):
     with open(web, "w", encoding="utf-8") as out:  # the password is gate-test
         out.write("tls_server_config: {cert_file: tls.crt, key_file: tls.key}\n"
                   "basic_auth_users: {grafana: '$2b$04$abcdefghijklmnopqrstuuwjI.wa2R9/ujOvVvZlNRrlgaM.tjXv6'}\n")
-    options = ("            basic_auth: {username: lb, password: behind}\n"
+    password = os.path.join(directory, "password")
+    with open(password, "w", encoding="utf-8") as out:
+        out.write("behind\n")
+    os.chmod(password, 0o600)
+    options = ("            basic_auth: {username: lb, password_file: password}\n"
                "            tls_config: {ca_file: %s/tls.crt}\n" % directory)
     client = ssl.create_default_context(cafile=directory + "/tls.crt")
 

@@ -15,7 +15,7 @@
 #include "net/base64.h"
 #include "net/client.h"
 #include "net/http.h"
-#include "net/secret.h"
+#include "os/secret.h"
 
 namespace ceems::api::login {
 namespace {
@@ -187,7 +187,7 @@ struct Provider::Impl {
     if (options.client_secret_file.empty()) {
       form += "&" + form_of({{"client_id", options.client_id}});
     } else {
-      const auto secret = net::read_secret({}, options.client_secret_file);
+      const auto secret = os::read_secret({}, options.client_secret_file);
       if (!secret) {
         return fail(secret.error());
       }

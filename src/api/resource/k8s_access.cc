@@ -13,7 +13,7 @@
 
 #include "base/strings.h"
 #include "kube/objects.h"
-#include "net/secret.h"
+#include "os/secret.h"
 
 namespace ceems::api {
 namespace {
@@ -42,7 +42,7 @@ std::map<std::string, std::string> process_environment() {
 }
 
 Result<std::string> read_file(const std::string& path) {
-  return net::read_secret({}, path);
+  return os::read_secret({}, path);
 }
 
 /// Runs a plug-in and keeps what it printed. Thread-safe.

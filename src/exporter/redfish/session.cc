@@ -1,9 +1,6 @@
 #include "exporter/redfish/session.h"
 
-#include <linux/capability.h>
-
 #include <algorithm>
-#include <optional>
 #include <utility>
 
 #include <boost/json.hpp>
@@ -12,7 +9,6 @@
 #include "exporter/redfish/documents.h"
 #include "net/base64.h"
 #include "net/transfer.h"
-#include "os/privileges.h"
 
 namespace ceems::exporter::redfish {
 namespace {
@@ -76,7 +72,6 @@ Session::Session(Config config,
                  std::unique_ptr<net::Client> client,
                  std::unique_ptr<net::Client> last_client)
     : config_(std::move(config)),
-      reads_files_(config_.reads_files()),
       client_(std::move(client)),
       last_client_(std::move(last_client)) {}
 
@@ -103,10 +98,6 @@ net::Headers Session::headers() const {
 Result<net::ClientResponse> Session::send(bool post,
                                           const std::string& url,
                                           std::string_view body) {
-  std::optional<os::RaisedCapabilities> raised;
-  if (reads_files_) {
-    raised.emplace(std::initializer_list<os::Capability>{CAP_DAC_READ_SEARCH});
-  }
   return post ? client_->post(url, "application/json", body, headers())
               : client_->get(url, headers());
 }
@@ -176,10 +167,6 @@ Result<> Session::log_in(std::string_view sessions) {
 
 void Session::log_out(net::Client& client) {
   if (!token_.empty() && !session_.empty()) {
-    std::optional<os::RaisedCapabilities> raised;
-    if (reads_files_) {
-      raised.emplace(std::initializer_list<os::Capability>{CAP_DAC_READ_SEARCH});
-    }
     // Best effort: the service ends idle sessions itself.
     static_cast<void>(client.send_delete(config_.base_url() + session_, headers()).has_value());
   }

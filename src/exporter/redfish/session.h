@@ -52,7 +52,6 @@ class Session {
   void log_out(net::Client& client);
 
   Config config_;
-  const bool reads_files_;
   std::unique_ptr<net::Client> client_;
   std::unique_ptr<net::Client> last_client_;  // for logging out in the end
   std::string token_;

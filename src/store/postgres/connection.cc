@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <fstream>
 #include <iterator>
 #include <utility>
 
@@ -11,6 +10,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "os/secret.h"
 
 namespace ceems::store::postgres {
 namespace {
@@ -102,18 +102,6 @@ std::optional<std::string> name_of(const std::string& url) {
     return std::nullopt;
   }
   return fmt::format("postgresql://{}{}{}/{}", host, port.empty() ? "" : ":", port, database);
-}
-
-Result<std::string> read_password(const std::string& file) {
-  std::ifstream stream(file);
-  std::string line;
-  if (!std::getline(stream, line)) {
-    return fail(ErrorCode::kPermissionDenied, "the password file {} cannot be read", file);
-  }
-  while (!line.empty() && (line.back() == '\r' || line.back() == '\n')) {
-    line.pop_back();
-  }
-  return line;
 }
 
 void log_notice(void* /*context*/, const char* message) {
@@ -289,9 +277,9 @@ Result<std::unique_ptr<Connector>> Connector::create(std::string url, std::strin
 Result<Connection> Connector::try_connect() const {
   std::string password;
   if (!password_file_.empty()) {
-    auto read = read_password(password_file_);
+    auto read = os::read_secret({}, password_file_);
     if (!read) {
-      return fail(std::move(read).error());
+      return fail(std::move(read).error().with_context("password of the data base"));
     }
     password = std::move(*read);
   }

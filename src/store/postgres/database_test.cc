@@ -291,7 +291,8 @@ TEST_F(PgDatabaseTest, ThePasswordComesFromAFile) {
   const auto opened =
       Database::open({.time_zone = "UTC", .url = url_, .password_file = missing}, clock_);
   ASSERT_FALSE(opened);
-  EXPECT_EQ(opened.error().message, "the password file " + missing + " cannot be read");
+  EXPECT_EQ(opened.error().message,
+            "password of the data base: open " + missing + ": No such file or directory");
   dir_.write("password", "secret\n");
   EXPECT_TRUE(Database::open(
       {.time_zone = "UTC", .url = url_, .password_file = (dir_.path() / "password").string()},
