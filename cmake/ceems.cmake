@@ -45,8 +45,8 @@ if(CEEMS_SANITIZE)
   target_compile_options(ceems_options INTERFACE -fsanitize=${CEEMS_SANITIZE} -fno-omit-frame-pointer
                                                  -fno-sanitize-recover=all)
   if(CEEMS_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # This check opens a pipe to look at an object and takes none left for a broken object: tests that run out of
-    # descriptors failed now and then. The object's memory is AddressSanitizer's to look after.
+    # Its runtime opens a pipe to see whether an object can be read. Where no descriptor is left, which some tests
+    # bring about, it calls good objects broken.
     target_compile_options(ceems_options INTERFACE -fno-sanitize=vptr)
   endif()
   target_link_options(ceems_options INTERFACE -fsanitize=${CEEMS_SANITIZE})

@@ -108,10 +108,12 @@ std::string target_of(const Backend& backend, std::string_view path, std::string
   target.reserve(backend.base_path.size() + path.size() + backend.base_query.size() + query.size() +
                  2);
   target.append(backend.base_path).append(path);
+  char mark = '?';
   for (const std::string_view part : {std::string_view(backend.base_query), query}) {
     if (!part.empty()) {
-      target += target.size() == backend.base_path.size() + path.size() ? '?' : '&';
+      target += mark;
       target += part;
+      mark = '&';
     }
   }
   return target;

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cerrno>
 #include <ctime>
 #include <exception>
 
@@ -125,10 +126,17 @@ void Connection::watch() {
 Task<bool> Connection::start_tls() {
   arm(core_.options.header_timeout);
   ErrorCondition error;
-  auto token = asio::redirect_error(kAwait, error);
-  co_await stream_->socket().async_wait(Socket::wait_read, token);
   char first = 0;
-  if (error || ::recv(stream_->socket().native_handle(), &first, 1, MSG_PEEK) != 1) {
+  ssize_t count = -1;
+  do {  // a wait may also end by an event of a socket that was closed before
+    auto token = asio::redirect_error(kAwait, error);
+    co_await stream_->socket().async_wait(Socket::wait_read, token);
+    if (error) {
+      co_return false;
+    }
+    count = ::recv(stream_->socket().native_handle(), &first, 1, MSG_PEEK | MSG_DONTWAIT);
+  } while (count < 0 && (errno == EAGAIN || errno == EWOULDBLOCK || errno == EINTR));
+  if (count != 1) {
     co_return false;
   }
   if (first >= 'A' && first <= 'Z') {  // a TLS record starts with 22

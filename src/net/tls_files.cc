@@ -10,11 +10,13 @@ Result<> take_text(std::string& file, std::string& text) {
     return {};
   }
   auto read = os::read_secret({}, file);
-  Error error =
-      read ? Error(ErrorCode::kInvalidArgument, file + " is empty") : std::move(read).error();
-  if (!read || read->empty()) {
+  if (read && read->empty()) {
+    read = fail(ErrorCode::kInvalidArgument, "{} is empty", file);
+  }
+  if (!read) {
+    Error error = std::move(read).error().with_context("TLS file");
     error.code = ErrorCode::kInvalidArgument;
-    return fail(std::move(error).with_context("TLS file"));
+    return fail(std::move(error));
   }
   text = *std::move(read);
   file.clear();

@@ -43,5 +43,15 @@ TEST(TlsFiles, AreReadAgainWhenTheyHaveChanged) {
   EXPECT_EQ((*files.read())->ca, "third");
 }
 
+TEST(TlsFiles, WithoutTextAreRefused) {
+  const testing::TempDir dir;
+  TlsOptions options;  // would mean the authorities of the system
+  options.ca_file = dir.write("ca.pem", "\n").string();
+  const auto empty = TlsFiles(options).read();
+  ASSERT_FALSE(empty);
+  EXPECT_EQ(empty.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_EQ(empty.error().message, "TLS file: " + options.ca_file + " is empty");
+}
+
 }  // namespace
 }  // namespace ceems::net

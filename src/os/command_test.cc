@@ -2,7 +2,6 @@
 
 #include <sys/capability.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <array>
@@ -15,6 +14,7 @@
 
 #include "base/fd.h"
 #include "os/privileges.h"
+#include "testing/child.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::os {
@@ -197,18 +197,6 @@ TEST(Command, StopsWhenAsked) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
-/// Runs `body` in a child, so this process stays what it is; 0 is success, else the failed step.
-template <typename Body>
-int in_child(const Body& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::_exit(body());
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
-}
-
 TEST(Command, RunsAsRootFromAnUnprivilegedProgramAndCanEndIt) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed to drop its privileges";
@@ -238,7 +226,7 @@ TEST(Command, RunsAsRootFromAnUnprivilegedProgramAndCanEndIt) {
     }
     return ::getuid() != 0 && ::setuid(0) != 0 ? 0 : 6;
   };
-  EXPECT_EQ(in_child(body), 0);
+  EXPECT_EQ(testing::in_child(body), 0);
 }
 
 TEST(Command, SaysThatItMayNotRunAsRoot) {
@@ -257,7 +245,7 @@ TEST(Command, SaysThatItMayNotRunAsRoot) {
                ? 0
                : 2;
   };
-  EXPECT_EQ(in_child(body), 0);
+  EXPECT_EQ(testing::in_child(body), 0);
 }
 
 TEST(Command, RootRunsOnlyWhatRootAloneCanChange) {
@@ -299,7 +287,7 @@ TEST(Command, WorksInAProgramStartedWithoutStdio) {
     const auto result = real_runner().run(shell("cat; echo out; echo err >&2"));
     return result && result->output == "out\n" && result->error_text == "err\n" ? 0 : 1;
   };
-  EXPECT_EQ(in_child(body), 0);
+  EXPECT_EQ(testing::in_child(body), 0);
 }
 
 TEST(FindProgram, SearchesAbsoluteDirectoriesOnly) {

@@ -3,34 +3,22 @@
 #include <grp.h>
 #include <sys/capability.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
-#include <functional>
 #include <latch>
 #include <string_view>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "testing/child.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::os {
 namespace {
-
-/// Runs `body` in a child, so this process stays what it is; 0 is success, else the failed step.
-int in_child(const std::function<int()>& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::_exit(body());
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return WIFEXITED(status) ? WEXITSTATUS(status) : 255;
-}
 
 TEST(Privileges, RootBecomesTheUserAndKeepsOnlyWhatIsAskedFor) {
   if (::geteuid() != 0) {
@@ -41,7 +29,7 @@ TEST(Privileges, RootBecomesTheUserAndKeepsOnlyWhatIsAskedFor) {
   ::chmod(secret.c_str(), 0400);
   ::chmod(dir.path().c_str(), 0755);
   EXPECT_EQ(
-      in_child([&] {
+      testing::in_child([&] {
         if (!drop_privileges("nobody", {CAP_DAC_READ_SEARCH})) {
           return 1;
         }
@@ -86,8 +74,9 @@ TEST(Privileges, AUserIsANameOrANumberThatExists) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed to change the user";
   }
-  EXPECT_EQ(in_child([] { return drop_privileges("65534", {}) && ::getuid() == 65534 ? 0 : 1; }),
-            0);
+  EXPECT_EQ(
+      testing::in_child([] { return drop_privileges("65534", {}) && ::getuid() == 65534 ? 0 : 1; }),
+      0);
   EXPECT_EQ(drop_privileges("4000000001", {}).error().message, "unknown user 4000000001");
   EXPECT_EQ(drop_privileges("x\ny", {}).error().message, "unknown user x\\x0ay");
 }
@@ -97,7 +86,7 @@ TEST(Privileges, WithoutRootTheHeldSetShrinksToWhatIsAskedFor) {
     GTEST_SKIP() << "root is needed to have capabilities at first";
   }
   EXPECT_EQ(
-      in_child([] {
+      testing::in_child([] {
         if (!drop_privileges("nobody", {CAP_SETUID, CAP_SYS_PTRACE})) {
           return 1;
         }
@@ -118,7 +107,7 @@ TEST(Privileges, RaisingInOneThreadLeavesTheOthersAlone) {
   const std::string secret = dir.write("secret", "x").string();
   ::chmod(secret.c_str(), 0400);
   ::chmod(dir.path().c_str(), 0755);
-  EXPECT_EQ(in_child([&] {
+  EXPECT_EQ(testing::in_child([&] {
               if (!drop_privileges("nobody", {CAP_DAC_READ_SEARCH})) {
                 return 1;
               }
@@ -144,7 +133,7 @@ TEST(Privileges, KeepsItsOwnDescriptorsCountable) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed to change the user";
   }
-  EXPECT_EQ(in_child([] {
+  EXPECT_EQ(testing::in_child([] {
               if (!drop_privileges("nobody", {})) {
                 return 1;
               }
@@ -164,7 +153,7 @@ TEST(Privileges, TheDefaultUserIsNobodyForRoot) {
     GTEST_SKIP() << "root is needed";
   }
   EXPECT_EQ(default_run_as_user(), "nobody");
-  EXPECT_EQ(in_child([] {
+  EXPECT_EQ(testing::in_child([] {
               return ::setgid(1) == 0 && ::setuid(1) == 0 && default_run_as_user() == "daemon" ? 0
                                                                                                : 1;
             }),

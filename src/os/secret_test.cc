@@ -2,16 +2,15 @@
 
 #include <linux/capability.h>
 #include <sys/stat.h>
-#include <sys/wait.h>
 #include <unistd.h>
 
-#include <algorithm>
 #include <string>
 #include <vector>
 
 #include <gtest/gtest.h>
 
 #include "os/privileges.h"
+#include "testing/child.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::os {
@@ -31,28 +30,6 @@ TEST(Secret, IsGivenOrReadFromItsFile) {
   EXPECT_EQ(refused.error().message, large + ": too large for a secret");
 }
 
-/// What another user than root reads of a file of root's, having kept `keep`.
-std::string read_as_nobody(const std::string& file, const std::vector<Capability>& keep) {
-  int ends[2] = {-1, -1};
-  EXPECT_EQ(::pipe(ends), 0);
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    const bool dropped = drop_privileges("nobody", keep).has_value();
-    const auto secret = read_secret("", file);
-    const std::string told = !dropped ? "root"
-                             : secret ? *secret
-                                      : std::to_string(static_cast<int>(secret.error().code));
-    const bool written = ::write(ends[1], told.data(), told.size()) >= 0;
-    ::_exit(written ? 0 : 1);
-  }
-  ::close(ends[1]);
-  std::string told(100, '\0');
-  told.resize(static_cast<std::size_t>(std::max<ssize_t>(0, ::read(ends[0], told.data(), 100))));
-  ::close(ends[0]);
-  ::waitpid(pid, nullptr, 0);
-  return told;
-}
-
 TEST(Secret, OfRootIsReadAsLongAsTheCapabilityWasKept) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed to change the user";
@@ -61,9 +38,21 @@ TEST(Secret, OfRootIsReadAsLongAsTheCapabilityWasKept) {
   const std::string file = dir.write("key", "s3cret\n").string();
   ::chmod(file.c_str(), 0400);
   ::chmod(dir.path().c_str(), 0700);
-  EXPECT_EQ(read_as_nobody(file, {CAP_DAC_READ_SEARCH}), "s3cret");
-  EXPECT_EQ(read_as_nobody(file, {}),
-            std::to_string(static_cast<int>(ErrorCode::kPermissionDenied)));
+  const auto read_as_nobody = [&](const std::vector<Capability>& keep) {
+    return testing::in_child([&] {
+      if (!drop_privileges("nobody", keep)) {
+        return 1;
+      }
+      const auto secret = read_secret("", file);
+      if (!secret) {
+        return secret.error().code == ErrorCode::kPermissionDenied && file_state(file).empty() ? 2
+                                                                                               : 3;
+      }
+      return *secret == "s3cret" && !file_state(file).empty() ? 0 : 4;
+    });
+  };
+  EXPECT_EQ(read_as_nobody({CAP_DAC_READ_SEARCH}), 0);
+  EXPECT_EQ(read_as_nobody({}), 2);
 }
 
 }  // namespace

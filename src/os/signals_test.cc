@@ -14,29 +14,18 @@
 #include <gtest/gtest.h>
 
 #include "base/fd.h"
+#include "testing/child.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::os {
 namespace {
-
-/// The wait status of a child that runs `body`.
-template <typename Body>
-int status_of_child(const Body& body) {
-  const pid_t pid = ::fork();
-  if (pid == 0) {
-    ::_exit(body());
-  }
-  int status = 0;
-  ::waitpid(pid, &status, 0);
-  return status;
-}
 
 void set_notify_socket(const std::string& name) {
   ::setenv("NOTIFY_SOCKET", name.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
 TEST(Signals, AreGivenOutOneByOne) {
-  const int status = status_of_child([] {
+  const int status = testing::status_of_child([] {
     block_signals();
     ::raise(SIGPIPE);  // blocked: no end by a closed connection
     ::kill(::getpid(), SIGHUP);
@@ -56,7 +45,7 @@ TEST(Signals, AreGivenOutOneByOne) {
 
 TEST(Signals, ASecondRequestToEndIsObeyedAtOnce) {
   for (const int first : {SIGINT, SIGTERM}) {
-    const int status = status_of_child([first] {
+    const int status = testing::status_of_child([first] {
       block_signals();
       ::kill(::getpid(), first);
       if (wait_for_signal() != first) {
