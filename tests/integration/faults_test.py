@@ -12,6 +12,7 @@ import sqlite3
 import subprocess
 import sys
 import time
+import traceback
 
 import fake_slurm
 from harness import BIN, FakeHttp, get, samples, scratch, start_api_server, start_exporter, wait_until, write
@@ -359,6 +360,8 @@ def data_base_locked():
         jobs = slurm(d, 20, "silent")
         api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
         with api:
+            # The first round writes who is an admin; a lock before that would hold it up too.
+            wait_until("the operator is known", lambda: get(url + "/api/v1/units/admin", ADMIN).status == 200)
             with contextlib.closing(sqlite3.connect(d + "/data/ceems.db", isolation_level=None)) as other:
                 other.execute("begin exclusive")
                 write(d + "/mode", "ok")
@@ -463,6 +466,8 @@ def disk_full_under_the_data_base():
             write(d + "/mode", "silent")
             api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
             with api:
+                # The first round writes who is an admin; a full disk before that would hold it up too.
+                wait_until("the operator is known", lambda: get(url + "/api/v1/units/admin", ADMIN).status == 200)
                 ballast = os.open(d + "/data/ballast", os.O_WRONLY | os.O_CREAT)
                 try:
                     while os.write(ballast, b"x" * 4096):
@@ -499,7 +504,7 @@ def main():
             print("PASS: %s (%.1f s)" % (fault.__name__, time.monotonic() - begin))
         except Exception as error:  # every fault is tried, whatever the others do
             failed.append(fault.__name__)
-            print("FAIL: %s: %s: %s" % (fault.__name__, type(error).__name__, error))
+            print("FAIL: %s: %s" % (fault.__name__, "".join(traceback.format_exception(error))))
     print("%d passed, %d failed" % (len(wanted or FAULTS) - len(failed), len(failed)))
     return 1 if failed else 0
 
