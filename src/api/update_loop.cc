@@ -540,6 +540,9 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
 
 void UpdateLoop::start() {
   const std::scoped_lock lock(impl_->thread_mutex);
+  if (impl_->lead()) {
+    impl_->write_configured_admins();
+  }
   for (auto& worker : impl_->workers) {
     worker->thread = std::jthread([impl = impl_.get(), w = worker.get()](
                                       const std::stop_token& stop) { impl->work(*w, stop); });

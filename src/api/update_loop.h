@@ -106,8 +106,9 @@ class UpdateLoop {
   UpdateLoop(const UpdateLoop&) = delete;
   UpdateLoop& operator=(const UpdateLoop&) = delete;
 
-  /// Starts the threads; the first round runs at once. From then on the writer belongs to the
-  /// loop's thread. Once.
+  /// Writes the administrators of the configuration, so that they are known when the first request
+  /// is answered, and starts the threads; the first round runs at once. From then on the writer
+  /// belongs to the loop's thread. Once.
   void start();
   /// Ends fetches under way (commands are killed, requests cancelled), lets a commit under way
   /// finish and joins all threads. Windows not yet written are fetched again after the next start.

@@ -3,6 +3,7 @@
 #include <condition_variable>
 #include <map>
 #include <mutex>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -384,6 +385,16 @@ TEST(UpdateLoop, RunsTheFirstRoundAtOnceAndLaterOnesByTheClock) {
   loop->stop();
   loop->stop();
   EXPECT_EQ(f.writer.windows["a"].back(), (Window{9000, 9600}));
+}
+
+TEST(UpdateLoop, KnowsTheConfiguredAdminsOnceItIsStarted) {
+  LoopFixture f;
+  f.options.admins = {"root"};
+  auto loop = f.loop();
+  loop->start();
+  loop->stop();
+  EXPECT_EQ(f.writer.admins["ceems"], std::vector<std::string>{"root"});
+  EXPECT_EQ(f.writer.admins_written_by, std::this_thread::get_id());
 }
 
 TEST(UpdateLoop, AClusterThatHangsDoesNotHoldUpOthersOrTheStop) {

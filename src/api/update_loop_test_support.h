@@ -8,6 +8,7 @@
 #include <memory>
 #include <mutex>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -61,6 +62,7 @@ class FakeWriter final : public store::Writer {
   Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override {
     const std::scoped_lock lock(mutex);
     admins[std::string(source)] = names;
+    admins_written_by = std::this_thread::get_id();
     return {};
   }
   Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override {
@@ -126,6 +128,7 @@ class FakeWriter final : public store::Writer {
   std::map<std::string, std::vector<Window>> windows;
   std::vector<store::ClusterUpdate> updates;
   std::map<std::string, std::vector<std::string>> admins;
+  std::thread::id admins_written_by;
   std::vector<std::int64_t> cutoffs;
   std::map<std::string, std::vector<std::pair<store::Gap, std::vector<model::Unit>>>> open_gaps;
   std::vector<store::GapFill> fills;
