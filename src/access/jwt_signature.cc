@@ -1,6 +1,4 @@
 // Signatures of JSON Web Tokens by OpenSSL.
-#include <memory>
-
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ecdsa.h>
@@ -9,22 +7,17 @@
 #include <openssl/rsa.h>
 
 #include "access/jwt.h"
+#include "net/openssl_handle.h"
 
 namespace ceems::access {
 namespace {
 
-template <auto kFree>
-struct Free {
-  template <typename T>
-  void operator()(T* object) const {
-    kFree(object);
-  }
-};
+using net::Free;
+using net::Key;
 using Number = std::unique_ptr<BIGNUM, Free<BN_free>>;
 using Builder = std::unique_ptr<OSSL_PARAM_BLD, Free<OSSL_PARAM_BLD_free>>;
 using Parameters = std::unique_ptr<OSSL_PARAM, Free<OSSL_PARAM_free>>;
 using KeyContext = std::unique_ptr<EVP_PKEY_CTX, Free<EVP_PKEY_CTX_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 using DigestContext = std::unique_ptr<EVP_MD_CTX, Free<EVP_MD_CTX_free>>;
 using EcSignature = std::unique_ptr<ECDSA_SIG, Free<ECDSA_SIG_free>>;
 

@@ -2,19 +2,17 @@
 
 // Keys for tests of what is signed with them.
 
-#include <memory>
 #include <string>
 
 #include <gtest/gtest.h>
 #include <openssl/bn.h>
 #include <openssl/evp.h>
 
+#include "net/openssl_handle.h"
+
 namespace ceems::access {
 
-struct FreeKey {
-  void operator()(EVP_PKEY* key) const { EVP_PKEY_free(key); }
-};
-using Key = std::unique_ptr<EVP_PKEY, FreeKey>;
+using net::Key;
 
 /// A number of the key by its name in openssl/core_names.h, as bytes, the highest first.
 inline std::string key_number(const Key& key, const char* name) {

@@ -7,38 +7,20 @@
 #include <span>
 
 #include <fmt/format.h>
-#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
 #include "base/strings.h"
+#include "net/openssl_handle.h"
 #include "os/secret.h"
 
 namespace ceems::net {
 
 namespace {
 
-template <auto Function>
-struct Free {
-  template <typename T>
-  void operator()(T* object) const {
-    Function(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 using Names = std::unique_ptr<GENERAL_NAMES, Free<GENERAL_NAMES_free>>;
 using SanList = std::vector<std::string>;
-
-/// The reason OpenSSL gives last, and forgets it.
-std::string reason() {
-  const unsigned long code = ERR_peek_last_error();
-  const char* text = ERR_reason_error_string(code);
-  ERR_clear_error();
-  return text == nullptr ? "unknown error" : text;
-}
 
 struct Pem {
   std::string name;  ///< for messages: the file, or the key of the configuration
@@ -80,12 +62,12 @@ Result<> use_certificate(SSL_CTX* context, const Pem& pem) {
     return fail(pem_error(pem, "no PEM certificate in it"));
   }
   if (SSL_CTX_use_certificate(context, leaf.get()) != 1) {
-    return fail(pem_error(pem, "certificate refused: " + reason()));
+    return fail(pem_error(pem, "certificate refused: " + openssl_reason()));
   }
   while (X509* next = PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr)) {
     if (SSL_CTX_add0_chain_cert(context, next) != 1) {
       X509_free(next);
-      return fail(pem_error(pem, "chain certificate refused: " + reason()));
+      return fail(pem_error(pem, "chain certificate refused: " + openssl_reason()));
     }
   }
   ERR_clear_error();  // the end of the file reads as an error
@@ -107,7 +89,7 @@ Result<> use_key(SSL_CTX* context, const Pem& key_pem, const Pem& cert_pem) {
         fmt::format("the private key does not match the certificate of {}", cert_pem.name)));
   }
   if (SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
-    return fail(pem_error(key_pem, "private key refused: " + reason()));
+    return fail(pem_error(key_pem, "private key refused: " + openssl_reason()));
   }
   return {};
 }
@@ -252,12 +234,13 @@ Result<> use_protocol(SSL_CTX* context, const WebConfig::Tls& config) {
       SSL_CTX_set_max_proto_version(context, protocol(config.max_version)) != 1 ||
       SSL_CTX_set_cipher_list(context, ciphers.c_str()) != 1) {
     return fail(ErrorCode::kInvalidArgument,
-                "tls_server_config: OpenSSL refuses the versions or cipher suites: {}", reason());
+                "tls_server_config: OpenSSL refuses the versions or cipher suites: {}",
+                openssl_reason());
   }
   const std::string curves = joined(config.curve_preferences);
   if (!curves.empty() && SSL_CTX_set1_groups_list(context, curves.c_str()) != 1) {
     return fail(ErrorCode::kInvalidArgument,
-                "tls_server_config.curve_preferences: OpenSSL refuses them: {}", reason());
+                "tls_server_config.curve_preferences: OpenSSL refuses them: {}", openssl_reason());
   }
   return {};
 }
@@ -288,7 +271,7 @@ int choose_protocol(SSL* /*ssl*/,
 Result<std::shared_ptr<ssl_ctx_st>> make_tls_context(const WebConfig::Tls& config) {
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);
   if (!context) {
-    return fail(ErrorCode::kInternal, "TLS cannot be set up: {}", reason());
+    return fail(ErrorCode::kInternal, "TLS cannot be set up: {}", openssl_reason());
   }
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF |
                                          SSL_OP_CIPHER_SERVER_PREFERENCE |

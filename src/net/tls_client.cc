@@ -5,33 +5,15 @@
 #include <array>
 
 #include <fmt/format.h>
-#include <openssl/err.h>
 #include <openssl/pem.h>
 #include <openssl/ssl.h>
 #include <openssl/x509v3.h>
 
+#include "net/openssl_handle.h"
 #include "os/secret.h"
 
 namespace ceems::net {
 namespace {
-
-template <auto Function>
-struct Free {
-  template <typename T>
-  void operator()(T* object) const {
-    Function(object);
-  }
-};
-using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
-using Certificate = std::unique_ptr<X509, Free<X509_free>>;
-using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
-
-std::string reason() {
-  const unsigned long code = ERR_peek_last_error();
-  const char* text = ERR_reason_error_string(code);
-  ERR_clear_error();
-  return text == nullptr ? "unknown error" : text;
-}
 
 Result<Bio> open_pem(const std::string& text, const std::string& file) {
   auto content = os::read_secret(text, file);
@@ -47,7 +29,7 @@ Result<Bio> open_pem(const std::string& text, const std::string& file) {
 
 std::unexpected<Error> bad(std::string_view key, const std::string& file, std::string_view what) {
   return fail(ErrorCode::kInvalidArgument, "tls_config.{}: {}{}: {}", key,
-              file.empty() ? "" : file + ": ", what, reason());
+              file.empty() ? "" : file + ": ", what, openssl_reason());
 }
 
 Result<> use_authorities(SSL_CTX* context, const TlsOptions& options) {
@@ -131,7 +113,7 @@ Result<std::shared_ptr<ssl_ctx_st>> make_client_tls_context(const TlsOptions& op
                                                             const std::string& host) {
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
   if (!context) {
-    return fail(ErrorCode::kInternal, "TLS cannot be set up: {}", reason());
+    return fail(ErrorCode::kInternal, "TLS cannot be set up: {}", openssl_reason());
   }
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
