@@ -1,7 +1,5 @@
 #include "net/answer_parser.h"
 
-#include <boost/asio/buffer.hpp>
-
 #include "net/chunked_parser.h"
 
 namespace ceems::net {
@@ -16,6 +14,11 @@ struct AnswerParser::Impl final : ChunkedParser<false> {
   State state = State::kHeader;
   std::string failure;
 
+  Impl(bool to_head, std::size_t max_header_bytes) : ChunkedParser(max_header_bytes) {
+    skip(to_head);
+    body_limit(boost::none);
+  }
+
   void on_request_impl(http::verb /*method*/,
                        boost::beast::string_view /*method_text*/,
                        boost::beast::string_view /*target*/,
@@ -27,10 +30,9 @@ struct AnswerParser::Impl final : ChunkedParser<false> {
                         error_code& /*error*/) override {
     code = status;
   }
-  void on_field_impl(http::field /*name*/,
-                     boost::beast::string_view text,
-                     boost::beast::string_view value,
-                     error_code& /*error*/) override {
+  void take_field(http::field /*name*/,
+                  boost::beast::string_view text,
+                  boost::beast::string_view value) override {
     fields.emplace_back(std::string(text.data(), text.size()),
                         std::string(value.data(), value.size()));
   }
@@ -49,12 +51,9 @@ struct AnswerParser::Impl final : ChunkedParser<false> {
 };
 
 AnswerParser::AnswerParser(bool to_head, std::size_t max_header_bytes)
-    : impl_(std::make_unique<Impl>()), to_head_(to_head), max_header_bytes_(max_header_bytes) {
-  impl_->skip(to_head);
-  impl_->eager(true);
-  impl_->header_limit(static_cast<std::uint32_t>(max_header_bytes));
-  impl_->body_limit(boost::none);
-}
+    : impl_(std::make_unique<Impl>(to_head, max_header_bytes)),
+      to_head_(to_head),
+      max_header_bytes_(max_header_bytes) {}
 
 AnswerParser::~AnswerParser() = default;
 
@@ -72,7 +71,7 @@ std::size_t AnswerParser::feed(std::string_view data, std::string& body) {
     if (impl_->wants_more_than(rest.size())) {
       break;
     }
-    const std::size_t count = impl_->put(boost::asio::buffer(rest.data(), rest.size()), error);
+    const std::size_t count = impl_->put_bounded(rest, error);
     used += count;
     if (error == http::error::need_more) {
       break;
@@ -87,11 +86,7 @@ std::size_t AnswerParser::feed(std::string_view data, std::string& body) {
       break;
     }
     if (impl_->is_done() && impl_->code >= 100 && impl_->code < 200) {
-      impl_ = std::make_unique<Impl>();
-      impl_->skip(to_head_);
-      impl_->eager(true);
-      impl_->header_limit(static_cast<std::uint32_t>(max_header_bytes_));
-      impl_->body_limit(boost::none);
+      impl_ = std::make_unique<Impl>(to_head_, max_header_bytes_);
     } else if (count == 0) {
       break;
     }

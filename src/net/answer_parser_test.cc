@@ -56,6 +56,17 @@ TEST(AnswerParser, JoinsChunks) {
   }
 }
 
+TEST(AnswerParser, TrailersAreNoHeadersAndBounded) {
+  const std::string head = "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n";
+  const Fed good(head + "0\r\nX-A: b\r\n\r\n");
+  EXPECT_EQ(good.parser.state(), State::kDone);
+  EXPECT_EQ(good.parser.headers().size(), 1U);
+  const Fed endless(head + "0\r\nX-A: " + std::string(200'000, 'b'), 4096);
+  EXPECT_EQ(endless.parser.state(), State::kFailed);
+  const Fed line(head + "1;" + std::string(200'000, 'b'), 4096);
+  EXPECT_EQ(line.parser.state(), State::kFailed);
+}
+
 TEST(AnswerParser, ALastChunkMayComeByteByByte) {
   for (const char* end : {"0\r\n\r\n", "0\r\nT: x\r\n\r\n", "000;x\r\n\r\n"}) {
     const Fed fed(std::string("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n") + end, 1);

@@ -1,7 +1,5 @@
 #include "net/request_parser.h"
 
-#include <boost/asio/buffer.hpp>
-
 #include "base/strings.h"
 #include "net/chunked_parser.h"
 
@@ -41,6 +39,9 @@ bool split_target(Request& request) {
 
 /// A field that goes on in the next line (RFC 9112 §5.2): others may take that line for a field.
 bool has_folded_field(std::string_view data) {
+  if (data.starts_with("\r\n")) {
+    return false;  // the end of the header: what follows is the body
+  }
   const std::string_view header = data.substr(0, data.find("\r\n\r\n"));
   return header.find("\r\n ") != std::string_view::npos ||
          header.find("\r\n\t") != std::string_view::npos;
@@ -59,6 +60,8 @@ struct RequestParser::Impl final : ChunkedParser<true> {
   bool bad_coding = false;
   bool wants_continue = false;
 
+  using ChunkedParser::ChunkedParser;
+
   void on_request_impl(http::verb /*method*/,
                        boost::beast::string_view method,
                        boost::beast::string_view target,
@@ -67,15 +70,15 @@ struct RequestParser::Impl final : ChunkedParser<true> {
     request.method.assign(method.data(), method.size());
     request.target.assign(target.data(), target.size());
     version = http_version;
+    count_first_line(method.size() + target.size() + std::string_view("  HTTP/1.1\r\n").size());
   }
   void on_response_impl(int /*code*/,
                         boost::beast::string_view /*reason*/,
                         int /*version*/,
                         error_code& /*error*/) override {}
-  void on_field_impl(http::field name,
-                     boost::beast::string_view text,
-                     boost::beast::string_view value,
-                     error_code& /*error*/) override {
+  void take_field(http::field name,
+                  boost::beast::string_view text,
+                  boost::beast::string_view value) override {
     request.headers.emplace_back(std::string(text.data(), text.size()),
                                  std::string(value.data(), value.size()));
     if (name == http::field::host) {
@@ -133,9 +136,8 @@ struct RequestParser::Impl final : ChunkedParser<true> {
   }
 };
 
-RequestParser::RequestParser(RequestLimits limits) : impl_(std::make_unique<Impl>()) {
-  impl_->eager(true);
-  impl_->header_limit(static_cast<std::uint32_t>(limits.max_header_bytes));
+RequestParser::RequestParser(RequestLimits limits)
+    : impl_(std::make_unique<Impl>(limits.max_header_bytes)) {
   impl_->body_limit(limits.max_body_bytes);
 }
 RequestParser::~RequestParser() = default;
@@ -153,7 +155,7 @@ std::size_t RequestParser::feed(std::string_view data) {
     if (impl_->wants_more_than(rest.size())) {
       break;
     }
-    used += impl_->put(boost::asio::const_buffer(rest.data(), rest.size()), error);
+    used += impl_->put_bounded(rest, error);
     if (error && error != http::error::need_more) {
       impl_->fail_with(error);
     } else if (error || used == data.size()) {
