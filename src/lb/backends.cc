@@ -171,6 +171,18 @@ std::string forwarded_for(const net::Request& request) {
   return all + request.remote_address;
 }
 
+/// By the requests under way. Each count is read once: others change them meanwhile, and a sort
+/// whose order changes under it reads past its end.
+void sort_by_load(std::vector<const Backend*>& servers) {
+  std::vector<std::pair<int, const Backend*>> counted;
+  counted.reserve(servers.size());
+  for (const Backend* const server : servers) {
+    counted.emplace_back(server->upstream->in_flight(), server);
+  }
+  std::ranges::stable_sort(counted, {}, [](const auto& one) { return one.first; });
+  std::ranges::transform(counted, servers.begin(), [](const auto& one) { return one.second; });
+}
+
 }  // namespace
 
 bool Pool::asked_at_once() const {
@@ -190,8 +202,7 @@ std::vector<const Backend*> Pool::choose() const {
     }
   }
   if (strategy_ == Strategy::kLeastConnection) {
-    std::ranges::stable_sort(live, {},
-                             [](const Backend* one) { return one->upstream->in_flight(); });
+    sort_by_load(live);
   }
   if (live.size() > kMostAttempts) {
     live.resize(kMostAttempts);

@@ -1,6 +1,7 @@
 #include "lb/backends.h"
 
 #include <atomic>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -74,6 +75,31 @@ TEST(Pool, TakesTheLeastBusy) {
     EXPECT_EQ(names(pool.choose()), "ba");
   }
   EXPECT_EQ(names(pool.choose()), "ab");
+}
+
+TEST(Pool, ChoosesWhileRequestsComeAndGo) {
+  std::vector<std::string> urls;
+  for (int i = 0; i < 24; ++i) {
+    urls.push_back("http://h" + std::to_string(i));
+  }
+  const auto backends = made(config_of(Strategy::kLeastConnection, urls));
+  const Pool& pool = *backends->find("c");
+  std::vector<std::jthread> busy;
+  for (std::size_t first : {0U, 7U}) {
+    busy.emplace_back([&pool, first](const std::stop_token& stop) {
+      for (std::size_t turn = first; !stop.stop_requested(); ++turn) {
+        const auto& all = pool.backends();
+        const net::Upstream::Flight one(*all[turn % all.size()].upstream);
+        const net::Upstream::Flight two(*all[(turn * 5) % all.size()].upstream);
+      }
+    });
+  }
+  for (int i = 0; i < 20'000; ++i) {
+    const auto chosen = pool.choose();
+    ASSERT_EQ(chosen.size(), 2U);
+    ASSERT_NE(chosen[0], nullptr);
+    ASSERT_NE(chosen[0], chosen[1]);
+  }
 }
 
 TEST(Pool, OfDeadServersNoneIsChosen) {
