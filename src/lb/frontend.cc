@@ -198,9 +198,13 @@ bool Frontend::handle_at_once(const net::Request& request, net::Response& respon
   if (pool == nullptr || !pool->asked_at_once() || (passage->admin && request.path == "/health")) {
     return false;
   }
+  const auto chosen = pool->choose();
+  if (chosen.empty()) {
+    return false;  // handle() says so, and counts
+  }
   figures_->observe_decision(type_, seconds_since(start));
   figures_->count_decision(type_, passage->admin ? "admin" : "allowed");
-  pass_on(request, *passage, *now, response);
+  pass_on(request, *passage, chosen, response);
   return true;
 }
 
@@ -242,22 +246,20 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     response.body = "CEEMS LB Server is healthy";
     return;
   }
-  pass_on(request, *decided, *now, response);
+  const Pool* const pool = now->backends->find(decided->cluster);
+  const auto chosen = pool == nullptr ? std::vector<const Backend*>() : pool->choose();
+  if (chosen.empty()) {
+    figures_->count_decision(type_, "no_backend");
+    net::plain_text(response, 503, "Service not available");
+    return;
+  }
+  pass_on(request, *decided, chosen, response);
 }
 
 void Frontend::pass_on(const net::Request& request,
                        const gate::Passage& passage,
-                       const FrontendState& state,
+                       const std::vector<const Backend*>& chosen,
                        net::Response& response) const {
-  net::Response unavailable;
-  net::plain_text(unavailable, 503, "Service not available");
-  const Pool* const pool = state.backends->find(passage.cluster);
-  const auto chosen = pool == nullptr ? std::vector<const Backend*>() : pool->choose();
-  if (chosen.empty()) {
-    figures_->count_decision(type_, "no_backend");
-    response = std::move(unavailable);
-    return;
-  }
   auto relay = std::make_shared<net::Relay>();
   for (const Backend* const backend : chosen) {
     auto attempt = attempt_for(*backend, request, passage);
@@ -273,7 +275,7 @@ void Frontend::pass_on(const net::Request& request,
   // What users may ask for changes nothing.
   relay->repeatable = rewritten || request.method == "GET" || request.method == "HEAD" ||
                       (request.method == "POST" && only_reads(type_, request.path));
-  relay->unavailable = std::move(unavailable);
+  net::plain_text(relay->unavailable, 503, "Service not available");
   const std::vector<std::string>& labels = chosen.front()->filter_labels;
   if (type_ == gate::BackendType::kTsdb && !labels.empty()) {
     relay->filter = [asked = Asked{.cluster = passage.cluster,

@@ -43,7 +43,7 @@ class Frontend {
  private:
   void pass_on(const net::Request& request,
                const gate::Passage& passage,
-               const FrontendState& state,
+               const std::vector<const Backend*>& chosen,
                net::Response& response) const;
 
   gate::BackendType type_;

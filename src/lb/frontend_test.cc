@@ -28,6 +28,7 @@ class FakeOwners final : public gate::Owners {
                                      const gate::UnitSet& /*units*/) override {
     return gate::SharedIds();
   }
+  Owners* remembered() override { return this; }
 };
 
 /// A frontend with one server of cluster c, which hides the label `instance`.
@@ -48,19 +49,50 @@ class FrontendTest : public ::testing::Test {
     frontend_.set_state(std::move(state));
   }
 
-  net::Response ask(const std::string& method,
-                    const std::string& path,
-                    const std::string& user = "root",
-                    const std::string& query = "") const {
+  static net::Request request_of(const std::string& method,
+                                 const std::string& path,
+                                 const std::string& user,
+                                 const std::string& query) {
     net::Request request;
     request.method = method;
     request.target = query.empty() ? path : path + "?" + query;
     request.path = path;
     request.query = query;
     request.headers = {{"X-Grafana-User", user}, {"X-Ceems-Cluster-Id", "c"}};
+    return request;
+  }
+
+  net::Response ask(const std::string& method,
+                    const std::string& path,
+                    const std::string& user = "root",
+                    const std::string& query = "") const {
     net::Response response;
-    frontend_.handle(request, response);
+    frontend_.handle(request_of(method, path, user, query), response);
     return response;
+  }
+
+  /// As a connection does.
+  net::Response ask_at_once(const net::Request& request) const {
+    net::Response response;
+    if (!frontend_.handle_at_once(request, response)) {
+      frontend_.handle(request, response);
+    }
+    return response;
+  }
+
+  /// How many requests were decided so.
+  [[nodiscard]] std::string decided(const std::string& reason) {
+    const std::string page = figures_.page({});
+    const std::string name =
+        R"(ceems_lb_decisions_total{backend_type="tsdb",reason=")" + reason + "\"} ";
+    const auto at = page.find(name);
+    return at == std::string::npos
+               ? "none"
+               : page.substr(at + name.size(), page.find('\n', at) - at - name.size());
+  }
+
+  [[nodiscard]] net::Upstream& server() const {
+    return *frontend_.state()->backends->find("c")->backends()[0].upstream;
   }
 
   [[nodiscard]] bool repeatable(const std::string& method, const std::string& path) const {
@@ -103,6 +135,18 @@ TEST_F(ProfileFrontendTest, WhatReadsMayBeSentToASecondServer) {
   EXPECT_TRUE(repeatable("POST", "/querier.v1.QuerierService/SelectSeries"));
   EXPECT_FALSE(repeatable("POST", "/push.v1.PusherService/Push"));
   EXPECT_FALSE(repeatable("POST", "/api/v1/query"));
+}
+
+TEST_F(FrontendTest, CountsARequestOnceWhetherAServerIsThereOrNot) {
+  const auto query = request_of("GET", "/api/v1/query", "alice", kOwn);
+  EXPECT_TRUE(ask_at_once(query).relay);
+  EXPECT_EQ(decided("allowed"), "1");
+  server().set_alive(false);
+  const auto refused = ask_at_once(query);
+  EXPECT_FALSE(refused.relay);
+  EXPECT_EQ(refused.status, 503);
+  EXPECT_EQ(decided("allowed"), "2");
+  EXPECT_EQ(decided("no_backend"), "1");
 }
 
 /// What a user gets of an answer.
