@@ -73,8 +73,8 @@ int run(int argc, const char* const* argv) {
   if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
     return os::give_up_early(configured.error());
   }
-  os::log_start("ceems_lb");
   os::raise_file_limit();
+  os::log_start("ceems_lb");
   // Sockets and the web configuration are opened before privileges are dropped.
   auto service = lb::Service::create(line, *config);
   if (!service) {

@@ -2,6 +2,7 @@
 
 #include <signal.h>
 #include <sys/resource.h>
+#include <sys/utsname.h>
 
 #include <chrono>
 #include <cstdio>
@@ -54,8 +55,16 @@ void raise_file_limit() {
 
 void log_start(std::string_view name) {
   const Version& about = version();
+  utsname system{};
+  ::uname(&system);
+  rlimit files{};
+  ::getrlimit(RLIMIT_NOFILE, &files);
   log::info(fmt::format("starting {}", name),
-            {{"version", about.version}, {"branch", about.branch}, {"revision", about.revision}});
+            {{"version", about.version},
+             {"branch", about.branch},
+             {"revision", about.revision},
+             {"hostname", static_cast<const char*>(system.nodename)},
+             {"open_files", files.rlim_cur}});
 }
 
 void serve_until_stopped(const std::function<void()>& on_hangup) {

@@ -75,6 +75,24 @@ TEST(Daemon, AllowsTheFilesThatTheHardLimitDoes) {
   EXPECT_EQ(outcome.status, 0) << outcome.text;
 }
 
+TEST(Daemon, TellsAtTheStartWhereItRunsAndHowManyFilesItMayOpen) {
+  const Outcome outcome = outcome_of([](int /*argc*/, const char* const* /*argv*/) {
+    rlimit files{};
+    ::getrlimit(RLIMIT_NOFILE, &files);
+    files.rlim_cur = 123;
+    ::setrlimit(RLIMIT_NOFILE, &files);
+    log_start("ceems_test");
+    return 0;
+  });
+  std::array<char, 256> host{};
+  ::gethostname(host.data(), host.size());
+  EXPECT_NE(outcome.text.find("msg=\"starting ceems_test\" version="), std::string::npos)
+      << outcome.text;
+  EXPECT_NE(outcome.text.find(" hostname=" + std::string(host.data()) + " open_files=123\n"),
+            std::string::npos)
+      << outcome.text;
+}
+
 TEST(Daemon, SaysInOneLineWhyItGivesUp) {
   const Outcome thrown = outcome_of([](int /*argc*/, const char* const* /*argv*/) -> int {
     throw std::runtime_error("no memory");
