@@ -115,7 +115,27 @@ Result<> read_access(const Node& node, AccessConfig& access) {
   return section.done();
 }
 
-/// What of it concerns this program. A mistake here must not end as "nobody to ask, so all pass".
+/// A section that stands there was meant: it must not end as "nobody to ask, so all pass" because
+/// what would say whom to ask is empty, or commented out.
+Result<> check_owners(const Node& node, const Config& config) {
+  if (config.has_owners() || (!node.present() && !node.is_null())) {
+    return {};
+  }
+  for (const auto& [key, what] : {std::pair("web", "url, that of the API server"),
+                                  std::pair("data", "path, the directory of ceems.db")}) {
+    if (const Node part = node[key]; part.present() || part.is_null()) {
+      return fail(
+          part.error(fmt::format("expected {}; nobody else is named who tells who owns "
+                                 "units",
+                                 what)));
+    }
+  }
+  return fail(
+      node.error("expected data.path or web.url, of whoever tells who owns units. Without access "
+                 "control leave out the whole section"));
+}
+
+/// What of it concerns this program.
 Result<> read_api_server(const Node& node, const std::string& directory, Config& config) {
   Section section(node);
   // requests_limit: obsolete, of files that the API server shares.
@@ -137,7 +157,7 @@ Result<> read_api_server(const Node& node, const std::string& directory, Config&
   if (data.present() && config.database_url.empty()) {
     config.data_path = std::move(path);
   }
-  return section.done();
+  return section.ok() ? check_owners(node, config) : section.done();
 }
 
 /// Ids in `clusters`, if there are any, must hold those of the backends.

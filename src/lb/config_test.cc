@@ -88,7 +88,7 @@ TEST(LbConfig, NothingIsEnoughForNoListener) {
 
 TEST(LbConfig, DataWithoutPathMeansData) {
   EXPECT_EQ(read("ceems_api_server: {data: {}}")->data_path, "data");
-  EXPECT_EQ(read("ceems_api_server: {data: }")->data_path, std::nullopt);
+  EXPECT_EQ(read("ceems_api_server: {data: {update_interval: 15m}}")->data_path, "data");
   const auto remote = read("ceems_api_server: {data: {database_url: 'postgresql://h/d'}}");
   EXPECT_EQ(remote->data_path, std::nullopt);
   EXPECT_TRUE(remote->has_owners());
@@ -100,13 +100,43 @@ TEST(LbConfig, ObsoleteKeysOfASharedFileDoNotMatter) {
   EXPECT_EQ(config->api_url, "http://a:9020");
 }
 
-TEST(LbConfig, AnApiServerWithoutUrlIsAMistakeUnlessNothingIsSaidOfIt) {
-  EXPECT_FALSE(read("ceems_api_server: {web: {requests_limit: 30}}")->has_owners());
-  EXPECT_FALSE(read("ceems_api_server: {web: {}, admin: {users: [a]}}")->has_owners());
-  for (const auto* const text : {"ceems_api_server: {web: {url: ''}}",
-                                 "ceems_api_server: {web: {url: }}",  // of a variable that is unset
-                                 "ceems_api_server: {web: {basic_auth: {username: a}}}"}) {
+TEST(LbConfig, AnApiServerWithoutUrlIsAMistake) {
+  for (const auto* const text :
+       {"ceems_api_server: {web: {url: ''}}",
+        "ceems_api_server: {web: {url: }}",  // of a variable that is unset
+        "ceems_api_server: {web: {basic_auth: {username: a}}}",
+        "ceems_api_server: {web: {basic_auth: {username: a}}, data: {}}"}) {
     EXPECT_THAT(refusal(text), HasSubstr("ceems_api_server.web: expected url")) << text;
+  }
+}
+
+TEST(LbConfig, ASectionThatNamesNobodyToAskIsNoWayToHaveNoAccessControl) {
+  const std::vector<std::pair<std::string, std::string>> cases = {
+      {"ceems_api_server:\n  data:\n  # path: /var/lib/ceems",
+       "lb.yml:2: ceems_api_server.data: expected path"},
+      {"ceems_api_server:\n  web:\n", "lb.yml:2: ceems_api_server.web: expected url"},
+      {"ceems_api_server:\n  admin: {users: [a]}\n  web: {}",
+       "lb.yml:3: ceems_api_server.web: expected url"},
+      {"ceems_api_server: {web: {requests_limit: 30}}", "expected url"},
+      {"ceems_api_server: {data: , web: }", "ceems_api_server.web: expected url"},
+      {"\nceems_api_server:\n", "lb.yml:2: ceems_api_server: expected data.path or web.url"},
+      {"ceems_api_server: {admin: {users: [a]}}", "leave out the whole section"},
+      {"ceems_api_server: {data: {database_url: ''}, web: }", ""},
+  };
+  for (const auto& [text, part] : cases) {
+    if (part.empty()) {
+      EXPECT_EQ(read(text)->data_path, "data") << text;
+    } else {
+      EXPECT_THAT(refusal(text), HasSubstr(part)) << text;
+    }
+  }
+  // One that is empty is no mistake where the other is not.
+  for (const auto* const text :
+       {"ceems_api_server: {data: , web: {url: http://a}}", "ceems_api_server: {data: {}, web: }",
+        "ceems_api_server: {data: {path: d}, web: {requests_limit: 30}}"}) {
+    const auto config = read(text);
+    ASSERT_TRUE(config) << config.error().message;
+    EXPECT_TRUE(config->has_owners()) << text;
   }
 }
 
