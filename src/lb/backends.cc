@@ -161,6 +161,19 @@ std::string_view encoded_path(std::string_view target) {
   return target;
 }
 
+/// What the server calls itself in its URL: without the port where that is the scheme's.
+std::string own_host(const net::Upstream& server) {
+  const net::UpstreamOptions& options = server.options();
+  if (!options.unix_socket.empty()) {
+    return "localhost";
+  }
+  std::string name = server.address();
+  if (options.port == (options.use_tls ? "443" : "80")) {
+    name.resize(name.size() - options.port.size() - 1);
+  }
+  return name;
+}
+
 std::string forwarded_for(const net::Request& request) {
   std::string all;
   for (const auto& [name, value] : request.headers) {
@@ -280,7 +293,10 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   const std::string* const host = net::find_header(request.headers, "Host");
   const bool behind_socket = !backend.upstream->options().unix_socket.empty();
   const std::string own_name = behind_socket ? "localhost" : backend.upstream->address();
-  attempt.host = host == nullptr || behind_socket ? own_name : *host;
+  // A front shared by several servers chooses one by Host: what the gate has checked goes to ours,
+  // whatever name the client gave.
+  attempt.host =
+      host == nullptr || behind_socket || rewritten ? own_host(*backend.upstream) : *host;
 
   const bool filtered = !backend.filter_labels.empty();
   auto own = backend.own_headers ? Result<net::Headers>(*backend.own_headers)

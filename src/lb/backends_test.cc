@@ -249,6 +249,28 @@ TEST(Attempt, OfUsersNamesNoTenantCookieOrMethodToABackend) {
   EXPECT_EQ(admins->target, "/api/v1/query");
 }
 
+TEST(Attempt, OfUsersNamesTheBackendAsHost) {
+  const auto backends = made(config_of(
+      Strategy::kRoundRobin, {"http://a", "http://a:81", "https://[::1]/x", "https://b:80"}));
+  net::Request request;
+  request.method = "GET";
+  request.target = "/api/v1/query";
+  request.headers = {{"Host", "other.example"}};
+  gate::Passage passage{.user = "alice", .cluster = "c"};
+  passage.forward = {.method = "GET", .path = "/api/v1/query", .query = "query=1"};
+  std::vector<std::string> hosts;
+  for (const Backend& backend : backends->find("c")->backends()) {
+    const auto attempt = attempt_for(backend, request, passage);
+    ASSERT_TRUE(attempt);
+    hosts.push_back(attempt->host);
+    const auto admins =
+        attempt_for(backend, request, {.user = "root", .cluster = "c", .admin = true});
+    ASSERT_TRUE(admins);
+    EXPECT_EQ(admins->host, "other.example");
+  }
+  EXPECT_EQ(hosts, (std::vector<std::string>{"a", "a:81", "[::1]", "b:80"}));
+}
+
 TEST(Attempt, OfUsersIsWhatWasChecked) {
   Config config = config_of(Strategy::kRoundRobin, {"http://a"});
   config.clusters[0].tsdb[0].filter_labels = {"instance"};
