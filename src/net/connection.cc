@@ -1,5 +1,6 @@
 #include "net/connection.h"
 
+#include <poll.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -84,7 +85,11 @@ Task<void> Connection::serve(std::shared_ptr<Connection> self) {
   while (more) {
     more = co_await self->serve_one();
   }
-  co_await self->linger();
+  if (self->cut_) {
+    self->reset();
+  } else {
+    co_await self->linger();
+  }
   self->disarm();
   self->close();
 }
@@ -92,6 +97,13 @@ Task<void> Connection::serve(std::shared_ptr<Connection> self) {
 void Connection::close() {
   ErrorCondition ignored;
   (void)stream_->socket().close(ignored);
+}
+
+/// For an answer that only the end of the connection ends: a proper end would say that it is whole.
+void Connection::reset() {
+  ErrorCondition ignored;
+  const asio::socket_base::linger at_once(true, 0);
+  static_cast<void>(stream_->socket().set_option(at_once, ignored));
 }
 
 void Connection::arm(std::chrono::milliseconds time) {
@@ -364,6 +376,7 @@ Task<bool> Connection::send_pieces(Exchange& exchange) {
       co_await run_on(core_.workers->get_executor(), take);
     }
     if (exchange.failed) {
+      cut_ = exchange.http_1_0;
       co_return false;  // the missing last chunk tells the client
     }
     last = piece.empty();
@@ -385,13 +398,14 @@ Task<bool> Connection::send_pieces(Exchange& exchange) {
   co_return true;
 }
 
-/// Nothing waits for this client's request to end; the only sign is a closed socket.
+/// Nothing waits for this client's request to end; the only sign is a socket whose other side is
+/// closed, also where something unread lies before that, e.g. the alert that ends TLS.
 bool Connection::client_gone() {
   if (!stream_->socket().is_open()) {
     return true;  // by stop()
   }
-  char byte = 0;
-  return ::recv(stream_->socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT) == 0;
+  pollfd wait{.fd = stream_->socket().native_handle(), .events = POLLRDHUP, .revents = 0};
+  return ::poll(&wait, 1, 0) == 1;
 }
 
 Task<bool> Connection::pass_on(Exchange& exchange, const Headers& extra) {
@@ -412,7 +426,8 @@ Task<bool> Connection::send_relayed(Exchange& exchange, Relaying& relaying, cons
   if (relaying.filtered()) {
     std::erase_if(response.headers, [](const auto& field) {
       const std::string low = to_lower(field.first);
-      return low == "etag" || low == "content-md5" || low == "digest" || low == "accept-ranges";
+      return low == "etag" || low == "content-md5" || low == "digest" || low == "accept-ranges" ||
+             low == "content-encoding";
     });
   }
   const bool has_body = sends_body(exchange);
@@ -437,6 +452,7 @@ Task<bool> Connection::send_relayed(Exchange& exchange, Relaying& relaying, cons
       co_return co_await send(exchange, extra);
     }
     if (!whole) {
+      cut_ = exchange.http_1_0;
       co_return false;  // the missing end tells the client
     }
     const bool last = piece.empty();

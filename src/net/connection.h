@@ -91,6 +91,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   [[nodiscard]] bool client_gone();
   Task<bool> write(std::string_view first, std::string_view second);
   Task<void> linger();
+  void reset();
 
   /// The socket is closed when the time is up before the next call.
   void arm(std::chrono::milliseconds time);
@@ -110,6 +111,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool first_ = true;
   bool tls_ = false;
   bool drain_ = false;  ///< unread bytes may be under way: see linger()
+  bool cut_ = false;    ///< the answer broke off: see reset()
 };
 
 }  // namespace ceems::net

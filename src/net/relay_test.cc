@@ -208,7 +208,9 @@ TEST_F(RelayTest, AnAnswerThatCannotBeFilteredIs502AndNobodysDeath) {
 /// A server of one connection after another that says what it is told, whatever it is asked.
 class TextServer {
  public:
-  TextServer(std::string text, bool close_after) : text_(std::move(text)), close_(close_after) {
+  enum After { kKeep, kClose, kReset };
+
+  TextServer(std::string text, After after) : text_(std::move(text)), after_(after) {
     sockaddr_in any{};
     any.sin_family = AF_INET;
     any.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
@@ -239,22 +241,39 @@ class TextServer {
       std::array<char, 65536> asked{};
       (void)::recv(fd.get(), asked.data(), asked.size(), 0);
       (void)::send(fd.get(), text_.data(), text_.size(), MSG_NOSIGNAL);
-      if (!close_) {
+      if (after_ == kReset) {
+        const linger at_once{.l_onoff = 1, .l_linger = 0};
+        ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
+      }
+      if (after_ == kKeep) {
         open.push_back(std::move(fd));
       }
     }
   }
 
   std::string text_;
-  bool close_;
+  After after_;
   UniqueFd listener_;
   unsigned port_ = 0;
   std::atomic<int> connections_ = 0;
   std::jthread thread_;
 };
 
+TEST_F(RelayTest, AFilteredAnswerKeepsNoFieldThatTellsOfItsBytes) {
+  filter = [](int, const Headers&) { return std::make_unique<Upper>(); };
+  const TextServer back(
+      "HTTP/1.1 400 Bad Request\r\nContent-Encoding: gzip\r\nETag: \"a\"\r\nX-A: b\r\n"
+      "Content-Length: 3\r\n\r\nabc",
+      TextServer::kClose);
+  pass_to({upstream(back.address())});
+  const RawAnswer answer = raw_get(address(), "/");
+  EXPECT_EQ(answer.body, "ABC!");
+  EXPECT_EQ(answer.header("Content-Encoding") + answer.header("ETag"), "");
+  EXPECT_EQ(answer.header("X-A"), "b");
+}
+
 TEST_F(RelayTest, AnAnswerThatBreaksOffBreaksTheClientsToo) {
-  const TextServer back("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", true);
+  const TextServer back("HTTP/1.1 200 OK\r\nContent-Length: 10\r\n\r\nabc", TextServer::kClose);
   const auto good = serve(echo);
   pass_to({upstream(back.address()), upstream(good->addresses()[0])});
   const RawAnswer answer = raw_get(address(), "/");
@@ -264,8 +283,54 @@ TEST_F(RelayTest, AnAnswerThatBreaksOffBreaksTheClientsToo) {
   EXPECT_EQ(ends()[0].error, "the answer broke off");
 }
 
+TEST_F(RelayTest, AnAnswerWithoutLengthIsWholeWhenItsConnectionEndsProperly) {
+  const std::string text = "HTTP/1.1 200 OK\r\n\r\nabc";
+  const TextServer ends_well(text, TextServer::kClose);
+  const TextServer breaks_off(text, TextServer::kReset);
+  const TextServer stands_still(text, TextServer::kKeep);
+  pass_to({upstream(ends_well.address())});
+  EXPECT_TRUE(raw_get(address(), "/").complete);
+  pass_to({upstream(breaks_off.address())});
+  EXPECT_FALSE(raw_get(address(), "/").complete);
+  ASSERT_TRUE(wait_for_ends(2));
+  EXPECT_EQ(ends()[1].error, "the answer broke off");
+  pass_to({upstream(stands_still.address(), {.idle_timeout = milliseconds(100)})});
+  EXPECT_FALSE(raw_get(address(), "/").complete);
+  ASSERT_TRUE(wait_for_ends(3));
+  EXPECT_EQ(ends()[2].error, "the answer stood still");
+}
+
+TEST_F(RelayTest, AnAnswerThatBreaksOffResetsAClientOfHttp10) {
+  const TextServer back("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\n",
+                        TextServer::kClose);
+  pass_to({upstream(back.address())});
+  const RawConnection client(address());
+  client.send("GET / HTTP/1.0\r\n\r\n");
+  std::array<char, 4096> some{};
+  ssize_t count = 1;
+  while (count > 0) {
+    count = ::recv(client.fd(), some.data(), some.size(), 0);
+  }
+  EXPECT_EQ(count, -1);
+  EXPECT_EQ(errno, ECONNRESET);
+}
+
+TEST_F(RelayTest, ARefusalBeforeTheWholeRequestIsReadIsTheAnswer) {
+  const TextServer back("HTTP/1.1 413 Content Too Large\r\nContent-Length: 3\r\n\r\nbig",
+                        TextServer::kClose);
+  const auto other = upstream(back.address());
+  pass_to({other}, false);
+  RawConnection client(address());
+  client.send("POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 8000000\r\n\r\n");
+  client.send(std::string(8'000'000, 'x'));
+  const RawAnswer answer = client.answer();
+  EXPECT_EQ(answer.status, 413);
+  EXPECT_EQ(answer.body, "big");
+  EXPECT_TRUE(other->alive());
+}
+
 TEST_F(RelayTest, GarbageIsNoAnswer) {
-  const TextServer back("what?\r\n\r\n", true);
+  const TextServer back("what?\r\n\r\n", TextServer::kClose);
   const auto good = serve(echo);
   pass_to({upstream(back.address()), upstream(good->addresses()[0])});
   EXPECT_EQ(raw_get(address(), "/x").body, "GET /x backend ");
@@ -274,8 +339,8 @@ TEST_F(RelayTest, GarbageIsNoAnswer) {
 }
 
 TEST_F(RelayTest, WhatMayHaveActedIsNotSentAgain) {
-  const TextServer back("", true);
-  const TextServer other("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", true);
+  const TextServer back("", TextServer::kClose);
+  const TextServer other("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", TextServer::kClose);
   pass_to({upstream(back.address()), upstream(other.address())}, false);
   EXPECT_EQ(raw_get(address(), "/").status, 503);
   EXPECT_EQ(back.connections(), 1);
@@ -283,7 +348,7 @@ TEST_F(RelayTest, WhatMayHaveActedIsNotSentAgain) {
 }
 
 TEST_F(RelayTest, WhatMustNotBeSentTwiceTakesANewConnection) {
-  const TextServer back("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", false);
+  const TextServer back("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", TextServer::kKeep);
   const auto other = upstream(back.address(), {.answer_timeout = milliseconds(2000)});
   pass_to({other}, false);
   for (int i = 1; i <= 3; ++i) {  // nobody answers on a connection that was used
@@ -293,7 +358,7 @@ TEST_F(RelayTest, WhatMustNotBeSentTwiceTakesANewConnection) {
 }
 
 TEST_F(RelayTest, ASilentServerIsGivenUp) {
-  const TextServer back("", false);
+  const TextServer back("", TextServer::kKeep);
   const auto other = upstream(back.address(), {.answer_timeout = milliseconds(200)});
   pass_to({other});
   EXPECT_EQ(raw_get(address(), "/").status, 504);
@@ -303,7 +368,7 @@ TEST_F(RelayTest, ASilentServerIsGivenUp) {
 }
 
 TEST_F(RelayTest, RequestsLeaveAServerThatHangs) {
-  const TextServer back("", false);
+  const TextServer back("", TextServer::kKeep);
   const auto good = serve(echo);
   const auto hung = upstream(back.address());
   pass_to({hung, upstream(good->addresses()[0])});
@@ -324,12 +389,12 @@ TEST_F(RelayTest, KeptConnectionsEndWithTheServerAndNotAfterIt) {
 }
 
 TEST_F(RelayTest, AClientThatLeavesEndsItsRequestAndHurtsNobody) {
-  const TextServer back("", false);
+  const TextServer back("", TextServer::kKeep);
   const auto other = upstream(back.address());
   pass_to({other, other});
   {
     RawConnection client(address());
-    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\n");
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /2");  // lies unread before the end
     for (int i = 0; i < 200 && back.connections() == 0; ++i) {
       std::this_thread::sleep_for(milliseconds(10));
     }

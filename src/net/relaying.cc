@@ -59,6 +59,15 @@ std::string request_head(const Relay::Attempt& attempt, std::size_t body_bytes) 
   return head;
 }
 
+/// Out of what this process or machine has: says nothing of the server.
+bool is_local(const ErrorCondition& error) {
+  return error == boost::system::errc::too_many_files_open ||
+         error == boost::system::errc::too_many_files_open_in_system ||
+         error == boost::system::errc::not_enough_memory ||
+         error == boost::system::errc::no_buffer_space ||
+         error == boost::system::errc::address_not_available;
+}
+
 /// Has the other side closed, or said something unasked?
 bool is_stale(Stream& stream) {
   char byte = 0;
@@ -80,10 +89,11 @@ HopFields::HopFields(const Headers& headers) {
       named_.push_back(to_lower(trim(part)));
     }
   }
+  std::ranges::sort(named_);
 }
 
 bool HopFields::contains(std::string_view low) const {
-  return is_hop_field(low) || std::ranges::find(named_, low) != named_.end();
+  return is_hop_field(low) || std::ranges::binary_search(named_, low);
 }
 
 Headers without_hop_fields(const Headers& headers) {
@@ -185,7 +195,8 @@ Task<bool> Relaying::start() {
       end_.error = "the client has left";
       co_return false;
     }
-    if (outcome != Outcome::kKeptClosed && (outcome == Outcome::kNotSent || !timed_out_)) {
+    if (!local_ && outcome != Outcome::kKeptClosed &&
+        (outcome == Outcome::kNotSent || !timed_out_)) {
       next.upstream->set_alive(false);
     }
     log::warn("a backend does not answer",
@@ -206,6 +217,7 @@ Task<Relaying::Outcome> Relaying::attempt(const Relay::Attempt& attempt) {
   upstream_ = attempt.upstream;
   flight_ = std::make_unique<Upstream::Flight>(*upstream_);
   timed_out_ = false;
+  local_ = false;
   // The server may be closing a kept connection, so what must not be sent twice takes a new one.
   const bool reused = relay_.repeatable && take_kept(*upstream_);
   if (reused) {
@@ -324,6 +336,7 @@ Task<bool> Relaying::connect(Upstream& upstream) {
   if (!error) {
     auto context = upstream.tls_context();
     if (!context) {
+      local_ = true;
       end_.error = context.error().message;
       co_return false;
     }
@@ -336,6 +349,7 @@ Task<bool> Relaying::connect(Upstream& upstream) {
     }
   }
   if (error) {
+    local_ = is_local(error);
     end_.error =
         timed_out_ ? "no connection in time" : fmt::format("no connection: {}", error.message());
     co_return false;
@@ -354,7 +368,9 @@ Task<Relaying::Outcome> Relaying::exchange(const Relay::Attempt& attempt, bool r
   ErrorCondition error;
   const std::string head = request_head(attempt, relay_.body.size());
   co_await stream_->write(head, relay_.body, error);
-  while (!error && parser_->state() == AnswerParser::State::kHeader) {
+  // A server may refuse what it has not read to the end: its answer counts, not the failed write.
+  sent_whole_ = !error;
+  while (parser_->state() == AnswerParser::State::kHeader) {
     const bool more = co_await read_more(milliseconds(0));
     if (!more) {
       break;
@@ -363,6 +379,7 @@ Task<Relaying::Outcome> Relaying::exchange(const Relay::Attempt& attempt, bool r
   waiting_ = false;
   const auto state = parser_->state();
   if (state == AnswerParser::State::kBody || state == AnswerParser::State::kDone) {
+    deadline_ = steady_clock::time_point::max();
     co_return Outcome::kAnswered;
   }
   end_.error = timed_out_   ? "no answer in time"
@@ -389,13 +406,14 @@ Task<bool> Relaying::read_more(milliseconds patience) {
   if (patience.count() > 0 && !timed_out_) {
     deadline_ = steady_clock::time_point::max();  // how long the client takes is not the server's
   }
-  if (!error) {
-    piece_ = count == piece_ ? kPiece : piece_;
-    upstream_->heard();
-  } else {
-    parser_->end();
+  if (error) {
+    if (error == asio::error::eof) {  // not a reset, nor a close of our own
+      parser_->end();
+    }
     co_return parser_->state() == AnswerParser::State::kDone;
   }
+  piece_ = count == piece_ ? kPiece : piece_;
+  upstream_->heard();
   received_.erase(0, parser_->feed(received_, body_));
   co_return parser_->state() != AnswerParser::State::kFailed;
 }
@@ -448,7 +466,7 @@ std::optional<std::uint64_t> Relaying::length() const {
 /// The answer is over: the connection waits for the next request.
 void Relaying::keep() {
   flight_.reset();
-  if (stream_ == nullptr || !parser_->keep_alive() || !received_.empty()) {
+  if (stream_ == nullptr || !sent_whole_ || !parser_->keep_alive() || !received_.empty()) {
     return;
   }
   auto& entries = upstream_->kept().entries;

@@ -92,6 +92,8 @@ class Relaying {
   bool waiting_ = false;    // for the first byte of an answer, with another server to go to
   bool abandoned_ = false;  // because the server hangs
   bool has_next_ = false;
+  bool local_ = false;       // the failure is this machine's, not the server's
+  bool sent_whole_ = false;  // the request
   RelayEnd end_;
 };
 

@@ -115,7 +115,8 @@ Result<std::shared_ptr<ssl_ctx_st>> make_client_tls_context(const TlsOptions& op
   if (!context) {
     return fail(ErrorCode::kInternal, "TLS cannot be set up: {}", openssl_reason());
   }
-  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION | SSL_OP_IGNORE_UNEXPECTED_EOF);
+  // An end without close_notify is an error: an answer without length would pass for whole.
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_min_proto_version(context.get(), version_number(options.min_version, TLS1_2_VERSION));
   SSL_CTX_set_max_proto_version(context.get(), version_number(options.max_version, 0));
