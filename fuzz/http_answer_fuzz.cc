@@ -1,5 +1,5 @@
 // Answers of HTTP servers as they come from a socket, in one piece and byte for byte: both must
-// read alike.
+// read alike, but for lines that are too long to wait for and are taken where they are there.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -30,7 +30,9 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     buffer += c;
     buffer.erase(0, pieces.feed(buffer, pieces_body));
   }
-  if (whole.state() == AnswerParser::State::kDone) {
+  const bool too_long = pieces.failure() == "header limit exceeded";
+  CEEMS_CHECK(buffer.size() <= kMost + 1 || pieces.state() != AnswerParser::State::kBody);
+  if (whole.state() == AnswerParser::State::kDone && !too_long) {
     CEEMS_CHECK(pieces.state() == AnswerParser::State::kDone);
     CEEMS_CHECK(pieces.status() == whole.status());
     CEEMS_CHECK(pieces_body == whole_body);
