@@ -110,7 +110,7 @@ struct Client::Impl {
   explicit Impl(ClientOptions client_options)
       : options(std::move(client_options)), tls_files(options.tls) {
     if (options.oauth2) {
-      tokens = std::make_unique<TokenSource>(*options.oauth2);
+      tokens = std::make_unique<TokenSource>(*options.oauth2, pool);
     }
   }
 
@@ -128,7 +128,7 @@ struct Client::Impl {
   }
 
   /// The Authorization field, empty for none.
-  Result<std::string> authorization(const TransferRequest& request) {
+  Result<std::string> authorization(const TransferRequest& request, Haste haste) {
     if (options.basic_auth) {
       auto user = os::read_secret(options.basic_auth->username, options.basic_auth->username_file);
       if (!user) {
@@ -150,7 +150,7 @@ struct Client::Impl {
       return options.authorization->type + " " + *credentials;
     }
     if (tokens) {
-      return tokens->authorization(pool, request);
+      return tokens->authorization(request, haste);
     }
     if (!request.url.user.empty() || !request.url.password.empty()) {
       return "Basic " + base64_encode(request.url.user + ":" + request.url.password);
@@ -159,7 +159,9 @@ struct Client::Impl {
   }
 
   /// Fields only the first host may see.
-  Result<Headers> private_headers(const TransferRequest& request, const Headers& given) {
+  Result<Headers> private_headers(const TransferRequest& request,
+                                  const Headers& given,
+                                  Haste haste = Haste::kNone) {
     Headers all;
     for (const auto& [name, extra] : options.headers) {
       for (const auto& list : {extra.values, extra.secrets}) {
@@ -176,7 +178,7 @@ struct Client::Impl {
       }
     }
     if (find_header(given, "Authorization") == nullptr) {
-      auto value = authorization(request);
+      auto value = authorization(request, haste);
       if (!value) {
         return fail(std::move(value).error());
       }
@@ -185,6 +187,14 @@ struct Client::Impl {
       }
     }
     return all;
+  }
+
+  /// These were answered by 401.
+  void refused(const Headers& own) {
+    const std::string* const value = tokens ? find_header(own, "Authorization") : nullptr;
+    if (value != nullptr) {
+      tokens->forget(*value);
+    }
   }
 
   Result<ClientResponse> exchange(std::string method,
@@ -271,8 +281,8 @@ Result<ClientResponse> Client::Impl::exchange(std::string method,
     if (!response) {
       return fail(std::move(response).error().with_context(place));
     }
-    if (response->status == 401 && tokens) {
-      tokens->forget();
+    if (response->status == 401 && trusted) {
+      refused(*secret);
     }
     const std::string* location = find_header(response->headers, "Location");
     if (!options.follow_redirects || !is_redirect(response->status) || location == nullptr) {
@@ -352,7 +362,11 @@ Result<Headers> Client::own_headers(const std::string& url) {
   request.connect_timeout = impl_->options.connect_timeout;
   request.deadline = steady_clock::now() + impl_->options.timeout;
   request.max_response_bytes = impl_->options.max_response_bytes;
-  return impl_->private_headers(request, {});
+  return impl_->private_headers(request, {}, Haste::kGreat);
+}
+
+void Client::refused(const Headers& own) {
+  impl_->refused(own);
 }
 
 void Client::cancel() {

@@ -19,6 +19,7 @@ struct TlsOptions {
   std::string ca{}, ca_file{}, cert{}, cert_file{}, key{}, key_file{}, server_name{};
   bool insecure_skip_verify = false;
   std::string min_version{}, max_version{};  ///< "TLS12", ...; empty: library default
+  bool operator==(const TlsOptions&) const = default;
 };
 
 /// Prometheus' http_client_config (spec api-server §2.5). Secrets stay here; never logged.
@@ -110,9 +111,11 @@ class Client {
                                 const StreamTaker& taker,
                                 std::stop_token stop = {});
   /// What the options add to a request to `url` besides what is sent: http_headers, and
-  /// Authorization with secrets as they are now (a token may be fetched for it). For programs that
-  /// pass requests on by themselves.
+  /// Authorization with secrets as they are now. For programs that pass requests on by themselves.
+  /// A token that has to be fetched first is waited for no longer than oauth2.h says.
   Result<Headers> own_headers(const std::string& url);
+  /// What own_headers() gave was answered by 401: a token in it is not used again. Does not wait.
+  void refused(const Headers& own);
   /// Makes calls under way and later ones fail with kUnavailable; for shutdown. Thread-safe.
   void cancel();
 

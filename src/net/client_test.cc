@@ -14,7 +14,6 @@
 #include <gtest/gtest.h>
 
 #include "base/fd.h"
-#include "net/oauth2.h"
 #include "net/server.h"
 #include "testing/temp_dir.h"
 
@@ -567,16 +566,6 @@ TEST(Client, FetchesAnOAuth2TokenOnceAndAgainWhenItIsRefused) {
   refuse = false;
   EXPECT_EQ(client->get(peer.url() + "/4")->status, 200);
   EXPECT_EQ(tokens, 2);
-}
-
-TEST(Client, ReadsTokens) {
-  EXPECT_EQ(parse_token(R"({"access_token":"x"})")->type, "Bearer");
-  EXPECT_EQ(parse_token(R"({"access_token":"x","expires_in":"60"})")->lifetime.count(), 60);
-  EXPECT_EQ(parse_token(R"({"access_token":"x","expires_in":-5})")->lifetime.count(), 0);
-  EXPECT_EQ(parse_token(R"({"access_token":"x","token_type":"MAC"})")->type, "MAC");
-  for (const char* text : {"", "[]", "{}", R"({"access_token":7})", "{"}) {
-    EXPECT_FALSE(parse_token(text)) << text;
-  }
 }
 
 TEST(Client, RefusesOptionsThatCannotWork) {

@@ -1,6 +1,8 @@
 #include "net/oauth2.h"
 
 #include <algorithm>
+#include <exception>
+#include <system_error>
 
 #include <boost/json.hpp>
 
@@ -17,7 +19,12 @@ using std::chrono::steady_clock;
 namespace {
 
 constexpr seconds kEarly{10};               // a token about to end is not used any more
+constexpr seconds kRenewal{60};             // and another is fetched so long before
 constexpr std::int64_t kLongest = 1 << 30;  // of a lifetime, so that adding never overflows
+
+constexpr std::chrono::milliseconds kShortWait{2000};
+constexpr std::chrono::milliseconds kShortestWait{500};  // where the last fetch failed
+constexpr seconds kRest{5};                              // after a failure, between refusals
 
 std::string form_value(std::string_view text) {
   return url_encode(text);
@@ -59,9 +66,7 @@ Result<Token> parse_token(std::string_view text) {
   return token;
 }
 
-Result<ClientResponse> TokenSource::ask(TransferPool& pool,
-                                        TransferRequest& request,
-                                        bool in_header) {
+Result<ClientResponse> TokenSource::ask(TransferRequest& request, bool in_header) {
   auto secret = os::read_secret(options_.client_secret, options_.client_secret_file);
   if (!secret) {
     return fail(std::move(secret).error());
@@ -97,33 +102,29 @@ Result<ClientResponse> TokenSource::ask(TransferPool& pool,
   request.proxy_url = options_.proxy_url;
   request.no_proxy = options_.no_proxy;
   request.proxy_from_environment = options_.proxy_from_environment;
-  request.proxy_headers.clear();
-  request.unix_socket.clear();
   request.max_response_bytes = std::size_t{1} << 20U;
-  return pool.run(request);
+  return pool_->run(request);
 }
 
-Result<std::string> TokenSource::authorization(TransferPool& pool, TransferRequest prototype) {
-  const std::scoped_lock lock(mutex_);
-  if (!authorization_.empty() && steady_clock::now() < ends_) {
-    return authorization_;
-  }
+Result<Token> TokenSource::fetch(TransferRequest request) {
   auto url = parse_url(options_.token_url);
   if (!url) {
     return fail(std::move(url).error().with_context("OAuth2 token_url"));
   }
   const std::string place = "OAuth2 token from " + url->shown();
-  prototype.url = *std::move(url);
-  auto response = ask(pool, prototype, in_header_);
+  request.url = *std::move(url);
+  auto response = ask(request, in_header_);
   if (response && (response->status == 400 || response->status == 401)) {
-    auto other = ask(pool, prototype, !in_header_);
+    auto other = ask(request, !in_header_);
     if (other && other->status == 200) {
       in_header_ = !in_header_;
       response = std::move(other);
     }
   }
   if (!response) {
-    return fail(std::move(response).error().with_context(place));
+    Error error = std::move(response).error().with_context(place);
+    error.code = error.code == ErrorCode::kTimeout ? ErrorCode::kUnavailable : error.code;
+    return fail(std::move(error));
   }
   if (response->status != 200) {
     return fail(ErrorCode::kUnavailable, "{}: status {}", place, response->status);
@@ -132,15 +133,87 @@ Result<std::string> TokenSource::authorization(TransferPool& pool, TransferReque
   if (!token) {
     return fail(std::move(token).error().with_context(place));
   }
-  authorization_ = token->type + " " + token->access_token;
-  ends_ = token->lifetime.count() == 0 ? steady_clock::time_point::max()
-                                       : steady_clock::now() + token->lifetime - kEarly;
-  return authorization_;
+  return token;
 }
 
-void TokenSource::forget() {
+/// Under the lock.
+void TokenSource::take(const Result<Token>& token) {
+  const auto now = steady_clock::now();
+  if (token) {
+    using std::chrono::milliseconds;
+    const milliseconds lifetime = token->lifetime;
+    const bool endless = lifetime.count() == 0;
+    authorization_ = token->type + " " + token->access_token;
+    ends_ = endless ? steady_clock::time_point::max()
+                    : now + lifetime - std::min(milliseconds(kEarly), lifetime / 4);
+    renewed_ = endless ? ends_ : now + lifetime - std::min(milliseconds(kRenewal), lifetime / 2);
+    last_ = authorization_;
+  } else {
+    failed_ = now;
+    last_ = fail(Error(token.error()));
+  }
+}
+
+/// Under the lock.
+void TokenSource::begin(const TransferRequest& model) {
+  TransferRequest request;
+  request.http2 = model.http2;
+  request.connect_timeout = model.connect_timeout;
+  request.deadline = model.deadline;
+  began_ = steady_clock::now();
+  try {
+    // The one before has ended: it has nothing left to do but to leave.
+    thread_ = std::jthread([this, request = std::move(request)](std::stop_token stop) mutable {
+      request.stop = std::move(stop);
+      Result<Token> token = fail(ErrorCode::kInternal, "OAuth2 token");
+      try {
+        token = fetch(std::move(request));
+      } catch (const std::exception& error) {  // memory, at most
+        token = fail(ErrorCode::kInternal, "OAuth2 token: {}", error.what());
+      }
+      const std::scoped_lock lock(mutex_);
+      take(token);
+      fetching_ = false;
+      ++fetches_;
+      ended_.notify_all();
+    });
+    fetching_ = true;
+  } catch (const std::system_error& error) {
+    take(fail(ErrorCode::kUnavailable, "OAuth2 token: no thread to fetch it: {}", error.what()));
+  }
+}
+
+Result<std::string> TokenSource::authorization(const TransferRequest& request, Haste haste) {
+  std::unique_lock lock(mutex_);
+  const auto now = steady_clock::now();
+  const bool usable = !authorization_.empty() && now < ends_;
+  const bool failed = !last_.has_value();
+  const bool resting = failed && now < failed_ + kRest && (usable || haste == Haste::kGreat);
+  if ((!usable || now >= renewed_) && !fetching_ && !resting) {
+    begin(request);
+  }
+  if (usable) {
+    return authorization_;
+  }
+  if (!fetching_) {
+    return last_;
+  }
+  const auto until =
+      haste == Haste::kNone ? request.deadline : began_ + (failed ? kShortestWait : kShortWait);
+  const auto ended = [this, before = fetches_] { return fetches_ != before; };
+  if (!ended_.wait_until(lock, until, ended)) {
+    return failed ? last_ : fail(ErrorCode::kUnavailable, "OAuth2 token: none came in time");
+  }
+  return last_;
+}
+
+void TokenSource::forget(std::string_view refused) {
   const std::scoped_lock lock(mutex_);
-  authorization_.clear();
+  const auto now = steady_clock::now();
+  if (authorization_ == refused && now >= forgotten_) {
+    authorization_.clear();
+    forgotten_ = now + kRest;
+  }
 }
 
 }  // namespace ceems::net
