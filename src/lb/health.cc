@@ -6,12 +6,16 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <atomic>
 #include <cerrno>
-#include <condition_variable>
-#include <cstdint>
-#include <mutex>
+#include <exception>
+#include <map>
+#include <optional>
+#include <set>
 #include <span>
+#include <system_error>
 #include <thread>
+#include <utility>
 
 #include "base/fd.h"
 #include "base/log.h"
@@ -22,7 +26,13 @@ namespace {
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr milliseconds kNoRoom{20};  // before a full unix socket is asked again
+constexpr milliseconds kNoRoom{20};   // before a full unix socket is asked again
+constexpr milliseconds kNoBell{100};  // between looks whether to stop where nothing can tell
+
+/// Is it this machine that has no means for a connection?
+bool is_shortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
 
 /// Wakes a thread that polls.
 class Bell {
@@ -47,6 +57,7 @@ class Try {
   explicit Try(const net::SocketAddress& address)
       : address_(address),
         fd_(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
+    short_ = !fd_.valid() && is_shortage(errno);
     begin();
   }
   void begin() {
@@ -56,9 +67,11 @@ class Try {
     const bool begun = ::connect(fd_.get(), address_.data(), address_.size()) == 0;
     no_room_ = !begun && errno == EAGAIN;
     if (!begun && !no_room_ && errno != EINPROGRESS) {
+      short_ = is_shortage(errno);
       fd_.reset();
     }
   }
+  [[nodiscard]] bool is_short() const { return short_; }
   [[nodiscard]] bool failed() const { return !fd_.valid(); }
   /// Of a unix socket: not begun, and no use to poll it.
   [[nodiscard]] bool no_room() const { return no_room_; }
@@ -78,6 +91,7 @@ class Try {
   net::SocketAddress address_;
   UniqueFd fd_;
   bool no_room_ = false;
+  bool short_ = false;
 };
 
 /// All that is tried of one server: it may listen on one address of its name only.
@@ -106,6 +120,10 @@ class Trial {
   }
   [[nodiscard]] bool failed() const {
     return !looking_ && std::ranges::all_of(tries_, &Try::failed);
+  }
+  /// Of what has failed, or come to nothing in time.
+  [[nodiscard]] Verdict failure() const {
+    return std::ranges::any_of(tries_, &Try::is_short) ? Verdict::kNotKnown : Verdict::kGone;
   }
   [[nodiscard]] bool no_room() const { return std::ranges::any_of(tries_, &Try::no_room); }
 
@@ -143,35 +161,12 @@ class Trial {
   std::vector<Try> tries_;
 };
 
-/// Asks the servers that have said nothing for so long, all at the same time; with `again` also
-/// those that did not answer before. One whose name is not found yet has not even been connected.
-void look_for_hangs(const std::vector<Watched>& watched, milliseconds silence, bool again) {
-  std::vector<std::jthread> asking;
-  for (const Watched& one : watched) {
-    const bool suspect = one.upstream->hangs() ? again : one.upstream->silence() >= silence;
-    if (!suspect || one.upstream->addresses().known().list->empty()) {
-      continue;
-    }
-    asking.emplace_back([&one] {
-      const bool hangs = !one.answers();
-      if (hangs && !one.upstream->hangs()) {
-        log::warn("a backend takes connections but answers nothing",
-                  {{"backend", one.upstream->address()}});
-      }
-      one.upstream->set_hangs(hangs);
-      if (hangs) {
-        one.upstream->set_alive(false);
-      }
-    });
-  }
-}
-
 }  // namespace
 
 void probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
            milliseconds patience,
            const std::stop_token& stop,
-           const std::function<void(std::size_t place, bool alive)>& decided) {
+           const std::function<void(std::size_t place, Verdict verdict)>& decided) {
   const Bell bell;
   const std::stop_callback on_stop(stop, [&bell] { bell.ring(); });
   std::vector<Trial> trials;
@@ -186,7 +181,7 @@ void probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
       trial.go_on();
       if (trial.failed() || left.count() <= 0) {
         trial.finish();
-        decided(trial.place(), false);
+        decided(trial.place(), trial.failure());
       }
     }
     std::erase_if(trials, [](const Trial& trial) { return trial.finished(); });
@@ -197,75 +192,238 @@ void probe(const std::vector<std::shared_ptr<net::Upstream>>& servers,
     for (const Trial& trial : trials) {
       trial.add_to(waiting);
     }
-    const auto wait = std::ranges::any_of(trials, &Trial::no_room) ? std::min(left, kNoRoom) : left;
+    auto wait = std::ranges::any_of(trials, &Trial::no_room) ? std::min(left, kNoRoom) : left;
+    wait = bell.fd() < 0 ? std::min(wait, kNoBell) : wait;
     ::poll(waiting.data(), waiting.size(), static_cast<int>(wait.count()));
     bell.still();
     std::span<const pollfd> happened = std::span(waiting).subspan(1);
     for (Trial& trial : trials) {
       if (trial.connected(happened)) {
         trial.finish();
-        decided(trial.place(), true);
+        decided(trial.place(), Verdict::kTakesConnections);
       }
     }
     std::erase_if(trials, [](const Trial& trial) { return trial.finished(); });
   }
 }
 
+void LookNow::ask() {
+  const std::scoped_lock lock(mutex_);
+  asked_ = true;
+  wake_.notify_all();
+}
+
+bool LookNow::wait(const std::stop_token& stop, milliseconds time) {
+  std::unique_lock lock(mutex_);
+  wake_.wait_for(lock, stop, time, [this] { return asked_; });
+  return std::exchange(asked_, false);
+}
+
 namespace {
 
-void try_connections(const std::vector<Watched>& watched,
-                     milliseconds patience,
-                     const std::stop_token& stop) {
-  std::vector<std::shared_ptr<net::Upstream>> servers;
-  servers.reserve(watched.size());
-  for (const Watched& one : watched) {
-    servers.push_back(one.upstream);
+/// Work that others do not wait for, each on a thread of its own; its ends are waited for when this
+/// goes. Calls come from one thread.
+class Beside {
+ public:
+  /// False where no thread can be had, which is logged once.
+  bool run(std::function<void()> work) {
+    std::erase_if(jobs_, [](const Job& job) { return job.over->load(); });
+    auto over = std::make_shared<std::atomic<bool>>(false);
+    try {
+      std::jthread thread([over, work = std::move(work)] {
+        work();
+        *over = true;
+      });
+      jobs_.push_back({.over = std::move(over), .thread = std::move(thread)});
+    } catch (const std::system_error& error) {
+      if (!std::exchange(told_, true)) {
+        log::error("backends cannot be looked at: no thread", {{"err", error.what()}});
+      }
+      return false;
+    }
+    told_ = false;
+    return true;
   }
-  probe(servers, patience, stop, [&servers](std::size_t place, bool alive) {
-    net::Upstream& server = *servers[place];
-    const bool now = alive && !server.hangs();
-    if (server.alive() == now) {
+
+ private:
+  struct Job {
+    std::shared_ptr<std::atomic<bool>> over;
+    std::jthread thread;
+  };
+  std::vector<Job> jobs_;
+  bool told_ = false;
+};
+
+class Watch {
+ public:
+  Watch(const std::stop_token& stop, const WatchTimes& times) : stop_(stop), times_(times) {}
+
+  /// One look at the servers, which waits for none of them; `all`: also at those that seem well.
+  /// False where it could not be had.
+  bool look(const std::vector<Watched>& watched, bool all) {
+    forget_others(watched);
+    bool done = true;
+    for (const Watched& one : watched) {
+      done = ask(one, all) && done;
+    }
+    return try_connections(watched, all) && done;
+  }
+
+ private:
+  using Servers = std::vector<std::shared_ptr<net::Upstream>>;
+  using Busy = std::set<const net::Upstream*>;
+
+  void forget_others(const std::vector<Watched>& watched) {
+    const std::scoped_lock lock(mutex_);
+    std::erase_if(came_back_, [&](const auto& entry) {
+      return std::ranges::none_of(
+          watched, [&](const Watched& one) { return one.upstream.get() == entry.first; });
+    });
+  }
+
+  /// Asks one that has said nothing for so long; with `again` also one that did not answer before.
+  /// One whose name is not found yet has not even been connected.
+  bool ask(const Watched& one, bool again) {
+    net::Upstream& server = *one.upstream;
+    const bool suspect = server.hangs() ? again : server.silence() >= times_.silence;
+    if (!suspect || server.addresses().known().list->empty()) {
+      return true;
+    }
+    {
+      const std::scoped_lock lock(mutex_);
+      if (!asked_.insert(&server).second) {
+        return true;  // it is thinking
+      }
+    }
+    const bool begun = beside_.run([this, one] {
+      std::optional<bool> answers;
+      try {
+        answers = one.answers();
+      } catch (const std::exception& error) {
+        log::error("a backend cannot be asked", {{"err", error.what()}});
+      }
+      const std::scoped_lock lock(mutex_);
+      asked_.erase(one.upstream.get());
+      if (answers) {
+        set_hangs(*one.upstream, !*answers);
+      }
+    });
+    if (!begun) {
+      const std::scoped_lock lock(mutex_);
+      asked_.erase(&server);
+    }
+    return begun;
+  }
+
+  /// Under the lock: whoever marks a server must have seen what others made of it.
+  static void set_hangs(net::Upstream& server, bool hangs) {
+    if (hangs && !server.hangs()) {
+      log::warn("a backend takes connections but answers nothing", {{"backend", server.address()}});
+    }
+    server.set_hangs(hangs);
+    if (hangs) {
+      server.set_alive(false);
+    }
+  }
+
+  /// Between the rounds those that are gone are tried, for a short while: one that a request found
+  /// gone may have closed a connection and nothing else.
+  bool try_connections(const std::vector<Watched>& watched, bool all) {
+    Busy& busy = all ? tried_ : glanced_;
+    Servers servers;
+    Busy meant;
+    {
+      const std::scoped_lock lock(mutex_);
+      for (const Watched& one : watched) {
+        const bool due = all || (!one.upstream->alive() && !one.upstream->hangs());
+        if (due && busy.insert(one.upstream.get()).second) {
+          servers.push_back(one.upstream);
+          meant.insert(one.upstream.get());
+        }
+      }
+    }
+    if (servers.empty()) {
+      return true;
+    }
+    const auto patience = all ? times_.patience : std::min(times_.patience, times_.glance);
+    const auto trying = [this, &busy, all, start = steady_clock::now(), patience,
+                         servers](Busy& left) {
+      probe(servers, patience, stop_, [&](std::size_t place, Verdict verdict) {
+        const std::scoped_lock lock(mutex_);
+        net::Upstream& server = *servers[place];
+        left.erase(&server);  // the others may take longer
+        busy.erase(&server);
+        decide(server, verdict, all, start);
+      });
+    };
+    const auto leave = [this, &busy](const Busy& left) {
+      const std::scoped_lock lock(mutex_);
+      for (const net::Upstream* const server : left) {
+        busy.erase(server);
+      }
+    };
+    const bool begun = beside_.run([trying, leave, left = meant]() mutable {
+      try {
+        trying(left);
+      } catch (const std::exception& error) {
+        log::error("backends cannot be looked at", {{"err", error.what()}});
+      }
+      leave(left);
+    });
+    if (!begun) {
+      leave(meant);
+    }
+    return begun;
+  }
+
+  /// Under the lock. A glance only brings back; and what was tried before a glance brought the
+  /// server back says nothing against it.
+  void decide(net::Upstream& server, Verdict verdict, bool all, steady_clock::time_point start) {
+    if (verdict == Verdict::kTakesConnections) {
+      if (!server.hangs() && !server.alive()) {
+        came_back_[&server] = steady_clock::now();
+        server.set_alive(true);
+        log::info("a backend is back", {{"backend", server.address()}});
+      }
       return;
     }
-    server.set_alive(now);
-    if (now) {
-      log::info("a backend is back", {{"backend", server.address()}});
-    } else {
+    const auto back = came_back_.find(&server);
+    const bool old = back != came_back_.end() && back->second > start;
+    if (verdict == Verdict::kGone && all && !old && server.alive()) {
+      server.set_alive(false);
       log::warn("a backend cannot be reached", {{"backend", server.address()}});
     }
-  });
-}
-
-/// Between the rounds those that are gone are tried, for a short while: one that a request found
-/// gone may have closed a connection and nothing else.
-void look(std::vector<Watched> watched,
-          const WatchTimes& times,
-          bool all,
-          const std::stop_token& stop) {
-  look_for_hangs(watched, times.silence, all);
-  if (!all) {
-    std::erase_if(
-        watched, [](const Watched& one) { return one.upstream->alive() || one.upstream->hangs(); });
   }
-  try_connections(watched, all ? times.patience : std::min(times.patience, times.glance), stop);
-}
+
+  std::stop_token stop_;
+  WatchTimes times_;
+  std::mutex mutex_;
+  Busy asked_ CEEMS_GUARDED_BY(mutex_);
+  Busy tried_ CEEMS_GUARDED_BY(mutex_);
+  Busy glanced_ CEEMS_GUARDED_BY(mutex_);
+  std::map<const net::Upstream*, steady_clock::time_point> came_back_ CEEMS_GUARDED_BY(mutex_);
+  Beside beside_;  // ended before all the rest
+};
 
 }  // namespace
 
 void keep_watch(const std::stop_token& stop,
                 const std::function<std::vector<Watched>()>& servers,
-                const WatchTimes& times) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
+                const WatchTimes& times,
+                LookNow* now) {
+  LookNow nobody;
+  LookNow& wake = now == nullptr ? nobody : *now;
+  Watch watch(stop, times);
   steady_clock::time_point next{};
+  bool asked = true;
   while (!stop.stop_requested()) {
-    const bool all = steady_clock::now() >= next;
+    const auto time = steady_clock::now();
+    const bool all = asked || time >= next;
+    const bool done = watch.look(servers(), all);
     if (all) {
-      next = steady_clock::now() + times.interval;
+      next = done ? time + times.interval : time;
     }
-    look(servers(), times, all, stop);
-    std::unique_lock lock(mutex);
-    wake.wait_for(lock, stop, times.glance, [] { return false; });
+    asked = wake.wait(stop, times.glance);
   }
 }
 

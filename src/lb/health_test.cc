@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <sys/un.h>
 
@@ -10,6 +11,7 @@
 #include <atomic>
 #include <future>
 #include <thread>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -77,9 +79,9 @@ std::shared_ptr<net::Upstream> server_at(const std::string& port) {
 std::vector<bool> probed(const Servers& servers, milliseconds patience = milliseconds(10'000)) {
   std::vector<int> told(servers.size(), 0);
   std::vector<bool> alive(servers.size(), false);
-  probe(servers, patience, {}, [&](std::size_t place, bool is_alive) {
+  probe(servers, patience, {}, [&](std::size_t place, Verdict verdict) {
     ++told[place];
-    alive[place] = is_alive;
+    alive[place] = verdict == Verdict::kTakesConnections;
   });
   EXPECT_EQ(told, std::vector<int>(servers.size(), 1));
   return alive;
@@ -179,8 +181,8 @@ TEST(Probe, AHangingNameHoldsUpItsOwnServerOnly) {
   std::vector<std::pair<std::size_t, bool>> told;
   std::stop_source stop;
   probe({hung, server_at("no-port"), server_at(open.number())}, std::chrono::hours(1),
-        stop.get_token(), [&](std::size_t place, bool alive) {
-          told.emplace_back(place, alive);
+        stop.get_token(), [&](std::size_t place, Verdict verdict) {
+          told.emplace_back(place, verdict == Verdict::kTakesConnections);
           if (told.size() == 2) {
             stop.request_stop();  // ends it: nobody waits for the name then
           }
@@ -189,6 +191,22 @@ TEST(Probe, AHangingNameHoldsUpItsOwnServerOnly) {
   EXPECT_EQ(told, (std::vector<std::pair<std::size_t, bool>>{{1, false}, {2, true}}));
   EXPECT_EQ(probed({hung}, milliseconds(20)), std::vector<bool>{false});
   EXPECT_TRUE(hung->addresses().known().looking);
+}
+
+TEST(Probe, AShortageHereSaysNothingOfAServer) {
+  const Port open(true);
+  const auto server = server_at(open.number());
+  rlimit files{};
+  ASSERT_EQ(::getrlimit(RLIMIT_NOFILE, &files), 0);
+  const rlim_t before = std::exchange(files.rlim_cur, 0);
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  std::vector<Verdict> told;
+  probe({server}, milliseconds(10'000), {},
+        [&](std::size_t /*place*/, Verdict verdict) { told.push_back(verdict); });
+  files.rlim_cur = before;
+  ASSERT_EQ(::setrlimit(RLIMIT_NOFILE, &files), 0);
+  EXPECT_EQ(told, std::vector<Verdict>{Verdict::kNotKnown});
+  EXPECT_EQ(probed({server}), std::vector<bool>{true});
 }
 
 TEST(Probe, TriesOldAddressesAndNewOnes) {
@@ -379,6 +397,55 @@ TEST(KeepWatch, AsksOfServersThatHangAllAtTheSameTime) {
   std::this_thread::sleep_for(milliseconds(5));  // both are silent at the first look
   const Watch watch({{one, question}, {two, question}}, kQuick);
   EXPECT_TRUE(comes_true([&] { return met.load(); }));
+}
+
+TEST(KeepWatch, WhatTakesItsTimeDelaysNoOtherServer) {
+  const Port full(true, 0);
+  std::vector<UniqueFd> waiting;
+  for (int i = 0; i < 8; ++i) {
+    waiting.push_back(full.begin());
+  }
+  Port port(false);
+  const auto stuck = server_at(full.number());
+  const auto thinking = server_at(full.number());
+  const auto gone = server_at(port.number());
+  std::atomic<bool> over = false;
+  std::atomic<int> asked = 0;
+  const net::Upstream::Flight flight(*thinking);
+  std::this_thread::sleep_for(milliseconds(5));
+  const Watch watch({{stuck, never_asked},
+                     {thinking,
+                      [&] {
+                        ++asked;
+                        return comes_true([&] { return over.load(); });
+                      }},
+                     {gone, never_asked}},
+                    {.interval = milliseconds(5),
+                     .patience = std::chrono::hours(1),
+                     .glance = milliseconds(1),
+                     .silence = milliseconds(1)});
+  for (int i = 0; i < 2; ++i) {  // as often as a port may stop
+    EXPECT_TRUE(comes_true([&] { return !gone->alive(); }));
+    port.listen();
+    EXPECT_TRUE(comes_true([&] { return gone->alive(); }));
+    port.stop();
+  }
+  EXPECT_EQ(asked, 1) << "again before it had answered";
+  over = true;
+}
+
+TEST(KeepWatch, LooksAtAllAtOnceWhenAsked) {
+  const Port port(true);
+  const auto server = server_at(port.number());
+  LookNow now;
+  std::jthread thread([&](const std::stop_token& stop) {
+    keep_watch(
+        stop, [&] { return std::vector<Watched>{{server, never_asked}}; },
+        {.interval = std::chrono::hours(1), .glance = std::chrono::hours(1)}, &now);
+  });
+  server->set_alive(false);
+  now.ask();
+  EXPECT_TRUE(comes_true([&] { return server->alive(); }));
 }
 
 TEST(KeepWatch, EndsWhenItIsToldTo) {
