@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/log.h"
 #include "net/kept_connections.h"
 #include "net/tls_client.h"
 #include "net/tls_files.h"
@@ -21,6 +22,13 @@ std::shared_ptr<ServerAddresses> addresses_of(const UpstreamOptions& options) {
 }
 
 }  // namespace
+
+bool UpstreamOptions::same_server(const UpstreamOptions& other) const {
+  return host == other.host && port == other.port && unix_socket == other.unix_socket &&
+         use_tls == other.use_tls && tls == other.tls && connect_timeout == other.connect_timeout &&
+         answer_timeout == other.answer_timeout && idle_timeout == other.idle_timeout &&
+         max_kept == other.max_kept && keep_for == other.keep_for;
+}
 
 Upstream::Upstream(UpstreamOptions options)
     : options_(std::move(options)),
@@ -76,16 +84,33 @@ Result<std::shared_ptr<ssl_ctx_st>> Upstream::tls_context() {
   if (!options_.use_tls) {
     return std::shared_ptr<ssl_ctx_st>();
   }
+  constexpr std::chrono::seconds kRest{1};
   std::string state = tls_files_state(options_.tls);
   const std::scoped_lock lock(mutex_);
-  if (!context_ || state != tls_files_) {
-    auto made = make_client_tls_context(options_.tls, options_.host);
-    if (!made) {
-      return made;
-    }
+  if (context_ && state == tls_files_) {
+    bad_files_.clear();
+    return context_;
+  }
+  const auto now = std::chrono::steady_clock::now();
+  if (context_ && state == bad_files_ && now < tried_ + kRest) {
+    return context_;
+  }
+  auto made = make_client_tls_context(options_.tls, options_.host);
+  if (made) {
     context_ = std::move(*made);
     tls_files_ = std::move(state);
+    bad_files_.clear();
+    return context_;
   }
+  if (!context_) {
+    return made;
+  }
+  if (bad_files_.empty()) {
+    log::error("TLS files of a server cannot be used, the old ones stay in use",
+               {{"backend", address()}, {"err", made.error().message}});
+  }
+  bad_files_ = std::move(state);
+  tried_ = now;
   return context_;
 }
 

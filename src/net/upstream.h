@@ -31,6 +31,9 @@ struct UpstreamOptions {
   std::chrono::milliseconds idle_timeout{60'000};  ///< between pieces of an answer
   std::size_t max_kept = 64;                       ///< connections that wait for the next request
   std::chrono::milliseconds keep_for{30'000};
+
+  /// The same server, spoken to in the same way: all but what finds its addresses.
+  [[nodiscard]] bool same_server(const UpstreamOptions& other) const;
 };
 
 /// A server that requests are passed on to, with its kept connections. Options, address and the
@@ -60,7 +63,9 @@ class Upstream {
   [[nodiscard]] std::chrono::milliseconds silence() const;
   void heard();  ///< a byte
 
-  /// The TLS side, made anew when one of its files has changed. Null without TLS. Thread-safe.
+  /// The TLS side, made anew when one of its files has changed. Null without TLS. Where that cannot
+  /// be done, as while a certificate is there and its key not yet, the old one stays in use, which
+  /// is logged. Thread-safe.
   Result<std::shared_ptr<ssl_ctx_st>> tls_context();
 
   struct Kept;  // kept_connections.h
@@ -95,6 +100,8 @@ class Upstream {
   std::mutex mutex_;
   std::string tls_files_ CEEMS_GUARDED_BY(mutex_);  // what the context was made of
   std::shared_ptr<ssl_ctx_st> context_ CEEMS_GUARDED_BY(mutex_);
+  std::string bad_files_ CEEMS_GUARDED_BY(mutex_);  // what none could be made of
+  std::chrono::steady_clock::time_point tried_ CEEMS_GUARDED_BY(mutex_);  // last in vain
   std::unique_ptr<Kept> kept_;
 };
 
