@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <set>
 #include <system_error>
 #include <utility>
 
@@ -12,7 +13,6 @@
 #include "base/log.h"
 #include "gate/api_owners.h"
 #include "gate/reader_owners.h"
-#include "lb/health.h"
 #include "os/privileges.h"
 #include "store/database.h"
 
@@ -251,25 +251,50 @@ Result<> Service::apply(const Config& config) {
     states.push_back(std::move(state));
   }
   for (std::size_t i = 0; i < frontends_.size(); ++i) {
+    if (const auto before = frontends_[i]->state()) {
+      const std::scoped_lock lock(mutex_);
+      retired_.push_back(before->backends);
+    }
     frontends_[i]->set_state(std::move(states[i]));
   }
+  look_now_.ask();
   return {};
 }
 
-void Service::start() {
-  const auto servers = [this] {
-    std::vector<Watched> all;
-    for (const auto& frontend : frontends_) {
-      const auto state = frontend->state();
-      for (const auto& [cluster, pool] : state->backends->pools()) {
-        for (const Backend& backend : pool.backends()) {
-          all.push_back({backend.upstream, [state, &backend] { return answers_at_all(backend); }});
+std::vector<Watched> Service::watched() {
+  std::vector<Watched> all;
+  std::set<const net::Upstream*> listed;
+  const auto add = [&](const std::shared_ptr<const Backends>& backends, bool only_busy) {
+    for (const auto& [cluster, pool] : backends->pools()) {
+      for (const Backend& backend : pool.backends()) {
+        if ((!only_busy || backend.upstream->in_flight() > 0) &&
+            listed.insert(backend.upstream.get()).second) {
+          all.push_back(
+              {backend.upstream, [backends, &backend] { return answers_at_all(backend); }});
         }
       }
     }
-    return all;
   };
-  health_ = std::jthread([servers](const std::stop_token& stop) { keep_watch(stop, servers); });
+  for (const auto& frontend : frontends_) {
+    add(frontend->state()->backends, false);
+  }
+  std::vector<std::shared_ptr<const Backends>> over;  // goes without the lock
+  const std::scoped_lock lock(mutex_);
+  for (auto& retired : retired_) {
+    if (retired.use_count() == 1) {  // nobody else can take one any more
+      over.push_back(std::move(retired));
+    } else {
+      add(retired, true);
+    }
+  }
+  std::erase(retired_, nullptr);
+  return all;
+}
+
+void Service::start() {
+  health_ = std::jthread([this](const std::stop_token& stop) {
+    keep_watch(stop, [this] { return watched(); }, {}, &look_now_);
+  });
   for (const auto& server : servers_) {
     server->start();
   }
@@ -287,6 +312,12 @@ void Service::stop() {
   for (const auto& frontend : frontends_) {
     if (const auto state = frontend->state()) {
       cancel_questions(*state->backends);
+    }
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const auto& retired : retired_) {
+      cancel_questions(*retired);
     }
   }
   health_ = {};  // it may hold the last of a server whose connections belong to a listener

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <mutex>
 #include <stop_token>
 #include <string>
 #include <thread>
@@ -8,9 +9,12 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/thread_annotations.h"
+#include "lb/backends.h"
 #include "lb/config.h"
 #include "lb/figures.h"
 #include "lb/frontend.h"
+#include "lb/health.h"
 #include "net/server.h"
 #include "options.h"
 
@@ -37,10 +41,15 @@ class Service {
 
  private:
   Service() = default;
+  std::vector<Watched> watched();
 
   Figures figures_;
   std::vector<std::unique_ptr<Frontend>> frontends_;
   std::vector<std::unique_ptr<net::Server>> servers_;
+  std::mutex mutex_;
+  /// Of configurations before, until no request waits for them any more.
+  std::vector<std::shared_ptr<const Backends>> retired_ CEEMS_GUARDED_BY(mutex_);
+  LookNow look_now_;
   std::jthread health_;
 };
 

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <set>
 #include <utility>
 
 #include <fmt/format.h>
@@ -41,7 +42,68 @@ std::vector<std::string> known_addresses(net::Upstream& server) {
   return all;
 }
 
-Result<Backend> make_backend(const ServerConfig& config, const Backends* before) {
+/// The servers of the running state, for the one that follows.
+class Running {
+ public:
+  explicit Running(const Backends* before) : before_(before) {}
+
+  Result<std::shared_ptr<net::Upstream>> go_on_with(const std::string& cluster,
+                                                    net::UpstreamOptions options) {
+    if (auto same = find_same(cluster, options)) {
+      taken_.insert(same.get());
+      return same;
+    }
+    const auto near = find_place(options);
+    if (near) {
+      options.addresses = near->shared_addresses();
+    }
+    auto made = net::Upstream::create(std::move(options));
+    if (made && near) {
+      (*made)->set_alive(near->alive());
+      (*made)->set_hangs(near->hangs());
+    }
+    return made;
+  }
+
+ private:
+  /// Of the same cluster, and each once: load is counted for each server of each cluster.
+  [[nodiscard]] std::shared_ptr<net::Upstream> find_same(
+      const std::string& cluster, const net::UpstreamOptions& options) const {
+    const Pool* const pool = before_ == nullptr ? nullptr : before_->find(cluster);
+    if (pool != nullptr) {
+      for (const Backend& backend : pool->backends()) {
+        if (backend.upstream->options().same_server(options) &&
+            !taken_.contains(backend.upstream.get())) {
+          return backend.upstream;
+        }
+      }
+    }
+    return nullptr;
+  }
+
+  [[nodiscard]] std::shared_ptr<net::Upstream> find_place(const net::UpstreamOptions& place) const {
+    if (before_ == nullptr) {
+      return nullptr;
+    }
+    for (const auto& [id, pool] : before_->pools()) {
+      for (const Backend& backend : pool.backends()) {
+        const net::UpstreamOptions& known = backend.upstream->options();
+        if (known.host == place.host && known.port == place.port &&
+            known.unix_socket == place.unix_socket) {
+          return backend.upstream;
+        }
+      }
+    }
+    return nullptr;
+  }
+
+  const Backends* before_;
+  std::set<const net::Upstream*> taken_;
+};
+
+Result<Backend> make_backend(const ServerConfig& config,
+                             const std::string& cluster,
+                             Running& running) {
   net::UnixUrl place{.socket = {}, .http = config.url};
   if (net::is_unix_url(config.url)) {
     auto read = net::parse_unix_url(config.url);
@@ -63,10 +125,7 @@ Result<Backend> make_backend(const ServerConfig& config, const Backends* before)
   options.unix_socket = place.socket;
   options.use_tls = url->scheme == "https";
   options.tls = config.client.tls;
-  if (before != nullptr) {
-    options.addresses = before->known_addresses(options);
-  }
-  auto upstream = net::Upstream::create(std::move(options));
+  auto upstream = running.go_on_with(cluster, std::move(options));
   if (!upstream) {
     return fail(std::move(upstream).error());
   }
@@ -232,12 +291,13 @@ Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type,
                                                    const Config& config,
                                                    const Backends* before) {
   auto made = std::make_unique<Backends>();
+  Running running(before);
   for (const ClusterConfig& cluster : config.clusters) {
     const auto& servers = type == gate::BackendType::kTsdb ? cluster.tsdb : cluster.profiles;
     std::vector<Backend> backends;
     backends.reserve(servers.size());
     for (const ServerConfig& server : servers) {
-      auto backend = make_backend(server, before);
+      auto backend = make_backend(server, cluster.id, running);
       if (!backend) {
         return fail(std::move(backend).error().with_context("backend of " + cluster.id));
       }
@@ -248,20 +308,6 @@ Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type,
     }
   }
   return made;
-}
-
-std::shared_ptr<net::ServerAddresses> Backends::known_addresses(
-    const net::UpstreamOptions& place) const {
-  for (const auto& [id, pool] : pools_) {
-    for (const Backend& backend : pool.backends()) {
-      const net::UpstreamOptions& known = backend.upstream->options();
-      if (known.host == place.host && known.port == place.port &&
-          known.unix_socket == place.unix_socket) {
-        return backend.upstream->shared_addresses();
-      }
-    }
-  }
-  return nullptr;
 }
 
 const Pool* Backends::find(const std::string& cluster) const {

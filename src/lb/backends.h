@@ -56,8 +56,10 @@ bool answers_at_all(const Backend& backend);
 /// All pools of one kind by cluster.
 class Backends {
  public:
-  /// Servers that cannot be used (URL, TLS files) are errors of the configuration.
-  /// Addresses of names that `before` knows stay known; it may be null.
+  /// Servers that cannot be used (URL, TLS files) are errors of the configuration. What `before`
+  /// knows stays known; it may be null: a server of the same cluster with the same options is gone
+  /// on with, requests under way included; of others at the same place the addresses and whether
+  /// they are alive.
   static Result<std::unique_ptr<Backends>> create(gate::BackendType type,
                                                   const Config& config,
                                                   const Backends* before = nullptr);
@@ -66,9 +68,6 @@ class Backends {
   [[nodiscard]] const Pool* find(const std::string& cluster) const;
   [[nodiscard]] const std::map<std::string, Pool, std::less<>>& pools() const { return pools_; }
   [[nodiscard]] std::vector<std::string> clusters() const;
-  /// What is known of a server at this place, so that a reload waits for no name; null: nothing.
-  [[nodiscard]] std::shared_ptr<net::ServerAddresses> known_addresses(
-      const net::UpstreamOptions& place) const;
 
  private:
   std::map<std::string, Pool, std::less<>> pools_;

@@ -40,17 +40,52 @@ std::string names(const std::vector<const Backend*>& chosen) {
   return text;
 }
 
-TEST(Backends, GoOnWithTheAddressesThatWereKnownBefore) {
+TEST(Backends, GoOnWithServersThatStayAsTheyAre) {
   const auto before = made(config_of(Strategy::kRoundRobin, {"http://a", "http://b:1"}));
+  const auto& old = before->find("c")->backends();
+  const net::Upstream::Flight flight(*old[0].upstream);
   const auto config = config_of(Strategy::kRoundRobin, {"http://b:2", "http://a/x", "http://b:1"});
   const auto after = Backends::create(gate::BackendType::kTsdb, config, before.get());
   ASSERT_TRUE(after);
-  const auto& old = before->find("c")->backends();
   const auto& now = (*after)->find("c")->backends();
-  EXPECT_EQ(&now[1].upstream->addresses(), &old[0].upstream->addresses());
-  EXPECT_EQ(&now[2].upstream->addresses(), &old[1].upstream->addresses());
+  EXPECT_EQ(now[1].upstream, old[0].upstream);
+  EXPECT_EQ(now[1].upstream->in_flight(), 1);
+  EXPECT_EQ(now[2].upstream, old[1].upstream);
   EXPECT_NE(&now[0].upstream->addresses(), &old[1].upstream->addresses()) << "another port";
-  EXPECT_NE(now[1].upstream, old[0].upstream);
+}
+
+TEST(Backends, OfAServerWithOtherOptionsWhatIsKnownOfItsPlaceStaysKnown) {
+  Config config = config_of(Strategy::kRoundRobin, {"https://a", "https://b", "https://d"});
+  const auto before = made(config);
+  const auto& old = before->find("c")->backends();
+  old[0].upstream->set_alive(false);
+  old[1].upstream->set_alive(false);
+  old[1].upstream->set_hangs(true);
+  for (ServerConfig& server : config.clusters[0].tsdb) {
+    server.client.tls.server_name = "n";
+  }
+  const auto after = Backends::create(gate::BackendType::kTsdb, config, before.get());
+  ASSERT_TRUE(after);
+  const auto& now = (*after)->find("c")->backends();
+  for (std::size_t i = 0; i < old.size(); ++i) {
+    EXPECT_NE(now[i].upstream, old[i].upstream);
+    EXPECT_EQ(&now[i].upstream->addresses(), &old[i].upstream->addresses());
+    EXPECT_EQ(now[i].upstream->alive(), i == 2) << i;
+    EXPECT_EQ(now[i].upstream->hangs(), i == 1) << i;
+  }
+}
+
+TEST(Backends, AServerThatStandsTwiceIsCountedTwice) {
+  Config config = config_of(Strategy::kRoundRobin, {"http://a", "http://a"});
+  config.clusters.push_back({.id = "d", .tsdb = {{.url = "http://a"}}});
+  const auto before = made(config);
+  const auto after = Backends::create(gate::BackendType::kTsdb, config, before.get());
+  ASSERT_TRUE(after);
+  const auto& now = (*after)->find("c")->backends();
+  EXPECT_EQ(now[0].upstream, before->find("c")->backends()[0].upstream);
+  EXPECT_EQ(now[1].upstream, before->find("c")->backends()[1].upstream);
+  EXPECT_NE(now[0].upstream, now[1].upstream);
+  EXPECT_EQ((*after)->find("d")->backends()[0].upstream, before->find("d")->backends()[0].upstream);
 }
 
 TEST(Pool, TakesTurns) {

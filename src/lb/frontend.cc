@@ -175,6 +175,21 @@ std::shared_ptr<const AccessLine> access_line(const net::Request& request,
                  .units = fmt::format("{}", fmt::join(passage.units, ","))});
 }
 
+/// What a request showed to a server, where that may have to be fetched anew.
+struct SentToken {
+  const Backend* backend;
+  std::string authorization;
+};
+
+void tell_refused(const std::vector<SentToken>& tokens, const net::RelayEnd& end) {
+  constexpr int kUnauthorized = 401;
+  for (const SentToken& token : tokens) {
+    if (end.status == kUnauthorized && token.backend->upstream.get() == end.upstream) {
+      token.backend->client->refused({{"Authorization", token.authorization}});
+    }
+  }
+}
+
 }  // namespace
 
 void Frontend::set_state(std::shared_ptr<const FrontendState> state) {
@@ -204,7 +219,7 @@ bool Frontend::handle_at_once(const net::Request& request, net::Response& respon
   }
   figures_->observe_decision(type_, seconds_since(start));
   figures_->count_decision(type_, passage->admin ? "admin" : "allowed");
-  pass_on(request, *passage, chosen, response);
+  pass_on(request, *passage, *now, chosen, response);
   return true;
 }
 
@@ -253,17 +268,23 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     net::plain_text(response, 503, "Service not available");
     return;
   }
-  pass_on(request, *decided, chosen, response);
+  pass_on(request, *decided, *now, chosen, response);
 }
 
 void Frontend::pass_on(const net::Request& request,
                        const gate::Passage& passage,
+                       const FrontendState& state,
                        const std::vector<const Backend*>& chosen,
                        net::Response& response) const {
   auto relay = std::make_shared<net::Relay>();
+  std::vector<SentToken> tokens;
   for (const Backend* const backend : chosen) {
     auto attempt = attempt_for(*backend, request, passage);
     if (attempt) {
+      if (!backend->own_headers) {
+        tokens.push_back(
+            {backend, std::string(value_of(attempt->headers, "Authorization"))});  // ours alone
+      }
       relay->attempts.push_back(std::move(*attempt));
     } else {
       log::error("a backend cannot be asked",
@@ -295,9 +316,12 @@ void Frontend::pass_on(const net::Request& request,
       return filter;
     };
   }
-  relay->done = [this, start = steady_clock::now(),
+  // The servers are watched as long as requests wait for them, also after a reload.
+  relay->done = [this, start = steady_clock::now(), held = state.backends,
+                 tokens = std::move(tokens),
                  told = access_line(request, passage)](const net::RelayEnd& end) {
     figures_->count_answer(type_, end, seconds_since(start));
+    tell_refused(tokens, end);
     if (told) {
       log::debug("passed on",
                  {{"backend_type", gate::type_name(type_)},

@@ -19,7 +19,8 @@ struct FrontendState {
 
   std::shared_ptr<gate::Owners> owners;  ///< keeps alive what the gate asks; may be null
   gate::Gate gate;
-  std::unique_ptr<Backends> backends;
+  /// Requests under way hold them as well.
+  std::shared_ptr<const Backends> backends;
 };
 
 /// One listener: decides each request and has it relayed. Safe for concurrent use.
@@ -43,6 +44,7 @@ class Frontend {
  private:
   void pass_on(const net::Request& request,
                const gate::Passage& passage,
+               const FrontendState& state,
                const std::vector<const Backend*>& chosen,
                net::Response& response) const;
 

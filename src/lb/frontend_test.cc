@@ -1,7 +1,11 @@
 #include "lb/frontend.h"
 
+#include <atomic>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
+
+#include "net/server.h"
 
 namespace ceems::lb {
 namespace {
@@ -125,7 +129,7 @@ TEST_F(FrontendTest, WhatReadsMayBeSentToASecondServer) {
     EXPECT_TRUE(repeatable("POST", path)) << path;
     EXPECT_FALSE(repeatable("DELETE", path)) << path;
   }
-  for (const auto* const path : {"/api/v1/admin/tsdb/delete_series", "/api/v1/write", "/", ""}) {
+  for (const auto* const path : {"/api/v1/admin/tsdb/delete_series", "/api/v1/write", "/"}) {
     EXPECT_FALSE(repeatable("POST", path)) << path;
     EXPECT_TRUE(repeatable("GET", path)) << path;
   }
@@ -147,6 +151,49 @@ TEST_F(FrontendTest, CountsARequestOnceWhetherAServerIsThereOrNot) {
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(decided("allowed"), "2");
   EXPECT_EQ(decided("no_backend"), "1");
+}
+
+TEST_F(FrontendTest, RequestsUnderWayHoldTheirServers) {
+  std::weak_ptr<const Backends> servers = frontend_.state()->backends;
+  auto response = ask("GET", "/api/v1/query", "alice", kOwn);
+  frontend_.set_state(nullptr);
+  EXPECT_FALSE(servers.expired());
+  response = {};
+  EXPECT_TRUE(servers.expired());
+}
+
+TEST_F(FrontendTest, ATokenThatAServerRefusesIsFetchedAnew) {
+  std::atomic<int> fetched = 0;
+  net::ServerOptions options;
+  options.listen_addresses = {"127.0.0.1:0"};
+  auto tokens =
+      net::Server::create(std::move(options), [&](const net::Request&, net::Response& response) {
+        response.body = R"({"access_token":"t)" + std::to_string(++fetched) + "\"}";
+      });
+  ASSERT_TRUE(tokens);
+  (*tokens)->start();
+  Config config;
+  ServerConfig server{.url = "http://192.0.2.1"};
+  server.client.oauth2 = net::ClientOptions::OAuth2{};
+  server.client.oauth2->token_url = "http://" + (*tokens)->addresses()[0];
+  config.clusters.push_back({.id = "c", .tsdb = {server}});
+  auto backends = Backends::create(BackendType::kTsdb, config);
+  ASSERT_TRUE(backends) << backends.error().message;
+  auto state = std::make_shared<FrontendState>(BackendType::kTsdb,
+                                               gate::GateRules{.clusters = {"c"}}, &owners_);
+  state->backends = std::move(*backends);
+  frontend_.set_state(state);
+  const auto shown = [&](int status) {
+    const auto response = ask("GET", "/api/v1/query", "alice", kOwn);
+    EXPECT_TRUE(response.relay && response.relay->attempts.size() == 1);
+    const auto& attempt = response.relay->attempts.at(0);
+    response.relay->done({.status = status, .upstream = attempt.upstream.get()});
+    return *net::find_header(attempt.headers, "Authorization");
+  };
+  EXPECT_EQ(shown(200), "Bearer t1");
+  EXPECT_EQ(shown(401), "Bearer t1");
+  EXPECT_EQ(shown(403), "Bearer t2");
+  EXPECT_EQ(shown(200), "Bearer t2");
 }
 
 /// What a user gets of an answer.

@@ -86,6 +86,12 @@ class Gate:
                 return float(line.split()[-1])
         return 0.0
 
+    def up(self, port):
+        return self.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % port)
+
+    def wait_up(self, *servers):
+        wait_until("the servers are up", lambda: all(self.up(server.port) == 1 for server in servers), 10)
+
     def __enter__(self):
         return self
 
@@ -113,7 +119,8 @@ def test_servers_that_fail(directory, _options):
             assert gate.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % bad.port) == 0
             bad.mood = "well"
             gate.write([bad.url, good.url])
-            gate.reload()  # all count as alive again
+            gate.reload()  # connections are tried to all at once
+            gate.wait_up(bad)
         for mood in ("broken", "broken chunks"):
             bad.mood = mood
             results = [whole(gate) for _ in range(4)]
@@ -135,6 +142,7 @@ def test_nothing_is_sent_twice_that_must_not_be(directory, _options):
         # A query only reads: it goes to the other one, once.
         bad.seen, other.seen = [], []
         gate.reload()
+        gate.wait_up(bad, other)
         assert gate.ask().status == 503
         assert (len(bad.seen), len(other.seen)) == (1, 1)
 
@@ -155,6 +163,34 @@ def test_a_server_that_hangs_is_left(directory, _options):
         start = time.monotonic()
         assert [gate.ask().status for _ in range(6)] == [200] * 6 and time.monotonic() - start < 5
         assert "takes connections but answers nothing" in gate.program.output()
+
+
+def test_a_reload_forgets_no_server(directory, _options):
+    """A dead server gets no requests after a reload either, and one that hangs is left by those that wait for it, also where the new
+    configuration has no word of it."""
+    dead = free_port()
+    with Backend("silent") as bad, Backend() as good, Gate(directory, ["http://127.0.0.1:%d" % dead, good.url]) as gate:
+        wait_until("the dead one is known", lambda: gate.up(dead) == 0, 10)
+        for strategy in ("least-connection", "round-robin"):
+            gate.write(["http://127.0.0.1:%d" % dead, good.url], strategy=strategy)
+            gate.reload()
+            assert gate.up(dead) == 0
+            assert [gate.ask().status for _ in range(4)] == [200] * 4
+        assert "does not answer" not in gate.program.output(), "a request was sent to the dead one"
+        gate.write([bad.url, good.url])
+        gate.reload()
+        gate.wait_up(bad)
+        start, answers = time.monotonic(), []
+        threads = [threading.Thread(target=lambda: answers.append(gate.ask().status)) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        wait_until("requests wait", lambda: bad.seen, 10)
+        gate.write([good.url])
+        gate.reload()
+        for thread in threads:
+            thread.join(60)
+        took = time.monotonic() - start
+        assert answers == [200] * 4 and took < 40, (answers, took)
 
 
 def test_reload_drops_nothing(directory, _options):
@@ -487,7 +523,8 @@ def test_what_grafana_asks_pyroscope(directory, _options):
 
 TESTS = [test_what_grafana_asks_pyroscope, test_servers_that_fail, test_nothing_is_sent_twice_that_must_not_be, test_reload_drops_nothing, test_big_answers_stream,
          test_idle_connections_cost_little, test_errors_do_not_name_hidden_labels,
-         test_tls_and_passwords_on_both_sides, test_servers_behind_unix_sockets, test_both_kinds_and_strategies, test_a_server_that_hangs_is_left]
+         test_tls_and_passwords_on_both_sides, test_servers_behind_unix_sockets, test_both_kinds_and_strategies, test_a_server_that_hangs_is_left,
+         test_a_reload_forgets_no_server]
 
 
 def main():
