@@ -25,6 +25,9 @@ constexpr std::size_t kMostConnections = 20000;
 constexpr std::size_t kLongestHeader = std::size_t{128} << 10U;
 /// Longer than Grafana keeps a connection that it may use again (90 s).
 constexpr std::chrono::seconds kIdleTimeout{120};
+/// Of a body, and between pieces of an answer that the client takes: for slow but honest ones.
+constexpr std::chrono::seconds kReadTimeout{30};
+constexpr std::chrono::seconds kWriteTimeout{60};
 
 void read_as_root(const std::function<void()>& read) {
   const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
@@ -191,6 +194,10 @@ Result<std::unique_ptr<Service>> Service::create(const CommandLine& line, const 
     options.max_connections = kMostConnections;
     options.max_header_bytes = kLongestHeader;
     options.idle_timeout = kIdleTimeout;
+    options.read_timeout = kReadTimeout;
+    options.write_timeout = kWriteTimeout;
+    options.max_body_bytes =
+        config.has_owners() ? FrontendState::kLongestCheckedBody : FrontendState::kLongestBody;
     options.around_files = read_as_root;
     options.at_once = [frontend = frontend.get()](const net::Request& request,
                                                   net::Response& response) {

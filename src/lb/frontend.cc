@@ -205,6 +205,9 @@ std::shared_ptr<const FrontendState> Frontend::state() const {
 bool Frontend::handle_at_once(const net::Request& request, net::Response& response) const {
   const auto start = steady_clock::now();
   const auto now = state();
+  if (request.body.size() > FrontendState::kLongestCheckedBody) {
+    return false;  // copying it takes longer than other connections should wait
+  }
   const auto passage = now->gate.decide_at_once(raw_request(request), request.headers);
   if (!passage) {
     return false;
@@ -243,6 +246,11 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     }
   }
   const auto start = steady_clock::now();
+  if (request.body.size() > now->longest_body) {  // the listener's bound is that of the start
+    figures_->count_decision(type_, "size");
+    net::plain_text(response, 413, "Request Entity Too Large");
+    return;
+  }
   const auto decided = now->gate.decide(raw_request(request), request.headers);
   figures_->observe_decision(type_, seconds_since(start));
   if (!decided) {

@@ -15,7 +15,13 @@ namespace ceems::lb {
 /// What requests of one kind are decided and passed on by; replaced as a whole on reload.
 struct FrontendState {
   FrontendState(gate::BackendType type, gate::GateRules rules, gate::Owners* asked)
-      : gate(type, std::move(rules), asked) {}
+      : longest_body(asked == nullptr ? kLongestBody : kLongestCheckedBody),
+        gate(type, std::move(rules), asked) {}
+
+  /// Of a request. What the gate checks is held, unpacked and read several times.
+  static constexpr std::size_t kLongestCheckedBody = std::size_t{1} << 20U;
+  static constexpr std::size_t kLongestBody = std::size_t{32} << 20U;
+  std::size_t longest_body;
 
   std::shared_ptr<gate::Owners> owners;  ///< keeps alive what the gate asks; may be null
   gate::Gate gate;

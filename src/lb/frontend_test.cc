@@ -153,6 +153,24 @@ TEST_F(FrontendTest, CountsARequestOnceWhetherAServerIsThereOrNot) {
   EXPECT_EQ(decided("no_backend"), "1");
 }
 
+TEST_F(FrontendTest, BodiesAreBoundedWhereTheyAreChecked) {
+  auto request = request_of("POST", "/api/v1/write", "root", "");
+  request.body.assign((1U << 20U) + 1, 'x');
+  EXPECT_EQ(ask_at_once(request).status, 413);
+  EXPECT_EQ(decided("size"), "1");
+  auto open = std::make_shared<FrontendState>(BackendType::kTsdb,
+                                              gate::GateRules{.clusters = {"c"}}, nullptr);
+  open->backends = frontend_.state()->backends;
+  frontend_.set_state(open);
+  net::Response at_once;
+  EXPECT_FALSE(frontend_.handle_at_once(request, at_once)) << "copied while others wait";
+  const auto passed = ask_at_once(request);
+  ASSERT_TRUE(passed.relay);
+  EXPECT_EQ(passed.relay->body.size(), request.body.size());
+  request.body.assign((32U << 20U) + 1, 'x');
+  EXPECT_EQ(ask_at_once(request).status, 413);
+}
+
 TEST_F(FrontendTest, RequestsUnderWayHoldTheirServers) {
   std::weak_ptr<const Backends> servers = frontend_.state()->backends;
   auto response = ask("GET", "/api/v1/query", "alice", kOwn);
