@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/utf8.h"
+#include "promql/characters.h"
 #include "promql/matcher.h"
 
 namespace ceems::promql {
@@ -133,7 +134,11 @@ class Language {
     return take('}') && at_least <= at_most;
   }
 
+  /// With a zero in front it is none: RE2 takes "a{01}" for these five characters.
   bool number(std::size_t& value) {
+    if (rest_.size() > 1 && rest_[0] == '0' && is_digit(rest_[1])) {
+      return false;
+    }
     const auto [end, error] = std::from_chars(rest_.data(), rest_.data() + rest_.size(), value);
     if (error != std::errc() || value > limits_->words) {
       return false;
