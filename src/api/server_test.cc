@@ -186,6 +186,10 @@ TEST_F(ServerTest, VerifyNeedsEveryIdInAProjectOfTheCaller) {
   EXPECT_EQ(status("uuid=1", "ada"), 403);
   EXPECT_EQ(status("cluster_id=hpc-a", "ada"), 400);
   EXPECT_EQ(status("cluster_id=hpc-b&uuid=3", "root"), 200);
+  // What the load balancer takes for "no rows were counted".
+  const std::string both = "/api/v1/units/verify?cluster_id=hpc-a&uuid=1&uuid=2";
+  EXPECT_EQ(header(get(both, "ada"), "X-Ceems-Verified"), "each");
+  EXPECT_EQ(header(get("/api/v1/units?uuid=1", "ada"), "X-Ceems-Verified"), "(none)");
 }
 
 TEST_F(ServerTest, UsersAndProjects) {

@@ -20,14 +20,24 @@ TEST(ParseNames, ReadsAList) {
   EXPECT_EQ(names(200, R"({"status":"success","data":[]})").value(), std::vector<std::string>{});
 }
 
+TEST(ParseNames, OddRowsHideNoOthers) {
+  for (const char* row : {R"("a")", "1", "null", "[]", "{}", R"({"name":null})", R"({"name":1})"}) {
+    const std::string rows = std::string("[") + row + R"(,{"name":"a"}])";
+    EXPECT_EQ(names(200, R"({"status":"success","data":)" + rows + "}").value(),
+              std::vector<std::string>{"a"})
+        << row;
+  }
+  EXPECT_EQ(names(200, R"({"data":[{"name":"a"}]})").value(), std::vector<std::string>{"a"});
+  EXPECT_EQ(names(200, R"({"status":null,"data":[{"name":"a"}]})").value(),
+            std::vector<std::string>{"a"});
+}
+
 TEST(ParseNames, EverythingElseIsNoAnswer) {
   EXPECT_FALSE(names(500, R"({"status":"success","data":[]})"));
   EXPECT_FALSE(names(200, R"({"status":"error","data":[]})"));
   for (const char* body :
-       {"", "[]", "{", R"({"status":"success"})", R"({"data":[]})",
-        R"({"status":"success","data":null})", R"({"status":"success","data":{"name":"a"}})",
-        R"({"status":"success","data":["a"]})", R"({"status":"success","data":[{"name":1}]})",
-        R"({"status":"success","data":[{"x":"a"}]})"}) {
+       {"", "[]", "{", R"({"status":"success"})", R"({"status":"success","data":null})",
+        R"({"status":"success","data":{"name":"a"}})"}) {
     EXPECT_FALSE(names(200, body)) << body;
   }
 }
@@ -41,10 +51,13 @@ class ApiOwnersTest : public ::testing::Test {
         std::move(options), [this](const net::Request& request, net::Response& response) {
           const std::scoped_lock lock(mutex);
           response.status = status;
+          if (!verified.empty()) {
+            response.set_header("X-Ceems-Verified", verified);
+          }
           targets.push_back(request.target);
           users.push_back(*net::find_header(request.headers, "X-Grafana-User"));
           if (refused != 0 && targets.size() == refused) {
-            response.status = 403;
+            response.status = refusal;
           }
           if (!pages.empty()) {
             response.body = pages[std::min(targets.size(), pages.size()) - 1];
@@ -63,7 +76,9 @@ class ApiOwnersTest : public ::testing::Test {
 
   std::mutex mutex;
   int status = 200;
+  std::string verified = "each";   ///< how units are judged; empty: the server does not say
   std::size_t refused = 0;         ///< the request that is
+  int refusal = 403;               ///< its status
   std::vector<std::string> pages;  ///< bodies of the first answer, the second ...; the last stays
   std::vector<std::string> targets;
   std::vector<std::string> users;
@@ -105,6 +120,49 @@ TEST_F(ApiOwnersTest, ManyUnitsTakeSeveralRequestsAllOfWhichMustAgree) {
   refused = 2;
   EXPECT_FALSE(owners->may_see("alice", "c", units).value_or(true));
   EXPECT_EQ(targets.size(), 2U);
+}
+
+TEST_F(ApiOwnersTest, ServersThatCountRowsAreAskedForOneUnitAtATime) {
+  const std::string begin = "/prefix/api/v1/units/verify?cluster_id=c";
+  for (const std::string word : {"", "all"}) {
+    targets.clear();
+    verified = word;
+    refused = 0;
+    EXPECT_TRUE(owners->may_see("alice", "c", {"dup", "own", "x"}).value_or(false));
+    EXPECT_EQ(targets,
+              (std::vector<std::string>{begin + "&uuid=dup&uuid=own&uuid=x", begin + "&uuid=dup",
+                                        begin + "&uuid=own", begin + "&uuid=x"}));
+    // "dup" has two rows, so "dup" and "foreign" together pass there.
+    targets.clear();
+    refused = 3;
+    EXPECT_FALSE(owners->may_see("alice", "c", {"dup", "foreign"}).value_or(true));
+    EXPECT_EQ(targets.back(), begin + "&uuid=foreign");
+    targets.clear();
+    refused = 1;
+    EXPECT_FALSE(owners->may_see("alice", "c", {"dup", "foreign"}).value_or(true));
+    EXPECT_EQ(targets.size(), 1U);
+    targets.clear();
+    refused = 0;
+    EXPECT_TRUE(owners->may_see("alice", "c", {"own"}).value_or(false));
+    EXPECT_EQ(targets.size(), 1U) << "one unit is asked for by itself anyway";
+  }
+}
+
+TEST_F(ApiOwnersTest, OutagesBetweenSingleUnitsDeny) {
+  verified.clear();
+  refused = 3;
+  refusal = 500;
+  EXPECT_FALSE(owners->may_see("alice", "c", {"a", "b", "c"}));
+  EXPECT_EQ(targets.size(), 3U);
+}
+
+TEST_F(ApiOwnersTest, OfServersThatCountRowsFewUnitsAreAskedFor) {
+  verified.clear();
+  EXPECT_TRUE(owners->may_see("alice", "c", ids(100)).value_or(false));
+  EXPECT_EQ(targets.size(), 101U);
+  targets.clear();
+  EXPECT_FALSE(owners->may_see("alice", "c", ids(101)));
+  EXPECT_EQ(targets.size(), 1U);
 }
 
 std::string page_of(int first, int count, const std::string& next = {}) {
