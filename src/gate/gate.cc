@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/strings.h"
+#include "gate/named_clusters.h"
 
 namespace ceems::gate {
 namespace {
@@ -100,24 +101,26 @@ Checked<Passage> Gate::decide(const RawRequest& raw,
     return std::unexpected(forbidden_resource("effort"));
   }
   passage.admin = admin && *admin;
+  if (passage.admin) {
+    return route_admin(raw, means.effort, std::move(passage));
+  }
   return type_ == BackendType::kTsdb
              ? check(TsdbRequest::read(raw, rules_.tsdb, means.effort), means, std::move(passage))
              : check(ProfileRequest::read(raw, rules_.profiles), means, std::move(passage));
 }
 
+Checked<Passage> Gate::route_admin(const RawRequest& raw, Effort effort, Passage passage) const {
+  const auto cluster = type_ == BackendType::kTsdb ? cluster_named(raw, rules_.tsdb, effort)
+                                                   : cluster_named(raw, rules_.profiles);
+  if (!cluster) {
+    return std::unexpected(cluster.error());
+  }
+  passage.cluster = cluster->value_or(passage.cluster);
+  return passage;
+}
+
 template <typename Request>
 Checked<Passage> Gate::check(Checked<Request> request, const Means& means, Passage passage) const {
-  if (passage.admin) {
-    if (!request && means.effort == Effort::kAtOnce) {
-      return std::unexpected(std::move(request).error());  // it may name a cluster
-    }
-    // Their requests are read for the cluster only.
-    if (request) {
-      const std::optional<std::string>& cluster = request->selection().cluster();
-      passage.cluster = cluster.value_or(passage.cluster);
-    }
-    return passage;
-  }
   if (!request) {
     return std::unexpected(std::move(request).error());
   }

@@ -72,6 +72,10 @@ class Gate {
   [[nodiscard]] Checked<Passage> decide(const RawRequest& raw,
                                         const net::Headers& headers,
                                         const Means& means) const;
+  /// Admins pass with everything; their requests are read for the cluster only.
+  [[nodiscard]] Checked<Passage> route_admin(const RawRequest& raw,
+                                             Effort effort,
+                                             Passage passage) const;
   template <typename Request>
   Checked<Passage> check(Checked<Request> request, const Means& means, Passage passage) const;
   /// The units that the request is about, once it is allowed.

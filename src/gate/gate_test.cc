@@ -394,6 +394,40 @@ TEST_F(GateTest, AdminsPassWithEverything) {
     EXPECT_EQ(answer->forward.path, "");
   }
   EXPECT_EQ(ask(R"(up{ceems_id="c2"})")->cluster, "c2");
+  EXPECT_TRUE(decided_at_once);
+}
+
+TEST_F(GateTest, RequestsOfAdminsGoWhereTheirSelectorsSay) {
+  headers = {{"X-Grafana-User", "root"}, {"X-Ceems-Cluster-Id", "c1"}};
+  for (const char* query :
+       {R"(up{uuid="",ceems_id="c2"})", R"(up{uuid=~".*",ceems_id="c2"} or up)",
+        R"q(label_replace(up{ceems_id="c2"},"a","$1","instance","(.*)"))q",
+        R"(info(up{ceems_id="c2"}))", R"(sort_by_label(up{ceems_id="c2"},"a"))"}) {
+    const auto answer = ask(query);
+    ASSERT_TRUE(answer) << query;
+    EXPECT_EQ(answer->cluster, "c2") << query;
+  }
+  EXPECT_EQ(ask(R"(up{ceems_id="c9"})")->cluster, "c9");  // no server has it: 503
+  EXPECT_EQ(ask("up and and")->cluster, "c1");
+  EXPECT_EQ(outcome(R"(up{ceems_id="c1"} + up{ceems_id="c2"})"), "400 cluster_label");
+  EXPECT_EQ(outcome(R"(up{ceems_id="c2")"), "400 cluster_label");
+  for (const char* path : {"/api/v1/label/..%2f..%2fx/values", "/federate/%2e%2e/api/v1/query"}) {
+    EXPECT_EQ(text_of(send("GET", path), ""), "400 path") << path;
+  }
+  rules.tsdb.selection.hidden_labels = {"instance"};
+  EXPECT_EQ(ask(R"q(label_join(up{ceems_id="c2"},"a",",","instance"))q")->cluster, "c2");
+}
+
+TEST_F(GateTest, InternalLabelsAreForAdminsOnly) {
+  const std::string query = R"({__name__="__embedded_queries__",uuid="own",__queries__="x"})";
+  EXPECT_EQ(outcome(query), "403 internal_label");
+  EXPECT_EQ(outcome(R"(sum(rate(x{uuid="own",__queries__="x"}[5m])))"), "403 internal_label");
+  EXPECT_EQ(text_of(send("GET", "/api/v1/series?match[]=" + encoded(query)), ""),
+            "403 internal_label");
+  EXPECT_EQ(outcome(R"({__name__=~"ceems_.*",uuid="own"})"),
+            R"({__name__=~"ceems_.*", uuid="own"})");
+  headers = {{"X-Grafana-User", "root"}, {"X-Ceems-Cluster-Id", "c1"}};
+  EXPECT_TRUE(ask(query));
 }
 
 TEST_F(GateTest, OutagesDenyAndMakeNoAdmins) {

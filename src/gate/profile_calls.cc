@@ -15,6 +15,13 @@ constexpr ProfileCall selecting(std::string_view method, std::uint32_t start = 3
   return call;
 }
 
+/// Of one point for each step: they read from a step before the start.
+constexpr ProfileCall stepping(std::string_view method, std::uint32_t step) {
+  ProfileCall call = selecting(method);
+  call.step = step;
+  return call;
+}
+
 constexpr ProfileCall matching(std::string_view method, std::uint32_t number, std::uint32_t start) {
   return {.method = method,
           .number = number,
@@ -30,7 +37,8 @@ constexpr std::array kCalls = {
     selecting("SelectMergeStacktraces"),
     selecting("SelectMergeProfile"),
     selecting("SelectMergeSpanProfile", 4),
-    selecting("SelectSeries"),
+    stepping("SelectSeries", 6),
+    stepping("SelectHeatmap", 5),
     matching("LabelNames", 1, 2),
     matching("LabelValues", 2, 3),
     matching("Series", 1, 3),

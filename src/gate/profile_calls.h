@@ -19,6 +19,8 @@ struct ProfileCall {
   std::string_view method;
   std::uint32_t number = 0;  ///< field of the selector; 0: none
   std::uint32_t start = 3;   ///< field of the start; the end is the next
+  std::uint32_t step = 0;    ///< field of the step, seconds as a double; 0: none
+  std::uint32_t type = 0;    ///< field of the type of profiles; 0: none
   std::string_view proto_name = {};
   std::string_view json_name = {};
   bool repeated = false;
@@ -28,6 +30,7 @@ struct ProfileCall {
 /// The messages inside Diff.
 inline constexpr ProfileCall kSelectingCall{.method = "SelectMergeStacktraces",
                                             .number = 2,
+                                            .type = 1,
                                             .proto_name = "label_selector",
                                             .json_name = "labelSelector"};
 

@@ -1,6 +1,8 @@
 #include "gate/profile_request.h"
 
 #include <algorithm>
+#include <bit>
+#include <cmath>
 #include <deque>
 #include <utility>
 
@@ -9,7 +11,9 @@
 
 #include "base/strings.h"
 #include "base/wire_format.h"
+#include "gate/named_clusters.h"
 #include "gate/profile_calls.h"
+#include "gate/selector_rules.h"
 #include "net/gunzip.h"
 #include "promql/printer.h"
 
@@ -88,6 +92,62 @@ std::optional<std::int64_t> time_in(const json::object& object, std::string_view
   return value->is_int64() ? std::optional(value->get_int64()) : std::nullopt;
 }
 
+/// The value of a field of type double: its key, of one byte as numbers here are small, and eight
+/// bytes, the lowest first.
+std::optional<double> double_in(const WireField& field) {
+  constexpr std::size_t kLength = 9;
+  constexpr unsigned kKindBits = 7;
+  constexpr unsigned kEightBytes = 1;  // kind of the field
+  if (field.has_length || field.bytes.size() != kLength ||
+      (static_cast<unsigned char>(field.bytes[0]) & kKindBits) != kEightBytes) {
+    return std::nullopt;
+  }
+  std::uint64_t bits = 0;
+  for (std::size_t i = kLength - 1; i > 0; --i) {
+    bits = (bits << 8U) | static_cast<unsigned char>(field.bytes[i]);
+  }
+  return std::bit_cast<double>(bits);
+}
+
+/// Milliseconds of a step, rounded up; nothing where it is none.
+std::optional<std::int64_t> step_ms(std::optional<double> seconds) {
+  constexpr double kMsPerSecond = 1000;
+  if (!seconds || !std::isfinite(*seconds) || *seconds <= 0 ||
+      *seconds * kMsPerSecond > static_cast<double>(kFarTime)) {
+    return std::nullopt;
+  }
+  return static_cast<std::int64_t>(std::ceil(*seconds * kMsPerSecond));
+}
+
+std::optional<std::int64_t> step_in(const std::vector<WireField>& fields, std::uint32_t number) {
+  std::optional<double> seconds;
+  for (const WireField& field : fields) {
+    if (field.number == number) {
+      if (seconds) {
+        return std::nullopt;
+      }
+      seconds = double_in(field);
+      if (!seconds) {
+        return std::nullopt;
+      }
+    }
+  }
+  return step_ms(seconds);
+}
+
+std::optional<std::int64_t> step_in(const json::object& object, std::string_view name) {
+  const json::value* const value = object.if_contains(name);
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  if (const auto* const text = value->if_string()) {
+    return step_ms(parse_double(std::string_view(*text)));
+  }
+  boost::system::error_code error;
+  const double seconds = value->to_number<double>(error);
+  return error ? std::nullopt : step_ms(seconds);
+}
+
 std::string write_fields(const std::vector<WireField>& fields) {
   std::string message;
   for (const WireField& field : fields) {
@@ -111,6 +171,7 @@ struct ProfileRequest::Parts {
   std::deque<Slot> slots;
   std::size_t length = 0;  ///< of the texts in `slots`
   Selection selection;
+  NamedClusters* clusters = nullptr;  ///< not null: selectors are told to it alone
 
   Checked<bool> read_proto(std::string_view message, const ProfileRules& rules);
   Checked<bool> read_texts(std::vector<WireField>& message,
@@ -121,6 +182,7 @@ struct ProfileRequest::Parts {
                             const ProfileCall& asked,
                             const ProfileRules& rules);
   Checked<bool> add_slot(Slot slot, std::string_view text, const ProfileRules& rules);
+  [[nodiscard]] Checked<bool> check_type(std::string_view text) const;
   /// Start and end of the call, or of each of its inner messages; nothing where one is no time.
   [[nodiscard]] std::optional<std::vector<promql::TimeSpan>> times() const;
 };
@@ -145,7 +207,19 @@ Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
   }
   slot.selector = std::move(*parsed);
   slots.push_back(std::move(slot));
+  if (clusters != nullptr) {
+    clusters->add(slots.back().selector);
+    return true;
+  }
   return selection.add(slots.back().selector);
+}
+
+/// The server makes a matcher of it, beside those of the selector.
+Checked<bool> ProfileRequest::Parts::check_type(std::string_view text) const {
+  if (clusters == nullptr && !survives_raw(text)) {
+    return std::unexpected(raw_text());
+  }
+  return true;
 }
 
 Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
@@ -183,6 +257,14 @@ Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
                                                 const ProfileRules& rules) {
   std::size_t found = 0;
   for (WireField& field : message) {
+    if (asked.type != 0 && field.number == asked.type) {
+      auto checked = field.has_length
+                         ? check_type(field.bytes)
+                         : std::unexpected(bad_message("a type of profiles that is no text"));
+      if (!checked) {
+        return checked;
+      }
+    }
     if (field.number != asked.number) {
       continue;
     }
@@ -235,6 +317,18 @@ Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
       object.contains(asked.proto_name)) {
     return std::unexpected(bad_message("a selector that stands twice"));
   }
+  for (const char* const name : {"profileTypeID", "profile_typeID"}) {
+    const json::value* const type = asked.type == 0 ? nullptr : object.if_contains(name);
+    if (type == nullptr || type->is_null()) {
+      continue;
+    }
+    if (!type->is_string()) {
+      return std::unexpected(bad_message("a type of profiles that is no text"));
+    }
+    if (auto checked = check_type(type->get_string()); !checked) {
+      return checked;
+    }
+  }
   json::value* value = object.if_contains(asked.json_name);
   if (value == nullptr) {
     value = object.if_contains(asked.proto_name);
@@ -263,7 +357,9 @@ Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
   return true;
 }
 
-Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw, const ProfileRules& rules) {
+Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw,
+                                             const ProfileRules& rules,
+                                             NamedClusters* clusters) {
   auto target = parse_target(raw.target);
   if (!target) {
     return std::unexpected(std::move(target).error());
@@ -295,6 +391,7 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw, const Profil
   auto parts = std::make_unique<Parts>(rules.selection);
   parts->path = std::move(target->path);
   parts->call = call;
+  parts->clusters = clusters;
   const std::string_view type = media_type(raw.content_type);
   Checked<bool> read = true;
   if (same_in_any_case(type, kJson)) {
@@ -313,11 +410,15 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw, const Profil
 std::optional<std::vector<promql::TimeSpan>> ProfileRequest::Parts::times() const {
   std::vector<promql::TimeSpan> spans;
   bool good = true;
-  const auto add = [&](std::optional<std::int64_t> start, std::optional<std::int64_t> end) {
-    good = good && start && end;
+  const auto add = [&](std::optional<std::int64_t> start, std::optional<std::int64_t> end,
+                       std::optional<std::int64_t> step = 0) {
+    good = good && start && end && step;
     const bool whole = good && *start > 0 && *end > 0;
-    spans.push_back(whole ? promql::TimeSpan{std::min(*start, *end), std::max(*start, *end)}
+    spans.push_back(whole ? promql::TimeSpan{std::min(*start, *end) - *step, std::max(*start, *end)}
                           : promql::TimeSpan{-kFarTime, kFarTime});
+  };
+  const auto step_of = [&](const auto& message, const auto& field) {
+    return call->step == 0 ? std::optional<std::int64_t>(0) : step_in(message, field);
   };
   if (is_json) {
     const json::object& object = document.get_object();
@@ -326,7 +427,7 @@ std::optional<std::vector<promql::TimeSpan>> ProfileRequest::Parts::times() cons
       add(time_in(message, "start"), time_in(message, "end"));
     }
     if (call->inner.empty()) {
-      add(time_in(object, "start"), time_in(object, "end"));
+      add(time_in(object, "start"), time_in(object, "end"), step_of(object, "step"));
     }
   } else {
     for (const InnerMessage& message : inner) {
@@ -334,7 +435,8 @@ std::optional<std::vector<promql::TimeSpan>> ProfileRequest::Parts::times() cons
           time_in(message.fields, kSelectingCall.start + 1));
     }
     if (inner.empty()) {
-      add(time_in(fields, call->start), time_in(fields, call->start + 1));
+      add(time_in(fields, call->start), time_in(fields, call->start + 1),
+          step_of(fields, call->step));
     }
   }
   return good ? std::optional(spans) : std::nullopt;
@@ -343,7 +445,7 @@ std::optional<std::vector<promql::TimeSpan>> ProfileRequest::Parts::times() cons
 Checked<bool> ProfileRequest::keep_apart(const SharedIds& ids, std::int64_t /*now_ms*/) const {
   const auto spans = parts_->times();
   if (!spans) {
-    return std::unexpected(bad_message("start or end is no time"));
+    return std::unexpected(bad_message("start, end or step is no time"));
   }
   for (const promql::TimeSpan& span : *spans) {
     const Evaluation asked{.start_ms = std::min(span.from_ms, kFarTime),

@@ -43,6 +43,7 @@ TEST(ProfileRequest, SelectorsOfEveryCallAreFound) {
   EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, R"({service_name="own"})"}})), ",own");
   EXPECT_EQ(outcome("SelectSeries", message({{2, R"({service_name=~"a|b"})"}})), ",a,b");
   EXPECT_EQ(outcome("SelectMergeProfile", message({{2, R"({service_name="own"})"}})), ",own");
+  EXPECT_EQ(outcome("SelectHeatmap", message({{2, R"({service_name="own"})"}})), ",own");
   EXPECT_EQ(outcome("LabelNames", message({{1, R"({service_name="own"})"}})), ",own");
   EXPECT_EQ(outcome("LabelValues", message({{1, "pod"}, {2, R"({service_name="own"})"}})), ",own");
   EXPECT_EQ(outcome("Series", message({{1, R"({service_name="own"})"}, {2, "x"}})), ",own");
@@ -112,6 +113,42 @@ TEST(ProfileRequest, JsonIsReadAsWell) {
   EXPECT_EQ(json("Diff", R"({"left":{"labelSelector":"{service_name=\"l\"}"},"right":{}})"),
             "open,l");
   EXPECT_EQ(json("Diff", R"({"left":{}})"), "400 syntax");
+}
+
+TEST(ProfileRequest, NoTextOfACallBecomesAnotherSelector) {
+  const std::string evil = R"({service_name!="\"} #", service_name="own"})";
+  const std::string own = R"({service_name="own"})";
+  for (const char* method : {"SelectMergeStacktraces", "SelectMergeProfile",
+                             "SelectMergeSpanProfile", "SelectSeries", "SelectHeatmap"}) {
+    EXPECT_EQ(outcome(method, message({{2, evil}})), "400 raw_text") << method;
+    EXPECT_EQ(outcome(method, message({{1, "cpu:a:b:c:d"}, {2, own}})), ",own") << method;
+    EXPECT_EQ(outcome(method, message({{1, "cpu:a:b:c:d\"} #"}, {2, own}})), "400 raw_text")
+        << method;
+    EXPECT_EQ(outcome(method, message({{2, own}, {1, "cpu:a:b:c:d"}, {1, "\\"}})), "400 raw_text")
+        << method;
+    EXPECT_EQ(outcome(method, "\x08\x01" + message({{2, own}})), "400 syntax") << method;
+  }
+  EXPECT_EQ(outcome("LabelNames", message({{1, own}, {1, evil}})), "400 raw_text");
+  EXPECT_EQ(outcome("LabelValues", message({{1, "pod"}, {2, evil}})), "400 raw_text");
+  EXPECT_EQ(outcome("Series", message({{1, evil}})), "400 raw_text");
+  const std::string good = message({{2, own}});
+  EXPECT_EQ(outcome("Diff", message({{1, good}, {2, message({{2, evil}})}})), "400 raw_text");
+  EXPECT_EQ(outcome("Diff", message({{1, message({{1, "\""}, {2, own}})}, {2, good}})),
+            "400 raw_text");
+  const auto json = [](const std::string& type) {
+    return outcome("SelectSeries", R"({"labelSelector":"{service_name=\"own\"}",)" + type + "}",
+                   "application/json");
+  };
+  EXPECT_EQ(json(R"("profileTypeID":"cpu:a:b:c:d")"), ",own");
+  EXPECT_EQ(json(R"("profileTypeID":null)"), ",own");
+  EXPECT_EQ(json(R"("profileTypeID":"cpu\"} #")"), "400 raw_text");
+  EXPECT_EQ(json(R"("profile_typeID":"cpu\"} #")"), "400 raw_text");
+  EXPECT_EQ(json(R"("profileTypeID":7)"), "400 syntax");
+}
+
+TEST(ProfileRequest, NoMetricIsEverybodys) {
+  EXPECT_EQ(outcome("SelectSeries", message({{2, R"({__name__="ceems_emissions_gCo2_kWh"})"}})),
+            "open");
 }
 
 TEST(ProfileRequest, GoesOnInCanonicalText) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <variant>
 
+#include "gate/selector_rules.h"
 #include "promql/functions.h"
 #include "promql/matcher.h"
 #include "promql/selectors.h"
@@ -15,6 +16,7 @@ using promql::MatchOperator;
 using promql::VectorSelector;
 
 constexpr std::string_view kNameLabel = "__name__";
+constexpr std::string_view kInternal = "__";  // how names of the server's own begin
 
 /// The only name that series of the selector can have.
 std::optional<std::string_view> only_name(const VectorSelector& selector) {
@@ -87,7 +89,38 @@ bool Selection::takes_long(const Matcher& matcher) const {
          !promql::is_words(matcher.value);
 }
 
+Checked<bool> Selection::check_texts(const VectorSelector& selector) const {
+  if (selector.name.starts_with(kInternal)) {
+    return std::unexpected(internal_label(selector.name));
+  }
+  if (rules_->raw_safe && !is_raw_name(selector.name)) {
+    return std::unexpected(raw_text());
+  }
+  for (const Matcher& matcher : selector.matchers) {
+    if (matcher.label.starts_with(kInternal) &&
+        std::ranges::find(rules_->internal_labels, matcher.label) ==
+            rules_->internal_labels.end()) {
+      return std::unexpected(internal_label(matcher.label));
+    }
+    if (matcher.label == kNameLabel) {
+      if (takes_long(matcher)) {
+        return std::unexpected(forbidden_units("effort"));
+      }
+      if (may_name_internal(matcher)) {
+        return std::unexpected(internal_label(matcher.value));
+      }
+    }
+    if (rules_->raw_safe && (!is_raw_name(matcher.label) || !survives_raw(matcher))) {
+      return std::unexpected(raw_text());
+    }
+  }
+  return true;
+}
+
 Checked<bool> Selection::add(VectorSelector& selector) {
+  if (auto checked = check_texts(selector); !checked) {
+    return checked;
+  }
   bool confined = false;
   bool of_any_cluster = true;
   for (const Matcher& matcher : selector.matchers) {
@@ -165,6 +198,9 @@ Checked<bool> Selection::confine(const std::set<std::string, std::less<>>& units
       own.value += own.value.empty() ? "" : "|";
       own.value += promql::quote_pattern(unit);
     }
+  }
+  if (rules_->raw_safe && !survives_raw(own)) {
+    return std::unexpected(raw_text());
   }
   if (own.value.size() * open_.size() > rules_->longest_confined) {
     return std::unexpected(forbidden_units("too_many_units"));

@@ -21,6 +21,11 @@ struct SelectionRules {
   std::set<std::string, std::less<>> shared_metrics = {"ceems_emissions_gCo2_kWh"};
   /// Labels that backends take out of answers: functions must not copy them to others.
   std::vector<std::string> hidden_labels = {};
+  /// Labels that begin with "__" and may be selected by all the same. The others are the server's
+  /// own: Mimir runs whatever queries `__queries__` holds, unchecked.
+  std::vector<std::string> internal_labels = {"__name__", "__type__", "__unit__"};
+  /// Refuses what would become another selector when written without escapes (survives_raw()).
+  bool raw_safe = false;
   std::size_t most_units = 1000;   ///< ids that one request may name
   std::size_t longest_unit = 512;  ///< bytes; no longer one is anybody's
   /// Bytes that confine() may add to a request.
@@ -67,6 +72,8 @@ class Selection {
 
  private:
   Checked<bool> take_cluster(const promql::Matcher& matcher);
+  /// Refuses names and texts that servers take for more than they are (selector_rules.h).
+  [[nodiscard]] Checked<bool> check_texts(const promql::VectorSelector& selector) const;
   [[nodiscard]] bool takes_long(const promql::Matcher& matcher) const;
   [[nodiscard]] Checked<bool> check_functions(const promql::Expr& query) const;
   [[nodiscard]] bool copies_hidden(const promql::Call& call) const;

@@ -1,5 +1,7 @@
 #include "gate/shared_ids.h"
 
+#include <bit>
+#include <cmath>
 #include <limits>
 
 #include <gtest/gtest.h>
@@ -130,8 +132,9 @@ class SharingOwners final : public Owners {
     if (broken) {
       return fail(ErrorCode::kUnavailable, "away");
     }
-    return units.contains("7") ? shared() : SharedIds{};
+    return units.contains("7") ? ids : SharedIds{};
   }
+  SharedIds ids = shared();
   bool broken = false;
 };
 
@@ -204,7 +207,7 @@ TEST_F(LifetimesTest, InstantQueriesReadOwnTimesOnly) {
 
 TEST_F(LifetimesTest, RangesAreCutToOwnTimes) {
   EXPECT_EQ(ask("query_range", R"(x{uuid="7"})", "&start=0&end=108000&step=1h"),
-            "start=46800.000&end=108000.000&step=1h&lookback_delta=300.000");
+            "start=54000.000&end=108000.000&step=1h&lookback_delta=300.000");
   EXPECT_EQ(ask("query_range", R"(x{uuid="7"} @ start())", "&start=0&end=108000&step=1h"),
             "start=0.000&end=108000.000&step=1h&lookback_delta=300.000");
   EXPECT_EQ(
@@ -215,6 +218,45 @@ TEST_F(LifetimesTest, RangesAreCutToOwnTimes) {
   EXPECT_EQ(ask("query_range", R"(x{uuid="7"})", "&start=2&end=1&step=1"), "400 times");
   EXPECT_EQ(ask("query_range", R"(x{uuid="7"})", "&start=0&end=108000"), "400 times");
   EXPECT_EQ(ask("query_range", R"(x{uuid="7"})", "&end=108000&step=60"), "400 times");
+}
+
+TEST_F(LifetimesTest, AStepOfRangesIsReadBeforeAndBehind) {
+  const auto range = [this](std::int64_t start, std::int64_t end, const std::string& step,
+                            const std::string& rest = {}) {
+    return ask(
+        "query_range", R"(x{uuid="7"})",
+        "&start=" + std::to_string(start) + "&end=" + std::to_string(end) + "&step=" + step + rest);
+  };
+  // The others end at 12 h, with slack at 43260 s. Short steps: five minutes and one step.
+  EXPECT_EQ(range(0, 108000, "60"),
+            "start=43680.000&end=108000.000&step=60&lookback_delta=300.000");
+  // Long steps stand for the look-back, and the start may be moved back by one.
+  EXPECT_EQ(range(0, 108000, "10m"),
+            "start=45000.000&end=108000.000&step=10m&lookback_delta=300.000");
+  EXPECT_EQ(range(0, 108000, "60", "&lookback_delta=20m"),
+            "start=44580.000&end=108000.000&step=60&lookback_delta=1200.000");
+  EXPECT_EQ(range(44461, 108000, "600"),
+            "start=44461.000&end=108000.000&step=600&lookback_delta=300.000");
+  EXPECT_EQ(range(44460, 108000, "600"),
+            "start=45060.000&end=108000.000&step=600&lookback_delta=300.000");
+  EXPECT_EQ(ask("query_range", R"(x{uuid="7"} @ start())", "&start=44460&end=108000&step=600"),
+            "403 shared_id");
+  EXPECT_EQ(ask("query_range", R"(x{uuid="7"} @ start())", "&start=44461&end=108000&step=600"),
+            "start=44461.000&end=108000.000&step=600&lookback_delta=300.000");
+}
+
+TEST_F(LifetimesTest, TheEndOfARangeMayBeMovedByAStep) {
+  // Somebody else's unit from 30 h on: 107940 s with slack.
+  const std::string tail = "&step=600&lookback_delta=300";
+  owners.ids = {{"7", {.own = {{20 * kHour, 21 * kHour}}, .others = {{30 * kHour, kFarTime}}}}};
+  EXPECT_EQ(ask("query_range", R"(x{uuid="7"})", "&start=72000&end=107000" + tail),
+            "start=72000.000&end=107000.000&step=600&lookback_delta=300.000");
+  EXPECT_EQ(ask("query_range", R"(x{uuid="7"})", "&start=72000&end=108000" + tail),
+            "start=72000.000&end=107339.999&step=600&lookback_delta=300.000");
+  EXPECT_EQ(ask("query_range", R"(x{uuid="7"} @ end())", "&start=72000&end=107340" + tail),
+            "403 shared_id");
+  EXPECT_EQ(ask("query_range", R"(x{uuid="7"} @ end())", "&start=72000&end=107339" + tail),
+            "start=72000.000&end=107339.000&step=600&lookback_delta=300.000");
 }
 
 TEST_F(LifetimesTest, MetadataIsCutToOwnTimes) {
@@ -267,6 +309,14 @@ class ProfileTimesTest : public LifetimesTest {
     }
     return bytes + static_cast<char>(value);
   }
+  static std::string double_field(unsigned number, double value) {
+    std::string bytes(1, static_cast<char>((number << 3U) | 1U));
+    auto bits = std::bit_cast<std::uint64_t>(value);
+    for (int i = 0; i < 8; ++i, bits >>= 8U) {
+      bytes += static_cast<char>(bits & 0xFFU);
+    }
+    return bytes;
+  }
   static std::string text_field(unsigned number, std::string_view text) {
     std::string bytes;
     append_wire_field(bytes, {.number = number, .has_length = true, .bytes = text});
@@ -275,7 +325,7 @@ class ProfileTimesTest : public LifetimesTest {
 };
 
 TEST_F(ProfileTimesTest, JsonCallsReadOwnTimesOnly) {
-  const std::string own = R"("labelSelector":"{service_name=\"7\"}",)";
+  const std::string own = R"("step":15,"labelSelector":"{service_name=\"7\"}",)";
   EXPECT_EQ(call("SelectSeries", "{" + own + R"("start":"72000000","end":"75600000"})"), "200");
   EXPECT_EQ(call("SelectSeries", "{" + own + R"("start":72000000,"end":75600000})"), "200");
   EXPECT_EQ(call("SelectSeries", "{" + own + R"("start":"36000000","end":"75600000"})"),
@@ -297,13 +347,15 @@ TEST_F(ProfileTimesTest, MessagesReadOwnTimesOnly) {
     const char* method;
     unsigned selector;
     unsigned start;
+    unsigned step = 0;
   };
   const std::string own = R"({service_name="7"})";
-  for (const Case& one :
-       {Case{"SelectMergeStacktraces", 2, 3}, Case{"SelectMergeProfile", 2, 3},
-        Case{"SelectMergeSpanProfile", 2, 4}, Case{"SelectSeries", 2, 3}, Case{"LabelNames", 1, 2},
-        Case{"LabelValues", 2, 3}, Case{"Series", 1, 3}}) {
-    const std::string begin = text_field(one.selector, own);
+  for (const Case& one : {Case{"SelectMergeStacktraces", 2, 3}, Case{"SelectMergeProfile", 2, 3},
+                          Case{"SelectMergeSpanProfile", 2, 4}, Case{"SelectSeries", 2, 3, 6},
+                          Case{"SelectHeatmap", 2, 3, 5}, Case{"LabelNames", 1, 2},
+                          Case{"LabelValues", 2, 3}, Case{"Series", 1, 3}}) {
+    const std::string begin =
+        text_field(one.selector, own) + (one.step == 0 ? "" : double_field(one.step, 15));
     const auto between = [&](std::int64_t start, std::int64_t end) {
       return varint_field(one.start, static_cast<std::uint64_t>(start)) +
              varint_field(one.start + 1, static_cast<std::uint64_t>(end));
@@ -316,6 +368,41 @@ TEST_F(ProfileTimesTest, MessagesReadOwnTimesOnly) {
     EXPECT_EQ(call(one.method, begin, false), "403 shared_id") << one.method;
     EXPECT_EQ(call(one.method, begin + good + good, false), "400 syntax") << one.method;
     EXPECT_EQ(call(one.method, begin + text_field(one.start, "x"), false), "400 syntax");
+  }
+}
+
+TEST_F(ProfileTimesTest, StepsAreReadBeforeTheStart) {
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::string own = R"({service_name="7"})";
+  for (const auto& [method, number] :
+       {std::pair<std::string, unsigned>{"SelectSeries", 6}, {"SelectHeatmap", 5}}) {
+    // Eight hours behind the end of the others, less a minute of slack.
+    const std::string begin =
+        text_field(2, own) + varint_field(3, 20 * kHour) + varint_field(4, 21 * kHour);
+    const auto with = [&](const std::string& step) { return call(method, begin + step, false); };
+    EXPECT_EQ(with(double_field(number, 28'739)), "200") << method;
+    EXPECT_EQ(with(double_field(number, 28'739.9991)), "403 shared_id") << method;
+    EXPECT_EQ(with(double_field(number, 1e9)), "403 shared_id") << method;
+    for (const double step : {0.0, -15.0, kInfinity, -kInfinity, std::nan(""), 1e300}) {
+      EXPECT_EQ(with(double_field(number, step)), "400 syntax") << method << step;
+    }
+    EXPECT_EQ(with(""), "400 syntax") << method;
+    EXPECT_EQ(with(double_field(number, 15) + double_field(number, 15)), "400 syntax") << method;
+    EXPECT_EQ(with(varint_field(number, 15)), "400 syntax") << method;
+    EXPECT_EQ(with(text_field(number, "15")), "400 syntax") << method;
+    const auto json = [&](const std::string& step) {
+      return call(method, R"({"labelSelector":"{service_name=\"7\"}","start":"72000000",)"
+                          R"("end":"75600000")" +
+                              step + "}");
+    };
+    EXPECT_EQ(json(R"(,"step":28739)"), "200") << method;
+    EXPECT_EQ(json(R"(,"step":"28739.0")"), "200") << method;
+    EXPECT_EQ(json(R"(,"step":28740.5)"), "403 shared_id") << method;
+    for (const char* step :
+         {"0", "-1", "1e300", "\"NaN\"", "\"Infinity\"", "\"x\"", "null", "[1]", "true"}) {
+      EXPECT_EQ(json(R"(,"step":)" + std::string(step)), "400 syntax") << method << step;
+    }
+    EXPECT_EQ(json(""), "400 syntax") << method;
   }
 }
 

@@ -84,6 +84,13 @@ Checked<AskedTimes> read_times(const Fields& fields, TimeForm form, std::int64_t
     asked.lookback_ms = asked.lookback_ms == 0 ? kLookbackMs : asked.lookback_ms;
     asked.longest_lookback_ms = std::max(asked.lookback_ms, kLookbackMs);
   }
+  if (form == TimeForm::kRange && times.step_ms <= kFarTime) {
+    // VictoriaMetrics looks back for a step, and moves start and end to multiples of it; Mimir and
+    // Thanos may move them, too.
+    asked.moved_ms = std::max<std::int64_t>(times.step_ms, 0);
+    asked.longest_lookback_ms =
+        std::min(std::max(asked.longest_lookback_ms, asked.moved_ms) + asked.moved_ms, kFarTime);
+  }
   if (!refusal && (times.step_ms <= 0 || times.step_ms > kFarTime || asked.lookback_ms < 0 ||
                    asked.lookback_ms > kFarTime || times.end_ms < times.start_ms)) {
     refusal = bad_data("invalid parameters \"start\", \"end\", \"step\"", "times");

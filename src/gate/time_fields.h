@@ -18,8 +18,11 @@ enum class TimeForm : std::uint8_t {
 struct AskedTimes {
   Evaluation times;
   std::int64_t lookback_ms = 0;  ///< of instant selectors, as the server is told
-  /// The longest one that the server may have all the same: it may know no such parameter.
+  /// How far before a time of evaluation the server may read all the same: it may know no such
+  /// parameter, take the step for it, and begin up to a step earlier.
   std::int64_t longest_lookback_ms = 0;
+  /// How much later than asked for it may evaluate: one step of a range.
+  std::int64_t moved_ms = 0;
 };
 
 /// Refuses what is missing, no time, or no positive step.

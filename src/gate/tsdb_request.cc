@@ -283,6 +283,11 @@ Checked<bool> TsdbRequest::keep_apart(const SharedIds& ids, std::int64_t now_ms)
   if (!asked) {
     return std::unexpected(std::move(asked).error());
   }
+  for (auto* const span : {&reach.around, &reach.at_start, &reach.at_end}) {
+    if (*span) {
+      (*span)->to_ms = promql::add_times((*span)->to_ms, asked->moved_ms);
+    }
+  }
   const auto left = narrowed(asked->times, reach, asked->longest_lookback_ms, ids);
   if (!left) {
     return std::unexpected(shared_id(ids.begin()->first));

@@ -1,0 +1,149 @@
+#include "gate/named_clusters.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "promql/matcher.h"
+#include "promql/selectors.h"
+
+namespace ceems::gate {
+namespace {
+
+constexpr std::string_view kForm = "application/x-www-form-urlencoded";
+constexpr std::size_t kLongestQuery = std::size_t{1} << 20U;  // as bodies
+
+Refusal cannot_tell(std::string_view label, std::string_view why) {
+  return bad_data(fmt::format("cannot tell which cluster '{}' names: {}", label, why),
+                  "cluster_label");
+}
+
+/// Takes in one text of PromQL; `matches`: of match[].
+Checked<bool> read_text(NamedClusters& clusters,
+                        std::string_view text,
+                        bool matches,
+                        std::string_view label,
+                        const promql::ParseOptions& language,
+                        Effort effort) {
+  // A name in quotes may be written with escapes.
+  const bool has_label = text.contains(label);
+  if (!has_label && !text.contains('\\')) {
+    return true;
+  }
+  std::optional<std::string> problem;
+  if (matches) {
+    auto parsed = promql::parse_selector(text, language, true);
+    if (parsed) {
+      clusters.add(*parsed);
+    } else {
+      problem = parsed.error().text();
+    }
+  } else {
+    auto parsed = promql::parse(text, language);
+    if (parsed) {
+      promql::for_each_selector(
+          **parsed, [&](const promql::VectorSelector& selector) { clusters.add(selector); });
+    } else {
+      problem = parsed.error().text();
+    }
+  }
+  if (!problem) {
+    return true;
+  }
+  if (effort == Effort::kAtOnce) {
+    return std::unexpected(forbidden_units("effort"));  // a pattern may not be known yet
+  }
+  if (has_label) {
+    return std::unexpected(cannot_tell(label, *problem));
+  }
+  return true;
+}
+
+bool is_form(const RawRequest& raw) {
+  return same_in_any_case(media_type(raw.content_type), kForm) &&
+         (raw.content_encoding.empty() || same_in_any_case(raw.content_encoding, "identity"));
+}
+
+}  // namespace
+
+void NamedClusters::add(const promql::VectorSelector& selector) {
+  for (const promql::Matcher& matcher : selector.matchers) {
+    if (matcher.label != label_) {
+      continue;
+    }
+    if (auto words = promql::accepted_values(matcher)) {
+      found_.insert(words->begin(), words->end());
+    }
+  }
+  found_.erase("");
+}
+
+Checked<std::optional<std::string>> NamedClusters::only() const {
+  if (found_.size() > 1) {
+    return std::unexpected(bad_data(
+        fmt::format(
+            "selectors name several clusters by '{}' ('{}' and '{}'): ask for one at a time",
+            label_, *found_.begin(), *std::next(found_.begin())),
+        "cluster_label"));
+  }
+  return found_.empty() ? std::nullopt : std::optional(*found_.begin());
+}
+
+Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
+                                                  const TsdbRules& rules,
+                                                  Effort effort) {
+  const auto target = parse_target(raw.target);
+  if (!target) {
+    return std::unexpected(target.error());
+  }
+  const std::string_view label = rules.selection.cluster_label;
+  promql::ParseOptions language = rules.selection.language;
+  language.experimental = true;
+  language.longest = kLongestQuery;
+  language.patterns.compile = effort == Effort::kAny;
+  NamedClusters clusters(label);
+  for (const std::string_view form :
+       {target->query, is_form(raw) ? raw.body : std::string_view{}}) {
+    const auto fields = parse_form(form);
+    if (!fields) {
+      if (form.contains(label)) {
+        return std::unexpected(cannot_tell(label, fields.error().message));
+      }
+      continue;
+    }
+    for (const auto& [name, value] : *fields) {
+      if (name != "query" && name != "match[]") {
+        continue;
+      }
+      if (auto read = read_text(clusters, value, name != "query", label, language, effort); !read) {
+        return std::unexpected(std::move(read).error());
+      }
+    }
+  }
+  return clusters.only();
+}
+
+Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
+                                                  const ProfileRules& rules) {
+  const auto target = parse_target(raw.target);
+  if (!target) {
+    return std::unexpected(target.error());
+  }
+  const std::string_view label = rules.selection.cluster_label;
+  NamedClusters clusters(label);
+  const auto call = ProfileRequest::read(raw, rules, &clusters);
+  if (call) {
+    return clusters.only();
+  }
+  // Other paths, as those by which profiles come in, hold no selectors.
+  const bool is_call = call.error().reason != "path" && call.error().reason != "method";
+  if (is_call && raw.body.contains(label)) {
+    return std::unexpected(cannot_tell(label, call.error().message));
+  }
+  return std::nullopt;
+}
+
+}  // namespace ceems::gate

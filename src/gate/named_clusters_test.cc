@@ -1,0 +1,151 @@
+#include "gate/named_clusters.h"
+
+#include <string>
+
+#include <gtest/gtest.h>
+
+#include "base/wire_format.h"
+#include "net/http.h"
+
+namespace ceems::gate {
+namespace {
+
+/// The cluster, "" for none, or status and reason.
+std::string text_of(const Checked<std::optional<std::string>>& named) {
+  if (!named) {
+    return std::to_string(named.error().status) + " " + std::string(named.error().reason);
+  }
+  return named->value_or("");
+}
+
+std::string ask(const std::string& query,
+                const std::string& path = "query",
+                Effort effort = Effort::kAny) {
+  const bool matches = path != "query" && path != "query_range";
+  const std::string target =
+      "/api/v1/" + path + (matches ? "?match[]=" : "?query=") + net::url_encode(query);
+  return text_of(cluster_named({.method = "GET", .target = target}, TsdbRules{}, effort));
+}
+
+TEST(NamedClusters, AreFoundWhateverElseIsInTheQuery) {
+  for (const char* query : {
+           R"(x{ceems_id="c2"})",
+           R"(x{uuid="",ceems_id="c2"})",
+           R"(x{uuid="a",ceems_id="c2"} + y)",
+           R"(x{ceems_id="c2"} / y{ceems_id="c2"})",
+           R"(x{ceems_id=~"c2"})",
+           R"(x{ceems_id=~"c2|"})",
+           R"(x{"ceems_id"="c2"})",
+           R"(x{"ceems\x5fid"="c2"})",
+           R"(x{ceems_id="c2", ceems_id!="c1"})",
+           R"q(label_replace(x{ceems_id="c2"}, "a", "$1", "instance", "(.*)"))q",
+           R"(info(x{ceems_id="c2"}))",
+           R"(sort_by_label(x{ceems_id="c2"}, "a"))",
+           R"(limitk(2, x{ceems_id="c2"}))",
+           R"(rate(max_over_time(x{ceems_id="c2"}[5m])[1h:1m]))",
+           R"(x{__queries__="y", ceems_id="c2"})",
+       }) {
+    EXPECT_EQ(ask(query), "c2") << query;
+  }
+  for (const char* path : {"series", "labels", "label/x/values", "admin/tsdb/delete_series"}) {
+    EXPECT_EQ(ask(R"({ceems_id="c2"})", path), "c2") << path;
+  }
+}
+
+TEST(NamedClusters, AreNoneInOtherQueries) {
+  for (const char* query : {
+           "up",
+           R"(x{ceems_id!="c1"})",
+           R"(x{ceems_id=~".*"})",
+           R"(x{ceems_id=""})",
+           R"(x{ceems_idx="c2"})",
+           R"(label_replace(x, "ceems_id", "c2", "", ""))",
+           R"(sum by (ceems_id) (x))",
+           "no query at all (",
+           R"(no query "\)",
+           "",
+       }) {
+    EXPECT_EQ(ask(query), "") << query;
+  }
+}
+
+TEST(NamedClusters, ThatCannotBeToldAreRefused) {
+  EXPECT_EQ(ask(R"(x{ceems_id="c1"} + y{ceems_id="c2"})"), "400 cluster_label");
+  EXPECT_EQ(ask(R"(x{ceems_id=~"c1|c2"})"), "400 cluster_label");
+  EXPECT_EQ(ask(R"(x{ceems_id="c1")"), "400 cluster_label");
+  EXPECT_EQ(ask(R"(x{ceems_id="c1" or y="z"})"), "400 cluster_label");
+  const RawRequest two{
+      .method = "GET",
+      .target = "/api/v1/series?match[]=%7Bceems_id=%22a%22%7D&match[]=%7Bceems_id=%22b%22%7D"};
+  const auto named = cluster_named(two, TsdbRules{}, Effort::kAny);
+  ASSERT_FALSE(named);
+  EXPECT_EQ(named.error().status, 400);
+  EXPECT_EQ(named.error().message,
+            "selectors name several clusters by 'ceems_id' ('a' and 'b'): ask for one at a time");
+  const RawRequest broken{.method = "GET", .target = "/api/v1/query?query=%zz{ceems_id='a'}"};
+  EXPECT_EQ(text_of(cluster_named(broken, TsdbRules{}, Effort::kAny)), "400 cluster_label");
+  const RawRequest other{.method = "GET", .target = "/api/v1/query?query=%zz"};
+  EXPECT_EQ(text_of(cluster_named(other, TsdbRules{}, Effort::kAny)), "");
+}
+
+TEST(NamedClusters, AreReadFromFormsAndFromNothingElse) {
+  const std::string query = "query=x%7Bceems_id%3D%22c2%22%7D";
+  const auto post = [&](std::string_view type, std::string_view encoding = {}) {
+    return text_of(cluster_named({.method = "POST",
+                                  .target = "/api/v1/query",
+                                  .content_type = type,
+                                  .content_encoding = encoding,
+                                  .body = query},
+                                 TsdbRules{}, Effort::kAny));
+  };
+  EXPECT_EQ(post("application/x-www-form-urlencoded; charset=utf-8"), "c2");
+  EXPECT_EQ(post("application/x-protobuf", "snappy"), "");
+  EXPECT_EQ(post("application/x-www-form-urlencoded", "gzip"), "");
+  EXPECT_EQ(post(""), "");
+}
+
+TEST(NamedClusters, PathsMustBeReadInOneWay) {
+  for (const char* path : {"/api/v1/label/..%2f..%2fx/values", "/api/v1/../v1/query",
+                           "/api/v1/./query", "/api/v1/%5cquery", "api/v1/query"}) {
+    EXPECT_EQ(text_of(cluster_named({.method = "GET", .target = path}, TsdbRules{}, Effort::kAny)),
+              "400 path")
+        << path;
+    EXPECT_EQ(text_of(cluster_named({.method = "POST", .target = path}, ProfileRules{})),
+              "400 path")
+        << path;
+  }
+}
+
+TEST(NamedClusters, AreToldAtOnceWhereNothingMustBeCompiled) {
+  EXPECT_EQ(ask(R"(x{ceems_id="c2"})", "query", Effort::kAtOnce), "c2");
+  EXPECT_EQ(ask("up", "query", Effort::kAtOnce), "");
+  EXPECT_EQ(ask(R"(x{ceems_id="c2",y=~"a.*"})", "query", Effort::kAtOnce), "403 effort");
+  EXPECT_EQ(ask(R"(x{ceems_id="c2",y=~"a.*"})", "query", Effort::kAny), "c2");
+}
+
+TEST(NamedClusters, AreFoundInCallsOfProfiles) {
+  const auto call = [](const std::string& method, const std::string& body,
+                       std::string_view type = "application/json") {
+    const std::string target = "/querier.v1.QuerierService/" + method;
+    return text_of(cluster_named(
+        {.method = "POST", .target = target, .content_type = type, .body = body}, ProfileRules{}));
+  };
+  EXPECT_EQ(call("SelectSeries", R"({"labelSelector":"{ceems_id=\"c2\"}"})"), "c2");
+  EXPECT_EQ(call("SelectSeries", R"({"labelSelector":"{ceems_id=\"c2\",x=\"a\\\"b\"}"})"), "c2");
+  EXPECT_EQ(call("LabelNames", R"({"matchers":["{}","{ceems_id=\"c2\"}"]})"), "c2");
+  EXPECT_EQ(call("LabelNames", R"({"matchers":["{ceems_id=\"c1\"}","{ceems_id=\"c2\"}"]})"),
+            "400 cluster_label");
+  EXPECT_EQ(call("Diff", R"({"left":{"labelSelector":"{ceems_id=\"c2\"}"},"right":{}})"), "c2");
+  EXPECT_EQ(call("SelectSeries", R"({"labelSelector":"{ceems_id="})"), "400 cluster_label");
+  EXPECT_EQ(call("SelectSeries", R"({"labelSelector":"{x="})"), "");
+  EXPECT_EQ(call("GetProfileStats", R"({"x":"ceems_id"})"), "");
+  EXPECT_EQ(call("../../push.v1.PusherService/Push", ""), "400 path");
+  std::string message;
+  append_wire_field(message,
+                    {.number = 2, .has_length = true, .bytes = R"({ceems_id="c2",x!~"\\d"})"});
+  EXPECT_EQ(call("SelectMergeStacktraces", message, "application/proto"), "c2");
+  EXPECT_EQ(call("SelectMergeStacktraces", message, "application/grpc"), "400 cluster_label");
+}
+
+}  // namespace
+}  // namespace ceems::gate
