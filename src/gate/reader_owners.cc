@@ -1,10 +1,12 @@
 #include "gate/reader_owners.h"
 
 #include <array>
+#include <atomic>
 #include <optional>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "store/fields.h"
 
 namespace ceems::gate {
@@ -22,7 +24,7 @@ class ReaderOwners final : public Owners {
     if (user.empty() || units.empty()) {
       return false;
     }
-    const auto count = reader_->count_member_units({.names = {user}}, {cluster},
+    const auto count = reader_->count_member_units(scope_of(user), {cluster},
                                                    std::vector(units.begin(), units.end()));
     if (!count) {
       return fail(Error(count.error()));
@@ -38,7 +40,7 @@ class ReaderOwners final : public Owners {
       return fail(ErrorCode::kInternal, "units without ids");
     }
     store::UnitQuery query;
-    query.owners.names = {user};
+    query.owners = scope_of(user);
     query.clusters = {cluster};
     const std::array fields = {*uuid};
     auto rows = reader_->units(query, fields);
@@ -63,7 +65,7 @@ class ReaderOwners final : public Owners {
                                const std::string& cluster,
                                const UnitSet& units) override {
     auto lives =
-        reader_->unit_lives({.names = {user}}, cluster, std::vector(units.begin(), units.end()));
+        reader_->unit_lives(scope_of(user), cluster, std::vector(units.begin(), units.end()));
     if (!lives) {
       return fail(std::move(lives).error());
     }
@@ -71,6 +73,21 @@ class ReaderOwners final : public Owners {
   }
 
  private:
+  /// What the user is a member of or leads, as the API server has it (access::own_projects). A data
+  /// base of CEEMS 0.10.2 has no table of leads: then nobody leads anything.
+  store::Scope scope_of(const std::string& user) {
+    store::Scope scope{.names = {user}};
+    auto led = reader_->led_projects(user);
+    if (led) {
+      scope.led_projects = std::move(*led);
+    }
+    if (knows_leads_.exchange(led.has_value()) && !led) {
+      log::warn("cannot read who leads projects, so nobody does", {{"err", led.error().message}});
+    }
+    return scope;
+  }
+
+  std::atomic<bool> knows_leads_ = true;
   store::Reader* reader_;
 };
 
