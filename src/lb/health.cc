@@ -256,7 +256,8 @@ class Beside {
 
 class Watch {
  public:
-  Watch(const std::stop_token& stop, const WatchTimes& times) : stop_(stop), times_(times) {}
+  Watch(const std::stop_token& stop, const WatchTimes& times, LookNow& wake)
+      : stop_(stop), times_(times), wake_(&wake) {}
 
   /// One look at the servers, which waits for none of them; `all`: also at those that seem well.
   /// False where it could not be had.
@@ -316,7 +317,10 @@ class Watch {
   }
 
   /// Under the lock: whoever marks a server must have seen what others made of it.
-  static void set_hangs(net::Upstream& server, bool hangs) {
+  void set_hangs(net::Upstream& server, bool hangs) {
+    if (server.hangs() && !hangs) {
+      wake_->ask();  // it gets requests again when a connection to it has been tried
+    }
     if (hangs && !server.hangs()) {
       log::warn("a backend takes connections but answers nothing", {{"backend", server.address()}});
     }
@@ -397,6 +401,7 @@ class Watch {
 
   std::stop_token stop_;
   WatchTimes times_;
+  LookNow* wake_;
   std::mutex mutex_;
   Busy asked_ CEEMS_GUARDED_BY(mutex_);
   Busy tried_ CEEMS_GUARDED_BY(mutex_);
@@ -413,7 +418,7 @@ void keep_watch(const std::stop_token& stop,
                 LookNow* now) {
   LookNow nobody;
   LookNow& wake = now == nullptr ? nobody : *now;
-  Watch watch(stop, times);
+  Watch watch(stop, times, wake);
   steady_clock::time_point next{};
   bool asked = true;
   while (!stop.stop_requested()) {

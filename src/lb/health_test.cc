@@ -448,6 +448,17 @@ TEST(KeepWatch, LooksAtAllAtOnceWhenAsked) {
   EXPECT_TRUE(comes_true([&] { return server->alive(); }));
 }
 
+TEST(KeepWatch, AServerThatAnswersAgainIsTriedAtOnce) {
+  const Port port(true);
+  const auto server = server_at(port.number());
+  server->set_alive(false);
+  server->set_hangs(true);
+  server->addresses().get();
+  const Watch watch({{server, [] { return true; }}},
+                    {.interval = std::chrono::hours(1), .glance = std::chrono::hours(1)});
+  EXPECT_TRUE(comes_true([&] { return server->alive() && !server->hangs(); }));
+}
+
 TEST(KeepWatch, EndsWhenItIsToldTo) {
   const Port closed(false);
   const auto dead = server_at(closed.number());

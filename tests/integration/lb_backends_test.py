@@ -418,7 +418,8 @@ def test_servers_behind_unix_sockets(directory, _options):
         assert ("GET", "/base/-/healthy") in [seen[:2] for seen in back.seen], back.seen
         back.mood = "well"
         waiting.join(30)
-        gate.reload()  # all count as alive again
+        gate.reload()  # it is asked again at once
+        wait_until("the server is back", lambda: gate.metric("ceems_lb_backend_up", backend=path) == 1, 5)
         assert gate.ask().status == 200
         # Away, and there again.
         back.__exit__()
