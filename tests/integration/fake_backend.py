@@ -14,8 +14,8 @@ SECRETIVE = (b'{"status":"error","errorType":"execution","error":"found duplicat
 
 
 class Backend:
-    """A server of HTTP/1.1 that behaves as `mood` says: well, broken, garbage, silent, gone, closing, slow, big, secretive, api.
-    With `path` it listens at a unix socket there."""
+    """A server of HTTP/1.1 that behaves as `mood` says: well, broken, garbage, silent, gone, closing, slow, big, secretive, api,
+    or one of the failures below. With `path` it listens at a unix socket there."""
 
     def __init__(self, mood="well", context=None, path=None):
         outer = self
@@ -81,6 +81,9 @@ class Backend:
         if mood == "broken chunks":
             wfile.write(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n14\r\n" + GOOD[:20] + b"\r\n")
             return False
+        if mood == "without length":
+            wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + GOOD)
+            return False  # the end of the connection is that of the answer; of TLS it is none without its alert
         if mood == "big":
             wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
             piece = b'{"metric":{"uuid":"1","instance":"secret-host"},"value":[1,"2"]},' * 1000

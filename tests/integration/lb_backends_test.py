@@ -126,6 +126,8 @@ def test_servers_that_fail(directory, _options):
             results = [whole(gate) for _ in range(4)]
             assert results.count((200, True)) == 2 and results.count((200, False)) == 2, (mood, results)
         wait_until("all are counted", lambda: gate.metric("ceems_lb_answers_broken_total", backend_type="tsdb") == 4, 5)
+        bad.mood = "without length"
+        assert [whole(gate) for _ in range(4)] == [(200, True)] * 4
         # Kept connections that the server closes without a word.
         bad.mood = good.mood = "closing"
         for _ in range(20):
@@ -371,12 +373,13 @@ def test_tls_and_passwords_on_both_sides(directory, _options):
                "            tls_config: {ca_file: %s/tls.crt}\n" % directory)
     client = ssl.create_default_context(cafile=directory + "/tls.crt")
 
-    def ask(port, password):
+    def ask(port, password, read=False):
         connection = http.client.HTTPSConnection("127.0.0.1", port, timeout=20, context=client)
         token = base64.b64encode(("grafana:" + password).encode()).decode()
         connection.request("GET", OWN, headers={"X-Grafana-User": "alice", "X-Ceems-Cluster-Id": "c0",
                                                 "Authorization": "Basic " + token})
-        return connection.getresponse().status
+        answer = connection.getresponse()
+        return (answer.status, answer.read()) if read else answer.status
 
     with Backend(context=context) as back, Gate(directory, [back.url], web=web, web_options=options) as gate:
         wait_until("the load balancer answers", lambda: ask(gate.ports[0], "gate-test") == 200)
@@ -384,6 +387,13 @@ def test_tls_and_passwords_on_both_sides(directory, _options):
         sent = {field[2]["authorization"][0] for field in back.seen}
         assert sent == {"Basic " + base64.b64encode(b"lb:behind").decode()}, sent
         assert "gate-test" not in gate.program.output() and "behind" not in gate.program.output()
+        # An answer that only the end of the connection ends, which nobody vouches for.
+        back.mood = "without length"
+        try:
+            raise AssertionError("half an answer passed for whole: %s" % ask(gate.ports[0], "gate-test", read=True))
+        except http.client.IncompleteRead as broken:
+            assert broken.partial == GOOD, broken.partial
+        back.mood = "well"
         # Without the authority of its certificate the server is none.
         gate.write([back.url])
         gate.reload()
