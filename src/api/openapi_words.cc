@@ -100,6 +100,10 @@ constexpr std::array kHeaders = {
     HeaderWords{"Set-Cookie", "Where people log in to this server: their session, renewed.",
                 "ceems_session=...; Path=/; HttpOnly; SameSite=Lax"},
     HeaderWords{"Vary", "What the answer depends on beside the URL.", "Origin"},
+    HeaderWords{"X-Ceems-Verified",
+                "`each`: every id was judged by itself; load balancers ask servers that do not say "
+                "so for one id at a time.",
+                "each"},
     HeaderWords{"X-Content-Type-Options", "The type is as told.", "nosniff"},
     HeaderWords{"X-Ratelimit-Limit", "With `--web.max-requests`: requests a minute of one client.",
                 "600"},
