@@ -74,14 +74,13 @@ bool may_name_internal(const Matcher& matcher) {
   if (matcher.op != MatchOperator::kMatches) {
     return false;
   }
-  const bool somewhere = begins_internal_somewhere(value);
   if (promql::is_words(value)) {
-    return somewhere && value.contains("|__");
+    return value.contains("|__");
   }
   const auto words = promql::finite_language(value);
   return words ? std::ranges::any_of(
                      *words, [](const std::string& word) { return word.starts_with(kInternal); })
-               : somewhere;
+               : begins_internal_somewhere(value);
 }
 
 Refusal raw_text() {

@@ -29,11 +29,6 @@ using std::chrono::steady_clock;
 constexpr milliseconds kNoRoom{20};   // before a full unix socket is asked again
 constexpr milliseconds kNoBell{100};  // between looks whether to stop where nothing can tell
 
-/// Is it this machine that has no means for a connection?
-bool is_shortage(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
-}
-
 /// Wakes a thread that polls.
 class Bell {
  public:
@@ -57,7 +52,7 @@ class Try {
   explicit Try(const net::SocketAddress& address)
       : address_(address),
         fd_(::socket(address.family(), SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0)) {
-    short_ = !fd_.valid() && is_shortage(errno);
+    short_ = !fd_.valid() && net::is_shortage(errno);
     begin();
   }
   void begin() {
@@ -67,7 +62,7 @@ class Try {
     const bool begun = ::connect(fd_.get(), address_.data(), address_.size()) == 0;
     no_room_ = !begun && errno == EAGAIN;
     if (!begun && !no_room_ && errno != EINPROGRESS) {
-      short_ = is_shortage(errno);
+      short_ = net::is_shortage(errno);
       fd_.reset();
     }
   }

@@ -59,15 +59,6 @@ std::string request_head(const Relay::Attempt& attempt, std::size_t body_bytes) 
   return head;
 }
 
-/// Out of what this process or machine has: says nothing of the server.
-bool is_local(const ErrorCondition& error) {
-  return error == boost::system::errc::too_many_files_open ||
-         error == boost::system::errc::too_many_files_open_in_system ||
-         error == boost::system::errc::not_enough_memory ||
-         error == boost::system::errc::no_buffer_space ||
-         error == boost::system::errc::address_not_available;
-}
-
 /// Has the other side closed, or said something unasked?
 bool is_stale(Stream& stream) {
   char byte = 0;
@@ -349,7 +340,7 @@ Task<bool> Relaying::connect(Upstream& upstream) {
     }
   }
   if (error) {
-    local_ = is_local(error);
+    local_ = error.category() == boost::system::system_category() && is_shortage(error.value());
     end_.error =
         timed_out_ ? "no connection in time" : fmt::format("no connection: {}", error.message());
     co_return false;

@@ -1,5 +1,6 @@
 #include "net/upstream.h"
 
+#include <cerrno>
 #include <utility>
 
 #include "base/log.h"
@@ -22,6 +23,10 @@ std::shared_ptr<ServerAddresses> addresses_of(const UpstreamOptions& options) {
 }
 
 }  // namespace
+
+bool is_shortage(int error) {
+  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
+}
 
 bool UpstreamOptions::same_server(const UpstreamOptions& other) const {
   return host == other.host && port == other.port && unix_socket == other.unix_socket &&
