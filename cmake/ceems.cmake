@@ -36,6 +36,8 @@ target_compile_options(
             -fstack-protector-strong
             -ffunction-sections
             -fdata-sections)
+# In the precompiled headers, so everything has to be compiled with what they need.
+target_link_libraries(ceems_options INTERFACE fmt::fmt Threads::Threads)
 target_link_options(ceems_options INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now)
 find_program(MOLD_PROGRAM mold)
 if(MOLD_PROGRAM AND NOT CMAKE_BUILD_TYPE STREQUAL "Release")
@@ -86,7 +88,7 @@ function(ceems_use_pch target kind)
       file(TOUCH ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
     endif()
     add_library(ceems_pch_${kind} OBJECT ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
-    target_link_libraries(ceems_pch_${kind} PRIVATE ceems_options fmt::fmt Threads::Threads)
+    target_link_libraries(ceems_pch_${kind} PRIVATE ceems_options)
     target_compile_options(ceems_pch_${kind} PRIVATE -fpch-preprocess) # ccache asks for it
     set(headers ${CEEMS_PCH_HEADERS})
     if(kind STREQUAL test)
@@ -100,29 +102,75 @@ function(ceems_use_pch target kind)
 endfunction()
 
 # Folders whose tests are worth a run under ThreadSanitizer: ctest label "concurrency" (preset tsan).
-set(CEEMS_CONCURRENT_LIBRARIES base os net net_client kube exporter store api)
+set(CEEMS_CONCURRENT_LIBRARIES
+    base
+    os
+    crypto
+    net
+    net_client
+    net_relay
+    net_server
+    kube
+    exporter
+    exporter_source
+    exporter_unit
+    exporter_energy
+    exporter_gpu
+    exporter_collectors
+    store
+    ingest
+    api)
 add_custom_target(concurrency_tests)
 
-# ceems_library(NAME SRCS a.cc ... TESTS a_test.cc ... DEPS ceems::base ... LIBS system libraries
-#               TEST_DEPS ceems::testing ...)
-# Static library ceems::NAME; its tests become the program NAME_test with ctest label "unit".
-function(ceems_library name)
-  cmake_parse_arguments(ARG "" "" "SRCS;TESTS;DEPS;LIBS;TEST_DEPS" ${ARGN})
+# src/LAYERS says which folder may include which; what it allows is what is linked. Sets
+#   CEEMS_LAYER_x_y        the libraries that the layer x/y may include
+#   CEEMS_LAYER_TESTS_x_y  those that only its tests may include
+set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/LAYERS)
+file(STRINGS ${CMAKE_SOURCE_DIR}/src/LAYERS layer_lines REGEX "^[a-z]")
+foreach(line IN LISTS layer_lines)
+  string(REGEX MATCH "^([^:]*):([^|]*)[|]?(.*)$" matched "${line}")
+  set(name ${CMAKE_MATCH_1})
+  set(allowed "${CMAKE_MATCH_2}")
+  set(tests "${CMAKE_MATCH_3}")
+  string(REPLACE "/" "_" name ${name})
+  foreach(list allowed tests)
+    string(REPLACE "/" "_" ${list} "${${list}}")
+    string(REGEX MATCHALL "[a-z0-9_]+" ${list} "${${list}}")
+    list(TRANSFORM ${list} PREPEND ceems::)
+  endforeach()
+  set(CEEMS_LAYER_${name} ${allowed})
+  set(CEEMS_LAYER_TESTS_${name} ${tests})
+endforeach()
+
+# ceems_library(SRCS a.cc ... TESTS a_test.cc ... LIBS system libraries)
+# The folder's static library, ceems::exporter_unit for src/exporter/unit, linked with the layers that src/LAYERS lets it
+# include; its tests become the program exporter_unit_test with ctest label "unit".
+function(ceems_library)
+  cmake_parse_arguments(ARG "" "" "SRCS;TESTS;LIBS" ${ARGN})
+  file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
+  string(REPLACE "/" "_" name ${name})
   set(target lib_${name})
   if(ARG_SRCS)
     add_library(${target} STATIC ${ARG_SRCS})
-    target_link_libraries(${target} PUBLIC ceems_options ${ARG_DEPS} PRIVATE ${ARG_LIBS})
+    target_link_libraries(${target} PUBLIC ceems_options ${CEEMS_LAYER_${name}} PRIVATE ${ARG_LIBS})
     ceems_use_pch(${target} lib)
   else()
     add_library(${target} INTERFACE)
-    target_link_libraries(${target} INTERFACE ceems_options ${ARG_DEPS} ${ARG_LIBS})
+    target_link_libraries(${target} INTERFACE ceems_options ${CEEMS_LAYER_${name}} ${ARG_LIBS})
   endif()
   add_library(ceems::${name} ALIAS ${target})
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ceems_${name})
   if(CEEMS_BUILD_TESTS AND ARG_TESTS)
     add_executable(${name}_test ${ARG_TESTS})
-    target_link_libraries(${name}_test PRIVATE ceems::${name} ceems::testing ${ARG_TEST_DEPS} ${ARG_LIBS}
-                                               GTest::gmock GTest::gtest_main)
+    # With fakes of the layers below come what these fakes are made of.
+    set(test_libraries ${CEEMS_LAYER_TESTS_${name}})
+    foreach(layer IN LISTS CEEMS_LAYER_${name})
+      string(REPLACE "ceems::" "" layer ${layer})
+      list(APPEND test_libraries ${CEEMS_LAYER_TESTS_${layer}})
+    endforeach()
+    list(REMOVE_DUPLICATES test_libraries)
+    target_link_libraries(${name}_test PRIVATE ceems::${name} ${test_libraries} ${ARG_LIBS} GTest::gmock
+                                               GTest::gtest_main)
     if(CEEMS_PCH)
       set_target_properties(${name}_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
       target_compile_options(${name}_test PRIVATE -fPIC) # as the headers were precompiled

@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "api/params.h"
-#include "store/time_zone.h"
+#include "base/time/time_zone.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int64_t kNow = 1'767'225'600'000;
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     std::abort();
   }
   static_cast<void>(ceems::api::select_fields(ceems::store::unit_fields(), params.fields));
-  if (const auto zone = ceems::store::TimeZone::find(params.time_zone); zone) {
+  if (const auto zone = ceems::TimeZone::find(params.time_zone); zone) {
     static_cast<void>(zone->local_with_offset(kNow));
   }
   return 0;

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/check.h"
-#include "host/cgroup.h"
-#include "host/cgroup_process.h"
+#include "host/cgroup/cgroup.h"
+#include "host/cgroup/process.h"
 
 using namespace ceems::host;  // NOLINT(google-build-using-namespace): one short file
 

@@ -6,8 +6,8 @@
 
 #include "base/check.h"
 #include "base/strings.h"
-#include "exporter/unit/unit_matcher.h"
-#include "host/cgroup.h"
+#include "exporter/unit/matcher/unit_matcher.h"
+#include "host/cgroup/cgroup.h"
 
 using namespace ceems;            // NOLINT(google-build-using-namespace): one short file
 using namespace ceems::exporter;  // NOLINT(google-build-using-namespace): one short file

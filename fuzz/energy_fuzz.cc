@@ -4,8 +4,8 @@
 #include <cstdlib>
 #include <string_view>
 
+#include "exporter/energy/meter/power_model.h"
 #include "exporter/energy/options.h"
-#include "exporter/energy/power_model.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace energy = ceems::exporter::energy;

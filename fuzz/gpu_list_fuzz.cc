@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "exporter/gpu/library_list.h"
+#include "exporter/gpu/inventory/library_list.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace gpu = ceems::exporter::gpu;

@@ -6,10 +6,10 @@
 #include <vector>
 
 #include "base/check.h"
-#include "exporter/gpu/gres_conf.h"
-#include "exporter/gpu/order_map.h"
-#include "exporter/gpu/shares.h"
-#include "exporter/gpu/slurm_claims.h"
+#include "exporter/gpu/claim/gres_conf.h"
+#include "exporter/gpu/claim/shares.h"
+#include "exporter/gpu/claim/slurm_claims.h"
+#include "exporter/gpu/inventory/order_map.h"
 
 using namespace ceems::exporter::gpu;  // NOLINT(google-build-using-namespace): one short file
 

@@ -6,12 +6,12 @@
 #include <vector>
 
 #include "base/check.h"
-#include "exporter/gpu/amd_metrics.h"
-#include "exporter/gpu/amd_smi.h"
-#include "exporter/gpu/amd_sysfs.h"
-#include "exporter/gpu/nvidia_smi.h"
-#include "exporter/gpu/pci_devices.h"
-#include "exporter/gpu/sm_table.h"
+#include "exporter/gpu/inventory/amd_smi.h"
+#include "exporter/gpu/inventory/amd_sysfs.h"
+#include "exporter/gpu/inventory/nvidia_smi.h"
+#include "exporter/gpu/inventory/pci_devices.h"
+#include "exporter/gpu/inventory/sm_table.h"
+#include "exporter/gpu/library/amd_metrics.h"
 
 using namespace ceems::exporter::gpu;  // NOLINT(google-build-using-namespace): one short file
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "net/answer_parser.h"
+#include "net/relay/answer_parser.h"
 
 using ceems::net::AnswerParser;
 

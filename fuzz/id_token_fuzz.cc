@@ -4,7 +4,7 @@
 #include <string_view>
 
 #include "access/jwt.h"
-#include "net/base64.h"
+#include "crypto/base64.h"
 
 namespace login = ceems::access;  // "access" is a function of POSIX
 
@@ -20,8 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (const auto claims = login::check_claims(text, expected); claims && claims->user.empty()) {
     std::abort();
   }
-  if (const auto bytes = ceems::net::base64url_decode(text);
-      bytes && ceems::net::base64url_encode(*bytes) != text) {
+  if (const auto bytes = ceems::crypto::base64url_decode(text);
+      bytes && ceems::crypto::base64url_encode(*bytes) != text) {
     std::abort();
   }
   // The first line is a token, the rest a set of keys.

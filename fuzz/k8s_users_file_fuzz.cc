@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/resource/k8s_people.h"
 #include "base/check.h"
 #include "base/utf8.h"
+#include "ingest/k8s/people.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!document) {
     return 0;
   }
-  const auto members = ceems::api::users_of_file(*document);
+  const auto members = ceems::ingest::users_of_file(*document);
   if (!members) {
     CEEMS_CHECK(!members.error().message.empty());
     return 0;
@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto& [project, user] : *members) {
     CEEMS_CHECK(!project.empty() && !user.empty() && ceems::is_utf8(user));
   }
-  const auto people = ceems::api::users_and_projects(*members, "c");
+  const auto people = ceems::ingest::users_and_projects(*members, "c");
   CEEMS_CHECK(people.users.empty() == members->empty());
   return 0;
 }

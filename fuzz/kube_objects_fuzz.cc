@@ -3,9 +3,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/resource/k8s_units.h"
 #include "base/check.h"
 #include "base/utf8.h"
+#include "ingest/k8s/units.h"
 #include "kube/line_splitter.h"
 #include "kube/objects.h"
 #include "kube/pod_store.h"
@@ -21,8 +21,8 @@ void check_pods(const ceems::kube::PodStore& store) {
       bytes += name.size() + value.size();
     }
     CEEMS_CHECK(bytes <= ceems::kube::kMostMapBytes);
-    const auto unit = ceems::api::k8s_unit(*stored, {.cluster_id = "c"}, window, window.start_ms,
-                                           ceems::store::TimeZone());
+    const auto unit = ceems::ingest::k8s_unit(*stored, {.cluster_id = "c"}, window, window.start_ms,
+                                              ceems::TimeZone());
     if (!unit) {
       continue;
     }

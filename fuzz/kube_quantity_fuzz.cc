@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "base/rfc3339.h"
+#include "base/time/rfc3339.h"
 #include "kube/quantity.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "net/request_parser.h"
+#include "net/server/request_parser.h"
 
 using ceems::net::RequestParser;
 

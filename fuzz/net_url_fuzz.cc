@@ -5,11 +5,11 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "net/base64.h"
-#include "net/encoding.h"
+#include "crypto/base64.h"
 #include "net/http.h"
-#include "net/listen.h"
-#include "net/port_holder.h"
+#include "net/encoding.h"
+#include "net/server/listen.h"
+#include "net/server/port_holder.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -20,8 +20,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     CEEMS_CHECK(clean->starts_with('/'));
     CEEMS_CHECK(!ceems::net::clean_path(*clean));
   }
-  CEEMS_CHECK(ceems::net::base64_decode(ceems::net::base64_encode(text)) == text);
-  static_cast<void>(ceems::net::base64_decode(text));
+  CEEMS_CHECK(ceems::crypto::base64_decode(ceems::crypto::base64_encode(text)) == text);
+  static_cast<void>(ceems::crypto::base64_decode(text));
   static_cast<void>(ceems::net::negotiate_encoding(text));
   static_cast<void>(ceems::net::compressible_type(text));
   static_cast<void>(ceems::net::parse_listen_address(text));

@@ -4,9 +4,9 @@
 #include <string_view>
 
 #include "config/yaml.h"
-#include "net/client_config.h"
-#include "net/oauth2.h"
-#include "net/web_config.h"
+#include "net/client/client_config.h"
+#include "net/client/oauth2.h"
+#include "net/server/web_config.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

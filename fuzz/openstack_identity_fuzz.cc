@@ -2,12 +2,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/resource/openstack_json.h"
 #include "base/check.h"
 #include "base/utf8.h"
+#include "ingest/openstack/json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace ceems::api::openstack;  // NOLINT(google-build-using-namespace): one function
+  using namespace ceems::ingest::openstack;  // NOLINT(google-build-using-namespace): one function
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   for (const char* key : {"users", "projects"}) {
     if (const auto page = parse_named(text, key)) {

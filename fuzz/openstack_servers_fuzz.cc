@@ -2,13 +2,13 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/resource/openstack_json.h"
-#include "api/resource/openstack_units.h"
 #include "base/check.h"
 #include "base/utf8.h"
+#include "ingest/openstack/json.h"
+#include "ingest/openstack/units.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace ceems::api::openstack;  // NOLINT(google-build-using-namespace): one function
+  using namespace ceems::ingest::openstack;  // NOLINT(google-build-using-namespace): one function
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   (void)parse_flavors(text);
   (void)parse_utc(text);
@@ -23,8 +23,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                               .cluster_id = "c"};
     history.begin(context.window);
     for (const auto& server : page->servers) {
-      for (const auto& unit :
-           to_units(server, "p", "u", context, ceems::store::TimeZone(), history)) {
+      for (const auto& unit : to_units(server, "p", "u", context, ceems::TimeZone(), history)) {
         CEEMS_CHECK(!unit.uuid.empty() && ceems::is_utf8(unit.name));
         CEEMS_CHECK(ceems::is_utf8(unit.tags) && ceems::is_utf8(unit.allocation));
         CEEMS_CHECK(unit.started_at_ts >= 0 && unit.ended_at_ts <= context.window.end_ms);

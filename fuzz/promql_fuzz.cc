@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "promql/matcher.h"
+#include "promql/matcher/matcher.h"
 #include "promql/parser.h"
 #include "promql/printer.h"
 #include "promql/selectors.h"

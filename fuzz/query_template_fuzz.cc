@@ -2,12 +2,12 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/updater/query_template.h"
 #include "base/check.h"
+#include "ingest/updater/query_template.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto query = ceems::api::QueryTemplate::parse(text);
+  const auto query = ceems::ingest::QueryTemplate::parse(text);
   if (query) {
     // Every variable is gone, and nothing else.
     const std::string rendered = query->render({});

@@ -2,18 +2,18 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/resource/sacct.h"
-#include "api/resource/slurm_cli.h"
 #include "base/check.h"
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "ingest/slurm/cli.h"
+#include "ingest/slurm/sacct.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
-  using namespace ceems::api;  // NOLINT(google-build-using-namespace): one function
+  using namespace ceems::ingest;  // NOLINT(google-build-using-namespace): one function
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   const ceems::model::Window window{.start_ms = 1'767'225'600'000, .end_ms = 1'767'229'200'000};
   const auto check = [window](const SlurmJob& job) {
-    const auto unit = to_unit(job, window, ceems::store::TimeZone(), "c");
+    const auto unit = to_unit(job, window, ceems::TimeZone(), "c");
     if (unit) {
       CEEMS_CHECK(ceems::is_utf8(unit->tags) && ceems::is_utf8(unit->name));
       CEEMS_CHECK(unit->ended_at_ts <= window.end_ms);

@@ -2,9 +2,9 @@
 #include <cstdint>
 #include <string_view>
 
-#include "api/resource/slurmrest_answer.h"
 #include "base/check.h"
 #include "base/utf8.h"
+#include "ingest/slurm/slurmrest_answer.h"
 
 namespace {
 
@@ -16,23 +16,24 @@ constexpr Window kWindow{.start_ms = 1'767'225'600'000, .end_ms = 1'767'229'200'
 /// Every reader on every element; gives a number that says what was cut out.
 std::size_t read_all(std::string_view text, std::size_t part_size) {
   std::size_t sum = 0;
-  ceems::api::RestCutter cutter([&sum](std::string_view member, std::string_view json) -> Result<> {
-    sum = sum * 31 + member.size() + json.size() + 1;
-    if (const auto found = ceems::api::parse_rest_job(json)) {
-      const auto unit = ceems::api::to_unit(found->job, kWindow, ceems::store::TimeZone(), "c");
-      if (unit) {
-        CEEMS_CHECK(ceems::is_utf8(unit->tags) && ceems::is_utf8(unit->name));
-        CEEMS_CHECK(unit->ended_at_ts <= kWindow.end_ms);
-        for (const auto& [name, seconds] : unit->total_time_seconds) {
-          CEEMS_CHECK(seconds >= 0);
+  ceems::ingest::RestCutter cutter(
+      [&sum](std::string_view member, std::string_view json) -> Result<> {
+        sum = sum * 31 + member.size() + json.size() + 1;
+        if (const auto found = ceems::ingest::parse_rest_job(json)) {
+          const auto unit = ceems::ingest::to_unit(found->job, kWindow, ceems::TimeZone(), "c");
+          if (unit) {
+            CEEMS_CHECK(ceems::is_utf8(unit->tags) && ceems::is_utf8(unit->name));
+            CEEMS_CHECK(unit->ended_at_ts <= kWindow.end_ms);
+            for (const auto& [name, seconds] : unit->total_time_seconds) {
+              CEEMS_CHECK(seconds >= 0);
+            }
+          }
         }
-      }
-    }
-    (void)ceems::api::parse_rest_association(json);
-    (void)ceems::api::parse_rest_account(json);
-    CEEMS_CHECK(ceems::is_utf8(ceems::api::parse_rest_problem(json).text));
-    return {};
-  });
+        (void)ceems::ingest::parse_rest_association(json);
+        (void)ceems::ingest::parse_rest_account(json);
+        CEEMS_CHECK(ceems::is_utf8(ceems::ingest::parse_rest_problem(json).text));
+        return {};
+      });
   bool good = true;
   while (good && !text.empty()) {
     const std::string_view part = text.substr(0, part_size);

@@ -13,17 +13,17 @@
 #include <fmt/format.h>
 
 #include "api/config.h"
-#include "api/grafana_admins.h"
 #include "api/login/sign_in.h"
 #include "api/series_tsdb.h"
 #include "api/server.h"
-#include "api/update_loop.h"
-#include "api/update_metrics.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/flags.h"
 #include "directories.h"
-#include "net/server.h"
+#include "ingest/grafana_admins.h"
+#include "ingest/update_loop.h"
+#include "ingest/update_metrics.h"
+#include "net/server/server.h"
 #include "options.h"
 #include "os/command.h"
 #include "os/daemon.h"
@@ -33,6 +33,7 @@
 namespace {
 
 namespace api = ceems::api;
+namespace ingest = ceems::ingest;
 namespace log = ceems::log;
 namespace os = ceems::os;
 using ceems::Result;
@@ -95,8 +96,9 @@ void serve(ceems::net::Server& server) {
   server.stop();  // requests under way are finished while everything they need is there
 }
 
-Result<api::UpdateOptions> update_options(const api::Config& config, const api::CommandLine& line) {
-  api::UpdateOptions options;
+Result<ingest::UpdateOptions> update_options(const api::Config& config,
+                                             const api::CommandLine& line) {
+  ingest::UpdateOptions options;
   options.update_interval = config.data.update_interval;
   options.max_update_interval = config.data.max_update_interval;
   options.retention = config.data.retention;
@@ -106,7 +108,7 @@ Result<api::UpdateOptions> update_options(const api::Config& config, const api::
   options.admins = config.admin.users;
   const auto& admin = config.admin;
   if (!admin.grafana_url.empty() && !admin.grafana_teams.empty()) {
-    auto grafana = api::grafana_admins(admin.grafana_url, admin.grafana_teams, admin.grafana);
+    auto grafana = ingest::grafana_admins(admin.grafana_url, admin.grafana_teams, admin.grafana);
     if (!grafana) {
       return fail(std::move(grafana).error());
     }
@@ -138,8 +140,8 @@ int serve_data_base(api::Config config,
   if (!updates) {
     return os::give_up(updates.error());
   }
-  auto loop = api::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
-                                      (*database)->writer(), clock, os::real_runner());
+  auto loop = ingest::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
+                                         (*database)->writer(), clock, os::real_runner());
   if (!loop) {
     return os::give_up(loop.error());
   }
@@ -154,7 +156,7 @@ int serve_data_base(api::Config config,
   }
   api_options.sign_in = sign_in->get();
   api_options.other_figures = [&loop](ceems::metrics::Sink& sink) {
-    api::add_update_figures(sink, (*loop)->figures());
+    ingest::add_update_figures(sink, (*loop)->figures());
   };
   auto made =
       api::ApiServer::create(std::move(api_options), (*database)->reader(), series->get(), clock);

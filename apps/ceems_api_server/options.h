@@ -6,7 +6,7 @@
 #include "api/server.h"
 #include "base/result.h"
 #include "config/flags.h"
-#include "net/server.h"
+#include "net/server/server.h"
 
 namespace ceems::api {
 

@@ -15,7 +15,7 @@
 #include "lb/figures.h"
 #include "lb/frontend.h"
 #include "lb/health.h"
-#include "net/server.h"
+#include "net/server/server.h"
 #include "options.h"
 
 namespace ceems::lb {

@@ -9,7 +9,7 @@
 
 #include "access/session.h"
 #include "base/strings.h"
-#include "net/base64.h"
+#include "crypto/base64.h"
 
 namespace ceems::access {
 namespace {
@@ -182,7 +182,7 @@ std::string number_of(const json::object& object, std::string_view name) {
     return {};
   }
   std::string bytes =
-      net::base64url_decode({value->get_string().data(), value->get_string().size()})
+      crypto::base64url_decode({value->get_string().data(), value->get_string().size()})
           .value_or(std::string());
   bytes.erase(0, bytes.find_first_not_of('\0'));
   return bytes;
@@ -192,7 +192,7 @@ std::string number_of(const json::object& object, std::string_view name) {
 std::string coordinate_of(const json::object& object, std::string_view name) {
   constexpr std::size_t kBytes = 32;
   const auto text = text_of(object, name);
-  auto bytes = text ? net::base64url_decode(*text) : std::nullopt;
+  auto bytes = text ? crypto::base64url_decode(*text) : std::nullopt;
   return bytes && bytes->size() == kBytes ? *std::move(bytes) : std::string();
 }
 
@@ -249,9 +249,9 @@ Result<Jwt> parse_jwt(std::string_view text) {
   if (parts.size() != kParts) {
     return fail(ErrorCode::kParse, "ID token: expected three parts");
   }
-  const auto header_text = net::base64url_decode(parts[0]);
-  auto claims = net::base64url_decode(parts[1]);
-  auto signature = net::base64url_decode(parts[2]);
+  const auto header_text = crypto::base64url_decode(parts[0]);
+  auto claims = crypto::base64url_decode(parts[1]);
+  auto signature = crypto::base64url_decode(parts[2]);
   const auto header = header_text ? parse_object(*header_text) : std::nullopt;
   if (!header || !claims || !signature) {
     return fail(ErrorCode::kParse, "ID token: a part is not what it should be");

@@ -7,13 +7,12 @@
 #include <openssl/rsa.h>
 
 #include "access/jwt.h"
-#include "net/openssl_handle.h"
+#include "crypto/openssl_handle.h"
 
 namespace ceems::access {
 namespace {
 
-using net::Free;
-using net::Key;
+using crypto::Free;
 using Number = std::unique_ptr<BIGNUM, Free<BN_free>>;
 using Builder = std::unique_ptr<OSSL_PARAM_BLD, Free<OSSL_PARAM_BLD_free>>;
 using Parameters = std::unique_ptr<OSSL_PARAM, Free<OSSL_PARAM_free>>;
@@ -29,7 +28,7 @@ Number number_of(const std::string& bytes) {
   return Number(::BN_bin2bn(bytes_of(bytes), static_cast<int>(bytes.size()), nullptr));
 }
 
-Key make_key(const char* kind, OSSL_PARAM_BLD* builder) {
+crypto::Key make_key(const char* kind, OSSL_PARAM_BLD* builder) {
   const Parameters parameters(::OSSL_PARAM_BLD_to_param(builder));
   const KeyContext context(::EVP_PKEY_CTX_new_from_name(nullptr, kind, nullptr));
   EVP_PKEY* made = nullptr;
@@ -37,13 +36,13 @@ Key make_key(const char* kind, OSSL_PARAM_BLD* builder) {
       ::EVP_PKEY_fromdata(context.get(), &made, EVP_PKEY_PUBLIC_KEY, parameters.get()) != 1) {
     return nullptr;
   }
-  Key key(made);
+  crypto::Key key(made);
   const KeyContext check(::EVP_PKEY_CTX_new_from_pkey(nullptr, key.get(), nullptr));
   // A point that is not on the curve, an even modulus, an exponent of 1.
   return check && ::EVP_PKEY_public_check(check.get()) == 1 ? std::move(key) : nullptr;
 }
 
-Key rsa_key(const Jwk& key) {
+crypto::Key rsa_key(const Jwk& key) {
   const Builder builder(::OSSL_PARAM_BLD_new());
   const Number modulus = number_of(key.modulus);
   const Number exponent = number_of(key.exponent);
@@ -55,7 +54,7 @@ Key rsa_key(const Jwk& key) {
   return make_key("RSA", builder.get());
 }
 
-Key ec_key(const Jwk& key) {
+crypto::Key ec_key(const Jwk& key) {
   const Builder builder(::OSSL_PARAM_BLD_new());
   const std::string point = '\x04' + key.point_x + key.point_y;  // SEC 1 §2.3.3, uncompressed
   if (!builder ||
@@ -105,7 +104,7 @@ bool set_padding(EVP_PKEY_CTX* context, JwtAlgorithm algorithm) {
 }
 
 bool is_signed_by(const Jwt& token, const Jwk& jwk) {
-  const Key key = jwk.rsa ? rsa_key(jwk) : ec_key(jwk);
+  const crypto::Key key = jwk.rsa ? rsa_key(jwk) : ec_key(jwk);
   const std::string signature = jwk.rsa ? token.signature : der_signature(token.signature);
   const DigestContext context(::EVP_MD_CTX_new());
   EVP_PKEY_CTX* key_context = nullptr;  // belongs to `context`

@@ -12,7 +12,7 @@
 #include <openssl/rsa.h>
 
 #include "access/test_key.h"
-#include "net/base64.h"
+#include "crypto/base64.h"
 
 namespace ceems::access {
 namespace {
@@ -38,14 +38,14 @@ const Keys& keys() {
 
 std::string rsa_jwk(const Key& key, const std::string& more) {
   return fmt::format(R"({{"kty":"RSA","n":"{}","e":"{}"{}}})",
-                     net::base64url_encode(key_number(key, OSSL_PKEY_PARAM_RSA_N)),
-                     net::base64url_encode(key_number(key, OSSL_PKEY_PARAM_RSA_E)), more);
+                     crypto::base64url_encode(key_number(key, OSSL_PKEY_PARAM_RSA_N)),
+                     crypto::base64url_encode(key_number(key, OSSL_PKEY_PARAM_RSA_E)), more);
 }
 std::string ec_jwk(const std::string& more) {
   return fmt::format(
       R"({{"kty":"EC","crv":"P-256","x":"{}","y":"{}"{}}})",
-      net::base64url_encode(padded(key_number(keys().point, OSSL_PKEY_PARAM_EC_PUB_X))),
-      net::base64url_encode(padded(key_number(keys().point, OSSL_PKEY_PARAM_EC_PUB_Y))), more);
+      crypto::base64url_encode(padded(key_number(keys().point, OSSL_PKEY_PARAM_EC_PUB_X))),
+      crypto::base64url_encode(padded(key_number(keys().point, OSSL_PKEY_PARAM_EC_PUB_Y))), more);
 }
 std::vector<Jwk> set_of(const std::string& list) {
   const auto parsed = parse_jwks(R"({"keys":[)" + list + "]}");
@@ -90,12 +90,13 @@ std::string signed_by(const Key& key,
                       const std::string& claims,
                       bool pss = false,
                       int salt = RSA_PSS_SALTLEN_DIGEST) {
-  const std::string text = net::base64url_encode(header) + "." + net::base64url_encode(claims);
+  const std::string text =
+      crypto::base64url_encode(header) + "." + crypto::base64url_encode(claims);
   std::string signature = raw_signature(key, text, pss, salt);
   if (EVP_PKEY_is_a(key.get(), "EC") == 1) {
     signature = jws_signature(signature);
   }
-  return text + "." + net::base64url_encode(signature);
+  return text + "." + crypto::base64url_encode(signature);
 }
 
 /// Parses and checks the signature; "" for a good one.
@@ -168,8 +169,9 @@ TEST(JwtSignature, OfAnotherKeyOrTextIsRefused) {
       HasSubstr("the signature is wrong"));
   const auto first = good.find('.');
   const auto second = good.find('.', first + 1);
-  const std::string other_claims =
-      good.substr(0, first + 1) + net::base64url_encode(R"({"sub":"admin"})") + good.substr(second);
+  const std::string other_claims = good.substr(0, first + 1) +
+                                   crypto::base64url_encode(R"({"sub":"admin"})") +
+                                   good.substr(second);
   EXPECT_THAT(outcome(other_claims, set), HasSubstr("the signature is wrong"));
   EXPECT_THAT(outcome(good.substr(0, second + 1), set), HasSubstr("the signature is wrong"));
   EXPECT_THAT(outcome(good.substr(0, second + 5), set), HasSubstr("signature is wrong"));
@@ -198,27 +200,27 @@ TEST(JwtSignature, TheTokenDoesNotChooseTheAlgorithm) {
 TEST(JwtSignature, NoneAndSharedSecretsAreRefused) {
   const std::string claims(kClaims);
   const auto set = set_of(rsa_jwk(keys().rsa, R"(,"kid":"r")"));
-  const std::string body = "." + net::base64url_encode(claims) + ".";
+  const std::string body = "." + crypto::base64url_encode(claims) + ".";
   for (const std::string alg : {"none", "None", "NONE", "nOnE", "HS256", "HS512", "RS512", "EdDSA",
                                 "rs256", "", "RS256 "}) {
     const std::string header =
-        net::base64url_encode(fmt::format(R"({{"alg":"{}","kid":"r"}})", alg));
+        crypto::base64url_encode(fmt::format(R"({{"alg":"{}","kid":"r"}})", alg));
     EXPECT_THAT(outcome(header + body, set), HasSubstr("signed by something else")) << alg;
   }
   // The public key as the secret of an HMAC (the classical confusion).
-  const std::string text =
-      net::base64url_encode(R"({"alg":"HS256","kid":"r"})") + "." + net::base64url_encode(claims);
+  const std::string text = crypto::base64url_encode(R"({"alg":"HS256","kid":"r"})") + "." +
+                           crypto::base64url_encode(claims);
   const std::string secret = rsa_jwk(keys().rsa, "");
   unsigned char mac[32];
   unsigned size = 0;
   HMAC(EVP_sha256(), secret.data(), static_cast<int>(secret.size()),
        reinterpret_cast<const unsigned char*>(text.data()), text.size(), mac, &size);
   EXPECT_THAT(
-      outcome(text + "." + net::base64url_encode({reinterpret_cast<char*>(mac), size}), set),
+      outcome(text + "." + crypto::base64url_encode({reinterpret_cast<char*>(mac), size}), set),
       HasSubstr("signed by something else"));
-  EXPECT_THAT(outcome(net::base64url_encode(R"({"typ":"JWT"})") + body, set),
+  EXPECT_THAT(outcome(crypto::base64url_encode(R"({"typ":"JWT"})") + body, set),
               HasSubstr("signed by something else"));
-  EXPECT_THAT(outcome(net::base64url_encode(R"({"alg":["RS256"]})") + body, set),
+  EXPECT_THAT(outcome(crypto::base64url_encode(R"({"alg":["RS256"]})") + body, set),
               HasSubstr("signed by something else"));
 }
 
@@ -255,12 +257,12 @@ TEST(JwtSignature, KeysComeFromTheProviderOnlyAndByTheirId) {
 }
 
 TEST(ParseJwt, RefusesWhatIsNoToken) {
-  const std::string header = net::base64url_encode(R"({"alg":"RS256"})");
+  const std::string header = crypto::base64url_encode(R"({"alg":"RS256"})");
   for (const std::string& text :
        {std::string(), std::string("a.b"), std::string("a.b.c.d"), std::string(".."), header + "..",
         "e30." + header + ".AA", header + ".e30.AA=", header + ".e3 0.AA",
-        net::base64url_encode(R"(["alg","RS256"])") + ".e30.AA",
-        net::base64url_encode(R"({"alg":"RS256")") + ".e30.AA",
+        crypto::base64url_encode(R"(["alg","RS256"])") + ".e30.AA",
+        crypto::base64url_encode(R"({"alg":"RS256")") + ".e30.AA",
         header + "." + std::string(kLongestJwt, 'A') + ".AA"}) {
     const auto parsed = parse_jwt(text);
     if (text == header + "..") {
@@ -271,7 +273,7 @@ TEST(ParseJwt, RefusesWhatIsNoToken) {
   }
   std::string deep = R"({"alg":"RS256","x":)";
   deep += std::string(5000, '[') + std::string(5000, ']') + "}";
-  EXPECT_FALSE(parse_jwt(net::base64url_encode(deep) + ".e30.AA"));
+  EXPECT_FALSE(parse_jwt(crypto::base64url_encode(deep) + ".e30.AA"));
 }
 
 TEST(ParseJwks, LeavesOutWhatCannotSignWell) {
@@ -308,7 +310,7 @@ TEST(ParseJwks, LeavesOutWhatCannotSignWell) {
 TEST(ParseJwks, APointOffTheCurveSignsNothing) {
   const std::string off =
       fmt::format(R"({{"kty":"EC","crv":"P-256","kid":"e","x":"{0}","y":"{0}"}})",
-                  net::base64url_encode(std::string(32, '\x01')));
+                  crypto::base64url_encode(std::string(32, '\x01')));
   const auto set = set_of(off);
   ASSERT_EQ(set.size(), 1U);
   EXPECT_THAT(

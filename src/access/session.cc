@@ -12,7 +12,7 @@
 #include "base/check.h"
 #include "base/strings.h"
 #include "base/utf8.h"
-#include "net/base64.h"
+#include "crypto/base64.h"
 
 namespace ceems::access {
 namespace {
@@ -61,9 +61,9 @@ std::string Signer::signature(std::string_view purpose, std::string_view text) c
 std::string Signer::seal(std::string_view purpose, const std::vector<std::string>& fields) const {
   std::string text;
   for (const std::string& field : fields) {
-    text += net::base64url_encode(field) + ".";
+    text += crypto::base64url_encode(field) + ".";
   }
-  return text + net::base64url_encode(signature(purpose, text));
+  return text + crypto::base64url_encode(signature(purpose, text));
 }
 
 std::optional<std::vector<std::string>> Signer::open(std::string_view purpose,
@@ -77,13 +77,13 @@ std::optional<std::vector<std::string>> Signer::open(std::string_view purpose,
     return std::nullopt;
   }
   const std::string_view text = token.substr(0, dot + 1);
-  const auto signed_with = net::base64url_decode(token.substr(dot + 1));
+  const auto signed_with = crypto::base64url_decode(token.substr(dot + 1));
   if (!signed_with || !same_secret(*signed_with, signature(purpose, text))) {
     return std::nullopt;
   }
   std::vector<std::string> opened;
   for (const std::string_view part : split(token.substr(0, dot), '.')) {
-    auto field = net::base64url_decode(part);
+    auto field = crypto::base64url_decode(part);
     if (!field) {
       return std::nullopt;
     }
@@ -162,17 +162,17 @@ std::optional<LoginState> parse_login_state(const Signer& signer,
 }
 
 std::string nonce_of(const Signer& signer, std::string_view state) {
-  return net::base64url_encode(signer.signature("nonce 1", state));
+  return crypto::base64url_encode(signer.signature("nonce 1", state));
 }
 
 std::string code_verifier_of(const Signer& signer, std::string_view state) {
-  return net::base64url_encode(signer.signature("verifier 1", state));
+  return crypto::base64url_encode(signer.signature("verifier 1", state));
 }
 
 std::string code_challenge_of(std::string_view verifier) {
   std::array<unsigned char, SHA256_DIGEST_LENGTH> out{};
   ::SHA256(bytes_of(verifier), verifier.size(), out.data());
-  return net::base64url_encode({reinterpret_cast<const char*>(out.data()), out.size()});
+  return crypto::base64url_encode({reinterpret_cast<const char*>(out.data()), out.size()});
 }
 
 bool is_user_name(std::string_view name) {

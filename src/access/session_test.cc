@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/base64.h"
+#include "crypto/base64.h"
 
 namespace ceems::access {
 namespace {
@@ -29,13 +29,13 @@ Session ada() {
 }
 
 TEST(Base64Url, HasOneSpelling) {
-  EXPECT_EQ(net::base64url_encode(""), "");
-  EXPECT_EQ(net::base64url_encode("\xFF\xEF"), "_-8");
+  EXPECT_EQ(crypto::base64url_encode(""), "");
+  EXPECT_EQ(crypto::base64url_encode("\xFF\xEF"), "_-8");
   for (const std::string text : {"", "a", "ab", "abc", "abcd"}) {
-    EXPECT_EQ(net::base64url_decode(net::base64url_encode(text)), text);
+    EXPECT_EQ(crypto::base64url_decode(crypto::base64url_encode(text)), text);
   }
   for (const std::string_view wrong : {"A", "_-9", "_-8=", "_/8", "+-8", "ab c", "AAAAA", "\n"}) {
-    EXPECT_FALSE(net::base64url_decode(wrong)) << wrong;
+    EXPECT_FALSE(crypto::base64url_decode(wrong)) << wrong;
   }
 }
 

@@ -8,11 +8,11 @@
 #include <openssl/bn.h>
 #include <openssl/evp.h>
 
-#include "net/openssl_handle.h"
+#include "crypto/openssl_handle.h"
 
 namespace ceems::access {
 
-using net::Key;
+using crypto::Key;
 
 /// A number of the key by its name in openssl/core_names.h, as bytes, the highest first.
 inline std::string key_number(const Key& key, const char* name) {

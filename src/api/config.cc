@@ -1,26 +1,17 @@
 #include "api/config.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
-#include "api/update_loop.h"
+#include "base/time/time_zone.h"
 #include "config/section.h"
-#include "net/client_config.h"
-#include "store/time_zone.h"
+#include "ingest/update_loop.h"
 
 namespace ceems::api {
 namespace {
 
 /// The account that the load balancer asks with.
 constexpr std::string_view kServiceAccount = "ceems-int-svc";
-
-bool is_id(std::string_view text) {
-  return std::ranges::all_of(text, [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
-           c == '_';
-  });
-}
 
 void warn_obsolete(const config::Node& node,
                    std::initializer_list<std::string_view> keys,
@@ -66,9 +57,10 @@ Result<> read_data(const config::Node& node,
               "backups of PostgreSQL are made with pg_dump: leave it out with database_url")
       .refuse(data.database_url.empty() && !data.database_password_file.empty(),
               "database_password_file", "needs database_url");
-  if (const auto zone = store::TimeZone::find(data.time_zone); !zone) {
+  if (const auto zone = TimeZone::find(data.time_zone); !zone) {
     section.refuse(true, "time_zone", zone.error().message);
-  } else if (const auto from = parse_update_from(data.update_from, data.time_zone, {}); !from) {
+  } else if (const auto from = ingest::parse_update_from(data.update_from, data.time_zone, {});
+             !from) {
     section.refuse(true, "update_from", from.error().message);
   }
   return section.done();
@@ -81,7 +73,7 @@ Result<> read_admin(const config::Node& node, const std::string& directory, Conf
   if (const config::Node grafana = node["grafana"]; section.ok() && grafana.present()) {
     config::Section inner(grafana);
     inner.text("url", config.admin.grafana_url).list("teams_ids", config.admin.grafana_teams);
-    auto client = client_options(grafana, directory, {"url", "teams_ids"});
+    auto client = ingest::client_options(grafana, directory, {"url", "teams_ids"});
     if (inner.ok() && client) {
       config.admin.grafana = std::move(*client);
     }
@@ -103,116 +95,7 @@ Result<> read_login(const config::Node& node, const std::string& directory, Conf
   return {};
 }
 
-/// `web` of a cluster or updater.
-Result<> read_web(const config::Node& node,
-                  const std::string& directory,
-                  std::string& url,
-                  net::ClientOptions& options) {
-  if (!node.present()) {
-    return {};
-  }
-  config::Section section(node);
-  section.text("url", url);
-  if (!section.ok()) {
-    return section.done();
-  }
-  auto client = client_options(node, directory, {"url"});
-  if (!client) {
-    return fail(std::move(client).error());
-  }
-  options = std::move(*client);
-  return {};
-}
-
-Result<> read_cluster(const config::Node& node,
-                      const std::string& directory,
-                      std::set<std::string>& ids,
-                      Config& config) {
-  ClusterConfig entry;
-  config::Section section(node);
-  section.only({"id", "manager", "updaters", "cli", "web", "extra_config"})
-      .text("id", entry.cluster.id)
-      .text("manager", entry.cluster.manager)
-      .list("updaters", entry.cluster.updaters);
-  const std::string& id = entry.cluster.id;
-  const std::string& manager = entry.cluster.manager;
-  const auto known = all_managers();
-  section.refuse(ids.contains(id), "id", "duplicate ID found in clusters config: " + id);
-  section.refuse(std::ranges::find(known, manager, &ManagerSpec::name) == known.end(), "manager",
-                 "unknown resource manager found in the config: " + manager);
-  section.refuse(!is_id(id), "id", "invalid cluster ID. It must contain only [a-zA-Z0-9-_]: " + id);
-  config::Section cli(node["cli"]);
-  cli.only({"path", "environment_variables"}).text("path", entry.cli_path);
-  if (const config::Node variables = node["cli"]["environment_variables"]; variables.present()) {
-    cli.refuse(!variables.is_map(), "environment_variables", "expected a mapping");
-    for (const auto& [name, value] : variables.entries()) {
-      auto text = value.as_string();
-      if (text) {
-        entry.cli_environment[name] = std::move(*text);
-      } else {
-        cli.also(fail(std::move(text).error()));
-      }
-    }
-  }
-  section.also(cli.done());
-  section.also(read_web(node["web"], directory, entry.web_url, entry.web));
-  entry.extra = node["extra_config"];
-  ids.insert(id);
-  config.clusters.push_back(std::move(entry));
-  return section.done();
-}
-
-Result<> read_updater(const config::Node& node,
-                      const std::string& directory,
-                      std::set<std::string>& ids,
-                      Config& config) {
-  UpdaterConfig entry;
-  config::Section section(node);
-  section.only({"id", "updater", "cli", "web", "extra_config"})
-      .text("id", entry.id)
-      .text("updater", entry.kind);
-  const auto known = all_updaters();
-  section.refuse(ids.contains(entry.id), "id",
-                 "duplicate ID found in updaters config: " + entry.id);
-  section.refuse(std::ranges::find(known, entry.kind, &UpdaterSpec::kind) == known.end(), "updater",
-                 "unknown updater found in the config: " + entry.kind);
-  section.refuse(!is_id(entry.id), "id",
-                 "invalid updater ID. It must contain only [a-zA-Z0-9-_]: " + entry.id);
-  section.also(read_web(node["web"], directory, entry.web_url, entry.web));
-  entry.extra = node["extra_config"];
-  ids.insert(entry.id);
-  config.updaters.push_back(std::move(entry));
-  return section.done();
-}
-
-template <typename Read>
-Result<> read_list(const config::Node& node, const Read& read) {
-  if (!node.present()) {
-    return {};
-  }
-  if (!node.is_list()) {
-    return fail(node.error("expected a list"));
-  }
-  std::set<std::string> ids;
-  for (const config::Node& item : node.items()) {
-    if (auto done = read(item, ids); !done) {
-      return done;
-    }
-  }
-  return {};
-}
-
 }  // namespace
-
-Result<net::ClientOptions> client_options(const config::Node& node,
-                                          const std::string& directory,
-                                          std::initializer_list<std::string_view> others) {
-  auto options = net::client_options(node, directory, others);
-  if (options) {
-    options->user_agent = "ceems_api_server";
-  }
-  return options;
-}
 
 Result<Config> parse_config(const config::Node& document,
                             const std::string& directory,
@@ -227,14 +110,10 @@ Result<Config> parse_config(const config::Node& document,
   root.also(read_admin(server["admin"], directory, config));
   root.also(read_login(server, directory, config));
   if (root.ok()) {
-    root.also(read_list(document["updaters"], [&](const config::Node& node, auto& ids) {
-      return read_updater(node, directory, ids, config);
-    }));
+    root.also(ingest::read_updaters(document["updaters"], directory, config.updaters));
   }
   if (root.ok()) {
-    root.also(read_list(document["clusters"], [&](const config::Node& node, auto& ids) {
-      return read_cluster(node, directory, ids, config);
-    }));
+    root.also(ingest::read_clusters(document["clusters"], directory, config.clusters));
   }
   if (!root.ok()) {
     return fail(root.done().error());

@@ -5,11 +5,10 @@
 #include <vector>
 
 #include "api/login/config.h"
-#include "api/resource/manager.h"
-#include "api/updater/updater.h"
 #include "base/result.h"
 #include "config/yaml.h"
-#include "net/client.h"
+#include "ingest/config.h"
+#include "net/client/client.h"
 
 namespace ceems::api {
 
@@ -36,8 +35,8 @@ struct Config {
   Data data = {};
   Admin admin = {};
   login::LoginOptions login = {};  ///< `identity` and `roles`
-  std::vector<ClusterConfig> clusters = {};
-  std::vector<UpdaterConfig> updaters = {};
+  std::vector<ingest::ClusterConfig> clusters = {};
+  std::vector<ingest::UpdaterConfig> updaters = {};
   /// One line each about keys that have no effect any more, for the log.
   std::vector<std::string> warnings = {};
 };
@@ -49,10 +48,5 @@ struct Config {
 Result<Config> parse_config(const config::Node& document,
                             const std::string& directory,
                             bool checks = true);
-
-/// net::client_options() with the name of this program.
-Result<net::ClientOptions> client_options(const config::Node& node,
-                                          const std::string& directory,
-                                          std::initializer_list<std::string_view> others);
 
 }  // namespace ceems::api

@@ -74,7 +74,7 @@ TEST(Config, ReadsEverything) {
   EXPECT_EQ(config->data.time_zone, "Europe/Paris");
   EXPECT_EQ(config->admin.users, (Texts{"root", "ceems-int-svc"}));
   ASSERT_EQ(config->clusters.size(), 1U);
-  const ClusterConfig& cluster = config->clusters[0];
+  const ingest::ClusterConfig& cluster = config->clusters[0];
   EXPECT_EQ(cluster.cluster.id, "hpc-a");
   EXPECT_EQ(cluster.cluster.manager, "slurm");
   EXPECT_EQ(cluster.cluster.updaters, Texts{"prom"});
@@ -82,7 +82,7 @@ TEST(Config, ReadsEverything) {
   EXPECT_EQ(cluster.cli_environment.at("DEBUG"), "1");
   EXPECT_EQ(cluster.extra["command_timeout"].as_duration_ms().value(), 300000);
   ASSERT_EQ(config->updaters.size(), 1U);
-  const UpdaterConfig& updater = config->updaters[0];
+  const ingest::UpdaterConfig& updater = config->updaters[0];
   EXPECT_EQ(updater.kind, "tsdb");
   EXPECT_EQ(updater.web_url, "http://localhost:9090");
   EXPECT_EQ(updater.web.basic_auth->username, "u");

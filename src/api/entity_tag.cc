@@ -1,8 +1,8 @@
 #include "api/entity_tag.h"
 
 #include "base/strings.h"
-#include "net/base64.h"
-#include "net/digest.h"
+#include "crypto/base64.h"
+#include "crypto/digest.h"
 
 namespace ceems::api {
 namespace {
@@ -20,7 +20,7 @@ std::string_view opaque_part(std::string_view tag) {
 
 }  // namespace
 
-EntityTags::EntityTags() : salt_(net::random_bytes(kSaltBytes)) {}
+EntityTags::EntityTags() : salt_(crypto::random_bytes(kSaltBytes)) {}
 
 std::string EntityTags::make(std::initializer_list<std::string_view> parts) const {
   std::string text = salt_;
@@ -29,7 +29,7 @@ std::string EntityTags::make(std::initializer_list<std::string_view> parts) cons
     text += ':';
     text += part;
   }
-  return "W/\"" + net::base64url_encode(net::sha256(text).substr(0, kTagBytes)) + "\"";
+  return "W/\"" + crypto::base64url_encode(crypto::sha256(text).substr(0, kTagBytes)) + "\"";
 }
 
 bool client_has(const net::Request& request, std::string_view tag) {

@@ -119,7 +119,7 @@ std::vector<std::size_t> RowFormat::read_also(std::span<const std::size_t> field
   return places;
 }
 
-void RowFormat::convert_times(const store::TimeZone& zone) {
+void RowFormat::convert_times(const TimeZone& zone) {
   zone_ = zone;
   for (Shown& shown : shown_) {
     if (shown.column < 0 || shown.field->kind != store::FieldKind::kText) {

@@ -9,9 +9,9 @@
 
 #include "api/figures.h"
 #include "base/error.h"
+#include "base/time/time_zone.h"
 #include "net/http.h"
 #include "store/reader.h"
-#include "store/time_zone.h"
 
 namespace ceems::api {
 
@@ -45,7 +45,7 @@ class RowFormat {
   RowFormat(std::span<const store::Field> all, std::vector<std::size_t> selected);
 
   /// Times of units in another zone; adds the columns that takes.
-  void convert_times(const store::TimeZone& zone);
+  void convert_times(const TimeZone& zone);
 
   /// Reads these fields too, without showing them; gives their columns.
   std::vector<std::size_t> read_also(std::span<const std::size_t> fields);
@@ -66,7 +66,7 @@ class RowFormat {
   std::span<const store::Field> all_;
   std::vector<std::size_t> columns_;
   std::vector<Shown> shown_;
-  store::TimeZone zone_;
+  TimeZone zone_;
 };
 
 /// Rows on their way from a query into an answer.

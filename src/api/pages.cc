@@ -4,8 +4,8 @@
 
 #include "api/entity_tag.h"
 #include "base/version.h"
-#include "net/base64.h"
-#include "net/digest.h"
+#include "crypto/base64.h"
+#include "crypto/digest.h"
 
 namespace ceems::api {
 namespace {
@@ -61,7 +61,7 @@ void answer_static(const StaticText& file, const net::Request& request, net::Res
   set_page_headers(response, file.forms);
   response.set_header("Cache-Control", "no-cache");
   const std::string tag =
-      "W/\"" + net::base64url_encode(net::sha256(file.text).substr(0, kTagBytes)) + "\"";
+      "W/\"" + crypto::base64url_encode(crypto::sha256(file.text).substr(0, kTagBytes)) + "\"";
   response.set_header("ETag", tag);
   if (client_has(request, tag)) {
     response.status = 304;

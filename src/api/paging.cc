@@ -5,8 +5,8 @@
 
 #include <fmt/format.h>
 
-#include "net/base64.h"
-#include "net/digest.h"
+#include "crypto/base64.h"
+#include "crypto/digest.h"
 #include "store/json.h"
 
 namespace ceems::api {
@@ -21,7 +21,7 @@ std::string checksum(std::string_view listing, std::string_view parts) {
   std::string text(listing);
   text += '\0';
   text += parts;
-  return net::sha256(text).substr(0, kChecksumBytes);
+  return crypto::sha256(text).substr(0, kChecksumBytes);
 }
 
 /// Takes the next text off the front of `parts`; nothing when it is not whole.
@@ -44,7 +44,7 @@ std::optional<std::string> take_part(std::string_view& parts) {
 std::optional<std::vector<std::string>> parse_cursor(std::string_view text,
                                                      std::string_view listing,
                                                      std::size_t key_size) {
-  const auto bytes = net::base64url_decode(text);
+  const auto bytes = crypto::base64url_decode(text);
   if (!bytes || bytes->size() < 1 + kChecksumBytes || bytes->front() != kVersion) {
     return std::nullopt;
   }
@@ -104,7 +104,7 @@ std::string cursor_text(std::string_view listing, const std::vector<std::string>
     parts += static_cast<char>(size & 0xFFU);
     parts += part.substr(0, size);
   }
-  return net::base64url_encode(kVersion + checksum(listing, parts) + parts);
+  return crypto::base64url_encode(kVersion + checksum(listing, parts) + parts);
 }
 
 Result<std::optional<Page>> parse_page(const Params& params,

@@ -2,7 +2,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/base64.h"
+#include "crypto/base64.h"
 
 namespace ceems::api {
 namespace {
@@ -54,7 +54,7 @@ TEST(Paging, ForeignAndChangedCursorsAreRefused) {
     EXPECT_TRUE(i == 0 || refused(page_of("1", good.substr(0, i)))) << i;
   }
   // The sum of a text that a client made up is easy to forge; the parts still have to be whole.
-  EXPECT_TRUE(refused(page_of("1", net::base64url_encode("\x01"))));
+  EXPECT_TRUE(refused(page_of("1", crypto::base64url_encode("\x01"))));
   EXPECT_TRUE(refused(page_of("1", "%00")));
 }
 

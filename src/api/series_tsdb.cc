@@ -53,8 +53,8 @@ TsdbSeriesSource::TsdbSeriesSource(
     : clients_(std::move(clients)) {}
 
 Result<std::unique_ptr<TsdbSeriesSource>> TsdbSeriesSource::create(
-    const std::vector<ClusterConfig>& clusters,
-    const std::vector<UpdaterConfig>& updaters,
+    const std::vector<ingest::ClusterConfig>& clusters,
+    const std::vector<ingest::UpdaterConfig>& updaters,
     const Clock& clock) {
   std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients;
   for (const auto& cluster : clusters) {
@@ -71,7 +71,7 @@ Result<std::unique_ptr<TsdbSeriesSource>> TsdbSeriesSource::create(
       }
     }
     for (const auto& id : cluster.cluster.updaters) {
-      const auto found = std::ranges::find(updaters, id, &UpdaterConfig::id);
+      const auto found = std::ranges::find(updaters, id, &ingest::UpdaterConfig::id);
       if (url.empty() && found != updaters.end() && !found->web_url.empty()) {
         url = found->web_url;
         web = found->web;

@@ -5,10 +5,9 @@
 #include <string>
 #include <vector>
 
-#include "api/resource/manager.h"
 #include "api/series.h"
-#include "api/updater/updater.h"
 #include "base/clock.h"
+#include "ingest/config.h"
 #include "tsdb/client.h"
 
 namespace ceems::api {
@@ -24,8 +23,8 @@ class TsdbSeriesSource final : public SeriesSource {
 
   /// A client for each cluster, of its first updater with an URL, or of the manager `local`.
   static Result<std::unique_ptr<TsdbSeriesSource>> create(
-      const std::vector<ClusterConfig>& clusters,
-      const std::vector<UpdaterConfig>& updaters,
+      const std::vector<ingest::ClusterConfig>& clusters,
+      const std::vector<ingest::UpdaterConfig>& updaters,
       const Clock& clock);
 
   Result<std::vector<Series>> series(const std::string& cluster_id,

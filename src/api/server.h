@@ -6,11 +6,11 @@
 
 #include "access/policy.h"
 #include "api/cors.h"
+#include "api/documentation/openapi.h"
 #include "api/entity_tag.h"
 #include "api/figures.h"
 #include "api/handlers/handlers.h"
 #include "api/login/sign_in.h"
-#include "api/openapi.h"
 #include "api/rate_limit.h"
 #include "api/routes.h"
 #include "api/series.h"

@@ -10,9 +10,9 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "config/flags.h"
-#include "exporter/energy/device_meters.h"
-#include "exporter/energy/meter.h"
-#include "exporter/source_age.h"
+#include "exporter/energy/meter/device_meters.h"
+#include "exporter/energy/meter/meter.h"
+#include "exporter/source/source_age.h"
 #include "exporter/unit/unit_source.h"
 #include "host/paths.h"
 #include "metrics/sink.h"
@@ -95,8 +95,5 @@ struct CollectorSpec {
   /// An error here ends the start of the program.
   std::function<Result<std::unique_ptr<Collector>>(const CollectorContext&)> create = {};
 };
-
-/// All collectors in the order of the help text; unit collectors come before `energy`.
-std::vector<CollectorSpec> all_collectors();
 
 }  // namespace ceems::exporter

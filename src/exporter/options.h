@@ -8,7 +8,7 @@
 #include "exporter/alloy_targets.h"
 #include "exporter/collector.h"
 #include "exporter/routes.h"
-#include "net/server.h"
+#include "net/server/server.h"
 
 namespace ceems::exporter {
 

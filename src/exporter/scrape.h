@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/thread_annotations.h"
 #include "exporter/collector_set.h"
-#include "exporter/outcome.h"
+#include "exporter/source/outcome.h"
 #include "metrics/sink.h"
 
 namespace ceems::exporter {

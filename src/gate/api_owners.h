@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "gate/owners.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 namespace ceems::gate {
 

@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "net/server.h"
+#include "net/server/server.h"
 
 namespace ceems::gate {
 namespace {

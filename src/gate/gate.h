@@ -13,7 +13,7 @@
 #include "gate/request.h"
 #include "gate/tsdb_request.h"
 #include "net/http.h"
-#include "promql/known_patterns.h"
+#include "promql/matcher/known_patterns.h"
 
 namespace ceems::gate {
 

@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
-#include "promql/matcher.h"
+#include "promql/matcher/matcher.h"
 #include "promql/selectors.h"
 
 namespace ceems::gate {

@@ -5,7 +5,7 @@
 
 #include "gate/selector_rules.h"
 #include "promql/functions.h"
-#include "promql/matcher.h"
+#include "promql/matcher/matcher.h"
 #include "promql/selectors.h"
 
 namespace ceems::gate {

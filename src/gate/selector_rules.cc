@@ -6,8 +6,8 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
-#include "promql/characters.h"
-#include "promql/matcher.h"
+#include "promql/matcher/matcher.h"
+#include "promql/text/characters.h"
 
 namespace ceems::gate {
 namespace {

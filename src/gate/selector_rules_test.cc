@@ -9,7 +9,7 @@
 
 #include "gate/profile_request.h"
 #include "gate/selection.h"
-#include "promql/matcher.h"
+#include "promql/matcher/matcher.h"
 #include "promql/parser.h"
 
 namespace ceems::gate {

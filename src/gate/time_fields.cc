@@ -7,9 +7,9 @@
 
 #include <fmt/format.h>
 
-#include "base/rfc3339.h"
 #include "base/strings.h"
-#include "promql/literal.h"
+#include "base/time/rfc3339.h"
+#include "promql/text/literal.h"
 
 namespace ceems::gate {
 namespace {

@@ -11,8 +11,8 @@
 #include "base/strings.h"
 #include "gate/time_fields.h"
 #include "net/http.h"
-#include "promql/literal.h"
 #include "promql/printer.h"
+#include "promql/text/literal.h"
 
 namespace ceems::gate {
 namespace {

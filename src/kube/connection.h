@@ -7,7 +7,7 @@
 
 #include "base/result.h"
 #include "kube/kubeconfig.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 namespace ceems::kube {
 

@@ -5,7 +5,7 @@
 
 #include "base/strings.h"
 #include "config/yaml.h"
-#include "net/base64.h"
+#include "crypto/base64.h"
 
 namespace ceems::kube {
 namespace {
@@ -53,7 +53,7 @@ class Taker {
     if (error_ || encoded.empty()) {
       return;
     }
-    auto decoded = net::base64_decode(trim(encoded));
+    auto decoded = crypto::base64_decode(trim(encoded));
     if (!decoded) {
       error_ = node_[key].error("expected base64");
       return;

@@ -7,8 +7,8 @@
 
 #include <boost/json.hpp>
 
-#include "base/rfc3339.h"
 #include "base/strings.h"
+#include "base/time/rfc3339.h"
 #include "kube/quantity.h"
 
 namespace ceems::kube {

@@ -8,7 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
-#include "net/transfer.h"
+#include "net/client/transfer.h"
 #include "net/unix_url.h"
 
 namespace ceems::lb {

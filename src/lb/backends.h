@@ -11,9 +11,9 @@
 #include "base/result.h"
 #include "gate/gate.h"
 #include "lb/config.h"
-#include "net/client.h"
-#include "net/relay.h"
-#include "net/upstream.h"
+#include "net/client/client.h"
+#include "net/relay/relay.h"
+#include "net/relay/upstream.h"
 
 namespace ceems::lb {
 

@@ -7,7 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "lb/frontend.h"
-#include "net/server.h"
+#include "net/server/server.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::lb {

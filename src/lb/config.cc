@@ -7,7 +7,7 @@
 #include <fmt/format.h>
 
 #include "config/section.h"
-#include "net/client_config.h"
+#include "net/client/client_config.h"
 
 namespace ceems::lb {
 namespace {

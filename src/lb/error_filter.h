@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "net/http.h"
-#include "net/relay.h"
+#include "net/relay/relay.h"
 
 namespace ceems::lb {
 

@@ -14,7 +14,7 @@
 #include "metrics/histogram.h"
 #include "metrics/process.h"
 #include "metrics/sink.h"
-#include "net/relay.h"
+#include "net/relay/relay.h"
 
 namespace ceems::lb {
 

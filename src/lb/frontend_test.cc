@@ -5,7 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/server.h"
+#include "net/server/server.h"
 
 namespace ceems::lb {
 namespace {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "base/thread_annotations.h"
-#include "net/upstream.h"
+#include "net/relay/upstream.h"
 
 namespace ceems::lb {
 

@@ -6,7 +6,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
-#include "host/cgroup_process.h"
+#include "host/cgroup/process.h"
 #include "host/directory.h"
 #include "host/read_file.h"
 

@@ -5,7 +5,7 @@
 #include <span>
 
 #include "base/strings.h"
-#include "promql/literal.h"
+#include "promql/text/literal.h"
 
 namespace ceems::promql {
 namespace {

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "promql/ast.h"
-#include "promql/lexer.h"
+#include "promql/text/lexer.h"
 
 namespace ceems::promql {
 

@@ -6,11 +6,11 @@
 #include "base/strings.h"
 #include "promql/checks.h"
 #include "promql/functions.h"
-#include "promql/lexer.h"
-#include "promql/literal.h"
 #include "promql/operators.h"
 #include "promql/selector_parser.h"
-#include "promql/token_cursor.h"
+#include "promql/text/lexer.h"
+#include "promql/text/literal.h"
+#include "promql/text/token_cursor.h"
 
 namespace ceems::promql {
 namespace {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "promql/ast.h"
-#include "promql/known_patterns.h"
-#include "promql/syntax_error.h"
+#include "promql/matcher/known_patterns.h"
+#include "promql/text/syntax_error.h"
 
 namespace ceems::promql {
 

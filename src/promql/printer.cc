@@ -7,8 +7,8 @@
 #include <fmt/format.h>
 
 #include "promql/functions.h"
-#include "promql/literal.h"
 #include "promql/operators.h"
+#include "promql/text/literal.h"
 
 namespace ceems::promql {
 namespace {

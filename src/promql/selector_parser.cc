@@ -7,9 +7,9 @@
 #include <fmt/format.h>
 
 #include "base/utf8.h"
-#include "promql/literal.h"
-#include "promql/matcher.h"
+#include "promql/matcher/matcher.h"
 #include "promql/operators.h"
+#include "promql/text/literal.h"
 
 namespace ceems::promql {
 namespace {

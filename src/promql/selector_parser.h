@@ -6,7 +6,7 @@
 
 #include "promql/ast.h"
 #include "promql/parser.h"
-#include "promql/token_cursor.h"
+#include "promql/text/token_cursor.h"
 
 namespace ceems::promql {
 

@@ -2,9 +2,9 @@
 
 #include <utility>
 
+#include "base/time/time_zone.h"
 #include "store/postgres/database.h"
 #include "store/sqlite/database.h"
-#include "store/time_zone.h"
 
 namespace ceems::store {
 

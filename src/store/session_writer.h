@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/time/time_zone.h"
 #include "store/session.h"
 #include "store/store.h"
-#include "store/time_zone.h"
 #include "store/unit_change.h"
 
 namespace ceems::store {

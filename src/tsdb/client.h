@@ -13,7 +13,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "base/thread_annotations.h"
-#include "net/client.h"
+#include "net/client/client.h"
 #include "tsdb/answer.h"
 #include "tsdb/settings.h"
 

@@ -6,8 +6,8 @@
 #include "access/visible.h"
 #include "api/handlers/handlers.h"
 #include "base/log.h"
+#include "base/time/time_zone.h"
 #include "store/json.h"
-#include "store/time_zone.h"
 
 namespace ceems::api {
 namespace {
@@ -37,7 +37,7 @@ void get_units(const Services& services, Call& call) {
   RowFormat format(store::unit_fields(), std::move(*fields));
   if (!params.time_zone.empty()) {
     // An unknown zone is no error: the times stay in the zone of the data base.
-    if (const auto zone = store::TimeZone::find(params.time_zone); zone) {
+    if (const auto zone = TimeZone::find(params.time_zone); zone) {
       format.convert_times(*zone);
     }
   }

@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/config.h"
 #include "api/login/oidc.h"
 #include "base/strings.h"
 #include "config/section.h"
+#include "ingest/config.h"
 
 namespace ceems::api::login {
 namespace {
@@ -77,7 +77,7 @@ Result<> read_oidc(const config::Node& node, const std::string& directory, Login
     return section.done();
   }
   if (const config::Node http = node["http_client"]; http.present()) {
-    auto client = client_options(http, directory, {});
+    auto client = ingest::client_options(http, directory, {});
     if (!client) {
       return fail(std::move(client).error());
     }

@@ -9,7 +9,7 @@
 #include "access/session.h"
 #include "base/result.h"
 #include "config/yaml.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 namespace ceems::api::login {
 

@@ -8,8 +8,8 @@
 
 #include "access/session.h"
 #include "access/test_key.h"
-#include "net/base64.h"
-#include "net/digest.h"
+#include "crypto/base64.h"
+#include "crypto/digest.h"
 
 namespace ceems::api::login {
 namespace {
@@ -17,7 +17,7 @@ namespace {
 using access::Key;
 
 std::string number(const Key& key, const char* name) {
-  return net::base64url_encode(access::key_number(key, name));
+  return crypto::base64url_encode(access::key_number(key, name));
 }
 
 std::string sign(const Key& key, const std::string& text) {
@@ -86,7 +86,7 @@ std::string FakeProvider::code_for(const std::string& authorization_url) {
   EXPECT_EQ(field(query, "response_type"), "code");
   EXPECT_EQ(field(query, "client_id"), "ceems");
   EXPECT_EQ(field(query, "code_challenge_method"), "S256");
-  const std::string code = net::base64url_encode(net::random_bytes(12));
+  const std::string code = crypto::base64url_encode(crypto::random_bytes(12));
   const std::scoped_lock lock(mutex_);
   codes_[code] = {.nonce = field(query, "nonce"),
                   .challenge = field(query, "code_challenge"),
@@ -150,9 +150,10 @@ std::string FakeProvider::id_token(const std::string& nonce) {
   const std::string header =
       header_.empty() ? fmt::format(R"({{"alg":"RS256","kid":"k{}"}})", secrets_->generation)
                       : header_;
-  const std::string text = net::base64url_encode(header) + "." + net::base64url_encode(claims);
+  const std::string text =
+      crypto::base64url_encode(header) + "." + crypto::base64url_encode(claims);
   return text + "." +
-         net::base64url_encode(sign(wrong_key_ ? *secrets_->next : *secrets_->key, text));
+         crypto::base64url_encode(sign(wrong_key_ ? *secrets_->next : *secrets_->key, text));
 }
 
 void FakeProvider::answer_token(const net::Request& request, net::Response& response) {

@@ -8,7 +8,7 @@
 
 #include "base/thread_annotations.h"
 #include "net/http.h"
-#include "net/server.h"
+#include "net/server/server.h"
 
 namespace ceems::api::login {
 

@@ -13,7 +13,7 @@
 #include "access/session.h"
 #include "base/fd.h"
 #include "base/strings.h"
-#include "net/digest.h"
+#include "crypto/digest.h"
 
 namespace ceems::api::login {
 namespace {
@@ -56,7 +56,7 @@ Result<> make_key(const std::string& file) {
     return fail(errno_error(errno, "creating " + made));
   }
   auto done = write_all(descriptor.get(),
-                        hex(net::random_bytes(access::Signer::kShortestKey)) + "\n", made);
+                        hex(crypto::random_bytes(access::Signer::kShortestKey)) + "\n", made);
   if (done && ::link(made.c_str(), file.c_str()) != 0 && errno != EEXIST) {
     done = fail(errno_error(errno, "creating " + file));
   }

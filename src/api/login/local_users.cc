@@ -13,8 +13,8 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "base/thread_annotations.h"
-#include "net/password.h"
-#include "net/web_config.h"
+#include "crypto/password.h"
+#include "net/server/web_config.h"
 
 namespace ceems::api::login {
 namespace {
@@ -149,11 +149,11 @@ LocalUsers::Verdict LocalUsers::check(const std::string& user, const std::string
   const bool known = found != table->end();
   const std::string hash =
       known ? found->second
-            : net::dummy_hash(table->empty() ? std::string_view() : table->begin()->second);
+            : crypto::dummy_hash(table->empty() ? std::string_view() : table->begin()->second);
   bool good = false;
   {
     const std::scoped_lock lock(impl_->one_check);
-    good = net::bcrypt_matches(password.substr(0, kLongestPassword), hash);
+    good = crypto::bcrypt_matches(password.substr(0, kLongestPassword), hash);
   }
   impl_->checks.fetch_sub(1);
   return known && good && password.size() <= kLongestPassword ? Verdict::kGood : Verdict::kWrong;

@@ -12,8 +12,8 @@
 #include "api/login/cookies.h"
 #include "base/strings.h"
 #include "base/thread_annotations.h"
-#include "net/base64.h"
-#include "net/client.h"
+#include "crypto/base64.h"
+#include "net/client/client.h"
 #include "net/http.h"
 #include "os/secret.h"
 
@@ -195,8 +195,8 @@ struct Provider::Impl {
         form += "&" + form_of({{"client_id", options.client_id}, {"client_secret", *secret}});
       } else {  // RFC 6749 §2.3.1
         headers.emplace_back("Authorization",
-                             "Basic " + net::base64_encode(net::url_encode(options.client_id) +
-                                                           ":" + net::url_encode(*secret)));
+                             "Basic " + crypto::base64_encode(net::url_encode(options.client_id) +
+                                                              ":" + net::url_encode(*secret)));
       }
     }
     auto answer =

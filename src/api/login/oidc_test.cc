@@ -8,7 +8,7 @@
 #include "api/login/fake_provider.h"
 #include "api/login/sign_in.h"
 #include "api/test_request.h"
-#include "net/base64.h"
+#include "crypto/base64.h"
 #include "store/test_database.h"
 
 namespace ceems::api::login {
@@ -128,7 +128,7 @@ TEST_F(OidcTest, TheSecretGoesIntoTheHeader) {
   options_.oidc->client_secret_file = dir_.write("secret", "p:w%\n").string();
   make();
   EXPECT_EQ(log_in().status, 303);
-  EXPECT_EQ(provider_.last_authorization(), "Basic " + net::base64_encode("ceems:p%3Aw%25"));
+  EXPECT_EQ(provider_.last_authorization(), "Basic " + crypto::base64_encode("ceems:p%3Aw%25"));
 }
 
 TEST_F(OidcTest, AStateIsGoodOnceInTheBrowserThatBegan) {

@@ -7,8 +7,8 @@
 #include "api/login/key_file.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "net/base64.h"
-#include "net/digest.h"
+#include "crypto/base64.h"
+#include "crypto/digest.h"
 #include "store/json.h"
 
 namespace ceems::api::login {
@@ -231,17 +231,17 @@ std::string SignIn::form_token(const net::Request& request, net::Response& respo
     const std::int64_t now = now_seconds();
     id = form_id(*signer_, request, now);
     if (id.empty()) {
-      id = net::random_bytes(kIdBytes);
+      id = crypto::random_bytes(kIdBytes);
       set_cookie(response, cookie_scope(request), kFormCookie,
                  signer_->seal(kFormCookiePurpose, {id, std::to_string(now)}), kFormTime);
     }
   }
-  return net::base64url_encode(signer_->signature(kFormPurpose, id));
+  return crypto::base64url_encode(signer_->signature(kFormPurpose, id));
 }
 
 bool SignIn::is_form_token(const net::Request& request, const std::string& token) const {
   const auto of = [this](const std::string& id) {
-    return net::base64url_encode(signer_->signature(kFormPurpose, id));
+    return crypto::base64url_encode(signer_->signature(kFormPurpose, id));
   };
   if (const auto session = find_session(request);
       session && access::same_secret(token, of(session->id))) {

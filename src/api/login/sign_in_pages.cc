@@ -9,8 +9,8 @@
 #include "api/pages.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "net/base64.h"
-#include "net/digest.h"
+#include "crypto/base64.h"
+#include "crypto/digest.h"
 
 namespace ceems::api::login {
 namespace {
@@ -168,7 +168,7 @@ void SignIn::begin_session(access::Session session,
                            const std::string& next,
                            const net::Request& request,
                            net::Response& response) {
-  session.id = net::random_bytes(kIdBytes);  // never one from before the login
+  session.id = crypto::random_bytes(kIdBytes);  // never one from before the login
   session.begun = session.used = now_seconds();
   if (wants_json(request)) {
     answer_data(response, "null");
@@ -268,7 +268,7 @@ void SignIn::begin_oidc(const net::Request& request, net::Response& response) {
     return;
   }
   const access::LoginState state{
-      .state = net::base64url_encode(net::random_bytes(kIdBytes)),
+      .state = crypto::base64url_encode(crypto::random_bytes(kIdBytes)),
       .next = access::safe_next(first_of(net::parse_query(request.query), "next")),
       .begun = now_seconds()};
   const std::string verifier = access::code_verifier_of(*signer_, state.state);

@@ -5,7 +5,7 @@
 
 #include "api/server.h"
 #include "api/test_request.h"
-#include "net/base64.h"
+#include "crypto/base64.h"
 #include "store/test_database.h"
 
 namespace ceems::api::login {
@@ -244,7 +244,7 @@ TEST_F(SignInTest, TamperedSessionsAreNobodys) {
   const std::string good = cookies_["ceems_session"];
   EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
   const auto dot = good.find('.');
-  const std::string as_root = good.substr(0, dot + 1) + net::base64url_encode("root") +
+  const std::string as_root = good.substr(0, dot + 1) + crypto::base64url_encode("root") +
                               good.substr(good.find('.', dot + 1));
   for (const std::string& bad : {as_root, good + "A", good.substr(1), std::string("x"),
                                  std::string(), std::string(5000, 'A')}) {

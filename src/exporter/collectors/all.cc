@@ -1,4 +1,5 @@
-#include "exporter/collector.h"
+#include "exporter/collectors/all.h"
+
 #include "exporter/collectors/cgroup.h"
 #include "exporter/collectors/cpu.h"
 #include "exporter/collectors/cray_pm_counters.h"

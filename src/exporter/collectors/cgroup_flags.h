@@ -3,7 +3,7 @@
 #include <string>
 
 #include "exporter/collector.h"
-#include "host/cgroup_mount.h"
+#include "host/cgroup/mount.h"
 
 namespace ceems::exporter {
 

@@ -4,7 +4,7 @@
 #include <string>
 
 #include "exporter/collector.h"
-#include "exporter/energy/counter_unwrap.h"
+#include "exporter/energy/meter/counter_unwrap.h"
 
 namespace ceems::exporter {
 

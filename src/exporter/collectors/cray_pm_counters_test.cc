@@ -3,7 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "exporter/collectors/collector_test_support.h"
-#include "exporter/energy/host_meters.h"
+#include "exporter/energy/meter/host_meters.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {

@@ -8,10 +8,10 @@
 #include <string>
 #include <utility>
 
-#include "exporter/energy/host_meters.h"
+#include "exporter/energy/meter/host_meters.h"
 #include "exporter/energy/options.h"
-#include "exporter/privileged_open.h"
-#include "host/cgroup_mount.h"
+#include "exporter/source/privileged_open.h"
+#include "host/cgroup/mount.h"
 
 namespace ceems::exporter {
 namespace {

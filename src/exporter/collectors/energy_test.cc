@@ -8,7 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "exporter/collectors/collector_test_support.h"
-#include "exporter/energy/held_power.h"
+#include "exporter/energy/meter/held_power.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {

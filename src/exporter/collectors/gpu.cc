@@ -12,8 +12,8 @@
 #include "exporter/collectors/gpu_metrics.h"
 #include "exporter/energy/options.h"
 #include "exporter/gpu/device_energy.h"
+#include "exporter/gpu/inventory/pci_devices.h"
 #include "exporter/gpu/monitor.h"
-#include "exporter/gpu/pci_devices.h"
 #include "host/directory.h"
 
 namespace ceems::exporter {

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "exporter/collector.h"
-#include "exporter/gpu/inventory.h"
-#include "exporter/gpu/process_list.h"
+#include "exporter/gpu/claim/process_list.h"
+#include "exporter/gpu/inventory/inventory.h"
 
 namespace ceems::exporter {
 

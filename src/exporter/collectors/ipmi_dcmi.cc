@@ -9,13 +9,13 @@
 #include <utility>
 
 #include "base/log.h"
-#include "exporter/energy/held_power.h"
-#include "exporter/energy/shared_meter.h"
+#include "exporter/energy/meter/held_power.h"
+#include "exporter/energy/meter/shared_meter.h"
 #include "exporter/ipmi/open_ipmi.h"
 #include "exporter/ipmi/power_command.h"
 #include "exporter/ipmi/power_reader.h"
-#include "exporter/privileged_open.h"
-#include "exporter/slow_source.h"
+#include "exporter/source/privileged_open.h"
+#include "exporter/source/slow_source.h"
 #include "host/directory.h"
 #include "os/privileges.h"
 

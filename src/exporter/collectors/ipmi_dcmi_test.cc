@@ -12,6 +12,7 @@
 #include "exporter/collectors/collector_test_support.h"
 #include "exporter/ipmi/fake_port.h"
 #include "testing/fake_runner.h"
+#include "testing/scrape_times.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {
@@ -280,7 +281,7 @@ TEST(IpmiDcmi, AHangingToolNeverStallsAScrape) {
     std::this_thread::sleep_for(milliseconds(1));
   }
   ASSERT_TRUE(reached);
-  ScrapeTimes times;
+  testing::ScrapeTimes times;
   for (int scrape = 0; scrape < 100; ++scrape) {
     times.add([&] { EXPECT_NE(samples_of(*collector), ""); });
   }

@@ -8,8 +8,8 @@
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/collectors/gpu_map.h"
 #include "exporter/collectors/unit_collector.h"
-#include "exporter/gpu/map_collector.h"
 #include "exporter/k8s/kubelet_client.h"
 #include "exporter/k8s/pod_devices.h"
 #include "exporter/unit/cgroup_unit_source.h"

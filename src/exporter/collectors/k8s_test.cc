@@ -6,7 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "exporter/collectors/collector_test_support.h"
-#include "exporter/unit/stat_reader.h"
+#include "exporter/unit/stat/stat_reader.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {

@@ -4,8 +4,8 @@
 
 #include <utility>
 
+#include "exporter/collectors/gpu_map.h"
 #include "exporter/collectors/unit_collector.h"
-#include "exporter/gpu/map_collector.h"
 #include "exporter/libvirt/domains.h"
 #include "exporter/unit/cgroup_unit_source.h"
 

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "exporter/privileged_open.h"
+#include "exporter/source/privileged_open.h"
 #include "host/directory.h"
 
 namespace ceems::exporter {

@@ -14,7 +14,7 @@
 #include "exporter/rdma/counting.h"
 #include "exporter/rdma/netlink_reader.h"
 #include "exporter/rdma/ports.h"
-#include "exporter/slow_source.h"
+#include "exporter/source/slow_source.h"
 #include "host/directory.h"
 
 namespace ceems::exporter {

@@ -9,13 +9,13 @@
 
 #include "base/log.h"
 #include "config/yaml.h"
-#include "exporter/energy/held_power.h"
-#include "exporter/energy/shared_meter.h"
+#include "exporter/energy/meter/held_power.h"
+#include "exporter/energy/meter/shared_meter.h"
 #include "exporter/ipmi/open_ipmi.h"
 #include "exporter/node_name.h"
-#include "exporter/privileged_open.h"
 #include "exporter/redfish/reader.h"
-#include "exporter/slow_source.h"
+#include "exporter/source/privileged_open.h"
+#include "exporter/source/slow_source.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {

@@ -9,6 +9,7 @@
 
 #include "exporter/collectors/collector_test_support.h"
 #include "exporter/redfish/mock_service.h"
+#include "testing/scrape_times.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {
@@ -101,7 +102,7 @@ TEST(Redfish, AHangingServiceNeverStallsAScrape) {
   node.options_.patience = milliseconds(20);
   const auto patient = node.start();
   node.service_.hang("/redfish/v1/Chassis/Node-1/Power");
-  ScrapeTimes times;
+  testing::ScrapeTimes times;
   for (int scrape = 0; scrape < 100; ++scrape) {
     times.add([&] { EXPECT_EQ(samples_of(*patient), kPage); });
   }

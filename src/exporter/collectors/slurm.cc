@@ -5,9 +5,9 @@
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/collectors/gpu_map.h"
 #include "exporter/collectors/unit_collector.h"
-#include "exporter/gpu/map_collector.h"
-#include "exporter/gpu/slurm_claims.h"
+#include "exporter/gpu/claim/slurm_claims.h"
 #include "exporter/unit/cgroup_unit_source.h"
 #include "host/read_file.h"
 

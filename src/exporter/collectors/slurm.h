@@ -11,7 +11,7 @@
 
 namespace ceems::exporter {
 
-/// How the GPUs of jobs are found out (exporter/gpu/slurm_claims.h).
+/// How the GPUs of jobs are found out (exporter/gpu/claim/slurm_claims.h).
 struct SlurmGpuOptions {
   std::string gres_config_file = "/etc/slurm/gres.conf";
   std::string order_map;

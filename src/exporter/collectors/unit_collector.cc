@@ -7,8 +7,8 @@
 #include <utility>
 
 #include "base/log.h"
-#include "exporter/outcome.h"
 #include "exporter/scrape_duration.h"
+#include "exporter/source/outcome.h"
 
 namespace ceems::exporter {
 namespace {

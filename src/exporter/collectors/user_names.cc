@@ -4,7 +4,7 @@
 
 #include <array>
 
-#include "host/cgroup_process.h"
+#include "host/cgroup/process.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {

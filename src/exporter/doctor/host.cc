@@ -11,7 +11,7 @@
 #include "host/meminfo.h"
 #include "host/read_file.h"
 #include "host/stat.h"
-#include "net/web_config.h"
+#include "net/server/web_config.h"
 
 namespace ceems::exporter {
 namespace {

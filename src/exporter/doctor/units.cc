@@ -7,7 +7,7 @@
 #include "base/strings.h"
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
-#include "host/cgroup_mount.h"
+#include "host/cgroup/mount.h"
 #include "host/directory.h"
 #include "host/read_file.h"
 

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "exporter/slow_source.h"
+#include "exporter/source/slow_source.h"
 
 namespace ceems::exporter::emissions {
 namespace {

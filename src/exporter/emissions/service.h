@@ -5,7 +5,7 @@
 #include <string>
 
 #include "exporter/emissions/provider.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 namespace ceems::exporter::emissions {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "exporter/emissions/provider.h"
-#include "net/server.h"
+#include "net/server/server.h"
 
 namespace ceems::exporter::emissions {
 

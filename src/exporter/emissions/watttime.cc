@@ -3,9 +3,9 @@
 
 #include <fmt/format.h>
 
+#include "crypto/base64.h"
 #include "exporter/emissions/answers.h"
 #include "exporter/emissions/service.h"
-#include "net/base64.h"
 
 namespace ceems::exporter::emissions {
 namespace {
@@ -66,8 +66,8 @@ class WattTime {
     }
     token_.clear();
     auto text = service_->get(
-        "/login", {{"Authorization",
-                    "Basic " + net::base64_encode(account_.username + ":" + account_.password)}});
+        "/login", {{"Authorization", "Basic " + crypto::base64_encode(account_.username + ":" +
+                                                                      account_.password)}});
     auto token = text ? parse_watttime_token(*text) : fail(std::move(text).error());
     if (!token) {
       return fail(std::move(token).error().with_context("login"));

@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "exporter/energy/account.h"
-#include "exporter/energy/device_meters.h"
-#include "exporter/energy/meter.h"
+#include "exporter/energy/account/account.h"
+#include "exporter/energy/meter/device_meters.h"
+#include "exporter/energy/meter/meter.h"
 #include "exporter/unit/unit_source.h"
 #include "host/meminfo.h"
 #include "host/paths.h"

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "exporter/energy/held_power.h"
+#include "exporter/energy/meter/held_power.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "exporter/energy/device_meters.h"
-#include "exporter/gpu/assignments.h"
+#include "exporter/energy/meter/device_meters.h"
+#include "exporter/gpu/claim/assignments.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/monitor.h"
 

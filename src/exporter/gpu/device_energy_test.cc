@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "exporter/gpu/device_names.h"
+#include "exporter/gpu/inventory/device_names.h"
 
 namespace ceems::exporter::gpu {
 namespace {

@@ -2,9 +2,9 @@
 
 #include <gtest/gtest.h>
 
-#include "exporter/gpu/order_map.h"
-#include "exporter/gpu/pci_devices.h"
-#include "exporter/gpu/sm_table.h"
+#include "exporter/gpu/inventory/order_map.h"
+#include "exporter/gpu/inventory/pci_devices.h"
+#include "exporter/gpu/inventory/sm_table.h"
 
 namespace ceems::exporter::gpu {
 namespace {

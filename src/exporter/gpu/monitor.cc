@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "exporter/gpu/device_names.h"
+#include "exporter/gpu/inventory/device_names.h"
 
 namespace ceems::exporter::gpu {
 namespace {

@@ -7,10 +7,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "exporter/gpu/inventory.h"
+#include "exporter/gpu/claim/process_list.h"
+#include "exporter/gpu/inventory/inventory.h"
 #include "exporter/gpu/library/gpu_library.h"
-#include "exporter/gpu/process_list.h"
-#include "exporter/slow_source.h"
+#include "exporter/source/slow_source.h"
 
 namespace ceems::exporter::gpu {
 

@@ -7,10 +7,10 @@
 #include <boost/json.hpp>
 
 #include "base/strings.h"
-#include "exporter/privileged_open.h"
+#include "exporter/source/privileged_open.h"
 #include "host/read_file.h"
 #include "kube/connection.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 namespace ceems::exporter::k8s {
 namespace {

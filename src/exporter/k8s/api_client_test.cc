@@ -6,7 +6,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "net/server.h"
+#include "net/server/server.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter::k8s {

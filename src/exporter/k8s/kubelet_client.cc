@@ -8,7 +8,7 @@
 #include <optional>
 
 #include "base/strings.h"
-#include "net/client.h"
+#include "net/client/client.h"
 #include "os/privileges.h"
 
 namespace ceems::exporter::k8s {

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "base/clock.h"
-#include "exporter/gpu/claim.h"
+#include "exporter/gpu/claim/claim.h"
 #include "exporter/k8s/api_client.h"
 #include "exporter/k8s/pod_resources.h"
-#include "exporter/slow_source.h"
+#include "exporter/source/slow_source.h"
 
 namespace ceems::exporter::k8s {
 

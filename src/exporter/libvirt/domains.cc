@@ -9,7 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "exporter/privileged_open.h"
+#include "exporter/source/privileged_open.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter::libvirt {

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-#include "exporter/gpu/claim.h"
+#include "exporter/gpu/claim/claim.h"
 #include "exporter/libvirt/domain_xml.h"
 
 namespace ceems::exporter::libvirt {

@@ -14,7 +14,7 @@
 #include "exporter/perf/unit_counters.h"
 #include "exporter/unit/process_filter.h"
 #include "exporter/unit/unit.h"
-#include "host/cgroup_mount.h"
+#include "host/cgroup/mount.h"
 #include "host/paths.h"
 
 namespace ceems::exporter::perf {

@@ -8,7 +8,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "config/yaml.h"
-#include "net/client_config.h"
+#include "net/client/client_config.h"
 
 namespace ceems::exporter::redfish {
 namespace {

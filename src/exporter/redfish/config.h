@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 namespace ceems::exporter::redfish {
 

@@ -12,7 +12,7 @@
 
 #include <fmt/format.h>
 
-#include "net/server.h"
+#include "net/server/server.h"
 
 namespace ceems::exporter::redfish {
 

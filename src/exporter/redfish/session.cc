@@ -6,9 +6,9 @@
 #include <boost/json.hpp>
 
 #include "base/strings.h"
+#include "crypto/base64.h"
 #include "exporter/redfish/documents.h"
-#include "net/base64.h"
-#include "net/transfer.h"
+#include "net/client/transfer.h"
 
 namespace ceems::exporter::redfish {
 namespace {
@@ -90,7 +90,7 @@ net::Headers Session::headers() const {
   }
   if (!config_.use_session_token && !config_.username.empty() && !config_.password.empty()) {
     all.emplace_back("Authorization",
-                     "Basic " + net::base64_encode(config_.username + ":" + config_.password));
+                     "Basic " + crypto::base64_encode(config_.username + ":" + config_.password));
   }
   return all;
 }

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 #include "exporter/redfish/config.h"
-#include "net/client.h"
+#include "net/client/client.h"
 
 namespace ceems::exporter::redfish {
 

@@ -12,8 +12,8 @@
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
-#include "exporter/unit/kept_file.h"
-#include "exporter/unit/unit_matcher.h"
+#include "exporter/unit/matcher/unit_matcher.h"
+#include "exporter/unit/stat/kept_file.h"
 #include "exporter/unit/unit_state.h"
 
 namespace ceems::exporter {

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "exporter/unit/process_facts.h"
-#include "host/cgroup.h"
+#include "host/cgroup/cgroup.h"
 
 namespace ceems::exporter {
 namespace {

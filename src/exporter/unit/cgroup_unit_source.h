@@ -16,11 +16,11 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "exporter/unit/cgroup_tree.h"
+#include "exporter/unit/matcher/unit_matcher.h"
 #include "exporter/unit/populated_watch.h"
-#include "exporter/unit/stat_reader.h"
-#include "exporter/unit/unit_matcher.h"
+#include "exporter/unit/stat/stat_reader.h"
 #include "exporter/unit/unit_source.h"
-#include "host/cgroup_mount.h"
+#include "host/cgroup/mount.h"
 #include "host/paths.h"
 
 namespace ceems::exporter {

@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "exporter/unit/cgroup_unit_source.h"
-#include "host/cgroup.h"
-#include "host/cgroup_mount.h"
+#include "host/cgroup/cgroup.h"
+#include "host/cgroup/mount.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {

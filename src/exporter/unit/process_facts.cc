@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "host/cgroup_process.h"
+#include "host/cgroup/process.h"
 #include "host/read_file.h"
 #include "os/privileges.h"
 

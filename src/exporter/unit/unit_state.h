@@ -4,9 +4,9 @@
 #include <string>
 
 #include "base/clock.h"
-#include "exporter/unit/stat_reader.h"
+#include "exporter/unit/matcher/unit_matcher.h"
+#include "exporter/unit/stat/stat_reader.h"
 #include "exporter/unit/unit.h"
-#include "exporter/unit/unit_matcher.h"
 
 namespace ceems::exporter {
 

@@ -4,8 +4,8 @@
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/time/time_zone.h"
 #include "store/database.h"
-#include "store/time_zone.h"
 
 namespace ceems::store::sqlite {
 

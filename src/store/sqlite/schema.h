@@ -4,8 +4,8 @@
 #include <string>
 
 #include "base/result.h"
+#include "base/time/time_zone.h"
 #include "store/sqlite/connection.h"
-#include "store/time_zone.h"
 
 namespace ceems::store::sqlite {
 

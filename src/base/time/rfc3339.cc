@@ -1,0 +1,106 @@
+#include "base/time/rfc3339.h"
+
+#include <algorithm>
+#include <array>
+#include <chrono>
+
+#include "base/strings.h"
+
+namespace ceems {
+namespace {
+
+constexpr std::size_t kLongest = 64;
+
+bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/// A number of exactly `width` digits off the front.
+std::optional<int> take_number(std::string_view& text, std::size_t width) {
+  if (text.size() < width || !std::ranges::all_of(text.substr(0, width), is_digit)) {
+    return std::nullopt;
+  }
+  const auto number = parse_int<int>(text.substr(0, width));
+  text.remove_prefix(width);
+  return number;
+}
+
+bool take(std::string_view& text, char c) {
+  if (text.empty() || text.front() != c) {
+    return false;
+  }
+  text.remove_prefix(1);
+  return true;
+}
+
+/// Three numbers with a separator between them; the first has `width` digits, the others two.
+std::optional<std::array<int, 3>> take_three(std::string_view& text,
+                                             std::size_t width,
+                                             char between) {
+  const auto first = take_number(text, width);
+  const bool separated = take(text, between);
+  const auto second = take_number(text, 2);
+  const bool again = take(text, between);
+  const auto third = take_number(text, 2);
+  if (!first || !second || !third || !separated || !again) {
+    return std::nullopt;
+  }
+  return std::array<int, 3>{*first, *second, *third};
+}
+
+/// Minutes east of UTC: "Z", "+02:00"; all that is left of the text.
+std::optional<int> offset_of(std::string_view text) {
+  if (text == "Z" || text == "z") {
+    return 0;
+  }
+  const int sign = text.starts_with('-') ? -1 : 1;
+  if (!take(text, '+') && !take(text, '-')) {
+    return std::nullopt;
+  }
+  const auto hours = take_number(text, 2);
+  const bool colon = take(text, ':');
+  const auto minutes = take_number(text, 2);
+  if (!hours || !colon || !minutes || !text.empty() || *hours > 23 || *minutes > 59) {
+    return std::nullopt;
+  }
+  return sign * (*hours * 60 + *minutes);
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_rfc3339_ms(std::string_view text) {
+  if (text.size() > kLongest) {
+    return std::nullopt;
+  }
+  const auto date = take_three(text, 4, '-');
+  const bool time_follows = take(text, 'T') || take(text, 't');
+  const auto time = take_three(text, 2, ':');
+  if (!date || !time_follows || !time) {
+    return std::nullopt;
+  }
+  std::int64_t ms = 0;
+  if (take(text, '.')) {
+    std::int64_t weight = 100;
+    while (!text.empty() && is_digit(text.front())) {
+      ms += weight * (text.front() - '0');
+      weight /= 10;
+      text.remove_prefix(1);
+    }
+  }
+  const auto offset = offset_of(text);
+  const std::chrono::year_month_day day{std::chrono::year((*date)[0]),
+                                        std::chrono::month(static_cast<unsigned>((*date)[1])),
+                                        std::chrono::day(static_cast<unsigned>((*date)[2]))};
+  if (!offset || !day.ok() || (*time)[0] > 23 || (*time)[1] > 59 || (*time)[2] > 60) {
+    return std::nullopt;
+  }
+  const auto moment = std::chrono::sys_days(day) + std::chrono::hours((*time)[0]) +
+                      std::chrono::minutes((*time)[1] - *offset) + std::chrono::seconds((*time)[2]);
+  ms += std::chrono::duration_cast<std::chrono::milliseconds>(moment.time_since_epoch()).count();
+  if (ms < 0) {
+    return std::nullopt;
+  }
+  return ms;
+}
+
+}  // namespace ceems

@@ -1,0 +1,132 @@
+#include "base/time/time_text.h"
+
+#include <algorithm>
+#include <chrono>
+
+#include <date/date.h>
+#include <fmt/format.h>
+
+#include "base/strings.h"
+
+namespace ceems {
+namespace {
+
+/// A date and time of day on the wall of some zone.
+struct WallTime {
+  int year = 1970;
+  unsigned month = 1;
+  unsigned day = 1;
+  int hour = 0;
+  int minute = 0;
+  int second = 0;
+};
+
+date::year_month_day date_of(const WallTime& wall) {
+  return date::year(wall.year) / date::month(wall.month) / date::day(wall.day);
+}
+
+date::local_seconds to_local(const WallTime& wall) {
+  return date::local_days(date_of(wall)) + std::chrono::hours(wall.hour) +
+         std::chrono::minutes(wall.minute) + std::chrono::seconds(wall.second);
+}
+
+/// Takes exactly `width` digits off the front.
+std::optional<int> take_digits(std::string_view& text, std::size_t width) {
+  if (text.size() < width) {
+    return std::nullopt;
+  }
+  const std::string_view digits = text.substr(0, width);
+  if (!std::ranges::all_of(digits, [](char c) { return c >= '0' && c <= '9'; })) {
+    return std::nullopt;
+  }
+  text.remove_prefix(width);
+  return parse_int<int>(digits);
+}
+
+bool take(std::string_view& text, char c) {
+  if (text.empty() || text.front() != c) {
+    return false;
+  }
+  text.remove_prefix(1);
+  return true;
+}
+
+/// Takes a date, and a time of day with or without seconds where one follows.
+std::optional<WallTime> take_wall_time(std::string_view& text) {
+  WallTime wall;
+  const auto year = take_digits(text, 4);
+  const bool dash1 = take(text, '-');
+  const auto month = take_digits(text, 2);
+  const bool dash2 = take(text, '-');
+  const auto day = take_digits(text, 2);
+  if (!year || !dash1 || !month || !dash2 || !day) {
+    return std::nullopt;
+  }
+  wall.year = *year;
+  wall.month = static_cast<unsigned>(*month);
+  wall.day = static_cast<unsigned>(*day);
+  if (!date_of(wall).ok()) {
+    return std::nullopt;
+  }
+  if (!take(text, 'T')) {
+    return wall;
+  }
+  const auto hour = take_digits(text, 2);
+  const bool colon = take(text, ':');
+  const auto minute = take_digits(text, 2);
+  if (!hour || !colon || !minute || *hour > 23 || *minute > 59) {
+    return std::nullopt;
+  }
+  wall.hour = *hour;
+  wall.minute = *minute;
+  if (take(text, ':')) {
+    const auto second = take_digits(text, 2);
+    if (!second || *second > 60) {
+      return std::nullopt;
+    }
+    wall.second = *second;
+  }
+  return wall;
+}
+
+}  // namespace
+
+std::optional<std::int64_t> parse_localz(std::string_view text) {
+  const std::size_t size = text.size();
+  const auto wall = take_wall_time(text);
+  // All of YYYY-MM-DDTHH:MM:SS must have been there.
+  if (!wall || size - text.size() != 19 || text.empty()) {
+    return std::nullopt;
+  }
+  const bool west = text.front() == '-';
+  if (!west && text.front() != '+') {
+    return std::nullopt;
+  }
+  text.remove_prefix(1);
+  const auto hours = take_digits(text, 2);
+  const auto minutes = take_digits(text, 2);
+  if (!hours || !minutes || !text.empty() || *minutes > 59) {
+    return std::nullopt;
+  }
+  const std::int64_t offset = (*hours * 60 + *minutes) * 60'000LL;
+  const auto local = std::chrono::milliseconds(to_local(*wall).time_since_epoch()).count();
+  return west ? local + offset : local - offset;
+}
+
+std::optional<std::string> complete_local(std::string_view text) {
+  const auto wall = take_wall_time(text);
+  if (!wall || !text.empty()) {
+    return std::nullopt;
+  }
+  return fmt::format("{:04}-{:02}-{:02}T{:02}:{:02}:{:02}", wall->year, wall->month, wall->day,
+                     wall->hour, wall->minute, wall->second);
+}
+
+std::string elapsed_text(std::int64_t seconds) {
+  seconds = std::max<std::int64_t>(seconds, 0);
+  const std::string time =
+      fmt::format("{:02}:{:02}:{:02}", seconds / 3600 % 24, seconds / 60 % 60, seconds % 60);
+  return seconds < 86400 ? time : fmt::format("{}-{}", seconds / 86400, time);
+}
+
+}  // namespace ceems

@@ -1,0 +1,34 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "exporter/collector.h"
+#include "exporter/gpu/claim/claim.h"
+#include "exporter/gpu/claim/gres_conf.h"
+#include "exporter/gpu/inventory/inventory.h"
+#include "exporter/gpu/inventory/order_map.h"
+#include "exporter/sub_collector.h"
+
+namespace ceems::exporter::gpu {
+
+/// What SLURM alone has.
+struct MapOptions {
+  std::vector<OrderEntry> order = {};  ///< --collector.slurm.gpu-order-map
+  std::vector<GresLine> gres = {};     ///< gres.conf
+  std::vector<MigMinor> mig_minors = {};
+  bool every_gres_file = false;
+};
+
+/// ceems_compute_unit_gpu_index_flag (with `help` as its HELP text) and
+/// ceems_compute_unit_gpu_sm_count of one manager's units; publishes Inventory::assignments(). Has
+/// no name of its own. start() starts the inventory's worker.
+Result<std::unique_ptr<SubCollector>> make_map_collector(const CollectorContext& context,
+                                                         std::shared_ptr<Inventory> inventory,
+                                                         const std::string& help,
+                                                         std::unique_ptr<ClaimSource> claims,
+                                                         MapOptions options = {});
+
+}  // namespace ceems::exporter::gpu

@@ -1,0 +1,362 @@
+#include "exporter/energy/account/account.h"
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/check.h"
+
+namespace ceems::exporter::energy {
+namespace {
+
+double joules_of(double joules) {
+  return joules > 0 && std::isfinite(joules) ? joules : 0;
+}
+
+}  // namespace
+
+/// Energy of one interval, by what it is.
+struct Account::Interval {
+  double seconds = 0;
+  std::array<double, kDomainCount> joules{};         // of sources with a value; kNode: the wall
+  std::array<double, kDomainCount> device_joules{};  // of devices, by domain
+  double known_joules = 0;                           // package + dram + gpu, devices included
+  bool known_source = false;        // one of them has a value and has ever delivered energy
+  std::optional<std::size_t> wall;  // source that decides the node's energy
+  double utilisation = std::numeric_limits<double>::quiet_NaN();
+};
+
+Account::Account(const AccountOptions& options)
+    : options_(options),
+      sources_{SourceAccount{.info = {.name = "sum",
+                                      .domain = Domain::kNode,
+                                      .method = Method::kDerived,
+                                      .rank = std::numeric_limits<int>::max()},
+                             .joules = {},
+                             .other_joules = {},
+                             .fresh = {}}},
+      units_(options.keep_ended) {
+  for (const Domain domain : kDomains) {
+    if (const auto& watts = options.idle_watts.at(index(domain))) {
+      idle_.at(index(domain)).configure(*watts);
+    }
+  }
+}
+
+std::size_t Account::add_source(const SourceInfo& info) {
+  CEEMS_CHECK(info.domain != Domain::kOther);  // other is never metered
+  SourceAccount source;
+  source.info = info;
+  sources_.insert(sources_.end() - 1, source);
+  return sources_.size() - 2;
+}
+
+double Account::total(const Parts& parts, Domain domain) {
+  if (domain != Domain::kNode) {
+    return parts.at(index(domain)).value();
+  }
+  double sum = 0;
+  for (const JouleCounter& part : parts) {
+    sum += part.value();
+  }
+  return sum;
+}
+
+double Account::node_joules(Domain domain) const {
+  double sum = 0;
+  for (const SourceAccount& source : sources_) {
+    if (domain == Domain::kOther) {
+      sum += source.other_joules.value();
+    } else if (source.info.domain == domain) {
+      sum += source.joules.value();
+    }
+  }
+  for (const SourceAccount& source : device_sources_) {
+    if (source.info.domain == domain) {
+      sum += source.joules.value();
+    }
+  }
+  return sum;
+}
+
+/// Before the idle power that was given for the whole node limits it.
+std::optional<double> Account::unscaled_idle_watts(Domain domain) const {
+  auto watts = idle_.at(index(domain)).watts();
+  if (options_.idle_watts.at(index(domain))) {
+    return watts;  // given: of all devices together
+  }
+  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
+    if (const auto device = device_idle_[i].watts();
+        device && device_sources_[i].info.domain == domain) {
+      watts = watts.value_or(0) + *device;
+    }
+  }
+  return watts;
+}
+
+/// The whole node's idle power was given: its parts cannot idle at more.
+double Account::idle_scale() const {
+  const auto& whole = options_.idle_watts.at(index(Domain::kNode));
+  if (!whole) {
+    return 1;
+  }
+  double sum = 0;
+  for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
+    sum += unscaled_idle_watts(part).value_or(0);
+  }
+  return sum > *whole ? *whole / sum : 1;
+}
+
+std::optional<double> Account::idle_watts(Domain domain) const {
+  if (domain == Domain::kNode) {
+    const bool modelled = !measured_ && !options_.idle_watts.at(index(domain));
+    return modelled ? model_idle_watts_ : idle_.at(index(domain)).watts();
+  }
+  const auto watts = unscaled_idle_watts(domain);
+  return watts ? std::optional(*watts * idle_scale()) : watts;
+}
+
+double Account::device_idle_watts(std::size_t device) const {
+  const auto& given = options_.idle_watts.at(index(device_sources_[device].info.domain));
+  const double watts = given ? *given / static_cast<double>(device_sources_.size())
+                             : device_idle_[device].watts().value_or(0);
+  return watts * idle_scale();
+}
+
+std::optional<std::size_t> Account::wall_source(const Sample& sample) const {
+  std::optional<std::size_t> best;
+  for (std::size_t i = 0; i < sample.readings.size(); ++i) {
+    const SourceInfo& info = sources_[i].info;
+    if (info.domain != Domain::kNode || !sample.readings[i] ||
+        (info.method == Method::kModelled && measured_)) {
+      continue;
+    }
+    if (!best || info.rank < sources_[*best].info.rank) {
+      best = i;
+    }
+  }
+  return best;
+}
+
+void Account::make_claims(const NodeUse& node) {
+  const auto entries = units_.entries();
+  cpu_claims_.resize(entries.size());
+  memory_claims_.resize(entries.size());
+  no_claims_.assign(entries.size(), Claim{});
+  split_.assign(entries.size(), 0);
+  known_units_.assign(entries.size(), 0);
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    UnitEntry& unit = *entries[i];
+    unit.position = i;
+    Claim& cpu = cpu_claims_[i];
+    cpu.use = unit.busy_cpus;
+    // Without a reservation a unit claims what it uses.
+    const double cpus = unit.cpus > 0 ? unit.cpus * unit.presence : unit.busy_cpus;
+    cpu.alloc = node.cpus_online > 0 ? std::min(1.0, cpus / node.cpus_online) : 0;
+    Claim& memory = memory_claims_[i];
+    memory.use = unit.memory_used_bytes * unit.presence;
+    const bool limited =
+        unit.memory_limit_bytes > 0 && unit.memory_limit_bytes < node.memory_total_bytes;
+    const double bytes = limited ? unit.memory_limit_bytes : unit.memory_used_bytes;
+    memory.alloc = node.memory_total_bytes > 0
+                       ? std::min(1.0, bytes * unit.presence / node.memory_total_bytes)
+                       : 0;
+  }
+}
+
+void Account::charge(Domain domain, std::span<const double> units, const Remainder& rest) {
+  const std::size_t part = index(domain);
+  const auto entries = units_.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entries[i]->parts.at(part).add(units[i]);
+  }
+  system_.at(part).add(rest.system);
+  unallocated_.at(part).add(rest.unallocated);
+}
+
+void Account::split_and_charge(Domain domain,
+                               double joules,
+                               double idle_joules,
+                               double total_use,
+                               std::span<const Claim> claims) {
+  const Remainder rest = split(joules, idle_joules, total_use, claims, split_);
+  charge(domain, split_, rest);
+  for (std::size_t i = 0; i < split_.size(); ++i) {
+    known_units_[i] += split_[i];
+  }
+  known_rest_.system += rest.system;
+  known_rest_.unallocated += rest.unallocated;
+}
+
+void Account::split_known(const Interval& interval, const NodeUse& node) {
+  known_rest_ = {};
+  for (const Domain domain : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
+    const double joules = interval.joules.at(index(domain));
+    if (joules <= 0) {
+      continue;
+    }
+    idle_.at(index(domain)).observe(joules, interval.seconds, interval.utilisation);
+    const double idle = idle_.at(index(domain)).watts().value_or(0) * idle_scale();
+    // Nobody is known to hold a device that is no part of Sample::devices.
+    const std::span<const Claim> claims = domain == Domain::kPackage ? cpu_claims_
+                                          : domain == Domain::kDram  ? memory_claims_
+                                                                     : no_claims_;
+    const double total_use = domain == Domain::kPackage ? node.busy_cpus.value_or(0)
+                             : domain == Domain::kDram  ? node.memory_used_bytes
+                                                        : 0;
+    split_and_charge(domain, joules, idle * interval.seconds, total_use, claims);
+  }
+}
+
+std::optional<std::size_t> Account::find_or_add_device(const SourceInfo& info) {
+  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
+    if (device_sources_[i].info.name == info.name) {
+      return i;
+    }
+  }
+  if (device_sources_.size() == kMostDevices) {
+    return std::nullopt;
+  }
+  CEEMS_CHECK(info.domain != Domain::kOther && info.domain != Domain::kNode);
+  SourceAccount& source = device_sources_.emplace_back();
+  source.info = info;
+  device_idle_.emplace_back(kDeviceFullLoadIdle);
+  return device_sources_.size() - 1;
+}
+
+void Account::take_devices(const Sample& sample, Interval& interval) {
+  for (const DeviceSample& device : sample.devices) {
+    const auto position = find_or_add_device(device.source);
+    if (!position) {
+      continue;
+    }
+    SourceAccount& source = device_sources_[*position];
+    source.fresh = device.fresh;
+    const double joules = joules_of(device.joules);
+    source.joules.add(joules);
+    const std::size_t domain = index(source.info.domain);
+    interval.device_joules.at(domain) += joules;
+    interval.known_joules += joules;
+    interval.known_source = interval.known_source || source.joules.value() > 0;
+    known_.at(domain) = true;
+  }
+}
+
+void Account::split_devices(const Sample& sample) {
+  for (const DeviceSample& device : sample.devices) {
+    const auto position = find_or_add_device(device.source);
+    const double joules = joules_of(device.joules);
+    if (!position || joules <= 0) {
+      continue;
+    }
+    device_idle_[*position].observe(
+        joules, device.seconds,
+        device.utilisation.value_or(std::numeric_limits<double>::quiet_NaN()));
+    device_claims_.assign(units_.entries().size(), Claim{});
+    for (const DeviceHolder& holder : device.holders) {
+      const UnitEntry* unit = units_.find(holder.manager, holder.cgrouphostname, holder.uuid);
+      if (unit == nullptr) {
+        continue;
+      }
+      Claim& claim = device_claims_[unit->position];
+      claim.alloc += std::max(0.0, holder.alloc) * unit->presence;
+      claim.use += std::max(0.0, holder.use) * unit->presence;
+    }
+    split_and_charge(device_sources_[*position].info.domain, joules,
+                     device_idle_watts(*position) * device.seconds, device.total_use,
+                     device_claims_);
+  }
+}
+
+void Account::split_other(const Interval& interval, const NodeUse& node) {
+  SourceAccount& source = sources_[interval.wall.value_or(sources_.size() - 1)];
+  double other = 0;
+  if (interval.wall) {
+    other = other_.advance(interval.joules.at(index(Domain::kNode)), interval.known_joules,
+                           kMaxDebtSeconds * peak_known_watts_);
+  }
+  source.joules.add(interval.known_joules + other);
+  if (other <= 0) {
+    return;
+  }
+  source.other_joules.add(other);
+  Remainder rest;
+  if (interval.known_joules > 0) {
+    rest = split_in_proportion(other, known_units_, known_rest_, split_);
+  } else if (interval.known_source) {
+    rest = split(other, other, 0, cpu_claims_, split_);  // known but silent: by allocation
+  } else {
+    // The node's power is all there is: it is split as the packages would be.
+    const double idle = idle_watts(Domain::kNode).value_or(0) * interval.seconds;
+    rest = split(other, idle, node.busy_cpus.value_or(0), cpu_claims_, split_);
+  }
+  charge(Domain::kOther, split_, rest);
+}
+
+void Account::advance(const Sample& sample) {
+  CEEMS_CHECK(sample.readings.size() + 1 == sources_.size());
+  units_.update(sample.time, sample.node.cpus_online, sample.managers,
+                [this](const UnitEntry& entry) {
+                  for (std::size_t part = 0; part < kPartCount; ++part) {
+                    ended_.at(part).add(entry.parts.at(part).value());
+                  }
+                });
+  Interval interval;
+  interval.seconds =
+      last_ ? std::max(0.0, std::chrono::duration<double>(sample.time - *last_).count()) : 0;
+  last_ = sample.time;
+  if (sample.node.busy_cpus && sample.node.cpus_online > 0) {
+    interval.utilisation = std::clamp(*sample.node.busy_cpus / sample.node.cpus_online, 0.0, 1.0);
+  }
+  for (std::size_t i = 0; i < sample.readings.size(); ++i) {
+    const auto& reading = sample.readings[i];
+    if (!reading) {
+      continue;
+    }
+    SourceAccount& source = sources_[i];
+    const Domain domain = source.info.domain;
+    source.fresh = reading->fresh;
+    const double joules = joules_of(reading->joules);
+    if (source.info.method != Method::kModelled &&
+        (domain == Domain::kPackage || domain == Domain::kNode)) {
+      measured_ = measured_ || joules > 0;
+    }
+    if (domain != Domain::kNode) {
+      source.joules.add(joules);
+      interval.joules.at(index(domain)) += joules;
+      interval.known_joules += joules;
+      // A counter that never moved (some hypervisors show one) is not known.
+      interval.known_source = interval.known_source || source.joules.value() > 0;
+      known_.at(index(domain)) = true;
+    }
+  }
+  take_devices(sample, interval);
+  interval.wall = wall_source(sample);
+  if (interval.wall) {
+    const Reading reading = sample.readings[*interval.wall].value_or(Reading{});
+    double& wall = interval.joules.at(index(Domain::kNode));
+    wall = joules_of(reading.joules);
+    if (sources_[*interval.wall].info.method == Method::kModelled) {
+      model_idle_watts_ = reading.idle_watts;
+      // The model knows nothing of GPUs.
+      wall +=
+          interval.joules.at(index(Domain::kGpu)) + interval.device_joules.at(index(Domain::kGpu));
+    } else {
+      idle_.at(index(Domain::kNode)).observe(wall, interval.seconds, interval.utilisation);
+    }
+    // The model's first answer is 0 and may be its last, when a meter starts to deliver.
+    bool& other = known_.at(index(Domain::kOther));
+    other = other || wall > 0;
+  }
+  known_.at(index(Domain::kNode)) =
+      known_.at(index(Domain::kNode)) || interval.wall || interval.known_source;
+  if (interval.seconds >= 0.1) {
+    peak_known_watts_ = std::max(peak_known_watts_, interval.known_joules / interval.seconds);
+  }
+  make_claims(sample.node);
+  split_known(interval, sample.node);
+  split_devices(sample);
+  split_other(interval, sample.node);
+}
+
+}  // namespace ceems::exporter::energy

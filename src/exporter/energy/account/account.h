@@ -1,0 +1,152 @@
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstddef>
+#include <optional>
+#include <span>
+#include <vector>
+
+#include "base/clock.h"
+#include "exporter/energy/account/attribution.h"
+#include "exporter/energy/account/idle_power.h"
+#include "exporter/energy/account/sum.h"
+#include "exporter/energy/account/unit_table.h"
+#include "exporter/energy/meter/device_meters.h"
+#include "exporter/energy/meter/domain.h"
+#include "exporter/energy/meter/meter.h"
+
+namespace ceems::exporter::energy {
+
+/// Counters of one source. `joules` is what the source gave to its own domain (for a source of
+/// kNode: node energy in the intervals it decided); `other_joules` what it gave to kOther.
+struct SourceAccount {
+  SourceInfo info;
+  JouleCounter joules;
+  JouleCounter other_joules;
+  std::optional<Clock::SteadyTime> fresh;  ///< time of its newest value
+};
+
+/// What the node did in an interval. Unknown values are absent or 0.
+struct NodeUse {
+  std::optional<double> busy_cpus;  ///< CPU-seconds per second, idle, iowait and steal left out
+  double cpus_online = 0;
+  double memory_total_bytes = 0;
+  double memory_used_bytes = 0;  ///< total - available
+};
+
+/// All that is known at the end of one interval.
+struct Sample {
+  Clock::SteadyTime time{};
+  std::span<const std::optional<Reading>> readings;  ///< by source, in the order of add_source()
+  NodeUse node;
+  std::span<const ManagerUnits> managers;
+  std::span<const DeviceSample> devices = {};  ///< those that have a value, each name once
+};
+
+struct AccountOptions {
+  std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
+  /// Watts that replace the learned idle power of a domain (package, dram, gpu, node).
+  std::array<std::optional<double>, kDomainCount> idle_watts{};
+};
+
+/// The books: takes one Sample per interval and keeps the counters of units, system, unallocated
+/// and node, for every domain. For every domain and after every advance():
+///
+///   sum of units + ended + system + unallocated = node         (to rounding)
+///
+/// with all counters >= 0 and never falling. The rules are in attribution.h and docs/energy.md.
+///
+/// Which energy is the node's: that of the best source of kNode that has a value (`source` = its
+/// name), at least the sum of the known domains; without one, that sum (`source` = "sum"). A
+/// modelled source counts only while no meter has ever delivered energy.
+///
+/// Energy of a device (Sample::devices) is part of the domain of its source, but split among those
+/// who hold that device, with an idle power of its own.
+///
+/// No I/O, no clock. No allocation per unit in the steady state. Not thread-safe.
+class Account {
+ public:
+  /// Longest time for which a wall meter that is behind the known domains is believed to catch up.
+  static constexpr double kMaxDebtSeconds = 900;
+  /// Devices beyond this number are left out, as long as it runs.
+  static constexpr std::size_t kMostDevices = 512;
+  /// Part of its power at full load that a GPU takes idle, as long as it was never seen idle. (An
+  /// H200 takes 75 W of 700 W; GPUs in general 5 % to 20 %.)
+  static constexpr double kDeviceFullLoadIdle = 0.2;
+
+  explicit Account(const AccountOptions& options);
+
+  std::size_t add_source(const SourceInfo& info);
+  void advance(const Sample& sample);
+  void mark_scraped() { units_.mark_scraped(); }
+
+  [[nodiscard]] std::span<const std::unique_ptr<UnitEntry>> units() const {
+    return units_.entries();
+  }
+  /// In the order of add_source(); then one more, the source "sum".
+  [[nodiscard]] std::span<const SourceAccount> sources() const { return sources_; }
+  /// Sources that came with Sample::devices, in the order of their first appearance.
+  [[nodiscard]] std::span<const SourceAccount> device_sources() const { return device_sources_; }
+  /// True once a source of the domain, or for kOther and kNode one that implies it, had a value.
+  [[nodiscard]] bool known(Domain domain) const { return known_.at(index(domain)); }
+  [[nodiscard]] double system_joules(Domain domain) const { return total(system_, domain); }
+  [[nodiscard]] double unallocated_joules(Domain domain) const {
+    return total(unallocated_, domain);
+  }
+  /// Energy of units that are no longer in units().
+  [[nodiscard]] double ended_joules(Domain domain) const { return total(ended_, domain); }
+  /// Sum over the sources of the domain.
+  [[nodiscard]] double node_joules(Domain domain) const;
+  /// Idle power used now; nothing where it is not known yet.
+  [[nodiscard]] std::optional<double> idle_watts(Domain domain) const;
+
+ private:
+  using Parts = std::array<JouleCounter, kPartCount>;
+  struct Interval;
+
+  static double total(const Parts& parts, Domain domain);
+  void make_claims(const NodeUse& node);
+  void split_known(const Interval& interval, const NodeUse& node);
+  void split_other(const Interval& interval, const NodeUse& node);
+  void split_and_charge(Domain domain,
+                        double joules,
+                        double idle_joules,
+                        double total_use,
+                        std::span<const Claim> claims);
+  [[nodiscard]] std::optional<std::size_t> find_or_add_device(const SourceInfo& info);
+  void take_devices(const Sample& sample, Interval& interval);
+  void split_devices(const Sample& sample);
+  [[nodiscard]] std::optional<double> unscaled_idle_watts(Domain domain) const;
+  [[nodiscard]] double idle_scale() const;
+  [[nodiscard]] double device_idle_watts(std::size_t device) const;
+  [[nodiscard]] std::optional<std::size_t> wall_source(const Sample& sample) const;
+  void charge(Domain domain, std::span<const double> units, const Remainder& rest);
+
+  AccountOptions options_;
+  std::vector<SourceAccount> sources_;  // the last one is "sum"
+  std::vector<SourceAccount> device_sources_;
+  std::vector<IdlePower> device_idle_;  // by position in device_sources_
+  UnitTable units_;
+  std::array<bool, kDomainCount> known_{};
+  std::array<IdlePower, kDomainCount> idle_;
+  std::optional<double> model_idle_watts_;
+  Parts system_;
+  Parts unallocated_;
+  Parts ended_;
+  OtherBalance other_;
+  double peak_known_watts_ = 0;
+  bool measured_ = false;  // a meter of package or node has delivered energy
+  std::optional<Clock::SteadyTime> last_;
+
+  // Scratch of one interval, by position in units_.entries().
+  std::vector<Claim> cpu_claims_;
+  std::vector<Claim> memory_claims_;
+  std::vector<Claim> no_claims_;
+  std::vector<Claim> device_claims_;
+  std::vector<double> split_;
+  std::vector<double> known_units_;
+  Remainder known_rest_;
+};
+
+}  // namespace ceems::exporter::energy

@@ -1,0 +1,182 @@
+// Devices in the books: energy of a GPU goes to those who hold it.
+#include <map>
+#include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "exporter/energy/account/account.h"
+
+namespace ceems::exporter::energy {
+namespace {
+
+using std::chrono::seconds;
+
+AccountOptions idle_gpu(double watts) {
+  AccountOptions options;
+  options.idle_watts.at(index(Domain::kGpu)) = watts;
+  return options;
+}
+
+class AccountDeviceTest : public ::testing::Test {
+ protected:
+  explicit AccountDeviceTest(const AccountOptions& options = idle_gpu(100)) : account_(options) {
+    snapshot_.manager = "slurm";
+    for (const char* uuid : {"1", "2"}) {
+      Unit& unit = snapshot_.units.emplace_back();
+      unit.uuid = uuid;
+      unit.stats.cpus = 8;
+    }
+    sample();  // of no length
+  }
+
+  DeviceSample& device(const std::string& name) {
+    for (DeviceSample& known : devices_) {
+      if (known.source.name == name) {
+        return known;
+      }
+    }
+    DeviceSample& added = devices_.emplace_back();
+    added.source = {.name = name, .domain = Domain::kGpu};
+    added.seconds = 1;
+    return added;
+  }
+
+  void sample() {
+    now_ += seconds(1);
+    snapshot_.taken = now_;
+    const std::vector<ManagerUnits> managers = {{.manager = "slurm", .snapshot = &snapshot_}};
+    account_.advance({.time = now_,
+                      .readings = {},
+                      .node = {.busy_cpus = 0.0,
+                               .cpus_online = 64,
+                               .memory_total_bytes = 256e9,
+                               .memory_used_bytes = 64e9},
+                      .managers = managers,
+                      .devices = devices_});
+  }
+
+  double unit(const std::string& uuid) {
+    for (const auto& entry : account_.units()) {
+      if (entry->uuid == uuid) {
+        return entry->joules(Domain::kGpu);
+      }
+    }
+    return -1;
+  }
+
+  Account account_;
+  UnitSnapshot snapshot_;
+  std::vector<DeviceSample> devices_;
+  Clock::SteadyTime now_{seconds(1000)};
+};
+
+DeviceHolder holder(const std::string& uuid, double alloc, double use) {
+  return {.manager = "slurm", .cgrouphostname = "", .uuid = uuid, .alloc = alloc, .use = use};
+}
+
+TEST_F(AccountDeviceTest, GivesAllOfADeviceToItsOnlyHolder) {
+  device("a").joules = 400;
+  device("a").total_use = 1;
+  device("a").holders = {holder("1", 1, 1)};
+  sample();
+  EXPECT_DOUBLE_EQ(unit("1"), 400);
+  EXPECT_DOUBLE_EQ(unit("2"), 0);
+  EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kGpu), 400);
+  EXPECT_TRUE(account_.known(Domain::kGpu));
+}
+
+TEST_F(AccountDeviceTest, SplitsASharedDeviceByShareWhenIdleAndByUseWhenActive) {
+  device("a").joules = 400;  // 100 idle, 300 active
+  device("a").total_use = 1;
+  device("a").holders = {holder("1", 0.25, 0.2), holder("2", 0.75, 0.6)};
+  sample();
+  EXPECT_DOUBLE_EQ(unit("1"), 25 + 60);
+  EXPECT_DOUBLE_EQ(unit("2"), 75 + 180);
+  EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kGpu), 60);
+  EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kGpu), 0);
+}
+
+TEST_F(AccountDeviceTest, ADeviceThatNobodyHoldsIsUnallocatedAndSystem) {
+  device("a").joules = 130;
+  device("a").total_use = 1;
+  sample();
+  EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kGpu), 100);
+  EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kGpu), 30);
+}
+
+TEST_F(AccountDeviceTest, KeepsDevicesApart) {
+  device("a").joules = 150;
+  device("a").total_use = 1;
+  device("a").holders = {holder("1", 1, 1)};
+  device("b").joules = 50;  // given: 100 W idle for both, so it idles
+  device("b").total_use = 1;
+  device("b").holders = {holder("2", 1, 1)};
+  sample();
+  EXPECT_DOUBLE_EQ(unit("1"), 150);
+  EXPECT_DOUBLE_EQ(unit("2"), 50);
+  ASSERT_EQ(account_.device_sources().size(), 2U);
+  EXPECT_EQ(account_.device_sources()[1].info.name, "b");
+  EXPECT_DOUBLE_EQ(account_.device_sources()[1].joules.value(), 50);
+}
+
+TEST_F(AccountDeviceTest, ADeviceThatIsGoneKeepsItsEnergy) {
+  device("a").joules = 100;
+  sample();
+  devices_.clear();
+  sample();
+  device("b").joules = 7;
+  sample();
+  EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kGpu), 107);
+  EXPECT_EQ(account_.device_sources().size(), 2U);
+}
+
+TEST_F(AccountDeviceTest, AHolderThatIsNoUnitGetsNothing) {
+  device("a").joules = 130;
+  device("a").total_use = 1;
+  device("a").holders = {holder("77", 1, 1)};
+  sample();
+  EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kGpu), 100);
+  EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kGpu), 30);
+}
+
+TEST_F(AccountDeviceTest, EnergyOfSeveralSecondsHasTheirIdlePart) {
+  device("a").joules = 450;
+  device("a").seconds = 2.5;  // 250 idle
+  device("a").total_use = 1;
+  device("a").holders = {holder("1", 0.5, 0)};
+  sample();
+  EXPECT_DOUBLE_EQ(unit("1"), 125);
+  EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kGpu), 125);
+  EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kGpu), 200);
+}
+
+TEST_F(AccountDeviceTest, IgnoresWhatIsNoEnergy) {
+  device("a").joules = -5;
+  device("a").holders = {holder("1", -1, -1)};
+  device("b").joules = std::numeric_limits<double>::quiet_NaN();
+  device("c").joules = std::numeric_limits<double>::infinity();
+  sample();
+  EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kGpu), 0);
+  EXPECT_DOUBLE_EQ(unit("1"), 0);
+}
+
+class LearningDeviceTest : public AccountDeviceTest {
+ protected:
+  LearningDeviceTest() : AccountDeviceTest(AccountOptions{}) {}
+};
+
+TEST_F(LearningDeviceTest, LearnsTheIdlePowerOfEachDevice) {
+  for (int i = 0; i < 30; ++i) {
+    device("a").joules = 70;
+    device("a").utilisation = 0;
+    device("b").joules = 600;
+    device("b").utilisation = 1;  // never seen idle
+    sample();
+  }
+  EXPECT_NEAR(account_.idle_watts(Domain::kGpu).value_or(0),
+              70 + 600 * Account::kDeviceFullLoadIdle, 1e-6);
+}
+
+}  // namespace
+}  // namespace ceems::exporter::energy

@@ -1,0 +1,330 @@
+#include "exporter/energy/account/account.h"
+
+#include <initializer_list>
+#include <map>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+namespace ceems::exporter::energy {
+namespace {
+
+using std::chrono::seconds;
+
+AccountOptions with_idle_watts(std::initializer_list<std::pair<Domain, double>> watts) {
+  AccountOptions options;
+  for (const auto& [domain, value] : watts) {
+    options.idle_watts.at(index(domain)) = value;
+  }
+  return options;
+}
+
+/// A node whose meters and units a test sets before each step().
+class AccountTest : public ::testing::Test {
+ protected:
+  explicit AccountTest(const AccountOptions& options = {}) : account_(options) {
+    snapshot_.manager = "slurm";
+    node_ = {.busy_cpus = 0.0,
+             .cpus_online = 64,
+             .memory_total_bytes = 256e9,
+             .memory_used_bytes = 64e9};
+  }
+
+  std::size_t add(const std::string& name, Domain domain, int rank = 0) {
+    watts_.emplace_back();
+    return account_.add_source({.name = name, .domain = domain, .rank = rank});
+  }
+  std::size_t add_model() {
+    watts_.emplace_back();
+    return account_.add_source({.name = "power-model",
+                                .domain = Domain::kNode,
+                                .method = Method::kModelled,
+                                .rank = 1000});
+  }
+
+  Unit& unit(const std::string& uuid, double cpus) {
+    for (Unit& known : snapshot_.units) {
+      if (known.uuid == uuid) {
+        return known;
+      }
+    }
+    Unit& added = snapshot_.units.emplace_back();
+    added.uuid = uuid;
+    added.stats.cpus = cpus;
+    return added;
+  }
+
+  /// Lets seconds pass; meters add watts_ (nothing: no value), units have the busy CPUs of use_,
+  /// which are part of node_.busy_cpus. The first call starts with a sample of no length.
+  void step(int times = 1) {
+    if (!started_) {
+      started_ = true;
+      sample(0);
+    }
+    for (int i = 0; i < times; ++i) {
+      sample(1);
+    }
+  }
+
+  void sample(int length) {
+    now_ += seconds(length);
+    for (Unit& known : snapshot_.units) {
+      known.stats.cpu_user_seconds += use_[known.uuid] * length;
+    }
+    snapshot_.taken = now_;
+    std::vector<std::optional<Reading>> readings;
+    readings.reserve(watts_.size());
+    for (const auto& watts : watts_) {
+      readings.push_back(
+          watts ? std::optional(
+                      Reading{.joules = *watts * length, .fresh = now_, .idle_watts = model_idle_})
+                : std::nullopt);
+    }
+    const ManagerUnits units{.manager = "slurm", .snapshot = &snapshot_};
+    account_.advance({.time = now_, .readings = readings, .node = node_, .managers = {&units, 1}});
+  }
+
+  double joules(const std::string& uuid, Domain domain) {
+    for (const auto& entry : account_.units()) {
+      if (entry->uuid == uuid) {
+        return entry->joules(domain);
+      }
+    }
+    return -1;
+  }
+  double source_joules(const std::string& name) {
+    for (const auto& source : account_.sources()) {
+      if (source.info.name == name) {
+        return source.joules.value();
+      }
+    }
+    return -1;
+  }
+
+  Account account_;
+  UnitSnapshot snapshot_;
+  NodeUse node_;
+  std::vector<std::optional<double>> watts_;
+  std::map<std::string, double> use_;
+  std::optional<double> model_idle_;
+  Clock::SteadyTime now_{seconds(1000)};
+  bool started_ = false;
+};
+
+// The example of docs/energy.md, "Worked example", through the whole account.
+class WorkedExample : public AccountTest {
+ protected:
+  WorkedExample() : AccountTest(with_idle_watts({{Domain::kPackage, 60}, {Domain::kDram, 10}})) {}
+};
+
+TEST_F(WorkedExample, GivesTheNumbersOfTheDocumentation) {
+  add("rapl-package-0", Domain::kPackage);
+  add("rapl-dram-0", Domain::kDram);
+  add("ipmi", Domain::kNode);
+  unit("a", 16);
+  unit("b", 32);
+  unit("a", 0).stats.memory_total_bytes = 64e9;
+  unit("b", 0).stats.memory_total_bytes = 128e9;
+  unit("a", 0).stats.memory_used_bytes = 48'000'000'000;
+  unit("a", 0).stats.memory_inactive_file_bytes = 16'000'000'000;
+  use_["a"] = 15;
+  node_.busy_cpus = 20;
+  watts_ = {{160}, {30}, {250}};
+  step();
+  // package: 60 J idle, 100 J active
+  EXPECT_DOUBLE_EQ(joules("a", Domain::kPackage), 60 * 0.25 + 100 * 15.0 / 20);
+  EXPECT_DOUBLE_EQ(joules("b", Domain::kPackage), 60 * 0.5);
+  EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kPackage), 15);
+  EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kPackage), 25);
+  // dram: 10 J idle, 20 J active, a holds 32 GB of the 64 GB in use
+  EXPECT_DOUBLE_EQ(joules("a", Domain::kDram), 2.5 + 10);
+  EXPECT_DOUBLE_EQ(joules("b", Domain::kDram), 5);
+  EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kDram), 2.5);
+  EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kDram), 10);
+  // other: 60 J over known 190 J
+  EXPECT_NEAR(joules("a", Domain::kOther), 60 * 102.5 / 190, 1e-9);
+  EXPECT_NEAR(joules("b", Domain::kOther), 60 * 35.0 / 190, 1e-9);
+  EXPECT_NEAR(account_.unallocated_joules(Domain::kOther), 60 * 17.5 / 190, 1e-9);
+  EXPECT_NEAR(account_.system_joules(Domain::kOther), 60 * 35.0 / 190, 1e-9);
+  // node
+  EXPECT_NEAR(joules("a", Domain::kNode), 134.868421, 1e-6);
+  EXPECT_NEAR(joules("b", Domain::kNode), 46.052632, 1e-6);
+  EXPECT_NEAR(account_.unallocated_joules(Domain::kNode), 23.026316, 1e-6);
+  EXPECT_NEAR(account_.system_joules(Domain::kNode), 46.052632, 1e-6);
+  EXPECT_NEAR(account_.node_joules(Domain::kNode), 250, 1e-9);
+  EXPECT_DOUBLE_EQ(source_joules("ipmi"), 250);
+}
+
+TEST_F(AccountTest, ChargesAOneCoreJobOnAnIdleLargeNodeLittle) {
+  add("rapl-package-0", Domain::kPackage);
+  node_.cpus_online = 128;
+  unit("job", 1);
+  use_["job"] = 1;
+  node_.busy_cpus = 1.02;
+  watts_ = {{100}};  // an idle node: one busy core changes next to nothing
+  step(3600);
+  const double node = account_.node_joules(Domain::kPackage);
+  EXPECT_GT(joules("job", Domain::kPackage), 0);
+  EXPECT_LT(joules("job", Domain::kPackage), 0.1 * node);
+  EXPECT_GT(account_.unallocated_joules(Domain::kPackage), 0.9 * node);
+}
+
+TEST_F(AccountTest, ChargesAnIdleAllocation) {
+  add("rapl-package-0", Domain::kPackage);
+  unit("idle", 32);
+  watts_ = {{80}};
+  step(10);
+  EXPECT_NEAR(joules("idle", Domain::kPackage), 0.5 * account_.node_joules(Domain::kPackage), 1e-6);
+}
+
+TEST_F(AccountTest, TakesTheSumOfKnownDomainsAsNodeWithoutAWallMeter) {
+  add("rapl-package-0", Domain::kPackage);
+  add("rapl-dram-0", Domain::kDram);
+  add_model();
+  watts_ = {{50}, {10}, {999}};
+  step(10);
+  EXPECT_DOUBLE_EQ(source_joules("sum"), 600);
+  EXPECT_DOUBLE_EQ(source_joules("power-model"), 0);  // never where something is measured
+  EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kNode), 600);
+  EXPECT_FALSE(account_.known(Domain::kOther));
+}
+
+TEST_F(AccountTest, TakesTheModelWhereNothingDelivers) {
+  add("rapl-package-0", Domain::kPackage);
+  add_model();
+  model_idle_ = 40;
+  unit("a", 16);
+  unit("b", 16);
+  use_["a"] = 16;
+  node_.busy_cpus = 16;
+  watts_ = {{0}, {100}};  // a counter that stands still, as some hypervisors show
+  step(11);
+  EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kNode), 1100);
+  EXPECT_DOUBLE_EQ(source_joules("power-model"), 1100);
+  EXPECT_EQ(account_.idle_watts(Domain::kNode), 40);
+  // One of two equal allocations is busy: it gets the active energy, too.
+  EXPECT_GT(joules("a", Domain::kNode), 2 * joules("b", Domain::kNode));
+  EXPECT_GT(joules("b", Domain::kNode), 0);
+}
+
+TEST_F(AccountTest, SplitsAWallMeterAloneByIdleAndActivePower) {
+  add("ipmi", Domain::kNode);
+  unit("a", 32);
+  unit("b", 32);
+  watts_ = {{100}};
+  step(20);  // idle: learned
+  const double a = joules("a", Domain::kNode);
+  EXPECT_NEAR(a, joules("b", Domain::kNode), 1e-9);
+  use_["a"] = 32;
+  node_.busy_cpus = 32;
+  watts_ = {{300}};
+  step(10);
+  EXPECT_NEAR(joules("a", Domain::kNode) - a, 10 * (50 + 200), 1e-6);
+  EXPECT_NEAR(joules("b", Domain::kNode) - a, 10 * 50, 1e-6);
+}
+
+TEST_F(AccountTest, SplitsOtherByAllocationWhereKnownDomainsAreSilent) {
+  add("rapl-package-0", Domain::kPackage);
+  add("ipmi", Domain::kNode);
+  unit("a", 16);
+  watts_ = {{100}, {100}};
+  step();
+  watts_ = {{0}, {100}};
+  step();
+  EXPECT_DOUBLE_EQ(joules("a", Domain::kOther), 25);
+  EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kOther), 75);
+}
+
+TEST_F(AccountTest, CatchesUpWithALateWallMeter) {
+  add("rapl-package-0", Domain::kPackage);
+  add("ipmi", Domain::kNode);
+  watts_ = {{100}, {150}};
+  step(60);
+  EXPECT_NEAR(account_.node_joules(Domain::kOther), 60 * 50, 1e-6);
+  watts_ = {{400}, {150}};  // the load starts, the meter tells a minute later
+  step(60);
+  EXPECT_NEAR(account_.node_joules(Domain::kOther), 60 * 50, 1e-6);
+  EXPECT_NEAR(account_.node_joules(Domain::kNode), 60 * 150 + 60 * 400, 1e-6);
+  watts_ = {{400}, {450}};
+  step(60);
+  watts_ = {{100}, {450}};  // the load ends, the meter tells a minute later
+  step(60);
+  watts_ = {{100}, {150}};
+  step(60);
+  EXPECT_NEAR(account_.node_joules(Domain::kNode), 60.0 * (150 + 150 + 450 + 450 + 150), 1e-6);
+}
+
+TEST_F(AccountTest, FreezesTheCounterOfASourceThatVanishes) {
+  add("rapl-package-0", Domain::kPackage);
+  add("ipmi", Domain::kNode);
+  watts_ = {{100}, {150}};
+  step(10);
+  watts_ = {{100}, {}};  // the wall meter is gone: the node is what is known
+  step(10);
+  EXPECT_DOUBLE_EQ(source_joules("ipmi"), 1500);
+  EXPECT_DOUBLE_EQ(source_joules("sum"), 1000);
+  EXPECT_EQ(account_.sources()[1].fresh, now_ - seconds(10));
+  watts_ = {{}, {150}};  // it is back, the packages are gone
+  step(10);
+  EXPECT_DOUBLE_EQ(source_joules("rapl-package-0"), 2000);
+  EXPECT_DOUBLE_EQ(source_joules("ipmi"), 3000);
+  EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kNode), 4000);
+}
+
+TEST_F(AccountTest, CountsOnlyTheBestWallMeter) {
+  add("psys", Domain::kNode, 30);
+  add("ipmi", Domain::kNode, 10);
+  watts_ = {{120}, {150}};
+  step(10);
+  watts_ = {{120}, {}};
+  step(10);
+  EXPECT_DOUBLE_EQ(source_joules("ipmi"), 1500);
+  EXPECT_DOUBLE_EQ(source_joules("psys"), 1200);
+  EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kNode), 2700);
+}
+
+TEST_F(AccountTest, GivesEnergyToTheSystemWhenCpuTimesAreUnknown) {
+  add("rapl-package-0", Domain::kPackage);
+  node_ = {};
+  unit("a", 4);
+  watts_ = {{100}};
+  step(10);
+  EXPECT_DOUBLE_EQ(joules("a", Domain::kPackage), 0);
+  EXPECT_DOUBLE_EQ(
+      account_.unallocated_joules(Domain::kPackage) + account_.system_joules(Domain::kPackage),
+      1000);
+}
+
+TEST_F(AccountTest, KeepsTheSumWhenAUnitIsDropped) {
+  add("rapl-package-0", Domain::kPackage);
+  unit("a", 64);
+  watts_ = {{100}};
+  step(10);
+  snapshot_.units.clear();
+  step(700);
+  EXPECT_EQ(account_.units().size(), 0U);
+  EXPECT_NEAR(account_.ended_joules(Domain::kPackage), 1000, 101);
+  EXPECT_NEAR(account_.ended_joules(Domain::kNode) + account_.unallocated_joules(Domain::kNode) +
+                  account_.system_joules(Domain::kNode),
+              account_.node_joules(Domain::kNode), 1e-6);
+}
+
+class ConfiguredNodeIdle : public AccountTest {
+ protected:
+  ConfiguredNodeIdle() : AccountTest(with_idle_watts({{Domain::kNode, 60}})) {}
+};
+
+TEST_F(ConfiguredNodeIdle, BoundsTheIdlePowerOfTheParts) {
+  add("rapl-package-0", Domain::kPackage);
+  add("rapl-dram-0", Domain::kDram);
+  watts_ = {{90}, {30}};
+  step(20);
+  EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kPackage).value_or(-1), 45);
+  EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kDram).value_or(-1), 15);
+  EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kNode).value_or(-1), 60);
+}
+
+}  // namespace
+}  // namespace ceems::exporter::energy

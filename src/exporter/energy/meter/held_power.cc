@@ -1,0 +1,72 @@
+#include "exporter/energy/meter/held_power.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <utility>
+
+namespace ceems::exporter::energy {
+namespace {
+
+double seconds_between(Clock::SteadyTime from, Clock::SteadyTime to) {
+  return std::max(0.0, std::chrono::duration<double>(to - from).count());
+}
+
+}  // namespace
+
+void HeldPower::set(const PowerReading& reading) {
+  if (!std::isfinite(reading.watts) || reading.watts < 0 ||
+      (current_ && reading.time < current_->time)) {
+    return;
+  }
+  if (current_ && done_ && reading.time > *done_) {
+    const auto until = std::min(reading.time, current_->time + kMaxHold);
+    pending_joules_ += current_->watts * seconds_between(*done_, until);
+    done_ = reading.time;
+  }
+  current_ = reading;
+}
+
+std::optional<double> HeldPower::advance(Clock::SteadyTime now) {
+  if (!current_ || now - current_->time > kMaxHold) {
+    done_.reset();
+    pending_joules_ = 0;
+    return std::nullopt;
+  }
+  const double joules =
+      pending_joules_ + (done_ ? current_->watts * seconds_between(*done_, now) : 0);
+  pending_joules_ = 0;
+  done_ = done_ ? std::max(*done_, now) : now;
+  return joules;
+}
+
+std::optional<Clock::SteadyTime> HeldPower::fresh() const {
+  return current_ ? std::optional(current_->time) : std::nullopt;
+}
+
+void PublishedPowerMeter::publish(const PowerReading& reading) {
+  const std::scoped_lock lock(mutex_);
+  queue_.push_back(reading);
+  if (queue_.size() > kMaxQueue) {
+    queue_.pop_front();
+  }
+}
+
+Result<Reading> PublishedPowerMeter::read(const MeterContext& context) {
+  {
+    const std::scoped_lock lock(mutex_);
+    for (const PowerReading& reading : queue_) {
+      power_.set(reading);
+    }
+    queue_.clear();
+  }
+  const auto joules = power_.advance(context.now);
+  if (!joules) {
+    return fail(ErrorCode::kUnavailable, "no power reading in the last {} s",
+                HeldPower::kMaxHold.count());
+  }
+  return Reading{
+      .joules = *joules, .fresh = power_.fresh().value_or(context.now), .idle_watts = {}};
+}
+
+}  // namespace ceems::exporter::energy

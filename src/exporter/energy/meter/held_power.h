@@ -1,0 +1,58 @@
+#pragma once
+
+#include <deque>
+#include <mutex>
+#include <optional>
+
+#include "base/clock.h"
+#include "exporter/energy/meter/meter.h"
+
+namespace ceems::exporter::energy {
+
+/// One answer of a power meter.
+struct PowerReading {
+  double watts = 0;
+  Clock::SteadyTime time{};  ///< when it was true; at latest when the answer came
+};
+
+/// Integrates a power that is known at single moments: each value holds until the next one, at most
+/// kMaxHold; then the meter counts as gone and nothing is added. Not thread-safe.
+class HeldPower {
+ public:
+  static constexpr auto kMaxHold = std::chrono::seconds(120);
+
+  /// Readings come in the order of their times; others, and those that are not a power (negative,
+  /// not finite), are dropped.
+  void set(const PowerReading& reading);
+  /// Joules since the last call that gave any (0 after a gap); nothing without a valid reading.
+  std::optional<double> advance(Clock::SteadyTime now);
+  /// Time of the newest reading.
+  [[nodiscard]] std::optional<Clock::SteadyTime> fresh() const;
+
+ private:
+  std::optional<PowerReading> current_;
+  std::optional<Clock::SteadyTime> done_;  // integrated up to here
+  double pending_joules_ = 0;              // of readings that were replaced since advance()
+};
+
+/// A wall meter that another thread reads at its own pace (IPMI, Redfish, Cray): that thread calls
+/// publish(), the sampler reads the meter. publish() is safe from any thread; read() as
+/// EnergyMeter says. Lives as long as both.
+class PublishedPowerMeter final : public EnergyMeter {
+ public:
+  explicit PublishedPowerMeter(SourceInfo source) : source_(std::move(source)) {}
+
+  void publish(const PowerReading& reading);
+
+  [[nodiscard]] const SourceInfo& source() const override { return source_; }
+  Result<Reading> read(const MeterContext& context) override;
+
+ private:
+  static constexpr std::size_t kMaxQueue = 64;  // the reader is stuck: older readings are dropped
+  SourceInfo source_;
+  HeldPower power_;
+  std::mutex mutex_;
+  std::deque<PowerReading> queue_;  // guarded by mutex_
+};
+
+}  // namespace ceems::exporter::energy

@@ -1,0 +1,214 @@
+#include "exporter/energy/meter/host_meters.h"
+
+#include <algorithm>
+#include <chrono>
+#include <limits>
+#include <map>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "exporter/energy/meter/power_model.h"
+#include "host/read_file.h"
+#include "host/stat.h"
+
+namespace ceems::exporter::energy {
+namespace {
+
+std::optional<Domain> zone_domain(std::string_view name) {
+  if (name.starts_with("package")) {  // also package-0-die-1
+    return Domain::kPackage;
+  }
+  if (name == "dram") {
+    return Domain::kDram;
+  }
+  if (name == "psys") {
+    return Domain::kNode;
+  }
+  return std::nullopt;
+}
+
+constexpr std::string_view kMsrType = "intel-rapl";
+
+/// "intel-rapl" of "intel-rapl:0:1".
+std::string_view control_type(std::string_view entry) {
+  return take_until(entry, ':');
+}
+
+/// Adds the powercap meters; gives the sum of the packages' long-term power limits.
+std::optional<double> add_powercap(const host::Paths& paths,
+                                   const host::Powercap::Opener& opener,
+                                   Meters& meters) {
+  const auto powercap = std::make_shared<host::Powercap>(paths.sys.string(), opener);
+  if (!powercap->scan()) {
+    return std::nullopt;  // most virtual machines
+  }
+  const auto& zones = powercap->zones();
+  std::map<std::string, std::string> type_of_name;  // zone name: the control type that counts
+  for (const host::PowercapZone& zone : zones) {
+    const std::string type(control_type(zone.entry));
+    std::string& counts = type_of_name.try_emplace(zone.name, type).first->second;
+    if (type == kMsrType) {  // intel-rapl-mmio sorts before it
+      counts = type;
+    }
+  }
+  std::map<std::string, int> next_number;
+  double tdp = 0;
+  for (std::size_t i = 0; i < zones.size(); ++i) {
+    const auto domain = zone_domain(zones[i].name);
+    if (!domain) {
+      continue;
+    }
+    if (type_of_name[zones[i].name] != control_type(zones[i].entry)) {
+      continue;
+    }
+    // Packages bear their number; others are counted here, as zones left out must not count.
+    const int number = *domain == Domain::kPackage ? zones[i].index : next_number[zones[i].name]++;
+    meters.push_back(std::make_unique<RaplMeter>(
+        powercap, i,
+        SourceInfo{.name = fmt::format("rapl-{}-{}", printable(zones[i].name), number),
+                   .domain = *domain,
+                   .method = Method::kMeasured,
+                   .rank = kPsysRank}));
+    // Opens the counter while the starting user's privileges are still there; a refusal is told by
+    // the sampler.
+    static_cast<void>(powercap->energy_uj(i).has_value());
+    if (*domain == Domain::kPackage) {
+      tdp += static_cast<double>(powercap->power_limit_uw(i).value_or(0)) * 1e-6;
+    }
+  }
+  return tdp > 0 ? std::optional(tdp) : std::nullopt;
+}
+
+void add_hwmon(const host::Paths& paths, const Clock& clock, Meters& meters) {
+  const auto sensors = host::find_hwmon_sensors(paths.sys.string());
+  if (!sensors) {
+    return;
+  }
+  const bool has_package =
+      std::any_of(meters.begin(), meters.end(), [](const std::unique_ptr<EnergyMeter>& meter) {
+        return meter->source().domain == Domain::kPackage;
+      });
+  for (const host::HwmonSensor& sensor : *sensors) {
+    const bool value = sensor.file.property == host::HwmonProperty::kInput ||
+                       sensor.file.property == host::HwmonProperty::kAverage;
+    const std::string name = fmt::format("hwmon-{}-{}", printable(sensor.chip), sensor.sensor);
+    const bool listed =
+        std::any_of(meters.begin(), meters.end(), [&](const std::unique_ptr<EnergyMeter>& meter) {
+          return meter->source().name == name;  // power1_input beside power1_average
+        });
+    if (!value || listed) {
+      continue;
+    }
+    const bool power = sensor.file.type == host::HwmonType::kPower;
+    if (power && sensor.chip_name == "power_meter") {
+      meters.push_back(std::make_unique<HwmonPowerMeter>(sensor.path,
+                                                         SourceInfo{.name = name,
+                                                                    .domain = Domain::kNode,
+                                                                    .method = Method::kMeasured,
+                                                                    .rank = kPowerMeterRank},
+                                                         clock));
+    } else if (power && sensor.chip_name == "fam15h_power" && !has_package) {
+      meters.push_back(std::make_unique<HwmonPowerMeter>(
+          sensor.path,
+          SourceInfo{.name = name, .domain = Domain::kPackage, .method = Method::kMeasured},
+          clock));
+    } else if (!power && sensor.chip_name == "amd_energy" && sensor.label.starts_with("Esocket") &&
+               !has_package) {
+      meters.push_back(std::make_unique<HwmonEnergyMeter>(
+          sensor.path,
+          SourceInfo{.name = name, .domain = Domain::kPackage, .method = Method::kMeasured}));
+    }
+  }
+}
+
+void add_model(const host::Paths& paths, std::optional<double> tdp_watts, Meters& meters) {
+  const auto cpuinfo = host::read_file((paths.proc / "cpuinfo").string());
+  const auto stat = host::read_file((paths.proc / "stat").string());
+  const auto cpus = stat ? host::parse_stat(*stat) : fail(stat.error());
+  const auto table = parse_power_table(power_table_text());
+  if (!cpus || !table) {
+    log::warn("no power model", {{"err", !cpus ? cpus.error().message : table.error().message}});
+    return;
+  }
+  PowerModel model =
+      make_power_model(*table, parse_cpu_identity(cpuinfo ? *cpuinfo : std::string_view()),
+                       static_cast<double>(cpus->cpus), tdp_watts);
+  log::info(
+      "power model for the case that nothing can be measured",
+      {{"basis", model.basis}, {"idle_watts", model.idle_watts}, {"full_watts", model.full_watts}});
+  meters.push_back(std::make_unique<ModelMeter>(std::move(model)));
+}
+
+}  // namespace
+
+Meters find_meters(const host::Paths& paths,
+                   const Clock& clock,
+                   const host::Powercap::Opener& opener) {
+  Meters meters;
+  const auto tdp_watts = add_powercap(paths, opener, meters);
+  add_hwmon(paths, clock, meters);
+  add_model(paths, tdp_watts, meters);
+  return meters;
+}
+
+RaplMeter::RaplMeter(std::shared_ptr<host::Powercap> powercap, std::size_t zone, SourceInfo source)
+    : powercap_(std::move(powercap)),
+      zone_(zone),
+      source_(std::move(source)),
+      counter_(powercap_->zones().at(zone).max_energy_range_uj) {}
+
+Result<Reading> RaplMeter::read(const MeterContext& context) {
+  const auto raw = powercap_->energy_uj(zone_);
+  if (!raw) {
+    counter_.miss();
+    return fail(raw.error());
+  }
+  return Reading{
+      .joules = counter_.advance(*raw, context.now), .fresh = context.now, .idle_watts = {}};
+}
+
+HwmonPowerMeter::HwmonPowerMeter(std::string path, SourceInfo source, const Clock& clock)
+    : path_(std::move(path)), source_(std::move(source)), clock_(clock) {}
+
+Result<Reading> HwmonPowerMeter::read(const MeterContext& context) {
+  std::optional<Error> error;
+  if (context.may_block && context.now >= next_) {
+    const auto before = clock_.steady_now();
+    const auto microwatts = host::read_hwmon_value(path_);
+    const auto after = clock_.steady_now();
+    next_ = context.now +
+            std::max<Clock::SteadyTime::duration>(kMinPause, kPausePerRead * (after - before));
+    if (microwatts && *microwatts > 0) {  // 0: the meter has nothing to say
+      power_.set({.watts = static_cast<double>(*microwatts) * 1e-6, .time = context.now});
+    } else if (!microwatts) {
+      error = microwatts.error();
+    }
+  }
+  const auto joules = power_.advance(context.now);
+  if (!joules) {
+    return fail(error ? std::move(*error)
+                      : Error{ErrorCode::kUnavailable, fmt::format("{}: no power reading", path_)});
+  }
+  return Reading{
+      .joules = *joules, .fresh = power_.fresh().value_or(context.now), .idle_watts = {}};
+}
+
+HwmonEnergyMeter::HwmonEnergyMeter(std::string path, SourceInfo source)
+    : path_(std::move(path)),
+      source_(std::move(source)),
+      counter_(std::numeric_limits<std::uint64_t>::max()) {}
+
+Result<Reading> HwmonEnergyMeter::read(const MeterContext& context) {
+  const auto raw = host::read_hwmon_value(path_);
+  if (!raw || *raw <= 0) {
+    counter_.miss();
+    return fail(raw ? Error{ErrorCode::kUnavailable, fmt::format("{}: no energy reading", path_)}
+                    : raw.error());
+  }
+  return Reading{.joules = counter_.advance(static_cast<std::uint64_t>(*raw), context.now),
+                 .fresh = context.now,
+                 .idle_watts = {}};
+}
+
+}  // namespace ceems::exporter::energy

@@ -1,0 +1,90 @@
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/clock.h"
+#include "exporter/energy/meter/counter_unwrap.h"
+#include "exporter/energy/meter/held_power.h"
+#include "exporter/energy/meter/meter.h"
+#include "host/hwmon.h"
+#include "host/paths.h"
+#include "host/powercap.h"
+
+namespace ceems::exporter::energy {
+
+/// Ranks of the sources of kNode: the lower the better. A BMC sees everything at the wall, an ACPI
+/// power meter mostly asks the same BMC, psys is what the CPU knows of its platform.
+inline constexpr int kBmcRank = 10;
+inline constexpr int kPowerMeterRank = 20;
+inline constexpr int kPsysRank = 30;
+
+/// All meters of this machine that files under `paths` show, each listed once:
+///
+/// - powercap zones `package*` (kPackage) and `dram` (kDram). `core` and `uncore` are parts of
+/// their
+///   package and left out. A zone that several control types show (intel-rapl over MSR and
+///   intel-rapl-mmio) is the same counter twice: only one control type counts per zone name.
+///   `psys` covers the platform with all packages: a source of kNode.
+/// - hwmon: `power_meter` (ACPI 4.0 power meter, kNode); where powercap shows no package,
+///   `fam15h_power` and the socket counters of `amd_energy` (kPackage).
+/// - last, the power model (power_model.h).
+///
+/// Reads of powercap counters go through `opener` (capability; see host/powercap.h). `clock` must
+/// outlive the meters.
+Meters find_meters(const host::Paths& paths,
+                   const Clock& clock,
+                   const host::Powercap::Opener& opener = {});
+
+/// One powercap zone.
+class RaplMeter final : public EnergyMeter {
+ public:
+  /// `zone` is a position in powercap->zones(), which must not be scanned again.
+  RaplMeter(std::shared_ptr<host::Powercap> powercap, std::size_t zone, SourceInfo source);
+
+  [[nodiscard]] const SourceInfo& source() const override { return source_; }
+  Result<Reading> read(const MeterContext& context) override;
+
+ private:
+  std::shared_ptr<host::Powercap> powercap_;
+  std::size_t zone_;
+  SourceInfo source_;
+  CounterUnwrap counter_;
+};
+
+/// A power sensor. Reading one may take long (ACPI methods that ask the BMC), so it happens only
+/// where context.may_block, at most every kMinPause and never for more than a twentieth of the
+/// time; between readings the last power holds.
+class HwmonPowerMeter final : public EnergyMeter {
+ public:
+  static constexpr auto kMinPause = std::chrono::milliseconds(900);
+  static constexpr int kPausePerRead = 20;
+
+  HwmonPowerMeter(std::string path, SourceInfo source, const Clock& clock);
+
+  [[nodiscard]] const SourceInfo& source() const override { return source_; }
+  Result<Reading> read(const MeterContext& context) override;
+
+ private:
+  std::string path_;
+  SourceInfo source_;
+  const Clock& clock_;
+  HeldPower power_;
+  Clock::SteadyTime next_{};
+};
+
+/// An energy sensor: a 64-bit counter.
+class HwmonEnergyMeter final : public EnergyMeter {
+ public:
+  HwmonEnergyMeter(std::string path, SourceInfo source);
+
+  [[nodiscard]] const SourceInfo& source() const override { return source_; }
+  Result<Reading> read(const MeterContext& context) override;
+
+ private:
+  std::string path_;
+  SourceInfo source_;
+  CounterUnwrap counter_;
+};
+
+}  // namespace ceems::exporter::energy

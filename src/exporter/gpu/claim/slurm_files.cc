@@ -1,0 +1,121 @@
+// Parsers of what tells the GPUs of a SLURM job; see slurm_claims.h.
+#include <algorithm>
+
+#include "base/strings.h"
+#include "exporter/gpu/claim/slurm_claims.h"
+
+namespace ceems::exporter::gpu {
+namespace {
+
+constexpr std::size_t kMostOrdinals = 1024;
+constexpr std::size_t kLongestOrdinal = 32;
+
+std::vector<std::string> split_ordinals(std::string_view text) {
+  std::vector<std::string> ordinals;
+  while (!text.empty() && ordinals.size() < kMostOrdinals) {
+    const auto part = trim(take_until(text, ','));
+    // One that is named twice is one GPU.
+    if (!part.empty() && part.size() <= kLongestOrdinal &&
+        std::find(ordinals.begin(), ordinals.end(), part) == ordinals.end()) {
+      ordinals.emplace_back(part);
+    }
+  }
+  return ordinals;
+}
+
+}  // namespace
+
+std::optional<JobEnvironment> parse_job_environment(std::string_view environ,
+                                                    std::string_view job) {
+  environ = environ.substr(0, environ.rfind('\0') + 1);
+  JobEnvironment found;
+  bool of_job = false;
+  while (!environ.empty()) {
+    std::string_view value = take_until(environ, '\0');
+    const auto name = take_until(value, '=');
+    if (name == "SLURM_JOB_ID") {
+      of_job |= value == job;
+    } else if (name == "SLURM_JOB_GPUS") {
+      found.job_gpus = split_ordinals(value);
+    } else if (name == "SLURM_STEP_GPUS") {
+      found.step_gpus = split_ordinals(value);
+    } else if (name == "SLURM_SHARDS_ON_NODE" || name == "CUDA_MPS_ACTIVE_THREAD_PERCENTAGE") {
+      found.shares = parse_int(value).value_or(0);
+    }
+  }
+  return of_job ? std::optional(std::move(found)) : std::nullopt;
+}
+
+std::optional<GpuMapFile> parse_gpu_map_file(std::string_view text) {
+  GpuMapFile file;
+  bool has_shares = false;
+  for (auto word = take_word(text); !word.empty(); word = take_word(text)) {
+    constexpr std::string_view kShares = "shares=";
+    if (word.starts_with(kShares)) {
+      const auto shares = parse_int(word.substr(kShares.size()));
+      if (!shares || has_shares) {
+        return std::nullopt;
+      }
+      file.shares = *shares;
+      has_shares = true;
+      continue;
+    }
+    for (std::string& ordinal : split_ordinals(word)) {
+      if (!parse_int(ordinal) || file.ordinals.size() == kMostOrdinals) {
+        return std::nullopt;
+      }
+      if (std::find(file.ordinals.begin(), file.ordinals.end(), ordinal) == file.ordinals.end()) {
+        file.ordinals.push_back(std::move(ordinal));
+      }
+    }
+  }
+  return file;
+}
+
+bool AllowedDevices::allows(std::uint64_t major, std::uint64_t minor) const {
+  return everything || std::any_of(character.begin(), character.end(), [&](const Range& range) {
+           return range.major == major && range.minor.value_or(minor) == minor;
+         });
+}
+
+AllowedDevices parse_devices_list(std::string_view text) {
+  constexpr std::size_t kMostRanges = 65536;
+  AllowedDevices allowed;
+  while (!text.empty() && allowed.character.size() < kMostRanges) {
+    std::string_view line = take_until(text, '\n');
+    const auto type = take_word(line);
+    std::string_view numbers = take_word(line);
+    const auto access = take_word(line);
+    if (access.find('r') == std::string_view::npos) {
+      continue;  // "c *:* m": may make device nodes, not use them
+    }
+    if (type == "a") {
+      allowed.everything = true;
+    } else if (type == "c") {
+      const auto major_text = take_until(numbers, ':');
+      const auto minor = parse_int(numbers);
+      if (major_text == "*") {
+        allowed.everything = true;
+      } else if (const auto major = parse_int(major_text); major && (minor || numbers == "*")) {
+        allowed.character.push_back({.major = *major, .minor = minor});
+      }
+    }
+  }
+  return allowed;
+}
+
+std::optional<std::uint64_t> parse_device_major(std::string_view devices, std::string_view name) {
+  while (!devices.empty()) {
+    std::string_view line = take_until(devices, '\n');
+    if (trim(line).starts_with("Block devices")) {
+      return std::nullopt;
+    }
+    const auto major = parse_int(take_word(line));
+    if (major && trim(line) == name) {
+      return major;
+    }
+  }
+  return std::nullopt;
+}
+
+}  // namespace ceems::exporter::gpu

@@ -1,0 +1,349 @@
+#include "exporter/gpu/inventory/inventory.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <iterator>
+#include <utility>
+
+#include "base/log.h"
+#include "exporter/gpu/inventory/amd_sysfs.h"
+#include "exporter/gpu/inventory/intel_sysfs.h"
+#include "exporter/gpu/inventory/layout.h"
+#include "exporter/gpu/inventory/pci_devices.h"
+#include "host/directory.h"
+
+namespace ceems::exporter::gpu {
+namespace {
+
+/// What a library was seen to list counts this long.
+constexpr auto kObservationCounts = std::chrono::minutes(1);
+
+/// Vendors to ask. Graphics of Intel counts only where no other vendor's GPU is: SLURM's numbers of
+/// GPUs would be ambiguous else.
+std::set<Vendor> vendors_here(const InventoryOptions& options) {
+  if (options.type == "nogpu") {
+    return {};
+  }
+  if (options.type == "nvidia") {
+    return {Vendor::kNvidia};
+  }
+  if (options.type == "amd") {
+    return {Vendor::kAmd};
+  }
+  std::set<Vendor> vendors;
+  for (const PciGpu& gpu : pci_gpus(options.paths)) {
+    vendors.insert(gpu.vendor);
+  }
+  if (vendors.size() > 1) {
+    vendors.erase(Vendor::kIntel);
+  }
+  return vendors;
+}
+
+bool same_gpu(const Device& one, const Device& other) {
+  return one.vendor == other.vendor &&
+         (one.address && other.address ? one.address == other.address : one.uuid == other.uuid);
+}
+
+const Device* find_gpu(const std::vector<Device>& devices, const Device& wanted) {
+  const auto found =
+      std::ranges::find_if(devices, [&](const Device& device) { return same_gpu(device, wanted); });
+  return found == devices.end() ? nullptr : &*found;
+}
+
+/// As the vendors' tools number them (spec exporter-units §7.4).
+void number_through(std::vector<Device>& devices) {
+  std::uint64_t next = 0;
+  for (std::size_t i = 0; i < devices.size(); ++i) {
+    devices[i].position = i;
+    devices[i].index = devices[i].split ? std::string() : std::to_string(next++);
+    for (Instance& instance : devices[i].instances) {
+      instance.index = std::to_string(next++);
+    }
+  }
+}
+
+/// Puts GPUs that are known and still on the PCI bus back to their places.
+void keep_lost(const std::vector<Device>& known,
+               Vendor vendor,
+               const std::filesystem::path& pci,
+               std::vector<Device>& found) {
+  bool any = false;
+  std::size_t next = 0;
+  for (const Device& device : known) {
+    if (device.vendor != vendor) {
+      continue;
+    }
+    const std::size_t place = std::min(next++, found.size());
+    if (!device.address || find_gpu(found, device) != nullptr ||
+        !host::is_directory((pci / to_string(*device.address)).string())) {
+      continue;
+    }
+    found.insert(found.begin() + static_cast<std::ptrdiff_t>(place), device);
+    any = true;
+  }
+  if (any) {
+    number_through(found);
+  }
+}
+
+/// The ids of vGPUs, which no listing has.
+void keep_mdevs(const std::vector<Device>& known, std::vector<Device>& found) {
+  for (Device& device : found) {
+    const Device* before = find_gpu(known, device);
+    if (before == nullptr) {
+      continue;
+    }
+    device.mdevs = before->mdevs;
+    for (Instance& instance : device.instances) {
+      const auto same =
+          std::ranges::find(before->instances, instance.gpu_instance, &Instance::gpu_instance);
+      if (same != before->instances.end()) {
+        instance.mdevs = same->mdevs;
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Inventory::Inventory(InventoryOptions options, os::CommandRunner& runner)
+    : options_(std::move(options)), lister_(options_, runner), vendors_(vendors_here(options_)) {}
+
+Inventory::~Inventory() = default;
+
+std::shared_ptr<Inventory> Inventory::create(InventoryOptions options, os::CommandRunner& runner) {
+  // The constructor is private.
+  std::shared_ptr<Inventory> inventory(new Inventory(std::move(options), runner));
+  if (intel_devices(inventory->options_.paths).empty()) {  // graphics of processors are none
+    inventory->vendors_.erase(Vendor::kIntel);
+  }
+  if (!inventory->vendors_.empty()) {
+    inventory->layout_ = gpu_layout(inventory->options_.paths);
+  }
+  for (const Vendor vendor : inventory->vendors_) {
+    inventory->discover(vendor, inventory->options_.start_until, {});
+  }
+  return inventory;
+}
+
+std::shared_ptr<const Inventory::Devices> Inventory::devices() const {
+  const std::scoped_lock lock(mutex_);
+  return devices_;
+}
+
+bool Inventory::nothing_here() const {
+  return vendors_.empty();
+}
+
+bool Inventory::has_vgpus() const {
+  const auto now = devices();
+  return std::ranges::any_of(*now, &Device::vgpu);
+}
+
+std::string Inventory::shared_help(const std::string& help) {
+  const std::scoped_lock lock(mutex_);
+  if (help_.empty()) {
+    help_ = help;
+  }
+  return help_;
+}
+
+void Inventory::wait_first(Steady::time_point deadline) const {
+  std::unique_lock lock(mutex_);
+  done_.wait_until(lock, deadline, [this] { return !late_; });
+}
+
+void Inventory::want_mdevs() {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (std::exchange(mdevs_wanted_, true)) {
+      return;
+    }
+  }
+  read_mdevs(options_.start_until, {});
+}
+
+void Inventory::start() {
+  const std::scoped_lock lock(mutex_);
+  if (vendors_.empty() || std::exchange(started_, true)) {
+    return;
+  }
+  late_ = !failed_.empty() && options_.start_until < Steady::now();
+  worker_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+void Inventory::refresh_mdevs(std::chrono::milliseconds patience) {
+  std::unique_lock lock(mutex_);
+  if (!started_) {
+    return;
+  }
+  refresh_asked_ = true;
+  wake_.notify_all();
+  const auto before = refreshes_;
+  done_.wait_for(lock, patience, [&] { return refreshes_ > before; });
+}
+
+void Inventory::run(const std::stop_token& stop) {
+  std::unique_lock lock(mutex_);
+  auto pause = options_.first_retry;
+  auto retry = late_ ? Steady::now() : Steady::now() + pause;
+  auto watch = Steady::now() + options_.watch_period;
+  while (!stop.stop_requested()) {
+    wake_.wait_until(lock, stop, failed_.empty() ? watch : std::min(watch, retry),
+                     [this] { return refresh_asked_; });
+    if (stop.stop_requested()) {
+      return;
+    }
+    if (std::exchange(refresh_asked_, false)) {
+      lock.unlock();
+      read_mdevs(Steady::now() + options_.timeout, stop);
+      lock.lock();
+      ++refreshes_;
+    }
+    if (failed_.empty()) {
+      pause = options_.first_retry;
+      retry = Steady::now() + pause;
+    } else if (Steady::now() >= retry) {
+      const std::set<Vendor> again = failed_;
+      lock.unlock();
+      discover_again(again, stop);
+      lock.lock();
+      pause = std::exchange(late_, false) ? pause : std::min(2 * pause, options_.longest_retry);
+      retry = Steady::now() + pause;
+    }
+    if (Steady::now() >= watch) {
+      lock.unlock();
+      look_at_layout(stop);
+      lock.lock();
+      watch = Steady::now() + options_.watch_period;
+    }
+    done_.notify_all();
+  }
+}
+
+void Inventory::look_at_layout(const std::stop_token& stop) {
+  std::string now = gpu_layout(options_.paths);
+  {
+    const std::scoped_lock lock(mutex_);
+    if (now == layout_) {
+      return;
+    }
+    layout_ = std::move(now);
+  }
+  log::info("GPUs have changed, they are listed anew");
+  discover_again(vendors_, stop);
+}
+
+// Listing.
+
+void Inventory::discover_again(const std::set<Vendor>& vendors, const std::stop_token& stop) {
+  for (const Vendor vendor : vendors) {
+    discover(vendor, Steady::now() + options_.timeout, stop);
+  }
+  bool mdevs = false;
+  {
+    const std::scoped_lock lock(mutex_);
+    mdevs = mdevs_wanted_;
+  }
+  if (mdevs) {
+    read_mdevs(Steady::now() + options_.timeout, stop);
+  }
+}
+
+void Inventory::discover(Vendor vendor, Steady::time_point deadline, const std::stop_token& stop) {
+  {
+    const std::scoped_lock lock(mutex_);
+    if (observed_lately(vendor)) {
+      failed_.erase(vendor);
+      return;
+    }
+  }
+  auto found = lister_.list(vendor, deadline, stop);
+  if (stop.stop_requested()) {
+    return;
+  }
+  const std::scoped_lock lock(mutex_);
+  if (!found) {
+    if (failed_.insert(vendor).second) {
+      log::warn("GPUs cannot be listed; trying again from time to time",
+                {{"vendor", to_string(vendor)}, {"err", found.error().message}});
+    }
+    return;
+  }
+  failed_.erase(vendor);
+  if (observed_lately(vendor)) {  // meanwhile
+    return;
+  }
+  log::info("GPUs found",
+            {{"vendor", to_string(vendor)}, {"count", found->devices.size()}, {"by", found->by}});
+  replace(vendor, std::move(found->devices));
+}
+
+bool Inventory::observed_lately(Vendor vendor) const {
+  const auto at = observed_at_.find(vendor);
+  return at != observed_at_.end() && Steady::now() - at->second < kObservationCounts;
+}
+
+void Inventory::observe(Vendor vendor, Devices devices) {
+  if (devices.empty()) {
+    return;
+  }
+  {
+    const std::scoped_lock lock(mutex_);
+    if (!vendors_.contains(vendor) || vendor == Vendor::kIntel) {
+      return;
+    }
+    observed_at_[vendor] = Steady::now();
+    const auto last = observed_.find(vendor);
+    if (last != observed_.end() && last->second == devices) {
+      return;
+    }
+    observed_[vendor] = devices;
+  }
+  if (vendor == Vendor::kAmd) {
+    add_amd_sysfs(options_.paths, devices);
+  }
+  const std::scoped_lock lock(mutex_);
+  replace(vendor, std::move(devices));
+}
+
+void Inventory::replace(Vendor vendor, Devices found) {
+  keep_lost(*devices_, vendor, options_.paths.sys / "bus/pci/devices", found);
+  keep_mdevs(*devices_, found);
+  auto devices = std::make_shared<Devices>(*devices_);
+  std::erase_if(*devices, [&](const Device& device) { return device.vendor == vendor; });
+  devices->insert(devices->end(), std::make_move_iterator(found.begin()),
+                  std::make_move_iterator(found.end()));
+  std::ranges::stable_sort(*devices, {}, &Device::vendor);
+  if (*devices != *devices_) {
+    devices_ = std::move(devices);
+  }
+}
+
+void Inventory::read_mdevs(Steady::time_point deadline, const std::stop_token& stop) {
+  if (!has_vgpus()) {
+    return;
+  }
+  const auto entries = lister_.list_vgpus(deadline, stop);
+  if (stop.stop_requested()) {
+    return;
+  }
+  const std::string error = entries ? std::string() : entries.error().message;
+  const std::scoped_lock lock(mutex_);
+  if (error != mdev_error_) {
+    if (error.empty()) {
+      log::info("vGPUs can be listed again");
+    } else if (mdev_error_.empty()) {
+      log::error("vGPUs cannot be listed; those known are kept", {{"err", error}});
+    }
+    mdev_error_ = error;
+  }
+  if (entries) {
+    auto devices = std::make_shared<Devices>(*devices_);
+    set_mdevs(*entries, *devices);
+    devices_ = std::move(devices);
+  }
+}
+
+}  // namespace ceems::exporter::gpu

@@ -1,0 +1,197 @@
+#pragma once
+
+#include <algorithm>
+#include <chrono>
+#include <condition_variable>
+#include <functional>
+#include <mutex>
+#include <optional>
+#include <stop_token>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/log.h"
+#include "base/result.h"
+#include "exporter/source/source_age.h"
+
+namespace ceems::exporter {
+
+struct SlowSourceOptions {
+  std::string collector;  ///< for the log
+  std::string source;     ///< what is read, e.g. "ipmi"; for the log and the age on the page
+  /// Time between the starts of two reads.
+  std::chrono::milliseconds period{5000};
+  /// A value older than this is not served any more.
+  std::chrono::milliseconds max_age{std::chrono::minutes(5)};
+  /// A scrape asks for a fresh value and waits at most this long for it (0: it never waits).
+  std::chrono::milliseconds patience{20};
+  /// A read that began less than this ago is fresh enough for a scrape: bounds how often scrapes
+  /// make the source be read.
+  std::chrono::milliseconds fresh_enough{0};
+  /// wait_first() waits at most this long after start(): so slow is no source that the first page
+  /// should wait for.
+  std::chrono::milliseconds first_wait{2000};
+};
+
+/// A value that takes long to read (BMC, vendor tool, web service), read by a thread of its own:
+/// a scrape is served with the last good value and its age, whatever the source does. Failures are
+/// logged when they start and when they end.
+///
+/// value() is safe from any thread. start() once, after privileges were dropped; the destructor
+/// asks the read under way to stop by its stop_token and joins the thread. Ages are of the given
+/// clock, so that tests move them; waiting is in real time.
+template <class T>
+class SlowSource {
+ public:
+  /// Called by the worker alone. Has to end soon after the token was stopped.
+  using Read = std::function<Result<T>(std::stop_token)>;
+
+  struct Value {
+    T value;
+    Clock::SteadyTime read;  ///< when the read of it ended
+  };
+
+  SlowSource(SlowSourceOptions options, const Clock& clock, Read read)
+      : options_(std::move(options)), clock_(clock), read_(std::move(read)) {}
+  SlowSource(const SlowSource&) = delete;
+  SlowSource& operator=(const SlowSource&) = delete;
+  ~SlowSource() = default;
+
+  /// Starts the worker; does not wait for it.
+  void start() {
+    started_ = Steady::now();
+    thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+  }
+
+  /// Waits for the end of the first read, so that the first page has it. All sources are started
+  /// before one is waited for, and share the deadline: together they hold the start up no longer
+  /// than one.
+  void wait_first(std::chrono::steady_clock::time_point deadline) {
+    if (thread_.joinable()) {
+      std::unique_lock lock(mutex_);
+      done_.wait_until(lock, std::min(deadline, started_ + options_.first_wait),
+                       [this] { return reads_ > 0; });
+    }
+  }
+
+  /// The last good value, unless it is too old. Asks for a new read first and waits `patience` for
+  /// it, so that a source that is quick is fresh at each scrape.
+  std::optional<Value> value() {
+    std::unique_lock lock(mutex_);
+    const bool fresh = reads_ > 0 && Steady::now() - begin_ < options_.fresh_enough;
+    if (options_.patience.count() > 0 && thread_.joinable() && !slow_ && !fresh) {
+      if (!reading_) {  // the one under way will do
+        wanted_ = true;
+        wake_.notify_one();
+      }
+      const auto before = reads_;
+      slow_ = !done_.wait_for(lock, options_.patience, [&] { return reads_ > before; });
+    }
+    if (!last_ || clock_.steady_now() - last_->read > options_.max_age) {
+      return std::nullopt;
+    }
+    return last_;
+  }
+
+  /// How the last read ended, empty when it was good (or none has ended); and when the last good
+  /// one was.
+  [[nodiscard]] std::string last_error() const {
+    const std::scoped_lock lock(mutex_);
+    return error_;
+  }
+  [[nodiscard]] std::optional<Clock::SteadyTime> last_good() const {
+    const std::scoped_lock lock(mutex_);
+    return last_ ? std::optional(last_->read) : std::nullopt;
+  }
+  /// Age of the last good value; empty before there is one.
+  [[nodiscard]] std::vector<SourceAge> ages() const {
+    const auto read = last_good();
+    return read ? std::vector<SourceAge>{{options_.source, clock_.steady_now() - *read}}
+                : std::vector<SourceAge>{};
+  }
+
+ private:
+  using Steady = std::chrono::steady_clock;
+
+  void run(const std::stop_token& stop) {
+    std::unique_lock lock(mutex_);
+    while (!stop.stop_requested()) {
+      begin_ = Steady::now();
+      reading_ = true;
+      wanted_ = false;
+      lock.unlock();
+      Result<T> result = read_once(stop);
+      if (stop.stop_requested()) {
+        return;
+      }
+      report(result);
+      lock.lock();
+      take(std::move(result));
+      const auto end = Steady::now();
+      slow_ = end - begin_ >= options_.patience;
+      reading_ = false;
+      ++reads_;
+      done_.notify_all();
+      // A source slower than the period gets a rest, too.
+      const auto next = std::max(begin_ + options_.period, end + options_.period / 5);
+      wake_.wait_until(lock, stop, next, [this] { return wanted_; });
+    }
+  }
+
+  Result<T> read_once(const std::stop_token& stop) {
+    try {
+      return read_(stop);
+    } catch (const std::exception& error) {
+      return fail(ErrorCode::kInternal, "exception: {}", error.what());
+    } catch (...) {
+      return fail(ErrorCode::kInternal, "exception of an unknown kind");
+    }
+  }
+
+  /// One line when failing starts and one when it ends, whatever the messages in between are.
+  /// Without the lock: a log that is stuck must not hold up a scrape.
+  void report(const Result<T>& result) {
+    if (!result && !failing_) {
+      log::error("reading failed; the last value is served while it is young enough",
+                 {{"collector", options_.collector},
+                  {"source", options_.source},
+                  {"err", result.error().message}});
+    } else if (result && failing_) {
+      log::info("source answers again",
+                {{"collector", options_.collector}, {"source", options_.source}});
+    }
+    failing_ = !result;
+  }
+
+  void take(Result<T> result) {
+    if (result) {
+      error_.clear();
+      last_ = Value{*std::move(result), clock_.steady_now()};
+    } else {
+      error_ = result.error().message.empty() ? "failed" : std::move(result).error().message;
+    }
+  }
+
+  const SlowSourceOptions options_;
+  const Clock& clock_;
+  const Read read_;
+  bool failing_ = false;  // of the worker alone
+  Steady::time_point started_{};
+
+  mutable std::mutex mutex_;
+  std::condition_variable done_;
+  std::condition_variable_any wake_;
+  std::optional<Value> last_;
+  std::string error_;
+  unsigned long reads_ = 0;     // that have ended
+  Steady::time_point begin_{};  // of the last read
+  bool reading_ = false;
+  bool wanted_ = false;
+  bool slow_ = false;    // the last read took longer than a scrape's patience
+  std::jthread thread_;  // last: stops before anything else goes away
+};
+
+}  // namespace ceems::exporter

@@ -1,0 +1,387 @@
+#include "exporter/unit/stat/stat_reader.h"
+
+#include <fcntl.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "exporter/unit/cgroup_tree.h"
+#include "exporter/unit/stat/stat_files.h"
+#include "host/cgroup/process.h"
+#include "host/read_file.h"
+
+namespace ceems::exporter {
+namespace {
+
+using host::CgroupMode;
+
+constexpr double kTicksPerSecond = 100;  // USER_HZ, the same on every architecture
+constexpr auto kDevicesAge = std::chrono::seconds(10);
+
+UniqueFd open_directory(const std::filesystem::path& path) {
+  return UniqueFd(::open(path.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
+}
+
+}  // namespace
+
+std::optional<Error> fault_of(const FileText& text, std::string_view path, std::string_view name) {
+  if (text.ok() || text.absent()) {
+    return std::nullopt;
+  }
+  if (text.vanished()) {
+    return Error{ErrorCode::kNotFound, "the cgroup is gone"};
+  }
+  return errno_error(text.error, fmt::format("read {}/{}", printable(path), name));
+}
+
+Error malformed(Error error, std::string_view path, std::string_view name) {
+  return std::move(error).with_context(fmt::format("{}/{}", printable(path), name));
+}
+
+const StatReader::FileSpec& StatReader::spec_of(File file) const {
+  static constexpr std::array<FileSpec, UnitFiles::kCount> kV1 = {{
+      {Root::kActive, nullptr},
+      {Root::kActive, "cgroup.procs"},
+      {Root::kCpuacct, "cpuacct.stat"},
+      {Root::kCpuset, "cpuset.cpus"},
+      {Root::kCpu, "cpu.cfs_quota_us"},
+      {Root::kCpu, "cpu.cfs_period_us"},
+      {Root::kMemory, "memory.stat"},
+      {Root::kMemory, "memory.usage_in_bytes"},
+      {Root::kMemory, "memory.limit_in_bytes"},
+      {Root::kMemory, "memory.failcnt"},
+      {Root::kMemory, "memory.memsw.usage_in_bytes"},
+      {Root::kMemory, "memory.memsw.limit_in_bytes"},
+      {Root::kMemory, "memory.memsw.failcnt"},
+      {Root::kRdma, "rdma.current"},
+      {Root::kBlkio, "blkio.throttle.io_service_bytes"},
+      {Root::kBlkio, "blkio.throttle.io_serviced"},
+      {Root::kBlkio, "blkio.io_service_bytes_recursive"},
+      {Root::kBlkio, "blkio.io_serviced_recursive"},
+      {Root::kBlkio, "blkio.throttle.io_service_bytes_recursive"},
+      {Root::kBlkio, "blkio.throttle.io_serviced_recursive"},
+  }};
+  static constexpr std::array<FileSpec, UnitFiles::kCount> kV2 = {{
+      {Root::kActive, "cgroup.events"},
+      {Root::kActive, "cgroup.procs"},
+      {Root::kActive, "cpu.stat"},
+      {Root::kActive, "cpuset.cpus.effective"},
+      {Root::kActive, "cpu.max"},
+      {Root::kActive, "cpu.pressure"},
+      {Root::kActive, "memory.stat"},
+      {Root::kActive, "memory.current"},
+      {Root::kActive, "memory.max"},
+      {Root::kActive, "memory.events"},
+      {Root::kActive, "memory.swap.current"},
+      {Root::kActive, "memory.swap.max"},
+      {Root::kActive, "memory.pressure"},
+      {Root::kActive, "rdma.current"},
+      {Root::kActive, "io.stat"},
+      {Root::kActive, nullptr},
+      {Root::kActive, nullptr},
+      {Root::kActive, nullptr},
+      {Root::kActive, nullptr},
+      {Root::kActive, nullptr},
+  }};
+  if (options_.cpus == CpuSource::kShares && file == File::kCpus) {
+    static constexpr FileSpec kShares{Root::kActive, "cpu.shares"};
+    static constexpr FileSpec kWeight{Root::kActive, "cpu.weight"};
+    return mount_.mode == CgroupMode::kUnified ? kWeight : kShares;
+  }
+  if (options_.cpus == CpuSource::kShares && file == File::kCpuQuota) {
+    // The hierarchy that is walked may not be that of the CPU controller.
+    static constexpr FileSpec kShares{Root::kCpu, "cpu.shares"};
+    static constexpr FileSpec kNone{Root::kActive, nullptr};
+    return mount_.mode == CgroupMode::kUnified ? kNone : kShares;
+  }
+  const auto index = static_cast<std::size_t>(file);
+  return mount_.mode == CgroupMode::kUnified ? kV2.at(index) : kV1.at(index);
+}
+
+double cpus_of_shares(std::uint64_t shares) {
+  // MIN_SHARES and MAX_SHARES of kernel/sched/sched.h; milli-CPUs are whole numbers.
+  shares = std::clamp<std::uint64_t>(shares, 2, 262144);
+  const std::uint64_t milli = shares * 1000 / 1024;
+  return static_cast<double>(milli) / 1000;
+}
+
+double cpus_of_weight(std::uint64_t weight) {
+  weight = std::clamp<std::uint64_t>(weight, 1, 10000);
+  return cpus_of_shares((weight - 1) * 262142 / 9999 + 2);
+}
+
+StatReader::StatReader(const host::Paths& paths,
+                       host::CgroupMount mount,
+                       const std::string& active,
+                       StatOptions options,
+                       std::size_t kept_files)
+    : paths_(paths), mount_(mount), options_(options), budget_(kept_files) {
+  if (mount_.mode == CgroupMode::kUnified) {
+    roots_.at(0) = open_directory(paths_.cgroup);
+  } else {
+    constexpr std::array<std::string_view, 7> kSubsystems = {"",       "cpuacct", "cpu", "cpuset",
+                                                             "memory", "blkio",   "rdma"};
+    roots_.at(0) = open_directory(paths_.cgroup / active);
+    for (std::size_t i = 1; i < kSubsystems.size(); ++i) {
+      if (const auto name = host::find_v1_hierarchy(paths_.cgroup, kSubsystems.at(i), false)) {
+        roots_.at(i) = open_directory(paths_.cgroup / *name);
+      }
+    }
+  }
+  if (const auto text = host::read_file((paths_.proc / "meminfo").string())) {
+    totals_ = host::parse_memory_totals(*text);
+  }
+  if (const auto text = host::read_file((paths_.sys / "devices/system/cpu/online").string())) {
+    host_cpus_ = static_cast<double>(host::count_cpu_list(*text).value_or(0));
+  }
+}
+
+void StatReader::begin_sample(Clock::SteadyTime now) {
+  now_ = now;
+}
+
+FileText StatReader::text_of(UnitFiles& files,
+                             File file,
+                             const std::string& path,
+                             bool look_again) {
+  const auto index = static_cast<std::size_t>(file);
+  const std::uint32_t bit = 1U << index;
+  KeptFile& kept = files.files.at(index);
+  if ((files.absent & bit) != 0 && !look_again) {
+    return {.text = {}, .error = ENOENT};
+  }
+  int directory = -1;
+  if (kept.needs_path()) {
+    const FileSpec& spec = spec_of(file);
+    directory = roots_.at(static_cast<std::size_t>(spec.root)).get();
+    if (spec.name == nullptr || directory < 0) {
+      files.absent |= bit;
+      return {.text = {}, .error = ENOENT};
+    }
+    // Relative to the root: without the leading '/'.
+    path_.assign(path, std::min<std::size_t>(1, path.size()));
+    path_ += path_.empty() ? "" : "/";
+    path_ += spec.name;
+  }
+  const FileText text = kept.read(directory, path_.c_str(), buffer_, budget_);
+  files.absent = text.absent() ? files.absent | bit : files.absent & ~bit;
+  return text;
+}
+
+FileText StatReader::read_active(KeptFile& file, const std::string& path, std::string_view name) {
+  if (file.needs_path()) {
+    path_.assign(path, std::min<std::size_t>(1, path.size()));
+    path_ += path_.empty() ? "" : "/";
+    path_ += name;
+  }
+  return file.read(active_fd(), path_.c_str(), buffer_, budget_);
+}
+
+FileText StatReader::processes(UnitFiles& files, const std::string& path) {
+  const FileText text = text_of(files, File::kProcs, path, false);
+  if (mount_.mode == CgroupMode::kLegacy) {
+    // v1 keeps the list of an open file for a second, and each read prolongs that
+    // (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start): read more often it would never change.
+    files.files.at(static_cast<std::size_t>(File::kProcs)).close();
+  }
+  return text;
+}
+
+std::optional<bool> StatReader::populated(UnitFiles& files, const std::string& path) {
+  const FileText text = text_of(files, File::kEvents, path, false);
+  return text.ok() ? host::parse_populated(text.text) : std::nullopt;
+}
+
+int StatReader::events_fd(const UnitFiles& files) const {
+  return mount_.mode == CgroupMode::kUnified
+             ? files.files.at(static_cast<std::size_t>(File::kEvents)).fd()
+             : -1;
+}
+
+// Single values that cannot be read or make no sense are 0 (spec §2.5); v1 knows no "max".
+std::uint64_t StatReader::value_of(const FileText& text) const {
+  const std::uint64_t value = text.ok() ? host::parse_cgroup_value(text.text).value_or(0) : 0;
+  return value == host::kCgroupMax && mount_.mode == CgroupMode::kLegacy ? 0 : value;
+}
+
+Result<> StatReader::read_cpu_into(UnitFiles& files,
+                                   const std::string& path,
+                                   bool again,
+                                   UnitStats& stats) {
+  const char* const name = spec_of(File::kCpuStat).name;
+  const FileText text = text_of(files, File::kCpuStat, path, again);
+  if (auto fault = fault_of(text, path, name)) {
+    return fail(*std::move(fault));
+  }
+  if (!text.ok()) {
+    return {};
+  }
+  if (mount_.mode == CgroupMode::kUnified) {
+    auto stat = host::parse_cgroup_cpu_stat(text.text);
+    if (!stat) {
+      return fail(malformed(std::move(stat).error(), path, name));
+    }
+    stats.cpu_user_seconds = static_cast<double>(stat->user_usec) / kMicroseconds;
+    stats.cpu_system_seconds = static_cast<double>(stat->system_usec) / kMicroseconds;
+  } else {
+    auto stat = host::parse_cpuacct_stat(text.text);
+    if (!stat) {
+      return fail(malformed(std::move(stat).error(), path, name));
+    }
+    stats.cpu_user_seconds = static_cast<double>(stat->user_ticks) / kTicksPerSecond;
+    stats.cpu_system_seconds = static_cast<double>(stat->system_ticks) / kTicksPerSecond;
+  }
+  return {};
+}
+
+Result<> StatReader::read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats) {
+  return read_cpu_into(files, path, false, stats);
+}
+
+Result<> StatReader::read(UnitFiles& files,
+                          const std::string& path,
+                          bool look_again,
+                          UnitStats& stats) {
+  UnitStats fresh;
+  fresh.block_io.reserve(stats.block_io.size());
+  auto done = read_cpu_into(files, path, look_again, fresh);
+  if (done) {
+    done = mount_.mode == CgroupMode::kUnified ? read_v2(files, path, look_again, fresh)
+                                               : read_v1(files, path, look_again, fresh);
+  }
+  if (!done) {
+    return done;
+  }
+  fresh.cpus = stats.cpus;
+  read_cpus(files, path, look_again, fresh);
+  if (const FileText text = text_of(files, File::kRdma, path, look_again); text.ok()) {
+    for (auto& use : host::parse_rdma(text.text)) {
+      fresh.rdma.push_back({std::move(use.device), use.hca_handles, use.hca_objects});
+    }
+  }
+  stats = std::move(fresh);
+  return {};
+}
+
+// `stats.cpus` holds what was found last time.
+void StatReader::read_cpus(UnitFiles& files,
+                           const std::string& path,
+                           bool again,
+                           UnitStats& stats) {
+  switch (options_.cpus) {
+    case CpuSource::kCpuset:
+      read_cpuset(files, path, again, stats);
+      return;
+    case CpuSource::kShares:
+      stats.cpus = read_shares(files, path, again);
+      break;
+    case CpuSource::kVcpus:
+      if (again || stats.cpus == 0) {
+        stats.cpus = count_vcpus(path);
+      }
+      break;
+  }
+  stats.cpus_reserved = stats.cpus > 0;
+}
+
+double StatReader::read_shares(UnitFiles& files, const std::string& path, bool again) {
+  FileText text = text_of(files, File::kCpus, path, again);
+  if (!text.ok()) {
+    text = text_of(files, File::kCpuQuota, path, again);
+  }
+  const auto value = text.ok() ? host::parse_cgroup_value(text.text)
+                               : Result<std::uint64_t>(fail(ErrorCode::kNoData, "no shares"));
+  if (!value) {
+    return 0;
+  }
+  return mount_.mode == CgroupMode::kUnified ? cpus_of_weight(*value) : cpus_of_shares(*value);
+}
+
+double StatReader::count_vcpus(const std::string& path) const {
+  for (const std::string_view below : {"/libvirt", ""}) {
+    const std::string directory = path + std::string(below);
+    int count = 0;
+    for_each_cgroup(
+        active_fd(), directory,
+        [&](const std::string& cgroup) {
+          const std::string_view name = std::string_view(cgroup).substr(cgroup.rfind('/') + 1);
+          count += cgroup.size() > directory.size() && name.starts_with("vcpu") ? 1 : 0;
+          return true;
+        },
+        1);
+    if (count > 0) {
+      return count;
+    }
+  }
+  return 0;
+}
+
+void StatReader::read_cpuset(UnitFiles& files,
+                             const std::string& path,
+                             bool again,
+                             UnitStats& stats) {
+  const FileText cpuset = text_of(files, File::kCpus, path, again);
+  stats.cpus = cpuset.ok() ? static_cast<double>(host::count_cpu_list(cpuset.text).value_or(0)) : 0;
+  if (!generic()) {
+    stats.cpus_reserved = stats.cpus > 0;
+    return;
+  }
+  std::optional<double> quota;
+  if (mount_.mode == CgroupMode::kUnified) {
+    if (const FileText text = text_of(files, File::kCpuQuota, path, again); text.ok()) {
+      quota = host::parse_cpu_max(text.text);
+    }
+  } else {
+    // -1, no limit, reads as 0.
+    const auto allowed =
+        static_cast<double>(value_of(text_of(files, File::kCpuQuota, path, again)));
+    const auto period =
+        static_cast<double>(value_of(text_of(files, File::kCpuPeriod, path, again)));
+    if (allowed > 0 && period > 0) {
+      quota = allowed / period;
+    }
+  }
+  if (stats.cpus == 0) {
+    stats.cpus = host_cpus_;
+  }
+  if (quota && (stats.cpus == 0 || *quota < stats.cpus)) {
+    stats.cpus = *quota;
+  }
+  stats.cpus_reserved = stats.cpus < host_cpus_ || host_cpus_ == 0;
+}
+
+void StatReader::set_memory_limit(double limit, UnitStats& stats) const {
+  const auto host_bytes = static_cast<double>(totals_.memory_bytes);
+  stats.memory_reserved = limit > 0 && (host_bytes == 0 || limit < host_bytes);
+  // Generic: no limit at all where the memory controller is off.
+  stats.memory_total_bytes =
+      generic() && host_bytes > 0 && !stats.memory_reserved ? host_bytes : limit;
+}
+
+BlockIo& StatReader::block_io_of(UnitStats& stats, std::uint32_t major, std::uint32_t minor) {
+  auto known = devices_.find({major, minor});
+  if (known == devices_.end() && (!devices_read_ || now_ - *devices_read_ > kDevicesAge)) {
+    read_block_devices();
+    known = devices_.find({major, minor});
+  }
+  std::string name = known != devices_.end() ? known->second : fmt::format("{}:{}", major, minor);
+  const auto same = std::find_if(stats.block_io.begin(), stats.block_io.end(),
+                                 [&name](const BlockIo& io) { return io.device == name; });
+  return same != stats.block_io.end() ? *same
+                                      : stats.block_io.emplace_back(BlockIo{std::move(name)});
+}
+
+void StatReader::read_block_devices() {
+  devices_read_ = now_;
+  const auto text = host::read_file((paths_.proc / "diskstats").string());
+  auto devices =
+      text ? host::parse_block_devices(*text) : Result<host::BlockDevices>(host::BlockDevices{});
+  if (!devices) {
+    log::warn("block devices have no names", {{"err", devices.error().message}});
+  }
+  devices_ = std::move(devices).value_or(host::BlockDevices{});
+}
+
+}  // namespace ceems::exporter

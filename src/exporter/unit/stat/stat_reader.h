@@ -1,0 +1,134 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/fd.h"
+#include "base/result.h"
+#include "exporter/unit/stat/kept_file.h"
+#include "exporter/unit/unit.h"
+#include "host/cgroup/cgroup.h"
+#include "host/cgroup/mount.h"
+#include "host/paths.h"
+
+namespace ceems::exporter {
+
+/// How values are taken where there is a choice.
+enum class StatFlavour {
+  /// As the reference does for SLURM: CPUs from the cpuset alone (SLURM always sets it), limits as
+  /// they stand in the files, v1 block I/O of the unit's own cgroup.
+  kReference,
+  /// For cgroups that nobody prepared: CPUs are the least of cpuset, quota and what the machine
+  /// has,
+  /// unlimited memory is the machine's, v1 block I/O counts the whole subtree.
+  kGeneric,
+};
+
+/// What tells how many CPUs a unit was given (spec exporter-units §2.4).
+enum class CpuSource {
+  kCpuset,  ///< as StatFlavour says
+  kVcpus,   ///< libvirt: its cgroups vcpuN, in `libvirt` below it (systemd, v2) or directly in it
+  kShares,  ///< Kubernetes: cpu.shares, or cpu.weight turned into shares; 1024 shares are one CPU
+};
+
+/// CPUs for a value of cpu.shares, in steps of 1/1000, and for one of cpu.weight, which the
+/// runtimes of containers make of shares (KEP-2254): shares = (weight - 1) * 262142 / 9999 + 2.
+double cpus_of_shares(std::uint64_t shares);
+double cpus_of_weight(std::uint64_t weight);
+
+/// What to read of each unit besides CPU, memory and RDMA.
+struct StatOptions {
+  bool swap = false;
+  bool pressure = false;
+  bool block_io = false;
+  StatFlavour flavour = StatFlavour::kReference;
+  CpuSource cpus = CpuSource::kCpuset;
+};
+
+/// The statistics files of one unit.
+struct UnitFiles {
+  static constexpr std::size_t kCount = 20;
+  std::array<KeptFile, kCount> files;
+  std::uint32_t absent = 0;  ///< bit per file that was not there when last looked for
+};
+
+/// Reads the statistics of units of one manager (spec exporter-units §§2.3-2.8) by path relative to
+/// the hierarchies. Descriptors of hierarchies stay open. Not thread-safe.
+class StatReader {
+ public:
+  /// `active`: directory of the v1 hierarchy whose cgroup.procs count; unused for v2.
+  StatReader(const host::Paths& paths,
+             host::CgroupMount mount,
+             const std::string& active,
+             StatOptions options,
+             std::size_t kept_files);
+
+  /// Call before the reads of a sample.
+  void begin_sample(Clock::SteadyTime now);
+
+  /// Reads all statistics of the unit at `path`. `look_again`: also try files that were absent
+  /// before. Errors leave `stats` as it was: kNotFound, the cgroup is gone; others name file and
+  /// fault.
+  Result<> read(UnitFiles& files, const std::string& path, bool look_again, UnitStats& stats);
+  /// The CPU times only.
+  Result<> read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats);
+  /// Whether a process lives in the subtree, from cgroup.events; nothing in v1.
+  std::optional<bool> populated(UnitFiles& files, const std::string& path);
+  /// Descriptor of an open cgroup.events, for poll; -1 in v1.
+  [[nodiscard]] int events_fd(const UnitFiles& files) const;
+  /// cgroup.procs of the unit itself.
+  FileText processes(UnitFiles& files, const std::string& path);
+
+  /// cgroup.procs, or any other file, of a cgroup in the hierarchy that is walked.
+  FileText read_active(KeptFile& file, const std::string& path, std::string_view name);
+  /// Descriptor of that hierarchy's root; -1 where it is missing.
+  [[nodiscard]] int active_fd() const { return roots_.at(0).get(); }
+  FdBudget& budget() { return budget_; }
+  TextBuffer& buffer() { return buffer_; }
+
+ private:
+  enum class File : std::size_t;
+  struct FileSpec;
+  [[nodiscard]] const FileSpec& spec_of(File file) const;
+  [[nodiscard]] bool generic() const { return options_.flavour == StatFlavour::kGeneric; }
+
+  FileText text_of(UnitFiles& files, File file, const std::string& path, bool look_again);
+  [[nodiscard]] std::uint64_t value_of(const FileText& text) const;
+  Result<> read_cpu_into(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  Result<> read_v1(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  Result<> read_v1_memory(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  Result<> read_v1_block_io(UnitFiles& files,
+                            const std::string& path,
+                            bool again,
+                            UnitStats& stats);
+  Result<bool> read_blkio_file(
+      UnitFiles& files, File file, const std::string& path, bool again, UnitStats& stats);
+  Result<> read_v2(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  void read_cpus(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  void read_cpuset(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  double read_shares(UnitFiles& files, const std::string& path, bool again);
+  [[nodiscard]] double count_vcpus(const std::string& path) const;
+  void set_memory_limit(double limit, UnitStats& stats) const;
+  BlockIo& block_io_of(UnitStats& stats, std::uint32_t major, std::uint32_t minor);
+  void read_block_devices();
+
+  host::Paths paths_;
+  host::CgroupMount mount_;
+  StatOptions options_;
+  FdBudget budget_;
+  TextBuffer buffer_;
+  std::array<UniqueFd, 7> roots_;  // [0]: the walked hierarchy; the rest: v1 subsystems
+  host::MemoryTotals totals_;
+  double host_cpus_ = 0;
+  host::BlockDevices devices_;
+  Clock::SteadyTime now_{};
+  std::optional<Clock::SteadyTime> devices_read_;
+  std::string path_;  // reused for file names
+};
+
+}  // namespace ceems::exporter

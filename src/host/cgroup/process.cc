@@ -1,0 +1,62 @@
+#include "host/cgroup/process.h"
+
+#include "base/strings.h"
+
+namespace ceems::host {
+
+std::optional<std::uint32_t> parse_status_uid(std::string_view status) {
+  while (!status.empty()) {
+    std::string_view rest = take_until(status, '\n');
+    if (take_word(rest) == "Uid:") {
+      return parse_int<std::uint32_t>(take_word(rest));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_start_ticks(std::string_view stat) {
+  const auto name_end = stat.rfind(')');
+  if (name_end == std::string_view::npos) {
+    return std::nullopt;
+  }
+  // Field 3 (state) follows the name; the start time is field 22.
+  std::string_view rest = stat.substr(name_end + 1);
+  for (int field = 3; field < 22; ++field) {
+    take_word(rest);
+  }
+  return parse_int(take_word(rest));
+}
+
+std::optional<std::uint64_t> parse_boot_time(std::string_view stat) {
+  while (!stat.empty()) {
+    std::string_view rest = take_until(stat, '\n');
+    if (take_word(rest) == "btime") {
+      return parse_int(take_word(rest));
+    }
+  }
+  return std::nullopt;
+}
+
+std::optional<std::uint64_t> parse_slurmstepd_job(std::string_view cmdline) {
+  constexpr std::string_view kTitle = "slurmstepd: [";
+  if (!cmdline.starts_with(kTitle)) {
+    return std::nullopt;
+  }
+  cmdline.remove_prefix(kTitle.size());
+  const auto end = cmdline.find_first_of(".]");
+  return end == std::string_view::npos ? std::nullopt : parse_int(cmdline.substr(0, end));
+}
+
+std::string_view find_user_name(std::string_view passwd, std::uint32_t uid) {
+  while (!passwd.empty()) {
+    std::string_view rest = take_until(passwd, '\n');
+    const std::string_view name = take_until(rest, ':');
+    take_until(rest, ':');
+    if (!name.empty() && parse_int<std::uint32_t>(take_until(rest, ':')) == uid) {
+      return name;
+    }
+  }
+  return {};
+}
+
+}  // namespace ceems::host

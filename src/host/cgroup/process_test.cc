@@ -1,0 +1,73 @@
+#include "host/cgroup/process.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "host/cpu_list.h"
+#include "host/process_origin.h"
+
+namespace ceems::host {
+namespace {
+
+TEST(StatusUid, IsTheRealUser) {
+  EXPECT_EQ(parse_status_uid("Name:\tsh\nUid:\t1000\t0\t0\t0\nGid:\t5\n"), 1000U);
+  EXPECT_FALSE(parse_status_uid("Name:\tUid: 7\n"));
+  EXPECT_FALSE(parse_status_uid("Uid:\tx\n"));
+}
+
+TEST(StartTicks, SurvivesHostileCommandNames) {
+  EXPECT_EQ(parse_start_ticks("7 (a) b) (c) S 1 7 7 0 -1 4194560 1 2 3 4 5 6 7 8 20 0 1 0 4711 9"),
+            4711U);
+  EXPECT_FALSE(parse_start_ticks("7 (a S 1 2"));
+  EXPECT_FALSE(parse_start_ticks("7 (a) S 1 2"));
+  EXPECT_EQ(parse_start_ticks("42 (a) b) 1) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 777 20"),
+            777U);
+  EXPECT_FALSE(parse_start_ticks(""));
+}
+
+TEST(BootTime, IsFoundInStat) {
+  EXPECT_EQ(parse_boot_time("cpu 1 2\nbtime 1700000000\nprocesses 4\n"), 1700000000U);
+  EXPECT_FALSE(parse_boot_time("cpu 1 2\n"));
+  EXPECT_EQ(parse_boot_time("cpu 1 2\nctxt 3\nbtime 1418183276\n"), 1418183276U);
+}
+
+TEST(Slurmstepd, TellsItsJob) {
+  EXPECT_EQ(parse_slurmstepd_job("slurmstepd: [1009248.batch]"), 1009248U);
+  EXPECT_EQ(parse_slurmstepd_job("slurmstepd: [7]"), 7U);
+  EXPECT_FALSE(parse_slurmstepd_job("slurmstepd: [7"));
+  EXPECT_FALSE(parse_slurmstepd_job("slurmstepd: [x.0]"));
+  EXPECT_FALSE(parse_slurmstepd_job("sh -c slurmstepd: [7.0]"));
+}
+
+TEST(UserName, IsFoundById) {
+  const char* const passwd = "root:x:0:0::/:/bin/sh\nbroken\nada:x:1001:1:::\n";
+  EXPECT_EQ(find_user_name(passwd, 1001), "ada");
+  EXPECT_EQ(find_user_name(passwd, 0), "root");
+  EXPECT_EQ(find_user_name(passwd, 5), "");
+}
+
+TEST(ProcessOrigin, IsReadFromTheStatOfAProcess) {
+  const auto origin = parse_process_origin(
+      "4711 (a ) b) S 12 4711 4700 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 987654 0 0\n");
+  ASSERT_TRUE(origin);
+  EXPECT_EQ(origin->parent, 12);
+  EXPECT_EQ(origin->session, 4700);
+  EXPECT_EQ(origin->start_ticks, 987654U);
+  EXPECT_FALSE(parse_process_origin(""));
+  EXPECT_FALSE(parse_process_origin("1 (x) S 1 2"));
+  EXPECT_FALSE(parse_process_origin("1 (x) S a 2 3 0 -1 4194304 1 2 3 4 5 6 7 8 20 0 1 0 9 0"));
+}
+
+TEST(CpuList, IsReadAsNumbers) {
+  EXPECT_EQ(parse_cpu_list("0-2,5\n"), (std::vector{0, 1, 2, 5}));
+  EXPECT_EQ(parse_cpu_list("3"), (std::vector{3}));
+  EXPECT_EQ(parse_cpu_list("\n"), (std::vector<int>{}));
+  EXPECT_FALSE(parse_cpu_list("2-1"));
+  EXPECT_FALSE(parse_cpu_list("0-99999999"));
+  EXPECT_FALSE(parse_cpu_list("0-x"));
+  EXPECT_FALSE(parse_cpu_list("-1"));
+}
+
+}  // namespace
+}  // namespace ceems::host

@@ -1,0 +1,272 @@
+#include "ingest/cluster_progress.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include "base/log.h"
+
+namespace ceems::ingest {
+namespace {
+
+// Rounds in which a window is kept back because metrics are missing that may come yet. A source
+// that is down for longer must not keep users from seeing their units.
+constexpr int kPatience = 3;
+constexpr std::size_t kGapsPerRound = 64;
+// Windows of 15 min: three weeks. More would fill the disk for a query that nobody mends; so would
+// more units in all of them (some 100 bytes each).
+constexpr std::size_t kMaxGaps = 2000;
+constexpr std::size_t kMaxGapUnits = 2'000'000;
+constexpr std::size_t kMinGaps = 16;
+constexpr std::int64_t kIncompleteForLong = 86'400'000;
+
+std::string name_of(const store::Gap& gap, const std::string& part) {
+  return gap.updater + "/" + part;
+}
+
+}  // namespace
+
+ClusterProgress::ClusterProgress(model::Cluster cluster, Rules rules, store::Writer& writer)
+    : cluster_(std::move(cluster)), rules_(rules), writer_(writer) {
+  figures_.id = cluster_.id;
+}
+
+void ClusterProgress::begin_round(std::optional<std::int64_t> purged_before_ms) {
+  rules_.purged_before_ms = purged_before_ms;
+  tried_.clear();
+}
+
+void ClusterProgress::failed(const Error& error) {
+  ++figures_.failures;
+  figures_.failing = true;
+  // Once per change: a TSDB that is down fails every round with the same words.
+  if (last_error_ != error.message) {
+    last_error_ = error.message;
+    log::error("update failed, its window will be tried again",
+               {{"cluster_id", cluster_.id}, {"err", error.message}});
+  }
+}
+
+std::optional<ClusterProgress::WindowTask> ClusterProgress::window_task() {
+  if (!watermark_) {
+    const auto stored = writer_.watermark(cluster_.id);
+    if (!stored) {
+      failed(stored.error());
+      return std::nullopt;
+    }
+    watermark_ = stored->value_or(rules_.first_ms);
+    figures_.watermark_ms = stored->value_or(0);
+  }
+  const auto gaps = writer_.gaps(cluster_.id);
+  if (!gaps) {
+    failed(gaps.error());
+    return std::nullopt;
+  }
+  figures_.gaps = gaps->size();
+  return WindowTask{.start_ms = *watermark_,
+                    .complete_ms = gaps->empty()
+                                       ? *watermark_
+                                       : std::min(*watermark_, gaps->front().window.start_ms)};
+}
+
+ClusterProgress::Next ClusterProgress::nothing_due(std::int64_t now_ms) {
+  const bool behind = watermark_ && now_ms < *watermark_;
+  if (behind && !clock_behind_) {
+    log::warn("the clock is behind the last update; waiting for it to pass",
+              {{"cluster_id", cluster_.id},
+               {"last_update", rules_.zone.local_with_offset(watermark_.value_or(0))}});
+  }
+  clock_behind_ = behind;
+  return behind || incomplete_rounds_ > 0 ? Next::kRest : Next::kGap;
+}
+
+void ClusterProgress::note_people(const std::optional<Error>& cause) {
+  const std::string now = cause ? cause->message : "";
+  if (!now.empty() && now != people_error_) {
+    log::warn("cannot fetch users, projects and their leads, keeping the known ones",
+              {{"cluster_id", cluster_.id}, {"err", now}});
+  } else if (now.empty() && !people_error_.empty()) {
+    log::info("users, projects and their leads are fetched again", {{"cluster_id", cluster_.id}});
+  }
+  people_error_ = now;
+}
+
+bool ClusterProgress::keep_waiting(const Fetched& fetched) {
+  if (!fetched.cause || fetched.lasting) {
+    incomplete_rounds_ = 0;
+    return false;
+  }
+  ++incomplete_rounds_;
+  return incomplete_rounds_ < kPatience || !writer_.keeps_gaps();
+}
+
+void ClusterProgress::note_missing(const Fetched& fetched) {
+  refused_.clear();
+  std::vector<std::string> parts;
+  for (const auto& gap : fetched.update.gaps) {
+    for (const auto& part : gap.parts) {
+      parts.push_back(name_of(gap, part));
+    }
+  }
+  if (fetched.lasting) {
+    refused_.insert(parts.begin(), parts.end());
+  }
+  if (fetched.cause && !missing_logged_) {
+    log::error("metrics are missing and will be filled in later",
+               {{"cluster_id", cluster_.id},
+                {"from", rules_.zone.local_with_offset(fetched.update.window.start_ms)},
+                {"missing", fmt::format("{}", fmt::join(parts, " "))},
+                {"err", fetched.cause->message}});
+  } else if (!fetched.cause && missing_logged_) {
+    log::info("metrics are complete again", {{"cluster_id", cluster_.id}});
+  }
+  missing_logged_ = fetched.cause.has_value();
+}
+
+void ClusterProgress::written(const Fetched& fetched, const store::WriteReport& report) {
+  const auto& update = fetched.update;
+  watermark_ = update.window.end_ms;
+  if (figures_.windows == 0 || !last_error_.empty()) {
+    log::info("units updated", {{"cluster_id", cluster_.id},
+                                {"from", rules_.zone.local_with_offset(update.window.start_ms)},
+                                {"to", rules_.zone.local_with_offset(update.window.end_ms)},
+                                {"units", update.units.size()}});
+  } else {
+    log::debug("units updated", {{"cluster_id", cluster_.id},
+                                 {"to", rules_.zone.local_with_offset(update.window.end_ms)},
+                                 {"units", update.units.size()}});
+  }
+  last_error_.clear();
+  note_missing(fetched);
+  ++figures_.windows;
+  figures_.watermark_ms = update.window.end_ms;
+  figures_.units = update.units.size();
+  figures_.units_skipped += report.skipped;
+  figures_.failing = fetched.cause.has_value();
+}
+
+ClusterProgress::Next ClusterProgress::take_window(Result<Fetched> fetched,
+                                                   bool last,
+                                                   double seconds) {
+  clock_behind_ = false;
+  if (!fetched) {
+    failed(fetched.error());
+    return Next::kRest;
+  }
+  figures_.fetch_seconds = seconds;
+  if (keep_waiting(*fetched)) {
+    failed(Error(fetched->cause.value_or(Error{})).with_context("updating metrics"));
+    return Next::kRest;
+  }
+  store::ClusterUpdate& update = fetched->update;
+  if (rules_.purged_before_ms) {
+    // Would be deleted by the next purge and come back for ever.
+    std::erase_if(update.units, [cutoff = *rules_.purged_before_ms](const model::Unit& unit) {
+      return unit.ended_at_ts > 0 && unit.ended_at_ts < cutoff;
+    });
+  }
+  if (update.units.empty()) {
+    update.gaps.clear();
+  }
+  auto report = writer_.write(update);
+  if (!report) {
+    // Whether a failed commit took effect is for the store to say.
+    watermark_.reset();
+    failed(std::move(report).error().with_context("writing"));
+    return Next::kRest;
+  }
+  note_people(fetched->people_cause);
+  written(*fetched, *report);
+  if (!last) {
+    return Next::kWindow;
+  }
+  return incomplete_rounds_ > 0 ? Next::kRest : Next::kGap;
+}
+
+void ClusterProgress::give_up_oldest(std::vector<store::Gap>& gaps) {
+  const std::size_t per_window = std::max<std::size_t>(figures_.units, 1);
+  const std::size_t limit = std::clamp(kMaxGapUnits / per_window, kMinGaps, kMaxGaps);
+  if (gaps.size() <= limit) {
+    giving_up_ = false;
+  }
+  while (gaps.size() > limit) {
+    const store::Gap& oldest = gaps.front();
+    if (!std::exchange(giving_up_, true)) {
+      log::error("too many windows without metrics, the oldest are given up",
+                 {{"cluster_id", cluster_.id},
+                  {"from", rules_.zone.local_with_offset(oldest.window.start_ms)},
+                  {"missing", fmt::format("{}", fmt::join(oldest.parts, " "))}});
+    }
+    auto done = writer_.fill_gap(
+        {.cluster = cluster_, .gap_id = oldest.id, .units = {}, .times = {}, .still_missing = {}});
+    if (!done) {
+      return;
+    }
+    gaps.erase(gaps.begin());
+  }
+}
+
+std::optional<ClusterProgress::GapTask> ClusterProgress::gap_task(std::int64_t now_ms) {
+  if (tried_.size() >= kGapsPerRound) {
+    return std::nullopt;
+  }
+  auto gaps = writer_.gaps(cluster_.id);
+  if (!gaps) {
+    failed(gaps.error());
+    return std::nullopt;
+  }
+  give_up_oldest(*gaps);
+  figures_.gaps = gaps->size();
+  // Behind the one that failed last, so that it does not keep the others waiting for ever.
+  const auto begin = std::ranges::upper_bound(*gaps, failed_gap_, {}, &store::Gap::id);
+  std::ranges::rotate(*gaps, begin == gaps->end() ? gaps->begin() : begin);
+  for (auto& gap : *gaps) {
+    const bool refused = std::ranges::all_of(
+        gap.parts, [&](const std::string& part) { return refused_.contains(name_of(gap, part)); });
+    if (refused || !tried_.insert(gap.id).second) {
+      continue;
+    }
+    auto units = writer_.gap_units(gap.id);
+    if (!units) {
+      failed(units.error());
+      return std::nullopt;
+    }
+    const bool old = now_ms - gap.window.end_ms > kIncompleteForLong;
+    return GapTask{.gap = std::move(gap), .units = std::move(*units), .accept_incomplete = old};
+  }
+  return std::nullopt;
+}
+
+bool ClusterProgress::take_gap(const store::Gap& gap, Result<store::GapFill> fill) {
+  const Result<> done = fill ? writer_.fill_gap(*fill) : Result<>(fail(Error(fill.error())));
+  if (done) {
+    gap_error_.clear();
+    if (fill->still_missing.empty() && figures_.gaps > 0) {
+      ++figures_.gaps_filled;
+      --figures_.gaps;
+    }
+    log::debug("missing metrics are filled in",
+               {{"cluster_id", cluster_.id},
+                {"from", rules_.zone.local_with_offset(gap.window.start_ms)},
+                {"to", rules_.zone.local_with_offset(gap.window.end_ms)}});
+    if (figures_.gaps == 0) {
+      log::info("all missing metrics are filled in", {{"cluster_id", cluster_.id}});
+    }
+    return true;
+  }
+  failed_gap_ = gap.id;
+  ++figures_.failures;
+  if (gap_error_ != done.error().message) {
+    gap_error_ = done.error().message;
+    log::warn("missing metrics cannot be filled in yet",
+              {{"cluster_id", cluster_.id},
+               {"from", rules_.zone.local_with_offset(gap.window.start_ms)},
+               {"err", done.error().message}});
+  }
+  // What is wrong with this window's queries may be right with others.
+  return done.error().code == ErrorCode::kInvalidArgument;
+}
+
+}  // namespace ceems::ingest

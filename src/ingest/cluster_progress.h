@@ -1,0 +1,102 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/error.h"
+#include "base/result.h"
+#include "base/time/time_zone.h"
+#include "ingest/update_fetch.h"
+#include "store/store.h"
+
+namespace ceems::ingest {
+
+/// What was done for one cluster since the start; for metrics.
+struct ClusterFigures {
+  std::string id = {};
+  std::int64_t watermark_ms = 0;    ///< end of the last window known to be written; 0: none yet
+  std::uint64_t windows = 0;        ///< written
+  std::uint64_t failures = 0;       ///< of fetching, updating or writing
+  bool failing = false;             ///< the last attempt failed or left something out
+  std::uint64_t units = 0;          ///< of the last window
+  std::uint64_t units_skipped = 0;  ///< that the store refused, of all windows
+  std::uint64_t gaps = 0;           ///< windows whose metrics are not complete
+  std::uint64_t gaps_filled = 0;
+  double fetch_seconds = 0;  ///< how long the last window took to fetch
+};
+
+/// Where one cluster stands and what comes next: windows one after another, then gaps. Decides what
+/// a failure means, writes, and logs when failing begins and when it ends. Used by the writing
+/// thread only; knows no threads.
+class ClusterProgress {
+ public:
+  struct Rules {
+    std::int64_t first_ms = 0;  ///< start of the first window of a cluster without watermark
+    TimeZone zone;              ///< of times in the log
+    /// Units that ended before are not written, nor gaps of windows that did; set by each round.
+    std::optional<std::int64_t> purged_before_ms;
+  };
+  enum class Next { kWindow, kGap, kRest };
+
+  /// `writer` must outlive it.
+  ClusterProgress(model::Cluster cluster, Rules rules, store::Writer& writer);
+
+  void begin_round(std::optional<std::int64_t> purged_before_ms);
+  /// Another program may write from now on.
+  void forget() { watermark_.reset(); }
+
+  struct WindowTask {
+    std::int64_t start_ms = 0;
+    std::int64_t complete_ms = 0;  ///< as Updater::release() has it
+  };
+  /// Nothing while the store cannot tell.
+  std::optional<WindowTask> window_task();
+  /// There is no window to fetch yet.
+  Next nothing_due(std::int64_t now_ms);
+  /// Writes the window, or leaves it for the next round.
+  Next take_window(Result<Fetched> fetched, bool last, double seconds);
+
+  struct GapTask {
+    store::Gap gap;
+    std::vector<model::Unit> units;
+    bool accept_incomplete = false;
+  };
+  /// The next gap of this round that may be filled.
+  std::optional<GapTask> gap_task(std::int64_t now_ms);
+  /// True when another gap may be tried in this round.
+  bool take_gap(const store::Gap& gap, Result<store::GapFill> fill);
+
+  [[nodiscard]] const ClusterFigures& figures() const { return figures_; }
+
+ private:
+  void failed(const Error& error);
+  void note_people(const std::optional<Error>& cause);
+  [[nodiscard]] bool keep_waiting(const Fetched& fetched);
+  void note_missing(const Fetched& fetched);
+  void written(const Fetched& fetched, const store::WriteReport& report);
+  /// Closes the oldest gaps when there are too many.
+  void give_up_oldest(std::vector<store::Gap>& gaps);
+
+  const model::Cluster cluster_;
+  Rules rules_;
+  store::Writer& writer_;
+  std::optional<std::int64_t> watermark_;
+  std::string last_error_;         ///< of the window; empty: all is well
+  std::string people_error_;       ///< of users and projects
+  std::string gap_error_;          ///< of the store's gaps
+  int incomplete_rounds_ = 0;      ///< in which metrics were missing that may come yet
+  std::set<std::string> refused_;  ///< "updater/part" that the last window was refused
+  std::set<std::int64_t> tried_;   ///< gaps of this round
+  std::int64_t failed_gap_ = 0;    ///< id of the one that failed last
+  bool missing_logged_ = false;
+  bool giving_up_ = false;
+  bool clock_behind_ = false;
+  ClusterFigures figures_;
+};
+
+}  // namespace ceems::ingest

@@ -1,0 +1,56 @@
+#pragma once
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <stop_token>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "ingest/update_loop.h"
+#include "net/client/client.h"
+
+namespace ceems::ingest {
+
+/// The members of Grafana teams as administrators: `login` of each entry of
+/// GET {url}/api/teams/{id}/members
+/// (https://grafana.com/docs/grafana/latest/developers/http_api/team/).
+///
+/// A team that cannot be read keeps the members it had, and while one cannot, these are not all.
+/// An error only when no team was ever read. Nothing is asked for before the first fetch(). Not
+/// thread-safe, as its base says.
+class GrafanaAdmins final : public AdminSource {
+ public:
+  /// How requests reach Grafana; a seam for tests. Errors as net::Client::get().
+  using Get = std::function<Result<net::ClientResponse>(const std::string& url,
+                                                        const std::stop_token& stop)>;
+
+  /// `url` without /api.
+  GrafanaAdmins(std::string url, std::vector<std::string> teams, Get get);
+
+  Result<AdminNames> fetch(const std::stop_token& stop) override;
+
+ private:
+  [[nodiscard]] Result<std::set<std::string>> members(const std::string& team,
+                                                      const std::stop_token& stop) const;
+
+  std::string url_;
+  std::vector<std::string> teams_;
+  Get get_;
+  std::map<std::string, std::set<std::string>> members_;  // by team, as of its last success
+  bool partial_ = false;                                  // as the log was told
+};
+
+/// Over HTTP. kInvalidArgument as net::Client::create().
+Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,
+                                                    std::vector<std::string> teams,
+                                                    net::ClientOptions options);
+
+/// Non-empty `login`s of a list of members; kParse for anything but a JSON list of objects with
+/// such a text each, because a list that is not understood must not take rights from anybody.
+Result<std::set<std::string>> parse_team_members(std::string_view text);
+
+}  // namespace ceems::ingest

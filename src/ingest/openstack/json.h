@@ -1,0 +1,99 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "config/yaml.h"
+
+namespace ceems::ingest::openstack {
+
+/// What a server may use. Nova embeds it in servers from microversion 2.47 on; before, a server has
+/// the id only.
+struct Flavor {
+  std::string id = {};
+  bool detailed = false;  ///< the rest is known
+  std::string name = {};
+  std::int64_t vcpus = 0;
+  std::int64_t ram_mib = 0;
+  std::int64_t disk_gb = 0;
+  std::int64_t swap_mb = 0;
+  std::int64_t vgpus = 0;                               ///< extra spec resources:VGPU
+  std::map<std::string, std::string> extra_specs = {};  ///< at most 128
+
+  bool operator==(const Flavor&) const = default;
+};
+
+/// A server as Nova tells it. Texts come from users; they are valid UTF-8 of bounded length. Times
+/// are epoch milliseconds.
+struct Server {
+  std::string id = {}, name = {}, status = {}, project_id = {}, user_id = {};
+  std::string reservation_id = {}, availability_zone = {};
+  std::string region = {};  ///< set by the caller; empty where there is one only
+  std::map<std::string, std::string> metadata = {};
+  std::vector<std::string> tags = {};
+  std::int64_t power_state = -1;
+  std::optional<std::int64_t> created_ms = {}, updated_ms = {}, launched_ms = {},
+                              terminated_ms = {};
+  Flavor flavor = {};
+};
+
+/// One page of a list. `next_marker` is the `marker` of the link to the next page, empty on the
+/// last one.
+struct ServerPage {
+  std::vector<Server> servers;
+  std::size_t malformed = 0;  ///< elements left out
+  std::string first_problem;
+  std::string next_marker;
+};
+/// Answer of GET /servers/detail (https://docs.openstack.org/api-ref/compute/). kParse for
+/// anything but JSON with a list `servers`; elements without id or status are left out.
+Result<ServerPage> parse_servers(std::string_view text);
+
+struct FlavorPage {
+  std::vector<Flavor> flavors;
+  std::string next_marker;
+};
+/// Answer of GET /flavors/detail.
+Result<FlavorPage> parse_flavors(std::string_view text);
+
+/// A user or a project of Keystone.
+struct Named {
+  std::string id = {}, name = {}, domain_id = {};
+  bool enabled = true;
+};
+struct NamedPage {
+  std::vector<Named> items;
+  std::string next_marker;
+};
+/// Answer of GET /v3/users or /v3/users/ID/projects, whose list is `key`
+/// (https://docs.openstack.org/api-ref/identity/v3/). Elements without id or name are left out. A
+/// list that Keystone cut off (`truncated`) without a link to the rest is kUnavailable: who is
+/// missing must not lose access.
+Result<NamedPage> parse_named(std::string_view text, std::string_view key);
+
+/// Answer of GET /v3/users/ID or /v3/projects/ID, whose object is `key`.
+Result<Named> parse_one_named(std::string_view text, std::string_view key);
+
+/// How long a token lives, in seconds, from the body of the answer to POST /v3/auth/tokens: by
+/// `expires_at` and `issued_at`, or `now_ms` (epoch) where the latter is missing. Nothing where the
+/// body does not tell. At most a day.
+std::optional<std::int64_t> token_lifetime(std::string_view text, std::int64_t now_ms);
+
+/// `error.message` of an error answer, printable and short, else empty.
+std::string error_message(std::string_view text);
+
+/// A value of the configuration as JSON: quoted scalars are texts; plain ones are numbers, booleans
+/// or null where YAML's core schema takes them for such, else texts.
+Result<std::string> to_json(const config::Node& node);
+
+/// Epoch milliseconds of "2031-04-05T06:07:08", with a fraction and "Z" or not, UTC; nothing on
+/// anything else.
+std::optional<std::int64_t> parse_utc(std::string_view text);
+
+}  // namespace ceems::ingest::openstack

@@ -1,0 +1,72 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "ingest/updater/tsdb_options.h"
+#include "ingest/updater/updater.h"
+#include "tsdb/client.h"
+
+namespace ceems::ingest {
+
+/// Updater "tsdb": aggregated metrics of units from a TSDB.
+///
+/// The queries of the options are asked for batches of units; then, with `unit_counters`, what the
+/// exporter's own counters say (unit_counters.h): energy and used CPU time always, CPU and memory
+/// usage and emissions where no query gave them. docs/api/updaters.md has the formulas.
+///
+/// A query that fails leaves its sub-metric out, for all units of the window, and what follows from
+/// it; update() tells. Not thread-safe, but for settle() and shortest_window().
+class TsdbUpdater final : public Updater {
+ public:
+  TsdbUpdater(TsdbUpdaterOptions options, std::unique_ptr<tsdb::Client> client);
+
+  Result<Missing> update(const UpdateRequest& request,
+                         std::vector<model::Unit>& units,
+                         std::stop_token stop) override;
+  void release(std::int64_t complete_ms, const std::stop_token& stop) override;
+  [[nodiscard]] bool gives(model::Metric metric) const override;
+  [[nodiscard]] std::chrono::milliseconds settle() const override;
+  [[nodiscard]] std::chrono::milliseconds shortest_window() const override;
+
+ private:
+  /// Which parts are wanted, and which of them failed.
+  class Parts;
+  struct Batch;
+
+  Result<> run_queries(const UpdateRequest& request,
+                       const tsdb::Settings& settings,
+                       std::vector<model::Unit>& units,
+                       Parts& parts,
+                       const std::stop_token& stop);
+  Result<> run_batch(const Batch& batch,
+                     std::vector<model::Unit>& units,
+                     Parts& parts,
+                     const std::stop_token& stop);
+  void note_failure(const MetricQuery& query, const Error& error, Parts& parts);
+  Result<> add_counters(const UpdateRequest& request,
+                        const tsdb::Settings& settings,
+                        std::vector<model::Unit>& units,
+                        Parts& parts,
+                        const std::stop_token& stop);
+  void mark_ignored(model::Window window, std::vector<model::Unit>& units);
+
+  TsdbUpdaterOptions options_;
+  std::unique_ptr<tsdb::Client> client_;
+  std::set<std::string> rejected_;  ///< queries whose rejection was logged
+
+  /// Series to delete once the window they were needed for is written and complete.
+  struct PendingDeletion {
+    model::Window window;
+    std::vector<std::string> matchers;
+  };
+  std::vector<PendingDeletion> pending_;
+  std::string deletion_error_;  ///< of the last deletion, in the log
+};
+
+UpdaterSpec tsdb_updater();
+
+}  // namespace ceems::ingest

@@ -1,0 +1,237 @@
+#include "ingest/updater/tsdb_options.h"
+
+#include <array>
+#include <optional>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/check.h"
+#include "base/log.h"
+
+namespace ceems::ingest {
+namespace {
+
+using model::Metric;
+
+std::optional<Metric> metric_named(std::string_view name) {
+  for (std::size_t i = 0; i < model::kMetricCount; ++i) {
+    const auto metric = static_cast<Metric>(i);
+    if (model::column_name(metric) == name) {
+      return metric;
+    }
+  }
+  return std::nullopt;
+}
+
+// The three forms of the default queries; %s is the series, %e further matchers, %c a divisor.
+constexpr std::string_view kAverage =
+    R"(avg_over_time(avg by (uuid) (%s{uuid=~"{{.UUIDs}}"} >= 0 < inf)[{{.Range}}:]))";
+constexpr std::string_view kSum =
+    R"(sum_over_time(sum by (uuid) (%s{uuid=~"{{.UUIDs}}"%e} >= 0 < inf)[{{.Range}}:{{.ScrapeInterval}}]) * {{.ScrapeIntervalMilli}} / %c)";
+constexpr std::string_view kIncrease =
+    R"(sum by (uuid) (increase(%s{uuid=~"{{.UUIDs}}"}[{{.Range}}]) >= 0 < inf))";
+
+struct DefaultQuery {
+  Metric metric;
+  std::string_view key;
+  std::string_view form;
+  std::string_view series;
+  std::string_view matchers;
+  std::string_view divisor;
+};
+
+// Watts or g/s, summed every Sms milliseconds: / 3.6e9 gives kWh, / 1e3 grams.
+constexpr std::array<DefaultQuery, 20> kDefaults{{
+    {Metric::kAvgCpuUsage, "global", kAverage, "uuid:ceems_cpu_usage:ratio_irate", "", ""},
+    {Metric::kAvgCpuMemUsage, "global", kAverage, "uuid:ceems_cpu_memory_usage:ratio", "", ""},
+    {Metric::kTotalCpuEnergyUsageKwh, "total", kSum, "uuid:ceems_host_power_watts:pue", "",
+     "3.6e9"},
+    {Metric::kTotalCpuEmissionsGms, "rte_total", kSum, "uuid:ceems_host_emissions_g_s:pue",
+     R"(,provider="rte")", "1e3"},
+    {Metric::kTotalCpuEmissionsGms, "emaps_total", kSum, "uuid:ceems_host_emissions_g_s:pue",
+     R"(,provider="emaps")", "1e3"},
+    {Metric::kTotalCpuEmissionsGms, "owid_total", kSum, "uuid:ceems_host_emissions_g_s:pue",
+     R"(,provider="owid")", "1e3"},
+    {Metric::kAvgGpuUsage, "global", kAverage, "uuid:ceems_gpu_usage:ratio", "", ""},
+    {Metric::kAvgGpuMemUsage, "global", kAverage, "uuid:ceems_gpu_memory_usage:ratio", "", ""},
+    {Metric::kTotalGpuEnergyUsageKwh, "total", kSum, "uuid:ceems_gpu_power_watts:pue", "", "3.6e9"},
+    {Metric::kTotalGpuEmissionsGms, "rte_total", kSum, "uuid:ceems_gpu_emissions_g_s:pue",
+     R"(,provider="rte")", "1e3"},
+    {Metric::kTotalGpuEmissionsGms, "emaps_total", kSum, "uuid:ceems_gpu_emissions_g_s:pue",
+     R"(,provider="emaps")", "1e3"},
+    {Metric::kTotalGpuEmissionsGms, "owid_total", kSum, "uuid:ceems_gpu_emissions_g_s:pue",
+     R"(,provider="owid")", "1e3"},
+    {Metric::kTotalIoWriteStats, "bytes_total", kIncrease, "ceems_ebpf_write_bytes_total", "", ""},
+    {Metric::kTotalIoWriteStats, "requests_total", kIncrease, "ceems_ebpf_write_requests_total", "",
+     ""},
+    {Metric::kTotalIoWriteStats, "errors_total", kIncrease, "ceems_ebpf_write_errors_total", "",
+     ""},
+    {Metric::kTotalIoReadStats, "bytes_total", kIncrease, "ceems_ebpf_read_bytes_total", "", ""},
+    {Metric::kTotalIoReadStats, "requests_total", kIncrease, "ceems_ebpf_read_requests_total", "",
+     ""},
+    {Metric::kTotalIoReadStats, "errors_total", kIncrease, "ceems_ebpf_read_errors_total", "", ""},
+    {Metric::kTotalIngressStats, "bytes_total", kIncrease, "ceems_ebpf_ingress_bytes_total", "",
+     ""},
+    {Metric::kTotalEgressStats, "bytes_total", kIncrease, "ceems_ebpf_egress_bytes_total", "", ""},
+}};
+
+std::string fill(std::string_view form, const DefaultQuery& query) {
+  std::string text;
+  for (std::size_t i = 0; i < form.size(); ++i) {
+    if (form[i] != '%') {
+      text += form[i];
+      continue;
+    }
+    switch (form[++i]) {
+      case 's':
+        text += query.series;
+        break;
+      case 'e':
+        text += query.matchers;
+        break;
+      default:
+        text += query.divisor;
+    }
+  }
+  return text;
+}
+
+Result<std::vector<MetricQuery>> read_queries(const config::Node& queries) {
+  std::vector<MetricQuery> result;
+  for (const auto& [name, sub_metrics] : queries.entries()) {
+    if (!sub_metrics.is_map()) {
+      return fail(sub_metrics.error("expected a map of sub-metric to query"));
+    }
+    const auto metric = metric_named(name);
+    for (const auto& [key, node] : sub_metrics.entries()) {
+      auto text = node.as_string();
+      if (!text) {
+        return fail(std::move(text).error());
+      }
+      auto query = QueryTemplate::parse(*text);
+      if (!query) {
+        return fail(node.error(query.error().message));
+      }
+      if (metric) {
+        result.push_back({.metric = *metric, .key = key, .query = std::move(*query)});
+      }
+    }
+    if (!metric) {
+      log::warn("queries of an unknown metric are left out", {{"metric", name}});
+    }
+  }
+  return result;
+}
+
+}  // namespace
+
+std::vector<MetricQuery> default_queries() {
+  std::vector<MetricQuery> queries;
+  for (const auto& query : kDefaults) {
+    auto parsed = QueryTemplate::parse(fill(query.form, query));
+    CEEMS_CHECK(parsed.has_value());
+    queries.push_back(
+        {.metric = query.metric, .key = std::string(query.key), .query = std::move(*parsed)});
+  }
+  return queries;
+}
+
+Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra) {
+  TsdbUpdaterOptions options;
+  // query_batch_size belonged to older releases and has no effect any more.
+  auto known = extra.only_keys({"query_max_series", "query_min_samples", "query_batch_size",
+                                "cutoff_duration", "delete_ignored", "labels_to_drop", "queries",
+                                "unit_counters", "emission_factor", "country_code"});
+  if (!known) {
+    return fail(std::move(known).error());
+  }
+  if (const auto node = extra["query_max_series"]; node.present()) {
+    auto value = node.as_int();
+    if (!value) {
+      return fail(std::move(value).error());
+    }
+    if (*value < 0) {
+      return fail(node.error("query_max_series must be more than 0"));
+    }
+    options.query_max_series = *value == 0 ? options.query_max_series : *value;
+  }
+  if (const auto node = extra["query_min_samples"]; node.present()) {
+    auto value = node.as_double();
+    if (!value) {
+      return fail(std::move(value).error());
+    }
+    if (!(*value >= 0 && *value <= 1)) {
+      return fail(node.error("query_min_samples must be between (0, 1]"));
+    }
+    options.query_min_samples = *value == 0 ? options.query_min_samples : *value;
+  }
+  if (const auto node = extra["cutoff_duration"]; node.present()) {
+    auto value = node.as_duration_ms();
+    if (!value) {
+      return fail(std::move(value).error());
+    }
+    options.cutoff = std::chrono::milliseconds(*value);
+  }
+  if (const auto node = extra["delete_ignored"]; node.present()) {
+    auto value = node.as_bool();
+    if (!value) {
+      return fail(std::move(value).error());
+    }
+    options.delete_ignored = *value;
+  }
+  if (const auto node = extra["labels_to_drop"]; node.present()) {
+    auto value = node.as_string_list();
+    if (!value) {
+      return fail(std::move(value).error());
+    }
+    for (const auto& matcher : *value) {
+      if (matcher.find_first_not_of(" \t{}") == std::string::npos) {
+        return fail(node.error("an empty selector would delete everything"));
+      }
+    }
+    options.labels_to_drop = std::move(*value);
+  }
+  if (const auto node = extra["emission_factor"]; node.present()) {
+    auto value = node.as_double();
+    if (!value) {
+      return fail(std::move(value).error());
+    }
+    if (!(*value >= 0 && *value < 1e6)) {
+      return fail(node.error("emission_factor must be in grams per kWh, 0 or more"));
+    }
+    options.emission_factor = *value;
+  }
+  if (const auto node = extra["country_code"]; node.present()) {
+    auto value = node.as_string();
+    if (!value) {
+      return fail(std::move(value).error());
+    }
+    options.country_code = std::move(*value);
+  }
+  const auto queries = extra["queries"];
+  if (queries.present() && !queries.is_map()) {
+    return fail(queries.error("expected a map of metrics"));
+  }
+  if (queries.present() && !queries.entries().empty()) {
+    auto value = read_queries(queries);
+    if (!value) {
+      return fail(std::move(value).error());
+    }
+    options.queries = std::move(*value);
+    options.unit_counters = false;
+  } else {
+    options.queries = default_queries();
+  }
+  if (const auto node = extra["unit_counters"]; node.present()) {
+    auto value = node.as_bool();
+    if (!value) {
+      return fail(std::move(value).error());
+    }
+    options.unit_counters = *value;
+  }
+  return options;
+}
+
+}  // namespace ceems::ingest

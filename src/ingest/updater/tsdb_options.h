@@ -1,0 +1,43 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "config/yaml.h"
+#include "ingest/updater/query_template.h"
+#include "model/unit.h"
+
+namespace ceems::ingest {
+
+/// One sub-metric, e.g. avg_cpu_usage / global.
+struct MetricQuery {
+  model::Metric metric = model::Metric::kAvgCpuUsage;
+  std::string key;
+  QueryTemplate query;
+};
+
+/// extra_config of the updater `tsdb` (docs/api/updaters.md).
+struct TsdbUpdaterOptions {
+  std::int64_t query_max_series = 50;
+  double query_min_samples = 0.5;
+  std::chrono::milliseconds cutoff{0};
+  bool delete_ignored = false;
+  std::vector<std::string> labels_to_drop;
+  std::vector<MetricQuery> queries;
+  /// Use the exporter's own counters of energy, CPU time and memory: on unless `queries` is given.
+  bool unit_counters = true;
+  double emission_factor = 475;  ///< g/kWh, for the key global_total
+  std::string country_code;      ///< whose factors count where a provider has several countries
+};
+
+/// The queries of the reference (spec api-server §5.5), on the series of its recording rules.
+std::vector<MetricQuery> default_queries();
+
+/// kInvalidArgument with file and line for unknown keys, wrong types and values, and for templates
+/// that do not parse. Queries for metrics without a column are logged and left out.
+Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra);
+
+}  // namespace ceems::ingest

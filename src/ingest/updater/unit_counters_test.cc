@@ -1,0 +1,246 @@
+#include "ingest/updater/unit_counters.h"
+
+#include <algorithm>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ingest/updater/fake_tsdb.h"
+
+namespace ceems::ingest {
+namespace {
+
+using Labels = std::map<std::string, std::string>;
+
+constexpr std::int64_t kSecond = 1000;
+constexpr std::int64_t kDay = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
+constexpr const char* kEnergy = "ceems_compute_unit_energy_joules_total";
+constexpr const char* kUser = "ceems_compute_unit_cpu_user_seconds_total";
+constexpr const char* kSystem = "ceems_compute_unit_cpu_system_seconds_total";
+constexpr const char* kCpus = "ceems_compute_unit_cpus";
+
+Labels unit_labels(const std::string& uuid,
+                   const std::string& host = "n1",
+                   const std::string& domain = "") {
+  Labels labels{{"manager", "slurm"},
+                {"hostname", host},
+                {"uuid", uuid},
+                {"instance", host + ":9010"},
+                {"job", "ceems"}};
+  if (!domain.empty()) {
+    labels["domain"] = domain;
+  }
+  return labels;
+}
+
+/// A sample every 15 s from `first` on, value(t) with t in ms since `kDay`.
+template <typename Value>
+std::vector<tsdb::Sample> scraped(std::int64_t first, std::int64_t last, Value&& value) {
+  std::vector<tsdb::Sample> samples;
+  for (std::int64_t t = first; t <= last; t += 15 * kSecond) {
+    samples.push_back({kDay + t, static_cast<double>(value(t))});
+  }
+  return samples;
+}
+
+model::Unit unit(const std::string& uuid, std::int64_t start_ms, std::int64_t end_ms = 0) {
+  model::Unit u;
+  u.uuid = uuid;
+  u.started_at_ts = kDay + start_ms;
+  u.ended_at_ts = end_ms > 0 ? kDay + end_ms : 0;
+  return u;
+}
+
+std::vector<UnitUse> read(FakeTsdb& tsdb,
+                          std::int64_t from_ms,
+                          std::int64_t to_ms,
+                          const std::vector<model::Unit>& units) {
+  auto client = tsdb.client();
+  const auto settings = client->settings();
+  auto uses = read_unit_counters(*client, settings,
+                                 {.window = {.start_ms = kDay + from_ms, .end_ms = kDay + to_ms}},
+                                 units, {});
+  EXPECT_TRUE(uses) << (uses ? "" : uses.error().message);
+  return uses ? std::move(*uses) : std::vector<UnitUse>(units.size());
+}
+
+struct Totals {
+  double cpu_seconds = 0;
+  double joules = 0;
+};
+
+/// Runs windows of one length after another as the loop does: each when it has settled, with the
+/// unit as the manager would report it at the window's end, until the unit has ended.
+Totals run_windows(FakeTsdb& tsdb,
+                   std::int64_t length_ms,
+                   std::int64_t start_ms,
+                   std::int64_t end_ms,
+                   std::int64_t until_ms) {
+  Totals totals;
+  for (std::int64_t from = 0; from < until_ms; from += length_ms) {
+    const std::int64_t to = from + length_ms;
+    tsdb.now_ms = kDay + to + 25 * kSecond;
+    if (to < start_ms || end_ms <= from) {
+      continue;
+    }
+    const auto uses = read(tsdb, from, to, {unit("42", start_ms, end_ms <= to ? end_ms : 0)});
+    totals.cpu_seconds += uses[0].cpu_seconds.value_or(0);
+    totals.joules += uses[0].cpu_energy_joules.value_or(0);
+  }
+  return totals;
+}
+
+class WindowLengths : public ::testing::TestWithParam<std::int64_t> {};
+
+TEST_P(WindowLengths, GiveTheSameTotalsOfALongUnitWithRestartsOfTheExporter) {
+  FakeTsdb tsdb;
+  const std::int64_t start = 100 * kSecond;
+  const std::int64_t end = 5000 * kSecond;
+  const auto life = [&](std::int64_t t) {
+    return static_cast<double>(std::min(t, end) - start) / 1000;
+  };
+  tsdb.add(kCpus, unit_labels("42"), scraped(start + 7000, end + 60'000, [](auto) { return 4; }));
+  tsdb.add(kUser, unit_labels("42"), scraped(start + 7000, end + 60'000, life));
+  tsdb.add(kSystem, unit_labels("42"),
+           scraped(start + 7000, end + 60'000, [&](std::int64_t t) { return life(t) / 4; }));
+  // The energy counter begins again with the exporter at 2000 s.
+  tsdb.add(kEnergy, unit_labels("42", "n1", "node"),
+           scraped(start + 7000, end + 60'000,
+                   [&](auto t) { return t < 2'000'000 ? life(t) * 8 : life(t) * 8 - 15'200 + 8; }));
+  const Totals totals = run_windows(tsdb, GetParam(), start, end, 5400 * kSecond);
+  EXPECT_DOUBLE_EQ(totals.cpu_seconds, 4900 * 1.25);
+  // Counted to the last sample before the restart and from 0 after it: samples every 15 s.
+  const double before_restart = 8.0 * (1997 - 100);
+  const double after_restart = 8.0 * 4900 - 15'200 + 8;
+  EXPECT_DOUBLE_EQ(totals.joules, before_restart + after_restart);
+}
+
+TEST_P(WindowLengths, CountAFiveSecondUnitThatWasScrapedOnceAfterItsEnd) {
+  FakeTsdb tsdb;
+  for (const char* metric : {kCpus, kUser, kSystem}) {
+    tsdb.add(metric, unit_labels("42"), {{kDay + 609'000, 2.5}});
+  }
+  tsdb.add(kEnergy, unit_labels("42", "n1", "node"), {{kDay + 609'000, 321.5}});
+  // 598 s to 603 s: over a seam of windows, scraped at 609 s.
+  const Totals totals = run_windows(tsdb, GetParam(), 598'000, 603'000, 1800 * kSecond);
+  EXPECT_DOUBLE_EQ(totals.cpu_seconds, 5);
+  EXPECT_DOUBLE_EQ(totals.joules, 321.5);
+}
+
+TEST_P(WindowLengths, CountASilenceLongerThanTheLookbackOnce) {
+  FakeTsdb tsdb;
+  auto samples = scraped(15'000, 600'000, [](auto t) { return static_cast<double>(t) / 1000; });
+  // Prometheus was down for 40 minutes.
+  for (const auto& sample :
+       scraped(3'000'000, 5'400'000, [](auto t) { return static_cast<double>(t) / 1000; })) {
+    samples.push_back(sample);
+  }
+  tsdb.add(kCpus, unit_labels("42"), scraped(15'000, 5'400'000, [](auto) { return 1; }));
+  tsdb.add(kUser, unit_labels("42"), samples);
+  const Totals totals = run_windows(tsdb, GetParam(), 1000, 6'000'000, 5400 * kSecond);
+  EXPECT_DOUBLE_EQ(totals.cpu_seconds, 5400);
+}
+
+INSTANTIATE_TEST_SUITE_P(,
+                         WindowLengths,
+                         ::testing::Values(10 * kSecond, 60 * kSecond, 900 * kSecond),
+                         [](const auto& one) { return fmt::format("{}s", one.param / 1000); });
+
+TEST(UnitCounters, SumsHostsAndTakesEnergyOfTheNodeLessItsGpus) {
+  FakeTsdb tsdb;
+  for (const char* host : {"n1", "n2"}) {
+    tsdb.add(kCpus, unit_labels("7", host), {{kDay + 10'000, 8}});
+    tsdb.add(kUser, unit_labels("7", host), {{kDay + 10'000, 30}});
+    tsdb.add("ceems_compute_unit_memory_used_bytes", unit_labels("7", host),
+             {{kDay + 10'000, 1e9}, {kDay + 20'000, 3e9}});
+    tsdb.add("ceems_compute_unit_memory_total_bytes", unit_labels("7", host),
+             {{kDay + 10'000, 8e9}});
+    for (const auto& [domain, joules] :
+         std::map<std::string, double>{{"node", 100}, {"package", 40}, {"gpu", 35}}) {
+      tsdb.add(kEnergy, unit_labels("7", host, domain), {{kDay + 10'000, joules}});
+    }
+  }
+  // No node meter on n3.
+  tsdb.add(kEnergy, unit_labels("7", "n3", "package"), {{kDay + 10'000, 5}});
+  tsdb.add(kEnergy, unit_labels("7", "n3", "dram"), {{kDay + 10'000, 2}});
+  tsdb.add(kEnergy, unit_labels("7", "n3", "gpu"), {{kDay + 10'000, 1}});
+  const auto uses = read(tsdb, 0, 60'000, {unit("7", 1000)});
+  EXPECT_EQ(uses[0].cpus, 16);
+  EXPECT_EQ(uses[0].cpu_seconds, 60);
+  // 9 s of 1 GB, 10 s of 3 GB and nothing yet of the 40 s to the next sample.
+  EXPECT_DOUBLE_EQ(*uses[0].memory_ratio, (9 * 1e9 + 10 * 3e9) / (8e9 * 59));
+  EXPECT_EQ(uses[0].cpu_energy_joules, 2 * (100 - 35) + 5 + 2);
+  EXPECT_EQ(uses[0].gpu_energy_joules, 2 * 35 + 1);
+}
+
+TEST(UnitCounters, GivesNothingForUnitsWithoutSeries) {
+  FakeTsdb tsdb;
+  const auto uses = read(tsdb, 0, 60'000, {unit("7", 1000), unit("", 0)});
+  ASSERT_EQ(uses.size(), 2U);
+  EXPECT_FALSE(uses[0].cpu_seconds);
+  EXPECT_FALSE(uses[0].cpu_energy_joules);
+  // One question is enough to know.
+  EXPECT_EQ(tsdb.queries_asked().size(), 1U);
+}
+
+TEST(UnitCounters, BeginsWithTheFirstSampleOfAnOldUnitThatNobodyWatched) {
+  FakeTsdb tsdb;
+  tsdb.add(kCpus, unit_labels("7"), {{kDay + 10'000, 1}});
+  tsdb.add(kUser, unit_labels("7"), {{kDay + 10'000, 1e6}, {kDay + 25'000, 1e6 + 15}});
+  const auto uses = read(tsdb, 0, 60'000, {unit("7", -86'400'000)});
+  EXPECT_EQ(uses[0].cpu_seconds, 15);
+}
+
+TEST(UnitCounters, SharesTheSamplesOfARestartedUnitByItsStarts) {
+  FakeTsdb tsdb;
+  tsdb.add(kCpus, unit_labels("7"), scraped(10'000, 300'000, [](auto) { return 1; }));
+  tsdb.add(kUser, unit_labels("7"), scraped(10'000, 300'000, [](std::int64_t t) {
+             return static_cast<double>(t < 100'000 ? t : t - 100'000) / 1000;
+           }));
+  const auto uses = read(tsdb, 0, 200'000, {unit("7", 100'000), unit("7", 0, 99'000)});
+  EXPECT_EQ(uses[1].cpu_seconds, 85 + 10 - 10);  // 0 s to the sample at 85 s
+  EXPECT_EQ(uses[0].cpu_seconds, 90);            // to the sample at 190 s
+}
+
+TEST(UnitCounters, EscapesHostileIdentifiers) {
+  FakeTsdb tsdb;
+  const std::string hostile = "a.b|.*";
+  tsdb.add(kCpus, unit_labels(hostile), {{kDay + 10'000, 1}});
+  tsdb.add(kUser, unit_labels(hostile), {{kDay + 10'000, 3}});
+  tsdb.add(kCpus, unit_labels("other"), {{kDay + 10'000, 1}});
+  tsdb.add(kUser, unit_labels("other"), {{kDay + 10'000, 99}});
+  const auto uses = read(tsdb, 0, 60'000, {unit(hostile, 1000)});
+  EXPECT_EQ(uses[0].cpu_seconds, 3);
+  EXPECT_EQ(tsdb.queries_asked()[0],
+            "max_over_time({uuid=~\"a\\\\.b\\\\|\\\\.\\\\*\",__name__=~\"ceems_compute_unit_cpus|"
+            "ceems_compute_unit_energy_joules_total\"}[385s])");
+}
+
+TEST(UnitCounters, FailsWhenAnyAnswerIsMissing) {
+  for (const char* part : {"__name__", "user_seconds", "system_seconds", "used_bytes[", "energy"}) {
+    FakeTsdb tsdb;
+    tsdb.add(kCpus, unit_labels("7"), {{kDay + 10'000, 1}});
+    tsdb.add(kEnergy, unit_labels("7", "n1", "node"), {{kDay + 10'000, 1}});
+    auto client = tsdb.client();
+    const auto settings = client->settings();
+    tsdb.override_answer =
+        [part](const auto& request) -> std::optional<Result<net::ClientResponse>> {
+      const std::string query = request.first("query");
+      const bool hit = std::string_view(part) == "used_bytes["
+                           ? query.find("memory_used_bytes") != std::string::npos
+                           : query.find(part) != std::string::npos;
+      if (hit) {
+        return Result<net::ClientResponse>(tsdb::FakeTransport::status(503, "busy"));
+      }
+      return std::nullopt;
+    };
+    const auto uses = read_unit_counters(*client, settings,
+                                         {.window = {.start_ms = kDay, .end_ms = kDay + 60'000}},
+                                         {unit("7", 1000)}, {});
+    ASSERT_FALSE(uses) << part;
+    EXPECT_EQ(uses.error().code, ErrorCode::kUnavailable);
+  }
+}
+
+}  // namespace
+}  // namespace ceems::ingest

@@ -1,0 +1,105 @@
+#include "ingest/updater/unit_query.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstddef>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "config/yaml.h"
+
+namespace ceems::ingest {
+namespace {
+
+constexpr std::int64_t kMinBatch = 10;
+constexpr std::int64_t kMaxBatch = 2000;
+// Answers of more series than that are no answer to a question about a batch of units.
+constexpr std::size_t kMinSeriesBound = 10'000;
+
+std::string uuids_expression(const std::vector<std::string>& uuids) {
+  return tsdb::quote_text(tsdb::exact_regex(uuids));
+}
+
+}  // namespace
+
+QueryContext query_context(model::Window window, const tsdb::Settings& settings) {
+  QueryContext context;
+  auto& variables = context.variables;
+  variables.scrape_interval = config::go_duration(settings.scrape_interval.count());
+  variables.scrape_interval_milli = fmt::format("{}", settings.scrape_interval.count());
+  variables.evaluation_interval = config::go_duration(settings.evaluation_interval.count());
+  variables.evaluation_interval_milli = fmt::format("{}", settings.evaluation_interval.count());
+  variables.rate_interval = config::go_duration(settings.rate_interval().count());
+  variables.range = config::go_duration((window.end_ms - window.start_ms) / 1000 * 1000);
+  // The points of a subquery lie at multiples of its step. Prometheus 2 takes the points at both
+  // ends of a range, so ranges that follow one another would share one: a millisecond earlier they
+  // do not.
+  context.time_ms = window.end_ms - 1;
+  // So that samples after a unit's end do not count.
+  context.lookback = settings.scrape_interval;
+  context.timeout = settings.query_timeout;
+  return context;
+}
+
+Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
+                                         const QueryTemplate& query,
+                                         const QueryContext& context,
+                                         const std::vector<std::string>& uuids,
+                                         const std::stop_token& stop) {
+  if (stop.stop_requested()) {
+    return fail(ErrorCode::kUnavailable, "stopped");
+  }
+  QueryVariables variables = context.variables;
+  variables.uuids = uuids_expression(uuids);
+  auto answer = client.query(
+      {.query = query.render(variables),
+       .time_ms = context.time_ms,
+       .lookback = context.lookback,
+       .timeout = context.timeout,
+       .complete = context.complete,
+       .max_series = std::max(kMinSeriesBound, uuids.size() * context.max_series_per_unit)});
+  if (answer) {
+    std::vector<UnitValue> values;
+    for (const auto& series : answer->series) {
+      const std::string_view uuid = series.labels.get("uuid");
+      // Whom nobody asked for is left out.
+      if (std::ranges::binary_search(uuids, uuid)) {
+        values.push_back({.uuid = std::string(uuid), .value = series.samples.front().value});
+      }
+    }
+    return values;
+  }
+  if (answer.error().code != ErrorCode::kInvalidArgument || uuids.size() == 1 ||
+      answer.error().message.find("too many samples") == std::string::npos) {
+    return fail(std::move(answer).error());
+  }
+  const auto middle = uuids.begin() + static_cast<std::ptrdiff_t>(uuids.size() / 2);
+  auto first = ask_units(client, query, context, {uuids.begin(), middle}, stop);
+  if (!first) {
+    return first;
+  }
+  auto second = ask_units(client, query, context, {middle, uuids.end()}, stop);
+  if (!second) {
+    return second;
+  }
+  first->insert(first->end(), second->begin(), second->end());
+  return first;
+}
+
+std::int64_t batch_size(model::Window window,
+                        const tsdb::Settings& settings,
+                        std::int64_t max_series,
+                        double min_samples) {
+  const std::int64_t steps =
+      std::max<std::int64_t>((window.end_ms - window.start_ms) /
+                                 std::max<std::int64_t>(settings.scrape_interval.count(), 1),
+                             1);
+  const double limit = std::floor(static_cast<double>(settings.max_samples) /
+                                  (static_cast<double>(max_series) * static_cast<double>(steps)));
+  const double batch = std::floor(min_samples * limit);
+  return std::clamp(static_cast<std::int64_t>(std::min(batch, 1e9)), kMinBatch, kMaxBatch);
+}
+
+}  // namespace ceems::ingest

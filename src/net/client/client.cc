@@ -1,0 +1,376 @@
+#include "net/client/client.h"
+
+#include <atomic>
+#include <mutex>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "crypto/base64.h"
+#include "net/client/oauth2.h"
+#include "net/client/tls_files.h"
+#include "net/client/transfer.h"
+#include "net/unix_url.h"
+#include "os/secret.h"
+
+namespace ceems::net {
+
+using std::chrono::steady_clock;
+
+namespace {
+
+constexpr int kMaxRedirects = 10;
+
+Result<> check_tls(const TlsOptions& tls) {
+  for (const std::string& version : {tls.min_version, tls.max_version}) {
+    if (!is_tls_version(version)) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "TLS version '{}': expected TLS10, TLS11, TLS12 or TLS13", printable(version));
+    }
+  }
+  const bool cert = !tls.cert.empty() || !tls.cert_file.empty();
+  const bool key = !tls.key.empty() || !tls.key_file.empty();
+  if (cert != key) {
+    return fail(ErrorCode::kInvalidArgument,
+                "a client certificate needs its key and a key its certificate");
+  }
+  auto files = TlsFiles(tls).read();
+  return files ? Result<>() : fail(std::move(files).error());
+}
+
+bool is_clean(std::string_view text) {
+  return text.find_first_of(std::string_view("\r\n\0", 3)) == std::string_view::npos;
+}
+
+bool is_redirect(int status) {
+  return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
+}
+
+/// True where what was meant for `first` may also go to `next`.
+bool same_trust(const Url& first, const Url& next) {
+  const bool upgrade =
+      first.scheme == "http" && first.port == "80" && next.scheme == "https" && next.port == "443";
+  return first.host == next.host &&
+         (upgrade || (first.port == next.port && first.scheme == next.scheme));
+}
+
+/// A URL, and the unix socket that it is asked through if there is one.
+struct Target {
+  Url url;
+  std::string socket;
+
+  /// As Url::shown().
+  [[nodiscard]] std::string shown() const {
+    return socket.empty() ? url.shown() : "unix://" + socket + ":" + url.path;
+  }
+  /// True where what was meant for this may also go to `next`.
+  [[nodiscard]] bool trusts(const Url& next) const {
+    return socket.empty() ? same_trust(url, next) : url.origin() == next.origin();
+  }
+};
+
+Result<Target> read_target(const std::string& text, const std::string& socket) {
+  UnixUrl place{.socket = socket, .http = text};
+  if (is_unix_url(text)) {
+    auto read = parse_unix_url(text, socket);
+    if (!read) {
+      return fail(std::move(read).error());
+    }
+    place = *std::move(read);
+  }
+  auto url = parse_url(place.http);
+  if (!url) {
+    return fail(std::move(url).error());
+  }
+  return Target{.url = *std::move(url), .socket = std::move(place.socket)};
+}
+
+/// How the answer is taken where it is taken while it arrives.
+struct Streaming {
+  const StreamTaker* taker = nullptr;
+  std::chrono::milliseconds idle_timeout{0};
+  std::stop_token stop;
+};
+
+void drop_header(Headers& headers, std::string_view name) {
+  std::erase_if(headers,
+                [name](const auto& header) { return to_lower(header.first) == to_lower(name); });
+}
+
+}  // namespace
+
+struct Client::Impl {
+  ClientOptions options;
+  TransferPool pool;
+  std::unique_ptr<TokenSource> tokens;
+  TlsFiles tls_files;
+  std::mutex mutex;
+  std::shared_ptr<const TlsOptions> last_tls;  // of the kept connections; under mutex
+
+  explicit Impl(ClientOptions client_options)
+      : options(std::move(client_options)), tls_files(options.tls) {
+    if (options.oauth2) {
+      tokens = std::make_unique<TokenSource>(*options.oauth2, pool);
+    }
+  }
+
+  /// With the texts of the files as they are now. A connection made with others is not used again.
+  Result<std::shared_ptr<const TlsOptions>> current_tls() {
+    auto tls = tls_files.read();
+    if (tls) {
+      const std::scoped_lock lock(mutex);
+      if (last_tls && last_tls != *tls) {
+        pool.drop_kept();
+      }
+      last_tls = *tls;
+    }
+    return tls;
+  }
+
+  /// The Authorization field, empty for none.
+  Result<std::string> authorization(const TransferRequest& request, Haste haste) {
+    if (options.basic_auth) {
+      auto user = os::read_secret(options.basic_auth->username, options.basic_auth->username_file);
+      if (!user) {
+        return user;
+      }
+      auto password =
+          os::read_secret(options.basic_auth->password, options.basic_auth->password_file);
+      if (!password) {
+        return password;
+      }
+      return "Basic " + crypto::base64_encode(*user + ":" + *password);
+    }
+    if (options.authorization) {
+      auto credentials = os::read_secret(options.authorization->credentials,
+                                         options.authorization->credentials_file);
+      if (!credentials) {
+        return credentials;
+      }
+      return options.authorization->type + " " + *credentials;
+    }
+    if (tokens) {
+      return tokens->authorization(request, haste);
+    }
+    if (!request.url.user.empty() || !request.url.password.empty()) {
+      return "Basic " + crypto::base64_encode(request.url.user + ":" + request.url.password);
+    }
+    return std::string();
+  }
+
+  /// Fields only the first host may see.
+  Result<Headers> private_headers(const TransferRequest& request,
+                                  const Headers& given,
+                                  Haste haste = Haste::kNone) {
+    Headers all;
+    for (const auto& [name, extra] : options.headers) {
+      for (const auto& list : {extra.values, extra.secrets}) {
+        for (const std::string& value : list) {
+          all.emplace_back(name, value);
+        }
+      }
+      for (const std::string& file : extra.files) {
+        auto value = os::read_secret({}, file);
+        if (!value) {
+          return fail(std::move(value).error());
+        }
+        all.emplace_back(name, *std::move(value));
+      }
+    }
+    if (find_header(given, "Authorization") == nullptr) {
+      auto value = authorization(request, haste);
+      if (!value) {
+        return fail(std::move(value).error());
+      }
+      if (!value->empty()) {
+        all.emplace_back("Authorization", *std::move(value));
+      }
+    }
+    return all;
+  }
+
+  /// These were answered by 401.
+  void refused(const Headers& own) {
+    const std::string* const value = tokens ? find_header(own, "Authorization") : nullptr;
+    if (value != nullptr) {
+      tokens->forget(*value);
+    }
+  }
+
+  Result<ClientResponse> exchange(std::string method,
+                                  const std::string& url,
+                                  std::string_view content_type,
+                                  std::string_view body,
+                                  const Headers& given,
+                                  const Streaming& streaming = {});
+};
+
+Result<ClientResponse> Client::Impl::exchange(std::string method,
+                                              const std::string& url,
+                                              std::string_view content_type,
+                                              std::string_view body,
+                                              const Headers& given,
+                                              const Streaming& streaming) {
+  const auto first = read_target(url, options.unix_socket);
+  if (!first) {
+    return fail(Error(first.error()));
+  }
+  const std::string place = fmt::format("{} {}", method, printable(first->shown(), 300));
+  const auto tls = current_tls();
+  if (!tls) {
+    return fail(Error(tls.error()).with_context(place));
+  }
+  TransferRequest request;
+  request.method = std::move(method);
+  request.url = first->url;
+  request.body = body;
+  request.tls = tls->get();
+  request.proxy_url = options.proxy_url;
+  request.no_proxy = options.no_proxy;
+  request.proxy_from_environment = options.proxy_from_environment;
+  for (const auto& [name, values] : options.proxy_connect_header) {
+    for (const std::string& value : values) {
+      request.proxy_headers.emplace_back(name, value);
+    }
+  }
+  request.http2 = options.enable_http2;
+  request.http2_prior_knowledge = options.http2_prior_knowledge;
+  request.connect_timeout = options.connect_timeout;
+  request.deadline = steady_clock::now() + options.timeout;
+  request.max_response_bytes = options.max_response_bytes;
+  request.stream = streaming.taker;
+  request.idle_timeout = streaming.idle_timeout;
+  request.stop = streaming.stop;
+
+  auto secret = private_headers(request, given);
+  if (!secret) {
+    return fail(std::move(secret).error().with_context(place));
+  }
+  Headers headers = given;
+  if (find_header(given, "User-Agent") == nullptr) {
+    headers.emplace_back("User-Agent", options.user_agent);
+  }
+  if (!content_type.empty()) {
+    headers.emplace_back("Content-Type", content_type);
+  }
+  TlsOptions foreign_tls = **tls;
+  foreign_tls.server_name.clear();
+
+  for (int hop = 0; hop <= kMaxRedirects; ++hop) {
+    const bool trusted = first->trusts(request.url);
+    request.unix_socket = trusted ? first->socket : "";
+    request.addresses = options.addresses && request.url.host == first->url.host
+                            ? options.addresses()
+                            : std::vector<std::string>();
+    request.headers = headers;
+    if (trusted) {
+      request.headers.insert(request.headers.end(), secret->begin(), secret->end());
+    } else {
+      for (const std::string_view name : {"Authorization", "Cookie", "Proxy-Authorization"}) {
+        drop_header(request.headers, name);
+      }
+    }
+    request.tls = trusted ? tls->get() : &foreign_tls;
+    for (const auto& [name, value] : request.headers) {
+      if (!is_clean(name) || !is_clean(value)) {
+        return fail(ErrorCode::kInvalidArgument, "{}: header {} has a line end in it", place,
+                    printable(name));
+      }
+    }
+    auto response = pool.run(request);
+    if (!response) {
+      return fail(std::move(response).error().with_context(place));
+    }
+    if (response->status == 401 && trusted) {
+      refused(*secret);
+    }
+    const std::string* location = find_header(response->headers, "Location");
+    if (!options.follow_redirects || !is_redirect(response->status) || location == nullptr) {
+      return response;
+    }
+    auto next = resolve_url(request.url, *location);
+    if (!next) {
+      return fail(ErrorCode::kUnavailable, "{}: redirect to a {}", place, next.error().message);
+    }
+    request.url = *std::move(next);
+    if (response->status <= 303 && request.method == "POST") {
+      request.method = "GET";
+      request.body = {};
+      drop_header(headers, "Content-Type");
+    }
+  }
+  return fail(ErrorCode::kUnavailable, "{}: more than {} redirects", place, kMaxRedirects);
+}
+
+Result<std::unique_ptr<Client>> Client::create(ClientOptions options) {
+  const int kinds = static_cast<int>(options.basic_auth.has_value()) +
+                    static_cast<int>(options.authorization.has_value()) +
+                    static_cast<int>(options.oauth2.has_value());
+  if (kinds > 1) {
+    return fail(ErrorCode::kInvalidArgument,
+                "only one of basic_auth, authorization and oauth2 can be used");
+  }
+  if (auto checked = check_tls(options.tls); !checked) {
+    return fail(std::move(checked).error());
+  }
+  if (options.oauth2) {
+    if (auto checked = check_tls(options.oauth2->tls); !checked) {
+      return fail(std::move(checked).error().with_context("oauth2"));
+    }
+  }
+  return std::unique_ptr<Client>(new Client(std::make_unique<Impl>(std::move(options))));
+}
+
+Client::Client(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
+Client::~Client() = default;
+
+Result<ClientResponse> Client::get(const std::string& url, const Headers& headers) {
+  return impl_->exchange("GET", url, {}, {}, headers);
+}
+
+Result<ClientResponse> Client::post(const std::string& url,
+                                    std::string_view content_type,
+                                    std::string_view body,
+                                    const Headers& headers) {
+  return impl_->exchange("POST", url, content_type, body, headers);
+}
+
+Result<ClientResponse> Client::send_delete(const std::string& url, const Headers& headers) {
+  return impl_->exchange("DELETE", url, {}, {}, headers);
+}
+
+Result<ClientResponse> Client::stream(const std::string& url,
+                                      const Headers& headers,
+                                      std::chrono::milliseconds idle_timeout,
+                                      const StreamTaker& taker,
+                                      std::stop_token stop) {
+  return impl_->exchange("GET", url, {}, {}, headers,
+                         {.taker = &taker, .idle_timeout = idle_timeout, .stop = std::move(stop)});
+}
+
+Result<Headers> Client::own_headers(const std::string& url) {
+  auto target = read_target(url, impl_->options.unix_socket);
+  if (!target) {
+    return fail(std::move(target).error());
+  }
+  TransferRequest request;
+  request.url = std::move(target->url);
+  request.proxy_url = impl_->options.proxy_url;
+  request.no_proxy = impl_->options.no_proxy;
+  request.proxy_from_environment = impl_->options.proxy_from_environment;
+  request.http2 = impl_->options.enable_http2;
+  request.connect_timeout = impl_->options.connect_timeout;
+  request.deadline = steady_clock::now() + impl_->options.timeout;
+  request.max_response_bytes = impl_->options.max_response_bytes;
+  return impl_->private_headers(request, {}, Haste::kGreat);
+}
+
+void Client::refused(const Headers& own) {
+  impl_->refused(own);
+}
+
+void Client::cancel() {
+  impl_->pool.cancel();
+}
+
+}  // namespace ceems::net

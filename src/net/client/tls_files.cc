@@ -1,0 +1,53 @@
+#include "net/client/tls_files.h"
+
+#include "os/secret.h"
+
+namespace ceems::net {
+namespace {
+
+Result<> take_text(std::string& file, std::string& text) {
+  if (file.empty()) {
+    return {};
+  }
+  auto read = os::read_secret({}, file);
+  if (read && read->empty()) {
+    read = fail(ErrorCode::kInvalidArgument, "{} is empty", file);
+  }
+  if (!read) {
+    Error error = std::move(read).error().with_context("TLS file");
+    error.code = ErrorCode::kInvalidArgument;
+    return fail(std::move(error));
+  }
+  text = *std::move(read);
+  file.clear();
+  return {};
+}
+
+}  // namespace
+
+std::string tls_files_state(const TlsOptions& options) {
+  return os::file_state(options.ca_file) + os::file_state(options.cert_file) +
+         os::file_state(options.key_file);
+}
+
+Result<std::shared_ptr<const TlsOptions>> TlsFiles::read() {
+  // Before the texts: what changes meanwhile is seen the next time.
+  std::string state = tls_files_state(options_);
+  const std::scoped_lock lock(mutex_);
+  if (texts_ && state == state_) {
+    return texts_;
+  }
+  TlsOptions texts = options_;
+  for (const auto& [file, text] :
+       {std::pair(&texts.ca_file, &texts.ca), std::pair(&texts.cert_file, &texts.cert),
+        std::pair(&texts.key_file, &texts.key)}) {
+    if (auto taken = take_text(*file, *text); !taken) {
+      return fail(std::move(taken).error());
+    }
+  }
+  texts_ = std::make_shared<const TlsOptions>(std::move(texts));
+  state_ = std::move(state);
+  return texts_;
+}
+
+}  // namespace ceems::net

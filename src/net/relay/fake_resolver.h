@@ -1,0 +1,89 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <string>
+#include <thread>
+#include <utility>
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "net/relay/server_addresses.h"
+
+namespace ceems::net {
+
+/// A resolver whose lookups end when the test says how.
+class FakeResolver {
+ public:
+  FakeResolver() = default;
+  FakeResolver(const FakeResolver&) = delete;
+  FakeResolver& operator=(const FakeResolver&) = delete;
+  ~FakeResolver() { answer_all(fail(ErrorCode::kUnavailable, "no such name")); }
+
+  [[nodiscard]] Lookup lookup() const {
+    return [shared = shared_](const std::string& host,
+                              const std::string& port) -> Result<SocketAddresses> {
+      std::unique_lock lock(shared->mutex);
+      shared->asked = host + ":" + port;
+      ++shared->begun;
+      shared->changed.notify_all();
+      shared->changed.wait(lock, [&] { return !shared->answers.empty() || shared->rest; });
+      if (shared->answers.empty()) {
+        return *shared->rest;
+      }
+      auto answer = std::move(shared->answers.front());
+      shared->answers.erase(shared->answers.begin());
+      return answer;
+    };
+  }
+  /// Ends one lookup, under way or to come.
+  void answer(Result<SocketAddresses> found) const {
+    const std::scoped_lock lock(shared_->mutex);
+    shared_->answers.push_back(std::move(found));
+    shared_->changed.notify_all();
+  }
+  /// Ends all others.
+  void answer_all(Result<SocketAddresses> found) const {
+    const std::scoped_lock lock(shared_->mutex);
+    shared_->rest = std::move(found);
+    shared_->changed.notify_all();
+  }
+  void wait_for(int lookups) const {
+    std::unique_lock lock(shared_->mutex);
+    EXPECT_TRUE(shared_->changed.wait_for(lock, std::chrono::seconds(30),
+                                          [&] { return shared_->begun >= lookups; }));
+  }
+  /// Waits until no lookup and no server use it any more.
+  [[nodiscard]] bool is_left_alone() const {
+    const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+    while (shared_.use_count() > 1 && std::chrono::steady_clock::now() < end) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(1));
+    }
+    return shared_.use_count() == 1;
+  }
+  [[nodiscard]] int begun() const {
+    const std::scoped_lock lock(shared_->mutex);
+    return shared_->begun;
+  }
+  [[nodiscard]] std::string asked() const {
+    const std::scoped_lock lock(shared_->mutex);
+    return shared_->asked;
+  }
+
+ private:
+  struct Shared {
+    std::mutex mutex;
+    std::condition_variable changed;
+    std::vector<Result<SocketAddresses>> answers;
+    std::optional<Result<SocketAddresses>> rest;
+    int begun = 0;
+    std::string asked;
+  };
+  std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
+};
+
+}  // namespace ceems::net

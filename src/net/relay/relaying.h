@@ -1,0 +1,100 @@
+#pragma once
+
+// Internal to the server: shows Asio.
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+
+#include "net/relay/answer_parser.h"
+#include "net/relay/relay.h"
+#include "net/stream.h"
+
+namespace ceems::net {
+
+/// Upstreams with kept connections of one server's I/O thread; the connections go before it does.
+class Keepers {
+ public:
+  Keepers() = default;
+  Keepers(const Keepers&) = delete;
+  Keepers& operator=(const Keepers&) = delete;
+  ~Keepers();
+
+  void add(const std::shared_ptr<Upstream>& upstream);
+
+ private:
+  std::map<const Upstream*, std::weak_ptr<Upstream>> all_;
+};
+
+/// One request on its way to an upstream and the answer on its way back. I/O thread only.
+class Relaying {
+ public:
+  /// `client_gone` is asked now and then while nothing comes: true ends the call.
+  Relaying(asio::io_context& io, Keepers& keepers, Relay& relay, std::function<bool()> client_gone);
+  ~Relaying();
+  Relaying(const Relaying&) = delete;
+  Relaying& operator=(const Relaying&) = delete;
+
+  /// Sends the request until a server begins an answer. False when none does: see end().
+  Task<bool> start();
+  // From then on:
+  [[nodiscard]] const AnswerParser& answer() const { return *parser_; }
+  /// The next piece of the (filtered) body; empty at its end. False where it broke off.
+  Task<bool> next(std::string& piece);
+  /// Length of the body as it goes to the client, where that is known.
+  [[nodiscard]] std::optional<std::uint64_t> length() const;
+  [[nodiscard]] bool filtered() const { return filtered_; }
+
+  [[nodiscard]] RelayEnd& end() { return end_; }
+
+ private:
+  enum class Outcome : std::uint8_t {
+    kAnswered,
+    kNotSent,     ///< no connection
+    kMaybeSent,   ///< a new connection broke off without an answer
+    kKeptClosed,  ///< a kept one did, which says nothing about the server
+  };
+
+  Task<Outcome> attempt(const Relay::Attempt& attempt);
+  Task<Outcome> exchange(const Relay::Attempt& attempt, bool reused);
+  bool take_kept(Upstream& upstream);
+  Task<bool> connect(Upstream& upstream);
+  Task<ServerAddresses::Known> find_addresses(Upstream& upstream);
+  Task<void> connect_to(const SocketAddress& address, ErrorCondition& error);
+  Task<void> connect_unix(const SocketAddress& address, ErrorCondition& error);
+  Task<bool> read_more(std::chrono::milliseconds patience);
+  void arm(std::chrono::milliseconds time);
+  void watch();
+  void keep();
+
+  asio::io_context& io_;
+  Keepers& keepers_;
+  Relay& relay_;
+  std::function<bool()> client_gone_;
+  Timer timer_;
+  std::chrono::steady_clock::time_point deadline_{};
+  bool watched_ = false;
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);
+  std::unique_ptr<Stream> stream_;
+  std::unique_ptr<Upstream::Flight> flight_;
+  std::shared_ptr<Upstream> upstream_;
+  std::unique_ptr<AnswerParser> parser_;
+  std::unique_ptr<BodyFilter> filter_;
+  bool filtered_ = false;
+  std::string received_;   // bytes not yet used
+  std::size_t piece_ = 0;  // how many are read at once
+  std::string body_;       // decoded, not yet handed out
+  bool timed_out_ = false;
+  bool gone_ = false;
+  bool waiting_ = false;    // for the first byte of an answer, with another server to go to
+  bool abandoned_ = false;  // because the server hangs
+  bool has_next_ = false;
+  bool local_ = false;       // the failure is this machine's, not the server's
+  bool sent_whole_ = false;  // the request
+  RelayEnd end_;
+};
+
+}  // namespace ceems::net

@@ -1,0 +1,142 @@
+#include "net/relay/tls_client.h"
+
+#include <arpa/inet.h>
+
+#include <array>
+
+#include <fmt/format.h>
+#include <openssl/pem.h>
+#include <openssl/ssl.h>
+#include <openssl/x509v3.h>
+
+#include "crypto/openssl_handle.h"
+#include "os/secret.h"
+
+namespace ceems::net {
+namespace {
+
+Result<crypto::Bio> open_pem(const std::string& text, const std::string& file) {
+  auto content = os::read_secret(text, file);
+  if (!content) {
+    Error error = std::move(content).error();
+    error.code = ErrorCode::kInvalidArgument;
+    return fail(std::move(error));
+  }
+  crypto::Bio bio(BIO_new(BIO_s_mem()));
+  BIO_write(bio.get(), content->data(), static_cast<int>(content->size()));
+  return bio;
+}
+
+std::unexpected<Error> bad(std::string_view key, const std::string& file, std::string_view what) {
+  return fail(ErrorCode::kInvalidArgument, "tls_config.{}: {}{}: {}", key,
+              file.empty() ? "" : file + ": ", what, crypto::openssl_reason());
+}
+
+Result<> use_authorities(SSL_CTX* context, const TlsOptions& options) {
+  if (options.ca.empty() && options.ca_file.empty()) {
+    SSL_CTX_set_default_verify_paths(context);
+    return {};
+  }
+  auto bio = open_pem(options.ca, options.ca_file);
+  if (!bio) {
+    return fail(std::move(bio).error().with_context("tls_config.ca"));
+  }
+  X509_STORE* const store = SSL_CTX_get_cert_store(context);
+  int count = 0;
+  while (const crypto::Certificate next{PEM_read_bio_X509(bio->get(), nullptr, nullptr, nullptr)}) {
+    X509_STORE_add_cert(store, next.get());
+    ++count;
+  }
+  if (count == 0) {
+    return bad("ca", options.ca_file, "no certificate in it");
+  }
+  ERR_clear_error();
+  return {};
+}
+
+Result<> use_identity(SSL_CTX* context, const TlsOptions& options) {
+  if (options.cert.empty() && options.cert_file.empty()) {
+    return {};
+  }
+  auto bio = open_pem(options.cert, options.cert_file);
+  if (!bio) {
+    return fail(std::move(bio).error().with_context("tls_config.cert"));
+  }
+  const crypto::Certificate first(PEM_read_bio_X509_AUX(bio->get(), nullptr, nullptr, nullptr));
+  if (!first || SSL_CTX_use_certificate(context, first.get()) != 1) {
+    return bad("cert", options.cert_file, "no certificate in it");
+  }
+  while (X509* const next = PEM_read_bio_X509(bio->get(), nullptr, nullptr, nullptr)) {
+    SSL_CTX_add0_chain_cert(context, next);
+  }
+  ERR_clear_error();
+  auto key_bio = open_pem(options.key, options.key_file);
+  if (!key_bio) {
+    return fail(std::move(key_bio).error().with_context("tls_config.key"));
+  }
+  const auto no_password = [](char*, int, int, void*) { return 0; };
+  const crypto::Key key(PEM_read_bio_PrivateKey(key_bio->get(), nullptr, no_password, nullptr));
+  if (!key || SSL_CTX_use_PrivateKey(context, key.get()) != 1) {
+    return bad("key", options.key_file, "no private key in it that fits the certificate");
+  }
+  return {};
+}
+
+int version_number(const std::string& name, int otherwise) {
+  constexpr std::array kVersions = {
+      std::pair{"TLS10", TLS1_VERSION}, std::pair{"TLS11", TLS1_1_VERSION},
+      std::pair{"TLS12", TLS1_2_VERSION}, std::pair{"TLS13", TLS1_3_VERSION}};
+  for (const auto& [known, number] : kVersions) {
+    if (name == known) {
+      return number;
+    }
+  }
+  return otherwise;
+}
+
+void expect_name(SSL_CTX* context, const std::string& name) {
+  X509_VERIFY_PARAM* const rules = SSL_CTX_get0_param(context);
+  std::array<unsigned char, 16> address{};
+  const bool is_address = inet_pton(AF_INET, name.c_str(), address.data()) == 1 ||
+                          inet_pton(AF_INET6, name.c_str(), address.data()) == 1;
+  if (is_address) {
+    X509_VERIFY_PARAM_set1_ip_asc(rules, name.c_str());
+  } else {
+    X509_VERIFY_PARAM_set_hostflags(rules, X509_CHECK_FLAG_NO_PARTIAL_WILDCARDS);
+    X509_VERIFY_PARAM_set1_host(rules, name.c_str(), name.size());
+  }
+}
+
+}  // namespace
+
+Result<std::shared_ptr<ssl_ctx_st>> make_client_tls_context(const TlsOptions& options,
+                                                            const std::string& host) {
+  std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_client_method()), SSL_CTX_free);
+  if (!context) {
+    return fail(ErrorCode::kInternal, "TLS cannot be set up: {}", crypto::openssl_reason());
+  }
+  // An end without close_notify is an error: an answer without length would pass for whole.
+  SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
+  SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
+  SSL_CTX_set_min_proto_version(context.get(), version_number(options.min_version, TLS1_2_VERSION));
+  SSL_CTX_set_max_proto_version(context.get(), version_number(options.max_version, 0));
+  if (!options.min_version.empty() &&
+      version_number(options.min_version, TLS1_2_VERSION) < TLS1_2_VERSION) {
+    SSL_CTX_set_cipher_list(context.get(), "DEFAULT@SECLEVEL=0");  // refused otherwise
+  }
+  if (auto done = use_authorities(context.get(), options); !done) {
+    return fail(std::move(done).error());
+  }
+  if (auto done = use_identity(context.get(), options); !done) {
+    return fail(std::move(done).error());
+  }
+  if (options.insecure_skip_verify) {
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_NONE, nullptr);
+  } else {
+    SSL_CTX_set_verify(context.get(), SSL_VERIFY_PEER, nullptr);
+    expect_name(context.get(), options.server_name.empty() ? host : options.server_name);
+  }
+  return context;
+}
+
+}  // namespace ceems::net

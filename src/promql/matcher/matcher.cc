@@ -1,0 +1,117 @@
+#include "promql/matcher/matcher.h"
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+
+#include <fmt/format.h>
+#include <re2/re2.h>
+
+#include "promql/text/characters.h"
+
+namespace ceems::promql {
+namespace {
+
+constexpr std::string_view kMeta = R"(\.+*?()|[]{}^$)";
+
+/// A short pattern may stand for a large program, as (\pL){1000} does, and a query holds thousands
+/// of short patterns: what compiling may take grows with the length of the text.
+re2::RE2::Options options_for(std::string_view pattern) {
+  constexpr std::size_t kSmallest = std::size_t{128} << 10U;
+  constexpr std::size_t kEachByte = 64;
+  re2::RE2::Options options(re2::RE2::Quiet);
+  options.set_max_mem(static_cast<std::int64_t>(kSmallest + kEachByte * pattern.size()));
+  return options;
+}
+
+/// As Prometheus compiles patterns: anchored, and "." is any character (3.0).
+re2::RE2 compiled(std::string_view pattern) {
+  re2::RE2::Options options = options_for(pattern);
+  options.set_dot_nl(true);
+  return re2::RE2(fmt::format("^(?:{})$", pattern), options);
+}
+
+constexpr ByteSet kInWords = ByteSet::letters_digits_and("-:/| ");
+
+/// Of a pattern that compiles.
+bool accepts_empty(std::string_view pattern, const PatternOptions& options) {
+  if (is_words(pattern)) {
+    return pattern.empty() || pattern.starts_with('|') || pattern.ends_with('|') ||
+           pattern.contains("||");
+  }
+  const auto known = options.known == nullptr ? std::nullopt : options.known->find(pattern);
+  return known ? *known : re2::RE2::PartialMatch("", compiled(pattern));
+}
+
+}  // namespace
+
+bool is_words(std::string_view pattern) {
+  return kInWords.contains_all(pattern);
+}
+
+std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOptions& options) {
+  if (matcher.op != MatchOperator::kMatches && matcher.op != MatchOperator::kNotMatches) {
+    return std::nullopt;
+  }
+  // Compiling costs 10 µs and more.
+  if (is_words(matcher.value) || (options.known != nullptr && options.known->find(matcher.value))) {
+    return std::nullopt;
+  }
+  if (!options.compile) {
+    return "a regular expression that was not compiled yet";
+  }
+  // On its own, too: "a)(b" is none, though "^(?:a)(b)$" is one.
+  const re2::RE2 bare(matcher.value, options_for(matcher.value));
+  if (!bare.ok()) {
+    return fmt::format("bad regular expression: {}", bare.error());
+  }
+  if (options.known != nullptr) {
+    options.known->store(matcher.value, re2::RE2::FullMatch("", bare));
+  }
+  return std::nullopt;
+}
+
+bool matches_empty(const Matcher& matcher, const PatternOptions& options) {
+  switch (matcher.op) {
+    case MatchOperator::kEqual:
+      return matcher.value.empty();
+    case MatchOperator::kNotEqual:
+      return !matcher.value.empty();
+    case MatchOperator::kMatches:
+      return accepts_empty(matcher.value, options);
+    case MatchOperator::kNotMatches:
+      return !accepts_empty(matcher.value, options);
+  }
+  return true;
+}
+
+bool has_meaning(char byte) {
+  return kMeta.find(byte) != std::string_view::npos;
+}
+
+std::string quote_pattern(std::string_view text) {
+  std::string out;
+  for (const char byte : text) {
+    if (has_meaning(byte)) {
+      out += '\\';
+    }
+    out += byte;
+  }
+  return out;
+}
+
+std::optional<std::vector<std::string>> accepted_values(const Matcher& matcher,
+                                                        const LanguageLimits& limits) {
+  switch (matcher.op) {
+    case MatchOperator::kEqual:
+      return std::vector{matcher.value};
+    case MatchOperator::kMatches:
+      return finite_language(matcher.value, limits);
+    case MatchOperator::kNotEqual:
+    case MatchOperator::kNotMatches:
+      return std::nullopt;
+  }
+  return std::nullopt;
+}
+
+}  // namespace ceems::promql
