@@ -10,10 +10,10 @@
 
 #include "base/log.h"
 #include "config/flags.h"
+#include "lb/service.h"
 #include "options.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
-#include "service.h"
 
 namespace {
 
@@ -76,7 +76,7 @@ int run(int argc, const char* const* argv) {
   os::raise_file_limit();
   os::log_start("ceems_lb");
   // Sockets and the web configuration are opened before privileges are dropped.
-  auto service = lb::Service::create(line, *config);
+  auto service = lb::Service::create(service_options(line), *config);
   if (!service) {
     return os::give_up_early(service.error());
   }

@@ -35,4 +35,11 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
             {.help = "Accepted for compatibility.", .hidden = true});
 }
 
+ServiceOptions service_options(const CommandLine& line) {
+  return {.listen_addresses = line.listen_addresses,
+          .web_config_file = line.web_config_file,
+          .systemd_socket = line.systemd_socket,
+          .threads = line.threads};
+}
+
 }  // namespace ceems::lb

@@ -4,6 +4,7 @@
 #include <vector>
 
 #include "config/flags.h"
+#include "lb/service.h"
 
 namespace ceems::lb {
 
@@ -25,5 +26,7 @@ struct CommandLine {
 
 /// Registers the flags; `line` must outlive parsing.
 void add_flags(config::FlagSet& flags, CommandLine& line);
+
+ServiceOptions service_options(const CommandLine& line);
 
 }  // namespace ceems::lb

@@ -1,25 +1,17 @@
-#include "service.h"
-
-#include <linux/capability.h>
+#include "lb/service.h"
 
 #include <algorithm>
-#include <filesystem>
 #include <set>
-#include <system_error>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "gate/api_owners.h"
-#include "gate/reader_owners.h"
-#include "os/privileges.h"
-#include "store/database.h"
+#include "lb/owner_source.h"
 
 namespace ceems::lb {
 namespace {
 
-constexpr std::chrono::seconds kOwnerTimeout{1};
 constexpr std::size_t kMostConnections = 20000;
 /// Grafana asks for values of labels by GET only, with the whole query in the URL.
 constexpr std::size_t kLongestHeader = std::size_t{128} << 10U;
@@ -28,99 +20,6 @@ constexpr std::chrono::seconds kIdleTimeout{120};
 /// Of a body, and between pieces of an answer that the client takes: for slow but honest ones.
 constexpr std::chrono::seconds kReadTimeout{30};
 constexpr std::chrono::seconds kWriteTimeout{60};
-
-void read_as_root(const std::function<void()>& read) {
-  const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
-  read();
-}
-
-/// True also where nobody can tell: opening it then says what is wrong.
-bool may_hold_database(const std::string& directory) {
-  bool there = false;
-  read_as_root([&] {
-    std::error_code error;
-    there = std::filesystem::exists(directory + "/ceems.db", error) || error;
-  });
-  return there;
-}
-
-/// What tells owners, and what it stands on.
-struct OwnerSource {
-  std::shared_ptr<store::Reader> reader;
-  std::unique_ptr<gate::Owners> direct;
-  std::unique_ptr<gate::Owners> cached;
-};
-
-Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
-  auto source = std::make_shared<OwnerSource>();
-  if (!config.has_owners()) {
-    return std::shared_ptr<OwnerSource>();
-  }
-  // The data base comes first: it answers sooner, and without another program.
-  const bool has_file = config.data_path && may_hold_database(*config.data_path);
-  if (!config.database_url.empty() || has_file || config.api_url.empty()) {
-    auto reader = store::open_reader({.directory = config.data_path.value_or(""),
-                                      .url = config.database_url,
-                                      .password_file = config.database_password_file,
-                                      .around_open = read_as_root});
-    if (!reader) {
-      return fail(std::move(reader).error().with_context("who owns units cannot be told"));
-    }
-    source->reader = std::move(*reader);
-    source->direct = gate::reader_owners(*source->reader);
-  } else {
-    net::ClientOptions options = config.api_client;
-    options.timeout = kOwnerTimeout;
-    options.connect_timeout = kOwnerTimeout;
-    auto owners = gate::api_owners(config.api_url, std::move(options));
-    if (!owners) {
-      return fail(std::move(owners).error().with_context("ceems_api_server.web"));
-    }
-    source->direct = std::move(*owners);
-  }
-  source->cached =
-      gate::cached_owners(*source->direct, real_clock(), {.age = config.access.cache_age});
-  return source;
-}
-
-/// Ids of the clusters that whoever tells owners knows.
-Result<std::vector<std::string>> known_clusters(const Config& config, OwnerSource& source) {
-  if (!source.reader) {
-    net::ClientOptions options = config.api_client;
-    options.timeout = kOwnerTimeout;
-    return gate::api_clusters(config.api_url, options);
-  }
-  auto rows = source.reader->clusters();
-  if (!rows) {
-    return fail(std::move(rows).error());
-  }
-  std::vector<std::string> ids;
-  while (true) {
-    const auto more = (*rows)->next();
-    if (!more) {
-      return fail(Error(more.error()));
-    }
-    if (!*more) {
-      return ids;
-    }
-    ids.emplace_back((*rows)->text(0));
-  }
-}
-
-Result<> check_clusters(const Config& config, OwnerSource& source) {
-  const auto known = known_clusters(config, source);
-  if (!known) {
-    return fail(Error(known.error()).with_context("cannot check the ids of backends"));
-  }
-  for (const ClusterConfig& cluster : config.clusters) {
-    if (std::ranges::find(*known, cluster.id) == known->end()) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "unknown cluster ID: {}. Cluster IDs in CEEMS DB are {}", cluster.id,
-                  fmt::join(*known, ","));
-    }
-  }
-  return {};
-}
 
 void cancel_questions(const Backends& backends) {
   for (const auto& [cluster, pool] : backends.pools()) {
@@ -167,44 +66,46 @@ std::vector<gate::BackendType> kinds_of(const Config& config) {
   return kinds;
 }
 
-Result<std::unique_ptr<Service>> Service::create(const CommandLine& line, const Config& config) {
+Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options,
+                                                 const Config& config) {
   std::unique_ptr<Service> service(new Service);
   const auto kinds = kinds_of(config);
-  if (line.systemd_socket && kinds.size() > 1) {
+  if (options.systemd_socket && kinds.size() > 1) {
     return fail(ErrorCode::kInvalidArgument,
                 "--web.systemd-socket is for one kind of backends; there are {}", kinds.size());
   }
-  if (!line.systemd_socket && line.listen_addresses.size() < kinds.size()) {
+  if (!options.systemd_socket && options.listen_addresses.size() < kinds.size()) {
     return fail(ErrorCode::kInvalidArgument,
                 "insufficient --web.listen-address. Expected {} got {}", kinds.size(),
-                line.listen_addresses.size());
+                options.listen_addresses.size());
   }
   for (std::size_t i = 0; i < kinds.size(); ++i) {
     auto frontend = std::make_unique<Frontend>(kinds[i], service->figures_);
     constexpr long kMinThreads = 2;
     constexpr long kMaxThreads = 64;
-    net::ServerOptions options;
-    if (line.systemd_socket) {
-      options.systemd_socket = true;
+    net::ServerOptions server_options;
+    if (options.systemd_socket) {
+      server_options.systemd_socket = true;
     } else {
-      options.listen_addresses = {line.listen_addresses[i]};
+      server_options.listen_addresses = {options.listen_addresses[i]};
     }
-    options.web_config_file = line.web_config_file;
-    options.threads = static_cast<int>(std::clamp(line.threads, kMinThreads, kMaxThreads));
-    options.max_connections = kMostConnections;
-    options.max_header_bytes = kLongestHeader;
-    options.idle_timeout = kIdleTimeout;
-    options.read_timeout = kReadTimeout;
-    options.write_timeout = kWriteTimeout;
-    options.max_body_bytes =
+    server_options.web_config_file = options.web_config_file;
+    server_options.threads =
+        static_cast<int>(std::clamp(options.threads, kMinThreads, kMaxThreads));
+    server_options.max_connections = kMostConnections;
+    server_options.max_header_bytes = kLongestHeader;
+    server_options.idle_timeout = kIdleTimeout;
+    server_options.read_timeout = kReadTimeout;
+    server_options.write_timeout = kWriteTimeout;
+    server_options.max_body_bytes =
         config.has_owners() ? FrontendState::kLongestCheckedBody : FrontendState::kLongestBody;
-    options.around_files = read_as_root;
-    options.at_once = [frontend = frontend.get()](const net::Request& request,
-                                                  net::Response& response) {
+    server_options.around_files = read_as_root;
+    server_options.at_once = [frontend = frontend.get()](const net::Request& request,
+                                                         net::Response& response) {
       return frontend->handle_at_once(request, response);
     };
     auto server = net::Server::create(
-        std::move(options),
+        std::move(server_options),
         [frontend = frontend.get()](const net::Request& request, net::Response& response) {
           frontend->handle(request, response);
         });

@@ -16,15 +16,24 @@
 #include "lb/frontend.h"
 #include "lb/health.h"
 #include "net/server/server.h"
-#include "options.h"
 
 namespace ceems::lb {
+
+/// How the program listens, from its command line.
+struct ServiceOptions {
+  /// One for each kind of backends, in the order of kinds_of(); those behind are not used.
+  std::vector<std::string> listen_addresses;
+  std::string web_config_file;  ///< empty: plain HTTP without passwords
+  bool systemd_socket = false;  ///< instead of listen_addresses; for one kind of backends only
+  long threads = 1;             ///< that decide requests; at least 2 and at most 64 are started
+};
 
 /// The listeners of one run of the program. Calls come from one thread.
 class Service {
  public:
   /// Binds one listener for each kind of backends. Errors are one line.
-  static Result<std::unique_ptr<Service>> create(const CommandLine& line, const Config& config);
+  static Result<std::unique_ptr<Service>> create(const ServiceOptions& options,
+                                                 const Config& config);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
