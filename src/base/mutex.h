@@ -1,0 +1,124 @@
+#pragma once
+
+#include <chrono>
+#include <condition_variable>
+#include <mutex>
+#include <stop_token>
+#include <utility>
+
+// Mutexes that clang's thread-safety analysis knows
+// (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html). libstdc++'s carry no annotations, so
+// code uses these instead, and `scripts/thread-safety` checks every access to a member that is
+// marked as guarded. g++ sees plain classes.
+#if defined(__clang__)
+#define CEEMS_THREAD_ATTRIBUTE(x) __attribute__((x))
+#else
+#define CEEMS_THREAD_ATTRIBUTE(x)
+#endif
+
+/// On a member: read and written only while the mutex is held.
+#define CEEMS_GUARDED_BY(mutex) CEEMS_THREAD_ATTRIBUTE(guarded_by(mutex))
+/// On a function, or on a lambda after its parameters: the caller holds the mutex.
+#define CEEMS_REQUIRES(mutex) CEEMS_THREAD_ATTRIBUTE(requires_capability(mutex))
+/// On a function: the caller does not hold the mutex, the function locks it.
+#define CEEMS_EXCLUDES(mutex) CEEMS_THREAD_ATTRIBUTE(locks_excluded(mutex))
+/// On a function that the analysis cannot follow; a comment says why it is right.
+#define CEEMS_NO_THREAD_SAFETY_ANALYSIS CEEMS_THREAD_ATTRIBUTE(no_thread_safety_analysis)
+
+namespace ceems {
+
+/// A std::mutex with annotations. Prefer MutexLock to calling it.
+class CEEMS_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
+ public:
+  Mutex() = default;
+  Mutex(const Mutex&) = delete;
+  Mutex& operator=(const Mutex&) = delete;
+
+  void lock() CEEMS_THREAD_ATTRIBUTE(acquire_capability()) { mutex_.lock(); }
+  void unlock() CEEMS_THREAD_ATTRIBUTE(release_capability()) { mutex_.unlock(); }
+  [[nodiscard]] bool try_lock() CEEMS_THREAD_ATTRIBUTE(try_acquire_capability(true)) {
+    return mutex_.try_lock();
+  }
+
+ private:
+  std::mutex mutex_;
+};
+
+struct AdoptLock {};
+/// For a MutexLock over a mutex that the caller has locked already.
+inline constexpr AdoptLock kAdoptLock;
+
+/// Holds a mutex until the end of the scope. unlock() and lock() release it in between. For one
+/// thread.
+class CEEMS_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
+ public:
+  explicit MutexLock(Mutex& mutex) CEEMS_THREAD_ATTRIBUTE(acquire_capability(mutex))
+      : mutex_(mutex) {
+    mutex_.lock();
+  }
+  MutexLock(Mutex& mutex, AdoptLock /*adopt*/) CEEMS_REQUIRES(mutex) : mutex_(mutex) {}
+  ~MutexLock() CEEMS_THREAD_ATTRIBUTE(release_capability()) {
+    if (held_) {
+      mutex_.unlock();
+    }
+  }
+  MutexLock(const MutexLock&) = delete;
+  MutexLock& operator=(const MutexLock&) = delete;
+
+  void lock() CEEMS_THREAD_ATTRIBUTE(acquire_capability()) {
+    mutex_.lock();
+    held_ = true;
+  }
+  void unlock() CEEMS_THREAD_ATTRIBUTE(release_capability()) {
+    held_ = false;
+    mutex_.unlock();
+  }
+
+ private:
+  Mutex& mutex_;
+  bool held_ = true;
+};
+
+/// A condition that threads wait for while they hold a mutex, which waiting releases. Waits end
+/// when `done()` is true, and those with a stop token also when a stop is requested; `done` is
+/// called with the mutex held, so lambdas that read guarded members are marked CEEMS_REQUIRES. All
+/// waits return the last done().
+class Condition {
+ public:
+  void notify_one() noexcept { condition_.notify_one(); }
+  void notify_all() noexcept { condition_.notify_all(); }
+
+  template <typename Done>
+  void wait(MutexLock& lock, Done done) CEEMS_NO_THREAD_SAFETY_ANALYSIS {
+    condition_.wait(lock, std::move(done));
+  }
+  template <typename Done>
+  bool wait(MutexLock& lock,
+            const std::stop_token& stop,
+            Done done) CEEMS_NO_THREAD_SAFETY_ANALYSIS {
+    return condition_.wait(lock, stop, std::move(done));
+  }
+  template <typename Duration, typename Done>
+  bool wait_for(MutexLock& lock, Duration time, Done done) CEEMS_NO_THREAD_SAFETY_ANALYSIS {
+    return condition_.wait_for(lock, time, std::move(done));
+  }
+  template <typename Duration, typename Done>
+  bool wait_for(MutexLock& lock, const std::stop_token& stop, Duration time, Done done)
+      CEEMS_NO_THREAD_SAFETY_ANALYSIS {
+    return condition_.wait_for(lock, stop, time, std::move(done));
+  }
+  template <typename Time, typename Done>
+  bool wait_until(MutexLock& lock, Time deadline, Done done) CEEMS_NO_THREAD_SAFETY_ANALYSIS {
+    return condition_.wait_until(lock, deadline, std::move(done));
+  }
+  template <typename Time, typename Done>
+  bool wait_until(MutexLock& lock, const std::stop_token& stop, Time deadline, Done done)
+      CEEMS_NO_THREAD_SAFETY_ANALYSIS {
+    return condition_.wait_until(lock, stop, deadline, std::move(done));
+  }
+
+ private:
+  std::condition_variable_any condition_;
+};
+
+}  // namespace ceems
