@@ -3,12 +3,13 @@
 #include <cstddef>
 #include <iterator>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace ceems {
 
@@ -24,7 +25,7 @@ class RecentMap {
   }
 
   std::optional<Value> find(std::string_view key) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = places_.find(key);
     if (found == places_.end()) {
       return std::nullopt;
@@ -39,7 +40,7 @@ class RecentMap {
     }
     std::list<Entry> spare;  // what is left there is taken down when the lock is open again
     spare.push_back({std::string(key), std::move(value)});
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto [place, is_new] = places_.try_emplace(spare.front().key, spare.begin());
     if (!is_new) {
       std::swap(place->second->value, spare.front().value);
@@ -61,11 +62,11 @@ class RecentMap {
   /// By the keys of the entries themselves.
   using Places = std::unordered_map<std::string_view, typename std::list<Entry>::iterator>;
 
-  std::mutex mutex_;
-  std::size_t most_;
-  std::size_t longest_;
-  std::list<Entry> entries_;  ///< the most recent one in front
-  Places places_;
+  const std::size_t most_;
+  const std::size_t longest_;
+  Mutex mutex_;
+  std::list<Entry> entries_ CEEMS_GUARDED_BY(mutex_);  ///< the most recent one in front
+  Places places_ CEEMS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ceems

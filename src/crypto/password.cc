@@ -8,6 +8,8 @@
 #include <openssl/crypto.h>
 #include <openssl/sha.h>
 
+#include "base/mutex.h"
+
 namespace ceems::crypto {
 
 bool bcrypt_matches(const std::string& password, const std::string& hash) {
@@ -32,7 +34,7 @@ std::string dummy_hash(std::string_view like) {
 }
 
 std::optional<bool> PasswordCache::find(const std::string& digest) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (good_.known.contains(digest)) {
     return true;
   }
@@ -43,7 +45,7 @@ std::optional<bool> PasswordCache::find(const std::string& digest) const {
 }
 
 void PasswordCache::add(const std::string& digest, bool good) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   Side& side = good ? good_ : bad_;
   if (!side.known.emplace(digest, true).second) {
     return;
@@ -56,7 +58,7 @@ void PasswordCache::add(const std::string& digest, bool good) {
 }
 
 std::size_t PasswordCache::size() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return good_.order.size() + bad_.order.size();
 }
 

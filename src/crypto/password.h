@@ -2,13 +2,12 @@
 
 #include <cstddef>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
-#include "base/thread_annotations.h"
+#include "base/mutex.h"
 
 namespace ceems::crypto {
 
@@ -40,7 +39,7 @@ class PasswordCache {
   };
 
   const std::size_t limit_;  ///< of each side
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   Side good_ CEEMS_GUARDED_BY(mutex_);
   Side bad_ CEEMS_GUARDED_BY(mutex_);
 };

@@ -1,10 +1,10 @@
 #include "gate/api_owners.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "net/server/server.h"
 
 namespace ceems::gate {
@@ -49,7 +49,7 @@ class ApiOwnersTest : public ::testing::Test {
     options.listen_addresses = {"127.0.0.1:0"};
     server = *net::Server::create(
         std::move(options), [this](const net::Request& request, net::Response& response) {
-          const std::scoped_lock lock(mutex);
+          const MutexLock lock(mutex);
           response.status = status;
           if (!verified.empty()) {
             response.set_header("X-Ceems-Verified", verified);
@@ -74,7 +74,7 @@ class ApiOwnersTest : public ::testing::Test {
     return units;
   }
 
-  std::mutex mutex;
+  Mutex mutex;
   int status = 200;
   std::string verified = "each";   ///< how units are judged; empty: the server does not say
   std::size_t refused = 0;         ///< the request that is

@@ -1,11 +1,11 @@
 #include <atomic>
 #include <list>
-#include <mutex>
 #include <optional>
 #include <unordered_map>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "gate/owners.h"
 
 namespace ceems::gate {
@@ -22,7 +22,7 @@ class AgingMap {
       : clock_(&clock), options_(options) {}
 
   std::optional<Value> find(const std::string& key) {
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     const auto found = entries_.find(key);
     if (found == entries_.end()) {
       return std::nullopt;
@@ -39,7 +39,7 @@ class AgingMap {
     if (options_.age.count() == 0 || options_.entries == 0 || key.size() > kLongestKey) {
       return;
     }
-    const std::lock_guard lock(mutex_);
+    const MutexLock lock(mutex_);
     if (const auto found = entries_.find(key); found != entries_.end()) {
       order_.erase(found->second);
       entries_.erase(found);
@@ -60,9 +60,10 @@ class AgingMap {
   };
   const Clock* clock_;
   OwnerCacheOptions options_;
-  std::mutex mutex_;
-  std::list<Entry> order_;
-  std::unordered_map<std::string, typename std::list<Entry>::iterator> entries_;
+  Mutex mutex_;
+  std::list<Entry> order_ CEEMS_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, typename std::list<Entry>::iterator> entries_
+      CEEMS_GUARDED_BY(mutex_);
 };
 
 /// Parts that no text can run into each other: lengths are told.

@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "kube/line_splitter.h"
 
@@ -52,11 +53,11 @@ std::int64_t PodWatch::now_ms() const {
 
 Result<std::vector<std::shared_ptr<const StoredPod>>> PodWatch::pods(milliseconds wait,
                                                                      const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!thread_.joinable()) {
     thread_ = std::jthread([this](const std::stop_token& thread_stop) { run(thread_stop); });
   }
-  const auto complete = [this] {
+  const auto complete = [this]() CEEMS_REQUIRES(mutex_) {
     return listed_ && (open_ || clock_.steady_now() - complete_at_ < options_.grace);
   };
   if (!changed_.wait_for(lock, stop, wait, complete)) {
@@ -71,7 +72,7 @@ Result<std::vector<std::shared_ptr<const StoredPod>>> PodWatch::pods(millisecond
 }
 
 void PodWatch::forget(const std::vector<std::string>& uids) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   store_.forget(uids);
 }
 
@@ -93,7 +94,7 @@ void PodWatch::run(const std::stop_token& stop) {
       continue;
     }
     note_failure(done.error());
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     changed_.wait_for(lock, stop, pause, [] { return false; });
     pause = std::min(2 * pause, options_.longest_pause);
   }
@@ -137,7 +138,7 @@ Result<> PodWatch::list(const std::stop_token& stop) {
   }
   const std::int64_t now = now_ms();
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     store_.replace(std::move(pods), known_ms_ > 0 ? known_ms_ : now);
     listed_ = true;
     complete_at_ = clock_.steady_now();
@@ -153,7 +154,7 @@ void PodWatch::opened() {
   known_ms_ = now_ms();
   note_success();
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     open_ = true;
     error_.reset();
   }
@@ -161,7 +162,7 @@ void PodWatch::opened() {
 }
 
 void PodWatch::closed() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (open_) {
     open_ = false;
     complete_at_ = clock_.steady_now();
@@ -244,7 +245,7 @@ Result<> PodWatch::take_line(std::string_view line) {
     resource_version_ = event->resource_version;
   }
   const std::int64_t now = now_ms();
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (store_.size() < 2 * options_.max_pods || event->type == WatchEvent::Type::kDeleted) {
     store_.apply(*std::move(event), now);
   }
@@ -256,7 +257,7 @@ void PodWatch::note_failure(const Error& error) {
     log::warn("cannot watch pods, trying again",
               {{"cluster_id", options_.cluster_id}, {"err", error.message}});
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   error_ = error;
 }
 

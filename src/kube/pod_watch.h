@@ -1,11 +1,9 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstddef>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -14,8 +12,8 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "kube/connection.h"
 #include "kube/pod_source.h"
 
@@ -78,8 +76,8 @@ class PodWatch final : public PodSource {
   std::size_t malformed_ = 0;
   bool failing_ = false;
 
-  std::mutex mutex_;
-  std::condition_variable_any changed_;
+  Mutex mutex_;
+  Condition changed_;
   PodStore store_ CEEMS_GUARDED_BY(mutex_);
   bool listed_ CEEMS_GUARDED_BY(mutex_) = false;
   bool open_ CEEMS_GUARDED_BY(mutex_) = false;

@@ -16,6 +16,7 @@
 #include <gtest/gtest.h>
 
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::kube {
@@ -72,13 +73,13 @@ class FakeApiServer {
 
   [[nodiscard]] const std::string& url() const { return url_; }
   void push(std::string bytes) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     queue_.push_back(std::move(bytes));
   }
   /// Ends the watch that is open, or the next one.
   void drop() { push(""); }
   std::vector<std::string> targets() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return targets_;
   }
 
@@ -121,7 +122,7 @@ class FakeApiServer {
     }
     const std::string target = head.substr(4, head.find(' ', 4) - 4);
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       targets_.push_back(target);
     }
     const auto [status, body] = answer_(target);
@@ -138,7 +139,7 @@ class FakeApiServer {
       }
       std::optional<std::string> next;
       {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         if (!queue_.empty()) {
           next = std::move(queue_.front());
           queue_.pop_front();
@@ -158,9 +159,9 @@ class FakeApiServer {
   Answer answer_;
   std::string url_;
   UniqueFd listener_;
-  std::mutex mutex_;
-  std::deque<std::string> queue_;
-  std::vector<std::string> targets_;
+  Mutex mutex_;
+  std::deque<std::string> queue_ CEEMS_GUARDED_BY(mutex_);
+  std::vector<std::string> targets_ CEEMS_GUARDED_BY(mutex_);
   std::list<std::jthread> connections_;  // of the acceptor
   std::jthread acceptor_;
 };

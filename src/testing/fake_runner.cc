@@ -2,6 +2,7 @@
 
 #include <utility>
 
+#include "base/mutex.h"
 #include "base/strings.h"
 
 namespace ceems::testing {
@@ -15,7 +16,7 @@ std::string_view program_of(const os::Command& command) {
 }  // namespace
 
 void FakeRunner::answer(std::string_view program, Answer answer) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   answers_.insert_or_assign(std::string(program), std::move(answer));
 }
 
@@ -30,14 +31,14 @@ void FakeRunner::refuse(std::string_view program, Error error) {
 }
 
 std::vector<os::Command> FakeRunner::calls() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return calls_;
 }
 
 Result<os::CommandResult> FakeRunner::ask(const os::Command& command, const std::stop_token& stop) {
   Answer chosen;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     calls_.push_back(command);
     if (const auto found = answers_.find(program_of(command)); found != answers_.end()) {
       chosen = found->second;

@@ -2,12 +2,11 @@
 
 #include <functional>
 #include <map>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
-#include "base/thread_annotations.h"
+#include "base/mutex.h"
 #include "os/command.h"
 
 namespace ceems::testing {
@@ -36,7 +35,7 @@ class FakeRunner final : public os::CommandRunner {
  private:
   Result<os::CommandResult> ask(const os::Command& command, const std::stop_token& stop);
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::map<std::string, Answer, std::less<>> answers_ CEEMS_GUARDED_BY(mutex_);
   std::vector<os::Command> calls_ CEEMS_GUARDED_BY(mutex_);
 };

@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/strings.h"
 
 namespace ceems::tsdb {
@@ -257,7 +258,7 @@ bool Client::fetch_settings(Settings& settings) {
 
 Settings Client::settings() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (clock_.steady_now() < next_fetch_) {
       return settings_;
     }
@@ -266,7 +267,7 @@ Settings Client::settings() {
   }
   Settings fresh;
   const bool answered = fetch_settings(fresh);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (answered) {
     settings_ = fresh;
     next_fetch_ = clock_.steady_now() + kSettingsLife;

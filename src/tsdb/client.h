@@ -4,15 +4,14 @@
 #include <chrono>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "net/client/client.h"
 #include "tsdb/answer.h"
 #include "tsdb/settings.h"
@@ -95,7 +94,7 @@ class Client {
   std::string url_;
   std::unique_ptr<Transport> transport_;
   const Clock& clock_;
-  std::mutex mutex_;
+  Mutex mutex_;
   Settings settings_ CEEMS_GUARDED_BY(mutex_);
   Clock::SteadyTime next_fetch_ CEEMS_GUARDED_BY(mutex_);
   std::atomic<bool> settings_failed_{false};  ///< and that is in the log

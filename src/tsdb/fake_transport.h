@@ -2,11 +2,11 @@
 
 #include <algorithm>
 #include <functional>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "net/http.h"
 #include "tsdb/client.h"
 
@@ -38,12 +38,12 @@ class FakeTransport final : public Transport {
     return serve("POST", url, form);
   }
   void cancel() override {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     cancelled_ = true;
   }
 
   [[nodiscard]] std::vector<Request> requests() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return requests_;
   }
 
@@ -88,7 +88,7 @@ class FakeTransport final : public Transport {
                                 decode(pair.substr(std::min(equals + 1, pair.size()))));
     }
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       requests_.push_back(request);
       if (cancelled_) {
         return fail(ErrorCode::kUnavailable, "cancelled");
@@ -98,9 +98,9 @@ class FakeTransport final : public Transport {
   }
 
   Answer answer_;
-  mutable std::mutex mutex_;
-  std::vector<Request> requests_;
-  bool cancelled_ = false;
+  mutable Mutex mutex_;
+  std::vector<Request> requests_ CEEMS_GUARDED_BY(mutex_);
+  bool cancelled_ CEEMS_GUARDED_BY(mutex_) = false;
 };
 
 }  // namespace ceems::tsdb

@@ -1,10 +1,10 @@
 #include "net/client/client.h"
 
 #include <atomic>
-#include <mutex>
 
 #include <fmt/format.h>
 
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "crypto/base64.h"
 #include "net/client/oauth2.h"
@@ -104,8 +104,8 @@ struct Client::Impl {
   TransferPool pool;
   std::unique_ptr<TokenSource> tokens;
   TlsFiles tls_files;
-  std::mutex mutex;
-  std::shared_ptr<const TlsOptions> last_tls;  // of the kept connections; under mutex
+  Mutex mutex;
+  std::shared_ptr<const TlsOptions> last_tls CEEMS_GUARDED_BY(mutex);  // of the kept connections
 
   explicit Impl(ClientOptions client_options)
       : options(std::move(client_options)), tls_files(options.tls) {
@@ -118,7 +118,7 @@ struct Client::Impl {
   Result<std::shared_ptr<const TlsOptions>> current_tls() {
     auto tls = tls_files.read();
     if (tls) {
-      const std::scoped_lock lock(mutex);
+      const MutexLock lock(mutex);
       if (last_tls && last_tls != *tls) {
         pool.drop_kept();
       }

@@ -6,7 +6,6 @@
 
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <thread>
 
 #include <fmt/format.h>
@@ -14,6 +13,7 @@
 #include <gtest/gtest.h>
 
 #include "base/fd.h"
+#include "base/mutex.h"
 #include "net/server/server.h"
 #include "testing/temp_dir.h"
 
@@ -35,7 +35,7 @@ class Peer {
     server_ = *Server::create(std::move(options), [this, handler = std::move(handler)](
                                                       const Request& request, Response& response) {
       {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         requests_.push_back(request);
       }
       handler(request, response);
@@ -44,20 +44,20 @@ class Peer {
   }
   [[nodiscard]] std::string url() const { return "http://" + server_->addresses()[0]; }
   [[nodiscard]] std::vector<Request> requests() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return requests_;
   }
   /// Of the request with this index, or "-".
   [[nodiscard]] std::string header(std::size_t index, std::string_view name) const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::string* value =
         index < requests_.size() ? find_header(requests_[index].headers, name) : nullptr;
     return value == nullptr ? "-" : *value;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<Request> requests_;
+  mutable Mutex mutex_;
+  std::vector<Request> requests_ CEEMS_GUARDED_BY(mutex_);
   std::unique_ptr<Server> server_;
 };
 

@@ -6,6 +6,7 @@
 
 #include <boost/json.hpp>
 
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "crypto/base64.h"
 #include "os/secret.h"
@@ -136,7 +137,6 @@ Result<Token> TokenSource::fetch(TransferRequest request) {
   return token;
 }
 
-/// Under the lock.
 void TokenSource::take(const Result<Token>& token) {
   const auto now = steady_clock::now();
   if (token) {
@@ -154,7 +154,6 @@ void TokenSource::take(const Result<Token>& token) {
   }
 }
 
-/// Under the lock.
 void TokenSource::begin(const TransferRequest& model) {
   TransferRequest request;
   request.http2 = model.http2;
@@ -171,7 +170,7 @@ void TokenSource::begin(const TransferRequest& model) {
       } catch (const std::exception& error) {  // memory, at most
         token = fail(ErrorCode::kInternal, "OAuth2 token: {}", error.what());
       }
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       take(token);
       fetching_ = false;
       ++fetches_;
@@ -184,7 +183,7 @@ void TokenSource::begin(const TransferRequest& model) {
 }
 
 Result<std::string> TokenSource::authorization(const TransferRequest& request, Haste haste) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   const auto now = steady_clock::now();
   const bool usable = !authorization_.empty() && now < ends_;
   const bool failed = !last_.has_value();
@@ -200,7 +199,8 @@ Result<std::string> TokenSource::authorization(const TransferRequest& request, H
   }
   const auto until =
       haste == Haste::kNone ? request.deadline : began_ + (failed ? kShortestWait : kShortWait);
-  const auto ended = [this, before = fetches_] { return fetches_ != before; };
+  const auto ended = [this, before = fetches_]()
+                         CEEMS_REQUIRES(mutex_) { return fetches_ != before; };
   if (!ended_.wait_until(lock, until, ended)) {
     return failed ? last_ : fail(ErrorCode::kUnavailable, "OAuth2 token: none came in time");
   }
@@ -208,7 +208,7 @@ Result<std::string> TokenSource::authorization(const TransferRequest& request, H
 }
 
 void TokenSource::forget(std::string_view refused) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto now = steady_clock::now();
   if (authorization_ == refused && now >= forgotten_) {
     authorization_.clear();

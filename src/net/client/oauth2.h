@@ -1,14 +1,12 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <thread>
 
-#include "base/thread_annotations.h"
+#include "base/mutex.h"
 #include "net/client/tls_files.h"
 #include "net/client/transfer.h"
 
@@ -46,10 +44,10 @@ class TokenSource {
   void forget(std::string_view refused);
 
  private:
-  void begin(const TransferRequest& model);
+  void begin(const TransferRequest& model) CEEMS_REQUIRES(mutex_);
   Result<Token> fetch(TransferRequest request);
   Result<ClientResponse> ask(TransferRequest& request, bool in_header);
-  void take(const Result<Token>& token);
+  void take(const Result<Token>& token) CEEMS_REQUIRES(mutex_);
 
   const ClientOptions::OAuth2 options_;
   TransferPool* const pool_;
@@ -58,8 +56,8 @@ class TokenSource {
   /// the thread that fetches.
   bool in_header_ = true;
 
-  std::mutex mutex_;
-  std::condition_variable ended_;  // a fetch
+  Mutex mutex_;
+  Condition ended_;  // a fetch
   std::string authorization_ CEEMS_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point renewed_ CEEMS_GUARDED_BY(mutex_);  // is it from then on
   std::chrono::steady_clock::time_point ends_ CEEMS_GUARDED_BY(mutex_);

@@ -1,5 +1,6 @@
 #include "net/client/tls_files.h"
 
+#include "base/mutex.h"
 #include "os/secret.h"
 
 namespace ceems::net {
@@ -33,7 +34,7 @@ std::string tls_files_state(const TlsOptions& options) {
 Result<std::shared_ptr<const TlsOptions>> TlsFiles::read() {
   // Before the texts: what changes meanwhile is seen the next time.
   std::string state = tls_files_state(options_);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (texts_ && state == state_) {
     return texts_;
   }

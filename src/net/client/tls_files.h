@@ -1,11 +1,10 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "net/client/client.h"
 
 namespace ceems::net {
@@ -25,7 +24,7 @@ class TlsFiles {
 
  private:
   const TlsOptions options_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::string state_ CEEMS_GUARDED_BY(mutex_);
   std::shared_ptr<const TlsOptions> texts_ CEEMS_GUARDED_BY(mutex_);
 };

@@ -4,13 +4,13 @@
 #include <array>
 #include <atomic>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <vector>
 
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "net/client/curl_library.h"
 
@@ -418,12 +418,12 @@ Result<Url> resolve_url(const Url& base, const std::string& reference) {
 
 struct TransferPool::Impl {
   std::atomic<bool> cancelled = false;
-  std::mutex mutex;
-  std::vector<std::unique_ptr<Session>> kept;  // under mutex
-  std::vector<Session*> busy;                  // under mutex
+  Mutex mutex;
+  std::vector<std::unique_ptr<Session>> kept CEEMS_GUARDED_BY(mutex);
+  std::vector<Session*> busy CEEMS_GUARDED_BY(mutex);
 
   std::unique_ptr<Session> take() {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     std::unique_ptr<Session> session;
     if (kept.empty()) {
       session = std::make_unique<Session>();
@@ -435,7 +435,7 @@ struct TransferPool::Impl {
     return session;
   }
   void give_back(std::unique_ptr<Session> session) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     std::erase(busy, session.get());
     if (kept.size() < kKept) {
       kept.push_back(std::move(session));
@@ -458,7 +458,7 @@ Result<ClientResponse> TransferPool::run(const TransferRequest& request) {
 
 void TransferPool::cancel() {
   impl_->cancelled = true;
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   for (Session* session : impl_->busy) {
     session->wake();
   }
@@ -466,7 +466,7 @@ void TransferPool::cancel() {
 
 void TransferPool::drop_kept() {
   std::vector<std::unique_ptr<Session>> dropped;
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   dropped.swap(impl_->kept);
 }
 

@@ -1,9 +1,7 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <thread>
@@ -12,6 +10,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "net/relay/server_addresses.h"
 
 namespace ceems::net {
@@ -27,11 +26,13 @@ class FakeResolver {
   [[nodiscard]] Lookup lookup() const {
     return [shared = shared_](const std::string& host,
                               const std::string& port) -> Result<SocketAddresses> {
-      std::unique_lock lock(shared->mutex);
+      MutexLock lock(shared->mutex);
       shared->asked = host + ":" + port;
       ++shared->begun;
       shared->changed.notify_all();
-      shared->changed.wait(lock, [&] { return !shared->answers.empty() || shared->rest; });
+      shared->changed.wait(lock, [&]() CEEMS_REQUIRES(shared->mutex) {
+        return !shared->answers.empty() || shared->rest;
+      });
       if (shared->answers.empty()) {
         return *shared->rest;
       }
@@ -42,20 +43,21 @@ class FakeResolver {
   }
   /// Ends one lookup, under way or to come.
   void answer(Result<SocketAddresses> found) const {
-    const std::scoped_lock lock(shared_->mutex);
+    const MutexLock lock(shared_->mutex);
     shared_->answers.push_back(std::move(found));
     shared_->changed.notify_all();
   }
   /// Ends all others.
   void answer_all(Result<SocketAddresses> found) const {
-    const std::scoped_lock lock(shared_->mutex);
+    const MutexLock lock(shared_->mutex);
     shared_->rest = std::move(found);
     shared_->changed.notify_all();
   }
   void wait_for(int lookups) const {
-    std::unique_lock lock(shared_->mutex);
-    EXPECT_TRUE(shared_->changed.wait_for(lock, std::chrono::seconds(30),
-                                          [&] { return shared_->begun >= lookups; }));
+    MutexLock lock(shared_->mutex);
+    EXPECT_TRUE(shared_->changed.wait_for(
+        lock, std::chrono::seconds(30),
+        [&]() CEEMS_REQUIRES(shared_->mutex) { return shared_->begun >= lookups; }));
   }
   /// Waits until no lookup and no server use it any more.
   [[nodiscard]] bool is_left_alone() const {
@@ -66,22 +68,22 @@ class FakeResolver {
     return shared_.use_count() == 1;
   }
   [[nodiscard]] int begun() const {
-    const std::scoped_lock lock(shared_->mutex);
+    const MutexLock lock(shared_->mutex);
     return shared_->begun;
   }
   [[nodiscard]] std::string asked() const {
-    const std::scoped_lock lock(shared_->mutex);
+    const MutexLock lock(shared_->mutex);
     return shared_->asked;
   }
 
  private:
   struct Shared {
-    std::mutex mutex;
-    std::condition_variable changed;
-    std::vector<Result<SocketAddresses>> answers;
-    std::optional<Result<SocketAddresses>> rest;
-    int begun = 0;
-    std::string asked;
+    Mutex mutex;
+    Condition changed;
+    std::vector<Result<SocketAddresses>> answers CEEMS_GUARDED_BY(mutex);
+    std::optional<Result<SocketAddresses>> rest CEEMS_GUARDED_BY(mutex);
+    int begun CEEMS_GUARDED_BY(mutex) = 0;
+    std::string asked CEEMS_GUARDED_BY(mutex);
   };
   std::shared_ptr<Shared> shared_ = std::make_shared<Shared>();
 };

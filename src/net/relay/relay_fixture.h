@@ -3,7 +3,6 @@
 #include <chrono>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <vector>
@@ -11,6 +10,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "net/relay/relay.h"
 #include "net/server/server.h"
 #include "net/testing/test_client.h"
@@ -58,7 +58,7 @@ class RelayTest : public ::testing::Test {
       relay->unavailable.status = 503;
       relay->unavailable.body = "nobody there";
       relay->done = [this](const RelayEnd& end) {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         ends_.push_back(end);
       };
       response.relay = std::move(relay);
@@ -66,7 +66,7 @@ class RelayTest : public ::testing::Test {
   }
   [[nodiscard]] std::string address() const { return front_->addresses()[0]; }
   std::vector<RelayEnd> ends() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return ends_;
   }
   bool wait_for_ends(std::size_t count) {
@@ -79,8 +79,8 @@ class RelayTest : public ::testing::Test {
   std::function<std::unique_ptr<BodyFilter>(int, const Headers&)> filter;
 
  private:
-  std::mutex mutex_;
-  std::vector<RelayEnd> ends_;
+  Mutex mutex_;
+  std::vector<RelayEnd> ends_ CEEMS_GUARDED_BY(mutex_);
 
  protected:
   std::unique_ptr<Server> front_;

@@ -6,7 +6,6 @@
 #include <algorithm>
 #include <array>
 #include <cstring>
-#include <mutex>
 #include <optional>
 #include <system_error>
 #include <thread>
@@ -14,7 +13,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
-#include "base/thread_annotations.h"
+#include "base/mutex.h"
 #include "net/unix_url.h"
 
 namespace ceems::net {
@@ -79,7 +78,7 @@ struct ServerAddresses::State {
   Lookup lookup;
   bool fixed = false;  ///< nothing to look up
 
-  std::mutex mutex;
+  Mutex mutex;
   std::shared_ptr<const SocketAddresses> list CEEMS_GUARDED_BY(mutex) =
       std::make_shared<const SocketAddresses>();
   std::string error CEEMS_GUARDED_BY(mutex);
@@ -112,13 +111,13 @@ struct ServerAddresses::State {
 
 namespace {
 
-/// Under the lock of the state.
-void begin_lookup(const std::shared_ptr<ServerAddresses::State>& state) {
+void begin_lookup(const std::shared_ptr<ServerAddresses::State>& state)
+    CEEMS_REQUIRES(state->mutex) {
   state->looking = true;
   try {
     std::thread([state] {
       auto found = state->lookup(state->host, state->port);
-      const std::scoped_lock lock(state->mutex);
+      const MutexLock lock(state->mutex);
       state->end(std::move(found));
     }).detach();
   } catch (const std::system_error& error) {
@@ -147,7 +146,7 @@ ServerAddresses::ServerAddresses(std::string_view unix_path) : state_(std::make_
 ServerAddresses::~ServerAddresses() = default;
 
 ServerAddresses::Known ServerAddresses::get(milliseconds max_age) {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   if (!state_->error.empty() && !state_->list->empty() &&
       !std::exchange(state_->told_error, true)) {
     log::warn("a name cannot be looked up, the addresses known before stay in use",
@@ -160,7 +159,7 @@ ServerAddresses::Known ServerAddresses::get(milliseconds max_age) {
 }
 
 ServerAddresses::Known ServerAddresses::known() const {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   return state_->known();
 }
 
@@ -170,12 +169,12 @@ bool ServerAddresses::is_looked_up() const {
 
 ServerAddresses::Waiting::Waiting(ServerAddresses& addresses, std::function<void()> told)
     : state_(addresses.state_), told_(std::move(told)) {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   state_->waiting.push_back(&told_);
 }
 
 ServerAddresses::Waiting::~Waiting() {
-  const std::scoped_lock lock(state_->mutex);
+  const MutexLock lock(state_->mutex);
   std::erase(state_->waiting, &told_);
 }
 

@@ -4,12 +4,11 @@
 #include <netinet/in.h>
 
 #include <atomic>
-#include <condition_variable>
-#include <mutex>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "net/relay/fake_resolver.h"
 
 namespace ceems::net {
@@ -32,19 +31,20 @@ class Ends {
  public:
   explicit Ends(ServerAddresses& addresses)
       : waiting_(addresses, [this] {
-          const std::scoped_lock lock(mutex_);
+          const MutexLock lock(mutex_);
           ++count_;
           changed_.notify_all();
         }) {}
   void wait_for(int count) {
-    std::unique_lock lock(mutex_);
-    EXPECT_TRUE(changed_.wait_for(lock, seconds(30), [&] { return count_ >= count; }));
+    MutexLock lock(mutex_);
+    EXPECT_TRUE(changed_.wait_for(lock, seconds(30),
+                                  [&]() CEEMS_REQUIRES(mutex_) { return count_ >= count; }));
   }
 
  private:
-  std::mutex mutex_;
-  std::condition_variable changed_;
-  int count_ = 0;
+  Mutex mutex_;
+  Condition changed_;
+  int count_ CEEMS_GUARDED_BY(mutex_) = 0;
   ServerAddresses::Waiting waiting_;
 };
 

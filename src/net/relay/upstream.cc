@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "net/client/tls_files.h"
 #include "net/relay/kept_connections.h"
 #include "net/relay/tls_client.h"
@@ -91,7 +92,7 @@ Result<std::shared_ptr<ssl_ctx_st>> Upstream::tls_context() {
   }
   constexpr std::chrono::seconds kRest{1};
   std::string state = tls_files_state(options_.tls);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (context_ && state == tls_files_) {
     bad_files_.clear();
     return context_;

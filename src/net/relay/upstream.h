@@ -3,11 +3,10 @@
 #include <atomic>
 #include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "net/client/client.h"
 #include "net/relay/server_addresses.h"
 
@@ -102,7 +101,7 @@ class Upstream {
   std::atomic<int> in_flight_ = 0;
   std::atomic<bool> hangs_ = false;
   std::atomic<std::chrono::steady_clock::rep> heard_ = 0;  // time of the last byte
-  std::mutex mutex_;
+  Mutex mutex_;
   std::string tls_files_ CEEMS_GUARDED_BY(mutex_);  // what the context was made of
   std::shared_ptr<ssl_ctx_st> context_ CEEMS_GUARDED_BY(mutex_);
   std::string bad_files_ CEEMS_GUARDED_BY(mutex_);  // what none could be made of

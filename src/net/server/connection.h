@@ -4,9 +4,7 @@
 
 #include <atomic>
 #include <chrono>
-#include <condition_variable>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <unordered_map>
@@ -15,6 +13,7 @@
 #include <boost/asio/strand.hpp>
 #include <boost/asio/thread_pool.hpp>
 
+#include "base/mutex.h"
 #include "net/relay/relaying.h"
 #include "net/server/exchange.h"
 #include "net/server/listen.h"
@@ -38,9 +37,9 @@ struct ServerCore {
   std::atomic<bool> stopping = false;
   std::unordered_map<Connection*, std::weak_ptr<Connection>> connections;
 
-  std::mutex mutex;
-  std::condition_variable changed;
-  std::size_t open = 0;  ///< connections; under mutex
+  Mutex mutex;
+  Condition changed;
+  std::size_t open CEEMS_GUARDED_BY(mutex) = 0;  ///< connections
 
   // In this order: queued work of the pool holds coroutines, which hold sockets of io.
   asio::io_context io{1};

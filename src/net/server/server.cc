@@ -17,6 +17,7 @@
 #include <boost/asio/redirect_error.hpp>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "net/server/connection.h"
 
 namespace ceems::net {
@@ -28,7 +29,7 @@ using Descriptor = asio::posix::basic_stream_descriptor<IoExecutor>;
 void ended(ServerCore& core, Connection* connection) {
   core.connections.erase(connection);
   core.room.cancel();
-  const std::scoped_lock lock(core.mutex);
+  const MutexLock lock(core.mutex);
   --core.open;
   core.changed.notify_all();
 }
@@ -42,7 +43,7 @@ void serve(ServerCore& core, int fd, const sockaddr_storage& peer) {
   auto connection = std::make_shared<Connection>(core, std::move(socket), peer_text(peer));
   core.connections.emplace(connection.get(), connection);
   {
-    const std::scoped_lock lock(core.mutex);
+    const MutexLock lock(core.mutex);
     ++core.open;
   }
   asio::co_spawn(core.io.get_executor(), Connection::serve(connection),
@@ -229,8 +230,8 @@ void Server::stop(std::chrono::milliseconds grace) {
     impl.close_connections(true);
   });
   {
-    std::unique_lock lock(impl.core.mutex);
-    const auto none = [&impl] { return impl.core.open == 0; };
+    MutexLock lock(impl.core.mutex);
+    const auto none = [&impl]() CEEMS_REQUIRES(impl.core.mutex) { return impl.core.open == 0; };
     if (!impl.core.changed.wait_for(lock, grace, none)) {
       lock.unlock();
       asio::post(impl.core.io, [&impl] { impl.close_connections(false); });

@@ -7,15 +7,14 @@
 #include <ctime>
 #include <filesystem>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include <openssl/ssl.h>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/strings.h"
-#include "base/thread_annotations.h"
 #include "crypto/base64.h"
 #include "crypto/password.h"
 #include "net/server/tls.h"
@@ -154,7 +153,7 @@ struct WebAccess::Impl {
   bool tls_at_start = false;
   crypto::PasswordCache passwords{kCachedPasswords};
 
-  std::mutex mutex;
+  Mutex mutex;
   WebConfig config CEEMS_GUARDED_BY(mutex);
   std::shared_ptr<const WebRules> rules CEEMS_GUARDED_BY(mutex);
   std::shared_ptr<SSL_CTX> context CEEMS_GUARDED_BY(mutex);
@@ -234,7 +233,7 @@ Result<std::unique_ptr<WebAccess>> WebAccess::open(const std::string& file,
   impl->around = std::move(around_files);
   impl->file = file;
   {
-    const std::scoped_lock lock(impl->mutex);
+    const MutexLock lock(impl->mutex);
     if (auto done = impl->read_all(); !done) {
       return fail(std::move(done).error());
     }
@@ -251,13 +250,13 @@ bool WebAccess::tls() const {
 }
 
 std::shared_ptr<ssl_ctx_st> WebAccess::tls_context() {
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->refresh();
   return impl_->context;
 }
 
 std::shared_ptr<const WebRules> WebAccess::rules() {
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->refresh();
   return impl_->rules;
 }
