@@ -67,7 +67,7 @@ T must(ceems::Result<T> result) {
 
 /// A job that ended in the window, with the metrics of a CPU and GPU site.
 model::Unit job(std::size_t number, std::size_t users, std::int64_t start_ms, std::int64_t end_ms) {
-  const TimeZone utc;
+  const ceems::TimeZone utc;
   model::Unit unit;
   unit.resource_manager = "slurm";
   unit.uuid = std::to_string(number);
