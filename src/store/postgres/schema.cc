@@ -165,28 +165,36 @@ Result<> run_steps(Connection& connection) {
   if (!version) {
     return fail(version.error());
   }
-  constexpr auto kNewest = static_cast<std::int64_t>(kSteps.size());
-  if (*version > kNewest) {
+  const auto newest = static_cast<std::int64_t>(newest_version());
+  if (*version > newest) {
     return fail(ErrorCode::kInvalidArgument,
                 "data base {}: was written by a newer version of this program (ceems_schema {})",
                 connection.name(), *version);
   }
-  for (std::int64_t step = *version; step < kNewest; ++step) {
+  for (std::int64_t next = *version + 1; next <= newest; ++next) {
     auto done = connection.execute(
         fmt::format("BEGIN; CREATE TABLE IF NOT EXISTS ceems_schema (version bigint NOT NULL); {}"
                     "DELETE FROM ceems_schema; INSERT INTO ceems_schema VALUES ({}); COMMIT",
-                    kSteps.at(static_cast<std::size_t>(step))(), step + 1));
+                    upgrade_sql(static_cast<std::size_t>(next)), next));
     if (!done) {
       static_cast<void>(connection.execute("ROLLBACK"));
       return fail(std::move(done).error().with_context(
-          fmt::format("upgrading to schema version {}", step + 1)));
+          fmt::format("upgrading to schema version {}", next)));
     }
-    log::info("data base upgraded", {{"database", connection.name()}, {"version", step + 1}});
+    log::info("data base upgraded", {{"database", connection.name()}, {"version", next}});
   }
   return {};
 }
 
 }  // namespace
+
+std::size_t newest_version() {
+  return kSteps.size();
+}
+
+std::string upgrade_sql(std::size_t version) {
+  return kSteps.at(version - 1)();
+}
 
 Result<> upgrade(Connection& connection) {
   auto encoding = connection.query("SHOW server_encoding");

@@ -1,5 +1,8 @@
 #pragma once
 
+#include <cstddef>
+#include <string>
+
 #include "base/result.h"
 #include "store/postgres/connection.h"
 
@@ -12,5 +15,10 @@ namespace ceems::store::postgres {
 /// kInvalidArgument for a data base that is not in UTF-8, is newer than this program, or holds a
 /// table `units` that is not ours; it is left as it is.
 Result<> upgrade(Connection& connection);
+
+/// The version that upgrade() leads to.
+std::size_t newest_version();
+/// The statements that lead from the version before to this one, from 1 to newest_version().
+std::string upgrade_sql(std::size_t version);
 
 }  // namespace ceems::store::postgres

@@ -2,7 +2,11 @@
 
 #include <sys/stat.h>
 
+#include <cstdlib>
 #include <filesystem>
+#include <fstream>
+#include <map>
+#include <sstream>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -86,6 +90,47 @@ TEST_F(SchemaTest, AFreshDataBaseHasTheSchemaOfTheReference) {
       "uq_cluster_id_project uq_cluster_id_project_usr uq_cluster_id_project_usr_lastupdated "
       "uq_cluster_id_user uq_cluster_id_uuid_start version_unique");
   EXPECT_TRUE(backups().empty());
+}
+
+/// The texts that the file keeps of its tables, indexes and triggers, without those that `known`
+/// holds already.
+std::string new_objects(Connection& connection, std::map<std::string, std::string>& known) {
+  std::string texts;
+  auto statement =
+      connection.prepare("SELECT name, sql FROM sqlite_master WHERE sql IS NOT NULL ORDER BY rowid")
+          .value();
+  while (statement.step().value()) {
+    std::string& text = known[std::string(statement.text(0))];
+    if (text != statement.text(1)) {
+      text = statement.text(1);
+      texts += text + ";\n";
+    }
+  }
+  return texts;
+}
+
+/// Files of all versions in use were made with these texts. With CEEMS_UPDATE_GOLDEN in the
+/// environment they are written anew.
+TEST_F(SchemaTest, EveryVersionHasTheTextsOfTheGoldenFile) {
+  std::map<std::string, std::string> known;
+  std::string texts;
+  for (int version = 1; version <= sqlite::kSchemaVersion; ++version) {
+    std::filesystem::remove(file());
+    auto db = raw();
+    ASSERT_TRUE(sqlite::create_reference_schema(db, version));
+    texts += fmt::format("-- version {} of the reference\n", version) + new_objects(db, known);
+  }
+  std::filesystem::remove(file());
+  ASSERT_TRUE(open());
+  auto db = raw();
+  texts += "-- with our additions\n" + new_objects(db, known);
+  const auto golden = std::filesystem::path(CEEMS_TEST_ROOT) / "golden/store/sqlite_schema.sql";
+  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe): one thread
+    std::ofstream(golden) << texts;
+  }
+  std::ostringstream wanted;
+  wanted << std::ifstream(golden).rdbuf();
+  EXPECT_EQ(texts, wanted.str());
 }
 
 TEST_F(SchemaTest, OpeningAgainChangesNothing) {

@@ -1,0 +1,36 @@
+#include "store/postgres/schema.h"
+
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include <gtest/gtest.h>
+
+#include "base/strings.h"
+
+namespace ceems::store::postgres {
+namespace {
+
+/// Data bases in use were made with these statements. With CEEMS_UPDATE_GOLDEN in the environment
+/// they are written anew.
+TEST(PgSchema, EveryVersionHasTheStatementsOfTheGoldenFile) {
+  std::string texts;
+  for (std::size_t version = 1; version <= newest_version(); ++version) {
+    texts += fmt::format("-- version {}\n", version);
+    const std::string sql = upgrade_sql(version);
+    for (const std::string_view statement : split(sql, ';')) {
+      texts += statement.empty() ? "" : fmt::format("{};\n", statement);
+    }
+  }
+  const auto golden = std::filesystem::path(CEEMS_TEST_ROOT) / "golden/store/postgres_schema.sql";
+  if (std::getenv("CEEMS_UPDATE_GOLDEN") != nullptr) {  // NOLINT(concurrency-mt-unsafe): one thread
+    std::ofstream(golden) << texts;
+  }
+  std::ostringstream wanted;
+  wanted << std::ifstream(golden).rdbuf();
+  EXPECT_EQ(texts, wanted.str());
+}
+
+}  // namespace
+}  // namespace ceems::store::postgres
