@@ -35,7 +35,6 @@
 #include "net/server/server.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
-#include "os/startup_pages.h"
 
 namespace {
 
@@ -222,8 +221,6 @@ int run(int argc, const char* const* argv) {
     }
     server = *std::move(created);
   }
-  const std::size_t released = os::release_startup_pages();
-  log::debug("pages of the start released", {{"bytes", released}});
   if (auto dropped = drop_privileges(options, capabilities); !dropped) {
     return os::give_up(dropped.error());
   }

@@ -41,14 +41,14 @@ class Scraper:
             return int(next(line for line in f if line.startswith(key + ":")).split()[1])
 
     def resources(self):
-        """(descriptors, threads, resident bytes) once nothing changes any more and ended jobs were dropped: the least of what is
+        """(descriptors, threads, bytes of anonymous memory) once nothing changes any more and ended jobs were dropped: the least of what is
         seen, as reads under way hold a connection or a child."""
         end = time.monotonic() + KEEP_ENDED + 1.5
         seen = []
         while time.monotonic() < end:
             self.page()
             if end - time.monotonic() < 1:
-                seen.append((len(os.listdir("/proc/%d/fd" % self.pid)), self.status("Threads"), self.status("VmRSS") * 1024))
+                seen.append((len(os.listdir("/proc/%d/fd" % self.pid)), self.status("Threads"), self.status("RssAnon") * 1024))
             time.sleep(0.02)
         return tuple(min(values) for values in zip(*seen))
 
@@ -107,7 +107,7 @@ def soak(directory, scrapes, warm_up, spacing, perf):
         assert exporter.process.returncode == 0, exporter.output()[-3000:]
     print("%d scrapes in %.0f s (%.1f simulated hours), %d jobs ended, perf %s" % (
         scrapes, took, scrapes * 15 / 3600, scrapes // EVERY + 1, "on" if perf else "not possible here"))
-    print("descriptors %d -> %d, threads %d -> %d, resident %.2f -> %.2f MB (%+.0f kB; highest seen between %.2f MB)%s" % (
+    print("descriptors %d -> %d, threads %d -> %d, anonymous memory %.2f -> %.2f MB (%+.0f kB; highest seen between %.2f MB)%s" % (
         before[0], after[0], before[1], after[1], before[2] / 1e6, after[2] / 1e6, (after[2] - before[2]) / 1e3, peak / 1e6,
         ", with sanitizers" if sanitized else ""))
     assert after[0] == before[0], "descriptors: %d became %d" % (before[0], after[0])
