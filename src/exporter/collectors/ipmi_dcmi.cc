@@ -10,7 +10,6 @@
 
 #include "base/log.h"
 #include "exporter/energy/meter/held_power.h"
-#include "exporter/energy/meter/shared_meter.h"
 #include "exporter/ipmi/open_ipmi.h"
 #include "exporter/ipmi/power_command.h"
 #include "exporter/ipmi/power_reader.h"
@@ -74,11 +73,7 @@ class IpmiDcmiCollector final : public Collector {
   [[nodiscard]] std::vector<os::Capability> capabilities() const override { return capabilities_; }
 
   energy::Meters energy_meters() override {
-    energy::Meters meters;
-    if (meter_) {
-      meters.push_back(std::make_unique<energy::SharedMeter>(meter_));
-    }
-    return meters;
+    return meter_ ? energy::Meters{meter_} : energy::Meters{};
   }
 
   Result<> collect(metrics::Sink& sink) override {

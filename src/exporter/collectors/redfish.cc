@@ -10,7 +10,6 @@
 #include "base/log.h"
 #include "config/yaml.h"
 #include "exporter/energy/meter/held_power.h"
-#include "exporter/energy/meter/shared_meter.h"
 #include "exporter/ipmi/open_ipmi.h"
 #include "exporter/node_name.h"
 #include "exporter/redfish/reader.h"
@@ -75,9 +74,7 @@ class RedfishCollector final : public Collector {
   }
 
   energy::Meters energy_meters() override {
-    energy::Meters meters;
-    meters.push_back(std::make_unique<energy::SharedMeter>(meter_));
-    return meters;
+    return {meter_};
   }
 
   Result<> collect(metrics::Sink& sink) override {

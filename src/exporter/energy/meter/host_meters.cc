@@ -86,7 +86,7 @@ void add_hwmon(const host::Paths& paths, const Clock& clock, Meters& meters) {
     return;
   }
   const bool has_package =
-      std::any_of(meters.begin(), meters.end(), [](const std::unique_ptr<EnergyMeter>& meter) {
+      std::any_of(meters.begin(), meters.end(), [](const std::shared_ptr<EnergyMeter>& meter) {
         return meter->source().domain == Domain::kPackage;
       });
   for (const host::HwmonSensor& sensor : *sensors) {
@@ -94,7 +94,7 @@ void add_hwmon(const host::Paths& paths, const Clock& clock, Meters& meters) {
                        sensor.file.property == host::HwmonProperty::kAverage;
     const std::string name = fmt::format("hwmon-{}-{}", printable(sensor.chip), sensor.sensor);
     const bool listed =
-        std::any_of(meters.begin(), meters.end(), [&](const std::unique_ptr<EnergyMeter>& meter) {
+        std::any_of(meters.begin(), meters.end(), [&](const std::shared_ptr<EnergyMeter>& meter) {
           return meter->source().name == name;  // power1_input beside power1_average
         });
     if (!value || listed) {

@@ -36,8 +36,8 @@ struct Reading {
   std::optional<double> idle_watts;  ///< idle power, where the source itself knows it
 };
 
-/// One source of energy. Used by one thread at a time. Reading is cheap (microseconds) unless
-/// `may_block` lets it be slow.
+/// One source of energy. read() is called by one thread at a time. Reading is cheap (microseconds)
+/// unless `may_block` lets it be slow.
 class EnergyMeter {
  public:
   virtual ~EnergyMeter() = default;
@@ -47,6 +47,7 @@ class EnergyMeter {
   virtual Result<Reading> read(const MeterContext& context) = 0;
 };
 
-using Meters = std::vector<std::unique_ptr<EnergyMeter>>;
+/// Shared, as a collector that reads the hardware itself keeps the meter to which it publishes.
+using Meters = std::vector<std::shared_ptr<EnergyMeter>>;
 
 }  // namespace ceems::exporter::energy
