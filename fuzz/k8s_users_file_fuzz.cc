@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "ingest/k8s/people.h"
+#include "ingest/manager/k8s/people.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): the fuzzer's bytes as text

@@ -5,7 +5,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "ingest/k8s/units.h"
+#include "ingest/manager/k8s/units.h"
 #include "kube/line_splitter.h"
 #include "kube/objects.h"
 #include "kube/pod_store.h"

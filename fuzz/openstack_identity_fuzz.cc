@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "ingest/openstack/json.h"
+#include "ingest/manager/openstack/json.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ceems::ingest::openstack;  // NOLINT(google-build-using-namespace): one function

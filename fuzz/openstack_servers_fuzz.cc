@@ -4,8 +4,8 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "ingest/openstack/json.h"
-#include "ingest/openstack/units.h"
+#include "ingest/manager/openstack/json.h"
+#include "ingest/manager/openstack/units.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ceems::ingest::openstack;  // NOLINT(google-build-using-namespace): one function

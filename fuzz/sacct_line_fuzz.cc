@@ -5,8 +5,8 @@
 #include "base/check.h"
 #include "base/strings.h"
 #include "base/utf8.h"
-#include "ingest/slurm/cli.h"
-#include "ingest/slurm/sacct.h"
+#include "ingest/manager/slurm/cli.h"
+#include "ingest/manager/slurm/sacct.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace ceems::ingest;  // NOLINT(google-build-using-namespace): one function

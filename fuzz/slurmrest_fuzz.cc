@@ -4,7 +4,7 @@
 
 #include "base/check.h"
 #include "base/utf8.h"
-#include "ingest/slurm/slurmrest_answer.h"
+#include "ingest/manager/slurm/slurmrest_answer.h"
 
 namespace {
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "config/section.h"
-#include "ingest/manager.h"
+#include "ingest/manager/manager.h"
 #include "ingest/updater/updater.h"
 #include "net/client/client_config.h"
 

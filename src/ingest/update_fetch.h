@@ -11,7 +11,7 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "base/time/time_zone.h"
-#include "ingest/manager.h"
+#include "ingest/manager/manager.h"
 #include "ingest/updater/updater.h"
 #include "store/store.h"
 

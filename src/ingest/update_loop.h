@@ -12,7 +12,7 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "ingest/cluster_progress.h"
-#include "ingest/manager.h"
+#include "ingest/manager/manager.h"
 #include "ingest/update_fetch.h"
 #include "ingest/updater/updater.h"
 #include "model/unit.h"

@@ -1,0 +1,163 @@
+#include "ingest/manager/k8s/access.h"
+
+#include <unistd.h>
+
+#include <chrono>
+#include <cstdlib>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <utility>
+
+#include "base/strings.h"
+#include "kube/objects.h"
+#include "os/secret.h"
+
+namespace ceems::ingest {
+namespace {
+
+constexpr std::chrono::seconds kPluginTimeout{30};
+constexpr std::size_t kPluginOutput = std::size_t{1} << 20U;
+// New credentials are fetched this long before the old ones expire.
+constexpr std::int64_t kRenewBeforeMs = 60'000;
+
+std::string environment(const char* name) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in this program sets variables
+  const char* const value = std::getenv(name);
+  return value == nullptr ? std::string() : std::string(value);
+}
+
+std::map<std::string, std::string> process_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) {
+      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return variables;
+}
+
+Result<std::string> read_file(const std::string& path) {
+  return os::read_secret({}, path);
+}
+
+/// Runs a plug-in and keeps what it printed. Thread-safe.
+class PluginCredentials {
+ public:
+  PluginCredentials(os::CommandRunner& runner, const Clock& clock)
+      : runner_(runner), clock_(clock) {}
+
+  Result<kube::ExecCredential> get(const kube::ExecPlugin& plugin, const std::stop_token& stop) {
+    const std::scoped_lock lock(mutex_);
+    const std::int64_t now =
+        std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
+            .count();
+    if (kept_ && kept_->expires_ms - kRenewBeforeMs > now) {
+      return *kept_;
+    }
+    kept_.reset();
+    auto credential = run(plugin, stop);
+    if (!credential) {
+      return fail(std::move(credential).error().with_context("exec plug-in of the kubeconfig"));
+    }
+    kept_ = *credential;
+    return credential;
+  }
+
+ private:
+  Result<kube::ExecCredential> run(const kube::ExecPlugin& plugin, const std::stop_token& stop) {
+    os::Command command;
+    command.environment = process_environment();
+    if (plugin.command.find('/') == std::string::npos) {
+      auto found = os::find_program(plugin.command, command.environment["PATH"]);
+      if (!found) {
+        return fail(std::move(found).error());
+      }
+      command.path = *std::move(found);
+    } else {
+      std::error_code error;
+      command.path = std::filesystem::absolute(plugin.command, error);
+    }
+    command.arguments = plugin.arguments;
+    for (const auto& [name, value] : plugin.environment) {
+      command.environment[name] = value;
+    }
+    command.environment["KUBERNETES_EXEC_INFO"] = fmt::format(
+        R"({{"apiVersion":"{}","kind":"ExecCredential","spec":{{"interactive":false}}}})",
+        plugin.api_version == "client.authentication.k8s.io/v1beta1"
+            ? plugin.api_version
+            : "client.authentication.k8s.io/v1");
+    command.timeout = kPluginTimeout;
+    command.max_output_bytes = kPluginOutput;
+    auto result = runner_.run(command, stop);
+    if (!result) {
+      return fail(std::move(result).error());
+    }
+    if (result->exit_status != 0) {
+      return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", printable(plugin.command),
+                  result->exit_status, printable(trim(result->error_text), 300));
+    }
+    return kube::parse_exec_credential(result->output);
+  }
+
+  os::CommandRunner& runner_;
+  const Clock& clock_;
+  std::mutex mutex_;
+  std::optional<kube::ExecCredential> kept_;
+};
+
+Result<kube::ApiAccess> find_access(const std::string& kubeconfig_file) {
+  if (!kubeconfig_file.empty()) {
+    return kube::load_kubeconfig(kubeconfig_file, read_file);
+  }
+  auto access = kube::in_cluster_access(environment("KUBERNETES_SERVICE_HOST"),
+                                        environment("KUBERNETES_SERVICE_PORT"));
+  if (!access) {
+    return fail(ErrorCode::kInvalidArgument,
+                "not in a cluster (KUBERNETES_SERVICE_HOST is not set): "
+                "extra_config.kubeconfig_file is needed");
+  }
+  return *std::move(access);
+}
+
+}  // namespace
+
+Result<kube::Connect> k8s_connect(const std::string& kubeconfig_file,
+                                  os::CommandRunner& runner,
+                                  const Clock& clock) {
+  auto at_start = find_access(kubeconfig_file);
+  if (!at_start) {
+    return fail(std::move(at_start).error());
+  }
+  if (auto options = kube::client_options(*std::move(at_start), read_file); !options) {
+    return fail(std::move(options).error());
+  }
+  auto plugin = std::make_shared<PluginCredentials>(runner, clock);
+  return [kubeconfig_file, plugin](const std::stop_token& stop) -> Result<kube::Connection> {
+    auto access = find_access(kubeconfig_file);
+    if (!access) {
+      return fail(std::move(access).error());
+    }
+    if (access->exec) {
+      auto credential = plugin->get(*access->exec, stop);
+      if (!credential) {
+        return fail(std::move(credential).error());
+      }
+      access->token = std::move(credential->token);
+      access->client_cert = std::move(credential->client_cert);
+      access->client_key = std::move(credential->client_key);
+    }
+    std::string server = access->server;
+    auto options = kube::client_options(*std::move(access), read_file);
+    if (!options) {
+      return fail(std::move(options).error());
+    }
+    return kube::Connection{.server = std::move(server), .options = *std::move(options)};
+  };
+}
+
+}  // namespace ceems::ingest

@@ -1,0 +1,323 @@
+#include "ingest/manager/k8s/k8s.h"
+
+#include <algorithm>
+#include <iterator>
+#include <map>
+#include <optional>
+#include <set>
+#include <unordered_map>
+#include <utility>
+
+#include "base/log.h"
+#include "config/section.h"
+#include "ingest/manager/k8s/access.h"
+#include "ingest/manager/k8s/people.h"
+#include "kube/pod_watch.h"
+#include "net/client/client.h"
+
+namespace ceems::ingest {
+namespace {
+
+using std::chrono::milliseconds;
+
+// The end of a pod takes a moment from the node by way of the API server to us.
+constexpr milliseconds kSettle{5000};
+constexpr milliseconds kPatience{30'000};
+constexpr milliseconds kListTimeout{30'000};
+constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
+constexpr std::size_t kMostBindings = 1'000'000;
+constexpr const char* kDefaultUsersFile = "/var/run/ceems/users.yaml";
+
+/// One of the lists that say who is a member. What it said last counts while it cannot be read.
+class MemberList {
+ public:
+  explicit MemberList(std::string name) : name_(std::move(name)) {}
+
+  /// `read` or what was read before; an error if nothing ever was.
+  Result<std::set<Membership>> take(Result<std::set<Membership>> read,
+                                    const std::string& cluster_id) {
+    if (read) {
+      if (std::exchange(failing_, false)) {
+        log::info("members are read again", {{"cluster_id", cluster_id}, {"list", name_}});
+      }
+      known_ = *read;
+      return read;
+    }
+    if (!known_) {
+      return fail(std::move(read).error().with_context(name_));
+    }
+    if (!std::exchange(failing_, true)) {
+      log::warn("cannot read members, keeping the known ones",
+                {{"cluster_id", cluster_id}, {"list", name_}, {"err", read.error().message}});
+    }
+    return *known_;
+  }
+  [[nodiscard]] bool had_members() const { return known_ && !known_->empty(); }
+
+ private:
+  std::string name_;
+  std::optional<std::set<Membership>> known_;
+  bool failing_ = false;
+};
+
+class K8sManager final : public ResourceManager {
+ public:
+  K8sManager(K8sUnitOptions options,
+             K8sSources sources,
+             TimeZone zone,
+             const Clock& clock,
+             milliseconds patience)
+      : options_(std::move(options)),
+        sources_(std::move(sources)),
+        zone_(zone),
+        clock_(clock),
+        patience_(patience) {}
+
+  [[nodiscard]] milliseconds settle() const override { return kSettle; }
+
+  Result<std::vector<model::Unit>> fetch_units(model::Window window,
+                                               std::stop_token stop) override {
+    settle_last_window(window);
+    auto pods = sources_.pods->pods(patience_, stop);
+    if (!pods) {
+      return fail(std::move(pods).error());
+    }
+    std::ranges::sort(*pods, {},
+                      [](const auto& stored) -> const std::string& { return stored->pod.uid; });
+    std::vector<model::Unit> units;
+    std::vector<std::string> done;
+    for (const auto& stored : *pods) {
+      const auto told = told_.find(stored->pod.uid);
+      if (told != told_.end() && told->second.ended) {
+        if (stored->gone_ms > 0) {
+          done.push_back(stored->pod.uid);
+        }
+        continue;
+      }
+      const std::int64_t counted_ms =
+          told != told_.end() && told->second.until_ms > 0 ? told->second.until_ms : first_ms_;
+      auto unit = k8s_unit(*stored, options_, window, counted_ms, zone_);
+      if (!unit) {
+        continue;
+      }
+      // What was not counted yet, because the pod waits or is out of reach, is counted later.
+      const bool counted = unit->ended_at_ts > 0 || stored->pod.phase != "Unknown";
+      telling_[stored->pod.uid] = {
+          .until_ms = has_started(stored->pod) && counted ? window.end_ms : 0,
+          .ended = unit->ended_at_ts > 0};
+      members_.saw(stored->pod, options_);
+      units.push_back(*std::move(unit));
+    }
+    forget(done);
+    return units;
+  }
+
+  Result<UsersAndProjects> fetch_users_projects(model::Window /*window*/,
+                                                std::stop_token stop) override {
+    std::set<Membership> listed;
+    if (sources_.users_file) {
+      auto members = users_file_.take(read_users_file(), options_.cluster_id);
+      if (!members) {
+        return fail(std::move(members).error());
+      }
+      listed.merge(*members);
+    }
+    if (sources_.role_bindings) {
+      auto members = bindings_.take(read_bindings(stop), options_.cluster_id);
+      if (!members) {
+        return fail(std::move(members).error());
+      }
+      listed.merge(*members);
+    }
+    const auto now = std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch());
+    members_.listed(listed, now.count());
+    return users_and_projects(members_.all(), options_.cluster_id);
+  }
+
+ private:
+  /// What a window said about a pod.
+  struct Told {
+    std::int64_t until_ms = 0;  ///< its time was counted up to here; 0: not at all
+    bool ended = false;
+  };
+
+  /// The window that was fetched last was written if this one begins at its end. Then what it said
+  /// need not be said again; else it has to be.
+  void settle_last_window(model::Window window) {
+    if (window.start_ms >= last_end_ms_) {
+      for (const auto& [uid, told] : telling_) {
+        auto& known = told_[uid];
+        known = {.until_ms = std::max(known.until_ms, told.until_ms), .ended = told.ended};
+      }
+    }
+    telling_.clear();
+    last_end_ms_ = window.end_ms;
+    first_ms_ = first_ms_ == 0 ? window.start_ms : std::min(first_ms_, window.start_ms);
+  }
+
+  /// Pods that are gone and whose end was written.
+  void forget(const std::vector<std::string>& uids) {
+    for (const auto& uid : uids) {
+      told_.erase(uid);
+    }
+    sources_.pods->forget(uids);
+  }
+
+  Result<std::set<Membership>> read_users_file() {
+    auto document = sources_.users_file();
+    if (!document) {
+      const bool absent = document.error().code == ErrorCode::kNotFound;
+      if (absent && sources_.users_file_optional && !users_file_.had_members()) {
+        return {};
+      }
+      return fail(std::move(document).error());
+    }
+    return users_of_file(*document);
+  }
+
+  Result<std::set<Membership>> read_bindings(const std::stop_token& stop) {
+    auto list = sources_.role_bindings(stop);
+    if (!list) {
+      return fail(std::move(list).error());
+    }
+    // Every cluster has some of its own.
+    if (list->bindings == 0 && bindings_.had_members()) {
+      return fail(ErrorCode::kUnavailable, "the API server lists none at all");
+    }
+    std::set<Membership> members;
+    for (const auto& bound : list->users) {
+      members.emplace(bound.name_space, bound.user);
+    }
+    return members;
+  }
+
+  const K8sUnitOptions options_;
+  const K8sSources sources_;
+  const TimeZone zone_;
+  const Clock& clock_;
+  const milliseconds patience_;
+
+  std::unordered_map<std::string, Told> told_;     ///< in windows that were written
+  std::unordered_map<std::string, Told> telling_;  ///< in the last window, written or not
+  std::int64_t last_end_ms_ = 0;
+  std::int64_t first_ms_ = 0;  ///< start of the first window of this process
+  PodMembers members_;
+  MemberList users_file_{"ns_users_list_file"};
+  MemberList bindings_{
+      "role bindings (the service account needs list on rolebindings; "
+      "extra_config.role_bindings: false does without)"};
+};
+
+Result<kube::RoleBindingList> list_role_bindings(const kube::Connect& connect,
+                                                 const std::stop_token& stop) {
+  auto connection = connect(stop);
+  if (!connection) {
+    return fail(std::move(connection).error());
+  }
+  connection->options.user_agent = "ceems_api_server";
+  connection->options.timeout = kListTimeout;
+  connection->options.max_response_bytes = kMostBytes;
+  const std::string url =
+      connection->server + "/apis/rbac.authorization.k8s.io/v1/rolebindings?limit=500";
+  auto client = net::Client::create(std::move(connection->options));
+  if (!client) {
+    return fail(std::move(client).error());
+  }
+  const std::stop_callback on_stop(stop, [&client] { (*client)->cancel(); });
+  kube::RoleBindingList all;
+  do {
+    auto body = kube::get_json(
+        **client, all.next.empty() ? url : url + "&continue=" + kube::percent_encode(all.next));
+    if (!body) {
+      return fail(std::move(body).error());
+    }
+    auto page = kube::parse_role_bindings(*body);
+    if (!page) {
+      return fail(std::move(page).error());
+    }
+    all.next = std::move(page->next);
+    all.bindings += page->bindings;
+    std::ranges::move(page->users, std::back_inserter(all.users));
+    if (all.bindings > kMostBindings || all.users.size() > kMostBindings) {
+      return fail(ErrorCode::kUnavailable, "more than {} bindings", kMostBindings);
+    }
+  } while (!all.next.empty());
+  return all;
+}
+
+struct ExtraConfig {
+  std::string kubeconfig_file;
+  std::string users_file;
+  bool role_bindings = true;
+  K8sUnitOptions units;
+};
+
+Result<ExtraConfig> read_extra(const config::Node& node) {
+  ExtraConfig extra;
+  config::Section section(node);
+  section
+      .only({"kubeconfig_file", "ns_users_list_file", "gpu_resource_names", "username_annotations",
+             "project_annotations", "role_bindings", "memory_time_in_mib"})
+      .text("kubeconfig_file", extra.kubeconfig_file)
+      .text("ns_users_list_file", extra.users_file)
+      .list("gpu_resource_names", extra.units.gpu_resources)
+      .list("username_annotations", extra.units.username_annotations)
+      .list("project_annotations", extra.units.project_annotations)
+      .boolean("role_bindings", extra.role_bindings)
+      .boolean("memory_time_in_mib", extra.units.memory_time_in_mib);
+  if (auto done = section.done(); !done) {
+    return fail(std::move(done).error());
+  }
+  // A resource named twice would count twice.
+  std::set<std::string> seen;
+  std::erase_if(extra.units.gpu_resources,
+                [&seen](const std::string& name) { return !seen.insert(name).second; });
+  return extra;
+}
+
+Result<std::unique_ptr<ResourceManager>> create_k8s(const ClusterConfig& config,
+                                                    const ManagerContext& context) {
+  auto extra = read_extra(config.extra);
+  if (!extra) {
+    return fail(std::move(extra).error());
+  }
+  extra->units.cluster_id = config.cluster.id;
+  auto zone = TimeZone::find(context.time_zone);
+  if (!zone) {
+    return fail(std::move(zone).error());
+  }
+  auto connect = k8s_connect(extra->kubeconfig_file, *context.runner, *context.clock);
+  if (!connect) {
+    return fail(std::move(connect).error().with_context("cluster " + config.cluster.id));
+  }
+  K8sSources sources;
+  sources.pods = std::make_unique<kube::PodWatch>(
+      kube::PodWatchOptions{.cluster_id = config.cluster.id, .connect = *connect}, *context.clock);
+  if (extra->role_bindings) {
+    sources.role_bindings = [connect = *std::move(connect)](const std::stop_token& stop) {
+      return list_role_bindings(connect, stop);
+    };
+  }
+  sources.users_file_optional = extra->users_file.empty();
+  sources.users_file = [file = extra->users_file.empty() ? kDefaultUsersFile : extra->users_file] {
+    return config::load_yaml(file);
+  };
+  return make_k8s(std::move(extra->units), std::move(sources), *zone, *context.clock, kPatience);
+}
+
+}  // namespace
+
+std::unique_ptr<ResourceManager> make_k8s(K8sUnitOptions options,
+                                          K8sSources sources,
+                                          TimeZone zone,
+                                          const Clock& clock,
+                                          milliseconds patience) {
+  return std::make_unique<K8sManager>(std::move(options), std::move(sources), zone, clock,
+                                      patience);
+}
+
+ManagerSpec k8s_manager() {
+  return {.name = "k8s", .create = create_k8s};
+}
+
+}  // namespace ceems::ingest

@@ -1,0 +1,475 @@
+#include "ingest/manager/k8s/k8s.h"
+
+#include <algorithm>
+#include <map>
+#include <optional>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ingest/manager/k8s/access.h"
+#include "ingest/manager/k8s/people.h"
+#include "testing/fake_clock.h"
+#include "testing/fake_runner.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::ingest {
+namespace {
+
+using std::chrono::milliseconds;
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+
+constexpr std::int64_t kMinute = 60'000;
+constexpr std::int64_t kNoon = 1'772'366'400'000;  // 2026-03-01T12:00:00Z
+constexpr model::Window kWindow{.start_ms = kNoon, .end_ms = kNoon + 15 * kMinute};
+
+kube::Pod pod(const std::string& uid, std::int64_t start_ms, const std::string& phase = "Running") {
+  kube::Pod made{.uid = uid, .name = "name of " + uid, .name_space = "lab"};
+  made.created_ms = start_ms - 2'000;
+  made.start_ms = start_ms;
+  made.phase = phase;
+  made.ready = phase == "Running" ? "Ready" : "";
+  made.qos = "Burstable";
+  made.annotations = {{"ceems.io/created-by", "ada"}};
+  made.limits = {{"cpu", 2}, {"memory", 3.0 * (1 << 20)}, {"nvidia.com/gpu", 1}};
+  return made;
+}
+
+kube::StoredPod stored(kube::Pod made) {
+  return {.pod = std::move(made)};
+}
+
+model::Unit unit_of(const kube::StoredPod& made,
+                    const K8sUnitOptions& options = {},
+                    model::Window window = kWindow) {
+  auto unit = k8s_unit(made, options, window, window.start_ms, TimeZone());
+  EXPECT_TRUE(unit);
+  return unit.value_or(model::Unit{});
+}
+
+TEST(K8sUnit, CountsFromItsStart) {
+  // A pod that started in the window was charged for the time before its start (Q-K1).
+  const auto unit = unit_of(stored(pod("u", kNoon + 5 * kMinute)));
+  EXPECT_EQ(unit.total_time_seconds.at("walltime"), 600);
+  EXPECT_EQ(unit.total_time_seconds.at("alloc_cputime"), 1200);
+  EXPECT_EQ(unit.total_time_seconds.at("alloc_cpumemtime"), 600.0 * 3 * (1 << 20));
+  EXPECT_EQ(unit.total_time_seconds.at("alloc_gputime"), 600);
+  EXPECT_EQ(unit.total_time_seconds.at("alloc_gpumemtime"), 600);
+  EXPECT_EQ(unit.started_at, "2026-03-01T12:05:00+0000");
+  EXPECT_EQ(unit.ended_at, "N/A");
+  EXPECT_EQ(unit.ended_at_ts, 0);
+  EXPECT_EQ(unit.elapsed, "00:10:02");
+  EXPECT_EQ(unit.state, "Running/Ready");
+  EXPECT_EQ(unit.uuid, "u");
+  EXPECT_EQ(unit.name, "name of u");
+  EXPECT_EQ(unit.project, "lab");
+  EXPECT_EQ(unit.username, "ada");
+  EXPECT_EQ(unit.resource_manager, "k8s");
+  EXPECT_EQ(unit.tags, R"({"qos":"Burstable","annotations":{"ceems.io/created-by":"ada"}})");
+}
+
+TEST(K8sUnit, CountsTheWholeWindowOfALongRun) {
+  const auto unit = unit_of(stored(pod("u", kNoon - 600 * kMinute)));
+  EXPECT_EQ(unit.total_time_seconds.at("walltime"), 900);
+}
+
+TEST(K8sUnit, CanCountMemoryAsOtherManagersDo) {
+  K8sUnitOptions options;
+  options.memory_time_in_mib = true;
+  const auto unit = unit_of(stored(pod("u", kNoon)), options);
+  EXPECT_EQ(unit.total_time_seconds.at("alloc_cpumemtime"), 2700);
+}
+
+TEST(K8sUnit, EndsWithItsContainers) {
+  // A finished pod that is never deleted counted as running (Q-K6).
+  auto finished = stored(pod("u", kNoon + 2 * kMinute, "Succeeded"));
+  finished.pod.finished_ms = kNoon + 12 * kMinute;
+  const auto unit = unit_of(finished);
+  EXPECT_EQ(unit.ended_at_ts, kNoon + 12 * kMinute);
+  EXPECT_EQ(unit.ended_at, "2026-03-01T12:12:00+0000");
+  EXPECT_EQ(unit.total_time_seconds.at("walltime"), 600);
+  EXPECT_EQ(unit.elapsed, "00:10:02");
+  EXPECT_EQ(unit.state, "Succeeded");
+}
+
+TEST(K8sUnit, IsToldAsItStoodAtTheEndOfTheWindow) {
+  auto finished = stored(pod("u", kNoon - kMinute, "Failed"));
+  finished.pod.finished_ms = kNoon + 20 * kMinute;
+  const auto unit = unit_of(finished);
+  EXPECT_EQ(unit.state, "Running");
+  EXPECT_EQ(unit.ended_at_ts, 0);
+  EXPECT_EQ(unit.total_time_seconds.at("walltime"), 900);
+  EXPECT_FALSE(k8s_unit(stored(pod("v", kNoon + 20 * kMinute)), {}, kWindow, kNoon, {}));
+}
+
+TEST(K8sUnit, AddsNothingAfterItsEnd) {
+  auto finished = stored(pod("u", kNoon - 60 * kMinute, "Succeeded"));
+  finished.pod.deletion_ms = kNoon - 10 * kMinute;
+  const auto unit = unit_of(finished);
+  EXPECT_EQ(unit.ended_at_ts, kNoon - 10 * kMinute);
+  EXPECT_EQ(unit.total_time_seconds.at("walltime"), 0);
+}
+
+TEST(K8sUnit, WaitsWithoutStartAndTime) {
+  auto pending = pod("u", kNoon - 60 * kMinute, "Pending");
+  const auto unit = unit_of(stored(pending));
+  EXPECT_EQ(unit.started_at, "N/A");
+  EXPECT_EQ(unit.started_at_ts, 0);
+  EXPECT_EQ(unit.elapsed, "N/A");
+  EXPECT_EQ(unit.state, "Pending");
+  EXPECT_EQ(unit.total_time_seconds.at("walltime"), 0);
+  auto unstarted = pod("v", kNoon);
+  unstarted.start_ms = 0;  // took the reference down
+  EXPECT_EQ(unit_of(stored(unstarted)).started_at, "N/A");
+}
+
+TEST(K8sUnit, WasDeletedWhileItRan) {
+  auto gone = stored(pod("u", kNoon - kMinute));
+  gone.gone_ms = kNoon + 5 * kMinute;
+  const auto unit = unit_of(gone);
+  EXPECT_EQ(unit.state, "Deleted");
+  EXPECT_EQ(unit.ended_at_ts, kNoon + 5 * kMinute);
+  EXPECT_EQ(unit.total_time_seconds.at("walltime"), 300);
+}
+
+TEST(K8sUnit, SumsEachGpuResource) {
+  // The allocation named the last container's GPUs only (Q-K2); the sum comes with the limits.
+  auto made = pod("u", kNoon);
+  made.limits = {{"nvidia.com/gpu", 2}, {"nvidia.com/mig-1g.5gb", 3}, {"amd.com/gpu", 7}};
+  K8sUnitOptions options;
+  options.gpu_resources = {"nvidia.com/gpu", "nvidia.com/mig-1g.5gb", "x.y/none"};
+  const auto unit = unit_of(stored(made), options);
+  EXPECT_EQ(unit.allocation,
+            R"({"vcpus":0.001,"mem":1,"nvidia.com/gpu":2,"nvidia.com/mig-1g.5gb":3})");
+  EXPECT_EQ(unit.total_time_seconds.at("alloc_gputime"), 5 * 900);
+}
+
+TEST(PodOwner, TakesAnnotationsInTheirOrder) {
+  K8sUnitOptions options;
+  options.username_annotations = {"first", "second"};
+  options.project_annotations = {"p1", "p2"};
+  kube::Pod made{.uid = "u", .name = "n", .name_space = "space"};
+  EXPECT_EQ(owner_of(made, options).project, "space");
+  EXPECT_EQ(owner_of(made, options).user, "space:svc");
+  made.annotations = {{"second", "bob"}, {"p2", "theory"}};
+  EXPECT_EQ(owner_of(made, options).project, "theory");
+  EXPECT_EQ(owner_of(made, options).user, "bob");
+  made.annotations["first"] = "ada";
+  made.annotations["p1"] = "";
+  EXPECT_EQ(owner_of(made, options).user, "ada");
+  EXPECT_EQ(owner_of(made, options).project, "theory");
+  made.annotations["first"] = "system:serviceaccount:x:y";
+  EXPECT_EQ(owner_of(made, options).user, "theory:svc");
+}
+
+TEST(UsersFile, NamesUsersOfNamespaces) {
+  const auto members =
+      users_of_file(*config::parse_yaml("users:\n  n1: [ada, bob]\n  n2:\n  n3: [ada, '']\n", "f"));
+  ASSERT_TRUE(members) << members.error().message;
+  EXPECT_THAT(*members, ElementsAre(Membership("n1", "ada"), Membership("n1", "bob"),
+                                    Membership("n3", "ada")));
+  EXPECT_THAT(*users_of_file(*config::parse_yaml("users: {}", "f")), IsEmpty());
+}
+
+TEST(UsersFile, IsAnErrorWhenCutOff) {
+  for (const char* text : {"", "users:", "users: [a]", "user: {a: [b]}", "users: {a: b}", "- 1"}) {
+    const auto members = users_of_file(*config::parse_yaml(text, "f"));
+    ASSERT_FALSE(members) << text;
+    EXPECT_THAT(members.error().message, HasSubstr("f")) << text;
+  }
+}
+
+/// Pods a test sets.
+class FakePods final : public kube::PodSource {
+ public:
+  Result<std::vector<std::shared_ptr<const kube::StoredPod>>> pods(
+      milliseconds /*wait*/, const std::stop_token& /*stop*/) override {
+    if (down) {
+      return fail(ErrorCode::kUnavailable, "pods were not listed yet: refused");
+    }
+    std::vector<std::shared_ptr<const kube::StoredPod>> all;
+    for (const auto& [uid, made] : known) {
+      all.push_back(std::make_shared<kube::StoredPod>(made));
+    }
+    return all;
+  }
+  void forget(const std::vector<std::string>& uids) override {
+    for (const auto& uid : uids) {
+      known.erase(uid);
+    }
+  }
+
+  std::map<std::string, kube::StoredPod> known;
+  bool down = false;
+};
+
+class K8sManagerTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto pods = std::make_unique<FakePods>();
+    pods_ = pods.get();
+    K8sSources sources;
+    sources.pods = std::move(pods);
+    sources.role_bindings = [this](const std::stop_token&) { return bindings_; };
+    sources.users_file = [this] { return users_file_; };
+    sources.users_file_optional = optional_;
+    manager_ = make_k8s({.cluster_id = "c"}, std::move(sources), {}, clock_, milliseconds(10));
+  }
+  void put(kube::Pod made) { pods_->known[made.uid].pod = std::move(made); }
+  /// Of the window from minute `from` to minute `to` after noon.
+  Result<std::vector<model::Unit>> fetch(int from, int to) {
+    return manager_->fetch_units(
+        {.start_ms = kNoon + from * kMinute, .end_ms = kNoon + to * kMinute}, {});
+  }
+  /// Seconds each unit adds in that window.
+  std::map<std::string, double> seconds(int from, int to) {
+    std::map<std::string, double> found;
+    const auto units = fetch(from, to);
+    EXPECT_TRUE(units);
+    if (units) {
+      for (const auto& unit : *units) {
+        found[unit.uuid] += unit.total_time_seconds.at("walltime");
+      }
+    }
+    return found;
+  }
+  /// "project: user user ..."
+  std::vector<std::string> people() {
+    const auto result = manager_->fetch_users_projects(kWindow, {});
+    if (!result) {
+      return {result.error().message};
+    }
+    std::vector<std::string> lines;
+    for (const auto& project : result->projects) {
+      lines.push_back(project.name + ":");
+      for (const auto& user : project.users) {
+        lines.back() += " " + user;
+      }
+    }
+    return lines;
+  }
+
+  testing::FakeClock clock_;
+  FakePods* pods_ = nullptr;
+  bool optional_ = false;
+  Result<kube::RoleBindingList> bindings_ = kube::RoleBindingList{
+      .users = {{.name_space = "lab", .user = "eve"}}, .bindings = 2, .next = {}};
+  Result<config::Node> users_file_ = config::parse_yaml("users: {lab: [bob]}", "f");
+  std::unique_ptr<ResourceManager> manager_;
+};
+
+using Seconds = std::map<std::string, double>;
+
+TEST_F(K8sManagerTest, CountsEachSecondOnce) {
+  put(pod("old", kNoon - 60 * kMinute));
+  EXPECT_EQ(seconds(0, 15), (Seconds{{"old", 900}}));
+  put(pod("new", kNoon + 20 * kMinute));
+  auto quick = pod("quick", kNoon + 16 * kMinute, "Succeeded");
+  quick.finished_ms = quick.start_ms + 7'000;
+  put(quick);
+  EXPECT_EQ(seconds(15, 30), (Seconds{{"old", 900}, {"new", 600}, {"quick", 7}}));
+  EXPECT_EQ(seconds(30, 45), (Seconds{{"old", 900}, {"new", 900}}));
+}
+
+TEST_F(K8sManagerTest, TellsAWindowAgainThatWasNotWritten) {
+  auto gone = stored(pod("gone", kNoon + kMinute));
+  gone.gone_ms = kNoon + 3 * kMinute;
+  pods_->known["gone"] = gone;
+  EXPECT_EQ(seconds(0, 15), (Seconds{{"gone", 120}}));
+  EXPECT_EQ(seconds(0, 15), (Seconds{{"gone", 120}}));
+  EXPECT_EQ(seconds(0, 30), (Seconds{{"gone", 120}}));
+  EXPECT_EQ(pods_->known.size(), 1U) << "kept until its end is written";
+  EXPECT_EQ(seconds(30, 45), Seconds{});
+  EXPECT_EQ(pods_->known.size(), 0U);
+}
+
+TEST_F(K8sManagerTest, ForgetsAFinishedPodThatIsDeletedLater) {
+  auto finished = pod("u", kNoon, "Succeeded");
+  finished.finished_ms = kNoon + kMinute;
+  put(finished);
+  EXPECT_EQ(seconds(0, 15), (Seconds{{"u", 60}}));
+  EXPECT_EQ(seconds(15, 30), Seconds{});
+  EXPECT_EQ(pods_->known.size(), 1U);
+  pods_->known["u"].gone_ms = kNoon + 31 * kMinute;
+  EXPECT_EQ(seconds(30, 45), Seconds{});
+  EXPECT_EQ(pods_->known.size(), 0U);
+}
+
+TEST_F(K8sManagerTest, CountsAPodHeardOfLateFromItsStart) {
+  EXPECT_EQ(seconds(0, 15), Seconds{});
+  put(pod("late", kNoon + 14 * kMinute));
+  EXPECT_EQ(seconds(15, 30), (Seconds{{"late", 960}}));
+}
+
+TEST_F(K8sManagerTest, CountsAPodThatWaitedForItsImageFromItsStart) {
+  put(pod("u", kNoon + 10 * kMinute, "Pending"));
+  EXPECT_EQ(seconds(0, 15), (Seconds{{"u", 0}}));
+  put(pod("u", kNoon + 10 * kMinute));
+  EXPECT_EQ(seconds(15, 30), (Seconds{{"u", 1200}}));
+  EXPECT_EQ(seconds(30, 45), (Seconds{{"u", 900}}));
+}
+
+TEST_F(K8sManagerTest, GivesTheSameSumWhateverTheWindows) {
+  for (const std::vector<int>& ends : {std::vector<int>{60}, {7, 60}, {1, 2, 3, 20, 41, 59, 60}}) {
+    SetUp();
+    put(pod("old", kNoon - 60 * kMinute));
+    put(pod("new", kNoon + 20 * kMinute));
+    auto ended = pod("ended", kNoon + 5 * kMinute, "Failed");
+    ended.finished_ms = kNoon + 41 * kMinute;
+    put(ended);
+    Seconds sum;
+    int from = 0;
+    for (const int end : ends) {
+      for (const auto& [uid, value] : seconds(from, end)) {
+        sum[uid] += value;
+      }
+      from = end;
+    }
+    EXPECT_EQ(sum, (Seconds{{"old", 3600}, {"new", 2400}, {"ended", 2160}}));
+  }
+}
+
+TEST_F(K8sManagerTest, TellsPodsOfOneNameApart) {
+  auto first = pod("a", kNoon);
+  auto second = pod("b", kNoon + kMinute);
+  first.name = second.name = "same";
+  put(first);
+  put(second);
+  EXPECT_EQ(fetch(0, 15)->size(), 2U);
+}
+
+TEST_F(K8sManagerTest, FailsAWindowWithoutACompleteView) {
+  pods_->down = true;
+  const auto units = fetch(0, 15);
+  ASSERT_FALSE(units);
+  EXPECT_EQ(units.error().code, ErrorCode::kUnavailable);
+  pods_->down = false;
+  put(pod("u", kNoon));
+  EXPECT_EQ(seconds(0, 15), (Seconds{{"u", 900}}));
+}
+
+TEST_F(K8sManagerTest, JoinsUsersOfFileBindingsAndPods) {
+  put(pod("u", kNoon));
+  ASSERT_TRUE(fetch(0, 15));
+  EXPECT_THAT(people(), ElementsAre("lab: ada bob eve"));
+  const auto result = manager_->fetch_users_projects(kWindow, {});
+  ASSERT_EQ(result->users.size(), 3U);
+  EXPECT_EQ(result->users[0].name, "ada");
+  EXPECT_EQ(result->users[0].cluster_id, "c");
+  EXPECT_EQ(result->users[0].resource_manager, "k8s");
+  EXPECT_THAT(result->users[0].projects, ElementsAre("lab"));
+}
+
+TEST_F(K8sManagerTest, RevokesWithinOneRefresh) {
+  auto made = pod("u", kNoon);
+  made.annotations["ceems.io/created-by"] = "eve";
+  made.created_ms =
+      std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch()).count() - 1000;
+  put(made);
+  ASSERT_TRUE(fetch(0, 15));
+  EXPECT_THAT(people(), ElementsAre("lab: bob eve"));
+  bindings_->users.clear();
+  EXPECT_THAT(people(), ElementsAre("lab: bob")) << "also though a pod of hers is still there";
+  made.uid = "v";
+  made.created_ms += 5000;  // somebody let her make another one
+  put(made);
+  ASSERT_TRUE(fetch(15, 30));
+  EXPECT_THAT(people(), ElementsAre("lab: bob eve"));
+  users_file_ = config::parse_yaml("users: {}", "f");
+  EXPECT_THAT(people(), ElementsAre("lab: eve"));
+}
+
+TEST_F(K8sManagerTest, RevokesNobodyWhenAListCannotBeRead) {
+  EXPECT_THAT(people(), ElementsAre("lab: bob eve"));
+  bindings_ = fail(ErrorCode::kUnavailable, "HTTP status 403");
+  EXPECT_THAT(people(), ElementsAre("lab: bob eve"));
+  bindings_ = kube::RoleBindingList{};
+  EXPECT_THAT(people(), ElementsAre("lab: bob eve")) << "no cluster is without any role binding";
+  users_file_ = config::parse_yaml("users:", "f");
+  EXPECT_THAT(people(), ElementsAre("lab: bob eve"));
+  users_file_ = fail(ErrorCode::kNotFound, "open f");
+  EXPECT_THAT(people(), ElementsAre("lab: bob eve"));
+}
+
+TEST_F(K8sManagerTest, KeepsWhatTheDataBaseKnowsUntilAllListsWereReadOnce) {
+  bindings_ = fail(ErrorCode::kUnavailable, "HTTP status 403");
+  ASSERT_EQ(people().size(), 1U);
+  EXPECT_THAT(people()[0], HasSubstr("needs list on rolebindings"));
+  EXPECT_THAT(people()[0], HasSubstr("HTTP status 403"));
+  bindings_ = kube::RoleBindingList{};
+  EXPECT_THAT(people(), ElementsAre("lab: bob"));
+}
+
+TEST_F(K8sManagerTest, DoesWithoutTheUsersFileNobodyConfigured) {
+  optional_ = true;
+  users_file_ = fail(ErrorCode::kNotFound, "open f");
+  SetUp();
+  EXPECT_THAT(people(), ElementsAre("lab: eve"));
+}
+
+class K8sAccess : public ::testing::Test {
+ protected:
+  std::string write(const std::string& user) {
+    return root_.write("config",
+                       "current-context: a\ncontexts: [{name: a, context: {cluster: b, user: c}}]\n"
+                       "clusters: [{name: b, cluster: {server: 'http://h:1'}}]\n"
+                       "users: [{name: c, user: " +
+                           user + "}]\n");
+  }
+  testing::TempDir root_;
+  testing::FakeClock clock_;
+  testing::FakeRunner runner_;
+};
+
+TEST_F(K8sAccess, ReadsTheKubeconfigForEachConnection) {
+  const auto connect = k8s_connect(write("{token: one}"), runner_, clock_);
+  ASSERT_TRUE(connect) << connect.error().message;
+  EXPECT_EQ((*connect)({})->server, "http://h:1");
+  EXPECT_EQ((*connect)({})->options.authorization->credentials, "one");
+  write("{token: two}");
+  EXPECT_EQ((*connect)({})->options.authorization->credentials, "two");
+  const auto missing = k8s_connect(root_.path() / "none", runner_, clock_);
+  ASSERT_FALSE(missing);
+  EXPECT_THAT(missing.error().message, HasSubstr("kubeconfig: open "));
+}
+
+TEST_F(K8sAccess, RunsAPluginAndKeepsItsTokenUntilItExpires) {
+  int runs = 0;
+  runner_.answer("plug", [&runs](const os::Command& command) -> Result<os::CommandResult> {
+    EXPECT_THAT(command.arguments, ElementsAre("get-token"));
+    EXPECT_EQ(command.environment.at("REGION"), "x");
+    EXPECT_THAT(command.environment.at("KUBERNETES_EXEC_INFO"), HasSubstr("ExecCredential"));
+    return os::CommandResult{
+        .output = fmt::format(R"({{"kind": "ExecCredential", "status": {{"token": "t{}",
+            "expirationTimestamp": "2026-01-01T01:00:00Z"}}}})",
+                              ++runs)};
+  });
+  const auto connect = k8s_connect(
+      write("{exec: {command: ./plug, args: [get-token], env: [{name: REGION, value: x}]}}"),
+      runner_, clock_);
+  ASSERT_TRUE(connect) << connect.error().message;
+  EXPECT_EQ((*connect)({})->options.authorization->credentials, "t1");
+  EXPECT_EQ((*connect)({})->options.authorization->credentials, "t1");
+  clock_.advance(std::chrono::minutes(59) + std::chrono::seconds(30));
+  EXPECT_EQ((*connect)({})->options.authorization->credentials, "t2");
+}
+
+TEST_F(K8sAccess, SaysWhatAPluginSaysButNoSecret) {
+  const auto connect = k8s_connect(write("{exec: {command: ./plug}}"), runner_, clock_);
+  ASSERT_TRUE(connect);
+  runner_.reply("plug", {.exit_status = 3, .error_text = "log in first\n"});
+  const auto refused = (*connect)({});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("exit status 3: log in first"));
+  runner_.reply("plug", {.output = "5ecret"});
+  const auto nonsense = (*connect)({});
+  ASSERT_FALSE(nonsense);
+  EXPECT_THAT(nonsense.error().message, HasSubstr("expected an ExecCredential"));
+  EXPECT_THAT(nonsense.error().message, Not(HasSubstr("5ecret")));
+}
+
+}  // namespace
+}  // namespace ceems::ingest

@@ -1,0 +1,153 @@
+#include "ingest/manager/k8s/units.h"
+
+#include <algorithm>
+#include <cmath>
+#include <string_view>
+
+#include "base/time/time_text.h"
+#include "base/utf8.h"
+#include "ingest/json_text.h"
+
+namespace ceems::ingest {
+namespace {
+
+constexpr double kMebi = 1 << 20;
+constexpr double kLeastCpus = 0.001;
+constexpr double kLeastMemory = 1;
+constexpr const char* kUnknown = "N/A";
+
+/// The value of the first of `names` that is there; empty without one.
+std::string_view first_annotation(const kube::Pod& pod, const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    const auto found = pod.annotations.find(name);
+    if (found != pod.annotations.end() && !found->second.empty()) {
+      return found->second;
+    }
+  }
+  return {};
+}
+
+double limit_of(const kube::Pod& pod, std::string_view resource) {
+  const auto found = pod.limits.find(resource);
+  return found == pod.limits.end() ? 0 : found->second;
+}
+
+/// A whole number without ".0", so that clients read an integer.
+void add_number(JsonObject& object, std::string_view key, double number) {
+  constexpr double kExact = 0x1p53;
+  if (std::abs(number) < kExact && std::trunc(number) == number) {
+    object.add(key, static_cast<std::int64_t>(number));
+  } else {
+    object.add(key, number);
+  }
+}
+
+void add_map(JsonObject& object, std::string_view key, const kube::TextMap& map) {
+  if (map.empty()) {
+    return;
+  }
+  JsonObject members;
+  for (const auto& [name, value] : map) {
+    members.add(name, std::string_view(value));
+  }
+  object.add(key, members);
+}
+
+/// `over`: at the end of the window.
+std::string state_of(const kube::StoredPod& stored, bool over) {
+  const kube::Pod& pod = stored.pod;
+  if (over) {
+    return pod.finished() ? pod.phase : "Deleted";
+  }
+  if (pod.phase == "Running") {
+    return pod.ready.empty() ? pod.phase : pod.phase + "/" + pod.ready;
+  }
+  // Finished since: then it was running, with what readiness is not known.
+  return pod.finished() ? "Running" : pod.phase;
+}
+
+std::string time_text(std::int64_t time_ms, const TimeZone& zone) {
+  return time_ms > 0 ? zone.local_with_offset(time_ms) : kUnknown;
+}
+
+}  // namespace
+
+PodOwner owner_of(const kube::Pod& pod, const K8sUnitOptions& options) {
+  PodOwner owner;
+  const std::string_view project = first_annotation(pod, options.project_annotations);
+  const std::string_view user = first_annotation(pod, options.username_annotations);
+  owner.project = clean_text(project.empty() ? pod.name_space : project);
+  const bool service = user.empty() || user.find("serviceaccount") != std::string_view::npos;
+  owner.user = service ? owner.project + ":svc" : clean_text(user);
+  return owner;
+}
+
+bool has_started(const kube::Pod& pod) {
+  return pod.start_ms > 0 && pod.phase != "Pending";
+}
+
+std::optional<model::Unit> k8s_unit(const kube::StoredPod& stored,
+                                    const K8sUnitOptions& options,
+                                    model::Window window,
+                                    std::int64_t counted_ms,
+                                    const TimeZone& zone) {
+  const kube::Pod& pod = stored.pod;
+  const bool started = has_started(pod);
+  if (pod.created_ms > window.end_ms || (started && pod.start_ms > window.end_ms)) {
+    return std::nullopt;
+  }
+  const std::int64_t end = stored.end_ms();
+  const bool over = end > 0 && end <= window.end_ms;
+  const bool runs = started && (over || pod.phase == "Running" || pod.finished());
+
+  model::Unit unit;
+  unit.cluster_id = options.cluster_id;
+  unit.resource_manager = "k8s";
+  unit.uuid = clean_text(pod.uid);
+  unit.name = clean_text(pod.name);
+  const PodOwner owner = owner_of(pod, options);
+  unit.project = owner.project;
+  unit.username = owner.user;
+  unit.created_at_ts = pod.created_ms;
+  unit.started_at_ts = started ? pod.start_ms : 0;
+  unit.ended_at_ts = over ? end : 0;
+  unit.created_at = time_text(unit.created_at_ts, zone);
+  unit.started_at = time_text(unit.started_at_ts, zone);
+  unit.ended_at = time_text(unit.ended_at_ts, zone);
+  const std::int64_t until = over ? end : window.end_ms;
+  unit.elapsed =
+      runs && pod.created_ms > 0 ? elapsed_text((until - pod.created_ms) / 1000) : kUnknown;
+  unit.state = clean_text(state_of(stored, over));
+
+  const double cpus = std::max(limit_of(pod, "cpu"), kLeastCpus);
+  const double memory = std::max(limit_of(pod, "memory"), kLeastMemory);
+  double gpus = 0;
+  JsonObject allocation;
+  add_number(allocation, "vcpus", cpus);
+  add_number(allocation, "mem", memory);
+  for (const auto& resource : options.gpu_resources) {
+    if (const double count = limit_of(pod, resource); count > 0) {
+      add_number(allocation, resource, count);
+      gpus += count;
+    }
+  }
+  unit.allocation = allocation.text();
+  JsonObject tags;
+  tags.add("qos", std::string_view(pod.qos));
+  add_map(tags, "annotations", pod.annotations);
+  add_map(tags, "labels", pod.labels);
+  unit.tags = tags.text();
+
+  const std::int64_t counted_ms_from = std::max(pod.start_ms, counted_ms);
+  const double seconds =
+      runs ? static_cast<double>(std::max<std::int64_t>(until - counted_ms_from, 0)) / 1000 : 0;
+  const double memory_unit = options.memory_time_in_mib ? kMebi : 1;
+  unit.total_time_seconds = {{"walltime", seconds},
+                             {"alloc_cputime", cpus * seconds},
+                             {"alloc_cpumemtime", memory / memory_unit * seconds},
+                             {"alloc_gputime", gpus * seconds},
+                             {"alloc_gpumemtime", gpus * seconds}};
+  return unit;
+}
+
+}  // namespace ceems::ingest

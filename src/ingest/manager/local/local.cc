@@ -1,0 +1,297 @@
+#include "ingest/manager/local/local.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/time/time_zone.h"
+#include "base/utf8.h"
+#include "ingest/manager/local/units.h"
+#include "ingest/updater/unit_counters.h"
+
+namespace ceems::ingest {
+namespace {
+
+using std::chrono::milliseconds;
+
+constexpr milliseconds kPart = std::chrono::minutes(15);
+constexpr milliseconds kMinLookback = std::chrono::minutes(5);
+constexpr milliseconds kMinGone = std::chrono::seconds(30);
+constexpr std::string_view kNobody = "unknown";
+
+std::string origin_of(const tsdb::Labels& labels) {
+  const std::string_view host = labels.get("hostname");
+  return fmt::format("{}\n{}", host.empty() ? labels.get("instance") : host,
+                     labels.get("cgrouphostname"));
+}
+
+/// Unit on one host.
+using Key = std::pair<std::string, std::string>;  // uuid, origin
+Key key_of(const tsdb::Labels& labels) {
+  return {std::string(labels.get("uuid")), origin_of(labels)};
+}
+
+class LocalManager final : public ResourceManager {
+ public:
+  LocalManager(std::string cluster_id,
+               LocalOptions options,
+               std::unique_ptr<tsdb::Client> client,
+               TimeZone zone)
+      : cluster_id_(std::move(cluster_id)),
+        options_(std::move(options)),
+        client_(std::move(client)),
+        zone_(zone),
+        matcher_(fmt::format("manager=~\"{}\"",
+                             tsdb::quote_text(tsdb::exact_regex(options_.unit_managers)))) {}
+
+  [[nodiscard]] milliseconds settle() const override { return settle_time(client_->settings()); }
+
+  Result<std::vector<model::Unit>> fetch_units(model::Window window,
+                                               std::stop_token stop) override {
+    const std::stop_callback cancel(stop, [this] { client_->cancel(); });
+    const tsdb::Settings settings = client_->settings();
+    const milliseconds settle = settle_time(settings);
+    const milliseconds gone_after = std::max(kMinGone, 3 * settings.scrape_interval);
+    const Range range{.first_ms = window.start_ms - std::max(kMinLookback, 2 * gone_after).count(),
+                      .last_ms = window.end_ms + settle.count(),
+                      .mark_ms = window.start_ms + settle.count()};
+
+    auto starts = runs("ceems_compute_unit_start_time_seconds", range, stop);
+    if (!starts) {
+      return fail(std::move(starts).error());
+    }
+    auto ends = runs("ceems_compute_unit_end_time_seconds", range, stop);
+    if (!ends) {
+      return fail(std::move(ends).error());
+    }
+    auto names = latest("last_over_time", "ceems_compute_unit_info", range);
+    if (!names) {
+      return fail(std::move(names).error());
+    }
+    auto cpus = latest("max_over_time", "ceems_compute_unit_cpus", range);
+    if (!cpus) {
+      return fail(std::move(cpus).error());
+    }
+    auto memory = latest("max_over_time", "ceems_compute_unit_memory_total_bytes", range);
+    if (!memory) {
+      return fail(std::move(memory).error());
+    }
+
+    std::vector<UnitLife> lives;
+    for (const auto& [key, start_runs] : *starts) {
+      for (auto& life : lives_of(start_runs, (*ends)[key])) {
+        const auto& info = (*names)[key].labels;
+        life.uuid = key.first;
+        life.origin = key.second;
+        life.name = info.get("name").empty() ? key.first : std::string(info.get("name"));
+        life.username = std::string(info.get("username").empty() ? kNobody : info.get("username"));
+        life.cpus = std::max((*cpus)[key].value, 0.0);
+        life.memory_bytes = std::clamp((*memory)[key].value, 0.0, 9e18);
+        lives.push_back(std::move(life));
+      }
+    }
+    for (const auto& life : lives) {
+      users_.insert(clean_text(life.username));
+    }
+    return local_units(merge_hosts(std::move(lives)),
+                       {.window = window,
+                        .settle_ms = settle.count(),
+                        .gone_after_ms = gone_after.count(),
+                        .cluster_id = cluster_id_,
+                        .project = options_.project},
+                       zone_);
+  }
+
+  /// Everybody seen in the last 30 days or since the start of the program, in the one project.
+  Result<UsersAndProjects> fetch_users_projects(model::Window window,
+                                                std::stop_token stop) override {
+    const std::stop_callback cancel(stop, [this] { client_->cancel(); });
+    // Owners of units long gone must not lose access to them at a restart.
+    if (!history_read_) {
+      const milliseconds reach = std::chrono::days(30);
+      auto series = client_->series({fmt::format("ceems_compute_unit_info{{{}}}", matcher_)},
+                                    window.end_ms - reach.count(), window.end_ms);
+      if (!series) {
+        return fail(std::move(series).error());
+      }
+      for (const auto& labels : *series) {
+        const auto name = labels.get("username");
+        users_.insert(clean_text(name.empty() ? kNobody : name));
+      }
+      history_read_ = true;
+    }
+    UsersAndProjects result;
+    if (users_.empty()) {
+      return result;
+    }
+    for (const auto& user : users_) {
+      result.users.push_back({.uid = {},
+                              .cluster_id = cluster_id_,
+                              .resource_manager = "local",
+                              .name = user,
+                              .projects = {options_.project},
+                              .tags = {}});
+    }
+    result.projects.push_back({.uid = {},
+                               .cluster_id = cluster_id_,
+                               .resource_manager = "local",
+                               .name = options_.project,
+                               .users = {users_.begin(), users_.end()},
+                               .tags = {}});
+    return result;
+  }
+
+ private:
+  struct Range {
+    std::int64_t first_ms = 0;
+    std::int64_t last_ms = 0;
+    std::int64_t mark_ms = 0;  ///< the window before could see samples up to here
+  };
+  struct Latest {
+    tsdb::Labels labels;
+    double value = 0;
+  };
+
+  [[nodiscard]] std::string selector(std::string_view metric, milliseconds range) const {
+    return fmt::format("{}{{{}}}[{}]", metric, matcher_, tsdb::duration_text(range));
+  }
+
+  /// Raw samples, in parts so that an answer stays small, kept as runs.
+  Result<std::map<Key, std::vector<Run>>> runs(std::string_view metric,
+                                               Range range,
+                                               const std::stop_token& stop) {
+    std::map<Key, std::vector<Run>> found;
+    for (std::int64_t begin = range.first_ms; begin < range.last_ms; begin += kPart.count()) {
+      if (stop.stop_requested()) {
+        return fail(ErrorCode::kUnavailable, "stopped");
+      }
+      const std::int64_t end = std::min(begin + kPart.count(), range.last_ms);
+      auto answer = client_->query_samples({.query = selector(metric, milliseconds(end - begin)),
+                                            .time_ms = end,
+                                            .lookback = milliseconds(0),
+                                            .timeout = milliseconds(0)});
+      if (!answer) {
+        return fail(std::move(answer).error());
+      }
+      // A target that changed its address within the part gives two series of one unit.
+      std::map<Key, std::vector<tsdb::Sample>> samples;
+      for (const auto& series : answer->series) {
+        if (!series.labels.get("uuid").empty()) {
+          auto& all = samples[key_of(series.labels)];
+          all.insert(all.end(), series.samples.begin(), series.samples.end());
+        }
+      }
+      for (auto& [key, all] : samples) {
+        std::ranges::stable_sort(all, {}, &tsdb::Sample::time_ms);
+        append_runs(found[key], all, range.mark_ms);
+      }
+    }
+    return found;
+  }
+
+  Result<std::map<Key, Latest>> latest(std::string_view function,
+                                       std::string_view metric,
+                                       Range range) {
+    const milliseconds length(range.last_ms - range.first_ms);
+    auto answer =
+        client_->query({.query = fmt::format("{}({})", function, selector(metric, length)),
+                        .time_ms = range.last_ms,
+                        .lookback = milliseconds(0),
+                        .timeout = milliseconds(0)});
+    if (!answer) {
+      return fail(std::move(answer).error());
+    }
+    std::map<Key, Latest> found;
+    for (auto& series : answer->series) {
+      const double value = series.samples.front().value;
+      auto& entry = found[key_of(series.labels)];
+      entry = {.labels = std::move(series.labels), .value = value};
+    }
+    return found;
+  }
+
+  std::string cluster_id_;
+  LocalOptions options_;
+  std::unique_ptr<tsdb::Client> client_;
+  TimeZone zone_;
+  std::string matcher_;
+  std::set<std::string> users_;
+  bool history_read_ = false;
+};
+
+Result<LocalOptions> read_options(const config::Node& extra) {
+  LocalOptions options;
+  if (auto known = extra.only_keys({"tsdb", "project", "unit_managers"}); !known) {
+    return fail(std::move(known).error());
+  }
+  if (const auto node = extra["project"]; node.present()) {
+    auto text = node.as_string();
+    if (!text) {
+      return fail(std::move(text).error());
+    }
+    options.project = std::move(*text);
+  }
+  if (const auto node = extra["unit_managers"]; node.present()) {
+    auto list = node.as_string_list();
+    if (!list) {
+      return fail(std::move(list).error());
+    }
+    if (list->empty()) {
+      return fail(node.error("expected at least one manager"));
+    }
+    options.unit_managers = std::move(*list);
+  }
+  return options;
+}
+
+}  // namespace
+
+std::unique_ptr<ResourceManager> make_local(std::string cluster_id,
+                                            LocalOptions options,
+                                            std::unique_ptr<tsdb::Client> client,
+                                            TimeZone zone) {
+  return std::make_unique<LocalManager>(std::move(cluster_id), std::move(options),
+                                        std::move(client), zone);
+}
+
+ManagerSpec local_manager() {
+  return {
+      .name = "local",
+      .create = [](const ClusterConfig& config,
+                   const ManagerContext& context) -> Result<std::unique_ptr<ResourceManager>> {
+        auto options = read_options(config.extra);
+        if (!options) {
+          return fail(std::move(options).error());
+        }
+        std::string url = config.web_url;
+        if (const auto node = config.extra["tsdb"]; node.present()) {
+          auto text = node.as_string();
+          if (!text) {
+            return fail(std::move(text).error());
+          }
+          url = std::move(*text);
+        }
+        if (url.empty()) {
+          return fail(ErrorCode::kInvalidArgument,
+                      "cluster {}: manager local needs the URL of a TSDB: extra_config.tsdb, "
+                      "web.url or an updater with one",
+                      config.cluster.id);
+        }
+        auto zone = TimeZone::find(context.time_zone);
+        if (!zone) {
+          return fail(std::move(zone).error());
+        }
+        auto transport = tsdb::http_transport(config.web);
+        if (!transport) {
+          return fail(std::move(transport).error().with_context("cluster " + config.cluster.id));
+        }
+        return make_local(
+            config.cluster.id, std::move(*options),
+            std::make_unique<tsdb::Client>(url, std::move(*transport), *context.clock), *zone);
+      }};
+}
+
+}  // namespace ceems::ingest

@@ -1,0 +1,32 @@
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/time/time_zone.h"
+#include "ingest/manager/manager.h"
+#include "tsdb/client.h"
+
+namespace ceems::ingest {
+
+struct LocalOptions {
+  std::string project = "local";
+  std::vector<std::string> unit_managers{"cgroup"};  ///< values of the label `manager`
+};
+
+/// Manager "local": the units that the exporter's `cgroup` collector reports to a TSDB, for
+/// machines without a resource manager. No part of the reference; docs/api/resource-managers.md.
+///
+/// Reads ceems_compute_unit_{info,start_time_seconds,end_time_seconds,cpus,memory_total_bytes}. A
+/// unit whose series vanish without an end time ended at its last sample.
+std::unique_ptr<ResourceManager> make_local(std::string cluster_id,
+                                            LocalOptions options,
+                                            std::unique_ptr<tsdb::Client> client,
+                                            TimeZone zone);
+
+/// The TSDB is extra_config.tsdb, a URL, else the cluster's web.url, which UpdateLoop::create()
+/// sets to that of the cluster's first updater where it is empty.
+ManagerSpec local_manager();
+
+}  // namespace ceems::ingest

@@ -1,0 +1,183 @@
+#include "ingest/manager/local/units.h"
+
+#include <algorithm>
+#include <cmath>
+#include <tuple>
+
+#include "base/time/time_text.h"
+#include "base/utf8.h"
+#include "ingest/json_text.h"
+
+namespace ceems::ingest {
+namespace {
+
+constexpr double kMebi = 1 << 20;
+
+/// Epoch seconds to milliseconds; 0 for what is no time after the epoch (and before year 5000).
+std::int64_t time_of(double seconds) {
+  return std::isfinite(seconds) && seconds > 0 && seconds < 1e11 ? std::llround(seconds * 1000) : 0;
+}
+
+/// When the life was over, as far as anybody can tell; 0: not yet at the end of the window.
+std::int64_t end_of(const UnitLife& life, const LocalUnitContext& context) {
+  if (life.end_ms > 0) {
+    return life.end_ms <= context.window.end_ms ? life.end_ms : 0;
+  }
+  const bool gone = life.last_seen_ms <= context.window.end_ms - context.gone_after_ms;
+  return gone ? life.last_seen_ms : 0;
+}
+
+/// Milliseconds of the life that this window counts.
+std::int64_t time_in_window(const UnitLife& life,
+                            std::int64_t end,
+                            const LocalUnitContext& context) {
+  const auto& window = context.window;
+  const std::int64_t until = end > 0 ? end : std::min(window.end_ms, life.last_seen_ms);
+  // Where the window before left off. One that never saw the unit counted nothing of it, if the
+  // unit can have begun in it at all.
+  std::int64_t from = std::min(window.start_ms, life.seen_before_ms);
+  if (life.seen_before_ms == 0) {
+    const bool recent = life.start_ms > window.start_ms - context.gone_after_ms;
+    from = recent ? life.start_ms : window.start_ms;
+  }
+  return std::max<std::int64_t>(until - std::max(life.start_ms, from), 0);
+}
+
+}  // namespace
+
+void append_runs(std::vector<Run>& runs,
+                 const std::vector<tsdb::Sample>& samples,
+                 std::int64_t mark_ms) {
+  for (const auto& sample : samples) {
+    if (!runs.empty() && sample.time_ms <= runs.back().last_ms) {
+      continue;
+    }
+    if (!runs.empty() && runs.back().value == sample.value) {
+      runs.back().last_ms = sample.time_ms;
+    } else {
+      runs.push_back(
+          {.value = sample.value, .first_ms = sample.time_ms, .last_ms = sample.time_ms});
+    }
+    if (sample.time_ms <= mark_ms) {
+      runs.back().last_by_mark_ms = sample.time_ms;
+    }
+  }
+}
+
+std::vector<UnitLife> lives_of(const std::vector<Run>& starts, const std::vector<Run>& ends) {
+  std::vector<UnitLife> lives;
+  for (const auto& run : starts) {
+    const std::int64_t start = time_of(run.value);
+    if (start == 0) {
+      continue;
+    }
+    const auto same = std::ranges::find(lives, start, &UnitLife::start_ms);
+    if (same != lives.end()) {
+      same->last_seen_ms = std::max(same->last_seen_ms, run.last_ms);
+      same->seen_before_ms = std::max(same->seen_before_ms, run.last_by_mark_ms);
+    } else {
+      UnitLife life;
+      life.start_ms = start;
+      life.last_seen_ms = run.last_ms;
+      life.seen_before_ms = run.last_by_mark_ms;
+      lives.push_back(std::move(life));
+    }
+  }
+  std::ranges::sort(lives, {}, &UnitLife::start_ms);
+  for (const auto& run : ends) {
+    const std::int64_t end = time_of(run.value);
+    const auto next = std::ranges::upper_bound(lives, end, {}, &UnitLife::start_ms);
+    if (end == 0 || next == lives.begin()) {
+      continue;
+    }
+    UnitLife& life = *std::prev(next);
+    // A cgroup that was taken for ended and came back has a later end in the end.
+    if (end > life.end_ms) {
+      life.end_ms = end;
+      life.end_first_seen_ms = run.first_ms;
+    }
+  }
+  return lives;
+}
+
+std::vector<UnitLife> merge_hosts(std::vector<UnitLife> lives) {
+  std::ranges::sort(lives, [](const UnitLife& a, const UnitLife& b) {
+    return std::tie(a.uuid, a.start_ms, a.origin) < std::tie(b.uuid, b.start_ms, b.origin);
+  });
+  std::vector<UnitLife> merged;
+  for (auto& life : lives) {
+    if (!merged.empty() && merged.back().uuid == life.uuid) {
+      UnitLife& last = merged.back();
+      const std::int64_t until = last.end_ms > 0 ? last.end_ms : last.last_seen_ms;
+      if (last.origin != life.origin && life.start_ms < until) {
+        const bool both_ended = last.end_ms > 0 && life.end_ms > 0;
+        last.end_ms = both_ended ? std::max(last.end_ms, life.end_ms) : 0;
+        last.end_first_seen_ms =
+            both_ended ? std::max(last.end_first_seen_ms, life.end_first_seen_ms) : 0;
+        last.last_seen_ms = std::max(last.last_seen_ms, life.last_seen_ms);
+        last.seen_before_ms = std::max(last.seen_before_ms, life.seen_before_ms);
+        last.cpus += life.cpus;
+        last.memory_bytes += life.memory_bytes;
+        continue;
+      }
+    }
+    merged.push_back(std::move(life));
+  }
+  return merged;
+}
+
+std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
+                                     const LocalUnitContext& context,
+                                     const TimeZone& zone) {
+  const model::Window window = context.window;
+  std::vector<model::Unit> units;
+  for (const auto& life : lives) {
+    if (life.start_ms > window.end_ms) {
+      continue;
+    }
+    const std::int64_t end = end_of(life, context);
+    if (end > 0 && end <= window.start_ms) {
+      // Told already, unless the window before this one could not see it. That one looked at
+      // samples up to `settle` after its end, and took a silent unit for gone after a while.
+      const std::int64_t known_at =
+          life.end_ms > 0 ? life.end_first_seen_ms : end + context.gone_after_ms;
+      const std::int64_t seen_by_last_window =
+          life.end_ms > 0 ? window.start_ms + context.settle_ms : window.start_ms;
+      if (known_at <= seen_by_last_window) {
+        continue;
+      }
+    }
+    model::Unit unit;
+    unit.cluster_id = context.cluster_id;
+    unit.resource_manager = "local";
+    unit.uuid = clean_text(life.uuid);
+    unit.name = clean_text(life.name);
+    unit.project = context.project;
+    unit.username = clean_text(life.username);
+    unit.created_at = zone.local_with_offset(life.start_ms);
+    unit.created_at_ts = life.start_ms;
+    unit.started_at = unit.created_at;
+    unit.started_at_ts = life.start_ms;
+    unit.ended_at = end > 0 ? zone.local_with_offset(end) : "Unknown";
+    unit.ended_at_ts = end;
+    unit.state = end > 0 ? "ENDED" : "RUNNING";
+    unit.elapsed = elapsed_text(((end > 0 ? end : window.end_ms) - life.start_ms) / 1000);
+
+    JsonObject allocation;
+    allocation.add("cpus", life.cpus);
+    allocation.add("gpus", std::int64_t{0});
+    allocation.add("mem", static_cast<std::int64_t>(life.memory_bytes));
+    unit.allocation = allocation.text();
+
+    const double seconds = static_cast<double>(time_in_window(life, end, context)) / 1000;
+    unit.total_time_seconds = {{"walltime", seconds},
+                               {"alloc_cputime", life.cpus * seconds},
+                               {"alloc_cpumemtime", life.memory_bytes / kMebi * seconds},
+                               {"alloc_gputime", 0},
+                               {"alloc_gpumemtime", 0}};
+    units.push_back(std::move(unit));
+  }
+  return units;
+}
+
+}  // namespace ceems::ingest

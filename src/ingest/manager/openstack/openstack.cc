@@ -1,0 +1,223 @@
+#include "ingest/manager/openstack/openstack.h"
+
+#include <algorithm>
+#include <iterator>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "config/section.h"
+#include "ingest/manager/openstack/people.h"
+#include "ingest/manager/openstack/units.h"
+
+namespace ceems::ingest {
+namespace {
+
+using openstack::Client;
+using openstack::People;
+
+// Deletions are looked for this much before the window: one that Nova wrote down late, or with a
+// clock of its own, would be told as running for ever. What is found twice counts once.
+constexpr std::int64_t kOverlapMs = std::int64_t{5} * 60'000;
+
+class OpenstackManager final : public ResourceManager {
+ public:
+  OpenstackManager(std::string cluster_id,
+                   OpenstackOptions options,
+                   std::unique_ptr<openstack::Transport> transport,
+                   TimeZone zone,
+                   const Clock& clock)
+      : cluster_id_(std::move(cluster_id)),
+        zone_(zone),
+        client_(std::move(options.endpoints), std::move(options.auth), std::move(transport), clock),
+        people_(client_, clock, options.users_refresh_interval) {}
+
+  Result<std::vector<model::Unit>> fetch_units(model::Window window,
+                                               std::stop_token stop) override {
+    const std::stop_callback cancel(stop, [this] { client_.cancel(); });
+    auto found = client_.servers(zone_.local_with_offset(window.start_ms - kOverlapMs));
+    if (!found) {
+      return fail(std::move(found).error());
+    }
+    if (found->malformed > 0 && !malformed_) {
+      log::warn("servers left out", {{"cluster_id", cluster_id_},
+                                     {"servers", found->malformed},
+                                     {"first", found->first_problem}});
+    }
+    malformed_ = found->malformed > 0;
+
+    People::Ids ids;
+    for (const auto& server : found->servers) {
+      ids.users.insert(server.user_id);
+      ids.projects.insert(server.project_id);
+    }
+    people_result_ = people_.refresh(ids, stop);
+    // A name that is missing would be stored as empty.
+    if (!*people_result_ && !people_.knows(ids)) {
+      return fail(people_result_->error());
+    }
+
+    history_.begin(window);
+    std::vector<model::Unit> units;
+    units.reserve(found->servers.size());
+    const openstack::UnitContext context{.window = window, .cluster_id = cluster_id_};
+    for (const auto& server : found->servers) {
+      auto lives = openstack::to_units(server, people_.project_name(server.project_id),
+                                       people_.user_name(server.user_id), context, zone_, history_);
+      std::ranges::move(lives, std::back_inserter(units));
+    }
+    return units;
+  }
+
+  /// As of the refresh in fetch_units(), whose error this is where it failed.
+  Result<UsersAndProjects> fetch_users_projects(model::Window /*window*/,
+                                                std::stop_token stop) override {
+    const std::stop_callback cancel(stop, [this] { client_.cancel(); });
+    if (!people_result_) {
+      people_result_ = people_.refresh({}, stop);
+    }
+    if (!*people_result_) {
+      return fail(people_result_->error());
+    }
+    return people_.everybody(cluster_id_);
+  }
+
+ private:
+  std::string cluster_id_;
+  TimeZone zone_;
+  Client client_;
+  People people_;
+  openstack::ServerHistory history_;
+  std::optional<Result<>> people_result_;  // of the last refresh
+  bool malformed_ = false;                 // told in the log
+};
+
+/// An http or https URL without a slash at its end.
+Result<std::string> read_url(const config::Node& node) {
+  auto text = node.as_string();
+  if (!text) {
+    return text;
+  }
+  std::string_view url = trim(*text);
+  const std::size_t scheme = url.starts_with("https://") ? 8 : 7;
+  if ((!url.starts_with("https://") && !url.starts_with("http://")) || url.size() == scheme ||
+      url.find_first_of("?# ") != std::string_view::npos) {
+    return fail(node.error("expected a URL such as https://cloud.example.org:5000"));
+  }
+  while (url.ends_with('/')) {
+    url.remove_suffix(1);
+  }
+  return std::string(url);
+}
+
+Result<> read_endpoints(const config::Node& node, openstack::Endpoints& endpoints) {
+  if (auto done = config::Section(node).only({"compute", "identity"}).done(); !done) {
+    return done;
+  }
+  for (const char* key : {"compute", "identity"}) {
+    if (!node[key].present()) {
+      return fail(node.error(fmt::format("{} is missing", key)));
+    }
+  }
+  auto identity = read_url(node["identity"]);
+  if (!identity) {
+    return fail(std::move(identity).error());
+  }
+  if (identity->ends_with("/v3")) {
+    identity->resize(identity->size() - 3);
+  }
+  endpoints.identity = std::move(*identity);
+  const config::Node compute = node["compute"];
+  if (!compute.is_map()) {
+    auto url = read_url(compute);
+    if (!url) {
+      return fail(std::move(url).error());
+    }
+    endpoints.compute[""] = std::move(*url);
+    return {};
+  }
+  for (const auto& [region, value] : compute.entries()) {
+    auto url = read_url(value);
+    if (!url) {
+      return fail(std::move(url).error());
+    }
+    endpoints.compute[region] = std::move(*url);
+  }
+  if (endpoints.compute.empty()) {
+    return fail(compute.error("expected at least one region"));
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<OpenstackOptions> parse_openstack_options(const config::Node& extra) {
+  OpenstackOptions options;
+  config::Section section(extra);
+  section.only({"api_service_endpoints", "auth", "request_timeout", "users_refresh_interval"})
+      .duration("request_timeout", options.request_timeout)
+      .duration("users_refresh_interval", options.users_refresh_interval)
+      .refuse(options.request_timeout <= std::chrono::milliseconds(0), "request_timeout",
+              "must be more than 0s");
+  if (!section.ok()) {
+    return fail(section.done().error());
+  }
+  const config::Node endpoints = extra["api_service_endpoints"];
+  if (!endpoints.present()) {
+    return fail(extra.error("api_service_endpoints is missing"));
+  }
+  if (auto done = read_endpoints(endpoints, options.endpoints); !done) {
+    return fail(std::move(done).error());
+  }
+  const config::Node auth = extra["auth"];
+  if (!auth.is_map()) {
+    return fail((auth.present() ? auth : extra)
+                    .error("expected a mapping 'auth', as Keystone takes it for a token"));
+  }
+  auto text = openstack::to_json(auth);
+  if (!text) {
+    return fail(std::move(text).error());
+  }
+  options.auth = std::move(*text);
+  return options;
+}
+
+std::unique_ptr<ResourceManager> make_openstack(std::string cluster_id,
+                                                OpenstackOptions options,
+                                                std::unique_ptr<openstack::Transport> transport,
+                                                TimeZone zone,
+                                                const Clock& clock) {
+  return std::make_unique<OpenstackManager>(std::move(cluster_id), std::move(options),
+                                            std::move(transport), zone, clock);
+}
+
+ManagerSpec openstack_manager() {
+  return {.name = "openstack",
+          .create = [](const ClusterConfig& config,
+                       const ManagerContext& context) -> Result<std::unique_ptr<ResourceManager>> {
+            const std::string where = "cluster " + config.cluster.id;
+            if (!config.extra.present()) {
+              return fail(ErrorCode::kInvalidArgument,
+                          "{}: manager openstack needs extra_config.api_service_endpoints and "
+                          "extra_config.auth",
+                          where);
+            }
+            auto options = parse_openstack_options(config.extra);
+            if (!options) {
+              return fail(std::move(options).error());
+            }
+            auto zone = TimeZone::find(context.time_zone);
+            if (!zone) {
+              return fail(std::move(zone).error());
+            }
+            auto transport = openstack::http_transport(config.web, options->request_timeout);
+            if (!transport) {
+              return fail(std::move(transport).error().with_context(where));
+            }
+            return make_openstack(config.cluster.id, std::move(*options), std::move(*transport),
+                                  *zone, *context.clock);
+          }};
+}
+
+}  // namespace ceems::ingest

@@ -1,0 +1,133 @@
+#include "ingest/manager/openstack/people.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "ingest/manager/openstack/openstack_test_support.h"
+
+namespace ceems::ingest {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+using ::testing::Not;
+using Fixture = CloudFixture;
+
+TEST(OpenstackPeople, AreUsersWithProjectsAndProjectsWithUsers) {
+  Fixture f;
+  ASSERT_TRUE(f.manager().fetch_units(kWindow, {}));
+  const auto people = f.manager().fetch_users_projects(kWindow, {});
+  ASSERT_TRUE(people);
+  ASSERT_EQ(people->users.size(), 2U);
+  EXPECT_EQ(people->users[0].uid, "u1");
+  EXPECT_EQ(people->users[0].name, "ann");
+  EXPECT_THAT(people->users[0].projects, ElementsAre("alpha", "beta"));
+  ASSERT_EQ(people->projects.size(), 2U);
+  EXPECT_EQ(people->projects[0].uid, "p1");
+  EXPECT_EQ(people->projects[0].name, "alpha");
+  EXPECT_THAT(people->projects[0].users, ElementsAre("ann", "bob"));
+  EXPECT_EQ(people->projects[0].cluster_id, "os");
+  EXPECT_EQ(people->projects[0].resource_manager, "openstack");
+}
+
+TEST(OpenstackPeople, WithoutProjectsKeepTheirName) {
+  Fixture f;
+  f.cloud.set(projects_url("u2"), named_json("projects", {}));
+  EXPECT_THAT(f.projects(), ElementsAre(::testing::Pair("ann", ElementsAre("alpha", "beta")),
+                                        ::testing::Pair("bob", IsEmpty())));
+}
+
+TEST(OpenstackPeople, LoseAProjectWithTheFirstAnswerThatDoesNotHaveIt) {
+  Fixture f;
+  EXPECT_THAT(f.projects()["ann"], ElementsAre("alpha", "beta"));
+  f.cloud.set(projects_url("u1"), named_json("projects", {{"p2", "beta"}}));
+  EXPECT_THAT(f.projects()["ann"], ElementsAre("beta"));
+  f.cloud.set(kUsers, named_json("users", {{"u2", "bob"}}));
+  EXPECT_FALSE(f.projects().contains("ann"));
+}
+
+TEST(OpenstackPeople, ThatAreDisabledHaveNoProjects) {
+  Fixture f;
+  f.cloud.set(kUsers, R"({"users":[{"id":"u1","name":"ann"},
+                                   {"id":"u2","name":"bob","enabled":false}]})");
+  EXPECT_THAT(f.projects()["bob"], IsEmpty());
+  EXPECT_EQ(f.cloud.count("u2/projects"), 0U);
+}
+
+TEST(OpenstackPeople, KeepTheirProjectsWhileTheirListCannotBeRead) {
+  Fixture f;
+  EXPECT_THAT(f.projects()["ann"], ElementsAre("alpha", "beta"));
+  for (const auto& [status, body] : {std::pair(500, "{}"), {403, "{}"}, {200, "{"}, {200, "{}"}}) {
+    f.cloud.set(projects_url("u1"), body, status);
+    f.cloud.set(projects_url("u2"), named_json("projects", {{"p2", "beta"}}));
+    EXPECT_THAT(f.projects()["ann"], ElementsAre("alpha", "beta")) << status << body;
+    EXPECT_THAT(f.projects()["bob"], ElementsAre("beta")) << "others go on";
+  }
+}
+
+TEST(OpenstackPeople, AreAnErrorWhileSomebodysProjectsWereNeverRead) {
+  Fixture f;
+  f.cloud.set(projects_url("u2"), "", 500);
+  ASSERT_TRUE(f.manager().fetch_units(kWindow, {}));  // no servers, no names needed
+  EXPECT_FALSE(f.manager().fetch_users_projects(kWindow, {}));
+}
+
+TEST(OpenstackPeople, AreAnErrorWhereAnAnswerIsEmpty) {
+  for (const std::string key : {"users", "projects"}) {
+    Fixture f;
+    EXPECT_THAT(f.projects(), Not(IsEmpty()));
+    if (key == "users") {
+      f.cloud.set(kUsers, R"({"users":[]})");
+    } else {
+      f.cloud.set(projects_url("u1"), R"({"projects":[]})");
+      f.cloud.set(projects_url("u2"), R"({"projects":[]})");
+    }
+    ASSERT_TRUE(f.manager().fetch_units(kWindow, {}));
+    const auto people = f.manager().fetch_users_projects(kWindow, {});
+    ASSERT_FALSE(people) << key;
+    EXPECT_THAT(people.error().message, HasSubstr("Keystone names no "));
+  }
+}
+
+TEST(OpenstackPeople, AreNotAskedForOneByOneWhenAllFail) {
+  Fixture f;
+  std::vector<std::pair<std::string, std::string>> users;
+  for (int i = 0; i < 500; ++i) {
+    users.emplace_back(fmt::format("x{}", i), fmt::format("n{}", i));
+    f.cloud.set(projects_url(users.back().first), "", 503);
+  }
+  f.cloud.set(kUsers, named_json("users", users));
+  ASSERT_TRUE(f.manager().fetch_units(kWindow, {}));
+  EXPECT_FALSE(f.manager().fetch_users_projects(kWindow, {}));
+  EXPECT_LT(f.cloud.count("/projects"), 30U);
+}
+
+TEST(OpenstackPeople, OfTheSameNameInTwoDomainsAreToldApart) {
+  Fixture f;
+  f.cloud.set(kUsers, R"({"users":[{"id":"u1","name":"ann","domain_id":"ldap"},
+                                   {"id":"u2","name":"ann","domain_id":"default"}]})");
+  f.cloud.set(projects_url("u1"), R"({"projects":[{"id":"p1","name":"dev","domain_id":"ldap"}]})");
+  f.cloud.set(projects_url("u2"),
+              R"({"projects":[{"id":"p2","name":"dev","domain_id":"default"}]})");
+  EXPECT_THAT(f.projects(), ElementsAre(::testing::Pair("ann", ElementsAre("dev")),
+                                        ::testing::Pair("ann@ldap", ElementsAre("dev@ldap"))));
+}
+
+TEST(OpenstackPeople, AreKeptForTheIntervalWhateverTheWindow) {
+  Fixture f;
+  f.options.users_refresh_interval = std::chrono::minutes(5);
+  for (int chunk = 0; chunk < 24; ++chunk) {
+    const model::Window window{.start_ms = kWindow.start_ms + chunk * 3'600'000,
+                               .end_ms = kWindow.end_ms + chunk * 3'600'000};
+    ASSERT_TRUE(f.manager().fetch_units(window, {}));
+    ASSERT_TRUE(f.manager().fetch_users_projects(window, {}));
+  }
+  EXPECT_EQ(f.cloud.count("u1/projects"), 1U) << "once for a back-fill";
+  f.clock.advance(std::chrono::minutes(5));
+  ASSERT_TRUE(f.manager().fetch_units(kWindow, {}));
+  EXPECT_EQ(f.cloud.count("u1/projects"), 2U);
+}
+
+}  // namespace
+}  // namespace ceems::ingest

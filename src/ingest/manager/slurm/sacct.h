@@ -1,0 +1,86 @@
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "ingest/manager/slurm/job.h"
+
+namespace ceems::ingest {
+
+/// Fields asked of sacct, in this order (sacct(1)). The two that users may fill freely come last.
+inline constexpr std::string_view kSacctFields =
+    "jobidraw,partition,qos,account,group,gid,user,uid,submit,start,end,elapsed,elapsedraw,"
+    "exitcode,state,alloctres,nodelist,jobname,workdir";
+inline constexpr std::size_t kSacctFieldCount = 19;
+
+/// States asked of sacct. All that hold or held resources: PENDING waits, and REVOKED runs on
+/// another cluster of the federation.
+inline constexpr std::string_view kSacctStates =
+    "BOOT_FAIL,CANCELLED,COMPLETED,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,RUNNING,"
+    "REQUEUED,RESIZING,SUSPENDED,TIMEOUT";
+
+/// One record. Times without offset are UTC. Nothing for what is no job of its own (steps, jobs
+/// without nodes); kParse for what is no record. With the delimiter "|" the job's name may hold
+/// delimiters; its working directory is then taken to begin at the last "|/".
+Result<std::optional<SlurmJob>> parse_sacct_record(std::string_view record,
+                                                   std::string_view delimiter,
+                                                   MemoryRule rule);
+
+/// Joins lines to records and hands each job on at once. Job names may hold line ends and anything
+/// else, so a line alone proves nothing; a delimiter that nobody could guess does (sacct
+/// --delimiter). If the first record lacks it, sacct has ignored the option: then every line is a
+/// record with "|".
+class SacctReader {
+ public:
+  SacctReader(std::string delimiter, MemoryRule rule, std::function<void(const SlurmJob&)> job)
+      : delimiter_(std::move(delimiter)), rule_(rule), job_(std::move(job)) {}
+
+  /// The next line of output, without its end.
+  void add_line(std::string_view line);
+  /// After the last line. kParse if there was output but no record in it at all.
+  Result<> finish();
+  /// Lines or records left out because they do not parse.
+  [[nodiscard]] std::size_t malformed() const { return malformed_; }
+  [[nodiscard]] const std::string& first_problem() const { return first_problem_; }
+
+ private:
+  void end_record();
+
+  std::string delimiter_;
+  MemoryRule rule_;
+  std::function<void(const SlurmJob&)> job_;
+  bool decided_ = false;  ///< whether sacct honours the delimiter is known
+  bool joins_lines_ = true;
+  std::string record_;
+  std::size_t record_delimiters_ = 0;
+  std::size_t recognized_ = 0;
+  std::size_t malformed_ = 0;
+  std::string first_problem_;
+};
+
+/// Users and their accounts. root is left out.
+class Associations {
+ public:
+  void add(std::string_view account, std::string_view user);
+  /// "account|user", a line of
+  /// `sacctmgr --parsable2 --noheader list associations format=Account,User`.
+  void add_line(std::string_view line);
+  [[nodiscard]] const std::map<std::string, std::vector<std::string>>& accounts_of_users() const {
+    return accounts_of_users_;
+  }
+  [[nodiscard]] const std::map<std::string, std::vector<std::string>>& users_of_accounts() const {
+    return users_of_accounts_;
+  }
+
+ private:
+  std::map<std::string, std::vector<std::string>> accounts_of_users_;  ///< sorted, unique
+  std::map<std::string, std::vector<std::string>> users_of_accounts_;
+};
+
+}  // namespace ceems::ingest

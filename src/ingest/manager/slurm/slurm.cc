@@ -1,0 +1,425 @@
+#include "ingest/manager/slurm/slurm.h"
+
+#include <linux/capability.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <filesystem>
+#include <map>
+#include <optional>
+#include <set>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "config/section.h"
+#include "ingest/manager/slurm/cli.h"
+#include "ingest/manager/slurm/slurmrest.h"
+#include "os/privileges.h"
+
+namespace ceems::ingest {
+namespace {
+
+constexpr std::chrono::seconds kSudoProbeTimeout{5};
+/// Ids in one question, and questions in one round: a command line has its limits.
+constexpr std::size_t kIdsAtOnce = 500;
+constexpr std::size_t kMaxIds = 20 * kIdsAtOnce;
+constexpr int kMaxAsks = 3;
+
+class SlurmManager final : public ResourceManager {
+ public:
+  SlurmManager(std::string cluster_id,
+               std::unique_ptr<SlurmSource> source,
+               TimeZone zone,
+               bool coordinators_lead)
+      : cluster_id_(std::move(cluster_id)),
+        source_(std::move(source)),
+        zone_(zone),
+        coordinators_lead_(coordinators_lead) {}
+
+  Result<std::vector<model::Unit>> fetch_units(model::Window window,
+                                               std::stop_token stop) override {
+    std::erase_if(open_, [window](const auto& entry) {
+      return entry.second.told_ms != 0 && entry.second.told_ms <= window.start_ms;
+    });
+    follow(window);
+    std::vector<model::Unit> units;
+    OpenJobs running;
+    OpenJobs missing = open_;
+    auto done = source_->jobs(
+        window,
+        [&](const SlurmJob& job) {
+          if (auto unit = to_unit(job, counted(job, window), zone_, cluster_id_)) {
+            const Start start{unit->uuid, unit->started_at_ts};
+            missing.erase(start);
+            if (unit->ended_at_ts == 0 && unit->started_at_ts != 0) {
+              running.emplace(start, Open{});
+            }
+            units.push_back(std::move(*unit));
+          }
+        },
+        stop);
+    if (!done) {
+      return fail(std::move(done).error());
+    }
+    ask_for(missing, window, units, stop);
+    open_ = std::move(running);
+    open_.merge(missing);
+    last_ = window;
+    return units;
+  }
+
+  Result<UsersAndProjects> fetch_users_projects(model::Window /*window*/,
+                                                std::stop_token stop) override {
+    auto associations = source_->associations(std::move(stop));
+    if (!associations) {
+      return fail(std::move(associations).error());
+    }
+    UsersAndProjects result;
+    for (const auto& [user, accounts] : associations->accounts_of_users()) {
+      result.users.push_back({.uid = {},
+                              .cluster_id = cluster_id_,
+                              .resource_manager = "slurm",
+                              .name = user,
+                              .projects = accounts,
+                              .tags = {}});
+    }
+    for (const auto& [account, users] : associations->users_of_accounts()) {
+      result.projects.push_back({.uid = {},
+                                 .cluster_id = cluster_id_,
+                                 .resource_manager = "slurm",
+                                 .name = account,
+                                 .users = users,
+                                 .tags = {}});
+    }
+    return result;
+  }
+
+  Result<ProjectLeads> fetch_leads(const std::stop_token& stop) override {
+    return coordinators_lead_ ? source_->coordinators(stop) : ProjectLeads{};
+  }
+
+ private:
+  using Start = std::pair<std::string, std::int64_t>;  // raw id, epoch ms
+  struct Open {
+    std::int64_t told_ms = 0;  ///< end of the window in which the late end was told; 0: not yet
+    int asks = 0;
+  };
+  using OpenJobs = std::map<Start, Open>;
+
+  /// Before a window is fetched: what ran at its start, where it follows the last one. One that
+  /// starts as the last one did is that one again, which was not stored.
+  void follow(model::Window window) {
+    if (last_ && window.start_ms == last_->end_ms) {
+      follows_ = true;
+      ran_before_.clear();
+      for (const auto& [start, open] : open_) {
+        ran_before_.insert(start);
+      }
+    } else if (!last_ || window.start_ms != last_->start_ms) {
+      follows_ = false;
+    }
+  }
+
+  /// The time that counts: of a job that runs at the start of the window, and was not there at the
+  /// end of the window before, the start was recorded late, so it counts from there.
+  [[nodiscard]] model::Window counted(const SlurmJob& job, model::Window window) const {
+    const bool runs_at_start = job.start_ms && *job.start_ms < window.start_ms &&
+                               (!job.end_ms || *job.end_ms > window.start_ms);
+    if (follows_ && runs_at_start && !ran_before_.contains({job.id, *job.start_ms})) {
+      window.start_ms = *job.start_ms;
+    }
+    return window;
+  }
+
+  /// Asks for the missing jobs by id and adds what became of them. Those that SLURM does not know
+  /// leave `missing` after some rounds.
+  void ask_for(OpenJobs& missing,
+               model::Window window,
+               std::vector<model::Unit>& units,
+               const std::stop_token& stop) {
+    std::vector<std::string> ids;
+    for (const auto& [start, open] : missing) {
+      if (ids.size() < kMaxIds && (ids.empty() || ids.back() != start.first)) {
+        ids.push_back(start.first);
+      }
+    }
+    for (std::size_t at = 0; at < ids.size(); at += kIdsAtOnce) {
+      const std::size_t count = std::min(kIdsAtOnce, ids.size() - at);
+      const auto first = ids.begin() + static_cast<std::ptrdiff_t>(at);
+      const std::vector<std::string> some(first, first + static_cast<std::ptrdiff_t>(count));
+      auto found = ask_for_some(some, missing, window, stop);
+      if (!found) {
+        // The window is complete without them; they are asked for again.
+        note_failure(found.error().message);
+        return;
+      }
+      count_asks(some, missing);
+      for (auto& unit : *found) {
+        missing[{unit.uuid, unit.started_at_ts}] = {
+            .told_ms = unit.ended_at_ts == 0 ? 0 : window.end_ms, .asks = 0};
+        units.push_back(std::move(unit));
+      }
+    }
+    note_failure({});
+    const std::size_t lost =
+        std::erase_if(missing, [](const auto& entry) { return entry.second.asks >= kMaxAsks; });
+    if (lost > 0) {
+      log::warn("SLURM does not know jobs any more that were running; they stay as last seen",
+                {{"cluster_id", cluster_id_}, {"jobs", lost}});
+    }
+  }
+
+  Result<std::vector<model::Unit>> ask_for_some(const std::vector<std::string>& ids,
+                                                const OpenJobs& missing,
+                                                model::Window window,
+                                                const std::stop_token& stop) {
+    std::vector<model::Unit> found;
+    auto done = source_->jobs_by_id(
+        ids,
+        [&](const SlurmJob& job) {
+          if (!missing.contains({job.id, job.start_ms.value_or(0)})) {
+            return;  // another start of it, or another task of the array
+          }
+          if (auto unit = to_unit(job, window, zone_, cluster_id_)) {
+            found.push_back(std::move(*unit));
+          }
+        },
+        stop);
+    if (!done) {
+      return fail(std::move(done).error());
+    }
+    return found;
+  }
+
+  static void count_asks(const std::vector<std::string>& ids, OpenJobs& missing) {
+    for (const auto& id : ids) {
+      for (auto open = missing.lower_bound({id, 0});
+           open != missing.end() && open->first.first == id; ++open) {
+        ++open->second.asks;
+      }
+    }
+  }
+
+  void note_failure(const std::string& message) {
+    if (!message.empty() && !asking_fails_) {
+      log::warn("jobs that ended late cannot be asked for",
+                {{"cluster_id", cluster_id_}, {"error", message}});
+    } else if (message.empty() && asking_fails_) {
+      log::info("jobs that ended late can be asked for again", {{"cluster_id", cluster_id_}});
+    }
+    asking_fails_ = !message.empty();
+  }
+
+  std::string cluster_id_;
+  std::unique_ptr<SlurmSource> source_;
+  TimeZone zone_;
+  const bool coordinators_lead_;
+  OpenJobs open_;  ///< running when last seen, or told as ended in a window not known to be stored
+  bool asking_fails_ = false;
+  std::optional<model::Window> last_;  ///< fetched last, stored or not
+  bool follows_ = false;               ///< the window at hand begins where the last one ended
+  std::set<Start> ran_before_;         ///< what ran where it begins
+};
+
+/// extra_config of the cluster.
+struct SlurmOptions {
+  std::chrono::milliseconds timeout{std::chrono::minutes(5)};
+  bool exact_memory = false;
+  bool coordinators_lead = false;
+  std::string slurm_cluster = {};
+  std::string api = "cli";
+  std::string rest_version = {};
+  std::string rest_socket = {};
+  std::chrono::milliseconds rest_page{std::chrono::hours(1)};
+};
+
+/// A name that is no option of sacct, no list and no pattern.
+bool is_cluster_name(std::string_view name) {
+  return !name.empty() && name.size() <= 64 && name.front() != '-' &&
+         std::ranges::all_of(name, [](char c) {
+           return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '_' || c == '-' ||
+                  c == '.';
+         });
+}
+
+bool is_api_version(std::string_view text) {
+  return text.starts_with("v0.0.") && parse_int(text.substr(5)).has_value();
+}
+
+Result<SlurmOptions> read_options(const config::Node& extra) {
+  SlurmOptions options;
+  config::Section section(extra);
+  section
+      .only({"command_timeout", "exact_memory", "slurm_cluster", "api", "rest_version",
+             "rest_socket", "rest_page", "coordinators_lead"})
+      .duration("command_timeout", options.timeout)
+      .boolean("exact_memory", options.exact_memory)
+      .boolean("coordinators_lead", options.coordinators_lead)
+      .text("slurm_cluster", options.slurm_cluster)
+      .text("api", options.api)
+      .text("rest_version", options.rest_version)
+      .text("rest_socket", options.rest_socket)
+      .duration("rest_page", options.rest_page)
+      .refuse(options.timeout.count() <= 0, "command_timeout", "must be more than 0s")
+      .refuse(!options.slurm_cluster.empty() && !is_cluster_name(options.slurm_cluster),
+              "slurm_cluster", "expected the name of one cluster, in lower case")
+      .refuse(options.api != "cli" && options.api != "rest", "api", "expected cli or rest")
+      .refuse(!options.rest_version.empty() && !is_api_version(options.rest_version),
+              "rest_version", "expected a version such as v0.0.40")
+      .refuse(!options.rest_socket.empty() && options.rest_socket.front() != '/', "rest_socket",
+              "expected an absolute path")
+      .refuse(options.rest_page < std::chrono::minutes(1), "rest_page", "must be 1m or more");
+  if (auto done = section.done(); !done) {
+    return fail(std::move(done).error());
+  }
+  return options;
+}
+
+/// The variables of this process, which commands inherit as they would from a shell (SLURM_CONF,
+/// LD_LIBRARY_PATH, ...).
+std::map<std::string, std::string> process_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) {
+      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return variables;
+}
+
+/// Directory with sacct: `cli.path`, or where PATH finds it.
+Result<std::filesystem::path> command_directory(const ClusterConfig& config,
+                                                const std::string& search_path) {
+  if (config.cli_path.empty()) {
+    auto sacct = os::find_program("sacct", search_path);
+    if (!sacct) {
+      return fail(std::move(sacct).error().with_context("cli.path is not set"));
+    }
+    return std::filesystem::path(*sacct).parent_path();
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(config.cli_path, error)) {
+    return fail(errno_error(error ? error.value() : ENOENT, "stat " + config.cli_path));
+  }
+  std::filesystem::path directory = std::filesystem::absolute(config.cli_path, error);
+  if (error) {
+    return fail(errno_error(error.value(), "cli.path " + config.cli_path));
+  }
+  return directory;
+}
+
+bool sudo_works(os::CommandRunner& runner,
+                const std::string& sudo,
+                const std::filesystem::path& directory,
+                const std::map<std::string, std::string>& environment) {
+  os::Command probe;
+  probe.path = sudo;
+  probe.arguments = {"-n", "-E", (directory / "sacct").string(), "--help"};
+  probe.environment = environment;
+  probe.timeout = kSudoProbeTimeout;
+  const auto result = runner.run(probe);
+  return result && result->exit_status == 0;
+}
+
+Result<std::unique_ptr<SlurmSource>> create_cli(const ClusterConfig& config,
+                                                const SlurmOptions& options,
+                                                os::CommandRunner& runner,
+                                                bool may_become_root) {
+  SlurmCliOptions cli{.cluster_id = config.cluster.id,
+                      .directory = {},
+                      .environment = process_environment(),
+                      .timeout = options.timeout,
+                      .slurm_cluster = options.slurm_cluster,
+                      .memory = options.exact_memory ? MemoryRule::kExact : MemoryRule::kTruncated};
+  const std::string search_path = cli.environment["PATH"];
+  auto directory = command_directory(config, search_path);
+  if (!directory) {
+    return fail(std::move(directory).error());
+  }
+  cli.directory = std::move(*directory);
+  for (const auto& [name, value] : config.cli_environment) {
+    cli.environment[name] = value;
+  }
+  if (may_become_root) {
+    cli.mode = SlurmMode::kCapability;
+  } else if (auto found = os::find_program("sudo", search_path);
+             found && sudo_works(runner, *found, cli.directory, cli.environment)) {
+    cli.mode = SlurmMode::kSudo;
+    cli.sudo = *found;
+  } else {
+    log::warn("SLURM commands run as the current user; jobs of other users may be missing",
+              {{"cluster_id", config.cluster.id}});
+  }
+  return make_slurm_cli(std::move(cli), runner);
+}
+
+Result<std::unique_ptr<SlurmSource>> create_rest(const ClusterConfig& config,
+                                                 const SlurmOptions& options) {
+  if (config.web_url.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "api: rest needs web.url");
+  }
+  auto get = rest_client(config.web, options.timeout, options.rest_socket);
+  if (!get) {
+    return fail(std::move(get).error());
+  }
+  return make_slurm_rest({.url = config.web_url,
+                          .version = options.rest_version,
+                          .timeout = options.timeout,
+                          .page = options.rest_page,
+                          .slurm_cluster = options.slurm_cluster},
+                         std::move(*get), system_accounts());
+}
+
+}  // namespace
+
+std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
+                                            std::unique_ptr<SlurmSource> source,
+                                            TimeZone zone,
+                                            bool coordinators_lead) {
+  return std::make_unique<SlurmManager>(std::move(cluster_id), std::move(source), zone,
+                                        coordinators_lead);
+}
+
+Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& config,
+                                                      const ManagerContext& context,
+                                                      bool may_become_root) {
+  const std::string& id = config.cluster.id;
+  auto options = read_options(config.extra);
+  if (!options) {
+    return fail(std::move(options).error());
+  }
+  auto zone = TimeZone::find(context.time_zone);
+  if (!zone) {
+    return fail(std::move(zone).error());
+  }
+  const bool rest = options->api == "rest";
+  if (!rest && !config.web_url.empty()) {
+    log::warn("web.url of a SLURM cluster is not asked without extra_config.api: rest",
+              {{"cluster_id", id}});
+  }
+  auto source = rest ? create_rest(config, *options)
+                     : create_cli(config, *options, *context.runner, may_become_root);
+  if (!source) {
+    return fail(std::move(source).error().with_context("cluster " + id));
+  }
+  return make_slurm(id, std::move(*source), *zone, options->coordinators_lead);
+}
+
+ManagerSpec slurm_manager() {
+  return {.name = "slurm",
+          .create = [](const ClusterConfig& config, const ManagerContext& context) {
+            // CEEMS 0.10.2 gives its capabilities up for a SLURM cluster with web.url.
+            const bool may_raise =
+                config.web_url.empty() && os::may_raise(CAP_SETUID) && os::may_raise(CAP_SETGID);
+            return create_slurm(config, context, geteuid() == 0 || may_raise);
+          }};
+}
+
+}  // namespace ceems::ingest

@@ -1,0 +1,382 @@
+#include "ingest/manager/slurm/slurmrest_answer.h"
+
+#include <algorithm>
+#include <array>
+#include <initializer_list>
+
+#include <boost/json.hpp>
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "base/time/time_text.h"
+
+namespace ceems::ingest {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxElementBytes = 4U << 20U;
+constexpr std::size_t kMaxDepth = 32;
+constexpr std::size_t kMaxLists = 64;
+constexpr std::int64_t kMaxSeconds = 253'402'300'799;  // the end of the year 9999
+
+std::string text_of(const json::string& text) {
+  return {text.c_str(), text.size()};
+}
+
+Result<json::object> parse_object(std::string_view text, std::string_view what) {
+  json::parse_options options;
+  options.max_depth = kMaxDepth;
+  options.allow_invalid_utf8 = true;  // of job names; cleaned before they are stored
+  boost::system::error_code error;
+  json::value value = json::parse(json::string_view(text.data(), text.size()), error, {}, options);
+  if (error || !value.is_object()) {
+    return fail(ErrorCode::kParse, "{} of slurmrestd: {}", what,
+                error ? error.message() : "not an object");
+  }
+  return std::move(value.get_object());
+}
+
+/// The value behind these keys, one inside the other, or null.
+const json::value* find(const json::object& object, std::initializer_list<const char*> path) {
+  const json::object* at = &object;
+  const json::value* value = nullptr;
+  for (const char* key : path) {
+    value = at == nullptr ? nullptr : at->if_contains(key);
+    at = value == nullptr ? nullptr : value->if_object();
+  }
+  return value;
+}
+
+std::string text_at(const json::object& object, std::initializer_list<const char*> path) {
+  const json::value* value = find(object, path);
+  return value != nullptr && value->is_string() ? text_of(value->get_string()) : std::string();
+}
+
+std::optional<std::int64_t> plain_number(const json::value& value) {
+  if (const auto* number = value.if_int64()) {
+    return *number;
+  }
+  if (const auto* text = value.if_string()) {
+    return parse_int<std::int64_t>(text_of(*text));
+  }
+  return std::nullopt;  // too large for any count or time, or none
+}
+
+/// 5, "5", or {"set": true, "infinite": false, "number": 5}.
+std::optional<std::int64_t> number_at(const json::object& object,
+                                      std::initializer_list<const char*> path) {
+  const json::value* value = find(object, path);
+  if (value == nullptr) {
+    return std::nullopt;
+  }
+  const json::object* inner = value->if_object();
+  if (inner == nullptr) {
+    return plain_number(*value);
+  }
+  const json::value* number = inner->if_contains("number");
+  const json::value* set = inner->if_contains("set");
+  const json::value* infinite = inner->if_contains("infinite");
+  const bool is_set = set == nullptr || !set->is_bool() || set->get_bool();
+  const bool is_infinite = infinite != nullptr && infinite->is_bool() && infinite->get_bool();
+  return number == nullptr || !is_set || is_infinite ? std::nullopt : plain_number(*number);
+}
+
+/// Epoch milliseconds; 0 is SLURM's "not yet".
+std::optional<std::int64_t> time_at(const json::object& object,
+                                    std::initializer_list<const char*> path) {
+  const auto seconds = number_at(object, path);
+  if (!seconds || *seconds <= 0 || *seconds > kMaxSeconds) {
+    return std::nullopt;
+  }
+  return *seconds * 1000;
+}
+
+/// A text, or the texts of a list.
+std::vector<std::string> texts_at(const json::object& object,
+                                  std::initializer_list<const char*> path) {
+  std::vector<std::string> texts;
+  const json::value* value = find(object, path);
+  if (value == nullptr) {
+    return texts;
+  }
+  if (const auto* text = value->if_string()) {
+    texts.push_back(text_of(*text));
+  } else if (const auto* list = value->if_array()) {
+    for (const auto& item : *list) {
+      if (const auto* element = item.if_string()) {
+        texts.push_back(text_of(*element));
+      }
+    }
+  }
+  return texts;
+}
+
+/// As sacct prints it: of a state with flags the flag, such as RESIZING.
+std::string state_of(const json::object& job) {
+  static constexpr std::array<std::string_view, 12> kBaseStates = {
+      "PENDING", "RUNNING",   "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED",
+      "TIMEOUT", "NODE_FAIL", "PREEMPTED", "BOOT_FAIL", "DEADLINE",  "OUT_OF_MEMORY"};
+  const auto states = texts_at(job, {"state", "current"});
+  for (const auto& state : states) {
+    if (std::ranges::find(kBaseStates, state) == kBaseStates.end()) {
+      return state;
+    }
+  }
+  return states.empty() ? std::string() : states.front();
+}
+
+Allocation allocation_of(const json::object& job) {
+  AllocationBuilder builder;
+  const json::value* list = find(job, {"tres", "allocated"});
+  if (list == nullptr || !list->is_array()) {
+    return {};
+  }
+  for (const auto& item : list->get_array()) {
+    const json::object* tres = item.if_object();
+    if (tres == nullptr) {
+      continue;
+    }
+    std::string type = text_at(*tres, {"type"});
+    const std::string name = text_at(*tres, {"name"});
+    const std::int64_t count = number_at(*tres, {"count"}).value_or(0);
+    if (type == "mem") {
+      constexpr double kMebi = 1 << 20;
+      builder.add_memory(static_cast<double>(count) * kMebi);
+    } else {
+      if (!name.empty()) {
+        type.append("/").append(name);
+      }
+      builder.add(type, count);
+    }
+  }
+  return builder.done();
+}
+
+std::string exit_code_of(const json::object& job) {
+  const auto code = number_at(job, {"exit_code", "return_code"}).value_or(0);
+  auto signal = number_at(job, {"exit_code", "signal", "signal_id"});  // v0.0.38, v0.0.39
+  if (!signal) {
+    signal = number_at(job, {"exit_code", "signal", "id"});
+  }
+  return fmt::format("{}:{}", code, signal.value_or(0));
+}
+
+std::unexpected<Error> not_an_answer(std::string_view why) {
+  return fail(ErrorCode::kParse, "answer of slurmrestd: {}", why);
+}
+
+std::unexpected<Error> too_long() {
+  return not_an_answer("an element of more than 4 MiB");
+}
+
+bool is_blank(char c) {
+  return c == ' ' || c == '\t' || c == '\n' || c == '\r';
+}
+
+}  // namespace
+
+Result<> RestCutter::keep(char c) {
+  if (text_.size() >= kMaxElementBytes) {
+    return too_long();
+  }
+  text_ += c;
+  return {};
+}
+
+Result<> RestCutter::end_element() {
+  if (text_.empty()) {
+    return {};
+  }
+  if (!has_key_) {
+    return not_an_answer("a member without a name");
+  }
+  Result<> taken = take_(member_, text_);
+  text_.clear();
+  return taken;
+}
+
+Result<> RestCutter::open(char c) {
+  ++depth_;
+  if (depth_ == 1) {
+    return c == '{' ? Result<>() : not_an_answer("not an object");
+  }
+  if (depth_ == 2 && c == '[' && has_key_ && text_.empty()) {
+    in_list_ = true;
+    if (lists_.size() < kMaxLists) {
+      lists_.insert(member_);
+    }
+    return {};
+  }
+  return keep(c);
+}
+
+Result<> RestCutter::close(char c) {
+  if (!between_elements()) {
+    --depth_;
+    return depth_ < 0 ? not_an_answer("a bracket too many") : keep(c);
+  }
+  Result<> taken = end_element();
+  in_list_ = false;
+  ended_ = --depth_ == 0;
+  return taken;
+}
+
+Result<> RestCutter::add_character(char c) {
+  if (in_string_) {
+    if (!escaped_ && c == '"') {
+      in_string_ = false;
+    }
+    escaped_ = !escaped_ && c == '\\';
+    return keep(c);
+  }
+  if (is_blank(c)) {
+    return {};  // between values and inside them: means nothing outside of strings
+  }
+  if (ended_) {
+    return not_an_answer("text behind its end");
+  }
+  if (depth_ == 0 && c != '{' && c != '[') {
+    return not_an_answer("not an object");
+  }
+  switch (c) {
+    case '"':
+      in_string_ = true;
+      return keep(c);
+    case '{':
+    case '[':
+      return open(c);
+    case '}':
+    case ']':
+      return close(c);
+    case ',':
+      if (between_elements()) {
+        Result<> taken = end_element();
+        has_key_ = has_key_ && depth_ == 2;
+        return taken;
+      }
+      return keep(c);
+    case ':':
+      if (depth_ == 1 && !has_key_) {
+        const std::string_view quoted = text_;
+        member_ = quoted.size() < 2 ? std::string() : quoted.substr(1, quoted.size() - 2);
+        text_.clear();
+        has_key_ = true;
+        return {};
+      }
+      return keep(c);
+    default:
+      return keep(c);
+  }
+}
+
+Result<> RestCutter::add(std::string_view part) {
+  while (!part.empty()) {
+    if (in_string_ && !escaped_) {
+      const std::string_view plain = part.substr(0, part.find_first_of("\"\\"));
+      if (text_.size() + plain.size() > kMaxElementBytes) {
+        return too_long();
+      }
+      text_ += plain;
+      part.remove_prefix(plain.size());
+      if (part.empty()) {
+        break;
+      }
+    }
+    if (Result<> done = add_character(part.front()); !done) {
+      return done;
+    }
+    part.remove_prefix(1);
+  }
+  return {};
+}
+
+Result<> RestCutter::finish() const {
+  return ended_ ? Result<>() : not_an_answer("it ends too early");
+}
+
+Result<RestJob> parse_rest_job(std::string_view text) {
+  auto object = parse_object(text, "a job");
+  if (!object) {
+    return fail(std::move(object).error());
+  }
+  const auto id = number_at(*object, {"job_id"});
+  if (!id || *id <= 0) {
+    return fail(ErrorCode::kParse, "a job of slurmrestd: no job_id");
+  }
+  RestJob found;
+  SlurmJob& job = found.job;
+  job.id = fmt::format("{}", *id);
+  job.partition = text_at(*object, {"partition"});
+  job.qos = text_at(*object, {"qos"});
+  job.account = text_at(*object, {"account"});
+  job.group = text_at(*object, {"group"});
+  job.user = text_at(*object, {"user"});
+  if (job.user.empty()) {
+    job.user = text_at(*object, {"association", "user"});
+  }
+  job.submit_text = job.start_text = job.end_text = "Unknown";
+  job.submit_ms = time_at(*object, {"time", "submission"});
+  job.start_ms = time_at(*object, {"time", "start"});
+  job.end_ms = time_at(*object, {"time", "end"});
+  job.elapsed = elapsed_text(std::clamp<std::int64_t>(
+      number_at(*object, {"time", "elapsed"}).value_or(0), 0, kMaxSeconds));
+  job.exit_code = exit_code_of(*object);
+  job.state = state_of(*object);
+  job.allocation = allocation_of(*object);
+  job.node_list = text_at(*object, {"nodes"});
+  job.name = text_at(*object, {"name"});
+  job.work_dir = text_at(*object, {"working_directory"});
+  found.cluster = text_at(*object, {"cluster"});
+  found.killed_by = text_at(*object, {"kill_request_user"});
+  found.waiting = job.node_list == "None assigned" || job.state == "PENDING";
+  return found;
+}
+
+Result<RestAssociation> parse_rest_association(std::string_view text) {
+  auto object = parse_object(text, "an association");
+  if (!object) {
+    return fail(std::move(object).error());
+  }
+  return RestAssociation{.account = text_at(*object, {"account"}),
+                         .user = text_at(*object, {"user"}),
+                         .cluster = text_at(*object, {"cluster"})};
+}
+
+RestProblem parse_rest_problem(std::string_view text) {
+  const auto object = parse_object(text, "an error");
+  if (!object) {
+    return {.number = 0, .text = printable(text, 200)};
+  }
+  std::string message = text_at(*object, {"error"});
+  const std::string description = text_at(*object, {"description"});
+  if (!description.empty()) {
+    message += (message.empty() ? "" : ": ") + description;
+  }
+  const auto number =
+      number_at(*object, {"error_number"})
+          .value_or(number_at(*object, {"errno"}).value_or(0));  // v0.0.37 and before
+  return {.number = number,
+          .text = message.empty() ? fmt::format("error {}", number) : printable(message, 200)};
+}
+
+Result<RestAccount> parse_rest_account(std::string_view text) {
+  auto object = parse_object(text, "an account");
+  if (!object) {
+    return fail(std::move(object).error());
+  }
+  RestAccount account{.name = text_at(*object, {"name"}),
+                      .coordinators = texts_at(*object, {"coordinators"})};
+  if (const json::value* list = find(*object, {"coordinators"});
+      list != nullptr && list->is_array()) {
+    for (const auto& item : list->get_array()) {
+      if (const json::object* person = item.if_object()) {
+        account.coordinators.push_back(text_at(*person, {"name"}));
+      }
+    }
+  }
+  std::erase(account.coordinators, std::string());
+  return account;
+}
+
+}  // namespace ceems::ingest
