@@ -1,6 +1,5 @@
 #include "net/relay/relaying.h"
 
-#include <netinet/in.h>
 #include <sys/socket.h>
 
 #include <algorithm>
@@ -15,7 +14,7 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "net/relay/kept_connections.h"
+#include "net/relay/connections.h"
 
 namespace ceems::net {
 
@@ -28,7 +27,6 @@ namespace {
 constexpr std::size_t kFirstPiece = std::size_t{8} * 1024;
 constexpr std::size_t kPiece = std::size_t{64} * 1024;
 constexpr milliseconds kWatch{1000};  // how often a silent client is looked at
-constexpr milliseconds kNoRoom{20};   // before a full unix socket is asked again
 
 bool is_hop_field(std::string_view low) {
   return low == "connection" || low == "proxy-connection" || low == "keep-alive" ||
@@ -265,49 +263,6 @@ Task<ServerAddresses::Known> Relaying::find_addresses(Upstream& upstream) {
   co_return known;
 }
 
-/// Opens a socket and connects it within the time that arm() sets.
-Task<void> Relaying::connect_to(const SocketAddress& address, ErrorCondition& error) {
-  const bool is_unix = address.family() == AF_UNIX;
-  const int protocol = is_unix ? 0 : IPPROTO_TCP;
-  Socket socket(io_.get_executor());
-  static_cast<void>(socket.open(asio::generic::stream_protocol(address.family(), protocol), error));
-  if (error) {
-    co_return;
-  }
-  stream_ = plain_stream(std::move(socket));
-  arm(upstream_->options().connect_timeout);
-  if (is_unix) {
-    co_await connect_unix(address, error);
-    co_return;
-  }
-  const asio::generic::stream_protocol::endpoint endpoint(address.data(), address.size(), protocol);
-  auto token = asio::redirect_error(kAwait, error);
-  co_await stream_->socket().async_connect(endpoint, token);
-  const int on = 1;
-  ::setsockopt(stream_->socket().native_handle(), IPPROTO_TCP, 1 /* TCP_NODELAY */, &on, sizeof on);
-}
-
-/// A unix socket takes a connection at once, or has no room and is asked again: Asio would wait for
-/// it to become writable, which it is, and take that for success.
-Task<void> Relaying::connect_unix(const SocketAddress& address, ErrorCondition& error) {
-  static_cast<void>(stream_->socket().native_non_blocking(true, error));
-  Timer pause(io_.get_executor());
-  while (!error &&
-         ::connect(stream_->socket().native_handle(), address.data(), address.size()) != 0) {
-    if (errno != EAGAIN) {
-      error.assign(errno, boost::system::system_category());
-      break;
-    }
-    pause.expires_after(kNoRoom);
-    ErrorCondition ignored;
-    auto token = asio::redirect_error(kAwait, ignored);
-    co_await pause.async_wait(token);
-    if (timed_out_ || gone_) {
-      error = asio::error::operation_aborted;
-    }
-  }
-}
-
 Task<bool> Relaying::connect(Upstream& upstream) {
   stream_.reset();
   const ServerAddresses::Known found = co_await find_addresses(upstream);
@@ -319,7 +274,9 @@ Task<bool> Relaying::connect(Upstream& upstream) {
   ErrorCondition error;
   for (const SocketAddress& address : *found.list) {
     timed_out_ = false;
-    co_await connect_to(address, error);
+    stream_ = plain_stream(Socket(io_.get_executor()));
+    arm(upstream_->options().connect_timeout);
+    co_await connect_socket(stream_->socket(), address, error);
     if (!error || gone_) {
       break;
     }

@@ -63,8 +63,6 @@ class Relaying {
   bool take_kept(Upstream& upstream);
   Task<bool> connect(Upstream& upstream);
   Task<ServerAddresses::Known> find_addresses(Upstream& upstream);
-  Task<void> connect_to(const SocketAddress& address, ErrorCondition& error);
-  Task<void> connect_unix(const SocketAddress& address, ErrorCondition& error);
   Task<bool> read_more(std::chrono::milliseconds patience);
   void arm(std::chrono::milliseconds time);
   void watch();

@@ -6,7 +6,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "net/client/tls_files.h"
-#include "net/relay/kept_connections.h"
+#include "net/relay/connections.h"
 #include "net/relay/tls_client.h"
 #include "net/unix_url.h"
 

@@ -72,7 +72,7 @@ class Upstream {
   /// is logged. Thread-safe.
   Result<std::shared_ptr<ssl_ctx_st>> tls_context();
 
-  struct Kept;  // kept_connections.h
+  struct Kept;  // connections.h
   [[nodiscard]] Kept& kept() { return *kept_; }
   /// Closes the kept connections. On their I/O thread, or when it does not run.
   void drop_kept();

@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to the server: shows Asio.
+// Internal to what runs an io_context: shows Asio.
 
 #include <chrono>
 #include <memory>
@@ -19,5 +19,9 @@ struct Upstream::Kept {
   };
   std::vector<Entry> entries;  // the youngest last
 };
+
+/// Opens `socket` and connects it. There is no time limit: the caller closes the socket to end the
+/// wait, which then fails with asio::error::operation_aborted.
+Task<void> connect_socket(Socket& socket, const SocketAddress& address, ErrorCondition& error);
 
 }  // namespace ceems::net
