@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "base/log.h"
+#include "store/schema/tables.h"
 
 namespace ceems::ingest {
 namespace {
@@ -78,7 +79,7 @@ void run_updater(UpdateSource::NamedUpdater& named,
   clear_metrics(result.update.units, [&](model::Metric metric) {
     return named.updater->gives(metric) &&
            (holds(missing.parts, kEverything) ||
-            holds(missing.parts, std::string(model::column_name(metric)) + ".*"));
+            holds(missing.parts, std::string(store::column_name(metric)) + ".*"));
   });
   result.lasting = missing.lasting && (result.lasting || !result.cause);
   if (!result.cause) {

@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "ingest/update_loop_test_support.h"
+#include "store/schema/tables.h"
 
 namespace ceems::ingest {
 namespace {
@@ -38,7 +39,7 @@ struct GapFixture : LoopFixture {
       };
       Missing missing{.parts = {}, .cause = {}, .lasting = true};
       for (const auto metric : {Metric::kAvgCpuUsage, Metric::kTotalCpuEnergyUsageKwh}) {
-        const std::string part = std::string(model::column_name(metric)) + ".x";
+        const std::string part = std::string(store::column_name(metric)) + ".x";
         if (!wanted(part)) {
           continue;
         }

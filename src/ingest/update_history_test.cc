@@ -15,6 +15,7 @@
 #include "ingest/update_loop_test_support.h"
 #include "store/database.h"
 #include "store/json.h"
+#include "store/schema/tables.h"
 #include "store/sqlite/connection.h"
 #include "testing/temp_dir.h"
 
@@ -340,7 +341,7 @@ class Trouble {
           .parts = {}, .cause = {ErrorCode::kUnavailable, "a query failed"}, .lasting = refused};
       for (const auto& [metric, key] : {std::pair(Metric::kAvgCpuUsage, "global"),
                                         std::pair(Metric::kTotalCpuEnergyUsageKwh, "total")}) {
-        const std::string part = fmt::format("{}.{}", model::column_name(metric), key);
+        const std::string part = fmt::format("{}.{}", store::column_name(metric), key);
         const bool wanted =
             request.parts.empty() || std::ranges::find(request.parts, part) != request.parts.end();
         for (auto& one : units) {

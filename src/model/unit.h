@@ -4,7 +4,6 @@
 #include <cstdint>
 #include <map>
 #include <string>
-#include <string_view>
 #include <vector>
 
 namespace ceems::model {
@@ -12,7 +11,7 @@ namespace ceems::model {
 /// Numbers by sub-metric name, e.g. {"total": 0.25}; the JSON objects of the metric columns.
 using MetricMap = std::map<std::string, double, std::less<>>;
 
-/// The twelve metric columns of units and usage besides total_time_seconds, in schema order.
+/// What is measured about units and usage. Names and weights are in store/schema/tables.h.
 enum class Metric : std::size_t {
   kAvgCpuUsage,
   kAvgCpuMemUsage,
@@ -28,11 +27,6 @@ enum class Metric : std::size_t {
   kTotalEgressStats,
 };
 inline constexpr std::size_t kMetricCount = 12;
-
-/// Column and JSON key, e.g. "avg_cpu_usage".
-std::string_view column_name(Metric metric);
-/// The time-map key that weights an average, e.g. "alloc_cputime"; empty for totals, which add up.
-std::string_view weight_key(Metric metric);
 
 /// A job, VM, pod or cgroup as one update run delivers it: times and metrics cover the run's window
 /// only, the store accumulates. Texts come from managers and are hostile until printed escaped.

@@ -7,6 +7,8 @@
 
 #include <fmt/format.h>
 
+#include "store/schema/tables.h"
+
 namespace ceems::store {
 namespace {
 
@@ -16,7 +18,7 @@ double finite(double value) {
 
 /// What AverageWeights calls an average.
 std::string weight_entry(model::Metric metric, std::string_view name) {
-  return fmt::format("{}.{}", model::column_name(metric), name);
+  return fmt::format("{}.{}", column_name(metric), name);
 }
 
 }  // namespace
@@ -42,12 +44,12 @@ model::MetricMap merge_metric(model::Metric metric,
                               const model::MetricMap& existing_times,
                               const Joining& window,
                               AverageWeights& weights) {
-  const std::string_view weight_name = model::weight_key(metric);
-  if (weight_name.empty()) {
+  const std::string_view weighted_by = weight_name(metric);
+  if (weighted_by.empty()) {
     return add_maps(std::move(existing), window.map);
   }
-  const double before = value_or_zero(existing_times, weight_name);
-  const double added = value_or_zero(window.times, weight_name);
+  const double before = value_or_zero(existing_times, weighted_by);
+  const double added = value_or_zero(window.times, weighted_by);
   const double after = window.times_counted ? before : before + added;
   // A gap is filled in a row that was written before weights were kept: the average stands for the
   // rest.
@@ -87,11 +89,11 @@ model::MetricMap zero_without_weight(model::Metric metric,
                                      model::MetricMap averages,
                                      const model::MetricMap& times,
                                      const AverageWeights& weights) {
-  const std::string_view weight_name = model::weight_key(metric);
-  if (weight_name.empty()) {
+  const std::string_view weighted_by = weight_name(metric);
+  if (weighted_by.empty()) {
     return averages;
   }
-  const double usual = value_or_zero(times, weight_name);
+  const double usual = value_or_zero(times, weighted_by);
   for (auto& [name, value] : averages) {
     const auto known = weights.empty() ? weights.end() : weights.find(weight_entry(metric, name));
     if ((known == weights.end() ? usual : known->second) <= 0) {

@@ -24,7 +24,7 @@ struct Joining {
 };
 
 /// One of the twelve metrics: add_maps() for totals. Averages are per-name means of `existing` and
-/// the window weighted with what weight_key() names in the time maps, where a missing weight is 0:
+/// the window weighted with what weight_name() names in the time maps, where a missing weight is 0:
 /// S/W over the windows that hold the name. With no weight at all an existing value stays as it is,
 /// and a name that is new is 0.
 model::MetricMap merge_metric(model::Metric metric,

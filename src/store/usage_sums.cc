@@ -1,6 +1,7 @@
 #include "store/usage_sums.h"
 
 #include "store/merge.h"
+#include "store/schema/tables.h"
 
 namespace ceems::store {
 namespace {
@@ -14,7 +15,7 @@ void add_to(model::MetricMap& sum, const model::MetricMap& map) {
 }  // namespace
 
 bool is_average(std::size_t metric) {
-  return !model::weight_key(static_cast<model::Metric>(metric)).empty();
+  return !weight_name(static_cast<model::Metric>(metric)).empty();
 }
 
 void UsageSums::add_row(const UsageMaps& row,
@@ -30,8 +31,7 @@ void UsageSums::add_row(const UsageMaps& row,
       add_to(maps[metric + 1], row[metric + 1]);
       continue;
     }
-    const double weight =
-        value_or_zero(row[0], model::weight_key(static_cast<model::Metric>(metric)));
+    const double weight = value_or_zero(row[0], weight_name(static_cast<model::Metric>(metric)));
     for (const auto& [name, value] : row[metric + 1]) {
       maps[metric + 1][name] += value * weight;
       weights[metric][name] += weight;

@@ -16,6 +16,7 @@
 #include "ingest/updater/emission_factors.h"
 #include "ingest/updater/unit_counters.h"
 #include "ingest/updater/unit_query.h"
+#include "store/schema/tables.h"
 
 namespace ceems::ingest {
 namespace {
@@ -112,7 +113,7 @@ void apply_use(model::Unit& unit, const UnitUse& use) {
 }
 
 std::string part_of(Metric metric, std::string_view key) {
-  return fmt::format("{}.{}", model::column_name(metric), key);
+  return fmt::format("{}.{}", store::column_name(metric), key);
 }
 
 Metric emissions_of(Metric energy) {

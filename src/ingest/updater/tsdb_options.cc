@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "store/schema/tables.h"
 
 namespace ceems::ingest {
 namespace {
@@ -18,7 +19,7 @@ using model::Metric;
 std::optional<Metric> metric_named(std::string_view name) {
   for (std::size_t i = 0; i < model::kMetricCount; ++i) {
     const auto metric = static_cast<Metric>(i);
-    if (model::column_name(metric) == name) {
+    if (store::column_name(metric) == name) {
       return metric;
     }
   }

@@ -1,0 +1,379 @@
+#pragma once
+
+#include <array>
+#include <cstddef>
+#include <string_view>
+#include <variant>
+
+#include "model/unit.h"
+#include "store/schema/column.h"
+
+namespace ceems::store {
+
+// The columns of units, usage and daily_usage (docs/api/database.md). A row that is added here is
+// in new and upgraded databases of both kinds, in all statements, and, unless its place is kHidden,
+// in the answers and the documentation of the API. Its `since` is a new version.
+
+namespace tables {
+
+/// The rows of some lists one after the other.
+template <std::size_t... kSizes>
+constexpr auto joined(const std::array<Column, kSizes>&... lists) {
+  std::array<Column, (kSizes + ...)> all{};
+  auto next = all.begin();
+  ((next = std::ranges::copy(lists, next).out), ...);
+  return all;
+}
+
+// What means the same in several tables.
+inline constexpr std::string_view kClusterHelp = "Id of the cluster in the configuration.";
+inline constexpr std::string_view kManagerHelp =
+    "Kind of the cluster: slurm, openstack, k8s, local.";
+inline constexpr std::string_view kProjectHelp = "Account, tenant or namespace.";
+inline constexpr std::string_view kGroupHelp = "Group of the user, where the manager knows one.";
+inline constexpr std::string_view kUserHelp = "Owner of the unit.";
+
+using model::Metric;
+using model::Unit;
+
+inline constexpr std::array kUnitNames = std::to_array<Column>({
+    {.name = "resource_manager",
+     .update = Update::kNever,
+     .source = &Unit::resource_manager,
+     .place = Place::kBody,
+     .help = kManagerHelp,
+     .example = R"("slurm")",
+     .sqlite_type = "text default ''"},
+    {.name = "cluster_id",
+     .update = Update::kNever,
+     .source = ClusterOfWindow{},
+     .place = Place::kFirst,
+     .help = kClusterHelp,
+     .example = R"("hpc-a")"},
+    {.name = "uuid",
+     .update = Update::kNever,
+     .source = &Unit::uuid,
+     .place = Place::kBody,
+     .always = true,
+     .help = "Id of the unit: job, server or pod.",
+     .example = R"("7001")"},
+    {.name = "name",
+     .update = Update::kFirstKnown,
+     .source = &Unit::name,
+     .place = Place::kBody,
+     .help = "Name of the unit, user or project.",
+     .example = R"("fluids")"},
+    {.name = "project",
+     .update = Update::kFirstKnown,
+     .source = &Unit::project,
+     .place = Place::kBody,
+     .help = kProjectHelp,
+     .example = R"("fluids")"},
+    {.name = "groupname",
+     .update = Update::kFirstKnown,
+     .source = &Unit::groupname,
+     .place = Place::kBody,
+     .help = kGroupHelp,
+     .example = R"("phys")"},
+    {.name = "username",
+     .update = Update::kFirstKnown,
+     .source = &Unit::username,
+     .place = Place::kBody,
+     .help = kUserHelp,
+     .example = R"("ada")"},
+    {.name = "created_at",
+     .kind = ColumnKind::kTime,
+     .update = Update::kFirstKnown,
+     .source = TimeOfUnit{&Unit::created_at, &Unit::created_at_ts},
+     .place = Place::kBody,
+     .help = "When it was submitted, with offset.",
+     .example = R"("2031-04-05T06:07:08+0200")"},
+    {.name = "started_at",
+     .kind = ColumnKind::kTime,
+     .source = TimeOfUnit{&Unit::started_at, &Unit::started_at_ts},
+     .place = Place::kBody,
+     .help = "When it started, with offset, or the manager's word for unknown.",
+     .example = R"("2031-04-05T06:07:30+0200")"},
+    {.name = "ended_at",
+     .kind = ColumnKind::kTime,
+     .source = TimeOfUnit{&Unit::ended_at, &Unit::ended_at_ts},
+     .place = Place::kBody,
+     .help = "When it ended, with offset, or the manager's word for unknown.",
+     .example = R"("2031-04-05T06:08:30+0200")"},
+    {.name = "created_at_ts",
+     .kind = ColumnKind::kMoment,
+     .update = Update::kFirstKnown,
+     .source = &Unit::created_at_ts,
+     .place = Place::kBody,
+     .help = "The same in milliseconds since 1970.",
+     .example = "1933128428000"},
+    {.name = "started_at_ts",
+     .kind = ColumnKind::kMoment,
+     .source = &Unit::started_at_ts,
+     .place = Place::kBody,
+     .help = "The same in milliseconds since 1970.",
+     .example = "1933128450000"},
+    {.name = "ended_at_ts",
+     .kind = ColumnKind::kMoment,
+     .source = &Unit::ended_at_ts,
+     .place = Place::kBody,
+     .help = "The same in milliseconds since 1970; absent while the unit runs.",
+     .example = "1933128510000"},
+    {.name = "elapsed",
+     .source = &Unit::elapsed,
+     .place = Place::kBody,
+     .help = "Running time, [days-]hours:minutes:seconds.",
+     .example = R"("00:01:00")"},
+    {.name = "state",
+     .source = &Unit::state,
+     .place = Place::kBody,
+     .help = "State in the manager's words.",
+     .example = R"("COMPLETED")"},
+    {.name = "allocation",
+     .kind = ColumnKind::kObject,
+     .update = Update::kNewestGiven,
+     .source = &Unit::allocation,
+     .place = Place::kBody,
+     .help = "What was allocated, in the manager's terms.",
+     .example = R"({"cpus":4,"gpus":0,"mem":1073741824,"nodes":1})"},
+    {.name = "tags",
+     .kind = ColumnKind::kObject,
+     .source = &Unit::tags,
+     .place = Place::kLast,
+     .help = "What else the manager says.",
+     .example = R"({"partition":"batch","workdir":"/home/ada"})"},
+});
+
+inline constexpr std::array kUsageNames = std::to_array<Column>({
+    {.name = "resource_manager",
+     .update = Update::kNever,
+     .source = &UsageNames::resource_manager,
+     .place = Place::kBody,
+     .always = true,
+     .help = kManagerHelp,
+     .example = R"("slurm")",
+     .sqlite_type = "text default ''"},
+    {.name = "cluster_id",
+     .update = Update::kNever,
+     .source = &UsageNames::cluster_id,
+     .place = Place::kFirst,
+     .always = true,
+     .help = kClusterHelp,
+     .example = R"("hpc-a")"},
+    {.name = "num_units",
+     .kind = ColumnKind::kNumber,
+     .update = Update::kCountNew,
+     .place = Place::kBody,
+     .always = true,
+     .help = "Number of units.",
+     .example = "9"},
+    {.name = "project",
+     .update = Update::kNever,
+     .source = &UsageNames::project,
+     .place = Place::kBody,
+     .always = true,
+     .help = kProjectHelp,
+     .example = R"("fluids")"},
+    {.name = "username",
+     .update = Update::kNever,
+     .source = &UsageNames::username,
+     .place = Place::kLate,
+     .always = true,
+     .help = kUserHelp,
+     .example = R"("ada")"},
+    {.name = "groupname",
+     .update = Update::kNever,
+     .source = &UsageNames::groupname,
+     .place = Place::kBody,
+     .always = true,
+     .help = kGroupHelp,
+     .example = R"("phys")"},
+});
+
+/// A metric whose numbers add up.
+constexpr Column total(std::string_view name,
+                       Metric metric,
+                       std::string_view help,
+                       std::string_view example,
+                       std::string_view old_name = {}) {
+  return {.name = name,
+          .kind = ColumnKind::kMetrics,
+          .update = Update::kSum,
+          .source = metric,
+          .place = Place::kMetrics,
+          .help = help,
+          .example = example,
+          .old_name = old_name};
+}
+/// One whose numbers are averages over what `weight` counts.
+constexpr Column mean(std::string_view name,
+                      Metric metric,
+                      std::string_view weight,
+                      std::string_view help,
+                      std::string_view example) {
+  return {.name = name,
+          .kind = ColumnKind::kMetrics,
+          .update = Update::kMean,
+          .source = metric,
+          .weight = weight,
+          .place = Place::kMetrics,
+          .help = help,
+          .example = example};
+}
+
+/// The maps of all tables: the times, and the metrics in the order of model::Metric.
+inline constexpr std::array kMaps = std::to_array<Column>({
+    {.name = "total_time_seconds",
+     .kind = ColumnKind::kMetrics,
+     .update = Update::kSum,
+     .place = Place::kMetrics,
+     .help = "Running time, and allocated resources times running time.",
+     .example = R"({"alloc_cpumemtime":61440,"alloc_cputime":240,"walltime":60})"},
+    mean("avg_cpu_usage",
+         Metric::kAvgCpuUsage,
+         "alloc_cputime",
+         "CPU time used, in percent of that allocated.",
+         R"({"global":41.25})"),
+    mean("avg_cpu_mem_usage",
+         Metric::kAvgCpuMemUsage,
+         "alloc_cpumemtime",
+         "Memory used, in percent of that allocated.",
+         R"({"global":12.5})"),
+    total("total_cpu_energy_usage_kwh",
+          Metric::kTotalCpuEnergyUsageKwh,
+          "Energy but that of GPUs, in kWh.",
+          R"({"total":0.0732})"),
+    total("total_cpu_emissions_gms",
+          Metric::kTotalCpuEmissionsGms,
+          "Emissions of that energy by source, in g CO2e.",
+          R"({"rte_total":4.1})"),
+    mean("avg_gpu_usage",
+         Metric::kAvgGpuUsage,
+         "alloc_gputime",
+         "GPU time used, in percent of that allocated.",
+         R"({"global":88.75})"),
+    mean("avg_gpu_mem_usage",
+         Metric::kAvgGpuMemUsage,
+         "alloc_gpumemtime",
+         "GPU memory used, in percent of that allocated.",
+         R"({"global":50.5})"),
+    total("total_gpu_energy_usage_kwh",
+          Metric::kTotalGpuEnergyUsageKwh,
+          "Energy of GPUs, in kWh.",
+          R"({"total":0.15})"),
+    total("total_gpu_emissions_gms",
+          Metric::kTotalGpuEmissionsGms,
+          "Emissions of that energy by source, in g CO2e.",
+          R"({"rte_total":8.4})"),
+    total("total_io_write_stats",
+          Metric::kTotalIoWriteStats,
+          "Written: bytes, requests.",
+          R"({"bytes":1048576,"requests":256})"),
+    total("total_io_read_stats",
+          Metric::kTotalIoReadStats,
+          "Read: bytes, requests.",
+          R"({"bytes":2097152,"requests":512})"),
+    total("total_ingress_stats",
+          Metric::kTotalIngressStats,
+          "Received: bytes, packets.",
+          R"({"bytes":4096,"packets":16})"),
+    total("total_egress_stats",
+          Metric::kTotalEgressStats,
+          "Sent: bytes, packets.",
+          R"({"bytes":8192,"packets":32})",
+          "total_outgress_stats"),
+});
+
+inline constexpr std::array kIgnore = std::to_array<Column>({
+    {.name = "ignore",
+     .kind = ColumnKind::kNumber,
+     .source = &Unit::ignore,
+     .postgres_type = "integer NOT NULL DEFAULT 0"},
+});
+
+/// What the writer keeps about a row.
+inline constexpr std::array kWriting = std::to_array<Column>({
+    {.name = "num_updates",
+     .kind = ColumnKind::kNumber,
+     .update = Update::kCount,
+     .sqlite_type = "integer default 0"},
+    {.name = "last_updated_at", .kind = ColumnKind::kTime, .source = EndOfWindow{}},
+    {.name = "last_updated_at_ts",
+     .kind = ColumnKind::kMoment,
+     .source = EndOfWindow{},
+     .since = 1},
+    {.name = "ceems_weights",
+     .kind = ColumnKind::kMetrics,
+     .update = Update::kWeights,
+     .since = 3,
+     .sqlite_type = "text"},
+});
+
+inline constexpr auto kUnitColumns = joined(kUnitNames, kMaps, kIgnore, kWriting);
+inline constexpr auto kUsageColumns = joined(kUsageNames, kMaps, kWriting);
+
+inline constexpr std::array<std::string_view, 3> kUnitKey{"cluster_id", "uuid", "started_at"};
+inline constexpr std::array<std::string_view, 3> kUsageKey{"cluster_id", "username", "project"};
+inline constexpr std::array<std::string_view, 4> kDayKey{"cluster_id", "username", "project",
+                                                         "last_updated_at"};
+
+inline constexpr std::array<std::string_view, 5> kTightOfUnits{
+    "cluster_id", "created_at", "created_at_ts", "elapsed", "ignore"};
+inline constexpr std::array<std::string_view, 3> kTightOfUsage{"cluster_id", "groupname",
+                                                               "num_updates"};
+
+/// Are the metrics all there, and at their numbers?
+constexpr bool metrics_in_order() {
+  for (std::size_t i = 0; i < model::kMetricCount; ++i) {
+    const Source& source = kMaps.at(i + 1).source;
+    if (!std::holds_alternative<Metric>(source) ||
+        std::get<Metric>(source) != static_cast<Metric>(i)) {
+      return false;
+    }
+  }
+  return kMaps.size() == model::kMetricCount + 1;
+}
+static_assert(metrics_in_order());
+
+}  // namespace tables
+
+/// One row for each unit.
+inline constexpr Table kUnits{.name = "units",
+                              .columns = tables::kUnitColumns,
+                              .key = tables::kUnitKey,
+                              .key_index = "uq_cluster_id_uuid_start",
+                              .tight = tables::kTightOfUnits};
+/// One row for each user in a project.
+inline constexpr Table kUsage{.name = "usage",
+                              .columns = tables::kUsageColumns,
+                              .key = tables::kUsageKey,
+                              .key_index = "uq_cluster_id_project_usr",
+                              .tight = tables::kTightOfUsage};
+/// The same for each day.
+inline constexpr Table kDailyUsage{.name = "daily_usage",
+                                   .columns = tables::kUsageColumns,
+                                   .key = tables::kDayKey,
+                                   .key_index = "uq_cluster_id_project_usr_lastupdated",
+                                   .tight = tables::kTightOfUsage,
+                                   .tight_key = true};
+/// In the order in which they are upgraded.
+inline constexpr std::array<const Table*, 3> kTables{&kUnits, &kUsage, &kDailyUsage};
+
+/// Their maps: the times, and the metrics in the order of model::Metric.
+inline constexpr std::span<const Column> kMapColumns = tables::kMaps;
+
+/// The column of a metric.
+constexpr const Column& column_of(model::Metric metric) {
+  return kMapColumns[static_cast<std::size_t>(metric) + 1];
+}
+/// Column and JSON key, e.g. "avg_cpu_usage".
+constexpr std::string_view column_name(model::Metric metric) {
+  return column_of(metric).name;
+}
+/// The name in the times that weights an average, e.g. "alloc_cputime"; empty for totals, which add
+/// up.
+constexpr std::string_view weight_name(model::Metric metric) {
+  return column_of(metric).weight;
+}
+
+}  // namespace ceems::store
