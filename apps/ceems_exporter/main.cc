@@ -186,40 +186,40 @@ int run(int argc, const char* const* argv) {
   log_start();
 
   const ceems::Clock& clock = ceems::real_clock();
-  exporter::CollectorContext context{.paths = exporter::paths(options),
-                                     .hostname = exporter::node_name(options.empty_hostname_label),
-                                     .hostname_emptied = options.empty_hostname_label,
-                                     .clock = &clock,
-                                     .start_until = start_until(options),
-                                     .unit_sources = {}};
-  auto collectors = known.create(flags, context);
-  if (!collectors) {
-    return os::give_up(collectors.error());
+  const exporter::CollectorContext context{
+      .paths = exporter::paths(options),
+      .hostname = exporter::node_name(options.empty_hostname_label),
+      .hostname_emptied = options.empty_hostname_label,
+      .clock = &clock,
+      .start_until = start_until(options)};
+  auto created = known.create(flags, context);
+  if (!created) {
+    return os::give_up(created.error());
   }
-  for (const auto& named : *collectors) {
+  for (const auto& named : created->collectors) {
     log::info("collector enabled", {{"collector", named.name}});
   }
   const auto targets =
-      exporter::AlloyTargets::create(options.alloy_targets, context.unit_sources, context.paths);
-  const auto capabilities = needed_capabilities(options, *collectors, targets.get());
+      exporter::AlloyTargets::create(options.alloy_targets, created->sources.units, context.paths);
+  const auto capabilities = needed_capabilities(options, created->collectors, targets.get());
 
   exporter::SelfMetrics self(!options.disable_exporter_metrics);
-  exporter::Scraper scraper(std::move(*collectors), clock);
+  exporter::Scraper scraper(std::move(created->collectors), clock);
   exporter::MetricsPage page(scraper, self, clock);
   exporter::Routes routes(exporter::route_options(options), page, self, scraper, clock,
                           targets.get());
   std::unique_ptr<ceems::net::Server> server;
   if (!options.once) {
     // Sockets are opened before privileges are dropped, so ports below 1024 work.
-    auto created = ceems::net::Server::create(
+    auto listening = ceems::net::Server::create(
         exporter::server_options(options),
         [&routes](const ceems::net::Request& request, ceems::net::Response& response) {
           routes.handle(request, response);
         });
-    if (!created) {
-      return os::give_up(created.error());
+    if (!listening) {
+      return os::give_up(listening.error());
     }
-    server = *std::move(created);
+    server = *std::move(listening);
   }
   if (auto dropped = drop_privileges(options, capabilities); !dropped) {
     return os::give_up(dropped.error());

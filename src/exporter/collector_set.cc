@@ -1,10 +1,25 @@
 #include "exporter/collector_set.h"
 
+#include <algorithm>
+#include <iterator>
+#include <tuple>
 #include <utility>
 
 namespace ceems::exporter {
+namespace {
+
+void append(Sources& to, Sources from) {
+  std::ranges::move(from.units, std::back_inserter(to.units));
+  std::ranges::move(from.meters, std::back_inserter(to.meters));
+  std::ranges::move(from.devices, std::back_inserter(to.devices));
+}
+
+}  // namespace
 
 CollectorSet::CollectorSet(std::vector<CollectorSpec> specs) : specs_(std::move(specs)) {
+  std::ranges::sort(specs_, {}, [](const CollectorSpec& spec) {
+    return std::tuple<Stage, const std::string&>(spec.stage, spec.name);
+  });
   for (const CollectorSpec& spec : specs_) {
     switches_.push_back(spec.enabled_by_default);
   }
@@ -26,8 +41,7 @@ void CollectorSet::add_switches(config::FlagSet& flags) {
             {.help = "Turn off every collector that is not named on the command line"});
 }
 
-Result<std::vector<NamedCollector>> CollectorSet::create(const config::FlagSet& flags,
-                                                         CollectorContext& context) const {
+Result<> CollectorSet::prepare(const config::FlagSet& flags, CollectorContext& context) const {
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     const bool off = flags.given("collector." + specs_[i].name) && !switches_[i];
     if (!specs_[i].prepare || off) {
@@ -37,30 +51,47 @@ Result<std::vector<NamedCollector>> CollectorSet::create(const config::FlagSet& 
       return fail(std::move(prepared).error().with_context("collector " + specs_[i].name));
     }
   }
-  std::vector<NamedCollector> collectors;
+  return {};
+}
+
+bool CollectorSet::is_on(std::size_t index,
+                         const config::FlagSet& flags,
+                         const CollectorContext& context,
+                         const Sources& sources) const {
+  const CollectorSpec& spec = specs_[index];
+  if (flags.given("collector." + spec.name)) {
+    return switches_[index];
+  }
+  if (disable_defaults_) {
+    return false;
+  }
+  return spec.enabled_when ? spec.enabled_when(context, sources) : spec.enabled_by_default;
+}
+
+Result<CollectorSet::Created> CollectorSet::create(const config::FlagSet& flags,
+                                                   CollectorContext context) const {
+  if (auto prepared = prepare(flags, context); !prepared) {
+    return fail(std::move(prepared).error());
+  }
+  Created created;
+  Sources of_stage;  // kept apart until the stage ends: its collectors do not see each other's
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     const CollectorSpec& spec = specs_[i];
-    bool enabled = switches_[i];
-    if (!flags.given("collector." + spec.name)) {
-      const bool by_default = spec.enabled_when ? spec.enabled_when(context) : enabled;
-      enabled = !disable_defaults_ && by_default;
+    if (i > 0 && specs_[i - 1].stage != spec.stage) {
+      append(created.sources, std::exchange(of_stage, {}));
     }
-    if (!enabled) {
+    if (!is_on(i, flags, context, created.sources)) {
       continue;
     }
-    auto created = spec.create(context);
-    if (!created) {
-      return fail(std::move(created).error().with_context("collector " + spec.name));
+    auto collector = spec.create(context, created.sources);
+    if (!collector) {
+      return fail(std::move(collector).error().with_context("collector " + spec.name));
     }
-    if (auto source = (*created)->unit_source()) {
-      context.unit_sources.push_back(std::move(source));
-    }
-    for (auto& meter : (*created)->energy_meters()) {
-      context.meters->push_back(std::move(meter));
-    }
-    collectors.push_back({spec.name, std::move(*created)});
+    append(of_stage, (*collector)->sources());
+    created.collectors.push_back({spec.name, spec.stage, *std::move(collector)});
   }
-  return collectors;
+  append(created.sources, std::move(of_stage));
+  return created;
 }
 
 }  // namespace ceems::exporter

@@ -14,6 +14,7 @@ namespace ceems::exporter {
 /// A collector that is on, with its word.
 struct NamedCollector {
   std::string name;
+  Stage stage = Stage::kNode;
   std::unique_ptr<Collector> collector;
 };
 
@@ -21,6 +22,7 @@ struct NamedCollector {
 /// thread-safe; outlives what create() gives.
 class CollectorSet {
  public:
+  /// The order of `specs` has no meaning: they are sorted by stage and name.
   explicit CollectorSet(std::vector<CollectorSpec> specs);
 
   /// Flags of the collectors themselves: --collector.NAME.*
@@ -28,15 +30,26 @@ class CollectorSet {
   /// --[no-]collector.NAME for each, then --collector.disable-defaults.
   void add_switches(config::FlagSet& flags);
 
-  /// After parsing: creates those that are on, in list order, and fills context.unit_sources. Given
-  /// switches count; else with --collector.disable-defaults a collector is off; else its default
-  /// counts. The error of a collector comes back with its name in front.
-  Result<std::vector<NamedCollector>> create(const config::FlagSet& flags,
-                                             CollectorContext& context) const;
+  struct Created {
+    std::vector<NamedCollector> collectors;  ///< by stage and name
+    Sources sources;                         ///< of all of them
+  };
+  /// After parsing. Every collector that is not switched off prepares the context; then, stage by
+  /// stage, those that are on are created from it and from the sources of the stages before. On are
+  /// those whose switch says so; where it is not given, with --collector.disable-defaults none,
+  /// else those on by default. The error of a collector comes back with its name in front.
+  Result<Created> create(const config::FlagSet& flags, CollectorContext context) const;
 
+  /// By stage and name.
   [[nodiscard]] const std::vector<CollectorSpec>& specs() const { return specs_; }
 
  private:
+  Result<> prepare(const config::FlagSet& flags, CollectorContext& context) const;
+  [[nodiscard]] bool is_on(std::size_t index,
+                           const config::FlagSet& flags,
+                           const CollectorContext& context,
+                           const Sources& sources) const;
+
   std::vector<CollectorSpec> specs_;
   std::deque<bool> switches_;  ///< vector<bool> has no bool& for a flag to write to
   bool disable_defaults_ = false;

@@ -49,7 +49,7 @@ struct Exporter {
       std::vector<std::pair<std::string, Calling::Function>> functions) {
     std::vector<NamedCollector> named;
     for (auto& [name, function] : functions) {
-      named.push_back({name, std::make_unique<Calling>(std::move(function))});
+      named.push_back({.name = name, .collector = std::make_unique<Calling>(std::move(function))});
     }
     return named;
   }

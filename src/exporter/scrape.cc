@@ -61,8 +61,9 @@ Scraper::Scraper(std::vector<NamedCollector> collectors, const Clock& clock)
 }
 
 void Scraper::start(std::chrono::steady_clock::time_point deadline) {
-  // Its first sample takes what the others have read by then.
-  const auto samples_others = [](const NamedCollector& named) { return named.name == "energy"; };
+  const auto samples_others = [](const NamedCollector& named) {
+    return named.stage == Stage::kEnergy;
+  };
   for (const bool last : {false, true}) {
     for (const NamedCollector& named : collectors_) {
       if (samples_others(named) == last) {

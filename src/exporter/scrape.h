@@ -28,7 +28,8 @@ class Scraper {
   Scraper(std::vector<NamedCollector> collectors, const Clock& clock);
 
   /// Starts the threads of those collectors that have some, then waits until all have their first
-  /// values or the deadline has come; once, before the first run().
+  /// values or the deadline has come; then does the same with those of Stage::kEnergy, which sample
+  /// what the others have read. Once, before the first run().
   void start(std::chrono::steady_clock::time_point deadline);
 
   /// Adds what the collectors have, then success and duration of each. Collectors whose turn comes

@@ -13,10 +13,10 @@ void SubCollectorSet::add_to(config::FlagSet& flags) const {
 }
 
 Result<std::vector<std::unique_ptr<SubCollector>>> SubCollectorSet::create(
-    const CollectorContext& context, UnitSource& source) const {
+    const CollectorContext& context, const host::CgroupMount& mount, UnitSource& source) const {
   std::vector<std::unique_ptr<SubCollector>> created;
   for (const SubCollectorSpec& spec : specs_) {
-    auto sub = spec.create(context, source);
+    auto sub = spec.create(context, mount, source);
     if (!sub) {
       return fail(std::move(sub).error().with_context(spec.name));
     }

@@ -13,6 +13,7 @@
 #include "exporter/collector.h"
 #include "exporter/unit/unit.h"
 #include "exporter/unit/unit_source.h"
+#include "host/cgroup/mount.h"
 #include "metrics/sink.h"
 #include "os/privileges.h"
 
@@ -42,15 +43,16 @@ class SubCollector {
   virtual void wait_first(std::chrono::steady_clock::time_point /*deadline*/) {}
 };
 
-/// One line in collectors/all.cc: a sub-collector that unit collectors of every manager can have.
+/// A sub-collector that unit collectors of every manager can have.
 struct SubCollectorSpec {
   std::string name;
   /// Adds its flags. The targets live as long as the spec.
   std::function<void(config::FlagSet&)> add_flags = {};
   /// Null where its flags leave it off. An error ends the start of the program. `source` gives the
-  /// units; call want_processes() on it where Unit::pids or Unit::children are used.
-  std::function<Result<std::unique_ptr<SubCollector>>(const CollectorContext& context,
-                                                      UnitSource& source)>
+  /// units, which are cgroups of `mount`; call want_processes() on it where Unit::pids or
+  /// Unit::children are used.
+  std::function<Result<std::unique_ptr<SubCollector>>(
+      const CollectorContext& context, const host::CgroupMount& mount, UnitSource& source)>
       create = {};
 };
 
@@ -63,6 +65,7 @@ class SubCollectorSet {
   void add_to(config::FlagSet& flags) const;
   /// Those that are on. Errors come with the sub-collector's name in front.
   Result<std::vector<std::unique_ptr<SubCollector>>> create(const CollectorContext& context,
+                                                            const host::CgroupMount& mount,
                                                             UnitSource& source) const;
 
  private:

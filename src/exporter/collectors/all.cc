@@ -28,29 +28,27 @@ std::vector<CollectorSpec> all_collectors() {
   const auto cgroups = std::make_shared<CgroupFlags>();
   const auto gpus = std::make_shared<GpuFlags>();
   const auto subs = std::make_shared<SubCollectorSet>(std::vector<SubCollectorSpec>{
-      perf_sub_collector(cgroups),
+      perf_sub_collector(),
       rdma_sub_collector(),
       ebpf_sub_collector(),
   });
   return {
+      cgroup_collector(cgroups, subs),
       cpu_collector(),
       cray_pm_counters_collector(),
       emissions_collector(),
+      energy_collector(),
+      gpu_collector(gpus),
       hwmon_collector(),
       infiniband_collector(),
       ipmi_dcmi_collector(),
+      k8s_collector(cgroups, subs, gpus),
+      libvirt_collector(cgroups, subs, gpus),
       meminfo_collector(),
       netdev_collector(),
       rapl_collector(),
       redfish_collector(),
-      // Unit collectors; cgroup last, its default depends on the others.
       slurm_collector(cgroups, subs, gpus),
-      libvirt_collector(cgroups, subs, gpus),
-      k8s_collector(cgroups, subs, gpus),
-      cgroup_collector(cgroups, subs),
-      // Need their unit sources.
-      gpu_collector(gpus),
-      energy_collector(),
   };
 }
 

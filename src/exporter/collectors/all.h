@@ -6,7 +6,7 @@
 
 namespace ceems::exporter {
 
-/// All collectors in the order of the help text; unit collectors come before `energy`.
+/// All collectors, by name; their order has no meaning.
 std::vector<CollectorSpec> all_collectors();
 
 }  // namespace ceems::exporter

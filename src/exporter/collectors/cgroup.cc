@@ -58,10 +58,10 @@ class UnitFacts {
                   {"manager", "hostname", "cgrouphostname", "uuid"}};
 };
 
-OtherManagers other_managers(const CollectorContext& context) {
-  const auto is_on = [&context](std::string_view manager) {
-    return std::any_of(context.unit_sources.begin(), context.unit_sources.end(),
-                       [manager](const auto& source) { return source->manager() == manager; });
+OtherManagers other_managers(const Sources& sources) {
+  const auto is_on = [&sources](std::string_view manager) {
+    return std::ranges::any_of(
+        sources.units, [manager](const auto& source) { return source->manager() == manager; });
   };
   return {.slurm = is_on("slurm"), .libvirt = is_on("libvirt"), .k8s = is_on("k8s")};
 }
@@ -69,11 +69,12 @@ OtherManagers other_managers(const CollectorContext& context) {
 }  // namespace
 
 Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext& context,
+                                                         const Sources& sources,
                                                          const CgroupFlags& cgroups,
                                                          const SubCollectorSet& subs,
                                                          const CgroupOptions& options) {
   const host::CgroupMount mount = cgroups.mount(context);
-  auto matcher = pattern_matcher(options.patterns, mount.mode, other_managers(context));
+  auto matcher = pattern_matcher(options.patterns, mount.mode, other_managers(sources));
   if (!matcher) {
     return fail(std::move(matcher).error().with_context("--collector.cgroup.pattern"));
   }
@@ -92,7 +93,7 @@ Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext&
   if (!source) {
     return fail(std::move(source).error());
   }
-  auto sub_collectors = subs.create(context, **source);
+  auto sub_collectors = subs.create(context, mount, **source);
   if (!sub_collectors) {
     return fail(std::move(sub_collectors).error());
   }
@@ -107,9 +108,11 @@ Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext&
       *context.clock);
 }
 
-bool cgroup_by_default(const CollectorContext& context, const CgroupFlags& cgroups) {
+bool cgroup_by_default(const CollectorContext& context,
+                       const Sources& sources,
+                       const CgroupFlags& cgroups) {
   const host::CgroupMount mount = cgroups.mount(context);
-  if (!mount.live || !context.unit_sources.empty()) {
+  if (!mount.live || !sources.units.empty()) {
     return false;
   }
   if (mount.mode == host::CgroupMode::kLegacy &&
@@ -126,9 +129,10 @@ CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups,
           .help =
               "Enable the cgroup collector (services, containers or any other cgroups); on by "
               "default where there is no resource manager",
+          .stage = Stage::kCgroups,
           .enabled_when =
-              [cgroups](const CollectorContext& context) {
-                return cgroup_by_default(context, *cgroups);
+              [cgroups](const CollectorContext& context, const Sources& sources) {
+                return cgroup_by_default(context, sources, *cgroups);
               },
           .add_flags =
               [values](config::FlagSet& flags) {
@@ -146,8 +150,8 @@ CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                           {.help = "Block I/O of each unit"});
               },
           .create =
-              [values, cgroups, subs](const CollectorContext& context) {
-                return make_cgroup_collector(context, *cgroups, *subs, *values);
+              [values, cgroups, subs](const CollectorContext& context, const Sources& sources) {
+                return make_cgroup_collector(context, sources, *cgroups, *subs, *values);
               }};
 }
 

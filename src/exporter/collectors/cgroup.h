@@ -16,16 +16,20 @@ struct CgroupOptions {
   UnitMetricOptions metrics = {};
 };
 
-/// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there, a pattern
+/// The collector without its flags, for tests. Without patterns it leaves out the cgroups of the
+/// managers whose units are among `sources`. Errors: the cgroup hierarchy is not there, a pattern
 /// is wrong.
 Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext& context,
+                                                         const Sources& sources,
                                                          const CgroupFlags& cgroups,
                                                          const SubCollectorSet& subs,
                                                          const CgroupOptions& options);
 
-/// True where the collector is on by default: no other unit collector is on, no resource manager
+/// True where the collector is on by default: `sources` has no units, no resource manager
 /// has made cgroups here, and there is a real cgroup file system.
-bool cgroup_by_default(const CollectorContext& context, const CgroupFlags& cgroups);
+bool cgroup_by_default(const CollectorContext& context,
+                       const Sources& sources,
+                       const CgroupFlags& cgroups);
 
 /// --collector.cgroup: any cgroups, by default services and containers.
 CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups,

@@ -26,7 +26,7 @@ std::string sample(const std::string& name, const std::string& uuid, const std::
 
 TEST(Cgroup, ShowsServicesSessionsAndContainers) {
   TestContext test(fixture("slurm-v2"));
-  auto collector = make_cgroup_collector(test.context, {.force_version = "v2"}, {}, {}).value();
+  auto collector = make_cgroup_collector(test.context, {}, {.force_version = "v2"}, {}, {}).value();
   const std::string page = samples_of(*collector);
   EXPECT_THAT(page, HasSubstr(info("sshd.service", "sshd.service", "root")));
   EXPECT_THAT(page, HasSubstr(info("session-3.scope", "session-3.scope", "ada")));
@@ -46,8 +46,9 @@ TEST(Cgroup, ShowsServicesSessionsAndContainers) {
 TEST(Cgroup, LeavesSlurmToItsCollector) {
   TestContext test(fixture("slurm-v2"));
   auto slurm = make_slurm_collector(test.context, {.force_version = "v2"}, {}, {}).value();
-  test.context.unit_sources.push_back(slurm->unit_source());
-  auto collector = make_cgroup_collector(test.context, {.force_version = "v2"}, {}, {}).value();
+  auto collector =
+      make_cgroup_collector(test.context, slurm->sources(), {.force_version = "v2"}, {}, {})
+          .value();
   const std::string page = samples_of(*collector);
   EXPECT_THAT(page, Not(HasSubstr("slurmstepd.scope")));
   EXPECT_THAT(page, HasSubstr("slurmd.service"));
@@ -55,7 +56,7 @@ TEST(Cgroup, LeavesSlurmToItsCollector) {
 
 TEST(Cgroup, ShowsWhatThePatternsName) {
   TestContext test(fixture("slurm-v1"));
-  auto collector = make_cgroup_collector(test.context, {.force_version = "v1"}, {},
+  auto collector = make_cgroup_collector(test.context, {}, {.force_version = "v1"}, {},
                                          {.patterns = {R"(^/slurm/uid_(?P<id>[0-9]+)$)"}})
                        .value();
   const std::string page = samples_of(*collector);
@@ -66,7 +67,7 @@ TEST(Cgroup, ShowsWhatThePatternsName) {
 TEST(Cgroup, NamesTheFlagWithABadPattern) {
   TestContext test(fixture("slurm-v2"));
   const auto collector =
-      make_cgroup_collector(test.context, {.force_version = "v2"}, {}, {.patterns = {"("}});
+      make_cgroup_collector(test.context, {}, {.force_version = "v2"}, {}, {.patterns = {"("}});
   ASSERT_FALSE(collector);
   EXPECT_EQ(collector.error().message, "--collector.cgroup.pattern: pattern '(': missing ): (");
 }
@@ -77,7 +78,7 @@ TEST(Cgroup, TellsTheEndOfAUnitUntilItWasScraped) {
   root.write("etc/passwd", "sys:x:3:3:::\n");
   root.write("sys/fs/cgroup/a.service/cgroup.procs", "5\n");
   TestContext test(root.path());
-  auto collector = make_cgroup_collector(test.context, {.force_version = "v2"}, {}, {}).value();
+  auto collector = make_cgroup_collector(test.context, {}, {.force_version = "v2"}, {}, {}).value();
   EXPECT_THAT(samples_of(*collector), Not(HasSubstr("end_time")));
   std::filesystem::remove_all(root.path() / "sys/fs/cgroup/a.service");
   test.clock.advance(std::chrono::seconds(5));
@@ -96,7 +97,7 @@ TEST(Cgroup, KeepsThePageWholeWithHostileNames) {
   std::filesystem::create_directories(root.path() / "sys/fs/cgroup" / name);
   root.write(std::filesystem::path("sys/fs/cgroup") / name / "cgroup.procs", "5\n");
   TestContext test(root.path());
-  auto collector = make_cgroup_collector(test.context, {.force_version = "v2"}, {}, {}).value();
+  auto collector = make_cgroup_collector(test.context, {}, {.force_version = "v2"}, {}, {}).value();
   const std::string page = samples_of(*collector);
   EXPECT_THAT(page, HasSubstr(R"(name="x\"} 1\\x0aceems_evil{a=\"\\\\xff.scope")"));
   EXPECT_THAT(page, Not(HasSubstr("\nceems_evil")));
@@ -104,16 +105,15 @@ TEST(Cgroup, KeepsThePageWholeWithHostileNames) {
 
 TEST(CgroupByDefault, NeedsARealFileSystemAndNoOtherUnits) {
   TestContext fixture_files(fixture("slurm-v2"));
-  EXPECT_FALSE(cgroup_by_default(fixture_files.context, {}));
+  EXPECT_FALSE(cgroup_by_default(fixture_files.context, {}, {}));
   CollectorContext real;
   const host::CgroupMount mount = host::detect_cgroup(real.paths.cgroup);
   if (!mount.live) {
     GTEST_SKIP() << "no cgroup file system here";
   }
-  EXPECT_EQ(cgroup_by_default(real, {}),
+  EXPECT_EQ(cgroup_by_default(real, {}, {}),
             !host::resource_manager_present(real.paths, mount, "cpuacct"));
-  real.unit_sources.push_back(nullptr);
-  EXPECT_FALSE(cgroup_by_default(real, {}));
+  EXPECT_FALSE(cgroup_by_default(real, {.units = {nullptr}}, {}));
 }
 
 }  // namespace

@@ -70,7 +70,8 @@ class CpuCollector final : public Collector {
   std::string buffer_;
 };
 
-Result<std::unique_ptr<Collector>> create(const CollectorContext& context) {
+Result<std::unique_ptr<Collector>> create(const CollectorContext& context,
+                                          const Sources& /*sources*/) {
   const std::string proc = context.paths.proc;
   if (!host::is_directory(proc)) {
     return fail(ErrorCode::kInvalidArgument, "--path.procfs: {} is not a directory", proc);

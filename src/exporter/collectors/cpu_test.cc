@@ -15,7 +15,7 @@ constexpr std::string_view kCpuinfo = "processor : 0\nprocessor : 1\n";
 TEST(Cpu, ExportsTheFixture) {
   // cpu  301854 612 111922 8979004 3552 2 3944 0 0 0
   TestContext host(fixture("intel-2s"));
-  auto cpu = cpu_collector().create(host.context);
+  auto cpu = cpu_collector().create(host.context, {});
   ASSERT_TRUE(cpu);
   EXPECT_EQ(samples_of(**cpu),
             "ceems_cpu_count{hostname=\"n1\"} 8\n"
@@ -33,14 +33,14 @@ TEST(Cpu, ExportsTheFixture) {
 TEST(Cpu, RefusesToStartWithoutProcOrCpuinfo) {
   const testing::TempDir root;
   TestContext host(root.path());
-  auto cpu = cpu_collector().create(host.context);
+  auto cpu = cpu_collector().create(host.context, {});
   ASSERT_FALSE(cpu);
   EXPECT_EQ(cpu.error().message,
             "--path.procfs: " + (root.path() / "proc").string() + " is not a directory");
   root.write("proc/stat", "cpu 1 2 3 4\n");
-  EXPECT_FALSE(cpu_collector().create(host.context));
+  EXPECT_FALSE(cpu_collector().create(host.context, {}));
   root.write("proc/cpuinfo", "\x01\x02\x03");
-  cpu = cpu_collector().create(host.context);
+  cpu = cpu_collector().create(host.context, {});
   ASSERT_FALSE(cpu);
   EXPECT_EQ(cpu.error().message, (root.path() / "proc/cpuinfo").string() + ": no processor entry");
 }
@@ -49,7 +49,7 @@ TEST(Cpu, FailsWhileStatIsBadAndComesBack) {
   const testing::TempDir root;
   root.write("proc/cpuinfo", kCpuinfo);
   TestContext host(root.path());
-  auto cpu = cpu_collector().create(host.context);
+  auto cpu = cpu_collector().create(host.context, {});
   ASSERT_TRUE(cpu);
   Result<> result;
   EXPECT_EQ(samples_of(**cpu, &result), "");
@@ -76,7 +76,7 @@ TEST(Cpu, TakesFourCoresForTheReferencesTests) {
   TestContext host(root.path());
   host.context.hostname_emptied = true;
   host.context.hostname.clear();
-  auto cpu = cpu_collector().create(host.context);
+  auto cpu = cpu_collector().create(host.context, {});
   ASSERT_TRUE(cpu);
   EXPECT_NE(samples_of(**cpu).find("ceems_cpu_per_core_count{hostname=\"\"} 3\n"),
             std::string::npos);

@@ -47,12 +47,12 @@ class CrayCollector final : public Collector {
     return {};
   }
 
-  energy::Meters energy_meters() override {
-    energy::Meters meters;
+  [[nodiscard]] Sources sources() const override {
+    Sources sources;
     if (host::read_cray_counter(sys_, "node", "energy")) {
-      meters.push_back(std::make_unique<CrayEnergyMeter>(sys_));
+      sources.meters.push_back(std::make_shared<CrayEnergyMeter>(sys_));
     }
-    return meters;
+    return sources;
   }
 
  private:
@@ -95,7 +95,8 @@ Result<energy::Reading> CrayEnergyMeter::read(const energy::MeterContext& contex
 CollectorSpec cray_pm_counters_collector() {
   return {.name = "cray_pm_counters",
           .help = "Enable the cray_pm_counters collector (power counters of HPE Cray nodes)",
-          .create = [](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+          .create = [](const CollectorContext& context,
+                       const Sources&) -> Result<std::unique_ptr<Collector>> {
             const std::string sys = context.paths.sys;
             if (!host::is_directory(sys)) {
               return fail(ErrorCode::kInvalidArgument, "--path.sysfs: {} is not a directory", sys);

@@ -18,7 +18,9 @@ class CrayTest : public ::testing::Test {
   void write(const std::string& file, std::string_view text) {
     dir_.write("sys/cray/pm_counters/" + file, text);
   }
-  std::unique_ptr<Collector> make() { return *cray_pm_counters_collector().create(host_.context); }
+  std::unique_ptr<Collector> make() {
+    return *cray_pm_counters_collector().create(host_.context, {});
+  }
 
   testing::TempDir dir_;
   TestContext host_;
@@ -51,17 +53,17 @@ TEST_F(CrayTest, AnswersNoDataElsewhere) {
   EXPECT_EQ(samples_of(*cray, &result), "");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kNoData);
-  EXPECT_TRUE(cray->energy_meters().empty());
+  EXPECT_TRUE(cray->sources().meters.empty());
 }
 
 TEST_F(CrayTest, RefusesASysfsRootThatIsNoDirectory) {
   host_.context.paths.sys = dir_.path() / "absent";
-  EXPECT_FALSE(cray_pm_counters_collector().create(host_.context));
+  EXPECT_FALSE(cray_pm_counters_collector().create(host_.context, {}));
 }
 
 TEST_F(CrayTest, MetersTheNodeAndShowsItsAge) {
   write("energy", "1000 J 5000000 us\n");
-  auto meters = make()->energy_meters();
+  const auto meters = make()->sources().meters;
   ASSERT_EQ(meters.size(), 1U);
   energy::EnergyMeter& meter = *meters.front();
   EXPECT_EQ(meter.source().name, "cray");

@@ -63,7 +63,7 @@ SubCollectorSpec ebpf_sub_collector() {
                 flags.add("profiling.ebpf.self-profiler", values->profiling_self,
                           {.help = "Profile the exporter", .hidden = true});
               },
-          .create = [values](const CollectorContext&,
+          .create = [values](const CollectorContext&, const host::CgroupMount&,
                              UnitSource&) -> Result<std::unique_ptr<SubCollector>> {
             warn(*values);
             return nullptr;

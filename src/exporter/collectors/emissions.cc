@@ -83,7 +83,7 @@ CollectorSpec emissions_collector() {
                                          "that can be used"});
               },
           .create =
-              [keys](const CollectorContext& context) {
+              [keys](const CollectorContext& context, const Sources&) {
                 return make_emissions_collector(context, *keys, process_environment);
               }};
 }

@@ -4,7 +4,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <iterator>
 #include <string>
 #include <utility>
 
@@ -156,7 +155,9 @@ struct Flags {
   std::string keep_ended = "10m";
 };
 
-Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
+Result<std::unique_ptr<Collector>> create(const Flags& flags,
+                                          const CollectorContext& context,
+                                          const Sources& sources) {
   using std::chrono::milliseconds;
   const auto interval = energy::parse_duration("--collector.energy.interval", flags.interval,
                                                milliseconds(100), std::chrono::minutes(5));
@@ -168,12 +169,11 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
     return fail(Error(idle.error()).with_context("--collector.energy.idle-watts"));
   }
   auto meters = energy::find_meters(context.paths, *context.clock, open_privileged);
-  std::ranges::move(*context.meters, std::back_inserter(meters));
-  context.meters->clear();
+  meters.insert(meters.end(), sources.meters.begin(), sources.meters.end());
   auto sampler = std::make_unique<energy::Sampler>(
       energy::SamplerOptions{.interval = *interval,
                              .account = {.keep_ended = context.keep_ended, .idle_watts = *idle}},
-      *context.clock, context.paths, context.unit_sources, std::move(meters), *context.devices);
+      *context.clock, context.paths, sources.units, std::move(meters), sources.devices);
   return make_energy_collector(std::move(sampler), *context.clock, context.hostname);
 }
 
@@ -203,11 +203,12 @@ CollectorSpec energy_collector() {
       .help =
           "Enable the energy collector (energy of units and node; on by default where a unit "
           "collector is on)",
+      .stage = Stage::kEnergy,
       .enabled_by_default = true,
       .enabled_when =
-          [](const CollectorContext& context) {
+          [](const CollectorContext& context, const Sources& sources) {
             // A copied tree of plain files has no running units, and its CPU times do not move.
-            return !context.unit_sources.empty() && host::detect_cgroup(context.paths.cgroup).live;
+            return !sources.units.empty() && host::detect_cgroup(context.paths.cgroup).live;
           },
       .add_flags =
           [flags](config::FlagSet& set) {
@@ -221,7 +222,8 @@ CollectorSpec energy_collector() {
                     {.help = "Longest time for which the energy of ended units stays exported"});
           },
       .prepare = [flags](CollectorContext& context) { return prepare(*flags, context); },
-      .create = [flags](const CollectorContext& context) { return create(*flags, context); }};
+      .create = [flags](const CollectorContext& context,
+                        const Sources& sources) { return create(*flags, context, sources); }};
 }
 
 }  // namespace ceems::exporter

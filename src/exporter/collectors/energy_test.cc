@@ -149,10 +149,10 @@ TEST(EnergyCollectorSpec, IsOnByDefaultOnlyWithUnitsOfALiveCgroupTree) {
   const testing::TempDir dir;
   TestContext test(dir.path());
   const CollectorSpec spec = energy_collector();
-  EXPECT_FALSE(spec.enabled_when(test.context));
-  test.context.unit_sources.push_back(std::make_shared<OneUnit>(test.clock));
+  EXPECT_FALSE(spec.enabled_when(test.context, {}));
+  const Sources sources{.units = {std::make_shared<OneUnit>(test.clock)}};
   dir.write("sys/fs/cgroup/cgroup.controllers", "cpu memory\n");
-  EXPECT_FALSE(spec.enabled_when(test.context));  // plain files
+  EXPECT_FALSE(spec.enabled_when(test.context, sources));  // plain files
 }
 
 }  // namespace

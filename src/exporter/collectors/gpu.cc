@@ -28,29 +28,35 @@ constexpr auto kSharedAge = std::chrono::milliseconds(100);
 
 class GpuCollector final : public Collector {
  public:
+  /// `devices` is null where no library was loaded: then nothing is read.
   GpuCollector(const CollectorContext& context,
+               std::vector<std::shared_ptr<UnitSource>> units,
                std::shared_ptr<gpu::Monitor> monitor,
-               bool any_library)
+               std::shared_ptr<gpu::DeviceEnergy> devices)
       : clock_(*context.clock),
-        sources_(context.unit_sources),
+        units_(std::move(units)),
         monitor_(std::move(monitor)),
-        any_library_(any_library),
+        devices_(std::move(devices)),
         metrics_(context.hostname) {}
 
+  [[nodiscard]] Sources sources() const override {
+    return devices_ != nullptr ? Sources{.devices = {devices_}} : Sources{};
+  }
+
   void start() override {
-    if (any_library_) {
+    if (devices_ != nullptr) {
       monitor_->start();
     }
   }
 
   void wait_first(std::chrono::steady_clock::time_point deadline) override {
-    if (any_library_) {
+    if (devices_ != nullptr) {
       monitor_->wait_first(deadline);
     }
   }
 
   Result<> collect(metrics::Sink& sink) override {
-    if (!any_library_) {
+    if (devices_ == nullptr) {
       return fail(ErrorCode::kNoData, "no library of a GPU vendor is here");
     }
     const auto reading = monitor_->latest();
@@ -81,7 +87,7 @@ class GpuCollector final : public Collector {
     if (!any) {
       return;
     }
-    for (const auto& source : sources_) {
+    for (const auto& source : units_) {
       const auto snapshot = source->snapshot(kSharedAge);
       if (!snapshot) {
         continue;  // its own collector tells
@@ -96,9 +102,9 @@ class GpuCollector final : public Collector {
   }
 
   const Clock& clock_;
-  const std::vector<std::shared_ptr<UnitSource>> sources_;
+  const std::vector<std::shared_ptr<UnitSource>> units_;
   const std::shared_ptr<gpu::Monitor> monitor_;
-  const bool any_library_;
+  const std::shared_ptr<gpu::DeviceEnergy> devices_;
   const GpuMetrics metrics_;
 };
 
@@ -118,7 +124,8 @@ class Setup {
     return !libraries_.empty();
   }
 
-  Result<std::unique_ptr<Collector>> create(const CollectorContext& context) {
+  Result<std::unique_ptr<Collector>> create(const CollectorContext& context,
+                                            const Sources& sources) {
     const auto interval =
         energy::parse_duration("--collector.gpu.interval", interval_,
                                std::chrono::milliseconds(100), std::chrono::minutes(5));
@@ -133,7 +140,7 @@ class Setup {
     const GpuCollectorOptions options{
         .interval = *interval,
         .max_age = std::max(std::chrono::milliseconds(30'000), 5 * *interval)};
-    return make_gpu_collector(context, options, std::exchange(libraries_, {}),
+    return make_gpu_collector(context, sources.units, options, std::exchange(libraries_, {}),
                               gpus_->existing_inventory(), gpus_->processes());
   }
 
@@ -198,6 +205,7 @@ class Setup {
 
 std::unique_ptr<Collector> make_gpu_collector(
     const CollectorContext& context,
+    const std::vector<std::shared_ptr<UnitSource>>& units,
     const GpuCollectorOptions& options,
     std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries,
     std::shared_ptr<gpu::Inventory> inventory,
@@ -209,25 +217,28 @@ std::unique_ptr<Collector> make_gpu_collector(
                           .patience = options.patience,
                           .first_wait = options.first_wait},
       *context.clock, std::move(libraries), inventory, std::move(processes));
+  std::shared_ptr<gpu::DeviceEnergy> devices;
   if (any) {
-    for (const auto& source : context.unit_sources) {
+    for (const auto& source : units) {
       source->want_processes();
     }
-    context.devices->push_back(std::make_shared<gpu::DeviceEnergy>(monitor, std::move(inventory)));
+    devices = std::make_shared<gpu::DeviceEnergy>(monitor, std::move(inventory));
   }
-  return std::make_unique<GpuCollector>(context, std::move(monitor), any);
+  return std::make_unique<GpuCollector>(context, units, std::move(monitor), std::move(devices));
 }
 
 CollectorSpec gpu_collector(const std::shared_ptr<GpuFlags>& gpus) {
   const auto setup = std::make_shared<Setup>(gpus);
-  return {
-      .name = "gpu",
-      .help =
-          "Enable the gpu collector (power, use, memory and errors of GPUs by the libraries of "
-          "their vendors; on by default where a GPU and its library are there)",
-      .enabled_when = [setup](const CollectorContext& context) { return setup->present(context); },
-      .add_flags = [setup](config::FlagSet& flags) { setup->add_to(flags); },
-      .create = [setup](const CollectorContext& context) { return setup->create(context); }};
+  return {.name = "gpu",
+          .help =
+              "Enable the gpu collector (power, use, memory and errors of GPUs by the libraries of "
+              "their vendors; on by default where a GPU and its library are there)",
+          .stage = Stage::kDevices,
+          .enabled_when = [setup](const CollectorContext& context,
+                                  const Sources&) { return setup->present(context); },
+          .add_flags = [setup](config::FlagSet& flags) { setup->add_to(flags); },
+          .create = [setup](const CollectorContext& context,
+                            const Sources& sources) { return setup->create(context, sources); }};
 }
 
 }  // namespace ceems::exporter

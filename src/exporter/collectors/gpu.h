@@ -17,18 +17,19 @@ struct GpuCollectorOptions {
   std::chrono::milliseconds first_wait{2000};  ///< at the start, for the first reading
 };
 
-/// Serves what the libraries say of the GPUs and of the processes on them; adds the GPUs to
-/// context.devices. `inventory` may be null: then GPUs are numbered as the libraries list them.
+/// Serves what the libraries say of the GPUs and of the processes on them, and which of `units`
+/// have these; brings the GPUs as devices. `inventory` may be null: then GPUs are numbered as the
+/// libraries list them.
 std::unique_ptr<Collector> make_gpu_collector(
     const CollectorContext& context,
+    const std::vector<std::shared_ptr<UnitSource>>& units,
     const GpuCollectorOptions& options,
     std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries,
     std::shared_ptr<gpu::Inventory> inventory,
     std::shared_ptr<gpu::ProcessList> processes);
 
 /// --collector.gpu: GPUs by the libraries of their vendors. On by default where a GPU and its
-/// library are there; else no library is looked for. Listed behind all collectors that bring units,
-/// before `energy`.
+/// library are there; else no library is looked for.
 CollectorSpec gpu_collector(const std::shared_ptr<GpuFlags>& gpus);
 
 }  // namespace ceems::exporter

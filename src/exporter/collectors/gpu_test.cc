@@ -45,7 +45,7 @@ class FixedUnits final : public UnitSource {
 
 class GpuCollectorTest : public ::testing::Test {
  protected:
-  GpuCollectorTest() : machine_(root_.path()) { machine_.context.unit_sources = {units_}; }
+  GpuCollectorTest() : machine_(root_.path()) {}
 
   void make() {
     auto library = gpu::load_library(gpu::Vendor::kNvidia, CEEMS_FAKE_NVML);
@@ -53,7 +53,7 @@ class GpuCollectorTest : public ::testing::Test {
     std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries;
     libraries.push_back(*std::move(library));
     collector_ = make_gpu_collector(
-        machine_.context, {.interval = milliseconds(5), .patience = milliseconds(50)},
+        machine_.context, {units_}, {.interval = milliseconds(5), .patience = milliseconds(50)},
         std::move(libraries), nullptr, std::make_shared<gpu::ProcessList>());
   }
 
@@ -148,16 +148,17 @@ TEST_F(GpuCollectorTest, CountsAProcessOnceThoughItIsOnSeveralInstances) {
 
 TEST_F(GpuCollectorTest, GivesItsDevicesToTheSampler) {
   make();
-  ASSERT_THAT(*machine_.context.devices, SizeIs(1));
+  const auto devices = collector_->sources().devices;
+  ASSERT_THAT(devices, SizeIs(1));
   std::vector<energy::DeviceSample> samples;
-  machine_.context.devices->front()->read({}, {}, samples);
+  devices.front()->read({}, {}, samples);
   EXPECT_THAT(samples, IsEmpty()) << "not started";
   start_and_wait(*collector_);
   const auto snapshot = units_->snapshot(milliseconds(0));
   ASSERT_TRUE(snapshot);
   const std::vector<energy::ManagerUnits> managers = {
       {.manager = "slurm", .snapshot = snapshot->get()}};
-  machine_.context.devices->front()->read({}, managers, samples);
+  devices.front()->read({}, managers, samples);
   ASSERT_THAT(samples, SizeIs(1));
   EXPECT_EQ(samples[0].source.name, "GPU-a");
   EXPECT_EQ(samples[0].source.domain, energy::Domain::kGpu);
@@ -186,10 +187,10 @@ TEST_F(GpuCollectorTest, AScrapeDoesNotWaitForALibraryThatHangs) {
 
 TEST_F(GpuCollectorTest, IsOffWhereThereIsNoGpu) {
   const CollectorSpec spec = parsed({});
-  EXPECT_FALSE(spec.enabled_when(machine_.context));
-  auto collector = spec.create(machine_.context);  // asked for on the command line
+  EXPECT_FALSE(spec.enabled_when(machine_.context, {}));
+  auto collector = spec.create(machine_.context, {.units = {units_}});  // asked for by flag
   ASSERT_TRUE(collector);
-  EXPECT_THAT(*machine_.context.devices, IsEmpty());
+  EXPECT_THAT((*collector)->sources().devices, IsEmpty());
   EXPECT_FALSE(units_->wanted());
   Result<> result;
   EXPECT_EQ(samples_of(**collector, &result), "");
@@ -201,7 +202,7 @@ TEST_F(GpuCollectorTest, LooksForNoLibraryForGraphicsOfTheProcessor) {
   root_.write("sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n");
   root_.write("sys/bus/pci/devices/0000:00:02.0/vendor", "0x8086\n");
   const CollectorSpec spec = parsed({});
-  EXPECT_FALSE(spec.enabled_when(machine_.context));
+  EXPECT_FALSE(spec.enabled_when(machine_.context, {}));
 }
 
 TEST_F(GpuCollectorTest, IsOffWhereTheLibraryOfTheGpuIsMissing) {
@@ -209,7 +210,7 @@ TEST_F(GpuCollectorTest, IsOffWhereTheLibraryOfTheGpuIsMissing) {
   root_.write("sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");
   const CollectorSpec spec =
       parsed({"--collector.gpu.library-path.nvidia=/nonexistent/libnvidia-ml.so.1"});
-  EXPECT_FALSE(spec.enabled_when(machine_.context));
+  EXPECT_FALSE(spec.enabled_when(machine_.context, {}));
 }
 
 TEST_F(GpuCollectorTest, AsksTheLibraryOfThisMachineForItsOwnSysfsOnly) {
@@ -225,8 +226,8 @@ TEST_F(GpuCollectorTest, AsksTheLibraryOfThisMachineForItsOwnSysfsOnly) {
 TEST_F(GpuCollectorTest, IsOnWhereAGpuAndItsLibraryAre) {
   const CollectorSpec spec =
       parsed({std::string("--collector.gpu.library-path.nvidia=") + CEEMS_FAKE_NVML});
-  EXPECT_TRUE(spec.enabled_when(machine_.context));
-  auto collector = spec.create(machine_.context);
+  EXPECT_TRUE(spec.enabled_when(machine_.context, {}));
+  auto collector = spec.create(machine_.context, {});
   ASSERT_TRUE(collector) << collector.error().message;
   start_and_wait(**collector);
   EXPECT_THAT(samples_of(**collector), HasSubstr("ceems_gpu_power_watts"));
@@ -236,12 +237,12 @@ TEST_F(GpuCollectorTest, IsOffWhereTheOperatorWantsNoGpus) {
   const CollectorSpec spec =
       parsed({std::string("--collector.gpu.library-path.nvidia=") + CEEMS_FAKE_NVML,
               "--collector.gpu.type=nogpu"});
-  EXPECT_FALSE(spec.enabled_when(machine_.context));
+  EXPECT_FALSE(spec.enabled_when(machine_.context, {}));
 }
 
 TEST_F(GpuCollectorTest, AWrongIntervalEndsTheStart) {
   const CollectorSpec spec = parsed({"--collector.gpu.interval=1ms"});
-  const auto collector = spec.create(machine_.context);
+  const auto collector = spec.create(machine_.context, {});
   ASSERT_FALSE(collector);
   EXPECT_THAT(collector.error().message, HasSubstr("--collector.gpu.interval"));
 }

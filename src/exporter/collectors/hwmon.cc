@@ -79,7 +79,8 @@ class HwmonCollector final : public Collector {
 CollectorSpec hwmon_collector() {
   return {.name = "hwmon",
           .help = "Enable the hwmon collector (power and energy sensors of the kernel)",
-          .create = [](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+          .create = [](const CollectorContext& context,
+                       const Sources&) -> Result<std::unique_ptr<Collector>> {
             return std::make_unique<HwmonCollector>(context);
           }};
 }

@@ -200,7 +200,8 @@ class InfinibandCollector final : public Collector {
 CollectorSpec infiniband_collector() {
   return {.name = "infiniband",
           .help = "Enable the infiniband collector (ports of InfiniBand and Omni-Path adapters)",
-          .create = [](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+          .create = [](const CollectorContext& context,
+                       const Sources&) -> Result<std::unique_ptr<Collector>> {
             const std::string sys = context.paths.sys;
             if (!host::is_directory(sys)) {
               return fail(ErrorCode::kInvalidArgument, "--path.sysfs: {} is not a directory", sys);

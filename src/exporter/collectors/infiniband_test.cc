@@ -27,7 +27,7 @@ class InfinibandTest : public ::testing::Test {
   }
   std::string samples() {
     if (!collector_) {
-      collector_ = *infiniband_collector().create(host_.context);
+      collector_ = *infiniband_collector().create(host_.context, {});
     }
     return samples_of(*collector_, &result_);
   }
@@ -146,7 +146,7 @@ TEST_F(InfinibandTest, AnswersNoDataWithoutTheClassAndNothingWithoutDevices) {
 
 TEST_F(InfinibandTest, RefusesASysfsRootThatIsNoDirectory) {
   host_.context.paths.sys = dir_.path() / "absent";
-  const auto created = infiniband_collector().create(host_.context);
+  const auto created = infiniband_collector().create(host_.context, {});
   ASSERT_FALSE(created);
   EXPECT_EQ(created.error().message,
             "--path.sysfs: " + (dir_.path() / "absent").string() + " is not a directory");

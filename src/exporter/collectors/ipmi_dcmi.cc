@@ -72,8 +72,8 @@ class IpmiDcmiCollector final : public Collector {
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override { return capabilities_; }
 
-  energy::Meters energy_meters() override {
-    return meter_ ? energy::Meters{meter_} : energy::Meters{};
+  [[nodiscard]] Sources sources() const override {
+    return meter_ ? Sources{.meters = {meter_}} : Sources{};
   }
 
   Result<> collect(metrics::Sink& sink) override {
@@ -195,7 +195,7 @@ Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& o
   }
   std::string refusal;
   if (opened) {
-    ipmi::NativePower trial(options.open_device, std::min(start_patience(context, kStartTimeout),
+    ipmi::NativePower trial(options.open_device, std::min(context.start_patience(kStartTimeout),
                                                           options.device_timeout));
     const auto power = trial.read({});
     if (power) {
@@ -290,7 +290,8 @@ CollectorSpec ipmi_dcmi_collector() {
             set.add("collector.ipmi_dcmi.test-mode", flags->test_mode,
                     {.help = "Run the command as the exporter's own user only", .hidden = true});
           },
-      .create = [flags](const CollectorContext& context) { return create(*flags, context); }};
+      .create = [flags](const CollectorContext& context,
+                        const Sources&) { return create(*flags, context); }};
 }
 
 }  // namespace ceems::exporter

@@ -239,7 +239,7 @@ TEST(IpmiDcmi, BringsTheEnergyOfTheNode) {
   Node node;
   node.add_device();
   const auto collector = node.start();
-  const auto meters = collector->energy_meters();
+  const auto meters = collector->sources().meters;
   ASSERT_EQ(meters.size(), 1U);
   EXPECT_EQ(meters[0]->source().name, "ipmi_dcmi");
   EXPECT_EQ(meters[0]->source().domain, energy::Domain::kNode);
@@ -257,7 +257,7 @@ TEST(IpmiDcmi, PowerOfAWholeCrayIsNotThatOfTheNode) {
   node.runner_.reply("capmc", {.output = R"({"avg":4211,"min":4100,"max":4400})"});
   const auto collector = node.start();
   EXPECT_NE(samples_of(*collector).find("current_watts{hostname=\"n1\"} 4211"), std::string::npos);
-  EXPECT_TRUE(collector->energy_meters().empty());
+  EXPECT_TRUE(collector->sources().meters.empty());
 }
 
 TEST(IpmiDcmi, AHangingToolNeverStallsAScrape) {
@@ -296,7 +296,7 @@ TEST(IpmiDcmi, RefusesANegativeDeviceNumber) {
   const char* const arguments[] = {"test", "--collector.ipmi_dcmi.dev-num=-1"};
   ASSERT_FALSE(flags.parse(2, arguments).exit);
   Node node;
-  const auto collector = spec.create(node.host_.context);
+  const auto collector = spec.create(node.host_.context, {});
   ASSERT_FALSE(collector);
   EXPECT_EQ(collector.error().code, ErrorCode::kInvalidArgument);
 }

@@ -88,11 +88,12 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
     const SubCollectorSet& subs,
     const K8sOptions& options,
     const std::shared_ptr<gpu::Inventory>& inventory) {
+  const host::CgroupMount mount = cgroups.mount(context);
   UnitMetricOptions metrics = kAlwaysShown;
   metrics.pressure = options.pressure;
   auto source = CgroupUnitSource::create({.manager = "k8s",
                                           .paths = context.paths,
-                                          .mount = cgroups.mount(context),
+                                          .mount = mount,
                                           .active_subsystem = cgroups.active_subsystem,
                                           .stats = {.swap = metrics.swap,
                                                     .pressure = metrics.pressure,
@@ -104,7 +105,7 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
   if (!source) {
     return fail(std::move(source).error());
   }
-  auto sub_collectors = subs.create(context, **source);
+  auto sub_collectors = subs.create(context, mount, **source);
   if (!sub_collectors) {
     return fail(std::move(sub_collectors).error());
   }
@@ -141,6 +142,7 @@ CollectorSpec k8s_collector(const std::shared_ptr<CgroupFlags>& cgroups,
   return {
       .name = "k8s",
       .help = "Enable the k8s collector (pods of Kubernetes on this node)",
+      .stage = Stage::kPods,
       .add_flags =
           [values](config::FlagSet& flags) {
             flags.add("collector.k8s.kubeconfig.file", values->options.kubeconfig,
@@ -157,7 +159,7 @@ CollectorSpec k8s_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                       {.help = "Pressure stall times of each pod (cgroup v2)"});
           },
       .create =
-          [values, cgroups, subs, gpus](const CollectorContext& context) {
+          [values, cgroups, subs, gpus](const CollectorContext& context, const Sources&) {
             K8sOptions options = values->options;
             if (!values->deprecated_kubeconfig.empty()) {
               log::warn(

@@ -39,7 +39,7 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
   if (!source) {
     return fail(std::move(source).error());
   }
-  auto sub_collectors = subs.create(context, **source);
+  auto sub_collectors = subs.create(context, mount, **source);
   if (!sub_collectors) {
     return fail(std::move(sub_collectors).error());
   }
@@ -70,6 +70,7 @@ CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
   auto values = std::make_shared<LibvirtOptions>();
   return {.name = "libvirt",
           .help = "Enable the libvirt collector (VMs of OpenStack on this node)",
+          .stage = Stage::kVirtualMachines,
           .add_flags =
               [values](config::FlagSet& flags) {
                 flags.add("collector.libvirt.swap-memory-metrics", values->metrics.swap,
@@ -83,7 +84,7 @@ CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                     {.help = "Directory with the definitions of VMs, NAME.xml", .hidden = true});
               },
           .create =
-              [values, cgroups, subs, gpus](const CollectorContext& context) {
+              [values, cgroups, subs, gpus](const CollectorContext& context, const Sources&) {
                 return make_libvirt_collector(context, *cgroups, *subs, *values,
                                               gpus->inventory(context));
               }};

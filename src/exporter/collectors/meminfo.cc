@@ -85,27 +85,28 @@ std::string meminfo_metric_name(std::string_view key, bool is_bytes) {
 
 CollectorSpec meminfo_collector() {
   auto options = std::make_shared<Options>();
-  return {
-      .name = "meminfo",
-      .help = "Enable the meminfo collector (memory of the node)",
-      .enabled_by_default = true,
-      .add_flags =
-          [options](config::FlagSet& flags) {
-            flags.add("collector.meminfo.all.stats", options->all_stats_deprecated,
-                      {.help = "Deprecated, use --collector.meminfo.all-stats", .hidden = true});
-            flags.add("collector.meminfo.all-stats", options->all_stats,
-                      {.help = "Export every field of /proc/meminfo"});
-          },
-      .create = [options](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
-        if (options->all_stats_deprecated) {
-          log::warn(
-              "flag --collector.meminfo.all.stats is deprecated, use "
-              "--collector.meminfo.all-stats",
-              {{"collector", "meminfo"}});
-        }
-        return std::make_unique<MeminfoCollector>(
-            context, options->all_stats || options->all_stats_deprecated);
-      }};
+  return {.name = "meminfo",
+          .help = "Enable the meminfo collector (memory of the node)",
+          .enabled_by_default = true,
+          .add_flags =
+              [options](config::FlagSet& flags) {
+                flags.add(
+                    "collector.meminfo.all.stats", options->all_stats_deprecated,
+                    {.help = "Deprecated, use --collector.meminfo.all-stats", .hidden = true});
+                flags.add("collector.meminfo.all-stats", options->all_stats,
+                          {.help = "Export every field of /proc/meminfo"});
+              },
+          .create = [options](const CollectorContext& context,
+                              const Sources&) -> Result<std::unique_ptr<Collector>> {
+            if (options->all_stats_deprecated) {
+              log::warn(
+                  "flag --collector.meminfo.all.stats is deprecated, use "
+                  "--collector.meminfo.all-stats",
+                  {{"collector", "meminfo"}});
+            }
+            return std::make_unique<MeminfoCollector>(
+                context, options->all_stats || options->all_stats_deprecated);
+          }};
 }
 
 }  // namespace ceems::exporter

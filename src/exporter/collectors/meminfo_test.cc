@@ -16,7 +16,7 @@ std::unique_ptr<Collector> meminfo(const CollectorContext& context,
   spec.add_flags(flags);
   arguments.insert(arguments.begin(), "test");
   EXPECT_FALSE(flags.parse(static_cast<int>(arguments.size()), arguments.data()).exit);
-  return std::move(*spec.create(context));
+  return std::move(*spec.create(context, {}));
 }
 
 TEST(Meminfo, ExportsThreeFieldsOfTheFixture) {

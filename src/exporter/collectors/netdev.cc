@@ -144,10 +144,8 @@ CollectorSpec netdev_collector() {
                           {.help = "Regular expression of network devices not to export; excludes "
                                    "--collector.netdev.device-include"});
               },
-          .create =
-              [options](const CollectorContext& context) {
-                return make_netdev_collector(context, *options);
-              }};
+          .create = [options](const CollectorContext& context,
+                              const Sources&) { return make_netdev_collector(context, *options); }};
 }
 
 }  // namespace ceems::exporter

@@ -137,8 +137,8 @@ void add_group_flags(config::FlagSet& flags,
 }  // namespace
 
 Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
+                                                host::CgroupMode mode,
                                                 UnitSource& source,
-                                                const CgroupFlags& cgroups,
                                                 PerfOptions options,
                                                 std::unique_ptr<perf::Kernel> kernel) {
   std::vector<std::size_t> events =
@@ -158,7 +158,7 @@ Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
   }
   perf::ProfilerOptions profiler{
       .paths = context.paths,
-      .mode = cgroups.mount(context).mode,
+      .mode = mode,
       .events = std::move(events),
       .exclude_kernel = user_only,
       .filter = ProcessFilter(context.paths.proc, std::string(source.manager()),
@@ -170,7 +170,7 @@ Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
                                 *context.clock);
 }
 
-SubCollectorSpec perf_sub_collector(const std::shared_ptr<CgroupFlags>& cgroups) {
+SubCollectorSpec perf_sub_collector() {
   auto options = std::make_shared<PerfOptions>();
   return {.name = "perf",
           .add_flags =
@@ -186,8 +186,9 @@ SubCollectorSpec perf_sub_collector(const std::shared_ptr<CgroupFlags>& cgroups)
                                    "so (NAME=: exactly that name); may be repeated"});
               },
           .create =
-              [options, cgroups](const CollectorContext& context, UnitSource& source) {
-                return make_perf(context, source, *cgroups, *options,
+              [options](const CollectorContext& context, const host::CgroupMount& mount,
+                        UnitSource& source) {
+                return make_perf(context, mount.mode, source, *options,
                                  std::make_unique<perf::RealKernel>());
               }};
 }

@@ -4,10 +4,10 @@
 #include <string>
 #include <vector>
 
-#include "exporter/collectors/cgroup_flags.h"
 #include "exporter/perf/events.h"
 #include "exporter/perf/kernel.h"
 #include "exporter/sub_collector.h"
+#include "host/cgroup/mount.h"
 
 namespace ceems::exporter {
 
@@ -21,12 +21,12 @@ struct PerfOptions {
 /// Perf events of each unit (spec exporter-units §8). Null where every group is off. Errors: the
 /// kernel refuses every event, with the way out.
 Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
+                                                host::CgroupMode mode,
                                                 UnitSource& source,
-                                                const CgroupFlags& cgroups,
                                                 PerfOptions options,
                                                 std::unique_ptr<perf::Kernel> kernel);
 
 /// --collector.perf.*
-SubCollectorSpec perf_sub_collector(const std::shared_ptr<CgroupFlags>& cgroups);
+SubCollectorSpec perf_sub_collector();
 
 }  // namespace ceems::exporter

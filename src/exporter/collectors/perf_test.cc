@@ -56,7 +56,7 @@ TEST(Perf, ShowsWhatWasCounted) {
   auto owned = std::make_unique<FakeKernel>();
   FakeKernel& kernel = *owned;
   auto collector =
-      make_perf(test.context, source, {.force_version = "v2"},
+      make_perf(test.context, host::CgroupMode::kUnified, source,
                 {.hardware = {.on = true}, .software = {.on = true}, .cache = {}}, std::move(owned))
           .value();
   ASSERT_NE(collector, nullptr);
@@ -87,7 +87,7 @@ TEST(Perf, WritesAGoldenPageOfAllEvents) {
   auto owned = std::make_unique<FakeKernel>();
   FakeKernel& kernel = *owned;
   auto collector =
-      make_perf(test.context, source, {.force_version = "v2"},
+      make_perf(test.context, host::CgroupMode::kUnified, source,
                 {.hardware = {.on = true}, .software = {.on = true}, .cache = {.on = true}},
                 std::move(owned))
           .value();
@@ -110,8 +110,8 @@ TEST(Perf, WritesAGoldenPageOfAllEvents) {
 TEST(Perf, IsOffWithoutAGroup) {
   TestContext test("/nowhere");
   NoUnits source;
-  const auto made =
-      make_perf(test.context, source, {}, PerfOptions{}, std::make_unique<FakeKernel>());
+  const auto made = make_perf(test.context, host::CgroupMode::kLegacy, source, PerfOptions{},
+                              std::make_unique<FakeKernel>());
   ASSERT_TRUE(made);
   EXPECT_EQ(*made, nullptr);
 }
@@ -124,8 +124,8 @@ TEST(Perf, SaysHowToAllowWhatTheKernelRefuses) {
   auto kernel = std::make_unique<FakeKernel>();
   kernel->refuse_threads = ErrorCode::kPermissionDenied;
   const auto made =
-      make_perf(test.context, source, {}, {.hardware = {.on = true}, .software = {}, .cache = {}},
-                std::move(kernel));
+      make_perf(test.context, host::CgroupMode::kLegacy, source,
+                {.hardware = {.on = true}, .software = {}, .cache = {}}, std::move(kernel));
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().code, ErrorCode::kPermissionDenied);
   EXPECT_THAT(made.error().message, HasSubstr("kernel.perf_event_paranoid is 3"));
@@ -137,7 +137,7 @@ TEST(Perf, StartsOnAMachineWithoutHardwareEvents) {
   NoUnits source;
   auto kernel = std::make_unique<FakeKernel>();
   kernel->refuse_threads = ErrorCode::kNotFound;
-  EXPECT_TRUE(make_perf(test.context, source, {},
+  EXPECT_TRUE(make_perf(test.context, host::CgroupMode::kLegacy, source,
                         {.hardware = {.on = true}, .software = {}, .cache = {}},
                         std::move(kernel)));
 }
@@ -153,7 +153,7 @@ TEST(PerfLive, CountsEventsOfThisProcess) {
   TestContext test("/nowhere");
   test.context.paths = {};
   NoUnits source;
-  auto made = make_perf(test.context, source, {.force_version = "v1"},
+  auto made = make_perf(test.context, host::CgroupMode::kLegacy, source,
                         {.hardware = {}, .software = {.on = true}, .cache = {}},
                         std::make_unique<perf::RealKernel>());
   if (!made) {

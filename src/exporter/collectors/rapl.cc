@@ -150,8 +150,8 @@ CollectorSpec rapl_collector() {
                     {.help = "One metric name with the zone in the label rapl_zone instead of "
                              "one name per zone"});
               },
-          .create =
-              [zone_label](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+          .create = [zone_label](const CollectorContext& context,
+                                 const Sources&) -> Result<std::unique_ptr<Collector>> {
             const std::string sys = context.paths.sys;
             if (!host::is_directory(sys)) {
               return fail(ErrorCode::kInvalidArgument, "--path.sysfs: {} is not a directory", sys);

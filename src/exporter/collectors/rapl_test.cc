@@ -110,7 +110,7 @@ TEST(Rapl, FailsWhenNothingCanBeReadAndComesBack) {
 TEST(Rapl, RefusesToStartWithoutSysfs) {
   const testing::TempDir root;
   TestContext host(root.path());
-  const auto rapl = rapl_collector().create(host.context);
+  const auto rapl = rapl_collector().create(host.context, {});
   ASSERT_FALSE(rapl);
   EXPECT_EQ(rapl.error().code, ErrorCode::kInvalidArgument);
 }

@@ -85,7 +85,7 @@ class Rdma final : public SubCollector {
     if (reader_) {
       counting_ = std::make_unique<rdma::Counting>(*reader_, *context.clock);
       // Asked now, as it decides which privileges are kept.
-      find_modes(start_patience(context, kModesAtStart), {});
+      find_modes(context.start_patience(kModesAtStart), {});
       resources_.emplace(SlowSourceOptions{.collector = "rdma",
                                            .source = "rdma",
                                            .period = kPeriod,
@@ -301,7 +301,7 @@ SubCollectorSpec rdma_sub_collector() {
                     "collector.rdma.cmd", options->command,
                     {.help = "Path of the rdma command, used instead of netlink", .hidden = true});
               },
-          .create = [options](const CollectorContext& context,
+          .create = [options](const CollectorContext& context, const host::CgroupMount&,
                               UnitSource& source) -> Result<std::unique_ptr<SubCollector>> {
             if (!options->on) {
               return nullptr;

@@ -73,9 +73,7 @@ class RedfishCollector final : public Collector {
     source_.wait_first(deadline);
   }
 
-  energy::Meters energy_meters() override {
-    return {meter_};
-  }
+  [[nodiscard]] Sources sources() const override { return {.meters = {meter_}}; }
 
   Result<> collect(metrics::Sink& sink) override {
     const auto value = source_.value();
@@ -204,7 +202,7 @@ Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext
   }
   Place place{.reads_files = config->reads_files(), .address = {}, .name_of = {}};
   if (config->hostname.empty()) {
-    auto found = options.find_bmc(start_patience(context, kBmcTimeout));
+    auto found = options.find_bmc(context.start_patience(kBmcTimeout));
     if (!found) {
       return fail(std::move(found).error().with_context(
           options.config_file + ": hostname is empty and the BMC cannot be asked for its address"));
@@ -243,7 +241,8 @@ CollectorSpec redfish_collector() {
                         {.help = "Expand $NAME and ${NAME} in that file"});
                 set.alias("collector.redfish.web-config-file", "collector.redfish.config.file");
               },
-          .create = [flags](const CollectorContext& context) { return create(*flags, context); }};
+          .create = [flags](const CollectorContext& context,
+                            const Sources&) { return create(*flags, context); }};
 }
 
 }  // namespace ceems::exporter

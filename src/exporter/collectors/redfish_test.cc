@@ -120,7 +120,7 @@ TEST(Redfish, EndsItsSessionWhenItStops) {
 TEST(Redfish, BringsTheEnergyOfTheNode) {
   Node node;
   const auto collector = node.start();
-  const auto meters = collector->energy_meters();
+  const auto meters = collector->sources().meters;
   ASSERT_EQ(meters.size(), 1U);
   EXPECT_EQ(meters[0]->source().name, "redfish");
   EXPECT_EQ(meters[0]->source().domain, energy::Domain::kNode);

@@ -93,7 +93,7 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
     log::warn("no cgroups of SLURM so far; looking again at each scrape",
               {{"collector", "slurm"}, {"cgroupfs", context.paths.cgroup.string()}});
   }
-  auto sub_collectors = subs.create(context, **source);
+  auto sub_collectors = subs.create(context, mount, **source);
   if (!sub_collectors) {
     return fail(std::move(sub_collectors).error());
   }
@@ -121,6 +121,7 @@ CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
   auto values = std::make_shared<Flags>();
   return {.name = "slurm",
           .help = "Enable the slurm collector (jobs of SLURM on this node)",
+          .stage = Stage::kJobs,
           .add_flags =
               [values, cgroups, subs, gpus](config::FlagSet& flags) {
                 cgroups->add_to(flags);
@@ -137,8 +138,8 @@ CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                           {.help = "Deprecated: --collector.slurm.psi-metrics", .hidden = true});
                 add_gpu_flags(values->gpu, flags);
               },
-          .create = [values, cgroups, subs,
-                     gpus](const CollectorContext& context) -> Result<std::unique_ptr<Collector>> {
+          .create = [values, cgroups, subs, gpus](const CollectorContext& context, const Sources&)
+              -> Result<std::unique_ptr<Collector>> {
             UnitMetricOptions options = values->metrics;
             if (values->deprecated_swap) {
               log::warn(

@@ -45,7 +45,7 @@ class UnitCollector final : public Collector {
     return {};
   }
 
-  std::shared_ptr<UnitSource> unit_source() override { return parts_.source; }
+  [[nodiscard]] Sources sources() const override { return {.units = {parts_.source}}; }
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
     std::vector<os::Capability> all = parts_.capabilities;
