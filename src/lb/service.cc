@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <set>
+#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -165,12 +166,14 @@ Result<> Service::apply(const Config& config) {
     }
     frontends_[i]->set_state(std::move(states[i]));
   }
-  look_now_.ask();
+  if (health_) {
+    health_->check_now();
+  }
   return {};
 }
 
-std::vector<Watched> Service::watched() {
-  std::vector<Watched> all;
+std::vector<HealthTarget> Service::health_targets() {
+  std::vector<HealthTarget> all;
   std::set<const net::Upstream*> listed;
   const auto add = [&](const std::shared_ptr<const Backends>& backends, bool only_busy) {
     for (const auto& [cluster, pool] : backends->pools()) {
@@ -200,16 +203,13 @@ std::vector<Watched> Service::watched() {
 }
 
 void Service::start() {
-  health_ = std::jthread([this](const std::stop_token& stop) {
-    keep_watch(stop, [this] { return watched(); }, {}, &look_now_);
-  });
+  health_ = std::make_unique<HealthChecker>([this] { return health_targets(); });
   for (const auto& server : servers_) {
     server->start();
   }
 }
 
 void Service::stop() {
-  health_.request_stop();
   {
     std::vector<std::jthread> stopping;  // each takes as long as its longest request
     stopping.reserve(servers_.size());
@@ -228,7 +228,7 @@ void Service::stop() {
       cancel_questions(*retired);
     }
   }
-  health_ = {};  // it may hold the last of a server whose connections belong to a listener
+  health_.reset();  // it may hold the last of a server whose connections belong to a listener
   servers_.clear();
 }
 

@@ -2,9 +2,7 @@
 
 #include <memory>
 #include <mutex>
-#include <stop_token>
 #include <string>
-#include <thread>
 #include <vector>
 
 #include "base/clock.h"
@@ -50,7 +48,7 @@ class Service {
 
  private:
   Service() = default;
-  std::vector<Watched> watched();
+  std::vector<HealthTarget> health_targets();
 
   Figures figures_;
   std::vector<std::unique_ptr<Frontend>> frontends_;
@@ -58,8 +56,7 @@ class Service {
   std::mutex mutex_;
   /// Of configurations before, until no request waits for them any more.
   std::vector<std::shared_ptr<const Backends>> retired_ CEEMS_GUARDED_BY(mutex_);
-  LookNow look_now_;
-  std::jthread health_;
+  std::unique_ptr<HealthChecker> health_;  ///< while started
 };
 
 /// The kinds of backends in the order in which they first appear.

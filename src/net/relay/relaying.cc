@@ -297,7 +297,7 @@ Task<bool> Relaying::connect(Upstream& upstream) {
     }
   }
   if (error) {
-    local_ = error.category() == boost::system::system_category() && is_shortage(error.value());
+    local_ = is_shortage(error);
     end_.error =
         timed_out_ ? "no connection in time" : fmt::format("no connection: {}", error.message());
     co_return false;

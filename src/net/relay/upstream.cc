@@ -1,6 +1,5 @@
 #include "net/relay/upstream.h"
 
-#include <cerrno>
 #include <utility>
 
 #include "base/log.h"
@@ -24,10 +23,6 @@ std::shared_ptr<ServerAddresses> addresses_of(const UpstreamOptions& options) {
 }
 
 }  // namespace
-
-bool is_shortage(int error) {
-  return error == EMFILE || error == ENFILE || error == ENOMEM || error == ENOBUFS;
-}
 
 bool UpstreamOptions::same_server(const UpstreamOptions& other) const {
   return host == other.host && port == other.port && unix_socket == other.unix_socket &&

@@ -35,11 +35,6 @@ struct UpstreamOptions {
   [[nodiscard]] bool same_server(const UpstreamOptions& other) const;
 };
 
-/// Is an errno of socket(2) or connect(2) about what this machine has no more of, descriptors or
-/// memory? Such a failure says nothing of the server. EADDRNOTAVAIL is none: it is also what [::1]
-/// gives where there is no IPv6.
-bool is_shortage(int error);
-
 /// A server that requests are passed on to, with its kept connections. Options, address and the
 /// counters may be read from any thread; connections belong to the I/O thread of one net::Server:
 /// while that is being destroyed, no other thread may let go of the last reference.

@@ -1,7 +1,5 @@
 #include "net/relay/upstream.h"
 
-#include <cerrno>
-
 #include <gtest/gtest.h>
 
 #include "net/testing/test_certificate.h"
@@ -42,15 +40,6 @@ TEST(Upstream, GoesOnWithTheOldCertificateUntilTheNewOneIsWhole) {
 
   dir.write("key.pem", "half");
   EXPECT_FALSE(Upstream::create(options)) << "where there is no old one";
-}
-
-TEST(Upstream, KnowsWhatIsShortHere) {
-  for (const int error : {EMFILE, ENFILE, ENOMEM, ENOBUFS}) {
-    EXPECT_TRUE(is_shortage(error)) << error;
-  }
-  for (const int error : {0, ECONNREFUSED, EADDRNOTAVAIL, ENETUNREACH, ETIMEDOUT}) {
-    EXPECT_FALSE(is_shortage(error)) << error;
-  }
 }
 
 TEST(Upstream, IsTheSameServerWhereAllOptionsAre) {
