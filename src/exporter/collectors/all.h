@@ -1,12 +1,42 @@
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "exporter/collector.h"
+#include "exporter/sub_collector.h"
 
 namespace ceems::exporter {
 
-/// All collectors, by name; their order has no meaning.
+struct UnitFlags;
+
+// The list of collectors. A line that declares NAME_collector() is all that the build needs to take
+// in NAME.cc and NAME_test.cc and to call the function in all_collectors(): CMakeLists.txt reads
+// this file. The order of the lines has no meaning. Those that take flags shared with others get
+// the same object.
+CollectorSpec cgroup_collector(const std::shared_ptr<UnitFlags>& shared);
+CollectorSpec cpu_collector();
+CollectorSpec cray_pm_counters_collector();
+CollectorSpec emissions_collector();
+CollectorSpec energy_collector();
+CollectorSpec gpu_collector(const std::shared_ptr<UnitFlags>& shared);
+CollectorSpec hwmon_collector();
+CollectorSpec infiniband_collector();
+CollectorSpec ipmi_dcmi_collector();
+CollectorSpec k8s_collector(const std::shared_ptr<UnitFlags>& shared);
+CollectorSpec libvirt_collector(const std::shared_ptr<UnitFlags>& shared);
+CollectorSpec meminfo_collector();
+CollectorSpec netdev_collector();
+CollectorSpec rapl_collector();
+CollectorSpec redfish_collector();
+CollectorSpec slurm_collector(const std::shared_ptr<UnitFlags>& shared);
+
+/// Those of the list, in any order.
 std::vector<CollectorSpec> all_collectors();
+
+// What the collectors of units are made of besides: parts that each of them can have.
+SubCollectorSpec ebpf_sub_collector();
+SubCollectorSpec perf_sub_collector();
+SubCollectorSpec rdma_sub_collector();
 
 }  // namespace ceems::exporter

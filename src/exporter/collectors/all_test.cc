@@ -3,12 +3,14 @@
 #include <algorithm>
 #include <array>
 #include <chrono>
+#include <filesystem>
 #include <random>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <re2/re2.h>
 
 #include "exporter/collector_set.h"
 #include "exporter/collectors/collector_test_support.h"
@@ -103,15 +105,36 @@ TEST(AllCollectors, ComeToTheSameInAnyOrder) {
   }
 }
 
-TEST(AllCollectors, HaveARowInTheDocumentation) {
-  const std::string docs = CEEMS_TEST_ROOT "/../docs/exporter/";
-  const auto collectors = host::read_file(docs + "collectors.md");
-  const auto flags_page = host::read_file(docs + "flags.md");
-  ASSERT_TRUE(collectors);
-  ASSERT_TRUE(flags_page);
+/// A file of the repository.
+std::string text_of(const std::string& path) {
+  const auto text = host::read_file(CEEMS_TEST_ROOT "/../" + path);
+  EXPECT_TRUE(text) << text.error().message;
+  return text.value_or("");
+}
+
+/// True where a line "## a, b" names the collector, alone or among others.
+bool has_section(const std::string& page, const std::string& name) {
+  const RE2 heading("(?m)^## (?:\\w+, )*" + name + "(?:, \\w+)*$");
+  return RE2::PartialMatch(page, heading);
+}
+
+TEST(AllCollectors, AreDocumentedAndTested) {
+  const std::string rows = text_of("docs/exporter/collectors.md");
+  const std::string metrics = text_of("docs/exporter/metrics.md");
   for (const CollectorSpec& known : all_collectors()) {
-    EXPECT_NE(collectors->find("\n| `" + known.name + "` |"), std::string::npos) << known.name;
+    const std::string row = "| `" + known.name + "` |";
+    EXPECT_TRUE(rows.contains("\n" + row))
+        << "docs/exporter/collectors.md: a row for the collector is missing: " << row << " …";
+    EXPECT_TRUE(has_section(metrics, known.name))
+        << "docs/exporter/metrics.md: a section with its metrics is missing: ## " << known.name;
+    const std::string test = "src/exporter/collectors/" + known.name + "_test.cc";
+    EXPECT_TRUE(std::filesystem::exists(CEEMS_TEST_ROOT "/../" + test))
+        << test << ": a test of the collector is missing";
   }
+}
+
+TEST(AllCollectors, HaveTheirFlagsInTheDocumentation) {
+  const std::string page = text_of("docs/exporter/flags.md");
   config::FlagSet flags("test", "");
   Options options;
   const CollectorSet set(all_collectors());
@@ -119,9 +142,8 @@ TEST(AllCollectors, HaveARowInTheDocumentation) {
   set.add_option_flags(flags);
   add_last_flags(flags, options);
   for (const std::string& flag : flags.names()) {
-    const bool there = flags_page->find("--" + flag) != std::string::npos ||
-                       flags_page->find("--[no-]" + flag) != std::string::npos;
-    EXPECT_TRUE(there) << flag;
+    EXPECT_TRUE(page.contains("--" + flag) || page.contains("--[no-]" + flag))
+        << "docs/exporter/flags.md: the flag is missing: --" << flag;
   }
 }
 

@@ -122,37 +122,37 @@ bool cgroup_by_default(const CollectorContext& context,
   return !host::resource_manager_present(context.paths, mount, cgroups.active_subsystem);
 }
 
-CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                               const std::shared_ptr<SubCollectorSet>& subs) {
+/// --collector.cgroup: any cgroups, by default services and containers.
+CollectorSpec cgroup_collector(const std::shared_ptr<UnitFlags>& shared) {
   auto values = std::make_shared<CgroupOptions>();
-  return {.name = "cgroup",
-          .help =
-              "Enable the cgroup collector (services, containers or any other cgroups); on by "
-              "default where there is no resource manager",
-          .stage = Stage::kCgroups,
-          .enabled_when =
-              [cgroups](const CollectorContext& context, const Sources& sources) {
-                return cgroup_by_default(context, sources, *cgroups);
-              },
-          .add_flags =
-              [values](config::FlagSet& flags) {
-                flags.add(
-                    "collector.cgroup.pattern", values->patterns,
-                    {.help = "RE2 pattern for paths of cgroups that are units, with a group "
-                             "(?P<id>...) and maybe (?P<host>...); repeatable. Default: systemd "
-                             "services and scopes, containers",
-                     .placeholder = "PATTERN"});
-                flags.add("collector.cgroup.swap-memory-metrics", values->metrics.swap,
-                          {.help = "Swap use of each unit"});
-                flags.add("collector.cgroup.psi-metrics", values->metrics.pressure,
-                          {.help = "Pressure stall times of each unit (cgroup v2)"});
-                flags.add("collector.cgroup.blkio-metrics", values->metrics.block_io,
-                          {.help = "Block I/O of each unit"});
-              },
-          .create =
-              [values, cgroups, subs](const CollectorContext& context, const Sources& sources) {
-                return make_cgroup_collector(context, sources, *cgroups, *subs, *values);
-              }};
+  return {
+      .name = "cgroup",
+      .help =
+          "Enable the cgroup collector (services, containers or any other cgroups); on by "
+          "default where there is no resource manager",
+      .stage = Stage::kCgroups,
+      .enabled_when =
+          [shared](const CollectorContext& context, const Sources& sources) {
+            return cgroup_by_default(context, sources, shared->cgroups);
+          },
+      .add_flags =
+          [values](config::FlagSet& flags) {
+            flags.add("collector.cgroup.pattern", values->patterns,
+                      {.help = "RE2 pattern for paths of cgroups that are units, with a group "
+                               "(?P<id>...) and maybe (?P<host>...); repeatable. Default: systemd "
+                               "services and scopes, containers",
+                       .placeholder = "PATTERN"});
+            flags.add("collector.cgroup.swap-memory-metrics", values->metrics.swap,
+                      {.help = "Swap use of each unit"});
+            flags.add("collector.cgroup.psi-metrics", values->metrics.pressure,
+                      {.help = "Pressure stall times of each unit (cgroup v2)"});
+            flags.add("collector.cgroup.blkio-metrics", values->metrics.block_io,
+                      {.help = "Block I/O of each unit"});
+          },
+      .create =
+          [values, shared](const CollectorContext& context, const Sources& sources) {
+            return make_cgroup_collector(context, sources, shared->cgroups, shared->subs, *values);
+          }};
 }
 
 }  // namespace ceems::exporter

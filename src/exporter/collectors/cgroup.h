@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "exporter/collector.h"
-#include "exporter/collectors/cgroup_flags.h"
+#include "exporter/collectors/unit_flags.h"
 #include "exporter/collectors/unit_metrics.h"
 #include "exporter/sub_collector.h"
 
@@ -30,9 +30,5 @@ Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext&
 bool cgroup_by_default(const CollectorContext& context,
                        const Sources& sources,
                        const CgroupFlags& cgroups);
-
-/// --collector.cgroup: any cgroups, by default services and containers.
-CollectorSpec cgroup_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                               const std::shared_ptr<SubCollectorSet>& subs);
 
 }  // namespace ceems::exporter

@@ -2,7 +2,11 @@
 
 #include <chrono>
 #include <filesystem>
+#include <memory>
 #include <string>
+#include <vector>
+
+#include <gtest/gtest.h>
 
 #include "exporter/collector.h"
 #include "testing/fake_clock.h"
@@ -20,6 +24,25 @@ struct TestContext {
     context.clock = &clock;
   }
 };
+
+/// The collector as the program makes it with these flags, of its own or of those it shares.
+inline Result<std::unique_ptr<Collector>> create_collector(
+    const CollectorSpec& spec,
+    const CollectorContext& context,
+    const std::vector<std::string>& arguments = {},
+    const Sources& sources = {}) {
+  config::FlagSet flags("test", "");
+  if (spec.add_flags) {
+    spec.add_flags(flags);
+  }
+  std::vector<const char*> line{"test"};
+  for (const std::string& argument : arguments) {
+    line.push_back(argument.c_str());
+  }
+  const auto outcome = flags.parse(static_cast<int>(line.size()), line.data());
+  EXPECT_FALSE(outcome.exit) << outcome.text;
+  return spec.create(context, sources);
+}
 
 /// Root of one of the machines in tests/fixtures.
 inline std::filesystem::path fixture(const std::string& host) {

@@ -1,13 +1,13 @@
-#include "exporter/collectors/cpu.h"
-
 #include <algorithm>
 #include <array>
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/collector.h"
 #include "host/cpuinfo.h"
 #include "host/directory.h"
 #include "host/read_file.h"
+#include "host/stat.h"
 
 namespace ceems::exporter {
 namespace {
@@ -37,6 +37,28 @@ const metrics::Desc kSeconds{"ceems_cpu_seconds_total",
                              "Seconds that the CPUs spent in each mode.",
                              metrics::Type::kCounter,
                              {"hostname", "mode"}};
+
+/// CPU times that never go back, from readings that may: iowait and steal jitter downwards, and all
+/// fields restart when CPUs are taken out and put in again. Not thread-safe.
+class CpuCounter {
+ public:
+  /// Takes a reading and gives the times to export. Where idle falls by 3 s or more the CPUs were
+  /// hot-plugged and the new reading is taken whole; else each field keeps its highest value.
+  const host::CpuTimes& update(const host::CpuTimes& reading) {
+    if (times_.idle >= reading.idle + kHotplugTicks) {
+      log::debug("CPU times restarted, taken as hotplug", {{"collector", "cpu"}});
+      times_ = reading;
+      return times_;
+    }
+    for (const auto& [mode, field] : kModes) {
+      times_.*field = std::max(times_.*field, reading.*field);
+    }
+    return times_;
+  }
+
+ private:
+  host::CpuTimes times_;
+};
 
 class CpuCollector final : public Collector {
  public:
@@ -93,18 +115,7 @@ Result<std::unique_ptr<Collector>> create(const CollectorContext& context,
 
 }  // namespace
 
-const host::CpuTimes& CpuCounter::update(const host::CpuTimes& reading) {
-  if (times_.idle >= reading.idle + kHotplugTicks) {
-    log::debug("CPU times restarted, taken as hotplug", {{"collector", "cpu"}});
-    times_ = reading;
-    return times_;
-  }
-  for (const auto& [mode, field] : kModes) {
-    times_.*field = std::max(times_.*field, reading.*field);
-  }
-  return times_;
-}
-
+/// --collector.cpu: ceems_cpu_count, ceems_cpu_per_core_count, ceems_cpu_seconds_total.
 CollectorSpec cpu_collector() {
   return {.name = "cpu",
           .help = "Enable the cpu collector (CPU times of the node)",

@@ -1,9 +1,8 @@
-#include "exporter/collectors/cpu.h"
-
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
 #include "testing/temp_dir.h"
 
@@ -12,10 +11,19 @@ namespace {
 
 constexpr std::string_view kCpuinfo = "processor : 0\nprocessor : 1\n";
 
+/// The value of ceems_cpu_seconds_total for one mode.
+std::string seconds(const std::string& samples, const std::string& mode) {
+  const std::string start = "ceems_cpu_seconds_total{hostname=\"n1\",mode=\"" + mode + "\"} ";
+  const std::size_t at = samples.find(start);
+  return at == std::string::npos
+             ? "absent"
+             : samples.substr(at + start.size(), samples.find('\n', at) - at - start.size());
+}
+
 TEST(Cpu, ExportsTheFixture) {
   // cpu  301854 612 111922 8979004 3552 2 3944 0 0 0
   TestContext host(fixture("intel-2s"));
-  auto cpu = cpu_collector().create(host.context, {});
+  auto cpu = create_collector(cpu_collector(), host.context);
   ASSERT_TRUE(cpu);
   EXPECT_EQ(samples_of(**cpu),
             "ceems_cpu_count{hostname=\"n1\"} 8\n"
@@ -33,14 +41,14 @@ TEST(Cpu, ExportsTheFixture) {
 TEST(Cpu, RefusesToStartWithoutProcOrCpuinfo) {
   const testing::TempDir root;
   TestContext host(root.path());
-  auto cpu = cpu_collector().create(host.context, {});
+  auto cpu = create_collector(cpu_collector(), host.context);
   ASSERT_FALSE(cpu);
   EXPECT_EQ(cpu.error().message,
             "--path.procfs: " + (root.path() / "proc").string() + " is not a directory");
   root.write("proc/stat", "cpu 1 2 3 4\n");
-  EXPECT_FALSE(cpu_collector().create(host.context, {}));
+  EXPECT_FALSE(create_collector(cpu_collector(), host.context));
   root.write("proc/cpuinfo", "\x01\x02\x03");
-  cpu = cpu_collector().create(host.context, {});
+  cpu = create_collector(cpu_collector(), host.context);
   ASSERT_FALSE(cpu);
   EXPECT_EQ(cpu.error().message, (root.path() / "proc/cpuinfo").string() + ": no processor entry");
 }
@@ -49,7 +57,7 @@ TEST(Cpu, FailsWhileStatIsBadAndComesBack) {
   const testing::TempDir root;
   root.write("proc/cpuinfo", kCpuinfo);
   TestContext host(root.path());
-  auto cpu = cpu_collector().create(host.context, {});
+  auto cpu = create_collector(cpu_collector(), host.context);
   ASSERT_TRUE(cpu);
   Result<> result;
   EXPECT_EQ(samples_of(**cpu, &result), "");
@@ -76,30 +84,41 @@ TEST(Cpu, TakesFourCoresForTheReferencesTests) {
   TestContext host(root.path());
   host.context.hostname_emptied = true;
   host.context.hostname.clear();
-  auto cpu = cpu_collector().create(host.context, {});
+  auto cpu = create_collector(cpu_collector(), host.context);
   ASSERT_TRUE(cpu);
   EXPECT_NE(samples_of(**cpu).find("ceems_cpu_per_core_count{hostname=\"\"} 3\n"),
             std::string::npos);
 }
 
-TEST(CpuCounter, NeverGoesBackByJitter) {
-  CpuCounter counter;
-  counter.update({10000, 10000, 10000, 10000, 10000, 10000, 10000, 10000});
-  const auto& times = counter.update({9990, 10001, 9990, 9990, 9990, 9990, 9990, 9990});
-  EXPECT_EQ(times.user, 10000U);
-  EXPECT_EQ(times.nice, 10001U);
-  EXPECT_EQ(times.idle, 10000U);
-  EXPECT_EQ(times.steal, 10000U);
+TEST(Cpu, NeverGoesBackByJitter) {
+  const testing::TempDir root;
+  root.write("proc/cpuinfo", kCpuinfo);
+  root.write("proc/stat", "cpu 10000 10000 10000 10000 10000 10000 10000 10000\n");
+  TestContext host(root.path());
+  const auto cpu = create_collector(cpu_collector(), host.context).value();
+  samples_of(*cpu);
+  root.write("proc/stat", "cpu 9990 10001 9990 9990 9990 9990 9990 9990\n");
+  const std::string samples = samples_of(*cpu);
+  EXPECT_EQ(seconds(samples, "user"), "100");
+  EXPECT_EQ(seconds(samples, "nice"), "100.01");
+  EXPECT_EQ(seconds(samples, "idle"), "100");
+  EXPECT_EQ(seconds(samples, "steal"), "100");
 }
 
-TEST(CpuCounter, TakesAFallOfIdleByThreeSecondsAsHotplug) {
-  CpuCounter counter;
-  counter.update({100, 100, 100, 10000, 100, 100, 100, 100});
-  EXPECT_EQ(counter.update({50, 100, 100, 9701, 100, 100, 100, 100}).user, 100U);
-  const auto& times = counter.update({50, 1, 2, 9700, 3, 4, 5, 6});
-  EXPECT_EQ(times.user, 50U);
-  EXPECT_EQ(times.idle, 9700U);
-  EXPECT_EQ(times.steal, 6U);
+TEST(Cpu, TakesAFallOfIdleByThreeSecondsAsHotplug) {
+  const testing::TempDir root;
+  root.write("proc/cpuinfo", kCpuinfo);
+  root.write("proc/stat", "cpu 100 100 100 10000 100 100 100 100\n");
+  TestContext host(root.path());
+  const auto cpu = create_collector(cpu_collector(), host.context).value();
+  samples_of(*cpu);
+  root.write("proc/stat", "cpu 50 100 100 9701 100 100 100 100\n");
+  EXPECT_EQ(seconds(samples_of(*cpu), "user"), "1");
+  root.write("proc/stat", "cpu 50 1 2 9700 3 4 5 6\n");
+  const std::string samples = samples_of(*cpu);
+  EXPECT_EQ(seconds(samples, "user"), "0.5");
+  EXPECT_EQ(seconds(samples, "idle"), "97");
+  EXPECT_EQ(seconds(samples, "steal"), "0.06");
 }
 
 }  // namespace

@@ -1,10 +1,11 @@
-#include "exporter/collectors/cray_pm_counters.h"
+#include "host/cray_pm_counters.h"
 
 #include <array>
 #include <limits>
 #include <utility>
 
-#include "host/cray_pm_counters.h"
+#include "exporter/collector.h"
+#include "exporter/energy/meter/counter_unwrap.h"
 #include "host/directory.h"
 
 namespace ceems::exporter {
@@ -24,6 +25,48 @@ metrics::Desc make_desc(const char* stem, const char* help) {
 struct Quantity {
   std::string_view file;
   metrics::Desc desc;
+};
+
+/// Energy of the whole node by <sysfs>/cray/pm_counters/energy, in whole joules at 10 Hz. Better
+/// than what a BMC answers (energy::kBmcRank). `fresh` is when the node controller's time stamp
+/// last moved: it stands still while the controller is away, then the age grows.
+class CrayEnergyMeter final : public energy::EnergyMeter {
+ public:
+  static constexpr int kRank = 5;
+
+  explicit CrayEnergyMeter(std::string sys)
+      : sys_(std::move(sys)),
+        source_{.name = "cray",
+                .domain = energy::Domain::kNode,
+                .method = energy::Method::kMeasured,
+                .rank = kRank},
+        counter_(std::numeric_limits<std::uint64_t>::max()) {}
+
+  [[nodiscard]] const energy::SourceInfo& source() const override { return source_; }
+
+  Result<energy::Reading> read(const energy::MeterContext& context) override {
+    auto reading = host::read_cray_counter(sys_, "node", "energy");
+    if (!reading || reading->value == 0 || reading->value > kMostJoules) {
+      counter_.miss();
+      return fail(reading ? Error{ErrorCode::kUnavailable, "cray/pm_counters: no energy reading"}
+                          : std::move(reading).error());
+    }
+    const std::optional<std::uint64_t> timestamp_us = reading->timestamp_us;
+    if (!timestamp_us || timestamp_us != timestamp_us_) {
+      fresh_ = context.now;
+      timestamp_us_ = timestamp_us;
+    }
+    return energy::Reading{.joules = counter_.advance(reading->value * kMicro, context.now),
+                           .fresh = fresh_,
+                           .idle_watts = {}};
+  }
+
+ private:
+  std::string sys_;
+  energy::SourceInfo source_;
+  energy::CounterUnwrap counter_;
+  std::optional<std::uint64_t> timestamp_us_;
+  Clock::SteadyTime fresh_{};
 };
 
 class CrayCollector final : public Collector {
@@ -67,31 +110,9 @@ class CrayCollector final : public Collector {
 
 }  // namespace
 
-CrayEnergyMeter::CrayEnergyMeter(std::string sys)
-    : sys_(std::move(sys)),
-      source_{.name = "cray",
-              .domain = energy::Domain::kNode,
-              .method = energy::Method::kMeasured,
-              .rank = kRank},
-      counter_(std::numeric_limits<std::uint64_t>::max()) {}
-
-Result<energy::Reading> CrayEnergyMeter::read(const energy::MeterContext& context) {
-  auto reading = host::read_cray_counter(sys_, "node", "energy");
-  if (!reading || reading->value == 0 || reading->value > kMostJoules) {
-    counter_.miss();
-    return fail(reading ? Error{ErrorCode::kUnavailable, "cray/pm_counters: no energy reading"}
-                        : std::move(reading).error());
-  }
-  const std::optional<std::uint64_t> timestamp_us = reading->timestamp_us;
-  if (!timestamp_us || timestamp_us != timestamp_us_) {
-    fresh_ = context.now;
-    timestamp_us_ = timestamp_us;
-  }
-  return energy::Reading{.joules = counter_.advance(reading->value * kMicro, context.now),
-                         .fresh = fresh_,
-                         .idle_watts = {}};
-}
-
+/// --collector.cray_pm_counters: energy, power, power cap and temperature of the node and its parts
+/// below <sysfs>/cray/pm_counters. Brings the meter `cray` where the node's energy is there at the
+/// start.
 CollectorSpec cray_pm_counters_collector() {
   return {.name = "cray_pm_counters",
           .help = "Enable the cray_pm_counters collector (power counters of HPE Cray nodes)",

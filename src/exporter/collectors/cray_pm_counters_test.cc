@@ -1,7 +1,6 @@
-#include "exporter/collectors/cray_pm_counters.h"
-
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
 #include "exporter/energy/meter/host_meters.h"
 #include "testing/temp_dir.h"
@@ -19,7 +18,7 @@ class CrayTest : public ::testing::Test {
     dir_.write("sys/cray/pm_counters/" + file, text);
   }
   std::unique_ptr<Collector> make() {
-    return *cray_pm_counters_collector().create(host_.context, {});
+    return *create_collector(cray_pm_counters_collector(), host_.context);
   }
 
   testing::TempDir dir_;
@@ -58,7 +57,7 @@ TEST_F(CrayTest, AnswersNoDataElsewhere) {
 
 TEST_F(CrayTest, RefusesASysfsRootThatIsNoDirectory) {
   host_.context.paths.sys = dir_.path() / "absent";
-  EXPECT_FALSE(cray_pm_counters_collector().create(host_.context, {}));
+  EXPECT_FALSE(create_collector(cray_pm_counters_collector(), host_.context));
 }
 
 TEST_F(CrayTest, MetersTheNodeAndShowsItsAge) {

@@ -1,10 +1,10 @@
-#include "exporter/collectors/ebpf.h"
-
 #include <memory>
 #include <string>
 #include <vector>
 
 #include "base/log.h"
+#include "exporter/collector.h"
+#include "exporter/sub_collector.h"
 
 namespace ceems::exporter {
 namespace {
@@ -36,6 +36,9 @@ void warn(Flags& flags) {
 
 }  // namespace
 
+/// --collector.ebpf.* and --profiling.ebpf*: this version has neither eBPF metrics nor the
+/// profiler. The flags are taken, with one warning for each that is given, so that the command line
+/// of a site that comes from the reference starts.
 SubCollectorSpec ebpf_sub_collector() {
   auto values = std::make_shared<Flags>();
   return {.name = "ebpf",

@@ -72,6 +72,8 @@ Result<std::unique_ptr<Collector>> make_emissions_collector(const CollectorConte
   return std::make_unique<EmissionsCollector>(*std::move(providers));
 }
 
+/// --collector.emissions: emission factors of electricity by provider and country. Services are
+/// asked in the background; their last factors are served for up to a day.
 CollectorSpec emissions_collector() {
   auto keys = std::make_shared<std::vector<std::string>>();
   return {.name = "emissions",

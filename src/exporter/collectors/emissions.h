@@ -14,8 +14,4 @@ Result<std::unique_ptr<Collector>> make_emissions_collector(const CollectorConte
                                                             const std::vector<std::string>& keys,
                                                             emissions::Environment environment);
 
-/// --collector.emissions: emission factors of electricity by provider and country. Services are
-/// asked in the background; their last factors are served for up to a day.
-CollectorSpec emissions_collector();
-
 }  // namespace ceems::exporter

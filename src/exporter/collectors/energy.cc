@@ -196,6 +196,8 @@ std::unique_ptr<Collector> make_energy_collector(std::unique_ptr<energy::Sampler
   return std::make_unique<EnergyCollector>(std::move(sampler), clock, std::move(hostname));
 }
 
+/// --collector.energy: energy of units, system and node that adds up, from the meters of the host
+/// and those that other collectors bring.
 CollectorSpec energy_collector() {
   const auto flags = std::make_shared<Flags>();
   return {

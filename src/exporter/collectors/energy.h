@@ -15,8 +15,4 @@ std::unique_ptr<Collector> make_energy_collector(std::unique_ptr<energy::Sampler
                                                  const Clock& clock,
                                                  std::string hostname);
 
-/// --collector.energy: energy of units, system and node that adds up, from the meters of the host
-/// and those that other collectors bring.
-CollectorSpec energy_collector();
-
 }  // namespace ceems::exporter

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
 #include "exporter/energy/meter/held_power.h"
 #include "testing/temp_dir.h"

@@ -10,6 +10,7 @@
 
 #include "base/log.h"
 #include "exporter/collectors/gpu_metrics.h"
+#include "exporter/collectors/unit_flags.h"
 #include "exporter/energy/options.h"
 #include "exporter/gpu/device_energy.h"
 #include "exporter/gpu/inventory/pci_devices.h"
@@ -111,7 +112,7 @@ class GpuCollector final : public Collector {
 /// Values of the flags, and the libraries that were found; loaded when first asked for.
 class Setup {
  public:
-  explicit Setup(std::shared_ptr<GpuFlags> gpus) : gpus_(std::move(gpus)) {}
+  explicit Setup(const std::shared_ptr<UnitFlags>& shared) : gpus_(shared, &shared->gpus) {}
 
   void add_to(config::FlagSet& flags) {
     flags.add("collector.gpu.interval", interval_,
@@ -194,7 +195,7 @@ class Setup {
     }
   }
 
-  const std::shared_ptr<GpuFlags> gpus_;
+  const std::shared_ptr<GpuFlags> gpus_;  // keeps all of the shared flags
   std::string interval_ = "1s";
   bool loaded_ = false;
   std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries_;
@@ -227,8 +228,10 @@ std::unique_ptr<Collector> make_gpu_collector(
   return std::make_unique<GpuCollector>(context, units, std::move(monitor), std::move(devices));
 }
 
-CollectorSpec gpu_collector(const std::shared_ptr<GpuFlags>& gpus) {
-  const auto setup = std::make_shared<Setup>(gpus);
+/// --collector.gpu: GPUs by the libraries of their vendors. On by default where a GPU and its
+/// library are there; else no library is looked for.
+CollectorSpec gpu_collector(const std::shared_ptr<UnitFlags>& shared) {
+  const auto setup = std::make_shared<Setup>(shared);
   return {.name = "gpu",
           .help =
               "Enable the gpu collector (power, use, memory and errors of GPUs by the libraries of "

@@ -5,7 +5,8 @@
 #include <vector>
 
 #include "exporter/collector.h"
-#include "exporter/collectors/gpu_flags.h"
+#include "exporter/gpu/claim/process_list.h"
+#include "exporter/gpu/inventory/inventory.h"
 #include "exporter/gpu/library/gpu_library.h"
 
 namespace ceems::exporter {
@@ -27,9 +28,5 @@ std::unique_ptr<Collector> make_gpu_collector(
     std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries,
     std::shared_ptr<gpu::Inventory> inventory,
     std::shared_ptr<gpu::ProcessList> processes);
-
-/// --collector.gpu: GPUs by the libraries of their vendors. On by default where a GPU and its
-/// library are there; else no library is looked for.
-CollectorSpec gpu_collector(const std::shared_ptr<GpuFlags>& gpus);
 
 }  // namespace ceems::exporter

@@ -7,7 +7,9 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
+#include "exporter/collectors/unit_flags.h"
 #include "exporter/gpu/library/fake_scenario.h"
 #include "testing/temp_dir.h"
 
@@ -59,8 +61,8 @@ class GpuCollectorTest : public ::testing::Test {
 
   /// A spec with its flags parsed.
   CollectorSpec parsed(std::vector<std::string> arguments) {
-    CollectorSpec spec = gpu_collector(gpus_);
-    gpus_->add_to(flags_);
+    CollectorSpec spec = gpu_collector(shared_);
+    shared_->gpus.add_to(flags_);
     spec.add_flags(flags_);
     arguments.insert(arguments.begin(), "ceems_exporter");
     std::vector<const char*> pointers;
@@ -76,7 +78,7 @@ class GpuCollectorTest : public ::testing::Test {
   TestContext machine_;
   std::shared_ptr<FixedUnits> units_ = std::make_shared<FixedUnits>();
   config::FlagSet flags_{"ceems_exporter", ""};
-  std::shared_ptr<GpuFlags> gpus_ = std::make_shared<GpuFlags>();
+  std::shared_ptr<UnitFlags> shared_ = std::make_shared<UnitFlags>();
   FakeScenario scenario_{{{"count", "1"},
                           {"0.uuid", "GPU-a"},
                           {"0.name", "NVIDIA A100-SXM4-40GB"},
@@ -215,12 +217,12 @@ TEST_F(GpuCollectorTest, IsOffWhereTheLibraryOfTheGpuIsMissing) {
 
 TEST_F(GpuCollectorTest, AsksTheLibraryOfThisMachineForItsOwnSysfsOnly) {
   const host::Paths copy{.sys = root_.path() / "sys"};
-  EXPECT_FALSE(gpus_->may_ask_library(gpu::Vendor::kNvidia, copy));
-  EXPECT_TRUE(gpus_->may_ask_library(gpu::Vendor::kNvidia, {.sys = "/sys"}));
+  EXPECT_FALSE(shared_->gpus.may_ask_library(gpu::Vendor::kNvidia, copy));
+  EXPECT_TRUE(shared_->gpus.may_ask_library(gpu::Vendor::kNvidia, {.sys = "/sys"}));
   // A library that somebody names is asked in any case.
   parsed({"--collector.gpu.library-path.nvidia=/lib/own.so"});
-  EXPECT_TRUE(gpus_->may_ask_library(gpu::Vendor::kNvidia, copy));
-  EXPECT_FALSE(gpus_->may_ask_library(gpu::Vendor::kAmd, copy));
+  EXPECT_TRUE(shared_->gpus.may_ask_library(gpu::Vendor::kNvidia, copy));
+  EXPECT_FALSE(shared_->gpus.may_ask_library(gpu::Vendor::kAmd, copy));
 }
 
 TEST_F(GpuCollectorTest, IsOnWhereAGpuAndItsLibraryAre) {

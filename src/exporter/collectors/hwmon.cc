@@ -1,9 +1,9 @@
-#include "exporter/collectors/hwmon.h"
+#include "host/hwmon.h"
 
 #include <array>
 #include <chrono>
 
-#include "host/hwmon.h"
+#include "exporter/collector.h"
 
 namespace ceems::exporter {
 namespace {
@@ -76,6 +76,8 @@ class HwmonCollector final : public Collector {
 
 }  // namespace
 
+/// --collector.hwmon: ceems_hwmon_power_*_watts and ceems_hwmon_energy_current_joules of all chips
+/// below <sysfs>/class/hwmon. Chips may come and go: the directory is searched again once a minute.
 CollectorSpec hwmon_collector() {
   return {.name = "hwmon",
           .help = "Enable the hwmon collector (power and energy sensors of the kernel)",

@@ -1,9 +1,8 @@
-#include "exporter/collectors/hwmon.h"
-
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
 #include "testing/temp_dir.h"
 
@@ -12,7 +11,7 @@ namespace {
 
 TEST(Hwmon, ExportsTheFixture) {
   TestContext host(fixture("intel-2s"));
-  auto hwmon = hwmon_collector().create(host.context, {});
+  auto hwmon = create_collector(hwmon_collector(), host.context);
   ASSERT_TRUE(hwmon);
   EXPECT_EQ(
       samples_of(**hwmon),
@@ -34,7 +33,7 @@ TEST(Hwmon, LeavesOutWhatIsNoPositiveNumber) {
   root.write("sys/class/hwmon/hwmon0/power4_input_highest", "2500000\n");
   root.write("sys/class/hwmon/hwmon0/energy1_average", "1000000\n");
   TestContext host(root.path());
-  auto hwmon = hwmon_collector().create(host.context, {});
+  auto hwmon = create_collector(hwmon_collector(), host.context);
   Result<> result;
   EXPECT_EQ(samples_of(**hwmon, &result),
             "ceems_hwmon_power_max_watts{chip=\"chip\",chip_name=\"chip\",hostname=\"n1\",sensor="
@@ -47,7 +46,7 @@ TEST(Hwmon, LeavesOutWhatIsNoPositiveNumber) {
 TEST(Hwmon, FindsSensorsThatComeLaterAndForgetsThoseThatGo) {
   const testing::TempDir root;
   TestContext host(root.path());
-  auto hwmon = hwmon_collector().create(host.context, {});
+  auto hwmon = create_collector(hwmon_collector(), host.context);
   ASSERT_TRUE(hwmon);
   Result<> result;
   EXPECT_EQ(samples_of(**hwmon, &result), "");

@@ -1,12 +1,12 @@
-#include "exporter/collectors/infiniband.h"
+#include "host/infiniband.h"
 
 #include <array>
 #include <optional>
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/collector.h"
 #include "host/directory.h"
-#include "host/infiniband.h"
 
 namespace ceems::exporter {
 namespace {
@@ -197,6 +197,10 @@ class InfinibandCollector final : public Collector {
 
 }  // namespace
 
+/// --collector.infiniband: state, rate and counters of the ports below <sysfs>/class/infiniband,
+/// Omni-Path adapters (hfi1) included. Its series have no label `hostname`. What is odd about one
+/// device, port or counter only takes away the series it concerns; the scrape fails where devices
+/// are there but nothing of them can be read.
 CollectorSpec infiniband_collector() {
   return {.name = "infiniband",
           .help = "Enable the infiniband collector (ports of InfiniBand and Omni-Path adapters)",

@@ -1,10 +1,9 @@
-#include "exporter/collectors/infiniband.h"
-
 #include <algorithm>
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
 #include "testing/temp_dir.h"
 
@@ -27,7 +26,7 @@ class InfinibandTest : public ::testing::Test {
   }
   std::string samples() {
     if (!collector_) {
-      collector_ = *infiniband_collector().create(host_.context, {});
+      collector_ = *create_collector(infiniband_collector(), host_.context);
     }
     return samples_of(*collector_, &result_);
   }
@@ -146,7 +145,7 @@ TEST_F(InfinibandTest, AnswersNoDataWithoutTheClassAndNothingWithoutDevices) {
 
 TEST_F(InfinibandTest, RefusesASysfsRootThatIsNoDirectory) {
   host_.context.paths.sys = dir_.path() / "absent";
-  const auto created = infiniband_collector().create(host_.context, {});
+  const auto created = create_collector(infiniband_collector(), host_.context);
   ASSERT_FALSE(created);
   EXPECT_EQ(created.error().message,
             "--path.sysfs: " + (dir_.path() / "absent").string() + " is not a directory");

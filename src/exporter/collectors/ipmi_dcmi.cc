@@ -271,6 +271,7 @@ Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorConte
   return std::make_unique<IpmiDcmiCollector>(context, *std::move(ways), options);
 }
 
+/// --collector.ipmi_dcmi: power of the node from its BMC. Brings it as a meter.
 CollectorSpec ipmi_dcmi_collector() {
   const auto flags = std::make_shared<Flags>();
   return {

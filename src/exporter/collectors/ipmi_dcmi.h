@@ -33,6 +33,4 @@ struct IpmiDcmiOptions {
 Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorContext& context,
                                                             const IpmiDcmiOptions& options);
 
-CollectorSpec ipmi_dcmi_collector();
-
 }  // namespace ceems::exporter

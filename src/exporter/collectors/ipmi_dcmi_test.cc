@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
 #include "exporter/ipmi/fake_port.h"
 #include "testing/fake_runner.h"
@@ -290,13 +291,9 @@ TEST(IpmiDcmi, AHangingToolNeverStallsAScrape) {
 }
 
 TEST(IpmiDcmi, RefusesANegativeDeviceNumber) {
-  const CollectorSpec spec = ipmi_dcmi_collector();
-  config::FlagSet flags("test", "test");
-  spec.add_flags(flags);
-  const char* const arguments[] = {"test", "--collector.ipmi_dcmi.dev-num=-1"};
-  ASSERT_FALSE(flags.parse(2, arguments).exit);
   Node node;
-  const auto collector = spec.create(node.host_.context, {});
+  const auto collector = create_collector(ipmi_dcmi_collector(), node.host_.context,
+                                          {"--collector.ipmi_dcmi.dev-num=-1"});
   ASSERT_FALSE(collector);
   EXPECT_EQ(collector.error().code, ErrorCode::kInvalidArgument);
 }

@@ -135,49 +135,49 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
                              *context.clock);
 }
 
-CollectorSpec k8s_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                            const std::shared_ptr<SubCollectorSet>& subs,
-                            const std::shared_ptr<GpuFlags>& gpus) {
+/// --collector.k8s: pods of Kubernetes.
+CollectorSpec k8s_collector(const std::shared_ptr<UnitFlags>& shared) {
   auto values = std::make_shared<Flags>();
-  return {
-      .name = "k8s",
-      .help = "Enable the k8s collector (pods of Kubernetes on this node)",
-      .stage = Stage::kPods,
-      .add_flags =
-          [values](config::FlagSet& flags) {
-            flags.add("collector.k8s.kubeconfig.file", values->options.kubeconfig,
-                      {.help = "kubeconfig for the API server; empty: in-cluster configuration"});
-            flags.alias("collector.k8s.kubeconfig-file", "collector.k8s.kubeconfig.file");
-            flags.add("collector.k8s.kube-config-file", values->deprecated_kubeconfig,
-                      {.help = "Deprecated: --collector.k8s.kubeconfig.file", .hidden = true});
-            flags.add("collector.k8s.kubelet-podresources-socket.file", values->options.socket,
-                      {.help = "Socket on which the kubelet tells the devices of pods"});
-            flags.add("collector.k8s.kubelet-socket-file", values->deprecated_socket,
-                      {.help = "Deprecated: --collector.k8s.kubelet-podresources-socket.file",
-                       .hidden = true});
-            flags.add("collector.k8s.psi-metrics", values->options.pressure,
-                      {.help = "Pressure stall times of each pod (cgroup v2)"});
-          },
-      .create =
-          [values, cgroups, subs, gpus](const CollectorContext& context, const Sources&) {
-            K8sOptions options = values->options;
-            if (!values->deprecated_kubeconfig.empty()) {
-              log::warn(
-                  "flag --collector.k8s.kube-config-file is deprecated, use "
-                  "--collector.k8s.kubeconfig.file");
-              options.kubeconfig = values->deprecated_kubeconfig;
-            }
-            if (!values->deprecated_socket.empty()) {
-              log::warn(
-                  "flag --collector.k8s.kubelet-socket-file is deprecated, use "
-                  "--collector.k8s.kubelet-podresources-socket.file");
-              options.socket = values->deprecated_socket;
-            }
-            options.node_name = environment("NODE_NAME");
-            options.service_host = environment("KUBERNETES_SERVICE_HOST");
-            options.service_port = environment("KUBERNETES_SERVICE_PORT");
-            return make_k8s_collector(context, *cgroups, *subs, options, gpus->inventory(context));
-          }};
+  return {.name = "k8s",
+          .help = "Enable the k8s collector (pods of Kubernetes on this node)",
+          .stage = Stage::kPods,
+          .add_flags =
+              [values](config::FlagSet& flags) {
+                flags.add(
+                    "collector.k8s.kubeconfig.file", values->options.kubeconfig,
+                    {.help = "kubeconfig for the API server; empty: in-cluster configuration"});
+                flags.alias("collector.k8s.kubeconfig-file", "collector.k8s.kubeconfig.file");
+                flags.add("collector.k8s.kube-config-file", values->deprecated_kubeconfig,
+                          {.help = "Deprecated: --collector.k8s.kubeconfig.file", .hidden = true});
+                flags.add("collector.k8s.kubelet-podresources-socket.file", values->options.socket,
+                          {.help = "Socket on which the kubelet tells the devices of pods"});
+                flags.add("collector.k8s.kubelet-socket-file", values->deprecated_socket,
+                          {.help = "Deprecated: --collector.k8s.kubelet-podresources-socket.file",
+                           .hidden = true});
+                flags.add("collector.k8s.psi-metrics", values->options.pressure,
+                          {.help = "Pressure stall times of each pod (cgroup v2)"});
+              },
+          .create =
+              [values, shared](const CollectorContext& context, const Sources&) {
+                K8sOptions options = values->options;
+                if (!values->deprecated_kubeconfig.empty()) {
+                  log::warn(
+                      "flag --collector.k8s.kube-config-file is deprecated, use "
+                      "--collector.k8s.kubeconfig.file");
+                  options.kubeconfig = values->deprecated_kubeconfig;
+                }
+                if (!values->deprecated_socket.empty()) {
+                  log::warn(
+                      "flag --collector.k8s.kubelet-socket-file is deprecated, use "
+                      "--collector.k8s.kubelet-podresources-socket.file");
+                  options.socket = values->deprecated_socket;
+                }
+                options.node_name = environment("NODE_NAME");
+                options.service_host = environment("KUBERNETES_SERVICE_HOST");
+                options.service_port = environment("KUBERNETES_SERVICE_PORT");
+                return make_k8s_collector(context, shared->cgroups, shared->subs, options,
+                                          shared->gpus.inventory(context));
+              }};
 }
 
 }  // namespace ceems::exporter

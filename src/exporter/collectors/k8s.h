@@ -4,8 +4,7 @@
 #include <string>
 
 #include "exporter/collector.h"
-#include "exporter/collectors/cgroup_flags.h"
-#include "exporter/collectors/gpu_flags.h"
+#include "exporter/collectors/unit_flags.h"
 #include "exporter/sub_collector.h"
 
 namespace ceems::exporter {
@@ -28,10 +27,5 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
     const SubCollectorSet& subs,
     const K8sOptions& options,
     const std::shared_ptr<gpu::Inventory>& inventory = nullptr);
-
-/// --collector.k8s: pods of Kubernetes.
-CollectorSpec k8s_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                            const std::shared_ptr<SubCollectorSet>& subs,
-                            const std::shared_ptr<GpuFlags>& gpus);
 
 }  // namespace ceems::exporter

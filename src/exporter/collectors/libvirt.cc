@@ -64,9 +64,8 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
                              *context.clock);
 }
 
-CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                                const std::shared_ptr<SubCollectorSet>& subs,
-                                const std::shared_ptr<GpuFlags>& gpus) {
+/// --collector.libvirt: VMs that OpenStack runs by libvirt and QEMU.
+CollectorSpec libvirt_collector(const std::shared_ptr<UnitFlags>& shared) {
   auto values = std::make_shared<LibvirtOptions>();
   return {.name = "libvirt",
           .help = "Enable the libvirt collector (VMs of OpenStack on this node)",
@@ -84,9 +83,9 @@ CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                     {.help = "Directory with the definitions of VMs, NAME.xml", .hidden = true});
               },
           .create =
-              [values, cgroups, subs, gpus](const CollectorContext& context, const Sources&) {
-                return make_libvirt_collector(context, *cgroups, *subs, *values,
-                                              gpus->inventory(context));
+              [values, shared](const CollectorContext& context, const Sources&) {
+                return make_libvirt_collector(context, shared->cgroups, shared->subs, *values,
+                                              shared->gpus.inventory(context));
               }};
 }
 

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "exporter/collector.h"
-#include "exporter/collectors/cgroup_flags.h"
-#include "exporter/collectors/gpu_flags.h"
+#include "exporter/collectors/unit_flags.h"
 #include "exporter/collectors/unit_metrics.h"
 #include "exporter/sub_collector.h"
 
@@ -24,10 +23,5 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
     const SubCollectorSet& subs,
     const LibvirtOptions& options,
     const std::shared_ptr<gpu::Inventory>& inventory = nullptr);
-
-/// --collector.libvirt: VMs that OpenStack runs by libvirt and QEMU.
-CollectorSpec libvirt_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                                const std::shared_ptr<SubCollectorSet>& subs,
-                                const std::shared_ptr<GpuFlags>& gpus);
 
 }  // namespace ceems::exporter

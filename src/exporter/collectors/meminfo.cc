@@ -1,11 +1,11 @@
-#include "exporter/collectors/meminfo.h"
+#include "host/meminfo.h"
 
 #include <algorithm>
 #include <array>
 #include <map>
 
 #include "base/log.h"
-#include "host/meminfo.h"
+#include "exporter/collector.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {
@@ -20,8 +20,19 @@ struct Options {
   bool all_stats_deprecated = false;
 };
 
+/// Metric name of a line of /proc/meminfo: "Active(anon)" in bytes is
+/// "ceems_meminfo_Active_anon_bytes".
+std::string metric_name(std::string_view key, bool is_bytes) {
+  // "Active(anon)" is "Active_anon"; other characters do not occur in kernels so far.
+  std::string text(key);
+  if (text.ends_with(')')) {
+    text.pop_back();
+  }
+  return "ceems_meminfo_" + metrics::sanitize_name(text) + (is_bytes ? "_bytes" : "");
+}
+
 metrics::Desc make_desc(std::string_view key, bool is_bytes) {
-  std::string name = meminfo_metric_name(key, is_bytes);
+  std::string name = metric_name(key, is_bytes);
   const auto type = name.ends_with("_total") ? metrics::Type::kCounter : metrics::Type::kGauge;
   return {std::move(name), "Memory of the node: field of /proc/meminfo.", type, {"hostname"}};
 }
@@ -74,15 +85,8 @@ class MeminfoCollector final : public Collector {
 
 }  // namespace
 
-std::string meminfo_metric_name(std::string_view key, bool is_bytes) {
-  // "Active(anon)" is "Active_anon"; other characters do not occur in kernels so far.
-  std::string text(key);
-  if (text.ends_with(')')) {
-    text.pop_back();
-  }
-  return "ceems_meminfo_" + metrics::sanitize_name(text) + (is_bytes ? "_bytes" : "");
-}
-
+/// --collector.meminfo: ceems_meminfo_{MemTotal,MemFree,MemAvailable}_bytes, or every line of
+/// /proc/meminfo with --collector.meminfo.all-stats.
 CollectorSpec meminfo_collector() {
   auto options = std::make_shared<Options>();
   return {.name = "meminfo",

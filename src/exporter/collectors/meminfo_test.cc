@@ -1,22 +1,15 @@
-#include "exporter/collectors/meminfo.h"
-
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {
 namespace {
 
-/// The collector as the command line would make it.
 std::unique_ptr<Collector> meminfo(const CollectorContext& context,
-                                   std::vector<const char*> arguments = {}) {
-  const CollectorSpec spec = meminfo_collector();
-  config::FlagSet flags("test", "");
-  spec.add_flags(flags);
-  arguments.insert(arguments.begin(), "test");
-  EXPECT_FALSE(flags.parse(static_cast<int>(arguments.size()), arguments.data()).exit);
-  return std::move(*spec.create(context, {}));
+                                   const std::vector<std::string>& arguments = {}) {
+  return create_collector(meminfo_collector(), context, arguments).value();
 }
 
 TEST(Meminfo, ExportsThreeFieldsOfTheFixture) {
@@ -40,13 +33,15 @@ TEST(Meminfo, ExportsFieldsThatTheKernelLacksAsZero) {
 
 TEST(Meminfo, ExportsEveryFieldWhenAsked) {
   const testing::TempDir root;
-  root.write("proc/meminfo", "MemTotal: 2 kB\nActive(anon): 1 kB\nHugePages_Total: 3\n");
+  root.write("proc/meminfo",
+             "MemTotal: 2 kB\nActive(anon): 1 kB\nHugePages_Total: 3\na{b}+: 1 kB\n");
   TestContext host(root.path());
   for (const char* flag : {"--collector.meminfo.all-stats", "--collector.meminfo.all.stats"}) {
     EXPECT_EQ(samples_of(*meminfo(host.context, {flag})),
               "ceems_meminfo_Active_anon_bytes{hostname=\"n1\"} 1024\n"
               "ceems_meminfo_HugePages_Total{hostname=\"n1\"} 3\n"
-              "ceems_meminfo_MemTotal_bytes{hostname=\"n1\"} 2048\n");
+              "ceems_meminfo_MemTotal_bytes{hostname=\"n1\"} 2048\n"
+              "ceems_meminfo_a_b__bytes{hostname=\"n1\"} 1024\n");
   }
 }
 
@@ -66,12 +61,6 @@ TEST(Meminfo, FailsWhileTheFileIsBadAndComesBack) {
   root.write("proc/meminfo", "MemTotal: 2 kB\n");
   EXPECT_NE(samples_of(*collector, &result), "");
   EXPECT_TRUE(result);
-}
-
-TEST(MeminfoMetricName, MakesNamesThatPrometheusReads) {
-  EXPECT_EQ(meminfo_metric_name("Active(anon)", true), "ceems_meminfo_Active_anon_bytes");
-  EXPECT_EQ(meminfo_metric_name("HugePages_Total", false), "ceems_meminfo_HugePages_Total");
-  EXPECT_EQ(meminfo_metric_name("a{b}\xFF", true), "ceems_meminfo_a_b__bytes");
 }
 
 }  // namespace

@@ -1,11 +1,10 @@
-#include "exporter/collectors/netdev.h"
-
 #include <array>
 #include <utility>
 
 #include <re2/re2.h>
 
 #include "base/strings.h"
+#include "exporter/collector.h"
 #include "host/directory.h"
 #include "host/net_dev.h"
 #include "host/read_file.h"
@@ -22,6 +21,13 @@ metrics::Desc make_desc(const char* stem, const char* help) {
           metrics::Type::kCounter,
           {"hostname", "device"}};
 }
+
+/// Which network devices are exported: RE2 expressions that fit anywhere in the name ("eth0" also
+/// fits "veth01", as in the reference). Empty: no such filter.
+struct Options {
+  std::string include;
+  std::string exclude;
+};
 
 using Descs = std::array<metrics::Desc, host::kNetDevColumns>;
 
@@ -108,10 +114,9 @@ class NetdevCollector final : public Collector {
   std::string buffer_;
 };
 
-}  // namespace
-
-Result<std::unique_ptr<Collector>> make_netdev_collector(const CollectorContext& context,
-                                                         const NetdevOptions& options) {
+/// Errors name the flag: both filters, an expression that is none, a procfs root that is no
+/// directory.
+Result<std::unique_ptr<Collector>> create(const CollectorContext& context, const Options& options) {
   if (!options.include.empty() && !options.exclude.empty()) {
     return fail(ErrorCode::kInvalidArgument, "--{} and --{} exclude each other", kIncludeFlag,
                 kExcludeFlag);
@@ -131,8 +136,11 @@ Result<std::unique_ptr<Collector>> make_netdev_collector(const CollectorContext&
   return std::make_unique<NetdevCollector>(context, *std::move(include), *std::move(exclude));
 }
 
+}  // namespace
+
+/// --collector.netdev: counters of <procfs>/net/dev, that is of the exporter's network namespace.
 CollectorSpec netdev_collector() {
-  auto options = std::make_shared<NetdevOptions>();
+  auto options = std::make_shared<Options>();
   return {.name = "netdev",
           .help = "Enable the netdev collector (traffic of network devices)",
           .add_flags =
@@ -145,7 +153,7 @@ CollectorSpec netdev_collector() {
                                    "--collector.netdev.device-include"});
               },
           .create = [options](const CollectorContext& context,
-                              const Sources&) { return make_netdev_collector(context, *options); }};
+                              const Sources&) { return create(context, *options); }};
 }
 
 }  // namespace ceems::exporter

@@ -1,9 +1,8 @@
-#include "exporter/collectors/netdev.h"
-
 #include <filesystem>
 
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
 #include "testing/temp_dir.h"
 
@@ -18,13 +17,20 @@ constexpr std::string_view kNetDev =
     "  eth0: 874354587 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
     "veth01: 1 1 0 0 0 0 0 0 1 1 0 0 0 0 0 0\n";
 
+const std::string kInclude = "--collector.netdev.device-include=";
+const std::string kExclude = "--collector.netdev.device-exclude=";
+
 class NetdevTest : public ::testing::Test {
  protected:
   NetdevTest() : host_(dir_.path()) { dir_.write("proc/net/dev", kNetDev); }
 
+  Result<std::unique_ptr<Collector>> create(const std::vector<std::string>& arguments = {}) {
+    return create_collector(netdev_collector(), host_.context, arguments);
+  }
+
   /// Devices of one family, in the order of the page.
-  std::vector<std::string> devices(const NetdevOptions& options) {
-    auto netdev = make_netdev_collector(host_.context, options);
+  std::vector<std::string> devices(const std::vector<std::string>& arguments) {
+    auto netdev = create(arguments);
     std::vector<std::string> found;
     const std::string samples = samples_of(**netdev);
     constexpr std::string_view kStart = "ceems_netdev_receive_bytes_total{device=\"";
@@ -40,7 +46,7 @@ class NetdevTest : public ::testing::Test {
 };
 
 TEST_F(NetdevTest, ExportsAllColumns) {
-  auto netdev = make_netdev_collector(host_.context, {.include = "^eth0$", .exclude = {}});
+  auto netdev = create({kInclude + "^eth0$"});
   ASSERT_TRUE(netdev);
   const std::string labels = "_total{device=\"eth0\",hostname=\"n1\"} ";
   std::string expected;
@@ -70,23 +76,22 @@ TEST_F(NetdevTest, ExportsAllColumns) {
 
 TEST_F(NetdevTest, FiltersWithoutAnchors) {
   EXPECT_EQ(devices({}), (std::vector<std::string>{"eth0", "lo", "veth01"}));
-  EXPECT_EQ(devices({.include = "eth0", .exclude = {}}),
-            (std::vector<std::string>{"eth0", "veth01"}));
-  EXPECT_EQ(devices({.include = {}, .exclude = "^(lo|v)"}), std::vector<std::string>{"eth0"});
-  EXPECT_EQ(devices({.include = "none", .exclude = {}}), std::vector<std::string>{});
+  EXPECT_EQ(devices({kInclude + "eth0"}), (std::vector<std::string>{"eth0", "veth01"}));
+  EXPECT_EQ(devices({kExclude + "^(lo|v)"}), std::vector<std::string>{"eth0"});
+  EXPECT_EQ(devices({kInclude + "none"}), std::vector<std::string>{});
 }
 
 TEST_F(NetdevTest, RefusesBadFlags) {
-  const auto message = [this](const NetdevOptions& options) {
-    const auto netdev = make_netdev_collector(host_.context, options);
+  const auto message = [this](const std::vector<std::string>& arguments) {
+    const auto netdev = create(arguments);
     return netdev ? std::string() : netdev.error().message;
   };
-  EXPECT_EQ(message({.include = "a", .exclude = "b"}),
+  EXPECT_EQ(message({kInclude + "a", kExclude + "b"}),
             "--collector.netdev.device-include and --collector.netdev.device-exclude exclude each "
             "other");
-  EXPECT_EQ(message({.include = "eth(", .exclude = {}}),
+  EXPECT_EQ(message({kInclude + "eth("}),
             "--collector.netdev.device-include: bad regular expression 'eth(': missing ): eth(");
-  EXPECT_EQ(message({.include = {}, .exclude = "(?=a)"}),
+  EXPECT_EQ(message({kExclude + "(?=a)"}),
             "--collector.netdev.device-exclude: bad regular expression '(?=a)': invalid perl "
             "operator: (?=");
   host_.context.paths.proc = dir_.path() / "proc/net/dev";
@@ -95,7 +100,7 @@ TEST_F(NetdevTest, RefusesBadFlags) {
 }
 
 TEST_F(NetdevTest, FailsOnAbsentAndMalformedFilesButKeepsGoodLines) {
-  auto netdev = make_netdev_collector(host_.context, {});
+  auto netdev = create();
   dir_.write("proc/net/dev", "a\nb\nlo: 1 2 3 4 5 6 7 8 1 2 3 4 5 6 7 8\neth0: x\n");
   Result<> result;
   EXPECT_NE(samples_of(**netdev, &result).find("receive_multicast_total{device=\"lo\""),

@@ -170,6 +170,7 @@ Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
                                 *context.clock);
 }
 
+/// --collector.perf.*
 SubCollectorSpec perf_sub_collector() {
   auto options = std::make_shared<PerfOptions>();
   return {.name = "perf",

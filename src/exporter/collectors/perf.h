@@ -26,7 +26,4 @@ Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
                                                 PerfOptions options,
                                                 std::unique_ptr<perf::Kernel> kernel);
 
-/// --collector.perf.*
-SubCollectorSpec perf_sub_collector();
-
 }  // namespace ceems::exporter

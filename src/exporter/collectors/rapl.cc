@@ -1,5 +1,3 @@
-#include "exporter/collectors/rapl.h"
-
 #include <linux/capability.h>
 
 #include <algorithm>
@@ -7,8 +5,10 @@
 #include <utility>
 
 #include "base/log.h"
+#include "exporter/collector.h"
 #include "exporter/source/privileged_open.h"
 #include "host/directory.h"
+#include "host/powercap.h"
 
 namespace ceems::exporter {
 namespace {
@@ -29,10 +29,12 @@ struct Zone {
 
 class RaplCollector final : public Collector {
  public:
-  RaplCollector(const CollectorContext& context, RaplOptions options)
-      : powercap_(context.paths.sys, std::move(options.open)),
+  RaplCollector(const CollectorContext& context, bool zone_label)
+      : powercap_(context.paths.sys, open_privileged),
         hostname_(context.hostname),
-        zone_label_(options.zone_label) {}
+        zone_label_(zone_label) {
+    open_counters();
+  }
 
   Result<> collect(metrics::Sink& sink) override {
     if (auto done = powercap_.scan(); !done) {
@@ -67,6 +69,7 @@ class RaplCollector final : public Collector {
     return {CAP_DAC_READ_SEARCH};
   }
 
+ private:
   /// Opens the counters while the starting user's privileges are still there.
   void open_counters() {
     if (powercap_.scan()) {
@@ -77,7 +80,6 @@ class RaplCollector final : public Collector {
     }
   }
 
- private:
   void name_zones() {
     const auto& found = powercap_.zones();
     if (std::ranges::equal(zones_, found, {}, &Zone::path, &host::PowercapZone::path)) {
@@ -124,20 +126,14 @@ class RaplCollector final : public Collector {
 
   host::Powercap powercap_;
   std::string hostname_;
-  bool zone_label_;
+  bool zone_label_;  // one metric name, and the zone in the label rapl_zone
   bool unreadable_ = false;
   std::vector<Zone> zones_;
 };
 
 }  // namespace
 
-std::unique_ptr<Collector> make_rapl_collector(const CollectorContext& context,
-                                               RaplOptions options) {
-  auto collector = std::make_unique<RaplCollector>(context, std::move(options));
-  collector->open_counters();
-  return collector;
-}
-
+/// --collector.rapl: energy counters and power limits of all powercap zones.
 CollectorSpec rapl_collector() {
   auto zone_label = std::make_shared<bool>(false);
   return {.name = "rapl",
@@ -156,7 +152,7 @@ CollectorSpec rapl_collector() {
             if (!host::is_directory(sys)) {
               return fail(ErrorCode::kInvalidArgument, "--path.sysfs: {} is not a directory", sys);
             }
-            return make_rapl_collector(context, {*zone_label, open_privileged});
+            return std::make_unique<RaplCollector>(context, *zone_label);
           }};
 }
 

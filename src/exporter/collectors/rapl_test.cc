@@ -1,12 +1,12 @@
-#include "exporter/collectors/rapl.h"
-
-#include <cerrno>
 #include <filesystem>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
-#include "host/read_file.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {
@@ -17,10 +17,15 @@ std::string zone_labels(const TestContext& host, const char* index, const char* 
          host.context.paths.sys.string() + "/class/powercap/" + entry + "\"";
 }
 
+std::unique_ptr<Collector> make_rapl(const CollectorContext& context,
+                                     const std::vector<std::string>& arguments = {}) {
+  return create_collector(rapl_collector(), context, arguments).value();
+}
+
 TEST(Rapl, ExportsTheFixture) {
   TestContext host(fixture("intel-2s"));
   Result<> result;
-  const auto rapl = make_rapl_collector(host.context, {});
+  const auto rapl = make_rapl(host.context);
   const auto series = [&](const char* name, const char* index, const char* entry,
                           const char* value) {
     return std::string("ceems_rapl_") + name + zone_labels(host, index, entry) + "} " + value +
@@ -40,7 +45,7 @@ TEST(Rapl, ExportsTheFixture) {
 
 TEST(Rapl, PutsTheZoneIntoALabelWhenAsked) {
   TestContext host(fixture("intel-2s"));
-  const auto rapl = make_rapl_collector(host.context, {.zone_label = true});
+  const auto rapl = make_rapl(host.context, {"--collector.rapl.enable-zone-label"});
   const std::string samples = samples_of(*rapl);
   EXPECT_NE(samples.find("ceems_rapl_joules_total" + zone_labels(host, "1", "intel-rapl:1:0") +
                          ",rapl_zone=\"dram\"} 64930.394974\n"),
@@ -50,7 +55,7 @@ TEST(Rapl, PutsTheZoneIntoALabelWhenAsked) {
 
 TEST(Rapl, AnswersNoDataWithoutZones) {
   TestContext host(fixture("empty"));
-  const auto rapl = make_rapl_collector(host.context, {});
+  const auto rapl = make_rapl(host.context);
   Result<> result;
   EXPECT_EQ(samples_of(*rapl, &result), "");
   ASSERT_FALSE(result);
@@ -59,7 +64,7 @@ TEST(Rapl, AnswersNoDataWithoutZones) {
   const testing::TempDir root;
   std::filesystem::create_directories(root.path() / "sys/class/powercap/intel-rapl");
   TestContext zoneless(root.path());
-  const auto none = make_rapl_collector(zoneless.context, {});
+  const auto none = make_rapl(zoneless.context);
   EXPECT_EQ(samples_of(*none, &result), "");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kNoData);
@@ -71,15 +76,9 @@ TEST(Rapl, OpensCountersAtTheStartAndKeepsThem) {
   root.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "1000000000\n");
   root.write("sys/class/powercap/intel-rapl:0/energy_uj", "1500000\n");
   TestContext host(root.path());
-  bool privileged = true;
-  const auto rapl =
-      make_rapl_collector(host.context, {.open = [&](const char* path) -> Result<UniqueFd> {
-                            if (!privileged) {
-                              return fail(errno_error(EACCES, std::string("open ") + path));
-                            }
-                            return host::open_file(path);
-                          }});
-  privileged = false;
+  const auto rapl = make_rapl(host.context);
+  const auto zone = root.path() / "sys/class/powercap/intel-rapl:0";
+  std::filesystem::rename(zone / "energy_uj", zone / "moved");  // cannot be opened again
   EXPECT_EQ(samples_of(*rapl), "ceems_rapl_package_0_die_1_joules_total" +
                                    zone_labels(host, "0", "intel-rapl:0") + "} 1.5\n");
 }
@@ -89,7 +88,7 @@ TEST(Rapl, FailsWhenNothingCanBeReadAndComesBack) {
   root.write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
   root.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "1000000000\n");
   TestContext host(root.path());
-  const auto rapl = make_rapl_collector(host.context, {});
+  const auto rapl = make_rapl(host.context);
   Result<> result;
   EXPECT_EQ(samples_of(*rapl, &result), "");
   ASSERT_FALSE(result);
@@ -110,7 +109,7 @@ TEST(Rapl, FailsWhenNothingCanBeReadAndComesBack) {
 TEST(Rapl, RefusesToStartWithoutSysfs) {
   const testing::TempDir root;
   TestContext host(root.path());
-  const auto rapl = rapl_collector().create(host.context, {});
+  const auto rapl = create_collector(rapl_collector(), host.context);
   ASSERT_FALSE(rapl);
   EXPECT_EQ(rapl.error().code, ErrorCode::kInvalidArgument);
 }

@@ -290,6 +290,7 @@ std::unique_ptr<rdma::Reader> choose_rdma_reader(const CollectorContext& context
       runner);
 }
 
+/// --collector.rdma.*
 SubCollectorSpec rdma_sub_collector() {
   auto options = std::make_shared<RdmaOptions>();
   return {.name = "rdma",

@@ -28,7 +28,4 @@ std::unique_ptr<rdma::Reader> choose_rdma_reader(const CollectorContext& context
                                                  const RdmaOptions& options,
                                                  os::CommandRunner& runner);
 
-/// --collector.rdma.stats
-SubCollectorSpec rdma_sub_collector();
-
 }  // namespace ceems::exporter

@@ -224,6 +224,8 @@ Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext
       std::move(place), options);
 }
 
+/// --collector.redfish: power of the chassis from a Redfish service. Brings that of the node as a
+/// meter.
 CollectorSpec redfish_collector() {
   const auto flags = std::make_shared<Flags>();
   return {.name = "redfish",

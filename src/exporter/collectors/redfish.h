@@ -30,6 +30,4 @@ struct RedfishOptions {
 Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext& context,
                                                           const RedfishOptions& options);
 
-CollectorSpec redfish_collector();
-
 }  // namespace ceems::exporter

@@ -115,18 +115,15 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
                              *context.clock);
 }
 
-CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                              const std::shared_ptr<SubCollectorSet>& subs,
-                              const std::shared_ptr<GpuFlags>& gpus) {
+/// --collector.slurm: jobs of SLURM. Declares the flags that all unit collectors share, too.
+CollectorSpec slurm_collector(const std::shared_ptr<UnitFlags>& shared) {
   auto values = std::make_shared<Flags>();
   return {.name = "slurm",
           .help = "Enable the slurm collector (jobs of SLURM on this node)",
           .stage = Stage::kJobs,
           .add_flags =
-              [values, cgroups, subs, gpus](config::FlagSet& flags) {
-                cgroups->add_to(flags);
-                subs->add_to(flags);
-                gpus->add_to(flags);
+              [values, shared](config::FlagSet& flags) {
+                shared->add_to(flags);
                 flags.add("collector.slurm.swap-memory-metrics", values->metrics.swap,
                           {.help = "Swap use of each job"});
                 flags.add("collector.slurm.psi-metrics", values->metrics.pressure,
@@ -138,8 +135,8 @@ CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
                           {.help = "Deprecated: --collector.slurm.psi-metrics", .hidden = true});
                 add_gpu_flags(values->gpu, flags);
               },
-          .create = [values, cgroups, subs, gpus](const CollectorContext& context, const Sources&)
-              -> Result<std::unique_ptr<Collector>> {
+          .create = [values, shared](const CollectorContext& context,
+                                     const Sources&) -> Result<std::unique_ptr<Collector>> {
             UnitMetricOptions options = values->metrics;
             if (values->deprecated_swap) {
               log::warn(
@@ -154,9 +151,9 @@ CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
               options.pressure = true;
             }
             SlurmGpuOptions gpu = values->gpu;
-            gpu.processes = gpus->processes();
-            return make_slurm_collector(context, *cgroups, *subs, options, gpu,
-                                        gpus->inventory(context));
+            gpu.processes = shared->gpus.processes();
+            return make_slurm_collector(context, shared->cgroups, shared->subs, options, gpu,
+                                        shared->gpus.inventory(context));
           }};
 }
 

@@ -4,8 +4,7 @@
 #include <string>
 
 #include "exporter/collector.h"
-#include "exporter/collectors/cgroup_flags.h"
-#include "exporter/collectors/gpu_flags.h"
+#include "exporter/collectors/unit_flags.h"
 #include "exporter/collectors/unit_metrics.h"
 #include "exporter/sub_collector.h"
 
@@ -30,11 +29,5 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
     UnitMetricOptions options,
     const SlurmGpuOptions& gpu = {},
     const std::shared_ptr<gpu::Inventory>& inventory = nullptr);
-
-/// --collector.slurm: jobs of SLURM. Declares the flags that all unit collectors
-/// share, too.
-CollectorSpec slurm_collector(const std::shared_ptr<CgroupFlags>& cgroups,
-                              const std::shared_ptr<SubCollectorSet>& subs,
-                              const std::shared_ptr<GpuFlags>& gpus);
 
 }  // namespace ceems::exporter

@@ -1,4 +1,6 @@
-#include "exporter/collectors/cgroup_flags.h"
+#include "exporter/collectors/unit_flags.h"
+
+#include "exporter/collectors/all.h"
 
 namespace ceems::exporter {
 
@@ -13,6 +15,14 @@ void CgroupFlags::add_to(config::FlagSet& flags) {
 
 host::CgroupMount CgroupFlags::mount(const CollectorContext& context) const {
   return host::detect_cgroup(context.paths.cgroup, force_version);
+}
+
+UnitFlags::UnitFlags() : subs({perf_sub_collector(), rdma_sub_collector(), ebpf_sub_collector()}) {}
+
+void UnitFlags::add_to(config::FlagSet& flags) {
+  cgroups.add_to(flags);
+  subs.add_to(flags);
+  gpus.add_to(flags);
 }
 
 }  // namespace ceems::exporter
