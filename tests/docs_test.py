@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Every family on the golden pages of the exporter stands in docs/exporter/metrics.md.
+"""Every family on the golden pages of the exporter stands in docs/exporter/metrics.md, and the code that CONTRIBUTING.md shows
+is that of the example it names.
 
 There, names are in backquotes in the tables; {a,b} stands for each of a and b, <zone> for some text, and ... (one character) for a
 beginning of the full name before it in the same row."""
@@ -11,6 +12,8 @@ import sys
 
 TESTS = os.path.dirname(os.path.abspath(__file__))
 PAGES = os.path.join(TESTS, "golden", "exporter", "*.txt")
+EXAMPLE = os.path.join(TESTS, "examples", "collector", "loadavg.cc")
+CONTRIBUTING = os.path.join(TESTS, "..", "CONTRIBUTING.md")
 DOCS = os.path.join(TESTS, "..", "docs", "exporter", "metrics.md")
 
 
@@ -69,6 +72,16 @@ def check_myself():
         assert stands(name) == wanted, name
 
 
+def wrong_code():
+    """The blocks of code in CONTRIBUTING.md that are not part of the example."""
+    with open(CONTRIBUTING, encoding="utf-8") as f:
+        blocks = re.findall(r"^( *)```cpp\n(.*?)^ *```$", f.read(), re.M | re.S)
+    with open(EXAMPLE, encoding="utf-8") as f:
+        example = f.read()
+    assert len(blocks) > 1, "where is the example in CONTRIBUTING.md?"
+    return [code for code in (re.sub("^" + margin, "", block, flags=re.M) for margin, block in blocks) if code not in example]
+
+
 def main():
     check_myself()
     pages = glob.glob(PAGES)
@@ -81,6 +94,9 @@ def main():
         if not known.fullmatch(name):
             print("%s (on %s) is not in docs/exporter/metrics.md" % (name, page))
             faults += 1
+    for code in wrong_code():
+        print("CONTRIBUTING.md shows code that is not in tests/examples/collector/loadavg.cc:\n" + code)
+        faults += 1
     print("%d families, %d faults" % (len(found), faults))
     return 1 if faults else 0
 
