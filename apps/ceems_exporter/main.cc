@@ -28,7 +28,6 @@
 #include "exporter/gpu/inventory/library_list.h"
 #include "exporter/node_name.h"
 #include "exporter/options.h"
-#include "exporter/page.h"
 #include "exporter/routes.h"
 #include "exporter/scrape.h"
 #include "exporter/self_metrics.h"

@@ -7,7 +7,6 @@
 
 #include "base/clock.h"
 #include "exporter/alloy_targets.h"
-#include "exporter/page.h"
 #include "exporter/scrape.h"
 #include "exporter/self_metrics.h"
 #include "net/http.h"

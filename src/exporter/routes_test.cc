@@ -11,7 +11,6 @@
 #include <gtest/gtest.h>
 
 #include "base/html.h"
-#include "base/strings.h"
 #include "exporter/landing.h"
 #include "testing/fake_clock.h"
 
@@ -166,34 +165,6 @@ TEST(Routes, KeepsThePageWhenACollectorFailsOrThrows) {
   const auto statuses = exporter.scraper.statuses();
   EXPECT_EQ(statuses[0].message, "");
   EXPECT_EQ(statuses[1].message, "exception: x");
-}
-
-TEST(Scraper, LogsAFailureOnceThoughItsMessagesDiffer) {
-  int scrapes = 0;
-  Exporter exporter({{"odd", [&scrapes](metrics::Sink&) -> Result<> {
-                        ++scrapes;
-                        if (scrapes == 10) {
-                          return {};
-                        }
-                        return fail(scrapes == 1 ? ErrorCode::kNoData : ErrorCode::kParse,
-                                    "bad text {}", scrapes);
-                      }}});
-  ::testing::internal::CaptureStderr();
-  for (int i = 0; i < 12; ++i) {
-    exporter.get("/metrics");
-    exporter.clock.advance(std::chrono::seconds(1));
-  }
-  const std::string text = ::testing::internal::GetCapturedStderr();
-  std::vector<std::string_view> lines;
-  for (const std::string_view line : split(text, '\n')) {
-    if (line.find("level=ERROR") != line.npos || line.find("level=INFO") != line.npos) {
-      lines.push_back(line.substr(line.find("msg=")));
-    }
-  }
-  EXPECT_THAT(lines,
-              ::testing::ElementsAre(R"(msg="collector failed" collector=odd err="bad text 2")",
-                                     R"(msg="collector succeeds again" collector=odd)",
-                                     R"(msg="collector failed" collector=odd err="bad text 11")"));
 }
 
 TEST(Routes, AnswersInTimeWithoutTheCollectorsThatAreLate) {

@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "exporter/scrape_duration.h"
 
 namespace ceems::exporter {
 namespace {
@@ -17,11 +16,18 @@ const metrics::Desc kAge{"ceems_exporter_source_age_seconds",
                          "Age of the value that a collector serves from a slow source, in seconds.",
                          metrics::Type::kGauge,
                          {"collector", "source"}};
-
 const metrics::Desc kHints{"ceems_exporter_unit_gpu_hints",
                            "GPUs that units are shown with for nothing but what their users say.",
                            metrics::Type::kGauge,
                            {"collector"}};
+
+metrics::Desc duration_desc(std::vector<std::string> labels) {
+  return {"ceems_scrape_collector_duration_seconds",
+          "Wall-clock time that the collector or a part of it took in this scrape, in seconds.",
+          metrics::Type::kGauge, std::move(labels)};
+}
+const metrics::Desc kDuration = duration_desc({"collector"});
+const metrics::Desc kPartDuration = duration_desc({"collector", "subcollector"});
 
 /// The last stop of whatever a collector throws: one must not spoil the page of the others.
 Result<> collect(Collector& collector, metrics::Sink& sink) {
@@ -51,7 +57,40 @@ void log_news(const std::string& name, Outcome& outcome, const Result<>& result)
   }
 }
 
+/// Clears the flag and wakes the next one, also when a collector throws.
+class Turn {
+ public:
+  Turn(std::mutex& mutex, std::condition_variable& idle, bool& busy)
+      : mutex_(mutex), idle_(idle), busy_(busy) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    {
+      const std::scoped_lock lock(mutex_);
+      busy_ = false;
+    }
+    idle_.notify_one();
+  }
+
+ private:
+  std::mutex& mutex_;
+  std::condition_variable& idle_;
+  bool& busy_;
+};
+
 }  // namespace
+
+void add_scrape_duration(metrics::Sink& sink,
+                         std::string_view collector,
+                         std::string_view subcollector,
+                         std::chrono::nanoseconds duration) {
+  const double seconds = std::chrono::duration<double>(duration).count();
+  if (subcollector.empty()) {
+    sink.add(kDuration, seconds, {collector});
+  } else {
+    sink.add(kPartDuration, seconds, {collector, subcollector});
+  }
+}
 
 Scraper::Scraper(std::vector<NamedCollector> collectors, const Clock& clock)
     : collectors_(std::move(collectors)), outcomes_(collectors_.size()), clock_(clock) {
@@ -121,6 +160,34 @@ void Scraper::add_hints(metrics::Sink& sink) const {
 std::vector<CollectorStatus> Scraper::statuses() const {
   const std::scoped_lock lock(mutex_);
   return statuses_;
+}
+
+Result<> MetricsPage::get(metrics::Exposition exposition,
+                          Clock::SteadyTime deadline,
+                          std::string& out) {
+  const auto asked = clock_.steady_now();
+  {
+    std::unique_lock lock(mutex_);
+    if (!idle_.wait_for(lock, deadline - asked, [this] { return !busy_; })) {
+      return fail(ErrorCode::kTimeout, "a scrape under way did not end in time");
+    }
+    busy_ = true;
+  }
+  const Turn turn(mutex_, idle_, busy_);
+  if (!any_ || made_ < asked) {
+    made_ = clock_.steady_now();
+    any_ = true;
+    sink_.clear();
+    scraper_.run(sink_, deadline);
+    if (self_.full()) {
+      scraper_.add_ages(sink_);
+      scraper_.add_hints(sink_);
+    }
+    self_.count_gathering_errors(sink_.dropped());
+    self_.add(sink_);
+  }
+  sink_.render(exposition, out);
+  return {};
 }
 
 }  // namespace ceems::exporter

@@ -1,17 +1,28 @@
 #pragma once
 
 #include <chrono>
+#include <condition_variable>
 #include <mutex>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/result.h"
 #include "base/thread_annotations.h"
 #include "exporter/collector_set.h"
+#include "exporter/self_metrics.h"
 #include "exporter/source/outcome.h"
 #include "metrics/sink.h"
 
 namespace ceems::exporter {
+
+/// Adds ceems_scrape_collector_duration_seconds; `subcollector` is empty for the collector itself:
+/// the label is then left out.
+void add_scrape_duration(metrics::Sink& sink,
+                         std::string_view collector,
+                         std::string_view subcollector,
+                         std::chrono::nanoseconds duration);
 
 /// How the last collection of a collector went.
 struct CollectorStatus {
@@ -52,6 +63,32 @@ class Scraper {
   const Clock& clock_;
   mutable std::mutex mutex_;
   std::vector<CollectorStatus> statuses_ CEEMS_GUARDED_BY(mutex_);
+};
+
+/// The metrics page. Requests that overlap share one scrape: who waited while another scrape ran
+/// gets the page of the next one, made once for all of them. Safe for concurrent use.
+class MetricsPage {
+ public:
+  /// Both outlive the page.
+  MetricsPage(Scraper& scraper, SelfMetrics& self, const Clock& clock)
+      : scraper_(scraper), self_(self), clock_(clock) {}
+
+  /// Appends a page made no earlier than this call began. kTimeout: a scrape under way did not end
+  /// before the deadline.
+  Result<> get(metrics::Exposition exposition, Clock::SteadyTime deadline, std::string& out);
+
+ private:
+  Scraper& scraper_;
+  SelfMetrics& self_;
+  const Clock& clock_;
+  // A flag and a condition, not a timed mutex: g++ 12's ThreadSanitizer does not know the system
+  // call behind the latter. Whoever set busy_ owns the members below until it is clear again.
+  std::mutex mutex_;
+  std::condition_variable idle_;
+  bool busy_ CEEMS_GUARDED_BY(mutex_) = false;
+  metrics::Sink sink_;
+  Clock::SteadyTime made_{};
+  bool any_ = false;
 };
 
 }  // namespace ceems::exporter

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "exporter/scrape_duration.h"
+#include "exporter/scrape.h"
 #include "exporter/source/outcome.h"
 
 namespace ceems::exporter {
