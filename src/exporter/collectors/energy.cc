@@ -1,5 +1,3 @@
-#include "exporter/collectors/energy.h"
-
 #include <linux/capability.h>
 
 #include <algorithm>
@@ -7,8 +5,10 @@
 #include <string>
 #include <utility>
 
+#include "exporter/collector.h"
 #include "exporter/energy/meter/host_meters.h"
 #include "exporter/energy/options.h"
+#include "exporter/energy/sampler.h"
 #include "exporter/source/privileged_open.h"
 #include "host/cgroup/mount.h"
 
@@ -20,6 +20,9 @@ using energy::Domain;
 using metrics::Desc;
 using metrics::Type;
 
+/// Exposes the counters of a sampler (docs/energy.md) and starts it in start(). Each collect()
+/// makes it tick if its last sample is old, so that the page is fresh also where it was never
+/// started.
 class EnergyCollector final : public Collector {
  public:
   EnergyCollector(std::unique_ptr<energy::Sampler> sampler,
@@ -174,7 +177,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
       energy::SamplerOptions{.interval = *interval,
                              .account = {.keep_ended = context.keep_ended, .idle_watts = *idle}},
       *context.clock, context.paths, sources.units, std::move(meters), sources.devices);
-  return make_energy_collector(std::move(sampler), *context.clock, context.hostname);
+  return std::make_unique<EnergyCollector>(std::move(sampler), *context.clock, context.hostname);
 }
 
 /// Unit collectors keep what ended as long as the energy of it is kept.
@@ -189,12 +192,6 @@ Result<> prepare(const Flags& flags, CollectorContext& context) {
 }
 
 }  // namespace
-
-std::unique_ptr<Collector> make_energy_collector(std::unique_ptr<energy::Sampler> sampler,
-                                                 const Clock& clock,
-                                                 std::string hostname) {
-  return std::make_unique<EnergyCollector>(std::move(sampler), clock, std::move(hostname));
-}
 
 /// --collector.energy: energy of units, system and node that adds up, from the meters of the host
 /// and those that other collectors bring.

@@ -1,5 +1,3 @@
-#include "exporter/collectors/energy.h"
-
 #include <memory>
 #include <string>
 #include <vector>
@@ -53,18 +51,15 @@ class EnergyCollectorTest : public ::testing::Test {
     energy::Meters meters;
     package_ = add(meters, {.name = "rapl-package-0", .domain = Domain::kPackage});
     wall_ = add(meters, {.name = "ipmi", .domain = Domain::kNode});
-    collector_ = make_energy_collector(
-        std::make_unique<energy::Sampler>(
-            energy::SamplerOptions{}, test_.clock, test_.context.paths,
-            std::vector<std::shared_ptr<UnitSource>>{source_}, std::move(meters)),
-        test_.clock, "n1");
+    collector_ = create_collector(energy_collector(), test_.context, {},
+                                  {.units = {source_}, .meters = std::move(meters)})
+                     .value();
   }
 
-  static energy::PublishedPowerMeter* add(energy::Meters& meters, SourceInfo info) {
-    auto meter = std::make_unique<energy::PublishedPowerMeter>(std::move(info));
-    auto* raw = meter.get();
-    meters.push_back(std::move(meter));
-    return raw;
+  static std::shared_ptr<energy::PublishedPowerMeter> add(energy::Meters& meters, SourceInfo info) {
+    auto meter = std::make_shared<energy::PublishedPowerMeter>(std::move(info));
+    meters.push_back(meter);
+    return meter;
   }
 
   /// The page after `seconds` more.
@@ -76,8 +71,8 @@ class EnergyCollectorTest : public ::testing::Test {
   testing::TempDir dir_;
   TestContext test_;
   std::shared_ptr<OneUnit> source_;
-  energy::PublishedPowerMeter* package_ = nullptr;
-  energy::PublishedPowerMeter* wall_ = nullptr;
+  std::shared_ptr<energy::PublishedPowerMeter> package_;
+  std::shared_ptr<energy::PublishedPowerMeter> wall_;
   std::unique_ptr<Collector> collector_;
 };
 

@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "exporter/energy/meter/domain.h"
+#include "exporter/energy/meter/meter.h"
 
 namespace ceems::exporter::energy {
 

@@ -13,7 +13,6 @@
 #include "exporter/energy/account/sum.h"
 #include "exporter/energy/account/unit_table.h"
 #include "exporter/energy/meter/device_meters.h"
-#include "exporter/energy/meter/domain.h"
 #include "exporter/energy/meter/meter.h"
 
 namespace ceems::exporter::energy {

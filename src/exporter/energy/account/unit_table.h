@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "exporter/energy/account/sum.h"
-#include "exporter/energy/meter/domain.h"
+#include "exporter/energy/meter/meter.h"
 #include "exporter/unit/unit.h"
 
 namespace ceems::exporter::energy {

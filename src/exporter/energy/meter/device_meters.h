@@ -8,7 +8,6 @@
 
 #include "base/clock.h"
 #include "exporter/energy/account/unit_table.h"
-#include "exporter/energy/meter/domain.h"
 #include "exporter/energy/meter/meter.h"
 
 namespace ceems::exporter::energy {
