@@ -23,8 +23,8 @@ struct AlloyTargetOptions {
 /// Flags --discoverer.alloy-targets*.
 void add_alloy_target_flags(config::FlagSet& flags, AlloyTargetOptions& options);
 
-/// Tells Grafana Alloy which processes belong to which unit (spec exporter-units §11), so that its
-/// profiler can label what it sees. Safe for concurrent use.
+/// Tells Grafana Alloy which processes belong to which unit, so that its profiler can label what it
+/// sees: the document has the form of Prometheus' HTTP service discovery. Safe for concurrent use.
 class AlloyTargets {
  public:
   /// Targets of SLURM's units, else of Kubernetes'. Null where they are off or neither is among

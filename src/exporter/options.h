@@ -12,7 +12,7 @@
 
 namespace ceems::exporter {
 
-/// Values of the flags that belong to no collector (spec exporter-node §2.3).
+/// Values of the flags that belong to no collector (docs/exporter/flags.md).
 struct Options {
   bool empty_hostname_label = false;
   std::string sysfs = "/sys";

@@ -20,7 +20,7 @@ struct RouteOptions {
   std::string targets_path = "/alloy-targets";  ///< a missing leading slash is put in front
 };
 
-/// What the exporter answers to which request (spec exporter-node §4.1). Safe for concurrent use.
+/// What the exporter answers to which request. Safe for concurrent use.
 class Routes {
  public:
   /// All references outlive the routes, and so do `targets`, which may be null.

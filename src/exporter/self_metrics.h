@@ -9,8 +9,8 @@
 
 namespace ceems::exporter {
 
-/// What the exporter says about itself (spec exporter-node §4.5). The counters are safe for
-/// concurrent use; add() is called from one thread at a time.
+/// What the exporter says about itself: build, requests, errors and the process. The counters are
+/// safe for concurrent use; add() is called from one thread at a time.
 class SelfMetrics {
  public:
   /// `full` is false with --web.disable-exporter-metrics: then only the build information is there.

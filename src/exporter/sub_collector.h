@@ -28,7 +28,7 @@ class SubCollector {
   /// Value of the label `subcollector`; empty: its time is part of the collector's own.
   [[nodiscard]] virtual std::string_view name() const = 0;
   /// An error is logged when it starts and when it ends; it leaves the success of the unit
-  /// collector alone (spec exporter-units §0.2). What was added before stays. kNoData is logged at
+  /// collector alone. What was added before stays. kNoData is logged at
   /// debug.
   virtual Result<> collect(const UnitSnapshot& snapshot, metrics::Sink& sink) = 0;
   /// Capabilities it raises after the start.

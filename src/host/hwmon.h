@@ -31,7 +31,7 @@ std::string clean_hwmon_name(std::string_view text);
 
 /// One readable value of a chip.
 struct HwmonSensor {
-  std::string chip;       ///< from the device link, else the name, else the directory (spec 6.2)
+  std::string chip;       ///< from the device link, else the name, else the directory
   std::string chip_name;  ///< cleaned content of `name`, may be empty
   std::string sensor;     ///< type and number: "power1", "energy2"
   std::string label;      ///< content of powerN_label, empty where absent

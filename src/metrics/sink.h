@@ -20,7 +20,7 @@ enum class Exposition {
 /// reused, so in the steady state add() does not allocate. Not thread-safe; one scrape uses one
 /// Sink.
 ///
-/// Rules (spec exporter-node §3.4): families by name, series by label values in label-name order;
+/// Rules: families by name, series by label values in label-name order;
 /// labels sorted by name, empty values printed; shortest numbers that round-trip; a second series
 /// with the same name and labels, or the same name with another type or help, is dropped and
 /// counted. NUL in a label value is replaced too, because text parsers of Prometheus end there.

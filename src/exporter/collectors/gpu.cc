@@ -91,7 +91,7 @@ class GpuCollector final : public Collector {
     for (const auto& source : units_) {
       const auto snapshot = source->snapshot(kSharedAge);
       if (!snapshot) {
-        continue;  // its own collector tells
+        continue;  // its own collector reports that
       }
       const std::array<energy::ManagerUnits, 1> manager = {
           energy::ManagerUnits{.manager = source->manager(), .snapshot = snapshot->get()}};

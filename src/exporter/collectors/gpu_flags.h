@@ -17,7 +17,7 @@ class GpuFlags {
   void add_to(config::FlagSet& flags);
   /// The inventory of this node, made at the first call. Not for concurrent use.
   std::shared_ptr<gpu::Inventory> inventory(const CollectorContext& context);
-  /// True where the vendor's library may be asked: it tells of this machine's GPUs, so with a copy
+  /// True where the vendor's library may be asked: it reports this machine's GPUs, so with a copy
   /// of a sysfs only one that was given by flag.
   [[nodiscard]] bool may_ask_library(gpu::Vendor vendor, const host::Paths& paths) const;
   /// The inventory where somebody asked for it, else null.

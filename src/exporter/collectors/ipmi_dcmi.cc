@@ -38,7 +38,7 @@ struct Ways {
   std::vector<os::Capability> capabilities;
   std::chrono::milliseconds period = kDevicePeriod;
   bool by_command = false;
-  bool node_power = true;  ///< false: the tool tells the power of the whole system
+  bool node_power = true;  ///< false: the tool reports the power of the whole system
 };
 
 class IpmiDcmiCollector final : public Collector {

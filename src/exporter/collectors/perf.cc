@@ -16,7 +16,7 @@
 namespace ceems::exporter {
 namespace {
 
-/// The setting of kernel.perf_event_paranoid; nothing where it cannot be told.
+/// The setting of kernel.perf_event_paranoid; nothing where it cannot be read.
 std::optional<int> paranoia(const host::Paths& paths) {
   const auto text = host::read_file((paths.proc / "sys/kernel/perf_event_paranoid").string());
   return text ? parse_int<int>(trim(*text)) : std::nullopt;

@@ -18,7 +18,7 @@ struct PerfOptions {
   std::vector<std::string> variables = {};  ///< only processes with one of these; none: all
 };
 
-/// Perf events of each unit (spec exporter-units §8). Null where every group is off. Errors: the
+/// Perf events of each unit. Null where every group is off. Errors: the
 /// kernel refuses every event, with the way out.
 Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
                                                 host::CgroupMode mode,

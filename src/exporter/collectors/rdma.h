@@ -16,8 +16,8 @@ struct RdmaOptions {
   std::string search_path;  ///< directories for commands, ":"-separated
 };
 
-/// RDMA objects and counters of each unit, and counters of ports (spec exporter-units §10), from
-/// the given reader. Null reader: ports only. Everything is read by workers of its own.
+/// RDMA objects and counters of each unit, and counters of ports, from the given reader. Null
+/// reader: ports only. Everything is read by workers of its own.
 std::unique_ptr<SubCollector> make_rdma(const CollectorContext& context,
                                         UnitSource& source,
                                         std::unique_ptr<rdma::Reader> reader);

@@ -16,8 +16,8 @@ struct UnitMetricOptions {
   bool block_io = false;
 };
 
-/// Puts units on a page: the families ceems_compute_unit* that all unit collectors share (spec
-/// exporter-units §2.3). Names, HELP texts, types and labels are those of the reference.
+/// Puts units on a page: the families ceems_compute_unit* that all unit collectors share.
+/// Names, HELP texts, types and labels are those of the reference.
 /// Not thread-safe.
 class UnitMetrics {
  public:

@@ -21,7 +21,8 @@ struct Event {
   std::string_view help;
 };
 
-/// Every event, in the order of spec exporter-units §8.3. Lives as long as the program.
+/// Every event: hardware, software, then cache events, each group in the order of its flag. Lives
+/// as long as the program.
 std::span<const Event> all_events();
 
 /// What the flags of one group say.

@@ -12,7 +12,7 @@
 
 namespace ceems::exporter::rdma {
 
-/// A counter of a port that has a series (spec exporter-units §10.4).
+/// A counter of a port that has a series.
 struct PortCounter {
   std::string_view series;  ///< name of the metric without "ceems_rdma_"
   std::string_view file;    ///< below the directory of the port

@@ -14,8 +14,7 @@
 
 namespace ceems::exporter::rdma {
 
-/// Names of the hardware counters of queue pairs that have a series, in the order of spec
-/// exporter-units §10.4. The mlx5 driver has them.
+/// Names of the hardware counters of queue pairs that have a series. The mlx5 driver has them.
 inline constexpr std::array<std::string_view, 11> kQpCounters{
     "rx_write_requests",          "rx_read_requests",
     "rx_atomic_requests",         "req_cqe_error",

@@ -10,8 +10,10 @@
 
 namespace ceems::exporter {
 
-/// Chooses processes by the names of variables in their environment (spec exporter-units §1.8,
-/// §1.9); for perf counters and profiling targets. Immutable, safe for concurrent use.
+/// Chooses processes by their environment, for perf counters and profiling targets: kept is one
+/// with an entry "NAME=value" that starts with one of the given texts. With the manager "slurm" its
+/// own processes (step daemons, batch scripts, sleep) are left out. Immutable, safe for concurrent
+/// use.
 class ProcessFilter {
  public:
   /// `proc` is where procfs is mounted. Without `variables` every process is kept.

@@ -24,7 +24,8 @@ struct RdmaUse {
   std::uint32_t hca_objects = 0;
 };
 
-/// What the cgroup files of a unit say (spec exporter-units §2.3). Missing files give 0.
+/// What the cgroup files of a unit say; docs/exporter/metrics.md has the metrics made of it.
+/// Missing files give 0.
 struct UnitStats {
   double cpu_user_seconds = 0;
   double cpu_system_seconds = 0;

@@ -18,8 +18,8 @@ class UnitSource {
 
   [[nodiscard]] virtual std::string_view manager() const = 0;
 
-  /// Errors: what discovery says (spec exporter-units §0.2): the collector then has no unit series
-  /// in this scrape. A cgroup that vanishes during the walk is no error.
+  /// Errors: the hierarchy or a root of the manager cannot be read; the collector then fails and
+  /// has no unit series in this scrape. A cgroup that vanishes during the walk is no error.
   virtual Result<std::shared_ptr<const UnitSnapshot>> snapshot(
       std::chrono::milliseconds max_age) = 0;
 
@@ -35,7 +35,8 @@ class UnitSource {
   virtual void refresh_young() {}
 
   /// Called by the unit collector after it has exported a snapshot: units that ended and were part
-  /// of it need not be kept any longer (spec: kept until scraped, at most the keep time).
+  /// of it need not be kept any longer: they are kept until scraped, at most for
+  /// CollectorContext::keep_ended.
   virtual void mark_exported(const UnitSnapshot& snapshot) { static_cast<void>(snapshot); }
 };
 

@@ -16,7 +16,7 @@ struct Remainder {
   double unallocated = 0;  ///< idle energy of what nobody has reserved
 };
 
-/// Splits `joules` of one domain and one interval (design.md §3):
+/// Splits `joules` of one domain and one interval (docs/energy.md):
 ///
 ///   unit u       idle * alloc(u) + active * use(u) / U      active = joules - idle
 ///   unallocated  idle * (1 - sum of alloc)

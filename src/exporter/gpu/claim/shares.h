@@ -33,9 +33,9 @@ struct DeviceHolders {
 };
 
 /// Finds the GPUs and instances that claims name, in the order of the devices, and distributes
-/// shares (spec exporter-units §4.4, §4.5, §5.2, §6.4). Claims that are known from the environment
-/// alone get no GPU or instance that another unit holds for a better reason; where that one is
-/// shared by numbers, they get of the shares what the others leave.
+/// shares: claims of the fewest GPUs come first, and each gets at most what is left. Claims that
+/// are known from the environment alone get no GPU or instance that another unit holds for a better
+/// reason; where that one is shared by numbers, they get of the shares what the others leave.
 std::vector<DeviceHolders> attach(const std::vector<Device>& devices,
                                   const std::vector<Claim>& claims,
                                   const AvailableShares& available);

@@ -16,7 +16,7 @@
 
 namespace ceems::exporter::gpu {
 
-/// What the environment of a process of a job says of GPUs (spec exporter-units §4.4).
+/// What the environment of a process of a job says of GPUs.
 struct JobEnvironment {
   std::vector<std::string> job_gpus;   ///< SLURM_JOB_GPUS
   std::vector<std::string> step_gpus;  ///< SLURM_STEP_GPUS

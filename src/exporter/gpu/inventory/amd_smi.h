@@ -6,8 +6,8 @@
 #include "base/result.h"
 #include "exporter/gpu/device.h"
 
-// What the tools of AMD print as JSON. Text in, structs out; nothing is run (spec exporter-units
-// §7.4). CU counts and ids of partitions are not in it: see amd_sysfs.h.
+// What the tools of AMD print as JSON. Text in, structs out; nothing is run. CU counts and
+// ids of partitions are not in it: see amd_sysfs.h.
 namespace ceems::exporter::gpu {
 
 /// `amd-smi static -a -B -b -p --json`: an array of GPUs and partitions, or an object that has it

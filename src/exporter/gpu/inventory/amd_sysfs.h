@@ -20,8 +20,8 @@ struct KfdNode {
 /// Nothing for a CPU, and where a number is missing or cannot be.
 std::optional<KfdNode> parse_kfd_properties(std::string_view text);
 
-/// Adds CU counts, render minors, ids of partitions and names in sysfs (spec exporter-units §7.4);
-/// leaves alone what it cannot find out.
+/// Adds CU counts, render minors, ids of partitions and names in sysfs, by the topology of the KFD
+/// driver; leaves alone what it cannot find out.
 void add_amd_sysfs(const host::Paths& paths, std::vector<Device>& devices);
 
 }  // namespace ceems::exporter::gpu

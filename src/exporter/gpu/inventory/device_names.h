@@ -11,7 +11,7 @@ namespace ceems::exporter::gpu {
 /// for them, so that series can be joined: sets `index`, `uuid` and `sm_count`. `known` are the
 /// devices of the inventory; a GPU is found there by its uuid or PCI address, an instance by its
 /// uuid or ids. GPUs of a vendor of which the inventory has none are numbered through as the
-/// vendors' tools do (spec exporter-units §7.4).
+/// vendors' tools do.
 void name_devices(const std::vector<Device>& known, std::vector<DeviceState>& devices);
 
 /// The GPUs of one vendor, named before, as the inventory has them.

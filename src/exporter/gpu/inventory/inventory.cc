@@ -51,7 +51,8 @@ const Device* find_gpu(const std::vector<Device>& devices, const Device& wanted)
   return found == devices.end() ? nullptr : &*found;
 }
 
-/// As the vendors' tools number them (spec exporter-units §7.4).
+/// As the vendors' tools number them: one running number over whole GPUs and instances; a GPU that
+/// is split has none.
 void number_through(std::vector<Device>& devices) {
   std::uint64_t next = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {

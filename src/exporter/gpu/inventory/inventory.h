@@ -23,7 +23,7 @@ namespace ceems::exporter::gpu {
 
 /// The GPUs of this node. One for the whole program, shared by all that need them; thread-safe.
 ///
-/// PCI devices say which vendors (spec exporter-units §7), a Lister lists their GPUs: first in
+/// PCI devices say which vendors, a Lister lists their GPUs: first in
 /// create(), with the privileges that the program still has, but no longer than the start may take.
 /// After start() a worker lists what was too slow for that at once, what failed again with growing
 /// pauses, and all anew when GPUs are split otherwise (gpu_layout(), looked at every watch_period);

@@ -9,7 +9,7 @@
 #include "base/result.h"
 #include "exporter/gpu/device.h"
 
-// What nvidia-smi prints. Text in, structs out; nothing is run (spec exporter-units §7.4, §7.5).
+// What nvidia-smi prints. Text in, structs out; nothing is run.
 namespace ceems::exporter::gpu {
 
 /// `nvidia-smi --query --xml-format`. GPUs and MIG devices are numbered through in the order of the

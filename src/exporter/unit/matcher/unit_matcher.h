@@ -45,18 +45,18 @@ class UnitMatcher {
   static constexpr std::size_t kLongestUuid = 96;
 };
 
-/// SLURM jobs (spec exporter-units §1.3, §1.4): directories job_N, or of Slurm >= 26.05 named by
+/// SLURM jobs: directories job_N, or of Slurm >= 26.05 named by
 /// SLUID, below */[NODE_]slurmstepd.scope (v2) or /slurm[_NODE] (v1).
 std::unique_ptr<UnitMatcher> slurm_matcher(host::CgroupMode mode);
 
-/// VMs of libvirt that OpenStack named (spec exporter-units §1.3, §1.4): directories with
+/// VMs of libvirt that OpenStack named: directories with
 /// "qemu-N-instance-HEX" in their names at any depth below /machine or /machine.slice.
 std::unique_ptr<UnitMatcher> libvirt_matcher();
 
 /// The "instance-HEX" in the name of a VM's directory, un-escaped first; nothing where it is none.
 std::optional<std::string> libvirt_instance(std::string_view name);
 
-/// Pods of Kubernetes (spec exporter-units §1.3, §1.4): directories "podUID" (cgroupfs driver) or
+/// Pods of Kubernetes: directories "podUID" (cgroupfs driver) or
 /// "...-podUID.slice" (systemd driver) at any depth below /kubepods or /kubepods.slice. '_' in the
 /// UID becomes '-'. Containers and whatever else is below belong to their pod.
 std::unique_ptr<UnitMatcher> k8s_matcher();

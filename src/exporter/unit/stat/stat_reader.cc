@@ -200,7 +200,7 @@ int StatReader::events_fd(const UnitFiles& files) const {
              : -1;
 }
 
-// Single values that cannot be read or make no sense are 0 (spec §2.5); v1 knows no "max".
+// Single values that cannot be read or make no sense are 0 as in the reference; v1 knows no "max".
 std::uint64_t StatReader::value_of(const FileText& text) const {
   const std::uint64_t value = text.ok() ? host::parse_cgroup_value(text.text).value_or(0) : 0;
   return value == host::kCgroupMax && mount_.mode == CgroupMode::kLegacy ? 0 : value;

@@ -29,7 +29,7 @@ enum class StatFlavour {
   kGeneric,
 };
 
-/// What tells how many CPUs a unit was given (spec exporter-units §2.4).
+/// What tells how many CPUs a unit was given.
 enum class CpuSource {
   kCpuset,  ///< as StatFlavour says
   kVcpus,   ///< libvirt: its cgroups vcpuN, in `libvirt` below it (systemd, v2) or directly in it
@@ -57,8 +57,8 @@ struct UnitFiles {
   std::uint32_t absent = 0;  ///< bit per file that was not there when last looked for
 };
 
-/// Reads the statistics of units of one manager (spec exporter-units §§2.3-2.8) by path relative to
-/// the hierarchies. Descriptors of hierarchies stay open. Not thread-safe.
+/// Reads the statistics of units of one manager by path relative to the hierarchies. Descriptors of
+/// hierarchies stay open. Not thread-safe.
 class StatReader {
  public:
   /// `active`: directory of the v1 hierarchy whose cgroup.procs count; unused for v2.
