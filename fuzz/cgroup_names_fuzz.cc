@@ -27,7 +27,7 @@ void follow(const UnitMatcher& matcher, std::string_view text) {
     match = matcher.match(path, name, match);
     if (match.kind == DirectoryMatch::Kind::kUnit) {
       const std::string uuid = UnitMatcher::uuid_of(match, path);
-      CEEMS_CHECK(!uuid.empty() && uuid.size() <= UnitMatcher::kLongestUuid);
+      CEEMS_CHECK(!uuid.empty() && uuid.size() <= UnitMatcher::kMaxUuid);
       CEEMS_CHECK(uuid.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
                                          "0123456789._:@+-") == std::string::npos);
       return;

@@ -11,7 +11,7 @@
 namespace ceems::exporter {
 namespace {
 
-constexpr long kMostWorkers = 16;
+constexpr long kMaxWorkers = 16;
 constexpr int kGzipLevel = 1;  // a scrape is compressed for one reader: speed counts, not size
 
 }  // namespace
@@ -72,7 +72,7 @@ net::ServerOptions server_options(const Options& options) {
     };
   }
   // One more than may scrape, so that /health answers during a long scrape.
-  server.threads = static_cast<int>(std::clamp(options.max_procs, 1L, kMostWorkers)) + 1;
+  server.threads = static_cast<int>(std::clamp(options.max_procs, 1L, kMaxWorkers)) + 1;
   server.gzip_level = kGzipLevel;
   return server;
 }

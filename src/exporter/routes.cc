@@ -15,7 +15,7 @@ namespace ceems::exporter {
 namespace {
 
 // The server gives up writing 10 s after the request; the page has to be ready before.
-constexpr std::chrono::milliseconds kLongestScrape{9500};
+constexpr std::chrono::milliseconds kMaxScrape{9500};
 constexpr double kLargestTimeoutSeconds = 3600;
 
 void answer_text(net::Response& response, int status, std::string text) {
@@ -106,10 +106,10 @@ std::string clean_path(std::string_view path) {
 std::chrono::milliseconds scrape_budget(const std::string* timeout_header) {
   const auto seconds = timeout_header != nullptr ? parse_double(*timeout_header) : std::nullopt;
   if (!seconds || !(*seconds > 0) || *seconds > kLargestTimeoutSeconds) {
-    return kLongestScrape;
+    return kMaxScrape;
   }
   const std::chrono::milliseconds timeout(static_cast<long>(*seconds * 1000));
-  return std::min(kLongestScrape, timeout - std::min(timeout / 10, std::chrono::milliseconds(500)));
+  return std::min(kMaxScrape, timeout - std::min(timeout / 10, std::chrono::milliseconds(500)));
 }
 
 Routes::Routes(RouteOptions options,

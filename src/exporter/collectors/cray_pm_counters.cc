@@ -12,7 +12,7 @@ namespace ceems::exporter {
 namespace {
 
 constexpr std::uint64_t kMicro = 1'000'000;
-constexpr std::uint64_t kMostJoules = std::numeric_limits<std::uint64_t>::max() / kMicro;
+constexpr std::uint64_t kMaxJoules = std::numeric_limits<std::uint64_t>::max() / kMicro;
 
 metrics::Desc make_desc(const char* stem, const char* help) {
   // Gauges throughout, energy included, as the reference has them.
@@ -46,7 +46,7 @@ class CrayEnergyMeter final : public energy::EnergyMeter {
 
   Result<energy::Reading> read(const energy::MeterContext& context) override {
     auto reading = host::read_cray_counter(sys_, "node", "energy");
-    if (!reading || reading->value == 0 || reading->value > kMostJoules) {
+    if (!reading || reading->value == 0 || reading->value > kMaxJoules) {
       counter_.miss();
       return fail(reading ? Error{ErrorCode::kUnavailable, "cray/pm_counters: no energy reading"}
                           : std::move(reading).error());

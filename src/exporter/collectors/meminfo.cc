@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::array<std::string_view, 3> kDefaultKeys{"MemTotal", "MemFree", "MemAvailable"};
 /// Names come from the kernel, but the file may be anything: more lines than this are no meminfo.
-constexpr std::size_t kMostLines = 1000;
+constexpr std::size_t kMaxLines = 1000;
 
 struct Options {
   bool all_stats = false;
@@ -49,8 +49,8 @@ class MeminfoCollector final : public Collector {
     if (auto done = host::parse_meminfo(buffer_, lines_); !done) {
       return fail(std::move(done).error().with_context(path_));
     }
-    if (lines_.size() > kMostLines) {
-      return fail(ErrorCode::kParse, "{}: more than {} lines", path_, kMostLines);
+    if (lines_.size() > kMaxLines) {
+      return fail(ErrorCode::kParse, "{}: more than {} lines", path_, kMaxLines);
     }
     if (all_stats_) {
       for (const host::MeminfoLine& line : lines_) {

@@ -15,7 +15,7 @@ namespace ceems::exporter {
 namespace {
 
 constexpr int kCapPerfmon = 38;  // CAP_PERFMON; Linux 5.8
-constexpr int kMostParanoid = 2;
+constexpr int kMaxParanoid = 2;
 
 /// The hierarchy's root for this mode; empty where the v1 hierarchy is missing.
 std::string root_of(const DoctorContext& context, const host::CgroupMount& mount) {
@@ -171,7 +171,7 @@ void examine_perf(const DoctorContext& context, Report report) {
   const auto level = text ? parse_int<int>(trim(*text)) : std::nullopt;
   if (!text) {
     report.cannot(text.error().message, "a kernel with CONFIG_PERF_EVENTS");
-  } else if (level.value_or(-1) > kMostParanoid && !context.may_raise(kCapPerfmon)) {
+  } else if (level.value_or(-1) > kMaxParanoid && !context.may_raise(kCapPerfmon)) {
     report.cannot(fmt::format("kernel.perf_event_paranoid is {}", trim(*text)),
                   "sysctl kernel.perf_event_paranoid=2, or AmbientCapabilities=CAP_PERFMON in the "
                   "unit file");

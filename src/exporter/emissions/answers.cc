@@ -12,9 +12,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostZones = 2000;
-constexpr std::size_t kLongestText = 256;
-constexpr std::size_t kLongestToken = 8192;
+constexpr std::size_t kMaxZones = 2000;
+constexpr std::size_t kMaxText = 256;
+constexpr std::size_t kMaxToken = 8192;
 constexpr double kGramsPerKwhOfPoundsPerMwh = 0.453592;
 
 Result<json::value> parse(std::string_view text) {
@@ -59,16 +59,16 @@ Result<std::vector<Zone>> parse_emaps_zones(std::string_view text) {
     return fail(value.error());
   }
   const json::object* object = value->if_object();
-  if (object == nullptr || object->size() > kMostZones) {
-    return fail(ErrorCode::kParse, "expected an object of at most {} zones", kMostZones);
+  if (object == nullptr || object->size() > kMaxZones) {
+    return fail(ErrorCode::kParse, "expected an object of at most {} zones", kMaxZones);
   }
   std::vector<Zone> zones;
   for (const auto& [key, zone] : *object) {
-    if (!zone.is_object() || key.empty() || key.size() > kLongestText) {
+    if (!zone.is_object() || key.empty() || key.size() > kMaxText) {
       continue;
     }
-    std::string label(text_of(member(&zone, "countryName")).substr(0, kLongestText));
-    label.append(" ").append(text_of(member(&zone, "zoneName")).substr(0, kLongestText));
+    std::string label(text_of(member(&zone, "countryName")).substr(0, kMaxText));
+    label.append(" ").append(text_of(member(&zone, "zoneName")).substr(0, kMaxText));
     zones.emplace_back(std::string(key.data(), key.size()), trim(label));
   }
   if (zones.empty()) {
@@ -103,7 +103,7 @@ Result<std::string> parse_watttime_token(std::string_view text) {
     return fail(value.error());
   }
   const std::string_view token = text_of(member(&*value, "token"));
-  if (token.empty() || token.size() > kLongestToken ||
+  if (token.empty() || token.size() > kMaxToken ||
       !std::ranges::all_of(token, [](char c) { return c > ' ' && c < '\x7f'; })) {
     return fail(ErrorCode::kParse, "expected a text 'token'");
   }
@@ -124,7 +124,7 @@ Result<double> parse_watttime_intensity(std::string_view text) {
     if (const json::array* all = list(member(member(&*value, "meta"), "warnings"))) {
       for (const json::value& warning : *all) {
         const std::string_view message = text_of(member(&warning, "message"));
-        if (!message.empty() && warnings.size() < kLongestText) {
+        if (!message.empty() && warnings.size() < kMaxText) {
           warnings.append(warnings.empty() ? ": " : "; ").append(printable(message));
         }
       }

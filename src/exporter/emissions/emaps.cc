@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kAtOnce = 4;
 constexpr std::chrono::hours kZonesKept{24};
 /// A service that lets every request run into its time limit must not keep a refresh going.
-constexpr std::chrono::minutes kLongestRefresh{10};
+constexpr std::chrono::minutes kMaxRefresh{10};
 
 class Emaps {
  public:
@@ -93,7 +93,7 @@ class Emaps {
     Round round;
     const auto work = [&] {
       for (std::size_t i = next++; i < zones_.size(); i = next++) {
-        if (stop.stop_requested() || std::chrono::steady_clock::now() - begin > kLongestRefresh) {
+        if (stop.stop_requested() || std::chrono::steady_clock::now() - begin > kMaxRefresh) {
           return;
         }
         auto value = ask(zones_[i].key);

@@ -262,7 +262,7 @@ void DeviceEnergy::read(const energy::MeterContext& /*context*/,
                                             : living(*inventory_->assignments().all(), managers);
   const auto processes = unit_processes(reading->devices, managers);
   for (const DeviceState& device : reading->devices) {
-    if (!counters_.contains(device.uuid) && counters_.size() >= kMostCounters) {
+    if (!counters_.contains(device.uuid) && counters_.size() >= kMaxCounters) {
       continue;
     }
     DeviceSample sample;

@@ -75,7 +75,7 @@ class DeviceEnergy final : public energy::DeviceMeters {
             std::vector<energy::DeviceSample>& samples) override;
 
  private:
-  static constexpr std::size_t kMostCounters = 1024;  // GPUs that ever were there
+  static constexpr std::size_t kMaxCounters = 1024;  // GPUs that ever were there
 
   const std::shared_ptr<Monitor> monitor_;
   const std::shared_ptr<Inventory> inventory_;

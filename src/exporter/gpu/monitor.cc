@@ -13,7 +13,7 @@ namespace ceems::exporter::gpu {
 namespace {
 
 constexpr auto kFirstPause = std::chrono::seconds(5);
-constexpr auto kLongestPause = std::chrono::minutes(5);
+constexpr auto kMaxPause = std::chrono::minutes(5);
 
 /// One library and how it fares.
 struct Watched {
@@ -104,7 +104,7 @@ struct Monitor::Work {
       first = true;
       if (!started) {
         watched.next_start = now + watched.pause;
-        watched.pause = std::min<Clock::SteadyTime::duration>(2 * watched.pause, kLongestPause);
+        watched.pause = std::min<Clock::SteadyTime::duration>(2 * watched.pause, kMaxPause);
         report(watched, &started.error(), libraries.size() == 1);
         return std::nullopt;
       }

@@ -17,10 +17,10 @@ namespace {
 namespace json = boost::json;
 
 /// More is no reading: the largest computing centres draw less.
-constexpr double kMostWatts = 1e9;
+constexpr double kMaxWatts = 1e9;
 
 double plausible(double watts) {
-  return watts >= 0 && watts <= kMostWatts ? watts : 0;
+  return watts >= 0 && watts <= kMaxWatts ? watts : 0;
 }
 
 /// What stands behind "LABEL :" in a line that starts with one of the labels.

@@ -19,9 +19,9 @@ namespace json = boost::json;
 using std::chrono::milliseconds;
 using std::chrono::steady_clock;
 
-constexpr std::size_t kMostPods = 200'000;
-constexpr std::size_t kLongestText = 512;
-constexpr std::size_t kLongestSecret = std::size_t{1} << 20U;
+constexpr std::size_t kMaxPods = 200'000;
+constexpr std::size_t kMaxText = 512;
+constexpr std::size_t kMaxSecret = std::size_t{1} << 20U;
 constexpr int kPageSize = 500;
 constexpr std::size_t kDeepest = 64;
 
@@ -31,7 +31,7 @@ constexpr std::string_view kAccept =
 
 std::string text_of(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
-  if (value == nullptr || !value->is_string() || value->get_string().size() > kLongestText) {
+  if (value == nullptr || !value->is_string() || value->get_string().size() > kMaxText) {
     return {};
   }
   return std::string(value->get_string().c_str(), value->get_string().size());
@@ -45,7 +45,7 @@ Result<std::string> read_privileged(const std::string& path) {
   if (!fd) {
     return fail(fd.error());
   }
-  if (auto read = host::reread(*fd, text, kLongestSecret); !read) {
+  if (auto read = host::reread(*fd, text, kMaxSecret); !read) {
     return fail(std::move(read).error().with_context(path));
   }
   return text;
@@ -102,7 +102,7 @@ Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
     return fail(std::move(options).error().with_context("API server of Kubernetes"));
   }
   options->user_agent = "ceems_exporter";
-  options->max_response_bytes = kLongestPodPage;
+  options->max_response_bytes = kMaxPodPage;
   options->connect_timeout = timeout;
   options->timeout = timeout;
   const auto deadline = steady_clock::now() + timeout;
@@ -134,9 +134,9 @@ Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
       return fail(std::move(page).error().with_context("pods of " + printable(access.server)));
     }
     std::move(page->pods.begin(), page->pods.end(), std::back_inserter(pods));
-    if (pods.size() > kMostPods) {
+    if (pods.size() > kMaxPods) {
       return fail(ErrorCode::kParse, "API server {}: more than {} pods", printable(access.server),
-                  kMostPods);
+                  kMaxPods);
     }
     next = std::move(page->next);
     if (!next.empty() && steady_clock::now() >= deadline) {

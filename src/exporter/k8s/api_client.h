@@ -26,7 +26,7 @@ struct PodPage {
 };
 
 /// A longer page is refused; without managed fields 500 pods have some 5 MiB.
-inline constexpr std::size_t kLongestPodPage = std::size_t{32} << 20U;
+inline constexpr std::size_t kMaxPodPage = std::size_t{32} << 20U;
 
 /// Reads a PodList, or a PartialObjectMetadataList of pods, in JSON. Items without name or UID are
 /// left out. Errors: kParse.

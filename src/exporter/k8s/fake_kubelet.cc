@@ -16,7 +16,7 @@ namespace {
 
 constexpr std::size_t kHeadSize = 9;
 constexpr std::size_t kPrefaceSize = 24;
-constexpr std::size_t kMostData = 16384;
+constexpr std::size_t kMaxData = 16384;
 
 enum Frame : std::uint8_t { kData = 0, kHeaders = 1, kSettings = 4, kPing = 6 };
 constexpr unsigned kEndStream = 1;
@@ -188,8 +188,8 @@ void FakeKubelet::answer(int fd, std::uint32_t stream) {
   send_all(fd,
            frame(kHeaders, kEndHeaders, stream, ok + literal("content-type", "application/grpc")));
   for (std::string_view rest = script_.body; !rest.empty();
-       rest.remove_prefix(std::min(rest.size(), kMostData))) {
-    send_all(fd, frame(kData, 0, stream, rest.substr(0, kMostData)));
+       rest.remove_prefix(std::min(rest.size(), kMaxData))) {
+    send_all(fd, frame(kData, 0, stream, rest.substr(0, kMaxData)));
   }
   send_all(fd, frame(kHeaders, kEndHeaders | kEndStream, stream,
                      literal("grpc-status", script_.status) + literal("grpc-message", "fake")));

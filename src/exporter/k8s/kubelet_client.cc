@@ -84,7 +84,7 @@ Result<std::vector<PodDevices>> list_pod_devices(const std::string& path,
   options.user_agent = "ceems_exporter";
   options.connect_timeout = timeout;
   options.timeout = timeout;
-  options.max_response_bytes = kLongestKubeletAnswer;
+  options.max_response_bytes = kMaxKubeletAnswer;
   auto client = net::Client::create(std::move(options));
   if (!client) {
     return fail(std::move(client).error().with_context(path));

@@ -12,7 +12,7 @@
 namespace ceems::exporter::k8s {
 
 /// A longer answer of the kubelet is refused; a node with 500 pods and 64 devices each has 2 MiB.
-inline constexpr std::size_t kLongestKubeletAnswer = std::size_t{32} << 20U;
+inline constexpr std::size_t kMaxKubeletAnswer = std::size_t{32} << 20U;
 
 /// Asks the kubelet which devices its pods have: method List of v1.PodResourcesLister, a gRPC call
 /// without streams over HTTP/2 (https://github.com/grpc/grpc/blob/master/doc/PROTOCOL-HTTP2.md) at

@@ -73,7 +73,7 @@ TEST_F(Kubelet, MaySendABrokenMessage) {
 }
 
 TEST_F(Kubelet, MaySendTooMuch) {
-  const FakeKubelet kubelet(path_, {.body = std::string(kLongestKubeletAnswer + 1, 'x')});
+  const FakeKubelet kubelet(path_, {.body = std::string(kMaxKubeletAnswer + 1, 'x')});
   const auto pods = ask(milliseconds(10'000));
   ASSERT_FALSE(pods);
   EXPECT_THAT(pods.error().message, HasSubstr("the answer is larger than"));

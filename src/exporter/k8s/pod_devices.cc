@@ -13,10 +13,10 @@ namespace {
 
 // Claims never get old of themselves: what a pod was given does not change.
 constexpr auto kMaxAge = std::chrono::hours(24 * 365);
-constexpr std::size_t kLongestUid = 96;
+constexpr std::size_t kMaxUid = 96;
 
 bool is_uid(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestUid &&
+  return !text.empty() && text.size() <= kMaxUid &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                   c == '-' || c == '_' || c == '.';

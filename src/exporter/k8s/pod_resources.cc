@@ -9,9 +9,9 @@
 namespace ceems::exporter::k8s {
 namespace {
 
-constexpr std::size_t kMostPods = 100'000;
-constexpr std::size_t kMostDevices = 200'000;
-constexpr std::size_t kLongestText = 1024;
+constexpr std::size_t kMaxPods = 100'000;
+constexpr std::size_t kMaxDevices = 200'000;
+constexpr std::size_t kMaxText = 1024;
 
 // Field numbers of the messages.
 constexpr std::uint32_t kResponsePods = 1;
@@ -38,13 +38,13 @@ class Decoder {
       if (field->number != kResponsePods) {
         continue;
       }
-      if (pods_.size() >= kMostPods) {
-        return fail(ErrorCode::kParse, "more than {} pods", kMostPods);
+      if (pods_.size() >= kMaxPods) {
+        return fail(ErrorCode::kParse, "more than {} pods", kMaxPods);
       }
       PodDevices pod;
       read_pod(field->bytes, pod);
-      if (devices_ > kMostDevices) {
-        return fail(ErrorCode::kParse, "more than {} devices", kMostDevices);
+      if (devices_ > kMaxDevices) {
+        return fail(ErrorCode::kParse, "more than {} devices", kMaxDevices);
       }
       if (!pod.device_ids.empty()) {
         pods_.push_back(std::move(pod));
@@ -61,9 +61,9 @@ class Decoder {
     WireReader reader(message);
     while (const auto field = next_text(reader)) {
       if (field->number == kPodName) {
-        pod.name = field->bytes.substr(0, kLongestText);
+        pod.name = field->bytes.substr(0, kMaxText);
       } else if (field->number == kPodNamespace) {
-        pod.name_space = field->bytes.substr(0, kLongestText);
+        pod.name_space = field->bytes.substr(0, kMaxText);
       } else if (field->number == kPodContainers) {
         read_container(field->bytes, pod);
       }
@@ -84,10 +84,10 @@ class Decoder {
   void read_device(std::string_view message, PodDevices& pod) {
     WireReader reader(message);
     while (const auto field = next_text(reader)) {
-      if (devices_ > kMostDevices) {
+      if (devices_ > kMaxDevices) {
         return;
       }
-      if (field->number == kDeviceIds && field->bytes.size() <= kLongestText) {
+      if (field->number == kDeviceIds && field->bytes.size() <= kMaxText) {
         ++devices_;
         pod.device_ids.emplace_back(field->bytes);
       }

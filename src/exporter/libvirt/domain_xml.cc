@@ -13,12 +13,12 @@
 namespace ceems::exporter::libvirt {
 namespace {
 
-constexpr std::ptrdiff_t kMostElements = 100'000;  // counted by '<', so about two per element
-constexpr std::size_t kMostHostdevs = 4096;
-constexpr std::size_t kLongestUuid = 96;
+constexpr std::ptrdiff_t kMaxElements = 100'000;  // counted by '<', so about two per element
+constexpr std::size_t kMaxHostdevs = 4096;
+constexpr std::size_t kMaxUuid = 96;
 
 bool is_uuid_text(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestUuid &&
+  return !text.empty() && text.size() <= kMaxUuid &&
          std::all_of(text.begin(), text.end(), [](char c) {
            return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
                   c == '-';
@@ -74,10 +74,10 @@ void add_hostdev(const pugi::xml_node& hostdev, Domain& domain) {
 }  // namespace
 
 Result<Domain> parse_domain_xml(std::string_view text) {
-  if (text.size() > kLongestDomainXml) {
-    return fail(ErrorCode::kParse, "longer than {} bytes", kLongestDomainXml);
+  if (text.size() > kMaxDomainXml) {
+    return fail(ErrorCode::kParse, "longer than {} bytes", kMaxDomainXml);
   }
-  if (std::count(text.begin(), text.end(), '<') > kMostElements) {
+  if (std::count(text.begin(), text.end(), '<') > kMaxElements) {
     return fail(ErrorCode::kParse, "too many elements");
   }
   // Builds the tree without recursion and knows no document type, so neither depth nor entities
@@ -98,8 +98,8 @@ Result<Domain> parse_domain_xml(std::string_view text) {
   std::size_t count = 0;
   for (const pugi::xml_node& devices : root.children("devices")) {
     for (const pugi::xml_node& hostdev : devices.children("hostdev")) {
-      if (++count > kMostHostdevs) {
-        return fail(ErrorCode::kParse, "more than {} hostdev elements", kMostHostdevs);
+      if (++count > kMaxHostdevs) {
+        return fail(ErrorCode::kParse, "more than {} hostdev elements", kMaxHostdevs);
       }
       add_hostdev(hostdev, domain);
     }

@@ -18,7 +18,7 @@ struct Domain {
 };
 
 /// A longer definition is refused; those of real VMs have some 10 KiB.
-inline constexpr std::size_t kLongestDomainXml = std::size_t{4} << 20U;
+inline constexpr std::size_t kMaxDomainXml = std::size_t{4} << 20U;
 
 /// Reads a domain's XML (https://libvirt.org/formatdomain.html): `uuid` and `devices/hostdev` of
 /// types pci and mdev; the name of the root element does not matter. Entities that the document

@@ -98,7 +98,7 @@ TEST(DomainXml, BoundsSizeAndDepth) {
     many += "<a/>";
   }
   EXPECT_THAT(parse_domain_xml(many + "</domain>").error().message, HasSubstr("too many elements"));
-  EXPECT_THAT(parse_domain_xml(std::string(kLongestDomainXml + 1, ' ')).error().message,
+  EXPECT_THAT(parse_domain_xml(std::string(kMaxDomainXml + 1, ' ')).error().message,
               HasSubstr("longer than"));
 }
 

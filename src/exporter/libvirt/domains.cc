@@ -43,7 +43,7 @@ void Domains::take_file(const std::string& name, Known& known) const {
     return;
   }
   std::string text;
-  const auto read = host::reread(*fd, text, kLongestDomainXml + 1);
+  const auto read = host::reread(*fd, text, kMaxDomainXml + 1);
   auto domain = read ? parse_domain_xml(text) : Result<Domain>(fail(read.error()));
   if (domain) {
     known.domain = std::make_shared<const Domain>(*std::move(domain));

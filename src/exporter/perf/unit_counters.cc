@@ -15,8 +15,8 @@ namespace ceems::exporter::perf {
 namespace {
 
 std::optional<host::ProcessOrigin> facts_of(const std::filesystem::path& proc, int pid) {
-  constexpr std::size_t kMostText = 4096;
-  const auto text = host::read_file((proc / std::to_string(pid) / "stat").string(), kMostText);
+  constexpr std::size_t kMaxText = 4096;
+  const auto text = host::read_file((proc / std::to_string(pid) / "stat").string(), kMaxText);
   return text ? host::parse_process_origin(*text) : std::nullopt;
 }
 

@@ -12,7 +12,7 @@
 namespace ceems::exporter::rdma {
 namespace {
 
-constexpr std::size_t kMostRecords = 1'000'000;
+constexpr std::size_t kMaxRecords = 1'000'000;
 
 constexpr std::size_t aligned(std::size_t length) {
   return (length + NLA_ALIGNTO - 1) & ~static_cast<std::size_t>(NLA_ALIGNTO - 1);
@@ -175,7 +175,7 @@ void add_regions(Bytes payload, std::vector<Objects>& regions) {
   for_entries(payload, RDMA_NLDEV_ATTR_RES_MR, RDMA_NLDEV_ATTR_RES_MR_ENTRY,
               [&](const std::string& device, int pid, Bytes entry) {
                 const auto length = value_at<std::uint64_t>(find(entry, RDMA_NLDEV_ATTR_RES_MRLEN));
-                if (length && regions.size() < kMostRecords) {
+                if (length && regions.size() < kMaxRecords) {
                   regions.push_back({device, pid, 1, *length});
                 }
               });
@@ -185,7 +185,7 @@ void add_queues(Bytes payload, std::vector<Objects>& queues) {
   for_entries(payload, RDMA_NLDEV_ATTR_RES_CQ, RDMA_NLDEV_ATTR_RES_CQ_ENTRY,
               [&](const std::string& device, int pid, Bytes entry) {
                 const auto entries = value_at<std::uint32_t>(find(entry, RDMA_NLDEV_ATTR_RES_CQE));
-                if (entries && queues.size() < kMostRecords) {
+                if (entries && queues.size() < kMaxRecords) {
                   queues.push_back({device, pid, 1, *entries});
                 }
               });
@@ -194,7 +194,7 @@ void add_queues(Bytes payload, std::vector<Objects>& queues) {
 void add_pairs(Bytes payload, std::vector<QueuePairs>& pairs) {
   for_entries(payload, RDMA_NLDEV_ATTR_RES_QP, RDMA_NLDEV_ATTR_RES_QP_ENTRY,
               [&](const std::string& device, int pid, Bytes entry) {
-                if (pairs.size() < kMostRecords) {
+                if (pairs.size() < kMaxRecords) {
                   pairs.push_back({device, port_of(entry), pid, 1});
                 }
               });
@@ -203,7 +203,7 @@ void add_pairs(Bytes payload, std::vector<QueuePairs>& pairs) {
 void add_counters(Bytes payload, std::vector<QpCounters>& counters) {
   for_entries(payload, RDMA_NLDEV_ATTR_STAT_COUNTER, RDMA_NLDEV_ATTR_STAT_COUNTER_ENTRY,
               [&](const std::string& device, int pid, Bytes entry) {
-                if (counters.size() < kMostRecords) {
+                if (counters.size() < kMaxRecords) {
                   counters.push_back({device, port_of(entry), pid});
                   add_values(find(entry, RDMA_NLDEV_ATTR_STAT_HWCOUNTERS), counters.back().values);
                 }

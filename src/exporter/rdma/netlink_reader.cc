@@ -21,8 +21,8 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kDeadline{5};
-constexpr std::size_t kMostBytes = std::size_t{256} << 20U;  // of one answer
-constexpr std::size_t kBuffer = std::size_t{64} << 10U;      // the kernel sends 32 KiB at most
+constexpr std::size_t kMaxBytes = std::size_t{256} << 20U;  // of one answer
+constexpr std::size_t kBuffer = std::size_t{64} << 10U;     // the kernel sends 32 KiB at most
 
 Result<UniqueFd> open_socket() {
   UniqueFd fd(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
@@ -77,7 +77,7 @@ Result<> NetlinkReader::ask(const UniqueFd& socket,
     return fail(errno_error(errno, "rdma netlink"));
   }
   std::vector<std::byte> buffer(kBuffer);
-  for (std::size_t total = 0; total < kMostBytes;) {
+  for (std::size_t total = 0; total < kMaxBytes;) {
     const auto size = receive(socket, buffer, deadline);
     if (!size) {
       return fail(size.error());
@@ -91,7 +91,7 @@ Result<> NetlinkReader::ask(const UniqueFd& socket,
       return {};
     }
   }
-  return fail(ErrorCode::kUnavailable, "rdma netlink: answer of more than {} bytes", kMostBytes);
+  return fail(ErrorCode::kUnavailable, "rdma netlink: answer of more than {} bytes", kMaxBytes);
 }
 
 Result<std::vector<Device>> NetlinkReader::devices() {
@@ -117,9 +117,9 @@ Result<std::vector<LinkMode>> NetlinkReader::modes(std::chrono::milliseconds /*l
   }
   std::vector<LinkMode> modes;
   for (const Device& device : *found) {
-    constexpr std::uint32_t kMostPorts = 255;
+    constexpr std::uint32_t kMaxPorts = 255;
     for (std::uint32_t port = 1;
-         device.name.starts_with("mlx") && port <= std::min(device.ports, kMostPorts); ++port) {
+         device.name.starts_with("mlx") && port <= std::min(device.ports, kMaxPorts); ++port) {
       // The presence of STAT_MODE asks for the mode instead of counters.
       const auto done = ask(socket_, RDMA_NLDEV_CMD_STAT_GET, false,
                             {{RDMA_NLDEV_ATTR_DEV_INDEX, device.index},

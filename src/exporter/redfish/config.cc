@@ -17,7 +17,7 @@ using config::Node;
 
 constexpr const char* kSection = "redfish_collector";
 constexpr const char* kOldSection = "redfish_web_config";
-constexpr std::int64_t kMostMilliseconds = 600'000;
+constexpr std::int64_t kMaxMilliseconds = 600'000;
 
 template <class T>
 Result<> take(Result<T> value, T& into) {
@@ -94,7 +94,7 @@ Result<> read_timeout(const Node& node, Config& config) {
   if (!milliseconds) {
     return fail(milliseconds.error());
   }
-  if (*milliseconds > kMostMilliseconds) {
+  if (*milliseconds > kMaxMilliseconds) {
     return fail(node.error("expected at most 600000 milliseconds"));
   }
   if (*milliseconds > 0) {

@@ -12,9 +12,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kLongestLink = 2048;
-constexpr std::size_t kLongestId = 256;
-constexpr double kMostWatts = 1e9;  // more is no reading
+constexpr std::size_t kMaxLink = 2048;
+constexpr std::size_t kMaxId = 256;
+constexpr double kMaxWatts = 1e9;  // more is no reading
 
 Result<json::object> parse_object(std::string_view text) {
   boost::system::error_code error;
@@ -73,7 +73,7 @@ Result<> add_watts(const json::object& object, std::string_view key, double& sum
     return fail(ErrorCode::kParse, "{} is no number", key);
   }
   const double watts = value->to_number<double>();
-  if (!(std::abs(watts) <= kMostWatts)) {
+  if (!(std::abs(watts) <= kMaxWatts)) {
     return fail(ErrorCode::kParse, "{} is no power", key);
   }
   sum += watts;
@@ -117,7 +117,7 @@ std::string link_path(std::string_view link) {
     return byte <= 0x20 || byte >= 0x7f || c == '\\';
   });
   // "//host/path" would be another host.
-  if (odd || !link.starts_with('/') || link.starts_with("//") || link.size() > kLongestLink) {
+  if (odd || !link.starts_with('/') || link.starts_with("//") || link.size() > kMaxLink) {
     return {};
   }
   return std::string(link.substr(0, link.find('#')));
@@ -159,11 +159,11 @@ Result<Chassis> parse_chassis(std::string_view text, std::string_view link) {
   Chassis chassis{.id = string_at(*document, "Id"),
                   .power = link_of(object_at(*document, "Power")),
                   .has_system = false};
-  if (chassis.id.empty() || chassis.id.size() > kLongestId) {
+  if (chassis.id.empty() || chassis.id.size() > kMaxId) {
     while (link.ends_with('/')) {
       link.remove_suffix(1);
     }
-    chassis.id = link.substr(link.rfind('/') + 1).substr(0, kLongestId);
+    chassis.id = link.substr(link.rfind('/') + 1).substr(0, kMaxId);
   }
   if (const json::object* links = object_at(*document, "Links")) {
     const json::array* systems = array_at(*links, "ComputerSystems");

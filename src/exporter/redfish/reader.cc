@@ -18,9 +18,9 @@ using std::chrono::seconds;
 
 constexpr const char* kRoot = "/redfish/v1/";
 constexpr seconds kFirstPause{5};
-constexpr seconds kLongestPause{60};
+constexpr seconds kMaxPause{60};
 constexpr seconds kFirstRefusalPause{60};
-constexpr seconds kLongestRefusalPause{600};
+constexpr seconds kMaxRefusalPause{600};
 constexpr minutes kListAgain{10};
 constexpr minutes kListAgainSoon{1};
 constexpr int kMaxSilences = 2;  // chassis that do not answer before the others are left alone
@@ -213,7 +213,7 @@ Result<Watts> Reader::read_power(const Known& known) {
     }
     text = session_->get(known.chassis.power);
     if (!text && is_refusal(text.error())) {
-      next_renewal_ = clock_.steady_now() + kLongestPause;  // a new token does not help
+      next_renewal_ = clock_.steady_now() + kMaxPause;  // a new token does not help
     }
   }
   if (!text) {
@@ -230,7 +230,7 @@ Result<> Reader::renew() {
 void Reader::back_off(const Error& error) {
   const bool refused = is_refusal(error);
   const seconds least = refused ? kFirstRefusalPause : kFirstPause;
-  const seconds most = refused ? kLongestRefusalPause : kLongestPause;
+  const seconds most = refused ? kMaxRefusalPause : kMaxPause;
   pause_ = std::clamp(pause_ * 2, least, most);
   last_error_ = error;
   next_attempt_ = clock_.steady_now() + pause_;

@@ -153,7 +153,7 @@ void CgroupTree::visit(Node& node, int fd, TreeVisitor& visitor, int level) {
       }
       visitor.present(*child.unit);
       node.hot = true;
-    } else if (child.match.kind != Kind::kSkip && level < kMostLevels) {
+    } else if (child.match.kind != Kind::kSkip && level < kMaxLevels) {
       enter(child, it->first, fd, visitor, level);
       node.hot = node.hot || child.hot || child.match.kind == Kind::kDescend;
     }

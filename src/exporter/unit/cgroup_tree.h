@@ -37,7 +37,7 @@ class TreeVisitor {
 /// error; symbolic links below the start are not followed. Not thread-safe.
 class CgroupTree {
  public:
-  static constexpr int kMostLevels = 64;
+  static constexpr int kMaxLevels = 64;
   static constexpr auto kSearchEvery = std::chrono::seconds(10);
 
   /// `root_fd` and `budget` outlive the tree. `live`: a real cgroup file system.
@@ -76,6 +76,6 @@ class CgroupTree {
 void for_each_cgroup(int root_fd,
                      const std::string& path,
                      const std::function<bool(const std::string& path)>& visit,
-                     int levels = CgroupTree::kMostLevels);
+                     int levels = CgroupTree::kMaxLevels);
 
 }  // namespace ceems::exporter

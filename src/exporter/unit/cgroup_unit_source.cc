@@ -244,7 +244,7 @@ void CgroupUnitSource::end(UnitState& state, Clock::SteadyTime since) {
   ended_.emplace(serial, std::move(ended));
   ended_by_key_[state.key] = serial;
   state.key.clear();
-  if (ended_.size() > kMostEnded) {
+  if (ended_.size() > kMaxEnded) {
     const Unit& oldest = ended_.begin()->second.unit;
     forget_ended(key_of(oldest.cgrouphostname, oldest.uuid));
   }
@@ -535,9 +535,9 @@ void CgroupUnitSource::report_stale() {
   if (newly_stale_.empty()) {
     return;
   }
-  constexpr std::size_t kMostListed = 20;
+  constexpr std::size_t kMaxListed = 20;
   std::string ids;
-  for (std::size_t i = 0; i < std::min(newly_stale_.size(), kMostListed); ++i) {
+  for (std::size_t i = 0; i < std::min(newly_stale_.size(), kMaxListed); ++i) {
     ids += (i == 0 ? "" : ",") + printable(newly_stale_[i], 64);
   }
   const auto level = options_.warn_of_stale ? log::Level::kWarn : log::Level::kDebug;

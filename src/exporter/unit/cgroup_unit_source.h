@@ -65,7 +65,7 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   static constexpr auto kYoung = std::chrono::seconds(25);
   static constexpr auto kIdle = std::chrono::seconds(60);
   static constexpr auto kMinKeep = std::chrono::seconds(60);
-  static constexpr std::size_t kMostEnded = 20'000;
+  static constexpr std::size_t kMaxEnded = 20'000;
 
   /// Errors: the hierarchy is not there. `clock` outlives the source.
   static Result<std::shared_ptr<CgroupUnitSource>> create(CgroupSourceOptions options,

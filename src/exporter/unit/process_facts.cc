@@ -14,11 +14,11 @@
 namespace ceems::exporter {
 namespace {
 
-constexpr std::size_t kMostProcesses = 64;
-constexpr std::size_t kMostText = 4096;
+constexpr std::size_t kMaxProcesses = 64;
+constexpr std::size_t kMaxText = 4096;
 
 std::string text_of(const std::filesystem::path& proc, int pid, std::string_view file) {
-  auto text = host::read_file((proc / std::to_string(pid) / file).string(), kMostText);
+  auto text = host::read_file((proc / std::to_string(pid) / file).string(), kMaxText);
   return text ? *std::move(text) : std::string();
 }
 
@@ -41,7 +41,7 @@ bool runs_slurmstepd(const std::filesystem::path& proc, int pid) {
 }
 
 std::span<const int> first(std::span<const int> pids) {
-  return pids.first(std::min(pids.size(), kMostProcesses));
+  return pids.first(std::min(pids.size(), kMaxProcesses));
 }
 
 }  // namespace

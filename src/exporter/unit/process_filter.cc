@@ -11,8 +11,8 @@
 namespace ceems::exporter {
 namespace {
 
-constexpr std::size_t kMostEnvironment = std::size_t{1} << 20U;
-constexpr std::size_t kMostCommandLine = std::size_t{256} << 10U;
+constexpr std::size_t kMaxEnvironment = std::size_t{1} << 20U;
+constexpr std::size_t kMaxCommandLine = std::size_t{256} << 10U;
 
 bool has_sleep(std::string_view text) {
   constexpr std::string_view kSleep = "sleep ";
@@ -81,14 +81,14 @@ std::vector<int> ProcessFilter::keep(std::span<const int> pids) const {
 
 bool ProcessFilter::keeps(int pid, std::string& buffer) const {
   const std::filesystem::path directory = proc_ / std::to_string(pid);
-  if (!host::read_file((directory / "cmdline").c_str(), buffer, kMostCommandLine)) {
+  if (!host::read_file((directory / "cmdline").c_str(), buffer, kMaxCommandLine)) {
     return false;
   }
   const std::string command = command_line_text(buffer);
   if (command.empty() || is_manager_process(manager_, command)) {
     return false;
   }
-  return host::read_file((directory / "environ").c_str(), buffer, kMostEnvironment) &&
+  return host::read_file((directory / "environ").c_str(), buffer, kMaxEnvironment) &&
          environment_matches(buffer, variables_);
 }
 

@@ -214,7 +214,7 @@ std::optional<std::size_t> Account::find_or_add_device(const SourceInfo& info) {
       return i;
     }
   }
-  if (device_sources_.size() == kMostDevices) {
+  if (device_sources_.size() == kMaxDevices) {
     return std::nullopt;
   }
   CEEMS_CHECK(info.domain != Domain::kOther && info.domain != Domain::kNode);

@@ -69,7 +69,7 @@ class Account {
   /// Longest time for which a wall meter that is behind the known domains is believed to catch up.
   static constexpr double kMaxDebtSeconds = 900;
   /// Devices beyond this number are left out, as long as it runs.
-  static constexpr std::size_t kMostDevices = 512;
+  static constexpr std::size_t kMaxDevices = 512;
   /// Part of its power at full load that a GPU takes idle, as long as it was never seen idle. (An
   /// H200 takes 75 W of 700 W; GPUs in general 5 % to 20 %.)
   static constexpr double kDeviceFullLoadIdle = 0.2;

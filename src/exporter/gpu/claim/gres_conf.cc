@@ -11,9 +11,9 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMostNodes = 65536;
-constexpr std::size_t kMostNumbers = 4096;
-constexpr std::size_t kMostLines = 65536;
+constexpr std::size_t kMaxNodes = 65536;
+constexpr std::size_t kMaxNumbers = 4096;
+constexpr std::size_t kMaxLines = 65536;
 constexpr std::uint64_t kLargestNumber = 1ULL << 32U;
 
 /// The text up to the next `separator` that is in no brackets, taken off `rest`.
@@ -43,7 +43,7 @@ std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_range(std::string_v
 /// One item of a host list: at most one pair of brackets, as slurmctld writes them.
 void expand_item(std::string_view item, std::vector<std::string>& nodes) {
   const auto literally = [&] {
-    if (!item.empty() && nodes.size() < kMostNodes) {
+    if (!item.empty() && nodes.size() < kMaxNodes) {
       nodes.emplace_back(item);
     }
   };
@@ -64,7 +64,7 @@ void expand_item(std::string_view item, std::vector<std::string>& nodes) {
       return;
     }
     const std::size_t width = std::min(text.find('-'), text.size());
-    for (std::uint64_t i = range->first; i <= range->second && nodes.size() < kMostNodes; ++i) {
+    for (std::uint64_t i = range->first; i <= range->second && nodes.size() < kMaxNodes; ++i) {
       nodes.push_back(
           fmt::format("{}{:0{}}{}", before, i, std::min<std::size_t>(width, 20), after));
     }
@@ -236,7 +236,7 @@ void apply(std::string_view type,
 
 std::vector<GresLine> parse_gres_conf(std::string_view text) {
   std::vector<GresLine> lines;
-  while (!text.empty() && lines.size() < kMostLines) {
+  while (!text.empty() && lines.size() < kMaxLines) {
     if (auto line = parse_line(take_until(text, '\n'))) {
       lines.push_back(*std::move(line));
     }
@@ -246,7 +246,7 @@ std::vector<GresLine> parse_gres_conf(std::string_view text) {
 
 std::vector<MigMinor> parse_mig_minors(std::string_view text) {
   std::vector<MigMinor> minors;
-  while (!text.empty() && minors.size() < kMostLines) {
+  while (!text.empty() && minors.size() < kMaxLines) {
     std::string_view line = take_until(text, '\n');
     std::string_view path = take_word(line);
     const auto capability = parse_int(trim(line));
@@ -278,7 +278,7 @@ std::vector<std::string> expand_nodes(std::string_view text) {
   const std::string lower = to_lower(text);
   std::string_view rest = lower;
   std::vector<std::string> nodes;
-  while (!rest.empty() && nodes.size() < kMostNodes) {
+  while (!rest.empty() && nodes.size() < kMaxNodes) {
     expand_item(trim(take_outside_brackets(rest, ',')), nodes);
   }
   return nodes;
@@ -292,7 +292,7 @@ std::vector<std::uint64_t> expand_numbers(std::string_view text) {
       return {};
     }
     for (std::uint64_t i = range->first; i <= range->second; ++i) {
-      if (numbers.size() == kMostNumbers) {
+      if (numbers.size() == kMaxNumbers) {
         return numbers;
       }
       numbers.push_back(i);

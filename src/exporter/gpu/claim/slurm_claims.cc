@@ -21,9 +21,9 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMostEnvironment = std::size_t{1} << 20U;
-constexpr std::size_t kMostFile = 65536;
-constexpr std::size_t kMostProcesses = 1024;  // of a job that are looked at in one scrape
+constexpr std::size_t kMaxEnvironment = std::size_t{1} << 20U;
+constexpr std::size_t kMaxFile = 65536;
+constexpr std::size_t kMaxProcesses = 1024;  // of a job that are looked at in one scrape
 /// A process that slurmstepd has just forked still has the environment of slurmstepd, so each is
 /// looked at in two scrapes.
 constexpr unsigned kLooks = 2;
@@ -237,7 +237,7 @@ class SlurmClaims final : public ClaimSource {
       return std::nullopt;
     }
     std::string text;
-    if (!host::reread(fd, text, kMostFile)) {
+    if (!host::reread(fd, text, kMaxFile)) {
       return std::nullopt;
     }
     auto file = parse_gpu_map_file(text);
@@ -248,8 +248,8 @@ class SlurmClaims final : public ClaimSource {
   }
 
   void warn_once(std::string_view message, const std::string& path) {
-    constexpr std::size_t kMostWarnings = 100;
-    if (warned_.size() < kMostWarnings && warned_.emplace(path, round_).second) {
+    constexpr std::size_t kMaxWarnings = 100;
+    if (warned_.size() < kMaxWarnings && warned_.emplace(path, round_).second) {
       log::warn(message, {{"collector", "slurm"}, {"path", path}});
     }
   }
@@ -278,7 +278,7 @@ class SlurmClaims final : public ClaimSource {
       return std::nullopt;
     }
     const auto path = options_.paths.cgroup.string() + "/devices" + unit.path + "/devices.list";
-    if (!host::read_file(path.c_str(), buffer_, kMostFile)) {
+    if (!host::read_file(path.c_str(), buffer_, kMaxFile)) {
       return std::nullopt;
     }
     const AllowedDevices allowed = parse_devices_list(buffer_);
@@ -344,11 +344,11 @@ class SlurmClaims final : public ClaimSource {
       if (looked != job.looks.end() && looked->second >= kLooks) {
         continue;
       }
-      if (by_start.size() == kMostProcesses) {
+      if (by_start.size() == kMaxProcesses) {
         break;
       }
       const auto path = (options_.paths.proc / std::to_string(pid) / "stat").string();
-      const auto ticks = host::read_file(path.c_str(), buffer_, kMostFile)
+      const auto ticks = host::read_file(path.c_str(), buffer_, kMaxFile)
                              ? host::parse_start_ticks(buffer_)
                              : std::nullopt;
       by_start.emplace_back(ticks.value_or(std::numeric_limits<std::uint64_t>::max()), pid);
@@ -366,7 +366,7 @@ class SlurmClaims final : public ClaimSource {
   /// A process of root that runs slurmstepd. Neither alone would do: users can name a program so,
   /// and start programs of root (sudo) with an environment of their own.
   bool is_step_daemon(const std::filesystem::path& process) {
-    if (!host::read_file((process / "status").c_str(), buffer_, kMostFile) ||
+    if (!host::read_file((process / "status").c_str(), buffer_, kMaxFile) ||
         host::parse_status_uid(buffer_) != 0U) {
       return false;
     }
@@ -397,7 +397,7 @@ class SlurmClaims final : public ClaimSource {
     for (const int pid : candidates(unit, job)) {
       ++job.looks[pid];
       const auto process = options_.paths.proc / std::to_string(pid);
-      if (!host::read_file((process / "environ").c_str(), environ_, kMostEnvironment)) {
+      if (!host::read_file((process / "environ").c_str(), environ_, kMaxEnvironment)) {
         continue;
       }
       auto found = parse_job_environment(environ_, unit.uuid);

@@ -7,15 +7,15 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMostOrdinals = 1024;
-constexpr std::size_t kLongestOrdinal = 32;
+constexpr std::size_t kMaxOrdinals = 1024;
+constexpr std::size_t kMaxOrdinal = 32;
 
 std::vector<std::string> split_ordinals(std::string_view text) {
   std::vector<std::string> ordinals;
-  while (!text.empty() && ordinals.size() < kMostOrdinals) {
+  while (!text.empty() && ordinals.size() < kMaxOrdinals) {
     const auto part = trim(take_until(text, ','));
     // One that is named twice is one GPU.
-    if (!part.empty() && part.size() <= kLongestOrdinal &&
+    if (!part.empty() && part.size() <= kMaxOrdinal &&
         std::find(ordinals.begin(), ordinals.end(), part) == ordinals.end()) {
       ordinals.emplace_back(part);
     }
@@ -61,7 +61,7 @@ std::optional<GpuMapFile> parse_gpu_map_file(std::string_view text) {
       continue;
     }
     for (std::string& ordinal : split_ordinals(word)) {
-      if (!parse_int(ordinal) || file.ordinals.size() == kMostOrdinals) {
+      if (!parse_int(ordinal) || file.ordinals.size() == kMaxOrdinals) {
         return std::nullopt;
       }
       if (std::find(file.ordinals.begin(), file.ordinals.end(), ordinal) == file.ordinals.end()) {
@@ -79,9 +79,9 @@ bool AllowedDevices::allows(std::uint64_t major, std::uint64_t minor) const {
 }
 
 AllowedDevices parse_devices_list(std::string_view text) {
-  constexpr std::size_t kMostRanges = 65536;
+  constexpr std::size_t kMaxRanges = 65536;
   AllowedDevices allowed;
-  while (!text.empty() && allowed.character.size() < kMostRanges) {
+  while (!text.empty() && allowed.character.size() < kMaxRanges) {
     std::string_view line = take_until(text, '\n');
     const auto type = take_word(line);
     std::string_view numbers = take_word(line);

@@ -14,9 +14,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostEntries = 4096;
-constexpr std::ptrdiff_t kMostValues = 500'000;
-constexpr std::size_t kLongestText = 256;
+constexpr std::size_t kMaxEntries = 4096;
+constexpr std::ptrdiff_t kMaxValues = 500'000;
+constexpr std::size_t kMaxText = 256;
 constexpr std::size_t kDeepest = 16;
 
 /// A GPU or a partition of one, as either tool lists it.
@@ -36,7 +36,7 @@ std::string text_of(const json::value* value) {
     return text;
   }
   if (const auto* string = value->if_string()) {
-    text = trim(std::string_view(string->data(), std::min(string->size(), kLongestText)));
+    text = trim(std::string_view(string->data(), std::min(string->size(), kMaxText)));
   } else if (const auto* number = value->if_int64()) {
     text = std::to_string(*number);
   } else if (const auto* large = value->if_uint64()) {
@@ -68,8 +68,8 @@ Result<json::value> parse(std::string_view text) {
   // Each value takes many times its text: bounded before there are any.
   const auto values = std::count_if(text.begin(), text.end(),
                                     [](char c) { return c == ',' || c == '[' || c == '{'; });
-  if (values > kMostValues) {
-    return fail(ErrorCode::kParse, "JSON with more than {} values", kMostValues);
+  if (values > kMaxValues) {
+    return fail(ErrorCode::kParse, "JSON with more than {} values", kMaxValues);
   }
   json::parse_options options;
   options.max_depth = kDeepest;
@@ -172,7 +172,7 @@ void add_cards(const json::value& value, std::vector<Entry>& entries) {
     const std::string_view name(key.data(), key.size());
     const auto order =
         name.starts_with(kCard) ? parse_int(name.substr(kCard.size())) : std::nullopt;
-    if (!order || !card.is_object() || entries.size() == kMostEntries) {
+    if (!order || !card.is_object() || entries.size() == kMaxEntries) {
       continue;
     }
     entries.push_back({.order = *order,
@@ -197,7 +197,7 @@ Result<std::vector<Device>> parse_amd_smi(std::string_view text) {
     return fail(std::move(document).error());
   }
   const auto* array = entries_of(*document);
-  if (array == nullptr || array->size() > kMostEntries) {
+  if (array == nullptr || array->size() > kMaxEntries) {
     return fail(ErrorCode::kParse, "JSON without a list of GPUs, or with too many");
   }
   std::vector<Entry> entries;

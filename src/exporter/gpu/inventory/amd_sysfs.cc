@@ -11,7 +11,7 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMostNodes = 4096;
+constexpr std::size_t kMaxNodes = 4096;
 
 /// A device of the driver: PCI device or, for the further partitions of one, platform device.
 struct Candidate {
@@ -25,7 +25,7 @@ std::vector<std::string> names_in(const std::filesystem::path& directory) {
   if (!names) {
     return {};
   }
-  names->resize(std::min(names->size(), kMostNodes));
+  names->resize(std::min(names->size(), kMaxNodes));
   return *std::move(names);
 }
 

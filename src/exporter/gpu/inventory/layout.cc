@@ -11,8 +11,8 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMostNames = 4096;  // of one directory
-constexpr std::size_t kMostText = std::size_t{1} << 20U;
+constexpr std::size_t kMaxNames = 4096;  // of one directory
+constexpr std::size_t kMaxText = std::size_t{1} << 20U;
 
 class Text {
  public:
@@ -21,14 +21,14 @@ class Text {
                                      std::string_view prefix = {}) {
     auto names = host::list_directory(directory.string()).value_or(std::vector<std::string>{});
     std::erase_if(names, [&](const std::string& name) { return !name.starts_with(prefix); });
-    names.resize(std::min(names.size(), kMostNames));
+    names.resize(std::min(names.size(), kMaxNames));
     for (const std::string& name : names) {
       add(name);
     }
     return names;
   }
   void add(std::string_view part) {
-    if (text_.size() < kMostText) {
+    if (text_.size() < kMaxText) {
       text_ += part;
       text_ += '\n';
     }
@@ -42,7 +42,7 @@ class Text {
 }  // namespace
 
 std::string gpu_layout(const host::Paths& paths) {
-  constexpr std::size_t kMostMode = 64;
+  constexpr std::size_t kMaxMode = 64;
   Text text;
   text.add_names(paths.sys / "bus/pci/devices");
   const auto capabilities = paths.proc / "driver/nvidia/capabilities";
@@ -55,7 +55,7 @@ std::string gpu_layout(const host::Paths& paths) {
   const auto amdgpu = paths.sys / "module/amdgpu/drivers/pci:amdgpu";
   for (const std::string& name : text.add_names(amdgpu)) {
     if (name.find(':') != std::string::npos) {
-      text.add(host::read_file((amdgpu / name / "current_compute_partition").string(), kMostMode)
+      text.add(host::read_file((amdgpu / name / "current_compute_partition").string(), kMaxMode)
                    .value_or(std::string()));
     }
   }

@@ -16,7 +16,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kMostText = std::size_t{4} << 20U;
+constexpr std::size_t kMaxText = std::size_t{4} << 20U;
 constexpr std::size_t kLongest = 256;
 constexpr std::size_t kDeepest = 8;
 
@@ -130,9 +130,9 @@ Result<Device> device_of(const json::value& value) {
   device.split = fields.flag("split");
   device.vgpu = fields.flag("vgpu");
   if (const auto* instances = fields.list("instances")) {
-    if (instances->size() > kMostInstances) {
+    if (instances->size() > kMaxInstances) {
       return fail(ErrorCode::kParse, "list of GPUs: one with more than {} instances",
-                  kMostInstances);
+                  kMaxInstances);
     }
     for (const auto& instance : *instances) {
       device.instances.push_back(instance_of(instance));
@@ -181,8 +181,8 @@ std::string device_list_text(const std::vector<Device>& devices) {
 }
 
 Result<std::vector<Device>> parse_device_list(std::string_view text) {
-  if (text.size() > kMostText) {
-    return fail(ErrorCode::kParse, "list of GPUs: more than {} bytes", kMostText);
+  if (text.size() > kMaxText) {
+    return fail(ErrorCode::kParse, "list of GPUs: more than {} bytes", kMaxText);
   }
   json::parse_options options;
   options.max_depth = kDeepest;
@@ -192,8 +192,8 @@ Result<std::vector<Device>> parse_device_list(std::string_view text) {
     return fail(ErrorCode::kParse, "list of GPUs: {}", error.message());
   }
   const auto* list = document.if_array();
-  if (list == nullptr || list->size() > kMostDevices) {
-    return fail(ErrorCode::kParse, "list of GPUs: no array, or of more than {}", kMostDevices);
+  if (list == nullptr || list->size() > kMaxDevices) {
+    return fail(ErrorCode::kParse, "list of GPUs: no array, or of more than {}", kMaxDevices);
   }
   std::vector<Device> devices;
   for (const auto& entry : *list) {

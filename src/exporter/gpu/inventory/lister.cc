@@ -14,7 +14,7 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMostOutput = std::size_t{16} << 20U;
+constexpr std::size_t kMaxOutput = std::size_t{16} << 20U;
 
 /// How long a program may still run; always long enough for one that answers at once.
 std::chrono::milliseconds left(Lister::Deadline deadline) {
@@ -72,7 +72,7 @@ Lister::Devices Lister::by_library(Vendor vendor,
                          .arguments = std::move(arguments),
                          .environment = options_.own_environment,
                          .timeout = std::min(left(deadline) / 2, options_.library_timeout),
-                         .max_output_bytes = kMostOutput},
+                         .max_output_bytes = kMaxOutput},
                         stop);
   if (!text) {
     return fail(text.error());
@@ -169,7 +169,7 @@ Result<std::string> Lister::run_tool(const std::string& path,
               .arguments = std::move(arguments),
               .environment = {{"PATH", options_.search_path}, {"LC_ALL", "C"}},
               .timeout = left(deadline),
-              .max_output_bytes = kMostOutput},
+              .max_output_bytes = kMaxOutput},
              stop);
 }
 

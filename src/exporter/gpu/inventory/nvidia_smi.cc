@@ -10,13 +10,13 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMostDevices = 1024;     // of GPUs, of instances, of vGPUs of a tool's output
-constexpr std::size_t kLongestText = 256;      // names and ids
-constexpr std::ptrdiff_t kMostTags = 500'000;  // 16 GPUs with all their clocks have a tenth
+constexpr std::size_t kMaxDevices = 1024;     // of GPUs, of instances, of vGPUs of a tool's output
+constexpr std::size_t kMaxText = 256;         // names and ids
+constexpr std::ptrdiff_t kMaxTags = 500'000;  // 16 GPUs with all their clocks have a tenth
 constexpr std::string_view kUuidMark = "(UUID: ";
 
 std::string clip(std::string_view text) {
-  return std::string(trim(text).substr(0, kLongestText));
+  return std::string(trim(text).substr(0, kMaxText));
 }
 
 std::string text_of(const pugi::xml_node& node) {
@@ -127,7 +127,7 @@ class VgpuParser {
 
  private:
   void flush() {
-    if (gpu_ && !mdev_.empty() && mdev_ != "N/A" && entries_.size() < kMostDevices) {
+    if (gpu_ && !mdev_.empty() && mdev_ != "N/A" && entries_.size() < kMaxDevices) {
       entries_.push_back({.gpu = *gpu_, .mdev = mdev_, .gpu_instance = instance_});
     }
     mdev_.clear();
@@ -149,8 +149,8 @@ void add_once(std::vector<std::string>& list, const std::string& text) {
 }  // namespace
 
 Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
-  if (std::count(xml.begin(), xml.end(), '<') > kMostTags) {
-    return fail(ErrorCode::kParse, "more than {} tags", kMostTags);
+  if (std::count(xml.begin(), xml.end(), '<') > kMaxTags) {
+    return fail(ErrorCode::kParse, "more than {} tags", kMaxTags);
   }
   pugi::xml_document document;
   // The defaults expand no entities but the five of XML itself and leave DOCTYPE out.
@@ -166,8 +166,8 @@ Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
   std::vector<Device> devices;
   std::uint64_t next_index = 0;
   for (const auto& node : root.children("gpu")) {
-    if (devices.size() == kMostDevices) {
-      return fail(ErrorCode::kParse, "more than {} GPUs", kMostDevices);
+    if (devices.size() == kMaxDevices) {
+      return fail(ErrorCode::kParse, "more than {} GPUs", kMaxDevices);
     }
     Device device = parse_gpu(node);
     device.position = devices.size();
@@ -179,8 +179,8 @@ Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
         if (!instance) {
           return fail(std::move(instance).error());
         }
-        if (device.instances.size() == kMostDevices) {
-          return fail(ErrorCode::kParse, "more than {} MIG devices", kMostDevices);
+        if (device.instances.size() == kMaxDevices) {
+          return fail(ErrorCode::kParse, "more than {} MIG devices", kMaxDevices);
         }
         instance->index = std::to_string(next_index++);
         device.instances.push_back(*std::move(instance));
@@ -194,7 +194,7 @@ Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
 std::vector<MigUuid> parse_nvidia_list(std::string_view text) {
   std::vector<MigUuid> uuids;
   std::string gpu;
-  while (!text.empty() && uuids.size() < kMostDevices) {
+  while (!text.empty() && uuids.size() < kMaxDevices) {
     const auto raw = take_until(text, '\n');
     const auto line = trim(raw);
     const auto uuid = uuid_at_end(line);

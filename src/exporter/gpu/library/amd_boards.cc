@@ -17,9 +17,9 @@ std::optional<AmdPlace> amd_place(std::uint64_t id) {
 
 std::optional<double> amd_joules(std::uint64_t count, float microjoules) {
   constexpr double kMicro = 1e-6;
-  constexpr double kMostJoules = 1e18;
+  constexpr double kMaxJoules = 1e18;
   const bool counted = count != ~std::uint64_t{0} && microjoules > 0;
-  return counted ? within(static_cast<double>(count) * double{microjoules} * kMicro, kMostJoules)
+  return counted ? within(static_cast<double>(count) * double{microjoules} * kMicro, kMaxJoules)
                  : std::nullopt;
 }
 

@@ -70,7 +70,7 @@ class AmdBoards {
     } else if (partition == 0 && place) {
       partition = place->address.function;
     }
-    if (gpu->partitions.size() < kMostInstances) {
+    if (gpu->partitions.size() < kMaxInstances) {
       Partition part{.handle = handle};
       part.state.number = partition;
       part.state.gpu_instance = partition;

@@ -19,11 +19,11 @@ Result<std::string> read_device_file(const std::filesystem::path& sys,
 
 std::optional<AmdMetrics> read_amd_metrics(const std::filesystem::path& sys,
                                            const std::optional<PciAddress>& address) {
-  constexpr std::size_t kMostTable = 65536;
+  constexpr std::size_t kMaxTable = 65536;
   if (!address) {
     return std::nullopt;
   }
-  const auto table = read_device_file(sys, *address, "gpu_metrics", kMostTable);
+  const auto table = read_device_file(sys, *address, "gpu_metrics", kMaxTable);
   return table ? parse_amd_metrics(*table) : std::nullopt;
 }
 
@@ -65,16 +65,16 @@ void take_partition_use(const std::optional<AmdMetrics>& metrics,
 }
 
 std::string amd_serial(const std::filesystem::path& sys, const std::optional<PciAddress>& address) {
-  constexpr std::size_t kMostText = 256;
+  constexpr std::size_t kMaxText = 256;
   if (!address) {
     return {};
   }
-  if (const auto text = read_device_file(sys, *address, "serial_number", kMostText)) {
+  if (const auto text = read_device_file(sys, *address, "serial_number", kMaxText)) {
     if (std::string serial = printable(trim(*text)); !serial.empty()) {
       return serial;
     }
   }
-  const auto text = read_device_file(sys, *address, "unique_id", kMostText);
+  const auto text = read_device_file(sys, *address, "unique_id", kMaxText);
   const std::string id = text ? printable(trim(*text)) : std::string();
   return id.empty() || id.find_first_not_of('0') == std::string::npos ? std::string() : "0x" + id;
 }

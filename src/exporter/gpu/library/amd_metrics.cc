@@ -15,7 +15,7 @@ constexpr double kKibi = 1024;
 constexpr std::size_t kLinks = 8;
 constexpr std::size_t kDies = 8;  // of a GPU, and in the table of each partition
 constexpr std::size_t kEngines = 4;
-constexpr std::size_t kMostPartitions = 8;
+constexpr std::size_t kMaxPartitions = 8;
 
 /// Where a revision has what; 0: nowhere.
 struct Layout {
@@ -68,7 +68,7 @@ std::optional<double> mean(std::string_view table, std::size_t place, std::size_
 
 /// MHz to Hz; a clock of 0 is one that the GPU does not have.
 std::optional<double> hertz(std::optional<double> megahertz) {
-  return megahertz && *megahertz > 0 ? within(*megahertz * kMega, kMostHertz) : std::nullopt;
+  return megahertz && *megahertz > 0 ? within(*megahertz * kMega, kMaxHertz) : std::nullopt;
 }
 
 std::optional<double> sum_of_links(std::string_view table, std::size_t place) {
@@ -102,7 +102,7 @@ std::optional<AmdMetrics> parse_amd_metrics(std::string_view table) {
   }
   AmdMetrics metrics;
   if (const auto watts = number<std::uint16_t>(table, layout->power)) {
-    metrics.power_watts = within(*watts, kMostWatts);
+    metrics.power_watts = within(*watts, kMaxWatts);
   }
   metrics.graphics_clock_hertz =
       hertz(mean<std::uint16_t>(table, layout->graphics_clocks, layout->number_of_graphics_clocks));
@@ -113,7 +113,7 @@ std::optional<AmdMetrics> parse_amd_metrics(std::string_view table) {
   metrics.xgmi_written_bytes = sum_of_links(table, layout->xgmi_written);
   if (layout->partitions != 0) {
     const double told = number<std::uint16_t>(table, layout->number_of_partitions).value_or(0);
-    const auto count = std::min(static_cast<std::size_t>(told), kMostPartitions);
+    const auto count = std::min(static_cast<std::size_t>(told), kMaxPartitions);
     for (std::size_t i = 0; i < count; ++i) {
       const auto percent =
           mean<std::uint32_t>(table, layout->partitions + i * layout->partition_size, kDies);

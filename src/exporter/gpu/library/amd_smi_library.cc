@@ -13,7 +13,7 @@ namespace {
 std::optional<double> memory(GetGpuMemory* get, Handle gpu) {
   std::uint64_t bytes = 0;
   return get != nullptr && get(gpu, kMemoryVram, &bytes) == kSuccess
-             ? within(static_cast<double>(bytes), kMostBytes)
+             ? within(static_cast<double>(bytes), kMaxBytes)
              : std::nullopt;
 }
 
@@ -23,7 +23,7 @@ std::optional<double> celsius(GetTempMetric* get, Handle gpu, int sensor) {
     return std::nullopt;
   }
   const auto degrees = static_cast<double>(value);
-  return within(degrees > kMostCelsius ? degrees * 1e-3 : degrees, kMostCelsius);
+  return within(degrees > kMaxCelsius ? degrees * 1e-3 : degrees, kMaxCelsius);
 }
 
 EngineUsage usage_of(const Api& api, Handle gpu) {
@@ -93,7 +93,7 @@ Result<> AmdSmi::start() {
 Result<std::vector<Handle>> AmdSmi::list_processors() const {
   std::uint32_t count = 0;
   Status status = api_.sockets(&count, nullptr);
-  std::vector<Handle> sockets(std::min<std::size_t>(count, kMostDevices));
+  std::vector<Handle> sockets(std::min<std::size_t>(count, kMaxDevices));
   count = static_cast<std::uint32_t>(sockets.size());
   if (status == kSuccess && count > 0) {
     status = api_.sockets(&count, sockets.data());
@@ -108,7 +108,7 @@ Result<std::vector<Handle>> AmdSmi::list_processors() const {
     if (api_.processors(socket, &size, nullptr) != kSuccess || size == 0) {
       continue;
     }
-    std::vector<Handle> some(std::min<std::size_t>(size, kMostInstances));
+    std::vector<Handle> some(std::min<std::size_t>(size, kMaxInstances));
     size = static_cast<std::uint32_t>(some.size());
     if (api_.processors(socket, &size, some.data()) == kSuccess) {
       some.resize(std::min<std::size_t>(size, some.size()));
@@ -116,7 +116,7 @@ Result<std::vector<Handle>> AmdSmi::list_processors() const {
                            [](Handle one) { return one != nullptr; });
     }
   }
-  all.resize(std::min(all.size(), kMostDevices * kMostInstances));
+  all.resize(std::min(all.size(), kMaxDevices * kMaxInstances));
   return all;
 }
 

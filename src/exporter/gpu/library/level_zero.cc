@@ -8,7 +8,7 @@
 namespace ceems::exporter::gpu::level_zero {
 namespace {
 
-constexpr std::size_t kMostHandles = 256;  // parts of one device
+constexpr std::size_t kMaxHandles = 256;  // parts of one device
 constexpr double kMicro = 1e-6;
 constexpr double kMega = 1e6;
 
@@ -23,13 +23,13 @@ constexpr std::array kReasons = {
     Reason{0x40, "hardware_range"},
 };
 
-/// What a function lists; empty where it fails, and at most kMostHandles.
+/// What a function lists; empty where it fails, and at most kMaxHandles.
 std::vector<Handle> handles_of(Enumerate* function, Handle of) {
   std::uint32_t count = 0;
   if (function == nullptr || function(of, &count, nullptr) != kSuccess || count == 0) {
     return {};
   }
-  std::vector<Handle> handles(std::min<std::size_t>(count, kMostHandles));
+  std::vector<Handle> handles(std::min<std::size_t>(count, kMaxHandles));
   count = static_cast<std::uint32_t>(handles.size());
   if (function(of, &count, handles.data()) != kSuccess) {
     return {};
@@ -88,7 +88,7 @@ ceems::Result<> LevelZero::start() {
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     for (Handle device : handles_of(api_.get_devices, drivers.at(i))) {
-      if (gpus_.size() < kMostDevices) {
+      if (gpus_.size() < kMaxDevices) {
         add_device(device);
       }
     }
@@ -147,8 +147,7 @@ void LevelZero::find_parts(Gpu& gpu) const {
         properties.on_subdevice == 0) {
       gpu.power = domain;
       if (properties.default_limit_milliwatts > 0) {
-        gpu.state.power_limit_watts =
-            within(properties.default_limit_milliwatts * 1e-3, kMostWatts);
+        gpu.state.power_limit_watts = within(properties.default_limit_milliwatts * 1e-3, kMaxWatts);
       }
     }
   }
@@ -240,7 +239,7 @@ void LevelZero::read_power(Gpu& gpu) const {
   if (last && now.microseconds > last->microseconds && now.microjoules >= last->microjoules) {
     gpu.state.power_watts = within(static_cast<double>(now.microjoules - last->microjoules) /
                                        static_cast<double>(now.microseconds - last->microseconds),
-                                   kMostWatts);
+                                   kMaxWatts);
   }
 }
 
@@ -275,7 +274,7 @@ void LevelZero::read_processes(Gpu& gpu) const {
     return;
   }
   std::vector<ProcessState> processes(
-      std::min<std::size_t>(std::size_t{count} + 16, kMostProcesses));
+      std::min<std::size_t>(std::size_t{count} + 16, kMaxProcesses));
   for (ProcessState& process : processes) {
     process.type = kProcessState;
   }
@@ -287,7 +286,7 @@ void LevelZero::read_processes(Gpu& gpu) const {
   for (const ProcessState& process : processes) {
     if (static_cast<int>(process.pid) > 0) {
       ProcessUse use{.pid = static_cast<int>(process.pid)};
-      use.memory_bytes = within(static_cast<double>(process.memory_bytes), kMostBytes);
+      use.memory_bytes = within(static_cast<double>(process.memory_bytes), kMaxBytes);
       gpu.state.processes.push_back(use);
     }
   }
@@ -306,9 +305,9 @@ void LevelZero::read_seldom(Gpu& gpu) const {
       free += static_cast<double>(now.free);
     }
   }
-  state.memory_total_bytes = size > 0 ? within(size, kMostBytes) : std::nullopt;
+  state.memory_total_bytes = size > 0 ? within(size, kMaxBytes) : std::nullopt;
   state.memory_used_bytes =
-      state.memory_total_bytes ? within(size - free, kMostBytes) : std::nullopt;
+      state.memory_total_bytes ? within(size - free, kMaxBytes) : std::nullopt;
   state.temperature_celsius.reset();
   state.memory_temperature_celsius.reset();
   for (const auto& [sensor, kind] : gpu.sensors) {
@@ -320,7 +319,7 @@ void LevelZero::read_seldom(Gpu& gpu) const {
     }
     auto& place =
         kind == kSensorMemory ? state.memory_temperature_celsius : state.temperature_celsius;
-    if (const auto value = within(celsius, kMostCelsius); value > place) {  // the hottest counts
+    if (const auto value = within(celsius, kMaxCelsius); value > place) {  // the hottest counts
       place = value;
     }
   }
@@ -368,7 +367,7 @@ void LevelZero::read_frequencies(Gpu& gpu) const {
     if (listed) {
       continue;  // of another tile
     }
-    if (const auto hertz = within(now.actual * kMega, kMostHertz)) {
+    if (const auto hertz = within(now.actual * kMega, kMaxHertz)) {
       clocks.emplace_back(name, *hertz);
     }
     if (kind == kFrequencyGpu) {

@@ -10,8 +10,8 @@ namespace ceems::exporter::gpu::nvml {
 namespace {
 
 constexpr std::size_t kTextSize = 96;
-constexpr std::size_t kMostEvents = 64;  // taken at one reading
-constexpr std::size_t kMostXids = 64;    // different ones
+constexpr std::size_t kMaxEvents = 64;  // taken at one reading
+constexpr std::size_t kMaxXids = 64;    // different ones
 constexpr double kKibi = 1024;
 
 struct Reason {
@@ -141,7 +141,7 @@ Result<> Nvml::start() {
     stop();
     return fail(ErrorCode::kUnavailable, "nvmlDeviceGetCount_v2 answers {}", result);
   }
-  if (count > kMostDevices) {
+  if (count > kMaxDevices) {
     stop();
     return fail(ErrorCode::kParse, "nvmlDeviceGetCount_v2 tells of {} devices", count);
   }
@@ -240,7 +240,7 @@ Return Nvml::read_often(Gpu& gpu) const {
   unsigned milliwatts = 0;
   const Return result =
       api_.get_power == nullptr ? kNotFound : api_.get_power(gpu.handle, &milliwatts);
-  state.power_watts = result == kSuccess ? within(milliwatts * 1e-3, kMostWatts) : std::nullopt;
+  state.power_watts = result == kSuccess ? within(milliwatts * 1e-3, kMaxWatts) : std::nullopt;
   unsigned long long millijoules = kNoValue;
   const bool counted = api_.get_energy != nullptr &&
                        api_.get_energy(gpu.handle, &millijoules) == kSuccess &&
@@ -266,23 +266,23 @@ Return Nvml::read_often(Gpu& gpu) const {
 
 void Nvml::read_seldom(Gpu& gpu) const {
   DeviceState& state = gpu.state;
-  state.power_limit_watts = scaled(number(api_.get_power_limit, gpu.handle), 1e-3, kMostWatts);
+  state.power_limit_watts = scaled(number(api_.get_power_limit, gpu.handle), 1e-3, kMaxWatts);
   state.memory_used_bytes.reset();
   state.memory_total_bytes.reset();
   MemoryV2 memory_v2{.version = kMemoryV2Version, .total = 0, .reserved = 0, .free = 0, .used = 0};
   Memory memory{};
   if (api_.get_memory_v2 != nullptr &&
       api_.get_memory_v2(gpu.handle, &memory_v2) == kSuccess) {  // `used` without the reserve
-    state.memory_used_bytes = within(static_cast<double>(memory_v2.used), kMostBytes);
-    state.memory_total_bytes = within(static_cast<double>(memory_v2.total), kMostBytes);
+    state.memory_used_bytes = within(static_cast<double>(memory_v2.used), kMaxBytes);
+    state.memory_total_bytes = within(static_cast<double>(memory_v2.total), kMaxBytes);
   } else if (api_.get_memory != nullptr && api_.get_memory(gpu.handle, &memory) == kSuccess) {
-    state.memory_used_bytes = within(static_cast<double>(memory.used), kMostBytes);
-    state.memory_total_bytes = within(static_cast<double>(memory.total), kMostBytes);
+    state.memory_used_bytes = within(static_cast<double>(memory.used), kMaxBytes);
+    state.memory_total_bytes = within(static_cast<double>(memory.total), kMaxBytes);
   }
   unsigned celsius = 0;
   const bool warm = api_.get_temperature != nullptr &&
                     api_.get_temperature(gpu.handle, kTemperatureGpu, &celsius) == kSuccess;
-  state.temperature_celsius = warm ? within(celsius, kMostCelsius) : std::nullopt;
+  state.temperature_celsius = warm ? within(celsius, kMaxCelsius) : std::nullopt;
   read_clocks(gpu);
   for (const int type : {kEccCorrected, kEccUncorrected}) {
     unsigned long long errors = 0;
@@ -302,7 +302,7 @@ void Nvml::read_clocks(Gpu& gpu) const {
     unsigned megahertz = 0;
     if (api_.get_clock != nullptr &&
         api_.get_clock(gpu.handle, clock.type, &megahertz) == kSuccess) {
-      if (const auto hertz = within(megahertz * 1e6, kMostHertz)) {
+      if (const auto hertz = within(megahertz * 1e6, kMaxHertz)) {
         state.clocks_hertz.emplace_back(clock.name, *hertz);
       }
     }
@@ -362,7 +362,7 @@ void Nvml::read_fields(Gpu& gpu) const {
   values[2].scope_id = kAllLinks;
   if (api_.get_fields(gpu.handle, static_cast<int>(values.size()), values.data()) == kSuccess) {
     if (const auto celsius = field(values[0], 1)) {
-      state.memory_temperature_celsius = within(*celsius, kMostCelsius);
+      state.memory_temperature_celsius = within(*celsius, kMaxCelsius);
     }
     state.link.sent_bytes = field(values[1], kKibi);
     state.link.received_bytes = field(values[2], kKibi);
@@ -397,7 +397,7 @@ void Nvml::list_instances(Gpu& gpu) const {
   std::vector<MigDevice> found;
   const auto most = gpu.state.split ? number(api_.get_most_instances, gpu.handle) : std::nullopt;
   for (unsigned i = 0;
-       api_.get_instance != nullptr && i < std::min<std::size_t>(most.value_or(0), kMostInstances);
+       api_.get_instance != nullptr && i < std::min<std::size_t>(most.value_or(0), kMaxInstances);
        ++i) {
     MigDevice instance;
     if (api_.get_instance(gpu.handle, i, &instance.handle) != kSuccess) {
@@ -429,8 +429,8 @@ void Nvml::read_instances(Gpu& gpu) const {
   for (MigDevice& instance : gpu.instances) {
     Memory memory{};
     if (api_.get_memory != nullptr && api_.get_memory(instance.handle, &memory) == kSuccess) {
-      instance.state.memory_used_bytes = within(static_cast<double>(memory.used), kMostBytes);
-      instance.state.memory_total_bytes = within(static_cast<double>(memory.total), kMostBytes);
+      instance.state.memory_used_bytes = within(static_cast<double>(memory.used), kMaxBytes);
+      instance.state.memory_total_bytes = within(static_cast<double>(memory.total), kMaxBytes);
     }
     if (!gpu.has_gpm || instance.gpu_instance == kNoInstance) {
       continue;
@@ -458,7 +458,7 @@ void Nvml::add_processes(Device handle,
   auto count = static_cast<unsigned>(infos.size());
   Return result = api_.get_processes(handle, &count, infos.data());
   if (result == kInsufficientSize) {
-    infos.resize(std::min<std::size_t>(std::size_t{count} + 16, kMostProcesses));
+    infos.resize(std::min<std::size_t>(std::size_t{count} + 16, kMaxProcesses));
     count = static_cast<unsigned>(infos.size());
     result = api_.get_processes(handle, &count, infos.data());
   }
@@ -472,7 +472,7 @@ void Nvml::add_processes(Device handle,
       continue;
     }
     if (info.used_gpu_memory != kNoValue) {
-      use.memory_bytes = within(static_cast<double>(info.used_gpu_memory), kMostBytes);
+      use.memory_bytes = within(static_cast<double>(info.used_gpu_memory), kMaxBytes);
     }
     if (instance != nullptr) {
       use.gpu_instance = instance->state.gpu_instance;
@@ -515,7 +515,7 @@ void Nvml::read_process_utilisation(Gpu& gpu) const {
   auto count = static_cast<unsigned>(samples.size());
   Return result = api_.get_process_utilization(gpu.handle, samples.data(), &count, gpu.last_sample);
   if (result == kInsufficientSize) {
-    samples.resize(std::min<std::size_t>(std::size_t{count} + 64, kMostProcesses));
+    samples.resize(std::min<std::size_t>(std::size_t{count} + 64, kMaxProcesses));
     count = static_cast<unsigned>(samples.size());
     result = api_.get_process_utilization(gpu.handle, samples.data(), &count, gpu.last_sample);
   }
@@ -548,7 +548,7 @@ void Nvml::read_events() {
   if (events_ == nullptr || api_.event_set_wait == nullptr) {
     return;
   }
-  for (std::size_t i = 0; i < kMostEvents; ++i) {
+  for (std::size_t i = 0; i < kMaxEvents; ++i) {
     EventData event{};
     if (api_.event_set_wait(events_, &event, 0) != kSuccess) {
       return;  // kTimeout: none is waiting
@@ -564,7 +564,7 @@ void Nvml::read_events() {
                                     [&](const auto& xid) { return xid.first == event.event_data; });
     if (known != xids.end()) {
       ++known->second;
-    } else if (xids.size() < kMostXids) {
+    } else if (xids.size() < kMaxXids) {
       xids.emplace_back(event.event_data, 1);
     }
   }

@@ -12,13 +12,13 @@
 // Libraries say what they like; these keep what can be true.
 namespace ceems::exporter::gpu {
 
-inline constexpr std::size_t kMostDevices = 256;
-inline constexpr std::size_t kMostInstances = 64;  ///< of one GPU
-inline constexpr std::size_t kMostProcesses = 16384;
-inline constexpr double kMostWatts = 100'000;
-inline constexpr double kMostCelsius = 500;
-inline constexpr double kMostBytes = 1e15;
-inline constexpr double kMostHertz = 1e12;
+inline constexpr std::size_t kMaxDevices = 256;
+inline constexpr std::size_t kMaxInstances = 64;  ///< of one GPU
+inline constexpr std::size_t kMaxProcesses = 16384;
+inline constexpr double kMaxWatts = 100'000;
+inline constexpr double kMaxCelsius = 500;
+inline constexpr double kMaxBytes = 1e15;
+inline constexpr double kMaxHertz = 1e12;
 
 /// The value where it is within 0...most.
 inline std::optional<double> within(double value, double most) {

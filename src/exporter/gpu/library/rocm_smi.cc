@@ -21,7 +21,7 @@ std::optional<double> percent(DevPercentGet* get, std::uint32_t device) {
 std::optional<double> celsius(DevTempMetricGet* get, std::uint32_t device, std::uint32_t sensor) {
   std::int64_t value = 0;
   return get != nullptr && get(device, sensor, kTemperatureCurrent, &value) == kSuccess
-             ? within(static_cast<double>(value) * 1e-3, kMostCelsius)
+             ? within(static_cast<double>(value) * 1e-3, kMaxCelsius)
              : std::nullopt;
 }
 
@@ -93,7 +93,7 @@ Result<> RocmSmi::start() {
     stop();
     return fail(ErrorCode::kUnavailable, "rsmi_num_monitor_devices answers {}", status);
   }
-  if (count > kMostDevices) {
+  if (count > kMaxDevices) {
     stop();
     return fail(ErrorCode::kParse, "rsmi_num_monitor_devices tells of {} devices", count);
   }
@@ -142,7 +142,7 @@ void RocmSmi::read_often(Gpu& gpu) const {
       (api_.power != nullptr && api_.power(gpu.handle, &microwatts, &type) == kSuccess) ||
       (api_.average_power != nullptr && api_.average_power(gpu.handle, 0, &microwatts) == kSuccess);
   state.power_watts =
-      powered ? within(static_cast<double>(microwatts) * kMicro, kMostWatts) : std::nullopt;
+      powered ? within(static_cast<double>(microwatts) * kMicro, kMaxWatts) : std::nullopt;
   std::uint64_t count = 0;
   std::uint64_t nanoseconds = 0;
   float each = 0;
@@ -169,10 +169,10 @@ void RocmSmi::read_memory(std::uint32_t number,
                           std::optional<double>& total) const {
   std::uint64_t bytes = 0;
   used = api_.memory_used != nullptr && api_.memory_used(number, kMemoryVram, &bytes) == kSuccess
-             ? within(static_cast<double>(bytes), kMostBytes)
+             ? within(static_cast<double>(bytes), kMaxBytes)
              : std::nullopt;
   total = api_.memory_total != nullptr && api_.memory_total(number, kMemoryVram, &bytes) == kSuccess
-              ? within(static_cast<double>(bytes), kMostBytes)
+              ? within(static_cast<double>(bytes), kMaxBytes)
               : std::nullopt;
 }
 
@@ -190,7 +190,7 @@ void RocmSmi::read_seldom(Gpu& gpu) const {
   std::uint64_t cap = 0;
   state.power_limit_watts =
       api_.power_cap != nullptr && api_.power_cap(gpu.handle, 0, &cap) == kSuccess
-          ? within(static_cast<double>(cap) * kMicro, kMostWatts)
+          ? within(static_cast<double>(cap) * kMicro, kMaxWatts)
           : std::nullopt;
   // Accelerators tell the junction, older cards the edge alone.
   state.temperature_celsius = celsius(api_.temperature, gpu.handle, kSensorJunction);
@@ -222,7 +222,7 @@ void RocmSmi::read_processes() {
   if (api_.processes(nullptr, &count) != kSuccess || count == 0) {
     return;
   }
-  std::vector<ProcessInfo> infos(std::min<std::size_t>(std::size_t{count} + 16, kMostProcesses));
+  std::vector<ProcessInfo> infos(std::min<std::size_t>(std::size_t{count} + 16, kMaxProcesses));
   count = static_cast<std::uint32_t>(infos.size());
   const Status status = api_.processes(infos.data(), &count);
   if (status != kSuccess && count < infos.size()) {
@@ -236,7 +236,7 @@ void RocmSmi::read_processes() {
       return;  // it does not use this one
     }
     ProcessUse use{.pid = static_cast<int>(pid)};
-    use.memory_bytes = within(static_cast<double>(found.info.vram_bytes), kMostBytes);
+    use.memory_bytes = within(static_cast<double>(found.info.vram_bytes), kMaxBytes);
     use.gpu_instance = partition;
     state.processes.push_back(use);
   };

@@ -51,8 +51,8 @@ class Pattern {
 
   /// True, and id and host of `match` set, where the path fits and the id is not empty.
   [[nodiscard]] bool apply(const std::string& path, DirectoryMatch& match) const {
-    std::array<re2::StringPiece, kMostGroups> groups;
-    const int count = std::min(regex_.NumberOfCapturingGroups() + 1, kMostGroups);
+    std::array<re2::StringPiece, kMaxGroups> groups;
+    const int count = std::min(regex_.NumberOfCapturingGroups() + 1, kMaxGroups);
     if (!regex_.Match(path, 0, path.size(), RE2::UNANCHORED, groups.data(), count)) {
       return false;
     }
@@ -67,7 +67,7 @@ class Pattern {
     return !match.id.empty();
   }
 
-  static constexpr int kMostGroups = 16;
+  static constexpr int kMaxGroups = 16;
 
  private:
   static RE2::Options options() {
@@ -156,13 +156,13 @@ std::uint64_t hash_of(std::string_view text) {
 
 std::string UnitMatcher::uuid_of(const DirectoryMatch& match, const std::string& path) {
   std::string uuid;
-  bool changed = match.id.size() > kLongestUuid;
-  for (const char c : std::string_view(match.id).substr(0, kLongestUuid)) {
+  bool changed = match.id.size() > kMaxUuid;
+  for (const char c : std::string_view(match.id).substr(0, kMaxUuid)) {
     changed = changed || !is_harmless(c);
     uuid += is_harmless(c) ? c : '_';
   }
   if (changed) {
-    uuid.resize(std::min<std::size_t>(uuid.size(), kLongestUuid / 2));
+    uuid.resize(std::min<std::size_t>(uuid.size(), kMaxUuid / 2));
     uuid += fmt::format("-{:012x}", hash_of(path) & 0xFFFFFFFFFFFFU);
   }
   return uuid;
@@ -183,9 +183,9 @@ Result<std::unique_ptr<UnitMatcher>> pattern_matcher(const std::vector<std::stri
                   "pattern '{}': expected a group (?P<id>...) for the unit's name",
                   printable(text));
     }
-    if (pattern->regex().NumberOfCapturingGroups() >= Pattern::kMostGroups) {
+    if (pattern->regex().NumberOfCapturingGroups() >= Pattern::kMaxGroups) {
       return fail(ErrorCode::kInvalidArgument, "pattern '{}': expected fewer than {} groups",
-                  printable(text), Pattern::kMostGroups);
+                  printable(text), Pattern::kMaxGroups);
     }
     compiled.push_back(std::move(pattern));
   }

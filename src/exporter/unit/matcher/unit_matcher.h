@@ -38,11 +38,11 @@ class UnitMatcher {
                                              std::string_view name,
                                              const DirectoryMatch& parent) const = 0;
   /// The identifier shown to users, made of [A-Za-z0-9._:@+-] only and the same at every start. It
-  /// is `match.id` where that has no other characters and 1...kLongestUuid of them; else its
+  /// is `match.id` where that has no other characters and 1...kMaxUuid of them; else its
   /// harmless characters and a hash of the path.
   [[nodiscard]] static std::string uuid_of(const DirectoryMatch& match, const std::string& path);
 
-  static constexpr std::size_t kLongestUuid = 96;
+  static constexpr std::size_t kMaxUuid = 96;
 };
 
 /// SLURM jobs: directories job_N, or of Slurm >= 26.05 named by

@@ -156,7 +156,7 @@ TEST(Uuid, MakesHostileNamesHarmlessAndDistinct) {
   EXPECT_NE(of("a b"), of("a_b"));
   EXPECT_EQ(of("a b"), of("a b"));
   EXPECT_NE(of(std::string(255, 'x')), of(std::string(254, 'x')));
-  EXPECT_LE(of(std::string(255, 'x')).size(), UnitMatcher::kLongestUuid);
+  EXPECT_LE(of(std::string(255, 'x')).size(), UnitMatcher::kMaxUuid);
 }
 
 }  // namespace
