@@ -11,7 +11,7 @@
 #include "exporter/gpu/inventory/nvidia_smi.h"
 #include "exporter/gpu/inventory/pci_devices.h"
 #include "exporter/gpu/inventory/sm_table.h"
-#include "exporter/gpu/library/amd_metrics.h"
+#include "exporter/gpu/library/amd/amd_metrics.h"
 
 using namespace ceems::exporter::gpu;  // NOLINT(google-build-using-namespace): one short file
 

@@ -4,7 +4,7 @@
 #include <cstdint>
 #include <string>
 
-#include "exporter/gpu/library/amd_smi_api.h"
+#include "exporter/gpu/library/amd/amd_smi_api.h"
 #include "scenario.h"
 
 namespace {

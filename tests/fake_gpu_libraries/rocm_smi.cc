@@ -3,7 +3,7 @@
 #include <cstdint>
 #include <string>
 
-#include "exporter/gpu/library/rocm_smi_api.h"
+#include "exporter/gpu/library/amd/rocm_smi_api.h"
 #include "scenario.h"
 
 namespace {

@@ -1,10 +1,10 @@
-#include "exporter/gpu/library/rocm_smi.h"
+#include "exporter/gpu/library/amd/rocm_smi.h"
 
 #include <algorithm>
 #include <array>
 #include <utility>
 
-#include "exporter/gpu/library/amd_driver.h"
+#include "exporter/gpu/library/amd/amd_driver.h"
 #include "exporter/gpu/library/plausible.h"
 
 namespace ceems::exporter::gpu::rocm {

@@ -1,10 +1,10 @@
-#include "exporter/gpu/library/amd_smi_library.h"
+#include "exporter/gpu/library/amd/amd_smi_library.h"
 
 #include <algorithm>
 #include <iterator>
 #include <utility>
 
-#include "exporter/gpu/library/amd_driver.h"
+#include "exporter/gpu/library/amd/amd_driver.h"
 #include "exporter/gpu/library/plausible.h"
 
 namespace ceems::exporter::gpu::amdsmi {

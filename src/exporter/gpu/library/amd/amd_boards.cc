@@ -1,6 +1,6 @@
-#include "exporter/gpu/library/amd_boards.h"
+#include "exporter/gpu/library/amd/amd_boards.h"
 
-#include "exporter/gpu/library/rocm_smi_api.h"
+#include "exporter/gpu/library/amd/rocm_smi_api.h"
 
 namespace ceems::exporter::gpu {
 

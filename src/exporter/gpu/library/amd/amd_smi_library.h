@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "exporter/gpu/library/amd_boards.h"
-#include "exporter/gpu/library/amd_smi_api.h"
+#include "exporter/gpu/library/amd/amd_boards.h"
+#include "exporter/gpu/library/amd/amd_smi_api.h"
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/library/shared_library.h"
 

@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "exporter/gpu/library/amd_metrics.h"
+#include "exporter/gpu/library/amd/amd_metrics.h"
 #include "exporter/gpu/library/gpu_library.h"
 
 // What AMD's driver tells in sysfs and what both of AMD's libraries lack, or have in structures

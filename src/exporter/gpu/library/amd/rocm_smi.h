@@ -6,9 +6,9 @@
 #include <string>
 #include <vector>
 
-#include "exporter/gpu/library/amd_boards.h"
+#include "exporter/gpu/library/amd/amd_boards.h"
+#include "exporter/gpu/library/amd/rocm_smi_api.h"
 #include "exporter/gpu/library/gpu_library.h"
-#include "exporter/gpu/library/rocm_smi_api.h"
 #include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu::rocm {

@@ -1,4 +1,4 @@
-#include "exporter/gpu/library/amd_smi_library.h"
+#include "exporter/gpu/library/amd/amd_smi_library.h"
 
 #include <cstring>
 #include <string>

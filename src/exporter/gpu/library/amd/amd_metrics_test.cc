@@ -1,4 +1,4 @@
-#include "exporter/gpu/library/amd_metrics.h"
+#include "exporter/gpu/library/amd/amd_metrics.h"
 
 #include <cstring>
 #include <string>

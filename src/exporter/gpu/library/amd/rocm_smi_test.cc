@@ -1,4 +1,4 @@
-#include "exporter/gpu/library/rocm_smi.h"
+#include "exporter/gpu/library/amd/rocm_smi.h"
 
 #include <cstring>
 #include <string>
