@@ -27,19 +27,17 @@ struct Quantity {
   metrics::Desc desc;
 };
 
-/// Energy of the whole node by <sysfs>/cray/pm_counters/energy, in whole joules at 10 Hz. Better
-/// than what a BMC answers (energy::kBmcRank). `fresh` is when the node controller's time stamp
-/// last moved: it stands still while the controller is away, then the age grows.
+/// Energy of the whole node by <sysfs>/cray/pm_counters/energy, in whole joules at 10 Hz.
+/// `fresh` is when the node controller's time stamp last moved: it stands still while the
+/// controller is away, then the age grows.
 class CrayEnergyMeter final : public energy::EnergyMeter {
  public:
-  static constexpr int kRank = 5;
-
   explicit CrayEnergyMeter(std::string sys)
       : sys_(std::move(sys)),
         source_{.name = "cray",
                 .domain = energy::Domain::kNode,
                 .method = energy::Method::kMeasured,
-                .rank = kRank},
+                .rank = energy::kCrayRank},
         counter_(std::numeric_limits<std::uint64_t>::max()) {}
 
   [[nodiscard]] const energy::SourceInfo& source() const override { return source_; }

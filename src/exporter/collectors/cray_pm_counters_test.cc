@@ -2,7 +2,6 @@
 
 #include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
-#include "exporter/energy/meter/host_meters.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {
@@ -67,7 +66,7 @@ TEST_F(CrayTest, MetersTheNodeAndShowsItsAge) {
   energy::EnergyMeter& meter = *meters.front();
   EXPECT_EQ(meter.source().name, "cray");
   EXPECT_EQ(meter.source().domain, energy::Domain::kNode);
-  EXPECT_LT(meter.source().rank, energy::kBmcRank);
+  EXPECT_LT(meter.source().rank, energy::kIpmiRank);
   const auto read = [&] {
     return meter.read({.now = host_.clock.steady_now(), .utilisation = {}, .may_block = true});
   };

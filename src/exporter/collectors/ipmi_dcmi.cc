@@ -26,7 +26,6 @@ using ipmi::Power;
 constexpr auto kDevicePeriod = std::chrono::seconds(5);
 constexpr auto kCommandPeriod = std::chrono::seconds(10);  // starting a process costs more
 constexpr int kCommandSaves = 5;                           // times the device's freshness
-constexpr int kWallRank = 10;  // of the sources of node power: before Redfish and ACPI
 
 metrics::Desc make_desc(const char* name, const char* help) {
   return {name, help, metrics::Type::kGauge, {"hostname"}};
@@ -61,7 +60,7 @@ class IpmiDcmiCollector final : public Collector {
           energy::SourceInfo{.name = "ipmi_dcmi",
                              .domain = energy::Domain::kNode,
                              .method = energy::Method::kMeasured,
-                             .rank = kWallRank});
+                             .rank = energy::kIpmiRank});
     }
   }
 

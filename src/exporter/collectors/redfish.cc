@@ -26,7 +26,6 @@ using redfish::Readings;
 constexpr auto kMaxAge = std::chrono::minutes(5);
 constexpr std::size_t kMaxConfig = std::size_t{1} << 20U;
 constexpr std::chrono::milliseconds kBmcTimeout{2000};
-constexpr int kWallRank = 12;  // of the sources of node power: behind IPMI, which asks the same BMC
 
 metrics::Desc make_desc(const char* name, const char* help) {
   return {name, help, metrics::Type::kGauge, {"hostname", "chassis"}};
@@ -53,7 +52,7 @@ class RedfishCollector final : public Collector {
             energy::SourceInfo{.name = "redfish",
                                .domain = energy::Domain::kNode,
                                .method = energy::Method::kMeasured,
-                               .rank = kWallRank})),
+                               .rank = energy::kRedfishRank})),
         source_({.collector = "redfish",
                  .source = "redfish",
                  .period = options.period,

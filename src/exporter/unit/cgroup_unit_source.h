@@ -100,13 +100,11 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   bool check_alive(UnitState& state);
   bool check_any_process(UnitState& state);
   bool collect_processes(UnitState& state);
-  bool holds_process(std::string_view procs) const;
   void first_sight(UnitState& state);
   bool settle_name(UnitState& state);
   void resolve_again(UnitState& state);
   void claim_key(UnitState& state);
   void end_if_gone(UnitState& state);
-  void set_birth(UnitState& state, const std::vector<int>& pids);
   void settle_owner(UnitState& state);
   std::vector<int> pids_of(const UnitState& state);
   void read_stats(UnitState& state);

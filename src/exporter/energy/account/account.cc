@@ -31,7 +31,7 @@ Account::Account(const AccountOptions& options)
       sources_{SourceAccount{.info = {.name = "sum",
                                       .domain = Domain::kNode,
                                       .method = Method::kDerived,
-                                      .rank = std::numeric_limits<int>::max()},
+                                      .rank = kSumRank},
                              .joules = {},
                              .other_joules = {},
                              .fresh = {}}},

@@ -13,12 +13,6 @@
 
 namespace ceems::exporter::energy {
 
-/// Ranks of the sources of kNode: the lower the better. A BMC sees everything at the wall, an ACPI
-/// power meter mostly asks the same BMC, psys is what the CPU knows of its platform.
-inline constexpr int kBmcRank = 10;
-inline constexpr int kPowerMeterRank = 20;
-inline constexpr int kPsysRank = 30;
-
 /// All meters of this machine that files under `paths` show, each listed once:
 ///
 /// - powercap zones `package*` (kPackage) and `dram` (kDram). `core` and `uncore` are parts of

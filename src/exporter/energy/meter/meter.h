@@ -52,13 +52,22 @@ constexpr std::string_view to_string(Method method) {
   return kNames.at(static_cast<std::size_t>(method));
 }
 
+/// Ranks of the sources of kNode, which all see the same energy: of those that have a value only
+/// the one with the lowest rank counts.
+inline constexpr int kCrayRank = 5;         ///< the node controller, 10 times a second
+inline constexpr int kIpmiRank = 10;        ///< the BMC, which sees everything at the wall
+inline constexpr int kRedfishRank = 12;     ///< mostly the same BMC, behind a service
+inline constexpr int kPowerMeterRank = 20;  ///< ACPI power meter; mostly asks the same BMC
+inline constexpr int kPsysRank = 30;        ///< what the CPU knows of its platform
+inline constexpr int kModelRank = 1000;     ///< estimated
+inline constexpr int kSumRank = 1001;       ///< of the parts that are known
+
 /// What a source of energy is; shown in ceems_energy_source_info.
 struct SourceInfo {
   std::string name;  ///< value of the label `source`; unique among the sources of a node
   Domain domain = Domain::kPackage;
   Method method = Method::kMeasured;
-  /// Among sources of kNode only the one with the lowest rank that has a value counts: they all see
-  /// the same energy. Meaningless for other domains, whose sources add up.
+  /// Of a source of kNode, one of those above. Meaningless for other domains, whose sources add up.
   int rank = 0;
 };
 

@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
 
 #include "base/strings.h"
@@ -210,7 +209,7 @@ ModelMeter::ModelMeter(PowerModel model)
     : source_{.name = "power-model",
               .domain = Domain::kNode,
               .method = Method::kModelled,
-              .rank = std::numeric_limits<int>::max() - 1},
+              .rank = kModelRank},
       model_(std::move(model)) {}
 
 Result<Reading> ModelMeter::read(const MeterContext& context) {

@@ -65,7 +65,7 @@ PowerModel make_power_model(const std::vector<CpuPower>& table,
                             double cpus,
                             std::optional<double> tdp_watts);
 
-/// The model as a source of kNode, of the last rank. Energy of an interval: power at its mean
+/// The model as a source of kNode. Energy of an interval: power at its mean
 /// utilisation; an interval of unknown utilisation gives an error and counts nothing.
 class ModelMeter final : public EnergyMeter {
  public:
