@@ -5,6 +5,10 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
+#include <vector>
+
+#include <fmt/format.h>
 
 #include "base/strings.h"
 #include "base/version.h"
@@ -15,30 +19,30 @@ namespace {
 constexpr std::size_t kMaxLeft = 29;  // longer flags get their help on the next line
 
 /// "--[no-]name", "--name=VALUE", "--name=VALUE ..." as the left column shows it.
-std::string synopsis(const FlagEntry& entry) {
-  if (entry.name == "help") {
+std::string synopsis(const Flag& flag) {
+  if (flag.name == "help") {
     return "-h, --[no-]help";
   }
-  if (entry.kind == FlagKind::kBool) {
-    return "--[no-]" + entry.name;
+  if (flag.is_bool()) {
+    return "--[no-]" + flag.name;
   }
-  std::string value = entry.info.placeholder;
-  if (value.empty() && !entry.defaults.empty()) {
-    value = entry.kind == FlagKind::kInt ? entry.defaults.front()
-                                         : "\"" + entry.defaults.front() + "\"";
+  std::string value = flag.info.placeholder;
+  if (value.empty() && !flag.default_text.empty()) {
+    const bool number = std::holds_alternative<long*>(flag.target);
+    value = number ? flag.default_text : "\"" + flag.default_text + "\"";
   }
   if (value.empty()) {
-    value = entry.name;
+    value = flag.name;
     std::ranges::transform(value, value.begin(), [](char c) {
       return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     });
   }
-  return fmt::format("--{}={}{}", entry.name, value, entry.kind == FlagKind::kList ? " ..." : "");
+  return fmt::format("--{}={}{}", flag.name, value, flag.is_list() ? " ..." : "");
 }
 
-std::string explanation(const FlagEntry& entry) {
-  return entry.info.env.empty() ? entry.info.help
-                                : fmt::format("{} (${})", entry.info.help, entry.info.env);
+std::string explanation(const Flag& flag) {
+  return flag.info.env.empty() ? flag.info.help
+                               : fmt::format("{} (${})", flag.info.help, flag.info.env);
 }
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
@@ -61,16 +65,16 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
 }
 
 /// "help" first, as the reference lists it; then the order of registration.
-std::vector<const FlagEntry*> visible(const HelpSource& source) {
-  std::vector<const FlagEntry*> entries;
+std::vector<const Flag*> visible(const HelpSource& source) {
+  std::vector<const Flag*> flags;
   for (const bool help : {true, false}) {
-    for (const FlagEntry& entry : source.entries) {
-      if (!entry.info.hidden && (entry.name == "help") == help) {
-        entries.push_back(&entry);
+    for (const Flag& flag : source.flags) {
+      if (!flag.info.hidden && (flag.name == "help") == help) {
+        flags.push_back(&flag);
       }
     }
   }
-  return entries;
+  return flags;
 }
 
 std::string roff(std::string_view text) {
@@ -93,8 +97,7 @@ std::string identifier(std::string_view program) {
   return name;
 }
 
-}  // namespace
-
+/// Columns of the help.
 std::size_t help_width() {
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
     if (const auto width = parse_int<std::size_t>(columns); width && *width >= 40) {
@@ -108,7 +111,10 @@ std::size_t help_width() {
   return 80;
 }
 
-std::string help_text(const HelpSource& source, std::size_t width) {
+}  // namespace
+
+std::string help_text(const HelpSource& source) {
+  const std::size_t width = help_width();
   std::string out = fmt::format("usage: {} [<flags>]", source.program);
   if (!source.positional.empty()) {
     out += fmt::format(" [<{}>...]", source.positional);
@@ -118,10 +124,10 @@ std::string help_text(const HelpSource& source, std::size_t width) {
     out += line + "\n";
   }
   out += "\n\nFlags:\n";
-  const auto entries = visible(source);
+  const auto flags = visible(source);
   std::size_t left = 0;
-  for (const FlagEntry* entry : entries) {
-    const std::size_t size = synopsis(*entry).size();
+  for (const Flag* flag : flags) {
+    const std::size_t size = synopsis(*flag).size();
     left = size <= kMaxLeft ? std::max(left, size) : left;
   }
   const std::size_t indent = left + 6;
@@ -137,8 +143,8 @@ std::string help_text(const HelpSource& source, std::size_t width) {
       first = false;
     }
   };
-  for (const FlagEntry* entry : entries) {
-    row(synopsis(*entry), explanation(*entry));
+  for (const Flag* flag : flags) {
+    row(synopsis(*flag), explanation(*flag));
   }
   if (!source.positional.empty()) {
     out += "\nArgs:\n";
@@ -153,18 +159,18 @@ std::string man_page(const HelpSource& source) {
       "DESCRIPTION\n{}\n.SH OPTIONS\n",
       source.program, version().version, roff(source.program), roff(source.description),
       roff(source.program), roff(source.description));
-  for (const FlagEntry* entry : visible(source)) {
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(synopsis(*entry)), roff(explanation(*entry)));
+  for (const Flag* flag : visible(source)) {
+    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(synopsis(*flag)), roff(explanation(*flag)));
   }
   return out;
 }
 
 std::string completion_bash(const HelpSource& source) {
   std::string words;
-  for (const FlagEntry* entry : visible(source)) {
-    words += fmt::format(" --{}", entry->name);
-    if (entry->kind == FlagKind::kBool) {
-      words += fmt::format(" --no-{}", entry->name);
+  for (const Flag* flag : visible(source)) {
+    words += fmt::format(" --{}", flag->name);
+    if (flag->is_bool()) {
+      words += fmt::format(" --no-{}", flag->name);
     }
   }
   return fmt::format(
@@ -182,22 +188,22 @@ std::string completion_bash(const HelpSource& source) {
 
 std::string completion_zsh(const HelpSource& source) {
   std::string out = fmt::format("#compdef {}\n_arguments -s \\\n", source.program);
-  for (const FlagEntry* entry : visible(source)) {
+  for (const Flag* flag : visible(source)) {
     std::string help;
-    for (const char c : entry->info.help) {
+    for (const char c : flag->info.help) {
       if (c != '[' && c != ']' && c != ':' && c != '\'' && c != '\\') {
         help += c;
       }
     }
-    if (entry->kind == FlagKind::kBool) {
-      out += fmt::format("  '(--no-{0})--{0}[{1}]' \\\n  '(--{0})--no-{0}[{1}]' \\\n", entry->name,
+    if (flag->is_bool()) {
+      out += fmt::format("  '(--no-{0})--{0}[{1}]' \\\n  '(--{0})--no-{0}[{1}]' \\\n", flag->name,
                          help);
       continue;
     }
     const std::string values =
-        entry->choices.empty() ? "_files" : fmt::format("({})", fmt::join(entry->choices, " "));
-    out += fmt::format("  '{}--{}=[{}]:value:{}' \\\n", entry->kind == FlagKind::kList ? "*" : "",
-                       entry->name, help, values);
+        flag->choices.empty() ? "_files" : fmt::format("({})", fmt::join(flag->choices, " "));
+    out += fmt::format("  '{}--{}=[{}]:value:{}' \\\n", flag->is_list() ? "*" : "", flag->name,
+                       help, values);
   }
   return out + "  '*:file:_files'\n";
 }
