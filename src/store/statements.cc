@@ -14,7 +14,7 @@ namespace {
 /// "total_time_seconds=?,avg_cpu_usage=?,...,ceems_weights=?"
 std::string map_assignments() {
   std::string text;
-  for (const std::string_view column : split(kMapColumns, ',')) {
+  for (const std::string_view column : split(kMapNames, ',')) {
     text += fmt::format("{}=?,", column);
   }
   return text + fmt::format("{}=?", kWeightsColumn);
@@ -36,14 +36,14 @@ std::string find_usage(std::string_view table, std::string_view day) {
   return fmt::format(
       "SELECT id,num_units,num_updates,{},{} FROM {} WHERE cluster_id=? AND username=? AND "
       "project=?{}",
-      kMapColumns, kWeightsColumn, table, day);
+      kMapNames, kWeightsColumn, table, day);
 }
 
 std::string usage_target(std::string_view table) {
   return fmt::format(
       "{} (cluster_id,username,project,resource_manager,groupname,num_units,num_updates,"
       "last_updated_at,last_updated_at_ts,{},{})",
-      table, kMapColumns, kWeightsColumn);
+      table, kMapNames, kWeightsColumn);
 }
 
 /// For as many values as the target has columns.
@@ -78,7 +78,7 @@ std::string insert_target(WriterStatement statement) {
           "units (cluster_id,uuid,resource_manager,name,project,groupname,username,created_at,"
           "created_at_ts,started_at,started_at_ts,ended_at,ended_at_ts,elapsed,state,allocation,"
           "tags,ignore,num_updates,last_updated_at,last_updated_at_ts,{},{})",
-          kMapColumns, kWeightsColumn);
+          kMapNames, kWeightsColumn);
     case WriterStatement::kInsertUsage:
       return usage_target("usage");
     case WriterStatement::kInsertDay:

@@ -19,7 +19,7 @@ Sql select_units(Dialect dialect,
   Sql sql(dialect, fmt::format("SELECT id,started_at,started_at_ts,ended_at_ts,num_updates,name,"
                                "project,groupname,username,created_at,created_at_ts,allocation,"
                                "last_updated_at_ts,{},{},uuid FROM ",
-                               kMapColumns, kWeightsColumn));
+                               kMapNames, kWeightsColumn));
   if (dialect == Dialect::kSqlite) {
     return sql.add("units WHERE cluster_id = ").value(cluster_id).add(" AND uuid IN ").list(uuids);
   }

@@ -14,7 +14,7 @@
 namespace ceems::store {
 
 /// The columns of units, usage and daily_usage that hold maps, in the order of MapTexts.
-inline constexpr std::string_view kMapColumns =
+inline constexpr std::string_view kMapNames =
     "total_time_seconds,avg_cpu_usage,avg_cpu_mem_usage,total_cpu_energy_usage_kwh,"
     "total_cpu_emissions_gms,avg_gpu_usage,avg_gpu_mem_usage,total_gpu_energy_usage_kwh,"
     "total_gpu_emissions_gms,total_io_write_stats,total_io_read_stats,total_ingress_stats,"

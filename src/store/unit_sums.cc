@@ -69,7 +69,7 @@ Result<> read_rows(Session& session, SumsOf what, Span span, SumsRows& rows) {
   const bool days = what == SumsOf::kDays;
   Sql sql(session.dialect(), fmt::format("SELECT {}, {}, id, {}, {} FROM {}", kKeyColumns,
                                          days ? "0" : "CASE WHEN ended_at_ts > 0 THEN 1 ELSE 0 END",
-                                         days ? "num_units" : "1", kMapColumns, table_of(what)));
+                                         days ? "num_units" : "1", kMapNames, table_of(what)));
   const std::int64_t width = span_width(span.first);
   add_rest(sql, {{span.second * width, (span.second + 1) * width - 1}});
   return session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
@@ -253,7 +253,7 @@ void add_runs(Sql& sql, SumsOf what, const std::vector<SpanPlan::Run>& runs) {
 std::string unit_columns(const Wanted& maps) {
   std::string text;
   std::size_t index = 0;
-  for (const std::string_view column : split(kMapColumns, ',')) {
+  for (const std::string_view column : split(kMapNames, ',')) {
     // The times are the weights of averages.
     text +=
         fmt::format("{}{}", index == 0 ? "" : ",", index == 0 || maps.at(index) ? column : "''");
@@ -269,7 +269,7 @@ std::string sums_columns(const Wanted& maps) {
   std::string text;
   std::string weights;
   std::size_t index = 0;
-  for (const std::string_view column : split(kMapColumns, ',')) {
+  for (const std::string_view column : split(kMapNames, ',')) {
     text += fmt::format("{}{}", index == 0 ? "" : ",", maps.at(index) ? column : "''");
     if (index > 0 && is_average(index - 1)) {
       weights += maps.at(index) ? fmt::format(",weight_{}", column) : ",''";

@@ -33,7 +33,7 @@ std::string usage_table(std::string_view name) {
       "CREATE TABLE {} ({}{}num_units bigint NOT NULL DEFAULT 0,{}"
       "num_updates bigint NOT NULL DEFAULT 0,{}last_updated_at_ts bigint NOT NULL DEFAULT 0);",
       name, id(), texts("resource_manager,cluster_id,project,username,groupname", ""),
-      texts(kMapColumns, "{}"), texts("last_updated_at", ""));
+      texts(kMapNames, "{}"), texts("last_updated_at", ""));
 }
 
 /// `list` is the column of names. What is no JSON array stays out, so queries can rely on it.
@@ -57,7 +57,7 @@ std::string first_tables() {
           "resource_manager,cluster_id,uuid,name,project,groupname,username,created_at,started_at,"
           "ended_at,elapsed,state",
           ""),
-      texts(fmt::format("allocation,tags,{}", kMapColumns), "{}"), texts("last_updated_at", ""));
+      texts(fmt::format("allocation,tags,{}", kMapNames), "{}"), texts("last_updated_at", ""));
   sql += usage_table("usage") + usage_table("daily_usage");
   sql += people_table("users", "projects") + people_table("projects", "users") +
          people_table("admin_users", "projects");
