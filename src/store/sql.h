@@ -7,11 +7,9 @@
 #include <vector>
 
 #include "store/reader.h"
+#include "store/schema/dialect.h"
 
 namespace ceems::store {
-
-/// Which words of SQL differ. Everything else is written so that both data bases take it.
-enum class Dialect { kSqlite, kPostgres };
 
 /// A bound value.
 using SqlValue = std::variant<std::string, std::int64_t>;

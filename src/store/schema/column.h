@@ -104,6 +104,17 @@ struct Table {
   bool tight_key = false;                        ///< no blank between table and columns of the key
 };
 
+/// The newest version that a column of the tables names.
+constexpr int newest_version(std::span<const Table* const> tables) {
+  int newest = 0;
+  for (const Table* table : tables) {
+    for (const Column& column : table->columns) {
+      newest = std::max(newest, column.since);
+    }
+  }
+  return newest;
+}
+
 constexpr bool is_key(const Table& table, std::string_view column) {
   return std::ranges::find(table.key, column) != table.key.end();
 }

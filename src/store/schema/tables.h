@@ -359,6 +359,9 @@ inline constexpr Table kDailyUsage{.name = "daily_usage",
 /// In the order in which they are upgraded.
 inline constexpr std::array<const Table*, 3> kTables{&kUnits, &kUsage, &kDailyUsage};
 
+/// Version of ceems_schema (docs/api/database.md): 4 made the last table, later ones add columns.
+inline constexpr int kOwnVersion = std::max(4, newest_version(kTables));
+
 /// Their maps: the times, and the metrics in the order of model::Metric.
 inline constexpr std::span<const Column> kMapColumns = tables::kMaps;
 
