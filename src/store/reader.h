@@ -12,6 +12,7 @@
 #include "base/result.h"
 #include "model/unit.h"
 #include "store/fields.h"
+#include "store/schema/sums_columns.h"
 
 namespace ceems::store {
 
@@ -79,7 +80,7 @@ struct CurrentUsageQuery {
   bool by_groupname = false;
   bool by_resource_manager = false;
   /// Which of the 13 metric maps are asked for, by their place behind kUsageTimes.
-  std::array<bool, model::kMetricCount + 1> maps{};
+  WantedMaps maps{};
 };
 
 /// What one user used in one project of one cluster. Texts that are not the same in all rows of the

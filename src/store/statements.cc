@@ -4,9 +4,9 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "store/schema/sums_columns.h"
 #include "store/session.h"
 #include "store/unit_change.h"
-#include "store/unit_sums.h"
 
 namespace ceems::store {
 namespace {

@@ -8,9 +8,10 @@
 
 #include <fmt/format.h>
 
-#include "base/strings.h"
 #include "store/json.h"
-#include "store/unit_change.h"
+#include "store/schema/sums_columns.h"
+#include "store/schema/table_sql.h"
+#include "store/schema/tables.h"
 #include "store/usage_sums.h"
 
 namespace ceems::store {
@@ -19,8 +20,6 @@ namespace {
 constexpr auto kTimeToSum = std::chrono::milliseconds(500);
 // More pieces than that make a query that takes longer than reading all units would.
 constexpr std::size_t kMostPieces = 400;
-
-using Wanted = std::array<bool, model::kMetricCount + 1>;
 
 /// cluster, user, project, group, manager, ended
 using SumsKey =
@@ -67,9 +66,10 @@ UsageMaps maps_of(const AnswerRow& row, std::size_t first) {
 Result<> read_rows(Session& session, SumsOf what, Span span, SumsRows& rows) {
   constexpr std::size_t kFirstMap = 8;
   const bool days = what == SumsOf::kDays;
-  Sql sql(session.dialect(), fmt::format("SELECT {}, {}, id, {}, {} FROM {}", kKeyColumns,
-                                         days ? "0" : "CASE WHEN ended_at_ts > 0 THEN 1 ELSE 0 END",
-                                         days ? "num_units" : "1", kMapNames, table_of(what)));
+  Sql sql(session.dialect(),
+          fmt::format("SELECT {}, {}, id, {}, {} FROM {}", kKeyColumns,
+                      days ? "0" : "CASE WHEN ended_at_ts > 0 THEN 1 ELSE 0 END",
+                      days ? "num_units" : "1", names_of(kMapColumns), table_of(what)));
   const std::int64_t width = span_width(span.first);
   add_rest(sql, {{span.second * width, (span.second + 1) * width - 1}});
   return session.run(sql, [&rows](std::size_t, const AnswerRow& row) {
@@ -248,35 +248,6 @@ void add_runs(Sql& sql, SumsOf what, const std::vector<SpanPlan::Run>& runs) {
     sql.add(" AND span BETWEEN ").value(runs[i].first).add(" AND ").value(runs[i].last).add(")");
   }
   sql.add(")");
-}
-
-std::string unit_columns(const Wanted& maps) {
-  std::string text;
-  std::size_t index = 0;
-  for (const std::string_view column : split(kMapNames, ',')) {
-    // The times are the weights of averages.
-    text +=
-        fmt::format("{}{}", index == 0 ? "" : ",", index == 0 || maps.at(index) ? column : "''");
-    ++index;
-  }
-  for (std::size_t metric = 0; metric < model::kMetricCount; ++metric) {
-    text += is_average(metric) ? ",''" : "";
-  }
-  return text;
-}
-
-std::string sums_columns(const Wanted& maps) {
-  std::string text;
-  std::string weights;
-  std::size_t index = 0;
-  for (const std::string_view column : split(kMapNames, ',')) {
-    text += fmt::format("{}{}", index == 0 ? "" : ",", maps.at(index) ? column : "''");
-    if (index > 0 && is_average(index - 1)) {
-      weights += maps.at(index) ? fmt::format(",weight_{}", column) : ",''";
-    }
-    ++index;
-  }
-  return text + weights;
 }
 
 Result<> forget_spans(Session& session, SumsOf what, const std::set<std::int64_t>& moments) {

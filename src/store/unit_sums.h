@@ -1,10 +1,8 @@
 #pragma once
 
-#include <array>
 #include <cstdint>
 #include <set>
 #include <span>
-#include <string>
 #include <utility>
 #include <vector>
 
@@ -57,17 +55,6 @@ SpanPlan plan_spans(const TimeRange& range, const Spans& known);
 void add_rest(Sql& sql, const std::vector<TimeRange>& rest);
 /// " WHERE (level and span are in one of them)"
 void add_runs(Sql& sql, SumsOf what, const std::vector<SpanPlan::Run>& runs);
-
-inline constexpr auto kAllMaps = [] {
-  std::array<bool, model::kMetricCount + 1> maps{};
-  maps.fill(true);
-  return maps;
-}();
-
-/// Columns of units and of ceems_unit_sums from which sums are made, in the order of read_unit()
-/// and read_sums().
-std::string unit_columns(const std::array<bool, model::kMetricCount + 1>& maps);
-std::string sums_columns(const std::array<bool, model::kMetricCount + 1>& maps);
 
 /// Takes the spans that hold one of the moments out, in a transaction that changes their units.
 Result<> forget_spans(Session& session, SumsOf what, const std::set<std::int64_t>& moments);

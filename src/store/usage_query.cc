@@ -5,6 +5,7 @@
 #include <fmt/format.h>
 
 #include "store/json.h"
+#include "store/schema/sums_columns.h"
 #include "store/sql_reader.h"
 #include "store/unit_sums.h"
 #include "store/usage_groups.h"

@@ -18,8 +18,7 @@ bool is_average(std::size_t metric) {
   return !weight_name(static_cast<model::Metric>(metric)).empty();
 }
 
-void UsageSums::add_row(const UsageMaps& row,
-                        const std::array<bool, model::kMetricCount + 1>& wanted) {
+void UsageSums::add_row(const UsageMaps& row, const WantedMaps& wanted) {
   if (wanted[0]) {
     add_to(maps[0], row[0]);
   }

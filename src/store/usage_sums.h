@@ -4,6 +4,7 @@
 #include <cstdint>
 
 #include "model/unit.h"
+#include "store/schema/sums_columns.h"
 
 namespace ceems::store {
 
@@ -20,7 +21,7 @@ struct UsageSums {
   std::array<model::MetricMap, model::kMetricCount> weights;
 
   /// `maps` of one row; `wanted` says which of them count.
-  void add_row(const UsageMaps& row, const std::array<bool, model::kMetricCount + 1>& wanted);
+  void add_row(const UsageMaps& row, const WantedMaps& wanted);
   void add(const UsageSums& other);
 };
 

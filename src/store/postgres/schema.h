@@ -1,6 +1,5 @@
 #pragma once
 
-#include <cstddef>
 #include <string>
 
 #include "base/result.h"
@@ -16,9 +15,7 @@ namespace ceems::store::postgres {
 /// table `units` that is not ours; it is left as it is.
 Result<> upgrade(Connection& connection);
 
-/// The version that upgrade() leads to.
-std::size_t newest_version();
-/// The statements that lead from the version before to this one, from 1 to newest_version().
-std::string upgrade_sql(std::size_t version);
+/// The statements that lead from the version before to this one, from 1 to kOwnVersion.
+std::string upgrade_sql(int version);
 
 }  // namespace ceems::store::postgres

@@ -4,6 +4,7 @@
 
 #include <gtest/gtest.h>
 
+#include "store/schema/sums_columns.h"
 #include "store/schema/tables.h"
 
 namespace ceems::store {
@@ -95,6 +96,29 @@ TEST(TableSql, StatementsNameEveryColumn) {
   EXPECT_EQ(
       find_text(kJobs),
       "SELECT id,queue,times,heat,updates,weights,noise FROM jobs WHERE cluster=? AND uuid=?");
+}
+
+TEST(SumsColumns, FollowTheMaps) {
+  const auto maps = std::span(kJobColumns).subspan(6, 2);
+  EXPECT_EQ(sums_definitions(Dialect::kSqlite, maps), "times text,heat text,weight_heat text");
+  const auto later = std::span(kJobColumns).last(1);
+  EXPECT_EQ(sums_definitions(Dialect::kSqlite, later), "");
+  EXPECT_EQ(add_sums_columns(Dialect::kSqlite, later, 5),
+            "ALTER TABLE ceems_unit_sums ADD COLUMN noise text;"
+            "ALTER TABLE ceems_unit_sums ADD COLUMN weight_noise text;");
+  EXPECT_EQ(add_sums_columns(Dialect::kPostgres, later, 5),
+            "ALTER TABLE ceems_unit_sums ADD noise text COLLATE \"C\" NOT NULL DEFAULT '';"
+            "ALTER TABLE ceems_unit_sums ADD weight_noise text COLLATE \"C\" NOT NULL DEFAULT '';");
+  EXPECT_EQ(add_sums_columns(Dialect::kSqlite, maps, 2), "");
+}
+
+TEST(SumsColumns, UnwantedMapsAreNotRead) {
+  WantedMaps wanted{};
+  wanted.at(1) = true;
+  EXPECT_EQ(unit_columns(wanted),
+            "total_time_seconds,avg_cpu_usage,'','','','','','','','','','','','','','',''");
+  EXPECT_EQ(sums_columns(wanted),
+            "'',avg_cpu_usage,'','','','','','','','','','','',weight_avg_cpu_usage,'','',''");
 }
 
 TEST(Tables, NamesAreUniqueAndTimesHaveTheirMoment) {

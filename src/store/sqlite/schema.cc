@@ -2,35 +2,13 @@
 
 #include <sqlite3.h>
 
-#include <array>
-
 #include "base/log.h"
-#include "base/strings.h"
-#include "store/unit_sums.h"
+#include "store/schema/sums_columns.h"
+#include "store/schema/table_sql.h"
+#include "store/schema/tables.h"
 
 namespace ceems::store::sqlite {
 namespace {
-
-// The metric columns of units, usage and daily_usage as they were before version 9.
-#define CEEMS_METRIC_COLUMNS                      \
-  "total_time_seconds text default '{}',"         \
-  "avg_cpu_usage text default '{}',"              \
-  "avg_cpu_mem_usage text default '{}',"          \
-  "total_cpu_energy_usage_kwh text default '{}'," \
-  "total_cpu_emissions_gms text default '{}',"    \
-  "avg_gpu_usage text default '{}',"              \
-  "avg_gpu_mem_usage text default '{}',"          \
-  "total_gpu_energy_usage_kwh text default '{}'," \
-  "total_gpu_emissions_gms text default '{}',"    \
-  "total_io_write_stats text default '{}',"       \
-  "total_io_read_stats text default '{}',"        \
-  "total_ingress_stats text default '{}',"        \
-  "total_outgress_stats text default '{}',"
-
-#define CEEMS_USAGE_COLUMNS                                            \
-  "id integer not null primary key, resource_manager text default ''," \
-  "cluster_id text, num_units integer, project text, username text,"   \
-  "groupname text," CEEMS_METRIC_COLUMNS "num_updates integer default 0, last_updated_at text"
 
 /// Version 8: one row per admin instead of one per source.
 constexpr const char* kAdminsByName =
@@ -45,53 +23,42 @@ constexpr const char* kAdminsByName =
     "DROP TABLE admin_users_by_source;"
     "CREATE UNIQUE INDEX uq_cluster_id_admin_user ON admin_users (cluster_id, name);";
 
-/// Step n (from 1 to 7) leads from version n - 1 to n; for 8 and 9 see step_sql().
-constexpr std::array<const char*, 7> kSteps{
-    {
-        "CREATE TABLE units (id integer not null primary key, resource_manager text default '',"
-        "cluster_id text, uuid text, name text, project text, groupname text, username text,"
-        "created_at text, started_at text, ended_at text,"
-        "created_at_ts integer, started_at_ts integer, ended_at_ts integer,"
-        "elapsed text, state text, allocation text default '{}', tags text default "
-        "'{}'," CEEMS_METRIC_COLUMNS
-        "ignore integer, num_updates integer default 0, last_updated_at text);"
-        "CREATE INDEX idx_cluster_id_usr_uuid ON units (cluster_id, username, uuid);"
-        "CREATE UNIQUE INDEX uq_cluster_id_uuid_start ON units (cluster_id, uuid, started_at);",
+/// The statements that lead from the version before to this one, from 1 to 7; for 8 and 9 see
+/// step_sql().
+std::string first_steps(int version) {
+  switch (version) {
+    case 1:
+      return create_table(Dialect::kSqlite, kUnits) +
+             "CREATE INDEX idx_cluster_id_usr_uuid ON units (cluster_id, username, uuid);" +
+             create_key(Dialect::kSqlite, kUnits);
+    case 2:
+      return create_table(Dialect::kSqlite, kUsage) + create_key(Dialect::kSqlite, kUsage);
+    case 3:
+      return "CREATE TABLE users (id integer not null primary key, uid text, cluster_id text,"
+             "resource_manager text, name text, projects text default '[]', tags text default '[]',"
+             "last_updated_at text);"
+             "CREATE UNIQUE INDEX uq_cluster_id_user ON users (cluster_id, name);";
+    case 4:
+      return "CREATE TABLE projects (id integer not null primary key, uid text, cluster_id text,"
+             "resource_manager text, name text, users text default '[]', tags text default '[]',"
+             "last_updated_at text);"
+             "CREATE UNIQUE INDEX uq_cluster_id_project ON projects (cluster_id, name);";
+    case 5:
+      return "CREATE TABLE admin_users (id integer not null primary key, source text,"
+             "users text default '[]', last_updated_at text);"
+             "CREATE UNIQUE INDEX uq_source ON admin_users (source);";
+    case 6:
+      return "CREATE INDEX idx_cluster_id_project_user_ended ON units"
+             "(cluster_id, project, username, ended_at);";
+    default:
+      return create_table(Dialect::kSqlite, kDailyUsage) +
+             create_key(Dialect::kSqlite, kDailyUsage);
+  }
+}
 
-        "CREATE TABLE usage (" CEEMS_USAGE_COLUMNS ");"
-        "CREATE UNIQUE INDEX uq_cluster_id_project_usr ON usage (cluster_id, username, project);",
-
-        "CREATE TABLE users (id integer not null primary key, uid text, cluster_id text,"
-        "resource_manager text, name text, projects text default '[]', tags text default '[]',"
-        "last_updated_at text);"
-        "CREATE UNIQUE INDEX uq_cluster_id_user ON users (cluster_id, name);",
-
-        "CREATE TABLE projects (id integer not null primary key, uid text, cluster_id text,"
-        "resource_manager text, name text, users text default '[]', tags text default '[]',"
-        "last_updated_at text);"
-        "CREATE UNIQUE INDEX uq_cluster_id_project ON projects (cluster_id, name);",
-
-        "CREATE TABLE admin_users (id integer not null primary key, source text,"
-        "users text default '[]', last_updated_at text);"
-        "CREATE UNIQUE INDEX uq_source ON admin_users (source);",
-
-        "CREATE INDEX idx_cluster_id_project_user_ended ON units"
-        "(cluster_id, project, username, ended_at);",
-
-        "CREATE TABLE daily_usage (" CEEMS_USAGE_COLUMNS ");"
-        "CREATE UNIQUE INDEX uq_cluster_id_project_usr_lastupdated ON daily_usage"
-        "(cluster_id, username, project, last_updated_at);",
-
-    }};
-
-#undef CEEMS_METRIC_COLUMNS
-#undef CEEMS_USAGE_COLUMNS
-
-constexpr int kOwnVersion = 4;
-
-/// Our additions. The reference ignores extra tables, indexes and columns of these three tables, so
-/// it can still open the file. Its updates leave last_updated_at_ts behind: the triggers mark such
-/// rows, and take_over() mends them.
+/// Our additions. The reference ignores extra tables, indexes and columns of units, usage and
+/// daily_usage, so it can still open the file. Its updates leave last_updated_at_ts behind: the
+/// triggers mark such rows, and take_over() mends them.
 constexpr const char* kFirstOwnStep =
     "CREATE TABLE ceems_schema (version integer not null);"
     "INSERT INTO ceems_schema VALUES (1);"
@@ -99,9 +66,6 @@ constexpr const char* kFirstOwnStep =
     " window_end_ms integer not null) WITHOUT ROWID;"
     "CREATE TABLE ceems_admin_sources (source text not null, name text not null,"
     " PRIMARY KEY (source, name)) WITHOUT ROWID;"
-    "ALTER TABLE units ADD COLUMN last_updated_at_ts integer;"
-    "ALTER TABLE usage ADD COLUMN last_updated_at_ts integer;"
-    "ALTER TABLE daily_usage ADD COLUMN last_updated_at_ts integer;"
     "CREATE INDEX ceems_units_updated ON units (last_updated_at_ts);"
     "CREATE INDEX ceems_units_ended ON units (ended_at_ts);"
     "CREATE INDEX ceems_units_user_ended ON units (username, ended_at_ts);"
@@ -115,29 +79,19 @@ constexpr const char* kFirstOwnStep =
     " AND NEW.last_updated_at IS NOT OLD.last_updated_at"
     " BEGIN UPDATE usage SET last_updated_at_ts = NULL WHERE id = NEW.id; END;";
 
-/// Version 2: sums over units (store/unit_sums.h).
+/// Version 2: sums over units (unit_sums.h).
 std::string sums_tables() {
-  std::string sql =
-      "CREATE TABLE ceems_unit_spans (level integer not null, span integer not null,"
-      " PRIMARY KEY (level, span)) WITHOUT ROWID;"
-      "CREATE TABLE ceems_unit_sums (level integer not null, span integer not null,"
-      "cluster_id text, username text, project text, groupname text, resource_manager text,"
-      "ended integer, first_id integer, num_units integer";
-  const std::string columns = sums_columns(kAllMaps);
-  for (const std::string_view column : split(columns, ',')) {
-    sql += fmt::format(",{} text", column);
-  }
-  return sql +
-         ");CREATE INDEX ceems_unit_sums_span ON ceems_unit_sums (level, span);"
-         "UPDATE ceems_schema SET version = 2;";
+  return "CREATE TABLE ceems_unit_spans (level integer not null, span integer not null,"
+         " PRIMARY KEY (level, span)) WITHOUT ROWID;"
+         "CREATE TABLE ceems_unit_sums (level integer not null, span integer not null,"
+         "cluster_id text, username text, project text, groupname text, resource_manager text,"
+         "ended integer, first_id integer, num_units integer," +
+         sums_definitions(Dialect::kSqlite, kMapColumns) +
+         ");CREATE INDEX ceems_unit_sums_span ON ceems_unit_sums (level, span);";
 }
 
-/// Version 3: weights of averages (store/merge.h), which updates of the reference make void, and
-/// gaps (store/gaps.h).
+/// Version 3: updates of the reference make the weights of averages (merge.h) void; gaps (gaps.h).
 constexpr const char* kGapTables =
-    "ALTER TABLE units ADD COLUMN ceems_weights text;"
-    "ALTER TABLE usage ADD COLUMN ceems_weights text;"
-    "ALTER TABLE daily_usage ADD COLUMN ceems_weights text;"
     "DROP TRIGGER ceems_units_foreign;"
     "DROP TRIGGER ceems_usage_foreign;"
     "CREATE TRIGGER ceems_units_foreign AFTER UPDATE OF last_updated_at ON units"
@@ -153,19 +107,40 @@ constexpr const char* kGapTables =
     " end_ms integer not null);"
     "CREATE TABLE ceems_gap_units (gap_id integer not null, uuid text not null, started_at text,"
     " started_at_ts integer, ended_at_ts integer, times text);"
-    "CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);"
-    "UPDATE ceems_schema SET version = 3;";
+    "CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);";
 
 /// Version 4: who leads which project, as resource managers say.
 constexpr const char* kLeadsTable =
     "CREATE TABLE ceems_project_leads (name text not null, cluster_id text not null,"
-    " project text not null, PRIMARY KEY (name, cluster_id, project)) WITHOUT ROWID;"
-    "UPDATE ceems_schema SET version = 4;";
+    " project text not null, PRIMARY KEY (name, cluster_id, project)) WITHOUT ROWID;";
 
+/// What a version of our additions makes beside columns.
+std::string own_tables(int version) {
+  switch (version) {
+    case 1:
+      return kFirstOwnStep;
+    case 2:
+      return sums_tables();
+    case 3:
+      return kGapTables;
+    case 4:
+      return kLeadsTable;
+    default:
+      return {};
+  }
+}
+
+/// Leads from a version of our additions to the newest.
 std::string own_steps(int version) {
-  return (version < 1 ? std::string(kFirstOwnStep) : std::string()) +
-         (version < 2 ? sums_tables() : std::string()) + (version < 3 ? kGapTables : "") +
-         kLeadsTable;
+  std::string sql;
+  while (++version <= kOwnVersion) {
+    for (const Table* table : kTables) {
+      sql += add_columns(Dialect::kSqlite, *table, version);
+    }
+    sql += add_sums_columns(Dialect::kSqlite, kMapColumns, version) + own_tables(version) +
+           fmt::format("UPDATE ceems_schema SET version = {};", version);
+  }
+  return sql;
 }
 
 /// SQL function ceems_local_ms(LOCAL text): epoch milliseconds, or 0 for what is no LOCAL text.
@@ -207,7 +182,7 @@ Result<bool> has_column(Connection& connection, std::string_view table, std::str
 /// version already: only what is missing is done.
 Result<std::string> step_sql(Connection& connection, int version) {
   if (version < 8) {
-    return std::string(kSteps[static_cast<std::size_t>(version) - 1]);
+    return first_steps(version);
   }
   if (version == 8) {
     const auto by_source = has_column(connection, "admin_users", "source");
@@ -217,14 +192,19 @@ Result<std::string> step_sql(Connection& connection, int version) {
     return std::string(*by_source ? kAdminsByName : "");
   }
   std::string sql;
-  for (const std::string_view table : {"units", "usage", "daily_usage"}) {
-    const auto old_name = has_column(connection, table, "total_outgress_stats");
-    if (!old_name) {
-      return fail(old_name.error());
-    }
-    if (*old_name) {
-      sql += fmt::format("ALTER TABLE {} RENAME COLUMN total_outgress_stats TO total_egress_stats;",
-                         table);
+  for (const Table* table : kTables) {
+    for (const Column& column : table->columns) {
+      if (column.old_name.empty()) {
+        continue;
+      }
+      const auto old_name = has_column(connection, table->name, column.old_name);
+      if (!old_name) {
+        return fail(old_name.error());
+      }
+      if (*old_name) {
+        sql += fmt::format("ALTER TABLE {} RENAME COLUMN {} TO {};", table->name, column.old_name,
+                           column.name);
+      }
     }
   }
   return sql;
