@@ -3,6 +3,7 @@
 
 #include "store/gaps.h"
 #include "store/session_writer.h"
+#include "store/stored_units.h"
 #include "store/unit_sums.h"
 
 namespace ceems::store {

@@ -8,6 +8,7 @@
 #include "store/gaps.h"
 #include "store/json.h"
 #include "store/leads.h"
+#include "store/stored_units.h"
 #include "store/unit_sums.h"
 
 namespace ceems::store {

@@ -1,64 +1,13 @@
 // The statements of the writer. Both data bases take them as they are.
-#include <algorithm>
-
 #include <fmt/format.h>
 
-#include "base/strings.h"
 #include "store/schema/sums_columns.h"
+#include "store/schema/table_sql.h"
+#include "store/schema/tables.h"
 #include "store/session.h"
-#include "store/unit_change.h"
 
 namespace ceems::store {
 namespace {
-
-/// "total_time_seconds=?,avg_cpu_usage=?,...,ceems_weights=?"
-std::string map_assignments() {
-  std::string text;
-  for (const std::string_view column : split(kMapNames, ',')) {
-    text += fmt::format("{}=?,", column);
-  }
-  return text + fmt::format("{}=?", kWeightsColumn);
-}
-
-std::string fill(std::string_view table) {
-  return fmt::format("UPDATE {} SET {} WHERE id=?", table, map_assignments());
-}
-
-std::string parameters(int count) {
-  std::string text = "?";
-  for (int i = 1; i < count; ++i) {
-    text += ",?";
-  }
-  return text;
-}
-
-std::string find_usage(std::string_view table, std::string_view day) {
-  return fmt::format(
-      "SELECT id,num_units,num_updates,{},{} FROM {} WHERE cluster_id=? AND username=? AND "
-      "project=?{}",
-      kMapNames, kWeightsColumn, table, day);
-}
-
-std::string usage_target(std::string_view table) {
-  return fmt::format(
-      "{} (cluster_id,username,project,resource_manager,groupname,num_units,num_updates,"
-      "last_updated_at,last_updated_at_ts,{},{})",
-      table, kMapNames, kWeightsColumn);
-}
-
-/// For as many values as the target has columns.
-std::string insert(WriterStatement statement) {
-  const std::string target = insert_target(statement);
-  return fmt::format("INSERT INTO {} VALUES ({})", target,
-                     parameters(1 + static_cast<int>(std::ranges::count(target, ','))));
-}
-
-std::string update_usage(std::string_view table) {
-  return fmt::format(
-      "UPDATE {} SET num_units=?,num_updates=?,last_updated_at=?,last_updated_at_ts=?,{}"
-      " WHERE id=?",
-      table, map_assignments());
-}
 
 std::string upsert_people(std::string_view table, std::string_view list) {
   return fmt::format(
@@ -74,15 +23,11 @@ std::string upsert_people(std::string_view table, std::string_view list) {
 std::string insert_target(WriterStatement statement) {
   switch (statement) {
     case WriterStatement::kInsertUnit:
-      return fmt::format(
-          "units (cluster_id,uuid,resource_manager,name,project,groupname,username,created_at,"
-          "created_at_ts,started_at,started_at_ts,ended_at,ended_at_ts,elapsed,state,allocation,"
-          "tags,ignore,num_updates,last_updated_at,last_updated_at_ts,{},{})",
-          kMapNames, kWeightsColumn);
+      return insert_target(kUnits);
     case WriterStatement::kInsertUsage:
-      return usage_target("usage");
+      return insert_target(kUsage);
     case WriterStatement::kInsertDay:
-      return usage_target("daily_usage");
+      return insert_target(kDailyUsage);
     case WriterStatement::kInsertGapUnit:
       return "ceems_gap_units (gap_id,uuid,started_at,started_at_ts,ended_at_ts,times)";
     case WriterStatement::kInsertSums:
@@ -107,23 +52,19 @@ std::string statement_text(WriterStatement statement) {
     case WriterStatement::kInsertDay:
     case WriterStatement::kInsertGapUnit:
     case WriterStatement::kInsertSums:
-      return insert(statement);
+      return insert_text(insert_target(statement));
     case WriterStatement::kUpdateUnit:
-      return fmt::format(
-          "UPDATE units SET name=?,project=?,groupname=?,username=?,created_at=?,created_at_ts=?,"
-          "started_at=?,started_at_ts=?,ended_at=?,ended_at_ts=?,elapsed=?,state=?,allocation=?,"
-          "tags=?,ignore=?,num_updates=?,last_updated_at=?,last_updated_at_ts=?,{} WHERE id=?",
-          map_assignments());
+      return update_text(kUnits);
     case WriterStatement::kDeleteUnit:
       return "DELETE FROM units WHERE id=?";
     case WriterStatement::kFindUsage:
-      return find_usage("usage", "");
+      return find_text(kUsage);
     case WriterStatement::kUpdateUsage:
-      return update_usage("usage");
+      return update_text(kUsage);
     case WriterStatement::kFindDay:
-      return find_usage("daily_usage", " AND last_updated_at=?");
+      return find_text(kDailyUsage);
     case WriterStatement::kUpdateDay:
-      return update_usage("daily_usage");
+      return update_text(kDailyUsage);
     case WriterStatement::kUpsertUser:
       return upsert_people("users", "projects");
     case WriterStatement::kUserNames:
@@ -137,11 +78,11 @@ std::string statement_text(WriterStatement statement) {
     case WriterStatement::kDeleteProject:
       return "DELETE FROM projects WHERE cluster_id=? AND name=?";
     case WriterStatement::kFillUnit:
-      return fill("units");
+      return update_maps_text(kUnits);
     case WriterStatement::kFillUsage:
-      return fill("usage");
+      return update_maps_text(kUsage);
     case WriterStatement::kFillDay:
-      return fill("daily_usage");
+      return update_maps_text(kDailyUsage);
     case WriterStatement::kDeleteSums:
       return "DELETE FROM ceems_unit_sums WHERE level=? AND span=?";
     case WriterStatement::kInsertSpan:

@@ -6,20 +6,22 @@
 
 #include <fmt/format.h>
 
+#include "store/schema/tables.h"
+
 namespace ceems::store {
 namespace {
 
 using Rows = std::vector<std::vector<StoredUnit>>;
 
-constexpr std::size_t kFirstMap = 13;
+const StoredColumns& stored_columns() {
+  static const StoredColumns columns(kUnits);
+  return columns;
+}
 
 Sql select_units(Dialect dialect,
                  std::string_view cluster_id,
                  const std::vector<std::string>& uuids) {
-  Sql sql(dialect, fmt::format("SELECT id,started_at,started_at_ts,ended_at_ts,num_updates,name,"
-                               "project,groupname,username,created_at,created_at_ts,allocation,"
-                               "last_updated_at_ts,{},{},uuid FROM ",
-                               kMapNames, kWeightsColumn));
+  Sql sql(dialect, fmt::format("SELECT {} FROM ", stored_columns().names()));
   if (dialect == Dialect::kSqlite) {
     return sql.add("units WHERE cluster_id = ").value(cluster_id).add(" AND uuid IN ").list(uuids);
   }
@@ -31,27 +33,6 @@ Sql select_units(Dialect dialect,
   }
   sql.add(") AS wanted(one) CROSS JOIN LATERAL (SELECT * FROM units WHERE cluster_id = ");
   return sql.value(cluster_id).add(" AND uuid = wanted.one OFFSET 0) AS found");
-}
-
-StoredUnit stored_unit(const AnswerRow& row) {
-  StoredUnit unit;
-  unit.id = row.integer(0);
-  unit.started_at = row.text(1);
-  unit.started_at_ts = row.integer(2);
-  unit.ended_at_ts = row.integer(3);
-  unit.num_updates = row.integer(4);
-  unit.name = row.text(5);
-  unit.project = row.text(6);
-  unit.groupname = row.text(7);
-  unit.username = row.text(8);
-  unit.created_at = row.text(9);
-  unit.created_at_ts = row.integer(10);
-  unit.allocation = row.text(11);
-  unit.last_updated_at_ts = row.integer(12);
-  for (std::size_t m = 0; m < unit.maps.size(); ++m) {
-    unit.maps[m] = row.text(kFirstMap + m);
-  }
-  return unit;
 }
 
 /// Is it stored as it is by every data base? Then its row can be told by it.
@@ -69,9 +50,10 @@ Result<Rows> find_units(Session& session,
   std::vector<std::string> together;
   for (std::size_t i = 0; i < uuids.size(); ++i) {
     if (!plain(uuids[i])) {
-      auto done = session.run(
-          select_units(session.dialect(), cluster_id, {std::string(uuids[i])}),
-          [&rows, i](std::size_t, const AnswerRow& row) { rows[i].push_back(stored_unit(row)); });
+      auto done = session.run(select_units(session.dialect(), cluster_id, {std::string(uuids[i])}),
+                              [&rows, i](std::size_t, const AnswerRow& row) {
+                                rows[i].push_back(stored_columns().read(row));
+                              });
       if (!done) {
         return fail(std::move(done).error());
       }
@@ -88,12 +70,12 @@ Result<Rows> find_units(Session& session,
   }
   auto done = session.run(select_units(session.dialect(), cluster_id, together),
                           [&](std::size_t, const AnswerRow& row) {
-                            const auto found = places.find(row.text(kFirstMap + MapTexts().size()));
+                            const auto found = places.find(stored_columns().uuid(row));
                             if (found == places.end()) {
                               return;
                             }
                             for (const std::size_t place : found->second) {
-                              rows[place].push_back(stored_unit(row));
+                              rows[place].push_back(stored_columns().read(row));
                             }
                           });
   if (!done) {

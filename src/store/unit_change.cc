@@ -2,11 +2,13 @@
 
 #include <algorithm>
 #include <utility>
+#include <variant>
 
 #include "base/log.h"
 #include "base/strings.h"
 #include "store/json.h"
 #include "store/merge.h"
+#include "store/schema/tables.h"
 
 namespace ceems::store {
 namespace {
@@ -20,18 +22,6 @@ model::MetricMap stored_map(std::string_view text, std::string_view what) {
   log::warn("malformed map in the data base counts as empty",
             {{"row", printable(what)}, {"err", map.error().message}});
   return {};
-}
-
-/// JSON object text of a manager, or "{}" for anything else.
-std::string object_text(std::string_view text, std::string_view what) {
-  std::string out;
-  if (!append_json_object(out, text)) {
-    if (!text.empty() && text != "null") {
-      log::warn("malformed object of a unit is left out", {{"unit", printable(what)}});
-    }
-    return "{}";
-  }
-  return out;
 }
 
 model::MetricMap finite_map(const model::MetricMap& map) {
@@ -51,13 +41,13 @@ struct Match {
 };
 
 Match match(const model::Unit& unit, std::span<const StoredUnit> stored) {
-  const auto pending = [](const StoredUnit& row) { return row.started_at_ts <= 0; };
+  const auto pending = [](const StoredUnit& row) { return row.unit.started_at_ts <= 0; };
   const bool started = unit.started_at_ts > 0;
   Match found;
   const StoredUnit* waiting = nullptr;
   for (const StoredUnit& row : stored) {
-    if (started ? row.started_at_ts == unit.started_at_ts
-                : pending(row) && row.started_at == unit.started_at) {
+    if (started ? row.unit.started_at_ts == unit.started_at_ts
+                : pending(row) && row.unit.started_at == unit.started_at) {
       found.row = &row;
     } else if (started && pending(row)) {
       waiting = &row;
@@ -115,13 +105,14 @@ UnitChange change_of(const Batch& batch,
   const auto [old, stale] = match(unit, stored);
   UnitChange change;
   change.is_new = old == nullptr;
-  change.username = old != nullptr && !old->username.empty() ? old->username : unit.username;
-  change.project = old != nullptr && !old->project.empty() ? old->project : unit.project;
+  const model::Unit& known = old != nullptr ? old->unit : unit;
+  change.username = known.username.empty() ? unit.username : known.username;
+  change.project = known.project.empty() ? unit.project : known.project;
   if (stale != nullptr) {
     change.calls.push_back({WriterStatement::kDeleteUnit, {stale->id}});
     change.moved_from.push_back(stale->last_updated_at_ts);
   }
-  if (old != nullptr && old->ended_at_ts > 0 && old->ended_at_ts == unit.ended_at_ts) {
+  if (old != nullptr && old->unit.ended_at_ts > 0 && old->unit.ended_at_ts == unit.ended_at_ts) {
     return change;  // reported again
   }
   change.counts = true;
@@ -137,42 +128,9 @@ UnitChange change_of(const Batch& batch,
       value = std::max(0.0, value - value_or_zero(counted, name));
     }
   }
-  std::string allocation = object_text(unit.allocation, unit.uuid);
-  if (allocation == "{}" && old != nullptr && !old->allocation.empty()) {
-    allocation = object_text(old->allocation, unit.uuid);
-  }
-  const auto kept = [row = old](std::string StoredUnit::* before, const std::string& now) {
-    return row != nullptr && !(row->*before).empty() ? row->*before : now;
-  };
-  const bool created = old != nullptr && old->created_at_ts > 0;
-  WriterCall call{.statement =
-                      old == nullptr ? WriterStatement::kInsertUnit : WriterStatement::kUpdateUnit};
-  auto& values = call.values;
-  values.reserve(35);
-  if (old == nullptr) {
-    values.insert(values.end(), {batch.cluster.id, unit.uuid, unit.resource_manager});
-  }
-  values.emplace_back(kept(&StoredUnit::name, unit.name));
-  values.emplace_back(change.project);
-  values.emplace_back(kept(&StoredUnit::groupname, unit.groupname));
-  values.emplace_back(change.username);
-  values.emplace_back(created ? old->created_at : unit.created_at);
-  values.emplace_back(created ? old->created_at_ts : unit.created_at_ts);
-  values.insert(values.end(), {unit.started_at, unit.started_at_ts, unit.ended_at, unit.ended_at_ts,
-                               unit.elapsed, unit.state});
-  values.emplace_back(std::move(allocation));
-  values.emplace_back(object_text(unit.tags, unit.uuid));
-  values.emplace_back(std::int64_t{unit.ignore ? 1 : 0});
-  values.emplace_back((old == nullptr ? 0 : old->num_updates) + 1);
-  values.emplace_back(batch.updated);
-  values.emplace_back(batch.window.end_ms);
-  for (std::string& text : merged_maps(unit, old, change.times)) {
-    values.emplace_back(std::move(text));
-  }
-  if (old != nullptr) {
-    values.emplace_back(old->id);
-  }
-  change.calls.push_back(std::move(call));
+  change.calls.push_back(
+      {old == nullptr ? WriterStatement::kInsertUnit : WriterStatement::kUpdateUnit,
+       unit_values(kUnits, batch, unit, old, merged_maps(unit, old, change.times))});
   return change;
 }
 
@@ -185,8 +143,8 @@ UnitFill fill_of(const model::Unit& unit,
     return fill;
   }
   fill.last_updated_at_ts = row->last_updated_at_ts;
-  fill.username = row->username;
-  fill.project = row->project;
+  fill.username = row->unit.username;
+  fill.project = row->unit.project;
   const model::MetricMap old_times = stored_map(row->maps[0], unit.uuid);
   const model::MetricMap window_times = finite_map(unit.total_time_seconds);
   AverageWeights weights = stored_map(row->maps.back(), unit.uuid);
@@ -207,17 +165,27 @@ UnitFill fill_of(const model::Unit& unit,
 }
 
 void UsageRow::load(const AnswerRow& row, std::string_view what) {
-  constexpr std::size_t kFirstMap = 3;
   fresh_ = false;
   id_ = row.integer(0);
-  num_units_ = row.integer(1);
-  num_updates_ = row.integer(2);
-  times_ = stored_map(row.text(kFirstMap), what);
-  for (std::size_t m = 0; m < model::kMetricCount; ++m) {
-    maps_[m] = stored_map(row.text(kFirstMap + 1 + m), what);
-    has_map_[m] = true;
+  std::size_t place = 0;
+  for (const Column& column : kUsage.columns) {
+    if (!builds_on_stored(column)) {
+      continue;
+    }
+    ++place;
+    if (column.update == Update::kCountNew) {
+      num_units_ = row.integer(place);
+    } else if (column.update == Update::kCount) {
+      num_updates_ = row.integer(place);
+    } else if (column.update == Update::kWeights) {
+      weights_ = stored_map(row.text(place), what);
+    } else if (const auto* metric = std::get_if<model::Metric>(&column.source)) {
+      maps_.at(static_cast<std::size_t>(*metric)) = stored_map(row.text(place), what);
+      has_map_.at(static_cast<std::size_t>(*metric)) = true;
+    } else {
+      times_ = stored_map(row.text(place), what);
+    }
   }
-  weights_ = stored_map(row.text(kFirstMap + 1 + model::kMetricCount), what);
 }
 
 void UsageRow::add(const model::Unit& unit, const UnitChange& change) {
@@ -269,32 +237,66 @@ WriterCall UsageRow::call(const Batch& batch,
                           bool daily,
                           const std::string& username,
                           const std::string& project) const {
+  const bool stored = id_ != 0;
   WriterCall call;
-  if (id_ != 0) {
+  if (stored) {
     call.statement = daily ? WriterStatement::kUpdateDay : WriterStatement::kUpdateUsage;
   } else {
     call.statement = daily ? WriterStatement::kInsertDay : WriterStatement::kInsertUsage;
-    call.values = {batch.cluster.id, username, project, resource_manager_, groupname_};
   }
-  auto& values = call.values;
-  values.insert(values.end(), {num_units_, num_updates_});
-  values.emplace_back(daily ? batch.day : batch.updated);
-  values.emplace_back(daily ? batch.day_ms : batch.window.end_ms);
-  values.emplace_back(metric_map_text(times_));
-  for (std::size_t m = 0; m < model::kMetricCount; ++m) {
-    const model::MetricMap& map = maps_[m];
-    const bool joined = num_updates_ > 1;
-    const auto metric = static_cast<model::Metric>(m);
-    values.emplace_back(!has_map_[m] ? "null"
-                        : joined
-                            ? metric_map_text(zero_without_weight(metric, map, times_, weights_))
-                            : metric_map_text(map));
+  const UsageNames names{.cluster_id = batch.cluster.id,
+                         .resource_manager = resource_manager_,
+                         .project = project,
+                         .groupname = groupname_,
+                         .username = username};
+  for (const Column& column : kUsage.columns) {
+    if (!stored || column.update != Update::kNever) {
+      call.values.push_back(value(column, batch, daily, names));
+    }
   }
-  values.emplace_back(metric_map_text(weights_));
-  if (id_ != 0) {
-    values.emplace_back(id_);
+  if (stored) {
+    call.values.emplace_back(id_);
   }
   return call;
+}
+
+SqlValue UsageRow::value(const Column& column,
+                         const Batch& batch,
+                         bool daily,
+                         const UsageNames& names) const {
+  switch (column.update) {
+    case Update::kCountNew:
+      return num_units_;
+    case Update::kCount:
+      return num_updates_;
+    case Update::kSum:
+    case Update::kMean: {
+      const auto* metric = std::get_if<model::Metric>(&column.source);
+      return metric == nullptr ? metric_map_text(times_) : map_text(*metric);
+    }
+    case Update::kWeights:
+      return metric_map_text(weights_);
+    default:
+      break;
+  }
+  if (const auto* text = std::get_if<std::string UsageNames::*>(&column.source)) {
+    return names.**text;
+  }
+  if (column.kind == ColumnKind::kMoment) {
+    return daily ? batch.day_ms : batch.window.end_ms;
+  }
+  return daily ? batch.day : batch.updated;
+}
+
+std::string UsageRow::map_text(model::Metric metric) const {
+  const auto place = static_cast<std::size_t>(metric);
+  const model::MetricMap& map = maps_.at(place);
+  if (!has_map_.at(place)) {
+    return "null";
+  }
+  const bool joined = num_updates_ > 1;
+  return joined ? metric_map_text(zero_without_weight(metric, map, times_, weights_))
+                : metric_map_text(map);
 }
 
 }  // namespace ceems::store

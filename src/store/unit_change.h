@@ -11,21 +11,12 @@
 #include "model/unit.h"
 #include "store/merge.h"
 #include "store/session.h"
-#include "store/stored_units.h"
+#include "store/unit_row.h"
 
 namespace ceems::store {
 
 // How a window is merged into rows (docs/api/database.md, "How a window is written"), without a
 // data base: rows go in, statements come out. Pure functions; what is malformed is logged.
-
-/// What the rows of one write have in common.
-struct Batch {
-  model::Cluster cluster;
-  model::Window window;
-  std::string updated;  ///< LOCAL end of the window
-  std::string day;      ///< marker of the window's day
-  std::int64_t day_ms = 0;
-};
 
 /// What becomes of a unit.
 struct UnitChange {
@@ -73,6 +64,12 @@ class UsageRow {
                                 const std::string& project) const;
 
  private:
+  [[nodiscard]] SqlValue value(const Column& column,
+                               const Batch& batch,
+                               bool daily,
+                               const UsageNames& names) const;
+  [[nodiscard]] std::string map_text(model::Metric metric) const;
+
   std::int64_t id_ = 0;  ///< 0: not stored yet
   std::string resource_manager_, groupname_;
   std::int64_t num_units_ = 0;
