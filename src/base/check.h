@@ -7,7 +7,7 @@ namespace ceems {
 
 }  // namespace ceems
 
-/// A broken invariant of our own code; never for input.
+/// Aborts when an invariant of our own code does not hold. Never use it to check input.
 #define CEEMS_CHECK(condition)                               \
   do {                                                       \
     if (!(condition)) {                                      \

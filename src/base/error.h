@@ -5,16 +5,16 @@
 
 namespace ceems {
 
-/// The closed set of reasons why something failed. Translated once, at the edge: to a log level, an
-/// HTTP status or an exit status.
+/// The closed set of reasons for a failure. The outermost caller translates a code once: to a log
+/// level, an HTTP status or an exit status.
 enum class ErrorCode {
-  kNoData,            ///< nothing there to read; not a fault (no powercap directory, no unit)
+  kNoData,            ///< there is nothing to read, which is not a fault (no powercap, no unit)
   kInvalidArgument,   ///< the caller, a flag or a configuration is wrong
   kNotFound,          ///< a file, row or route does not exist
-  kPermissionDenied,  ///< the operating system or an access rule refuses
-  kUnavailable,       ///< a peer or device does not answer now; trying again may help
+  kPermissionDenied,  ///< the operating system or an access rule refused
+  kUnavailable,       ///< a peer or device does not answer now; a retry may succeed
   kTimeout,           ///< a deadline passed
-  kParse,             ///< input that does not have the expected form
+  kParse,             ///< the input does not have the expected form
   kInternal,          ///< everything else
 };
 
@@ -27,7 +27,7 @@ struct Error {
   ErrorCode code = ErrorCode::kInternal;
   std::string message;
 
-  /// The same error with "context: " in front of its message.
+  /// The same error with "context: " before its message.
   [[nodiscard]] Error with_context(std::string_view context) &&;
 };
 

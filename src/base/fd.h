@@ -4,7 +4,7 @@
 
 namespace ceems {
 
-/// Owns a file descriptor; closes it when it goes away. Move-only. Not thread-safe.
+/// Owns a file descriptor and closes it on destruction. Move-only. Not thread-safe.
 class UniqueFd {
  public:
   UniqueFd() = default;

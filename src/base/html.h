@@ -5,7 +5,7 @@
 
 namespace ceems {
 
-/// Text for HTML, in attributes too: & < > " ' become references.
+/// Escapes & < > " ' for HTML text and attribute values.
 std::string escape_html(std::string_view text);
 
 }  // namespace ceems

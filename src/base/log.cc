@@ -18,7 +18,8 @@ namespace {
 std::atomic<Level> g_level{Level::kInfo};
 std::atomic<Format> g_format{Format::kLogfmt};
 
-/// The process's one sink: spdlog's locked stderr. Lines arrive rendered, so its pattern is bare.
+/// The only sink of the process: spdlog's locked stderr. Lines arrive complete, so its pattern adds
+/// nothing.
 spdlog::logger& stderr_logger() {
   static const std::shared_ptr<spdlog::logger> logger = [] {
     auto made = std::make_shared<spdlog::logger>("ceems",

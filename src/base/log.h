@@ -14,12 +14,12 @@ namespace ceems::log {
 enum class Level { kDebug, kInfo, kWarn, kError };
 enum class Format { kLogfmt, kJson };
 
-/// "debug", "info", "warn", "error" in any case; else kInvalidArgument.
+/// Parses "debug", "info", "warn" or "error" in any case; anything else is kInvalidArgument.
 Result<Level> parse_level(std::string_view text);
-/// "logfmt" or "json", exactly; else kInvalidArgument.
+/// Parses "logfmt" or "json", case-sensitively; anything else is kInvalidArgument.
 Result<Format> parse_format(std::string_view text);
 
-/// One key=value of a line. Values are formatted with {fmt}; they never hold secrets.
+/// One key=value of a line. Values are formatted with {fmt} and must not hold secrets.
 struct Field {
   std::string_view key;
   std::string value;
@@ -28,9 +28,9 @@ struct Field {
   Field(std::string_view k, const T& v) : key(k), value(fmt::format("{}", v)) {}
 };
 
-/// Sends lines to stderr in this form from now on. Before the first call: info, logfmt.
+/// Sets the level and format of all later lines. Before the first call they are info and logfmt.
 void configure(Level level, Format format);
-/// The same with the texts of --log.level and --log.format, which errors name.
+/// The same with the values of --log.level and --log.format. Errors name the flag.
 Result<> configure(std::string_view level, std::string_view format);
 
 [[nodiscard]] bool enabled(Level level);
@@ -65,7 +65,7 @@ inline void error(std::string_view message,
   write(Level::kError, message, fields, where);
 }
 
-/// The text write() sends, without the line end. For tests and for sinks of other kinds.
+/// The line that write() sends, without the line end. For tests and other kinds of sinks.
 std::string render(Format format,
                    std::string_view time,
                    Level level,

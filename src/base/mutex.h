@@ -6,9 +6,9 @@
 #include <stop_token>
 #include <utility>
 
-// Mutexes that clang's thread-safety analysis knows
-// (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html). libstdc++'s carry no annotations, so
-// code uses these instead, and `scripts/thread-safety` checks every access to a member that is
+// Mutexes for clang's thread-safety analysis
+// (https://clang.llvm.org/docs/ThreadSafetyAnalysis.html). Those of libstdc++ carry no annotations,
+// so our code uses these, and `scripts/thread-safety` checks every access to a member that is
 // marked as guarded. g++ sees plain classes.
 #if defined(__clang__)
 #define CEEMS_THREAD_ATTRIBUTE(x) __attribute__((x))
@@ -16,18 +16,18 @@
 #define CEEMS_THREAD_ATTRIBUTE(x)
 #endif
 
-/// On a member: read and written only while the mutex is held.
+/// On a member: it may be read and written only while the mutex is held.
 #define CEEMS_GUARDED_BY(mutex) CEEMS_THREAD_ATTRIBUTE(guarded_by(mutex))
-/// On a function, or on a lambda after its parameters: the caller holds the mutex.
+/// On a function, or on a lambda after its parameters: the caller must hold the mutex.
 #define CEEMS_REQUIRES(mutex) CEEMS_THREAD_ATTRIBUTE(requires_capability(mutex))
-/// On a function: the caller does not hold the mutex, the function locks it.
+/// On a function that locks the mutex: the caller must not hold it.
 #define CEEMS_EXCLUDES(mutex) CEEMS_THREAD_ATTRIBUTE(locks_excluded(mutex))
-/// On a function that the analysis cannot follow; a comment says why it is right.
+/// On a function that the analysis cannot follow. A comment must say why it is correct.
 #define CEEMS_NO_THREAD_SAFETY_ANALYSIS CEEMS_THREAD_ATTRIBUTE(no_thread_safety_analysis)
 
 namespace ceems {
 
-/// A std::mutex with annotations. Prefer MutexLock to calling it.
+/// A std::mutex with annotations. Prefer MutexLock to lock() and unlock().
 class CEEMS_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
  public:
   Mutex() = default;
@@ -45,11 +45,11 @@ class CEEMS_THREAD_ATTRIBUTE(capability("mutex")) Mutex {
 };
 
 struct AdoptLock {};
-/// For a MutexLock over a mutex that the caller has locked already.
+/// For a MutexLock over a mutex that the caller has already locked.
 inline constexpr AdoptLock kAdoptLock;
 
-/// Holds a mutex until the end of the scope. unlock() and lock() release it in between. For one
-/// thread.
+/// Holds a mutex until the end of the scope. unlock() and lock() release and take it in between.
+/// Only one thread may use a lock.
 class CEEMS_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
  public:
   explicit MutexLock(Mutex& mutex) CEEMS_THREAD_ATTRIBUTE(acquire_capability(mutex))
@@ -79,10 +79,10 @@ class CEEMS_THREAD_ATTRIBUTE(scoped_lockable) MutexLock {
   bool held_ = true;
 };
 
-/// A condition that threads wait for while they hold a mutex, which waiting releases. Waits end
-/// when `done()` is true, and those with a stop token also when a stop is requested; `done` is
-/// called with the mutex held, so lambdas that read guarded members are marked CEEMS_REQUIRES. All
-/// waits return the last done().
+/// A condition variable. A wait releases the mutex while it sleeps. It ends when `done()` returns
+/// true, when its time is up, or, with a stop token, when a stop is requested. `done` is called
+/// with the mutex held, so lambdas that read guarded members must be marked CEEMS_REQUIRES. Waits
+/// return the last result of done().
 class Condition {
  public:
   void notify_one() noexcept { condition_.notify_one(); }

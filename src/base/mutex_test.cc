@@ -34,7 +34,7 @@ TEST(Mutex, KeepsIncrementsOfManyThreadsApart) {
   EXPECT_EQ(box.value, 4000);
 }
 
-TEST(Mutex, IsNotTakenTwiceAndFreeAfterTheScope) {
+TEST(Mutex, IsHeldUntilTheEndOfTheScope) {
   Mutex mutex;
   const auto taken_elsewhere = [&mutex] {
     bool taken = false;
@@ -75,7 +75,7 @@ TEST(Condition, WakesWhenTheConditionHolds) {
   EXPECT_EQ(box.value, 7);
 }
 
-TEST(Condition, WaitsNoLongerThanItMayAndSaysSo) {
+TEST(Condition, WaitsReturnFalseWhenTheirTimeIsUp) {
   Box box;
   MutexLock lock(box.mutex);
   const auto never = [] { return false; };

@@ -13,15 +13,16 @@
 
 namespace ceems {
 
-/// A bounded map of what was found out about texts. When it is full, the one that nobody has asked
-/// for or stored for the longest time goes: one at a time, so that no call pays for many. Safe for
-/// concurrent use.
+/// A bounded map of results by text, for caches. When it is full, each new entry evicts the least
+/// recently used one, so no call pays for many evictions. Safe for concurrent use.
 template <typename Value>
 class RecentMap {
  public:
-  /// Keys longer than this many bytes are not worth their memory: they are not kept.
-  RecentMap(std::size_t most, std::size_t longest_key) : most_(most), longest_(longest_key) {
-    places_.reserve(most + 1);
+  /// Holds up to `max_entries`. Keys longer than `max_key_bytes` are not kept, because they are not
+  /// worth their memory.
+  RecentMap(std::size_t max_entries, std::size_t max_key_bytes)
+      : max_entries_(max_entries), max_key_bytes_(max_key_bytes) {
+    places_.reserve(max_entries + 1);
   }
 
   std::optional<Value> find(std::string_view key) {
@@ -35,10 +36,10 @@ class RecentMap {
   }
 
   void store(std::string_view key, Value value) {
-    if (key.size() > longest_ || most_ == 0) {
+    if (key.size() > max_key_bytes_ || max_entries_ == 0) {
       return;
     }
-    std::list<Entry> spare;  // what is left there is taken down when the lock is open again
+    std::list<Entry> spare;  // entries left here are destroyed after the mutex is released
     spare.push_back({std::string(key), std::move(value)});
     const MutexLock lock(mutex_);
     const auto [place, is_new] = places_.try_emplace(spare.front().key, spare.begin());
@@ -48,7 +49,7 @@ class RecentMap {
       return;
     }
     entries_.splice(entries_.begin(), spare);
-    if (entries_.size() > most_) {
+    if (entries_.size() > max_entries_) {
       places_.erase(entries_.back().key);
       spare.splice(spare.begin(), entries_, std::prev(entries_.end()));
     }
@@ -59,13 +60,13 @@ class RecentMap {
     std::string key;
     Value value;
   };
-  /// By the keys of the entries themselves.
+  /// The keys refer to the texts of the entries.
   using Places = std::unordered_map<std::string_view, typename std::list<Entry>::iterator>;
 
-  const std::size_t most_;
-  const std::size_t longest_;
+  const std::size_t max_entries_;
+  const std::size_t max_key_bytes_;
   Mutex mutex_;
-  std::list<Entry> entries_ CEEMS_GUARDED_BY(mutex_);  ///< the most recent one in front
+  std::list<Entry> entries_ CEEMS_GUARDED_BY(mutex_);  ///< the most recently used first
   Places places_ CEEMS_GUARDED_BY(mutex_);
 };
 

@@ -7,14 +7,14 @@
 namespace ceems {
 namespace {
 
-TEST(RecentMap, ForgetsWhatNobodyAsksFor) {
+TEST(RecentMap, EvictsTheLeastRecentlyUsed) {
   RecentMap<int> map(4, 10);
   for (const char* const key : {"a", "b", "c", "d"}) {
     map.store(key, *key);
   }
   EXPECT_EQ(map.find("a"), 'a');
   map.store("b", 'B');
-  map.store("e", 'e');  // "c" goes: "a" was asked for, "b" stored again
+  map.store("e", 'e');  // evicts "c": "a" was found and "b" stored again since
   EXPECT_EQ(map.find("c"), std::nullopt);
   map.store("f", 'f');
   EXPECT_EQ(map.find("d"), std::nullopt);
@@ -24,7 +24,7 @@ TEST(RecentMap, ForgetsWhatNobodyAsksFor) {
   EXPECT_EQ(map.find("f"), 'f');
 }
 
-TEST(RecentMap, OneOrNone) {
+TEST(RecentMap, MayHoldOneEntryOrNone) {
   RecentMap<int> one(1, 10);
   one.store("a", 1);
   one.store("a", 2);
@@ -37,7 +37,7 @@ TEST(RecentMap, OneOrNone) {
   EXPECT_EQ(none.find("a"), std::nullopt);
 }
 
-TEST(RecentMap, TheNewestValueCounts) {
+TEST(RecentMap, StoreReplacesTheValue) {
   RecentMap<std::string> map(4, 10);
   map.store("a", "old");
   map.store("a", "new");

@@ -9,7 +9,7 @@
 
 namespace ceems {
 
-/// Value or Error. The only place that names std::expected, so the type can change in one line.
+/// A value or an Error. Only this line names std::expected, so the type can be replaced easily.
 ///
 ///   auto text = host::read_file(path);
 ///   if (!text) {
@@ -18,7 +18,7 @@ namespace ceems {
 template <typename T = void>
 using Result = std::expected<T, Error>;
 
-/// Turns an Error into any failed Result.
+/// Makes a failed Result of any type from an Error.
 [[nodiscard]] inline std::unexpected<Error> fail(Error error) {
   return std::unexpected<Error>(std::move(error));
 }

@@ -10,7 +10,7 @@ namespace {
 
 constexpr std::string_view kBlank = " \t\n\v\f\r";
 
-/// Of ASCII; other bytes stay as they are.
+/// ASCII only; other bytes are returned unchanged.
 char lower(char byte) {
   return byte >= 'A' && byte <= 'Z' ? static_cast<char>(byte - 'A' + 'a') : byte;
 }

@@ -24,7 +24,7 @@ TEST(Strings, TakeWordSkipsRunsOfBlanks) {
   EXPECT_EQ(take_word(rest), "");
 }
 
-TEST(Strings, NumbersAreWholeTexts) {
+TEST(Strings, NumbersMustFillTheWholeText) {
   EXPECT_EQ(parse_int("18446744073709551615"), 18446744073709551615U);
   EXPECT_EQ(parse_int("18446744073709551616"), std::nullopt);
   EXPECT_EQ(parse_int("1 "), std::nullopt);
@@ -40,7 +40,7 @@ TEST(Strings, PrintableShowsHostileBytes) {
   EXPECT_EQ(printable("abcdef", 3), "abc...");
 }
 
-TEST(Strings, OnlyAsciiLettersHaveTwoCases) {
+TEST(Strings, OnlyTheCaseOfAsciiLettersIsIgnored) {
   EXPECT_EQ(to_lower("AZaz[@\xc3\x89"), "azaz[@\xc3\x89");
   EXPECT_TRUE(same_in_any_case("X-Grafana-User", "x-grafana-uSER"));
   EXPECT_TRUE(same_in_any_case("", ""));

@@ -10,8 +10,8 @@ bool continues(char byte) {
   return (static_cast<unsigned char>(byte) & 0xC0U) == 0x80U;
 }
 
-/// Bytes at the front of `text`, a multiple of eight, that are ASCII without NUL. Nearly all texts
-/// of ours are, and every label of every sample is looked at.
+/// The number of bytes at the front of `text`, a multiple of eight, that are ASCII without NUL.
+/// Nearly all our texts are ASCII, and every label of every sample passes through here.
 std::size_t plain_length(std::string_view text) {
   constexpr std::uint64_t kOnes = 0x0101010101010101;
   constexpr std::uint64_t kHighBits = 0x8080808080808080;
@@ -19,7 +19,7 @@ std::size_t plain_length(std::string_view text) {
   std::uint64_t word = 0;
   while (text.size() - place >= sizeof(word)) {
     std::memcpy(&word, text.data() + place, sizeof(word));
-    // A high bit is set where a byte has it, or is 0.
+    // The high bit of each byte is set if the byte is not ASCII or is 0.
     if (((word | ((word - kOnes) & ~word)) & kHighBits) != 0) {
       break;
     }
@@ -28,7 +28,7 @@ std::size_t plain_length(std::string_view text) {
   return place;
 }
 
-/// Bytes at the front of `text` without NULs and broken characters.
+/// The number of bytes before the first NUL or malformed character.
 std::size_t clean_length(std::string_view text) {
   std::size_t place = plain_length(text);
   while (place < text.size()) {
@@ -65,7 +65,7 @@ std::size_t utf8_length(std::string_view text) {
       return 0;
     }
   }
-  // What is overlong, a surrogate or too big shows in the second byte.
+  // The second byte shows overlong forms, surrogates and numbers above U+10FFFF.
   const auto second = static_cast<unsigned char>(text[1]);
   const bool wrong = (lead == 0xE0 && second < 0xA0) || (lead == 0xED && second > 0x9F) ||
                      (lead == 0xF0 && second < 0x90) || (lead == 0xF4 && second > 0x8F);

@@ -6,25 +6,25 @@
 
 namespace ceems {
 
-// UTF-8 as RFC 3629 has it: no surrogates, nothing overlong, nothing above U+10FFFF. Pure
+// UTF-8 as RFC 3629 defines it: no surrogates, no overlong forms, nothing above U+10FFFF. Pure
 // functions.
 
-/// U+FFFD, which stands where something was no character.
+/// U+FFFD, which replaces malformed characters.
 inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 
-/// Bytes of the well-formed character at the front of `text`; 0 where there is none.
+/// The length in bytes of the character at the front of `text`; 0 if it is malformed or missing.
 std::size_t utf8_length(std::string_view text);
 
 bool is_utf8(std::string_view text);
 
-/// Has the number a form in UTF-8?
+/// Whether the number is a code point that UTF-8 can encode.
 bool is_code_point(char32_t value);
 
-/// The bytes of a code point; those of U+FFFD for what is none.
+/// Appends a code point, or U+FFFD if the number is not a code point.
 void append_utf8(std::string& out, char32_t code_point);
 
-/// Appends `text` with U+FFFD in place of NULs, which data bases and parsers of pages take for the
-/// end, and of every byte that is no UTF-8. Allocates only where `out` has to grow.
+/// Appends `text` with U+FFFD in place of every byte that is not valid UTF-8, and of NULs, which
+/// databases and HTML parsers take for the end of the text. Allocates only if `out` has to grow.
 void append_clean_text(std::string& out, std::string_view text);
 std::string clean_text(std::string_view text);
 

@@ -18,7 +18,7 @@ TEST(Utf8, LengthIsThatOfTheFirstCharacter) {
   EXPECT_EQ(utf8_length(""), 0U);
 }
 
-TEST(Utf8, RefusesOverlongFormsSurrogatesAndHalves) {
+TEST(Utf8, RejectsOverlongFormsSurrogatesAndTruncatedCharacters) {
   constexpr std::array kBroken = {
       "\x80"sv,
       "\xBF"sv,
@@ -49,7 +49,7 @@ TEST(Utf8, RefusesOverlongFormsSurrogatesAndHalves) {
   EXPECT_FALSE(is_utf8("gr\u00fc\xff"));
 }
 
-TEST(Utf8, EveryCodePointIsWrittenAsItIsRead) {
+TEST(Utf8, EveryCodePointIsReadBackAsWritten) {
   for (char32_t point = 0; point <= 0x110000; ++point) {
     std::string text;
     append_utf8(text, point);
@@ -65,14 +65,14 @@ TEST(Utf8, EveryCodePointIsWrittenAsItIsRead) {
   EXPECT_TRUE(is_code_point(0x10FFFF));
 }
 
-TEST(Utf8, CleanTextReplacesEachBrokenByteAndNul) {
+TEST(Utf8, CleanTextReplacesNulsAndEachMalformedByte) {
   EXPECT_EQ(clean_text(""), "");
   EXPECT_EQ(clean_text("plain \u00e9\n"), "plain \u00e9\n");
   EXPECT_EQ(clean_text("a\0b"sv), "a\uFFFDb");
   EXPECT_EQ(clean_text("a\xff\xfe"), "a\uFFFD\uFFFD");
   EXPECT_EQ(clean_text("\xE2\x82\u20ac"), "\uFFFD\uFFFD\u20ac");
   EXPECT_EQ(clean_text("\xED\xA0\x80"), "\uFFFD\uFFFD\uFFFD");
-  // At every place of texts that are looked at in words.
+  // At every position, because long texts are checked eight bytes at a time.
   const std::string plain = "0123456789abcdefghijklmno";
   for (std::size_t at = 0; at < plain.size(); ++at) {
     for (const char byte : {'\0', '\x80', '\xff'}) {

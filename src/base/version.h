@@ -5,9 +5,9 @@
 
 namespace ceems {
 
-/// What this build is. Views are valid for the life of the program.
+/// Identifies this build. The views are valid for the life of the program.
 struct Version {
-  std::string_view version;   ///< of the file VERSION, e.g. "0.1.0"
+  std::string_view version;   ///< from the file VERSION, e.g. "0.1.0"
   std::string_view revision;  ///< git commit, or empty
   std::string_view branch;    ///< git branch, or empty
   std::string_view compiler;  ///< e.g. "g++ 12.2.0"

@@ -9,9 +9,9 @@ constexpr std::uint64_t kVarint = 0;
 constexpr std::uint64_t kFixed64 = 1;
 constexpr std::uint64_t kLength = 2;
 constexpr std::uint64_t kFixed32 = 5;
-constexpr std::uint64_t kLargestNumber = (std::uint64_t{1} << 29U) - 1;
+constexpr std::uint64_t kMaxFieldNumber = (std::uint64_t{1} << 29U) - 1;
 
-/// Takes a number off the front; nothing where it is cut, too big, or longer than it needs to be.
+/// Takes a varint off the front. Nothing if it is truncated, too big, or longer than necessary.
 std::optional<std::uint64_t> take_varint(std::string_view& rest) {
   std::uint64_t value = 0;
   for (unsigned shift = 0; shift < 64 && !rest.empty(); shift += 7) {
@@ -36,8 +36,8 @@ void append_varint(std::string& out, std::uint64_t value) {
   out += static_cast<char>(value);
 }
 
-/// Takes a value without length off the front; false where the message ends before, or its kind is
-/// none.
+/// Takes a value of a type without length off the front. False if the message ends too early or the
+/// type is unknown.
 bool take_plain(std::uint64_t type, std::string_view& rest) {
   if (type == kVarint) {
     return take_varint(rest).has_value();
@@ -73,7 +73,7 @@ std::optional<WireField> WireReader::next() {
   }
   const std::string_view start = rest_;
   const auto key = take_varint(rest_);
-  if (!key || (*key >> kTypeBits) == 0 || (*key >> kTypeBits) > kLargestNumber) {
+  if (!key || (*key >> kTypeBits) == 0 || (*key >> kTypeBits) > kMaxFieldNumber) {
     return broken();
   }
   WireField field{.number = static_cast<std::uint32_t>(*key >> kTypeBits)};

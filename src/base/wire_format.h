@@ -8,28 +8,28 @@
 namespace ceems {
 
 // The wire format of protocol buffers (https://protobuf.dev/programming-guides/encoding/), for
-// messages of which a program needs a few fields only.
+// programs that need only a few fields of a message.
 
-/// One field of a message; its bytes are part of the message.
+/// One field of a message. Its bytes point into the message.
 struct WireField {
   std::uint32_t number = 0;
-  bool has_length = false;      ///< a text, bytes, an inner message or packed numbers
-  std::string_view bytes = {};  ///< its content; of other kinds key and value as they stand
+  bool has_length = false;      ///< text, bytes, an inner message or packed numbers
+  std::string_view bytes = {};  ///< with a length the content; otherwise key and value as encoded
 
-  /// The value of a number (varint); nothing of other kinds.
+  /// The value of a varint field; nothing for other types.
   [[nodiscard]] std::optional<std::uint64_t> varint() const;
 };
 
-/// The fields of a message, one after the other, without copies. Refuses groups, which nobody
-/// writes any more, and numbers in more bytes than they need, which decoders may read differently.
+/// Reads the fields of a message one after the other, without copies. Refuses groups, which are
+/// obsolete, and numbers in more bytes than necessary, which decoders may read differently.
 class WireReader {
  public:
   /// `message` must outlive the fields.
   explicit WireReader(std::string_view message) : rest_(message) {}
 
-  /// Nothing at the end, and where the message is broken.
+  /// The next field. Nothing at the end of the message, or if the message is malformed.
   std::optional<WireField> next();
-  /// False once something broken was met.
+  /// False after a malformed field.
   [[nodiscard]] bool good() const { return good_; }
 
  private:
@@ -39,7 +39,7 @@ class WireReader {
   bool good_ = true;
 };
 
-/// So that WireReader reads the same field.
+/// Appends `field` in the form that WireReader reads back.
 void append_wire_field(std::string& out, const WireField& field);
 
 }  // namespace ceems

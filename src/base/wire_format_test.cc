@@ -63,11 +63,11 @@ TEST(WireFormat, LongTextsSurviveReadingAndWriting) {
   EXPECT_EQ(fields[0].bytes, text);
 }
 
-TEST(WireFormat, NegativeNumbersTakeTenBytes) {
+TEST(WireFormat, AcceptsNegativeNumbersInTenBytes) {
   EXPECT_EQ(fields_of("\x18\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01"s).size(), 1U);
 }
 
-TEST(WireFormat, BrokenMessagesEndEarly) {
+TEST(WireFormat, MalformedMessagesEndEarly) {
   for (const std::string& text :
        {"\x0a"s, "\x0a\x05"s + "ab", "\x00"s, "\x0b"s, "\x0c"s, "\x0e"s, "\x0f"s, "\x18"s,
         "\x18\x80"s, "\x0d\x01"s, "\x09" + "1234567"s, "\x8a\x00"s, "\x0a\x81\x00"s + "a",
@@ -86,7 +86,7 @@ TEST(WireFormat, BrokenMessagesEndEarly) {
   EXPECT_FALSE(reader.good());
 }
 
-TEST(WireFormat, NothingIsAMessage) {
+TEST(WireFormat, AnEmptyMessageIsValid) {
   WireReader reader("");
   EXPECT_FALSE(reader.next());
   EXPECT_TRUE(reader.good());

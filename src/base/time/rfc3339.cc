@@ -9,13 +9,13 @@
 namespace ceems {
 namespace {
 
-constexpr std::size_t kLongest = 64;
+constexpr std::size_t kMaxLength = 64;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// A number of exactly `width` digits off the front.
+/// Takes a number of exactly `width` digits off the front.
 std::optional<int> take_number(std::string_view& text, std::size_t width) {
   if (text.size() < width || !std::ranges::all_of(text.substr(0, width), is_digit)) {
     return std::nullopt;
@@ -48,7 +48,7 @@ std::optional<std::array<int, 3>> take_three(std::string_view& text,
   return std::array<int, 3>{*first, *second, *third};
 }
 
-/// Minutes east of UTC: "Z", "+02:00"; all that is left of the text.
+/// Minutes east of UTC from "Z" or an offset such as "+02:00", which must be the whole text.
 std::optional<int> offset_of(std::string_view text) {
   if (text == "Z" || text == "z") {
     return 0;
@@ -69,7 +69,7 @@ std::optional<int> offset_of(std::string_view text) {
 }  // namespace
 
 std::optional<std::int64_t> parse_rfc3339_ms(std::string_view text) {
-  if (text.size() > kLongest) {
+  if (text.size() > kMaxLength) {
     return std::nullopt;
   }
   const auto date = take_three(text, 4, '-');

@@ -7,7 +7,7 @@
 namespace ceems {
 namespace {
 
-TEST(Rfc3339, IsReadWithFractionAndOffset) {
+TEST(Rfc3339, ParsesFractionsAndOffsets) {
   EXPECT_EQ(parse_rfc3339_ms("2025-07-07T08:56:58Z"), 1'751'878'618'000);
   EXPECT_EQ(parse_rfc3339_ms("2025-07-07T10:56:58+02:00"), 1'751'878'618'000);
   EXPECT_EQ(parse_rfc3339_ms("2025-07-07T03:26:58.250001-05:30"), 1'751'878'618'250);

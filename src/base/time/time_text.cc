@@ -11,7 +11,7 @@
 namespace ceems {
 namespace {
 
-/// A date and time of day on the wall of some zone.
+/// A date and time of day as a clock in some time zone shows it.
 struct WallTime {
   int year = 1970;
   unsigned month = 1;
@@ -51,7 +51,7 @@ bool take(std::string_view& text, char c) {
   return true;
 }
 
-/// Takes a date, and a time of day with or without seconds where one follows.
+/// Takes a date and, if one follows, a time of day with or without seconds.
 std::optional<WallTime> take_wall_time(std::string_view& text) {
   WallTime wall;
   const auto year = take_digits(text, 4);
@@ -94,7 +94,7 @@ std::optional<WallTime> take_wall_time(std::string_view& text) {
 std::optional<std::int64_t> parse_localz(std::string_view text) {
   const std::size_t size = text.size();
   const auto wall = take_wall_time(text);
-  // All of YYYY-MM-DDTHH:MM:SS must have been there.
+  // The text must have been a complete YYYY-MM-DDTHH:MM:SS.
   if (!wall || size - text.size() != 19 || text.empty()) {
     return std::nullopt;
   }

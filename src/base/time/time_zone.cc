@@ -58,7 +58,8 @@ Result<TimeZone> TimeZone::find(std::string_view name) {
   }
   try {
     result.zone_ = name == "Local" ? date::current_zone() : date::locate_zone(std::string(name));
-    // The rules of a zone are read when they are first asked for: find out here, not in a handler.
+    // The library reads the rules of a zone on first use. Do it here, so that a broken zone file is
+    // found now and not in a request handler.
     static_cast<void>(result.zone_->get_info(date::sys_seconds()));
   } catch (const std::exception&) {
     return fail(ErrorCode::kInvalidArgument, "unknown time zone {}", printable(name));

@@ -8,31 +8,31 @@
 #include "base/result.h"
 
 namespace date {
-class time_zone;  // NOLINT(readability-identifier-naming): the library's
+class time_zone;  // NOLINT(readability-identifier-naming): named by the library
 }
 
 namespace ceems {
 
-/// Wall-clock texts of a zone of the IANA data base. Cheap to copy; the data base lives as long as
-/// the program. Times are epoch milliseconds. Safe for concurrent use.
+/// A zone of the IANA time zone database, and its wall-clock texts. Cheap to copy; the database
+/// lives as long as the program. Times are epoch milliseconds. Safe for concurrent use.
 class TimeZone {
  public:
   TimeZone() = default;  ///< UTC
 
-  /// "" and "UTC" are UTC, "Local" the machine's zone, else an IANA name. kInvalidArgument
-  /// "unknown time zone x".
+  /// "" and "UTC" are UTC, "Local" is the zone of the machine, anything else must be an IANA name.
+  /// The error is kInvalidArgument "unknown time zone x".
   static Result<TimeZone> find(std::string_view name);
 
-  /// LOCAL: 2031-04-05T06:07:08
+  /// LOCAL form: 2031-04-05T06:07:08
   [[nodiscard]] std::string local(std::int64_t ms) const;
-  /// LOCALZ: 2031-04-05T06:07:08+0200
+  /// LOCALZ form: 2031-04-05T06:07:08+0200
   [[nodiscard]] std::string local_with_offset(std::int64_t ms) const;
-  /// Reads LOCAL. Of a wall clock that stood twice the later moment, so that nothing is fetched
-  /// again; of one that was skipped the moment of the change.
+  /// Parses the LOCAL form. A time that occurs twice (autumn) is the later moment, so that nothing
+  /// is fetched again. A time that was skipped (spring) is the moment of the change.
   [[nodiscard]] std::optional<std::int64_t> parse_local(std::string_view text) const;
-  /// First moment of the local day that holds `ms`.
+  /// The first moment of the local day that contains `ms`.
   [[nodiscard]] std::int64_t day_start(std::int64_t ms) const;
-  /// Name of that day as LOCAL: 2031-04-05T00:00:00, also where midnight was skipped.
+  /// The name of that day in the LOCAL form: 2031-04-05T00:00:00, even if midnight was skipped.
   [[nodiscard]] std::string day(std::int64_t ms) const;
 
  private:

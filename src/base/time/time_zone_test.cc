@@ -34,12 +34,12 @@ TEST(TimeZone, ReadsBackWhatItPrints) {
   }
 }
 
-TEST(TimeZone, AClockThatStandsTwiceIsTheLaterMoment) {
+TEST(TimeZone, ATimeThatOccursTwiceIsTheLaterMoment) {
   const auto paris = TimeZone::find("Europe/Paris").value();
   EXPECT_EQ(paris.local(kAutumn - kHour / 2), "2026-10-25T02:30:00");
   EXPECT_EQ(paris.local(kAutumn + kHour / 2), "2026-10-25T02:30:00");
   EXPECT_EQ(paris.parse_local("2026-10-25T02:30:00"), kAutumn + kHour / 2);
-  EXPECT_EQ(paris.parse_local("2026-03-29T02:30:00"), kSpring);  // was skipped
+  EXPECT_EQ(paris.parse_local("2026-03-29T02:30:00"), kSpring);  // this time was skipped
 }
 
 TEST(TimeZone, RefusesOtherTexts) {
