@@ -25,9 +25,9 @@ namespace {
 
 constexpr int kEndPollMs = 20;
 constexpr int kEndPolls = 100;
-constexpr int kMostDescriptors = 65536;
+constexpr int kMaxDescriptors = 65536;
 
-/// NULL-terminated array for exec; points into `texts`.
+/// A NULL-terminated array for exec that points into `texts`.
 std::vector<char*> pointers(std::vector<std::string>& texts) {
   std::vector<char*> out;
   out.reserve(texts.size() + 1);
@@ -38,7 +38,7 @@ std::vector<char*> pointers(std::vector<std::string>& texts) {
   return out;
 }
 
-bool holds_nul(const Command& command) {
+bool contains_nul(const Command& command) {
   const auto bad = [](const std::string& text) { return text.find('\0') != std::string::npos; };
   return bad(command.path) || std::ranges::any_of(command.arguments, bad) ||
          std::ranges::any_of(command.environment, [&](const auto& entry) {
@@ -46,8 +46,8 @@ bool holds_nul(const Command& command) {
          });
 }
 
-/// What the child needs, all of it made before fork(): afterwards only async-signal-safe calls
-/// happen, for another thread may have held any lock.
+/// What the child needs. All of it is made before fork(): after it, another thread may have held
+/// any lock, so only async-signal-safe calls are allowed.
 struct Launch {
   const char* path;
   char* const* arguments;
@@ -59,8 +59,9 @@ struct Launch {
   bool as_root;
 };
 
-/// Leaves 0, 1 and 2 to the program to come. `report` closes when exec succeeds.
-void close_the_rest_on_exec(int descriptors) {
+/// Marks all descriptors except stdin, stdout and stderr to close on exec. That includes the write
+/// end of the report, so the parent sees its end when exec succeeds.
+void close_all_but_stdio_on_exec(int descriptors) {
   if (::syscall(SYS_close_range, 3U, ~0U, CLOSE_RANGE_CLOEXEC) == 0) {
     return;
   }
@@ -84,7 +85,7 @@ void close_the_rest_on_exec(int descriptors) {
       ::dup2(launch.errors, 2) < 0) {
     give_up(errno);
   }
-  close_the_rest_on_exec(launch.descriptors);
+  close_all_but_stdio_on_exec(launch.descriptors);
   if (launch.as_root &&
       // Raw system calls: glibc's wrappers would signal threads that this process does not have.
       (::syscall(SYS_setgroups, 0, nullptr) != 0 || ::syscall(SYS_setresgid, 0, 0, 0) != 0 ||
@@ -104,7 +105,7 @@ pid_t wait_for(pid_t pid, int& status) {
   return reaped;
 }
 
-/// Sends SIGKILL to a group that runs as root when this process does not.
+/// Sends SIGKILL to a group that runs as root while this process does not.
 void kill_group_as_root(pid_t group) {
   const RaisedCapabilities raised({CAP_SETUID});
   const pid_t pid = ::fork();
@@ -119,8 +120,8 @@ void kill_group_as_root(pid_t group) {
   }
 }
 
-/// errno of a failed exec, -errno of a failed switch to root, 0 when all went well, ETIME when that
-/// is not known at the deadline.
+/// The errno of a failed exec, the negative errno of a failed switch to root, 0 for success, or
+/// ETIME if nothing is known by the deadline.
 int read_report(int fd, Child::Deadline deadline) {
   while (true) {
     const auto left =
@@ -176,8 +177,8 @@ Result<Child> Child::start(const Command& command, int output, int errors, Deadl
   if (!command.path.starts_with('/')) {
     return fail(ErrorCode::kInvalidArgument, "{}: not an absolute path", context);
   }
-  if (holds_nul(command)) {
-    return fail(ErrorCode::kInvalidArgument, "{}: an argument holds a NUL byte", context);
+  if (contains_nul(command)) {
+    return fail(ErrorCode::kInvalidArgument, "{}: an argument contains a NUL byte", context);
   }
   auto report = make_pipe();
   if (!report) {
@@ -201,7 +202,7 @@ Result<Child> Child::start(const Command& command, int output, int errors, Deadl
       .output = output,
       .errors = errors,
       .report = report->write.get(),
-      .descriptors = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMostDescriptors)),
+      .descriptors = static_cast<int>(std::min<rlim_t>(limit.rlim_cur, kMaxDescriptors)),
       .as_root = command.as_root};
   std::optional<RaisedCapabilities> raised;
   if (command.as_root) {
@@ -220,7 +221,8 @@ Result<Child> Child::start(const Command& command, int output, int errors, Deadl
   report->write.reset();
   const int error = read_report(report->read.get(), deadline);
   if (error == ETIME) {
-    return fail(ErrorCode::kTimeout, "{}: no start within {} ms", context, command.timeout.count());
+    return fail(ErrorCode::kTimeout, "{}: not started after {} ms", context,
+                command.timeout.count());
   }
   if (error != 0) {
     return fail(error > 0 ? errno_error(error, context)
@@ -236,14 +238,14 @@ bool Child::ended() const {
 }
 
 void Child::kill_group() const {
-  // The leader is not reaped yet, so the number of its group cannot belong to anyone else.
+  // The leader has not been reaped, so no other group can have this number.
   if (::kill(-pid_, SIGKILL) == 0) {
     return;
   }
   if (errno == EPERM && as_root_) {
     kill_group_as_root(pid_);
   } else {
-    ::kill(pid_, SIGKILL);  // not yet leader of a group
+    ::kill(pid_, SIGKILL);  // the child has not made its group yet
   }
 }
 

@@ -12,22 +12,22 @@
 
 namespace ceems::os {
 
-/// One end to read and one to write; both close on exec and are none of 0, 1, 2.
+/// A pipe. Both ends close on exec, and neither is descriptor 0, 1 or 2.
 struct Pipe {
   UniqueFd read;
   UniqueFd write;
 };
 Result<Pipe> make_pipe();
 
-/// A started process, leader of its own process group. When the object goes away the group is
-/// killed and the leader reaped. Not thread-safe.
+/// A started process, which leads its own process group. The destructor kills the group and reaps
+/// the leader. Not thread-safe.
 class Child {
  public:
   using Deadline = std::chrono::steady_clock::time_point;
 
   /// Starts the command with stdin from /dev/null and the given descriptors as stdout and stderr.
-  /// Errors: kInvalidArgument, kNotFound, kPermissionDenied, kTimeout when exec hangs (a dead file
-  /// server).
+  /// Errors: kInvalidArgument, kNotFound, kPermissionDenied, or kTimeout if exec hangs (for example
+  /// on a dead file server).
   static Result<Child> start(const Command& command, int output, int errors, Deadline deadline);
 
   Child(Child&& other) noexcept
@@ -39,12 +39,12 @@ class Child {
   Child& operator=(const Child&) = delete;
   ~Child();
 
-  /// Becomes readable when the process ends; -1 where the kernel is older than 5.3.
+  /// Becomes readable when the process ends; -1 on kernels before 5.3.
   [[nodiscard]] int pidfd() const { return pidfd_.get(); }
-  /// True once the process has ended; it is not reaped yet.
+  /// Whether the process has ended. It is not reaped yet.
   [[nodiscard]] bool ended() const;
-  /// Kills what is left of the group, reaps the leader and gives its exit status, or 128 + signal.
-  /// Nothing when it does not even end after SIGKILL (stuck in the kernel) within two seconds.
+  /// Kills the rest of the group, reaps the leader and returns its exit status, or 128 + signal.
+  /// Nothing if the leader is stuck in the kernel and does not end within two seconds of SIGKILL.
   std::optional<int> finish();
 
  private:

@@ -24,9 +24,9 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::size_t kMaxErrorText = std::size_t{64} << 10U;
-constexpr std::chrono::milliseconds kEndPoll{20};  // where the kernel has no pidfd
+constexpr std::chrono::milliseconds kEndPoll{20};  // for kernels without pidfd
 
-/// Collects stdout: whole, or line by line.
+/// Collects stdout as a whole or hands it over line by line.
 class Output {
  public:
   Output(std::size_t limit, const std::function<Result<>(std::string_view)>* line)
@@ -35,7 +35,7 @@ class Output {
   Result<> add(std::string_view data) {
     if (line_ == nullptr) {
       if (text_.size() + data.size() > limit_) {
-        return fail(ErrorCode::kUnavailable, "more than {} bytes of output", limit_);
+        return fail(ErrorCode::kUnavailable, "output exceeds {} bytes", limit_);
       }
       text_.append(data);
       return {};
@@ -43,7 +43,7 @@ class Output {
     while (!data.empty()) {
       const std::size_t end = data.find('\n');
       if (text_.size() + std::min(end, data.size()) > limit_) {
-        return fail(ErrorCode::kUnavailable, "a line of more than {} bytes", limit_);
+        return fail(ErrorCode::kUnavailable, "a line of output exceeds {} bytes", limit_);
       }
       if (end == std::string_view::npos) {
         text_.append(data);
@@ -60,7 +60,7 @@ class Output {
     return {};
   }
 
-  /// A last line without an end.
+  /// Hands over a last line that has no line end.
   Result<> finish() {
     if (line_ == nullptr || text_.empty()) {
       return {};
@@ -78,7 +78,8 @@ class Output {
   std::string text_;
 };
 
-/// One read of what is there: empty when that is nothing now; closes the descriptor at its end.
+/// Reads once without blocking. Empty if there is nothing to read; closes the descriptor at its
+/// end.
 std::string_view read_some(UniqueFd& fd, std::span<char> buffer) {
   ssize_t count = 0;
   do {
@@ -140,7 +141,8 @@ class Execution {
         return fail(std::move(waited).error());
       }
     }
-    // What still runs in the group may hold the pipes open for ever; what is in them now is all.
+    // Processes of the group may have held the pipes open. They are dead now, so drain what is
+    // left.
     const auto status = child.finish();
     if (auto drained = drain(); !drained) {
       return fail(std::move(drained).error());
@@ -152,19 +154,19 @@ class Execution {
         .exit_status = status.value_or(255), .output = output_.take(), .error_text = error_text_};
   }
 
-  /// Milliseconds to the deadline; an error once it has passed or a stop was asked for.
+  /// The time to the deadline; an error once it has passed or a stop was requested.
   [[nodiscard]] Result<std::chrono::milliseconds> left() const {
     if (stop_.stop_requested()) {
       return fail(ErrorCode::kUnavailable, "stopped");
     }
     const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline_ - SteadyClock::now());
     if (left.count() <= 0) {
-      return fail(ErrorCode::kTimeout, "no end within {} ms", command_.timeout.count());
+      return fail(ErrorCode::kTimeout, "still running after {} ms", command_.timeout.count());
     }
     return left;
   }
 
-  /// Waits for output, the end of the process, a stop or the deadline; takes the output.
+  /// Waits for output, the end of the process, a stop or the deadline, and reads the output.
   Result<> wait(int wake, int pidfd) {
     const auto time = left();
     if (!time) {
@@ -174,8 +176,8 @@ class Execution {
                                {.fd = pidfd, .events = POLLIN, .revents = 0},
                                {.fd = out_.get(), .events = POLLIN, .revents = 0},
                                {.fd = err_.get(), .events = POLLIN, .revents = 0}}};
-    const auto most = pidfd >= 0 ? std::chrono::milliseconds(60'000) : kEndPoll;
-    ::poll(fds.data(), fds.size(), static_cast<int>(std::min(*time, most).count()));
+    const auto max_wait = pidfd >= 0 ? std::chrono::milliseconds(60'000) : kEndPoll;
+    ::poll(fds.data(), fds.size(), static_cast<int>(std::min(*time, max_wait).count()));
     if (fds[2].revents != 0) {
       if (auto added = output_.add(read_some(out_, buffer_)); !added) {
         return added;
@@ -187,14 +189,14 @@ class Execution {
     return {};
   }
 
-  /// Takes what the pipes hold.
+  /// Reads what is left in the pipes.
   Result<> drain() {
     std::string_view data;
     while (out_.valid() && !(data = read_some(out_, buffer_)).empty()) {
       if (auto added = output_.add(data); !added) {
         return added;
       }
-      // A process outside the group can fill the pipe as fast as it is emptied.
+      // A process that left the group can fill the pipe as fast as we empty it.
       if (auto time = left(); !time) {
         return fail(time.error());
       }
@@ -285,7 +287,7 @@ Result<std::string> find_program(std::string_view name, std::string_view search_
   }
   for (const std::string_view directory : split(search_path, ':')) {
     if (!directory.starts_with('/')) {
-      continue;  // an empty or relative entry would mean the current directory
+      continue;  // an empty or relative entry would be the current directory
     }
     std::string path = std::string(directory) + "/" + std::string(name);
     struct stat info{};
@@ -294,7 +296,8 @@ Result<std::string> find_program(std::string_view name, std::string_view search_
       return path;
     }
   }
-  return fail(ErrorCode::kNotFound, "no program {} in {}", printable(name), printable(search_path));
+  return fail(ErrorCode::kNotFound, "program {} not found in {}", printable(name),
+              printable(search_path));
 }
 
 }  // namespace ceems::os

@@ -17,13 +17,13 @@ namespace ceems::os {
 struct Command {
   std::string path;  ///< absolute
   std::vector<std::string> arguments;
-  /// The child's whole environment; add PATH and such yourself.
+  /// The complete environment of the child; nothing is inherited, not even PATH.
   std::map<std::string, std::string> environment;
   std::chrono::milliseconds timeout{5000};
-  std::size_t max_output_bytes = 16U << 20U;  ///< more than this on stdout kills it: kUnavailable
+  std::size_t max_output_bytes = 16U << 20U;  ///< more stdout is an error: kUnavailable
   bool as_root =
       false;  ///< raise CAP_SETUID and CAP_SETGID around the start and run as uid 0, gid 0
-  bool only_trusted = false;  ///< with as_root: runs what trusted_program() gives
+  bool only_trusted = false;  ///< with as_root: run only what trusted_program() accepts
 };
 
 struct CommandResult {
@@ -32,19 +32,19 @@ struct CommandResult {
   std::string error_text = {};  ///< stderr, cut at 64 KiB
 };
 
-/// Runs commands. Implementations are safe for concurrent use. Children get their own process
-/// group, no inherited descriptors, stdin from /dev/null, and are killed as a group at the
-/// deadline.
+/// Runs commands. Implementations are safe for concurrent use. A child gets its own process group,
+/// no inherited descriptors and stdin from /dev/null. At the deadline its whole group is killed.
 class CommandRunner {
  public:
   virtual ~CommandRunner() = default;
-  /// The whole output. A non-zero exit is no error here. Errors: kInvalidArgument (relative path,
-  /// NUL byte), kNotFound, kPermissionDenied, kTimeout, kUnavailable (too much output, stopped).
-  /// Processes the command leaves behind in its group are killed when it ends.
+  /// Returns the complete output. A non-zero exit status is not an error here. Errors:
+  /// kInvalidArgument (relative path, NUL byte), kNotFound, kPermissionDenied, kTimeout,
+  /// kUnavailable (too much output, stopped). Processes that the command leaves in its group are
+  /// killed when it ends.
   virtual Result<CommandResult> run(const Command& command, std::stop_token stop = {}) = 0;
-  /// The same, each line of stdout (without its end) handed over as it comes; output in the result
-  /// is empty and max_output_bytes bounds one line. The callback returns an error to stop the
-  /// command.
+  /// The same, but passes each line of stdout to `line` as it arrives, without its line end. The
+  /// output in the result is empty, and max_output_bytes limits each line. An error from `line`
+  /// stops the command.
   virtual Result<CommandResult> run_lines(const Command& command,
                                           const std::function<Result<>(std::string_view)>& line,
                                           std::stop_token stop = {}) = 0;
@@ -53,13 +53,14 @@ class CommandRunner {
 /// Runs real processes. Lives as long as the program.
 CommandRunner& real_runner();
 
-/// The path, links followed, of a program that root may run, as nobody else can change it: it has
-/// to belong to root and be writable by root alone; so has each directory above it, but for sticky
-/// ones such as /tmp. kPermissionDenied, or the error of looking at the path.
+/// Checks that only root can change a program, so that it is safe to run as root: the file and each
+/// directory above it must belong to root and be writable by root alone, except that sticky
+/// directories such as /tmp may be writable by all. Returns the path with symbolic links resolved,
+/// kPermissionDenied, or the error of a file that cannot be examined.
 Result<std::string> trusted_program(const std::string& path);
 
-/// First executable `name` in the directories of `search_path` (":"-separated), as an absolute
-/// path; or kNotFound.
+/// The absolute path of the first executable `name` in the directories of `search_path`
+/// (":"-separated), or kNotFound.
 Result<std::string> find_program(std::string_view name, std::string_view search_path);
 
 }  // namespace ceems::os

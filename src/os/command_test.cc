@@ -30,7 +30,7 @@ Command shell(const std::string& script, milliseconds timeout = milliseconds(100
           .timeout = timeout};
 }
 
-TEST(Command, GivesOutputErrorsAndStatus) {
+TEST(Command, ReturnsOutputErrorsAndStatus) {
   const auto result = real_runner().run(shell("echo out; echo err >&2; exit 3"));
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->output, "out\n");
@@ -45,7 +45,7 @@ TEST(Command, GetsExactlyTheGivenEnvironmentAndNoDescriptors) {
   EXPECT_EQ(real_runner().run(command)->output, "A=1\nB=2 3\n");
   const UniqueFd inheritable(::dup(2));  // no FD_CLOEXEC
   EXPECT_EQ(real_runner().run(shell("ls /proc/self/fd | wc -l; cat"))->output,
-            "4\n");  // ls itself opens one
+            "4\n");  // ls itself opens the fourth
 }
 
 TEST(Command, EndsAtTheDeadline) {
@@ -53,7 +53,7 @@ TEST(Command, EndsAtTheDeadline) {
   const auto result = real_runner().run(shell("sleep 100 & sleep 100", milliseconds(200)));
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kTimeout);
-  EXPECT_EQ(result.error().message, "run /bin/sh: no end within 200 ms");
+  EXPECT_EQ(result.error().message, "run /bin/sh: still running after 200 ms");
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
   EXPECT_EQ(real_runner().run(shell("exec >&- 2>&-; sleep 100", milliseconds(200))).error().code,
             ErrorCode::kTimeout);
@@ -75,7 +75,7 @@ TEST(Command, DoesNotWaitForAProcessOutsideItsGroupThatKeepsThePipe) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(5));
 }
 
-/// True when the process is gone, or a zombie that init has not taken yet, within some seconds.
+/// Whether the process is gone, or a zombie that init has not reaped yet, within some seconds.
 bool ends_soon(const std::string& pid) {
   for (int tries = 0; tries < 500; ++tries) {
     std::ifstream in("/proc/" + pid + "/stat");
@@ -104,30 +104,30 @@ TEST(Command, KillsWhatItLeavesBehind) {
   }
 }
 
-TEST(Command, CutsErrorsAndGoesOn) {
+TEST(Command, TruncatesErrorsAndContinues) {
   const auto result = real_runner().run(shell("head -c 300000 /dev/zero >&2; echo out"));
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->error_text.size(), 65536U);
   EXPECT_EQ(result->output, "out\n");
 }
 
-TEST(Command, TakesAllOfALongOutput) {
+TEST(Command, ReturnsAllOfALongOutput) {
   const auto result = real_runner().run(shell("head -c 3000000 /dev/zero"));
   ASSERT_TRUE(result) << result.error().message;
   EXPECT_EQ(result->output.size(), 3'000'000U);
 }
 
-TEST(Command, EndsWhatPrintsTooMuch) {
+TEST(Command, EndsAProcessThatPrintsTooMuch) {
   Command command = shell("exec head -c 1000000000 /dev/zero");
   command.max_output_bytes = 1U << 20U;
   EXPECT_EQ(real_runner().run(command).error().message,
-            "run /bin/sh: more than 1048576 bytes of output");
+            "run /bin/sh: output exceeds 1048576 bytes");
   EXPECT_EQ(
       real_runner().run_lines(command, [](std::string_view) { return Result<>(); }).error().message,
-      "run /bin/sh: a line of more than 1048576 bytes");
+      "run /bin/sh: a line of output exceeds 1048576 bytes");
 }
 
-TEST(Command, HandsLinesOverAsTheyCome) {
+TEST(Command, PassesOnLinesAsTheyArrive) {
   std::vector<std::string> lines;
   const auto result =
       real_runner().run_lines(shell("printf 'a\\n\\nb'"), [&](std::string_view line) {
@@ -161,7 +161,7 @@ TEST(Command, SaysWhyItCannotStart) {
           .run({.path = "/bin/echo", .arguments = {std::string("a\0b", 3)}, .environment = {}})
           .error()
           .message,
-      "run /bin/echo: an argument holds a NUL byte");
+      "run /bin/echo: an argument contains a NUL byte");
 }
 
 TEST(Command, RunsManyAtOnce) {
@@ -174,7 +174,7 @@ TEST(Command, RunsManyAtOnce) {
       right.at(i) = true;
       for (int turn = 0; turn < 5; ++turn) {
         const std::string text = std::to_string(i) + "." + std::to_string(turn);
-        // A pipe end that leaked into another command would keep this one from ending.
+        // A pipe end that leaked into another command would keep this one waiting.
         const auto result =
             real_runner().run(shell("sleep 0.0" + std::to_string(i) + "; echo " + text));
         right.at(i) = right.at(i) && result && result->output == text + "\n";
@@ -214,7 +214,7 @@ TEST(Command, RunsAsRootFromAnUnprivilegedProgramAndCanEndIt) {
     if (!root || root->output != "0 0 0\n") {
       return 3;
     }
-    // An ordinary kill(2) from this user would be refused.
+    // An ordinary kill(2) by this user would be refused.
     Command slow = shell("sleep 100 & sleep 100", milliseconds(200));
     slow.as_root = true;
     const auto begin = std::chrono::steady_clock::now();
@@ -229,7 +229,7 @@ TEST(Command, RunsAsRootFromAnUnprivilegedProgramAndCanEndIt) {
   EXPECT_EQ(testing::in_child(body), 0);
 }
 
-TEST(Command, SaysThatItMayNotRunAsRoot) {
+TEST(Command, ReportsThatItMayNotRunAsRoot) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed to drop its privileges";
   }
@@ -248,7 +248,7 @@ TEST(Command, SaysThatItMayNotRunAsRoot) {
   EXPECT_EQ(testing::in_child(body), 0);
 }
 
-TEST(Command, RootRunsOnlyWhatRootAloneCanChange) {
+TEST(Command, RunsAsRootOnlyWhatOnlyRootCanChange) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed for programs that belong to root";
   }
@@ -292,7 +292,7 @@ TEST(Command, WorksInAProgramStartedWithoutStdio) {
 
 TEST(FindProgram, SearchesAbsoluteDirectoriesOnly) {
   EXPECT_EQ(find_program("sh", "relative::/nonexistent:/bin").value(), "/bin/sh");
-  EXPECT_EQ(find_program("sh", "").error().message, "no program sh in ");
+  EXPECT_EQ(find_program("sh", "").error().message, "program sh not found in ");
   EXPECT_EQ(find_program("../bin/sh", "/usr").error().message,
             "../bin/sh: expected a name without a directory");
   EXPECT_EQ(find_program("", "/bin").error().code, ErrorCode::kNotFound);

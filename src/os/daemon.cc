@@ -48,7 +48,7 @@ void raise_file_limit() {
   if (::getrlimit(RLIMIT_NOFILE, &files) == 0 && files.rlim_cur < files.rlim_max) {
     const rlim_t before = std::exchange(files.rlim_cur, files.rlim_max);
     if (::setrlimit(RLIMIT_NOFILE, &files) != 0) {
-      log::warn("the limit of open files stays as it was", {{"files", before}});
+      log::warn("could not raise the limit of open files", {{"files", before}});
     }
   }
 }

@@ -7,30 +7,31 @@
 
 namespace ceems::os {
 
-// The frame of our daemons: main() is daemon_main(); its `run` reads flags and configuration, sets
-// up the log, opens what needs privileges, and ends in serve_until_stopped().
+// The frame of our daemons. main() calls daemon_main(). Its `run` reads flags and configuration,
+// sets up the log, opens what needs privileges, and ends in serve_until_stopped().
 
-/// Blocks the signals of serve_until_stopped() and calls `run`; an exception is one line and exit
-/// status 1.
+/// Blocks the signals that serve_until_stopped() waits for and calls `run`. An exception is printed
+/// in one line and ends the program with status 1.
 int daemon_main(std::string_view name,
                 int argc,
                 char** argv,
                 int (*run)(int argc, const char* const* argv));
 
-/// Exit status 1 for what goes wrong before the log is set up: one plain line with the local time.
+/// Prints an error that occurs before the log is set up, as one plain line with the time in UTC.
+/// Returns exit status 1.
 int give_up_early(const Error& error);
-/// The same afterwards: a line of the log.
+/// The same after the log is set up: the error is a log line.
 int give_up(const Error& error);
 
-/// Allows all the open files that the hard limit does. The soft limit is low for programs that call
-/// select(2) only.
+/// Raises the soft limit of open files to the hard limit. The soft limit is low only for the sake
+/// of programs that call select(2).
 void raise_file_limit();
 
-/// "starting NAME" and which version.
+/// Logs "starting NAME" with version, hostname and the limit of open files.
 void log_start(std::string_view name);
 
-/// Tells systemd that the daemon is ready, and waits for SIGINT or SIGTERM, which it logs;
-/// `on_hangup` is called for each SIGHUP before.
+/// Tells systemd that the daemon is ready, and waits for SIGINT or SIGTERM, which it logs.
+/// `on_hangup` is called for each SIGHUP until then.
 void serve_until_stopped(const std::function<void()>& on_hangup);
 
 }  // namespace ceems::os

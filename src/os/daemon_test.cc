@@ -13,7 +13,7 @@
 namespace ceems::os {
 namespace {
 
-/// Exit status of `main` in a child, and what it wrote to standard error.
+/// The exit status of `main` in a child process, and what it wrote to standard error.
 struct Outcome {
   int status = -1;
   std::string text = {};
@@ -48,7 +48,7 @@ Outcome outcome_of(int (*run)(int argc, const char* const* argv)) {
   return outcome;
 }
 
-TEST(Daemon, ServesUntilItIsAskedToEnd) {
+TEST(Daemon, ServesUntilItIsStopped) {
   const Outcome outcome = outcome_of([](int /*argc*/, const char* const* /*argv*/) {
     ::kill(::getpid(), SIGHUP);
     int hangups = 0;
@@ -62,7 +62,7 @@ TEST(Daemon, ServesUntilItIsAskedToEnd) {
   EXPECT_NE(outcome.text.find("msg=stopping signal=15"), std::string::npos) << outcome.text;
 }
 
-TEST(Daemon, AllowsTheFilesThatTheHardLimitDoes) {
+TEST(Daemon, RaisesTheFileLimitToTheHardLimit) {
   const Outcome outcome = outcome_of([](int /*argc*/, const char* const* /*argv*/) {
     rlimit files{};
     ::getrlimit(RLIMIT_NOFILE, &files);
@@ -75,7 +75,7 @@ TEST(Daemon, AllowsTheFilesThatTheHardLimitDoes) {
   EXPECT_EQ(outcome.status, 0) << outcome.text;
 }
 
-TEST(Daemon, TellsAtTheStartWhereItRunsAndHowManyFilesItMayOpen) {
+TEST(Daemon, LogsItsVersionHostAndFileLimitAtStart) {
   const Outcome outcome = outcome_of([](int /*argc*/, const char* const* /*argv*/) {
     rlimit files{};
     ::getrlimit(RLIMIT_NOFILE, &files);
@@ -93,7 +93,7 @@ TEST(Daemon, TellsAtTheStartWhereItRunsAndHowManyFilesItMayOpen) {
       << outcome.text;
 }
 
-TEST(Daemon, SaysInOneLineWhyItGivesUp) {
+TEST(Daemon, ReportsInOneLineWhyItGivesUp) {
   const Outcome thrown = outcome_of([](int /*argc*/, const char* const* /*argv*/) -> int {
     throw std::runtime_error("no memory");
   });

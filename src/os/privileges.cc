@@ -29,8 +29,8 @@ bool has(const Caps& caps, Capability capability, cap_flag_t which) {
          value == CAP_SET;
 }
 
-/// Sets the effective flag of the given capabilities in the calling thread (capset(2) is per
-/// thread).
+/// Sets the effective flag of the given capabilities in the calling thread; capset(2) acts on one
+/// thread.
 void set_effective(unsigned long long mask, cap_flag_value_t value) {
   const Caps caps(cap_get_proc());
   if (caps == nullptr) {
@@ -54,7 +54,7 @@ Result<Account> look_up(const std::string& user) {
   std::array<char, 16384> buffer{};
   passwd entry{};
   passwd* found = nullptr;
-  // A name first: names of digits exist.
+  // Look for a name first, because names may consist of digits.
   int error = ::getpwnam_r(user.c_str(), &entry, buffer.data(), buffer.size(), &found);
   if (const auto uid = parse_int<uid_t>(user); uid && found == nullptr) {
     error = ::getpwuid_r(*uid, &entry, buffer.data(), buffer.size(), &found);
@@ -62,14 +62,14 @@ Result<Account> look_up(const std::string& user) {
   if (found != nullptr) {
     return Account{.uid = entry.pw_uid, .gid = entry.pw_gid, .home = entry.pw_dir};
   }
-  // What "no such user" gives differs between name services, see getpwnam(3).
+  // Name services report "no such user" differently, see getpwnam(3).
   if (error != 0 && error != ENOENT && error != ESRCH && error != EBADF && error != EPERM) {
     return fail(errno_error(error, "look up user " + printable(user)));
   }
   return fail(ErrorCode::kNotFound, "unknown user {}", printable(user));
 }
 
-/// Permitted = what is both held and wanted; nothing effective or inheritable.
+/// Reduces the permitted set to what is both held and in `keep`; clears effective and inheritable.
 Result<> keep_permitted(const std::vector<Capability>& keep) {
   const Caps now(cap_get_proc());
   const Caps next(cap_init());
@@ -124,11 +124,11 @@ Result<> drop_privileges(const std::string& user, const std::vector<Capability>&
         return fail(errno_error(errno, "become user " + printable(user)));
       }
       ::prctl(PR_SET_KEEPCAPS, 0, 0, 0, 0);
-      // NOLINTNEXTLINE(concurrency-mt-unsafe): before threads start, as the header asks
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): no threads yet, as the header requires
       ::setenv("HOME", account->home.c_str(), 1);
     }
     if (account->uid == 0) {
-      return {};  // root asked for by name: nothing to drop without losing what was asked for
+      return {};  // the operator asked for root by name, so keep everything
     }
   }
   if (auto kept = keep_permitted(keep); !kept) {

@@ -20,7 +20,7 @@
 namespace ceems::os {
 namespace {
 
-TEST(Privileges, RootBecomesTheUserAndKeepsOnlyWhatIsAskedFor) {
+TEST(Privileges, RootBecomesTheUserAndKeepsOnlyTheGivenCapabilities) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed to change the user";
   }
@@ -70,7 +70,7 @@ TEST(Privileges, AnUnknownUserIsAnError) {
   EXPECT_EQ(dropped.error().message, "unknown user no-such-user-here");
 }
 
-TEST(Privileges, AUserIsANameOrANumberThatExists) {
+TEST(Privileges, AUserIsAnExistingNameOrNumber) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed to change the user";
   }
@@ -81,9 +81,9 @@ TEST(Privileges, AUserIsANameOrANumberThatExists) {
   EXPECT_EQ(drop_privileges("x\ny", {}).error().message, "unknown user x\\x0ay");
 }
 
-TEST(Privileges, WithoutRootTheHeldSetShrinksToWhatIsAskedFor) {
+TEST(Privileges, WithoutRootTheHeldSetIsReducedToTheGivenOne) {
   if (::geteuid() != 0) {
-    GTEST_SKIP() << "root is needed to have capabilities at first";
+    GTEST_SKIP() << "root is needed to start with capabilities";
   }
   EXPECT_EQ(
       testing::in_child([] {
@@ -99,9 +99,9 @@ TEST(Privileges, WithoutRootTheHeldSetShrinksToWhatIsAskedFor) {
       0);
 }
 
-TEST(Privileges, RaisingInOneThreadLeavesTheOthersAlone) {
+TEST(Privileges, RaisingInOneThreadDoesNotAffectOthers) {
   if (::geteuid() != 0) {
-    GTEST_SKIP() << "root is needed to have capabilities at first";
+    GTEST_SKIP() << "root is needed to start with capabilities";
   }
   const testing::TempDir dir;
   const std::string secret = dir.write("secret", "x").string();
@@ -129,7 +129,7 @@ TEST(Privileges, RaisingInOneThreadLeavesTheOthersAlone) {
             0);
 }
 
-TEST(Privileges, KeepsItsOwnDescriptorsCountable) {
+TEST(Privileges, CanStillListItsDescriptors) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed to change the user";
   }

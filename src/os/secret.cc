@@ -17,7 +17,8 @@
 namespace ceems::os {
 namespace {
 
-/// `call` once more with the capability where it may not without; -1 and errno for an error.
+/// Makes the call, and if access is denied once more with CAP_DAC_READ_SEARCH. -1 and errno on
+/// error.
 template <typename Call>
 int call_as_starter(const Call& call) {
   const int outcome = call();
@@ -31,7 +32,7 @@ int call_as_starter(const Call& call) {
 }  // namespace
 
 Result<std::string> read_secret(const std::string& value, const std::string& file) {
-  constexpr std::size_t kMost = std::size_t{1} << 20U;
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20U;
   if (file.empty()) {
     return value;
   }
@@ -41,7 +42,7 @@ Result<std::string> read_secret(const std::string& value, const std::string& fil
   }
   std::string text;
   std::array<char, 4096> piece{};
-  while (text.size() < kMost) {
+  while (text.size() < kMaxBytes) {
     const ssize_t count = ::read(fd.get(), piece.data(), piece.size());
     if (count < 0) {
       return fail(errno_error(errno, "read " + file));
@@ -51,7 +52,8 @@ Result<std::string> read_secret(const std::string& value, const std::string& fil
     }
     text.append(piece.data(), static_cast<std::size_t>(count));
   }
-  return fail(ErrorCode::kInvalidArgument, "{}: too large for a secret", file);
+  return fail(ErrorCode::kInvalidArgument, "{}: too large for a secret, expected less than 1 MiB",
+              file);
 }
 
 std::string file_state(const std::string& file) {

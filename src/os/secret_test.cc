@@ -16,7 +16,7 @@
 namespace ceems::os {
 namespace {
 
-TEST(Secret, IsGivenOrReadFromItsFile) {
+TEST(Secret, IsGivenDirectlyOrReadFromItsFile) {
   const testing::TempDir dir;
   EXPECT_EQ(read_secret("direct", ""), "direct");
   EXPECT_EQ(read_secret("", dir.write("key", " s3cret\n").string()), "s3cret");
@@ -27,10 +27,10 @@ TEST(Secret, IsGivenOrReadFromItsFile) {
   const std::string large = dir.write("large", std::string(std::size_t{1} << 20U, 'x')).string();
   const auto refused = read_secret("", large);
   ASSERT_FALSE(refused);
-  EXPECT_EQ(refused.error().message, large + ": too large for a secret");
+  EXPECT_EQ(refused.error().message, large + ": too large for a secret, expected less than 1 MiB");
 }
 
-TEST(Secret, OfRootIsReadAsLongAsTheCapabilityWasKept) {
+TEST(Secret, OfRootCanBeReadWhileTheCapabilityIsKept) {
   if (::geteuid() != 0) {
     GTEST_SKIP() << "root is needed to change the user";
   }

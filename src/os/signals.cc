@@ -66,7 +66,7 @@ void notify_systemd(std::string_view state) {
     return;
   }
   const auto length = static_cast<socklen_t>(offsetof(sockaddr_un, sun_path) + std::strlen(path));
-  // Best effort: systemd times the start out by itself if this is lost.
+  // Best effort: if the message is lost, systemd's own start timeout applies.
   static_cast<void>(::sendto(socket.get(), state.data(), state.size(), MSG_NOSIGNAL,
                              reinterpret_cast<const sockaddr*>(&address), length));
 }

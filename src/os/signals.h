@@ -6,15 +6,16 @@
 
 namespace ceems::os {
 
-/// Blocks SIGINT, SIGTERM, SIGHUP and SIGPIPE in the calling thread and those it starts later. Call
-/// first in main.
+/// Blocks SIGINT, SIGTERM, SIGHUP and SIGPIPE in the calling thread and in those it starts later.
+/// Call it first in main.
 void block_signals();
 
-/// Waits for SIGINT, SIGTERM or SIGHUP and gives its number. After SIGINT or SIGTERM the default
-/// actions are back, so a second signal ends the program at once.
+/// Waits for SIGINT, SIGTERM or SIGHUP and returns its number. After SIGINT or SIGTERM the default
+/// actions are restored, so a second signal ends the program at once.
 int wait_for_signal();
 
-/// Tells systemd (sd_notify protocol over $NOTIFY_SOCKET), e.g. "READY=1"; no-op without it.
+/// Sends systemd a state such as "READY=1" (sd_notify protocol over $NOTIFY_SOCKET). Does nothing
+/// without the variable.
 void notify_systemd(std::string_view state);
 
 }  // namespace ceems::os

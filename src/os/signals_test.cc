@@ -24,10 +24,10 @@ void set_notify_socket(const std::string& name) {
   ::setenv("NOTIFY_SOCKET", name.c_str(), 1);  // NOLINT(concurrency-mt-unsafe): one thread
 }
 
-TEST(Signals, AreGivenOutOneByOne) {
+TEST(Signals, AreReturnedOneByOne) {
   const int status = testing::status_of_child([] {
     block_signals();
-    ::raise(SIGPIPE);  // blocked: no end by a closed connection
+    ::raise(SIGPIPE);  // blocked, so a closed connection does not end the program
     ::kill(::getpid(), SIGHUP);
     if (wait_for_signal() != SIGHUP) {
       return 1;
@@ -43,7 +43,7 @@ TEST(Signals, AreGivenOutOneByOne) {
   EXPECT_EQ(WEXITSTATUS(status), 0);
 }
 
-TEST(Signals, ASecondRequestToEndIsObeyedAtOnce) {
+TEST(Signals, ASecondStopSignalEndsTheProgramAtOnce) {
   for (const int first : {SIGINT, SIGTERM}) {
     const int status = testing::status_of_child([first] {
       block_signals();
@@ -84,7 +84,7 @@ TEST(Signals, NotifyReachesPathAndAbstractSockets) {
   notify_systemd("READY=1");
 }
 
-TEST(Signals, NotifyIgnoresNamesThatAreNoSocket) {
+TEST(Signals, NotifyIgnoresNamesThatAreNotSockets) {
   for (const std::string& name : {std::string("relative"), "/" + std::string(200, 'x'),
                                   std::string("/nonexistent/socket"), std::string()}) {
     set_notify_socket(name);

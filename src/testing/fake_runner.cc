@@ -56,7 +56,7 @@ Result<os::CommandResult> FakeRunner::ask(const os::Command& command, const std:
 Result<os::CommandResult> FakeRunner::run(const os::Command& command, std::stop_token stop) {
   auto result = ask(command, stop);
   if (result && result->output.size() > command.max_output_bytes) {
-    return fail(ErrorCode::kUnavailable, "run {}: more than {} bytes of output", command.path,
+    return fail(ErrorCode::kUnavailable, "run {}: output exceeds {} bytes", command.path,
                 command.max_output_bytes);
   }
   return result;
@@ -75,8 +75,8 @@ Result<os::CommandResult> FakeRunner::run_lines(
   while (!rest.empty()) {
     const std::string_view text = take_until(rest, '\n');
     if (text.size() > command.max_output_bytes) {
-      return fail(ErrorCode::kUnavailable, "run {}: a line of more than {} bytes", command.path,
-                  command.max_output_bytes);
+      return fail(ErrorCode::kUnavailable, "run {}: a line of output exceeds {} bytes",
+                  command.path, command.max_output_bytes);
     }
     if (auto done = line(text); !done) {
       return fail(std::move(done).error().with_context("run " + command.path));

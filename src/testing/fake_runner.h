@@ -11,20 +11,21 @@
 
 namespace ceems::testing {
 
-/// A command runner that starts nothing: tests say what each program answers and look at what was
-/// asked for. A program without an answer does not exist. Safe for concurrent use.
+/// A command runner that starts no processes. Tests set what each program returns, and inspect the
+/// commands. A program without an answer does not exist. Safe for concurrent use.
 class FakeRunner final : public os::CommandRunner {
  public:
   using Answer = std::function<Result<os::CommandResult>(const os::Command&)>;
 
-  /// `program` is the last part of the command's path, e.g. "sacct". The newest answer counts.
+  /// `program` is the last part of the command's path, e.g. "sacct". A later answer replaces an
+  /// earlier one.
   void answer(std::string_view program, Answer answer);
-  /// The same answer each time.
+  /// Returns the same result each time.
   void reply(std::string_view program, os::CommandResult result);
-  /// Fails each time, with "run PATH: " in front as the real runner has it.
+  /// Fails each time. The error starts with "run PATH: ", like those of the real runner.
   void refuse(std::string_view program, Error error);
 
-  /// The commands so far, in order.
+  /// All commands so far, in order.
   [[nodiscard]] std::vector<os::Command> calls() const;
 
   Result<os::CommandResult> run(const os::Command& command, std::stop_token stop = {}) override;

@@ -13,7 +13,7 @@ os::Command command(const std::string& path, std::vector<std::string> arguments 
   return {.path = path, .arguments = std::move(arguments), .environment = {}};
 }
 
-TEST(FakeRunner, AnswersByProgramNameAndRemembersWhatWasAsked) {
+TEST(FakeRunner, AnswersByProgramNameAndRecordsItsCommands) {
   FakeRunner runner;
   runner.reply("sacct", {.exit_status = 1, .output = "a|b\n", .error_text = "oops"});
   const auto result = runner.run(command("/opt/slurm/bin/sacct", {"-n"}));
@@ -30,20 +30,20 @@ TEST(FakeRunner, FailsAsTheRealOneDoes) {
   FakeRunner runner;
   EXPECT_EQ(runner.run(command("/x/none")).error().message,
             "run /x/none: No such file or directory");
-  runner.refuse("slow", {ErrorCode::kTimeout, "no end within 5000 ms"});
+  runner.refuse("slow", {ErrorCode::kTimeout, "still running after 5000 ms"});
   const auto slow = runner.run(command("/x/slow"));
   EXPECT_EQ(slow.error().code, ErrorCode::kTimeout);
-  EXPECT_EQ(slow.error().message, "run /x/slow: no end within 5000 ms");
+  EXPECT_EQ(slow.error().message, "run /x/slow: still running after 5000 ms");
   runner.reply("big", {.output = "12345"});
   os::Command big = command("/x/big");
   big.max_output_bytes = 4;
-  EXPECT_EQ(runner.run(big).error().message, "run /x/big: more than 4 bytes of output");
+  EXPECT_EQ(runner.run(big).error().message, "run /x/big: output exceeds 4 bytes");
   std::stop_source stopped;
   stopped.request_stop();
   EXPECT_EQ(runner.run(big, stopped.get_token()).error().message, "run /x/big: stopped");
 }
 
-TEST(FakeRunner, HandsLinesOver) {
+TEST(FakeRunner, PassesOnLines) {
   FakeRunner runner;
   runner.reply("list", {.output = "a\n\nlonger"});
   std::vector<std::string> lines;
@@ -58,7 +58,7 @@ TEST(FakeRunner, HandsLinesOver) {
   os::Command narrow = command("/bin/list");
   narrow.max_output_bytes = 5;
   EXPECT_EQ(runner.run_lines(narrow, take).error().message,
-            "run /bin/list: a line of more than 5 bytes");
+            "run /bin/list: a line of output exceeds 5 bytes");
   const auto refused = runner.run_lines(command("/bin/list"), [](std::string_view) {
     return Result<>(fail(ErrorCode::kParse, "line 1: bad"));
   });
