@@ -6,14 +6,14 @@
 
 namespace ceems::crypto {
 
-/// RFC 4648 §4, with padding.
+/// Encodes as RFC 4648 §4 specifies, with padding.
 std::string base64_encode(std::string_view bytes);
-/// Strict: padding must be there, nothing else may be.
+/// Decodes strictly: padding is required, and no other characters are accepted.
 std::optional<std::string> base64_decode(std::string_view text);
 
-/// RFC 4648 §5, for URLs: "-" and "_", no padding.
+/// Encodes as RFC 4648 §5 specifies, for URLs: with "-" and "_", without padding.
 std::string base64url_encode(std::string_view bytes);
-/// Strict: what base64url_encode() can have written, nothing else.
+/// Decodes strictly: accepts only what base64url_encode() can have written.
 std::optional<std::string> base64url_decode(std::string_view text);
 
 }  // namespace ceems::crypto

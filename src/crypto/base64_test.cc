@@ -9,7 +9,7 @@
 namespace ceems::crypto {
 namespace {
 
-TEST(Base64, GoesBothWays) {
+TEST(Base64, DecodesWhatItEncodes) {
   for (const auto& [plain, coded] :
        std::vector<std::pair<std::string, std::string>>{{"", ""},
                                                         {"f", "Zg=="},
@@ -25,12 +25,12 @@ TEST(Base64, GoesBothWays) {
   }
 }
 
-TEST(Base64, ForUrlsHasOneSpellingOnly) {
+TEST(Base64, UrlFormHasOnlyOneSpelling) {
   for (const std::string text : {"", "a", "ab", "abc", "\xFB\xFF\xFE?"}) {
     EXPECT_EQ(base64url_decode(base64url_encode(text)), text);
   }
   EXPECT_EQ(base64url_encode("\xFB\xFF\xFE"), "-__-");
-  // Padding, the other alphabet, bits behind the end, a lone character.
+  // Padding, the other alphabet, non-zero bits after the end, a single character.
   for (const char* bad : {"Zg==", "+//+", "Zh", "Zm9=", "Z", "Z g", "Zg\n"}) {
     EXPECT_EQ(base64url_decode(bad), std::nullopt) << bad;
   }

@@ -6,10 +6,10 @@
 
 namespace ceems::crypto {
 
-/// The 32 bytes of SHA-256 (FIPS 180-4).
+/// The SHA-256 hash (FIPS 180-4), 32 bytes.
 std::string sha256(std::string_view bytes);
 
-/// Bytes nobody can guess. The program ends where the system has none to give.
+/// Cryptographically secure random bytes. Aborts the program if the system cannot provide them.
 std::string random_bytes(std::size_t count);
 
 }  // namespace ceems::crypto

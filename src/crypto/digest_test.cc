@@ -8,7 +8,7 @@ namespace ceems::crypto {
 namespace {
 
 TEST(Digest, IsSha256) {
-  // FIPS 180-2, appendix B.1
+  // FIPS 180-2, appendix B.1.
   EXPECT_EQ(base64_encode(sha256("abc")), "ungWv48Bz+pBQUDeXa4iI7ADYaOWF3qctBD/YfIAFa0=");
   EXPECT_NE(random_bytes(16), random_bytes(16));
   EXPECT_EQ(random_bytes(16).size(), 16U);

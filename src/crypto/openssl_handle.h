@@ -1,7 +1,7 @@
 #pragma once
 
-// What code that calls OpenSSL itself shares: owners of its objects and the words of its errors.
-// Private to .cc files: it brings OpenSSL's headers.
+// Shared by code that calls OpenSSL directly: owning handles for its objects, and its error texts.
+// Include it only in .cc files, because it includes OpenSSL's headers.
 
 #include <memory>
 #include <string>
@@ -13,7 +13,7 @@
 
 namespace ceems::crypto {
 
-/// Deleter of a std::unique_ptr that calls OpenSSL's own function, e.g. Free<X509_free>.
+/// A deleter for std::unique_ptr that calls an OpenSSL function, e.g. Free<X509_free>.
 template <auto kFunction>
 struct Free {
   template <typename T>
@@ -25,8 +25,8 @@ using Bio = std::unique_ptr<BIO, Free<BIO_free_all>>;
 using Certificate = std::unique_ptr<X509, Free<X509_free>>;
 using Key = std::unique_ptr<EVP_PKEY, Free<EVP_PKEY_free>>;
 
-/// Why the thread's last call of OpenSSL failed, "unknown error" where it does not say; forgets all
-/// its errors. See ERR_peek_last_error(3).
+/// The reason why the last OpenSSL call of this thread failed, or "unknown error" if OpenSSL does
+/// not give one. Clears the error queue of the thread, see ERR_peek_last_error(3).
 inline std::string openssl_reason() {
   const char* text = ::ERR_reason_error_string(::ERR_peek_last_error());
   ::ERR_clear_error();

@@ -29,7 +29,7 @@ std::string dummy_hash(std::string_view like) {
   constexpr std::size_t kCostEnd = 7;  // "$2y$10$"
   std::string hash(like.size() >= kCostEnd ? like.substr(0, kCostEnd) : "$2y$10$");
   hash += std::string(22, '.');  // salt
-  hash += std::string(31, '.');  // no password is known that gives 23 zero bytes
+  hash += std::string(31, '.');  // no password is known whose hash is 23 zero bytes
   return hash;
 }
 
@@ -67,7 +67,7 @@ std::string PasswordCache::digest(std::string_view user,
                                   std::string_view password) {
   std::string all;
   for (const std::string_view part : {user, hash, password}) {
-    all += std::to_string(part.size()) + ":";  // so that no two triples read the same
+    all += std::to_string(part.size()) + ":";  // so that no two triples give the same text
     all += part;
   }
   std::array<unsigned char, SHA256_DIGEST_LENGTH> out{};

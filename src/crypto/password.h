@@ -11,15 +11,16 @@
 
 namespace ceems::crypto {
 
-/// True when the password gives the bcrypt hash. Tens of milliseconds. A password with a zero byte
-/// never does: crypt(3) would look at what stands before it only.
+/// Whether the password matches the bcrypt hash. Takes tens of milliseconds. A password that
+/// contains a NUL byte never matches, because crypt(3) would only look at what comes before it.
 bool bcrypt_matches(const std::string& password, const std::string& hash);
 
-/// A bcrypt hash nobody knows a password for, as costly to check as `like`.
+/// A bcrypt hash that no known password matches, as expensive to check as `like`.
 std::string dummy_hash(std::string_view like);
 
-/// Outcomes of password checks, good and bad apart, so that guessing does not push out those who
-/// know theirs. Holds digests, no passwords. The oldest goes first. Safe for concurrent use.
+/// Remembers the results of password checks. Good and bad ones are kept apart, so that guesses do
+/// not evict users who know their password. Holds digests instead of passwords. When one side is
+/// full, its oldest entry is evicted. Safe for concurrent use.
 class PasswordCache {
  public:
   explicit PasswordCache(std::size_t limit) : limit_(limit) {}

@@ -7,10 +7,10 @@
 namespace ceems::crypto {
 namespace {
 
-// bcrypt of "secret" with cost 4, made with crypt(3).
+// The bcrypt hash of "secret" with cost 4, made with crypt(3).
 constexpr const char* kHash = "$2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW";
 
-TEST(Password, MatchesItsHashOnly) {
+TEST(Password, MatchesOnlyItsHash) {
   EXPECT_TRUE(bcrypt_matches("secret", kHash));
   EXPECT_FALSE(bcrypt_matches("Secret", kHash));
   EXPECT_FALSE(bcrypt_matches("", kHash));
@@ -20,7 +20,7 @@ TEST(Password, MatchesItsHashOnly) {
   EXPECT_FALSE(bcrypt_matches("secret", dummy));
 }
 
-TEST(Password, CacheIsBoundedAndGuessesDoNotPushOutGoodOnes) {
+TEST(Password, CacheIsBoundedAndGuessesDoNotEvictGoodPasswords) {
   PasswordCache cache(50);
   cache.add("good", true);
   for (int i = 0; i < 1000; ++i) {

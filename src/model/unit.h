@@ -8,10 +8,10 @@
 
 namespace ceems::model {
 
-/// Numbers by sub-metric name, e.g. {"total": 0.25}; the JSON objects of the metric columns.
+/// Numbers by sub-metric name, e.g. {"total": 0.25}. The metric columns hold them as JSON objects.
 using MetricMap = std::map<std::string, double, std::less<>>;
 
-/// What is measured about units and usage. Names and weights are in store/schema/tables.h.
+/// The metrics of units and usage. Their names and weights are in store/schema/tables.h.
 enum class Metric : std::size_t {
   kAvgCpuUsage,
   kAvgCpuMemUsage,
@@ -28,8 +28,9 @@ enum class Metric : std::size_t {
 };
 inline constexpr std::size_t kMetricCount = 12;
 
-/// A job, VM, pod or cgroup as one update run delivers it: times and metrics cover the run's window
-/// only, the store accumulates. Texts come from managers and are hostile until printed escaped.
+/// A job, VM, pod or cgroup as one update delivers it: times and metrics cover only the window of
+/// the update, and the store adds them up. Texts come from resource managers and are untrusted:
+/// escape them before printing.
 struct Unit {
   std::string cluster_id;
   std::string resource_manager;
@@ -38,8 +39,8 @@ struct Unit {
   std::string project;
   std::string groupname;
   std::string username;
-  std::string
-      created_at;  ///< LOCALZ, e.g. "2031-04-05T06:07:08+0200", or the manager's word for unknown
+  std::string created_at;  ///< LOCALZ, e.g. "2031-04-05T06:07:08+0200", or what the manager prints
+                           ///< for unknown
   std::string started_at;
   std::string ended_at;
   std::int64_t created_at_ts = 0;  ///< epoch milliseconds; 0: unknown
@@ -49,12 +50,12 @@ struct Unit {
   std::string state;
   std::string allocation = "{}";  ///< JSON object
   std::string tags = "{}";        ///< JSON object
-  /// walltime, alloc_cputime, alloc_cpumemtime, alloc_gputime, alloc_gpumemtime in this window;
-  /// seconds (MiB·seconds for memory). A missing key counts as 0.
+  /// walltime, alloc_cputime, alloc_cpumemtime, alloc_gputime and alloc_gpumemtime in this window,
+  /// in seconds (MiB·seconds for memory). A missing key counts as 0.
   MetricMap total_time_seconds;
   std::array<MetricMap, kMetricCount> metrics;
-  std::array<bool, kMetricCount> has_metric{};  ///< false: no updater said anything about it
-  bool ignore = false;                          ///< shorter than the updater's cutoff
+  std::array<bool, kMetricCount> has_metric{};  ///< false: no updater reported this metric
+  bool ignore = false;                          ///< the unit ran for less than the updater's cutoff
 
   MetricMap& metric(Metric m) { return metrics[static_cast<std::size_t>(m)]; }
   [[nodiscard]] const MetricMap& metric(Metric m) const {
@@ -62,11 +63,12 @@ struct Unit {
   }
 };
 
-/// A user with their projects, or a project with its users, of one cluster.
+/// A user of one cluster with their projects.
 struct User {
   std::string uid = {}, cluster_id = {}, resource_manager = {}, name = {};
   std::vector<std::string> projects = {}, tags = {};
 };
+/// A project of one cluster with its users.
 struct Project {
   std::string uid = {}, cluster_id = {}, resource_manager = {}, name = {};
   std::vector<std::string> users = {}, tags = {};
@@ -78,7 +80,7 @@ struct Cluster {
   std::vector<std::string> updaters;
 };
 
-/// The half-open period (start, end] that one update run covers, epoch milliseconds.
+/// The half-open span of time (start, end] that one update covers, in epoch milliseconds.
 struct Window {
   std::int64_t start_ms = 0;
   std::int64_t end_ms = 0;

@@ -5,8 +5,8 @@
 
 namespace ceems::testing {
 
-/// The wait status (wait(2)) of a child process that runs `body`, so that what `body` does to its
-/// user, signals or environment stays there. `body` returns the exit status.
+/// The wait status (wait(2)) of a child process that runs `body` and exits with the status it
+/// returns. Whatever `body` does to its user, signals or environment does not affect the test.
 template <typename Body>
 int status_of_child(const Body& body) {
   const pid_t pid = ::fork();
@@ -18,7 +18,7 @@ int status_of_child(const Body& body) {
   return status;
 }
 
-/// The exit status alone; 255 where a signal ended the child.
+/// The exit status alone; 255 if a signal ended the child.
 template <typename Body>
 int in_child(const Body& body) {
   const int status = status_of_child(body);

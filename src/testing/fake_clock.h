@@ -22,7 +22,7 @@ class FakeClock final : public Clock {
     system_ += std::chrono::duration_cast<SystemTime::duration>(by);
     steady_ += std::chrono::duration_cast<SteadyTime::duration>(by);
   }
-  /// Steps the wall clock only, as an administrator or NTP does.
+  /// Steps only the wall clock, as an administrator or NTP does.
   void step_to(SystemTime to) {
     const MutexLock lock(mutex_);
     system_ = to;

@@ -30,7 +30,7 @@ namespace fs = std::filesystem;
 constexpr auto kLimit = std::chrono::seconds(60);
 constexpr auto kPause = std::chrono::milliseconds(10);
 
-/// The newest of Debian's versions.
+/// The directory of the newest version that Debian has installed.
 std::string find_programs() {
   std::string newest;
   std::error_code ignored;
@@ -43,13 +43,13 @@ std::string find_programs() {
   return newest;
 }
 
-/// Who the server runs as; it refuses to run as root.
+/// The user that runs the server, which refuses to run as root.
 std::optional<passwd> server_user() {
   if (::geteuid() != 0) {
     return std::nullopt;
   }
   for (const char* name : {"postgres", "nobody"}) {
-    // Tests ask before they start threads.
+    // Tests call this before they start threads.
     if (const passwd* user = ::getpwnam(name); user != nullptr) {  // NOLINT(concurrency-mt-unsafe)
       return *user;
     }
@@ -75,7 +75,7 @@ pid_t spawn(std::vector<std::string> arguments, const std::string& log) {
   if (pid != 0) {
     return pid;
   }
-  // Only calls that are safe after a fork.
+  // Only calls that are allowed between fork and exec.
   if (user && (::setgroups(0, nullptr) != 0 || ::setgid(user->pw_gid) != 0 ||
                ::setuid(user->pw_uid) != 0)) {
     ::_exit(126);
@@ -88,7 +88,7 @@ pid_t spawn(std::vector<std::string> arguments, const std::string& log) {
   ::_exit(127);
 }
 
-/// Waits for the process; false when it does not end in time.
+/// Waits for the process to end; false if it takes too long.
 bool ended(pid_t pid, int& status) {
   const auto deadline = std::chrono::steady_clock::now() + kLimit;
   while (::waitpid(pid, &status, WNOHANG) == 0) {
@@ -113,8 +113,8 @@ Result<PostgresServer> PostgresServer::start() {
   server.programs_ = find_programs();
   if (server.programs_.empty()) {
     return fail(ErrorCode::kNotFound,
-                "no PostgreSQL server on this machine: /usr/lib/postgresql/*/bin/postgres"
-                " (package postgresql)");
+                "PostgreSQL is not installed: found no /usr/lib/postgresql/*/bin/postgres"
+                " (Debian package postgresql)");
   }
   std::string pattern = "/tmp/ceems-postgres-XXXXXX";
   if (::mkdtemp(pattern.data()) == nullptr) {
@@ -179,7 +179,7 @@ Result<> PostgresServer::restart() {
 
 Result<> PostgresServer::wait_until_ready() {
   const auto deadline = std::chrono::steady_clock::now() + kLimit;
-  // The last line of the file tells the state.
+  // The last line of the file is the status of the server.
   while (read_all(directory_ + "/data/postmaster.pid").find("\nready") == std::string::npos) {
     int status = 0;
     if (::waitpid(pid_, &status, WNOHANG) != 0) {

@@ -9,12 +9,12 @@
 
 namespace ceems::testing {
 
-/// A PostgreSQL server of its own in a temporary directory, on a Unix socket only, without
-/// durability. It runs as the user postgres or nobody where the test is root, dies with the test
+/// A PostgreSQL server in a temporary directory, reachable by a Unix socket only, without
+/// durability. It runs as the user postgres or nobody if the test runs as root, ends with the test
 /// program, and takes about a second to start.
 class PostgresServer {
  public:
-  /// kNotFound, with what is missing, on machines without the server's programs.
+  /// Fails with kNotFound and the name of what is missing if PostgreSQL is not installed.
   static Result<PostgresServer> start();
   PostgresServer(PostgresServer&& other) noexcept;
   PostgresServer& operator=(PostgresServer&&) = delete;
@@ -22,18 +22,19 @@ class PostgresServer {
   PostgresServer& operator=(const PostgresServer&) = delete;
   ~PostgresServer();
 
-  /// The one server of this test program, started at the first call; null with the reason in
-  /// `why_not` where there cannot be one.
+  /// The server that all tests of this program share, started at the first call. Null if it cannot
+  /// start; `why_not` then holds the reason.
   static PostgresServer* shared(std::string& why_not);
 
-  /// Of a data base, for the superuser "ceems"; "postgres" is there from the start.
+  /// The URL of a database for the superuser "ceems". The database "postgres" exists from the
+  /// start.
   [[nodiscard]] std::string url(std::string_view database) const;
 
-  /// Stops as an administrator does: sessions are ended, data is kept.
+  /// Stops the server as an administrator does: sessions are ended, data is kept.
   void shut_down();
-  /// As when the machine fails.
+  /// Kills the server as a failing machine would.
   void crash();
-  /// Starts again after either.
+  /// Starts the server again after shut_down() or crash().
   Result<> restart();
 
  private:

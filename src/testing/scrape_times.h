@@ -7,7 +7,7 @@
 
 namespace ceems::testing {
 
-/// How long scrapes take, without what a busy machine adds by waking threads up late.
+/// Measures scrapes, without the delay that a busy machine adds by waking threads up late.
 class ScrapeTimes {
  public:
   template <class Scrape>
@@ -16,7 +16,7 @@ class ScrapeTimes {
     const auto nap = std::chrono::milliseconds(1);
     late_ = std::max(late_, milliseconds_of([&] { std::this_thread::sleep_for(nap); }) - 1);
   }
-  /// In milliseconds; less the latest waking-up that was seen.
+  /// In milliseconds, less the longest late wake-up that was seen.
   [[nodiscard]] double percentile_99() const {
     std::vector<double> sorted = took_;
     std::ranges::sort(sorted);

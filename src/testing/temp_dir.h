@@ -5,7 +5,7 @@
 
 namespace ceems::testing {
 
-/// A directory of its own for one test; removed with all it holds when the object goes away.
+/// A temporary directory for one test; the destructor removes it with everything in it.
 class TempDir {
  public:
   TempDir();
@@ -14,8 +14,8 @@ class TempDir {
   ~TempDir();
 
   [[nodiscard]] const std::filesystem::path& path() const { return path_; }
-  /// Writes a file (and the directories above it) below the directory; gives its full path.
-  // Often called for its effect alone.
+  /// Writes a file below the directory, makes the directories above it, and returns its full path.
+  // Often called only for its effect.
   // NOLINTNEXTLINE(modernize-use-nodiscard)
   std::filesystem::path write(const std::filesystem::path& relative,
                               std::string_view content) const;

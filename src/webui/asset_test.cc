@@ -13,7 +13,7 @@ Asset asset(std::string_view path) {
   return find(path).value_or(Asset{});
 }
 
-TEST(WebUi, FindsNothingButEmbeddedFiles) {
+TEST(WebUi, FindsOnlyEmbeddedFiles) {
   EXPECT_FALSE(find("no-such-file.js"));
   EXPECT_FALSE(find("../index.html"));
   EXPECT_FALSE(find("//index.html"));

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Writes the files of a built web page as a C++ source: embed.py OUT.cc [DIST]; without DIST an empty table.
+"""Writes the files of a built web page as a C++ source: embed.py OUT.cc [DIST]. Without DIST the table is empty.
 
-The output depends on the content of the files alone, so the same page gives the same program."""
+The output depends only on the content of the files, so the same page gives the same program."""
 
 import gzip
 import hashlib
@@ -19,11 +19,11 @@ TYPES = {
     ".woff2": "font/woff2",
     ".png": "image/png",
 }
-HASHED = re.compile(r"-[A-Za-z0-9_-]{8}\.[a-z0-9]+$")  # the file names that Vite gives to everything below assets/
+HASHED = re.compile(r"-[A-Za-z0-9_-]{8}\.[a-z0-9]+$")  # Vite names all files below assets/ like this
 
 
 def literal(data):
-    """The bytes as adjacent string literals: compiles faster than a list of numbers."""
+    """The bytes as adjacent string literals, which compile faster than a list of numbers."""
     table = ["\\%03o" % byte if byte < 32 or byte > 126 or byte in b'"\\?' else chr(byte) for byte in range(256)]
     lines = ["".join(table[byte] for byte in data[i:i + 96]) for i in range(0, len(data), 96)]
     return "\n".join('    "%s"' % line for line in lines) or '    ""'
@@ -40,10 +40,10 @@ def rows(dist):
             full = os.path.join(folder, name)
             kind = TYPES.get(os.path.splitext(name)[1])
             if kind is None:
-                sys.exit("embed.py: %s: no content type for this kind of file" % full)
+                sys.exit("embed.py: %s: unknown file type, add its content type to TYPES" % full)
             with open(full, "rb") as f:
                 found.append((os.path.relpath(full, dist), kind, f.read()))
-    # Plain byte order, as std::string_view compares.
+    # Sorted by bytes, because std::string_view compares bytes.
     return sorted(found, key=lambda row: row[0].encode())
 
 
@@ -51,7 +51,7 @@ def main():
     out, dist = sys.argv[1], sys.argv[2] if len(sys.argv) > 2 else None
     found = rows(dist) if dist else []
     if dist and "index.html" not in [path for path, _, _ in found]:
-        sys.exit("embed.py: no index.html in %s" % dist)
+        sys.exit("embed.py: index.html not found in %s" % dist)
     parts = ["// Written by src/webui/embed.py.", '#include "webui/files.h"', "", "#include <array>", "",
              "namespace ceems::webui {", "namespace {", "", "constexpr std::array<File, %d> kFiles{{" % len(found)]
     for path, kind, data in found:
