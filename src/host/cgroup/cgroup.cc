@@ -13,7 +13,7 @@ std::unexpected<Error> bad_line(std::string_view expected, std::string_view line
   return fail(ErrorCode::kParse, "expected {}, got '{}'", expected, printable(line));
 }
 
-// Calls take(key, value) for each "key number" line.
+// Calls take(key, value) for each line "key number".
 template <typename Take>
 Result<> for_each_pair(std::string_view text, Take take) {
   while (!text.empty()) {
@@ -43,7 +43,7 @@ std::optional<DeviceNumber> parse_device_number(std::string_view text) {
   return DeviceNumber{*major, *minor};
 }
 
-// The value of "key=N" where `word` starts with "key=".
+// The value if `word` has the form "key=value".
 std::optional<std::string_view> value_of(std::string_view word, std::string_view key) {
   if (word.size() <= key.size() || !word.starts_with(key) || word[key.size()] != '=') {
     return std::nullopt;
@@ -58,7 +58,7 @@ std::uint32_t rdma_number(std::string_view text) {
   return parse_int<std::uint32_t>(text).value_or(0);
 }
 
-// Takes `digits` digits of `base` off the front of `rest`.
+// Takes exactly `digits` digits of `base` off the front of `rest`.
 std::optional<std::uint32_t> take_digits(std::string_view& rest,
                                          std::size_t digits,
                                          std::uint32_t base) {
@@ -79,7 +79,8 @@ std::optional<std::uint32_t> take_digits(std::string_view& rest,
   return value;
 }
 
-// Decodes what follows a backslash and takes it off `rest`; false on an unknown escape.
+// Takes the rest of an escape, after its backslash, off `rest`, and appends what it stands for.
+// False if the escape is unknown.
 bool take_escape(std::string_view& rest, std::string& out) {
   constexpr std::string_view kNames = "abfnrtv\\\"";
   constexpr std::string_view kValues = "\a\b\f\n\r\t\v\\\"";
@@ -328,7 +329,7 @@ std::vector<CgroupRdma> parse_rdma(std::string_view text) {
 }
 
 Result<std::uint64_t> count_cpu_list(std::string_view text) {
-  constexpr std::uint32_t kMostCpus = 1U << 20U;  // far above the kernel's own limit of 8192
+  constexpr std::uint32_t kMaxCpus = 1U << 20U;  // far above the kernel's own limit of 8192
   std::string_view rest = trim(text);
   if (rest.empty()) {
     return fail(ErrorCode::kParse, "expected a list of CPUs, got nothing");
@@ -340,7 +341,7 @@ Result<std::uint64_t> count_cpu_list(std::string_view text) {
     const auto first = parse_int<std::uint32_t>(take_until(last_text, '-'));
     const bool range = item.find('-') != std::string_view::npos;
     const auto last = range ? parse_int<std::uint32_t>(last_text) : first;
-    if (!first || !last || *last < *first || *last >= kMostCpus) {
+    if (!first || !last || *last < *first || *last >= kMaxCpus) {
       return bad_line("a CPU number or range", item);
     }
     count += *last - *first + 1;
@@ -412,7 +413,7 @@ MemoryTotals parse_memory_totals(std::string_view meminfo) {
 }
 
 Result<BlockDevices> parse_block_devices(std::string_view diskstats) {
-  constexpr std::size_t kFewestFields = 14;
+  constexpr std::size_t kMinFields = 14;
   BlockDevices result;
   while (!diskstats.empty()) {
     const std::string_view line = take_until(diskstats, '\n');
@@ -424,7 +425,7 @@ Result<BlockDevices> parse_block_devices(std::string_view diskstats) {
     while (!take_word(rest).empty()) {
       ++fields;
     }
-    if (fields < kFewestFields) {
+    if (fields < kMinFields) {
       continue;
     }
     const auto major = parse_int<std::uint32_t>(major_text);

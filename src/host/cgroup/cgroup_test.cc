@@ -11,17 +11,17 @@ TEST(CgroupValue, ReadsNumbersAndMax) {
   EXPECT_EQ(parse_cgroup_value("9223372036854771712"), 9223372036854771712U);
 }
 
-TEST(CgroupValue, TakesNegativesForZero) {
+TEST(CgroupValue, ReadsNegativesAsZero) {
   EXPECT_EQ(parse_cgroup_value("-1\n"), 0U);
 }
 
-TEST(CgroupValue, NamesTextThatIsNoNumber) {
+TEST(CgroupValue, ReportsTextThatIsNotANumber) {
   EXPECT_EQ(parse_cgroup_value("").error().message, "expected a number, got ''");
   EXPECT_EQ(parse_cgroup_value("12 kB").error().message, "expected a number, got '12 kB'");
   EXPECT_EQ(parse_cgroup_value("99999999999999999999").error().code, ErrorCode::kParse);
 }
 
-TEST(CgroupCpuStat, TakesWhatItKnows) {
+TEST(CgroupCpuStat, ReadsTheKnownKeys) {
   const auto stat = parse_cgroup_cpu_stat(
       "usage_usec 30\nuser_usec 20\nsystem_usec 10\nnr_periods 0\nnew_key 7\n");
   ASSERT_TRUE(stat);
@@ -30,7 +30,7 @@ TEST(CgroupCpuStat, TakesWhatItKnows) {
   EXPECT_EQ(stat->system_usec, 10U);
 }
 
-TEST(CgroupCpuStat, RefusesLinesThatAreNoPair) {
+TEST(CgroupCpuStat, RejectsLinesThatAreNotPairs) {
   EXPECT_EQ(parse_cgroup_cpu_stat("usage_usec\n").error().message,
             "expected a key and a number, got 'usage_usec'");
   EXPECT_FALSE(parse_cgroup_cpu_stat("user_usec 1 2\n"));
@@ -47,7 +47,7 @@ TEST(CpuacctStat, NeedsBothKeys) {
   EXPECT_FALSE(parse_cpuacct_stat(""));
 }
 
-TEST(CgroupMemoryStat, TakesHierarchicalKeysInV1) {
+TEST(CgroupMemoryStat, ReadsHierarchicalKeysOfV1) {
   const auto stat = parse_memory_stat_v1(
       "cache 1\nrss 2\ninactive_file 3\ntotal_cache 10\ntotal_rss 20\ntotal_inactive_file 30\n");
   ASSERT_TRUE(stat);
@@ -56,7 +56,7 @@ TEST(CgroupMemoryStat, TakesHierarchicalKeysInV1) {
   EXPECT_EQ(stat->inactive_file, 30U);
 }
 
-TEST(CgroupMemoryStat, TakesAnonAndFileInV2) {
+TEST(CgroupMemoryStat, ReadsAnonAndFileOfV2) {
   const auto stat = parse_memory_stat_v2("anon 5\nfile 6\ninactive_anon 1\ninactive_file 7\n");
   ASSERT_TRUE(stat);
   EXPECT_EQ(stat->rss, 5U);
@@ -73,7 +73,7 @@ TEST(CgroupMemoryEvents, CountsOutOfMemory) {
   EXPECT_EQ(events->oom_kill, 3U);
 }
 
-TEST(CgroupPressure, TakesTotals) {
+TEST(CgroupPressure, ReadsTotals) {
   const auto pressure = parse_pressure(
       "some avg10=0.00 avg60=0.00 avg300=1.20 total=1500\nfull avg10=0.00 total=700\n");
   ASSERT_TRUE(pressure);
@@ -81,7 +81,7 @@ TEST(CgroupPressure, TakesTotals) {
   EXPECT_EQ(pressure->full_usec, 700U);
 }
 
-TEST(CgroupPressure, IsZeroWithoutFullLineAndRefusesGarbage) {
+TEST(CgroupPressure, IsZeroWithoutFullLineAndRejectsGarbage) {
   EXPECT_EQ(parse_pressure("some avg10=0.00 total=1500\n")->full_usec, 0U);
   EXPECT_EQ(parse_pressure("")->full_usec, 0U);
   EXPECT_FALSE(parse_pressure("full avg10=0.00\n"));
@@ -101,7 +101,7 @@ TEST(IoStat, FillsMissingKeysAndStopsAtUnknownDevices) {
   EXPECT_EQ(io[1].write_bytes, 5U);
 }
 
-TEST(Blkio, TakesReadAndWrite) {
+TEST(Blkio, ReadsReadAndWrite) {
   const auto values = parse_blkio("8:0 Read 4\n8:0 Write 5\n8:0 Sync 9\n8:0 11\nTotal 9\n");
   ASSERT_TRUE(values);
   ASSERT_EQ(values->size(), 2U);
@@ -111,7 +111,7 @@ TEST(Blkio, TakesReadAndWrite) {
   EXPECT_EQ((*values)[1].value, 5U);
 }
 
-TEST(Blkio, RefusesOtherLines) {
+TEST(Blkio, RejectsOtherLines) {
   EXPECT_FALSE(parse_blkio("sda Read 4\n"));
   EXPECT_FALSE(parse_blkio("8:0 Read four\n"));
   EXPECT_FALSE(parse_blkio("8:0 Read 4 5\n"));
@@ -136,7 +136,7 @@ TEST(CpuList, CountsItemsAndRanges) {
   EXPECT_EQ(count_cpu_list("0-3,8,10-11\n"), 7U);
 }
 
-TEST(CpuList, RefusesWhatIsNoList) {
+TEST(CpuList, RejectsOtherText) {
   EXPECT_FALSE(count_cpu_list("\n"));
   EXPECT_FALSE(count_cpu_list("3-1"));
   EXPECT_FALSE(count_cpu_list("0-"));
@@ -144,13 +144,13 @@ TEST(CpuList, RefusesWhatIsNoList) {
   EXPECT_FALSE(count_cpu_list("0-4294967295"));
 }
 
-TEST(CpuMax, GivesCpusOfAQuota) {
+TEST(CpuMax, ReturnsTheCpusOfAQuota) {
   EXPECT_EQ(parse_cpu_max("150000 100000\n"), 1.5);
   EXPECT_FALSE(parse_cpu_max("max 100000\n"));
   EXPECT_FALSE(parse_cpu_max("1 0\n"));
 }
 
-TEST(CgroupProcs, SkipsLinesThatAreNoPid) {
+TEST(CgroupProcs, SkipsLinesThatAreNotPids) {
   std::vector<int> pids = {1};
   parse_cgroup_procs("12\n\nabc\n-4\n0\n99999999999\n13", pids);
   EXPECT_EQ(pids, (std::vector<int>{1, 12, 13}));
@@ -170,7 +170,7 @@ TEST(UnescapePath, DecodesSystemdNames) {
   EXPECT_EQ(unescape_path(""), "");
 }
 
-TEST(UnescapePath, RefusesIllegalBodies) {
+TEST(UnescapePath, RejectsIllegalStrings) {
   EXPECT_FALSE(unescape_path("a\"b"));
   EXPECT_FALSE(unescape_path("a\nb"));
   EXPECT_FALSE(unescape_path(R"(a\q)"));
@@ -196,7 +196,7 @@ TEST(BlockDevices, LaterLineOfTheSameNumberCounts) {
   EXPECT_EQ(devices->at({8, 0}), "sdb");
 }
 
-TEST(BlockDevices, RefusesNumbersThatAreNone) {
+TEST(BlockDevices, RejectsDeviceNumbersThatAreNotNumbers) {
   EXPECT_FALSE(parse_block_devices("x 0 sda 1 2 3 4 5 6 7 8 9 10 11\n"));
 }
 

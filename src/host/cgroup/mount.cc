@@ -12,7 +12,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-// Magic number of the file system at `path`; 0 if it cannot be asked.
+// The magic number of the file system at `path`; 0 if statfs(2) fails.
 long file_system_type(const fs::path& path) {
   struct statfs info{};
   return ::statfs(path.c_str(), &info) == 0 ? static_cast<long>(info.f_type) : 0;
@@ -35,7 +35,7 @@ std::vector<fs::path> sub_directories(const fs::path& directory) {
   return result;
 }
 
-bool holds_v1_mount(const fs::path& root) {
+bool contains_v1_mount(const fs::path& root) {
   for (const fs::path& directory : sub_directories(root)) {
     if (file_system_type(directory) == CGROUP_SUPER_MAGIC) {
       return true;
@@ -44,7 +44,7 @@ bool holds_v1_mount(const fs::path& root) {
   return false;
 }
 
-// Directory in which the managers' top cgroups lie.
+// The directory that contains the top-level cgroups of the resource managers.
 fs::path top_of(const Paths& paths, const CgroupMount& mount, std::string_view active) {
   if (mount.mode == CgroupMode::kUnified) {
     return paths.cgroup;
@@ -59,7 +59,7 @@ CgroupMount detect_cgroup(const fs::path& root, std::string_view force) {
   CgroupMount mount;
   if (type == CGROUP2_SUPER_MAGIC) {
     mount = {CgroupMode::kUnified, true};
-  } else if (holds_v1_mount(root)) {
+  } else if (contains_v1_mount(root)) {
     mount = {CgroupMode::kLegacy, true};
   } else if (file_system_type("/sys/fs/cgroup") == CGROUP2_SUPER_MAGIC) {
     mount = {CgroupMode::kUnified, false};

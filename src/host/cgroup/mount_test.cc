@@ -15,10 +15,10 @@ TEST(CgroupMount, ForcedVersionsDecideForPlainFiles) {
   EXPECT_FALSE(detect_cgroup(root.path(), "v1").live);
 }
 
-TEST(CgroupMount, SystemOfTheMachineIsLive) {
+TEST(CgroupMount, FileSystemOfTheMachineIsLive) {
   if (!std::filesystem::exists("/sys/fs/cgroup/memory/memory.stat") &&
       !std::filesystem::exists("/sys/fs/cgroup/cgroup.controllers")) {
-    GTEST_SKIP() << "no cgroup file system at /sys/fs/cgroup";
+    GTEST_SKIP() << "there is no cgroup file system at /sys/fs/cgroup";
   }
   const CgroupMount mount = detect_cgroup("/sys/fs/cgroup");
   EXPECT_TRUE(mount.live);
@@ -26,7 +26,7 @@ TEST(CgroupMount, SystemOfTheMachineIsLive) {
             std::filesystem::exists("/sys/fs/cgroup/cgroup.controllers"));
 }
 
-TEST(V1Hierarchy, PrefersTheJointDirectoryOnlyWhereAsked) {
+TEST(V1Hierarchy, PrefersTheJointDirectoryOnlyIfAsked) {
   const testing::TempDir root;
   root.write("cpu,cpuacct/x", "");
   root.write("cpuacct/x", "");
@@ -48,7 +48,7 @@ TEST(V1Hierarchy, FallsBackToSeparateAndReversedMounts) {
   EXPECT_EQ(find_v1_hierarchy(reversed.path(), "cpuacct", true), "cpuacct,cpu");
 }
 
-TEST(SlurmRoots, AreTakenByTheirWholeName) {
+TEST(SlurmRoots, AreMatchedByTheirWholeName) {
   EXPECT_EQ(slurm_scope_node("slurmstepd.scope"), "");
   EXPECT_EQ(slurm_scope_node("my_node0_slurmstepd.scope"), "my_node0");
   EXPECT_FALSE(slurm_scope_node("xslurmstepd.scope"));
@@ -58,7 +58,7 @@ TEST(SlurmRoots, AreTakenByTheirWholeName) {
   EXPECT_FALSE(slurm_v1_node("slurmd.service"));
 }
 
-TEST(ResourceManager, IsNoticedByItsCgroups) {
+TEST(ResourceManager, IsDetectedByItsCgroups) {
   const CgroupMount v2{CgroupMode::kUnified, false};
   const auto present = [&](const std::string& file) {
     const testing::TempDir root;

@@ -19,7 +19,7 @@ std::optional<std::uint64_t> parse_start_ticks(std::string_view stat) {
   if (name_end == std::string_view::npos) {
     return std::nullopt;
   }
-  // Field 3 (state) follows the name; the start time is field 22.
+  // The field after the name is field 3 (state); the start time is field 22.
   std::string_view rest = stat.substr(name_end + 1);
   for (int field = 3; field < 22; ++field) {
     take_word(rest);

@@ -4,24 +4,24 @@
 #include <optional>
 #include <string_view>
 
-// What is asked about the processes of a cgroup. Formats: proc_pid_status(5), proc_pid_stat(5).
+// What we read about the processes of a cgroup. Formats: proc_pid_status(5), proc_pid_stat(5).
 namespace ceems::host {
 
-/// Real user id in /proc/PID/status.
+/// The real user id in /proc/PID/status.
 std::optional<std::uint32_t> parse_status_uid(std::string_view status);
 
-/// Start time in /proc/PID/stat, in ticks (1/100 s) since boot. The command name in it may hold
-/// blanks and parentheses.
+/// The start time in /proc/PID/stat, in ticks (1/100 s) since boot. The command name in the text
+/// may contain blanks and parentheses.
 std::optional<std::uint64_t> parse_start_ticks(std::string_view stat);
 
-/// Boot time in /proc/stat, seconds since the epoch.
+/// The boot time in /proc/stat, in seconds since the epoch.
 std::optional<std::uint64_t> parse_boot_time(std::string_view stat);
 
-/// Job id in the command line of a SLURM step daemon ("slurmstepd: [1009248.batch]"). Anybody can
-/// set such a title: trust it only of a process of root.
+/// The job id in the command line of a SLURM step daemon ("slurmstepd: [1009248.batch]"). Any
+/// process can set such a title, so trust it only for a process of root.
 std::optional<std::uint64_t> parse_slurmstepd_job(std::string_view cmdline);
 
-/// Name of `uid` in the text of a passwd(5) file; empty if it has none there.
+/// The name of `uid` in the text of a passwd(5) file; empty if it is not listed.
 std::string_view find_user_name(std::string_view passwd, std::uint32_t uid);
 
 }  // namespace ceems::host

@@ -32,7 +32,7 @@ TEST(BootTime, IsFoundInStat) {
   EXPECT_EQ(parse_boot_time("cpu 1 2\nctxt 3\nbtime 1418183276\n"), 1418183276U);
 }
 
-TEST(Slurmstepd, TellsItsJob) {
+TEST(Slurmstepd, TitleContainsItsJob) {
   EXPECT_EQ(parse_slurmstepd_job("slurmstepd: [1009248.batch]"), 1009248U);
   EXPECT_EQ(parse_slurmstepd_job("slurmstepd: [7]"), 7U);
   EXPECT_FALSE(parse_slurmstepd_job("slurmstepd: [7"));
