@@ -8,7 +8,8 @@ namespace ceems::host {
 
 Result<Cpuinfo> parse_cpuinfo(std::string_view text) {
   Cpuinfo info;
-  // "cpu cores" by "physical id"; CPUs that name no id count as one socket of their own.
+  // "cpu cores" by "physical id". CPUs without an id share the entry "": their cores are counted
+  // once, but the entry does not count as a socket.
   std::map<std::string_view, std::size_t> cores;
   std::string_view socket;
   while (!text.empty()) {

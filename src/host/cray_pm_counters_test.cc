@@ -7,14 +7,14 @@
 namespace ceems::host {
 namespace {
 
-TEST(ParseCrayReading, TakesValueAndTime) {
+TEST(ParseCrayReading, ReadsValueAndTime) {
   EXPECT_EQ(parse_cray_reading("1360621494 J 1734094386309238 us\n"),
             (CrayReading{1360621494, 1734094386309238}));
   EXPECT_EQ(parse_cray_reading("0 W\n"), (CrayReading{0, std::nullopt}));
   EXPECT_EQ(parse_cray_reading("7"), (CrayReading{7, std::nullopt}));
 }
 
-TEST(ParseCrayReading, NamesWhatIsNoNumber) {
+TEST(ParseCrayReading, ReportsTextThatIsNotANumber) {
   for (const char* bad : {"", "\n", "J 5", "-5 W 1 us", "5.5 W", "18446744073709551616 J"}) {
     EXPECT_FALSE(parse_cray_reading(bad)) << bad;
   }
@@ -49,7 +49,7 @@ TEST(FindCrayDomains, ListsEachOnce) {
   EXPECT_EQ(read_cray_counter(root.path(), "accel0", "temp").error().code, ErrorCode::kNotFound);
 }
 
-TEST(FindCrayDomains, AnswersNoDataElsewhere) {
+TEST(FindCrayDomains, ReturnsNoDataOnOtherMachines) {
   const testing::TempDir root;
   const auto domains = find_cray_domains(root.path());
   ASSERT_FALSE(domains);

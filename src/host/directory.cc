@@ -23,7 +23,7 @@ Result<std::vector<std::string>> list_directory(const std::string& path) {
   std::vector<std::string> names;
   while (true) {
     errno = 0;
-    // glibc: safe while one thread owns the DIR.
+    // glibc's readdir() is safe as long as only one thread uses the DIR.
     const dirent* entry = ::readdir(directory.get());
     if (entry == nullptr) {
       break;

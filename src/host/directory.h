@@ -7,14 +7,15 @@
 
 namespace ceems::host {
 
-/// Names in a directory without "." and "..", in byte order. Errors: kNotFound,
-/// kPermissionDenied, kInternal; the message names the path.
+/// The names in a directory without "." and "..", in byte order. Errors: kNotFound,
+/// kPermissionDenied, kInternal. Their messages name the path.
 Result<std::vector<std::string>> list_directory(const std::string& path);
 
-/// True for a directory or a link to one.
+/// Whether the path is a directory or a link to one.
 bool is_directory(const std::string& path);
 
-/// True for /sys and wherever else a sysfs is mounted: this machine's hardware, not a copy.
+/// Whether the path is /sys or on another mounted sysfs: it then shows the hardware of this machine
+/// and is not a copy.
 bool is_own_sysfs(const std::string& path);
 
 }  // namespace ceems::host

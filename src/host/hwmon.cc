@@ -20,7 +20,7 @@ namespace {
 
 constexpr std::size_t kSmallFile = 128;
 
-/// Base name of what a link or directory resolves to, with that of its parent; empty on failure.
+/// The base name of the resolved path and, before it, that of its parent; empty on failure.
 std::pair<std::string, std::string> resolved_names(const std::string& path) {
   std::error_code error;
   const auto real = std::filesystem::canonical(path, error);
@@ -30,7 +30,7 @@ std::pair<std::string, std::string> resolved_names(const std::string& path) {
   return {real.parent_path().filename().string(), real.filename().string()};
 }
 
-/// The chip's label, or nothing where no part of it has a usable name.
+/// The label of the chip; nothing if no part of it has a usable name.
 std::optional<std::string> chip_label(const std::string& path, const std::string& chip_name) {
   const auto [parent, device] = resolved_names(path + "/device");
   const std::string clean_device = clean_hwmon_name(device);
@@ -42,8 +42,8 @@ std::optional<std::string> chip_label(const std::string& path, const std::string
   return label.empty() ? std::nullopt : std::optional(std::move(label));
 }
 
-/// Adds the sensors of one directory. `first_of_chip` is where those of the same chip start: legacy
-/// drivers show a file both in the chip and in its device.
+/// Adds the sensors of one directory. `first_of_chip` is the index of the chip's first sensor:
+/// legacy drivers show the same file in the chip's directory and in that of its device.
 void add_sensors(const std::string& path,
                  const std::string& chip,
                  const std::string& chip_name,
@@ -136,7 +136,7 @@ Result<std::vector<HwmonSensor>> find_hwmon_sensors(const std::string& sys) {
     }
   }
   if (sensors.empty()) {
-    return fail(ErrorCode::kNoData, "no chip of {} has a power or energy sensor", root);
+    return fail(ErrorCode::kNoData, "no chip in {} has a power or energy sensor", root);
   }
   return sensors;
 }

@@ -11,7 +11,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-TEST(ParseHwmonFile, TakesPowerAndEnergyOnly) {
+TEST(ParseHwmonFile, AcceptsOnlyPowerAndEnergy) {
   EXPECT_EQ(parse_hwmon_file("power1_input"),
             (HwmonFile{HwmonType::kPower, 1, HwmonProperty::kInput}));
   EXPECT_EQ(parse_hwmon_file("power2_average"),
@@ -74,7 +74,7 @@ TEST(FindHwmonSensors, CountsAFileOfChipAndDeviceOnce) {
   EXPECT_EQ(sensors->size(), 1U);
 }
 
-TEST(FindHwmonSensors, AnswersNoDataWithoutSensors) {
+TEST(FindHwmonSensors, ReturnsNoDataWithoutSensors) {
   const testing::TempDir root;
   auto sensors = find_hwmon_sensors(root.path());
   ASSERT_FALSE(sensors);
@@ -85,7 +85,7 @@ TEST(FindHwmonSensors, AnswersNoDataWithoutSensors) {
   EXPECT_EQ(sensors.error().code, ErrorCode::kNoData);
 }
 
-TEST(ReadHwmonValue, NamesWhatIsNoNumber) {
+TEST(ReadHwmonValue, ReportsTextThatIsNotANumber) {
   const testing::TempDir root;
   const auto path = root.write("power1_input", "N/A\n");
   const auto value = read_hwmon_value(path);

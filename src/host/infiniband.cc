@@ -16,13 +16,13 @@ constexpr std::size_t kSmallFile = 128;
 constexpr double kBytesPerGigabit = 125e6;
 constexpr double kMaxRate = 1e18;
 
-/// Text of an attribute, trimmed; nothing where it cannot be read.
+/// The trimmed text of an attribute; nothing if it cannot be read.
 std::optional<std::string> attribute(const std::string& path) {
   const auto text = read_file(path, kSmallFile);
   return text ? std::optional(std::string(trim(*text))) : std::nullopt;
 }
 
-/// A value of the port, or nothing and one more problem.
+/// A value of the port; otherwise nothing, and the reason is added to `problems`.
 template <typename Parse>
 std::optional<std::uint64_t> port_value(const std::string& path,
                                         Parse parse,

@@ -10,17 +10,17 @@
 
 namespace ceems::host {
 
-/// Reader of <sysfs>/class/infiniband (Documentation/ABI/stable/sysfs-class-infiniband in Linux).
-/// InfiniBand, RoCE and iWARP adapters are there, and Omni-Path ones as `hfi1_N` with the same
+/// Reads <sysfs>/class/infiniband (Documentation/ABI/stable/sysfs-class-infiniband in Linux).
+/// It lists InfiniBand, RoCE and iWARP adapters, and Omni-Path ones as `hfi1_N` with the same
 /// files.
 
-/// Factor from `port_rcv_data` and `port_xmit_data` to bytes: IBTA counts words of four octets
+/// The factor from `port_rcv_data` and `port_xmit_data` to bytes: IBTA counts words of four octets
 /// (PortCountersExtended). The hfi1 driver fills these two from its flit counters (eight octets)
-/// and leaves unicast packets at 0; its bytes are twice what this factor gives. Kept at four as in
-/// the reference, see docs/exporter/collectors.md.
+/// and leaves unicast packets at 0, so its true bytes are twice what this factor gives. We keep
+/// four, as the reference does, see docs/exporter/collectors.md.
 inline constexpr std::uint64_t kInfinibandDataUnitBytes = 4;
 
-/// One directory ports/N. A value is absent where its file is missing or malformed.
+/// One directory ports/N. A value is empty if its file is missing or malformed.
 struct InfinibandPort {
   std::string number;                  ///< decimal, as in the label `port`
   std::string path;                    ///< <sysfs>/class/infiniband/<device>/ports/<number>
@@ -32,32 +32,34 @@ struct InfinibandPort {
 struct InfinibandDevice {
   std::string name;                     ///< "mlx5_0", "hfi1_0", "rxe0"
   std::string path;                     ///< <sysfs>/class/infiniband/<name>
-  std::optional<std::string> firmware;  ///< of `fw_ver`
-  std::string board_id;                 ///< empty where absent
-  std::string hca_type;                 ///< empty where absent (all but Mellanox)
+  std::optional<std::string> firmware;  ///< content of `fw_ver`
+  std::string board_id;                 ///< empty if missing
+  std::string hca_type;                 ///< empty if missing, as for all adapters but Mellanox's
   std::vector<InfinibandPort> ports;    ///< by number
-  std::vector<Error> problems;          ///< what could not be read of it; the rest is valid
+  std::vector<Error> problems;          ///< what could not be read; everything else is valid
 };
 
-/// All devices in name order with the states of their ports. What cannot be read of one device or
-/// port takes nothing from the others (InfinibandDevice::problems). kNoData: the class directory is
-/// absent; kPermissionDenied.
+/// All devices by name, with the states of their ports. If part of a device or port cannot be read,
+/// the others are not affected (see InfinibandDevice::problems). kNoData: the class directory does
+/// not exist; kPermissionDenied.
 Result<std::vector<InfinibandDevice>> read_infiniband(const std::string& sys);
 
-/// A counter of a port by its file relative to the port's directory, e.g. "counters/symbol_error"
-/// or "hw_counters/out_of_buffer", as the file has it. Nothing where the file is absent or may not
-/// be read, and where the adapter does not have the counter. kParse: any other text.
+/// Reads a counter of a port, with the value that its file has. `file` is relative to the directory
+/// of the port, e.g. "counters/symbol_error" or "hw_counters/out_of_buffer". Nothing if the file
+/// does not exist or may not be read, or if the adapter lacks the counter. kParse: any other text.
 Result<std::optional<std::uint64_t>> read_infiniband_counter(const InfinibandPort& port,
                                                              std::string_view file);
 
-/// "4: ACTIVE" is 4. kParse.
+/// "4: ACTIVE" is 4. kParse for other text.
 Result<std::uint64_t> parse_infiniband_state(std::string_view text);
 
-/// "100 Gb/sec (4X EDR)" is 12500000000 bytes per second, cut to an integer. kParse.
+/// "100 Gb/sec (4X EDR)" is 12500000000 bytes per second, truncated to an integer. kParse for other
+/// text.
 Result<std::uint64_t> parse_infiniband_rate(std::string_view text);
 
-/// An unsigned number, decimal, 0x-hexadecimal or octal behind a leading zero; nothing for "N/A (no
-/// PMA)", which the kernel prints for ports without a performance management agent. kParse.
+/// An unsigned number: decimal, hexadecimal after 0x, or octal after a leading zero. Nothing for
+/// "N/A (no PMA)", which the kernel prints for ports without a performance management agent. kParse
+/// for other text.
 Result<std::optional<std::uint64_t>> parse_infiniband_counter(std::string_view text);
 
 }  // namespace ceems::host

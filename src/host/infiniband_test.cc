@@ -17,7 +17,7 @@ void write_port(const TempDir& root, const std::string& port) {
   root.write(port + "/rate", "100 Gb/sec (4X EDR)\n");
 }
 
-TEST(ParseInfinibandState, TakesTheNumberBeforeTheColon) {
+TEST(ParseInfinibandState, ReadsTheNumberBeforeTheColon) {
   EXPECT_EQ(parse_infiniband_state("4: ACTIVE\n"), 4U);
   EXPECT_EQ(parse_infiniband_state("0: <unknown>"), 0U);
   for (const char* bad : {"", "\n", ": ACTIVE", "ACTIVE", "-1: x", "4 ACTIVE: 5"}) {
@@ -27,7 +27,7 @@ TEST(ParseInfinibandState, TakesTheNumberBeforeTheColon) {
             "expected 'number: name', got 'ACTIVE'");
 }
 
-TEST(ParseInfinibandRate, TurnsGigabitsIntoBytes) {
+TEST(ParseInfinibandRate, ConvertsGigabitsToBytes) {
   EXPECT_EQ(parse_infiniband_rate("100 Gb/sec (4X EDR)\n"), 12'500'000'000U);
   EXPECT_EQ(parse_infiniband_rate("40 Gb/sec (4X QDR)"), 5'000'000'000U);
   EXPECT_EQ(parse_infiniband_rate("2.5 Gb/sec (1X SDR)"), 312'500'000U);
@@ -37,7 +37,7 @@ TEST(ParseInfinibandRate, TurnsGigabitsIntoBytes) {
   }
 }
 
-TEST(ParseInfinibandCounter, KnowsTheBasesOfTheKernelAndPortsWithoutPma) {
+TEST(ParseInfinibandCounter, AcceptsTheBasesOfTheKernelAndPortsWithoutPma) {
   EXPECT_EQ(parse_infiniband_counter("2221223609\n").value(),
             std::optional<std::uint64_t>(2221223609));
   EXPECT_EQ(parse_infiniband_counter("0").value(), std::optional<std::uint64_t>(0));
@@ -51,7 +51,7 @@ TEST(ParseInfinibandCounter, KnowsTheBasesOfTheKernelAndPortsWithoutPma) {
   }
 }
 
-TEST(ReadInfiniband, ShowsMellanoxAndOmniPath) {
+TEST(ReadInfiniband, ReadsMellanoxAndOmniPath) {
   const TempDir root;
   root.write("class/infiniband/mlx4_0/fw_ver", "2.31.5050\n");
   root.write("class/infiniband/mlx4_0/board_id", "SM_1141000001000\n");
@@ -85,7 +85,7 @@ TEST(ReadInfiniband, ShowsMellanoxAndOmniPath) {
             std::optional<std::uint64_t>());
 }
 
-TEST(ReadInfiniband, KeepsWhatIsGoodOfAnOddDevice) {
+TEST(ReadInfiniband, KeepsTheValidPartsOfABrokenDevice) {
   const TempDir root;
   root.write("class/infiniband/odd/fw_ver", "1\n");
   root.write("class/infiniband/odd/ports/1/state", "?\n");
@@ -109,14 +109,14 @@ TEST(ReadInfiniband, KeepsWhatIsGoodOfAnOddDevice) {
   EXPECT_EQ((*devices)[1].problems.size(), 2U);  // fw_ver and ports
 }
 
-TEST(ReadInfiniband, AnswersNoDataWithoutTheClass) {
+TEST(ReadInfiniband, ReturnsNoDataWithoutTheClass) {
   const TempDir root;
   const auto devices = read_infiniband(root.path());
   ASSERT_FALSE(devices);
   EXPECT_EQ(devices.error().code, ErrorCode::kNoData);
 }
 
-TEST(ReadInfinibandCounter, NamesTheFileThatIsNoNumber) {
+TEST(ReadInfinibandCounter, NamesTheFileThatIsNotANumber) {
   const TempDir root;
   const auto file = root.write("counters/symbol_error", "many\n");
   const InfinibandPort port{

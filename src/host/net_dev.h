@@ -9,9 +9,9 @@
 
 namespace ceems::host {
 
-/// Columns of one direction in /proc/net/dev (net/core/net-procfs.c in Linux): bytes, packets,
-/// errors, dropped, fifo; then for receiving frame, compressed, multicast and for transmitting
-/// colls, carrier, compressed.
+/// The columns of one direction in /proc/net/dev (net/core/net-procfs.c in Linux): bytes, packets,
+/// errors, dropped, fifo; then frame, compressed, multicast for receive, or colls, carrier,
+/// compressed for transmit.
 inline constexpr std::size_t kNetDevColumns = 8;
 using NetDevColumns = std::array<std::uint64_t, kNetDevColumns>;
 
@@ -23,9 +23,9 @@ struct NetDevice {
   bool operator==(const NetDevice&) const = default;
 };
 
-/// Appends the devices to `devices` (cleared first; its memory is reused). The first two lines are
-/// headings. A name reaches up to the last colon of its line: aliases hold colons themselves.
-/// kParse names the first line that is not "name: 16 numbers"; the other lines are in `devices`.
+/// Replaces the content of `devices`, whose memory is reused. The first two lines are headings. A
+/// name extends to the last colon of its line, because aliases contain colons themselves. kParse
+/// quotes the first line that is not "name: 16 numbers"; `devices` then holds all other lines.
 Result<> parse_net_dev(std::string_view text, std::vector<NetDevice>& devices);
 
 }  // namespace ceems::host

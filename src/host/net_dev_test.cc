@@ -10,7 +10,7 @@ constexpr std::string_view kHeadings =
     " face |bytes    packets errs drop fifo frame compressed multicast|bytes    packets errs drop "
     "fifo colls carrier compressed\n";
 
-TEST(ParseNetDev, TakesBothDirections) {
+TEST(ParseNetDev, ReadsBothDirections) {
   const std::string text = std::string(kHeadings) +
                            "    lo: 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16\n"
                            "eth0:1:18446744073709551615 0 0 0 0 0 0 0 7 0 0 0 0 0 0 0\n";
@@ -24,7 +24,7 @@ TEST(ParseNetDev, TakesBothDirections) {
   EXPECT_EQ(devices[1].transmit[0], 7U);
 }
 
-TEST(ParseNetDev, NamesTheFirstBadLineAndKeepsTheOthers) {
+TEST(ParseNetDev, ReportsTheFirstBadLineAndKeepsTheOthers) {
   const std::string text = std::string(kHeadings) +
                            "eth0: 1 2 3\n"
                            "no colon\n"
@@ -38,7 +38,7 @@ TEST(ParseNetDev, NamesTheFirstBadLineAndKeepsTheOthers) {
   EXPECT_EQ(devices[0].name, "lo");
 }
 
-TEST(ParseNetDev, RefusesSignsOverflowAndNamelessDevices) {
+TEST(ParseNetDev, RejectsSignsOverflowAndDevicesWithoutName) {
   for (const char* line :
        {": 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16", "a: -1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16",
         "a: 18446744073709551616 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16"}) {
@@ -48,7 +48,7 @@ TEST(ParseNetDev, RefusesSignsOverflowAndNamelessDevices) {
   }
 }
 
-TEST(ParseNetDev, TakesNothingFromAnEmptyFile) {
+TEST(ParseNetDev, FindsNothingInAnEmptyFile) {
   std::vector<NetDevice> devices;
   EXPECT_TRUE(parse_net_dev("", devices));
   EXPECT_TRUE(parse_net_dev(kHeadings, devices));

@@ -4,8 +4,8 @@
 
 namespace ceems::host {
 
-/// Where the kernel's file systems are mounted. Passed to everything that reads them, so containers
-/// and tests use other roots with the same code.
+/// Where the kernel's file systems are mounted. Everything that reads them gets this struct, so the
+/// same code works with the other roots of containers and tests.
 struct Paths {
   std::filesystem::path proc = "/proc";
   std::filesystem::path sys = "/sys";

@@ -12,7 +12,7 @@ namespace ceems::host {
 namespace {
 
 constexpr std::size_t kSmallFile = 128;
-constexpr int kLargestIndex = 1'000'000;
+constexpr int kMaxIndex = 1'000'000;
 
 Result<std::uint64_t> parse_number(std::string_view text, std::string_view path) {
   const auto value = parse_int(trim(text));
@@ -31,7 +31,7 @@ std::vector<std::pair<std::string, int>> number_zones(const std::vector<std::str
   for (const std::string& text : names) {
     const auto parts = split(text, '-');
     auto number = parts.size() == 2 ? parse_int<int>(parts[1]) : std::nullopt;
-    if (number && (*number < 0 || *number > kLargestIndex)) {
+    if (number && (*number < 0 || *number > kMaxIndex)) {
       number.reset();
     }
     std::string name(number ? parts[0] : std::string_view(text));
@@ -89,7 +89,7 @@ Result<> Powercap::scan() {
 Result<std::uint64_t> Powercap::energy_uj(std::size_t zone) {
   UniqueFd& counter = counters_.at(zone);
   const std::string path = zones_[zone].path + "/energy_uj";
-  // A removed file of sysfs answers ENODEV, a removed file elsewhere its old content.
+  // If the file was removed, sysfs returns ENODEV, but other file systems return its old content.
   struct stat status{};
   if (counter.valid() && (::fstat(counter.get(), &status) != 0 || status.st_nlink == 0)) {
     counter.reset();

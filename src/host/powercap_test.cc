@@ -18,7 +18,7 @@ void add_zone(const testing::TempDir& sys, const std::string& entry, const std::
   sys.write(zone + "energy_uj", "1000\n");
 }
 
-TEST(NumberZones, TakesNumbersFromNamesOrCounts) {
+TEST(NumberZones, UsesNumbersInNamesOrCounts) {
   using Zones = std::vector<std::pair<std::string, int>>;
   EXPECT_EQ(
       number_zones({"package-0", "core", "dram", "package-1", "dram", "package-0-die-1", "psys"}),
@@ -39,8 +39,8 @@ TEST(Powercap, FindsZonesInEntryOrder) {
   add_zone(sys, "intel-rapl:1", "package-1");
   add_zone(sys, "intel-rapl:0", "package-0");
   add_zone(sys, "intel-rapl:0:0", "dram");
-  sys.write("class/powercap/intel-rapl/enabled", "1\n");  // control type: no name
-  sys.write("class/powercap/dtpm:0/name", "dtpm\n");      // no energy range
+  sys.write("class/powercap/intel-rapl/enabled", "1\n");  // a control type, which has no name
+  sys.write("class/powercap/dtpm:0/name", "dtpm\n");      // has no energy range
   sys.write("class/powercap/broken/name", "");
   sys.write("class/powercap/broken/max_energy_range_uj", "1");
   Powercap powercap(sys.path());
@@ -54,7 +54,7 @@ TEST(Powercap, FindsZonesInEntryOrder) {
   EXPECT_EQ(powercap.zones()[2].index, 1);
 }
 
-TEST(Powercap, KeepsCountersOpenAndSeesNewValues) {
+TEST(Powercap, KeepsCountersOpenAndReadsNewValues) {
   const testing::TempDir sys;
   add_zone(sys, "intel-rapl:0", "package-0");
   int opened = 0;
@@ -70,7 +70,7 @@ TEST(Powercap, KeepsCountersOpenAndSeesNewValues) {
   EXPECT_EQ(opened, 1);
 }
 
-TEST(Powercap, DoesNotHoldOnToARemovedCounter) {
+TEST(Powercap, ClosesARemovedCounter) {
   const testing::TempDir sys;
   add_zone(sys, "intel-rapl:0", "package-0");
   Powercap powercap(sys.path());
@@ -84,7 +84,7 @@ TEST(Powercap, DoesNotHoldOnToARemovedCounter) {
   EXPECT_EQ(powercap.energy_uj(0), 77U);
 }
 
-TEST(Powercap, NamesACounterThatCannotBeReadAndTriesAgain) {
+TEST(Powercap, ReportsAnUnreadableCounterAndRetries) {
   const testing::TempDir sys;
   add_zone(sys, "intel-rapl:0", "package-0");
   bool denied = true;
@@ -109,7 +109,7 @@ TEST(Powercap, NamesACounterThatCannotBeReadAndTriesAgain) {
       std::string::npos);
 }
 
-TEST(Powercap, FollowsZonesThatComeAndGo) {
+TEST(Powercap, FollowsZonesThatAppearAndDisappear) {
   const testing::TempDir sys;
   Powercap powercap(sys.path());
   const auto absent = powercap.scan();
@@ -130,7 +130,7 @@ TEST(Powercap, FollowsZonesThatComeAndGo) {
   EXPECT_TRUE(powercap.zones().empty());
 }
 
-TEST(Powercap, TakesTheLimitOfTheLongerWindow) {
+TEST(Powercap, ReadsTheLimitOfTheLongerWindow) {
   const testing::TempDir sys;
   const std::string zone = "class/powercap/intel-rapl:0/";
   add_zone(sys, "intel-rapl:0", "package-0");

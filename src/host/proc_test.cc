@@ -10,7 +10,7 @@ namespace ceems::host {
 namespace {
 
 TEST(ParseStat, ReadsTheAggregateLineAndCountsCpus) {
-  // Missing on purpose: cpu2 (offline).
+  // cpu2 is missing on purpose: it is offline.
   const auto stat = parse_stat(
       "cpu  301854 612 111922 8979004 3552 2 3944 7 44 55\n"
       "cpu0 44490 19 21045 1087069 220 1 3410 0 2 0\n"
@@ -30,7 +30,7 @@ TEST(ParseStat, ReadsTheAggregateLineAndCountsCpus) {
   EXPECT_EQ(stat->cpus, 3U);
 }
 
-TEST(ParseStat, TakesMissingTrailingFieldsAsZero) {
+TEST(ParseStat, ReadsMissingTrailingFieldsAsZero) {
   const auto stat = parse_stat("cpu 1 2 3 4");
   ASSERT_TRUE(stat);
   EXPECT_EQ(stat->total.idle, 4U);
@@ -38,7 +38,7 @@ TEST(ParseStat, TakesMissingTrailingFieldsAsZero) {
   EXPECT_EQ(stat->cpus, 0U);
 }
 
-TEST(ParseStat, NamesWhatItCannotRead) {
+TEST(ParseStat, ReportsWhatItCannotParse) {
   const auto bad = parse_stat("cpu  1 x 3\n");
   ASSERT_FALSE(bad);
   EXPECT_EQ(bad.error().code, ErrorCode::kParse);
@@ -65,7 +65,7 @@ TEST(ParseMeminfo, KeepsEveryLineWithItsUnit) {
   EXPECT_FALSE(lines[2].is_bytes);
 }
 
-TEST(ParseMeminfo, NamesTheLineItCannotRead) {
+TEST(ParseMeminfo, ReportsTheLineItCannotParse) {
   std::vector<MeminfoLine> lines;
   const auto bad = parse_meminfo("MemTotal: 1 kB\nMemFree: many kB\n", lines);
   ASSERT_FALSE(bad);
@@ -97,7 +97,7 @@ TEST(ParseCpuinfo, SumsCoresOverSockets) {
   EXPECT_EQ(info->model, 85);
 }
 
-TEST(ParseCpuinfo, TakesCpusWithoutSocketAsOneSocket) {
+TEST(ParseCpuinfo, CountsCoresOfCpusWithoutSocketOnce) {
   const auto info = parse_cpuinfo("processor : 0\ncpu cores : 4\nprocessor : 1\ncpu cores : 4\n");
   ASSERT_TRUE(info);
   EXPECT_EQ(info->physical_cores, 4U);
@@ -135,7 +135,7 @@ TEST(ParseCpuinfo, ReadsMoreThanAMebibyte) {
   EXPECT_EQ(info->physical_cores, 512U);
 }
 
-TEST(ParseCpuinfo, SurvivesWhatIsNoCpuinfo) {
+TEST(ParseCpuinfo, SurvivesOtherText) {
   EXPECT_FALSE(parse_cpuinfo(""));
   EXPECT_FALSE(parse_cpuinfo(std::string(1000, '\0')));
   const auto odd = parse_cpuinfo("processor : 0\nno colon\ncpu cores : many\nphysical id\n");

@@ -9,7 +9,7 @@ std::optional<ProcessOrigin> parse_process_origin(std::string_view stat) {
   if (name_end == std::string_view::npos) {
     return std::nullopt;
   }
-  // Fields are numbered from 1; the one behind the name is the third, the state.
+  // Fields are numbered from 1. The field after the name is field 3, the state.
   constexpr int kParent = 4;
   constexpr int kSession = 6;
   constexpr int kStart = 22;

@@ -6,14 +6,14 @@
 
 namespace ceems::host {
 
-/// What tells where a process comes from, of /proc/PID/stat (proc_pid_stat(5)).
+/// The fields of /proc/PID/stat (proc_pid_stat(5)) that identify where a process comes from.
 struct ProcessOrigin {
   int parent = 0;
   int session = 0;
   std::uint64_t start_ticks = 0;  ///< since boot, 1/100 s
 };
 
-/// Nothing on a malformed text. The command name in it may hold blanks and parentheses.
+/// Nothing if the text is malformed. The command name in it may contain blanks and parentheses.
 std::optional<ProcessOrigin> parse_process_origin(std::string_view stat);
 
 }  // namespace ceems::host

@@ -10,21 +10,21 @@
 namespace ceems::host {
 namespace {
 
-/// seq_file hands out at least this much unless the file ends (a record that does not fit is only
-/// held back when the buffer, a page or more, is nearly full): a shorter read is the last one and
-/// saves the call that would only say "end of file".
+/// seq_file returns at least this much unless the file ends: it holds back a record that does not
+/// fit only when its buffer, a page or more, is nearly full. So a shorter read is the last one, and
+/// we save the call that would only return "end of file".
 constexpr std::size_t kShortRead = 1024;
 constexpr std::size_t kFirstRead = 8192;
 
 Error read_error(int errno_value, std::string_view path) {
   Error error = errno_error(errno_value, "read " + std::string(path));
-  if (errno_value == ENODEV) {  // its cgroup or device is gone
+  if (errno_value == ENODEV) {  // the cgroup or device of the file is gone
     error.code = ErrorCode::kUnavailable;
   }
   return error;
 }
 
-/// Reads to the end or the limit from offset 0. `read_at(data, size, offset)` is read or pread.
+/// Reads from offset 0 to the end or the limit. `read_at(data, size, offset)` is read or pread.
 template <typename ReadAt>
 Result<> read_all(std::string& buffer, std::size_t limit, std::string_view path, ReadAt read_at) {
   std::size_t used = 0;

@@ -25,14 +25,14 @@ TEST(ReadFile, ReadsWholeFilesOfAnySize) {
   }
 }
 
-TEST(ReadFile, ReadsPseudoFilesThatComeInPieces) {
-  // The kernel hands this file out in pieces of about a page.
+TEST(ReadFile, ReadsPseudoFilesThatArriveInPieces) {
+  // The kernel returns this file in pieces of about a page.
   const auto text = read_file(std::string("/proc/self/smaps"));
   ASSERT_TRUE(text);
   EXPECT_NE(text->find("[stack]"), std::string::npos);
 }
 
-TEST(ReadFile, CutsAtTheLimitAndReusesTheBuffer) {
+TEST(ReadFile, TruncatesAtTheLimitAndReusesTheBuffer) {
   const testing::TempDir dir;
   const auto path = dir.write("f", std::string(5000, 'x'));
   std::string buffer = "old";
@@ -42,7 +42,7 @@ TEST(ReadFile, CutsAtTheLimitAndReusesTheBuffer) {
   EXPECT_EQ(buffer, "");
 }
 
-TEST(ReadFile, NamesThePathAndTheReason) {
+TEST(ReadFile, ReportsThePathAndTheReason) {
   const auto missing = read_file(std::string("/nonexistent/file"));
   ASSERT_FALSE(missing);
   EXPECT_EQ(missing.error().code, ErrorCode::kNotFound);
@@ -50,7 +50,7 @@ TEST(ReadFile, NamesThePathAndTheReason) {
   EXPECT_FALSE(read_file(std::string("/proc")));
 }
 
-TEST(ReadFile, DoesNotWaitAtAFifo) {
+TEST(ReadFile, DoesNotWaitForAFifo) {
   const testing::TempDir dir;
   const auto path = dir.path() / "fifo";
   ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
@@ -85,7 +85,7 @@ TEST(Reread, SeesNewContentFromTheStart) {
   EXPECT_FALSE(reread(UniqueFd(), buffer));
 }
 
-TEST(Directory, TellsASysfsFromACopy) {
+TEST(Directory, DistinguishesASysfsFromACopy) {
   const testing::TempDir copy;
   EXPECT_FALSE(is_own_sysfs(copy.path().string()));
   EXPECT_FALSE(is_own_sysfs("/proc"));

@@ -32,7 +32,7 @@ Result<Stat> parse_stat(std::string_view text) {
     std::string_view line = take_until(text, '\n');
     if (!line.starts_with("cpu")) {
       if (aggregate) {
-        break;  // the cpu lines stand together at the top
+        break;  // all cpu lines are at the top
       }
       continue;
     }
