@@ -98,7 +98,7 @@ class Figures {
 
   std::mutex page_mutex_;
   metrics::Sink sink_ CEEMS_GUARDED_BY(page_mutex_);
-  metrics::ProcessFigures process_ CEEMS_GUARDED_BY(page_mutex_);
+  metrics::ProcessMetrics process_ CEEMS_GUARDED_BY(page_mutex_);
 };
 
 /// The time one query takes, which may be spread over many rows; told to Figures when this goes

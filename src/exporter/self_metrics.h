@@ -31,7 +31,7 @@ class SelfMetrics {
   std::atomic<long> in_flight_{0};
   std::array<std::atomic<std::uint64_t>, 3> finished_{};
   std::atomic<std::uint64_t> gathering_errors_{0};
-  metrics::ProcessFigures process_;
+  metrics::ProcessMetrics process_;
 };
 
 }  // namespace ceems::exporter

@@ -53,7 +53,7 @@ class Figures {
   std::mutex mutex_;
   std::map<std::pair<gate::BackendType, std::string>, std::uint64_t, std::less<>> reasons_
       CEEMS_GUARDED_BY(mutex_);
-  metrics::ProcessFigures process_ CEEMS_GUARDED_BY(mutex_);
+  metrics::ProcessMetrics process_ CEEMS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ceems::lb

@@ -7,8 +7,8 @@
 
 namespace ceems::metrics {
 
-/// The family "PROGRAM_build_info": always 1, the version in labels. Labels that mean something to
-/// programs in Go only are empty.
+/// The family "PROGRAM_build_info": the value is always 1, the version is in the labels. Labels
+/// that only apply to Go programs are empty.
 Desc build_info(std::string_view program);
 void add_build_info(Sink& sink, const Desc& desc);
 

@@ -1,5 +1,5 @@
-// Replaces operator new of the whole test program, in a file of its own: where the compiler can
-// inline it into callers it reports new and free() as a mismatch.
+// Replaces operator new of the whole test program. This is a separate file, because a compiler that
+// inlines it into its callers reports a mismatch between new and free().
 #include "metrics/counting_new.h"
 
 #include <atomic>

@@ -10,7 +10,7 @@ TEST(Desc, SortsLabelsByName) {
   EXPECT_EQ(desc.sorted, (std::vector<std::size_t>{1, 2, 0}));
 }
 
-TEST(DescDeathTest, RefusesNamesThatPrometheusCannotRead) {
+TEST(DescDeathTest, RejectsNamesThatPrometheusCannotRead) {
   EXPECT_DEATH(Desc("9lives", "", Type::kGauge, {}), "is_metric_name");
   EXPECT_DEATH(Desc("", "", Type::kGauge, {}), "is_metric_name");
   EXPECT_DEATH(Desc("a-b", "", Type::kGauge, {}), "is_metric_name");

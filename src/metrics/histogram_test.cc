@@ -20,7 +20,7 @@ std::string text_of(const Histogram& histogram, std::string_view labels = "") {
   return out;
 }
 
-TEST(Histogram, BucketsAreCumulativeAndHoldTheirBound) {
+TEST(Histogram, BucketsAreCumulativeAndIncludeTheirBound) {
   Histogram histogram(kBounds);
   for (const double value : {0.1, 0.5, 0.75, 1.0, 11.0}) {
     histogram.observe(value);
@@ -30,7 +30,7 @@ TEST(Histogram, BucketsAreCumulativeAndHoldTheirBound) {
             "h_bucket{le=\"+Inf\"} 5\nh_sum 13.35\nh_count 5\n");
 }
 
-TEST(Histogram, LabelsStandBeforeTheBound) {
+TEST(Histogram, LabelsComeBeforeTheBound) {
   Histogram histogram(kBounds);
   EXPECT_THAT(text_of(histogram, "route=\"units\""),
               HasSubstr("h_bucket{route=\"units\",le=\"+Inf\"} 0\nh_sum{route=\"units\"} 0\n"
@@ -53,7 +53,7 @@ TEST(Histogram, CountsFromSeveralThreadsAreNotLost) {
   EXPECT_THAT(text_of(histogram), HasSubstr("h_sum 1000\nh_count 4000\n"));
 }
 
-TEST(Histogram, TheHeaderNamesTheType) {
+TEST(Histogram, HeaderNamesTheType) {
   std::string out;
   append_histogram_header(out, "h", "How long.");
   EXPECT_EQ(out, "# HELP h How long.\n# TYPE h histogram\n");

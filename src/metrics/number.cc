@@ -9,12 +9,12 @@
 namespace ceems::metrics {
 namespace {
 
-// Decimal exponents printed without "e": the rule of Go's %g for shortest digits.
-constexpr int kSmallestPlainExponent = -4;
-constexpr int kLargestPlainExponent = 5;
+// The decimal exponents that are printed without "e", like Go's %g with the shortest digits.
+constexpr int kMinPlainExponent = -4;
+constexpr int kMaxPlainExponent = 5;
 constexpr double kPlainIntegerLimit = 1e6;
 
-/// Lays the digits out around the decimal point: "123.45", "0.00123".
+/// Places the decimal point among the digits: "123.45", "0.00123".
 void append_plain(std::string& out, std::string_view digits, int exponent) {
   if (exponent < 0) {
     out.append("0.").append(static_cast<std::size_t>(-exponent - 1), '0').append(digits);
@@ -53,7 +53,7 @@ void append_number(std::string& out, double value) {
   const std::size_t e = scientific.find('e');
   int exponent = 0;
   std::from_chars(scientific.data() + e + (scientific[e + 1] == '+' ? 2 : 1), end, exponent);
-  if (exponent < kSmallestPlainExponent || exponent > kLargestPlainExponent) {
+  if (exponent < kMinPlainExponent || exponent > kMaxPlainExponent) {
     out.append(scientific);
     return;
   }

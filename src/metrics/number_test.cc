@@ -17,7 +17,7 @@ std::string number(double value) {
   return text;
 }
 
-TEST(AppendNumber, FollowsTheTableOfTheReference) {
+TEST(AppendNumber, PrintsLikeTheReference) {
   EXPECT_EQ(number(732147), "732147");
   EXPECT_EQ(number(258218.293244), "258218.293244");
   EXPECT_EQ(number(999999), "999999");

@@ -55,7 +55,7 @@ NetworkOctets parse_netstat(std::string_view text) {
   return octets;
 }
 
-ProcessFigures::ProcessFigures(std::string_view program)
+ProcessMetrics::ProcessMetrics(std::string_view program)
     : cpu_{"process_cpu_seconds_total",
            fmt::format("CPU time of {} in user and system mode, in seconds.", program),
            Type::kCounter,
@@ -101,14 +101,14 @@ ProcessFigures::ProcessFigures(std::string_view program)
   }
 }
 
-void ProcessFigures::add(Sink& sink) {
-  // Always the real /proc: --path.procfs is where the node's is mounted, maybe another one.
+void ProcessMetrics::add(Sink& sink) {
+  // Always read the real /proc. --path.procfs is that of the node, which may be another one.
   rusage usage{};
   if (::getrusage(RUSAGE_SELF, &usage) == 0) {
     sink.add(cpu_, seconds(usage.ru_utime) + seconds(usage.ru_stime));
   }
   if (const auto open = host::list_directory("/proc/self/fd")) {
-    sink.add(open_fds_, static_cast<double>(open->size() - 1));  // without the listing's own
+    sink.add(open_fds_, static_cast<double>(open->size() - 1));  // without the one that lists them
   }
   sink.add(max_fds_, limit_of(RLIMIT_NOFILE));
   sink.add(virtual_max_, limit_of(RLIMIT_AS));

@@ -8,13 +8,13 @@
 
 namespace ceems::metrics {
 
-/// What a program says about its own process, by the names that client libraries of Prometheus use
+/// Metrics of the program's own process, with the names that Prometheus client libraries use
 /// (https://prometheus.io/docs/instrumenting/writing_clientlibs/#process-metrics). Reads the real
-/// /proc. add() is called from one thread at a time.
-class ProcessFigures {
+/// /proc. Only one thread at a time may call add().
+class ProcessMetrics {
  public:
-  /// `program` is how the help texts call it, e.g. "the exporter".
-  explicit ProcessFigures(std::string_view program);
+  /// `program` is the name of the program in the help texts, e.g. "the exporter".
+  explicit ProcessMetrics(std::string_view program);
 
   void add(Sink& sink);
 
@@ -24,7 +24,7 @@ class ProcessFigures {
   std::string buffer_;
 };
 
-/// InOctets and OutOctets of the lines IpExt of /proc/<pid>/net/netstat; 0 where they are missing.
+/// InOctets and OutOctets of the IpExt lines in /proc/<pid>/net/netstat; 0 if missing.
 struct NetworkOctets {
   std::uint64_t received = 0;
   std::uint64_t sent = 0;

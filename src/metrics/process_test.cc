@@ -5,10 +5,10 @@
 namespace ceems::metrics {
 namespace {
 
-TEST(ProcessFigures, TellAboutThisProcess) {
-  ProcessFigures figures("the test");
+TEST(ProcessMetrics, DescribeThisProcess) {
+  ProcessMetrics metrics("the test");
   Sink sink;
-  figures.add(sink);
+  metrics.add(sink);
   std::string page;
   sink.render(Exposition::kText, page);
   for (const char* line :

@@ -14,12 +14,12 @@ namespace ceems::metrics {
 namespace {
 
 constexpr std::string_view kCounterSuffix = "_total";
-/// Families that no page used lately are forgotten above this number.
+/// With more than this many unused families, clear() forgets them.
 constexpr std::size_t kIdleFamilies = 256;
 
-/// Label values in label-name order, each followed by NUL, are the identity of a series and its
-/// sort key at once. Values never hold NUL: text parsers of Prometheus take it for the end of the
-/// page, so it is replaced as invalid UTF-8 is.
+/// The label values in label-name order, each followed by NUL, are both the identity and the sort
+/// key of a series. Values never contain NUL: Prometheus text parsers take it for the end of the
+/// page, so it is replaced like invalid UTF-8.
 constexpr char kKeyEnd = '\0';
 
 void append_value(std::string& key, std::string_view value) {
@@ -39,10 +39,10 @@ void append_escaped(std::string& out, std::string_view text, bool quote) {
   }
 }
 
-/// One set of label names of a family; nearly all families have one.
+/// A set of label names of a family. Nearly all families have only one.
 struct Shape {
   std::vector<std::string> labels;  ///< sorted
-  /// Texts between the values: `name{a="`, `",b="`; without labels none.
+  /// The texts before the values: `name{a="`, `",b="`. Empty without labels.
   std::vector<std::string> openings;
 
   Shape(const std::string& name, const Desc& desc) {
@@ -73,7 +73,7 @@ struct Family {
   std::vector<Sample> samples;
   std::size_t settled = 0;  ///< samples that are sorted and without duplicates
   std::uint64_t dropped = 0;
-  bool complained = false;  ///< one log line per family until a page of it is clean again
+  bool complained = false;  ///< set after the log line, until a page has no drops in this family
 
   void define(const Desc& desc) {
     name = desc.name;
@@ -133,13 +133,13 @@ struct Sink::Impl {
     return std::string_view(arena).substr(sample.key, sample.key_length);
   }
 
-  /// Sorts and removes duplicates; of two the one added first stays.
+  /// Sorts the samples and removes duplicates. Of two equal series the one added first is kept.
   void settle(Family& family) const {
     auto& samples = family.samples;
     if (family.settled == samples.size()) {
       return;
     }
-    // Series with fewer labels first, as client libraries of Prometheus do.
+    // Series with fewer labels come first, as in Prometheus client libraries.
     const auto before = [&](const Sample& a, const Sample& b) {
       if (a.shape != b.shape) {
         const auto labels = [&](const Sample& s) { return family.shapes[s.shape].labels.size(); };
@@ -156,7 +156,7 @@ struct Sink::Impl {
     };
     const auto rest = std::ranges::unique(samples, same);
     for (std::size_t i = 0; i < rest.size(); ++i) {
-      family.complain("a series with the same labels was there before");
+      family.complain("another series with the same labels was added before");
     }
     samples.erase(rest.begin(), rest.end());
     family.settled = samples.size();
@@ -187,8 +187,8 @@ struct Sink::Impl {
     }
   }
 
-  /// A counter's family is named without the suffix _total that its samples carry; a counter
-  /// without the suffix cannot be told to OpenMetrics, so its type is left open.
+  /// OpenMetrics names the family of a counter without the suffix _total of its samples. It has no
+  /// counters without this suffix, so their type is "unknown".
   void append_open_metrics_header(std::string& out, const Family& family) const {
     std::string_view name = family.name;
     std::string_view type = "gauge";
@@ -219,7 +219,7 @@ void Sink::add(const Desc& desc, double value, std::span<const std::string_view>
   Family& family = impl_->family_of(desc);
   if (family.type != desc.type || family.help != desc.help) {
     if (!family.samples.empty()) {
-      family.complain("same name with another type or help");
+      family.complain("the same name was added before with another type or help text");
       return;
     }
     family.define(desc);

@@ -16,14 +16,14 @@ enum class Exposition {
   kOpenMetrics  ///< OpenMetrics 1.0.0
 };
 
-/// Takes the samples of one scrape and writes the page. Kept from scrape to scrape: buffers are
-/// reused, so in the steady state add() does not allocate. Not thread-safe; one scrape uses one
-/// Sink.
+/// Collects the samples of one scrape and writes the page. Reuse the object from scrape to scrape:
+/// it keeps its buffers, so add() does not allocate once they are large enough. Not thread-safe;
+/// each scrape uses its own Sink.
 ///
-/// Rules: families by name, series by label values in label-name order;
-/// labels sorted by name, empty values printed; shortest numbers that round-trip; a second series
-/// with the same name and labels, or the same name with another type or help, is dropped and
-/// counted. NUL in a label value is replaced too, because text parsers of Prometheus end there.
+/// Families are sorted by name and series by their label values in label-name order. Labels are
+/// sorted by name, and empty values are printed. Numbers have the fewest digits that round-trip. A
+/// second series with the same name and labels, or the same name with another type or help text, is
+/// dropped and counted.
 class Sink {
  public:
   Sink();
@@ -31,8 +31,9 @@ class Sink {
   Sink(Sink&&) noexcept;
   Sink& operator=(Sink&&) noexcept;
 
-  /// One sample. `label_values` are in the order of desc.label_names (checked); invalid UTF-8 in a
-  /// value is replaced by U+FFFD. `desc` is only used during the call.
+  /// Adds one sample. `label_values` must be in the order of desc.label_names (their number is
+  /// checked). Invalid UTF-8 and NUL in a value are replaced by U+FFFD, because Prometheus text
+  /// parsers take NUL for the end of the page. `desc` is only used during the call.
   void add(const Desc& desc, double value, std::span<const std::string_view> label_values);
   void add(const Desc& desc, double value, std::initializer_list<std::string_view> label_values) {
     add(desc, value, std::span(label_values.begin(), label_values.size()));
@@ -41,16 +42,16 @@ class Sink {
     add(desc, value, std::span<const std::string_view>{});
   }
 
-  /// Appends the page of everything added since clear() to `out`.
+  /// Appends the page with everything added since clear() to `out`.
   void render(Exposition exposition, std::string& out);
 
-  /// Samples dropped as duplicates or for a contradicting type or help since clear(). Logged once
-  /// per family until a page without drops.
+  /// The number of samples dropped since clear(), as duplicates or for a contradicting type or
+  /// help. A family's drops are logged once, until a page has none.
   [[nodiscard]] std::uint64_t dropped() const;
-  /// Samples kept since clear().
+  /// The number of samples kept since clear().
   [[nodiscard]] std::uint64_t samples() const;
 
-  /// Forgets the samples, keeps the memory.
+  /// Removes all samples but keeps the memory.
   void clear();
 
  private:
@@ -58,8 +59,9 @@ class Sink {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Appends `value` as Prometheus clients of other languages print it: shortest digits that
-/// round-trip, plain for decimal exponents -4...5, else d.ddde+NN; NaN, +Inf, -Inf.
+/// Appends `value` as other Prometheus client libraries print it: the fewest digits that
+/// round-trip, without exponent for decimal exponents -4 to 5, otherwise d.ddde+NN; NaN, +Inf,
+/// -Inf.
 void append_number(std::string& out, double value);
 
 }  // namespace ceems::metrics

@@ -69,7 +69,7 @@ TEST(Sink, EscapesLabelValuesAndHelp) {
             "# EOF\n");
 }
 
-TEST(Sink, ReplacesBytesThatAreNoText) {
+TEST(Sink, ReplacesBytesThatAreNotText) {
   Sink sink;
   sink.add(kJoules, 1, {"\xC3\xA9|\xFF|\xED\xA0\x80|a\0b|\xF0\x9F\x98\x80|\xE2\x82"sv});
   EXPECT_EQ(page(sink),
@@ -110,7 +110,7 @@ TEST(Sink, DropsASeriesThatContradictsItsFamily) {
   EXPECT_EQ(page(sink), "# HELP ceems_up Always one.\n# TYPE ceems_up counter\nceems_up 2\n");
 }
 
-TEST(Sink, TakesSeveralSetsOfLabelsInOneFamily) {
+TEST(Sink, AcceptsSeveralSetsOfLabelsInOneFamily) {
   const Desc labelled("ceems_up", "Always one.", Type::kGauge, {"x"});
   const Desc other("ceems_up", "Always one.", Type::kGauge, {"y"});
   Sink sink;
@@ -142,7 +142,7 @@ TEST(Sink, NamesOpenMetricsCountersWithoutTheirSuffix) {
             "# EOF\n");
 }
 
-TEST(Sink, LeavesACounterOpenWhereItsShortNameIsTaken) {
+TEST(Sink, MarksACounterUnknownIfItsShortNameIsTaken) {
   const Desc gauge("ceems_joules", "Gauge.", Type::kGauge, {});
   Sink sink;
   sink.add(kJoules, 1, {"7"});
@@ -184,7 +184,7 @@ TEST(Sink, DoesNotAllocateInTheSteadyState) {
   EXPECT_EQ(text, first);
 }
 
-TEST(Sink, ForgetsFamiliesThatCameFromInputOnce) {
+TEST(Sink, ForgetsUnusedFamiliesWithNamesFromInput) {
   Sink sink;
   for (int i = 0; i < 300; ++i) {
     sink.add(Desc("ceems_zone_" + std::to_string(i), "Zone.", Type::kGauge, {}), 1);
@@ -196,7 +196,7 @@ TEST(Sink, ForgetsFamiliesThatCameFromInputOnce) {
   EXPECT_EQ(page(sink), "# HELP ceems_up Always one.\n# TYPE ceems_up gauge\nceems_up 2\n");
 }
 
-TEST(SinkDeathTest, InsistsOnOneValuePerLabel) {
+TEST(SinkDeathTest, RequiresOneValuePerLabel) {
   Sink sink;
   EXPECT_DEATH(sink.add(kUnits, 1, {"slurm"}), "label_values");
 }
