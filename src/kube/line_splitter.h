@@ -9,14 +9,14 @@
 
 namespace ceems::kube {
 
-/// Cuts a stream into its lines, however it comes in parts. A line longer than `limit` is left out
-/// and counted, so that no peer can fill the memory. Not thread-safe.
+/// Splits a stream into lines, no matter how it is divided into parts. A line longer than `limit`
+/// bytes is skipped and counted, so that a peer cannot fill the memory. Not thread-safe.
 class LineSplitter {
  public:
   explicit LineSplitter(std::size_t limit) : limit_(limit) {}
 
-  /// Hands every line that is complete now to `take(std::string_view) -> Result<>`, without its
-  /// end; empty ones are left out. The first error stops it and is the result.
+  /// Calls `take(std::string_view) -> Result<>` for every line that is now complete, without its
+  /// line end; skips empty lines. Stops at the first error and returns it.
   template <typename Take>
   Result<> feed(std::string_view part, const Take& take) {
     while (!part.empty()) {
@@ -37,7 +37,7 @@ class LineSplitter {
     return {};
   }
 
-  /// Lines that were too long.
+  /// The number of lines that were too long.
   [[nodiscard]] std::size_t skipped() const { return skipped_; }
 
  private:

@@ -11,15 +11,15 @@
 
 namespace ceems::kube {
 
-/// Who knows the pods of a cluster.
+/// Something that knows the pods of a cluster.
 class PodSource {
  public:
   virtual ~PodSource() = default;
-  /// All pods as of now, and deleted ones that were not forgotten, in any order. May take `wait`;
-  /// then, or when stopped, kUnavailable with what stands in the way.
+  /// All current pods, and deleted ones until they are forgotten, in any order. May wait up to
+  /// `wait`. If that is not enough, or on a stop, fails with kUnavailable and the cause.
   virtual Result<std::vector<std::shared_ptr<const StoredPod>>> pods(
       std::chrono::milliseconds wait, const std::stop_token& stop) = 0;
-  /// Deleted pods that are not needed any more; those that are still there stay.
+  /// Drops deleted pods that are no longer needed. Those of `uids` that still exist are kept.
   virtual void forget(const std::vector<std::string>& uids) = 0;
 };
 

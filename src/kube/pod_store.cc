@@ -17,13 +17,13 @@ std::int64_t StoredPod::end_ms() const {
     }
   }
   if (end == 0 && gone_ms > 0) {
-    // deletionTimestamp is when the grace period ends; most pods are gone before.
+    // deletionTimestamp is the end of the grace period; most pods are gone before it.
     end = pod.deletion_ms > 0 ? std::min(pod.deletion_ms, gone_ms) : gone_ms;
   }
   return std::max({end, pod.start_ms, pod.created_ms, std::int64_t{1}});
 }
 
-void PodStore::bury(std::shared_ptr<const StoredPod>& stored, std::int64_t gone_ms) {
+void PodStore::mark_deleted(std::shared_ptr<const StoredPod>& stored, std::int64_t gone_ms) {
   auto dead = std::make_shared<StoredPod>(*stored);
   dead->gone_ms = gone_ms;
   stored = std::move(dead);
@@ -47,7 +47,7 @@ void PodStore::replace(std::vector<Pod> pods, std::int64_t known_ms) {
   }
   for (auto& [uid, stored] : pods_) {
     if (stored->gone_ms == 0 && !listed.contains(uid)) {
-      bury(stored, known_ms);
+      mark_deleted(stored, known_ms);
     }
   }
 }
@@ -61,7 +61,7 @@ void PodStore::apply(WatchEvent event, std::int64_t now_ms) {
     case WatchEvent::Type::kDeleted: {
       const std::string uid = event.pod.uid;
       put(std::move(event.pod), now_ms);
-      bury(pods_[uid], now_ms);
+      mark_deleted(pods_[uid], now_ms);
       break;
     }
     case WatchEvent::Type::kBookmark:

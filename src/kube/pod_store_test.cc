@@ -46,7 +46,7 @@ TEST(PodEnd, IsThatOfTheLastContainer) {
   stored.finished_seen_ms = 0;
   EXPECT_EQ(stored.end_ms(), 8'000);
   stored.gone_ms = 0;
-  EXPECT_EQ(stored.end_ms(), 2'000) << "nothing is known: no time is charged";
+  EXPECT_EQ(stored.end_ms(), 2'000) << "nothing is known, so no time is charged";
 }
 
 TEST(PodEnd, IsTheDeletionOfAPodThatRan) {
@@ -55,7 +55,7 @@ TEST(PodEnd, IsTheDeletionOfAPodThatRan) {
   EXPECT_EQ(stored.end_ms(), 0) << "still in its grace period";
   stored.gone_ms = 11'000;
   EXPECT_EQ(stored.end_ms(), 11'000);
-  stored.gone_ms = 90'000;  // heard of late
+  stored.gone_ms = 90'000;  // we learned of it late
   EXPECT_EQ(stored.end_ms(), 40'000);
   stored.pod.finished_ms = 10'000;
   EXPECT_EQ(stored.end_ms(), 10'000);
@@ -80,7 +80,7 @@ TEST(PodStore, FollowsEvents) {
   EXPECT_EQ(find(store, "never seen")->gone_ms, 16'000);
 }
 
-TEST(PodStore, TakesPodsThatAListLacksForDeleted) {
+TEST(PodStore, TreatsPodsMissingFromAListAsDeleted) {
   PodStore store;
   store.replace({pod("a"), pod("b")}, 10'000);
   store.apply(event(WatchEvent::Type::kDeleted, pod("c")), 12'000);

@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 constexpr int kGone = 410;
 constexpr const char* kPods = "/api/v1/pods?";
 
-/// An HTTP client for the connection of the moment.
+/// An HTTP client for the current connection.
 Result<std::unique_ptr<net::Client>> make_client(Connection connection,
                                                  milliseconds timeout,
                                                  std::size_t max_bytes) {
@@ -29,9 +29,9 @@ Result<std::unique_ptr<net::Client>> make_client(Connection connection,
   return net::Client::create(std::move(connection.options));
 }
 
-/// May the same place be asked again? Else the list has to be read once more: the place is too old
-/// (410), or watching is not allowed or not known.
-bool may_go_on(int status) {
+/// Whether a watch can resume where it was. Otherwise the list has to be read again, because the
+/// place is too old (410), or watching is not allowed or not known.
+bool may_resume(int status) {
   return status >= 500 || status == 429 || status == 401;
 }
 
@@ -64,9 +64,10 @@ Result<std::vector<std::shared_ptr<const StoredPod>>> PodWatch::pods(millisecond
     if (stop.stop_requested()) {
       return fail(ErrorCode::kUnavailable, "stopped");
     }
-    const std::string why = error_ ? error_->message : "no answer so far";
+    const std::string why = error_ ? error_->message : "no response yet";
     return fail(ErrorCode::kUnavailable, "{}: {}",
-                listed_ ? "the watch of pods is interrupted" : "pods were not listed yet", why);
+                listed_ ? "the watch of pods is interrupted" : "pods have not been listed yet",
+                why);
   }
   return store_.pods();
 }
@@ -96,7 +97,7 @@ void PodWatch::run(const std::stop_token& stop) {
     note_failure(done.error());
     MutexLock lock(mutex_);
     changed_.wait_for(lock, stop, pause, [] { return false; });
-    pause = std::min(2 * pause, options_.longest_pause);
+    pause = std::min(2 * pause, options_.max_pause);
   }
 }
 
@@ -128,12 +129,12 @@ Result<> PodWatch::list(const std::stop_token& stop) {
     version = std::move(page->resource_version);
     std::ranges::move(page->pods, std::back_inserter(pods));
     if (pods.size() > options_.max_pods) {
-      return fail(ErrorCode::kUnavailable, "more than {} pods", options_.max_pods);
+      return fail(ErrorCode::kUnavailable, "the cluster has more than {} pods", options_.max_pods);
     }
     next = std::move(page->next);
   } while (!next.empty());
   if (malformed > 0) {
-    log::warn("pods without UID are left out",
+    log::warn("skipped pods without UID",
               {{"cluster_id", options_.cluster_id}, {"pods", malformed}});
   }
   const std::int64_t now = now_ms();
@@ -203,26 +204,26 @@ Result<> PodWatch::watch(const std::stop_token& stop) {
       (*client)->stream(url, {{"Accept", "application/json"}}, options_.idle_timeout, taker, stop);
   closed();
   if (lines.skipped() > 0 || malformed_ > 0) {
-    log::warn("events of pods left out", {{"cluster_id", options_.cluster_id},
-                                          {"too_long", lines.skipped()},
-                                          {"without_uid", malformed_}});
+    log::warn("skipped events of pods", {{"cluster_id", options_.cluster_id},
+                                         {"too_long", lines.skipped()},
+                                         {"without_uid", malformed_}});
   }
   if (answer && answer->status / 100 != 2) {
-    need_list_ = !may_go_on(answer->status);
+    need_list_ = !may_resume(answer->status);
     return fail(refusal(*answer).with_context("watch of pods"));
   }
   if (resource_version_.empty()) {
-    need_list_ = true;  // nothing to go on from
+    need_list_ = true;  // there is no place to resume from
   }
   if (!answer) {
-    // A quiet cluster whose server sends no bookmarks is no failure.
+    // A quiet cluster whose server sends no bookmarks is not a failure.
     if (was_open && answer.error().code == ErrorCode::kTimeout) {
       return {};
     }
     return fail(std::move(answer).error());
   }
   if (steady_clock::now() - begin < options_.first_pause) {
-    return fail(ErrorCode::kUnavailable, "watch of pods: ended at once");
+    return fail(ErrorCode::kUnavailable, "watch of pods: the server ended it at once");
   }
   return {};
 }
@@ -234,11 +235,11 @@ Result<> PodWatch::take_line(std::string_view line) {
       ++malformed_;
       return {};
     }
-    need_list_ = true;  // who knows what it was
+    need_list_ = true;  // the line may have been any event
     return fail(std::move(event).error().with_context("watch of pods"));
   }
   if (event->type == WatchEvent::Type::kError) {
-    need_list_ = need_list_ || event->status == kGone || !may_go_on(event->status);
+    need_list_ = need_list_ || event->status == kGone || !may_resume(event->status);
     return fail(ErrorCode::kUnavailable, "watch of pods: {} {}", event->status, event->message);
   }
   if (!event->resource_version.empty()) {
@@ -254,7 +255,7 @@ Result<> PodWatch::take_line(std::string_view line) {
 
 void PodWatch::note_failure(const Error& error) {
   if (!std::exchange(failing_, true)) {
-    log::warn("cannot watch pods, trying again",
+    log::warn("cannot watch pods, will retry",
               {{"cluster_id", options_.cluster_id}, {"err", error.message}});
   }
   const MutexLock lock(mutex_);
@@ -263,7 +264,7 @@ void PodWatch::note_failure(const Error& error) {
 
 void PodWatch::note_success() {
   if (std::exchange(failing_, false)) {
-    log::info("pods are watched again", {{"cluster_id", options_.cluster_id}});
+    log::info("watching pods again", {{"cluster_id", options_.cluster_id}});
   }
 }
 

@@ -41,11 +41,11 @@ std::string pod_list(const std::string& version, const std::string& items) {
   return R"({"metadata":{"resourceVersion":")" + version + R"("},"items":[)" + items + "]}";
 }
 
-/// As much of an API server as a list and a watch of pods need. Lists are answered by a function;
-/// a watch sends what is pushed, until it is dropped.
+/// The parts of an API server that a list and a watch of pods need. A function answers the
+/// requests; a watch sends what the test pushes, until the test drops it.
 class FakeApiServer {
  public:
-  /// Status and body for the path and query of a list or of a watch; a watch with 200 is streamed.
+  /// Maps the path and query of a request to status and body. A watch with status 200 is streamed.
   using Answer = std::function<std::pair<int, std::string>(const std::string& target)>;
 
   explicit FakeApiServer(Answer answer) : answer_(std::move(answer)) {
@@ -76,7 +76,7 @@ class FakeApiServer {
     const MutexLock lock(mutex_);
     queue_.push_back(std::move(bytes));
   }
-  /// Ends the watch that is open, or the next one.
+  /// Ends the open watch, or else the next one.
   void drop() { push(""); }
   std::vector<std::string> targets() {
     const MutexLock lock(mutex_);
@@ -135,7 +135,7 @@ class FakeApiServer {
     while (!stop.stop_requested()) {
       pollfd peer{.fd = fd, .events = POLLIN, .revents = 0};
       if (::poll(&peer, 1, 0) > 0) {
-        return;  // it hung up
+        return;  // the client hung up
       }
       std::optional<std::string> next;
       {
@@ -162,7 +162,7 @@ class FakeApiServer {
   Mutex mutex_;
   std::deque<std::string> queue_ CEEMS_GUARDED_BY(mutex_);
   std::vector<std::string> targets_ CEEMS_GUARDED_BY(mutex_);
-  std::list<std::jthread> connections_;  // of the acceptor
+  std::list<std::jthread> connections_;  // used by the acceptor only
   std::jthread acceptor_;
 };
 
@@ -179,12 +179,12 @@ class PodWatchTest : public ::testing::Test {
                               return Connection{.server = server_->url(), .options = {}};
                             }};
     options.first_pause = milliseconds(20);
-    options.longest_pause = milliseconds(50);
+    options.max_pause = milliseconds(50);
     options.idle_timeout = idle_timeout_;
     options.max_event_bytes = max_event_bytes_;
     watch_ = std::make_unique<PodWatch>(std::move(options), clock_);
   }
-  /// "uid phase" of all pods, "uid -" of deleted ones.
+  /// "uid phase" for each pod, and "uid -" for deleted ones.
   std::vector<std::string> pods() {
     const auto found = watch_->pods(milliseconds(3000), {});
     if (!found) {
@@ -197,7 +197,7 @@ class PodWatchTest : public ::testing::Test {
     std::ranges::sort(names);
     return names;
   }
-  /// pods() as soon as it is this, or what it is after a while.
+  /// pods() as soon as it equals `expected`, or its last value after three seconds.
   std::vector<std::string> pods_become(const std::vector<std::string>& expected) {
     std::vector<std::string> seen;
     for (int i = 0; i < 300; ++i) {
@@ -252,7 +252,7 @@ TEST_F(PodWatchTest, ListsInPartsAndThenFollowsEvents) {
       "/api/v1/pods?watch=true&allowWatchBookmarks=true&timeoutSeconds=1800&resourceVersion=5");
 }
 
-TEST_F(PodWatchTest, GoesOnWhereADroppedConnectionWas) {
+TEST_F(PodWatchTest, ResumesWhereADroppedConnectionWas) {
   serve([](const std::string& target) -> std::pair<int, std::string> {
     return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
   });
@@ -298,7 +298,7 @@ TEST_F(PodWatchTest, ReadsTheListAgainWhenAWatchAnswers410) {
   EXPECT_EQ(lists(), 2U);
 }
 
-TEST_F(PodWatchTest, OutlivesGarbage) {
+TEST_F(PodWatchTest, SurvivesGarbage) {
   serve([](const std::string& target) -> std::pair<int, std::string> {
     return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
   });
@@ -312,7 +312,7 @@ TEST_F(PodWatchTest, OutlivesGarbage) {
   EXPECT_THAT(pods_become({"a Failed"}), ElementsAre("a Failed"));
 }
 
-TEST_F(PodWatchTest, LeavesOutAnEventThatIsTooLong) {
+TEST_F(PodWatchTest, SkipsAnEventThatIsTooLong) {
   max_event_bytes_ = 10'000;
   serve([](const std::string& target) -> std::pair<int, std::string> {
     return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
@@ -334,13 +334,13 @@ TEST_F(PodWatchTest, WaitsForAServerThatIsDown) {
   });
   const auto none = watch_->pods(milliseconds(100), {});
   ASSERT_FALSE(none);
-  EXPECT_EQ(none.error().message, "pods were not listed yet: HTTP status 503: etcd is away");
+  EXPECT_EQ(none.error().message, "pods have not been listed yet: HTTP status 503: etcd is away");
   EXPECT_EQ(none.error().code, ErrorCode::kUnavailable);
   is_up = true;
   EXPECT_THAT(pods(), ElementsAre("a Running"));
 }
 
-TEST_F(PodWatchTest, SaysWhenTheViewIsNotComplete) {
+TEST_F(PodWatchTest, ReportsWhenTheViewIsNotComplete) {
   std::atomic<bool> is_up = true;
   serve([&is_up](const std::string& target) -> std::pair<int, std::string> {
     if (!is_up) {
@@ -366,7 +366,7 @@ TEST_F(PodWatchTest, SaysWhenTheViewIsNotComplete) {
             "the watch of pods is interrupted: watch of pods: HTTP status 500");
 }
 
-TEST_F(PodWatchTest, ReadsListsWhereItMayNotWatch) {
+TEST_F(PodWatchTest, ReadsListsIfItMayNotWatch) {
   std::atomic<int> list_number = 0;
   serve([&list_number](const std::string& target) -> std::pair<int, std::string> {
     if (is_watch(target)) {
@@ -377,7 +377,7 @@ TEST_F(PodWatchTest, ReadsListsWhereItMayNotWatch) {
   EXPECT_THAT(pods_become({"a Running"}), ElementsAre("a Running"));
 }
 
-TEST_F(PodWatchTest, AsksAgainWhenNothingComes) {
+TEST_F(PodWatchTest, ReconnectsWhenNothingArrives) {
   idle_timeout_ = milliseconds(100);
   serve([](const std::string& target) -> std::pair<int, std::string> {
     return {200, is_watch(target) ? "" : pod_list("5", pod("a", "1", "Running"))};
@@ -400,7 +400,7 @@ TEST_F(PodWatchTest, EndsWhileTheServerIsSilent) {
   EXPECT_LT(std::chrono::steady_clock::now() - begin, std::chrono::seconds(2));
 }
 
-TEST_F(PodWatchTest, StopsWaitingWhenTold) {
+TEST_F(PodWatchTest, StopsWaitingOnAStopRequest) {
   serve([](const std::string&) -> std::pair<int, std::string> { return {500, ""}; });
   std::stop_source stop;
   stop.request_stop();

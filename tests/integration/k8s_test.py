@@ -91,7 +91,7 @@ def main():
         server, url = start_api_server(d, config(d, begin))
         with server:
             # The API server is down: the server lives and says why.
-            wait_until("the failure in the log", lambda: "cannot watch pods, trying again" in server.output())
+            wait_until("the failure in the log", lambda: "cannot watch pods, will retry" in server.output())
             assert get(url + "/health").status == 200
             assert not rows(d)
             kube.start(port)
