@@ -1,4 +1,4 @@
-// Objects of the API server of Kubernetes: lists, lines of a watch, role bindings, credentials.
+// Objects of the Kubernetes API: lists, lines of a watch, role bindings, credentials.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
@@ -20,7 +20,7 @@ void check_pods(const ceems::kube::PodStore& store) {
     for (const auto& [name, value] : stored->pod.annotations) {
       bytes += name.size() + value.size();
     }
-    CEEMS_CHECK(bytes <= ceems::kube::kMostMapBytes);
+    CEEMS_CHECK(bytes <= ceems::kube::kMaxMapBytes);
     const auto unit = ceems::ingest::k8s_unit(*stored, {.cluster_id = "c"}, window, window.start_ms,
                                               ceems::TimeZone());
     if (!unit) {

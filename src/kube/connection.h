@@ -11,27 +11,26 @@
 
 namespace ceems::kube {
 
-/// What an HTTP client needs to talk to the API server: TLS, credentials and proxy of `access`,
-/// whose files are read with `read`. Time and size limits are the caller's to set. Errors are those
-/// of `read`.
+/// The options of an HTTP client for the API server: TLS, credentials and proxy of `access`, whose
+/// files are read with `read`. The caller sets time and size limits. Errors are those of `read`.
 Result<net::ClientOptions> client_options(ApiAccess access, const ReadFile& read);
 
-/// How to make an HTTP client for the API server at `server` now.
+/// The address of the API server and the options of an HTTP client for it.
 struct Connection {
   std::string server;
   net::ClientOptions options;
 };
-/// Finds it out: credentials change, so it is asked for each conversation.
+/// Finds the current connection. Called before each request, because credentials change.
 using Connect = std::function<Result<Connection>(const std::stop_token&)>;
 
-/// The error for an answer other than 200: status, and the message of the API server.
+/// The error for a response other than 200: the status and the API server's message.
 Error refusal(const net::ClientResponse& answer);
 
-/// GET of a list or object: the body of a 200. Errors: those of the client, and kUnavailable with
-/// the message of the API server for any other status.
+/// Gets a list or object and returns the body of a 200 response. Errors: those of the client, and
+/// kUnavailable with the API server's message for any other status.
 Result<std::string> get_json(net::Client& client, const std::string& url);
 
-/// `text` as a value in a query (RFC 3986: all but unreserved characters as %XX).
+/// Encodes `text` as a value in a query (RFC 3986: all but unreserved characters as %XX).
 std::string percent_encode(std::string_view text);
 
 }  // namespace ceems::kube

@@ -13,7 +13,7 @@ Result<std::string> read(const std::string& path) {
   return "content of " + path + "\n";
 }
 
-TEST(KubeConnection, PrefersFilesAndTokens) {
+TEST(KubeConnection, PrefersFilesToValuesAndTokensToPasswords) {
   ApiAccess access{.server = "https://h", .ca_file = "/ca", .token = "old", .token_file = "/token"};
   access.username = "me";
   const auto options = client_options(access, read);
@@ -26,7 +26,7 @@ TEST(KubeConnection, PrefersFilesAndTokens) {
   EXPECT_FALSE(options->follow_redirects);
 }
 
-TEST(KubeConnection, TakesUserAndPasswordWithoutToken) {
+TEST(KubeConnection, UsesUserAndPasswordWithoutToken) {
   ApiAccess access{.server = "https://h"};
   access.username = "me";
   access.password = "secret";
@@ -37,7 +37,7 @@ TEST(KubeConnection, TakesUserAndPasswordWithoutToken) {
   EXPECT_FALSE(options->proxy_from_environment);
 }
 
-TEST(KubeConnection, NeedsItsFiles) {
+TEST(KubeConnection, FailsWithoutItsFiles) {
   const auto options = client_options({.server = "https://h", .client_key_file = "/missing"}, read);
   ASSERT_FALSE(options);
   EXPECT_EQ(options.error().message, "open /missing");
@@ -47,7 +47,7 @@ TEST(KubeConnection, EncodesValuesOfQueries) {
   EXPECT_EQ(percent_encode("a+b/=&\xFF~"), "a%2Bb%2F%3D%26%FF~");
 }
 
-TEST(KubeConnection, RepeatsTheReasonOfARefusal) {
+TEST(KubeConnection, ReportsTheReasonOfARefusal) {
   const Error error = refusal({.status = 403,
                                .headers = {},
                                .body = R"({"kind": "Status", "message": "pods is forbidden"})"});

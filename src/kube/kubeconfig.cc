@@ -10,9 +10,9 @@
 namespace ceems::kube {
 namespace {
 
-constexpr std::size_t kLongestFile = std::size_t{1} << 20U;
+constexpr std::size_t kMaxFileBytes = std::size_t{1} << 20U;
 
-/// Takes values out of a mapping; the first thing wrong is kept.
+/// Reads values from a mapping and keeps the first error.
 class Taker {
  public:
   Taker(const config::Node& node, std::filesystem::path directory)
@@ -43,10 +43,10 @@ class Taker {
   void file(std::string_view key, std::string& value) {
     text(key, value);
     if (!value.empty()) {
-      value = directory_ / value;  // an absolute name stays as it is
+      value = directory_ / value;  // an absolute name is kept
     }
   }
-  /// base64 in `key`, of which `value_file` names the alternative.
+  /// Reads base64 from `key` into `value` and clears `value_file`, which it replaces.
   void data(std::string_view key, std::string& value, std::string& value_file) {
     std::string encoded;
     text(key, encoded);
@@ -72,7 +72,7 @@ class Taker {
   std::optional<Error> error_;
 };
 
-/// The item of `list` with this name, its part `key`.
+/// The value of `part` in the item of `list` that has this name.
 Result<config::Node> named(const config::Node& root,
                            std::string_view list,
                            const std::string& name,
@@ -86,7 +86,7 @@ Result<config::Node> named(const config::Node& root,
       return node;
     }
   }
-  return fail(root.error(fmt::format("no '{}' in {}", printable(name), list)));
+  return fail(root.error(fmt::format("'{}' not found in {}", printable(name), list)));
 }
 
 std::optional<Error> take_cluster(Taker& cluster, ApiAccess& access) {
@@ -112,7 +112,7 @@ std::optional<Error> take_exec(const config::Node& node,
     return exec.error();
   }
   if (plugin.command.empty()) {
-    return node.error("expected a program in 'command'");
+    return node.error("expected the name of a program in 'command'");
   }
   if (plugin.command.find('/') != std::string::npos) {
     plugin.command = directory / plugin.command;
@@ -150,7 +150,8 @@ std::optional<Error> take_user(Taker& user, ApiAccess& access) {
   const bool cert = !access.client_cert.empty() || !access.client_cert_file.empty();
   const bool key = !access.client_key.empty() || !access.client_key_file.empty();
   if (cert != key) {
-    return user.node().error("a client certificate needs its key and a key its certificate");
+    return user.node().error(
+        "expected both a client certificate and its key, got only one of them");
   }
   const bool known =
       cert || !access.token.empty() || !access.token_file.empty() || !access.username.empty();
@@ -158,7 +159,7 @@ std::optional<Error> take_user(Taker& user, ApiAccess& access) {
     return std::nullopt;
   }
   if (const config::Node other = user.node()["auth-provider"]; other.present()) {
-    return other.error("is not supported: give a token, tokenFile, certificate or exec");
+    return other.error("not supported, use a token, tokenFile, certificate or exec");
   }
   if (const config::Node exec = user.node()["exec"]; exec.present()) {
     return take_exec(exec, user.directory(), access.exec.emplace());
@@ -166,7 +167,7 @@ std::optional<Error> take_user(Taker& user, ApiAccess& access) {
   return std::nullopt;
 }
 
-void tidy_server(ApiAccess& access) {
+void normalize_server(ApiAccess& access) {
   if (access.server.find("://") == std::string::npos) {
     const bool tls = !access.ca.empty() || !access.ca_file.empty() || !access.client_cert.empty() ||
                      !access.client_cert_file.empty() || access.insecure_skip_verify;
@@ -180,8 +181,8 @@ void tidy_server(ApiAccess& access) {
 }  // namespace
 
 Result<ApiAccess> parse_kubeconfig(std::string_view text, const std::string& file) {
-  if (text.size() > kLongestFile) {
-    return fail(ErrorCode::kParse, "{}: longer than {} bytes", file, kLongestFile);
+  if (text.size() > kMaxFileBytes) {
+    return fail(ErrorCode::kParse, "{}: longer than {} bytes", file, kMaxFileBytes);
   }
   auto root = config::parse_yaml(text, file);
   if (!root) {
@@ -220,7 +221,7 @@ Result<ApiAccess> parse_kubeconfig(std::string_view text, const std::string& fil
       return fail(*std::move(error));
     }
   }
-  tidy_server(access);
+  normalize_server(access);
   return access;
 }
 

@@ -16,17 +16,17 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kDeepest = 128;
-constexpr std::size_t kLongestText = 1024;
-constexpr std::size_t kLongestToken = std::size_t{64} << 10U;
-constexpr std::size_t kMostResources = 64;
+constexpr std::size_t kMaxDepth = 128;
+constexpr std::size_t kMaxTextBytes = 1024;
+constexpr std::size_t kMaxTokenBytes = std::size_t{64} << 10U;
+constexpr std::size_t kMaxResources = 64;
 constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 json::value parse_json(std::string_view text,
                        json::monotonic_resource& memory,
                        std::string& problem) {
   json::parse_options options;
-  options.max_depth = kDeepest;
+  options.max_depth = kMaxDepth;
   json::error_code error;
   json::value root = json::parse({text.data(), text.size()}, error, &memory, options);
   if (error) {
@@ -35,7 +35,7 @@ json::value parse_json(std::string_view text,
   return root;
 }
 
-/// A document; its memory comes in blocks that are freed with it.
+/// A JSON document. Its memory is allocated in blocks that are freed with it.
 class Document {
  public:
   explicit Document(std::string_view text) : root_(parse_json(text, memory_, error_)) {}
@@ -46,10 +46,10 @@ class Document {
  private:
   std::string error_;
   json::monotonic_resource memory_;
-  json::value root_;  // after what its construction uses
+  json::value root_;  // last, because its construction uses the other members
 };
 
-/// Members of what may be no object.
+/// A member as an object; null if `parent` is null or the member is missing or something else.
 const json::object* object_of(const json::object* parent, std::string_view key) {
   const json::value* value = parent == nullptr ? nullptr : parent->if_contains(key);
   return value == nullptr ? nullptr : value->if_object();
@@ -67,9 +67,9 @@ std::string_view view_of(const json::object* parent, std::string_view key) {
 }
 std::string text_of(const json::object* parent,
                     std::string_view key,
-                    std::size_t longest = kLongestText) {
+                    std::size_t max_bytes = kMaxTextBytes) {
   const std::string_view text = view_of(parent, key);
-  return std::string(text.size() > longest ? std::string_view() : text);
+  return std::string(text.size() > max_bytes ? std::string_view() : text);
 }
 std::int64_t time_of(const json::object* parent, std::string_view key) {
   return parse_rfc3339_ms(view_of(parent, key)).value_or(0);
@@ -87,7 +87,7 @@ TextMap text_map(const json::object* members, std::size_t& left) {
       continue;
     }
     const std::string_view value(text->data(), text->size());
-    if (value.size() > kLongestMapValue || key == kLastApplied ||
+    if (value.size() > kMaxMapValueBytes || key == kLastApplied ||
         key.size() + value.size() > left) {
       continue;
     }
@@ -97,7 +97,7 @@ TextMap text_map(const json::object* members, std::size_t& left) {
   return map;
 }
 
-/// A number, or text with a suffix.
+/// A quantity, which is a number or a text with a suffix.
 std::optional<double> quantity_of(const json::value& value) {
   if (value.is_string()) {
     return parse_quantity({value.get_string().data(), value.get_string().size()});
@@ -122,12 +122,12 @@ void add_limits(const json::object* container, std::map<std::string, double, std
     const std::string_view name(member.key().data(), member.key().size());
     const auto quantity = quantity_of(member.value());
     const auto known = limits.find(name);
-    if (!quantity || name.size() > kLongestText) {
+    if (!quantity || name.size() > kMaxTextBytes) {
       continue;
     }
     if (known != limits.end()) {
       known->second += *quantity;
-    } else if (limits.size() < kMostResources) {
+    } else if (limits.size() < kMaxResources) {
       limits.emplace(name, *quantity);
     }
   }
@@ -150,7 +150,7 @@ std::map<std::string, double, std::less<>> limits_of(const json::object* spec) {
   return limits;
 }
 
-/// The end of the last container; 0 while one is not over.
+/// When the last container ended; 0 while any of them has not.
 std::int64_t containers_end(const json::object* status) {
   const json::array* containers = array_of(status, "containerStatuses");
   if (containers == nullptr) {
@@ -184,7 +184,7 @@ void read_ready(const json::object* status, Pod& pod) {
   }
 }
 
-/// Nothing for what has no UID.
+/// Nothing if the object has no UID.
 std::optional<Pod> read_pod(const json::object* object) {
   const json::object* metadata = object_of(object, "metadata");
   const json::object* status = object_of(object, "status");
@@ -194,7 +194,7 @@ std::optional<Pod> read_pod(const json::object* object) {
   if (pod.uid.empty()) {
     return std::nullopt;
   }
-  std::size_t left = kMostMapBytes;
+  std::size_t left = kMaxMapBytes;
   pod.annotations = text_map(object_of(metadata, "annotations"), left);
   pod.labels = text_map(object_of(metadata, "labels"), left);
   pod.created_ms = time_of(metadata, "creationTimestamp");
@@ -208,16 +208,16 @@ std::optional<Pod> read_pod(const json::object* object) {
   return pod;
 }
 
-/// The items of a list, or why it is none.
+/// The items of a list, or an error if the document is not a list.
 Result<const json::array*> items_of(const Document& document) {
   static const json::array kNone;
   if (!document.error().empty()) {
-    return fail(ErrorCode::kParse, "no JSON: {}", document.error());
+    return fail(ErrorCode::kParse, "invalid JSON: {}", document.error());
   }
   const json::value* items =
       document.object() == nullptr ? nullptr : document.object()->if_contains("items");
   if (items != nullptr && items->is_null()) {
-    return &kNone;  // as Go writes an empty list
+    return &kNone;  // Go writes an empty list as null
   }
   if (items == nullptr || !items->is_array()) {
     return fail(ErrorCode::kParse, "expected a list in 'items'");
@@ -225,10 +225,10 @@ Result<const json::array*> items_of(const Document& document) {
   return &items->get_array();
 }
 
-/// One part of a list.
+/// One part of a list that the API server sends in parts.
 struct Part {
-  const json::array* items = nullptr;  ///< of the document
-  std::string next;                    ///< where the next one begins; empty at the end
+  const json::array* items = nullptr;  ///< points into the document
+  std::string next;                    ///< token of the next part; empty if this is the last
 };
 
 Result<Part> part_of(const Document& document) {
@@ -237,8 +237,8 @@ Result<Part> part_of(const Document& document) {
     return fail(items.error());
   }
   const std::string_view next = view_of(object_of(document.object(), "metadata"), "continue");
-  if (next.size() > kLongestToken) {
-    return fail(ErrorCode::kParse, "a token of {} bytes in 'continue'", next.size());
+  if (next.size() > kMaxTokenBytes) {
+    return fail(ErrorCode::kParse, "the token in 'continue' is too long: {} bytes", next.size());
   }
   return Part{.items = *items, .next = std::string(next)};
 }
@@ -268,7 +268,7 @@ Result<PodList> parse_pod_list(std::string_view text) {
 Result<WatchEvent> parse_watch_line(std::string_view text) {
   const Document document(text);
   if (!document.error().empty()) {
-    return fail(ErrorCode::kParse, "no JSON: {}", document.error());
+    return fail(ErrorCode::kParse, "invalid JSON: {}", document.error());
   }
   const std::string_view type = view_of(document.object(), "type");
   const json::object* object = object_of(document.object(), "object");
@@ -296,11 +296,11 @@ Result<WatchEvent> parse_watch_line(std::string_view text) {
   } else if (type == "DELETED") {
     event.type = WatchEvent::Type::kDeleted;
   } else {
-    return fail(ErrorCode::kParse, "unknown type of event '{}'", printable(type));
+    return fail(ErrorCode::kParse, "unknown event type '{}'", printable(type));
   }
   auto pod = read_pod(object);
   if (!pod) {
-    return fail(ErrorCode::kNoData, "a pod without UID");
+    return fail(ErrorCode::kNoData, "the pod has no UID");
   }
   event.pod = *std::move(pod);
   return event;
@@ -347,9 +347,9 @@ Result<ExecCredential> parse_exec_credential(std::string_view text) {
       status == nullptr) {
     return fail(ErrorCode::kParse, "expected an ExecCredential with a status in JSON");
   }
-  ExecCredential credential{.token = text_of(status, "token", kLongestToken),
-                            .client_cert = text_of(status, "clientCertificateData", kLongestToken),
-                            .client_key = text_of(status, "clientKeyData", kLongestToken),
+  ExecCredential credential{.token = text_of(status, "token", kMaxTokenBytes),
+                            .client_cert = text_of(status, "clientCertificateData", kMaxTokenBytes),
+                            .client_key = text_of(status, "clientKeyData", kMaxTokenBytes),
                             .expires_ms = time_of(status, "expirationTimestamp")};
   if (credential.token.empty() &&
       (credential.client_cert.empty() || credential.client_key.empty())) {

@@ -11,16 +11,16 @@
 
 namespace ceems::kube {
 
-// Objects of the Kubernetes API, as far as they are used, read from JSON
-// (https://kubernetes.io/docs/reference/kubernetes-api/). What an object of a cluster holds was
-// written by its users: bounds apply to all of it. Times are epoch milliseconds; 0: not there.
+// The parts that we use of Kubernetes API objects, read from JSON
+// (https://kubernetes.io/docs/reference/kubernetes-api/). The users of a cluster write the content
+// of its objects, so all sizes are bounded. Times are epoch milliseconds; 0 means not set.
 
 using TextMap = std::map<std::string, std::string, std::less<>>;
 
-/// Longer values of annotations and labels are left out, and those after the first kMostMapBytes of
-/// a pod, so that users cannot fill our memory.
-inline constexpr std::size_t kLongestMapValue = 1024;
-inline constexpr std::size_t kMostMapBytes = 8192;
+/// Limits for annotations and labels, so that users cannot fill our memory. Longer values are left
+/// out, and so are entries that would bring the keys and values of a pod above kMaxMapBytes.
+inline constexpr std::size_t kMaxMapValueBytes = 1024;
+inline constexpr std::size_t kMaxMapBytes = 8192;
 
 struct Pod {
   std::string uid;
@@ -29,16 +29,16 @@ struct Pod {
   TextMap annotations = {};  ///< without kubectl.kubernetes.io/last-applied-configuration
   TextMap labels = {};
   std::int64_t created_ms = 0;
-  std::int64_t deletion_ms = 0;  ///< metadata.deletionTimestamp: when it is to be gone
+  std::int64_t deletion_ms = 0;  ///< metadata.deletionTimestamp: when its grace period ends
   std::int64_t start_ms = 0;     ///< status.startTime
-  std::int64_t finished_ms = 0;  ///< the last container's end, where all have ended
+  std::int64_t finished_ms = 0;  ///< when the last container ended, if all have ended
   std::int64_t unready_ms = 0;   ///< when the condition Ready became False
   std::string phase = {};        ///< "Pending", "Running", "Succeeded", "Failed", "Unknown"
   std::string ready = {};        ///< "Ready", or why it is not; empty without such a condition
   std::string qos = {};          ///< status.qosClass
-  /// Limits by resource: those of the pod (spec.resources) where it has them, else the sum over its
-  /// containers; extended resources (GPUs) always the sum over containers. Init containers do not
-  /// count.
+  /// Limits by resource: those of the pod (spec.resources) if it has any, otherwise the sums over
+  /// its containers. Extended resources (GPUs) are the sums over the containers wherever one has a
+  /// limit. Init containers do not count.
   std::map<std::string, double, std::less<>> limits = {};
 
   [[nodiscard]] bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
@@ -46,50 +46,50 @@ struct Pod {
 
 struct PodList {
   std::vector<Pod> pods;
-  std::size_t malformed = 0;     ///< items without UID, or that are no objects
-  std::string next;              ///< token for the next part; empty: that was all
-  std::string resource_version;  ///< where a watch goes on
+  std::size_t malformed = 0;     ///< items without UID, or that are not objects
+  std::string next;              ///< token of the next part; empty if this is the last
+  std::string resource_version;  ///< where a watch continues
 };
-/// A PodList. Errors: kParse.
+/// Parses a PodList. Errors: kParse.
 Result<PodList> parse_pod_list(std::string_view text);
 
 struct WatchEvent {
   enum class Type { kAdded, kModified, kDeleted, kBookmark, kError };
   Type type = Type::kError;
-  Pod pod = {};  ///< of the first three
+  Pod pod = {};  ///< set for kAdded, kModified and kDeleted
   std::string resource_version = {};
-  int status = 0;            ///< of kError: as an HTTP status; 410: start again with a list
-  std::string message = {};  ///< of kError
+  int status = 0;            ///< for kError: an HTTP status; 410 means to list the pods again
+  std::string message = {};  ///< for kError
 };
-/// One line of a watch of pods. Errors: kParse for what is no event; an event of a pod without UID
-/// is kNoData.
+/// Parses one line of a watch of pods. Errors: kParse if it is not an event, kNoData for an event
+/// of a pod without UID.
 Result<WatchEvent> parse_watch_line(std::string_view text);
 
-/// A user that a role binding names, and its namespace.
+/// A user that a role binding names, and the namespace of the binding.
 struct BoundUser {
   std::string name_space;
   std::string user;
 };
 struct RoleBindingList {
   std::vector<BoundUser> users;  ///< subjects of kind User
-  std::size_t bindings = 0;      ///< all of them
+  std::size_t bindings = 0;      ///< the number of all role bindings
   std::string next;
 };
-/// A RoleBindingList. Errors: kParse.
+/// Parses a RoleBindingList. Errors: kParse.
 Result<RoleBindingList> parse_role_bindings(std::string_view text);
 
-/// The message of a Status object, which the API server sends with an error; empty for anything
-/// else.
+/// The message of a Status object, which the API server sends with an error; empty for any other
+/// text.
 std::string status_message(std::string_view text);
 
-/// Credentials that an exec plug-in printed (client.authentication.k8s.io ExecCredential).
+/// Credentials printed by an exec plug-in (client.authentication.k8s.io ExecCredential).
 struct ExecCredential {
   std::string token;
   std::string client_cert;
   std::string client_key;
-  std::int64_t expires_ms = 0;  ///< 0: good until the API server refuses them
+  std::int64_t expires_ms = 0;  ///< 0: valid until the API server refuses them
 };
-/// Errors: kParse, without a word of the text.
+/// Errors: kParse. They never quote the text, because it contains secrets.
 Result<ExecCredential> parse_exec_credential(std::string_view text);
 
 }  // namespace ceems::kube

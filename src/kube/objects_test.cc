@@ -63,7 +63,7 @@ TEST(KubePod, IsReadFromItsObject) {
   EXPECT_DOUBLE_EQ(pod.limits.at("nvidia.com/gpu"), 3);
 }
 
-TEST(KubePod, HasThePodsLimitsBeforeThoseOfItsContainers) {
+TEST(KubePod, LimitsOfThePodOverrideThoseOfItsContainers) {
   const auto page = parse_pod_list(list(R"({"metadata": {"uid": "u"}, "spec": {
     "resources": {"limits": {"cpu": "100m"}},
     "containers": [{"resources": {"limits": {"cpu": "4", "memory": "1Ki", "a.b/gpu": 1}}}]}})"));
@@ -72,14 +72,14 @@ TEST(KubePod, HasThePodsLimitsBeforeThoseOfItsContainers) {
               ElementsAre(Pair("a.b/gpu", 1), Pair("cpu", 0.1), Pair("memory", 1024)));
 }
 
-TEST(KubePod, HasNotFinishedWhileOneContainerHasNot) {
+TEST(KubePod, HasNotFinishedWhileAContainerRuns) {
   const auto page = parse_pod_list(list(R"({"metadata": {"uid": "u"}, "status": {
     "containerStatuses": [{"state": {"terminated": {"finishedAt": "2026-03-01T10:30:00Z"}}},
                           {"state": {"running": {}}}]}})"));
   EXPECT_EQ(page->pods[0].finished_ms, 0);
 }
 
-TEST(KubePod, IsLeftOutWithoutUid) {
+TEST(KubePod, IsSkippedWithoutUid) {
   const auto page = parse_pod_list(
       list(R"(null, 5, [], {}, {"metadata": 1}, {"metadata": {"uid": 7}}, {"metadata": {"uid": "u",
         "name": 5, "annotations": [1], "creationTimestamp": 5, "labels": {"a": 1, "b": "c"}},
@@ -106,7 +106,7 @@ TEST(KubePod, CannotFillTheMemory) {
   EXPECT_EQ(page->pods[0].annotations.size(), 8U);
 }
 
-TEST(KubePodList, RefusesWhatIsNone) {
+TEST(KubePodList, RejectsOtherText) {
   for (const std::string& text :
        {std::string(), std::string("<html>"), std::string("[]"), std::string("{}"),
         std::string(R"({"items": 5})"), std::string(R"({"items": [)"),
@@ -139,7 +139,7 @@ TEST(WatchLine, IsAnEvent) {
   EXPECT_EQ(error->message, "too old");
 }
 
-TEST(WatchLine, RefusesWhatIsNoEvent) {
+TEST(WatchLine, RejectsOtherText) {
   for (const std::string text :
        {"", "x", "[]", "{}", R"({"type": "ADDED"})", R"({"type": "ADDED", "object": 5})",
         R"({"type": "NEWS", "object": {"metadata": {"uid": "u"}}})", R"({"object": {}})"}) {
@@ -152,7 +152,7 @@ TEST(WatchLine, RefusesWhatIsNoEvent) {
   EXPECT_EQ(event.error().code, ErrorCode::kNoData);
 }
 
-TEST(RoleBindings, GiveTheUsersTheyName) {
+TEST(RoleBindings, ContainTheUsersTheyName) {
   const auto bindings = parse_role_bindings(R"({"metadata": {"continue": "c"}, "items": [
     {"metadata": {"namespace": "n1"}, "subjects": [
       {"kind": "User", "name": "ada"}, {"kind": "Group", "name": "all"},
@@ -188,14 +188,14 @@ TEST(ExecCredential, HasATokenOrACertificate) {
   }
 }
 
-TEST(StatusMessage, IsThatOfTheApiServer) {
+TEST(StatusMessage, IsThatOfAStatusObject) {
   EXPECT_EQ(status_message(R"({"kind": "Status", "message": "pods is forbidden"})"),
             "pods is forbidden");
   EXPECT_EQ(status_message("<html>"), "");
   EXPECT_EQ(status_message(R"({"message": "x"})"), "");
 }
 
-TEST(LineSplitter, GivesLinesHoweverTheyArrive) {
+TEST(LineSplitter, PassesOnLinesHoweverTheyArrive) {
   const std::string text = "one\n\ntwo\r\nthree\nfour";
   for (std::size_t step = 1; step <= text.size(); ++step) {
     LineSplitter lines(100);
@@ -211,7 +211,7 @@ TEST(LineSplitter, GivesLinesHoweverTheyArrive) {
   }
 }
 
-TEST(LineSplitter, LeavesOutLinesThatAreTooLong) {
+TEST(LineSplitter, SkipsLinesThatAreTooLong) {
   LineSplitter lines(4);
   std::vector<std::string> seen;
   const auto take = [&seen](std::string_view line) -> Result<> {

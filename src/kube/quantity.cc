@@ -11,7 +11,7 @@
 namespace ceems::kube {
 namespace {
 
-constexpr std::size_t kLongest = 64;
+constexpr std::size_t kMaxLength = 64;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
@@ -44,7 +44,7 @@ std::optional<double> factor_of(std::string_view suffix) {
   return found->second;
 }
 
-/// "e3", "E-3", "e+3"; a bare "E" is a suffix.
+/// Whether this is an exponent: "e3", "E-3", "e+3". A bare "E" is a suffix.
 bool is_exponent(std::string_view suffix) {
   if (suffix.size() < 2 || (suffix.front() != 'e' && suffix.front() != 'E')) {
     return false;
@@ -56,7 +56,7 @@ bool is_exponent(std::string_view suffix) {
 }  // namespace
 
 std::optional<double> parse_quantity(std::string_view text) {
-  if (text.size() > kLongest) {
+  if (text.size() > kMaxLength) {
     return std::nullopt;
   }
   if (text.starts_with('+')) {
@@ -80,7 +80,7 @@ std::optional<double> parse_quantity(std::string_view text) {
   if (!value || !factor || !std::isfinite(*value * *factor)) {
     return std::nullopt;
   }
-  // "100m" is the double nearest to 0.1, as a division gives it.
+  // Division makes "100m" the double nearest to 0.1.
   return *factor < 1 ? *value / std::round(1 / *factor) : *value * *factor;
 }
 

@@ -5,9 +5,10 @@
 
 namespace ceems::kube {
 
-/// A resource quantity (k8s.io/apimachinery pkg/api/resource: a decimal number and one of n u m k M
-/// G T P E, Ki Mi Gi Ti Pi Ei, or a decimal exponent e3, E-3): "100m" is 0.1, "1Gi" 1073741824.
-/// Nothing on anything else, on negative numbers and on what no double can hold.
+/// Parses a resource quantity (k8s.io/apimachinery pkg/api/resource): a decimal number followed by
+/// one of n u m k M G T P E, Ki Mi Gi Ti Pi Ei, or a decimal exponent (e3, E-3). "100m" is 0.1,
+/// "1Gi" is 1073741824. Nothing on any other text, on negative numbers and on numbers too big for a
+/// double.
 std::optional<double> parse_quantity(std::string_view text);
 
 }  // namespace ceems::kube

@@ -7,7 +7,7 @@
 namespace ceems::kube {
 namespace {
 
-TEST(Quantity, HasAllSuffixesOfKubernetes) {
+TEST(Quantity, AcceptsAllSuffixesOfKubernetes) {
   const std::vector<std::pair<std::string, double>> cases = {
       {"0", 0},        {"1", 1},        {"250", 250},    {"0.5", 0.5},       {"+2", 2},
       {".5", 0.5},     {"5.", 5},       {"100m", 0.1},   {"1500m", 1.5},     {"3u", 3e-6},
@@ -23,7 +23,7 @@ TEST(Quantity, HasAllSuffixesOfKubernetes) {
   }
 }
 
-TEST(Quantity, RefusesEverythingElse) {
+TEST(Quantity, RejectsEverythingElse) {
   for (const std::string text :
        {"",      " 1",   "1 ",  "m",   ".",  "-1",  "--1",   "1mi",   "1KI", "1ki", "1Kib",
         "1.2.3", "0x10", "nan", "inf", "1e", "1e+", "1e999", "1e3Ki", "1,5", "1m "}) {
