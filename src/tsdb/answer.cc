@@ -15,11 +15,10 @@ namespace {
 namespace sj = simdjson::ondemand;
 
 std::unexpected<Error> not_json(simdjson::error_code code) {
-  return fail(ErrorCode::kParse, "answer of the TSDB: {}",
-              std::string(simdjson::error_message(code)));
+  return fail(ErrorCode::kParse, "TSDB response: {}", std::string(simdjson::error_message(code)));
 }
 
-/// Prometheus prints sample values as strconv.FormatFloat does: "1.5", "NaN", "+Inf", "-Inf".
+/// Prometheus prints sample values like Go's strconv.FormatFloat: "1.5", "NaN", "+Inf", "-Inf".
 std::optional<double> parse_sample_value(std::string_view text) {
   if (text == "NaN") {
     return std::numeric_limits<double>::quiet_NaN();
@@ -37,7 +36,7 @@ Result<std::string> text_of(simdjson::simdjson_result<sj::value> value, std::str
   std::string_view text;
   if (const auto error = value.get_string().get(text)) {
     if (error == simdjson::INCORRECT_TYPE) {
-      return fail(ErrorCode::kParse, "answer of the TSDB: {} is no text", what);
+      return fail(ErrorCode::kParse, "TSDB response: {} is not a string", what);
     }
     return not_json(error);
   }
@@ -48,7 +47,7 @@ Result<sj::object> object_of(simdjson::simdjson_result<sj::value> value, std::st
   sj::object object;
   if (const auto error = value.get_object().get(object)) {
     if (error == simdjson::INCORRECT_TYPE) {
-      return fail(ErrorCode::kParse, "answer of the TSDB: {} is no object", what);
+      return fail(ErrorCode::kParse, "TSDB response: {} is not an object", what);
     }
     return not_json(error);
   }
@@ -59,7 +58,7 @@ Result<sj::array> array_of(simdjson::simdjson_result<sj::value> value, std::stri
   sj::array array;
   if (const auto error = value.get_array().get(array)) {
     if (error == simdjson::INCORRECT_TYPE) {
-      return fail(ErrorCode::kParse, "answer of the TSDB: {} is no list", what);
+      return fail(ErrorCode::kParse, "TSDB response: {} is not a list", what);
     }
     return not_json(error);
   }
@@ -114,7 +113,7 @@ Result<Labels> read_labels(simdjson::simdjson_result<sj::value> value) {
   return labels;
 }
 
-/// [seconds, "value"]
+/// Reads [seconds, "value"].
 Result<Sample> read_sample(simdjson::simdjson_result<sj::value> value) {
   auto array = array_of(value, "sample");
   if (!array) {
@@ -125,10 +124,10 @@ Result<Sample> read_sample(simdjson::simdjson_result<sj::value> value) {
   auto done = each_item(*array, [&](auto item) -> Result<> {
     if (position == 0) {
       double seconds = 0;
-      // 1e13 s keeps the milliseconds far from the end of the integer range.
+      // With at most 1e13 s, the milliseconds stay far from the end of the integer range.
       if (item.get_double().get(seconds) != simdjson::SUCCESS || !std::isfinite(seconds) ||
           std::abs(seconds) > 1e13) {
-        return fail(ErrorCode::kParse, "answer of the TSDB: time of a sample is no number");
+        return fail(ErrorCode::kParse, "TSDB response: the time of a sample is not a number");
       }
       sample.time_ms = std::llround(seconds * 1000);
     } else if (position == 1) {
@@ -138,12 +137,12 @@ Result<Sample> read_sample(simdjson::simdjson_result<sj::value> value) {
       }
       const auto number = parse_sample_value(*text);
       if (!number) {
-        return fail(ErrorCode::kParse, "answer of the TSDB: sample value '{}' is no number",
+        return fail(ErrorCode::kParse, "TSDB response: sample value '{}' is not a number",
                     printable(*text, 32));
       }
       sample.value = *number;
     } else {
-      return fail(ErrorCode::kParse, "answer of the TSDB: sample with more than two parts");
+      return fail(ErrorCode::kParse, "TSDB response: a sample has more than two parts");
     }
     ++position;
     return {};
@@ -152,7 +151,7 @@ Result<Sample> read_sample(simdjson::simdjson_result<sj::value> value) {
     return fail(std::move(done).error());
   }
   if (position != 2) {
-    return fail(ErrorCode::kParse, "answer of the TSDB: sample with less than two parts");
+    return fail(ErrorCode::kParse, "TSDB response: a sample has fewer than two parts");
   }
   return sample;
 }
@@ -195,14 +194,14 @@ Result<Series> read_series(simdjson::simdjson_result<sj::value> value) {
   if (!done) {
     return fail(std::move(done).error());
   }
-  // Prometheus sorts; a proxy that merges answers may not.
+  // Prometheus sorts them, but a proxy that merges responses may not.
   if (!std::ranges::is_sorted(series.samples, {}, &Sample::time_ms)) {
     std::ranges::stable_sort(series.samples, {}, &Sample::time_ms);
   }
   return series;
 }
 
-/// The error that the TSDB reports in its own words.
+/// The error that the TSDB itself reports. The prefix "TSDB: " distinguishes it from parse errors.
 Error reported(const std::string& type, const std::string& text) {
   ErrorCode code = ErrorCode::kUnavailable;
   if (type == "bad_data" || type == "execution") {
@@ -215,13 +214,13 @@ Error reported(const std::string& type, const std::string& text) {
   return {code, fmt::format("TSDB: {}: {}", printable(type, 32), printable(text, 400))};
 }
 
-/// Prometheus puts remarks about the query itself among the warnings.
-bool tells_of_missing_data(std::string_view warning) {
+/// Prometheus also puts remarks about the query itself among the warnings.
+bool is_about_missing_data(std::string_view warning) {
   return !warning.starts_with("PromQL info:") && !warning.starts_with("PromQL warning:");
 }
 
-/// Walks {"status", "data", "errorType", "error", "warnings", "isPartial"}; read_data gets the
-/// data.
+/// Reads {"status", "data", "errorType", "error", "warnings", "isPartial"} and passes the data to
+/// read_data.
 template <typename ReadData>
 Result<> read_envelope(std::string body, std::string* incomplete, ReadData&& read_data) {
   const std::size_t size = body.size();
@@ -233,7 +232,7 @@ Result<> read_envelope(std::string body, std::string* incomplete, ReadData&& rea
   const simdjson::padded_string_view view(body.data(), size, body.size());
   if (parser.iterate(view).get(document) != simdjson::SUCCESS ||
       document.get_object().get(object) != simdjson::SUCCESS) {
-    return fail(ErrorCode::kParse, "answer of the TSDB is not (complete) JSON: '{}'", start);
+    return fail(ErrorCode::kParse, "TSDB response is not complete JSON: '{}'", start);
   }
   std::string status;
   std::string error_type;
@@ -283,7 +282,7 @@ Result<> read_envelope(std::string body, std::string* incomplete, ReadData&& rea
         if (!text) {
           return fail(std::move(text).error());
         }
-        if (incomplete->empty() && tells_of_missing_data(*text)) {
+        if (incomplete->empty() && is_about_missing_data(*text)) {
           *incomplete = printable(*text, 200);
         }
         return {};
@@ -294,18 +293,18 @@ Result<> read_envelope(std::string body, std::string* incomplete, ReadData&& rea
   if (!done) {
     return done;
   }
-  const char* behind = nullptr;
-  if (document.current_location().get(behind) == simdjson::SUCCESS) {
-    return fail(ErrorCode::kParse, "answer of the TSDB: text behind its end");
+  const char* rest = nullptr;
+  if (document.current_location().get(rest) == simdjson::SUCCESS) {
+    return fail(ErrorCode::kParse, "TSDB response: unexpected text after the JSON document");
   }
   if (status == "error") {
     return fail(reported(error_type, error_text));
   }
   if (status != "success") {
-    return fail(ErrorCode::kParse, "answer of the TSDB without status: '{}'", start);
+    return fail(ErrorCode::kParse, "TSDB response has no status: '{}'", start);
   }
   if (!has_data) {
-    return fail(ErrorCode::kParse, "answer of the TSDB without data: '{}'", start);
+    return fail(ErrorCode::kParse, "TSDB response has no data: '{}'", start);
   }
   return {};
 }
@@ -317,8 +316,7 @@ Result<ResultType> parse_result_type(std::string_view text) {
       return type;
     }
   }
-  return fail(ErrorCode::kParse, "answer of the TSDB: unknown result type '{}'",
-              printable(text, 32));
+  return fail(ErrorCode::kParse, "TSDB response: unknown result type '{}'", printable(text, 32));
 }
 
 }  // namespace
@@ -386,7 +384,7 @@ Result<QueryAnswer> parse_query_answer(std::string body, std::size_t max_series)
       }
       return each_item(*array, [&answer, max_series](auto item) -> Result<> {
         if (max_series > 0 && answer.series.size() >= max_series) {
-          return fail(ErrorCode::kParse, "answer of the TSDB: more than {} series", max_series);
+          return fail(ErrorCode::kParse, "TSDB response: more than {} series", max_series);
         }
         auto series = read_series(item);
         if (!series) {
@@ -410,7 +408,7 @@ Result<QueryAnswer> parse_query_answer(std::string body, std::size_t max_series)
   if (answer.type == ResultType::kVector) {
     for (const auto& series : answer.series) {
       if (series.samples.size() != 1) {
-        return fail(ErrorCode::kParse, "answer of the TSDB: a vector with several samples");
+        return fail(ErrorCode::kParse, "TSDB response: a series of a vector has several samples");
       }
     }
   }

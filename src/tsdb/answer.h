@@ -10,11 +10,12 @@
 
 namespace ceems::tsdb {
 
-/// Label names and values of one series, in the order of the answer.
+/// Label names and values of one series, in the order of the response.
 class Labels {
  public:
   void add(std::string name, std::string value);
-  /// Value of a label, or "" (which means the same in Prometheus). Valid as long as the object.
+  /// The value of a label, or "" if it is missing, which Prometheus does not distinguish. Valid as
+  /// long as the object.
   [[nodiscard]] std::string_view get(std::string_view name) const;
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& entries() const {
     return entries_;
@@ -31,33 +32,34 @@ struct Sample {
 
 struct Series {
   Labels labels;
-  std::vector<Sample> samples;  ///< ascending times; exactly one in a vector
+  std::vector<Sample> samples;  ///< in ascending order of time; exactly one in a vector
 };
 
 enum class ResultType { kVector, kMatrix, kScalar, kString };
 std::string_view to_string(ResultType type);
 
-/// Answer of /query and /query_range. Native histograms are left out.
+/// The response to /query or /query_range. Native histograms are skipped.
 struct QueryAnswer {
   ResultType type = ResultType::kVector;
   std::vector<Series> series;  ///< a scalar is one series without labels
-  /// Why the answer is not complete in the TSDB's own words (a Thanos store that did not answer, a
-  /// VictoriaMetrics storage node that is down), or empty. Remarks about the query are none.
+  /// Why the response is incomplete, in the words of the TSDB (a Thanos store did not respond, a
+  /// VictoriaMetrics storage node is down), or empty. Remarks about the query itself do not count.
   std::string incomplete;
 };
 
-/// The parsers below take the body of an answer of the Prometheus HTTP API
-/// (https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview). Errors: what the
-/// TSDB reports itself (kInvalidArgument for bad_data and execution, kTimeout for timeout and
-/// canceled, kNotFound for not_found, else kUnavailable) with its type and text; kParse for
-/// anything that is not such an answer, truncated ones and answers nested too deeply included, and
-/// for more than `max_series` (0: any number).
+/// These parsers take the body of a response of the Prometheus HTTP API
+/// (https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview). If the TSDB
+/// reports an error, its type and text are the message, and the code is kInvalidArgument for
+/// bad_data and execution, kTimeout for timeout and canceled, kNotFound for not_found, otherwise
+/// kUnavailable. Anything else is kParse: other formats, truncated or too deeply nested responses,
+/// and more than `max_series` series (0: no limit).
 Result<QueryAnswer> parse_query_answer(std::string body, std::size_t max_series = 0);
-/// /labels and /label/<name>/values: a list of texts.
+/// Parses a response of /labels or /label/<name>/values: a list of strings.
 Result<std::vector<std::string>> parse_string_list_answer(std::string body);
-/// /series: a list of label sets.
+/// Parses a response of /series: a list of label sets.
 Result<std::vector<Labels>> parse_series_answer(std::string body);
-/// /status/*: the texts, numbers and booleans of the data object as text; other members left out.
+/// Parses a response of /status/*: the strings, numbers and booleans of the data object as text.
+/// Other members are skipped.
 Result<Labels> parse_status_answer(std::string body);
 
 }  // namespace ceems::tsdb

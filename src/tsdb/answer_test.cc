@@ -68,47 +68,47 @@ TEST(TsdbAnswer, EveryTruncationIsAnErrorNeverAShorterAnswer) {
   }
 }
 
-TEST(TsdbAnswer, GivesOneClearLineForWrongTypes) {
+TEST(TsdbAnswer, ReportsWrongTypesInOneLine) {
   const auto message = [](const std::string& body) {
     const auto answer = parse_query_answer(body);
     return answer ? std::string("accepted") : answer.error().message;
   };
   EXPECT_EQ(message(data("proxy_error.html")),
-            "answer of the TSDB is not (complete) JSON: '<html><head><title>502 Bad "
+            "TSDB response is not complete JSON: '<html><head><title>502 Bad "
             "Gateway</title></head><body><h1>5...'");
-  EXPECT_EQ(message(""), "answer of the TSDB is not (complete) JSON: ''");
-  EXPECT_THAT(message("[1,2]"), HasSubstr("not (complete) JSON"));
-  EXPECT_THAT(message(R"({"status":"success"})"), HasSubstr("without data"));
+  EXPECT_EQ(message(""), "TSDB response is not complete JSON: ''");
+  EXPECT_THAT(message("[1,2]"), HasSubstr("not complete JSON"));
+  EXPECT_THAT(message(R"({"status":"success"})"), HasSubstr("has no data"));
   EXPECT_THAT(message(R"({"data":{"resultType":"vector","result":[]}})"),
-              HasSubstr("without status"));
-  EXPECT_EQ(message(R"({"status":"success","data":[]})"), "answer of the TSDB: data is no object");
+              HasSubstr("has no status"));
+  EXPECT_EQ(message(R"({"status":"success","data":[]})"), "TSDB response: data is not an object");
   EXPECT_EQ(message(R"({"status":"success","data":{"resultType":"tensor","result":[]}})"),
-            "answer of the TSDB: unknown result type 'tensor'");
+            "TSDB response: unknown result type 'tensor'");
   EXPECT_EQ(message(R"({"status":"success","data":{"resultType":"vector","result":{}}})"),
-            "answer of the TSDB: result is no list");
+            "TSDB response: result is not a list");
   EXPECT_EQ(
       message(
           R"({"status":"success","data":{"resultType":"vector","result":[{"metric":{"uuid":1},"value":[1,"1"]}]}})"),
-      "answer of the TSDB: label value is no text");
+      "TSDB response: label value is not a string");
   EXPECT_EQ(
       message(
           R"({"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,1]}]}})"),
-      "answer of the TSDB: sample value is no text");
+      "TSDB response: sample value is not a string");
   EXPECT_EQ(
       message(
           R"({"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"many"]}]}})"),
-      "answer of the TSDB: sample value 'many' is no number");
+      "TSDB response: sample value 'many' is not a number");
   EXPECT_EQ(
       message(
           R"({"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":["x","1"]}]}})"),
-      "answer of the TSDB: time of a sample is no number");
+      "TSDB response: the time of a sample is not a number");
   EXPECT_EQ(
       message(
           R"({"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1]}]}})"),
-      "answer of the TSDB: sample with less than two parts");
+      "TSDB response: a sample has fewer than two parts");
 }
 
-TEST(TsdbAnswer, PassesOnWhatTheTsdbReports) {
+TEST(TsdbAnswer, ReturnsTheErrorThatTheTsdbReports) {
   const auto bad = parse_query_answer(
       R"({"status":"error","errorType":"bad_data","error":"parse error: unexpected }"})");
   ASSERT_FALSE(bad);
@@ -152,7 +152,7 @@ TEST(TsdbAnswer, ReadsListsSeriesAndStatus) {
   EXPECT_EQ(status->get("reload"), "true");
 }
 
-TEST(TsdbAnswer, TellsMissingDataFromRemarks) {
+TEST(TsdbAnswer, DistinguishesMissingDataFromRemarks) {
   const auto incomplete = [](const std::string& more) {
     const auto answer = parse_query_answer(
         R"({"status":"success","data":{"resultType":"vector","result":[]},)" + more + "}");
@@ -165,14 +165,14 @@ TEST(TsdbAnswer, TellsMissingDataFromRemarks) {
   EXPECT_EQ(incomplete(R"("isPartial":true)"), "isPartial");
 }
 
-TEST(TsdbAnswer, StopsAtTheBoundOfSeries) {
+TEST(TsdbAnswer, StopsAtTheLimitOfSeries) {
   const std::string body =
       R"({"status":"success","data":{"resultType":"vector","result":[{"metric":{},"value":[1,"1"]},)"
       R"({"metric":{},"value":[1,"2"]}]}})";
   EXPECT_TRUE(parse_query_answer(body, 2));
   const auto answer = parse_query_answer(body, 1);
   ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().message, "answer of the TSDB: more than 1 series");
+  EXPECT_EQ(answer.error().message, "TSDB response: more than 1 series");
 }
 
 }  // namespace

@@ -13,7 +13,8 @@ namespace {
 
 constexpr std::chrono::hours kSettingsLife{6};
 constexpr std::chrono::seconds kSettingsRetry{30};
-// Queries are batched to stay far below; a TSDB that sends more is broken or hostile.
+// Queries are batched, so responses stay far below this. A TSDB that sends more is broken or
+// hostile.
 constexpr std::size_t kMaxAnswerBytes = 64U << 20U;
 
 class HttpTransport final : public Transport {
@@ -57,14 +58,14 @@ ErrorCode code_of_status(int status) {
   }
 }
 
-/// The body of an answer below 300, or the error.
+/// The body of a response with a status of 2xx, or the error.
 Result<std::string> body_of(net::ClientResponse response) {
   if (response.status >= 200 && response.status < 300) {
     return std::move(response.body);
   }
   const ErrorCode code = code_of_status(response.status);
   const std::string start = printable(trim(std::string_view(response.body).substr(0, 400)), 200);
-  // Prometheus answers errors with JSON; proxies in front of it with HTML or plain text.
+  // Prometheus reports errors as JSON, proxies in front of it as HTML or plain text.
   auto parsed = parse_string_list_answer(std::move(response.body));
   if (!parsed && parsed.error().message.starts_with("TSDB: ")) {
     return fail(code, "{} (HTTP status {})", parsed.error().message, response.status);
@@ -98,7 +99,7 @@ Result<std::string> Client::post(std::string_view path, const Form& form) {
   const std::string url = url_ + std::string(path);
   const std::string text = encode(form);
   auto response = transport_->post_form(url, text);
-  // Read-only proxies refuse POST; Prometheus' own clients fall back to GET as well.
+  // Read-only proxies refuse POST. Prometheus' own clients fall back to GET as well.
   if (response && (response->status == 405 || response->status == 501)) {
     response = transport_->get(url + "?" + text);
   }
@@ -125,12 +126,12 @@ Result<QueryAnswer> Client::query_typed(const InstantQuery& query, ResultType ex
     return answer;
   }
   if (query.complete && !answer->incomplete.empty()) {
-    return fail(ErrorCode::kUnavailable, "TSDB: incomplete answer: {}", answer->incomplete);
+    return fail(ErrorCode::kUnavailable, "TSDB: incomplete response: {}", answer->incomplete);
   }
-  // Nothing is nothing, whatever it calls itself.
+  // An empty result is accepted whatever its type.
   if (answer->type != expected && !answer->series.empty()) {
-    return fail(ErrorCode::kParse, "answer of the TSDB: expected a {}, got a {}",
-                to_string(expected), to_string(answer->type));
+    return fail(ErrorCode::kParse, "TSDB response: expected a {}, got a {}", to_string(expected),
+                to_string(answer->type));
   }
   return answer;
 }
@@ -156,7 +157,7 @@ Result<QueryAnswer> Client::query_range(const std::string& query,
   }
   auto answer = parse_query_answer(std::move(*body));
   if (answer && answer->type != ResultType::kMatrix && !answer->series.empty()) {
-    return fail(ErrorCode::kParse, "answer of the TSDB: expected a matrix, got a {}",
+    return fail(ErrorCode::kParse, "TSDB response: expected a matrix, got a {}",
                 to_string(answer->type));
   }
   return answer;
@@ -219,13 +220,14 @@ Result<> Client::delete_series(const std::vector<std::string>& matchers,
 
 bool Client::fetch_settings(Settings& settings) {
   bool answered = true;
-  // A missing endpoint or one with an unexpected answer says nothing; only silence is a failure.
+  // A missing endpoint or an unexpected response is not a failure, and its settings keep their
+  // values.
   const auto status = [&](std::string_view name) -> Labels {
     auto response = transport_->get(url_ + "/api/v1/status/" + std::string(name));
     if (!response || response->status >= 500 || response->status == 429) {
       answered = false;
       if (!settings_failed_.exchange(true)) {
-        log::warn("cannot read the settings of the TSDB, using known ones",
+        log::warn("cannot read the settings of the TSDB, using the last known ones",
                   {{"endpoint", name},
                    {"err", response ? fmt::format("HTTP status {}", response->status)
                                     : response.error().message}});
@@ -234,7 +236,7 @@ bool Client::fetch_settings(Settings& settings) {
     }
     auto members = parse_status_answer(std::move(response->body));
     if (!members) {
-      log::debug("no settings from this endpoint of the TSDB",
+      log::debug("this endpoint of the TSDB returned no settings",
                  {{"endpoint", name}, {"err", members.error().message}});
       return {};
     }
@@ -251,7 +253,7 @@ bool Client::fetch_settings(Settings& settings) {
     apply_retention(status("runtimeinfo").get("storageRetention"), settings);
   }
   if (answered && settings_failed_.exchange(false)) {
-    log::info("the settings of the TSDB are read again");
+    log::info("read the settings of the TSDB again");
   }
   return answered;
 }
@@ -262,7 +264,7 @@ Settings Client::settings() {
     if (clock_.steady_now() < next_fetch_) {
       return settings_;
     }
-    // Other threads go on with the known ones meanwhile.
+    // Meanwhile other threads use the known settings.
     next_fetch_ = clock_.steady_now() + kSettingsRetry;
   }
   Settings fresh;

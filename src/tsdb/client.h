@@ -18,49 +18,50 @@
 
 namespace ceems::tsdb {
 
-/// How requests reach the TSDB; a seam for tests. Safe for concurrent use. Errors are those of
-/// net::Client: no HTTP status is one.
+/// Sends requests to the TSDB; tests replace it. Safe for concurrent use. Errors are those of
+/// net::Client: a response with any HTTP status is not an error.
 class Transport {
  public:
   virtual ~Transport() = default;
   virtual Result<net::ClientResponse> get(const std::string& url) = 0;
   virtual Result<net::ClientResponse> post_form(const std::string& url,
                                                 const std::string& form) = 0;
-  /// Fails calls under way and later ones.
+  /// Makes the current and all later calls fail.
   virtual void cancel() = 0;
 };
 
-/// Over HTTP. The response bound and user agent are set here; everything else is the caller's.
+/// A transport over HTTP. It sets the user agent and limits the size of responses; all other
+/// options are up to the caller.
 Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options);
 
-/// Client of the HTTP API that Prometheus, VictoriaMetrics, Thanos and Mimir share. Safe for
+/// A client for the HTTP API that Prometheus, VictoriaMetrics, Thanos and Mimir share. Safe for
 /// concurrent use.
 ///
-/// Errors: those of the transport and of the parsers in answer.h; an HTTP status of 400 and above
-/// gives the TSDB's own error text where there is one, else "TSDB: HTTP status N" with
-/// kInvalidArgument (400, 422), kPermissionDenied (401, 403), kNotFound (404, 405) or kUnavailable.
-/// So kInvalidArgument always means that the same query will fail again.
+/// Errors: those of the transport and of the parsers in answer.h. For an HTTP status of 400 and
+/// above the message is the TSDB's own error text if it sends one, otherwise "TSDB: HTTP status N".
+/// The code is kInvalidArgument (400, 422), kPermissionDenied (401, 403), kNotFound (404, 405) or
+/// kUnavailable, so kInvalidArgument always means that the same query will fail again.
 class Client {
  public:
-  /// `url` without the API path, e.g. "http://localhost:9090" or
+  /// `url` is the base without the API path, e.g. "http://localhost:9090" or
   /// "https://host/select/0/prometheus".
   Client(std::string url, std::unique_ptr<Transport> transport, const Clock& clock);
 
   struct InstantQuery {
     std::string query;
     std::int64_t time_ms = 0;
-    /// Sent as lookback_delta, so that samples older than this do not count; 0: the TSDB's own.
+    /// Sent as lookback_delta, so that samples older than this do not count. 0: the TSDB's default.
     std::chrono::milliseconds lookback{0};
-    std::chrono::milliseconds timeout{0};  ///< 0: the TSDB's own
-    /// An answer that the TSDB itself calls incomplete is the error kUnavailable.
+    std::chrono::milliseconds timeout{0};  ///< 0: the TSDB's default
+    /// Whether a response that the TSDB itself calls incomplete is an error (kUnavailable).
     bool complete = false;
-    std::size_t max_series = 0;  ///< more are the error kParse; 0: any number
+    std::size_t max_series = 0;  ///< more series are an error (kParse); 0: no limit
   };
-  /// A vector.
+  /// Runs an instant query whose result is a vector.
   Result<QueryAnswer> query(const InstantQuery& query);
-  /// The raw samples of a range selector, `metric{...}[range]`: a matrix.
+  /// Reads the raw samples of a range selector, `metric{...}[range]`, as a matrix.
   Result<QueryAnswer> query_samples(const InstantQuery& query);
-  /// A matrix with one sample per step.
+  /// Runs a range query. The result is a matrix with one sample per step.
   Result<QueryAnswer> query_range(const std::string& query,
                                   std::int64_t start_ms,
                                   std::int64_t end_ms,
@@ -71,15 +72,15 @@ class Client {
   Result<std::vector<std::string>> label_names(const std::vector<std::string>& matchers,
                                                std::int64_t start_ms,
                                                std::int64_t end_ms);
-  /// Deletes all series that match one of the matchers; needs the TSDB's admin API.
-  /// kInvalidArgument when there is no matcher.
+  /// Deletes all series that match one of the matchers. Requires the admin API of the TSDB.
+  /// kInvalidArgument if there is no matcher.
   Result<> delete_series(const std::vector<std::string>& matchers,
                          std::int64_t start_ms,
                          std::int64_t end_ms);
 
-  /// Settings of the TSDB, asked for at most every 6 h, and every 30 s after a failure; until it
-  /// answers they are the last known ones or the defaults. Endpoints that do not exist are no
-  /// failure.
+  /// The settings of the TSDB. It is asked at most every 6 h, or every 30 s after a failure. Until
+  /// it responds, they are the last known settings or the defaults. Missing endpoints are not
+  /// failures.
   Settings settings();
 
   void cancel() { transport_->cancel(); }
@@ -88,7 +89,7 @@ class Client {
   using Form = std::vector<std::pair<std::string, std::string>>;
   Result<std::string> post(std::string_view path, const Form& form);
   Result<QueryAnswer> query_typed(const InstantQuery& query, ResultType expected);
-  /// False where the TSDB does not answer.
+  /// Returns false if the TSDB does not respond.
   bool fetch_settings(Settings& settings);
 
   std::string url_;
@@ -97,16 +98,16 @@ class Client {
   Mutex mutex_;
   Settings settings_ CEEMS_GUARDED_BY(mutex_);
   Clock::SteadyTime next_fetch_ CEEMS_GUARDED_BY(mutex_);
-  std::atomic<bool> settings_failed_{false};  ///< and that is in the log
+  std::atomic<bool> settings_failed_{false};  ///< the failure has been logged
 };
 
-/// "1767225600.5": epoch seconds as the API takes them.
+/// Epoch seconds as the API expects them: "1767225600.5".
 std::string seconds_text(std::int64_t milliseconds);
-/// "90000ms": a duration in PromQL.
+/// A PromQL duration: "90s", or "1500ms".
 std::string duration_text(std::chrono::milliseconds duration);
-/// Text inside double quotes in PromQL (escapes backslash, quote and line end).
+/// A PromQL string in double quotes, with backslash, quote and line end escaped.
 std::string quote_text(std::string_view text);
-/// An RE2 expression that matches exactly these texts: escaped and joined with '|'. Not quoted.
+/// An RE2 expression that matches exactly these texts: escaped and joined with '|', without quotes.
 std::string exact_regex(const std::vector<std::string>& texts);
 
 }  // namespace ceems::tsdb

@@ -42,7 +42,7 @@ TEST(TsdbClient, SendsAnInstantQueryAsAForm) {
   EXPECT_EQ(request.first("timeout"), "120s");
 }
 
-TEST(TsdbClient, RepeatsAsGetWherePostIsNotAllowed) {
+TEST(TsdbClient, RetriesWithGetIfPostIsNotAllowed) {
   for (const int status : {405, 501}) {
     Fixture f([status](const FakeTransport::Request& request) {
       return request.method == "POST" ? FakeTransport::status(status, "no")
@@ -55,7 +55,7 @@ TEST(TsdbClient, RepeatsAsGetWherePostIsNotAllowed) {
   }
 }
 
-TEST(TsdbClient, TellsErrorsThatStayFromThoseThatPass) {
+TEST(TsdbClient, DistinguishesPermanentFromTemporaryErrors) {
   struct Case {
     int status;
     ErrorCode code;
@@ -78,7 +78,7 @@ TEST(TsdbClient, TellsErrorsThatStayFromThoseThatPass) {
       {404, ErrorCode::kNotFound, "404 page not found\n",
        "TSDB: HTTP status 404: '404 page not found'"},
       {200, ErrorCode::kParse, "<html>login</html>",
-       "answer of the TSDB is not (complete) JSON: '<html>login</html>'"},
+       "TSDB response is not complete JSON: '<html>login</html>'"},
   };
   for (const auto& c : cases) {
     Fixture f([&c](const auto&) { return FakeTransport::status(c.status, c.body); });
@@ -89,19 +89,19 @@ TEST(TsdbClient, TellsErrorsThatStayFromThoseThatPass) {
   }
 }
 
-TEST(TsdbClient, RefusesAMatrixWhereAVectorWasAsked) {
+TEST(TsdbClient, RejectsAMatrixWhereAVectorIsExpected) {
   Fixture f([](const auto&) {
     return FakeTransport::ok(
         R"({"status":"success","data":{"resultType":"matrix","result":[{"metric":{},"values":[[1,"1"]]}]}})");
   });
   const auto answer = f.client->query({.query = "up[5m]", .time_ms = 0});
   ASSERT_FALSE(answer);
-  EXPECT_EQ(answer.error().message, "answer of the TSDB: expected a vector, got a matrix");
+  EXPECT_EQ(answer.error().message, "TSDB response: expected a vector, got a matrix");
   EXPECT_TRUE(f.client->query_samples({.query = "up[5m]", .time_ms = 0}));
   EXPECT_TRUE(f.client->query_range("up", 0, 1000, seconds(1)));
 }
 
-TEST(TsdbClient, PassesOnThatNobodyAnswers) {
+TEST(TsdbClient, ReportsATimeout) {
   Fixture f([](const auto&) { return fail(ErrorCode::kTimeout, "no answer in 30 s"); });
   const auto answer = f.client->query({.query = "up", .time_ms = 0});
   ASSERT_FALSE(answer);
@@ -121,7 +121,7 @@ TEST(TsdbClient, DeletesOnlyWithAMatcher) {
                 {"match[]", R"({uuid=~"1|2"})"}, {"match[]", "up"}, {"start", "1"}, {"end", "2"}}));
 }
 
-TEST(TsdbClient, ReadsSettingsOnceInSixHours) {
+TEST(TsdbClient, ReadsSettingsEverySixHours) {
   Fixture f([](const FakeTransport::Request& request) {
     if (request.path.ends_with("/config")) {
       return FakeTransport::ok(
@@ -160,7 +160,7 @@ TEST(TsdbClient, KeepsDefaultsWithoutStatusEndpointsAndDoesNotAskAgain) {
   }
 }
 
-TEST(TsdbClient, AsksForSettingsOnceInHalfAMinuteWhileTheTsdbIsDown) {
+TEST(TsdbClient, RetriesSettingsEveryHalfMinuteWhileTheTsdbIsDown) {
   bool down = true;
   Fixture f([&down](const FakeTransport::Request& request) -> Result<net::ClientResponse> {
     if (down) {
@@ -181,7 +181,7 @@ TEST(TsdbClient, AsksForSettingsOnceInHalfAMinuteWhileTheTsdbIsDown) {
   EXPECT_EQ(f.client->settings().scrape_interval, seconds(30));
 }
 
-TEST(TsdbSettings, IgnoresValuesThatMakeNoSense) {
+TEST(TsdbSettings, IgnoresInvalidValues) {
   Settings settings;
   apply_flag("query.max-samples", "0", settings);
   apply_flag("query.max-samples", "many", settings);

@@ -12,12 +12,13 @@
 
 namespace ceems::tsdb {
 
-/// A TSDB for tests: answers come from a function, requests are kept. Safe for concurrent use.
+/// A TSDB for tests: a function returns the responses, and requests are recorded. Safe for
+/// concurrent use.
 class FakeTransport final : public Transport {
  public:
   struct Request {
     std::string method;
-    std::string path;  ///< with the base URL, without query
+    std::string path;  ///< with the base URL, without the query
     std::vector<std::pair<std::string, std::string>> form;
 
     [[nodiscard]] std::string first(std::string_view name) const {
@@ -55,7 +56,7 @@ class FakeTransport final : public Transport {
   }
 
  private:
-  /// net::parse_query() is not used, so that these tests do not depend on the HTTP library.
+  /// Decodes without net::parse_query(), so that these tests do not depend on the HTTP library.
   static std::string decode(std::string_view text) {
     std::string out;
     for (std::size_t i = 0; i < text.size(); ++i) {

@@ -14,7 +14,7 @@ struct DurationUnit {
   std::int64_t milliseconds;
 };
 
-// Biggest first, the order in which they must appear.
+// The largest unit first, which is the order required in a duration.
 constexpr std::array<DurationUnit, 7> kUnits{{
     {"y", 365LL * 86'400'000},
     {"w", 7LL * 86'400'000},

@@ -7,8 +7,8 @@
 
 namespace ceems::tsdb {
 
-/// What the status endpoints tell about a TSDB; defaults where they say nothing (VictoriaMetrics
-/// has the endpoints but answers with an empty configuration and no flags).
+/// The settings that the status endpoints of a TSDB return. What they do not contain keeps its
+/// default (VictoriaMetrics has the endpoints but returns an empty configuration and no flags).
 struct Settings {
   std::chrono::milliseconds scrape_interval{std::chrono::minutes(1)};
   std::chrono::milliseconds evaluation_interval{std::chrono::minutes(1)};
@@ -17,23 +17,23 @@ struct Settings {
   std::uint64_t max_samples = 50'000'000;
   std::optional<std::chrono::milliseconds> retention;
 
-  /// Shortest range in which every live counter has at least four samples.
+  /// The shortest range in which every live counter has at least four samples.
   [[nodiscard]] std::chrono::milliseconds rate_interval() const { return 4 * scrape_interval; }
 };
 
-/// Prometheus duration text, "1h30m", "15s", "500ms", "0"; nothing on anything else.
+/// Parses a Prometheus duration: "1h30m", "15s", "500ms", "0". Nothing on any other text.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
-/// Takes scrape_interval and evaluation_interval of the block `global` from a configuration as
-/// Prometheus prints it (YAML, block style, sorted by its own marshaller). Leaves what is not
-/// there.
+/// Reads scrape_interval and evaluation_interval from the block `global` of a configuration as
+/// Prometheus prints it (YAML in block style, from its own marshaller). Missing values are not
+/// changed.
 void apply_config(std::string_view yaml, Settings& settings);
 
-/// Takes one command-line flag of the TSDB, e.g. "query.max-samples", "50000000". Values that do
-/// not parse or are 0 are left out.
+/// Applies one command-line flag of the TSDB, e.g. "query.max-samples", "50000000". Ignores values
+/// that do not parse or are 0.
 void apply_flag(std::string_view name, std::string_view value, Settings& settings);
 
-/// Takes `storageRetention` of runtimeinfo: "15d", "512MiB" or "15d or 512MiB".
+/// Applies `storageRetention` of runtimeinfo: "15d", "512MiB" or "15d or 512MiB".
 void apply_retention(std::string_view text, Settings& settings);
 
 }  // namespace ceems::tsdb
