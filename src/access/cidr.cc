@@ -13,9 +13,9 @@ namespace {
 
 using Address = std::array<std::uint8_t, 16>;
 
-constexpr unsigned kMapped = 96;  // bits in front of an IPv4 address in its IPv6 form
+constexpr unsigned kMapped = 96;  // bits before an IPv4 address in its IPv6 form
 constexpr unsigned kAllBits = 128;
-constexpr std::size_t kLongest = 64;  // of an address in text
+constexpr std::size_t kMaxLength = 64;  // of an address as text
 
 struct Parsed {
   Address bytes{};
@@ -23,7 +23,7 @@ struct Parsed {
 };
 
 std::optional<Parsed> parse_address(std::string_view text) {
-  if (text.size() > kLongest) {
+  if (text.size() > kMaxLength) {
     return std::nullopt;
   }
   const std::string copy(text);
@@ -46,7 +46,7 @@ std::optional<Parsed> parse_address(std::string_view text) {
   return std::nullopt;
 }
 
-/// The first `bits` of the address, the rest 0.
+/// The address with all but its first `bits` set to 0.
 Address network_of(Address address, unsigned bits) {
   for (unsigned i = 0; i < address.size(); ++i) {
     const auto kept =
@@ -67,17 +67,17 @@ Result<Cidr> Cidr::parse(std::string_view text) {
   Cidr cidr;
   cidr.bits_ = kAllBits;
   if (slash != std::string_view::npos) {
-    const unsigned longest = address->v4 ? kAllBits - kMapped : kAllBits;
+    const unsigned max_bits = address->v4 ? kAllBits - kMapped : kAllBits;
     const auto bits = parse_int<unsigned>(text.substr(slash + 1));
-    if (!bits || *bits > longest) {
+    if (!bits || *bits > max_bits) {
       return fail(ErrorCode::kInvalidArgument,
-                  "expected a prefix length of 0 to {} behind the slash", longest);
+                  "expected a prefix length from 0 to {} after the slash", max_bits);
     }
     cidr.bits_ = address->v4 ? *bits + kMapped : *bits;
   }
   cidr.network_ = network_of(address->bytes, cidr.bits_);
   if (cidr.network_ != address->bytes) {
-    return fail(ErrorCode::kInvalidArgument, "the address has bits behind its prefix of {}",
+    return fail(ErrorCode::kInvalidArgument, "expected only zero bits after the prefix of {} bits",
                 text.substr(slash + 1));
   }
   return cidr;

@@ -17,7 +17,7 @@ TrustedPeers peers(std::initializer_list<std::string_view> ranges) {
   return made;
 }
 
-TEST(Cidr, HoldsTheAddressesOfTheRangeAndNoOthers) {
+TEST(Cidr, ContainsOnlyTheAddressesOfTheRange) {
   const auto range = Cidr::parse("192.0.2.64/26");
   ASSERT_TRUE(range);
   EXPECT_TRUE(range->contains("192.0.2.64"));
@@ -31,7 +31,7 @@ TEST(Cidr, HoldsTheAddressesOfTheRangeAndNoOthers) {
   EXPECT_FALSE(range->contains(std::string_view("192.0.2.65\0", 11)));
 }
 
-TEST(Cidr, SixBitsAndSingleAddresses) {
+TEST(Cidr, AcceptsIpv6AndSingleAddresses) {
   const auto net = Cidr::parse("2001:db8:8000::/33");
   ASSERT_TRUE(net);
   EXPECT_TRUE(net->contains("2001:db8:ffff::1"));
@@ -46,7 +46,7 @@ TEST(Cidr, SixBitsAndSingleAddresses) {
   EXPECT_FALSE(all->contains("2001:db8::1"));
 }
 
-TEST(Cidr, RefusesWhatIsNoRange) {
+TEST(Cidr, RejectsOtherText) {
   for (const std::string_view text :
        {"", "/8", "10.0.0.0/33", "10.0.0.0/-1", "10.0.0.0/", "10.0.0.0/8/8", "10.0.0.0/ 8",
         "10.0.0.1/8", "2001:db8::/129", "example.org", "10.0.0", "010.0.0.1", "[::1]"}) {
@@ -56,16 +56,16 @@ TEST(Cidr, RefusesWhatIsNoRange) {
   }
 }
 
-TEST(TrustedPeers, UnixSocketsAreTrustedAndNobodyElseByDefault) {
+TEST(TrustedPeers, OnlyUnixSocketsAreTrustedByDefault) {
   EXPECT_TRUE(TrustedPeers{}.contains("unix"));
   EXPECT_FALSE(TrustedPeers{}.contains("127.0.0.1"));
   EXPECT_TRUE(peers({"10.0.0.0/8", "::1"}).contains("::1"));
 }
 
-TEST(TrustedPeers, TheClientIsTheLastAddressThatIsNoProxy) {
+TEST(TrustedPeers, TheClientIsTheLastAddressThatIsNotAProxy) {
   const TrustedPeers proxies = peers({"10.0.0.0/8"});
   EXPECT_EQ(client_address(proxies, "10.0.0.1", "198.51.100.7"), "198.51.100.7");
-  // What the client wrote itself stands in front.
+  // What the client itself wrote comes first.
   EXPECT_EQ(client_address(proxies, "10.0.0.1", "1.1.1.1, 198.51.100.7,10.0.0.9"), "198.51.100.7");
   EXPECT_EQ(client_address(proxies, "203.0.113.5", "198.51.100.7"), "203.0.113.5");
   EXPECT_EQ(client_address(proxies, "10.0.0.1", ""), "10.0.0.1");

@@ -16,14 +16,14 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kDeepest = 8;
-constexpr std::size_t kMostKeys = 64;
-constexpr std::size_t kMostGroups = 1000;
-constexpr std::size_t kLongestText = 1024;  // of a claim that is kept
+constexpr std::size_t kMaxDepth = 8;
+constexpr std::size_t kMaxKeys = 64;
+constexpr std::size_t kMaxGroups = 1000;
+constexpr std::size_t kMaxTextBytes = 1024;  // of a claim that is kept
 
 std::optional<json::object> parse_object(std::string_view text) {
   json::parse_options options;
-  options.max_depth = kDeepest;
+  options.max_depth = kMaxDepth;
   boost::system::error_code error;
   json::value document =
       json::parse(json::string_view(text.data(), text.size()), error, {}, options);
@@ -33,14 +33,14 @@ std::optional<json::object> parse_object(std::string_view text) {
   return std::move(document.get_object());
 }
 
-/// The text of a member; nothing when it is missing, no string, empty or too long.
+/// The text of a member; nothing if it is missing, not a string, empty or too long.
 std::optional<std::string> text_of(const json::object& object, std::string_view name) {
   const json::value* value = object.if_contains(json::string_view(name.data(), name.size()));
   if (value == nullptr || !value->is_string()) {
     return std::nullopt;
   }
   const json::string& text = value->get_string();
-  if (text.empty() || text.size() > kLongestText) {
+  if (text.empty() || text.size() > kMaxTextBytes) {
     return std::nullopt;
   }
   return std::string(text.data(), text.size());
@@ -54,7 +54,7 @@ bool has(const json::object& object, std::string_view name) {
   return object.contains(json::string_view(name.data(), name.size()));
 }
 
-/// Seconds since the epoch (RFC 7519 §2, NumericDate), fractions cut off.
+/// Seconds since the epoch (RFC 7519 §2, NumericDate) without fractions.
 std::optional<std::int64_t> date_of(const json::object& object, std::string_view name) {
   constexpr double kLatest = 253402300800.0;  // year 10000
   const json::value* value = object.if_contains(json::string_view(name.data(), name.size()));
@@ -86,7 +86,7 @@ std::unexpected<Error> refused(std::string_view why) {
   return fail(ErrorCode::kPermissionDenied, "ID token: {}", why);
 }
 
-/// "aud" is a text or a list of texts (RFC 7519 §4.1.3).
+/// "aud" is a string or a list of strings (RFC 7519 §4.1.3).
 Result<> check_audience(const json::object& claims, const std::string& client_id) {
   const json::value* value = claims.if_contains("aud");
   if (value == nullptr) {
@@ -106,7 +106,7 @@ Result<> check_audience(const json::object& claims, const std::string& client_id
     look_at(*value);
   }
   if (!ours || client_id.empty()) {
-    return refused("aud names others");
+    return refused("aud does not contain this client");
   }
   const auto party = text_of(claims, "azp");
   if (has(claims, "azp") ? party != client_id : audiences > 1) {
@@ -119,16 +119,16 @@ Result<> check_times(const json::object& claims, const ExpectedClaims& expected)
   const auto ends = date_of(claims, "exp");
   const auto made = date_of(claims, "iat");
   if (!ends || expected.now >= *ends + expected.skew) {
-    return refused("exp is missing or past");
+    return refused("exp is missing or in the past");
   }
   if (!made || *made > expected.now + expected.skew ||
-      *made < expected.now - expected.oldest - expected.skew) {
+      *made < expected.now - expected.max_age - expected.skew) {
     return refused("iat is missing, in the future or too old");
   }
   if (has(claims, "nbf")) {
     const auto begins = date_of(claims, "nbf");
     if (!begins || *begins > expected.now + expected.skew) {
-      return refused("nbf is in the future");
+      return refused("nbf is not a time or in the future");
     }
   }
   return {};
@@ -141,7 +141,7 @@ Result<std::string> user_of(const json::object& claims, const ExpectedClaims& ex
   }
   const auto user = text_of(claims, claim);
   if (!user || !is_user_name(*user)) {
-    return fail(ErrorCode::kPermissionDenied, "ID token: {} is no name of a user",
+    return fail(ErrorCode::kPermissionDenied, "ID token: {} is not a valid user name",
                 printable(claim, 60));
   }
   if (claim == "email") {
@@ -153,7 +153,7 @@ Result<std::string> user_of(const json::object& claims, const ExpectedClaims& ex
   return *user;
 }
 
-/// A list of texts, or one text.
+/// Reads a list of strings, or one string.
 std::vector<std::string> groups_of(const json::object& claims, const std::string& claim) {
   std::vector<std::string> groups;
   const json::value* value = claim.empty() ? nullptr : claims.if_contains(claim);
@@ -161,7 +161,7 @@ std::vector<std::string> groups_of(const json::object& claims, const std::string
     return groups;
   }
   const auto add = [&groups](const json::value& one) {
-    if (one.is_string() && groups.size() < kMostGroups) {
+    if (one.is_string() && groups.size() < kMaxGroups) {
       groups.emplace_back(one.get_string().data(), one.get_string().size());
     }
   };
@@ -176,9 +176,9 @@ std::vector<std::string> groups_of(const json::object& claims, const std::string
 }
 
 std::string number_of(const json::object& object, std::string_view name) {
-  constexpr std::size_t kLongestNumber = 1400;  // 8192 bits in base64url
+  constexpr std::size_t kMaxNumberBytes = 1400;  // 8192 bits in base64url
   const json::value* value = object.if_contains(json::string_view(name.data(), name.size()));
-  if (value == nullptr || !value->is_string() || value->get_string().size() > kLongestNumber) {
+  if (value == nullptr || !value->is_string() || value->get_string().size() > kMaxNumberBytes) {
     return {};
   }
   std::string bytes =
@@ -188,7 +188,7 @@ std::string number_of(const json::object& object, std::string_view name) {
   return bytes;
 }
 
-/// Fixed-size coordinate of a point (RFC 7518 §6.2.1.2).
+/// A coordinate of a point, which has a fixed size (RFC 7518 §6.2.1.2).
 std::string coordinate_of(const json::object& object, std::string_view name) {
   constexpr std::size_t kBytes = 32;
   const auto text = text_of(object, name);
@@ -211,9 +211,9 @@ bool allows_signatures(const json::object& key) {
 }
 
 std::optional<Jwk> read_key(const json::object& key) {
-  constexpr std::size_t kLeastModulus = 2048 / 8;
-  constexpr std::size_t kMostModulus = 8192 / 8;
-  constexpr std::size_t kMostExponent = 4;
+  constexpr std::size_t kMinModulus = 2048 / 8;
+  constexpr std::size_t kMaxModulus = 8192 / 8;
+  constexpr std::size_t kMaxExponent = 4;
   if (!allows_signatures(key) || (has(key, "kid") && !text_of(key, "kid")) ||
       (has(key, "alg") && !parse_algorithm(text_or_empty(key, "alg")))) {
     return std::nullopt;
@@ -226,8 +226,8 @@ std::optional<Jwk> read_key(const json::object& key) {
     read.rsa = true;
     read.modulus = number_of(key, "n");
     read.exponent = number_of(key, "e");
-    const bool good = read.modulus.size() >= kLeastModulus && read.modulus.size() <= kMostModulus &&
-                      !read.exponent.empty() && read.exponent.size() <= kMostExponent;
+    const bool good = read.modulus.size() >= kMinModulus && read.modulus.size() <= kMaxModulus &&
+                      !read.exponent.empty() && read.exponent.size() <= kMaxExponent;
     return good ? std::optional(read) : std::nullopt;
   }
   if (kind == "EC" && text_of(key, "crv") == "P-256") {
@@ -241,8 +241,8 @@ std::optional<Jwk> read_key(const json::object& key) {
 }  // namespace
 
 Result<Jwt> parse_jwt(std::string_view text) {
-  if (text.size() > kLongestJwt) {
-    return fail(ErrorCode::kParse, "ID token: longer than {} bytes", kLongestJwt);
+  if (text.size() > kMaxJwtBytes) {
+    return fail(ErrorCode::kParse, "ID token: longer than {} bytes", kMaxJwtBytes);
   }
   const auto parts = split(text, '.');
   constexpr std::size_t kParts = 3;
@@ -254,15 +254,15 @@ Result<Jwt> parse_jwt(std::string_view text) {
   auto signature = crypto::base64url_decode(parts[2]);
   const auto header = header_text ? parse_object(*header_text) : std::nullopt;
   if (!header || !claims || !signature) {
-    return fail(ErrorCode::kParse, "ID token: a part is not what it should be");
+    return fail(ErrorCode::kParse, "ID token: a part is not base64url, or the header not JSON");
   }
   const auto algorithm = parse_algorithm(text_or_empty(*header, "alg"));
   if (!algorithm) {
-    return fail(ErrorCode::kParse, "ID token: signed by something else than RS256, PS256, ES256");
+    return fail(ErrorCode::kParse, "ID token: expected a signature by RS256, PS256 or ES256");
   }
   if (has(*header, "crit") || has(*header, "b64") ||
       (has(*header, "kid") && !text_of(*header, "kid"))) {
-    return fail(ErrorCode::kParse, "ID token: unknown extensions in its header");
+    return fail(ErrorCode::kParse, "ID token: unsupported header (crit, b64, or an invalid kid)");
   }
   return Jwt{.algorithm = *algorithm,
              .key_id = text_or_empty(*header, "kid"),
@@ -272,15 +272,15 @@ Result<Jwt> parse_jwt(std::string_view text) {
 }
 
 Result<std::vector<Jwk>> parse_jwks(std::string_view text) {
-  const auto document = text.size() <= kLongestJwks ? parse_object(text) : std::nullopt;
+  const auto document = text.size() <= kMaxJwksBytes ? parse_object(text) : std::nullopt;
   const json::value* list = document ? document->if_contains("keys") : nullptr;
   if (list == nullptr || !list->is_array()) {
-    return fail(ErrorCode::kParse, "expected a JSON object with keys");
+    return fail(ErrorCode::kParse, "expected a JSON object with a list of keys");
   }
   std::vector<Jwk> keys;
   std::size_t seen = 0;
   for (const json::value& one : list->get_array()) {
-    if (++seen > kMostKeys) {
+    if (++seen > kMaxKeys) {
       break;
     }
     if (auto key = one.is_object() ? read_key(one.get_object()) : std::nullopt; key) {
@@ -293,10 +293,10 @@ Result<std::vector<Jwk>> parse_jwks(std::string_view text) {
 Result<Claims> check_claims(std::string_view text, const ExpectedClaims& expected) {
   const auto claims = parse_object(text);
   if (!claims) {
-    return refused("the claims are no JSON object");
+    return refused("the claims are not a JSON object");
   }
   if (expected.issuer.empty() || text_of(*claims, "iss") != expected.issuer) {
-    return refused("iss is another");
+    return refused("iss is not the expected issuer");
   }
   if (auto checked = check_audience(*claims, expected.client_id); !checked) {
     return fail(std::move(checked).error());
@@ -305,7 +305,7 @@ Result<Claims> check_claims(std::string_view text, const ExpectedClaims& expecte
     return fail(std::move(checked).error());
   }
   if (expected.nonce.empty() || !same_secret(text_or_empty(*claims, "nonce"), expected.nonce)) {
-    return refused("nonce is another");
+    return refused("nonce is not the expected one");
   }
   if (!text_of(*claims, "sub")) {
     return refused("sub is missing");
@@ -318,7 +318,7 @@ Result<Claims> check_claims(std::string_view text, const ExpectedClaims& expecte
 }
 
 Result<ProviderMetadata> parse_provider_metadata(std::string_view text) {
-  const auto document = text.size() <= kLongestJwks ? parse_object(text) : std::nullopt;
+  const auto document = text.size() <= kMaxJwksBytes ? parse_object(text) : std::nullopt;
   if (!document) {
     return fail(ErrorCode::kParse, "expected a JSON object");
   }
@@ -334,7 +334,7 @@ Result<ProviderMetadata> parse_provider_metadata(std::string_view text) {
                   "expected issuer, authorization_endpoint, token_endpoint and jwks_uri");
     }
   }
-  // Without the list it is client_secret_basic (OpenID Connect Discovery §3).
+  // Without the list, the method is client_secret_basic (OpenID Connect Discovery §3).
   if (const json::value* methods = document->if_contains("token_endpoint_auth_methods_supported");
       methods != nullptr && methods->is_array()) {
     const auto supports = [methods](std::string_view name) {
@@ -349,7 +349,7 @@ Result<ProviderMetadata> parse_provider_metadata(std::string_view text) {
 }
 
 Result<std::string> parse_id_token(std::string_view text) {
-  const auto document = text.size() <= kLongestJwks ? parse_object(text) : std::nullopt;
+  const auto document = text.size() <= kMaxJwksBytes ? parse_object(text) : std::nullopt;
   const json::value* token = document ? document->if_contains("id_token") : nullptr;
   if (token == nullptr || !token->is_string()) {
     return fail(ErrorCode::kParse, "expected a JSON object with id_token");

@@ -1,4 +1,4 @@
-// Signatures of JSON Web Tokens by OpenSSL.
+// Verifies signatures of JSON Web Tokens with OpenSSL.
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/ecdsa.h>
@@ -38,7 +38,7 @@ crypto::Key make_key(const char* kind, OSSL_PARAM_BLD* builder) {
   }
   crypto::Key key(made);
   const KeyContext check(::EVP_PKEY_CTX_new_from_pkey(nullptr, key.get(), nullptr));
-  // A point that is not on the curve, an even modulus, an exponent of 1.
+  // This fails for a point that is not on the curve, an even modulus, and an exponent of 1.
   return check && ::EVP_PKEY_public_check(check.get()) == 1 ? std::move(key) : nullptr;
 }
 
@@ -67,7 +67,7 @@ crypto::Key ec_key(const Jwk& key) {
   return make_key("EC", builder.get());
 }
 
-/// r and s as they stand in a JWS (RFC 7518 §3.4) to the DER form of OpenSSL; empty for others.
+/// Converts r and s as a JWS contains them (RFC 7518 §3.4) to DER for OpenSSL; empty on failure.
 std::string der_signature(const std::string& raw) {
   constexpr std::size_t kHalf = 32;
   if (raw.size() != 2 * kHalf) {
@@ -80,7 +80,7 @@ std::string der_signature(const std::string& raw) {
       ::ECDSA_SIG_set0(signature.get(), r_part.get(), s_part.get()) != 1) {
     return {};
   }
-  // They are the signature's now.
+  // The signature owns them now.
   static_cast<void>(r_part.release());
   static_cast<void>(s_part.release());
   unsigned char* encoded = nullptr;
@@ -97,7 +97,7 @@ bool set_padding(EVP_PKEY_CTX* context, JwtAlgorithm algorithm) {
   if (algorithm != JwtAlgorithm::kPs256) {
     return true;
   }
-  // RFC 7518 §3.5: MGF1 with SHA-256, a salt as long as the hash.
+  // RFC 7518 §3.5: MGF1 with SHA-256, and a salt as long as the hash.
   return ::EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) == 1 &&
          ::EVP_PKEY_CTX_set_rsa_pss_saltlen(context, RSA_PSS_SALTLEN_DIGEST) == 1 &&
          ::EVP_PKEY_CTX_set_rsa_mgf1_md(context, ::EVP_sha256()) == 1;
@@ -130,7 +130,7 @@ std::string_view algorithm_name(JwtAlgorithm algorithm) {
   return "";
 }
 
-/// A key is of one kind and may be meant for one algorithm: the token does not choose.
+/// A key has one type and may be restricted to one algorithm, so the token cannot choose.
 bool suits(const Jwk& key, JwtAlgorithm algorithm) {
   return key.rsa == (algorithm != JwtAlgorithm::kEs256) &&
          (key.algorithm.empty() || key.algorithm == algorithm_name(algorithm));
@@ -145,12 +145,12 @@ Result<> verify_signature(const Jwt& token, const std::vector<Jwk>& keys) {
       continue;
     }
     if (chosen != nullptr) {
-      return fail(ErrorCode::kNotFound, "ID token: more than one key could be its");
+      return fail(ErrorCode::kNotFound, "ID token: several keys of the provider match it");
     }
     chosen = &key;
   }
   if (chosen == nullptr) {
-    return fail(ErrorCode::kNotFound, "ID token: the provider has no such key");
+    return fail(ErrorCode::kNotFound, "ID token: no key of the provider matches it");
   }
   if (!is_signed_by(token, *chosen)) {
     return fail(ErrorCode::kPermissionDenied, "ID token: the signature is wrong");

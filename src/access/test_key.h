@@ -1,6 +1,6 @@
 #pragma once
 
-// Keys for tests of what is signed with them.
+// Keys for tests that need signatures.
 
 #include <string>
 
@@ -14,7 +14,7 @@ namespace ceems::access {
 
 using crypto::Key;
 
-/// A number of the key by its name in openssl/core_names.h, as bytes, the highest first.
+/// A number of the key, by its name in openssl/core_names.h, as big-endian bytes.
 inline std::string key_number(const Key& key, const char* name) {
   BIGNUM* value = nullptr;
   EXPECT_EQ(EVP_PKEY_get_bn_param(key.get(), name, &value), 1);
