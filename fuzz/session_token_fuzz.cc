@@ -1,4 +1,4 @@
-// Cookies of sessions and logins: only what this server sealed opens, and in one spelling.
+// Cookies of sessions and logins: only what this server sealed opens, and in only one spelling.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -27,7 +27,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const login::Session session{.id = "i", .user = std::string(text), .begun = kNow, .used = kNow};
   const std::string token = login::session_token(*signer, session);
   const auto again = login::parse_session(*signer, {}, token, kNow);
-  const bool fits = login::is_user_name(text) && token.size() <= login::Signer::kLongestToken;
+  const bool fits = login::is_user_name(text) && token.size() <= login::Signer::kMaxTokenBytes;
   if (fits != again.has_value() || (again && again->user != text)) {
     std::abort();
   }

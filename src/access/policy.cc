@@ -16,18 +16,18 @@ bool contains(const std::vector<std::string>& names, const std::string& name) {
 bool is_listed_admin(store::Reader& reader, const std::string& user) {
   const auto admin = reader.is_admin(user);
   if (!admin) {
-    log::error("cannot read the list of admins, so nobody is one",
+    log::error("cannot read the list of admins, treating it as empty",
                {{"err", admin.error().message}});
     return false;
   }
   return *admin;
 }
 
-/// What resource managers say the user leads.
+/// The projects that the user leads according to the resource managers.
 std::vector<store::ClusterProject> stored_leads(store::Reader& reader, const std::string& user) {
   auto led = reader.led_projects(user);
   if (!led) {
-    log::error("cannot read who leads projects, so only the configuration says it",
+    log::error("cannot read the project leads of resource managers, using the configured ones only",
                {{"err", led.error().message}});
     return {};
   }
@@ -159,7 +159,7 @@ Decision see_metrics(store::Reader& reader,
   const auto found = reader.count_member_units(own_projects(identity), clusters,
                                                {distinct.begin(), distinct.end()});
   if (!found) {
-    log::error("cannot look up the owner of units, access is denied",
+    log::error("cannot look up the owner of units, denying access",
                {{"err", found.error().message}});
     return Decision::kDeny;
   }

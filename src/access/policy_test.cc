@@ -28,7 +28,7 @@ class PolicyTest : public store::AnyDatabase {
         unit.started_at_ts = kNow;
         update.units.push_back(unit);
       }
-      // ada is in fluids on cluster a only.
+      // ada is in fluids only on cluster a.
       update.projects = std::vector<model::Project>{
           {.name = "fluids", .users = cluster == "a" ? Names{"ada", "bob"} : Names{"bob"}}};
       write(update);
@@ -49,7 +49,7 @@ TEST_F(PolicyTest, ZeroValuesDeny) {
   EXPECT_EQ(Decision{}, Decision::kDeny);
   EXPECT_EQ(admin_area({}), Decision::kDeny);
   EXPECT_EQ(see_admins({}), Decision::kDeny);
-  // Half an identity is none.
+  // An incomplete identity has no rights.
   const Identity nameless{.user = "", .role = Role::kAdmin, .led = {{"a", "fluids"}}};
   const Identity roleless{.user = "ada", .role = Role::kNobody, .led = {{"a", "fluids"}}};
   for (const Identity& nobody : {Identity{}, nameless, roleless}) {
@@ -72,7 +72,7 @@ TEST_F(PolicyTest, TheFirstConfiguredHeaderWithAValueNamesTheUser) {
   const net::Headers headers{{"x-second", "two"}, {"X-First", ""}, {"X-Second", "three"}};
   EXPECT_EQ(user_name(headers, {"X-First", "X-Second"}), "two");
   EXPECT_EQ(user_name(headers, {"X-Grafana-User"}), "");
-  // What other programs use internally means nothing here.
+  // Headers that other programs use internally have no meaning here.
   EXPECT_EQ(user_name({{"X-Ceems-Admin-User", "root"}}, {"X-Grafana-User"}), "");
 }
 
@@ -88,7 +88,7 @@ TEST_F(PolicyTest, TheStrongestRoleCountsAndNamesAreMatchedExactly) {
   for (const std::string other : {"Root", "root ", "' OR '1'='1", "Sue", "sue ", "LEA"}) {
     EXPECT_EQ(role(other), Role::kUser) << other;
   }
-  // What a provider's groups add, and what they cannot.
+  // What the groups of a provider can add, and what they cannot.
   EXPECT_EQ(role("ada", Role::kAdmin), Role::kAdmin);
   EXPECT_EQ(role("ada", Role::kSupport), Role::kSupport);
   EXPECT_EQ(role("ada", Role::kProjectLead), Role::kUser);
@@ -96,7 +96,7 @@ TEST_F(PolicyTest, TheStrongestRoleCountsAndNamesAreMatchedExactly) {
   EXPECT_EQ(role("", Role::kAdmin), Role::kNobody);
 }
 
-TEST_F(PolicyTest, ManagersAndTheConfigurationSayWhoLeads) {
+TEST_F(PolicyTest, ManagersAndTheConfigurationNameLeads) {
   store::ClusterUpdate update;
   update.cluster.id = "b";
   update.window = {kNow + 1000, kNow + 2000};
@@ -107,7 +107,7 @@ TEST_F(PolicyTest, ManagersAndTheConfigurationSayWhoLeads) {
   EXPECT_TRUE(leads(max, "b", "fluids"));
   EXPECT_FALSE(leads(max, "a", "fluids"));
   const Identity lea = identify(reader(), kRoles, "lea");
-  EXPECT_EQ(lea.led.size(), 2U);  // what both say counts once
+  EXPECT_EQ(lea.led.size(), 2U);  // a project that both name counts once
   EXPECT_TRUE(leads(lea, "b", "optics"));
   const Identity root = identify(reader(), kRoles, "root");
   EXPECT_EQ(root.role, Role::kAdmin);
@@ -119,14 +119,14 @@ TEST_F(PolicyTest, ManagersAndTheConfigurationSayWhoLeads) {
   EXPECT_EQ(identify(reader(), kRoles, "lea").role, Role::kProjectLead);
 }
 
-TEST_F(PolicyTest, SupportMayLeadProjectsToo) {
+TEST_F(PolicyTest, SupportMayAlsoLeadProjects) {
   const Identity sue = identify(reader(), kRoles, "sue");
   EXPECT_TRUE(leads(sue, "b", "fluids"));
   EXPECT_FALSE(leads(sue, "a", "fluids"));
   EXPECT_FALSE(leads(sue, "b", "optics"));
 }
 
-TEST_F(PolicyTest, WithoutTheListNobodyIsAdmin) {
+TEST_F(PolicyTest, WithoutTheListThereAreNoAdmins) {
   ASSERT_TRUE(db_->close());
   EXPECT_EQ(identify(reader(), {}, "root").role, Role::kUser);
   EXPECT_EQ(see_metrics(reader(), user("ada"), {"a"}, {"1a"}), Decision::kDeny);
@@ -146,14 +146,14 @@ TEST_F(PolicyTest, EveryUnitMustBeInAProjectOfTheCallerOnItsCluster) {
             Decision::kAllow);
 }
 
-TEST_F(PolicyTest, LeadsSeeMetricsOfTheirProjectsOnThatClusterOnly) {
+TEST_F(PolicyTest, LeadsSeeMetricsOfTheirProjectsOnlyOnThatCluster) {
   const Identity lea = identify(reader(), kRoles, "lea");
   EXPECT_EQ(see_metrics(reader(), lea, {"b"}, {"1b", "2b"}), Decision::kAllow);
   EXPECT_EQ(see_metrics(reader(), lea, {"a"}, {"1a"}), Decision::kDeny);
   EXPECT_EQ(see_metrics(reader(), lea, {"a", "b"}, {"1a", "1b"}), Decision::kDeny);
 }
 
-TEST_F(PolicyTest, SupportSeesMetricsAsAUserDoes) {
+TEST_F(PolicyTest, SupportSeesMetricsLikeAUser) {
   const Identity support{.user = "sam", .role = Role::kSupport};
   EXPECT_EQ(see_metrics(reader(), support, {"a"}, {"1a"}), Decision::kDeny);
   EXPECT_FALSE(series_rows(support, {}).everybody);
@@ -178,7 +178,7 @@ TEST_F(PolicyTest, OnlyAdminsAndSupportChooseUsers) {
   }
 }
 
-TEST_F(PolicyTest, PartsOfWhatIsTheCallers) {
+TEST_F(PolicyTest, PartSelectsAmongTheRowsOfTheCaller) {
   const Identity lea{.user = "lea", .role = Role::kProjectLead, .led = {{"b", "fluids"}}};
   const store::Scope all = own_rows(lea, {"fluids"});
   EXPECT_EQ(all.names, Names{"lea"});

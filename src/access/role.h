@@ -5,14 +5,14 @@
 
 namespace ceems::access {
 
-/// What a person is here, weakest first; the zero value may do nothing. docs/api/access.md has the
-/// table of what each may see.
+/// The role of a person, weakest first. The zero value may do nothing. The table in
+/// docs/api/access.md shows what each role may see.
 enum class Role { kNobody, kUser, kProjectLead, kSupport, kAdmin };
 
 /// "nobody", "user", "project_lead", "support", "admin".
 std::string_view role_name(Role role);
 
-/// The other way; nothing for other texts.
+/// The role with this name; nothing for other texts.
 std::optional<Role> parse_role(std::string_view text);
 
 }  // namespace ceems::access

@@ -47,9 +47,9 @@ bool same_secret(std::string_view left, std::string_view right) {
 }
 
 Result<Signer> Signer::create(std::string key) {
-  if (key.size() < kShortestKey) {
-    return fail(ErrorCode::kInvalidArgument, "the key has {} bytes, at least {} are needed",
-                key.size(), kShortestKey);
+  if (key.size() < kMinKeyBytes) {
+    return fail(ErrorCode::kInvalidArgument, "the key has {} bytes, expected at least {}",
+                key.size(), kMinKeyBytes);
   }
   return Signer(std::move(key));
 }
@@ -69,7 +69,7 @@ std::string Signer::seal(std::string_view purpose, const std::vector<std::string
 std::optional<std::vector<std::string>> Signer::open(std::string_view purpose,
                                                      std::string_view token,
                                                      std::size_t fields) const {
-  if (token.size() > kLongestToken) {
+  if (token.size() > kMaxTokenBytes) {
     return std::nullopt;
   }
   const auto dot = token.rfind('.');
@@ -95,13 +95,13 @@ std::optional<std::vector<std::string>> Signer::open(std::string_view purpose,
   return opened;
 }
 
-std::string_view way_name(Way way) {
-  return way == Way::kLocal ? "local" : "oidc";
+std::string_view login_method_name(LoginMethod method) {
+  return way == LoginMethod::kLocal ? "local" : "oidc";
 }
 
 std::string session_token(const Signer& signer, const Session& session) {
   return signer.seal(kSessionPurpose,
-                     {session.id, session.user, std::string(way_name(session.way)),
+                     {session.id, session.user, std::string(login_method_name(session.method)),
                       std::string(role_name(session.granted)), session.credential,
                       std::to_string(session.begun), std::to_string(session.used)});
 }
@@ -118,8 +118,9 @@ std::optional<Session> parse_session(const Signer& signer,
   const auto granted = parse_role((*fields)[3]);
   const auto begun = parse_int<std::int64_t>((*fields)[5]);
   const auto used = parse_int<std::int64_t>((*fields)[6]);
-  const bool local = (*fields)[2] == way_name(Way::kLocal);
-  if (!granted || !begun || !used || (!local && (*fields)[2] != way_name(Way::kOidc)) ||
+  const bool local = (*fields)[2] == login_method_name(LoginMethod::kLocal);
+  if (!granted || !begun || !used ||
+      (!local && (*fields)[2] != login_method_name(LoginMethod::kOidc)) ||
       !is_user_name((*fields)[1])) {
     return std::nullopt;
   }
@@ -129,7 +130,7 @@ std::optional<Session> parse_session(const Signer& signer,
   }
   return Session{.id = (*fields)[0],
                  .user = (*fields)[1],
-                 .way = local ? Way::kLocal : Way::kOidc,
+                 .method = local ? LoginMethod::kLocal : LoginMethod::kOidc,
                  .granted = *granted,
                  .credential = (*fields)[4],
                  .begun = *begun,
@@ -176,21 +177,21 @@ std::string code_challenge_of(std::string_view verifier) {
 }
 
 bool is_user_name(std::string_view name) {
-  constexpr std::size_t kLongest = 256;
-  return !name.empty() && name.size() <= kLongest && std::ranges::none_of(name, is_control) &&
+  constexpr std::size_t kMaxLength = 256;
+  return !name.empty() && name.size() <= kMaxLength && std::ranges::none_of(name, is_control) &&
          trim(name) == name && is_utf8(name);
 }
 
 std::string safe_next(std::string_view text) {
-  constexpr std::size_t kLongest = 1024;
+  constexpr std::size_t kMaxLength = 1024;
   const bool plain = std::ranges::all_of(text, [](char byte) {
     return !is_control(byte) && static_cast<unsigned char>(byte) < 0x80 && byte != ' ' &&
            byte != '\\' && byte != '"' && byte != '<' && byte != '>';
   });
-  if (text.size() > kLongest || !plain || !text.starts_with('/')) {
+  if (text.size() > kMaxLength || !plain || !text.starts_with('/')) {
     return {};
   }
-  // No "//" where a browser could still see a host, dot segments removed or not.
+  // Refuse "//" anywhere in the path, because removing dot segments could turn it into a host.
   const std::string_view path = text.substr(0, text.find_first_of("?#"));
   return path.find("//") == std::string_view::npos ? std::string(text) : std::string();
 }

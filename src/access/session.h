@@ -12,50 +12,50 @@
 
 namespace ceems::access {
 
-/// Equal, in a time that depends on the lengths alone.
+/// Compares in a time that depends only on the lengths.
 bool same_secret(std::string_view left, std::string_view right);
 
-/// Signs texts that a browser keeps: HMAC-SHA-256 (RFC 2104). Every purpose has a key of its own,
-/// derived from the one key, so that a text signed for one is worth nothing for another. Safe for
+/// Signs texts that a browser keeps, with HMAC-SHA-256 (RFC 2104). Each purpose has its own key,
+/// derived from the one key, so a text signed for one purpose is not valid for another. Safe for
 /// concurrent use.
 class Signer {
  public:
-  static constexpr std::size_t kShortestKey = 32;  // bytes
+  static constexpr std::size_t kMinKeyBytes = 32;
 
-  /// kInvalidArgument for a key that is too short.
+  /// kInvalidArgument if the key is too short.
   static Result<Signer> create(std::string key);
 
-  /// The signature alone, 32 bytes.
+  /// Only the signature, 32 bytes.
   [[nodiscard]] std::string signature(std::string_view purpose, std::string_view text) const;
 
-  /// Fields with their signature: base64url texts joined by dots.
+  /// The fields and their signature: base64url texts joined by dots.
   [[nodiscard]] std::string seal(std::string_view purpose,
                                  const std::vector<std::string>& fields) const;
-  /// The fields of a sealed text; nothing for one that was not made by seal() with this key and
-  /// purpose, is longer than kLongestToken or has another number of fields.
+  /// The fields of a sealed text. Nothing if seal() did not make it with this key and purpose, if
+  /// it is longer than kMaxTokenBytes, or if it has another number of fields.
   [[nodiscard]] std::optional<std::vector<std::string>> open(std::string_view purpose,
                                                              std::string_view token,
                                                              std::size_t fields) const;
 
-  static constexpr std::size_t kLongestToken = 4096;  // as much as browsers keep
+  static constexpr std::size_t kMaxTokenBytes = 4096;  // the largest cookie that browsers keep
 
  private:
   explicit Signer(std::string key) : key_(std::move(key)) {}
   std::string key_;
 };
 
-/// How a session began.
-enum class Way { kLocal, kOidc };
+/// How a user logged in.
+enum class LoginMethod { kLocal, kOidc };
 
 /// "local", "oidc"
-std::string_view way_name(Way way);
+std::string_view login_method_name(LoginMethod method);
 
-/// What the cookie of a session says. Times are epoch seconds by the server's clock.
+/// The content of a session cookie. Times are epoch seconds by the server's clock.
 struct Session {
-  std::string id = {};  ///< random; names the session in the list of those that were ended
+  std::string id = {};  ///< random; identifies the session in the list of ended ones
   std::string user = {};
-  Way way = Way::kLocal;
-  Role granted = Role::kNobody;  ///< by groups of the provider
+  LoginMethod method = LoginMethod::kLocal;
+  Role granted = Role::kNobody;  ///< from the groups at the provider
   std::string credential = {};   ///< changes with the password of a local user
   std::int64_t begun = 0;
   std::int64_t used = 0;  ///< when the cookie was last written
@@ -68,45 +68,46 @@ struct SessionLimits {
 
 std::string session_token(const Signer& signer, const Session& session);
 
-/// The session of a token. Nothing for tokens that were tampered with, that are idle or old beyond
-/// the limits, or that were made more than a minute in the future (a clock that was set back).
+/// The session of a token. Nothing if the token was tampered with, is idle or older than the limits
+/// allow, or was made more than a minute in the future (the clock was set back).
 std::optional<Session> parse_session(const Signer& signer,
                                      const SessionLimits& limits,
                                      std::string_view token,
                                      std::int64_t now);
 
-/// Is it time to write the cookie anew? After a tenth of the idle time.
+/// Whether the cookie should be written again: after a tenth of the idle time.
 bool wants_renewal(const SessionLimits& limits, const Session& session, std::int64_t now);
 
-/// One login at a provider under way (RFC 6749 §10.12: bound to the browser by its cookie). The
-/// code verifier of PKCE (RFC 7636) and the nonce (OpenID Connect Core §15.5.2) are derived from
-/// the state, so no secret is in the cookie.
+/// A login at a provider that is in progress, bound to the browser by its cookie (RFC 6749 §10.12).
+/// The code verifier of PKCE (RFC 7636) and the nonce (OpenID Connect Core §15.5.2) are derived
+/// from the state, so the cookie contains no secret.
 struct LoginState {
   std::string state = {};
-  std::string next = {};  ///< where to go then; see safe_next()
+  std::string next = {};  ///< the path to show after the login; see safe_next()
   std::int64_t begun = 0;
 };
 inline constexpr std::chrono::seconds kLoginTime{600};
 
 std::string login_state_token(const Signer& signer, const LoginState& state);
-/// Nothing for cookies of another browser's login, too old ones, or those from the future.
+/// Nothing for a cookie of another browser's login, an expired one, or one from the future.
 std::optional<LoginState> parse_login_state(const Signer& signer,
                                             std::string_view token,
                                             std::string_view state,
                                             std::int64_t now);
 std::string nonce_of(const Signer& signer, std::string_view state);
-/// 43 characters of the unreserved set (RFC 7636 §4.1).
+/// 43 unreserved characters (RFC 7636 §4.1).
 std::string code_verifier_of(const Signer& signer, std::string_view state);
 /// BASE64URL(SHA256(verifier)), RFC 7636 §4.2.
 std::string code_challenge_of(std::string_view verifier);
 
-/// A name that may be a user's: 1 to 256 bytes of UTF-8 without control characters and blanks at
-/// its ends.
+/// Whether the text may be a user name: 1 to 256 bytes of UTF-8, without control characters, and
+/// without white space at its ends.
 bool is_user_name(std::string_view name);
 
-/// Where a login may lead: `text` when it is an absolute path on this server, else "". Refused:
-/// other schemes and hosts ("//host", "/\host"), control characters, backslashes, anything but
-/// ASCII, more than 1 KiB. (Open redirects: RFC 9700 §4.11.)
+/// The path that a login may lead to: `text` if it is an absolute path on this server, otherwise
+/// "". Refuses other schemes and hosts ("//host", "/\host"), control characters, blanks,
+/// backslashes, quotes, angle brackets, anything but ASCII, and more than 1 KiB. RFC 9700 §4.11
+/// describes open redirects.
 std::string safe_next(std::string_view text);
 
 }  // namespace ceems::access

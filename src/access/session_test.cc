@@ -13,7 +13,7 @@ constexpr std::int64_t kNow = 1'767'225'600;
 constexpr std::int64_t kHour = 3600;
 
 Signer signer(char byte = 'k') {
-  auto made = Signer::create(std::string(Signer::kShortestKey, byte));
+  auto made = Signer::create(std::string(Signer::kMinKeyBytes, byte));
   EXPECT_TRUE(made);
   return *made;
 }
@@ -21,14 +21,14 @@ Signer signer(char byte = 'k') {
 Session ada() {
   return {.id = std::string("\0\x01.id", 5),
           .user = "ada",
-          .way = Way::kOidc,
+          .method = LoginMethod::kOidc,
           .granted = Role::kSupport,
           .credential = "c",
           .begun = kNow,
           .used = kNow};
 }
 
-TEST(Base64Url, HasOneSpelling) {
+TEST(Base64Url, HasOnlyOneSpelling) {
   EXPECT_EQ(crypto::base64url_encode(""), "");
   EXPECT_EQ(crypto::base64url_encode("\xFF\xEF"), "_-8");
   for (const std::string text : {"", "a", "ab", "abc", "abcd"}) {
@@ -39,12 +39,12 @@ TEST(Base64Url, HasOneSpelling) {
   }
 }
 
-TEST(SignerTest, RefusesAShortKey) {
+TEST(SignerTest, RejectsAShortKey) {
   EXPECT_FALSE(Signer::create("short"));
   EXPECT_FALSE(Signer::create(""));
 }
 
-TEST(SignerTest, WhatWasSealedOpensForTheSamePurposeAndKeyOnly) {
+TEST(SignerTest, ASealedTextOpensOnlyForTheSamePurposeAndKey) {
   const std::string token = signer().seal("a", {"x", "", std::string("\0.y", 3)});
   const auto fields = signer().open("a", token, 3);
   ASSERT_TRUE(fields);
@@ -54,7 +54,7 @@ TEST(SignerTest, WhatWasSealedOpensForTheSamePurposeAndKeyOnly) {
   EXPECT_FALSE(signer().open("a", token, 2));
 }
 
-TEST(SignerTest, EveryChangedByteIsSeen) {
+TEST(SignerTest, EveryChangedByteIsDetected) {
   const std::string token = signer().seal("a", {"user", "ada"});
   for (std::size_t i = 0; i < token.size(); ++i) {
     for (const char byte : {'A', 'B', '.', '=', '\0'}) {
@@ -70,18 +70,18 @@ TEST(SignerTest, EveryChangedByteIsSeen) {
   EXPECT_FALSE(signer().open("a", "", 2));
 }
 
-TEST(SessionToken, SaysWhatWasPutIn) {
+TEST(SessionToken, ContainsTheSession) {
   const auto session = parse_session(signer(), {}, session_token(signer(), ada()), kNow + 60);
   ASSERT_TRUE(session);
   EXPECT_EQ(session->id, ada().id);
   EXPECT_EQ(session->user, "ada");
-  EXPECT_EQ(session->way, Way::kOidc);
+  EXPECT_EQ(session->method, LoginMethod::kOidc);
   EXPECT_EQ(session->granted, Role::kSupport);
   EXPECT_EQ(session->credential, "c");
   EXPECT_EQ(session->begun, kNow);
 }
 
-TEST(SessionToken, EndsWhenIdleAndAtItsLongestLife) {
+TEST(SessionToken, ExpiresWhenIdleAndAtItsMaximumAge) {
   const SessionLimits limits{.idle = std::chrono::hours(1), .absolute = std::chrono::hours(3)};
   Session session = ada();
   EXPECT_TRUE(parse_session(signer(), limits, session_token(signer(), session), kNow + kHour));
@@ -92,11 +92,11 @@ TEST(SessionToken, EndsWhenIdleAndAtItsLongestLife) {
       parse_session(signer(), limits, session_token(signer(), session), kNow + 3 * kHour + 1));
 }
 
-TEST(SessionToken, FromTheFutureIsRefusedWhenTheClockWasSetBack) {
+TEST(SessionToken, FromTheFutureIsRefusedAfterTheClockWasSetBack) {
   const std::string token = session_token(signer(), ada());
   EXPECT_TRUE(parse_session(signer(), {}, token, kNow - 60));
   EXPECT_FALSE(parse_session(signer(), {}, token, kNow - 61));
-  // A step forward ends it like time does.
+  // A clock that jumps forward ends the session like time that passes.
   EXPECT_FALSE(parse_session(signer(), {}, token, kNow + 365 * 24 * kHour));
 }
 
@@ -106,13 +106,13 @@ TEST(SessionToken, IsRenewedAfterATenthOfTheIdleTime) {
   EXPECT_TRUE(wants_renewal(limits, ada(), kNow + 101));
 }
 
-TEST(SessionToken, ASealedTextOfAnotherKindIsNone) {
+TEST(SessionToken, ASealedTextOfAnotherPurposeIsRefused) {
   const LoginState state{.state = "s", .next = "/", .begun = kNow};
   EXPECT_FALSE(parse_session(signer(), {}, login_state_token(signer(), state), kNow));
   EXPECT_FALSE(parse_login_state(signer(), session_token(signer(), ada()), "s", kNow));
 }
 
-TEST(LoginStateTest, NeedsTheSameStateInTime) {
+TEST(LoginStateTest, RequiresTheSameStateInTime) {
   const std::string token =
       login_state_token(signer(), {.state = "s1", .next = "/ui/#/unit/a/1", .begun = kNow});
   const auto state = parse_login_state(signer(), token, "s1", kNow + 600);
@@ -132,12 +132,12 @@ TEST(LoginStateTest, NonceAndVerifierDependOnStateAndKey) {
       code_verifier_of(signer(), "b"), code_verifier_of(signer('o'), "a")};
   EXPECT_EQ(all.size(), 6U);
   EXPECT_EQ(code_verifier_of(signer(), "a").size(), 43U);
-  // RFC 7636, appendix B
+  // RFC 7636, appendix B.
   EXPECT_EQ(code_challenge_of("dBjftJeZ4CVP-mB92K27uhbUJU1p1r_wW1gFWFOEjXk"),
             "E9Melhoa2OwvFrEMTJguCHaoeK1t8URWbuGJSstw-cM");
 }
 
-TEST(SafeNext, LeadsNowhereElse) {
+TEST(SafeNext, StaysOnThisServer) {
   for (const std::string_view good :
        {"/", "/ui/", "/ui/?user=1#/unit/a/b", "/a?next=//b", "/a#//b"}) {
     EXPECT_EQ(safe_next(good), good);
@@ -151,7 +151,7 @@ TEST(SafeNext, LeadsNowhereElse) {
   EXPECT_EQ(safe_next("/" + std::string(2000, 'a')), "");
 }
 
-TEST(UserName, IsTextWithoutControls) {
+TEST(UserName, HasNoControlCharacters) {
   for (const std::string_view good : {"ada", "a b", "é", "p:svc", "ada@example.org"}) {
     EXPECT_TRUE(is_user_name(good)) << good;
   }

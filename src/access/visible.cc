@@ -9,8 +9,8 @@
 namespace ceems::access {
 namespace {
 
-/// Figures, times and names that the resource manager gave. Not here: `name` and `tags` (working
-/// directory, annotations, metadata), which people write.
+/// Measurements, times and names that come from the resource manager. Not listed: `name` and `tags`
+/// (working directory, annotations, metadata), which people write.
 constexpr std::array<std::string_view, 28> kShownToSupport = {
     "cluster_id",
     "resource_manager",
@@ -42,7 +42,7 @@ constexpr std::array<std::string_view, 28> kShownToSupport = {
     "total_egress_stats",
 };
 
-/// Rows of units with some columns empty where the row is somebody else's.
+/// Rows of units. Some columns are empty if the row belongs to somebody else.
 class WithheldCursor final : public store::Cursor {
  public:
   struct OwnerColumns {
@@ -89,7 +89,7 @@ class WithheldCursor final : public store::Cursor {
   bool own_ = false;
 };
 
-/// Where the field is read, after adding it when it is not there yet.
+/// The index of the field in `columns`, where it is added if it is missing.
 std::optional<std::size_t> column_of(std::string_view name, std::vector<std::size_t>& columns) {
   const auto field = store::find_field(store::unit_fields(), name);
   if (!field) {
@@ -118,7 +118,7 @@ Result<std::unique_ptr<store::Cursor>> read_units(store::Reader& reader,
                                                   const store::UnitQuery& query,
                                                   store::FieldList fields) {
   if (identity.role == Role::kNobody) {
-    return fail(ErrorCode::kPermissionDenied, "nobody may read no units");
+    return fail(ErrorCode::kPermissionDenied, "a caller without identity may not read units");
   }
   const auto all = store::unit_fields();
   std::vector<bool> withheld;
@@ -126,8 +126,8 @@ Result<std::unique_ptr<store::Cursor>> read_units(store::Reader& reader,
   for (const std::size_t field : fields) {
     withheld.push_back(field >= all.size() || !sees_unit_field(identity.role, all[field].name));
   }
-  // A scope without `everybody` holds own rows, those of the caller's service accounts and of led
-  // projects only; support and admins get other rows by chosen_rows() alone.
+  // A scope without `everybody` contains only the caller's own rows, those of their service
+  // accounts and of projects they lead. Only support and admins get other rows, from chosen_rows().
   const bool only_own = identity.role == Role::kUser || identity.role == Role::kProjectLead;
   if (only_own || std::ranges::find(withheld, true) == withheld.end()) {
     return reader.units(query, fields);
@@ -137,7 +137,7 @@ Result<std::unique_ptr<store::Cursor>> read_units(store::Reader& reader,
   const auto cluster = column_of("cluster_id", columns);
   const auto project = column_of("project", columns);
   if (!user || !cluster || !project) {
-    return fail(ErrorCode::kInternal, "units have no owner");
+    return fail(ErrorCode::kInternal, "units have no columns for their owner");
   }
   auto rows = reader.units(query, columns);
   if (!rows) {

@@ -10,16 +10,16 @@
 
 namespace ceems::access {
 
-/// May the caller see this field of a unit that is neither theirs nor of a project they lead? This
-/// is the list of docs/api/access.md: what is not on it is withheld, so that a new field is hidden
-/// until somebody decides. Admins see all, support what holds nothing a person wrote, others
-/// nothing.
+/// Whether the caller may see this field of a unit that is neither theirs nor of a project they
+/// lead. This is the list in docs/api/access.md. Fields that are not on it are withheld, so a new
+/// field is hidden until somebody decides. Admins see all fields, support those without text that a
+/// person wrote, others none.
 bool sees_unit_field(Role role, std::string_view field);
 
-/// store::Reader::units() as the caller may see it: fields that are not for them are empty in rows
-/// that are not theirs. `fields` are indexes into store::unit_fields(); the columns of the cursor
-/// are those, in their order. The owners of the query are believed: they were made by own_rows() or
-/// chosen_rows(). Errors as there.
+/// store::Reader::units() as the caller may see it: in rows that are not theirs, withheld fields
+/// are empty. `fields` are indexes into store::unit_fields(); the cursor has these columns in this
+/// order. The owners in the query are trusted, because own_rows() or chosen_rows() made them.
+/// Errors are those of store::Reader::units().
 Result<std::unique_ptr<store::Cursor>> read_units(store::Reader& reader,
                                                   const Identity& identity,
                                                   const store::UnitQuery& query,

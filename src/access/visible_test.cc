@@ -35,7 +35,7 @@ class VisibleTest : public store::AnyDatabase {
     }
   }
 
-  /// Name, tags, state and start of each unit by uuid.
+  /// Name, tags, state and start of each unit, by uuid.
   std::map<std::string, std::string> read(const Identity& identity, const store::Scope& owners) {
     const auto fields = indexes({"tags", "uuid", "name", "state", "started_at_ts"});
     std::map<std::string, std::string> rows;
@@ -84,7 +84,7 @@ TEST(SeesUnitField, EveryFieldIsDecided) {
   EXPECT_EQ(withheld, 2U);
   EXPECT_FALSE(sees_unit_field(Role::kSupport, "name"));
   EXPECT_FALSE(sees_unit_field(Role::kSupport, "tags"));
-  EXPECT_FALSE(sees_unit_field(Role::kSupport, "a field of tomorrow"));
+  EXPECT_FALSE(sees_unit_field(Role::kSupport, "a future field"));
 }
 
 TEST_F(VisibleTest, AdminsSeeAll) {
@@ -95,7 +95,7 @@ TEST_F(VisibleTest, AdminsSeeAll) {
   EXPECT_EQ(rows.at("bob-b"), whole("bob"));
 }
 
-TEST_F(VisibleTest, SupportSeesWhatNobodyWroteAndOwnRowsWhole) {
+TEST_F(VisibleTest, SupportSeesFieldsFromManagersAndItsOwnRowsWhole) {
   const Identity ada{.user = "ada", .role = Role::kSupport};
   const auto rows = read(ada, chosen_rows(ada, {}, {}));
   ASSERT_EQ(rows.size(), 4U);
@@ -113,7 +113,7 @@ TEST_F(VisibleTest, SupportThatLeadsAProjectSeesItsRowsWholeOnThatCluster) {
   EXPECT_EQ(rows.at("bob-b"), whole("bob"));
 }
 
-TEST_F(VisibleTest, LeadsSeeRowsOfTheirProjectsWholeOnThatClusterOnly) {
+TEST_F(VisibleTest, LeadsSeeRowsOfTheirProjectsWholeOnlyOnThatCluster) {
   const Identity lea{.user = "lea", .role = Role::kProjectLead, .led = {{"b", "fluids"}}};
   const auto rows = read(lea, own_rows(lea, {}));
   ASSERT_EQ(rows.size(), 2U);
@@ -128,7 +128,7 @@ TEST_F(VisibleTest, UsersSeeTheirOwnRows) {
   EXPECT_EQ(rows.at("ada-a"), whole("ada"));
 }
 
-TEST_F(VisibleTest, NobodyReadsNothingWhateverTheScopeSays) {
+TEST_F(VisibleTest, ACallerWithoutIdentityReadsNothing) {
   const auto fields = indexes({"uuid"});
   store::UnitQuery query;
   query.owners.everybody = true;

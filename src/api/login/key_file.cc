@@ -56,7 +56,7 @@ Result<> make_key(const std::string& file) {
     return fail(errno_error(errno, "creating " + made));
   }
   auto done = write_all(descriptor.get(),
-                        hex(crypto::random_bytes(access::Signer::kShortestKey)) + "\n", made);
+                        hex(crypto::random_bytes(access::Signer::kMinKeyBytes)) + "\n", made);
   if (done && ::link(made.c_str(), file.c_str()) != 0 && errno != EEXIST) {
     done = fail(errno_error(errno, "creating " + file));
   }
@@ -95,9 +95,9 @@ Result<std::string> read_key(const std::string& file) {
     text.append(buffer.data(), static_cast<std::size_t>(count));
   }
   const std::string_view key = trim(text);
-  if (key.size() < access::Signer::kShortestKey || text.size() > kLongestKey) {
+  if (key.size() < access::Signer::kMinKeyBytes || text.size() > kLongestKey) {
     return fail(ErrorCode::kInvalidArgument, "session key {}: expected {} to {} characters", file,
-                access::Signer::kShortestKey, kLongestKey);
+                access::Signer::kMinKeyBytes, kLongestKey);
   }
   return std::string(key);
 }

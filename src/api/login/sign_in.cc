@@ -159,7 +159,7 @@ bool SignIn::is_alive(const access::Session& session) const {
   if (ended_.contains(session.id)) {
     return false;
   }
-  if (session.way == access::Way::kOidc) {
+  if (session.method == access::LoginMethod::kOidc) {
     return provider_ != nullptr &&
            access::same_secret(session.credential, credential_of(provider_->options().issuer));
   }
@@ -279,7 +279,7 @@ std::string SignIn::whoami(const net::Request& request, const access::Identity& 
   const bool by_header =
       options_.header && !access::user_name(request.headers, place_.user_headers).empty();
   const auto session = by_header ? std::nullopt : find_session(request);
-  json += session ? access::way_name(session->way) : "header";
+  json += session ? access::login_method_name(session->method) : "header";
   json += R"(","led":[)";
   for (const store::ClusterProject& led : identity.led) {
     json += json.back() == '[' ? R"({"cluster_id":)" : R"(,{"cluster_id":)";

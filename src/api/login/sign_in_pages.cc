@@ -230,9 +230,10 @@ void SignIn::log_in(const net::Request& request, net::Response& response) {
   }
   attempts_.succeeded(counted, address);
   log::info("logged in", {{"user", printable(form->user)}, {"way", "local"}});
-  begin_session(
-      {.user = form->user, .way = access::Way::kLocal, .credential = credential_of(user->second)},
-      form->next, request, response);
+  begin_session({.user = form->user,
+                 .method = access::LoginMethod::kLocal,
+                 .credential = credential_of(user->second)},
+                form->next, request, response);
 }
 
 void SignIn::log_out(const net::Request& request, net::Response& response) {
@@ -318,7 +319,7 @@ void SignIn::end_oidc(const net::Request& request, net::Response& response) {
   } else {
     log::info("logged in", {{"user", printable(claims->user)}, {"way", "oidc"}});
     begin_session({.user = claims->user,
-                   .way = access::Way::kOidc,
+                   .method = access::LoginMethod::kOidc,
                    .granted = provider_->role_of(*claims),
                    .credential = credential_of(provider_->options().issuer)},
                   begun->next, request, response);
