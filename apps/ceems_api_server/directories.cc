@@ -37,7 +37,7 @@ std::optional<Owner> find_owner(const std::string& user) {
   return Owner{entry.pw_uid, entry.pw_gid};
 }
 
-bool holds_only_ours(const fs::path& directory) {
+bool contains_only_our_files(const fs::path& directory) {
   std::error_code error;
   for (const auto& entry : fs::directory_iterator(directory, error)) {
     if (!entry.path().filename().string().starts_with("ceems") || !entry.is_regular_file(error) ||
@@ -61,7 +61,7 @@ Result<> give_to(const fs::path& directory, const Owner& owner) {
   return {};
 }
 
-/// Makes missing directories from the top down.
+/// Makes all missing directories of the path, from the top down.
 Result<> make_all(const fs::path& path) {
   constexpr mode_t kMode = 0750;
   fs::path built;
@@ -95,7 +95,7 @@ Result<std::string> prepare_directory(const std::string& path, const std::string
       return fail(std::move(made).error());
     }
   }
-  if (::geteuid() == 0 && (!existed || (info.st_uid == 0 && holds_only_ours(absolute)))) {
+  if (::geteuid() == 0 && (!existed || (info.st_uid == 0 && contains_only_our_files(absolute)))) {
     if (const auto owner = find_owner(user); owner && owner->uid != 0) {
       if (auto given = give_to(absolute, *owner); !given) {
         return fail(std::move(given).error());

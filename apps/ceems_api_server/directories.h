@@ -6,9 +6,10 @@
 
 namespace ceems::api {
 
-/// Makes the directory (mode 0750, with those above it) when it is missing; gives its absolute
-/// path. Started as root, it is given to `user` when it was made here or holds nothing but files
-/// of ours, so that the program can write there after the change of user; others are left alone.
+/// Makes the directory if it is missing (mode 0750, with those above it) and returns its absolute
+/// path. A server started as root then gives it to `user`, so that it can write there after it has
+/// dropped its privileges. Root's directories that contain other files than ours are left alone,
+/// and so are those of other users.
 Result<std::string> prepare_directory(const std::string& path, const std::string& user);
 
 }  // namespace ceems::api

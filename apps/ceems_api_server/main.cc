@@ -1,4 +1,5 @@
-// ceems_api_server: units, usage, users and projects of the clusters, kept up to date and served.
+// ceems_api_server: keeps units, usage, users and projects of the clusters up to date and serves
+// them.
 
 #include <linux/capability.h>
 
@@ -39,8 +40,8 @@ namespace os = ceems::os;
 using ceems::Result;
 
 constexpr std::string_view kDescription =
-    "API server of the compute units of clusters: keeps their use of resources, energy and "
-    "emissions in a data base and serves them, together with a web page.";
+    "API server for the compute units of clusters. Keeps their use of resources, energy and "
+    "emissions in a database and serves them over a REST API and a web page.";
 
 Result<api::Config> read_config(const api::CommandLine& line) {
   return ceems::config::read_config(
@@ -52,17 +53,17 @@ Result<api::Config> read_config(const api::CommandLine& line) {
 
 Result<> drop_privileges(const api::CommandLine& line) {
   if (!line.drop_privileges) {
-    log::warn("privileges are kept: --no-security.drop-privileges");
+    log::warn("keeping privileges because of --no-security.drop-privileges");
     return {};
   }
-  // For running sacct and sacctmgr as root.
+  // Both are needed to run sacct and sacctmgr as root.
   if (auto dropped = os::drop_privileges(line.run_as_user, {CAP_SETUID, CAP_SETGID}); !dropped) {
     return fail(std::move(dropped).error().with_context("dropping privileges"));
   }
   return {};
 }
 
-/// Copies the data base once per interval, the first time after one interval.
+/// Copies the database once per interval; the first time after one interval.
 void keep_backups(const std::stop_token& stop,
                   ceems::store::Database& database,
                   const std::string& directory,
@@ -92,8 +93,8 @@ void serve(ceems::net::Server& server) {
     log::info("listening", {{"address", address}});
   }
   os::serve_until_stopped(
-      [] { log::info("SIGHUP ignored: a changed configuration takes a restart"); });
-  server.stop();  // requests under way are finished while everything they need is there
+      [] { log::info("ignored SIGHUP, a changed configuration requires a restart"); });
+  server.stop();  // finishes current requests while everything they need still exists
 }
 
 Result<ingest::UpdateOptions> update_options(const api::Config& config,
@@ -117,11 +118,11 @@ Result<ingest::UpdateOptions> update_options(const api::Config& config,
   return options;
 }
 
-int serve_data_base(api::Config config,
-                    const api::CommandLine& line,
-                    api::ApiOptions api_options,
-                    ceems::net::Server& server,
-                    std::unique_ptr<api::ApiServer>& handler) {
+int serve_database(api::Config config,
+                   const api::CommandLine& line,
+                   api::ApiOptions api_options,
+                   ceems::net::Server& server,
+                   std::unique_ptr<api::ApiServer>& handler) {
   const ceems::Clock& clock = ceems::real_clock();
   auto database =
       ceems::store::Database::open({.directory = config.data.path,
@@ -175,7 +176,7 @@ int serve_data_base(api::Config config,
   (*loop)->stop();
   backups = {};
   if (auto closed = (*database)->close(); !closed) {
-    log::error("closing the data base", {{"err", closed.error().message}});
+    log::error("cannot close the database", {{"err", closed.error().message}});
   }
   log::info("stopped");
   return 0;
@@ -221,7 +222,7 @@ int run(int argc, const char* const* argv) {
     log::warn(warning);
   }
 
-  // Sockets and the web configuration are opened before privileges are dropped.
+  // Open sockets and the web configuration before dropping privileges.
   std::unique_ptr<api::ApiServer> handler;
   auto server = ceems::net::Server::create(
       std::move(*server_options),
@@ -234,7 +235,7 @@ int run(int argc, const char* const* argv) {
   if (auto dropped = drop_privileges(line); !dropped) {
     return os::give_up(dropped.error());
   }
-  return serve_data_base(std::move(*config), line, std::move(*api_options), **server, handler);
+  return serve_database(std::move(*config), line, std::move(*api_options), **server, handler);
 }
 
 }  // namespace

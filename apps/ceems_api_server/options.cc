@@ -12,49 +12,51 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
             {.help = "Path of the configuration file.", .env = "CEEMS_API_SERVER_CONFIG_FILE"});
   flags.add(
       "config.file.expand-env-vars", line.expand_env,
-      {.help = "Replace $NAME and ${NAME} in the configuration file by environment variables."});
+      {.help = "Replace $NAME and ${NAME} in the configuration file with environment variables."});
   flags.add("web.listen-address", line.listen_addresses,
             {.help = "Address to listen on (repeatable): host:port, vsock://:port, unix:/path."});
   flags.add(
       "web.config.file", line.web_config_file,
       {.help = "Path of a web configuration file with TLS and users (exporter-toolkit format).",
        .env = "CEEMS_API_SERVER_WEB_CONFIG_FILE"});
-  flags.add("web.route-prefix", line.route_prefix,
-            {.help = "Prefix of the paths of all endpoints."});
+  flags.add("web.route-prefix", line.route_prefix, {.help = "Path prefix of all endpoints."});
   flags.add("web.max-requests", line.max_requests,
-            {.help = "Requests that one client may make in a minute; 0: no limit."});
+            {.help = "Maximum number of requests per client and minute. 0 disables the limit."});
   flags.add("web.trusted-proxies", line.trusted_proxies,
-            {.help = "Address of a proxy whose X-Forwarded-For and such headers name the client "
-                     "(repeatable). Without any, everybody's are believed.",
+            {.help = "Address or range of a proxy whose X-Forwarded-For and similar headers are "
+                     "trusted (repeatable). By default those of every peer are trusted.",
              .placeholder = "ADDRESS"});
   flags.add("web.cors.origin", line.cors_origin,
-            {.help = "Regular expression for whole origins that may make cross-origin requests."});
-  flags.add("web.compression", line.compression, {.help = "Compress answers (gzip, zstd)."});
+            {.help = "Regular expression for the origins that may make cross-origin requests. It "
+                     "must match the whole origin."});
+  flags.add("web.compression", line.compression, {.help = "Compress responses (gzip, zstd)."});
   flags.add("web.compression.level", line.compression_level,
-            {.help = "Compression level, 1 (fast) to 9 (small)."});
+            {.help = "Compression level, from 1 (fastest) to 9 (smallest)."});
   flags.add("web.debug-server", line.debug_server,
-            {.help = "Accepted for compatibility; there is no profiler in this program."});
+            {.help = "Accepted for compatibility. This program has no profiler."});
   flags.add("web.systemd-socket", line.systemd_socket,
-            {.help = "Use the sockets that systemd passes instead of addresses."});
+            {.help = "Use the sockets passed by systemd instead of --web.listen-address."});
   flags.add("query.max-period", line.query_max_period,
-            {.help = "Longest period (to - from) of a query; 0s: no limit."});
+            {.help = "Longest period (to - from) of a query. 0s disables the limit."});
   flags.add("security.run-as-user", line.run_as_user,
-            {.help = "User to become when started as root: name or number."});
+            {.help = "Name or number of the user to become when started as root."});
   flags.add("runtime.gomaxprocs", line.threads,
-            {.help = "Number of threads that answer requests.", .env = "GOMAXPROCS"});
+            {.help = "Number of threads that handle requests, raised to at least 4.",
+             .env = "GOMAXPROCS"});
   flags.add_enum("log.level", line.log_level, {"debug", "info", "warn", "error"},
-                 {.help = "Lowest level that is logged."});
+                 {.help = "Lowest level of the messages that are logged."});
   flags.add_enum("log.format", line.log_format, {"logfmt", "json"},
                  {.help = "Format of log lines."});
-  flags.add("web.external-url", line.external_url,
-            {.help = "URL at which browsers reach the server, with its path behind a proxy: for "
-                     "cookies, logins at a provider and the description of the API."});
+  flags.add(
+      "web.external-url", line.external_url,
+      {.help = "URL at which browsers reach the server, including the path that a proxy adds. "
+               "Used for cookies, for logins at a provider and in the API description."});
   flags.add("web.user-header-name", line.user_headers,
-            {.help = "Header that names the user (repeatable).", .hidden = true});
+            {.help = "Header that contains the name of the user (repeatable).", .hidden = true});
   flags.add("storage.data.skip.delete.old.units", line.skip_purge,
-            {.help = "Never purge.", .hidden = true});
+            {.help = "Never delete old units.", .hidden = true});
   flags.add("test.disable.checks", line.disable_checks,
-            {.help = "Let backups be frequent.", .hidden = true});
+            {.help = "Allow backup intervals of less than a day.", .hidden = true});
   flags.add("security.disable-cap-awareness", line.disable_cap_awareness,
             {.help = "Keep capabilities effective.", .hidden = true});
   flags.add("security.drop-privileges", line.drop_privileges,
@@ -87,7 +89,7 @@ Result<ApiOptions> api_options(const CommandLine& line) {
 
 Result<net::ServerOptions> server_options(const CommandLine& line) {
   constexpr long kMaxLevel = 9;
-  constexpr long kMinThreads = 4;  // one slow query must not hold up health checks
+  constexpr long kMinThreads = 4;  // so that one slow query does not delay health checks
   constexpr long kMaxThreads = 64;
   if (line.compression && (line.compression_level < 1 || line.compression_level > kMaxLevel)) {
     return fail(ErrorCode::kInvalidArgument,

@@ -38,10 +38,11 @@ struct CommandLine {
   bool drop_privileges = true;
 };
 
-/// Registers the flags; `line` must outlive parsing.
+/// Registers the flags. `line` must outlive parsing.
 void add_flags(config::FlagSet& flags, CommandLine& line);
 
-/// Checks what parsing alone cannot: kInvalidArgument with the reference's wording.
+/// Checks the values that parsing does not. Errors are kInvalidArgument, worded as in the
+/// reference.
 Result<ApiOptions> api_options(const CommandLine& line);
 Result<net::ServerOptions> server_options(const CommandLine& line);
 

@@ -1,4 +1,4 @@
-// ceems_exporter: Prometheus exporter of the compute units of a node.
+// ceems_exporter: Prometheus exporter for the compute units of a node.
 
 #include <linux/capability.h>
 #include <sys/resource.h>
@@ -42,11 +42,9 @@ namespace log = ceems::log;
 namespace os = ceems::os;
 
 constexpr std::string_view kDescription =
-    "Prometheus exporter of the compute units of a node (jobs, virtual machines, containers): "
-    "their "
-    "use of CPU and memory, their energy, and the node they run on. 'ceems_exporter doctor "
-    "[flags]' "
-    "says what works on this host and what to do where it does not.";
+    "Prometheus exporter for the compute units of a node (jobs, virtual machines, containers): "
+    "their use of CPU and memory, their energy, and the node they run on. 'ceems_exporter doctor "
+    "[flags]' reports what works on this host, and how to fix what does not.";
 
 void log_start() {
   const ceems::Version& v = ceems::version();
@@ -63,15 +61,15 @@ void log_start() {
                                   {"fd_hard", files.rlim_max}});
 }
 
-/// What hangs (a tool, a BMC, a name server) holds the start up no longer than this; its values
-/// come on a later page. One page to look at may take longer.
+/// A hanging tool, BMC or name server delays the start by at most this long; its values appear on a
+/// later page. With --once there is no later page, so it may take longer.
 std::chrono::steady_clock::time_point start_until(const exporter::Options& options) {
   return std::chrono::steady_clock::now() + std::chrono::seconds(options.once ? 15 : 2);
 }
-constexpr std::chrono::milliseconds kLeastWait{300};
+constexpr std::chrono::milliseconds kMinWait{300};
 
-/// Everything that collectors, `targets` (may be null) and the web layer may raise later, each
-/// once.
+/// The capabilities that collectors, `targets` (may be null) and the web layer may raise later,
+/// without duplicates.
 std::vector<os::Capability> needed_capabilities(
     const exporter::Options& options,
     const std::vector<exporter::NamedCollector>& collectors,
@@ -81,7 +79,7 @@ std::vector<os::Capability> needed_capabilities(
     needed = targets->capabilities();
   }
   if (!options.web_config_file.empty()) {
-    needed.push_back(CAP_DAC_READ_SEARCH);  // its files are read again when they change
+    needed.push_back(CAP_DAC_READ_SEARCH);  // to read its files again when they change
   }
   for (const auto& named : collectors) {
     const auto capabilities = named.collector->capabilities();
@@ -96,7 +94,7 @@ std::vector<os::Capability> needed_capabilities(
 ceems::Result<> drop_privileges(const exporter::Options& options,
                                 const std::vector<os::Capability>& keep) {
   if (!options.drop_privileges) {
-    log::warn("privileges are kept: --no-security.drop-privileges");
+    log::warn("keeping privileges because of --no-security.drop-privileges");
     return {};
   }
   if (auto dropped = os::drop_privileges(options.run_as_user, keep); !dropped) {
@@ -113,16 +111,16 @@ ceems::Result<> drop_privileges(const exporter::Options& options,
   return {};
 }
 
-/// --once: one page to standard output.
+/// Prints one page to standard output, for --once.
 int print_page(exporter::MetricsPage& page, const ceems::Clock& clock) {
-  constexpr std::chrono::minutes kLongest{5};
+  constexpr std::chrono::minutes kMaxTime{5};
   std::string text;
-  if (auto done = page.get(ceems::metrics::Exposition::kText, clock.steady_now() + kLongest, text);
+  if (auto done = page.get(ceems::metrics::Exposition::kText, clock.steady_now() + kMaxTime, text);
       !done) {
     return os::give_up(done.error());
   }
   if (std::fwrite(text.data(), 1, text.size(), stdout) != text.size() || std::fflush(stdout) != 0) {
-    log::error("page not written", {{"err", std::generic_category().message(errno)}});
+    log::error("cannot write the page", {{"err", std::generic_category().message(errno)}});
     return 1;
   }
   return 0;
@@ -134,12 +132,12 @@ void serve(ceems::net::Server& server) {
     log::info("listening", {{"address", address}});
   }
   os::serve_until_stopped(
-      [] { log::info("SIGHUP ignored: the web configuration is read again by itself"); });
+      [] { log::info("ignored SIGHUP, the web configuration is reloaded automatically"); });
   server.stop();
 }
 
-/// ceems_exporter doctor [flags]: what works on this host with these flags, and what to do where it
-/// does not.
+/// ceems_exporter doctor [flags]: reports what works on this host with these flags, and how to fix
+/// what does not.
 int diagnose(const ceems::config::FlagSet& flags,
              const exporter::Options& options,
              const exporter::CollectorSet& known,
@@ -150,12 +148,12 @@ int diagnose(const ceems::config::FlagSet& flags,
 }
 
 int run(int argc, const char* const* argv) {
-  if (argc > 1 && std::string_view(argv[1]) == exporter::gpu::kListCommand) {  // by ourselves
+  if (argc > 1 && std::string_view(argv[1]) == exporter::gpu::kListCommand) {  // started by us
     return exporter::gpu::list_gpus(std::span(argv, static_cast<std::size_t>(argc)).subspan(2));
   }
   const bool doctor = argc > 1 && std::string_view(argv[1]) == "doctor";
   bool doctor_json = false;
-  if (doctor) {  // the rest of the line is that of the exporter
+  if (doctor) {  // the remaining arguments are flags of the exporter
     ++argv;
     --argc;
   }
@@ -168,7 +166,7 @@ int run(int argc, const char* const* argv) {
   known.add_switches(flags);
   exporter::add_last_flags(flags, options);
   if (doctor) {
-    flags.add("json", doctor_json, {.help = "doctor: print the findings as JSON"});
+    flags.add("json", doctor_json, {.help = "Print the findings of doctor as JSON."});
   }
   const auto outcome = flags.parse(argc, argv);
   if (outcome.exit) {
@@ -209,7 +207,7 @@ int run(int argc, const char* const* argv) {
                           targets.get());
   std::unique_ptr<ceems::net::Server> server;
   if (!options.once) {
-    // Sockets are opened before privileges are dropped, so ports below 1024 work.
+    // Open sockets before dropping privileges, so that ports below 1024 work.
     auto listening = ceems::net::Server::create(
         exporter::server_options(options),
         [&routes](const ceems::net::Request& request, ceems::net::Response& response) {
@@ -223,14 +221,14 @@ int run(int argc, const char* const* argv) {
   if (auto dropped = drop_privileges(options, capabilities); !dropped) {
     return os::give_up(dropped.error());
   }
-  // Raised here they are effective in this thread and in those started from now on.
+  // Capabilities raised here are effective in this thread and in all threads it starts from now on.
   std::vector<std::unique_ptr<os::RaisedCapabilities>> always;
   for (const os::Capability capability :
        options.disable_cap_awareness ? capabilities : std::vector<os::Capability>()) {
     always.push_back(std::make_unique<os::RaisedCapabilities>(
         std::initializer_list<os::Capability>{capability}));
   }
-  scraper.start(std::max(context.start_until, std::chrono::steady_clock::now() + kLeastWait));
+  scraper.start(std::max(context.start_until, std::chrono::steady_clock::now() + kMinWait));
   if (options.once) {
     return print_page(page, clock);
   }

@@ -1,4 +1,4 @@
-// ceems_lb: the gate and load balancer before Prometheus and Pyroscope.
+// ceems_lb: gate and load balancer in front of Prometheus and Pyroscope.
 
 #include <linux/capability.h>
 
@@ -23,11 +23,11 @@ namespace os = ceems::os;
 using ceems::Result;
 
 constexpr std::string_view kDescription =
-    "Load balancer and gate before Prometheus and Pyroscope: passes a user's query on only when "
-    "every series it asks for belongs to units of the user's projects.";
+    "Load balancer and gate in front of Prometheus and Pyroscope. It passes a user's query on only "
+    "if every series in the query belongs to units of the user's projects.";
 
 Result<lb::Config> read_config(const lb::CommandLine& line) {
-  // Root's alone where it holds passwords, and at a reload this is nobody.
+  // A file with passwords may be readable only by root, and at a reload this process is `nobody`.
   const os::RaisedCapabilities raised({CAP_DAC_READ_SEARCH});
   return ceems::config::read_config(line.config_file, line.expand_env, lb::parse_config);
 }
@@ -38,14 +38,15 @@ void reload(lb::Service& service, const lb::CommandLine& line) {
   if (applied) {
     log::info("configuration reloaded");
   } else {
-    log::error("configuration not reloaded, the old one stays", {{"err", applied.error().message}});
+    log::error("cannot reload the configuration, keeping the old one",
+               {{"err", applied.error().message}});
   }
 }
 
 int serve(lb::Service& service, const lb::CommandLine& line) {
   service.start();
   if (service.listeners().empty()) {
-    log::warn("no backends are configured: nothing is listened to");
+    log::warn("no backends are configured, not listening");
   }
   for (const std::string& listener : service.listeners()) {
     log::info("listening", {{"listener", listener}});
@@ -75,13 +76,13 @@ int run(int argc, const char* const* argv) {
   }
   os::raise_file_limit();
   os::log_start("ceems_lb");
-  // Sockets and the web configuration are opened before privileges are dropped.
+  // Open sockets and the web configuration before dropping privileges.
   auto service = lb::Service::create(service_options(line), *config);
   if (!service) {
     return os::give_up_early(service.error());
   }
   if (line.drop_privileges) {
-    // For a data base, certificates and secrets that only root or their owner may read.
+    // Databases, certificates and secrets may be readable only by root or by their owner.
     if (auto dropped = os::drop_privileges(line.run_as_user, {CAP_DAC_READ_SEARCH}); !dropped) {
       return os::give_up_early(std::move(dropped).error().with_context("dropping privileges"));
     }

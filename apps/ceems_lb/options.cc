@@ -7,26 +7,26 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
             {.help = "Path of the configuration file.", .env = "CEEMS_LB_CONFIG_FILE"});
   flags.add(
       "config.file.expand-env-vars", line.expand_env,
-      {.help = "Replace $NAME and ${NAME} in the configuration file by environment variables."});
+      {.help = "Replace $NAME and ${NAME} in the configuration file with environment variables."});
   flags.add(
       "web.listen-address", line.listen_addresses,
-      {.help = "Address to listen on, one for each kind of backends in the order in which the "
+      {.help = "Address to listen on, one for each kind of backend, in the order in which the "
                "kinds first appear in the configuration (repeatable): host:port, "
-               "vsock://:port, unix:/path. Without the flag :9030, and :9040 for the second."});
+               "vsock://:port, unix:/path. The default for the second kind is :9040."});
   flags.add(
       "web.config.file", line.web_config_file,
       {.help = "Path of a web configuration file with TLS and users (exporter-toolkit format).",
        .env = "CEEMS_LB_WEB_CONFIG_FILE"});
   flags.add("web.systemd-socket", line.systemd_socket,
-            {.help = "Use the sockets that systemd passes instead of addresses; for one kind of "
-                     "backends only."});
+            {.help = "Use the sockets passed by systemd instead of --web.listen-address. Possible "
+                     "only with one kind of backend."});
   flags.add("security.run-as-user", line.run_as_user,
-            {.help = "User to become when started as root: name or number."});
+            {.help = "Name or number of the user to become when started as root."});
   flags.add("runtime.gomaxprocs", line.threads,
-            {.help = "Number of threads that decide requests.", .env = "GOMAXPROCS"});
+            {.help = "Number of threads that check requests.", .env = "GOMAXPROCS"});
   flags.add_enum("log.level", line.log_level, {"debug", "info", "warn", "error"},
-                 {.help = "Lowest level that is logged; requests that pass are logged at debug, "
-                          "refused ones at info."});
+                 {.help = "Lowest level of the messages that are logged. Requests that pass are "
+                          "logged at debug, refused ones at info."});
   flags.add_enum("log.format", line.log_format, {"logfmt", "json"},
                  {.help = "Format of log lines."});
   flags.add("security.drop-privileges", line.drop_privileges,

@@ -24,7 +24,7 @@ struct CommandLine {
   bool disable_cap_awareness = false;
 };
 
-/// Registers the flags; `line` must outlive parsing.
+/// Registers the flags. `line` must outlive parsing.
 void add_flags(config::FlagSet& flags, CommandLine& line);
 
 ServiceOptions service_options(const CommandLine& line);
