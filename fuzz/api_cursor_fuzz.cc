@@ -1,5 +1,5 @@
-// Cursors and entity tags that clients send: what is taken for a cursor is one of ours, in its only
-// spelling.
+// Cursors and entity tags from clients: a text that is accepted as a cursor is one of ours, in its
+// only spelling.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -22,12 +22,12 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
       std::abort();
     }
   }
-  // A key made of the input comes back whole.
+  // A key made from the input must survive the round trip.
   const std::vector<std::string> key{text.substr(0, size / 2), text.substr(size / 2)};
   params.cursor = ceems::api::cursor_text("users", key);
   const auto again = ceems::api::parse_page(params, "users", 2);
   if (size < 0x10000) {
-    const auto& page = again.value();  // throws where there is none
+    const auto& page = again.value();  // throws if there is none
     if (!page || page->after != key) {
       std::abort();
     }

@@ -1,4 +1,4 @@
-// Query texts of requests: never a crash, and a window that is always one.
+// Query strings of requests: they never crash the parser, and the window is always valid.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Output of IPMI tools and raw answers of a BMC: never a crash, never a power that is none.
+// Output of IPMI tools and raw responses of a BMC: never a crash, never an invalid power.
 #include <cmath>
 #include <cstdint>
 #include <cstdlib>

@@ -1,4 +1,4 @@
-// The parsers of files in a cgroup's directory and of /proc/PID, all on the same text.
+// All parsers of files in a cgroup's directory and of /proc/PID, on the same text.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

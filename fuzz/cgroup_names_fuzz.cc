@@ -1,4 +1,4 @@
-// Paths of cgroups: un-escaping, the matchers of all managers, identifiers.
+// Paths of cgroups: unescaping, the matchers of all managers, identifiers.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -51,7 +51,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   follow(*kPatterns, text);
   follow(*kLibvirt, text);
   follow(*kPods, text);
-  if (size < 256) {  // a pattern comes from the administrator, but must not crash either
+  if (size < 256) {  // patterns come from the administrator, but must not crash either
     if (const auto own = pattern_matcher({std::string(text)}, host::CgroupMode::kLegacy, {})) {
       follow(**own, "a/b/c.service");
     }

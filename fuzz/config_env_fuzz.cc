@@ -1,4 +1,4 @@
-// Expansion of variables and reading of durations: any text gives a text or number, or one error.
+// Expands variables and parses durations: any text gives a text or number, or one error.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

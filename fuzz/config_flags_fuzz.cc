@@ -1,4 +1,4 @@
-// A command line of any words, one a line, ends in values or in one line of error.
+// A command line of any words, one per line, gives values or a one-line error.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -13,7 +13,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   std::vector<std::string> words{"program"};
   for (const std::string_view word : ceems::split(text, '\n')) {
-    if (!word.starts_with('@')) {  // would read files
+    if (!word.starts_with('@')) {  // those would read files
       words.emplace_back(word.substr(0, word.find('\0')));
     }
   }

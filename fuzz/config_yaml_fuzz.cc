@@ -1,4 +1,4 @@
-// Any text is a document or one error, and every value of a document can be asked for in each way.
+// Any text is a document or one error, and every value of a document can be read as every type.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

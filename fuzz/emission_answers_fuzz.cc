@@ -1,4 +1,4 @@
-// What services of emission factors answer, and the table of countries.
+// Responses of services for emission factors, and the table of countries.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// The first byte chooses: /proc/cpuinfo, the power table, or --collector.energy.idle-watts.
+// The first byte selects the parser: /proc/cpuinfo, the power table or
+// --collector.energy.idle-watts.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>
@@ -18,7 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     const energy::CpuIdentity cpu = energy::parse_cpu_identity(text);
     const energy::PowerModel model = energy::make_power_model(*table, cpu, 4, 100.0);
     if (!(model.full_watts >= model.idle_watts) || !(model.idle_watts > 0)) {
-      std::abort();  // the table has a last resort for every CPU
+      std::abort();  // the table has an entry for unknown CPUs
     }
   } else if (data[0] % 3 == 1) {
     if (const auto table = energy::parse_power_table(text)) {

@@ -1,4 +1,4 @@
-// What processes say of themselves: command line, environment, /proc/PID/stat; and lists of CPUs.
+// What a process controls: command line, environment, /proc/PID/stat. Also lists of CPUs.
 #include <cstddef>
 #include <cstdint>
 #include <string>

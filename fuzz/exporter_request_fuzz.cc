@@ -1,4 +1,4 @@
-// What a client of the exporter may send, and the files the exporter reads about itself.
+// Requests of a client of the exporter, and the files that the exporter reads about itself.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

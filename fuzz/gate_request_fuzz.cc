@@ -1,6 +1,6 @@
-// Requests to Prometheus and Pyroscope: what goes on is read as the same request, with the same
-// units, and goes on as the same text.
-// Input: "GET", "POST", "proto" or "json", a line with the target, then the body.
+// Requests to Prometheus and Pyroscope: the request that the gate passes on is read as the same
+// request, with the same units and the same text.
+// Input: "GET", "POST", "proto" or "json", then a line with the target, then the body.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -15,7 +15,7 @@ namespace {
 
 namespace gate = ceems::gate;
 
-/// Outlives the requests that are read by it.
+/// Returns rules that outlive the requests that are read with them.
 template <typename Rules>
 const Rules& wider(const Rules& rules) {
   static const Rules kWider = [&rules] {
@@ -28,8 +28,8 @@ const Rules& wider(const Rules& rules) {
   return kWider;
 }
 
-/// The gate must take what it lets go on. That may be longer than what came, and confining adds
-/// patterns.
+/// The gate must accept what it passes on. That may be longer than what it received, because
+/// confining adds patterns.
 template <typename Request, typename Rules>
 Request read_again(const gate::Forward& forward, const Rules& rules) {
   const std::string target =
@@ -66,7 +66,7 @@ void check(const gate::RawRequest& raw, const Rules& rules) {
               same.body == forward.body);
 }
 
-/// With a memory of queries, empty or not, everything comes out as without.
+/// The cache of checked queries, empty or not, must not change any result.
 void check_memory(const gate::RawRequest& raw, const gate::TsdbRules& rules) {
   static gate::CheckedQueries queries(100, 4096);
   gate::TsdbRules remembering = rules;
@@ -88,7 +88,8 @@ void check_memory(const gate::RawRequest& raw, const gate::TsdbRules& rules) {
   }
 }
 
-/// What reads nothing of others' units is the same request when it comes again.
+/// A request that reads nothing of other people's units must be the same request when it is read
+/// again.
 template <typename Request, typename Rules>
 void check_apart(const gate::RawRequest& raw, const Rules& rules) {
   static const gate::SharedIds kIds = {

@@ -1,4 +1,4 @@
-// The list of GPUs that this program prints for itself.
+// The list of GPUs that the exporter prints for itself.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,5 +1,5 @@
-// The parsers of what tells the GPUs of SLURM jobs: gres.conf, order map, environments, files of a
-// prolog, device cgroups; all on the same text.
+// All parsers that find the GPUs of SLURM jobs, on the same text: gres.conf, order map,
+// environments, files of a prolog, device cgroups.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,4 @@
-// The parsers of what vendor tools print and of the kernel's description of AMD GPUs, all on the
+// All parsers of the output of vendor tools and of the kernel's description of AMD GPUs, on the
 // same text.
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,4 @@
-// Names of powercap zones (one per line) and of hwmon chips and files.
+// Names of powercap zones (one per line), and of hwmon chips and files.
 #include <cstddef>
 #include <cstdint>
 #include <cstdlib>

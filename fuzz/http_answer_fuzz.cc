@@ -1,5 +1,5 @@
-// Answers of HTTP servers as they come from a socket, in one piece and byte for byte: both must
-// read alike, but for lines that are too long to wait for and are taken where they are there.
+// Responses of HTTP servers as they arrive at a socket, in one piece and byte by byte. Both must
+// give the same result, except that a line that is too long is accepted if it is complete.
 #include <cstddef>
 #include <cstdint>
 #include <string>
@@ -16,14 +16,14 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const bool to_head = (data[0] & 1U) != 0;
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
-  constexpr std::size_t kMost = 1024;
-  AnswerParser whole(to_head, kMost);
+  constexpr std::size_t kMaxHeaderBytes = 1024;
+  AnswerParser whole(to_head, kMaxHeaderBytes);
   std::string whole_body;
   const std::size_t used = whole.feed(text, whole_body);
   CEEMS_CHECK(used <= text.size());
   CEEMS_CHECK(whole_body.size() <= text.size());
 
-  AnswerParser pieces(to_head, kMost);
+  AnswerParser pieces(to_head, kMaxHeaderBytes);
   std::string pieces_body;
   std::string buffer;
   for (const char c : text) {
@@ -31,7 +31,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     buffer.erase(0, pieces.feed(buffer, pieces_body));
   }
   const bool too_long = pieces.failure() == "header limit exceeded";
-  CEEMS_CHECK(buffer.size() <= kMost + 1 || pieces.state() != AnswerParser::State::kBody);
+  CEEMS_CHECK(buffer.size() <= kMaxHeaderBytes + 1 || pieces.state() != AnswerParser::State::kBody);
   if (whole.state() == AnswerParser::State::kDone && !too_long) {
     CEEMS_CHECK(pieces.state() == AnswerParser::State::kDone);
     CEEMS_CHECK(pieces.status() == whole.status());

@@ -1,4 +1,4 @@
-// What a provider of OpenID Connect answers: whatever it is, no token passes that was not signed.
+// Responses of an OpenID Connect provider: no token is accepted unless it was signed.
 #include <cstdint>
 #include <cstdlib>
 #include <string_view>

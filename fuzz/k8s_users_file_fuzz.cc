@@ -1,4 +1,4 @@
-// The file with users of namespaces (extra_config.ns_users_list_file).
+// The file that lists the users of namespaces (extra_config.ns_users_list_file).
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Quantities of Kubernetes and times.
+// Resource quantities of Kubernetes, and times.
 #include <cmath>
 #include <cstddef>
 #include <cstdint>

@@ -1,5 +1,5 @@
-// Answers of Prometheus on their way through the label filter, in one piece and byte for byte: both
-// come out alike.
+// Responses of Prometheus that pass through the label filter, in one piece and byte by byte. Both
+// must give the same result.
 #include <cstdint>
 #include <string>
 #include <string_view>

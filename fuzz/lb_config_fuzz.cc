@@ -1,4 +1,4 @@
-// The configuration of ceems_lb: never a crash, and what is taken can be used.
+// The configuration of ceems_lb: it never crashes the parser, and what is accepted can be used.
 #include <cstdint>
 #include <string_view>
 
@@ -8,8 +8,8 @@
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace lb = ceems::lb;
-  constexpr std::size_t kMost = 8192;
-  if (size > kMost) {
+  constexpr std::size_t kMaxSize = 8192;
+  if (size > kMaxSize) {
     return 0;
   }
   const auto document =

@@ -1,4 +1,4 @@
-// Headers of requests to log in, and files of local users.
+// Headers of login requests, and files of local users.
 #include <cstdint>
 #include <cstdlib>
 #include <string>

@@ -1,4 +1,4 @@
-// Label values of any bytes give a page of valid UTF-8 with one line per series.
+// Label values of arbitrary bytes give a page of valid UTF-8 with one line per series.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>

@@ -1,4 +1,5 @@
-// HTTP requests as they come from a socket, in one piece and byte for byte: both must read alike.
+// HTTP requests as they arrive at a socket, in one piece and byte by byte. Both must give the same
+// result.
 #include <cstddef>
 #include <cstdint>
 #include <string>

@@ -1,13 +1,13 @@
-// Query strings, percent-encoding, paths, listening addresses, Accept-Encoding, base64: anything
-// that a peer or a flag may hold. Checks what must hold for every text.
+// Query strings, percent-encoding, paths, listening addresses, Accept-Encoding and base64 from
+// peers and flags. Checks what must hold for every text.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>
 
 #include "base/check.h"
 #include "crypto/base64.h"
-#include "net/http.h"
 #include "net/encoding.h"
+#include "net/http.h"
 #include "net/server/listen.h"
 #include "net/server/port_holder.h"
 

@@ -16,7 +16,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!page) {
     return 0;
   }
-  // Two windows, so that the second finds what the first has kept.
+  // Two windows, so that the second uses what the first has kept.
   ServerHistory history;
   for (const std::int64_t start : {1'767'225'600'000, 1'767'229'200'000}) {
     const UnitContext context{.window = {.start_ms = start, .end_ms = start + 3'600'000},

@@ -1,4 +1,4 @@
-// Lists of pods from the API server of Kubernetes.
+// Lists of pods from a Kubernetes API server.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -1,4 +1,4 @@
-// Answers of the kubelet: gRPC frame and protocol buffers.
+// Responses of the kubelet: gRPC frames and protocol buffers.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

@@ -8,7 +8,7 @@
 #include "promql/printer.h"
 #include "promql/selectors.h"
 
-// What is parsed prints to a text that parses to the same tree, and prints to itself.
+// A query that parses is printed as a text that parses to the same tree and prints the same.
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace promql = ceems::promql;
   const std::string_view query(reinterpret_cast<const char*>(data), size);

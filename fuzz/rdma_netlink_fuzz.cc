@@ -1,4 +1,4 @@
-// Answers of the RDMA netlink family, taken as every kind.
+// Messages of the RDMA netlink family, read as every type.
 #include <cstddef>
 #include <cstdint>
 #include <span>

@@ -1,4 +1,4 @@
-// The parsers of what rdma(8) prints, all on the same text.
+// All parsers of the output of rdma(8), on the same text.
 #include <cstddef>
 #include <cstdint>
 #include <string_view>

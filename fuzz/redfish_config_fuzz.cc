@@ -1,4 +1,4 @@
-// The Redfish configuration: never a crash, and what is taken can be used.
+// The Redfish configuration: it never crashes the parser, and what is accepted can be used.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -14,7 +14,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   if (!config) {
     return 0;
   }
-  // Without a host name the address of the BMC is still to be found.
+  // Without a hostname, the exporter still has to find the address of the BMC.
   const bool has_url = !config->hostname.empty() || !config->external_url.empty();
   if (config->timeout.count() <= 0 || (has_url && config->base_url().ends_with('/')) ||
       !config->bmc_url().starts_with("http")) {

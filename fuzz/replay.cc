@@ -1,6 +1,6 @@
-// fuzz_seeds DIRECTORY [FILE]: every fuzz target on the saved seeds in DIRECTORY/NAME and on simple
-// variations of them: cut short, bytes changed, pieces doubled or put together from two seeds.
-// Always the same ones, so a finding can be repeated.
+// fuzz_seeds DIRECTORY [FILE]: runs every fuzz target on the saved seeds in DIRECTORY/NAME and on
+// simple variations of them: truncated, with changed bytes, with repeated pieces, or combined from
+// two seeds. The variations are always the same, so a finding can be reproduced.
 #include <algorithm>
 #include <cstddef>
 #include <cstdint>
@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-// NOLINTBEGIN(cppcoreguidelines-macro-usage): the list of targets is made by CMake
+// NOLINTBEGIN(cppcoreguidelines-macro-usage): CMake makes the list of targets
 #define CEEMS_FUZZ_TARGET(name) \
   extern "C" int fuzz_##name(const std::uint8_t* data, std::size_t size);
 #include "fuzz_targets.inc"
@@ -33,8 +33,8 @@ const Target kTargets[] = {
 #undef CEEMS_FUZZ_TARGET
 // NOLINTEND(cppcoreguidelines-macro-usage)
 
-constexpr int kVariations = 300;  // of each seed
-constexpr std::size_t kMostBytes = std::size_t{1} << 16U;
+constexpr int kVariations = 300;  // per seed
+constexpr std::size_t kMaxBytes = std::size_t{1} << 16U;
 
 using Bytes = std::vector<std::uint8_t>;
 
@@ -43,7 +43,7 @@ Bytes read(const std::filesystem::path& path) {
   return {std::istreambuf_iterator<char>(in), std::istreambuf_iterator<char>()};
 }
 
-/// One to four small changes.
+/// Makes one to four small changes.
 Bytes varied(Bytes bytes, const Bytes& other, std::mt19937& dice) {
   const auto below = [&dice](std::size_t limit) { return limit == 0 ? 0 : dice() % limit; };
   for (std::size_t change = 1 + below(4); change > 0; --change) {
@@ -77,13 +77,13 @@ Bytes varied(Bytes bytes, const Bytes& other, std::mt19937& dice) {
                      other.end());
     }
   }
-  bytes.resize(std::min(bytes.size(), kMostBytes));
+  bytes.resize(std::min(bytes.size(), kMaxBytes));
   return bytes;
 }
 
-const char* kept_input = nullptr;  // file that holds the input under way; for looking at a finding
+const char* kept_input = nullptr;  // the file for the current input, to examine a finding
 
-/// Never a null pointer, as with libFuzzer.
+/// Never passes a null pointer, like libFuzzer.
 void give(const Target& target, const Bytes& input) {
   constexpr std::uint8_t kNothing = 0;
   if (kept_input != nullptr) {
@@ -104,7 +104,7 @@ std::size_t run(const Target& target, const std::filesystem::path& directory) {
   for (const auto& path : paths) {
     seeds.push_back(read(path));
   }
-  std::mt19937 dice(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): the same inputs each time
+  std::mt19937 dice(1);  // NOLINT(cert-msc32-c,cert-msc51-cpp): a constant seed, on purpose
   std::size_t inputs = 0;
   for (const Bytes& seed : seeds) {
     give(target, seed);
@@ -121,14 +121,14 @@ std::size_t run(const Target& target, const std::filesystem::path& directory) {
 
 int main(int argc, char** argv) {
   if (argc != 2 && argc != 3) {
-    std::fputs("usage: fuzz_seeds DIRECTORY [FILE-FOR-THE-INPUT-UNDER-WAY]\n", stderr);
+    std::fputs("usage: fuzz_seeds DIRECTORY [FILE-FOR-THE-CURRENT-INPUT]\n", stderr);
     return 2;
   }
   kept_input = argc == 3 ? argv[2] : nullptr;
   try {
     for (const Target& target : kTargets) {
       std::printf("%s: ", target.name);
-      std::fflush(stdout);  // the name of the target that does not come back
+      std::fflush(stdout);  // show the name of a target that hangs
       std::printf("%zu inputs\n", run(target, argv[1]));
     }
   } catch (const std::exception& error) {

@@ -13,7 +13,7 @@ using ceems::model::Window;
 
 constexpr Window kWindow{.start_ms = 1'767'225'600'000, .end_ms = 1'767'229'200'000};
 
-/// Every reader on every element; gives a number that says what was cut out.
+/// Runs every reader on every element. The result depends on everything that was cut out.
 std::size_t read_all(std::string_view text, std::size_t part_size) {
   std::size_t sum = 0;
   ceems::ingest::RestCutter cutter(

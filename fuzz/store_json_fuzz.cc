@@ -1,5 +1,5 @@
-// JSON columns of the data base: whatever stands there, reading never fails otherwise than by its
-// result, and what is written can be read again.
+// JSON columns of the database: reading arbitrary content fails only through its result, and what
+// is written can be read again.
 #include <cstdint>
 #include <cstdlib>
 #include <string>
@@ -12,7 +12,8 @@ namespace store = ceems::store;
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
   if (const auto map = store::parse_metric_map(text); map) {
-    // Rounding to 8 decimals may make an integer of a number, which has another text. Once.
+    // Rounding to 8 decimals may turn a number into an integer, which is printed differently. This
+    // happens only once.
     const auto rounded = store::parse_metric_map(store::metric_map_text(*map));
     if (!rounded || rounded->size() != map->size()) {
       std::abort();
@@ -25,8 +26,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   std::string canonical;
   if (store::append_json(canonical, text)) {
-    // Bytes that are no UTF-8 become the escape \ufffd, as Go writes it, which reads as a character
-    // of its own. Once.
+    // Bytes that are not UTF-8 become the escape \ufffd, as in Go, and then read as a character.
+    // This happens only once.
     std::string second;
     std::string third;
     if (!store::append_json(second, canonical) || !store::append_json(third, second) ||

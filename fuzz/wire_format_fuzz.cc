@@ -1,4 +1,4 @@
-// Messages of protocol buffers: what is read is part of the message and is written as it was.
+// Messages of protocol buffers: fields are parts of the message and are written as they were read.
 #include <cstddef>
 #include <cstdint>
 #include <string>
