@@ -1,6 +1,6 @@
-// Fills a data base with units of one year and measures what the API asks of it.
-// Usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS]; prints "name value unit" lines.
-// The first run fills the data base, later ones ask, so that their memory is that of questions.
+// Fills a database with the units of one year and measures the queries of the API.
+// Usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS]. Prints lines "name value unit".
+// The first run fills the database. Later runs only query it, so their memory is that of queries.
 
 #include "store/database.h"
 
@@ -45,7 +45,7 @@ double cpu_seconds() {
   return seconds(usage.ru_utime) + seconds(usage.ru_stime);
 }
 
-/// Highest resident size of this process, MiB.
+/// The peak resident size of this process, in MiB.
 double peak_rss() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -65,7 +65,7 @@ T must(ceems::Result<T> result) {
   return std::move(*result);
 }
 
-/// A job that ended in the window, with the metrics of a CPU and GPU site.
+/// A job that ended in the window, with the metrics of a site with CPUs and GPUs.
 model::Unit job(std::size_t number, std::size_t users, std::int64_t start_ms, std::int64_t end_ms) {
   const ceems::TimeZone utc;
   model::Unit unit;
@@ -143,7 +143,7 @@ void fill(store::Writer& writer, std::size_t count, std::size_t users) {
              static_cast<double>(count) / writing, cpu * 1e6 / static_cast<double>(count));
 }
 
-/// Rounds without units, in which the sums over time are finished.
+/// Runs rounds without units, which finish the sums over time.
 void finish(store::Writer& writer) {
   constexpr int kRounds = 200;
   const std::int64_t end = must(writer.watermark("hpc")).value_or(0);
@@ -164,7 +164,7 @@ std::size_t count_rows(store::Cursor& cursor) {
   return rows;
 }
 
-/// Asks that often and prints how long it took, and how much of that was time of this process.
+/// Runs the query `times` times and prints how long it took, and how much CPU time of this process.
 template <typename Ask>
 void measure(std::string_view name, int times, Ask ask) {
   std::vector<double> seconds;

@@ -1,13 +1,13 @@
-// How long the gate of ceems_lb takes to decide about a request with a PromQL query of 1 KB:
-// parsing, owners from memory, printing.
+// Measures how long the gate of ceems_lb takes to decide about a request with a PromQL query of 1
+// KB: parsing it, looking up owners in memory and printing it.
 //
 //   decision [COUNT]
 //
-// COUNT is 100000, which keeps out of p99 the first 500 queries: these the gate takes fresh memory
-// for. A busy machine interrupts one decision in some hundred: the last row tells what it does to
-// work of the same length that needs no memory. The row "least of" tells what the gate alone has to
-// do: each query is decided in several rounds, each with a gate that knows nothing, and the least
-// of its times counts.
+// COUNT is 100000 by default. That keeps the first 500 queries, for which the gate allocates
+// memory, out of p99. A busy machine interrupts about one decision in some hundred. The last row
+// shows what the machine does to work of the same length that needs no memory. The row "least of"
+// shows what the gate alone needs: each query is decided in several rounds, each with a new gate,
+// and the shortest of its times counts.
 
 #include <algorithm>
 #include <chrono>
@@ -33,7 +33,7 @@ using ceems::gate::Gate;
 
 constexpr std::size_t kRounds = 20;
 
-class EverybodysOwners final : public ceems::gate::Owners {
+class OwnersOfEverything final : public ceems::gate::Owners {
  public:
   ceems::Result<bool> is_admin(const std::string& /*user*/) override { return false; }
   ceems::Result<bool> may_see(const std::string& /*user*/,
@@ -53,7 +53,7 @@ class EverybodysOwners final : public ceems::gate::Owners {
   }
 };
 
-/// Nine selectors with two matchers each, 1 KB, as a panel of a dashboard has it.
+/// Nine selectors with two matchers each, 1 KB, like the panel of a dashboard.
 std::string dashboard_query(std::string_view instances) {
   std::string query;
   for (int i = 0; i < 9; ++i) {
@@ -65,7 +65,7 @@ std::string dashboard_query(std::string_view instances) {
   return query;
 }
 
-/// A gate that has decided nothing yet.
+/// A gate that has not decided any request yet.
 class FreshGate {
  public:
   FreshGate() : owners_(cached()), gate_(ceems::gate::BackendType::kTsdb, rules(), owners_.get()) {}
@@ -92,14 +92,14 @@ class FreshGate {
         .method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}};
   }
 
-  EverybodysOwners everybody_;
+  OwnersOfEverything everybody_;
   std::unique_ptr<ceems::gate::Owners> owners_;
   Gate gate_;
   const ceems::net::Headers headers_ = {
       {"Host", "lb"}, {"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", "c0"}};
 };
 
-/// Microseconds.
+/// In microseconds.
 template <typename Work>
 double time_of(const Work& work) {
   using std::chrono::steady_clock;
@@ -125,9 +125,9 @@ std::vector<double> times_of(std::size_t count,
   return times;
 }
 
-/// Of each query by a gate that knows none of them.
+/// The shortest time for each query, always with a gate that has not seen it.
 template <typename MakeTarget>
-std::vector<double> least_times_of(std::size_t count, const MakeTarget& make_target) {
+std::vector<double> min_times_of(std::size_t count, const MakeTarget& make_target) {
   std::vector<double> least(count, std::numeric_limits<double>::infinity());
   for (std::size_t round = 0; round < kRounds; ++round) {
     const FreshGate gate;
@@ -139,7 +139,7 @@ std::vector<double> least_times_of(std::size_t count, const MakeTarget& make_tar
   return least;
 }
 
-/// Prints a row of the table and gives the median.
+/// Prints a row of the table and returns the median.
 double print_row(std::string_view name, std::vector<double> times) {
   std::ranges::sort(times);
   const auto at = [&](double share) {
@@ -149,7 +149,7 @@ double print_row(std::string_view name, std::vector<double> times) {
   return at(0.5);
 }
 
-/// Arithmetic without memory, each step of which waits for the one before.
+/// Arithmetic without memory access. Each step depends on the one before.
 void compute(std::size_t steps) {
   volatile std::uint64_t seen = 0;
   std::uint64_t value = steps;
@@ -160,7 +160,7 @@ void compute(std::size_t steps) {
   static_cast<void>(seen);
 }
 
-/// Of arithmetic that takes so many microseconds where nothing interrupts it.
+/// Times of arithmetic that takes `microseconds` if nothing interrupts it.
 std::vector<double> times_of_machine(std::size_t count, double microseconds) {
   constexpr std::size_t kSteps = 10000;
   double least = std::numeric_limits<double>::infinity();
@@ -202,7 +202,7 @@ int main(int argc, char** argv) {
   print_row("the same, at once", times_of(count, known, at_once));
   const double usual = print_row("another one each time", times_of(count, other, thorough));
   print_row(fmt::format("the same, least of {} rounds", kRounds),
-            least_times_of(count / kRounds, other));
+            min_times_of(count / kRounds, other));
   print_row("another one with another pattern", times_of(count, other_pattern, thorough));
   print_row("the machine alone", times_of_machine(count, usual));
   return 0;

@@ -1,11 +1,10 @@
-// The least that a scrape can cost: a bare program that only reads the files that the exporter
-// reads.
+// The minimum cost of a scrape: a bare program that only reads the files that the exporter reads.
 //
 //   floor (open|kept) PASSES < list
 //
-// Each line of the list is a path; one that ends in "/" is a directory to be listed. "open" opens,
-// reads and closes every file in each pass; "kept" opens each once and reads it again with pread.
-// Prints CPU microseconds per pass and bytes per pass.
+// Each line of the list is a path. A path that ends in "/" is a directory to list. "open" opens,
+// reads and closes every file in each pass; "kept" opens each file once and reads it again with
+// pread. Prints the CPU microseconds and bytes of one pass.
 #include <dirent.h>
 #include <fcntl.h>
 #include <time.h>
@@ -28,7 +27,7 @@ double cpu_seconds() {
   return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
 }
 
-/// Bytes of one file, read from its start to its end.
+/// The number of bytes in one file, which is read from start to end.
 std::size_t read_all(int fd, std::vector<char>& buffer) {
   std::size_t total = 0;
   while (true) {
@@ -43,7 +42,7 @@ std::size_t read_all(int fd, std::vector<char>& buffer) {
   }
 }
 
-/// Bytes of the names in a directory.
+/// The number of bytes in the names of a directory.
 std::size_t list(const std::string& path) {
   DIR* const directory = ::opendir(path.c_str());
   std::size_t bytes = 0;
@@ -82,7 +81,7 @@ int main(int argc, char** argv) {
   std::vector<char> buffer(std::size_t{64} << 10U);
   std::size_t bytes = 0;
   double start = 0;
-  for (int pass = 0; pass <= *passes; ++pass) {  // the first one warms up
+  for (int pass = 0; pass <= *passes; ++pass) {  // the first pass is the warm-up
     if (pass == 1) {
       start = cpu_seconds();
       bytes = 0;
