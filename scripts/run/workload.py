@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""What a demo unit does: workload.py cpu [SECONDS] | memory BYTES | idle. Without an end it runs until it is stopped."""
+"""The program of a demo unit: workload.py cpu [SECONDS] | memory BYTES | idle. Runs until it is stopped, unless SECONDS is given."""
 
 import sys
 import time
@@ -15,7 +15,7 @@ def cpu(seconds):
 
 def memory(size):
     block = bytearray(size)
-    while True:  # touched now and then, so that it stays in memory
+    while True:  # touch the memory from time to time, so that it is not swapped out
         for i in range(0, size, 4096):
             block[i] = (block[i] + 1) & 0xFF
         time.sleep(20)

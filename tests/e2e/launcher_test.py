@@ -104,7 +104,7 @@ def second_run(directory, ports):
     see_page(directory, url, units)
 
     code, output = finish(start(directory, ports))
-    assert code == 1 and "it is running already (pid %d)" % process.pid in output, output
+    assert code == 1 and "the stack is already running (pid %d)" % process.pid in output, output
 
     process.send_signal(signal.SIGTERM)
     code, output = finish(process)

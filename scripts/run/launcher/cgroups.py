@@ -5,14 +5,14 @@ import time
 
 from . import Problem
 
-# v1 controllers that the exporter reads for a unit; cpuacct is the one it finds units by.
+# The v1 controllers that the exporter reads for a unit. It finds units by cpuacct.
 V1_CONTROLLERS = ("cpuacct", "cpu", "memory", "blkio")
 V2_CONTROLLERS = ("cpu", "memory", "io")
 FOLDER = "ceems_demo"
 
 
 def unescape(text):
-    """proc(5): blanks in mountinfo are octal."""
+    """Blanks in mountinfo are octal escapes, see proc(5)."""
     return text.replace("\\040", " ").replace("\\011", "\t").replace("\\134", "\\")
 
 
@@ -34,7 +34,7 @@ def hierarchies(mountinfo=None):
             for controller in V1_CONTROLLERS:
                 if controller in options:
                     v1.setdefault(controller, point)
-    if "cpuacct" in v1:  # also where v2 is mounted beside it, without controllers
+    if "cpuacct" in v1:  # v2 may also be mounted, but without controllers
         return "v1", v1
     if v2:
         return "v2", {"": v2}
@@ -47,7 +47,7 @@ def write(path, text):
 
 
 def try_write(path, text):
-    """None, or why it could not be written."""
+    """Returns None, or why the text could not be written."""
     try:
         write(path, text)
         return None
@@ -56,11 +56,11 @@ def try_write(path, text):
 
 
 class Cgroups:
-    """Makes and removes cgroups of one name in every hierarchy. Raises Problem where this machine does not let us."""
+    """Makes and removes cgroups of one name in every hierarchy. Raises Problem if this machine does not allow it."""
 
     def __init__(self):
         self.version, self.mounts = hierarchies()
-        self.missing = []  # what the units will lack, in words
+        self.missing = []  # descriptions of what the units will lack
         if self.version is None:
             raise Problem("no cgroup file system is mounted")
         self.roots = sorted(set(os.path.join(mount, FOLDER) for mount in self.mounts.values()))
@@ -70,17 +70,17 @@ class Cgroups:
             try:
                 os.makedirs(root, exist_ok=True)
             except OSError as error:
-                raise Problem("no cgroup can be made below %s: %s. Containers often may not; try a virtual or a real machine"
+                raise Problem("cannot make a cgroup below %s: %s. Many containers do not allow it; use a virtual or a real machine"
                               % (os.path.dirname(root), error.strerror)) from error
             if self.version == "v2":
                 self._enable(root)
         if self.version == "v2":
             with open(os.path.join(self.roots[0], "cgroup.controllers")) as f:
-                there = f.read().split()
+                available = f.read().split()
         else:
-            there = list(self.mounts)
+            available = list(self.mounts)
         for controller, lost in (("memory", "memory use and limits"), ("cpu", "CPU limits")):
-            if controller not in there:
+            if controller not in available:
                 self.missing.append("%s of demo units: the %s controller is not available here" % (lost, controller))
 
     @staticmethod
@@ -95,17 +95,17 @@ class Cgroups:
                 try_write(os.path.join(folder, "cgroup.subtree_control"), "+" + controller)
 
     def make(self, name, cpus, memory, weight):
-        """A cgroup for one unit, limited to `cpus` CPUs and `memory` bytes where the controllers are there; `weight` of CPU
-        time as in v2, 100 being usual."""
+        """Makes the cgroup of one unit, limited to `cpus` CPUs and `memory` bytes if the controllers exist. `weight` of CPU time is
+        the value of v2, with 100 as the default."""
         folders = [os.path.join(root, name) for root in self.roots]
         for folder in folders:
             try:
                 os.mkdir(folder)
             except OSError as error:
-                raise Problem("cgroup %s could not be made: %s" % (folder, error.strerror)) from error
+                raise Problem("cannot make the cgroup %s: %s" % (folder, error.strerror)) from error
         period = 100000
         for folder in folders:
-            # Unlimited where the files are absent; the exporter then says what the machine has.
+            # If a file does not exist, there is no limit, and the exporter reports what the machine has.
             if self.version == "v2":
                 try_write(os.path.join(folder, "cpu.max"), "%d %d" % (cpus * period, period))
                 try_write(os.path.join(folder, "cpu.weight"), str(weight))
@@ -118,7 +118,7 @@ class Cgroups:
         return folders
 
     def cpu_seconds(self, folders):
-        """The cgroup's own count of CPU time."""
+        """The CPU time that the cgroup itself counted."""
         if self.version == "v2":
             with open(os.path.join(folders[0], "cpu.stat")) as f:
                 return int(dict(line.split() for line in f.read().splitlines())["usage_usec"]) / 1e6
@@ -133,11 +133,11 @@ class Cgroups:
             try:
                 os.rmdir(root)
             except OSError:
-                pass  # units of another launcher
+                pass  # another launcher has units there
 
 
 def join(folders):
-    """Moves the calling process."""
+    """Moves the calling process into the cgroups."""
     for folder in folders:
         write(os.path.join(folder, "cgroup.procs"), str(os.getpid()))
 
@@ -151,7 +151,7 @@ def processes(folder):
 
 
 def remove(folders, seconds=3.0):
-    """Removes the cgroups of a unit; a cgroup whose last process has just ended may be busy for a moment."""
+    """Removes the cgroups of a unit. A cgroup may stay busy for a moment after its last process has ended."""
     end = time.monotonic() + seconds
     for folder in folders:
         while True:

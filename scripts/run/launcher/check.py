@@ -1,4 +1,4 @@
-"""Looks at the running stack as a user would: do the demo units arrive, with CPU time and energy that fit?"""
+"""Checks the running stack from a user's view: do the demo units appear, with plausible CPU time and energy?"""
 
 import json
 import os
@@ -26,7 +26,7 @@ class Check:
     def api(self, path, query):
         status, body = fetch(self.stack.api_url + "/api/v1/" + path + "?" + urllib.parse.urlencode(query), self.headers, 20.0)
         if status != 200:
-            raise ValueError("%s answered %d: %s" % (path, status, body[:200].decode("utf-8", "replace")))
+            raise ValueError("%s returned HTTP status %d: %s" % (path, status, body[:200].decode("utf-8", "replace")))
         return json.loads(body)["data"] or []
 
     def units(self):
@@ -34,21 +34,21 @@ class Check:
         return {u["uuid"]: u for u in self.api("units/admin", {"running": 1, "from": now - 3600, "to": now + 60})}
 
     def run(self):
-        """Prints a line per property; gives the number of failures."""
+        """Prints a line for each property and returns the number of failures."""
         page = self.stack.page_url()
         if page:
             self.line(True, "the web page is at " + page)
         else:
-            say("SKIP: the API server was built without the web page (npm was not there)")
+            say("SKIP: the API server was built without the web page (npm was missing)")
         if self.demo is None:
-            say("SKIP: demo units, since cgroups cannot be made here")
+            say("SKIP: no demo units, because cgroups cannot be made here")
             return self.failed
         wanted = {unit.name: unit.uuid for unit in self.demo.units}
         short = wanted["five-seconds"]
         found, problem = {}, ""
         end = time.monotonic() + TIMEOUT
         begin = time.monotonic()
-        with Waiting("the demo units to show up with their energy"):
+        with Waiting("the demo units to appear with their energy"):
             while True:
                 self.stack.watch()
                 try:
@@ -58,11 +58,11 @@ class Check:
                         missing.append(short + " to end")
                     if not missing:
                         break
-                    problem = "not there with energy yet: " + ", ".join(sorted(missing))
+                    problem = "missing, or without energy: " + ", ".join(sorted(missing))
                 except (OSError, ValueError, KeyError) as error:
                     problem = str(error)
                 if time.monotonic() > end:
-                    self.line(False, "the demo units after %d s: %s" % (TIMEOUT, problem))
+                    self.line(False, "the demo units are not complete after %d s: %s" % (TIMEOUT, problem))
                     return self.failed
                 time.sleep(0.5)
         self.line(True, "all %d demo units are in the API with energy after %.0f s" % (len(wanted), time.monotonic() - begin))
@@ -72,7 +72,7 @@ class Check:
                 uuid, unit.get("username", ""), unit.get("state", ""), unit.get("elapsed", ""), cpu(unit),
                 unit.get("avg_cpu_mem_usage", {}).get("global", 0), energy(unit) * 3.6e6, emissions(unit)))
         self.short_unit(found[short])
-        self.line(energy(found[wanted["cpu-bound"]]) > energy(found[wanted["idle"]]), "the computing unit needs more energy than the idle one")
+        self.line(energy(found[wanted["cpu-bound"]]) > energy(found[wanted["idle"]]), "the computing unit uses more energy than the idle one")
         self.series(found[wanted["cpu-bound"]])
         return self.failed
 

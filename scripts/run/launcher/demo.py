@@ -1,4 +1,4 @@
-"""Demo units: processes of different character, each in a cgroup of its own."""
+"""Demo units: processes with different behaviour, each in its own cgroup."""
 
 import json
 import os
@@ -12,9 +12,9 @@ from .processes import Child
 WORKLOAD = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "workload.py")
 MIB = 1 << 20
 
-# name, what it is, arguments of workload.py, CPUs, bytes of memory, weight of CPU time (100 is usual)
+# name, description, arguments of workload.py, CPUs, bytes of memory, weight of CPU time (the default is 100)
 UNITS = (
-    ("cpu-bound", "computes on one CPU", ["cpu"], 1.0, 256 * MIB, 20),  # gives way to what people do on the machine
+    ("cpu-bound", "computes on one CPU", ["cpu"], 1.0, 256 * MIB, 20),  # yields to people's programs on the machine
     ("memory-holding", "holds 300 MiB of memory", ["memory", str(300 * MIB)], 0.5, 512 * MIB, 100),
     ("idle", "sleeps", ["idle"], 0.5, 128 * MIB, 100),
     ("five-seconds", "computes for five seconds and ends", ["cpu", "5"], 1.0, 256 * MIB, 100),
@@ -38,13 +38,13 @@ class DemoUnit:
 
 
 class Demo:
-    """Starts the units, notes the final CPU time of those that end, removes their cgroups."""
+    """Starts the units, records the final CPU time of those that end, and removes their cgroups."""
 
     def __init__(self, state, run, credentials, changed):
         self.state, self.run, self.credentials = state, run, credentials
-        self.changed = changed  # called when units come or go
+        self.changed = changed  # called when units start or end
         self.units = []
-        self.group = cgroups.Cgroups()  # Problem where cgroups cannot be made
+        self.group = cgroups.Cgroups()  # raises Problem if cgroups cannot be made
         self.stopping = threading.Event()
         self.watcher = None
 
@@ -63,7 +63,7 @@ class Demo:
                     self._finish(unit)
 
     def _finish(self, unit):
-        """After the last process has ended: the kernel's own count, then the cgroup goes, as with any job manager."""
+        """After the last process has ended: records the kernel's count and removes the cgroup, as resource managers do."""
         seconds = self.group.cpu_seconds(unit.folders)
         unit.final = seconds
         record = {"uuid": unit.uuid, "cpu_seconds": seconds, "started": unit.begin, "ended": time.time()}

@@ -1,4 +1,4 @@
-"""What was found on this machine, in words; the exporter's own page says most of it."""
+"""Describes in words what was found on this machine, mostly from the exporter's own page."""
 
 import os
 import re
@@ -20,14 +20,14 @@ def samples(page, name):
 
 
 def energy(page):
-    """Sentences on where the numbers of energy come from, and advice where nothing is measured."""
+    """Where the energy values come from, and advice if nothing is measured. Both are lists of texts."""
     sources = [labels for labels, _ in samples(page, "ceems_energy_source_info")]
-    # "other" is what is left of the node, not a meter.
+    # "other" is the rest of the node's energy, not a meter.
     found = ["%s, %s by %s" % (s.get("domain", "?"), s.get("method", "?"), s.get("source", "?"))
              for s in sources if s.get("domain") != "other"]
     advice = []
     if not sources:
-        advice.append("energy: the exporter names no source of energy; units will show none")
+        advice.append("energy: the exporter reports no source of energy; units will show none")
     elif not any(s.get("method") == "measured" for s in sources):
         advice.append("energy: nothing is measured here, so power is estimated from CPU use. " + why_no_meter())
     return found, advice
@@ -35,12 +35,12 @@ def energy(page):
 
 def why_no_meter():
     if not os.path.isdir("/sys/class/powercap/intel-rapl:0") and "hypervisor" in cpu_flags():
-        return "This is a virtual machine: its host keeps the meters (RAPL) to itself."
+        return "This is a virtual machine, and its host does not give it access to the meters (RAPL)."
     if not os.path.isdir("/sys/class/powercap"):
-        return "The kernel has no power-capping interface (/sys/class/powercap); load the module intel_rapl_msr where the CPU has RAPL."
+        return "The kernel has no power-capping interface (/sys/class/powercap). If the CPU has RAPL, load the module intel_rapl_msr."
     if os.geteuid() != 0:
-        return "RAPL counters can be read by root only: sudo make run"
-    return "No RAPL, no hwmon energy or power sensor was found."
+        return "Only root can read RAPL counters: sudo make run"
+    return "Found no RAPL and no hwmon sensor for energy or power."
 
 
 def cpu_flags():
@@ -55,11 +55,11 @@ def cpu_flags():
 
 
 def managers():
-    """(what was found, advice) on resource managers."""
+    """(found resource managers, advice), both as lists of texts."""
     found, advice = [], []
     if shutil.which("sacct"):
         found.append("SLURM (sacct)")
-        advice.append("SLURM: its jobs are not part of this demonstration; docs/quickstart.md shows how to add them")
+        advice.append("SLURM: its jobs are not part of this demonstration; docs/quickstart.md explains how to add them")
     if os.path.exists("/run/libvirt") or shutil.which("virsh"):
         found.append("libvirt")
     if os.path.isdir("/run/systemd/system"):

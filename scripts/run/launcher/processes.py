@@ -1,4 +1,4 @@
-"""Processes by id and start time, who listens on a port, and children that end with us."""
+"""Processes identified by id and start time, listeners of ports, and children that end with the launcher."""
 
 import ctypes
 import os
@@ -14,7 +14,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def start_time(pid):
-    """Clock ticks since boot at which the process started (proc(5), field 22); None when there is none or it is a zombie."""
+    """The start time of the process in clock ticks since boot (proc(5), field 22); None if there is no such process or it is a zombie."""
     try:
         with open("/proc/%d/stat" % pid) as f:
             fields = f.read().rsplit(")", 1)[1].split()
@@ -45,7 +45,7 @@ def _listening_inodes(port):
 
 
 def holder_of(port):
-    """(pid, name) of a process that listens on the port; None where that cannot be seen."""
+    """(pid, name) of a process that listens on the port; None if it cannot be determined."""
     wanted = {"socket:[%s]" % inode for inode in _listening_inodes(port)}
     if not wanted:
         return None
@@ -66,7 +66,7 @@ def holder_of(port):
 
 
 def need_free_port(port, what, variable):
-    """Problem with holder and advice when something listens on 127.0.0.1:port."""
+    """Raises Problem, with the process and advice, if something listens on 127.0.0.1:port."""
     with socket.socket() as s:
         s.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         try:
@@ -81,13 +81,13 @@ def need_free_port(port, what, variable):
 
 
 class Child:
-    """A program in a process group of its own, with its output in a file."""
+    """A program in its own process group, with its output in a file."""
 
     def __init__(self, name, arguments, log, credentials=None, before_exec=None):
         self.name, self.arguments, self.log = name, arguments, log
         if os.path.exists(log):
             os.replace(log, log + ".1")
-        # Not Popen's `user`: joining cgroups needs the rights that it would have dropped by then.
+        # Popen's `user` cannot be used: it changes the user before preexec_fn, which needs root to join cgroups.
         def prepare():
             if before_exec:
                 before_exec()
@@ -95,16 +95,16 @@ class Child:
                 os.setgroups([])
                 os.setgid(credentials[1])
                 os.setuid(credentials[0])
-            # After the change of user, which clears it: the child ends with us even when we are killed.
+            # After setuid(), which clears this setting: end the child even if the launcher is killed.
             _libc.prctl(PR_SET_PDEATHSIG, signal.SIGTERM)
-        # Everything is on loopback, whatever proxy the user goes through.
+        # Everything is on loopback, so proxies of the user must not be used.
         env = dict(os.environ, no_proxy="127.0.0.1,localhost", NO_PROXY="127.0.0.1,localhost")
         with open(log, "wb") as out:
             try:
                 self.process = subprocess.Popen(arguments, stdin=subprocess.DEVNULL, stdout=out, stderr=out, env=env,
                                                 start_new_session=True, preexec_fn=prepare)
             except (OSError, subprocess.SubprocessError) as error:
-                raise Problem("%s could not be started: %s" % (name, error)) from error
+                raise Problem("cannot start %s: %s" % (name, error)) from error
         self.started = start_time(self.process.pid)
 
     @property
@@ -112,7 +112,7 @@ class Child:
         return self.process.pid
 
     def ended(self):
-        """None while it runs, else how it ended, in words."""
+        """None while the program runs, otherwise a description of how it ended."""
         code = self.process.poll()
         if code is None:
             return None
@@ -132,7 +132,7 @@ class Child:
             self.process.terminate()
 
     def stop(self, seconds=8.0):
-        """Waits for the end; kills the process that does not end. True when it had to be killed."""
+        """Waits for the program to end and kills it if it does not. Returns True if it had to be killed."""
         try:
             self.process.wait(seconds)
             return False
@@ -143,7 +143,7 @@ class Child:
 
 
 def end_stale(records):
-    """Ends processes of an earlier run, told by id and start time; gives the names of those that were there."""
+    """Ends processes of an earlier run, identified by id and start time. Returns the names of those that still ran."""
     found = [r for r in records if r.get("started") is not None and start_time(r["pid"]) == r["started"]]
     for sig, seconds in ((signal.SIGTERM, 8.0), (signal.SIGKILL, 2.0)):
         left = [r for r in found if start_time(r["pid"]) == r["started"]]
@@ -153,7 +153,7 @@ def end_stale(records):
             except ProcessLookupError:
                 pass
             except PermissionError as error:
-                raise Problem("%s (pid %d) of an earlier run is still there and belongs to another user; stop it first"
+                raise Problem("%s (pid %d) of an earlier run still exists and belongs to another user; stop it first"
                               % (record["name"], record["pid"])) from error
         end = time.monotonic() + seconds
         while time.monotonic() < end and any(start_time(r["pid"]) == r["started"] for r in left):

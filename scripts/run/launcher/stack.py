@@ -1,4 +1,4 @@
-"""The programs of the stack: configuration, start, readiness, end."""
+"""The programs of the stack: configures, starts, watches and stops them."""
 
 import json
 import os
@@ -16,7 +16,7 @@ from .terminal import Waiting
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 TEMPLATES = os.path.join(ROOT, "packaging", "demo")
 INTERVAL = 5  # seconds between scrapes
-# Units of `make run` beside what the exporter's own default finds: services, scopes, containers.
+# Units of `make run` in addition to those that the exporter finds by default: services, scopes, containers.
 UNIT_PATTERNS = (
     "^/ceems_demo/(?P<id>[^/]+)$",
     r"/(?P<id>(?:docker|libpod|crio|nerdctl|cri-containerd|buildkit)-[0-9a-f]{12})[0-9a-f]{52}(?:\.scope)?$",
@@ -27,7 +27,7 @@ READY_SECONDS = 60
 
 
 def fetch(url, headers=None, timeout=5.0):
-    """(status, body); OSError where nothing answers. Never through a proxy: everything is on loopback."""
+    """(status, body). Raises OSError if nothing responds. Never uses a proxy, because everything is on loopback."""
     opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
     try:
         with opener.open(urllib.request.Request(url, headers=headers or {}), timeout=timeout) as answer:
@@ -37,7 +37,7 @@ def fetch(url, headers=None, timeout=5.0):
 
 
 def who_asked():
-    """(name, uid, gid) of the person: behind sudo the one who called it."""
+    """(name, uid, gid) of the user; under sudo, of the user who called sudo."""
     uid = int(os.environ.get("SUDO_UID", "-1")) if os.geteuid() == 0 else -1
     entry_uid = uid if uid > 0 else os.geteuid()
     try:
@@ -50,9 +50,9 @@ def who_asked():
 class Stack:
     def __init__(self, options, state, person, changed):
         self.options, self.state, self.person = options, state, person
-        self.changed = changed  # called when a child comes or goes
+        self.changed = changed  # called when a child starts or ends
         self.children = []
-        # Behind sudo nothing but the exporter and the cgroups needs root.
+        # Under sudo, only the exporter and the cgroups need root.
         behind_sudo = os.geteuid() == 0 and person[1] != 0
         self.credentials = person[1:] if behind_sudo else None
         self.exporter_url = "http://127.0.0.1:%d" % options.exporter_port
@@ -60,11 +60,11 @@ class Stack:
         self.prometheus_url = "http://127.0.0.1:%d" % options.prometheus_port
 
     def check(self):
-        """Problem for anything that is known to fail before it is tried."""
+        """Raises Problem for everything that is known to fail."""
         for name in ("ceems_exporter", "ceems_api_server"):
             path = os.path.join(self.options.bin_dir, name)
             if not os.access(path, os.X_OK):
-                raise Problem("%s is not there; build it with: make build" % path)
+                raise Problem("%s does not exist; build it with: make build" % path)
         if not shutil.which("prometheus"):
             raise Problem("the program prometheus is not installed; install it with: apt-get install prometheus")
         ports = {}
@@ -72,7 +72,7 @@ class Stack:
                                      ("the API server", "CEEMS_PORT_API", self.options.api_port),
                                      ("Prometheus", "CEEMS_PORT_PROMETHEUS", self.options.prometheus_port)):
             if port in ports:
-                raise Problem("%s and %s are both to listen on port %d; see %s" % (ports[port], what, port, variable))
+                raise Problem("%s and %s cannot both listen on port %d; see %s" % (ports[port], what, port, variable))
             ports[port] = what
             need_free_port(port, what, variable)
 
@@ -98,7 +98,7 @@ class Stack:
                                  exporter="127.0.0.1:%d" % options.exporter_port,
                                  prometheus="127.0.0.1:%d" % options.prometheus_port)
         admins = sorted({self.person[0], "root"})
-        # Matters for the first start only: later the data base knows how far it got.
+        # This matters only at the first start. Later, the watermark in the database counts.
         begin = time.strftime("%Y-%m-%dT%H:%M:%S", time.localtime(time.time() - 60))
         api = self._write("api_server.yml", data=json.dumps(os.path.join(self.state, "data")), update_from=begin,
                           admins=json.dumps(admins), prometheus=self.prometheus_url)
@@ -117,7 +117,7 @@ class Stack:
         ]
         for child, url in started:
             self._wait_ready(child, url)
-        # After Prometheus, so that its first update finds something to ask.
+        # Start this after Prometheus, so that its first update can query it.
         run_as = ["--security.run-as-user=root"] if os.geteuid() == 0 and not self.credentials else []
         child = self._start("ceems_api_server", [
             os.path.join(options.bin_dir, "ceems_api_server"), "--config.file=" + api,
@@ -135,7 +135,7 @@ class Stack:
                 except OSError:
                     pass
                 if time.monotonic() > end:
-                    raise Problem("%s does not answer at %s after %d s%s" % (child.name, url, READY_SECONDS, self._tail(child)))
+                    raise Problem("%s does not respond at %s after %d s%s" % (child.name, url, READY_SECONDS, self._tail(child)))
                 time.sleep(0.05)
 
     @staticmethod
@@ -144,14 +144,14 @@ class Stack:
         return ("; the end of %s:\n    " % child.log) + "\n    ".join(lines) if lines else "; it wrote nothing to " + child.log
 
     def watch(self):
-        """Problem when a child has ended by itself."""
+        """Raises Problem if a child has ended unexpectedly."""
         for child in self.children:
             how = child.ended()
             if how:
                 raise Problem("%s %s%s" % (child.name, how, self._tail(child)))
 
     def page_url(self):
-        """Address of the web page; None where the API server was built without it."""
+        """The URL of the web page; None if the API server was built without it."""
         for path in ("/ui/", "/"):
             try:
                 status, body = fetch(self.api_url + path)
@@ -165,7 +165,7 @@ class Stack:
         return [{"name": c.name, "pid": c.pid, "started": c.started} for c in self.children if c.ended() is None]
 
     def stop(self):
-        """In reverse order; gives the names of those that had to be killed."""
+        """Stops the children in reverse order and returns the names of those that had to be killed."""
         for child in reversed(self.children):
             child.ask_to_stop()
         return [child.name for child in reversed(self.children) if child.stop()]

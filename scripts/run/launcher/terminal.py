@@ -1,4 +1,4 @@
-"""Output: lines for people; on a terminal also what is being waited for."""
+"""Output: lines for people and, on a terminal, a progress line."""
 
 import os
 import sys
@@ -10,12 +10,12 @@ def say(text=""):
     try:
         print(text, flush=True)
     except BrokenPipeError:
-        # Whoever read our lines has gone (`make run | head`); the stack goes on all the same.
+        # The reader of our output has gone (`make run | head`), but the stack keeps running.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
 class Waiting:
-    """Shows on a terminal what takes longer than a second, and for how long; nothing elsewhere."""
+    """On a terminal, shows what takes longer than a second and for how long. Prints nothing elsewhere."""
 
     def __init__(self, what):
         self.what = what
