@@ -25,18 +25,18 @@ target_compile_options(
             -Wnon-virtual-dtor
             -Woverloaded-virtual
             -Werror
-            # g++ 12 reports std::expected and coroutine frames as maybe-uninitialized with -O2, and moved strings as
-            # copied beyond their bounds (https://gcc.gnu.org/PR105329).
+            # g++ 12 with -O2 wrongly reports std::expected and coroutine frames as maybe-uninitialized, and moved
+            # strings as copied beyond their bounds (https://gcc.gnu.org/PR105329).
             $<$<CXX_COMPILER_ID:GNU>:-Wno-maybe-uninitialized>
             $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-array-bounds>
             $<$<AND:$<CXX_COMPILER_ID:GNU>,$<CONFIG:Release>>:-Wno-stringop-overread>
-            # clang sees the deprecated buffer inside libstdc++ 12's stable_sort.
+            # clang reports the deprecated buffer inside libstdc++ 12's stable_sort.
             $<$<CXX_COMPILER_ID:Clang>:-Wno-deprecated-declarations>
-            -pthread # everywhere: precompiled headers want the same options
+            -pthread # for all targets, because precompiled headers require identical options
             -fstack-protector-strong
             -ffunction-sections
             -fdata-sections)
-# In the precompiled headers, so everything has to be compiled with what they need.
+# These headers are precompiled, so every source is compiled with the options that they need.
 target_link_libraries(ceems_options INTERFACE fmt::fmt Threads::Threads)
 target_link_options(ceems_options INTERFACE -Wl,--gc-sections -Wl,-z,relro,-z,now)
 find_program(MOLD_PROGRAM mold)
@@ -47,8 +47,8 @@ if(CEEMS_SANITIZE)
   target_compile_options(ceems_options INTERFACE -fsanitize=${CEEMS_SANITIZE} -fno-omit-frame-pointer
                                                  -fno-sanitize-recover=all)
   if(CEEMS_SANITIZE MATCHES undefined AND CMAKE_CXX_COMPILER_ID STREQUAL GNU)
-    # Its runtime opens a pipe to see whether an object can be read. Where no descriptor is left, which some tests
-    # bring about, it calls good objects broken.
+    # The runtime opens a pipe to test whether an object is readable. Without free descriptors, which some tests cause,
+    # it reports valid objects as broken.
     target_compile_options(ceems_options INTERFACE -fno-sanitize=vptr)
   endif()
   target_link_options(ceems_options INTERFACE -fsanitize=${CEEMS_SANITIZE})
@@ -56,8 +56,8 @@ else()
   target_compile_definitions(ceems_options INTERFACE $<$<CONFIG:Release>:_FORTIFY_SOURCE=2>)
 endif()
 
-# Headers that nearly every source includes, compiled once: half of the time of an unoptimised build. Sources include what they
-# use all the same; the presets tidy and fuzz build without.
+# Headers that nearly every source includes are precompiled, which halves the time of an unoptimised build. Sources must still
+# include what they use; the presets tidy and fuzz build without precompiled headers.
 option(CEEMS_PCH "Precompile headers of the standard library, {fmt} and GoogleTest" OFF)
 set(CEEMS_PCH_HEADERS
     <algorithm>
@@ -77,19 +77,19 @@ set(CEEMS_PCH_HEADERS
     <utility>
     <vector>
     <fmt/format.h>)
-# ceems_use_pch(TARGET lib|test): for targets that are compiled as position-independent code with {fmt}.
+# ceems_use_pch(TARGET lib|test): for targets that are compiled as position-independent code and use {fmt}.
 function(ceems_use_pch target kind)
   if(NOT CEEMS_PCH)
     return()
   endif()
   if(NOT TARGET ceems_pch_${kind})
     if(NOT EXISTS ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
-      # Once: a newer file would compile the headers, and everything that uses them, after every configuration.
+      # Only once: a newer file would recompile the headers, and everything that uses them, after every configuration.
       file(TOUCH ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
     endif()
     add_library(ceems_pch_${kind} OBJECT ${CMAKE_BINARY_DIR}/ceems_pch_${kind}.cc)
     target_link_libraries(ceems_pch_${kind} PRIVATE ceems_options)
-    target_compile_options(ceems_pch_${kind} PRIVATE -fpch-preprocess) # ccache asks for it
+    target_compile_options(ceems_pch_${kind} PRIVATE -fpch-preprocess) # ccache requires it
     set(headers ${CEEMS_PCH_HEADERS})
     if(kind STREQUAL test)
       target_link_libraries(ceems_pch_${kind} PRIVATE GTest::gmock)
@@ -101,7 +101,7 @@ function(ceems_use_pch target kind)
   target_compile_options(${target} PRIVATE -fpch-preprocess)
 endfunction()
 
-# Folders whose tests are worth a run under ThreadSanitizer: ctest label "concurrency" (preset tsan).
+# Folders whose tests also run under ThreadSanitizer: ctest label "concurrency" (preset tsan).
 set(CEEMS_CONCURRENT_LIBRARIES
     base
     os
@@ -122,7 +122,7 @@ set(CEEMS_CONCURRENT_LIBRARIES
     api)
 add_custom_target(concurrency_tests)
 
-# src/LAYERS says which folder may include which; what it allows is what is linked. Sets
+# src/LAYERS says which folder may include which. A folder is linked with exactly those libraries. Sets
 #   CEEMS_LAYER_x_y        the libraries that the layer x/y may include
 #   CEEMS_LAYER_TESTS_x_y  those that only its tests may include
 set_property(DIRECTORY APPEND PROPERTY CMAKE_CONFIGURE_DEPENDS ${CMAKE_SOURCE_DIR}/src/LAYERS)
@@ -143,8 +143,8 @@ foreach(line IN LISTS layer_lines)
 endforeach()
 
 # ceems_library(SRCS a.cc ... TESTS a_test.cc ... LIBS system libraries)
-# The folder's static library, ceems::exporter_unit for src/exporter/unit, linked with the layers that src/LAYERS lets it
-# include; its tests become the program exporter_unit_test with ctest label "unit".
+# Defines the folder's static library, e.g. ceems::exporter_unit for src/exporter/unit, linked with the layers that src/LAYERS
+# lets it include. Its tests become the program exporter_unit_test with the ctest label "unit".
 function(ceems_library)
   cmake_parse_arguments(ARG "" "" "SRCS;TESTS;LIBS" ${ARGN})
   file(RELATIVE_PATH name ${CMAKE_SOURCE_DIR}/src ${CMAKE_CURRENT_SOURCE_DIR})
@@ -162,7 +162,7 @@ function(ceems_library)
   set_target_properties(${target} PROPERTIES OUTPUT_NAME ceems_${name})
   if(CEEMS_BUILD_TESTS AND ARG_TESTS)
     add_executable(${name}_test ${ARG_TESTS})
-    # With fakes of the layers below come what these fakes are made of.
+    # Fakes of lower layers need the libraries that these fakes are made of.
     set(test_libraries ${CEEMS_LAYER_TESTS_${name}})
     foreach(layer IN LISTS CEEMS_LAYER_${name})
       string(REPLACE "ceems::" "" layer ${layer})
@@ -173,7 +173,7 @@ function(ceems_library)
                                                GTest::gtest_main)
     if(CEEMS_PCH)
       set_target_properties(${name}_test PROPERTIES POSITION_INDEPENDENT_CODE OFF)
-      target_compile_options(${name}_test PRIVATE -fPIC) # as the headers were precompiled
+      target_compile_options(${name}_test PRIVATE -fPIC) # like the precompiled headers
       ceems_use_pch(${name}_test test)
     endif()
     target_compile_definitions(
@@ -188,14 +188,14 @@ function(ceems_library)
   endif()
 endfunction()
 
-# ceems_program(NAME SRCS main.cc ... DEPS ...): the program, copied to build/bin after every build.
+# ceems_program(NAME SRCS main.cc ... DEPS ...): defines a program, which is copied to build/bin after every build.
 function(ceems_program name)
   cmake_parse_arguments(ARG "" "" "SRCS;DEPS;LIBS" ${ARGN})
   add_executable(${name} ${ARG_SRCS})
   target_link_libraries(${name} PRIVATE ceems_options ${ARG_DEPS} ${ARG_LIBS})
   set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
   if(CEEMS_PUBLISH)
-    # Always run, not POST_BUILD: several presets share build/bin and the one built last must win.
+    # This is a target and not POST_BUILD, because several presets share build/bin and the last build must win.
     add_custom_target(
       publish_${name} ALL
       COMMAND ${CMAKE_COMMAND} -E make_directory ${CMAKE_SOURCE_DIR}/build/bin
@@ -205,7 +205,7 @@ function(ceems_program name)
   endif()
 endfunction()
 
-# The commit this tree is at, for --version; empty outside git.
+# The current commit, for --version; empty outside git.
 find_package(Git QUIET)
 if(GIT_FOUND)
   execute_process(

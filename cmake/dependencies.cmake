@@ -1,4 +1,4 @@
-# Every third-party library the project links; docs/dependencies.md says why each is here.
+# All third-party libraries that the project links. docs/dependencies.md gives the reason for each.
 include_guard()
 
 find_package(PkgConfig REQUIRED)

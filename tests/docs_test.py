@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""Every family on the golden pages of the exporter stands in docs/exporter/metrics.md, and the code that CONTRIBUTING.md shows
-is that of the example it names.
+"""Every metric family on the golden pages of the exporter must be in docs/exporter/metrics.md, and the code in CONTRIBUTING.md must
+be part of the example that it names.
 
-There, names are in backquotes in the tables; {a,b} stands for each of a and b, <zone> for some text, and ... (one character) for a
-beginning of the full name before it in the same row."""
+There, names are in backquotes in the tables. {a,b} stands for each of a and b, <zone> for any word, and … for a beginning of the
+full name before it in the same row."""
 
 import glob
 import os
@@ -18,7 +18,7 @@ DOCS = os.path.join(TESTS, "..", "docs", "exporter", "metrics.md")
 
 
 def spelled_out(name):
-    """The names that `name` stands for, without braces."""
+    """All names that `name` stands for, without braces."""
     found = re.search(r"\{([^{}]*)\}", name)
     if not found:
         return [name]
@@ -27,12 +27,12 @@ def spelled_out(name):
 
 
 def pattern(name):
-    """A regular expression of the names that `name` stands for."""
+    """A regular expression for the names that `name` stands for."""
     return "".join(r"\w+" if part.startswith("<") else re.escape(part) for part in re.split(r"(<\w+>)", name))
 
 
 def documented(text):
-    """Regular expressions of all names in the tables."""
+    """Regular expressions for all names in the tables."""
     patterns = set()
     for row in text.splitlines():
         before = []
@@ -50,7 +50,7 @@ def documented(text):
 
 
 def families(pages):
-    """Names of families, each with the page where it is first."""
+    """The names of all families, each with the first page that has it."""
     found = {}
     for page in sorted(pages):
         with open(page, encoding="utf-8") as f:
@@ -64,12 +64,12 @@ def check_myself():
     rows = "| `a_{b,c}_total`, `…_d_total` | `x` |\n| `a_<zone>_watts` | `<zone>` |\n`a_text_total`\n"
     known = documented(rows)
 
-    def stands(name):
+    def matches(name):
         return any(re.fullmatch(one, name) for one in known)
 
     for name, wanted in [("a_b_total", True), ("a_c_total", True), ("a_d_total", True), ("a_dram_watts", True),
                          ("a_e_total", False), ("b_total", False), ("a_text_total", False), ("a_dram_watts_total", False)]:
-        assert stands(name) == wanted, name
+        assert matches(name) == wanted, name
 
 
 def wrong_code():
@@ -78,7 +78,7 @@ def wrong_code():
         blocks = re.findall(r"^( *)```cpp\n(.*?)^ *```$", f.read(), re.M | re.S)
     with open(EXAMPLE, encoding="utf-8") as f:
         example = f.read()
-    assert len(blocks) > 1, "where is the example in CONTRIBUTING.md?"
+    assert len(blocks) > 1, "found no example in CONTRIBUTING.md"
     return [code for code in (re.sub("^" + margin, "", block, flags=re.M) for margin, block in blocks) if code not in example]
 
 
@@ -88,7 +88,7 @@ def main():
     with open(DOCS, encoding="utf-8") as f:
         known = re.compile("|".join(sorted(documented(f.read()))))
     found = families(pages)
-    assert len(pages) > 10 and len(found) > 100, "where are the golden pages?"
+    assert len(pages) > 10 and len(found) > 100, "found too few golden pages: %s" % PAGES
     faults = 0
     for name, page in sorted(found.items()):
         if not known.fullmatch(name):

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Fails on an include that src/LAYERS does not allow, on an allowed edge that nothing uses, on layers that could
-include each other in a circle, and on "../" includes. Usage: tests/layering_test.py [repository]
+"""Fails on an include that src/LAYERS does not allow, on an allowed include that nothing uses, on layers that could include each
+other in a cycle, and on "../" includes. Usage: tests/layering_test.py [repository]
 """
 import pathlib
 import re
@@ -11,7 +11,7 @@ LINE = re.compile(r"([\w/]+):([^|]*)(?:\|(.*))?$")
 
 
 def read_layers(path):
-    """{layer: (layers its files may include, layers its tests may include as well)}, and what is wrong with the file."""
+    """Returns {layer: (layers its files may include, layers only its tests may include)} and the errors of the file."""
     layers, wrong = {}, []
     for number, line in enumerate(path.read_text().splitlines(), 1):
         if not line.strip() or line.startswith("#"):
@@ -23,13 +23,13 @@ def read_layers(path):
         name, allowed, tests = found.group(1), found.group(2).split(), (found.group(3) or "").split()
         for other in allowed:
             if other not in layers:
-                wrong.append(f"src/LAYERS:{number}: {name} names {other}, which does not stand above it")
+                wrong.append(f"src/LAYERS:{number}: {name} names {other}, which is not defined above it")
         layers[name] = (set(allowed), set(tests))
     return layers, wrong
 
 
 def layer_of(layers, path):
-    """The layer with the longest name that holds the file, or nothing."""
+    """The layer with the longest name that contains the file, or None."""
     parts = path.split("/")[:-1]
     for length in range(len(parts), 0, -1):
         name = "/".join(parts[:length])
@@ -48,7 +48,7 @@ def main():
         name = path.relative_to(source).as_posix()
         layer = layer_of(layers, name)
         if layer is None:
-            wrong.append(f"src/{name}: no line of src/LAYERS covers its folder")
+            wrong.append(f"src/{name}: src/LAYERS has no line for its folder")
             continue
         is_test = bool(TEST_FILE.search(path.name))
         allowed, tests = layers[layer]
@@ -59,7 +59,7 @@ def main():
             target = include.group(1)
             other = layer_of(layers, target)
             if target.startswith("../") or (other is None and not (source / target).exists() and (path.parent / target).exists()):
-                wrong.append(f"src/{name}:{number}: includes are written from src/")
+                wrong.append(f"src/{name}:{number}: write includes relative to src/")
             if other is None or other == layer:
                 continue
             if other in allowed and not (is_test and other in tests):
