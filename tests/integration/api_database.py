@@ -1,5 +1,5 @@
-"""Data bases as CEEMS 0.10.2 leaves them, filled with invented units, and what callers of the API may see of them: an
-independent reading of docs/api/endpoints.md over plain rows, for comparison with the server's answers."""
+"""Databases in the schema of CEEMS 0.10.2 with invented units, and an oracle for what callers of the API may see of them: an
+independent implementation of docs/api/endpoints.md over plain rows, to compare with the server's responses."""
 
 import calendar
 import collections
@@ -69,7 +69,7 @@ def local_z(seconds):
 
 
 def create(path):
-    """An empty data base of CEEMS 0.10.2 (version 9) at `path`, opened."""
+    """Creates an empty database of CEEMS 0.10.2 (version 9) at `path` and opens it."""
     database = sqlite3.connect(path)
     database.execute("PRAGMA journal_mode = WAL")
     for statement in SCHEMA:
@@ -95,8 +95,8 @@ def encoded(value):
 
 
 class World:
-    """People and units on several clusters. Project names mean different things on different clusters, job ids are used
-    again, some owners are service accounts, some names need escapes."""
+    """People and units on several clusters. Project names mean different things on different clusters, job IDs are reused, some
+    owners are service accounts, and some names need escaping."""
 
     def __init__(self, rng, now, units=900):
         self.rng, self.now = rng, now
@@ -123,7 +123,7 @@ class World:
                     self.users.append({"uid": str(rng.randrange(5000)) if rng.random() < 0.5 else "", "cluster_id": cluster,
                                        "resource_manager": manager, "name": name, "projects": of_user[name],
                                        "tags": [], "last_updated_at": local(now)})
-        # Who leads which projects, and who is support; one person is both, one leads nothing that exists.
+        # Project leads and support. One person is both, and one leads only projects that do not exist.
         self.support = ["u3", "o'hara"]
         self.led = {"u1": [("hpc-a", "p1"), ("cloud_c", "p2")], "u2": [("hpc-b", "p1")], "o'hara": [("k8s", "a b")],
                     "zoë": [("nowhere", "p1"), ("hpc-a", "x&y=z")]}
@@ -200,7 +200,7 @@ def byte_order(*names):
 
 
 class Oracle:
-    """What the API has to answer, from the rows and roles alone. Parameters are {name: [values]} without empty values."""
+    """What the API must return, derived only from the rows and roles. Parameters are {name: [values]} without empty values."""
 
     def __init__(self, world):
         self.world = world
@@ -214,7 +214,7 @@ class Oracle:
 
     @staticmethod
     def parts(params):
-        """Whether own rows, and whether led ones are wanted."""
+        """(whether own rows are requested, whether led rows are requested)"""
         scope = params.get("scope", [""])[0]
         return scope != "led", scope != "own"
 
@@ -227,7 +227,7 @@ class Oracle:
                    for key, name in (("cluster_id", "cluster_id"), ("project", column)))
 
     def chosen_names(self, params):
-        """Names that `user` of an admin endpoint restricts to; None: all."""
+        """The names to which `user` limits an admin endpoint; None for all."""
         users = params.get("user", [])
         return users + [p + ":svc" for p in params.get("project", [])] if users else None
 
@@ -257,7 +257,7 @@ class Oracle:
     def unit_json(self, row, caller, fields, timezone):
         if caller in self.world.support and row["username"] != caller and not self.is_led(
                 caller, row["cluster_id"], row["project"]):
-            fields = fields - {"name", "tags"}  # what people write is not for support
+            fields = fields - {"name", "tags"}  # support may not see text that people write
         out = {}
         for name in UNIT_TEXTS:
             value = row[name] if name in fields else ""
@@ -383,7 +383,7 @@ def usage_json(row, maps, count, fields):
 
 
 def same(seen, expected):
-    """Equal, but for the rounding of numbers in answers to 8 decimals."""
+    """Whether both are equal, except that the server rounds numbers to 8 decimals."""
     if isinstance(expected, dict):
         return isinstance(seen, dict) and seen.keys() == expected.keys() and all(same(seen[k], expected[k]) for k in expected)
     if isinstance(expected, list):

@@ -1,8 +1,9 @@
 #!/usr/bin/env python3
-"""Random requests to the real API server, made of its own OpenAPI document: every answer is as described, 2xx or 4xx with
-the envelope, and holds exactly what docs/api/endpoints.md and access.md let the caller see, by an oracle over the same rows.
+"""Sends random requests, generated from the OpenAPI document, to the real API server. Every response must match the document, be a
+2xx or a 4xx with the envelope, and contain exactly what docs/api/endpoints.md and access.md allow the caller to see, according to an
+oracle over the same rows.
 
-Callers are plain users, leads of projects, support, administrators and strangers.
+Callers are plain users, project leads, support, administrators and strangers.
 
 Usage: api_fuzz_test.py [requests [seed]]"""
 
@@ -26,7 +27,7 @@ USAGE_FIELDS = USAGE_SCALARS + MAPS
 ZONES = ["Europe/Paris", "America/New_York", "Asia/Kolkata", "UTC"]
 GROUPS = ["cluster_id", "username", "project", "groupname", "resource_manager"]
 DAY = 86400
-LONGEST = 253402300799
+MAX_SECONDS = 253402300799
 HOSTILE = ["'", '"', "1 OR 1=1", "') UNION SELECT name FROM admin_users --", "../../etc/passwd", "\0", "a\0b", "%", "%zz", "\x7f",
            "\u202e", "𝕏", "null", "NaN", "-0", "[]", "{}", "<b>", "x" * 500, "\r\nX-Injected: 1", "u1:svc", ":svc", "*", "_", ";", "&", "="]
 RAW = ["%00", "%ff%fe", "%c0%af", "%", "%2", "%zz", "+", "%0d%0aX-Injected:%201", "%ed%a0%80"]
@@ -41,13 +42,13 @@ ERRORS = {
 
 
 class Raw(str):
-    """A value that is percent-encoded already, maybe wrongly."""
+    """A value that is already percent-encoded, maybe incorrectly."""
 
 
 class Request:
     def __init__(self, path, pairs, caller):
         self.path, self.pairs, self.caller = path, pairs, caller
-        self.offset = 0  # rows of the pages before
+        self.offset = 0  # rows on the previous pages
 
     def query(self):
         return "&".join(key + "=" + (value if isinstance(value, Raw) else urllib.parse.quote(value, safe=""))
@@ -57,7 +58,7 @@ class Request:
         return "/api/v1" + self.path + ("?" + self.query() if self.pairs else "")
 
     def params(self):
-        """Parameters as the server has to take them: {name: [distinct values that are not empty]}; flags by presence."""
+        """The parameters as the server must read them: {name: [distinct non-empty values]}. Flags count if present."""
         params = {}
         for key, value in self.pairs:
             value = urllib.parse.unquote_plus(value) if isinstance(value, Raw) else value
@@ -92,8 +93,8 @@ class Generator:
     def seconds(self):
         rng = self.rng
         if rng.random() < 0.06:
-            return rng.choice([str(LONGEST), str(LONGEST + 1), "-1", "1.5", "1e9", "0x10", " 1", "99999999999999999999", "now",
-                               "", str(-LONGEST), "+1", "٣"])
+            return rng.choice([str(MAX_SECONDS), str(MAX_SECONDS + 1), "-1", "1.5", "1e9", "0x10", " 1", "99999999999999999999", "now",
+                               "", str(-MAX_SECONDS), "+1", "٣"])
         return str(self.world.now - rng.randrange(-DAY, 12 * DAY))
 
     def value(self, param):
@@ -141,11 +142,11 @@ class Generator:
 
 
 class Refused(Exception):
-    """The status that the request has to be answered with."""
+    """The status with which the server must refuse the request."""
 
 
 def whole(text):
-    """A number as from_chars reads it."""
+    """A number as std::from_chars reads it."""
     digits = text[1:] if text.startswith("-") else text
     if not digits.isascii() or not digits.isdigit():
         raise Refused(400)
@@ -156,7 +157,7 @@ def seconds_of(params, name):
     if name not in params:
         return None
     value = whole(params[name][0])
-    if abs(value) > LONGEST:
+    if abs(value) > MAX_SECONDS:
         raise Refused(400)
     return value
 
@@ -183,7 +184,7 @@ def fields_of(params, known):
 
 def page_of(params):
     if "cursor" in params and not params.get("_followed"):
-        raise Refused(400)  # the generator makes none that is right
+        raise Refused(400)  # the generator never makes a valid one
     if "limit" not in params:
         return None
     limit = whole(params["limit"][0])
@@ -193,13 +194,13 @@ def page_of(params):
 
 
 class Judge:
-    """Says what a request has to be answered with."""
+    """Determines the required response to a request."""
 
     def __init__(self, world, document):
         self.oracle, self.world, self.document = Oracle(world), world, document
 
     def expected(self, request, now):
-        """(rows or None for null, limit or None); raises Refused."""
+        """(rows or None for null, limit or None). Raises Refused."""
         path, caller, oracle = request.path, (request.caller or "").strip(" \t"), self.oracle
         taken = {param["name"] for param in self.document.operation(path)["parameters"]}
         params = {key: values for key, values in request.params().items() if key in taken}
@@ -249,7 +250,7 @@ class Judge:
         elif path == "/whoami":
             rows = "anything"
         else:
-            raise AssertionError("the oracle does not know " + path)
+            raise AssertionError("the oracle has no rule for " + path)
         return rows, limit
 
 
@@ -283,13 +284,13 @@ class Fuzzer:
             self.complain(request, answer, body, "headers")
         data = json.loads(body)
         if why := self.document.answer_complaint(request.path, answer.status, data):
-            self.complain(request, answer, body, "not as described: " + why)
+            self.complain(request, answer, body, "the response does not match the document: " + why)
         unknown = {name.lower() for name in answer.headers} - self.document.headers(request.path, answer.status) - {
             "content-type", "content-length", "date", "transfer-encoding", "connection"}
         if unknown:
-            self.complain(request, answer, body, "headers that are not described: %s" % unknown)
+            self.complain(request, answer, body, "undocumented headers: %s" % unknown)
         if answer.status != 200 and data["error"] not in ERRORS[answer.status]:
-            self.complain(request, answer, body, "unknown text of error")
+            self.complain(request, answer, body, "unknown error text")
         verdicts = [self.verdict(request, answer, data, now) for now in range(before, after + 1)]
         if all(verdicts):
             self.complain(request, answer, body, verdicts[-1])
@@ -297,7 +298,7 @@ class Fuzzer:
         return answer, data
 
     def verdict(self, request, answer, data, now):
-        """What is wrong if the server took this for the time; None: nothing."""
+        """What is wrong with the response if this was the server's time; None if it is correct."""
         try:
             rows, limit = self.judge.expected(request, now)
         except Refused as refused:
@@ -316,7 +317,7 @@ class Fuzzer:
         return None
 
     def follow(self, request, answer, data):
-        """Reads the pages behind an answer, by its header Link."""
+        """Follows the Link headers and reads all further pages."""
         while "Link" in answer.headers and self.pages < COUNT:
             self.pages += 1
             request = Request(request.path, urllib.parse.parse_qsl(answer.headers["Link"][2:].split(">")[0], True), request.caller)
@@ -341,7 +342,7 @@ class Fuzzer:
                 other = Request(request.path, request.pairs, "somebody-else")
                 again, body = self.send(other, {"If-None-Match": answer.headers["ETag"]})
                 if again.status == 304:
-                    self.complain(other, again, body, "a tag of another caller")
+                    self.complain(other, again, body, "the entity tag of another caller was accepted")
 
 
 def main():
@@ -372,7 +373,7 @@ def main():
             assert program.alive(), program.output()
             answers = sum(fuzzer.statuses.values())
         assert " 5xx" not in program.output() and "level=ERROR" not in program.output(), program.output()[-2000:]
-        assert COUNT < 5000 or (fuzzer.rows > answers and fuzzer.pages > 50 and fuzzer.tags > 10), "hardly anything was found"
+        assert COUNT < 5000 or (fuzzer.rows > answers and fuzzer.pages > 50 and fuzzer.tags > 10), "found too few rows, pages or tags"
         for status in (200, 400, 401, 403):
             assert fuzzer.statuses[status] > answers // 100, fuzzer.statuses
     print("%d answers in %.0f s: %s; %d rows, %d pages followed, %d tags" % (

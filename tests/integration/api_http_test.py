@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The HTTP side of the real API server: rude clients, many clients, streams cut by a stop, flags that are refused."""
+"""The HTTP side of the real API server: misbehaving clients, many clients, a stop while it streams, flags that it must reject."""
 
 import contextlib
 import http.client
@@ -27,7 +27,7 @@ def config_of(directory):
 
 
 def big_database(directory, rows):
-    """`rows` finished units of ada; an answer with all of them has to be streamed."""
+    """`rows` finished units of ada, so many that a response with all of them has to be streamed."""
     os.makedirs(os.path.join(directory, "data"))
     world = World(random.Random(1), int(time.time()), units=1)
     unit = dict(world.units[0], cluster_id="hpc-a", username="ada", project="fluids", ignore=0, started_at_ts=1, ended_at_ts=1,
@@ -60,7 +60,7 @@ def read_all(connection):
 
 
 def talk(url, text):
-    """Everything the server says to these bytes until it closes."""
+    """Everything the server sends in response to these bytes until it closes the connection."""
     with connect(url) as connection:
         with contextlib.suppress(BrokenPipeError, ConnectionResetError):
             connection.sendall(text if isinstance(text, bytes) else text.encode())
@@ -76,7 +76,7 @@ def once(target, head="", method="GET", version="1.1", body=""):
 
 
 def test_rude_requests(url):
-    """Each gets the status it deserves and the server stays well."""
+    """Each request gets the right status, and the server keeps working."""
     api, user = "/api/v1/units", "X-Grafana-User: ada\r\n"
     cases = [
         (once("/%zz"), 400), (once("/%"), 400), (once("/health%"), 400), (once("/%00"), 404), (once("/health%00"), 404),
@@ -110,7 +110,7 @@ def test_rude_requests(url):
 
 
 def test_pipelining(url):
-    """Requests sent at once are answered in their order."""
+    """Requests that are sent at once are answered in order."""
     count = 60
     text = "".join("GET /api/v1/units?uuid=%06d&field=uuid HTTP/1.1\r\nHost: x\r\nX-Grafana-User: ada\r\n%s\r\n" % (
         i, "Connection: close\r\n" if i == count - 1 else "") for i in range(count))
@@ -121,7 +121,7 @@ def test_pipelining(url):
 
 
 def test_http_1_0_stream(url):
-    """A client of 1.0 gets a long answer without chunks, ended by the end of the connection."""
+    """A client with HTTP/1.0 gets a long response without chunks, which ends when the connection closes."""
     answer = talk(url, "GET /api/v1/units?to=1 HTTP/1.0\r\nX-Grafana-User: ada\r\nConnection: keep-alive\r\n\r\n")
     head, body = answer.split(b"\r\n\r\n", 1)
     assert b"Transfer-Encoding" not in head and b"Content-Length" not in head, head
@@ -129,7 +129,7 @@ def test_http_1_0_stream(url):
 
 
 def test_compression(url):
-    """Streams are packed in the coding that the client prefers, and only then."""
+    """Streams are compressed with the coding that the client prefers, and only if it accepts one."""
     import gzip
     plain = get(url + "/api/v1/units?to=1", USER).body
     packed = get(url + "/api/v1/units?to=1", dict(USER, **{"Accept-Encoding": "gzip"}))
@@ -140,7 +140,7 @@ def test_compression(url):
 
 
 def test_slow_loris(url):
-    """Clients that send a byte now and then are cut; others are served meanwhile."""
+    """Clients that send only a byte from time to time are disconnected. Others are served meanwhile."""
     slow = [connect(url) for _ in range(100)]
     start = time.monotonic()
     for connection in slow:
@@ -160,7 +160,7 @@ def test_slow_loris(url):
 
 
 def test_idle_connections(url, program, count=5000):
-    """Thousands of connections that do nothing cost little and are cut in the end."""
+    """Thousands of idle connections cost little and are closed in the end."""
     before = memory(program.pid)
     idle = []
     for _ in range(count):
@@ -170,7 +170,7 @@ def test_idle_connections(url, program, count=5000):
     waited = time.monotonic() - asked
     grown = memory(program.pid) - before
     assert waited < 2, waited
-    wait_until("idle connections are cut", lambda: descriptors(program.pid) < 100, timeout=15)
+    wait_until("idle connections are closed", lambda: descriptors(program.pid) < 100, timeout=15)
     for connection in idle:
         connection.close()
     print("%d idle connections: answer in %.0f ms, %.1f kB each" % (count, waited * 1000, grown / count / 1024))
@@ -187,7 +187,7 @@ def descriptors(pid):
 
 
 def test_clients_that_leave(url):
-    """A client that goes away in the middle of its answer leaves its data base connection to others."""
+    """A client that disconnects during its response releases its database connection for others."""
     for _ in range(30):
         with connect(url) as connection:
             connection.sendall(once("/api/v1/units?to=1", "X-Grafana-User: ada\r\n").encode())
@@ -206,7 +206,7 @@ def test_metrics(url):
 
 
 def test_stop_finishes_answers(directory):
-    """SIGTERM while many clients read long answers: everyone who was answered has all of it."""
+    """SIGTERM while many clients read long responses: each response that has started is completed."""
     program, url = start_api_server(directory, config_of(directory), FLAGS, name="stop")
     outcomes, started = [], threading.Barrier(9)
 
@@ -225,7 +225,7 @@ def test_stop_finishes_answers(directory):
         try:
             outcomes.append((answer.status, len(json.loads(body)["data"])))
         except ValueError:
-            outcomes.append((answer.status, "a part that looks whole"))
+            outcomes.append((answer.status, "a part that looks complete"))
 
     threads = [threading.Thread(target=read_slowly) for _ in range(6)]
     threads += [threading.Thread(target=ask_until_stopped, args=(url, started, outcomes)) for _ in range(2)]
@@ -240,14 +240,14 @@ def test_stop_finishes_answers(directory):
         thread.join()
     assert code == 0, (code, program.output())
     streams = [outcome for outcome in outcomes if outcome[1] != "short"]
-    # After 5 s the stop waits no longer; a busy machine may need them. What is cut then is seen to be cut.
+    # The stop waits at most 5 s, which a busy machine may need. A response that is then cut off must be recognisable as such.
     allowed = {(200, ROWS)} if took < 4.5 else {(200, ROWS), (200, "cut")}
     assert len(streams) == 6 and set(streams) <= allowed, (took, outcomes)
     assert all(outcome[0] > 0 for outcome in outcomes), outcomes
 
 
 def ask_until_stopped(url, started, outcomes):
-    """Short requests one after the other; an answer that has begun is whole."""
+    """Short requests one after the other; a response that has started is completed."""
     started.wait()
     count = 0
     with contextlib.suppress(ConnectionError, http.client.BadStatusLine, TimeoutError):
@@ -261,7 +261,7 @@ def ask_until_stopped(url, started, outcomes):
 
 
 def test_refused_starts(directory, url):
-    """A busy port, a wrong level and the like end the start with status 1 and one line."""
+    """Errors such as a busy port or an invalid level end the program at its start, with status 1 and one line."""
     port = netloc(url)[1]
     other = os.path.join(directory, "other")
     config = write(os.path.join(other, "c.yml"), config_of(other))
@@ -279,7 +279,7 @@ def test_refused_starts(directory, url):
 
 
 def test_other_listeners(directory):
-    """A socket from systemd, a unix socket, a route prefix, basic auth before everything."""
+    """A socket from systemd, a Unix socket, a route prefix, and basic authentication for everything."""
     listener = socket.create_server(("127.0.0.1", 0))
     web = write(os.path.join(directory, "web.yml"), "basic_auth_users:\n"
                 "  prom: $2b$04$abcdefghijklmnopqrstuu2r9OfJnfCsdneAXAGHnS4UpFFP8WIrW\n")
@@ -306,7 +306,7 @@ def test_other_listeners(directory):
     path = os.path.join(directory, "api.sock")
     with Program(command[:2] + ["--web.listen-address=unix:" + path, "--web.route-prefix=/ceems", "--web.max-requests=3"] + FLAGS,
                  os.path.join(directory, "unix.log")) as program:
-        wait_until("the socket is there", lambda: os.path.exists(path) or not program.alive())
+        wait_until("the socket exists", lambda: os.path.exists(path) or not program.alive())
         assert program.alive(), program.output()
         for target, status in (("/ceems/health", 200), ("/ceems/api/v1/demo/usage", 200), ("/api/v1/demo/usage", 404),
                                ("/ceems/openapi.json", 200), ("/health", 429)):
@@ -342,7 +342,7 @@ def main():
             assert "level=ERROR" not in program.output(), program.output()[-3000:]
         test_stop_finishes_answers(directory)
         test_other_listeners(directory)
-    print("all well in %.0f s" % (time.monotonic() - started))
+    print("passed in %.0f s" % (time.monotonic() - started))
 
 
 if __name__ == "__main__":

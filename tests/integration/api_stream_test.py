@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Long answers with flat memory: all units of a large data base, plain and packed, by two clients at once.
+"""Long responses need constant memory: two clients at once read all units of a large database, plain and compressed.
 
-Usage: api_stream_test.py [rows]   (1000000 for the figure that counts: less than 200 MB)"""
+Usage: api_stream_test.py [rows]   (1000000 for the measurement that matters: less than 200 MB)"""
 
 import http.client
 import os
@@ -38,7 +38,7 @@ def peak(pid):
 
 
 def read(url, headers, out):
-    """Counts rows (plain) and bytes of the answer as it comes."""
+    """Counts the rows (plain only) and bytes of the response as it arrives."""
     connection = http.client.HTTPConnection(urllib.parse.urlsplit(url).netloc, timeout=60)
     connection.request("GET", "/api/v1/units?from=0&to=2", headers=dict(headers, **{"X-Grafana-User": "ada"}))
     answer = connection.getresponse()
@@ -58,7 +58,7 @@ def main():
         os.mkdir(os.path.join(directory, "data"))
         fill(os.path.join(directory, "data", "ceems.db"))
         config = ("ceems_api_server:\n  data:\n    path: %s/data\n    time_zone: UTC\n    update_interval: 1d\n" % directory)
-        # AddressSanitizer holds freed memory back, 256 MB of it by default.
+        # AddressSanitizer delays the release of freed memory, by default up to 256 MB.
         options = (os.environ.get("ASAN_OPTIONS", "") + ":quarantine_size_mb=8").lstrip(":")
         program, url = start_api_server(directory, config, ["--storage.data.skip.delete.old.units", "--web.compression",
                                                             "--no-security.drop-privileges"], {"ASAN_OPTIONS": options})

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Stands in for sacct and sacctmgr: prints the jobs of $CEEMS_FAKE_JOBS (JSON list) that touch the window asked for, in
-the fields asked for. $CEEMS_FAKE_MODE: ok, garbage, half (stops in the middle, exit 1), hang, binary, silent (exit 1)."""
+"""Stands in for sacct and sacctmgr: prints the jobs of $CEEMS_FAKE_JOBS (a JSON list) that overlap the requested window, with the
+requested fields. $CEEMS_FAKE_MODE: ok, garbage, half (stops in the middle, exit 1), hang, binary, silent (exit 1)."""
 
 import datetime
 import json

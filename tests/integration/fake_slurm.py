@@ -1,5 +1,5 @@
-"""A SLURM cluster that is not there: jobs in a file, a stand-in for sacct and sacctmgr (fake_sacct.py), and the configuration of
-an API server that reads them."""
+"""A simulated SLURM cluster: jobs in a file, a stand-in for sacct and sacctmgr (fake_sacct.py), and the configuration of an API
+server that reads them."""
 
 import json
 import os
@@ -11,7 +11,7 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 
 
 def install(directory, jobs, mode="ok"):
-    """Puts sacct and sacctmgr into `directory`/bin; what they say follows jobs.json and mode there."""
+    """Installs sacct and sacctmgr in `directory`/bin. Their output depends on jobs.json and mode in `directory`."""
     write(directory + "/jobs.json", json.dumps(jobs))
     write(directory + "/mode", mode)
     with open(HERE + "/fake_sacct.py", encoding="utf-8") as f:
@@ -21,7 +21,7 @@ def install(directory, jobs, mode="ok"):
 
 
 def random_jobs(count, begin, end, rng):
-    """Jobs that all ended a minute before the end, or earlier."""
+    """Jobs that ended at least a minute before `end`."""
     jobs = []
     for i in range(count):
         start = rng.randrange(begin, end - 120)
@@ -31,8 +31,8 @@ def random_jobs(count, begin, end, rng):
     return jobs
 
 
-def api_config(directory, begin=None, data=None, database_url=None, interval="1s", longest="1h", tsdb=None):
-    """The cluster `test` from `begin` on, ten minutes ago unless told, with the updater `prom` where there is a TSDB."""
+def api_config(directory, begin=None, data=None, database_url=None, interval="1s", max_interval="1h", tsdb=None):
+    """The cluster `test` from `begin` on (default: ten minutes ago), with the updater `prom` if there is a TSDB."""
     return """
 ceems_api_server:
   data:
@@ -53,6 +53,6 @@ clusters:
         CEEMS_FAKE_JOBS: %s/jobs.json
         CEEMS_FAKE_MODE_FILE: %s/mode
         PATH: /usr/bin:/bin
-%s""" % (data or directory + "/data", "    database_url: %s\n" % database_url if database_url else "", interval, longest,
+%s""" % (data or directory + "/data", "    database_url: %s\n" % database_url if database_url else "", interval, max_interval,
          time.strftime("%Y-%m-%dT%H:%M:%S", time.gmtime(begin or time.time() - 600)), "prom" if tsdb else "", directory, directory,
          directory, "updaters:\n  - id: prom\n    updater: tsdb\n    web:\n      url: %s\n" % tsdb if tsdb else "")

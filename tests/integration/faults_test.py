@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Bad input to the real programs: each gives one clear line, no crash, loses nothing, and recovers without a restart
-where the cause goes away. One function a fault; run some with `faults_test.py NAME...`."""
+"""Feeds bad input to the real programs. Each fault gives one clear line, crashes nothing and loses nothing. Where the cause goes away,
+the programs recover without a restart. One function for each fault; to run some of them: `faults_test.py NAME...`."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ AS_ROOT = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
 
 
 def refused(program, arguments, parts, env=None):
-    """The program ends with status 1 and one line that holds every part; no stack trace, no sanitizer report."""
+    """The program ends with status 1 and a line that contains all `parts`, without a stack trace or sanitizer report."""
     done = subprocess.run([os.path.join(BIN, program)] + arguments, stdin=subprocess.DEVNULL, capture_output=True, text=True,
                           timeout=60, env=dict(os.environ, **(env or {})))
     text = done.stdout + done.stderr
@@ -59,7 +59,7 @@ def unit_rows(directory):
 
 
 def whole_jobs(directory, jobs):
-    """True when every job is stored once with exactly its run time: nothing lost, nothing counted twice."""
+    """Whether every job is stored once with exactly its run time: nothing lost, nothing counted twice."""
     seen = unit_rows(directory)
     return len(seen) == len(jobs) and all(seen[j["id"]].get("walltime") == j["end"] - j["start"] for j in jobs)
 
@@ -104,7 +104,7 @@ def flags():
 
 def tls_key_that_does_not_match():
     if not shutil.which("openssl"):
-        print("  (openssl program missing, not run)")
+        print("  (the program openssl is missing, skipped)")
         return
     with scratch("ceems-fault-") as d:
         for n in ("a", "b"):
@@ -124,13 +124,13 @@ def port_in_use():
         address = url.split("//")[1]
         with exporter:
             line = refused("ceems_exporter", ["--web.listen-address=" + address], [address, "in use"])
-            assert str(exporter.pid) in line, "the holder %d is not named: %s" % (exporter.pid, line)
+            assert str(exporter.pid) in line, "the line does not name the process %d that holds the port: %s" % (exporter.pid, line)
             slurm(d)
             config = write(d + "/c.yml", api_config(d))
             refused("ceems_api_server", ["--config.file=" + config, "--web.listen-address=" + address] + AS_ROOT, [address, "in use"])
 
 
-# The kernel's files ---------------------------------------------------------------------------------------------------
+# Files of the kernel --------------------------------------------------------------------------------------------------
 
 def tree(d):
     proc, sys_, cgroup = d + "/proc", d + "/sys", d + "/sys/fs/cgroup"
@@ -192,7 +192,7 @@ def kernel_files_break_and_come_back():
                     answer = get(url + "/metrics")
                     assert answer.status == 200 and "ceems_scrape_collector_success" in answer.text, (path, kind)
                     os.rmdir(path) if content is None else os.unlink(path)
-                    get(url + "/metrics")  # vanished
+                    get(url + "/metrics")  # while the file is missing
                     with open(path, "wb") as f:
                         f.write(before)
             wait_until("every collector works again", lambda: set(success().values()) == {1}, 20)
@@ -235,7 +235,7 @@ def ten_thousand_hostile_cgroups():
         check_quiet(exporter)
 
 
-# The API server's peers -----------------------------------------------------------------------------------------------
+# Peers of the API server ----------------------------------------------------------------------------------------------
 
 def tsdb_faults():
     lies = {
@@ -266,7 +266,7 @@ def tsdb_faults():
                 assert api.alive(), api.output()[-3000:]
                 assert get(url + "/health").status == 200, lie
             state["lie"] = None
-            wait_until("all jobs are stored whole once the TSDB is back", lambda: whole_jobs(d, jobs), 30)
+            wait_until("all jobs are stored completely once the TSDB is back", lambda: whole_jobs(d, jobs), 30)
         check_quiet(api)
 
 
@@ -284,29 +284,29 @@ def tsdb_slow_and_endless():
         jobs = slurm(d, 3)
         api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
         with api:
-            wait_until("a million series were answered", lambda: any(p == "/api/v1/query" for _, p, _ in tsdb.seen), 60)
+            wait_until("the TSDB has sent a million series", lambda: any(p == "/api/v1/query" for _, p, _ in tsdb.seen), 60)
             assert get(url + "/health").status == 200
             state["many"] = False
             wait_until("jobs are stored", lambda: whole_jobs(d, jobs), 60)
             state["slow"] = True
             tsdb.seen.clear()
             write(d + "/jobs.json", json.dumps(jobs + [dict(jobs[0], id="9", start=int(time.time()), end=int(time.time()) + 900)]))
-            wait_until("an update is in flight", lambda: any(p == "/api/v1/query" for _, p, _ in tsdb.seen), 60)
+            wait_until("an update is running", lambda: any(p == "/api/v1/query" for _, p, _ in tsdb.seen), 60)
             begin = time.monotonic()
             assert get(url + "/api/v1/units/admin", ADMIN).status == 200
-            assert time.monotonic() - begin < 5, "a slow TSDB slows answers down"
-            api.stop(signal.SIGTERM, 15)  # an update in flight does not hold the stop
+            assert time.monotonic() - begin < 5, "a slow TSDB slows responses down"
+            api.stop(signal.SIGTERM, 15)  # a running update does not delay the stop
         check_quiet(api)
 
 
 def vector_of(text, value):
-    """An answer with this value for every unit that the query names."""
+    """A response with this value for every unit that the query names."""
     rows = ",".join('{"metric":{"uuid":"%s"},"value":[1,"%s"]}' % (i, value) for i in re.findall("[0-9]+", text.split('"')[1]))
     return 200, "application/json", ('{"status":"success","data":{"resultType":"vector","result":[%s]}}' % rows).encode()
 
 
 def queries_that_fail_for_a_while():
-    """A refused query and one that is answered in part only hold nothing up, and what they lack is filled in later, once."""
+    """A rejected query and an incomplete response do not delay anything. The missing metrics are filled in later, once."""
     state = {"broken": True}
 
     def handler(path, query, body):
@@ -333,17 +333,17 @@ def queries_that_fail_for_a_while():
 """
     with scratch("ceems-fault-") as d, FakeHttp(handler) as tsdb:
         jobs = slurm(d)
-        # A window ends at midnight, and each brings the same figure anew: let it be far from here.
+        # A window ends at midnight, and each window contributes the same value. Use a zone in which midnight is far away.
         ahead = 12 - time.gmtime().tm_hour  # hours
-        zone = "Etc/GMT%+d" % -ahead if ahead else "UTC"  # where it is noon; in these names east is minus
+        zone = "Etc/GMT%+d" % -ahead if ahead else "UTC"  # where it is noon; in these names a minus sign means east
         config = api_config(d, extra, tsdb.url, time.time() - 600 + 3600 * ahead).replace("time_zone: UTC", "time_zone: " + zone)
         api, url = start_api_server(d, config, AS_ROOT)
         with api:
-            wait_until("jobs are stored whole without the missing figures", lambda: whole_jobs(d, jobs), 60)
+            wait_until("jobs are stored completely, without the missing metrics", lambda: whole_jobs(d, jobs), 60)
             assert all(m == {"global": 40} for m in maps("units", "avg_cpu_usage")), maps("units", "avg_cpu_usage")
             assert not any(maps("units", "total_cpu_energy_usage_kwh")) and not any(maps("units", "total_io_read_stats"))
             state["broken"] = False
-            wait_until("what was missing is filled in", lambda: all(
+            wait_until("the missing metrics are filled in", lambda: all(
                 m == {"total": 0.5} for m in maps("units", "total_cpu_energy_usage_kwh")) and all(
                 m == {"bytes_total": 7} for m in maps("units", "total_io_read_stats")), 60)
             for table in ("usage", "daily_usage"):
@@ -355,7 +355,7 @@ def queries_that_fail_for_a_while():
 
 
 def data_base_locked():
-    """Another program holds the write lock for longer than the busy time-out: readers go on, the window is tried again."""
+    """Another program holds the write lock for longer than the busy timeout: readers continue, and the window is retried."""
     with scratch("ceems-fault-") as d, FakeHttp(empty_tsdb) as tsdb:
         jobs = slurm(d, 20, "silent")
         api, url = start_api_server(d, api_config(d, prometheus=tsdb.url), AS_ROOT)
@@ -366,15 +366,15 @@ def data_base_locked():
                 wait_until("the lock is logged", lambda: "is locked" in api.output().lower(), 30)
                 begin = time.monotonic()
                 assert get(url + "/api/v1/units/admin", ADMIN).status == 200
-                assert time.monotonic() - begin < 5, "a writer slows readers down"
+                assert time.monotonic() - begin < 5, "a writer delays readers"
                 assert not unit_rows(d)
                 other.execute("rollback")
-            wait_until("all jobs are stored whole once the lock is gone", lambda: whole_jobs(d, jobs), 30)
+            wait_until("all jobs are stored completely once the lock is gone", lambda: whole_jobs(d, jobs), 30)
         check_quiet(api)
 
 
 def backup_while_running():
-    """Backups are complete copies, made while updates are written and answers read; a stop in the middle leaves none."""
+    """Backups made during writes and reads are complete copies. A stop in the middle of a backup leaves no file."""
     with scratch("ceems-fault-") as d, FakeHttp(empty_tsdb) as tsdb:
         jobs = slurm(d, 500)
         os.mkdir(d + "/backup")
@@ -383,7 +383,7 @@ def backup_while_running():
         api, url = start_api_server(d, text, AS_ROOT + ["--test.disable.checks"])
         with api:
             wait_until("jobs are stored", lambda: whole_jobs(d, jobs), 30)
-            wait_until("a backup of them is written", lambda: any(backup_rows(d + "/backup/" + n) == len(jobs)
+            wait_until("a backup contains them", lambda: any(backup_rows(d + "/backup/" + n) == len(jobs)
                                                                   for n in os.listdir(d + "/backup") if n.endswith(".db")), 30)
             for name in os.listdir(d + "/backup"):
                 if name.endswith(".db"):
@@ -420,11 +420,11 @@ def grafana_admins_come_and_go():
             assert not is_admin("ada") and is_admin("operator")
             state["members"] = ["ada"]
             wait_until("another member is admin", lambda: is_admin("ada"), 30)
-            assert not is_admin("grace"), "who left the team is still admin"
+            assert not is_admin("grace"), "a user who left the team is still an administrator"
             for status, members in ((500, []), (200, [])):
                 state["status"], state["members"] = status, members
                 time.sleep(2.5)
-                assert is_admin("ada"), "a fetch with status %d and %s took rights away" % (status, members)
+                assert is_admin("ada"), "a fetch with status %d and %s removed an administrator" % (status, members)
         check_quiet(api)
 
 
@@ -442,19 +442,19 @@ def sacct_faults():
             assert api.alive(), "sacct missing"
             os.rename(d + "/bin/gone", d + "/bin/sacct")
             write(d + "/mode", "ok")
-            wait_until("all jobs are stored whole once sacct is back", lambda: whole_jobs(d, jobs), 30)
+            wait_until("all jobs are stored completely once sacct is back", lambda: whole_jobs(d, jobs), 30)
             write(d + "/mode", "hang")
             time.sleep(2)
             assert get(url + "/api/v1/units/admin", ADMIN).status == 200
-            api.stop(signal.SIGTERM, 15)  # a hanging command does not hold the stop
+            api.stop(signal.SIGTERM, 15)  # a hanging command does not delay the stop
         check_quiet(api)
         left = subprocess.run(["pgrep", "-f", d + "/bin/sacct"], capture_output=True, text=True).stdout
-        assert not left, "sacct was left behind: " + left
+        assert not left, "sacct is still running: " + left
 
 
 def disk_full_under_the_data_base():
     if os.geteuid() != 0:
-        print("  (not root, no tmpfs to fill; not run)")
+        print("  (not root, cannot mount a tmpfs to fill, skipped)")
         return
     with scratch("ceems-fault-") as d, FakeHttp(empty_tsdb) as tsdb:
         jobs = slurm(d, 500)
@@ -476,7 +476,7 @@ def disk_full_under_the_data_base():
                 assert api.alive()
                 assert get(url + "/api/v1/units/admin", ADMIN).status == 200
                 os.unlink(d + "/data/ballast")
-                wait_until("all jobs are stored whole once there is room", lambda: whole_jobs(d, jobs), 30)
+                wait_until("all jobs are stored completely once there is room", lambda: whole_jobs(d, jobs), 30)
             check_quiet(api)
         finally:
             subprocess.run(["umount", d + "/data"])
@@ -498,7 +498,7 @@ def main():
         try:
             fault()
             print("PASS: %s (%.1f s)" % (fault.__name__, time.monotonic() - begin))
-        except Exception as error:  # every fault is tried, whatever the others do
+        except Exception as error:  # try every fault, even after a failure
             failed.append(fault.__name__)
             print("FAIL: %s: %s" % (fault.__name__, "".join(traceback.format_exception(error))))
     print("%d passed, %d failed" % (len(wanted or FAULTS) - len(failed), len(failed)))

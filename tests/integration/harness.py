@@ -1,6 +1,6 @@
-"""What the integration tests share: processes, ports, HTTP, waiting. Python 3.9 and its library only.
+"""Shared by the integration tests: processes, ports, HTTP, waiting. Needs only Python 3.9 and its library.
 
-Every program is started with its own log file and ended by its process id, also after an error."""
+Every program has its own log file and is ended by its process ID, even after an error."""
 
 import contextlib
 import http.server
@@ -25,7 +25,7 @@ SKIP = 77  # exit status that ctest shows as "skipped"
 
 
 def skip(why):
-    """Ends the test as skipped and says what is missing."""
+    """Ends the test as skipped and prints what is missing."""
     print("SKIPPED: " + why)
     sys.exit(SKIP)
 
@@ -37,8 +37,8 @@ def need_programs(*names):
 
 
 def free_port():
-    """A port that nobody has, below those that the kernel hands out by itself: another test's connections cannot take it before
-    the program that it is for."""
+    """A free port below those that the kernel assigns automatically, so that connections of other tests cannot take it before the
+    program that it is for."""
     try:
         with open("/proc/sys/net/ipv4/ip_local_port_range", encoding="ascii") as f:
             end = int(f.read().split()[0])
@@ -55,7 +55,7 @@ def free_port():
 
 
 def wait_until(what, condition, timeout=30.0, every=0.1):
-    """The first true value of condition(); AssertionError naming `what` and the last error after timeout."""
+    """Returns the first true value of condition(). After the timeout raises AssertionError with `what` and the last value or error."""
     end = time.monotonic() + timeout
     last = None
     while True:
@@ -95,7 +95,7 @@ def get(url, headers=None, timeout=20.0, data=None):
 
 
 class Program:
-    """A started program; a context manager that ends it."""
+    """A running program. A context manager that ends it."""
 
     def __init__(self, arguments, log, env=None, cwd=None):
         self.arguments, self.log_path = arguments, log
@@ -156,7 +156,7 @@ class Program:
 
 @contextlib.contextmanager
 def scratch(prefix):
-    """A directory others can search (daemons run as other users), removed at the end unless KEEP is set."""
+    """A directory that others can search, because daemons run as other users. Removed at the end unless KEEP is set."""
     path = tempfile.mkdtemp(prefix=prefix)
     os.chmod(path, 0o755)
     try:
@@ -177,7 +177,7 @@ def write(path, text, mode=0o644):
 
 
 def start_prometheus(directory, targets, interval="1s"):
-    """Debian's Prometheus scraping `targets` (host:port); gives (Program, base URL)."""
+    """Starts Debian's Prometheus, which scrapes `targets` (host:port). Returns (Program, base URL)."""
     need_programs("prometheus")
     port = free_port()
     config = write(os.path.join(directory, "prometheus.yml"), """
@@ -197,7 +197,8 @@ scrape_configs:
 
 
 def start_prometheus_with(directory, name, openmetrics):
-    """A Prometheus that holds these samples (a text of OpenMetrics, of any time) and scrapes nobody: (Program, port)."""
+    """Starts a Prometheus that contains these samples (a text of OpenMetrics, with any times) and scrapes nothing. Returns (Program,
+    port)."""
     path, text, config = (os.path.join(directory, name + end) for end in ("", ".txt", ".yml"))
     os.makedirs(path)
     write(text, openmetrics)
@@ -228,8 +229,8 @@ def start_api_server(directory, config_text, arguments=(), env=None, wait=True, 
 
 
 class FakeHttp:
-    """A server whose answers a test scripts: handler(path, query dict, body) -> (status, type, bytes), maybe with a
-    dict of more headers behind, or None to close the connection without an answer."""
+    """A server whose responses come from the test: handler(path, query dict, body) -> (status, type, bytes), optionally followed by a
+    dict of more headers, or None to close the connection without a response."""
 
     def __init__(self, handler):
         outer = self
@@ -283,7 +284,7 @@ class FakeHttp:
 
 
 def samples(page, name):
-    """[(labels text, value)] of one metric in a text page."""
+    """[(labels text, value)] of one metric on a text page."""
     found = []
     for line in page.splitlines():
         if line.startswith(name) and line[len(name):len(name) + 1] in ("{", " "):

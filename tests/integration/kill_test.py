@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""kill -9 of the API server in the middle of updates, 50 times: the data base opens each time, and in the end it holds
-exactly what a run without interruption holds: no unit lost, none counted twice.
+"""Kills the API server with kill -9 in the middle of updates, 50 times. The database must open each time, and in the end contain
+exactly what a run without interruption contains: no unit is lost, none is counted twice.
 
 Jobs come from a stand-in for sacct, energy and CPU counters from a real Prometheus with back-filled samples."""
 
@@ -19,12 +19,12 @@ from harness import (Program, free_port, get, need_programs, scratch, start_api_
 KILLS = int(os.environ.get("CEEMS_KILLS", "50"))
 JOBS = 60
 SPAN = 3600  # seconds of history to catch up on
-CHUNK = 60       # seconds a window covers
-WATTS = 40.0     # of every job
+CHUNK = 60       # seconds in a window
+WATTS = 40.0     # power of every job
 
 
 def openmetrics(jobs):
-    """Counters of the jobs as an exporter scraped every 15 s would have left them, last value included."""
+    """The counters of the jobs as an exporter scraped every 15 s would have left them, including the last value."""
     families = {"ceems_compute_unit_energy_joules": [], "ceems_compute_unit_cpu_user_seconds": [],
                 "ceems_compute_unit_cpu_system_seconds": []}
     for job in jobs:
@@ -45,11 +45,11 @@ def openmetrics(jobs):
 
 
 def config(directory, data, begin, prometheus_url):
-    return fake_slurm.api_config(directory, begin, data, interval="1h", longest="%ds" % CHUNK, tsdb=prometheus_url)
+    return fake_slurm.api_config(directory, begin, data, interval="1h", max_interval="%ds" % CHUNK, tsdb=prometheus_url)
 
 
 def rows(path):
-    """Everything in the data base that must not depend on how often an update was interrupted."""
+    """Everything in the database that must not depend on how often an update was interrupted."""
     with contextlib.closing(sqlite3.connect("file:%s?mode=ro" % path, uri=True)) as db:
         columns = "cluster_id,uuid,name,project,username,started_at_ts,ended_at_ts,elapsed,state,total_time_seconds,avg_cpu_usage,total_cpu_energy_usage_kwh"
         units = db.execute("select %s from units order by uuid,started_at_ts" % columns).fetchall()
@@ -120,7 +120,7 @@ def compare(directory, url, jobs, begin, rng):
         api, api_url = start_api_server(directory, config(directory, broken, begin, url), user, wait=False, name="broken")
         time.sleep(rng.uniform(0.05, max(0.4, duration / 25)))
         if not api.alive():
-            raise AssertionError("the API server ended by itself after kill %d:\n%s" % (kills, api.output()[-3000:]))
+            raise AssertionError("the API server ended without being killed, after kill %d:\n%s" % (kills, api.output()[-3000:]))
         api.kill()
         kills += 1
     api, api_url = start_api_server(directory, config(directory, broken, begin, url), user, name="broken")

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
-"""Logins of the real API server: by password, by a provider of OpenID Connect (a small one here, which signs with the
-openssl command), by header from trusted peers; sessions over restarts and revocation. One function a subject; run some
-with `login_test.py NAME...`."""
+"""Logins to the real API server: by password, by an OpenID Connect provider (a small one here, which signs with the openssl command),
+and by header from trusted peers. Also sessions over restarts, and revocation. One function for each subject; to run some of them:
+`login_test.py NAME...`."""
 
 import base64
 import contextlib
@@ -18,7 +18,7 @@ import urllib.parse
 from harness import BIN, FakeHttp, need_programs, scratch, start_api_server, wait_until, write
 
 AS_ROOT = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
-# Of "correct horse" and of "other", at the lowest cost.
+# Hashes of "correct horse" and of "other", with the lowest cost.
 HASH = "$2b$04$abcdefghijklmnopqrstuujydOTSfIH/d5oUHpsygqV5X9xJLQc6e"
 OTHER = "$2b$04$zbcdefghijklmnopqrstuuh0YGVY8iawwcMGvF8QMhjZ4kINk7Yyi"
 
@@ -28,7 +28,7 @@ def b64(data):
 
 
 class Browser:
-    """Cookies of one server, no redirects followed."""
+    """The cookies of one server. Does not follow redirects."""
 
     def __init__(self, url, headers=None):
         self.host = urllib.parse.urlsplit(url).netloc
@@ -71,7 +71,7 @@ class Browser:
 
 
 class Provider(FakeHttp):
-    """OpenID Connect in a few lines."""
+    """A minimal OpenID Connect provider."""
 
     def __init__(self, directory):
         super().__init__(self.serve)
@@ -84,7 +84,7 @@ class Provider(FakeHttp):
         self.modulus = bytes.fromhex(text.strip().partition("=")[2])
 
     def visit(self, location):
-        """The user logs in at the provider; gives the path to come back to."""
+        """Logs the user in at the provider and returns the path to come back to."""
         query = {k: v[0] for k, v in urllib.parse.parse_qs(urllib.parse.urlsplit(location).query).items()}
         assert location.startswith(self.url + "/authorize?"), location
         assert query["response_type"] == "code" and query["code_challenge_method"] == "S256", query
@@ -166,7 +166,7 @@ def password():
             operator = Browser(url)
             operator.log_in("operator", "other")
             assert operator.whoami()["admin"] is True
-            # A form of another site, and one without the token.
+            # A form from another site, and one without the token.
             form = {"user": "ada", "password": "correct horse", "token": Browser(url).token()}
             assert Browser(url).ask("POST", "/login", form).status == 403
             assert operator.ask("POST", "/logout", {"token": operator.token()},
@@ -175,10 +175,10 @@ def password():
             assert operator.ask("POST", "/logout", {"token": operator.token()}).status == 303
             assert operator.whoami() is None
             operator.cookies = copied
-            assert operator.whoami() is None, "a copied cookie is worth nothing after the logout"
-            # The file changes under the running server.
+            assert operator.whoami() is None, "a copied cookie is still valid after the logout"
+            # The file changes while the server runs.
             users(d, operator=OTHER)
-            wait_until("ada is out", lambda: ada.whoami() is None, 5)
+            wait_until("ada's session ends", lambda: ada.whoami() is None, 5)
             assert "correct horse" not in program.output() and "$2b$" not in program.output()
 
 
@@ -224,7 +224,7 @@ def header():
                                         AS_ROOT + ["--web.config.file=" + d + "/web.yml"], wait=False)
         with program:
             balancer = Browser(url, dict(basic, **{"X-Grafana-User": "ceems-int-svc"}))
-            wait_until("the server answers", lambda: balancer.get("/health").status == 200, 60)
+            wait_until("the server responds", lambda: balancer.get("/health").status == 200, 60)
             assert balancer.whoami()["admin"] is True
             assert balancer.get("/api/v1/units/admin").status == 200
             assert Browser(url, {"X-Grafana-User": "ceems-int-svc"}).get("/api/v1/units/admin").status == 401
@@ -257,19 +257,19 @@ def oidc():
             lin = Browser(url)
             away = lin.get("/login/oidc?next=/ui/")
             assert away.status == 303, away.text
-            # The path that browsers see is stripped by the proxy in front.
+            # The proxy in front removes the path prefix that browsers see.
             back = provider.visit(away.headers["Location"])
             assert back.startswith("/ceems/login/callback?"), back
             back = back[len("/ceems"):]
             stranger = Browser(url)
-            assert stranger.get(back).status == 403, "the state belongs to one browser"
+            assert stranger.get(back).status == 403, "the state works in another browser"
             kept = dict(lin.cookies)
             home = lin.get(back)
             assert (home.status, home.headers["Location"]) == (303, "/ui/"), home.text
             assert "Path=/ceems/;" in home.headers["Set-Cookie"], home.headers
             assert lin.whoami()["user"] == "lin" and lin.whoami()["role"] == "user"
             lin.cookies = kept
-            assert lin.get(back).status == 403, "a state counts once"
+            assert lin.get(back).status == 403, "the state works twice"
 
             def outcome():
                 browser = Browser(url)

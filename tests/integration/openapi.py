@@ -1,4 +1,4 @@
-"""Checks of values against the schemas of the OpenAPI document of the API server: the keywords it uses, no others."""
+"""Checks values against the schemas in the API server's OpenAPI document. Supports only the keywords that the document uses."""
 
 TYPES = {"object": dict, "array": list, "string": str, "boolean": bool, "null": type(None), "number": (int, float), "integer": int}
 KNOWN = {"type", "required", "properties", "additionalProperties", "items", "enum", "const", "minimum", "maximum", "pattern",
@@ -21,23 +21,23 @@ class Document:
         return self.document["paths"][path]["get"]
 
     def routes(self):
-        """Paths of the API proper, without the server's own."""
+        """The paths of the API itself, without those of the server."""
         return [path for path, item in self.document["paths"].items() if "servers" not in item]
 
     def headers(self, path, status):
-        """Lower-case names of the headers that the answer may have."""
+        """The names, in lower case, of the headers that the response may have."""
         answer = self.resolve(self.operation(path)["responses"][str(status)])
         return {name.lower() for name in answer.get("headers", {})}
 
     def complaint(self, schema, value):
-        """Why the value is not as the schema wants it, or None."""
+        """Why the value does not match the schema, or None."""
         schema = self.resolve(schema)
         if unknown := set(schema) - KNOWN:
             return "unknown keywords %s" % unknown
         if "type" in schema:
             names = schema["type"] if isinstance(schema["type"], list) else [schema["type"]]
             if not any(isinstance(value, TYPES[name]) and (name == "boolean" or not isinstance(value, bool)) for name in names):
-                return "%r is no %s" % (value, names)
+                return "%r is not a %s" % (value, names)
         if "const" in schema and schema["const"] != value:
             return "%r is not %r" % (value, schema["const"])
         if "enum" in schema and value not in schema["enum"]:
@@ -64,8 +64,8 @@ class Document:
         return None
 
     def answer_complaint(self, path, status, body):
-        """The same for the body of an answer, which is JSON."""
+        """The same for the body of a response, which is JSON."""
         responses = self.operation(path)["responses"]
         if str(status) not in responses:
-            return "status %d is not described" % status
+            return "status %d is not documented" % status
         return self.complaint(self.resolve(responses[str(status)])["content"]["application/json"]["schema"], body)
