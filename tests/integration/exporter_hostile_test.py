@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Sources of the exporter that lie, flood, hang or go back: each gives one line in the log, not one per scrape, the other
-collectors go on, memory stays small, and the program ends as always. One function a kind; run some with
+"""Sources of the exporter that lie, flood, hang or count down. Each gives one line in the log, not one per scrape. The other
+collectors continue, memory stays small, and the program ends as usual. One function for each kind; to run some of them:
 `exporter_hostile_test.py NAME...`."""
 
 import concurrent.futures
@@ -16,7 +16,7 @@ import time
 from harness import BIN, FakeHttp, get, samples, scratch, start_exporter, wait_until, write
 from slurm_node import FILES_OF_JOB, NVIDIA_SMI, SlurmNode, redfish_service
 
-MOST_MEMORY = 100 << 20  # of programs without sanitizers
+MAX_MEMORY = 100 << 20  # for programs without sanitizers
 ROOT = os.geteuid() == 0
 with open(os.path.join(BIN, "ceems_exporter"), "rb") as program:
     SANITIZED = b"__asan_init" in program.read()
@@ -24,7 +24,7 @@ GIGABYTE = "while :; do echo %s; done | head -c 1000000000" % ("x" * 4000)
 
 
 class Case:
-    """A running exporter on a SLURM node that was spoiled by `spoil(node)`."""
+    """A running exporter on a SLURM node that `spoil(node)` has damaged."""
 
     def __init__(self, directory, flags, spoil=None, env=None):
         os.makedirs(directory)
@@ -39,7 +39,7 @@ class Case:
                                                  dict(self.node.env(), **(env or {})))
 
     def page(self, failing=(), timeout=20.0):
-        """A page on which exactly the collectors `failing` have failed."""
+        """A page on which exactly the collectors in `failing` have failed."""
         answer = get(self.url + "/metrics", timeout=timeout)
         assert answer.status == 200, answer.text
         failed = sorted(labels.split('"')[1] for labels, value in samples(answer.text, "ceems_scrape_collector_success") if value != 1)
@@ -47,7 +47,7 @@ class Case:
         return answer.text
 
     def problems(self):
-        """Warnings and errors, but for the one that is said of every node with GPUs and no prolog."""
+        """Warnings and errors, except the one that every node with GPUs and without a prolog causes."""
         return [line for line in self.exporter.output().splitlines()
                 if re.search(r"level=(WARN|ERROR)", line) and "environment of their processes only" not in line]
 
@@ -55,10 +55,10 @@ class Case:
         lines = self.problems()
         assert len(lines) == 1 and all(part in lines[0] for part in parts), "expected one line with %s, got\n%s" % (
             parts, "\n".join(line[:600] for line in lines))
-        assert len(lines[0]) < 2000, "a line of %d characters" % len(lines[0])
+        assert len(lines[0]) < 2000, "a line has %d characters" % len(lines[0])
 
     def memory(self):
-        """The most that was ever resident; nothing for programs with sanitizers."""
+        """The peak resident memory in bytes; None for programs with sanitizers."""
         with open("/proc/%d/status" % self.exporter.pid) as f:
             peak = next(line for line in f if line.startswith("VmHWM:"))
         return None if SANITIZED else int(peak.split()[1]) << 10
@@ -68,7 +68,7 @@ class Case:
         code = self.exporter.stop()
         text = self.exporter.output()
         assert code == 0 and "Sanitizer" not in text and "terminate called" not in text, (code, text[-3000:])
-        assert memory is None or memory < MOST_MEMORY, "%.0f MB resident" % (memory / 1e6)
+        assert memory is None or memory < MAX_MEMORY, "%.0f MB resident" % (memory / 1e6)
         return memory
 
     def __enter__(self):
@@ -80,7 +80,7 @@ class Case:
 
 
 def together(cases, check):
-    """Runs check(name, what) for each of a dict at the same time; the first error is raised with its name."""
+    """Runs check(name, what) for all items of a dict in parallel. The first error is raised with its name."""
     with concurrent.futures.ThreadPoolExecutor(4) as pool:
         futures = {name: pool.submit(check, name, what) for name, what in cases.items()}
     for name, future in futures.items():
@@ -88,7 +88,7 @@ def together(cases, check):
             raise AssertionError("%s: %s" % (name, future.exception())) from future.exception()
 
 
-# Vendors' tools -------------------------------------------------------------------------------------------------------
+# Vendor tools ---------------------------------------------------------------------------------------------------------
 
 def shell(script):
     return "#!/bin/sh\n" + script + "\n"
@@ -132,16 +132,16 @@ def tools_of_gpus_lie():
                 assert not samples(case.page(), "ceems_compute_unit_gpu_index_flag")
             wait_until("the failure is in the log", case.problems, 20)
             case.one_problem("GPUs cannot be listed", "vendor=" + ("nvidia" if tool == "nvidia-smi" else "amd"))
-            most.append(case.end() or 0)
+            peaks.append(case.end() or 0)
 
-    most = []
+    peaks = []
     with scratch("ceems-hostile-") as directory:
         together({"%s-%s" % (tool, kind): (tool, lie) for tool in lies for kind, lie in lies[tool].items()}, check)
-    return "most memory %.1f MB" % (max(most) / 1e6) if any(most) else ""
+    return "peak memory %.1f MB" % (max(peaks) / 1e6) if any(peaks) else ""
 
 
 def tools_never_end():
-    """At the start, where the exporter asks for GPUs and for the way to count queue pairs, and later, by the power command."""
+    """Tools that hang at the start, when the exporter lists GPUs and tests how to count queue pairs, and later in the power command."""
     def spoil(node):
         for tool in ("nvidia-smi", "rdma", "ipmitool"):
             write(node.bin + "/" + tool, shell("sleep 3600 & sleep 3600"), 0o755)
@@ -161,7 +161,7 @@ def tools_never_end():
                 wait_until("one line about " + part, lambda p=part: sum(p in line for line in case.problems()) == 1, 15)
             begin = time.monotonic()
             case.end()
-            assert time.monotonic() - begin < 5, "the end took %.1f s" % (time.monotonic() - begin)
+            assert time.monotonic() - begin < 5, "the stop took %.1f s" % (time.monotonic() - begin)
         left = [pid for pid in os.listdir("/proc") if pid.isdigit() and directory.encode() in environment(pid)]
         assert not left, "processes were left behind: %s" % left
     return "start %.1f s" % started
@@ -176,7 +176,7 @@ def environment(pid):
 
 
 def power_command_lies():
-    """A tool of the BMC; the numbers in its errors differ from run to run."""
+    """A tool for the BMC. The numbers in its errors differ from run to run."""
     def check(name, script):
         def spoil(node):
             write(node.bin + "/ipmitool", shell(script), 0o755)
@@ -188,26 +188,26 @@ def power_command_lies():
                 time.sleep(0.1)
             wait_until("the failure is in the log", case.problems, 20)
             case.one_problem("reading failed", "collector=ipmi_dcmi")
-            most.append(case.end() or 0)
+            peaks.append(case.end() or 0)
 
-    most = []
+    peaks = []
     with scratch("ceems-hostile-") as directory:
         together({"gigabyte": GIGABYTE, "errors": GIGABYTE + " >&2; exit 1", "changing": "echo $$ is no power; exit $(($$ % 7 + 1))",
                   "silent": "exit 0", "absurd": "echo 'Current Power : 99999999999999999999999 Watts'",
                   "negative": "echo 'Current Power : -5 Watts'", "group": "sleep 3600 & echo no >&2; exit 1"}, check)
-    return "most memory %.1f MB" % (max(most) / 1e6) if any(most) else ""
+    return "peak memory %.1f MB" % (max(peaks) / 1e6) if any(peaks) else ""
 
 
 def root_runs_nothing_that_others_can_change():
     if not ROOT:
-        return "not root, not run"
+        return "not root, skipped"
     with scratch("ceems-hostile-") as directory:
         marks = directory + "/marks"
         os.mkdir(marks)
         os.chmod(marks, 0o777)
 
         def tool(node, name, mark):
-            # Says nothing unless it is root, so that the exporter tries that, too.
+            # It prints nothing unless it runs as root, so that the exporter also tries to run it as root.
             return write("%s/%s" % (node.bin, name), shell("[ $(id -u) = 0 ] || exit 1\necho > %s/%s\necho 'Power Measurement : Active'; echo 'Current Power : 7 Watts'" % (
                 marks, mark)), 0o755)
 
@@ -249,7 +249,7 @@ def root_runs_nothing_that_others_can_change():
 
 def rdma_is_switched_by_a_trusted_program_only():
     if not ROOT:
-        return "not root, not run"
+        return "not root, skipped"
     with scratch("ceems-hostile-") as directory:
         marks = directory + "/marks"
         os.mkdir(marks)
@@ -259,7 +259,7 @@ def rdma_is_switched_by_a_trusted_program_only():
             path = write(node.bin + "/rdma", shell("[ $(id -u) = 0 ] && echo > %s/ran\ncase \"$*\" in\n"
                                                    "'statistic qp mode') echo 'link mlx5_0/1 auto off' ;;\nesac" % marks), 0o755)
             os.chown(path, 65534, 65534)
-        # The question at the start is asked by root, too, unless the exporter is started by its own user.
+        # The exporter asks the tool at its start as root, unless it was started by an ordinary user.
         with Case(directory + "/case", lambda node: ["--collector.slurm", "--collector.rdma.stats",
                                                      "--collector.rdma.cmd=%s/rdma" % node.bin], spoil) as case:
             for _ in range(5):
@@ -310,18 +310,18 @@ def redfish_lies():
             case.one_problem("reading failed", "collector=redfish")
             assert len(case.node.bmc.seen) < 40, "%d requests" % len(case.node.bmc.seen)
             if name == "refused":
-                assert len(case.node.bmc.seen) == 1, "the account would be locked: %s" % case.node.bmc.seen
-            most.append(case.end() or 0)
+                assert len(case.node.bmc.seen) == 1, "the account would get locked: %s" % case.node.bmc.seen
+            peaks.append(case.end() or 0)
 
-    most = []
+    peaks = []
     with scratch("ceems-hostile-") as directory, FakeHttp(redfish_service) as trap:
         together(lies, check)
         assert not trap.seen, trap.seen
-    return "most memory %.1f MB" % (max(most) / 1e6) if any(most) else ""
+    return "peak memory %.1f MB" % (max(peaks) / 1e6) if any(peaks) else ""
 
 
 def redfish_hangs():
-    """Scrapes do not wait for a BMC that takes 10 s; the value's age grows, and it is renewed once the BMC answers again."""
+    """Scrapes do not wait for a BMC that takes 10 s. The age of the value grows, and the value is renewed when the BMC responds again."""
     with scratch("ceems-hostile-") as directory:
         def rest(path, query, body):
             release.wait(10)
@@ -334,8 +334,8 @@ def redfish_hangs():
             def age(page):
                 return dict(samples(page, "ceems_exporter_source_age_seconds"))['{collector="redfish",source="redfish"}']
             case.node.bmc.handler = rest
-            time.sleep(1.1)  # the value counts as fresh for a second
-            for attempt in range(3):  # other programs may run beside us
+            time.sleep(1.1)  # the value counts as current for a second
+            for attempt in range(3):  # other programs may run at the same time
                 times = []
                 begin, first = time.monotonic(), age(case.page())
                 for _ in range(300):
@@ -349,12 +349,12 @@ def redfish_hangs():
             assert p99 < 0.05, "p99 of a scrape is %.0f ms" % (1e3 * p99)
             assert grown > 0.8 * elapsed - 0.1, "the age grew by %.2f s in %.2f s" % (grown, elapsed)
             assert len(samples(page, "ceems_redfish_current_watts")) == 2, "the last value is gone"
-            wait_until("the BMC is given up on", case.problems, 40)  # the next reading, and its requests one by one
+            wait_until("the exporter gives up on the BMC", case.problems, 40)  # the next reading, with its requests one by one
             case.page()
             case.one_problem("reading failed", "collector=redfish")
             case.node.bmc.handler = redfish_service
             release.set()
-            wait_until("the BMC is asked again", lambda: age(case.page()) < 2, 20)
+            wait_until("the BMC is read again", lambda: age(case.page()) < 2, 20)
             assert "source answers again" in case.exporter.output()
             assert len(case.problems()) == 1, case.problems()
             case.end()
@@ -376,7 +376,7 @@ def pod_resources_socket_hangs():
         path = directory + "/kubelet.sock"
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(path)
-        listener.listen(64)  # connections are taken by the kernel, nobody ever answers
+        listener.listen(64)  # the kernel accepts connections, but nobody responds
         os.chmod(path, 0o777)
         with listener, FakeHttp(pods) as api:
             config = write(directory + "/kubeconfig", "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: "
@@ -430,15 +430,15 @@ def definitions_of_virtual_machines_are_bombs():
                 assert sum("vm=instance-" + number in line for line in case.problems()) == 1, (number, case.problems())
             assert len(case.problems()) == len(bombs), case.problems()
             memory = case.end()
-    return "most memory %.1f MB" % (memory / 1e6) if memory else ""
+    return "peak memory %.1f MB" % (memory / 1e6) if memory else ""
 
 
 def a_hundred_thousand_processes():
-    count = 20000 if SANITIZED else 100000  # sanitizers make it ten times as slow
-    first = 5000000  # above any pid of Linux
+    count = 20000 if SANITIZED else 100000  # ten times slower with sanitizers
+    first = 5000000  # above all pids of Linux
     with scratch("ceems-hostile-") as directory:
         def spoil(node):
-            if os.path.isdir("/dev/shm"):  # making and removing so many files takes a disk long
+            if os.path.isdir("/dev/shm"):  # a disk takes long to make and remove so many files
                 memory.append(tempfile.mkdtemp(prefix="ceems-hostile-", dir="/dev/shm"))
                 os.chmod(memory[0], 0o755)
                 shutil.move(node.proc, memory[0] + "/proc")
@@ -467,15 +467,15 @@ def a_hundred_thousand_processes():
                 targets = time.monotonic() - begin
                 assert targets < 10, "targets took %.1f s" % targets
                 assert not case.problems(), case.problems()
-                most = case.end()
+                peak = case.end()
         finally:
             for path in memory:
                 shutil.rmtree(path)
-    return "slowest page %.2f s, targets %.2f s%s" % (slowest, targets, ", most memory %.1f MB" % (most / 1e6) if most else "")
+    return "slowest page %.2f s, targets %.2f s%s" % (slowest, targets, ", peak memory %.1f MB" % (peak / 1e6) if peak else "")
 
 
 def write_in_place(path, text):
-    """Files that the exporter keeps open, never seen half written."""
+    """Files that the exporter keeps open. The test never leaves them half written."""
     with open(path, "r+b", buffering=0) as f:
         f.write(text.encode())
         f.truncate()
@@ -486,7 +486,7 @@ def write_anew(path, text):
 
 
 def counters_go_back():
-    """Hardware that restarts, jumps or counts down: no energy that was counted is taken back, and none is invented."""
+    """Hardware that restarts, jumps or counts down: counted energy is never taken back, and none is invented."""
     with scratch("ceems-hostile-") as directory:
         with Case(directory + "/case", ["--collector.slurm", "--collector.netdev", "--collector.energy",
                                         "--collector.energy.interval=100ms"]) as case:
@@ -509,22 +509,22 @@ def counters_go_back():
                              "ceems_unallocated_energy_joules_total", "ceems_cpu_seconds_total"):
                     for labels, now in samples(page, name):
                         if name == "ceems_cpu_seconds_total" and "idle" not in labels:
-                            continue  # counters of the kernel restart with a CPU that comes back
+                            continue  # kernel counters restart when a CPU comes back
                         if name != "ceems_cpu_seconds_total":
                             assert now >= seen.get((name, labels), 0), "%s%s went from %r to %r" % (name, labels, seen[name, labels], now)
                         seen[name, labels] = now
             assert any(name == "ceems_node_energy_joules_total" for name, _ in seen), page
             watts = max(v for (name, _), v in seen.items() if name == "ceems_node_energy_joules_total") / (len(values) * 2 * 0.15)
-            assert watts < 1e6, "%.0f watts were invented" % watts
-            # The processors' times went back once: the model that stands in for meters has no value for a tick.
+            assert watts < 1e6, "%.0f invented watts" % watts
+            # The CPU times of processes went back once, so the power model that replaces meters has no value for one sample.
             assert all("power-model" in line for line in case.problems()) and len(case.problems()) <= 1, case.problems()
             case.end()
 
 
 def forged_environments_take_no_gpu():
-    """A job names the GPU that a prolog gave to another one, and one that nobody has."""
+    """A job names the GPU that a prolog gave to another job, and a GPU that no job has."""
     if not ROOT:
-        return "not root, not run"
+        return "not root, skipped"
 
     def spoil(node):
         owner, forger = node.next_job - 1, node.add_job()
@@ -551,7 +551,7 @@ def forged_environments_take_no_gpu():
                 case.end()
 
 
-WAITING = [tools_never_end]  # mostly sleeps, so it runs beside the others
+WAITING = [tools_never_end]  # it mostly sleeps, so it runs in parallel with the others
 ALONE = [redfish_hangs, a_hundred_thousand_processes]  # these measure time
 BESIDE = [tools_of_gpus_lie, power_command_lies, root_runs_nothing_that_others_can_change,
           rdma_is_switched_by_a_trusted_program_only, redfish_lies, pod_resources_socket_hangs,
@@ -564,7 +564,7 @@ def run(test):
         said = test()
         print("PASS: %s (%.1f s)%s" % (test.__name__, time.monotonic() - begin, " " + said if said else ""), flush=True)
         return True
-    except Exception as error:  # every kind is tried, whatever the others do
+    except Exception as error:  # try every kind, even after a failure
         print("FAIL: %s: %s: %s" % (test.__name__, type(error).__name__, error), flush=True)
         return False
 

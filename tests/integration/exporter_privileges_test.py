@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ceems_exporter started as root: every thread runs as the unprivileged user with nothing but the capability that opens energy
-counters, and that one works, also for a counter that comes back later. Keys, passwords and the web configuration may be root's alone,
+"""ceems_exporter started as root: every thread runs as the unprivileged user, with only the capability that opens energy counters.
+This capability works, even for a counter that appears later. Keys, passwords and the web configuration may be readable only by root,
 and are read again when they change."""
 
 import base64
@@ -24,7 +24,7 @@ def field(status, name):
 
 
 def unprivileged(pid):
-    """Every thread is nobody's, with the one capability permitted and none effective."""
+    """Every thread runs as nobody, with one capability permitted and none effective."""
     for path in glob.glob("/proc/%d/task/*/status" % pid):
         with open(path) as f:
             status = f.read()
@@ -46,9 +46,9 @@ def make_certificate(directory, name):
 
 
 def web_secrets_of_root(d):
-    """Configuration, certificate and key of the web layer in a directory that only root can search."""
+    """Configuration, certificate and key of the web layer are in a directory that only root can search."""
     if not shutil.which("openssl"):
-        print("  (openssl program missing, TLS not tried)")
+        print("  (the program openssl is missing, TLS not tested)")
         return
     secret = d + "/secret"
     os.mkdir(secret, 0o700)
@@ -70,20 +70,20 @@ def web_secrets_of_root(d):
         return ssl.PEM_cert_to_DER_cert(ssl.get_server_certificate(("127.0.0.1", port)))
 
     with Program([os.path.join(BIN, "ceems_exporter")] + arguments, d + "/web.log") as exporter:
-        wait_until("the exporter answers by TLS", lambda: page()[0] == 200)
+        wait_until("the exporter responds over TLS", lambda: page()[0] == 200)
         unprivileged(exporter.pid)
         first = served()
         make_certificate(secret, "second")
         wait_until("the new certificate is served", lambda: served() != first, timeout=10)
         os.unlink(secret + "/web.yml")
         write(secret + "/web.yml", config + "http_server_config:\n  headers:\n    X-Frame-Options: deny\n", 0o400)
-        wait_until("the new configuration counts", lambda: page()[1].get("X-Frame-Options") == "deny", timeout=10)
+        wait_until("the new configuration is used", lambda: page()[1].get("X-Frame-Options") == "deny", timeout=10)
         unprivileged(exporter.pid)
         assert "Web configuration became invalid" not in exporter.output(), exporter.output()
 
 
 def redfish_password_of_root(d):
-    """A password file of root's is read for each request, so that a new password counts."""
+    """A password file that only root can read is read for each request, so a new password is used at once."""
     secret = d + "/bmc"
     os.mkdir(secret, 0o700)
     write(secret + "/password", "one", 0o400)
@@ -119,12 +119,12 @@ def redfish_password_of_root(d):
         with exporter:
             def watts():
                 return [value for _, value in samples(get(url + "/metrics").text, "ceems_redfish_current_watts")]
-            wait_until("the BMC's power is shown", lambda: watts() == [101], timeout=15)
+            wait_until("the power of the BMC is on the page", lambda: watts() == [101], timeout=15)
             unprivileged(exporter.pid)
             os.unlink(secret + "/password")
             write(secret + "/password", "two", 0o400)
             passwords.append("two")
-            wait_until("the new password counts", lambda: watts() == [102], timeout=30)
+            wait_until("the new password is used", lambda: watts() == [102], timeout=30)
 
 
 def main():

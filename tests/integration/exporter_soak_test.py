@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A day of scrapes of a SLURM node with every collector on, run back to back while jobs come and go: descriptors, threads and
-memory of the exporter stay what they are.
+"""One day of scrapes of a SLURM node with every collector enabled, back to back, while jobs start and end. The exporter's descriptors,
+threads and memory must not grow.
 
-    exporter_soak_test.py [SCRAPES [SPACING]]     (or CEEMS_SOAK_SCRAPES; 600 unless told, a day are 5760)
+    exporter_soak_test.py [SCRAPES [SPACING]]     (or CEEMS_SOAK_SCRAPES; default 600, a day is 5760)
 
-Scrapes within 100 ms share what was read of the cgroups; with a spacing of 0.1 seconds each reads them itself.
+Scrapes within 100 ms share one reading of the cgroups. With a spacing of 0.1 seconds each scrape reads them itself.
 
-20 jobs are alive; one starts and one ends every 4 scrapes. Memory is judged for programs without sanitizers only."""
+20 jobs are running; one starts and one ends every 4 scrapes. Memory is checked only for programs without sanitizers."""
 
 import http.client
 import os
@@ -17,10 +17,10 @@ from harness import samples, scratch, start_exporter
 from slurm_node import SlurmNode
 
 JOBS = 20
-EVERY = 4  # scrapes between two changes
-MOST_GROWTH = 2 << 20
+EVERY = 4  # scrapes between two changes of jobs
+MAX_GROWTH = 2 << 20
 COLLECTORS = {"cpu", "emissions", "energy", "hwmon", "infiniband", "ipmi_dcmi", "meminfo", "netdev", "rapl", "redfish", "slurm"}
-KEEP_ENDED = 1.0  # seconds; about as many scrapes as the default of 10 minutes is at 15 s
+KEEP_ENDED = 1.0  # seconds; about as many scrapes as in the default of 10 minutes at 15 s each
 
 
 class Scraper:
@@ -41,8 +41,8 @@ class Scraper:
             return int(next(line for line in f if line.startswith(key + ":")).split()[1])
 
     def resources(self):
-        """(descriptors, threads, bytes of anonymous memory) once nothing changes any more and ended jobs were dropped: the least of what is
-        seen, as reads under way hold a connection or a child."""
+        """(descriptors, threads, bytes of anonymous memory) after everything has settled and ended jobs were dropped. Takes the minimum of
+        several readings, because current requests hold connections or children."""
         end = time.monotonic() + KEEP_ENDED + 1.5
         seen = []
         while time.monotonic() < end:
@@ -57,21 +57,21 @@ def check(page, node_joules):
     success = {labels.split('"')[1]: value for labels, value in samples(page, "ceems_scrape_collector_success")}
     assert success == dict.fromkeys(COLLECTORS, 1.0), success
     units = samples(page, "ceems_compute_units")[0][1]
-    assert units in (JOBS, JOBS + 1), units  # the new one may be seen before the old one goes
+    assert units in (JOBS, JOBS + 1), units  # the new job may appear before the old one disappears
     for labels, joules in samples(page, "ceems_node_energy_joules_total"):
         assert joules >= node_joules.get(labels, 0), (labels, joules, node_joules)
         node_joules[labels] = joules
 
 
 def has_perf(directory):
-    """Whether the kernel counts events for us."""
+    """Whether the kernel allows us to count events."""
     with SlurmNode(directory + "/trial", processes=True) as node:
         node.add_job()
         exporter, url = start_exporter(directory, node.paths() + ["--collector.slurm", "--collector.perf.software-events"])
         with exporter:
             scraper = Scraper(exporter, url)
             scraper.page()
-            time.sleep(1.2)  # the job starts a process each second
+            time.sleep(1.2)  # the job starts one process each second
             return bool(samples(scraper.page(), "ceems_perf_page_faults_total"))
 
 
@@ -85,7 +85,7 @@ def soak(directory, scrapes, warm_up, spacing, perf):
         exporter, url = start_exporter(directory, node.flags() + flags, node.env())
         with exporter:
             scraper = Scraper(exporter, url)
-            sanitized = scraper.status("VmSize") > 1 << 30  # of the shadow memory, in KiB
+            sanitized = scraper.status("VmSize") > 1 << 30  # the shadow memory is that large, in KiB
             before, log_before, joules = None, None, {}
             peak = 0
             begin = time.monotonic()
@@ -112,8 +112,8 @@ def soak(directory, scrapes, warm_up, spacing, perf):
         ", with sanitizers" if sanitized else ""))
     assert after[0] == before[0], "descriptors: %d became %d" % (before[0], after[0])
     assert after[1] == before[1], "threads: %d became %d" % (before[1], after[1])
-    assert sanitized or after[2] - before[2] < MOST_GROWTH, "memory grew by %d bytes" % (after[2] - before[2])
-    assert len(new_lines) <= 5, "the log grows:\n" + "\n".join(new_lines[:20])
+    assert sanitized or after[2] - before[2] < MAX_GROWTH, "memory grew by %d bytes" % (after[2] - before[2])
+    assert len(new_lines) <= 5, "the log keeps growing:\n" + "\n".join(new_lines[:20])
 
 
 def main():

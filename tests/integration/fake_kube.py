@@ -1,5 +1,5 @@
-"""A fake API server of Kubernetes: pods with list (limit, continue) and watch (resume by resourceVersion, bookmarks, 410), and role
-bindings. Python 3.9 and its library only."""
+"""A fake Kubernetes API server: pods with list (limit, continue) and watch (resume by resourceVersion, bookmarks, 410), and role
+bindings. Needs only Python 3.9 and its library."""
 
 import base64
 import copy
@@ -16,7 +16,7 @@ def stamp(seconds):
 
 def pod(uid, name=None, namespace="lab", user="ada", phase="Running", start=None, end=None, cpu="2", memory="1Gi", gpu=0,
         annotations=None, created=None):
-    """A pod as the API server sends it; start and end in epoch seconds."""
+    """A pod as the API server sends it, with start and end in epoch seconds."""
     limits = {"cpu": cpu, "memory": memory}
     if gpu:
         limits["nvidia.com/gpu"] = gpu
@@ -42,7 +42,7 @@ class FakeKube:
         self.oldest = 100  # events up to this version are compacted
         self.pods = {}
         self.events = []   # (version, type, object)
-        self.raw = []      # lines for the watch that is open next
+        self.raw = []      # lines to send on the next watch
         self.generation = 0
         self.bindings = []
         self.bindings_status = 200
@@ -50,7 +50,7 @@ class FakeKube:
         self.requests = []
         self.server = None
 
-    # What the test does to it
+    # Changes made by the test
 
     def put(self, item):
         with self.lock:
@@ -88,7 +88,7 @@ class FakeKube:
         self.events.append((self.version, kind, item))
         self.lock.notify_all()
 
-    # What it answers
+    # Responses
 
     def list_pods(self, query):
         with self.lock:

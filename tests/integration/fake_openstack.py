@@ -1,4 +1,4 @@
-"""A Keystone and a Nova in one process: as much of their HTTP as ceems_api_server uses, with faults on demand."""
+"""A Keystone and a Nova in one process: the part of their HTTP API that ceems_api_server uses, with faults on request."""
 
 import datetime
 import http.server
@@ -15,9 +15,9 @@ def iso(seconds, fraction=True):
 
 
 class FakeOpenstack:
-    """State that a test changes while the server runs; `fault` names what every list does wrong.
+    """Its state can be changed while the server runs. `fault` names the error in every list.
 
-    users: {id: name}; members: {user id: [project ids]}; projects: {id: name}; servers: {id: dict as Nova gives it}."""
+    users: {id: name}; members: {user id: [project ids]}; projects: {id: name}; servers: {id: dict as Nova returns it}."""
 
     PASSWORD = "swordfish"
 
@@ -25,17 +25,17 @@ class FakeOpenstack:
         self.lock = threading.Lock()
         self.page_size, self.token_seconds = page_size, token_seconds
         self.users, self.members, self.projects, self.servers = {}, {}, {}, {}
-        self.tokens = {}  # text: end
+        self.tokens = {}  # token: expiry
         self.token_requests = 0
         self.seen = []
         self.fault = None
         self.keystone_down = False
-        self.broken_users = set()  # whose projects answer 500
+        self.broken_users = set()  # the requests for their projects fail with 500
         outer = self
 
         class Handler(http.server.BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
-            disable_nagle_algorithm = True  # head and body are written apart
+            disable_nagle_algorithm = True  # because head and body are written separately
 
             def answer(self):
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
@@ -81,7 +81,7 @@ class FakeOpenstack:
         self.server.shutdown()
         self.server.server_close()
 
-    # What a test does to the cloud ------------------------------------------------------------------------------------
+    # Changes made by the test -----------------------------------------------------------------------------------------
 
     def add_server(self, uuid, user, project, launched, status="ACTIVE", vcpus=2, ram=512):
         now = time.time()
@@ -105,7 +105,7 @@ class FakeOpenstack:
         with self.lock:
             self.tokens.clear()
 
-    # Answers ----------------------------------------------------------------------------------------------------------
+    # Responses --------------------------------------------------------------------------------------------------------
 
     def handle(self, method, path, query, headers, body):
         fault = self.fault
@@ -136,7 +136,7 @@ class FakeOpenstack:
         text = "token%d" % self.token_requests
         now = time.time()
         self.tokens[text] = now + self.token_seconds
-        skew = 86400 * 3  # Keystone's clock need not be ours
+        skew = 86400 * 3  # Keystone's clock may differ from ours
         return 201, {"token": {"issued_at": iso(now - skew) + "Z", "expires_at": iso(now + self.token_seconds - skew) + "Z"}}, {
             "X-Subject-Token": text}
 

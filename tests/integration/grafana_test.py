@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Administrators from Grafana teams with the real ceems_api_server: it starts without Grafana, who joins a team becomes
-one, who leaves is none any more, and a Grafana that fails takes rights from nobody."""
+"""Administrators from Grafana teams with the real ceems_api_server. It starts without Grafana. Users who join a team become
+administrators, users who leave lose the role, and a failing Grafana changes nothing."""
 
 import base64
 import json
@@ -55,16 +55,16 @@ def main():
             state["status"] = 200
             wait_until("members are administrators", lambda: admins() == {"ann", "bob", "eve"}, 10)
             assert get(url + "/api/v1/users/admin", {"X-Grafana-User": "ann"}).status == 200
-            # One team fails: who left the other stays until all are read, who joined it is let in.
+            # If one team cannot be read, users who left the other one stay administrators, and users who joined it become one.
             state.update(status=500, team="two")
             teams["1"] = ["ann", "new"]
             wait_until("the new one is an administrator", lambda: "new" in admins(), 10)
             rounds()
             assert admins() == {"ann", "bob", "eve", "new"}, admins()
             state.update(status=200, team=None)
-            wait_until("bob is none any more", lambda: admins() == {"ann", "eve", "new"}, 10)
+            wait_until("bob is no longer an administrator", lambda: admins() == {"ann", "eve", "new"}, 10)
             assert get(url + "/api/v1/users/admin", {"X-Grafana-User": "bob"}).status == 403
-            # All fail, or nobody is in any team.
+            # All teams fail, or all are empty.
             state["status"] = 401
             rounds()
             state["status"] = 200

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""ceems_api_server with a fake API server of Kubernetes: lists in parts, watches that break, go on, are too old or say garbage; what
-is stored has to be right to the second. All in one life of the server, because windows take their time."""
+"""ceems_api_server with a fake Kubernetes API server: lists in parts, and watches that break, resume, are too old or send garbage. The
+stored units must be right to the second. One server runs through everything, because windows take their time."""
 
 import contextlib
 import json
@@ -47,7 +47,7 @@ def rows(directory):
 
 
 def unit(directory, uid, state=None):
-    """The one row of a pod, once it has this state."""
+    """The only row of a pod, once it has this state."""
     found = [row for row in rows(directory).values() if row["uuid"] == uid]
     if state and (not found or found[0]["state"] != state):
         return None
@@ -62,7 +62,7 @@ def members(url, project):
 
 def expect(what, seen, wanted, tolerance=0.0):
     good = abs(seen - wanted) <= tolerance if tolerance else seen == wanted
-    assert good, "%s: seen %r, wanted %r" % (what, seen, wanted)
+    assert good, "%s: got %r, expected %r" % (what, seen, wanted)
 
 
 def main():
@@ -70,7 +70,7 @@ def main():
     kube = FakeKube(page=3)
     port = free_port()
     kube.bindings = [binding("lab", "eve", "bob"), binding("kube-system", "system:kube-scheduler")]
-    # Found by the first list.
+    # Pods that the first list contains.
     kube.put(pod("running", start=begin - 3600, cpu="500m", memory="512Mi", gpu=2))
     kube.put(pod("finished", phase="Succeeded", start=begin + 60, end=begin + 360))
     kube.put(pod("twin-a", name="twin", start=begin + 10))
@@ -90,7 +90,7 @@ def main():
             "users": [{"name": "c", "user": {"token": "good"}}]}))
         server, url = start_api_server(d, config(d, begin))
         with server:
-            # The API server is down: the server lives and says why.
+            # While the API server is down, our server keeps running and logs why.
             wait_until("the failure in the log", lambda: "cannot watch pods, will retry" in server.output())
             assert get(url + "/health").status == 200
             assert not rows(d)
@@ -108,7 +108,7 @@ def main():
             expect("allocation", json.loads(running["allocation"]), {"vcpus": 0.5, "mem": 536870912, "nvidia.com/gpu": 2})
             expect("GPU time", running["time"]["alloc_gputime"], 2 * running["time"]["walltime"], 1e-6)
 
-            # Events: a start; a life within one window; a large object; a deletion while the connection is down.
+            # Events: a start, a life within one window, a large object, and a deletion while the connection is down.
             now = int(time.time())
             kube.put(pod("waiting", start=now - 1, created=begin))
             kube.put(pod("short", phase="Pending"))
@@ -128,7 +128,7 @@ def main():
             expect("a started pod has one row", unit(d, "waiting")["started_at_ts"], (now - 1) * 1000)
             assert unit(d, "big-event")
 
-            # Too old a place, with a deletion nobody told us of; then garbage. Both read the list again.
+            # A place that is too old, with a deletion that we missed; then garbage. Both make the server read the list again.
             kube.bindings = [binding("lab", "bob"), binding("kube-system", "system:kube-scheduler")]
             kube.drop_watches()
             kube.delete("lost")
@@ -149,10 +149,10 @@ def main():
             assert "cannot read members, keeping the known ones" in server.output()
             begin_stop = time.monotonic()
             expect("exit status", server.stop(), 0)
-            assert time.monotonic() - begin_stop < 5, "a watch under way delays the stop"
+            assert time.monotonic() - begin_stop < 5, "a running watch delays the stop"
             assert "Sanitizer" not in server.output(), server.output()
     kube.stop()
-    print("k8s: all as it should be")
+    print("k8s: passed")
 
 
 if __name__ == "__main__":

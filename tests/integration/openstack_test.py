@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""The manager `openstack` against a fake Keystone and Nova that fail in every way, with the real ceems_api_server and its
-data base: nothing is lost or counted twice, and access follows Keystone's lists."""
+"""The manager `openstack` of the real ceems_api_server against a fake Keystone and Nova that fail in every way: nothing is lost or
+counted twice in its database, and access follows Keystone's lists."""
 
 import contextlib
 import datetime
@@ -39,7 +39,7 @@ clusters:
 
 
 def rows(directory, uuid=None):
-    """The stored units, oldest start first."""
+    """The stored units, sorted by start."""
     with contextlib.closing(sqlite3.connect("file:%s/data/ceems.db?mode=ro" % directory, uri=True)) as db:
         db.row_factory = sqlite3.Row
         found = [dict(r) for r in db.execute("select * from units order by started_at_ts")]
@@ -60,7 +60,7 @@ def verify(url, user, uuid):
 
 
 def rounds(directory, count=2):
-    """Waits for some windows to be written."""
+    """Waits until some windows have been written."""
     for _ in range(count):
         before = max([last_update(r) for r in rows(directory)] or [0])
         wait_until("a window is written", lambda b=before: max(last_update(r) for r in rows(directory)) > b, 15)
@@ -79,8 +79,8 @@ def faults_lose_nothing(api, url, cloud, d, launched):
         asked = cloud.token_requests
         failures = api.output().count("update failed")
         cloud.fault = fault
-        wait_until("the fault is told: " + fault, lambda n=failures: api.output().count("update failed") > n, 20)
-        time.sleep(0.4)  # more than a round: it is told once
+        wait_until("the fault is logged: " + fault, lambda n=failures: api.output().count("update failed") > n, 20)
+        time.sleep(0.4)  # more than a round, because the fault must be logged only once
         assert api.alive() and get(url + "/health").status == 200, fault
         assert last_update(rows(d, "a")[0]) <= written + 2, "%s: a window was written" % fault
         assert cloud.token_requests - asked < 15, (fault, cloud.token_requests - asked)
@@ -93,7 +93,7 @@ def faults_lose_nothing(api, url, cloud, d, launched):
         cloud.fault = None
     whole(d, "a", launched)
     text = api.output()
-    assert text.count("pages go round in a circle") == 1, "said once"
+    assert text.count("pages go round in a circle") == 1, "not logged exactly once"
     assert text.count("HTTP status 401") == 1, text
     assert text.count("servers left out") == 1, text
 
@@ -102,7 +102,7 @@ def tokens_end_and_are_taken_back(api, cloud, d):
     failures = api.output().count("update failed")
     before = cloud.token_requests
     cloud.token_seconds = 1.0
-    cloud.forget_tokens()  # 401 once
+    cloud.forget_tokens()  # causes one 401
     wait_until("tokens are renewed", lambda: cloud.token_requests >= before + 3, 10)
     cloud.token_seconds = 3600.0
     rounds(d, 1)
@@ -115,7 +115,7 @@ def servers_come_and_go(cloud, d):
     cloud.add_server("resized", "u1", "p1", int(time.time()))
     cloud.add_server("failed", "u1", "p1", None, status="ERROR")
     cloud.change("a", status="SHUTOFF")
-    wait_until("all are seen", lambda: len(rows(d)) == 12 and rows(d, "a")[0]["state"] == "SHUTOFF")
+    wait_until("all servers are seen", lambda: len(rows(d)) == 12 and rows(d, "a")[0]["state"] == "SHUTOFF")
     first = rows(d, "resized")[0]["started_at_ts"]
     stood = seconds(rows(d, "a")[0])
     time.sleep(1.1)
@@ -124,11 +124,11 @@ def servers_come_and_go(cloud, d):
     cloud.change("resized", status="VERIFY_RESIZE", launched=iso(now),
                  flavor={"vcpus": 8, "ram": 1024, "disk": 1, "swap": 0, "original_name": "big", "extra_specs": {}})
     cloud.change("a", metadata={"k": "v"})
-    wait_until("one has ended, one was launched anew",
+    wait_until("one server has ended, one was launched again",
                lambda: rows(d, "deleted")[0]["ended_at_ts"] == now * 1000 and len(rows(d, "resized")) == 2)
     rounds(d)
 
-    row = rows(d, "deleted")[0]  # its first window began after its launch, the rest is one piece
+    row = rows(d, "deleted")[0]  # its first window began after its launch; the rest is continuous
     assert row["state"] == "DELETED" and len(rows(d, "deleted")) == 1, row
     assert 0 < seconds(row) <= now - born, (seconds(row), now - born)
 
@@ -141,7 +141,7 @@ def servers_come_and_go(cloud, d):
 
     row = rows(d, "failed")[0]
     assert row["started_at"] == "N/A" and row["started_at_ts"] == 0 and seconds(row) == 0, row
-    assert seconds(rows(d, "a")[0]) == stood, "a change of metadata is no start"
+    assert seconds(rows(d, "a")[0]) == stood, "a change of metadata was taken for a start"
 
 
 def access_follows_keystone(api, url, cloud, d):
@@ -151,24 +151,24 @@ def access_follows_keystone(api, url, cloud, d):
     assert [u["name"] for u in get(url + "/api/v1/users", ann).json["data"]] == ["ann"]
     everyone = {u["name"] for u in get(url + "/api/v1/users/admin", ADMIN).json["data"]}
     assert everyone == {"ann", "bob", "idle"}, everyone
-    assert verify(url, "ann", "a") == 200 and verify(url, "bob", "a") == 200, "a is of their project"
+    assert verify(url, "ann", "a") == 200 and verify(url, "bob", "a") == 200, "a belongs to their project"
     assert verify(url, "idle", "a") == 403 and verify(url, "eve", "a") == 403
 
-    # What fails takes nothing from anybody.
+    # A failure takes access from nobody.
     cloud.members["u2"] = []
     cloud.broken_users = {"u2"}
     rounds(d)
-    assert verify(url, "bob", "a") == 200, "his list could not be read"
+    assert verify(url, "bob", "a") == 200, "lost access although his list could not be read"
     cloud.fault = "no users"
     rounds(d)
-    assert verify(url, "bob", "a") == 200, "nobody can be gone"
+    assert verify(url, "bob", "a") == 200, "lost access although the list of users is empty"
     cloud.fault = None
-    # The first answer that says so does.
+    # The first response without the project does.
     cloud.broken_users = set()
-    wait_until("bob has lost the project", lambda: verify(url, "bob", "a") == 403, 5)
+    wait_until("bob has lost access to the project", lambda: verify(url, "bob", "a") == 403, 5)
     assert verify(url, "ann", "a") == 200
     assert get(url + "/api/v1/projects?project=alpha", bob).json["data"] == []
-    # A user that Keystone does not have any more.
+    # A user who no longer exists in Keystone.
     cloud.members["u2"] = ["p1"]
     wait_until("bob is back", lambda: verify(url, "bob", "a") == 200, 5)
     del cloud.users["u2"]
@@ -190,7 +190,7 @@ def main():
         api, url = start_api_server(d, config(d, cloud, start), AS_ROOT)
         with api:
             time.sleep(0.8)
-            assert api.alive() and rows(d) == [], "starts without Keystone"
+            assert api.alive() and rows(d) == [], "does not start without Keystone"
             assert api.output().count("HTTP status 503") == 1, api.output()
             cloud.keystone_down = False
             wait_until("all servers are units", lambda: len(rows(d)) == 9)
@@ -206,12 +206,12 @@ def main():
             time.sleep(0.7)
             stopping = time.monotonic()
             api.stop(timeout=10)
-            assert time.monotonic() - stopping < 5, "a hanging answer holds the stop"
+            assert time.monotonic() - stopping < 5, "a hanging response delays the stop"
         text = api.output()
         assert api.process.returncode == 0, (api.process.returncode, text[-3000:])
         assert "Sanitizer" not in text, text[-3000:]
-        assert FakeOpenstack.PASSWORD not in text and "token1" not in text, "a secret is in the log"
-    print("openstack: ok (%.1f s)" % (time.monotonic() - begin))
+        assert FakeOpenstack.PASSWORD not in text and "token1" not in text, "the log contains a secret"
+    print("openstack: passed (%.1f s)" % (time.monotonic() - begin))
     return 0
 
 

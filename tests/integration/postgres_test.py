@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
-"""Two API servers on one PostgreSQL data base, which somebody works against: kill -9 of either, sessions ended in the middle
-of writes, the server restarted and crashed. One of the two updates at a time, and in the end every job is counted once.
+"""Two API servers on one PostgreSQL database while things go wrong: kill -9 of either server, sessions ended in the middle of writes,
+the database server restarted and crashed. Only one of the two updates at a time, and in the end every job is counted once.
 
 Jobs come from a stand-in for sacct. CEEMS_SEED repeats a run."""
 
@@ -22,17 +22,17 @@ from harness import get, need_programs, scratch, skip, start_api_server, wait_un
 BLOWS = int(os.environ.get("CEEMS_KILLS", "24"))
 JOBS = 80
 SPAN = 5400   # seconds of history to catch up on
-CHUNK = 60    # seconds a window covers
+CHUNK = 60    # seconds in a window
 INTERVAL = 2  # seconds between rounds
 
 
 class Postgres:
-    """A server of its own on a Unix socket, as a user who is not root."""
+    """A PostgreSQL server on a Unix socket, which does not run as root."""
 
     def __init__(self, directory):
         programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         if not programs:
-            skip("no PostgreSQL server on this machine (package postgresql)")
+            skip("PostgreSQL is not installed (Debian package postgresql)")
         self.programs, self.directory, self.who = programs[-1], directory, {}
         os.makedirs(directory)
         if os.geteuid() == 0:
@@ -83,7 +83,7 @@ class Servers:
         self.running[name] = start_api_server(self.directory, config, user, wait=False, name=name)
 
     def revive(self):
-        """A server ends by itself only when the data base is away at its start."""
+        """Restarts servers that have ended, which they do only if the database is down at their start."""
         for name, (program, _) in list(self.running.items()):
             if not program.alive():
                 assert "cannot start" in program.output(), program.output()[-3000:]
@@ -94,7 +94,7 @@ class Servers:
         def answers():
             self.revive()
             return all(get(url + "/health").status == 200 for _, url in self.running.values())
-        wait_until("both servers answer", answers, 60)
+        wait_until("both servers respond", answers, 60)
 
     def kill(self, name):
         self.running.pop(name)[0].kill()
@@ -102,7 +102,7 @@ class Servers:
     def units(self, name):
         answer = get(self.running[name][1] + "/api/v1/units/admin?from=%d&to=%d" % (self.begin, time.time() + 60),
                      {"X-Grafana-User": "operator"})
-        return answer.json["data"] or []  # null with an error
+        return answer.json["data"] or []  # null in case of an error
 
     def __enter__(self):
         return self
@@ -113,7 +113,7 @@ class Servers:
 
 
 def blow(postgres, servers, rng):
-    """What goes wrong next."""
+    """Makes something go wrong."""
     kind = rng.choice(["kill", "kill", "sessions", "sessions", "leader", "restart", "crash"])
     if kind == "kill":
         name = rng.choice(sorted(servers.running))
@@ -180,11 +180,11 @@ def work(postgres, servers, jobs, rng):
         servers.revive()
     servers.ready()
     newest = max(job["end"] for job in jobs) * 1000
-    wait_until("everything is caught up", lambda: watermark(postgres) >= newest + 60_000, 300, 0.25)
+    wait_until("all windows are written", lambda: watermark(postgres) >= newest + 60_000, 300, 0.25)
     check_sums(postgres, jobs)
     assert servers.units("one") == servers.units("two") and len(servers.units("one")) == len(jobs)
 
-    # The leader dies: the other one goes on within a round.
+    # The leader dies, and the other server continues within a round.
     leaders = [name for name in sorted(servers.running) if "this program leads" in servers.running[name][0].output()]
     last = max(leaders, key=lambda name: servers.running[name][0].output().rindex("this program leads"))
     before = watermark(postgres)
@@ -195,7 +195,7 @@ def work(postgres, servers, jobs, rng):
     took = time.monotonic() - begin
     assert len(servers.units(other)) == len(jobs)
 
-    # Without the data base requests fail at once, and the program stays.
+    # Without the database, requests fail at once, and the program keeps running.
     postgres.stop()
     program, url = servers.running[other]
     begin = time.monotonic()

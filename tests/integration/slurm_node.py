@@ -1,5 +1,5 @@
-"""A SLURM node that a test or benchmark makes from plain files: what every collector of such a node reads, the tools it runs,
-a BMC that speaks Redfish, and jobs that come and go. Python 3.9 and its library only."""
+"""A SLURM node that a test or benchmark makes from plain files: everything that the collectors of such a node read, the tools that it
+runs, a Redfish BMC, and jobs that start and end. Needs only Python 3.9 and its library."""
 
 import json
 import os
@@ -55,7 +55,7 @@ echo '
 '
 """
 RDMA = """#!/bin/sh
-read -r pid < "$0.pid"  # of the newest job
+read -r pid < "$0.pid"  # PID of the newest job
 case "$1 $2 $3" in
 "statistic qp mode") echo 'link mlx5_0/1 auto type,pid on optional-counters off' ;;
 "resource show mr") echo "dev mlx5_0 mrn 7 mrlen 4096 pdn 3 pid $pid comm app" ;;
@@ -83,15 +83,15 @@ def redfish_service(path, _query, _body):
 
 
 class SlurmNode:
-    """The tree below `root`, its BMC, and its jobs. With `processes` each job has a process of this machine that does next to
-    nothing, so that perf events can be counted; else its process exists as files only."""
+    """The tree below `root`, its BMC and its jobs. With `processes`, each job has a process of this machine that does nearly nothing, so
+    that perf events can be counted; otherwise its process exists only as files."""
 
     def __init__(self, root, processes=False):
         self.root, self.processes = root, processes
         self.proc, self.sys, self.cgroup, self.bin = (root + part for part in ("/proc", "/sys", "/sys/fs/cgroup", "/bin"))
         self.scope = self.cgroup + "/system.slice/slurmstepd.scope"
         self.jobs = {}  # number: (pid, process or None)
-        self.next_job, self.next_pid = 1000000, 5000000  # above any pid of Linux
+        self.next_job, self.next_pid = 1000000, 5000000  # PIDs above all those of Linux
         self.bmc = FakeHttp(redfish_service)
         self.make_host()
         self.make_tools()
@@ -142,7 +142,7 @@ class SlurmNode:
                 "--collector.cgroups.force-version=v2"]
 
     def flags(self):
-        """All collectors of a SLURM node but perf, which depends on the kernel."""
+        """The flags for all collectors of a SLURM node except perf, which depends on the kernel."""
         return self.paths() + [
             "--collector.slurm", "--collector.slurm.swap-memory-metrics", "--collector.slurm.psi-metrics", "--collector.rapl",
             "--collector.hwmon", "--collector.netdev", "--collector.infiniband", "--collector.energy", "--collector.ipmi_dcmi",
@@ -170,7 +170,7 @@ class SlurmNode:
         write(home + "/environ", "SLURM_JOB_ID=%d\0SLURM_JOB_GPUS=%d\0" % (number, number % GPUS))
         os.makedirs("%s/task/%d" % (home, pid))
         write(self.bin + "/rdma.pid", "%d\n" % pid)
-        job = self.root + "/new_job"  # it appears at once, so that a count of jobs is sure
+        job = self.root + "/new_job"  # renamed into place at once, so that a count of jobs is reliable
         for name, text in FILES_OF_JOB.items():
             write(job + "/" + name, text)
         for step in STEPS:
