@@ -1,4 +1,4 @@
-"""A stand-in for Prometheus and Pyroscope behind ceems_lb, which can be told to fail."""
+"""A stand-in for Prometheus and Pyroscope behind ceems_lb that can fail on request."""
 
 import contextlib
 import json
@@ -14,8 +14,8 @@ SECRETIVE = (b'{"status":"error","errorType":"execution","error":"found duplicat
 
 
 class Backend:
-    """A server of HTTP/1.1 that behaves as `mood` says: well, broken, garbage, silent, gone, closing, slow, big, secretive, api,
-    or one of the failures below. With `path` it listens at a unix socket there."""
+    """An HTTP/1.1 server that behaves according to `mood`: well, broken, garbage, silent, gone, closing, slow, big, secretive, api,
+    or one of the failures below. With `path` it listens on that Unix socket."""
 
     def __init__(self, mood="well", context=None, path=None):
         outer = self
@@ -83,7 +83,7 @@ class Backend:
             return False
         if mood == "without length":
             wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\n\r\n" + GOOD)
-            return False  # the end of the connection is that of the answer; of TLS it is none without its alert
+            return False  # the response ends with the connection; with TLS that is not valid without its alert
         if mood == "big":
             wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n")
             piece = b'{"metric":{"uuid":"1","instance":"secret-host"},"value":[1,"2"]},' * 1000
@@ -106,7 +106,7 @@ class Backend:
             time.sleep(0.3)
         wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Port: %d\r\nContent-Length: %d\r\n\r\n"
                     % (self.port, len(GOOD)) + GOOD)
-        return mood != "closing"  # closes although it did not say so
+        return mood != "closing"  # closes without having announced it
 
     def __enter__(self):
         return self

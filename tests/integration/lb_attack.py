@@ -1,4 +1,4 @@
-"""Requests to a gate before Prometheus: random queries, and sly forms of requests. Makes texts only; lb_test.py sends them."""
+"""Requests to a gate in front of Prometheus: random queries and tricky forms of requests. Only makes texts; lb_test.py sends them."""
 
 import os
 import random
@@ -11,7 +11,7 @@ import oracle_test  # noqa: E402
 END = 1_700_000_000
 OWN, FOREIGN = ["1", "own-2"], ["2", "other"]
 METRICS = ["m_cpu", "m_energy_total", "m_memory"]
-SHARED = "ceems_emissions_gCo2_kWh"  # for everybody
+SHARED = "ceems_emissions_gCo2_kWh"  # everybody may read it
 
 
 def encoded(query, **more):
@@ -19,7 +19,7 @@ def encoded(query, **more):
 
 
 class Attacker(oracle_test.Maker):
-    """Queries over the series of the site, sly ones among them."""
+    """Queries over the series of the site, including tricky ones."""
 
     def __init__(self, seed):
         super().__init__(seed)
@@ -54,7 +54,7 @@ class Attacker(oracle_test.Maker):
 
 
 class Owner(Attacker):
-    """Queries that touch alice's units alone."""
+    """Queries that touch only alice's units."""
 
     def __init__(self, seed):
         super().__init__(seed)
@@ -73,7 +73,7 @@ class Owner(Attacker):
 
 
 class Sly:
-    """Requests that try to say one thing to the gate and another to Prometheus."""
+    """Requests that try to look different to the gate and to Prometheus."""
 
     FOREIGN = ['m_cpu{uuid="2"}', 'm_memory{uuid="other"}', "node_power", "sum(node_power)", "count(m_cpu)", 'm_cpu{uuid=~".*"}',
                'm_cpu or m_memory{uuid="1"}', '{__name__=~".+"}', 'max(m_energy_total{uuid!="1"})', 'm_cpu{uuid=~"1|"}']
@@ -86,7 +86,7 @@ class Sly:
         return self.r.choice(choices)
 
     def encode(self, text):
-        """In one of the ways to write it in a form, some of them wrong."""
+        """The text in one of the ways to write it in a form, some of which are wrong."""
         kind = self.r.randint(0, 24)
         if kind == 6 or kind > 9:
             return urllib.parse.quote_plus(text)

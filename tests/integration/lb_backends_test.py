@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""ceems_lb before servers that misbehave, over TLS, with both kinds of backends, and while its configuration changes.
+"""ceems_lb in front of backends that misbehave, over TLS, with both kinds of backends, and while its configuration changes.
 
 usage: lb_backends_test.py [--megabytes N] [--connections N] [NAME...]
 
---megabytes: size of the big answer (default 64); --connections: how many idle ones are held (default 500)"""
+--megabytes: size of the large response (default 64); --connections: number of idle connections (default 500)"""
 
 import argparse
 import base64
@@ -32,7 +32,7 @@ OWN = "/api/v1/query?" + urllib.parse.urlencode({"query": 'm_cpu{uuid="1"}'})
 
 
 class Gate:
-    """The load balancer with its configuration file."""
+    """A load balancer with its configuration file."""
 
     def __init__(self, directory, tsdb, profiles=(), web=None, strategy="round-robin", filter_labels=(), web_options="",
                  owners=None):
@@ -102,7 +102,7 @@ class Gate:
 
 
 def whole(gate, user="alice"):
-    """(status, whether the answer came whole)"""
+    """(status, whether the response was complete)"""
     try:
         return gate.ask(user=user).status, True
     except (http.client.IncompleteRead, http.client.HTTPException, ConnectionError):
@@ -119,7 +119,7 @@ def test_servers_that_fail(directory, _options):
             assert gate.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % bad.port) == 0
             bad.mood = "well"
             gate.write([bad.url, good.url])
-            gate.reload()  # connections are tried to all at once
+            gate.reload()  # the gate tries to connect to all of them at once
             gate.wait_up(bad)
         for mood in ("broken", "broken chunks"):
             bad.mood = mood
@@ -128,20 +128,20 @@ def test_servers_that_fail(directory, _options):
         wait_until("all are counted", lambda: gate.metric("ceems_lb_answers_broken_total", backend_type="tsdb") == 4, 5)
         bad.mood = "without length"
         assert [whole(gate) for _ in range(4)] == [(200, True)] * 4
-        # Kept connections that the server closes without a word.
+        # Kept connections that the server closes without notice.
         bad.mood = good.mood = "closing"
         for _ in range(20):
             assert gate.ask().status == 200
         assert gate.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % bad.port) == 1
 
 
-def test_nothing_is_sent_twice_that_must_not_be(directory, _options):
+def test_writes_are_sent_only_once(directory, _options):
     with Backend("gone") as bad, Backend("gone") as other, Gate(directory, [bad.url, other.url]) as gate:
         form = {"Content-Type": "application/x-www-form-urlencoded"}
         answer = gate.ask("/api/v1/admin/tsdb/delete_series", user="root", data=b"match[]=up", headers=form)
         assert answer.status == 503, answer.text
         assert len(bad.seen) + len(other.seen) == 1, (bad.seen, other.seen)
-        # A query only reads: it goes to the other one, once.
+        # A query only reads, so it is sent to the other server as well, once.
         bad.seen, other.seen = [], []
         gate.reload()
         gate.wait_up(bad, other)
@@ -149,7 +149,7 @@ def test_nothing_is_sent_twice_that_must_not_be(directory, _options):
         assert (len(bad.seen), len(other.seen)) == (1, 1)
 
 
-def test_a_server_that_hangs_is_left(directory, _options):
+def test_requests_leave_a_hanging_server(directory, _options):
     with Backend("silent") as bad, Backend() as good, Gate(directory, [bad.url, good.url]) as gate:
         start = time.monotonic()
         answers = []
@@ -160,16 +160,16 @@ def test_a_server_that_hangs_is_left(directory, _options):
             thread.join(60)
         took = time.monotonic() - start
         assert answers == [200] * 4, answers
-        assert 5 < took < 30, took  # 20 s where the machine is not busy
+        assert 5 < took < 30, took  # 20 s if the machine is not busy
         assert gate.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % bad.port) == 0
         start = time.monotonic()
         assert [gate.ask().status for _ in range(6)] == [200] * 6 and time.monotonic() - start < 5
         assert "takes connections but answers nothing" in gate.program.output()
 
 
-def test_a_reload_forgets_no_server(directory, _options):
-    """A dead server gets no requests after a reload either, and one that hangs is left by those that wait for it, also where the new
-    configuration has no word of it."""
+def test_a_reload_remembers_dead_and_hanging_servers(directory, _options):
+    """After a reload a dead server still gets no requests. Requests that wait for a hanging server leave it, even if the new configuration
+    does not contain it."""
     dead = free_port()
     with Backend("silent") as bad, Backend() as good, Gate(directory, ["http://127.0.0.1:%d" % dead, good.url]) as gate:
         wait_until("the dead one is known", lambda: gate.up(dead) == 0, 10)
@@ -222,9 +222,9 @@ def test_reload_drops_nothing(directory, _options):
         with open(gate.config, "a", encoding="utf-8") as out:
             out.write("ceems_lb: {}\n")
         os.kill(gate.program.pid, signal.SIGHUP)
-        wait_until("the broken file is noticed", lambda: "not reloaded" in gate.program.output())
+        wait_until("the broken file is noticed", lambda: "cannot reload" in gate.program.output())
         assert gate.ask().status == 200
-        # SIGTERM lets requests end.
+        # SIGTERM lets current requests finish.
         late = []
         threads = [threading.Thread(target=lambda: late.append(gate.ask().status)) for _ in range(5)]
         for thread in threads:
@@ -247,7 +247,7 @@ def sanitized():
 
 
 def take_big_answer(gate, hidden):
-    """(bytes that came, the most that was resident meanwhile)"""
+    """(bytes received, peak resident memory meanwhile)"""
     peak, total, end = 0, 0, b""
     with socket.create_connection(("127.0.0.1", gate.ports[0]), timeout=60) as s:
         s.sendall(("GET %s HTTP/1.1\r\nHost: x\r\nX-Grafana-User: alice\r\nX-Ceems-Cluster-Id: c0\r\nConnection: close\r\n\r\n"
@@ -265,7 +265,7 @@ def take_big_answer(gate, hidden):
     return total, peak
 
 
-def test_big_answers_stream(directory, options):
+def test_large_responses_are_streamed(directory, options):
     with Backend("big") as big, Gate(directory, [big.url]) as gate:
         for labels, megabytes in (((), options.megabytes), (("instance",), max(16, options.megabytes // 4))):
             gate.write([big.url], filter_labels=labels)
@@ -277,7 +277,7 @@ def test_big_answers_stream(directory, options):
             print("    %s: %d MB in %.1f s, resident %.0f MB, at most %.0f MB"
                   % ("filtered" if labels else "as it is", total >> 20, time.monotonic() - start, small, peak))
             assert total > megabytes * 500_000
-            assert peak - small < 24, "memory grows with the answer"
+            assert peak - small < 24, "memory grows with the response"
 
 
 def test_errors_do_not_name_hidden_labels(directory, _options):
@@ -285,18 +285,18 @@ def test_errors_do_not_name_hidden_labels(directory, _options):
         answer = gate.ask()
         assert answer.status == 422 and "secret-host" not in answer.text, answer.text
         assert answer.json["errorType"] == "execution" and "many-to-many" in answer.json["error"], answer.text
-        assert gate.ask(user="root").body == SECRETIVE, "admins see labels anyway"
-        # Whichever server names the labels, all of the cluster hide them.
+        assert gate.ask(user="root").body == SECRETIVE, "admins may see the labels"
+        # Whichever server is configured to hide the labels, all servers of the cluster hide them.
         gate.write([gone.url, back.url], filter_labels=["instance"])
         gate.reload()
         assert all("secret-host" not in gate.ask().text for _ in range(3))
         gate.write([back.url])
         gate.reload()
-        assert gate.ask().body == SECRETIVE, "nothing is hidden"
+        assert gate.ask().body == SECRETIVE, "no labels are hidden"
 
 
 def open_connections(port, count):
-    """So many connections that had one answer each and are kept."""
+    """Opens this many connections, each of which is kept after one response."""
     request = ("GET %s HTTP/1.1\r\nHost: x\r\nX-Grafana-User: alice\r\nX-Ceems-Cluster-Id: c0\r\n\r\n" % OWN).encode()
     opened = []
     while len(opened) < count:
@@ -326,9 +326,9 @@ def test_idle_connections_cost_little(directory, options):
     files = options.connections + 500
     soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     if hard != resource.RLIM_INFINITY and hard < files:
-        print("    (no more than %d open files are allowed, not run)" % hard)
+        print("    (the limit of %d open files is too low, skipped)" % hard)
         return
-    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, files), hard))  # of the programs started here as well
+    resource.setrlimit(resource.RLIMIT_NOFILE, (max(soft, files), hard))  # also for the programs started here
     with contextlib.ExitStack() as stack:
         back = stack.enter_context(Backend())
         gate = stack.enter_context(Gate(directory, [back.url]))
@@ -343,20 +343,20 @@ def test_idle_connections_cost_little(directory, options):
         print("    %d idle connections: resident %.1f MB before, %.1f MB more, %.0f bytes each"
               % (len(held), before, grown / 1048576, each))
         assert sanitized() or each < 16384, "an idle connection costs too much"
-        assert gate.ask().status == 200, "no room for another one"
+        assert gate.ask().status == 200, "no further connection is accepted"
 
 
 def make_certificate(directory):
     subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", directory + "/tls.key", "-out",
                     directory + "/tls.crt", "-days", "2", "-subj", "/CN=127.0.0.1", "-addext", "subjectAltName=IP:127.0.0.1"],
                    check=True, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for name in ("tls.key", "tls.crt"):  # whoever starts the load balancer may read them, and it may have become another user
+    for name in ("tls.key", "tls.crt"):  # readable only by the user who starts the load balancer, which may then become another user
         os.chmod(os.path.join(directory, name), 0o600)
 
 
 def test_tls_and_passwords_on_both_sides(directory, _options):
     if not shutil.which("openssl"):
-        print("    (openssl program missing, not run)")
+        print("    (the program openssl is missing, skipped)")
         return
     make_certificate(directory)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -382,19 +382,19 @@ def test_tls_and_passwords_on_both_sides(directory, _options):
         return (answer.status, answer.read()) if read else answer.status
 
     with Backend(context=context) as back, Gate(directory, [back.url], web=web, web_options=options) as gate:
-        wait_until("the load balancer answers", lambda: ask(gate.ports[0], "gate-test") == 200)
+        wait_until("the load balancer responds", lambda: ask(gate.ports[0], "gate-test") == 200)
         assert ask(gate.ports[0], "wrong") == 401
         sent = {field[2]["authorization"][0] for field in back.seen}
         assert sent == {"Basic " + base64.b64encode(b"lb:behind").decode()}, sent
         assert "gate-test" not in gate.program.output() and "behind" not in gate.program.output()
-        # An answer that only the end of the connection ends, which nobody vouches for.
+        # A response that ends with the connection, so that nothing proves that it is complete.
         back.mood = "without length"
         try:
-            raise AssertionError("half an answer passed for whole: %s" % ask(gate.ports[0], "gate-test", read=True))
+            raise AssertionError("an incomplete response passed for a complete one: %s" % ask(gate.ports[0], "gate-test", read=True))
         except http.client.IncompleteRead as broken:
             assert broken.partial == GOOD, broken.partial
         back.mood = "well"
-        # Without the authority of its certificate the server is none.
+        # Without the authority that signed its certificate, the server is not trusted.
         gate.write([back.url])
         gate.reload()
         assert ask(gate.ports[0], "gate-test") == 503
@@ -412,15 +412,15 @@ def test_servers_behind_unix_sockets(directory, _options):
         assert gate.ask().body == GOOD
         before = back.connections
         assert [gate.ask().body for _ in range(5)] == [GOOD] * 5
-        assert back.connections <= before + 1, "connections are kept; one may have been tried meanwhile"
-        assert len(api.seen) > 1, "who owns the unit was asked there"
+        assert back.connections <= before + 1, "connections are not kept; one may have been tried meanwhile"
+        assert len(api.seen) > 1, "the owner of the unit was not looked up there"
         method, target, headers, _ = back.seen[-1]
         assert (method, target) == ("GET", "/base" + OWN), (method, target)
         assert headers["host"] == ["localhost"] and headers["x-forwarded-for"] == ["127.0.0.1"], headers
         assert headers["authorization"] == ["Basic " + base64.b64encode(b"lb:behind").decode()], headers
         assert gate.metric("ceems_lb_backend_up", backend=path) == 1
         assert 'backend="%s"' % path in gate.program.output() or "backend=" + path in gate.program.output()
-        # One that hangs is asked over the socket as well.
+        # A hanging server is also checked over the socket.
         back.mood = "silent"
         waiting = threading.Thread(target=lambda: contextlib.suppress(Exception) and whole(gate))
         waiting.start()
@@ -428,10 +428,10 @@ def test_servers_behind_unix_sockets(directory, _options):
         assert ("GET", "/base/-/healthy") in [seen[:2] for seen in back.seen], back.seen
         back.mood = "well"
         waiting.join(30)
-        gate.reload()  # it is asked again at once
+        gate.reload()  # it is checked again at once
         wait_until("the server is back", lambda: gate.metric("ceems_lb_backend_up", backend=path) == 1, 5)
         assert gate.ask().status == 200
-        # Away, and there again.
+        # The server disappears and comes back.
         back.__exit__()
         os.unlink(path)
         assert gate.ask().status == 503
@@ -462,9 +462,9 @@ def test_both_kinds_and_strategies(directory, _options):
         assert profile("1").status == 200
         assert profile("2").status == 403 and profile("2", "bob").status == 200
         assert [seen[1] for seen in profiles.seen] == [call, call]
-        assert gate.ask(call, data=b"{}", headers=text).status == 403, "profiles at the listener of the TSDB"
-        assert gate.ask(port=gate.ports[1]).status == 403, "queries at the listener of profiles"
-        # Least connections: while one works on something slow, the other gets the rest.
+        assert gate.ask(call, data=b"{}", headers=text).status == 403, "the listener of the TSDB let a profile through"
+        assert gate.ask(port=gate.ports[1]).status == 403, "the listener of profiles let a query through"
+        # Least connections: while one server is busy with a slow request, the other gets the rest.
         one.mood, two.mood = "silent", "well"
         gate.write([one.url, two.url], [profiles.url], strategy="least-connection")
         gate.reload()
@@ -480,7 +480,7 @@ def test_both_kinds_and_strategies(directory, _options):
 
 
 def field(number, value):
-    """One field of a protocol buffer: a text, or a whole number."""
+    """One field of a protocol buffer message: a text or an integer."""
     def varint(left):
         out = b""
         while left > 127:
@@ -493,7 +493,7 @@ def field(number, value):
 
 
 def test_what_grafana_asks_pyroscope(directory, _options):
-    """The calls of Grafana's Pyroscope data source: connect-go, unary, protocol buffers."""
+    """The calls of Grafana's Pyroscope data source: connect-go, unary, with protocol buffers."""
     connect = {"Content-Type": "application/proto", "Connect-Protocol-Version": "1", "User-Agent": "connect-go/1.16.2 (go1.23)",
                "Accept-Encoding": "gzip", "X-Grafana-Org-Id": "1"}
     kind, now = "process_cpu:cpu:nanoseconds:cpu:nanoseconds", 1_700_000_000_000
@@ -532,10 +532,10 @@ def test_what_grafana_asks_pyroscope(directory, _options):
             assert gate.ask(path, data=b"x", headers=connect, port=gate.ports[1]).status == 403, path
 
 
-TESTS = [test_what_grafana_asks_pyroscope, test_servers_that_fail, test_nothing_is_sent_twice_that_must_not_be, test_reload_drops_nothing, test_big_answers_stream,
+TESTS = [test_what_grafana_asks_pyroscope, test_servers_that_fail, test_writes_are_sent_only_once, test_reload_drops_nothing, test_large_responses_are_streamed,
          test_idle_connections_cost_little, test_errors_do_not_name_hidden_labels,
-         test_tls_and_passwords_on_both_sides, test_servers_behind_unix_sockets, test_both_kinds_and_strategies, test_a_server_that_hangs_is_left,
-         test_a_reload_forgets_no_server]
+         test_tls_and_passwords_on_both_sides, test_servers_behind_unix_sockets, test_both_kinds_and_strategies, test_requests_leave_a_hanging_server,
+         test_a_reload_remembers_dead_and_hanging_servers]
 
 
 def main():

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""`access.lifetimes` of ceems_lb before a real Prometheus: job 7 was bob's before it was alice's.
+"""`access.lifetimes` of ceems_lb in front of a real Prometheus: job 7 belonged to bob before it belonged to alice.
 
-Two Prometheus servers: one has both jobs, one alice's alone. Random queries at random times go through the gate to the first;
-whatever passes must have, step by step, the answer that the second gives to the same request: then nothing of bob's was in it.
-Queries that reach into alice's time only must all pass, whole.
+There are two Prometheus servers: one contains both jobs, the other only alice's. Random queries at random times are sent through the
+gate to the first. Step by step, whatever passes must give the same response as the second server to the same request; then it contains
+nothing of bob's. Queries that reach only into alice's time must all pass completely.
 
 usage: lb_lifetimes_test.py [--count N] [--seed N]"""
 
@@ -28,7 +28,7 @@ METADATA = ["series", "labels", "label/instance/values"]
 
 
 class Maker(lb_attack.Owner):
-    """Queries about job 7 and another one of alice's, anywhere in time."""
+    """Queries about job 7 and another job of alice's, at any time."""
 
     durations = ["90s", "5m", "10m", "30m", "1h"]
 
@@ -45,7 +45,7 @@ class Maker(lb_attack.Owner):
 
 
 class Near(Maker):
-    """Queries that reach back for less than an hour."""
+    """Queries that look back for less than an hour."""
 
     durations = ["90s", "1m", "5m"]
 
@@ -54,7 +54,7 @@ class Near(Maker):
 
 
 def openmetrics(jobs):
-    """A sample every 30 s; of bob's values none can be alice's."""
+    """A sample every 30 s. No value of bob's can be one of alice's."""
     lines = []
     for number, metric in enumerate(METRICS):
         lines.append("# TYPE %s gauge" % metric)
@@ -104,7 +104,7 @@ class Site:
         self.ports[name] = free_port()
         stack.enter_context(Program([os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + config,
                                      "--web.listen-address=127.0.0.1:%d" % self.ports[name]], os.path.join(directory, name + ".log")))
-        wait_until("the load balancer answers", lambda: self.ask(name, "query", {"query": "1"}).status == 200, 10)
+        wait_until("the load balancer responds", lambda: self.ask(name, "query", {"query": "1"}).status == 200, 10)
 
     def ask(self, server, name, fields, user="alice"):
         return get("http://127.0.0.1:%d/api/v1/%s?%s" % (self.ports[server], name, urllib.parse.urlencode(fields)),
@@ -125,7 +125,7 @@ def points(answer):
 
 
 def leak(ours, own, whole):
-    """What `ours` says and `own` does not; the other way round, too, where nothing was to be cut."""
+    """What is in `ours` and not in `own`. Also the reverse, if nothing had to be removed."""
     for key, value in ours.items():
         if key not in own or not same(value, own[key]):
             return "%s: %s, not %s" % (key, value, own.get(key))
@@ -133,7 +133,7 @@ def leak(ours, own, whole):
 
 
 def request(maker, begin, end, step):
-    """(name, fields) of one query somewhere between"""
+    """(name, fields) of one query at a random time"""
     fields = {"query": maker.query()}
     if maker.chance(0.3):
         fields["lookback_delta"] = maker.pick(["0", "0.0001", "1", "90s", "10m"])
@@ -149,7 +149,7 @@ def test_queries(site, options, maker, begin, end, must_pass):
         name, fields = request(maker, begin, end, 600)
         own = site.ask("own", name, fields)
         if own.status != 200:
-            continue  # newer syntax than this Prometheus knows
+            continue  # syntax that is newer than this Prometheus
         answer = site.ask("lb-api" if number % 4 == 3 else "lb", name, fields)
         if answer.status == 403:
             if must_pass:
@@ -166,7 +166,7 @@ def test_queries(site, options, maker, begin, end, must_pass):
     for problem in problems[:5]:
         print(problem)
     assert not problems
-    assert passed > options.count // 10, "nearly everything is refused"
+    assert passed > options.count // 10, "nearly all queries are refused"
 
 
 def test_fixed(site, lb):
@@ -179,11 +179,11 @@ def test_fixed(site, lb):
     whole = {"query": query, "start": START, "end": ALICE[1], "step": 60}
     answer = points(site.ask(lb, "query_range", whole))
     assert len(answer) == 61 and min(time for _, time in answer) == ALICE[0], answer
-    # Some servers look back for a step, and start up to one earlier: two of half an hour from bob's end.
+    # Some servers look back one step and start up to one step earlier: two steps of half an hour after bob's end.
     coarse = points(site.ask(lb, "query_range", dict(whole, step=1800)))
     assert min(time for _, time in coarse) == START + 9000, coarse
     times = [time for _, time in points(site.ask(lb, "query_range", whole, user="bob"))]
-    assert min(times) == BOB[0] and BOB[1] <= max(times) <= BOB[1] + 300, times  # the look-back prolongs it
+    assert min(times) == BOB[0] and BOB[1] <= max(times) <= BOB[1] + 300, times  # the lookback extends it
     for name in METADATA:
         answer = site.ask(lb, name, {"match[]": query, "start": ALICE[0], "end": ALICE[1]})
         assert answer.status == 200, (name, answer.text)
@@ -200,7 +200,7 @@ def main():
         site = Site(stack, directory)
         test_fixed(site, "lb")
         test_fixed(site, "lb-api")
-        print("ok    fixed requests, owners from the data base and from the API")
+        print("ok    fixed requests, owners from the database and from the API")
         test_queries(site, options, Maker(options.seed), START - 1200, ALICE[1] + 1200, False)
         print("ok    random queries at all times")
         test_queries(site, options, Near(options.seed), ALICE[0] + 1200, ALICE[1] + 1200, True)

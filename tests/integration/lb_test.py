@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
-"""ceems_lb before a real Prometheus: who gets what, and nobody gets more.
+"""ceems_lb in front of a real Prometheus: everybody gets what they may see, and nothing more.
 
-Two Prometheus servers hold the same series, but one has those of alice's units alone. Random queries are sent through the gate to
-the first one, as alice; whatever passes must have the answer that the second one gives to the same query: then nothing of other
-units or of the node was in it. Queries that touch alice's units only must all pass.
+There are two Prometheus servers with the same series, but one contains only those of alice's units. Random queries are sent as alice
+through the gate to the first server. Whatever passes must give the same response as the second server to the same query; then it
+contains nothing of other units or of the node. Queries that touch only alice's units must all pass.
 
 usage: lb_test.py [--count N] [--seed N] [NAME...]"""
 
@@ -50,7 +50,7 @@ def openmetrics(units, node):
 
 
 def make_database(directory):
-    """As the API server keeps it, as far as the gate reads it."""
+    """The database of an API server, as far as the gate reads it."""
     path = os.path.join(directory, "data")
     os.makedirs(path)
     db = sqlite3.connect(os.path.join(path, "ceems.db"))
@@ -70,12 +70,12 @@ def make_database(directory):
     db.commit()
     db.close()
     os.chmod(directory, 0o755)
-    os.chmod(path, 0o700)  # started by root the load balancer is nobody then
+    os.chmod(path, 0o700)  # a load balancer started by root runs as nobody by then
     return path
 
 
 class Site:
-    """Prometheus with everything, Prometheus with alice's own, and the load balancer."""
+    """A Prometheus with everything, a Prometheus with alice's own series, and the load balancer."""
 
     def __init__(self, stack, directory):
         self.directory = directory
@@ -89,7 +89,7 @@ class Site:
         self.lb = stack.enter_context(Program([os.path.join(harness.BIN, "ceems_lb"), "--config.file=" + self.config,
                                                "--web.listen-address=127.0.0.1:%d" % self.port], os.path.join(directory, "lb.log")))
         try:
-            wait_until("the load balancer answers", lambda: get("http://127.0.0.1:%d/-/healthy" % self.port).status == 200, 10)
+            wait_until("the load balancer responds", lambda: get("http://127.0.0.1:%d/-/healthy" % self.port).status == 200, 10)
         except AssertionError:
             print(self.lb.output())
             raise
@@ -118,7 +118,7 @@ class Site:
 
 
 def same(left, right):
-    """Equal but for the order of series and the last digits of sums."""
+    """Equal except for the order of series and the last digits of sums."""
     if isinstance(left, list) and isinstance(right, list):
         return len(left) == len(right) and all(same(a, b) for a, b in zip(left, right))
     if isinstance(left, dict) and isinstance(right, dict):
@@ -139,7 +139,7 @@ def ordered(data):
 
 
 class Asker:
-    """Kept connections of one thread."""
+    """The kept connections of one thread."""
 
     def __init__(self, site):
         self.site = site
@@ -153,31 +153,31 @@ class Asker:
         return answer.status, answer.read()
 
     def means_something(self, path, body):
-        """Does Prometheus itself understand it?"""
+        """Whether Prometheus itself can parse the query."""
         return self.post(self.own, path, body, {})[0] != 400
 
     def judge(self, path, body):
-        """(passed, problem)"""
+        """(whether the request passed, problem or None)"""
         status, text = self.post(self.lb, path, body, {"X-Grafana-User": "alice", "X-Ceems-Cluster-Id": "c0"})
         if status in (400, 403, 405, 413, 415):
             return False, None
         if status == 422:
-            return True, None  # Prometheus cannot evaluate it; it says so without values
+            return True, None  # Prometheus cannot evaluate it; its error contains no values
         if status != 200:
             return False, "status %d: %s" % (status, text[:200])
         status, wanted = self.post(self.own, path, body, {})
         if status == 400 and b"parse error" in wanted:
-            # Newer syntax than this Prometheus knows, which the gate writes in the older way (offset 5): tell by the labels.
+            # Syntax that is newer than this Prometheus, but which the gate rewrites in older syntax (offset 5). Check the labels instead.
             data = json.loads(text)["data"]
             series = data["result"] if data["resultType"] in ("vector", "matrix") else []  # a scalar has no labels
             strange = [one["metric"] for one in series
                        if one["metric"].get("uuid") not in OWN and one["metric"].get("__name__") != SHARED]
-            return True, strange and "newer syntax, and not alice's: %s" % strange[:3]
+            return True, strange and "newer syntax, with series that are not alice's: %s" % strange[:3]
         if status != 200:
-            return True, "passes here, but is %d to Prometheus: %s" % (status, wanted[:200])
+            return True, "passes here, but Prometheus itself returns %d: %s" % (status, wanted[:200])
         ours, theirs = ordered(json.loads(text)["data"]), ordered(json.loads(wanted)["data"])
         if not same(ours, theirs):
-            return True, "the answer depends on what is not alice's:\n    %s\n    %s" % (json.dumps(ours)[:600], json.dumps(theirs)[:600])
+            return True, "the response depends on series that are not alice's:\n    %s\n    %s" % (json.dumps(ours)[:600], json.dumps(theirs)[:600])
         return True, None
 
 
@@ -188,7 +188,7 @@ def test_random_queries(site, options):
         query = maker.query()
         if number % 5 == 4:
             query = maker.broken(query)
-        jobs += [(query, False)] * (3 if number % 4 == 0 else 1)  # the gate remembers what it has seen
+        jobs += [(query, False)] * (3 if number % 4 == 0 else 1)  # repeat some, because the gate remembers queries
         if number % 3 == 0:
             jobs.append((owner.query(), True))
     local = threading.local()
@@ -216,11 +216,11 @@ def test_random_queries(site, options):
         print(problem)
     print("    %d queries, %d passed, %d problems" % (len(jobs), outcome["passed"], len(outcome["problems"])))
     assert not outcome["problems"]
-    assert outcome["passed"] > len(jobs) // 5, "nearly everything is refused"
+    assert outcome["passed"] > len(jobs) // 5, "nearly all queries are refused"
 
 
 def raw_answer(port, text):
-    """(status, body) of one request, as it stands"""
+    """(status, body) of one request, which is sent as it is"""
     with socket.create_connection(("127.0.0.1", port), timeout=60) as s:
         s.sendall(text)
         answer = http.client.HTTPResponse(s, method=text.split(b" ")[0].decode())
@@ -232,7 +232,7 @@ def raw_answer(port, text):
 
 
 class Visible:
-    """What the Prometheus with alice's own data would say at all."""
+    """Everything that the Prometheus with alice's own data can return."""
 
     def __init__(self, site):
         base = "http://127.0.0.1:%d/api/v1/" % site.ports["own"]
@@ -244,7 +244,7 @@ class Visible:
         self.words = {word for one in series for pair in one.items() for word in pair}
 
     def answers(self, text):
-        """The answers to a query that alice may get."""
+        """The responses to a query that alice may get."""
         if text not in self.known:
             answer = get(self.base + "query?" + encoded(text))
             self.known[text] = ordered(answer.json.get("data")) if answer.status == 200 else None
@@ -267,7 +267,7 @@ class Visible:
             strange = [one["metric"] for one in data["result"]
                        if one["metric"].get("__name__") and json.dumps(one["metric"], sort_keys=True) not in self.series]
             if not strange and all(one["metric"].get("__name__") for one in data["result"]):
-                return None  # samples at other times, of own series
+                return None  # samples of her own series at other times
         return data
 
 
@@ -317,23 +317,23 @@ GRAFANA = {"User-Agent": "Grafana/11.3.0", "Accept-Encoding": "gzip", "X-Grafana
 
 
 def test_what_grafana_asks(site, _options):
-    """The forms in which Grafana's Prometheus data source asks: by POST, and by GET where it is told to or as a second try."""
+    """The requests of Grafana's Prometheus data source: by POST, and by GET if configured or as a second try."""
     unit = 'm_cpu{uuid="1"}'
     span = {"start": END - 3600, "end": END}
     asked = [  # path, parameters, status for a user
         ("query", {"query": "1+1", "time": "4"}, 200),  # "Save & test"
         ("query_range", {"query": "rate(%s[1m0s])" % unit, "start": "%d.123" % (END - 900), "end": "%d.123" % END, "step": "15.0"}, 200),
-        ("query_range", {"query": "sum by (instance) (avg_over_time(%s[$__x]))" % unit, "step": "15", **span}, 400),  # not filled in
+        ("query_range", {"query": "sum by (instance) (avg_over_time(%s[$__x]))" % unit, "step": "15", **span}, 400),  # unreplaced variable
         ("query_range", {"query": 'm_cpu{uuid=~"1|own-2", instance=~"n0|n1"}', "step": "60", "timeout": "30s", **span}, 200),
         ("query", {"query": "max_over_time(%s[3600s:])" % unit, "time": str(END)}, 200),  # query_result()
         ("query", {"query": "topk(5, " + unit + ")\n", "time": "%d.5" % END, "stats": "all"}, 200),
-        ("series", {"match[]": unit, **span}, 200),  # label_values(metric, label) of old
+        ("series", {"match[]": unit, **span}, 200),  # label_values(metric, label) of older versions
         ("label/instance/values", {"match[]": unit, **span}, 200),
         ("label/__name__/values", {"match[]": '{uuid="1"}', "limit": "40000", **span}, 200),
         ("labels", {"match[]": unit, **span}, 200),
         ("query_exemplars", {"query": unit, **span}, 200),
         ("status/buildinfo", {}, 403),
-        ("labels", span, 403), ("label/__name__/values", span, 403),  # editor without a selector
+        ("labels", span, 403), ("label/__name__/values", span, 403),  # the query editor without a selector
         ("metadata", {"limit": "5000"}, 403), ("rules", {"type": "alert"}, 403),
         ("query", {"query": 'm_cpu{uuid="2"}', "time": str(END)}, 403),
     ]
@@ -368,16 +368,16 @@ def test_identity_and_clusters(site, _options):
     assert answer.status == 400 and answer.json["errorType"] == "bad_data" and "1:" in answer.json["error"], answer.text
 
 
-def test_all_files_may_be_open(site, _options):
-    """The soft limit is 1024 as a rule, which is nothing for a proxy; main() has set it."""
+def test_file_limit_is_raised(site, _options):
+    """The soft limit is usually 1024, which is too low for a proxy; the program raises it to the hard limit."""
     limit = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     page = get("http://127.0.0.1:%d/metrics" % site.port).text
-    told = [float(line.split()[1]) for line in page.splitlines() if line.startswith("process_max_fds ")]
-    assert told == [float(limit)], (told, limit)
+    limits = [float(line.split()[1]) for line in page.splitlines() if line.startswith("process_max_fds ")]
+    assert limits == [float(limit)], (limits, limit)
 
 
 def test_rude_requests(site, _options):
-    """Bytes that programs may read differently."""
+    """Bytes that different programs may read differently."""
     def raw(text):
         with socket.create_connection(("127.0.0.1", site.port), timeout=10) as s:
             s.sendall(text)
@@ -414,14 +414,15 @@ def test_dead_backends_and_reload(site, _options):
     site.write_config(extra="  nonsense: 1\n")
     site.reload()
     time.sleep(0.5)
-    assert site.ask(own).status == 503, "a broken configuration was taken"
+    assert site.ask(own).status == 503, "a broken configuration was accepted"
     site.write_config()
     site.reload()
-    wait_until("all is well again", lambda: site.ask(own).status == 200)
+    wait_until("everything works again", lambda: site.ask(own).status == 200)
 
 
-def test_what_breaks_off_goes_to_a_second_server(site, _options):
-    """A first server takes requests and closes: what only reads is sent again, also of admins, who ask by POST as everybody does."""
+def test_interrupted_reads_go_to_a_second_server(site, _options):
+    """A server accepts requests and closes the connection. Requests that only read are sent again, also those of admins, who use POST
+    like everybody else."""
     read = encoded('m_cpu{uuid="1"}').encode()
     form = {"Content-Type": "application/x-www-form-urlencoded"}
     asked = [("alice", "GET", "/api/v1/query?" + read.decode(), None, 200), ("alice", "POST", "/api/v1/query", read, 200),
@@ -445,17 +446,17 @@ def test_what_breaks_off_goes_to_a_second_server(site, _options):
             site.reload()
             wait_until("the new configuration is used", lambda first=first: first in get("http://127.0.0.1:%d/metrics" % site.port).text)
             assert site.ask(path, user=user, method=method, body=body, headers=form).status == status, (user, method, path)
-            assert any(text.startswith(method.encode()) for text in seen), "the first server was not asked"
+            assert any(text.startswith(method.encode()) for text in seen), "the first server got no request"
             closing.shutdown(socket.SHUT_RDWR)
     site.write_config()
     site.reload()
-    wait_until("all is well again", lambda: site.ask("/api/v1/query", method="POST", body=read, headers=form).status == 200)
+    wait_until("everything works again", lambda: site.ask("/api/v1/query", method="POST", body=read, headers=form).status == 200)
 
 
-def test_data_base_that_nobody_has_open(site, _options):
-    """SQLite's readers need a file of locks, which who may only read cannot make."""
+def test_database_that_no_server_has_open(site, _options):
+    """SQLite's readers need a lock file, which a user with read access only cannot make."""
     if os.geteuid() != 0:
-        return  # whoever made the directory may write it
+        return  # the user who made the directory may write to it
     data = os.path.join(site.directory, "closed")
     os.makedirs(data)
     api_database.create(os.path.join(data, "ceems.db")).close()
@@ -478,9 +479,9 @@ def test_stop_finishes_answers(site, _options):
     assert done == [200], done
 
 
-TESTS = [test_identity_and_clusters, test_all_files_may_be_open, test_what_grafana_asks, test_series_and_labels, test_rude_requests, test_random_queries, test_sly_requests, test_dead_backends_and_reload,
-         test_what_breaks_off_goes_to_a_second_server,
-         test_data_base_that_nobody_has_open, test_stop_finishes_answers]
+TESTS = [test_identity_and_clusters, test_file_limit_is_raised, test_what_grafana_asks, test_series_and_labels, test_rude_requests, test_random_queries, test_sly_requests, test_dead_backends_and_reload,
+         test_interrupted_reads_go_to_a_second_server,
+         test_database_that_no_server_has_open, test_stop_finishes_answers]
 
 
 def main():

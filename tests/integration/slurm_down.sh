@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Ends what slurm_up.sh started: cancels jobs (a step daemon outlives slurmd otherwise), stops the daemons by their
-# pid files, removes their cgroups. Usage: slurm_down.sh DIR
+# Stops everything that slurm_up.sh started: cancels jobs (otherwise a step daemon outlives slurmd), stops the daemons by their
+# PID files and removes their cgroups. Usage: slurm_down.sh DIR
 D=$(realpath "$1")
 N=$(sed -nE 's/^NodeName=([^ ]+).*/\1/p' "$D/etc/slurm.conf" 2>/dev/null)
 [ -n "$N" ] || exit 0

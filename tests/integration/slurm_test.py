@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Real SLURM, exporter, Prometheus, API server, page: jobs of all kinds of ends are seen with owner, state, times, CPU and energy,
-by way of sacct and, where slurmrestd is installed, by way of it as well: the units must be equal.
+"""Real SLURM, exporter, Prometheus, API server and web page: jobs that end in all ways are shown with owner, state, times, CPU and
+energy. They are read by sacct and, if it is installed, by slurmrestd as well; both must give the same units.
 
-Needs root and Debian's slurm-wlm, slurmdbd, mariadb-server, munge, prometheus; slurmrestd for the second way, chromium for the page.
-SLURM makes the job cgroups where the kernel lets it (cgroup v1 controllers, or v2 under systemd); elsewhere, and with --prolog,
-a prolog of this test makes them, and the output says so.
+Needs root and Debian's slurm-wlm, slurmdbd, mariadb-server, munge and prometheus; slurmrestd and chromium are optional. SLURM makes the
+job cgroups if the kernel allows it (cgroup v1 controllers, or v2 under systemd). Otherwise, and with --prolog, a prolog of this test
+makes them, and the output says so.
 
-usage: slurm_test.py [--prolog] [--long]     --long: an array of 1,000 tasks, instead of 200, or of 40 where the prolog makes cgroups"""
+usage: slurm_test.py [--prolog] [--long]     --long: an array of 1,000 tasks instead of 200, or of 40 if the prolog makes the cgroups"""
 
 import os
 import re
@@ -24,7 +24,7 @@ ODD_NAME = "a|b\nc d\u00e9"
 BURN = "timeout 12 sh -c 'while :; do :; done'; true"
 BLINK = "for i in 1 2 3 4 5 6 7 8; do sleep .7; timeout .3 sh -c 'while :; do :; done'; done; true"
 MOST_MEMORY = "python3 -c 'b=b\"x\"*400000000; import time; time.sleep(30)'"
-# name: (state, shortest time and the longest on a busy machine, whether it ran long enough to have energy)
+# name: (state, minimum time, maximum time on a busy machine, whether it ran long enough to have energy)
 EXPECTED = {
     "burn": ("COMPLETED", 11, 60, True),
     "light": ("COMPLETED", 7, 60, True),
@@ -42,9 +42,9 @@ EXPECTED = {
 
 
 def cgroup_mode(prolog):
-    """How job cgroups come to be on this kernel, and the sentence that says so."""
+    """How job cgroups are made on this kernel, and a sentence that describes it."""
     if prolog:
-        return "prolog", "job cgroups: made by the test's prolog, as asked"
+        return "prolog", "job cgroups: made by the test's prolog, as requested"
     v1 = all(os.path.isdir("/sys/fs/cgroup/" + c) for c in ("cpuacct", "memory", "cpuset", "freezer"))
     if v1:
         return "cgroup", "job cgroups: made by SLURM (cgroup v1)"
@@ -52,7 +52,7 @@ def cgroup_mode(prolog):
 
 
 class Slurm:
-    """The SLURM of slurm_up.sh and the jobs of the test."""
+    """The SLURM that slurm_up.sh started, and the jobs of the test."""
 
     def __init__(self, directory, mode, tasks):
         self.directory, self.mode, self.tasks = directory, mode, tasks
@@ -84,21 +84,21 @@ class Slurm:
         wait_until("job %s is %s" % (name, state), lambda: self.state(name) == state, timeout)
 
     def waiting(self):
-        """Ids of the jobs that are not over."""
+        """IDs of the jobs that have not ended."""
         return set(self.run("squeue", "-h", "-o", "%A").split())
 
 
 def main():
     if os.geteuid() != 0:
-        skip("root is needed to run slurmd")
+        skip("running slurmd needs root")
     need_programs("slurmctld", "slurmd", "slurmdbd", "mariadbd", "munged", "sacct", "prometheus")
     mode, sentence = cgroup_mode("--prolog" in sys.argv[1:])
     print(sentence)
     with scratch("ceems-slurm-") as directory:
-        base = 11000 + os.getpid() % 200 * 100  # below the ports the kernel hands out by itself
+        base = 11000 + os.getpid() % 200 * 100  # below the ports that the kernel assigns automatically
         up = subprocess.run([HERE + "/slurm_up.sh", directory + "/slurm", str(base), mode], stdin=subprocess.DEVNULL)
         try:
-            assert up.returncode == 0, "SLURM did not come up"
+            assert up.returncode == 0, "SLURM did not start"
             tasks = 1000 if "--long" in sys.argv[1:] else 200 if mode == "cgroup" else 40
             run(directory, Slurm(directory + "/slurm", mode, tasks))
         finally:
@@ -122,7 +122,7 @@ def run(directory, slurm):
 
 
 def rest_socket(slurm):
-    """The socket of slurmrestd, or nothing where it is not installed."""
+    """The socket of slurmrestd, or None if it is not installed."""
     path = slurm.directory + "/run/rest/socket"
     return path if os.path.exists(path) else None
 
@@ -186,12 +186,12 @@ def observe(slurm, exporter_url, api_url):
     submit_all(slurm)
     disturb(slurm, api_url)
     since = int(time.time()) - 3600
-    wait_until("all jobs but two are over", lambda: slurm.waiting() == {slurm.jobs["alive"], slurm.jobs["stray"]}, 600, 0.5)
+    wait_until("all jobs but two have ended", lambda: slurm.waiting() == {slurm.jobs["alive"], slurm.jobs["stray"]}, 600, 0.5)
     wait_until("the API shows the last job as running", lambda: unit_of(api_url, slurm.jobs["alive"]).get("ended_at_ts", 0) == 0)
     alive = unit_of(api_url, slurm.jobs["alive"])
     assert alive["state"] == "RUNNING" and alive["ended_at"] == "Unknown", alive
     assert alive["total_time_seconds"]["walltime"] > 3, alive
-    print("  alive: RUNNING for %s while it ran, no end" % alive["elapsed"])
+    print("  alive: RUNNING for %s, without an end while it ran" % alive["elapsed"])
     end_late(slurm, api_url)
     slurm.run("scontrol", "update", "NodeName=" + slurm.node, "State=DOWN", "Reason=test")
     wait_until("the last jobs are gone", lambda: not slurm.waiting())
@@ -202,14 +202,14 @@ def observe(slurm, exporter_url, api_url):
     check_people(api_url)
     check_access(slurm, rows, api_url, since)
     if rest_socket(slurm):
-        compare_ways(found, wait_until("slurmrestd tells all jobs", lambda: all_seen(api_url, "rest", rows, since), 60, 0.5))
+        compare_ways(found, wait_until("slurmrestd returns all jobs", lambda: all_seen(api_url, "rest", rows, since), 60, 0.5))
     else:
-        print("slurmrestd: not compared, it is not installed")
+        print("slurmrestd: not compared, because it is not installed")
 
 
 def submit_all(slurm):
     slurm.submit("alive", "proj1", "sleep 600", "--no-requeue")
-    slurm.submit("never", "proj1", "true", memory="1480M")  # while others run there is not that much
+    slurm.submit("never", "proj1", "true", memory="1480M")  # this much memory is not free while other jobs run
     slurm.submit("gone", "proj1", "sleep 600")
     slurm.submit("frozen", "proj2", "sleep 25", user="nobody")
     slurm.submit("again", "proj2", 'if [ "${SLURM_RESTART_COUNT:-0}" = 0 ]; then sleep 600; else sleep 6; fi', "--requeue",
@@ -229,19 +229,19 @@ def disturb(slurm, api_url):
     slurm.run("scontrol", "suspend", slurm.jobs["frozen"])
     slurm.wait_for("gone", "RUNNING")
     slurm.wait_for("again", "RUNNING")
-    wait_until("the API shows the job suspended", lambda: unit_of(api_url, slurm.jobs["frozen"])["state"] == "SUSPENDED")
-    print("  frozen: SUSPENDED while it was")
+    wait_until("the API shows that the job is suspended", lambda: unit_of(api_url, slurm.jobs["frozen"])["state"] == "SUSPENDED")
+    print("  frozen: SUSPENDED while it was suspended")
     slurm.run("scontrol", "resume", slurm.jobs["frozen"])
     time.sleep(2)
     slurm.run("scancel", slurm.jobs["gone"])
     slurm.run("scontrol", "requeue", slurm.jobs["again"])
     slurm.wait_for("again", "PENDING")
-    time.sleep(3)  # slurmd takes no credential as old as the one it just revoked
+    time.sleep(3)  # slurmd rejects a credential that is as old as the one it just revoked
     slurm.run("scontrol", "update", "JobId=" + slurm.jobs["again"], "StartTime=now")
 
 
 def end_late(slurm, api_url):
-    """Job stray gets an end in the past in SLURM's data base, as `sacctmgr show runaway` does it."""
+    """Gives the job stray an end in the past in SLURM's database, like `sacctmgr show runaway` does."""
     wait_until("stray has run for a while", lambda: unit_of(api_url, slurm.jobs["stray"])["total_time_seconds"]["walltime"] > 45)
     slurm.run("mariadb", "--no-defaults", "-uroot", "-S", slurm.directory + "/run/mysql.sock", "slurm_acct_db", "-e",
               "update test_job_table set state=3, time_end=unix_timestamp()-40 where id_job=" + slurm.jobs["stray"])
@@ -267,8 +267,8 @@ def units_of(api_url, cluster, since):
 
 
 def accounted(slurm):
-    """What sacct says of jobs that had a node: user, account, state, seconds and elapsed text by id and start in ms. Nothing
-    while there is one without an end."""
+    """What sacct reports about jobs that had a node: user, account, state, seconds and elapsed text, by ID and start in ms. None as long
+    as any of them has no end."""
     text = slurm.run("sacct", "-D", "-X", "-n", "-P", "--allusers", "-S", "now-1hour",
                      "--format=JobIDRaw,User,Account,State,ElapsedRaw,Elapsed,Start,NodeList",
                      env={"SLURM_TIME_FORMAT": "%s"})
@@ -305,7 +305,7 @@ def check(slurm, rows, found):
         name, times = unit["name"], unit["total_time_seconds"]
         tasks += name == "many"
         if name == "stray":
-            continue  # what was done to it was mended by SLURM
+            continue  # the test changed it, and SLURM repaired it
         if name != "many" or tasks <= 3:
             print("  %-6s %-6s %-7s %-8s %-14s %s %7d %7.2f  %.8f" % (
                 key[0], user, account, name.split("\n")[0], state, elapsed, times["walltime"], times.get("used_cputime", 0),
@@ -313,16 +313,16 @@ def check(slurm, rows, found):
         assert (unit["username"], unit["project"]) == (user, account), unit
         assert unit["state"] == state, (name, unit["state"], state)
         assert unit["elapsed"] == elapsed or state == "RUNNING", (name, unit["elapsed"], elapsed)
-        # Suspended time is in the one and not in the other.
+        # Only one of the two includes suspended time.
         assert name == "frozen" or abs(times["walltime"] - seconds) <= 1, (name, times, seconds)
         if name in EXPECTED:
             expected, least, most, _ = EXPECTED[name]
             if name == "hungry" and slurm.mode == "prolog":
-                expected = "FAILED"  # what SLURM says when its own accounting, not the kernel, ends a job
+                expected = "FAILED"  # what SLURM reports if its own accounting, not the kernel, ends a job
             assert state == expected, (name, state, expected)
             assert least <= seconds <= most, (name, seconds, least, most)
     print("  ... and %d more tasks of the array" % (tasks - 3))
-    assert slurm.jobs["never"] not in {job for job, _ in found}, "cancelled before it got a node: no unit"
+    assert slurm.jobs["never"] not in {job for job, _ in found}, "a job that was cancelled before it got a node is a unit"
     assert set(found) == set(rows), set(found) ^ set(rows)
     names = [unit["name"] for unit in found.values()]
     assert set(names) == set(EXPECTED) | {"again", "stray"}, set(names) ^ set(EXPECTED)
@@ -340,22 +340,22 @@ def check(slurm, rows, found):
     minutes, seconds = slurm.run("sacct", "-n", "-P", "-j", slurm.jobs["burn"],
                                  "--format=TotalCPU").splitlines()[0].split(":")[-2:]
     used, by_slurm = burn["total_time_seconds"]["used_cputime"], 60 * int(minutes) + float(seconds)
-    print("  CPU-seconds of job burn: %.2f here, %.2f by SLURM's own accounting" % (used, by_slurm))
+    print("  CPU-seconds of job burn: %.2f here, %.2f in SLURM's own accounting" % (used, by_slurm))
     assert abs(used - by_slurm) <= 0.1 * by_slurm + 0.3, (used, by_slurm)
     assert energy_of(burn) > energy_of(light) > 0
-    # Cgroups of a prolog limit no CPUs: there the job's use is one of the whole node's.
+    # The prolog's cgroups do not limit CPUs, so the job's usage there is relative to the whole node.
     cpus = os.cpu_count() if slurm.mode == "prolog" else burn["allocation"]["cpus"]
     usage, expected = burn["avg_cpu_usage"]["global"], 100 * used / burn["total_time_seconds"]["walltime"] / cpus
     assert abs(usage - expected) <= 15, (usage, expected)
 
 
 def check_people(api_url):
-    """Projects of this cluster only; a user in several."""
+    """Only projects of this cluster; one user is in several of them."""
     users = {u["name"]: u["projects"] for u in
              get(api_url + "/api/v1/users/admin?cluster_id=test", ADMIN).json["data"]}
     assert users["daemon"] == ["proj1", "proj2"] and users["nobody"] == ["proj2"], users
     assert "games" not in users, users
-    print("  users: daemon in proj1 and proj2, nobody in proj2; nobody of the other cluster")
+    print("  users: daemon in proj1 and proj2, nobody in proj2; no user of the other cluster")
 
 
 def check_access(slurm, rows, api_url, since):
@@ -369,7 +369,7 @@ def check_access(slurm, rows, api_url, since):
 
 
 def check_leads(slurm, api_url):
-    """The coordinator of an account, until SLURM says otherwise."""
+    """The coordinator of an account leads it until SLURM no longer lists them."""
     def led(user):
         data = get(api_url + "/api/v1/whoami", {"X-Grafana-User": user}).json["data"][0]
         return {(row["cluster_id"], row["project"]) for row in data["led"]}
@@ -378,7 +378,7 @@ def check_leads(slurm, api_url):
     assert led("daemon") == {(cluster, "proj1") for cluster in clusters}, led("daemon")
     assert led("nobody") == set(), led("nobody")
     slurm.run("sacctmgr", "-i", "delete", "coordinator", "account=proj1", "names=daemon")
-    wait_until("the coordinator leads no more", lambda: not led("daemon"))
+    wait_until("the coordinator no longer leads", lambda: not led("daemon"))
     print("  daemon led proj1 while it was its coordinator")
 
 
@@ -390,26 +390,26 @@ def compare_ways(by_sacct, by_rest):
         other = by_rest[key]
         if unit["name"] == "stray":
             continue
-        # slurmrestd 22.05 says 0 for every exit status.
+        # slurmrestd 22.05 reports 0 for every exit status.
         tags, other_tags = unit["tags"], other["tags"]
         assert other_tags["exit_code"] in (tags["exit_code"], "0:0"), (unit, other)
         assert dict(tags, exit_code=0) == dict(other_tags, exit_code=0), (unit["name"], tags, other_tags)
         for field in fields:
             assert unit.get(field) == other.get(field), (unit["name"], field, unit.get(field), other.get(field))
-        # The two clusters have windows of their own: a start that is recorded late may lack the part of a second.
+        # The two clusters have different windows, so a start that is recorded late may lack a fraction of a second.
         times, other_times = unit["total_time_seconds"], other["total_time_seconds"]
         assert abs(times["walltime"] - other_times["walltime"]) <= 1, (unit, other)
         for name in ("alloc_cputime", "alloc_cpumemtime", "alloc_gputime", "alloc_gpumemtime"):
             assert abs(times[name] * other_times["walltime"] - other_times[name] * times["walltime"]) < 1e-6, (name, unit, other)
-    print("slurmrestd: %d units, all equal to those of sacct (but for exit statuses, which 22.05 does not tell)" % len(by_rest))
+    print("slurmrestd: %d units, all equal to those of sacct (except exit statuses, which 22.05 does not report)" % len(by_rest))
 
 
 def check_page(slurm, api_url):
     if not shutil.which("chromium"):
-        print("page: not checked, chromium is not installed")
+        print("page: not checked, because chromium is not installed")
         return
     if "id=\"app\"" not in get(api_url + "/").text:
-        print("page: not checked, the web UI is not built in (no npm)")
+        print("page: not checked, because the web page is not built in (no npm)")
         return
     with scratch("ceems-chromium-") as profile:
         done = subprocess.run(

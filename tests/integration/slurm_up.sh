@@ -1,11 +1,12 @@
 #!/usr/bin/env bash
-# A whole SLURM on loopback: munge, MariaDB, slurmdbd, slurmctld, one slurmd. Needs root, no systemd.
+# Starts a complete SLURM on loopback: munge, MariaDB, slurmdbd, slurmctld, one slurmd. Needs root, but not systemd.
 # Usage: slurm_up.sh DIR BASEPORT cgroup|prolog
 #   cgroup  SLURM's own plug-ins make the job cgroups
-#   prolog  for kernels where they cannot: a prolog makes them and the jobs of the test join them
-# Up to forty jobs share a CPU. Accounts: proj1, proj2 and, of another cluster in the same slurmdbd, elsewhere. Where slurmrestd is installed it listens on run/rest/socket.
+#   prolog  for kernels that do not allow it: a prolog makes them, and the jobs of the test join them
+# Up to forty jobs share a CPU. Accounts: proj1, proj2, and elsewhere in another cluster of the same slurmdbd. If slurmrestd is
+# installed, it listens on run/rest/socket.
 set -euo pipefail
-# The node's name is part of its cgroups' names, so several of these can run on one machine.
+# Cgroup names contain the name of the node, so several of these can run on one machine.
 D=$(realpath -m "$1"); B=$2; MODE=$3; H=$(hostname -s); N=t$B
 mkdir -p "$D"/{etc,run,log,spool/ctld,db,dev}
 chmod 755 "$D" "$D"/*
