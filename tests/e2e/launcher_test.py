@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""What `make run` starts: the real stack with its demo units, and how the launcher behaves when things go wrong.
+"""Tests what `make run` starts: the real stack with its demo units, and how the launcher behaves when things go wrong.
 
-Needs the programs (CEEMS_BIN_DIR) and Debian's prometheus; demo units need root and cgroups, and the output says where
-they are left out."""
+Needs the programs (CEEMS_BIN_DIR) and Debian's prometheus. Demo units need root and cgroups; the output says if they are left
+out."""
 
 import glob
 import json
@@ -43,7 +43,7 @@ def reads_what_the_machine_says():
     found, advice = machine.energy(PAGE.replace("measured", "modelled"))
     assert found == ["package, modelled by rapl"] and "estimated" in advice[0]
     assert "no source" in machine.energy("")[1][0]
-    print("PASS: mounts and meters are read")
+    print("PASS: mounts and meters are parsed")
 
 
 def start(directory, ports, *arguments):
@@ -65,7 +65,7 @@ def run_file(directory):
 
 
 def wait_url(directory):
-    return wait_until("the launcher names its page", lambda: run_file(directory)["url"], 60)
+    return wait_until("the launcher reports the URL of its page", lambda: run_file(directory)["url"], 60)
 
 
 def assert_nothing_left(children, ports):
@@ -82,7 +82,7 @@ def first_run(directory, ports):
     print(output)
     assert code == 0, "status %d" % code
     assert "FAIL" not in output and "PASS" in output
-    assert not os.path.exists(directory + "/run.json"), "forgotten when all is stopped"
+    assert not os.path.exists(directory + "/run.json"), "run.json still exists after everything has stopped"
 
 
 def second_run(directory, ports):
@@ -99,7 +99,7 @@ def second_run(directory, ports):
     units = get("%s/api/v1/units/admin?running=1&from=%d&to=%d" % (base, now - 3600, now + 60), {"X-Grafana-User": user}).json["data"]
     print("known from the first run: %s" % ", ".join(sorted(u["uuid"] for u in units)))
     if any("demo unit" in child["name"] for child in children):
-        assert any(u["uuid"].startswith("five-seconds-") for u in units), "state is kept between runs"
+        assert any(u["uuid"].startswith("five-seconds-") for u in units), "state is not kept between runs"
 
     see_page(directory, url, units)
 
@@ -116,14 +116,14 @@ def second_run(directory, ports):
 
 def see_page(directory, url, units):
     if not shutil.which("chromium"):
-        print("page: not looked at, chromium is not installed")
+        print("page: not checked, because chromium is not installed")
         return
     done = subprocess.run(["chromium", "--headless", "--no-sandbox", "--disable-gpu", "--no-first-run", "--disable-sync",
                            "--disable-background-networking", "--disable-component-update",
                            "--user-data-dir=%s/chromium" % directory, "--virtual-time-budget=8000", "--dump-dom", url],
                           stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
     if 'id="app"' not in done.stdout:
-        print("page: not looked at, the programs are built without it")
+        print("page: not checked, because the programs are built without it")
         return
     for unit in units:
         assert unit["uuid"] in done.stdout, "%s is not on the page:\n%s" % (unit["uuid"], done.stdout[-3000:])

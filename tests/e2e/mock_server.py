@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""A stand-in for ceems_api_server: serves a built page and answers its requests from made-up units.
+"""A stand-in for ceems_api_server: serves a built page and answers its requests with invented units.
 
     mock_server.py PAGE_FOLDER [--port N] [--proxy-user NAME]
 
-The units are made up, but they add up: energy is power times time, CPU time is cores times time, and they grow with the
-clock. A test changes what happens through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" |
-"empty" | "no-series" | "series-error", "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as whoami
-says them}. With logins everybody's password is their name, and the provider knows lin only."""
+The units are invented but consistent: energy is power times time, CPU time is cores times time, and both grow with the clock. A test
+changes the behaviour through POST /control with a JSON object: {"mode": "ok" | "error" | "hang" | "garbage" | "empty" | "no-series" |
+"series-error", "proxy_user": NAME or null, "login": null or {"header", "local", "oidc"} as in whoami}. With logins, the password of
+each user is their name, and the provider knows only lin."""
 
 import argparse
 import gzip
@@ -26,7 +26,7 @@ LEADS = {"lea": [{"cluster_id": "hpc-a", "project": "optics"}]}
 POLICY = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'self'; base-uri 'none'; form-action 'none'"
 WORLD_G_PER_KWH = 473.0
 
-# name, uuid, owner, project, started s ago, lasted s (None: runs), state, cores given, cores used, memory, of, watts
+# name, uuid, owner, project, started s ago, lasted s (None: running), state, cores given, cores used, memory, of, watts
 JOBS = [
     ("lattice-qcd", "48213", "ada", "fluids", 4210, None, "RUNNING", 16, 15.6, 21 << 30, 32 << 30, 214.0),
     ("ocean", "48214", "ada", "fluids", 300, None, "RUNNING", 8, 3.1, 3 << 30, 16 << 30, 61.0),
@@ -84,7 +84,7 @@ class Mock:
                 step = max(5, math.ceil((last - first) / 250 / 5) * 5)
                 times = [first + i * step for i in range(int(max(0, last - first) // step) + 1)] if last - first >= step else []
                 wave = [1 + 0.06 * math.sin(i / 4) for i in range(len(times))]
-                if len(times) > 40:  # a hole, as when a node did not answer
+                if len(times) > 40:  # a gap, as if a node did not respond
                     del times[20:26], wave[20:26]
                 rows = zip(("cpu", "memory", "power"), ("cores", "bytes", "watts"), (job[8], job[9], job[11]))
                 return [{"name": n, "unit": u, "points": [[int(t * 1000), v * w] for t, w in zip(times, wave)]} for n, u, v in rows]
@@ -114,7 +114,7 @@ class Mock:
         if path.endswith("admin") and role not in ("admin", "support"):
             return bad(403, "forbidden", "current user does not have admin privileges")
         if self.mode == "error":
-            return bad(500, "internal", "the data base is locked")
+            return bad(500, "internal", "the database is locked")
         now = time.time()
         if path in ("units", "units/admin"):
             if self.mode == "empty":
@@ -222,7 +222,7 @@ def main():
     mock = Mock(options.page, options.proxy_user)
     server = http.server.ThreadingHTTPServer(("127.0.0.1", options.port), handler(mock))
     server.daemon_threads = True
-    # Ends with the test that started it, also when that is killed: its end of the pipe then closes.
+    # End with the test that started this server, even if it is killed: its end of the pipe then closes.
     if not sys.stdin.isatty():
         threading.Thread(target=lambda: (sys.stdin.read(), os._exit(0)), daemon=True).start()
     print("http://127.0.0.1:%d" % server.server_port, flush=True)

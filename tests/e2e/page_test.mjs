@@ -1,5 +1,5 @@
-// The page in a real browser, against mock_server.py: what people see, with keyboard, errors, axe and the security policy.
-// Environment: CEEMS_E2E_PAGE, folder of the built page; CHROMIUM, the browser; CEEMS_E2E_SHOTS, a folder for screenshots.
+// Tests the page in a real browser against mock_server.py: what people see, the keyboard, errors, axe and the security policy.
+// Environment: CEEMS_E2E_PAGE, the folder of the built page; CHROMIUM, the browser; CEEMS_E2E_SHOTS, a folder for screenshots.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -61,7 +61,7 @@ async function visit(t, path, options = {}) {
 }
 
 async function accessible(page, what) {
-  // By evaluate, not by a script element: the page's own policy stays in force.
+  // Use evaluate instead of a script element, so that the page's own policy stays in force.
   await page.evaluate(axeSource);
   const found = await page.evaluate(() =>
     // eslint-disable-next-line no-undef
@@ -78,7 +78,7 @@ async function shot(page, name) {
 const names = (page) => page.locator("tbody th a").allTextContents();
 const focused = (page) => page.evaluate(() => document.activeElement?.textContent?.trim() || document.activeElement?.id);
 
-test("asks who one is, once, and shows that user's units", async (t) => {
+test("asks for the user's name once and shows that user's units", async (t) => {
   const page = await visit(t, "/");
   await page.getByRole("heading", { name: "Who are you?" }).waitFor();
   await accessible(page, "the question");
@@ -90,7 +90,7 @@ test("asks who one is, once, and shows that user's units", async (t) => {
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "probe" }).waitFor();
   assert.deepEqual(await names(page), ["probe"]);
-  assert.equal(await page.getByLabel("Whose").count(), 0, "only an administrator chooses whose units");
+  assert.equal(await page.getByLabel("Whose").count(), 0, "only administrators choose whose units they see");
   await page.reload();
   await page.getByRole("link", { name: "probe" }).waitFor();
   await page.getByRole("button", { name: "Change" }).click();
@@ -104,7 +104,7 @@ test("takes the name from the address and removes it there", async (t) => {
   assert.equal(await page.evaluate(() => location.href), `${url}/ui/`);
 });
 
-test("believes the proxy and does not ask", async (t) => {
+test("trusts the proxy and does not ask", async (t) => {
   const page = await visit(t, "/", { server: { proxy_user: "ada" } });
   await page.getByText("Signed in as").waitFor();
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
@@ -113,12 +113,12 @@ test("believes the proxy and does not ask", async (t) => {
 
 const kLogins = { header: null, local: true, oidc: "Example" };
 
-test("a password logs in, by keyboard, and out again", async (t) => {
+test("logs in with a password, by keyboard, and out again", async (t) => {
   const page = await visit(t, "/", { server: { login: kLogins } });
   await page.getByRole("heading", { name: "Log in", exact: true }).waitFor();
   await accessible(page, "login");
   await shot(page, "login");
-  assert.equal(await page.getByText("Who are you?").count(), 0, "no name is asked for where none is believed");
+  assert.equal(await page.getByText("Who are you?").count(), 0, "no name is asked for if none is trusted");
   await page.getByLabel("User name").focus();
   await page.keyboard.type("ada");
   await page.keyboard.press("Tab");
@@ -131,7 +131,7 @@ test("a password logs in, by keyboard, and out again", async (t) => {
   await page.keyboard.type("ada");
   await page.keyboard.press("Enter");
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
-  assert.equal(await focused(page), "Compute units", "the heading tells where one is");
+  assert.equal(await focused(page), "Compute units", "the heading has the focus");
   await page.getByText("Signed in as").waitFor();
   await page.reload();
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
@@ -141,14 +141,14 @@ test("a password logs in, by keyboard, and out again", async (t) => {
   await page.getByRole("heading", { name: "Log in", exact: true }).waitFor();
 });
 
-test("the provider's login leads back to the page one was on", async (t) => {
+test("returns from the provider's login to the page before", async (t) => {
   const page = await visit(t, "/ui/#/unit/hpc-a/48188", { server: { login: kLogins } });
   await page.getByRole("link", { name: "Sign in with Example" }).click();
   await page.getByRole("heading", { level: 1, name: "mesh" }).waitFor();
   assert.equal(await page.evaluate(() => location.href), `${url}/ui/#/unit/hpc-a/48188`);
 });
 
-test("a session that ends asks again, and a server that only a proxy may ask says so", async (t) => {
+test("asks again when a session ends, and reports that only a proxy may send names", async (t) => {
   const page = await visit(t, "/", { server: { login: kLogins, proxy_user: "ada" } });
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
   await control({ proxy_user: null });
@@ -177,7 +177,7 @@ test("leads and support choose whose units they see", async (t) => {
   await accessible(support, "a unit as support sees it");
 });
 
-test("the table sorts, filters and adds up, by keyboard alone", async (t) => {
+test("sorts, filters and adds up the table by keyboard alone", async (t) => {
   const page = await visit(t, "/?user=operator");
   await page.getByRole("link", { name: "lattice-qcd" }).waitFor();
   assert.equal((await names(page)).length, 8);
@@ -220,7 +220,7 @@ test("the table sorts, filters and adds up, by keyboard alone", async (t) => {
   assert.match(await page.locator("section.about").innerText(), /country average/);
 });
 
-test("refreshes by itself, keeps focus, stops when told to or not looked at", async (t) => {
+test("refreshes by itself, keeps the focus, and stops on request or while it is hidden", async (t) => {
   const page = await visit(t, "/?user=operator");
   await page.getByRole("link", { name: "ocean" }).focus();
   const cell = page.locator("tbody tr", { hasText: "ocean" }).locator("td").nth(3);
@@ -238,7 +238,7 @@ test("refreshes by itself, keeps focus, stops when told to or not looked at", as
   assert.equal(asked(), paused, "paused");
   await page.getByLabel(/Refresh by itself/).check();
   await page.waitForTimeout(300);
-  assert.equal(asked(), paused + 1, "at once when switched on");
+  assert.equal(asked(), paused + 1, "refreshes at once when switched on");
 
   await page.evaluate(() => {
     Object.defineProperty(document, "hidden", { value: true, configurable: true });
@@ -251,19 +251,19 @@ test("refreshes by itself, keeps focus, stops when told to or not looked at", as
     document.dispatchEvent(new Event("visibilitychange"));
   });
   await page.waitForTimeout(500);
-  assert.equal(asked(), paused + 2, "at once when looked at again");
+  assert.equal(asked(), paused + 2, "refreshes at once when visible again");
 });
 
-test("says what is wrong, keeps what it has, recovers", async (t) => {
+test("reports errors, keeps its data and recovers", async (t) => {
   const page = await visit(t, "/?user=operator", { server: { mode: "error" } });
-  await page.getByText("The units could not be loaded: the data base is locked.").waitFor();
+  await page.getByText("The units could not be loaded: the database is locked.").waitFor();
   await accessible(page, "error at the start");
   await control({ mode: "ok" });
   await page.getByRole("button", { name: "Try again" }).click();
   await page.getByRole("link", { name: "ocean" }).waitFor();
   await control({ mode: "garbage" });
   await page.getByText(/could not be refreshed \(the answer is not from a CEEMS API server\)/).waitFor();
-  assert.equal((await names(page)).length, 8, "the old table stays");
+  assert.equal((await names(page)).length, 8, "the old table is kept");
   await accessible(page, "error at a refresh");
   await shot(page, "units-stale");
   await control({ mode: "ok" });
@@ -273,12 +273,12 @@ test("says what is wrong, keeps what it has, recovers", async (t) => {
   await accessible(page, "no units");
 });
 
-test("a unit's page has its cost, charts and tables, and the way back", async (t) => {
+test("a unit's page has its cost, charts and tables, and a way back", async (t) => {
   const page = await visit(t, "/?user=operator");
   await page.getByRole("link", { name: "lattice-qcd" }).focus();
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "lattice-qcd" }).waitFor();
-  assert.equal(await focused(page), "lattice-qcd", "the heading tells where one is");
+  assert.equal(await focused(page), "lattice-qcd", "the heading has the focus");
   assert.equal(await page.title(), "lattice-qcd – CEEMS");
   await page.locator("canvas").nth(2).waitFor();
   assert.equal(await page.locator("canvas").count(), 3);
@@ -304,7 +304,7 @@ test("a unit's page has its cost, charts and tables, and the way back", async (t
   assert.equal(await focused(page), "Compute units");
 });
 
-test("a unit without measurements, and one that is not there, say so", async (t) => {
+test("reports a unit without measurements and one that does not exist", async (t) => {
   const page = await visit(t, "/?user=operator#/unit/hpc-a/48213", { server: { mode: "no-series" } });
   await page.getByText("No readings of power for this unit").waitFor();
   await accessible(page, "no readings");
@@ -327,17 +327,17 @@ for (const [name, context] of [
     const page = await visit(t, "/?user=operator", { context });
     const fits = () => page.evaluate(() => document.documentElement.scrollWidth <= document.documentElement.clientWidth);
     await page.getByRole("link", { name: "ocean" }).waitFor();
-    assert.ok(await fits(), "no sideways scrolling of the table page");
+    assert.ok(await fits(), "the table page does not scroll sideways");
     await accessible(page, "table of units");
     await shot(page, `units-${name}`);
-    assert.equal(await page.getByRole("row").count(), 10, "cards are rows of a table to assistive technology");
+    assert.equal(await page.getByRole("row").count(), 10, "assistive technology sees cards as rows of a table");
     if (name === "phone") {
       await page.getByLabel("Sort by").selectOption({ label: "Energy, most first" });
       assert.equal((await names(page))[0], "lattice-qcd");
     }
     await page.getByRole("link", { name: "ocean" }).click();
     await page.locator("canvas").nth(2).waitFor();
-    assert.ok(await fits(), "no sideways scrolling of the unit page");
+    assert.ok(await fits(), "the unit page does not scroll sideways");
     await accessible(page, "unit");
     await shot(page, `unit-${name}`);
   });

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Compares whole pages of the real exporter on the machines in tests/fixtures with tests/golden/exporter/*.txt.
+"""Compares whole pages of the real exporter, on the machines in tests/fixtures, with tests/golden/exporter/*.txt.
 
     tests/golden/exporter_golden.py [--bin PROGRAM] [--update] [--no-promtool] [CASE ...]
 
---update rewrites the golden pages. Each page also goes through `promtool check metrics`, and the
-same series have to be on the OpenMetrics page."""
+--update rewrites the golden pages. Each page is also checked with `promtool check metrics`, and the OpenMetrics page must have the
+same series."""
 
 import argparse
 import dataclasses
@@ -27,14 +27,14 @@ GOLDEN = os.path.join(TESTS, "golden", "exporter")
 
 @dataclasses.dataclass
 class Case:
-    """One coherent machine per page; add a row for each new one."""
+    """One consistent machine per page. Add a row for each new one."""
 
-    machine: str  # in tests/fixtures
-    flags: list  # {root} is the machine's folder, {...} more of the service's settings
+    machine: str  # a folder of tests/fixtures
+    flags: list  # {root} is the folder of the machine; the service's settings replace other {names}
     commands: bool = False  # put the machine's bin/ first on PATH
-    service: type = None  # of services.py
-    wait_for: tuple = ()  # series of slow sources that have to be there before the page counts
-    scenario: str = ""  # what tests/fake_gpu_libraries, {libraries}, play
+    service: type = None  # a class of services.py
+    wait_for: tuple = ()  # series of slow sources that must be on the page before it counts
+    scenario: str = ""  # what the libraries of tests/fake_gpu_libraries ({libraries}) simulate
 
 
 ONLY = "--collector.disable-defaults"
@@ -98,13 +98,13 @@ CASES = {
                         commands=True, service=services.Kubernetes, wait_for=FLAG),
 }
 
-# Series that differ from run to run; the only ones that are taken out of the pages.
+# Series that differ from run to run. Only these are removed from the pages.
 NOT_DETERMINISTIC = re.compile(
     r"(# (HELP|TYPE) )?(ceems_scrape_collector_duration_seconds|ceems_exporter_build_info|process_|promhttp_)")
-# Series whose values differ; the pages have * in their place.
+# Series whose values differ. The pages contain * instead.
 ANY_VALUE = re.compile(r"(ceems_exporter_source_age_seconds\{.*\}) .*")
 
-# What promtool objects to in names that dashboards of the reference rely on.
+# Complaints of promtool about names that dashboards of the reference rely on.
 KNOWN_LINT = [
     re.compile(r"ceems_meminfo_\w+ metric names should be written in 'snake_case' not 'camelCase'"),
     re.compile(r"ceems_emissions_gCo2_kWh metric names should be written in 'snake_case' not 'camelCase'"),
@@ -119,7 +119,7 @@ def libraries(program):
 
 
 class Exporter:
-    """The program on a free port, with fixture roots given relative to tests/, so that labels hold no local path."""
+    """The program on a free port. Fixture roots are relative to tests/, so that labels contain no local path."""
 
     def __init__(self, program, case, settings, environment):
         root = "fixtures/" + case.machine
@@ -161,7 +161,7 @@ def deterministic(page):
 
 
 def lint(page):
-    """What promtool has to say beyond the known."""
+    """The complaints of promtool except the known ones."""
     checked = subprocess.run(["promtool", "check", "metrics"], input=page, capture_output=True, text=True)
     lines = [line for line in (checked.stdout + checked.stderr).splitlines() if line.strip()]
     return [line for line in lines if not any(known.fullmatch(line) for known in KNOWN_LINT)]
@@ -203,7 +203,7 @@ def check(name, program, update, with_promtool):
     page, open_metrics = pages(CASES[name], program)
     failures = lint(page) if with_promtool else []
     if not open_metrics.endswith("# EOF\n") or samples(open_metrics) != samples(page):
-        failures.append("the OpenMetrics page does not have the series of the text page")
+        failures.append("the OpenMetrics page does not have the same series as the text page")
     path = os.path.join(GOLDEN, name + ".txt")
     have = deterministic(page)
     if update:
@@ -223,7 +223,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--bin", default=default)
     parser.add_argument("--update", action="store_true")
-    parser.add_argument("--no-promtool", action="store_true", help="leave out the check by promtool")
+    parser.add_argument("--no-promtool", action="store_true", help="do not check the pages with promtool")
     parser.add_argument("cases", nargs="*")
     options = parser.parse_args()
     if not options.no_promtool and not shutil.which("promtool"):
@@ -232,7 +232,7 @@ def main():
     failed = 0
     for name in options.cases or sorted(CASES):
         if CASES[name].scenario and not os.path.exists(os.path.join(libraries(options.bin), "libfake_nvml.so")):
-            print("skip %s: the fake libraries are not built" % name)
+            print("skipped %s: the fake libraries are not built" % name)
             continue
         start = time.monotonic()
         differences = check(name, os.path.abspath(options.bin), options.update, not options.no_promtool)

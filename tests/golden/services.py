@@ -1,7 +1,7 @@
-"""Services that the machines in tests/fixtures talk to, in little: a BMC with Redfish, and Kubernetes (API server and kubelet).
+"""Small versions of the services that the machines in tests/fixtures talk to: a Redfish BMC, and Kubernetes (API server and kubelet).
 
-Each is made with the machine's folder and an empty folder for its own files, has `settings`, which fill the {names} in a
-case's flags, and `environment`, variables for the exporter; close() ends it."""
+Each is created with the folder of the machine and an empty folder for its own files. `settings` replace the {names} in a case's flags,
+`environment` holds variables for the exporter, and close() stops the service."""
 
 import http.server
 import json
@@ -12,7 +12,7 @@ import threading
 
 
 class _Answers(http.server.BaseHTTPRequestHandler):
-    """JSON documents by path: `server.documents`; `server.refuse(request)` says whether a request is denied."""
+    """Serves JSON documents by path (`server.documents`). `server.refuse(request)` returns whether to deny a request."""
 
     protocol_version = "HTTP/1.1"
 
@@ -66,8 +66,8 @@ class _Http:
 
 
 class Redfish:
-    """Three chassis: "Node-1" with two power controls, "System.Embedded.1" whose metrics are partly unknown, and "Rack",
-    which has no power."""
+    """Three chassis: "Node-1" with two power controls, "System.Embedded.1" whose metrics are partly unknown, and "Rack", which has no
+    power."""
 
     LOGIN = {"UserName": "golden", "Password": "pa$$ word"}
     TOKEN = "8f1c"
@@ -103,7 +103,7 @@ class Redfish:
 
 
 class Kubernetes:
-    """An API server that lists the pods of pods.json, and the kubelet's socket with what pod-resources.json says."""
+    """An API server that lists the pods of pods.json, and a kubelet socket that returns pod-resources.json."""
 
     def __init__(self, machine, folder):
         with open(os.path.join(machine, "pods.json"), encoding="utf-8") as f:
@@ -148,7 +148,7 @@ users:
             threading.Thread(target=self._serve, args=(connection,), daemon=True).start()
 
     def _serve(self, connection):
-        """As much of HTTP/2 (RFC 9113) as one unary call of gRPC needs."""
+        """The part of HTTP/2 (RFC 9113) that one unary gRPC call needs."""
         data, headers, settings, ping = 0, 1, 4, 6
         end_stream, end_headers, ack = 1, 4, 1
         with connection, connection.makefile("rwb") as stream:
@@ -156,7 +156,7 @@ users:
                 stream.write(struct.pack("!I", len(payload))[1:] + struct.pack("!BBI", kind, flags, number) + payload)
                 stream.flush()
 
-            stream.read(24)  # the preface
+            stream.read(24)  # the connection preface
             send(settings, 0, 0)
             while len(head := stream.read(9)) == 9:
                 size, kind, flags, number = int.from_bytes(head[:3], "big"), *struct.unpack("!BBI", head[3:])
@@ -166,7 +166,7 @@ users:
                 elif kind == ping and not flags & ack:
                     send(ping, ack, 0, payload)
                 elif kind in (data, headers) and flags & end_stream:
-                    # RFC 7541: 0x88 is ":status: 200", the others are literals without indexing.
+                    # RFC 7541: 0x88 is ":status: 200"; the others are literals without indexing.
                     send(headers, end_headers, number, b"\x88" + _literal("content-type", "application/grpc"))
                     send(data, 0, number, self.reply)
                     send(headers, end_headers | end_stream, number, _literal("grpc-status", "0"))
@@ -181,7 +181,7 @@ def _grpc_message(message):
 
 
 def _field(number, value):
-    """A field of protocol buffers that has a length."""
+    """A length-delimited field of a protocol buffer message."""
     value = value.encode() if isinstance(value, str) else value
     size = b""
     rest = len(value)
@@ -192,7 +192,7 @@ def _field(number, value):
 
 
 def _pod(pod):
-    """PodResources of the kubelet's API podresources/v1, as element of ListPodResourcesResponse."""
+    """A PodResources message of the kubelet's API podresources/v1, as an element of ListPodResourcesResponse."""
     containers = b""
     for container in pod["containers"]:
         devices = b"".join(_field(2, _field(1, device["resource_name"]) +

@@ -1,7 +1,7 @@
-"""A BMC for QEMU's ipmi-bmc-extern: answers what the kernel's driver asks at the start, and DCMI power readings.
+"""A BMC for QEMU's ipmi-bmc-extern: responds to the requests that the kernel's driver sends at the start, and to DCMI power readings.
 
-The line protocol is the "VM" one of OpenIPMI: a message ends with A0, a hardware command with A1, AA escapes (the byte after it
-has 0x10 set); a message is sequence, network function and lun, command, data, checksum (all bytes sum up to 0)."""
+The line protocol is "VM" of OpenIPMI: a message ends with A0 and a hardware command with A1; AA escapes the next byte, which then has
+0x10 set. A message consists of sequence, network function and LUN, command, data and checksum (the sum of all bytes is 0)."""
 
 import os
 import socket
@@ -22,8 +22,8 @@ def escaped(data):
 
 
 class Bmc:
-    """Listens on a Unix socket until closed. `watts` (current, minimum, maximum, average) may be set at any time; while
-    `silent` is true, power readings get no answer."""
+    """Listens on a Unix socket until it is closed. `watts` (current, minimum, maximum, average) may be set at any time. While `silent` is
+    true, power readings get no response."""
 
     def __init__(self, path):
         self.path = path
@@ -43,7 +43,7 @@ class Bmc:
         while True:
             try:
                 connection, _ = self.listener.accept()
-                # Protocol version 1; no attention wanted.
+                # Protocol version 1; does not request attention.
                 connection.sendall(bytes((0xFF, 1, COMMAND_END, 0, COMMAND_END)))
                 self._talk(connection)
             except OSError:
@@ -78,10 +78,10 @@ class Bmc:
         return escaped(head + bytes((-sum(head) & 0xFF,))) + bytes((MESSAGE_END,))
 
     def _result(self, function, command, data):
-        """(completion code, data); None as the code: no answer."""
+        """(completion code, data). No response if the code is None."""
         if function == APP:
             known = {
-                0x01: bytes((0x20, 0x01, 0x02, 0x10, 0x02, 0x1F, 0x57, 0x01, 0, 0x34, 0x12)),  # device id
+                0x01: bytes((0x20, 0x01, 0x02, 0x10, 0x02, 0x1F, 0x57, 0x01, 0, 0x34, 0x12)),  # device ID
                 0x2E: b"", 0x2F: b"\0", 0x30: b"", 0x31: b"\0",  # enables and message flags
                 0x37: bytes(range(16)),  # GUID
             }

@@ -1,5 +1,5 @@
-"""A QEMU machine without hardware help: Debian's kernel, unpacked and not installed, and an initramfs with busybox and the
-programs of a test. The test talks to a shell in it over a serial line, and to its port 9010 over a forwarded one."""
+"""A QEMU machine without hardware acceleration: Debian's kernel, unpacked but not installed, and an initramfs with busybox and the
+programs of a test. The test uses a shell in the machine over a serial line, and its port 9010 over a forwarded port."""
 
 import glob
 import os
@@ -24,12 +24,12 @@ def output(*command, **options):
 
 
 def find(program):
-    """Also where a user's PATH does not look."""
+    """Finds a program, even in directories that are not on a user's PATH."""
     return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/local/sbin")
 
 
 class Kernel:
-    """Debian's kernel with its headers, downloaded once into the cache."""
+    """Debian's kernel and its headers, downloaded once into the cache."""
 
     def __init__(self, version):
         self.version = version
@@ -43,7 +43,7 @@ class Kernel:
             return Kernel(os.path.basename(os.path.dirname(done[-1])))
         found = re.search(r"Depends: linux-image-(\S+)", output("apt-cache", "depends", "linux-image-amd64"))
         if not found:
-            skip("apt knows no package linux-image-amd64")
+            skip("apt does not know the package linux-image-amd64")
         kernel = Kernel(found.group(1))
         kernel._unpack()
         return kernel
@@ -57,10 +57,10 @@ class Kernel:
         os.makedirs(debs)
         print("vm: downloading %s" % " ".join(packages), flush=True)
         try:
-            # As root apt would use a user that may not write here.
+            # Run by root, apt would switch to a user that may not write here.
             output("apt-get", "-qq", "-o", "APT::Sandbox::User=" + output("id", "-un").strip(), "download", *packages, cwd=debs)
         except subprocess.CalledProcessError:
-            skip("the packages of Debian's kernel %s cannot be downloaded" % self.version)
+            skip("cannot download the packages of Debian's kernel %s" % self.version)
         for deb in glob.glob(debs + "/*.deb"):
             output("dpkg", "-x", deb, self.directory)
         shutil.rmtree(debs)
@@ -76,7 +76,7 @@ class Kernel:
         return os.path.join(self.directory, "usr", "src", "linux-headers-" + self.version)
 
     def module_files(self, names):
-        """Files of these modules and what they need, in the order of loading."""
+        """The files of these modules and of their dependencies, in the order in which they must be loaded."""
         files = []
         for name in names:
             lines = output(find("modprobe"), "-d", self.directory, "-S", self.version, "--show-depends", name)
@@ -92,7 +92,7 @@ class Kernel:
 
 
 class Initramfs:
-    """A tree of files that becomes an archive for the kernel."""
+    """A tree of files that is packed into an archive for the kernel."""
 
     def __init__(self, directory):
         self.directory = directory
@@ -115,7 +115,7 @@ class Initramfs:
         os.chmod(path, mode)
 
     def program(self, source, target, libraries=()):
-        """A program with its shared libraries, and those that it opens by itself."""
+        """Adds a program with its shared libraries, including those that it opens at run time."""
         self.copy(source, target)
         for binary in (source, *libraries):
             for path in re.findall(r"(/\S+) \(0x", output("ldd", binary)):
@@ -124,7 +124,7 @@ class Initramfs:
             self.copy(library)
 
     def module(self, source):
-        """Loaded at the start, in the order of the calls."""
+        """Loads modules at the start, in the order of the calls."""
         self.modules += 1
         self.copy(source, "modules/%03d-%s" % (self.modules, os.path.basename(source)), 0o644)
 
@@ -140,7 +140,7 @@ class CommandFailed(AssertionError):
 
 
 class Machine:
-    """A running machine; a context manager that ends it."""
+    """A running machine. A context manager that ends it."""
 
     def __init__(self, kernel, archive, scratch, bmc_socket, disk):
         self.port = free_port()
@@ -186,7 +186,7 @@ class Machine:
                 return before.decode("utf-8", "replace"), found
             left = end - time.monotonic()
             if left <= 0 or not self.alive():
-                raise AssertionError("the machine does not answer:\n%s\nconsole:\n%s" % (
+                raise AssertionError("the machine does not respond:\n%s\nconsole:\n%s" % (
                     self.received[-2000:].decode("utf-8", "replace"), self.console_text()[-3000:]))
             self.agent.settimeout(min(left, 1.0))
             try:
@@ -198,7 +198,7 @@ class Machine:
             self.received += data
 
     def run(self, command, timeout=60.0):
-        """Output of a shell command in the machine; CommandFailed with it if the command fails."""
+        """Returns the output of a shell command in the machine. Raises CommandFailed with the output if the command fails."""
         self.commands += 1
         text = '{ %s\n} </dev/null 2>&1\necho "@%d:$?@"\n' % (command, self.commands)
         self.agent.settimeout(timeout)
@@ -210,7 +210,7 @@ class Machine:
         return answer
 
     def start(self, command, log="/dev/null"):
-        """Process id of a command that goes on running."""
+        """Starts a command in the background and returns its process ID."""
         return int(self.run("%s >%s 2>&1 & echo $!" % (command, log)))
 
     def _end(self):

@@ -1,9 +1,9 @@
-// What jobs do in the machine, in known amounts. Usage: load
-//   spin                    uses CPU until killed
-//   burn SECONDS            uses that much CPU time and ends
-//   hold MIB                keeps that much anonymous memory until killed
+// Generates known loads for the jobs in the machine. Usage: load
+//   spin                    uses CPU until it is killed
+//   burn SECONDS            uses this much CPU time and ends
+//   hold MIB                holds this much anonymous memory until it is killed
 //   write FILE MIB          writes past the page cache and ends
-//   events FAULTS SWITCHES  that many page faults and sleeps, and ends
+//   events FAULTS SWITCHES  causes this many page faults and sleeps, and ends
 #define _GNU_SOURCE  // O_DIRECT
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,4 +1,4 @@
-// A hwmon chip "grace_power": power1 (input) of `microwatts`, power2 (average) of one watt more, energy1 that advances with time.
+// A hwmon chip "grace_power": power1 (input) is `microwatts`, power2 (average) is one watt more, and energy1 increases with time.
 #include <linux/hwmon.h>
 #include <linux/ktime.h>
 #include <linux/module.h>

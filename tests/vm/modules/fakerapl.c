@@ -1,4 +1,4 @@
-// A powercap control type that looks like intel-rapl: package-0 with core and dram, and package-1. Energies advance with the
+// A powercap control type that looks like intel-rapl: package-0 with core and dram, and package-1. The energies increase with the
 // machine's time at watts[] W and wrap at max_range microjoules, so that a test knows what to expect.
 #include <linux/ktime.h>
 #include <linux/math64.h>
@@ -56,7 +56,7 @@ static int add(int index, const char *name, struct powercap_zone *parent) {
 static int __init fakerapl_init(void) {
   control_type = powercap_register_control_type(NULL, "intel-rapl", NULL);
   if (IS_ERR(control_type)) return PTR_ERR(control_type);
-  // What fails halfway stays registered: the machine lives for one test only.
+  // If something fails, the zones before it stay registered, because the machine lives for only one test.
   return add(0, "package-0", NULL) ?: add(1, "core", &zones[0]) ?: add(2, "dram", &zones[0]) ?: add(3, "package-1", NULL);
 }
 
