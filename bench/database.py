@@ -1,8 +1,8 @@
 #!/usr/bin/env python3
-"""Measures the data base on SQLite and PostgreSQL, beside the same queries as plain SQL in sqlite3 and psql.
+"""Measures the database on SQLite and PostgreSQL, next to the same queries as plain SQL in sqlite3 and psql.
 
 Usage: bench/database.py [UNITS [USERS]]      needs build/bench/bin/database (cmake --preset bench), sqlite3, postgresql
-Prints one table. The data bases are below $TMPDIR, one after the other; 10 M units take about 20 GB.
+Prints one table. The databases are made below $TMPDIR, one after the other; 10 million units need about 20 GB.
 """
 import glob
 import os
@@ -18,8 +18,8 @@ ROOT = pathlib.Path(__file__).resolve().parent.parent
 PROGRAM = pathlib.Path(os.environ.get("CEEMS_BENCH_DATABASE", ROOT / "build/bench/bin/database"))
 YEAR = "1735689600000 AND 1767225600000"
 WEEK = "1750000000000 AND 1750604800000"
-# What the program asks, by hand: a week of a user, a year of everybody with one of the thirteen maps from units and from days,
-# counts, a million whole rows.
+# The program's queries, written by hand: a week of one user, a year of all users with one of the thirteen maps from units and from
+# days, counts, and a million complete rows.
 SQL = {
     "user_week": f"SELECT * FROM units WHERE ignore=0 AND username='user7' AND (ended_at_ts BETWEEN {WEEK} OR ended_at_ts=0)"
                  " ORDER BY cluster_id, uuid, started_at",
@@ -42,7 +42,7 @@ SQL = {
 
 
 def user():
-    """Who the server runs as: it refuses to run as root."""
+    """The user that runs the server, which refuses to run as root."""
     if os.geteuid() != 0:
         return {}
     for name in ("postgres", "nobody"):
@@ -58,7 +58,7 @@ class Server:
     def __init__(self, directory):
         programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))
         if not programs:
-            raise SystemExit("no PostgreSQL server on this machine (package postgresql)")
+            raise SystemExit("PostgreSQL is not installed (Debian package postgresql)")
         os.makedirs(directory)
         who = user()
         if who:
@@ -76,13 +76,13 @@ class Server:
             if state.exists() and "\nready" in state.read_text():
                 return
             time.sleep(0.01)
-        raise SystemExit("the server does not start")
+        raise SystemExit("the PostgreSQL server did not start")
 
     def url(self):
         return f"postgresql://ceems@/postgres?host={self.directory}"
 
     def cpu(self):
-        """Seconds of all processes of the server."""
+        """CPU seconds of all processes of the server."""
         ticks = 0
         for status in pathlib.Path("/proc").glob("[0-9]*/stat"):
             try:
@@ -101,19 +101,19 @@ class Server:
 
 
 def measure(target, units, users, server=None):
-    figures = {}
+    results = {}
     for filling in (True, False):
         begin = server.cpu() if server else 0
         with subprocess.Popen([PROGRAM, target, str(units), str(users)], stdout=subprocess.PIPE, text=True) as program:
             for line in program.stdout:
                 print(target.split(":")[0], line.strip(), file=sys.stderr, flush=True)
                 name, value = line.strip().split(" ", 1)
-                figures[name] = value
+                results[name] = value
         if program.returncode != 0:
             raise SystemExit(f"{PROGRAM} failed")
         if server and filling:
-            figures["ingest_cpu_server"] = f"{(server.cpu() - begin) * 1e6 / units:.1f} us/unit"
-    return figures
+            results["ingest_cpu_server"] = f"{(server.cpu() - begin) * 1e6 / units:.1f} us/unit"
+    return results
 
 
 def plain(backend, command):

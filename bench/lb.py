@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""What a request through ceems_lb costs, beside nginx and HAProxy as plain proxies in the same run.
+"""Measures the cost of a request through ceems_lb, next to nginx and HAProxy as plain proxies in the same run.
 
     cmake --preset bench && cmake --build build/bench --target ceems_lb decision
     bench/lb.py --bin build/bench/bin [--write bench/RESULTS.md]
 
-Debian packages nginx-light, haproxy and wrk. The server behind all of them is another nginx with a file of 1 KB or 1 MB; wrk asks
-over 16 kept connections for a query of 1 KB as fast as it can. CPU time is that of all threads of the proxy. ceems_lb runs with the gate
-off (no source of owners) and on (a data base); one worker process or thread of nginx and HAProxy."""
+Needs the Debian packages nginx-light, haproxy and wrk. The backend of all of them is another nginx with a file of 1 KB or 1 MB. wrk
+sends a query of 1 KB over 16 kept connections as fast as it can. CPU time is that of all threads of the proxy. ceems_lb runs with the
+gate off (no source of owners) and on (a database). nginx and HAProxy have one worker process or thread."""
 
 import argparse
 import contextlib
@@ -106,7 +106,7 @@ def load(port, pids, duration, script=None):
 
 
 def idle_bytes(port, pids, count=2000):
-    """Resident bytes for each kept connection that has had a request."""
+    """Resident bytes per kept connection that has had a request."""
     request = ("GET %s HTTP/1.1\r\nHost: x\r\n%s\r\n" % (TARGET, "".join("%s: %s\r\n" % field for field in HEADERS.items()))).encode()
     before = resident_kb(pids)
     with contextlib.ExitStack() as stack:
@@ -187,13 +187,13 @@ def table(rows, bin_dir):
     decisions = subprocess.run([os.path.join(bin_dir, "decision")], capture_output=True, text=True, check=True).stdout
     lines = ["Measured on %s: %d CPUs, Linux %s. Query of %d bytes."
              % (datetime.date.today(), os.cpu_count(), platform.release(), len(QUERY)), "",
-             "| answer | | requests/s | CPU, µs | ÷ nginx | p50, ms | p99, ms | bytes per idle connection |", "|---|---|---|---|---|---|---|---|"]
+             "| response | | requests/s | CPU, µs | ÷ nginx | p50, ms | p99, ms | bytes per idle connection |", "|---|---|---|---|---|---|---|---|"]
     for row in rows:
         base = next(one["cpu"] for one in rows if one["size"] == row["size"] and one["name"] == "nginx")
         lines.append("| %s | %s | %.0f | %.1f | %.2f | %.2f | %.2f | %s |"
                      % (row["size"], row["name"], row["rate"], row["cpu"], row["cpu"] / base, row["p50"], row["p99"],
                         "" if row["idle"] is None else "%.0f" % row["idle"]))
-    return "\n".join(lines + ["", "A decision of the gate alone (`decision`), owners in memory. " + decisions.strip()])
+    return "\n".join(lines + ["", "A decision of the gate alone (`decision`), with owners in memory. " + decisions.strip()])
 
 
 def main():

@@ -1,24 +1,25 @@
 #!/usr/bin/env python3
-"""What a scrape of ceems_exporter costs, beside Debian's prometheus-node-exporter in the same run.
+"""Measures the cost of a scrape of ceems_exporter, next to Debian's prometheus-node-exporter in the same run.
 
     cmake --preset bench && cmake --build build/bench --target ceems_exporter floor
     bench/scrape.py --bin build/bench/bin [--write bench/RESULTS.md]
 
-For 20, 100 and 1,000 SLURM jobs a tree of cgroup v2 files is made in a temporary directory. The exporter with default
-collectors and slurm, the same with the energy counters, and node_exporter with its defaults are scraped in turn over one
-connection each, in a burst and at a fixed spacing, compressed as Prometheus asks. CPU time is that of all threads of a process
+For 20, 100 and 1,000 SLURM jobs, a tree of cgroup v2 files is made in a temporary directory. Three exporters are scraped in turn over
+one connection each: ours with the default collectors and slurm, the same with the energy counters, and node_exporter with its defaults.
+They are scraped in a burst and at a fixed spacing, compressed as Prometheus requests it. CPU time is that of all threads of a process
 (/proc/PID/task/*/schedstat). `floor` reads the same files and does nothing else.
 
---live makes the jobs real cgroups (v1, as root; one sleeping process each, in one step), so the exporter works as in production:
-what is alive is told by the kernel, not by reading every cgroup. The floor then reads the files that the exporter keeps open.
+--live makes the jobs real cgroups (v1, as root; each with one sleeping process in one step), so that the exporter works as in
+production: the kernel reports which jobs are alive, and not every cgroup has to be read. The floor then reads the files that the
+exporter keeps open.
 
---all: every collector of a SLURM node is on (slow sources, tools and a BMC are stand-ins of the tests), 20 jobs; GPUs are known
-by the vendor's tool, no GPU library and nothing of Kubernetes is loaded. Also without Redfish (the only one that
-loads libcurl), without the sources that run commands, and without all slow sources, to tell what those cost. With --live as well
-the jobs and all of /proc are real.
+--all enables every collector of a SLURM node (slow sources, tools and a BMC are stand-ins from the tests), with 20 jobs. GPUs are found
+by the vendor's tool; no GPU library and nothing of Kubernetes is loaded. It also measures without Redfish (the only collector that loads
+libcurl), without the sources that run commands, and without all slow sources, to show what those cost. With --live as well, the jobs and
+all of /proc are real.
 
---check fails when a budget of the design is missed: with 20 jobs at 0.5 s at most half the CPU of node_exporter and 8 MB of
-anonymous memory (RssAnon), with 1,000 (and --live) at most 1.5 times the floor that opens, reads and closes each file."""
+--check fails if a budget is exceeded: with 20 jobs at 0.5 s at most half the CPU of node_exporter and 8 MB of anonymous memory
+(RssAnon), with 1,000 (and --live) at most 1.5 times the floor that opens, reads and closes each file."""
 
 import argparse
 import glob
@@ -56,7 +57,7 @@ FILES_OF_JOB = {
         "workingset_restore_file workingset_nodereclaim pgscan pgsteal pgscan_kswapd pgscan_direct pgsteal_kswapd "
         "pgsteal_direct pgfault pgmajfault pgrefill pgactivate pgdeactivate pglazyfree pglazyfreed".split())),
 }
-# Files of a job that the exporter opens only on request (swap, PSI) or has no content here.
+# Files of a job that the exporter reads only on request (swap, PSI), or that are empty here.
 NOT_READ = {"rdma.current"}
 MAX_ANONYMOUS = 8e6  # bytes
 STEPS = ("step_batch/user/task_0", "step_extern/user/task_special", "step_0/user/task_0")
@@ -69,7 +70,7 @@ def write(path, text):
 
 
 def make_tree(root, jobs):
-    """A node with this many jobs of three steps; gives the files that a scrape has to read and the cgroups it has to find."""
+    """Makes a node with this many jobs of three steps. Returns the files that a scrape must read and the cgroups that it must find."""
     scope = root + "/sys/fs/cgroup/system.slice/slurmstepd.scope"
     write(root + "/sys/fs/cgroup/cgroup.controllers", "cpuset cpu io memory pids\n")
     read = []
@@ -107,7 +108,7 @@ def make_tree(root, jobs):
 
 
 class Target:
-    """A started exporter and one connection to it."""
+    """A running exporter and one connection to it."""
 
     def __init__(self, name, arguments, env=None):
         self.name = name
@@ -148,8 +149,8 @@ class Target:
         return total / 1e9
 
     def memory(self):
-        """Resident bytes (proc_pid_status(5)): anonymous memory, which is what the program allocates, and all of it, mapped files such
-        as the code of libraries included."""
+        """Resident bytes (proc_pid_status(5)): anonymous memory, which the program allocates, and all of it, including mapped files such
+        as the code of libraries."""
         with open("/proc/%d/status" % self.process.pid) as f:
             found = {name: int(value) * 1024 for name, value in re.findall(r"^(\w+):\s+(\d+) kB", f.read(), re.M)}
         return found["RssAnon"], found["VmRSS"]
@@ -162,7 +163,8 @@ class Target:
 
 
 def measure(targets, scrapes, spacing):
-    """CPU microseconds per scrape of each target, scraped in turn. Another one begins each time: after a pause the caches are cold."""
+    """CPU microseconds per scrape of each target, scraped in turn. Each round starts with another target, because caches are cold after a
+    pause."""
     before = [t.cpu() for t in targets]
     for i in range(scrapes):
         started = time.monotonic()
@@ -191,7 +193,7 @@ def run_size(options, jobs, node):
         energy = Target("ceems_exporter with energy", [program, "--collector.energy"] + flags)
         targets = [ours, energy, node]
         try:
-            for _ in range(10):  # in turn: exporters close a connection that is idle for 10 s
+            for _ in range(10):  # scrape them in turn, because exporters close a connection that is idle for 10 s
                 for target in targets:
                     target.scrape()
             burst = measure(targets, max(30, min(options.burst, 40000 // jobs)), 0)
@@ -210,7 +212,7 @@ def run_size(options, jobs, node):
 
 
 class LiveJobs:
-    """Jobs as SLURM makes them in v1: /slurm_bench/uid_1000/job_N/step_0 in each hierarchy, a sleeping process in the step."""
+    """Jobs as SLURM makes them in v1: /slurm_bench/uid_1000/job_N/step_0 in each hierarchy, with a sleeping process in the step."""
 
     CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids")
 
@@ -230,7 +232,7 @@ class LiveJobs:
     @staticmethod
     def add(root, path, pid):
         os.makedirs(path, exist_ok=True)
-        if os.path.basename(root) == "cpuset":  # an empty set takes no process
+        if os.path.basename(root) == "cpuset":  # an empty set accepts no process
             below = root
             for part in os.path.relpath(path, root).split("/"):
                 for name in ("cpuset.cpus", "cpuset.mems"):
@@ -296,7 +298,7 @@ def run_all(options, jobs, node):
                 write(machine.bin + "/rdma.pid", "%d\n" % live.sleepers[-1].pid)
             everything = machine.flags() + ["--collector.perf.software-events", "--web.listen-address=127.0.0.1:0",
                                             "--no-security.drop-privileges"]
-            if live:  # jobs and processes are those of this machine
+            if live:  # the jobs and processes are those of this machine
                 everything = [flag for flag in everything if not flag.startswith(("--path.procfs", "--path.cgroupfs", "--collector.cgroups."))]
             program = os.path.join(options.bin, "ceems_exporter")
             targets = [Target("all collectors", [program] + everything, machine.env())]
@@ -322,7 +324,7 @@ def run_all(options, jobs, node):
 
 
 def megabytes(sizes):
-    """Cells of a table."""
+    """The cells of a table row."""
     return " | ".join("%.1f" % (size / 1e6) for size in sizes)
 
 
@@ -375,7 +377,7 @@ def machine():
 
 
 def missed_by_all(rows, size):
-    """Budgets of the design that a node with all collectors does not keep."""
+    """The budgets that a node with all collectors exceeds."""
     problems = []
     if rows[0]["spaced"] > 0.5 * rows[-1]["spaced"]:
         problems.append("all collectors: CPU per scrape is %.2f of node_exporter's" % (rows[0]["spaced"] / rows[-1]["spaced"]))
@@ -388,7 +390,7 @@ def missed_by_all(rows, size):
 
 
 def missed(rows):
-    """Budgets of the design that these rows do not keep."""
+    """The budgets that these rows exceed."""
     problems = []
     for row in rows:
         if row["jobs"] == 20:
@@ -406,17 +408,17 @@ def main():
     parser.add_argument("--bin", default="build/bench/bin")
     parser.add_argument("--node-exporter", default="prometheus-node-exporter")
     parser.add_argument("--jobs", type=int, nargs="*", default=[20, 100, 1000])
-    parser.add_argument("--burst", type=int, default=400, help="scrapes in a burst")
-    parser.add_argument("--spaced", type=int, default=40, help="scrapes at the spacing")
+    parser.add_argument("--burst", type=int, default=400, help="number of scrapes in a burst (default: %(default)s)")
+    parser.add_argument("--spaced", type=int, default=40, help="number of scrapes at the spacing (default: %(default)s)")
     parser.add_argument("--spacing", type=float, default=0.5)
-    parser.add_argument("--directory", help="where the trees are made (default: the temporary directory)")
+    parser.add_argument("--directory", help="where to make the trees (default: the temporary directory)")
     parser.add_argument("--write", metavar="FILE", help="replace the measured part of this file")
-    parser.add_argument("--live", action="store_true", help="real cgroups instead of a tree of files")
-    parser.add_argument("--all", action="store_true", help="all collectors of a SLURM node")
+    parser.add_argument("--live", action="store_true", help="use real cgroups instead of a tree of files")
+    parser.add_argument("--all", action="store_true", help="measure all collectors of a SLURM node")
     parser.add_argument("--check", action="store_true")
     options = parser.parse_args()
     if not shutil.which(options.node_exporter):
-        print("SKIPPED: program %s is not installed" % options.node_exporter)
+        print("SKIPPED: %s is not installed" % options.node_exporter)
         return 77
     node = Target("node_exporter", [options.node_exporter, "--web.listen-address=127.0.0.1:0"])
     try:
