@@ -12,7 +12,7 @@ namespace login = ceems::access;  // "access" is a function of POSIX
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   constexpr std::int64_t kNow = 1'767'225'600;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  static const auto signer = login::Signer::create(std::string(login::Signer::kShortestKey, 'k'));
+  static const auto signer = login::Signer::create(std::string(login::Signer::kMinKeyBytes, 'k'));
   if (!signer) {
     std::abort();
   }
