@@ -64,7 +64,7 @@ class ChunkedParser : public boost::beast::http::basic_parser<is_request> {
     if (this->is_header_done()) {
       return;
     }
-    if (++fields_ > kMostFields) {
+    if (++fields_ > kMaxFields) {
       error = boost::beast::http::error::header_limit;
       return;
     }
@@ -90,7 +90,7 @@ class ChunkedParser : public boost::beast::http::basic_parser<is_request> {
   }
 
  private:
-  static constexpr std::size_t kMostFields = 500;
+  static constexpr std::size_t kMaxFields = 500;
 
   std::size_t max_bytes_;
   std::size_t left_;  // how long what is not complete may be: the rest of the header, or a line

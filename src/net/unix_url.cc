@@ -12,9 +12,9 @@ Result<> check_unix_path(std::string_view path) {
     return fail(ErrorCode::kInvalidArgument,
                 "a unix socket needs an absolute path: unix:///run/name.sock");
   }
-  if (path.size() > kLongestUnixPath) {
+  if (path.size() > kMaxUnixPathBytes) {
     return fail(ErrorCode::kInvalidArgument,
-                "the path of a unix socket has at most {} bytes, this one {}", kLongestUnixPath,
+                "the path of a unix socket has at most {} bytes, this one {}", kMaxUnixPathBytes,
                 path.size());
   }
   if (path.ends_with('/') || path.find_first_of(std::string_view("?#\r\n\0", 5)) != path.npos) {

@@ -8,7 +8,7 @@
 namespace ceems::net {
 
 /// What sun_path holds besides its end (unix(7)).
-inline constexpr std::size_t kLongestUnixPath = 107;
+inline constexpr std::size_t kMaxUnixPathBytes = 107;
 
 /// Of an absolute path that a unix socket can have; kInvalidArgument for another.
 Result<> check_unix_path(std::string_view path);

@@ -41,7 +41,7 @@ TEST(UnixUrl, SaysWhatIsWrong) {
   EXPECT_THAT(parts("unix:///run/p.sock?k=v"), HasSubstr("after a colon"));
   EXPECT_THAT(parts("unix:///run/"), HasSubstr("names a file"));
   EXPECT_THAT(parts(std::string("unix:///run/a\0b", 15)), HasSubstr("names a file"));
-  const std::string longest = "/" + std::string(kLongestUnixPath - 1, 'x');
+  const std::string longest = "/" + std::string(kMaxUnixPathBytes - 1, 'x');
   EXPECT_EQ(parts("unix://" + longest), longest + " http://localhost");
   EXPECT_THAT(parts("unix://" + longest + "x"), HasSubstr("at most 107 bytes, this one 108"));
   EXPECT_TRUE(is_unix_url("unix:x"));

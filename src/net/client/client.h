@@ -22,7 +22,9 @@ struct TlsOptions {
   bool operator==(const TlsOptions&) const = default;
 };
 
-/// Prometheus' http_client_config (spec api-server §2.5). Secrets stay here; never logged.
+/// Prometheus' http_config
+/// (https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config).
+/// Secrets stay here; they are never logged.
 struct ClientOptions {
   struct BasicAuth {
     std::string username{}, username_file{}, password{}, password_file{};

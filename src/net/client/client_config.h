@@ -10,12 +10,13 @@
 
 namespace ceems::net {
 
-/// Reads the keys of Prometheus' HTTP client block, which stand beside others (`url`) in `node`, as
-/// spec'd in docs/web-config.md. An absent node gives the defaults. Relative file names are
-/// relative to `directory`. A `url` beside them that names a unix socket (unix_url.h) is read for
-/// its path, and refused where it is none, or with TLS or a proxy. Unknown keys of `node` itself
-/// are the caller's business, those of the mappings below are refused. Errors: "file:line: where:
-/// message", without any secret.
+/// Reads the keys of Prometheus' http_config
+/// (https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config), which
+/// stand beside others (`url`) in `node`. An absent node gives the defaults. Relative file names
+/// are relative to `directory`. A `url` beside them that names a unix socket (unix_url.h) is read
+/// for its path, and refused where it is none, or with TLS or a proxy. Unknown keys of `node`
+/// itself are the caller's business, those of the mappings below are refused. Errors: "file:line:
+/// where: message", without any secret.
 Result<ClientOptions> client_options(const config::Node& node,
                                      const std::filesystem::path& directory = {});
 

@@ -19,9 +19,9 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr seconds kEarly{10};               // a token about to end is not used any more
-constexpr seconds kRenewal{60};             // and another is fetched so long before
-constexpr std::int64_t kLongest = 1 << 30;  // of a lifetime, so that adding never overflows
+constexpr seconds kEarly{10};                          // a token about to end is not used any more
+constexpr seconds kRenewal{60};                        // and another is fetched so long before
+constexpr std::int64_t kMaxLifetimeSeconds = 1 << 30;  // so that adding never overflows
 
 constexpr std::chrono::milliseconds kShortWait{2000};
 constexpr std::chrono::milliseconds kShortestWait{500};  // where the last fetch failed
@@ -57,12 +57,12 @@ Result<Token> parse_token(std::string_view text) {
     if (value->is_int64()) {
       lifetime = value->get_int64();
     } else if (value->is_double() && value->get_double() > 0 &&
-               value->get_double() < static_cast<double>(kLongest)) {
+               value->get_double() < static_cast<double>(kMaxLifetimeSeconds)) {
       lifetime = static_cast<std::int64_t>(value->get_double());
     } else if (value->is_string()) {
       lifetime = parse_int<std::int64_t>(json::value_to<std::string>(*value)).value_or(0);
     }
-    token.lifetime = seconds(std::clamp<std::int64_t>(lifetime, 0, kLongest));
+    token.lifetime = seconds(std::clamp<std::int64_t>(lifetime, 0, kMaxLifetimeSeconds));
   }
   return token;
 }

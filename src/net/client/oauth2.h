@@ -18,7 +18,7 @@ struct Token {
   std::chrono::seconds lifetime{0};  ///< 0: not said
 };
 
-/// The answer of a token end point (RFC 6749 §5.1). kParse without a token in it.
+/// The answer of a token endpoint (RFC 6749 §5.1). kParse without a token in it.
 Result<Token> parse_token(std::string_view text);
 
 /// Who asks for a token: somebody with as much time as his request has, or a thread that others

@@ -283,7 +283,7 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
 
   curl().easy_reset(easy_);
   set(CURLOPT_NOSIGNAL, 1L);
-  set(CURLOPT_QUICK_EXIT, 1L);  // a time-out does not wait for the resolver's thread
+  set(CURLOPT_QUICK_EXIT, 1L);  // a timeout does not wait for the resolver's thread
   set(CURLOPT_PROTOCOLS_STR, "http,https");
   set(CURLOPT_URL, request.url.full);
   if (request.http2_prior_knowledge) {
@@ -342,15 +342,15 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
 
   bool idle = false;
   const std::stop_callback on_stop(request.stop, [this] { wake(); });
-  constexpr milliseconds kLongestWait(1000);
+  constexpr milliseconds kMaxWait(1000);
   const CURLcode code = perform(
       [&] {
         idle = request.stream != nullptr &&
                steady_clock::now() - sink.last_sign > request.idle_timeout;
         return idle || cancelled || request.stop.stop_requested();
       },
-      request.stream == nullptr ? kLongestWait
-                                : std::clamp(request.idle_timeout, milliseconds(1), kLongestWait));
+      request.stream == nullptr ? kMaxWait
+                                : std::clamp(request.idle_timeout, milliseconds(1), kMaxWait));
   long status = 0;
   long os_errno = 0;
   curl().easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);

@@ -50,10 +50,10 @@ SocketAddress::SocketAddress(const sockaddr* address, socklen_t size) : size_(si
 }
 
 SocketAddress SocketAddress::of_unix(std::string_view path) {
-  CEEMS_CHECK(path.size() <= kLongestUnixPath);
+  CEEMS_CHECK(path.size() <= kMaxUnixPathBytes);
   sockaddr_un address{};
   address.sun_family = AF_UNIX;
-  path.copy(address.sun_path, kLongestUnixPath);
+  path.copy(address.sun_path, kMaxUnixPathBytes);
   return {reinterpret_cast<const sockaddr*>(&address), sizeof address};
 }
 

@@ -115,7 +115,8 @@ Result<std::vector<Bindable>> resolve(const ListenAddress& address) {
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   std::vector<Bindable> found;
-  // IPv4 first, as the reference does for a name that has both.
+  // For a name that has both, IPv4 first, as Go's net.Listen chooses
+  // (https://pkg.go.dev/net#Listen).
   for (const int family : {AF_INET, AF_INET6}) {
     for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
       if (entry->ai_family == family && entry->ai_addrlen <= sizeof(sockaddr_storage)) {

@@ -68,7 +68,7 @@ constexpr std::array kUnits = {
     Unit{"m", kMinute},    Unit{"s", kSecond},  Unit{"ms", 1},
 };
 /// Prometheus counts in nanoseconds of 63 bits.
-constexpr std::int64_t kLongest = std::numeric_limits<std::int64_t>::max() / 1'000'000;
+constexpr std::int64_t kMaxMilliseconds = std::numeric_limits<std::int64_t>::max() / 1'000'000;
 
 /// The number of `digits` hexadecimal (or octal) digits at `place`, which moves behind them.
 std::optional<char32_t> escape_digits(std::string_view text,
@@ -207,7 +207,7 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
         static_cast<std::size_t>(std::ranges::find_if(text, is_digit) - text.begin());
     const std::string_view name = text.substr(0, letters);
     unit = std::find_if(unit, kUnits.end(), [&](const Unit& known) { return known.name == name; });
-    if (unit == kUnits.end() || count > (kLongest - total) / unit->milliseconds) {
+    if (unit == kUnits.end() || count > (kMaxMilliseconds - total) / unit->milliseconds) {
       return std::nullopt;
     }
     total += count * unit->milliseconds;
@@ -222,7 +222,7 @@ std::optional<std::int64_t> parse_duration_ms(std::string_view text) {
 
 std::optional<std::int64_t> duration_ms_of_seconds(double seconds) {
   const double milliseconds = seconds * 1000;
-  if (!(std::abs(milliseconds) <= static_cast<double>(kLongest))) {
+  if (!(std::abs(milliseconds) <= static_cast<double>(kMaxMilliseconds))) {
     return std::nullopt;
   }
   const double whole = std::round(milliseconds);

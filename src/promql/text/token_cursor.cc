@@ -10,7 +10,7 @@
 namespace ceems::promql {
 namespace {
 
-constexpr std::size_t kLongestShown = 40;
+constexpr std::size_t kMaxShownBytes = 40;
 
 }  // namespace
 
@@ -34,7 +34,7 @@ std::unexpected<SyntaxError> TokenCursor::unexpected(std::string_view expected) 
   const Token& token = current();
   const std::string shown = token.kind == TokenKind::kEnd
                                 ? std::string(describe(token.kind))
-                                : fmt::format("'{}'", token.text.substr(0, kLongestShown));
+                                : fmt::format("'{}'", token.text.substr(0, kMaxShownBytes));
   return refuse(token.offset, fmt::format("unexpected {}, expected {}", shown, expected));
 }
 
