@@ -73,8 +73,8 @@ class FreshGate {
   [[nodiscard]] bool decide(const std::string& target) const {
     return gate_.decide(raw(target), headers_).has_value();
   }
-  [[nodiscard]] bool decide_at_once(const std::string& target) const {
-    return gate_.decide_at_once(raw(target), headers_).has_value();
+  [[nodiscard]] bool decide_inline(const std::string& target) const {
+    return gate_.decide_inline(raw(target), headers_).has_value();
   }
 
  private:
@@ -195,11 +195,11 @@ int main(int argc, char** argv) {
   };
   const FreshGate gate;
   const auto thorough = [&](const std::string& target) { return gate.decide(target); };
-  const auto at_once = [&](const std::string& target) { return gate.decide_at_once(target); };
+  const auto decide_inline = [&](const std::string& target) { return gate.decide_inline(target); };
   fmt::print("Query of {} bytes, µs:\n\n| | p50 | p99 | p99.9 |\n|---|---|---|---|\n",
              query.size());
   print_row("a query seen before", times_of(count, known, thorough));
-  print_row("the same, at once", times_of(count, known, at_once));
+  print_row("the same, inline", times_of(count, known, decide_inline));
   const double usual = print_row("another one each time", times_of(count, other, thorough));
   print_row(fmt::format("the same, least of {} rounds", kRounds),
             min_times_of(count / kRounds, other));

@@ -20,8 +20,8 @@ template <typename Rules>
 const Rules& wider(const Rules& rules) {
   static const Rules kWider = [&rules] {
     Rules more = rules;
-    more.longest_body <<= 3U;
-    more.selection.language.longest <<= 3U;
+    more.max_body_bytes <<= 3U;
+    more.selection.language.max_bytes <<= 3U;
     more.selection.language.most_patterns <<= 3U;
     return more;
   }();
@@ -101,13 +101,13 @@ void check_apart(const gate::RawRequest& raw, const Rules& rules) {
   if (!request || request->selection().is_open()) {
     return;
   }
-  if (const auto kept = request->keep_apart(kIds, kNow); !kept) {
+  if (const auto kept = request->restrict_times(kIds, kNow); !kept) {
     CEEMS_CHECK(kept.error().status == 400 || kept.error().status == 403);
     return;
   }
   const gate::Forward forward = request->forward();
   auto again = read_again<Request>(forward, rules);
-  CEEMS_CHECK(again.keep_apart(kIds, kNow).has_value());
+  CEEMS_CHECK(again.restrict_times(kIds, kNow).has_value());
   const gate::Forward same = again.forward();
   CEEMS_CHECK(same.query == forward.query && same.body == forward.body);
 }

@@ -21,7 +21,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
     return 0;
   }
   const std::string text = promql::print(**parsed);
-  const promql::ParseOptions longer{.experimental = true, .longest = std::size_t{1} << 20U};
+  const promql::ParseOptions longer{.experimental = true, .max_bytes = std::size_t{1} << 20U};
   const auto again = promql::parse(text, longer);
   CEEMS_CHECK(again.has_value());
   CEEMS_CHECK(promql::equal(**parsed, **again));

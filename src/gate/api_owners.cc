@@ -14,11 +14,11 @@ namespace json = boost::json;
 constexpr std::string_view kServiceAccount = "ceems-int-svc";
 constexpr std::size_t kJsonDepth = 32;
 /// Units that do not fit are asked for in another request: servers take some 8 KiB.
-constexpr std::size_t kLongUrl = 4096;
-constexpr std::size_t kLongestPage = 5000;  // the server takes no more
-constexpr std::size_t kMostPages = 20;      // a unit's id may fill several rows
+constexpr std::size_t kMaxUrlBytes = 4096;
+constexpr std::size_t kMaxPageRows = 5000;  // the server takes no more
+constexpr std::size_t kMaxPages = 20;       // a unit's id may fill several rows
 /// Units that are asked for one by one, of servers that count rows.
-constexpr std::size_t kMostSingly = 100;
+constexpr std::size_t kMaxSingleRequests = 100;
 /// Our server says by it that it judged each id of units/verify by itself.
 constexpr std::string_view kVerifiedHeader = "X-Ceems-Verified";
 constexpr std::string_view kVerifiedEach = "each";
@@ -130,7 +130,7 @@ class ApiOwners final : public Owners {
     for (auto unit = units.begin(); unit != units.end();) {
       url += "&uuid=" + net::url_encode(*unit);
       ++asked;
-      if (++unit == units.end() || url.size() > kLongUrl) {
+      if (++unit == units.end() || url.size() > kMaxUrlBytes) {
         const auto sees = verify(std::exchange(url, begin), user);
         if (!sees) {
           return fail(Error(sees.error()));
@@ -151,7 +151,7 @@ class ApiOwners final : public Owners {
                            std::size_t most) override {
     UnitSet units;
     auto read = for_each_row(fmt::format("units?field=uuid&{}&limit={}", all_times(cluster),
-                                         std::min(most + 1, kLongestPage)),
+                                         std::min(most + 1, kMaxPageRows)),
                              user, [&](const json::object& row) -> Result<bool> {
                                auto uuid = text_of(row, "uuid");
                                if (!uuid) {
@@ -191,11 +191,11 @@ class ApiOwners final : public Owners {
     const std::string begin =
         "units/admin?field=uuid&field=project&field=created_at_ts&field=started_at_ts"
         "&field=ended_at_ts&" +
-        all_times(cluster) + fmt::format("&limit={}", kLongestPage);
+        all_times(cluster) + fmt::format("&limit={}", kMaxPageRows);
     std::string path = begin;
     for (auto unit = units.begin(); unit != units.end();) {
       path += "&uuid=" + net::url_encode(*unit);
-      if (++unit == units.end() || path.size() > kLongUrl) {
+      if (++unit == units.end() || path.size() > kMaxUrlBytes) {
         auto read = for_each_row(std::exchange(path, begin), std::string(kServiceAccount), take);
         if (!read) {
           return fail(std::move(read).error());
@@ -216,7 +216,7 @@ class ApiOwners final : public Owners {
   Result<> for_each_row(const std::string& path, const std::string& user, const Take& take) {
     const std::string begin = url_ + "/api/v1/" + path;
     std::string url = begin;
-    for (std::size_t pages = 0; pages < kMostPages; ++pages) {
+    for (std::size_t pages = 0; pages < kMaxPages; ++pages) {
       const auto answer = client_->get(url, as_user(user));
       if (!answer) {
         return fail(Error(answer.error()));
@@ -243,7 +243,7 @@ class ApiOwners final : public Owners {
       url = begin + "&cursor=" + net::url_encode(page->next);
     }
     return fail(ErrorCode::kUnavailable, "the API server has more than {} pages of units",
-                kMostPages);
+                kMaxPages);
   }
 
   /// The server of CEEMS 0.10.2 compares the number of rows with that of ids. One whose id was
@@ -251,10 +251,10 @@ class ApiOwners final : public Owners {
   Result<bool> may_see_singly(const std::string& begin,
                               const std::string& user,
                               const UnitSet& units) {
-    if (units.size() > kMostSingly) {
+    if (units.size() > kMaxSingleRequests) {
       return fail(ErrorCode::kUnavailable,
                   "the API server is too old to be asked for more than {} units at once",
-                  kMostSingly);
+                  kMaxSingleRequests);
     }
     for (const std::string& unit : units) {
       const auto sees = verify(begin + "&uuid=" + net::url_encode(unit), user);

@@ -12,7 +12,7 @@ namespace ceems::gate {
 /// Owners as a running API server tells them: users/admin?role=admin, units/verify and units, asked
 /// as its service account or as the user. Of servers that do not say `X-Ceems-Verified: each` to a
 /// question for several units each is asked for by itself, 100 at most. `url` is that of the
-/// server, with its route prefix. The options should have a short time-out: requests wait for the
+/// server, with its route prefix. The options should have a short timeout: requests wait for the
 /// answers. kInvalidArgument for options that contradict each other.
 Result<std::unique_ptr<Owners>> api_owners(std::string url, net::ClientOptions options);
 

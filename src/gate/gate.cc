@@ -14,11 +14,11 @@ namespace {
 constexpr std::string_view kUserHeader = "X-Grafana-User";
 constexpr std::string_view kClusterHeader = "X-Ceems-Cluster-Id";
 constexpr std::string_view kServiceAccount = "ceems-int-svc";
-constexpr std::size_t kLongestAtOnce = 4096;  // bytes; parsing takes some 10 ns for each
+constexpr std::size_t kMaxInlineBytes = 4096;  // bytes; parsing takes some 10 ns for each
 // With their texts and units some 10 MB at most.
-constexpr std::size_t kMostQueries = 500;
-constexpr std::size_t kMostPatterns = 2000;
-constexpr std::size_t kLongestPattern = 1024;
+constexpr std::size_t kMaxQueries = 500;
+constexpr std::size_t kMaxPatterns = 2000;
+constexpr std::size_t kMaxPatternBytes = 1024;
 
 /// The value of a header; empty where it is not there, or stands twice: two programs may read
 /// different ones.
@@ -43,8 +43,8 @@ std::string_view type_name(BackendType type) {
 
 Gate::Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock)
     : type_(type),
-      patterns_(std::make_unique<promql::KnownPatterns>(kMostPatterns, kLongestPattern)),
-      queries_(std::make_unique<CheckedQueries>(kMostQueries, kLongestAtOnce)),
+      patterns_(std::make_unique<promql::KnownPatterns>(kMaxPatterns, kMaxPatternBytes)),
+      queries_(std::make_unique<CheckedQueries>(kMaxQueries, kMaxInlineBytes)),
       rules_(std::move(rules)),
       owners_(owners),
       clock_(&clock) {
@@ -55,125 +55,126 @@ Gate::Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock
   }
 }
 
-Checked<Passage> Gate::decide(const RawRequest& raw, const net::Headers& headers) const {
-  return decide(raw, headers, {.owners = owners_, .effort = Effort::kAny});
+Checked<Decision> Gate::decide(const RawRequest& raw, const net::Headers& headers) const {
+  return decide(raw, headers, owners_, Budget::kFull);
 }
 
-std::optional<Passage> Gate::decide_at_once(const RawRequest& raw,
+std::optional<Decision> Gate::decide_inline(const RawRequest& raw,
                                             const net::Headers& headers) const {
-  Means means{.owners = nullptr, .effort = Effort::kAtOnce};
+  Owners* owners = nullptr;
   if (owners_ != nullptr) {
-    means.owners = owners_->remembered();
+    owners = owners_->cached_only();
     // Calls of profiles are packed and nested.
-    if (means.owners == nullptr || type_ != BackendType::kTsdb ||
-        raw.target.size() + raw.body.size() > kLongestAtOnce) {
+    if (owners == nullptr || type_ != BackendType::kTsdb ||
+        raw.target.size() + raw.body.size() > kMaxInlineBytes) {
       return std::nullopt;
     }
   }
-  auto decided = decide(raw, headers, means);
+  auto decided = decide(raw, headers, owners, Budget::kInline);
   return decided ? std::optional(std::move(*decided)) : std::nullopt;
 }
 
-Checked<Passage> Gate::decide(const RawRequest& raw,
-                              const net::Headers& headers,
-                              const Means& means) const {
-  Passage passage;
-  passage.cluster = only_value(headers, kClusterHeader);
+Checked<Decision> Gate::decide(const RawRequest& raw,
+                               const net::Headers& headers,
+                               Owners* owners,
+                               Budget budget) const {
+  Decision decision;
+  decision.cluster = only_value(headers, kClusterHeader);
   const auto known = [&](const std::string& cluster) {
     return !cluster.empty() && std::ranges::find(rules_.clusters, cluster) != rules_.clusters.end();
   };
-  if (!known(passage.cluster)) {
+  if (!known(decision.cluster)) {
     return std::unexpected(unknown_cluster());
   }
-  if (means.owners == nullptr) {
-    passage.admin = true;
-    return passage;
+  if (owners == nullptr) {
+    decision.admin = true;
+    return decision;
   }
-  passage.user = only_value(headers, kUserHeader);
-  if (passage.user.empty()) {
+  decision.user = only_value(headers, kUserHeader);
+  if (decision.user.empty()) {
     return std::unexpected(unauthorized());
   }
-  if (passage.user == kServiceAccount) {
+  if (decision.user == kServiceAccount) {
     return std::unexpected(forbidden_resource("user"));
   }
-  const auto admin = means.owners->is_admin(passage.user);
-  if (!admin && means.effort == Effort::kAtOnce) {
-    return std::unexpected(forbidden_resource("effort"));
+  const auto admin = owners->is_admin(decision.user);
+  if (!admin && budget == Budget::kInline) {
+    return std::unexpected(forbidden_resource("budget"));
   }
-  passage.admin = admin && *admin;
-  if (passage.admin) {
-    return route_admin(raw, means.effort, std::move(passage));
+  decision.admin = admin && *admin;
+  if (decision.admin) {
+    return route_admin(raw, budget, std::move(decision));
   }
   return type_ == BackendType::kTsdb
-             ? check(TsdbRequest::read(raw, rules_.tsdb, means.effort), means, std::move(passage))
-             : check(ProfileRequest::read(raw, rules_.profiles), means, std::move(passage));
+             ? check(TsdbRequest::read(raw, rules_.tsdb, budget), *owners, std::move(decision))
+             : check(ProfileRequest::read(raw, rules_.profiles), *owners, std::move(decision));
 }
 
-Checked<Passage> Gate::route_admin(const RawRequest& raw, Effort effort, Passage passage) const {
-  const auto cluster = type_ == BackendType::kTsdb ? cluster_named(raw, rules_.tsdb, effort)
+Checked<Decision> Gate::route_admin(const RawRequest& raw, Budget budget, Decision decision) const {
+  const auto cluster = type_ == BackendType::kTsdb ? cluster_named(raw, rules_.tsdb, budget)
                                                    : cluster_named(raw, rules_.profiles);
   if (!cluster) {
     return std::unexpected(cluster.error());
   }
-  passage.cluster = cluster->value_or(passage.cluster);
-  return passage;
+  decision.cluster = cluster->value_or(decision.cluster);
+  return decision;
 }
 
 template <typename Request>
-Checked<Passage> Gate::check(Checked<Request> request, const Means& means, Passage passage) const {
+Checked<Decision> Gate::check(Checked<Request> request, Owners& owners, Decision decision) const {
   if (!request) {
     return std::unexpected(std::move(request).error());
   }
-  const auto allowed = allow(request->selection(), *means.owners, passage);
+  const auto allowed = allow(request->selection(), owners, decision);
   if (!allowed) {
     return std::unexpected(allowed.error());
   }
   if (rules_.lifetimes && !allowed->empty()) {
-    if (auto kept = keep_apart(*request, *means.owners, passage, *allowed); !kept) {
+    if (auto kept = restrict_times(*request, owners, decision, *allowed); !kept) {
       return std::unexpected(std::move(kept).error());
     }
   }
   if (rules_.pin_cluster) {
-    request->selection().pin(passage.cluster);
+    request->selection().pin(decision.cluster);
   }
-  passage.forward = request->forward();
-  return passage;
+  decision.forward = request->forward();
+  return decision;
 }
 
 template <typename Request>
-Checked<bool> Gate::keep_apart(Request& request,
-                               Owners& owners,
-                               const Passage& passage,
-                               const UnitSet& units) const {
-  const auto shared = owners.shared_ids(passage.user, passage.cluster, units);
+Checked<bool> Gate::restrict_times(Request& request,
+                                   Owners& owners,
+                                   const Decision& decision,
+                                   const UnitSet& units) const {
+  const auto shared = owners.shared_ids(decision.user, decision.cluster, units);
   if (!shared) {
     return std::unexpected(forbidden_units("owners_unknown"));
   }
   using std::chrono::milliseconds;
   const auto now = std::chrono::floor<milliseconds>(clock_->now()).time_since_epoch();
-  return shared->empty() ? true : request.keep_apart(*shared, now.count());
+  return shared->empty() ? true : request.restrict_times(*shared, now.count());
 }
 
-Checked<UnitSet> Gate::allow(Selection& selection, Owners& owners, Passage& passage) const {
+Checked<UnitSet> Gate::allow(Selection& selection, Owners& owners, Decision& decision) const {
   if (const auto& cluster = selection.cluster()) {
     if (std::ranges::find(rules_.clusters, *cluster) == rules_.clusters.end()) {
       return std::unexpected(forbidden_units("cluster_label"));
     }
-    passage.cluster = *cluster;
+    decision.cluster = *cluster;
   }
   if (selection.is_open() && !rules_.confine) {
     return std::unexpected(forbidden_units("no_unit"));
   }
   if (!selection.units().empty()) {
-    const auto owned = owners.may_see(passage.user, passage.cluster, selection.units());
+    const auto owned = owners.may_see(decision.user, decision.cluster, selection.units());
     if (!owned || !*owned) {
       return std::unexpected(forbidden_units(owned ? "foreign_unit" : "owners_unknown"));
     }
-    passage.units.assign(selection.units().begin(), selection.units().end());
+    decision.units.assign(selection.units().begin(), selection.units().end());
   }
   UnitSet units = selection.units();
   if (selection.is_open()) {
-    auto own = confine(selection, owners, passage);
+    auto own = confine(selection, owners, decision);
     if (!own) {
       return own;
     }
@@ -182,14 +183,16 @@ Checked<UnitSet> Gate::allow(Selection& selection, Owners& owners, Passage& pass
   return units;
 }
 
-Checked<UnitSet> Gate::confine(Selection& selection, Owners& owners, const Passage& passage) const {
-  const std::size_t most = type_ == BackendType::kTsdb ? rules_.tsdb.selection.most_units
-                                                       : rules_.profiles.selection.most_units;
-  auto own = owners.units_of(passage.user, passage.cluster, most);
+Checked<UnitSet> Gate::confine(Selection& selection,
+                               Owners& owners,
+                               const Decision& decision) const {
+  const std::size_t max_units = type_ == BackendType::kTsdb ? rules_.tsdb.selection.max_units
+                                                            : rules_.profiles.selection.max_units;
+  auto own = owners.units_of(decision.user, decision.cluster, max_units);
   if (!own) {
     return std::unexpected(forbidden_units("owners_unknown"));
   }
-  if (own->size() > most) {
+  if (own->size() > max_units) {
     return std::unexpected(forbidden_units("too_many_units"));
   }
   own->erase("");  // would match every series without unit

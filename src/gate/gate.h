@@ -35,20 +35,20 @@ struct GateRules {
   bool lifetimes = false;
 };
 
-/// What becomes of a request.
-struct Passage {
+/// How a request may pass.
+struct Decision {
   std::string user;
-  std::string cluster;  ///< the backends that get it
+  std::string cluster;  ///< whose backends get it
   bool admin = false;
-  /// Who is no admin gets this through and nothing else. Empty for admins, whose request goes on
-  /// as it came.
+  /// What goes on instead of the user's own request. Empty for admins, whose requests go on as they
+  /// came.
   Forward forward = {};
   std::vector<std::string> units = {};  ///< for the log
 };
 
-/// Decides requests for one kind of backends (docs/lb/access.md). Denies whatever it does not
-/// understand and whenever owners cannot be told. The service account of the API server, which its
-/// data base lists as an admin, is nobody's name here. Safe for concurrent use.
+/// Decides requests for one type of backends (docs/lb/access.md). Denies whatever it does not
+/// understand, and everything while owners are unknown. The service account of the API server,
+/// which its database lists as an admin, is refused as a user. Safe for concurrent use.
 class Gate {
  public:
   /// `owners` and `clock` must outlive the gate; null owners: there is no access control,
@@ -56,37 +56,33 @@ class Gate {
   Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock = real_clock());
 
   /// `headers` are those of the client.
-  [[nodiscard]] Checked<Passage> decide(const RawRequest& raw, const net::Headers& headers) const;
+  [[nodiscard]] Checked<Decision> decide(const RawRequest& raw, const net::Headers& headers) const;
 
-  /// The same for what passes and can be told so within microseconds: without asking anybody for
-  /// owners, compiling patterns or reading long requests. Nothing for all else: decide() tells.
-  [[nodiscard]] std::optional<Passage> decide_at_once(const RawRequest& raw,
+  /// The same within microseconds, for short requests that pass by what is in memory: it neither
+  /// looks up owners nor compiles patterns. Nothing for all others: decide() has to be called.
+  [[nodiscard]] std::optional<Decision> decide_inline(const RawRequest& raw,
                                                       const net::Headers& headers) const;
 
  private:
-  /// What a decision may use.
-  struct Means {
-    Owners* owners;
-    Effort effort;
-  };
-  [[nodiscard]] Checked<Passage> decide(const RawRequest& raw,
-                                        const net::Headers& headers,
-                                        const Means& means) const;
+  [[nodiscard]] Checked<Decision> decide(const RawRequest& raw,
+                                         const net::Headers& headers,
+                                         Owners* owners,
+                                         Budget budget) const;
   /// Admins pass with everything; their requests are read for the cluster only.
-  [[nodiscard]] Checked<Passage> route_admin(const RawRequest& raw,
-                                             Effort effort,
-                                             Passage passage) const;
+  [[nodiscard]] Checked<Decision> route_admin(const RawRequest& raw,
+                                              Budget budget,
+                                              Decision decision) const;
   template <typename Request>
-  Checked<Passage> check(Checked<Request> request, const Means& means, Passage passage) const;
-  /// The units that the request is about, once it is allowed.
-  Checked<UnitSet> allow(Selection& selection, Owners& owners, Passage& passage) const;
-  Checked<UnitSet> confine(Selection& selection, Owners& owners, const Passage& passage) const;
-  /// Keeps the request from what others did with ids of these units.
+  Checked<Decision> check(Checked<Request> request, Owners& owners, Decision decision) const;
+  /// The units that the request selects, when the user may see them all.
+  Checked<UnitSet> allow(Selection& selection, Owners& owners, Decision& decision) const;
+  Checked<UnitSet> confine(Selection& selection, Owners& owners, const Decision& decision) const;
+  /// Keeps the request from times at which ids of these units were those of others.
   template <typename Request>
-  Checked<bool> keep_apart(Request& request,
-                           Owners& owners,
-                           const Passage& passage,
-                           const UnitSet& units) const;
+  Checked<bool> restrict_times(Request& request,
+                               Owners& owners,
+                               const Decision& decision,
+                               const UnitSet& units) const;
 
   BackendType type_;
   std::unique_ptr<promql::KnownPatterns> patterns_;

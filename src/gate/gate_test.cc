@@ -15,7 +15,7 @@ class FakeOwners final : public Owners {
  public:
   Result<bool> is_admin(const std::string& user) override {
     if (broken) {
-      return fail(ErrorCode::kUnavailable, "data base is away");
+      return fail(ErrorCode::kUnavailable, "database is away");
     }
     return user == "root";
   }
@@ -23,7 +23,7 @@ class FakeOwners final : public Owners {
                        const std::string& cluster,
                        const UnitSet& units) override {
     if (broken) {
-      return fail(ErrorCode::kUnavailable, "data base is away");
+      return fail(ErrorCode::kUnavailable, "database is away");
     }
     const auto found = owned.find({user, cluster});
     return !units.empty() && found != owned.end() && std::ranges::includes(found->second, units);
@@ -55,10 +55,10 @@ class GateTest : public ::testing::Test {
  protected:
   Gate gate() { return {BackendType::kTsdb, rules, &owners}; }
 
-  Checked<Passage> send(std::string_view method,
-                        const std::string& target,
-                        std::string_view body = {},
-                        std::string_view content_type = "application/x-www-form-urlencoded") {
+  Checked<Decision> send(std::string_view method,
+                         const std::string& target,
+                         std::string_view body = {},
+                         std::string_view content_type = "application/x-www-form-urlencoded") {
     const RawRequest raw{.method = method,
                          .target = target,
                          .content_type = content_type,
@@ -69,28 +69,28 @@ class GateTest : public ::testing::Test {
     const auto remembering = cached_owners(owners, clock);
     const Gate warm(BackendType::kTsdb, rules, remembering.get());
     (void)warm.decide(raw, headers);
-    const auto at_once = warm.decide_at_once(raw, headers);
-    decided_at_once = at_once.has_value();
-    if (at_once) {
+    const auto inline_decision = warm.decide_inline(raw, headers);
+    decided_inline = inline_decision.has_value();
+    if (inline_decision) {
       EXPECT_TRUE(decided) << target;
-      EXPECT_EQ(at_once->user, decided->user);
-      EXPECT_EQ(at_once->cluster, decided->cluster);
-      EXPECT_EQ(at_once->admin, decided->admin);
-      EXPECT_EQ(at_once->units, decided->units);
-      EXPECT_EQ(at_once->forward.method, decided->forward.method);
-      EXPECT_EQ(at_once->forward.path, decided->forward.path);
-      EXPECT_EQ(at_once->forward.query, decided->forward.query);
-      EXPECT_EQ(at_once->forward.body, decided->forward.body);
+      EXPECT_EQ(inline_decision->user, decided->user);
+      EXPECT_EQ(inline_decision->cluster, decided->cluster);
+      EXPECT_EQ(inline_decision->admin, decided->admin);
+      EXPECT_EQ(inline_decision->units, decided->units);
+      EXPECT_EQ(inline_decision->forward.method, decided->forward.method);
+      EXPECT_EQ(inline_decision->forward.path, decided->forward.path);
+      EXPECT_EQ(inline_decision->forward.query, decided->forward.query);
+      EXPECT_EQ(inline_decision->forward.body, decided->forward.body);
     }
     return decided;
   }
-  Checked<Passage> ask(std::string_view query) {
+  Checked<Decision> ask(std::string_view query) {
     return send("GET", "/api/v1/query?query=" + encoded(query));
   }
   /// The canonical query that goes on, or status and reason.
   std::string outcome(std::string_view query) { return text_of(ask(query), "query"); }
 
-  static std::string text_of(const Checked<Passage>& answer, std::string_view field) {
+  static std::string text_of(const Checked<Decision>& answer, std::string_view field) {
     if (!answer) {
       return std::to_string(answer.error().status) + " " + std::string(answer.error().reason);
     }
@@ -109,7 +109,7 @@ class GateTest : public ::testing::Test {
 
   FakeOwners owners;
   testing::FakeClock clock;
-  bool decided_at_once = false;  ///< of the request sent last
+  bool decided_inline = false;  ///< of the request sent last
   GateRules rules{.clusters = {"c1", "c2"}};
   net::Headers headers = {{"X-Grafana-User", "alice"}, {"X-Ceems-Cluster-Id", "c1"}};
   std::string content_encoding;
@@ -394,7 +394,7 @@ TEST_F(GateTest, AdminsPassWithEverything) {
     EXPECT_EQ(answer->forward.path, "");
   }
   EXPECT_EQ(ask(R"(up{ceems_id="c2"})")->cluster, "c2");
-  EXPECT_TRUE(decided_at_once);
+  EXPECT_TRUE(decided_inline);
 }
 
 TEST_F(GateTest, RequestsOfAdminsGoWhereTheirSelectorsSay) {
@@ -502,16 +502,16 @@ TEST(Refusal, HasTheFormOfTheAnswersOfPrometheus) {
 
 TEST_F(GateTest, WhatIsKnownPassesAtOnce) {
   EXPECT_TRUE(ask(R"(rate(x{uuid=~"own|own1",node=~"n[0-9]+"}[5m]))"));
-  EXPECT_TRUE(decided_at_once);
+  EXPECT_TRUE(decided_inline);
   EXPECT_TRUE(send("POST", "/api/v1/query", "query=" + encoded(R"(x{uuid="own"})")));
-  EXPECT_TRUE(decided_at_once);
+  EXPECT_TRUE(decided_inline);
   EXPECT_FALSE(ask(R"(x{uuid="foreign"})"));
-  EXPECT_FALSE(decided_at_once);
+  EXPECT_FALSE(decided_inline);
   EXPECT_TRUE(ask(R"(x{uuid="own",node="a"})" + std::string(5000, ' ')));
-  EXPECT_FALSE(decided_at_once) << "long";
+  EXPECT_FALSE(decided_inline) << "long";
   rules.confine = true;
   EXPECT_TRUE(ask("x"));
-  EXPECT_FALSE(decided_at_once) << "the set of all units";
+  EXPECT_FALSE(decided_inline) << "the set of all units";
 }
 
 TEST_F(GateTest, KnownQueriesAreJudgedAnewForEachUser) {
@@ -578,14 +578,14 @@ TEST_F(GateTest, NothingUnknownPassesAtOnce) {
   const std::string target = "/api/v1/query?query=" + encoded(R"(x{uuid="own",node=~"n.*"})");
   const RawRequest raw{
       .method = "GET", .target = target, .content_type = {}, .content_encoding = {}, .body = {}};
-  EXPECT_FALSE(gate.decide_at_once(raw, headers)) << "neither the user nor the unit is known";
+  EXPECT_FALSE(gate.decide_inline(raw, headers)) << "neither the user nor the unit is known";
   EXPECT_TRUE(remembering->is_admin("alice"));
   EXPECT_TRUE(remembering->may_see("alice", "c1", {"own"}).value_or(false));
-  EXPECT_FALSE(gate.decide_at_once(raw, headers)) << "the pattern is not known";
+  EXPECT_FALSE(gate.decide_inline(raw, headers)) << "the pattern is not known";
   EXPECT_TRUE(gate.decide(raw, headers));
-  EXPECT_TRUE(gate.decide_at_once(raw, headers));
+  EXPECT_TRUE(gate.decide_inline(raw, headers));
   clock.advance(std::chrono::seconds(15));
-  EXPECT_FALSE(gate.decide_at_once(raw, headers)) << "too old";
+  EXPECT_FALSE(gate.decide_inline(raw, headers)) << "too old";
 }
 
 }  // namespace

@@ -14,7 +14,7 @@ namespace ceems::gate {
 namespace {
 
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
-constexpr std::size_t kLongestQuery = std::size_t{1} << 20U;  // as bodies
+constexpr std::size_t kMaxQueryBytes = std::size_t{1} << 20U;  // as bodies
 
 Refusal cannot_tell(std::string_view label, std::string_view why) {
   return bad_data(fmt::format("cannot tell which cluster '{}' names: {}", label, why),
@@ -27,7 +27,7 @@ Checked<bool> read_text(NamedClusters& clusters,
                         bool matches,
                         std::string_view label,
                         const promql::ParseOptions& language,
-                        Effort effort) {
+                        Budget budget) {
   // A name in quotes may be written with escapes.
   const bool has_label = text.contains(label);
   if (!has_label && !text.contains('\\')) {
@@ -53,8 +53,8 @@ Checked<bool> read_text(NamedClusters& clusters,
   if (!problem) {
     return true;
   }
-  if (effort == Effort::kAtOnce) {
-    return std::unexpected(forbidden_units("effort"));  // a pattern may not be known yet
+  if (budget == Budget::kInline) {
+    return std::unexpected(forbidden_units("budget"));  // a pattern may not be known yet
   }
   if (has_label) {
     return std::unexpected(cannot_tell(label, *problem));
@@ -94,7 +94,7 @@ Checked<std::optional<std::string>> NamedClusters::only() const {
 
 Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
                                                   const TsdbRules& rules,
-                                                  Effort effort) {
+                                                  Budget budget) {
   const auto target = parse_target(raw.target);
   if (!target) {
     return std::unexpected(target.error());
@@ -102,8 +102,8 @@ Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
   const std::string_view label = rules.selection.cluster_label;
   promql::ParseOptions language = rules.selection.language;
   language.experimental = true;
-  language.longest = kLongestQuery;
-  language.patterns.compile = effort == Effort::kAny;
+  language.max_bytes = kMaxQueryBytes;
+  language.patterns.compile = budget == Budget::kFull;
   NamedClusters clusters(label);
   for (const std::string_view form :
        {target->query, is_form(raw) ? raw.body : std::string_view{}}) {
@@ -118,7 +118,7 @@ Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
       if (name != "query" && name != "match[]") {
         continue;
       }
-      if (auto read = read_text(clusters, value, name != "query", label, language, effort); !read) {
+      if (auto read = read_text(clusters, value, name != "query", label, language, budget); !read) {
         return std::unexpected(std::move(read).error());
       }
     }

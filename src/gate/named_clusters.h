@@ -34,10 +34,10 @@ class NamedClusters {
 /// header counts. Units, functions, parameters and routes play no part, only the path must be one
 /// that nobody can read in two ways. Refuses with 400 where selectors disagree, and where a query
 /// or call cannot be read that holds the label: it is not known where it should go. With
-/// Effort::kAtOnce whatever takes long is refused.
+/// Budget::kInline whatever takes long is refused.
 Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
                                                   const TsdbRules& rules,
-                                                  Effort effort);
+                                                  Budget budget);
 Checked<std::optional<std::string>> cluster_named(const RawRequest& raw, const ProfileRules& rules);
 
 }  // namespace ceems::gate

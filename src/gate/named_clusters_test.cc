@@ -20,11 +20,11 @@ std::string text_of(const Checked<std::optional<std::string>>& named) {
 
 std::string ask(const std::string& query,
                 const std::string& path = "query",
-                Effort effort = Effort::kAny) {
+                Budget budget = Budget::kFull) {
   const bool matches = path != "query" && path != "query_range";
   const std::string target =
       "/api/v1/" + path + (matches ? "?match[]=" : "?query=") + net::url_encode(query);
-  return text_of(cluster_named({.method = "GET", .target = target}, TsdbRules{}, effort));
+  return text_of(cluster_named({.method = "GET", .target = target}, TsdbRules{}, budget));
 }
 
 TEST(NamedClusters, AreFoundWhateverElseIsInTheQuery) {
@@ -77,15 +77,15 @@ TEST(NamedClusters, ThatCannotBeToldAreRefused) {
   const RawRequest two{
       .method = "GET",
       .target = "/api/v1/series?match[]=%7Bceems_id=%22a%22%7D&match[]=%7Bceems_id=%22b%22%7D"};
-  const auto named = cluster_named(two, TsdbRules{}, Effort::kAny);
+  const auto named = cluster_named(two, TsdbRules{}, Budget::kFull);
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().status, 400);
   EXPECT_EQ(named.error().message,
             "selectors name several clusters by 'ceems_id' ('a' and 'b'): ask for one at a time");
   const RawRequest broken{.method = "GET", .target = "/api/v1/query?query=%zz{ceems_id='a'}"};
-  EXPECT_EQ(text_of(cluster_named(broken, TsdbRules{}, Effort::kAny)), "400 cluster_label");
+  EXPECT_EQ(text_of(cluster_named(broken, TsdbRules{}, Budget::kFull)), "400 cluster_label");
   const RawRequest other{.method = "GET", .target = "/api/v1/query?query=%zz"};
-  EXPECT_EQ(text_of(cluster_named(other, TsdbRules{}, Effort::kAny)), "");
+  EXPECT_EQ(text_of(cluster_named(other, TsdbRules{}, Budget::kFull)), "");
 }
 
 TEST(NamedClusters, AreReadFromFormsAndFromNothingElse) {
@@ -96,7 +96,7 @@ TEST(NamedClusters, AreReadFromFormsAndFromNothingElse) {
                                   .content_type = type,
                                   .content_encoding = encoding,
                                   .body = query},
-                                 TsdbRules{}, Effort::kAny));
+                                 TsdbRules{}, Budget::kFull));
   };
   EXPECT_EQ(post("application/x-www-form-urlencoded; charset=utf-8"), "c2");
   EXPECT_EQ(post("application/x-protobuf", "snappy"), "");
@@ -107,7 +107,7 @@ TEST(NamedClusters, AreReadFromFormsAndFromNothingElse) {
 TEST(NamedClusters, PathsMustBeReadInOneWay) {
   for (const char* path : {"/api/v1/label/..%2f..%2fx/values", "/api/v1/../v1/query",
                            "/api/v1/./query", "/api/v1/%5cquery", "api/v1/query"}) {
-    EXPECT_EQ(text_of(cluster_named({.method = "GET", .target = path}, TsdbRules{}, Effort::kAny)),
+    EXPECT_EQ(text_of(cluster_named({.method = "GET", .target = path}, TsdbRules{}, Budget::kFull)),
               "400 path")
         << path;
     EXPECT_EQ(text_of(cluster_named({.method = "POST", .target = path}, ProfileRules{})),
@@ -117,10 +117,10 @@ TEST(NamedClusters, PathsMustBeReadInOneWay) {
 }
 
 TEST(NamedClusters, AreToldAtOnceWhereNothingMustBeCompiled) {
-  EXPECT_EQ(ask(R"(x{ceems_id="c2"})", "query", Effort::kAtOnce), "c2");
-  EXPECT_EQ(ask("up", "query", Effort::kAtOnce), "");
-  EXPECT_EQ(ask(R"(x{ceems_id="c2",y=~"a.*"})", "query", Effort::kAtOnce), "403 effort");
-  EXPECT_EQ(ask(R"(x{ceems_id="c2",y=~"a.*"})", "query", Effort::kAny), "c2");
+  EXPECT_EQ(ask(R"(x{ceems_id="c2"})", "query", Budget::kInline), "c2");
+  EXPECT_EQ(ask("up", "query", Budget::kInline), "");
+  EXPECT_EQ(ask(R"(x{ceems_id="c2",y=~"a.*"})", "query", Budget::kInline), "403 budget");
+  EXPECT_EQ(ask(R"(x{ceems_id="c2",y=~"a.*"})", "query", Budget::kFull), "c2");
 }
 
 TEST(NamedClusters, AreFoundInCallsOfProfiles) {

@@ -9,6 +9,10 @@
 #include "base/result.h"
 #include "gate/shared_ids.h"
 
+namespace ceems::store {
+class Reader;
+}
+
 namespace ceems::gate {
 
 using UnitSet = std::set<std::string, std::less<>>;
@@ -35,8 +39,14 @@ class Owners {
 
   /// Owners that answer at once, from memory alone: what they do not know is an error. Null where
   /// nothing is remembered. Lives as long as this.
-  virtual Owners* remembered() { return nullptr; }
+  virtual Owners* cached_only() { return nullptr; }
 };
+
+/// Owners as the database of the API server knows them: an admin is who the list of admins names;
+/// a unit may be seen by the members of its project in its cluster, and by those whom the resource
+/// manager says lead it; units_of() gives the user's units and those of led projects. Leads of the
+/// API server's configuration are not in the database. `reader` must outlive them.
+std::unique_ptr<Owners> database_owners(store::Reader& reader);
 
 struct OwnerCacheOptions {
   std::chrono::milliseconds age{15000};  ///< of an answer; 0: nothing is kept

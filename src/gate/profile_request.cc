@@ -13,7 +13,6 @@
 #include "base/wire_format.h"
 #include "gate/named_clusters.h"
 #include "gate/profile_calls.h"
-#include "gate/selector_rules.h"
 #include "net/gunzip.h"
 #include "promql/printer.h"
 
@@ -24,8 +23,8 @@ namespace json = boost::json;
 
 constexpr std::string_view kProto = "application/proto";
 constexpr std::string_view kJson = "application/json";
-constexpr std::size_t kMostSelectors = 100;
-constexpr std::size_t kMostFields = 10'000;
+constexpr std::size_t kMaxSelectors = 100;
+constexpr std::size_t kMaxFields = 10'000;
 constexpr std::size_t kJsonDepth = 32;
 
 Refusal bad_message(std::string_view why) {
@@ -51,7 +50,7 @@ Checked<std::vector<WireField>> read_fields(std::string_view message) {
   std::vector<WireField> fields;
   WireReader reader(message);
   while (const auto field = reader.next()) {
-    if (fields.size() >= kMostFields) {
+    if (fields.size() >= kMaxFields) {
       return std::unexpected(bad_message("too many fields"));
     }
     fields.push_back(*field);
@@ -197,7 +196,7 @@ Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
                                               const ProfileRules& rules) {
   // Together no longer than a query may be: each of their patterns is compiled.
   length += text.size();
-  if (length > rules.selection.language.longest || slots.size() >= kMostSelectors) {
+  if (length > rules.selection.language.max_bytes || slots.size() >= kMaxSelectors) {
     return std::unexpected(bad_data("too many selectors", "size"));
   }
   auto parsed = promql::parse_selector(text, rules.selection.language, true);
@@ -371,13 +370,13 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw,
   if (raw.method != "POST") {
     return std::unexpected(wrong_method());
   }
-  if (raw.body.size() > rules.longest_body) {
+  if (raw.body.size() > rules.max_body_bytes) {
     return std::unexpected(large_body());
   }
   std::string plain;
   std::string_view body = raw.body;
   if (same_in_any_case(raw.content_encoding, "gzip")) {
-    auto unpacked = net::gunzip(raw.body, rules.longest_body);
+    auto unpacked = net::gunzip(raw.body, rules.max_body_bytes);
     if (!unpacked) {
       return std::unexpected(unpacked.error().code == ErrorCode::kInvalidArgument
                                  ? large_body()
@@ -442,7 +441,7 @@ std::optional<std::vector<promql::TimeSpan>> ProfileRequest::Parts::times() cons
   return good ? std::optional(spans) : std::nullopt;
 }
 
-Checked<bool> ProfileRequest::keep_apart(const SharedIds& ids, std::int64_t /*now_ms*/) const {
+Checked<bool> ProfileRequest::restrict_times(const SharedIds& ids, std::int64_t /*now_ms*/) const {
   const auto spans = parts_->times();
   if (!spans) {
     return std::unexpected(bad_message("start, end or step is no time"));

@@ -23,7 +23,7 @@ struct ProfileRules {
                           "__period_unit__", "__session_id__"},
       .raw_safe = true};
   std::vector<std::string> prefixes = {""};
-  std::size_t longest_body = std::size_t{1} << 20U;
+  std::size_t max_body_bytes = std::size_t{1} << 20U;
 };
 
 class NamedClusters;
@@ -48,7 +48,7 @@ class ProfileRequest {
   /// Refuses a call whose times are not those of own units only. A call without start or end may
   /// read all times; one with a step reads from one step before its start, so the step must be
   /// there, finite and positive. `now_ms` plays no part.
-  [[nodiscard]] Checked<bool> keep_apart(const SharedIds& ids, std::int64_t now_ms) const;
+  [[nodiscard]] Checked<bool> restrict_times(const SharedIds& ids, std::int64_t now_ms) const;
   /// The call with the canonical texts of its selectors, not compressed.
   [[nodiscard]] Forward forward() const;
 

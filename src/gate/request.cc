@@ -11,7 +11,7 @@
 namespace ceems::gate {
 namespace {
 
-constexpr std::size_t kMostFields = 1000;
+constexpr std::size_t kMaxFields = 1000;
 
 /// Texts that hold what programs disagree about.
 bool is_odd(std::string_view text) {
@@ -110,7 +110,7 @@ Checked<Fields> parse_form(std::string_view text) {
     if (part.empty()) {
       continue;
     }
-    if (fields.size() >= kMostFields) {
+    if (fields.size() >= kMaxFields) {
       return std::unexpected(bad_data("too many parameters", "parameters"));
     }
     const std::size_t equals = std::min(part.find('='), part.size());

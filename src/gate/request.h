@@ -25,8 +25,9 @@ struct Refusal {
   /// Label of the metric of decisions: one of few words.
   std::string_view reason = "denied";
 
-  /// {"status":"error","data":null,"errorType":…,"error":…} and a line end: the form of the answers
-  /// of Prometheus, with "data" as the reference has it.
+  /// {"status":"error","data":null,"errorType":…,"error":…} and a line end: the form of errors of
+  /// Prometheus (https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview), with
+  /// "data" as ceems_lb of CEEMS 0.10.2 sends it.
   [[nodiscard]] std::string body() const;
 };
 

@@ -3,10 +3,13 @@
 #include <algorithm>
 #include <variant>
 
-#include "gate/selector_rules.h"
+#include <fmt/format.h>
+
+#include "base/utf8.h"
 #include "promql/functions.h"
 #include "promql/matcher/matcher.h"
 #include "promql/selectors.h"
+#include "promql/text/characters.h"
 
 namespace ceems::gate {
 namespace {
@@ -17,6 +20,9 @@ using promql::VectorSelector;
 
 constexpr std::string_view kNameLabel = "__name__";
 constexpr std::string_view kInternal = "__";  // how names of the server's own begin
+constexpr promql::ByteSet kInRawName = promql::ByteSet::letters_digits_and(".:/-");
+/// Behind a backslash these are characters in a pattern and no escape in a string of Go.
+constexpr promql::ByteSet kNoEscape(".+*?()[]{}|^$-/");
 
 /// The only name that series of the selector can have.
 std::optional<std::string_view> only_name(const VectorSelector& selector) {
@@ -29,6 +35,24 @@ std::optional<std::string_view> only_name(const VectorSelector& selector) {
     }
   }
   return std::nullopt;
+}
+
+bool is_control(char byte) {
+  constexpr unsigned char kBlank = 0x20;
+  constexpr unsigned char kDelete = 0x7F;
+  const auto code = static_cast<unsigned char>(byte);
+  return code < kBlank || code == kDelete;
+}
+
+/// "__" where a name may begin: at the start, or behind what is no literal.
+bool begins_internal_somewhere(std::string_view pattern) {
+  for (std::size_t at = pattern.find(kInternal); at != std::string_view::npos;
+       at = pattern.find(kInternal, at + 1)) {
+    if (at == 0 || !promql::kInMetric.contains(pattern[at - 1])) {
+      return true;
+    }
+  }
+  return false;
 }
 
 }  // namespace
@@ -84,8 +108,8 @@ void Selection::add_known(const std::set<std::string, std::less<>>& units,
 }
 
 /// Patterns of 1 KB may have words in thousands to spell out.
-bool Selection::takes_long(const Matcher& matcher) const {
-  return effort_ == Effort::kAtOnce && matcher.op == MatchOperator::kMatches &&
+bool Selection::exceeds_budget(const Matcher& matcher) const {
+  return budget_ == Budget::kInline && matcher.op == MatchOperator::kMatches &&
          !promql::is_words(matcher.value);
 }
 
@@ -103,8 +127,8 @@ Checked<bool> Selection::check_texts(const VectorSelector& selector) const {
       return std::unexpected(internal_label(matcher.label));
     }
     if (matcher.label == kNameLabel) {
-      if (takes_long(matcher)) {
-        return std::unexpected(forbidden_units("effort"));
+      if (exceeds_budget(matcher)) {
+        return std::unexpected(forbidden_units("budget"));
       }
       if (may_name_internal(matcher)) {
         return std::unexpected(internal_label(matcher.value));
@@ -137,10 +161,10 @@ Checked<bool> Selection::add(VectorSelector& selector) {
       confined = true;  // its units were taken in: selectors of one query mostly name the same
       continue;
     }
-    if (takes_long(matcher)) {
-      return std::unexpected(forbidden_units("effort"));
+    if (exceeds_budget(matcher)) {
+      return std::unexpected(forbidden_units("budget"));
     }
-    const auto values = promql::accepted_values(matcher, {.words = rules_->most_units});
+    const auto values = promql::accepted_values(matcher, {.words = rules_->max_units});
     if (!values) {
       continue;
     }
@@ -148,7 +172,7 @@ Checked<bool> Selection::add(VectorSelector& selector) {
       return std::unexpected(forbidden_units("empty_unit"));
     }
     const auto too_long = [&](const std::string& value) {
-      return value.size() > rules_->longest_unit;
+      return value.size() > rules_->max_unit_bytes;
     };
     if (std::ranges::any_of(*values, too_long)) {
       return std::unexpected(forbidden_units("foreign_unit"));
@@ -160,7 +184,7 @@ Checked<bool> Selection::add(VectorSelector& selector) {
     last_pattern_ = matcher.value;
     confined = true;
   }
-  if (units_.size() > rules_->most_units) {
+  if (units_.size() > rules_->max_units) {
     return std::unexpected(forbidden_units("too_many_units"));
   }
   if (!confined) {
@@ -176,8 +200,8 @@ Checked<bool> Selection::add(VectorSelector& selector) {
 }
 
 Checked<bool> Selection::take_cluster(const Matcher& matcher) {
-  if (takes_long(matcher)) {
-    return std::unexpected(forbidden_units("effort"));
+  if (exceeds_budget(matcher)) {
+    return std::unexpected(forbidden_units("budget"));
   }
   const auto values = promql::accepted_values(matcher, {.words = 2});
   if (!values || values->size() != 1 || values->front().empty() ||
@@ -202,7 +226,7 @@ Checked<bool> Selection::confine(const std::set<std::string, std::less<>>& units
   if (rules_->raw_safe && !survives_raw(own)) {
     return std::unexpected(raw_text());
   }
-  if (own.value.size() * open_.size() > rules_->longest_confined) {
+  if (own.value.size() * open_.size() > rules_->max_confined_bytes) {
     return std::unexpected(forbidden_units("too_many_units"));
   }
   for (VectorSelector* const selector : open_) {
@@ -220,6 +244,61 @@ void Selection::pin(const std::string& cluster) {
                                   .offset = 0});
   }
   of_any_cluster_.clear();
+}
+
+bool survives_raw(std::string_view text) {
+  return is_utf8(text) && std::ranges::none_of(text, [](char byte) {
+           return byte == '"' || byte == '\\' || is_control(byte);
+         });
+}
+
+bool survives_raw(const Matcher& matcher) {
+  if (matcher.op == MatchOperator::kEqual || matcher.op == MatchOperator::kNotEqual) {
+    return survives_raw(std::string_view(matcher.value));
+  }
+  std::string plain;  // without the backslashes that will do, and what they stand before
+  const std::string_view pattern = matcher.value;
+  for (std::size_t i = 0; i < pattern.size(); ++i) {
+    if (pattern[i] == '\\' && i + 1 < pattern.size() && kNoEscape.contains(pattern[i + 1])) {
+      ++i;
+    } else {
+      plain += pattern[i];
+    }
+  }
+  return survives_raw(std::string_view(plain));
+}
+
+bool is_raw_name(std::string_view name) {
+  return kInRawName.contains_all(name);
+}
+
+bool may_name_internal(const Matcher& matcher) {
+  const std::string_view value = matcher.value;
+  if (value.starts_with(kInternal)) {
+    return true;
+  }
+  if (matcher.op != MatchOperator::kMatches) {
+    return false;
+  }
+  if (promql::is_words(value)) {
+    return value.contains("|__");
+  }
+  const auto words = promql::finite_language(value);
+  return words ? std::ranges::any_of(
+                     *words, [](const std::string& word) { return word.starts_with(kInternal); })
+               : begins_internal_somewhere(value);
+}
+
+Refusal raw_text() {
+  return bad_data(
+      "selectors of profiles must hold no quotes, control characters or backslashes, but those "
+      "before punctuation in patterns",
+      "raw_text");
+}
+
+Refusal internal_label(std::string_view label) {
+  return {.message = fmt::format("'{}' is an internal name: users may not select by it", label),
+          .reason = "internal_label"};
 }
 
 }  // namespace ceems::gate

@@ -12,7 +12,7 @@
 namespace ceems::gate {
 
 // Ids that a resource manager gave out again: numbers of SLURM jobs begin anew after MaxJobId or a
-// new data base. Who owns one unit of such an id must not read the times of the others.
+// new database. Who owns one unit of such an id must not read the times of the others.
 
 /// The end of what runs still, and of times without bound: some 31,000 years. Far from where
 /// integers overflow, and seconds as floating point still tell milliseconds apart.

@@ -142,16 +142,16 @@ class LifetimesTest : public ::testing::Test {
  protected:
   LifetimesTest() { clock.step_to(Clock::SystemTime(std::chrono::milliseconds(30 * kHour))); }
 
-  Checked<Passage> send(BackendType type, const RawRequest& raw, const std::string& user) {
+  Checked<Decision> send(BackendType type, const RawRequest& raw, const std::string& user) {
     const net::Headers headers = {{"X-Grafana-User", user}, {"X-Ceems-Cluster-Id", "c"}};
     const Gate gate(type, rules, &owners, clock);
     auto decided = gate.decide(raw, headers);
     const auto remembering = cached_owners(owners, clock);
     const Gate warm(type, rules, remembering.get(), clock);
     (void)warm.decide(raw, headers);
-    if (const auto at_once = warm.decide_at_once(raw, headers)) {
+    if (const auto inline_decision = warm.decide_inline(raw, headers)) {
       EXPECT_TRUE(decided);
-      EXPECT_EQ(at_once->forward.query, decided->forward.query);
+      EXPECT_EQ(inline_decision->forward.query, decided->forward.query);
     }
     return decided;
   }

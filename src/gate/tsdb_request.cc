@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cmath>
 #include <deque>
 #include <span>
 #include <utility>
@@ -9,7 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
-#include "gate/time_fields.h"
+#include "base/time/rfc3339.h"
 #include "net/http.h"
 #include "promql/printer.h"
 #include "promql/text/literal.h"
@@ -18,7 +19,7 @@ namespace ceems::gate {
 namespace {
 
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
-constexpr std::size_t kMostKeptUnits = 50;  // of a query that is remembered
+constexpr std::size_t kMaxKeptUnits = 50;  // of a query that is remembered
 
 /// What an endpoint takes its selectors from.
 enum class Source : std::uint8_t { kNothing, kQuery, kMatches };
@@ -29,23 +30,24 @@ struct Endpoint {
   std::span<const std::string_view> parameters;
 };
 
-constexpr std::array<std::string_view, 6> kInstant = {"query", "time",  "timeout",
-                                                      "limit", "stats", "lookback_delta"};
-constexpr std::array<std::string_view, 8> kRange = {"query",   "start", "end",   "step",
-                                                    "timeout", "limit", "stats", "lookback_delta"};
-constexpr std::array<std::string_view, 3> kExemplars = {"query", "start", "end"};
-constexpr std::array<std::string_view, 4> kMetadata = {"match[]", "start", "end", "limit"};
-constexpr std::array<std::string_view, 1> kFormat = {"query"};
+constexpr std::array<std::string_view, 6> kInstantParameters = {"query", "time",  "timeout",
+                                                                "limit", "stats", "lookback_delta"};
+constexpr std::array<std::string_view, 8> kRangeParameters = {
+    "query", "start", "end", "step", "timeout", "limit", "stats", "lookback_delta"};
+constexpr std::array<std::string_view, 3> kExemplarsParameters = {"query", "start", "end"};
+constexpr std::array<std::string_view, 4> kMetadataParameters = {"match[]", "start", "end",
+                                                                 "limit"};
+constexpr std::array<std::string_view, 1> kFormatParameters = {"query"};
 
 constexpr std::array kEndpoints = {
-    Endpoint{"query", Source::kQuery, kInstant},
-    Endpoint{"query_range", Source::kQuery, kRange},
-    Endpoint{"query_exemplars", Source::kQuery, kExemplars},
-    Endpoint{"series", Source::kMatches, kMetadata},
-    Endpoint{"labels", Source::kMatches, kMetadata},
-    Endpoint{"label/*/values", Source::kMatches, kMetadata},
+    Endpoint{"query", Source::kQuery, kInstantParameters},
+    Endpoint{"query_range", Source::kQuery, kRangeParameters},
+    Endpoint{"query_exemplars", Source::kQuery, kExemplarsParameters},
+    Endpoint{"series", Source::kMatches, kMetadataParameters},
+    Endpoint{"labels", Source::kMatches, kMetadataParameters},
+    Endpoint{"label/*/values", Source::kMatches, kMetadataParameters},
     // Read no series at all; editors ask for them.
-    Endpoint{"format_query", Source::kNothing, kFormat},
+    Endpoint{"format_query", Source::kNothing, kFormatParameters},
     Endpoint{"status/buildinfo", Source::kNothing, {}},
 };
 
@@ -77,12 +79,135 @@ const Endpoint* find_endpoint(std::string_view path, const TsdbRules& rules) {
   return nullptr;
 }
 
+/// The parameters of the HTTP API of Prometheus that say when a query is evaluated
+/// (https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview).
+enum class TimeForm : std::uint8_t {
+  kInstant,  ///< time, by default now
+  kRange,    ///< start, end, step
+  kBounds,   ///< start, end, by default all times
+};
+
+struct AskedTimes {
+  Evaluation times;
+  std::int64_t lookback_ms = 0;  ///< of instant selectors, as the server is told
+  /// How far before a time of evaluation the server may read all the same: it may know no such
+  /// parameter, take the step for it, and begin up to a step earlier.
+  std::int64_t longest_lookback_ms = 0;
+  /// How much later than asked for it may evaluate: one step of a range.
+  std::int64_t moved_ms = 0;
+};
+
+/// The default of Prometheus, also for those that ask for 0. A server may have another, so the
+/// request says it.
+constexpr std::int64_t kLookbackMs = 300'000;
+constexpr double kMsPerSecond = 1000;
+
+std::optional<std::int64_t> ms_of_seconds(std::string_view text) {
+  const auto seconds = parse_double(text);
+  if (!seconds || !std::isfinite(*seconds) ||
+      std::abs(*seconds) * kMsPerSecond > static_cast<double>(kFarTime)) {
+    return std::nullopt;
+  }
+  return std::llround(*seconds * kMsPerSecond);
+}
+
+std::optional<std::int64_t> time_of(std::string_view text) {
+  const auto ms = ms_of_seconds(text);
+  return ms ? ms : parse_rfc3339_ms(text);
+}
+
+std::optional<std::int64_t> duration_of(std::string_view text) {
+  const auto ms = ms_of_seconds(text);
+  return ms ? ms : promql::parse_duration_ms(text);
+}
+
+const std::string* find(const Fields& fields, std::string_view name) {
+  const auto found = std::ranges::find(fields, name, &Fields::value_type::first);
+  return found == fields.end() ? nullptr : &found->second;
+}
+
+void write(Fields& fields, std::string_view name, std::int64_t ms) {
+  std::string text = fmt::format("{:.3f}", static_cast<double>(ms) / kMsPerSecond);
+  const auto found = std::ranges::find(fields, name, &Fields::value_type::first);
+  if (found != fields.end()) {
+    found->second = std::move(text);
+  } else {
+    fields.emplace_back(name, std::move(text));
+  }
+}
+
+/// Refuses what is missing, no time, or no positive step.
+Checked<AskedTimes> read_times(const Fields& fields, TimeForm form, std::int64_t now_ms) {
+  std::optional<Refusal> refusal;
+  const auto read = [&](std::string_view name, const auto& parse,
+                        std::optional<std::int64_t> otherwise) -> std::int64_t {
+    const std::string* const text = find(fields, name);
+    const auto value = text == nullptr || text->empty() ? otherwise : parse(*text);
+    if (!value && !refusal) {
+      refusal = bad_data(fmt::format("invalid parameter \"{}\": cannot parse it", name), "times");
+    }
+    return value.value_or(0);
+  };
+  AskedTimes asked;
+  Evaluation& times = asked.times;
+  if (form == TimeForm::kInstant) {
+    times.start_ms = read("time", time_of, now_ms);
+    times.end_ms = times.start_ms;
+  } else {
+    const bool bounds = form == TimeForm::kBounds;
+    times.start_ms = read("start", time_of, bounds ? std::optional(-kFarTime) : std::nullopt);
+    times.end_ms = read("end", time_of, bounds ? std::optional(kFarTime) : std::nullopt);
+  }
+  if (form == TimeForm::kRange) {
+    times.step_ms = read("step", duration_of, std::nullopt);
+  }
+  if (form != TimeForm::kBounds) {
+    asked.lookback_ms = read("lookback_delta", duration_of, kLookbackMs);
+    asked.lookback_ms = asked.lookback_ms == 0 ? kLookbackMs : asked.lookback_ms;
+    asked.longest_lookback_ms = std::max(asked.lookback_ms, kLookbackMs);
+  }
+  if (form == TimeForm::kRange && times.step_ms <= kFarTime) {
+    // VictoriaMetrics looks back for a step, and moves start and end to multiples of it; Mimir and
+    // Thanos may move them, too.
+    asked.moved_ms = std::max<std::int64_t>(times.step_ms, 0);
+    asked.longest_lookback_ms =
+        std::min(std::max(asked.longest_lookback_ms, asked.moved_ms) + asked.moved_ms, kFarTime);
+  }
+  if (!refusal && (times.step_ms <= 0 || times.step_ms > kFarTime || asked.lookback_ms < 0 ||
+                   asked.lookback_ms > kFarTime || times.end_ms < times.start_ms)) {
+    refusal = bad_data("invalid parameters \"start\", \"end\", \"step\"", "times");
+  }
+  if (refusal) {
+    return std::unexpected(std::move(*refusal));
+  }
+  return asked;
+}
+
+/// Writes start and end, or the time, and the look-back into `fields`, so that nobody reads them
+/// otherwise. Bounds that are far away stay out.
+void write_times(Fields& fields, TimeForm form, const AskedTimes& asked) {
+  const Evaluation& times = asked.times;
+  if (form != TimeForm::kBounds) {
+    write(fields, "lookback_delta", asked.lookback_ms);
+  }
+  if (form == TimeForm::kInstant) {
+    write(fields, "time", times.start_ms);
+    return;
+  }
+  if (times.start_ms > -kFarTime) {
+    write(fields, "start", times.start_ms);
+  }
+  if (times.end_ms < kFarTime) {
+    write(fields, "end", times.end_ms);
+  }
+}
+
 }  // namespace
 
 struct TsdbRequest::Parts {
-  Parts(const SelectionRules& rules, Effort effort)
-      : language(rules.language), selection(rules, effort) {
-    language.patterns.compile = effort == Effort::kAny;
+  Parts(const SelectionRules& rules, Budget budget)
+      : language(rules.language), selection(rules, budget) {
+    language.patterns.compile = budget == Budget::kFull;
   }
 
   std::string method;
@@ -120,7 +245,7 @@ Checked<bool> TsdbRequest::Parts::read_fields(const RawRequest& raw,
     return std::unexpected(std::move(given).error());
   }
   if (method == "POST") {
-    if (raw.body.size() > rules.longest_body) {
+    if (raw.body.size() > rules.max_body_bytes) {
       return std::unexpected(large_body());
     }
     if (!raw.content_encoding.empty() && !same_in_any_case(raw.content_encoding, "identity")) {
@@ -179,7 +304,7 @@ Checked<bool> TsdbRequest::Parts::read_query(const TsdbRules& rules) {
   query = std::move(*parsed);
   auto added = selection.add(*query);
   if (added && rules.checked != nullptr && !selection.is_open() &&
-      selection.units().size() <= kMostKeptUnits) {
+      selection.units().size() <= kMaxKeptUnits) {
     known = std::make_shared<const CheckedQuery>(net::url_encode(promql::print(*query)),
                                                  selection.units(), selection.cluster(),
                                                  promql::reach_of(*query));
@@ -196,7 +321,7 @@ Checked<bool> TsdbRequest::Parts::read_matches() {
     }
     // Together no longer than a query may be: each of their patterns is compiled.
     length += fields[i].second.size();
-    if (length > language.longest) {
+    if (length > language.max_bytes) {
       return std::unexpected(bad_data("parameters \"match[]\" are too long", "size"));
     }
     auto parsed = promql::parse_selector(fields[i].second, language);
@@ -238,7 +363,7 @@ void TsdbRequest::Parts::append_form(std::string& form) const {
 
 Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
                                        const TsdbRules& rules,
-                                       Effort effort) {
+                                       Budget budget) {
   auto target = parse_target(raw.target);
   if (!target) {
     return std::unexpected(std::move(target).error());
@@ -250,7 +375,7 @@ Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
   if (raw.method != "GET" && raw.method != "HEAD" && raw.method != "POST") {
     return std::unexpected(wrong_method());
   }
-  auto parts = std::make_unique<Parts>(rules.selection, effort);
+  auto parts = std::make_unique<Parts>(rules.selection, budget);
   parts->method = raw.method;
   parts->path = std::move(target->path);
   parts->endpoint = endpoint;
@@ -266,7 +391,7 @@ Checked<TsdbRequest> TsdbRequest::read(const RawRequest& raw,
   return TsdbRequest(std::move(parts));
 }
 
-Checked<bool> TsdbRequest::keep_apart(const SharedIds& ids, std::int64_t now_ms) {
+Checked<bool> TsdbRequest::restrict_times(const SharedIds& ids, std::int64_t now_ms) {
   Parts& parts = *parts_;
   if (parts.endpoint->source == Source::kNothing) {
     return true;

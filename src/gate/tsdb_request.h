@@ -31,7 +31,7 @@ struct TsdbRules {
   SelectionRules selection = {};
   /// What may stand before /api/v1: "" and, say, "/prometheus".
   std::vector<std::string> prefixes = {""};
-  std::size_t longest_body = std::size_t{1} << 20U;
+  std::size_t max_body_bytes = std::size_t{1} << 20U;
   /// Also what reads no series and editors of queries ask for.
   bool editors = false;
   /// Filled and asked by read(). Of these rules alone, and not where Selection::pin() is used;
@@ -46,7 +46,7 @@ class TsdbRequest {
   /// `rules` must outlive the request.
   static Checked<TsdbRequest> read(const RawRequest& raw,
                                    const TsdbRules& rules,
-                                   Effort effort = Effort::kAny);
+                                   Budget budget = Budget::kFull);
 
   TsdbRequest(TsdbRequest&&) noexcept;
   TsdbRequest& operator=(TsdbRequest&&) noexcept;
@@ -57,7 +57,7 @@ class TsdbRequest {
   [[nodiscard]] Selection& selection();
   /// Leaves of the request's times those at which it reads nothing of others' units; a refusal
   /// where that leaves nothing. `now_ms`: epoch, for times that are not given.
-  Checked<bool> keep_apart(const SharedIds& ids, std::int64_t now_ms);
+  Checked<bool> restrict_times(const SharedIds& ids, std::int64_t now_ms);
   /// The request as it goes on: canonical path, known parameters, canonical texts of queries. By
   /// GET or POST, as it came (HEAD as HEAD).
   [[nodiscard]] Forward forward() const;

@@ -14,7 +14,7 @@
 namespace ceems::lb {
 namespace {
 
-constexpr std::size_t kMostAttempts = 2;
+constexpr std::size_t kMaxAttempts = 2;
 constexpr std::chrono::seconds kPatience{10};  // with a question for the state
 
 /// Can the fields of the configuration change, or does finding them take time?
@@ -276,8 +276,8 @@ std::vector<const Backend*> Pool::choose() const {
   if (strategy_ == Strategy::kLeastConnection) {
     sort_by_load(live);
   }
-  if (live.size() > kMostAttempts) {
-    live.resize(kMostAttempts);
+  if (live.size() > kMaxAttempts) {
+    live.resize(kMaxAttempts);
   }
   return live;
 }
@@ -326,8 +326,8 @@ std::vector<std::string> Backends::clusters() const {
 
 Result<net::Relay::Attempt> attempt_for(const Backend& backend,
                                         const net::Request& request,
-                                        const gate::Passage& passage) {
-  const gate::Forward& forward = passage.forward;
+                                        const gate::Decision& decision) {
+  const gate::Forward& forward = decision.forward;
   const bool rewritten = !forward.path.empty();
   net::Relay::Attempt attempt;
   attempt.upstream = backend.upstream;
@@ -366,8 +366,8 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   if (filtered) {
     attempt.headers.emplace_back("Accept-Encoding", "identity");
   }
-  if (!passage.user.empty()) {
-    attempt.headers.emplace_back("X-Ceems-Logged-User", passage.user);
+  if (!decision.user.empty()) {
+    attempt.headers.emplace_back("X-Ceems-Logged-User", decision.user);
   }
   attempt.headers.emplace_back("X-Forwarded-For", forwarded_for(request));
   attempt.headers.emplace_back("User-Agent", "ceems_lb/" + own_name);

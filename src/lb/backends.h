@@ -77,6 +77,6 @@ class Backends {
 /// credentials of the configuration instead of the client's. Errors: a secret that cannot be read.
 Result<net::Relay::Attempt> attempt_for(const Backend& backend,
                                         const net::Request& request,
-                                        const gate::Passage& passage);
+                                        const gate::Decision& decision);
 
 }  // namespace ceems::lb

@@ -264,10 +264,10 @@ TEST(Attempt, OfUsersNamesNoTenantCookieOrMethodToABackend) {
       {"X-Grafana-User", "alice"},     {"X-Scope-OrgID", "theirs"}, {"Cookie", "a=b"},
       {"X_Grafana_User", "root"},      {"X-HTTP-Method", "DELETE"}, {"Range", "bytes=0-3"},
       {"X-Ceems-Logged-User", "root"}, {"X-Dashboard-Uid", "d"}};
-  gate::Passage passage{.user = "alice", .cluster = "c"};
-  passage.forward = {.method = "GET", .path = "/api/v1/query", .query = "query=1"};
+  gate::Decision decision{.user = "alice", .cluster = "c"};
+  decision.forward = {.method = "GET", .path = "/api/v1/query", .query = "query=1"};
   const auto& backend = backends->find("c")->backends()[0];
-  const auto attempt = attempt_for(backend, request, passage);
+  const auto attempt = attempt_for(backend, request, decision);
   ASSERT_TRUE(attempt);
   EXPECT_EQ(header(*attempt, "X-Grafana-User"), "alice;");
   EXPECT_EQ(header(*attempt, "X-Dashboard-Uid"), "d;");
@@ -291,11 +291,11 @@ TEST(Attempt, OfUsersNamesTheBackendAsHost) {
   request.method = "GET";
   request.target = "/api/v1/query";
   request.headers = {{"Host", "other.example"}};
-  gate::Passage passage{.user = "alice", .cluster = "c"};
-  passage.forward = {.method = "GET", .path = "/api/v1/query", .query = "query=1"};
+  gate::Decision decision{.user = "alice", .cluster = "c"};
+  decision.forward = {.method = "GET", .path = "/api/v1/query", .query = "query=1"};
   std::vector<std::string> hosts;
   for (const Backend& backend : backends->find("c")->backends()) {
-    const auto attempt = attempt_for(backend, request, passage);
+    const auto attempt = attempt_for(backend, request, decision);
     ASSERT_TRUE(attempt);
     hosts.push_back(attempt->host);
     const auto admins =
@@ -315,13 +315,13 @@ TEST(Attempt, OfUsersIsWhatWasChecked) {
   request.target = "/api/v1/query?evil=1";
   request.query = "evil=1";
   request.headers = {{"Content-Type", "text/evil"}, {"Accept-Encoding", "gzip"}};
-  gate::Passage passage{.user = "alice", .cluster = "c"};
-  passage.forward = {.method = "POST",
-                     .path = "/api/v1/query",
-                     .query = "",
-                     .content_type = "application/x-www-form-urlencoded",
-                     .body = "query=1"};
-  const auto attempt = attempt_for(backends->find("c")->backends()[0], request, passage);
+  gate::Decision decision{.user = "alice", .cluster = "c"};
+  decision.forward = {.method = "POST",
+                      .path = "/api/v1/query",
+                      .query = "",
+                      .content_type = "application/x-www-form-urlencoded",
+                      .body = "query=1"};
+  const auto attempt = attempt_for(backends->find("c")->backends()[0], request, decision);
   ASSERT_TRUE(attempt);
   EXPECT_EQ(attempt->target, "/api/v1/query");
   EXPECT_EQ(header(*attempt, "Content-Type"), "application/x-www-form-urlencoded;");

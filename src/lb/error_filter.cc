@@ -13,7 +13,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kLongestBody = std::size_t{64} << 10U;
+constexpr std::size_t kMaxBodyBytes = std::size_t{64} << 10U;
 constexpr std::size_t kDepth = 16;
 
 constexpr std::array<std::string_view, 9> kTypes{"bad_data", "canceled",       "execution",
@@ -71,7 +71,7 @@ std::string text_under(const json::object& object, std::string_view key) {
 }  // namespace
 
 Result<> ErrorFilter::feed(std::string_view piece, std::string& /*out*/) {
-  too_long_ = too_long_ || body_.size() + piece.size() > kLongestBody;
+  too_long_ = too_long_ || body_.size() + piece.size() > kMaxBodyBytes;
   if (too_long_) {
     body_.clear();
   } else if (is_json_) {

@@ -48,7 +48,7 @@ constexpr std::string_view kAnswerSeconds = "ceems_lb_answer_duration_seconds";
 constexpr std::array<std::string_view, 6> kClassNames{"0xx", "1xx", "2xx", "3xx", "4xx", "5xx"};
 constexpr std::array kTypes{gate::BackendType::kTsdb, gate::BackendType::kProfiles};
 
-/// Decisions take microseconds, or as long as the data base.
+/// Decisions take microseconds, or as long as the database.
 constexpr std::array kDecisionBounds{5e-6, 1e-5, 2e-5, 5e-5, 1e-4, 1e-3, 1e-2, 0.1, 1.0};
 
 std::size_t place(gate::BackendType type) {

@@ -164,15 +164,15 @@ struct AccessLine {
 
 /// Null where nobody reads it.
 std::shared_ptr<const AccessLine> access_line(const net::Request& request,
-                                              const gate::Passage& passage) {
+                                              const gate::Decision& decision) {
   if (!log::enabled(log::Level::kDebug)) {
     return nullptr;
   }
   return std::make_shared<const AccessLine>(
-      AccessLine{.user = printable(passage.user, 100),
-                 .cluster = passage.cluster,
+      AccessLine{.user = printable(decision.user, 100),
+                 .cluster = decision.cluster,
                  .path = printable(request.path, 200),
-                 .units = fmt::format("{}", fmt::join(passage.units, ","))});
+                 .units = fmt::format("{}", fmt::join(decision.units, ","))});
 }
 
 /// What a request showed to a server, where that may have to be fetched anew.
@@ -202,18 +202,18 @@ std::shared_ptr<const FrontendState> Frontend::state() const {
   return state_;
 }
 
-bool Frontend::handle_at_once(const net::Request& request, net::Response& response) const {
+bool Frontend::handle_inline(const net::Request& request, net::Response& response) const {
   const auto start = steady_clock::now();
   const auto now = state();
-  if (request.body.size() > FrontendState::kLongestCheckedBody) {
+  if (request.body.size() > FrontendState::kMaxCheckedBodyBytes) {
     return false;  // copying it takes longer than other connections should wait
   }
-  const auto passage = now->gate.decide_at_once(raw_request(request), request.headers);
-  if (!passage) {
+  const auto decision = now->gate.decide_inline(raw_request(request), request.headers);
+  if (!decision) {
     return false;
   }
-  const Pool* const pool = now->backends->find(passage->cluster);
-  if (pool == nullptr || !pool->asked_at_once() || (passage->admin && request.path == "/health")) {
+  const Pool* const pool = now->backends->find(decision->cluster);
+  if (pool == nullptr || !pool->asked_at_once() || (decision->admin && request.path == "/health")) {
     return false;
   }
   const auto chosen = pool->choose();
@@ -221,8 +221,8 @@ bool Frontend::handle_at_once(const net::Request& request, net::Response& respon
     return false;  // handle() says so, and counts
   }
   figures_->observe_decision(type_, seconds_since(start));
-  figures_->count_decision(type_, passage->admin ? "admin" : "allowed");
-  pass_on(request, *passage, *now, chosen, response);
+  figures_->count_decision(type_, decision->admin ? "admin" : "allowed");
+  pass_on(request, *decision, *now, chosen, response);
   return true;
 }
 
@@ -246,7 +246,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     }
   }
   const auto start = steady_clock::now();
-  if (request.body.size() > now->longest_body) {  // the listener's bound is that of the start
+  if (request.body.size() > now->max_body_bytes) {  // the listener's bound is that of the start
     figures_->count_decision(type_, "size");
     net::plain_text(response, 413, "Request Entity Too Large");
     return;
@@ -280,14 +280,14 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
 }
 
 void Frontend::pass_on(const net::Request& request,
-                       const gate::Passage& passage,
+                       const gate::Decision& decision,
                        const FrontendState& state,
                        const std::vector<const Backend*>& chosen,
                        net::Response& response) const {
   auto relay = std::make_shared<net::Relay>();
   std::vector<SentToken> tokens;
   for (const Backend* const backend : chosen) {
-    auto attempt = attempt_for(*backend, request, passage);
+    auto attempt = attempt_for(*backend, request, decision);
     if (attempt) {
       if (!backend->own_headers) {
         tokens.push_back(
@@ -299,17 +299,17 @@ void Frontend::pass_on(const net::Request& request,
                  {{"backend", backend->upstream->address()}, {"err", attempt.error().message}});
     }
   }
-  const bool rewritten = !passage.forward.path.empty();
-  relay->body = rewritten ? passage.forward.body : request.body;
+  const bool rewritten = !decision.forward.path.empty();
+  relay->body = rewritten ? decision.forward.body : request.body;
   // What users may ask for changes nothing.
   relay->repeatable = rewritten || request.method == "GET" || request.method == "HEAD" ||
                       (request.method == "POST" && only_reads(type_, request.path));
   net::plain_text(relay->unavailable, 503, "Service not available");
   const std::vector<std::string>& labels = chosen.front()->filter_labels;
   if (type_ == gate::BackendType::kTsdb && !labels.empty()) {
-    relay->filter = [asked = Asked{.cluster = passage.cluster,
-                                   .path = rewritten ? passage.forward.path : request.path},
-                     labels, admin = passage.admin](int status, const net::Headers& headers) {
+    relay->filter = [asked = Asked{.cluster = decision.cluster,
+                                   .path = rewritten ? decision.forward.path : request.path},
+                     labels, admin = decision.admin](int status, const net::Headers& headers) {
       if (!admin && status >= 300) {
         return make_error_filter(status, headers);
       }
@@ -327,7 +327,7 @@ void Frontend::pass_on(const net::Request& request,
   // The servers are watched as long as requests wait for them, also after a reload.
   relay->done = [this, start = steady_clock::now(), held = state.backends,
                  tokens = std::move(tokens),
-                 told = access_line(request, passage)](const net::RelayEnd& end) {
+                 told = access_line(request, decision)](const net::RelayEnd& end) {
     figures_->count_answer(type_, end, seconds_since(start));
     tell_refused(tokens, end);
     if (told) {

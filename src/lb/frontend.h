@@ -15,13 +15,13 @@ namespace ceems::lb {
 /// What requests of one kind are decided and passed on by; replaced as a whole on reload.
 struct FrontendState {
   FrontendState(gate::BackendType type, gate::GateRules rules, gate::Owners* asked)
-      : longest_body(asked == nullptr ? kLongestBody : kLongestCheckedBody),
+      : max_body_bytes(asked == nullptr ? kMaxBodyBytes : kMaxCheckedBodyBytes),
         gate(type, std::move(rules), asked) {}
 
   /// Of a request. What the gate checks is held, unpacked and read several times.
-  static constexpr std::size_t kLongestCheckedBody = std::size_t{1} << 20U;
-  static constexpr std::size_t kLongestBody = std::size_t{32} << 20U;
-  std::size_t longest_body;
+  static constexpr std::size_t kMaxCheckedBodyBytes = std::size_t{1} << 20U;
+  static constexpr std::size_t kMaxBodyBytes = std::size_t{32} << 20U;
+  std::size_t max_body_bytes;
 
   std::shared_ptr<gate::Owners> owners;  ///< keeps alive what the gate asks; may be null
   gate::Gate gate;
@@ -42,14 +42,14 @@ class Frontend {
   /// For net::Server. Without a cluster header /metrics and /-/healthy are this program's own.
   void handle(const net::Request& request, net::Response& response) const;
 
-  /// For net::ServerOptions::at_once: what passes and can be told so without waiting.
-  bool handle_at_once(const net::Request& request, net::Response& response) const;
+  /// For net::ServerOptions::inline_handler: what passes and can be told so without waiting.
+  bool handle_inline(const net::Request& request, net::Response& response) const;
 
   [[nodiscard]] gate::BackendType type() const { return type_; }
 
  private:
   void pass_on(const net::Request& request,
-               const gate::Passage& passage,
+               const gate::Decision& decision,
                const FrontendState& state,
                const std::vector<const Backend*>& chosen,
                net::Response& response) const;

@@ -32,7 +32,7 @@ class FakeOwners final : public gate::Owners {
                                      const gate::UnitSet& /*units*/) override {
     return gate::SharedIds();
   }
-  Owners* remembered() override { return this; }
+  Owners* cached_only() override { return this; }
 };
 
 /// A frontend with one server of cluster c, which hides the label `instance`.
@@ -78,7 +78,7 @@ class FrontendTest : public ::testing::Test {
   /// As a connection does.
   net::Response ask_at_once(const net::Request& request) const {
     net::Response response;
-    if (!frontend_.handle_at_once(request, response)) {
+    if (!frontend_.handle_inline(request, response)) {
       frontend_.handle(request, response);
     }
     return response;
@@ -163,7 +163,7 @@ TEST_F(FrontendTest, BodiesAreBoundedWhereTheyAreChecked) {
   open->backends = frontend_.state()->backends;
   frontend_.set_state(open);
   net::Response at_once;
-  EXPECT_FALSE(frontend_.handle_at_once(request, at_once)) << "copied while others wait";
+  EXPECT_FALSE(frontend_.handle_inline(request, at_once)) << "copied while others wait";
   const auto passed = ask_at_once(request);
   ASSERT_TRUE(passed.relay);
   EXPECT_EQ(passed.relay->body.size(), request.body.size());

@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kLongestText = std::size_t{1} << 20U;
+constexpr std::size_t kMaxTextBytes = std::size_t{1} << 20U;
 constexpr std::size_t kDepth = 64;
 
 /// Keys from the top to the object of labels; "[]" is an array.
@@ -31,7 +31,7 @@ struct Handler {
   // NOLINTBEGIN(readability-identifier-naming)
   static constexpr std::size_t max_object_size = std::size_t(-1);
   static constexpr std::size_t max_array_size = std::size_t(-1);
-  static constexpr std::size_t max_key_size = kLongestText;
+  static constexpr std::size_t max_key_size = kMaxTextBytes;
   static constexpr std::size_t max_string_size = std::size_t(-1);
   // NOLINTEND(readability-identifier-naming)
 
@@ -176,7 +176,7 @@ struct Handler {
   }
   bool on_string_part(json::string_view part, std::size_t /*size*/, json::error_code& error) {
     text.append(part.data(), part.size());
-    if (text.size() > kLongestText) {
+    if (text.size() > kMaxTextBytes) {
       error = json::error::string_too_large;
       return false;
     }

@@ -12,7 +12,7 @@
 
 #include "base/clock.h"
 #include "gate/api_owners.h"
-#include "gate/reader_owners.h"
+#include "gate/owners.h"
 #include "os/privileges.h"
 #include "store/database.h"
 
@@ -67,7 +67,7 @@ Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
   if (!config.has_owners()) {
     return std::shared_ptr<OwnerSource>();
   }
-  // The data base comes first: it answers sooner, and without another program.
+  // The database comes first: it answers sooner, and without another program.
   const bool has_file = config.data_path && may_hold_database(*config.data_path);
   if (!config.database_url.empty() || has_file || config.api_url.empty()) {
     auto reader = store::open_reader({.directory = config.data_path.value_or(""),
@@ -78,7 +78,7 @@ Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
       return fail(std::move(reader).error().with_context("who owns units cannot be told"));
     }
     source->reader = std::move(*reader);
-    source->direct = gate::reader_owners(*source->reader);
+    source->direct = gate::database_owners(*source->reader);
   } else {
     net::ClientOptions options = config.api_client;
     options.timeout = kOwnerTimeout;

@@ -13,9 +13,9 @@
 namespace ceems::lb {
 namespace {
 
-constexpr std::size_t kMostConnections = 20000;
+constexpr std::size_t kMaxConnections = 20000;
 /// Grafana asks for values of labels by GET only, with the whole query in the URL.
-constexpr std::size_t kLongestHeader = std::size_t{128} << 10U;
+constexpr std::size_t kMaxHeaderBytes = std::size_t{128} << 10U;
 /// Longer than Grafana keeps a connection that it may use again (90 s).
 constexpr std::chrono::seconds kIdleTimeout{120};
 /// Of a body, and between pieces of an answer that the client takes: for slow but honest ones.
@@ -93,17 +93,17 @@ Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options,
     server_options.web_config_file = options.web_config_file;
     server_options.threads =
         static_cast<int>(std::clamp(options.threads, kMinThreads, kMaxThreads));
-    server_options.max_connections = kMostConnections;
-    server_options.max_header_bytes = kLongestHeader;
+    server_options.max_connections = kMaxConnections;
+    server_options.max_header_bytes = kMaxHeaderBytes;
     server_options.idle_timeout = kIdleTimeout;
     server_options.read_timeout = kReadTimeout;
     server_options.write_timeout = kWriteTimeout;
     server_options.max_body_bytes =
-        config.has_owners() ? FrontendState::kLongestCheckedBody : FrontendState::kLongestBody;
+        config.has_owners() ? FrontendState::kMaxCheckedBodyBytes : FrontendState::kMaxBodyBytes;
     server_options.around_files = read_as_root;
-    server_options.at_once = [frontend = frontend.get()](const net::Request& request,
-                                                         net::Response& response) {
-      return frontend->handle_at_once(request, response);
+    server_options.inline_handler = [frontend = frontend.get()](const net::Request& request,
+                                                                net::Response& response) {
+      return frontend->handle_inline(request, response);
     };
     auto server = net::Server::create(
         std::move(server_options),

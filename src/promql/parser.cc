@@ -508,10 +508,10 @@ class Parser {
 };
 
 Parsed<std::vector<Token>> tokens_within(std::string_view query, const ParseOptions& options) {
-  if (query.size() > options.longest) {
+  if (query.size() > options.max_bytes) {
     return std::unexpected(syntax_error_at(
         query, 0,
-        fmt::format("query of {} bytes is longer than {}", query.size(), options.longest)));
+        fmt::format("query of {} bytes is longer than {}", query.size(), options.max_bytes)));
   }
   auto tokens = tokenize(query);
   if (tokens) {

@@ -15,7 +15,7 @@ struct ParseOptions {
   bool prometheus2 = true;    ///< what 3.0 took away: holt_winters
   bool prometheus3 = true;    ///< quoted names, durations as seconds, newer functions
   bool experimental = false;  ///< functions and aggregations behind a switch in Prometheus
-  std::size_t longest = std::size_t{64} << 10U;  ///< bytes
+  std::size_t max_bytes = std::size_t{64} << 10U;  ///< bytes
   unsigned deepest = 256;                        ///< parentheses, calls and signs in each other
   std::size_t most_patterns = 500;               ///< =~ and !~, each of which is compiled
   PatternOptions patterns = {};

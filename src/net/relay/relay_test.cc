@@ -44,7 +44,7 @@ TEST_F(RelayTest, WhatIsPassedOnAtOnceNeedsNoWorker) {
   const auto back = serve(echo);
   const auto other = upstream(back->addresses()[0]);
   ServerOptions options;
-  options.at_once = [&](const Request& request, Response& response) {
+  options.inline_handler = [&](const Request& request, Response& response) {
     response.body = "nobody shall see this";
     if (request.path == "/throws") {
       throw std::runtime_error("no");

@@ -25,7 +25,7 @@ namespace {
 
 constexpr std::size_t kHeaderPiece = 4096;
 constexpr std::size_t kBodyPiece = 65536;
-/// A client has to take this much within one write time-out.
+/// A client has to take this much within one write timeout.
 constexpr std::size_t kWriteSlice = std::size_t{256} * 1024;
 
 /// Runs `work` on the executor and comes back to the I/O thread. `work` must not throw.
@@ -102,8 +102,8 @@ void Connection::close() {
 /// For an answer that only the end of the connection ends: a proper end would say that it is whole.
 void Connection::reset() {
   ErrorCondition ignored;
-  const asio::socket_base::linger at_once(true, 0);
-  static_cast<void>(stream_->socket().set_option(at_once, ignored));
+  const asio::socket_base::linger no_wait(true, 0);
+  static_cast<void>(stream_->socket().set_option(no_wait, ignored));
 }
 
 void Connection::arm(std::chrono::milliseconds time) {
@@ -261,7 +261,7 @@ Task<bool> Connection::serve_one() {
   exchange.keep_alive = parser.keep_alive();
 
   std::shared_ptr<const WebRules> rules;
-  if (!produce_at_once(exchange)) {
+  if (!produce_inline(exchange)) {
     co_await produce(exchange, rules);
   }
   if (core_.stopping || (exchange.streaming && exchange.http_1_0)) {
@@ -292,16 +292,17 @@ Task<bool> Connection::refuse(const RequestParser& parser) {
 }
 
 /// Saves what changing to a worker and back costs.
-bool Connection::produce_at_once(Exchange& exchange) {
-  if (!core_.options.at_once || core_.web) {
+bool Connection::produce_inline(Exchange& exchange) {
+  if (!core_.options.inline_handler || core_.web) {
     return false;
   }
   try {
-    if (core_.options.at_once(exchange.request, exchange.response) && exchange.response.relay) {
+    if (core_.options.inline_handler(exchange.request, exchange.response) &&
+        exchange.response.relay) {
       return true;
     }
   } catch (const std::exception& exception) {
-    log::error("Handling a request at once failed", {{"err", exception.what()}});
+    log::error("Handling a request failed", {{"err", exception.what()}});
   }
   exchange.response = {};
   return false;
@@ -492,10 +493,10 @@ Task<bool> Connection::write(std::string_view first, std::string_view second) {
 /// Closing a socket with unread bytes makes the kernel send a reset, which may overtake the answer:
 /// say that we are done and read a while what still comes.
 Task<void> Connection::linger() {
-  constexpr std::size_t kMost = std::size_t{256} * 1024;
-  constexpr std::chrono::milliseconds kLongest{500};
+  constexpr std::size_t kMaxUnreadBytes = std::size_t{256} * 1024;
+  constexpr std::chrono::milliseconds kMaxLinger{500};
   ErrorCondition error;
-  arm(kLongest);
+  arm(kMaxLinger);
   idle_ = true;  // may be cut by stop()
   if (!stream_->socket().is_open()) {
     co_return;
@@ -506,7 +507,7 @@ Task<void> Connection::linger() {
   }
   std::array<char, 4096> unused{};
   std::size_t total = 0;
-  while (!error && total < kMost) {
+  while (!error && total < kMaxUnreadBytes) {
     total += co_await stream_->read(asio::buffer(unused), error);
   }
 }

@@ -81,7 +81,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<bool> read_request(RequestParser& parser);
   Task<std::size_t> read_more();
   Task<bool> refuse(const RequestParser& parser);
-  bool produce_at_once(Exchange& exchange);
+  bool produce_inline(Exchange& exchange);
   Task<void> produce(Exchange& exchange, std::shared_ptr<const WebRules>& rules);
   Task<bool> send(Exchange& exchange, const Headers& extra);
   Task<bool> send_pieces(Exchange& exchange);

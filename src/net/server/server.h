@@ -22,10 +22,10 @@ struct ServerOptions {
   /// empty. Any thread, not for every request.
   std::function<void(const std::function<void()>& read)> around_files = {};
   int threads = 2;
-  /// Asked first, on the thread of all connections: sets Response::relay within microseconds, or
-  /// returns false and leaves the request to the handler. Not asked where there is a web
+  /// Called first, on the thread of all connections: sets Response::relay within microseconds, or
+  /// returns false and leaves the request to the handler. Not called where there is a web
   /// configuration. Must not wait for anything; may be empty.
-  std::function<bool(const Request&, Response&)> at_once = {};
+  std::function<bool(const Request&, Response&)> inline_handler = {};
   std::chrono::milliseconds header_timeout{2000};
   std::chrono::milliseconds read_timeout{10000};
   std::chrono::milliseconds write_timeout{10000};
@@ -40,7 +40,7 @@ struct ServerOptions {
 
 /// HTTP/1.1 server: keep-alive, pipelining-safe, TLS and basic auth by the web configuration
 /// (exporter-toolkit format, re-read when its files change; a broken one answers 500 and is
-/// logged), limits, time-outs. start() and stop() are called from one thread; handlers run on
+/// logged), limits, timeouts. start() and stop() are called from one thread; handlers run on
 /// `threads` workers.
 class Server {
  public:

@@ -1,4 +1,4 @@
-#include "gate/selector_rules.h"
+#include "gate/selection.h"
 
 #include <algorithm>
 #include <array>

@@ -1,12 +1,102 @@
+#include "gate/owners.h"
+
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
-#include "gate/owners.h"
+#include "store/database.h"
 #include "testing/fake_clock.h"
+#include "testing/temp_dir.h"
 
 namespace ceems::gate {
 namespace {
+
+constexpr std::int64_t kNow = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
+constexpr std::int64_t kHour = 3'600'000;
+
+model::Unit unit(const std::string& uuid, const std::string& project, const std::string& user) {
+  model::Unit made;
+  made.resource_manager = "slurm";
+  made.uuid = uuid;
+  made.name = uuid;
+  made.project = project;
+  made.username = user;
+  made.created_at_ts = kNow;
+  made.started_at = std::to_string(kNow);
+  made.started_at_ts = kNow;
+  made.state = "RUNNING";
+  return made;
+}
+
+/// On clusters a and b: ada is a member of fluids, bob of fluids and optics; lea leads fluids on a
+/// and is a member of nothing.
+class DatabaseOwnersTest : public ::testing::Test {
+ protected:
+  void SetUp() override {
+    auto opened = store::Database::open(
+        {.directory = dir.path().string(), .time_zone = "UTC", .url = {}}, clock);
+    ASSERT_TRUE(opened) << opened.error().message;
+    database = std::move(*opened);
+    for (const std::string cluster : {"a", "b"}) {
+      store::ClusterUpdate update;
+      update.cluster = {.id = cluster, .manager = "slurm", .updaters = {}};
+      update.window = {kNow, kNow + kHour};
+      update.units = {unit("1", "fluids", "ada"), unit("2", "fluids", "bob"),
+                      unit("3", "optics", "bob")};
+      update.projects = std::vector<model::Project>{{.name = "fluids", .users = {"ada", "bob"}},
+                                                    {.name = "optics", .users = {"bob"}}};
+      if (cluster == "a") {
+        update.leads.emplace();
+        (*update.leads)["fluids"] = {"lea"};
+      }
+      ASSERT_TRUE(database->writer().write(update));
+    }
+    owners = database_owners(database->reader());
+  }
+  bool sees(const std::string& user, const std::string& cluster, const UnitSet& units) {
+    return owners->may_see(user, cluster, units).value();
+  }
+
+  ceems::testing::TempDir dir;
+  ceems::testing::FakeClock clock;
+  std::unique_ptr<store::Database> database;
+  std::unique_ptr<Owners> owners;
+};
+
+TEST_F(DatabaseOwnersTest, MembersSeeTheirProjects) {
+  EXPECT_TRUE(sees("ada", "a", {"1", "2"}));
+  EXPECT_FALSE(sees("ada", "a", {"1", "3"}));
+  EXPECT_FALSE(sees("eve", "a", {"1"}));
+  EXPECT_FALSE(sees("", "a", {"1"}));
+  EXPECT_FALSE(sees("ada", "a", {}));
+  EXPECT_EQ(owners->units_of("ada", "a", 10).value(), (UnitSet{"1"}));
+}
+
+TEST_F(DatabaseOwnersTest, LeadsSeeTheProjectsTheyLeadOnThatCluster) {
+  EXPECT_TRUE(sees("lea", "a", {"1", "2"}));
+  EXPECT_FALSE(sees("lea", "a", {"1", "3"}));
+  EXPECT_FALSE(sees("lea", "b", {"1"}));
+  // What open selectors are confined to.
+  EXPECT_EQ(owners->units_of("lea", "a", 10).value(), (UnitSet{"1", "2"}));
+  EXPECT_EQ(owners->units_of("lea", "b", 10).value(), UnitSet{});
+}
+
+TEST_F(DatabaseOwnersTest, UnitsOfLedProjectsAreOwnAmongThoseWithOneId) {
+  auto again = unit("1", "optics", "bob");
+  again.started_at_ts = kNow + kHour;
+  again.started_at = std::to_string(kNow + kHour);
+  store::ClusterUpdate update;
+  update.cluster = {.id = "a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow + kHour, kNow + 2 * kHour};
+  update.units = {again};
+  ASSERT_TRUE(database->writer().write(update));
+  const auto ids = owners->shared_ids("lea", "a", {"1"});
+  ASSERT_TRUE(ids);
+  ASSERT_EQ(ids->count("1"), 1U);
+  EXPECT_EQ(ids->at("1").own, (std::vector<promql::TimeSpan>{{kNow, kNow + kHour - 1}}));
+  EXPECT_EQ(ids->at("1").others, (std::vector<promql::TimeSpan>{{kNow + kHour, kFarTime}}));
+  EXPECT_TRUE(owners->shared_ids("eve", "a", {"1"})->at("1").own.empty());
+}
 
 class CountingOwners final : public Owners {
  public:
@@ -119,7 +209,7 @@ TEST_F(CachedOwnersTest, AnOutageIsLoggedWhenItBeginsAndWhenItIsOver) {
 }
 
 TEST_F(CachedOwnersTest, MemoryAsksNobody) {
-  Owners* const memory = cached->remembered();
+  Owners* const memory = cached->cached_only();
   ASSERT_NE(memory, nullptr);
   EXPECT_FALSE(memory->is_admin("root"));
   EXPECT_FALSE(memory->may_see("alice", "c", {"a"}));
@@ -156,7 +246,7 @@ TEST_F(CachedOwnersTest, EntriesAreBounded) {
 
 TEST_F(CachedOwnersTest, SharedIdsAreRememberedOneByOne) {
   const SharedIds expected = {{"used", {.own = {{5, 6}}, .others = {{1, 2}}}}};
-  EXPECT_FALSE(cached->remembered()->shared_ids("alice", "c", {"used"}));
+  EXPECT_FALSE(cached->cached_only()->shared_ids("alice", "c", {"used"}));
   const auto same = [&](const Result<SharedIds>& ids) {
     return ids && ids->size() == 1 && ids->begin()->first == "used" &&
            ids->begin()->second.own == expected.at("used").own &&
@@ -166,10 +256,10 @@ TEST_F(CachedOwnersTest, SharedIdsAreRememberedOneByOne) {
   EXPECT_TRUE(same(cached->shared_ids("alice", "c", {"used", "new"})));
   EXPECT_EQ(owners.asked, UnitSet{"new"});
   EXPECT_EQ(owners.calls, 2);
-  EXPECT_TRUE(same(cached->remembered()->shared_ids("alice", "c", {"new", "once", "used"})));
-  EXPECT_EQ(cached->remembered()->shared_ids("alice", "c", {"new", "once"})->size(), 0U);
-  EXPECT_FALSE(cached->remembered()->shared_ids("bob", "c", {"used"}));
-  EXPECT_FALSE(cached->remembered()->shared_ids("alice", "d", {"used"}));
+  EXPECT_TRUE(same(cached->cached_only()->shared_ids("alice", "c", {"new", "once", "used"})));
+  EXPECT_EQ(cached->cached_only()->shared_ids("alice", "c", {"new", "once"})->size(), 0U);
+  EXPECT_FALSE(cached->cached_only()->shared_ids("bob", "c", {"used"}));
+  EXPECT_FALSE(cached->cached_only()->shared_ids("alice", "d", {"used"}));
   EXPECT_EQ(owners.calls, 2);
   clock.advance(std::chrono::seconds(10));
   owners.broken = true;
