@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "lb/label_filter.h"
+#include "lb/answer_filter.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using ceems::lb::AnswerKind;

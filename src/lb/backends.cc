@@ -15,10 +15,10 @@ namespace ceems::lb {
 namespace {
 
 constexpr std::size_t kMaxAttempts = 2;
-constexpr std::chrono::seconds kPatience{10};  // with a question for the state
+constexpr std::chrono::seconds kHealthTimeout{10};
 
-/// Can the fields of the configuration change, or does finding them take time?
-bool asks_for_headers(const net::ClientOptions& options) {
+/// Can the header fields of the configuration change, or does finding them take time?
+bool has_dynamic_headers(const net::ClientOptions& options) {
   const auto& basic = options.basic_auth;
   const auto& authorization = options.authorization;
   return options.oauth2 ||
@@ -28,8 +28,8 @@ bool asks_for_headers(const net::ClientOptions& options) {
                              [](const auto& header) { return !header.second.files.empty(); });
 }
 
-/// Those that requests are sent to, so that a question needs no lookup of its own. None of numeric
-/// hosts and sockets, which need none anyway.
+/// Those that requests are sent to, so that a health request needs no lookup of its own. None for
+/// numeric hosts and sockets, which need no lookup.
 std::vector<std::string> known_addresses(net::Upstream& server) {
   std::vector<std::string> all;
   if (!server.addresses().is_looked_up()) {
@@ -42,15 +42,15 @@ std::vector<std::string> known_addresses(net::Upstream& server) {
   return all;
 }
 
-/// The servers of the running state, for the one that follows.
-class Running {
+/// Hands the servers of one configuration on to the next.
+class PreviousBackends {
  public:
-  explicit Running(const Backends* before) : before_(before) {}
+  explicit PreviousBackends(const Backends* before) : before_(before) {}
 
-  Result<std::shared_ptr<net::Upstream>> go_on_with(const std::string& cluster,
-                                                    net::UpstreamOptions options) {
+  Result<std::shared_ptr<net::Upstream>> reuse_or_create(const std::string& cluster,
+                                                         net::UpstreamOptions options) {
     if (auto same = find_same(cluster, options)) {
-      taken_.insert(same.get());
+      reused_.insert(same.get());
       return same;
     }
     const auto near = find_place(options);
@@ -73,7 +73,7 @@ class Running {
     if (pool != nullptr) {
       for (const Backend& backend : pool->backends()) {
         if (backend.upstream->options().same_server(options) &&
-            !taken_.contains(backend.upstream.get())) {
+            !reused_.contains(backend.upstream.get())) {
           return backend.upstream;
         }
       }
@@ -98,12 +98,12 @@ class Running {
   }
 
   const Backends* before_;
-  std::set<const net::Upstream*> taken_;
+  std::set<const net::Upstream*> reused_;
 };
 
 Result<Backend> make_backend(const ServerConfig& config,
                              const std::string& cluster,
-                             Running& running) {
+                             PreviousBackends& previous) {
   net::UnixUrl place{.socket = {}, .http = config.url};
   if (net::is_unix_url(config.url)) {
     auto read = net::parse_unix_url(config.url);
@@ -125,14 +125,14 @@ Result<Backend> make_backend(const ServerConfig& config,
   options.unix_socket = place.socket;
   options.use_tls = url->scheme == "https";
   options.tls = config.client.tls;
-  auto upstream = running.go_on_with(cluster, std::move(options));
+  auto upstream = previous.reuse_or_create(cluster, std::move(options));
   if (!upstream) {
     return fail(std::move(upstream).error());
   }
   net::ClientOptions client_options = config.client;
   client_options.unix_socket = std::move(place.socket);
   client_options.addresses = [server = *upstream] { return known_addresses(*server); };
-  client_options.timeout = kPatience;
+  client_options.timeout = kHealthTimeout;
   client_options.follow_redirects = false;
   auto client = net::Client::create(std::move(client_options));
   if (!client) {
@@ -151,7 +151,7 @@ Result<Backend> make_backend(const ServerConfig& config,
     backend.base_query = url->full.substr(question + 1);
   }
   backend.filter_labels = config.filter_labels;
-  if (!asks_for_headers(config.client)) {
+  if (!has_dynamic_headers(config.client)) {
     auto own = backend.client->own_headers(backend.url);
     if (!own) {
       return fail(std::move(own).error());
@@ -178,9 +178,9 @@ std::string target_of(const Backend& backend, std::string_view path, std::string
   return target;
 }
 
-/// Fields of users that go on with a request that was written anew: none by which a backend could
-/// be talked into other data (a tenant, a cookie, another method).
-bool may_pass(std::string_view low) {
+/// Fields that a request of a user keeps when it was written anew: none that could make a backend
+/// choose other data (a tenant, a cookie, another method).
+bool passes_for_users(std::string_view low) {
   constexpr std::array<std::string_view, 14> kKnown{"accept",
                                                     "accept-encoding",
                                                     "accept-language",
@@ -202,14 +202,14 @@ bool may_pass(std::string_view low) {
                              [low](std::string_view prefix) { return low.starts_with(prefix); });
 }
 
-/// Fields of the client that do not go on: the relay's own, credentials, what this program sets.
-bool stays_here(std::string_view low) {
+/// Fields of the client that never go on: those that the relay or this program sets, credentials.
+bool is_never_passed(std::string_view low) {
   return low == "host" || low == "content-length" || low == "authorization" ||
          low == "user-agent" || low == "x-forwarded-for" || low == "x-ceems-admin-user" ||
          low == "x-ceems-logged-user" || low == "x-http-method-override";
 }
 
-/// The path of a target as it came, also of one that names a scheme and a host.
+/// The path of a target, not decoded; a scheme and a host before it are left out.
 std::string_view encoded_path(std::string_view target) {
   target = target.substr(0, target.find_first_of("?#"));
   if (const std::size_t scheme = target.find("://");
@@ -243,8 +243,8 @@ std::string forwarded_for(const net::Request& request) {
   return all + request.remote_address;
 }
 
-/// By the requests under way. Each count is read once: others change them meanwhile, and a sort
-/// whose order changes under it reads past its end.
+/// By requests in flight. Each count is read once: other threads change them meanwhile, and a sort
+/// whose order changes under it reads past the end.
 void sort_by_load(std::vector<const Backend*>& servers) {
   std::vector<std::pair<int, const Backend*>> counted;
   counted.reserve(servers.size());
@@ -257,18 +257,18 @@ void sort_by_load(std::vector<const Backend*>& servers) {
 
 }  // namespace
 
-bool Pool::asked_at_once() const {
+bool Pool::has_static_headers() const {
   return std::ranges::all_of(
       backends_, [](const Backend& backend) { return backend.own_headers.has_value(); });
 }
 
-std::vector<const Backend*> Pool::choose() const {
+std::vector<const Backend*> Pool::pick() const {
   std::vector<const Backend*> live;
   const std::size_t count = backends_.size();
-  const std::size_t turn = turn_.fetch_add(1, std::memory_order_relaxed) + 1;
+  const std::size_t first = next_.fetch_add(1, std::memory_order_relaxed) + 1;
   for (std::size_t i = 0; i < count; ++i) {
     const bool rotate = strategy_ == Strategy::kRoundRobin;
-    const Backend& backend = backends_[rotate ? (turn + i) % count : i];
+    const Backend& backend = backends_[rotate ? (first + i) % count : i];
     if (backend.upstream->alive()) {
       live.push_back(&backend);
     }
@@ -282,7 +282,7 @@ std::vector<const Backend*> Pool::choose() const {
   return live;
 }
 
-bool answers_at_all(const Backend& backend) {
+bool responds(const Backend& backend) {
   const auto answer = backend.client->get(backend.origin + backend.base_path + "/-/healthy");
   return answer || answer.error().code != ErrorCode::kTimeout;
 }
@@ -291,13 +291,13 @@ Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type,
                                                    const Config& config,
                                                    const Backends* before) {
   auto made = std::make_unique<Backends>();
-  Running running(before);
+  PreviousBackends previous(before);
   for (const ClusterConfig& cluster : config.clusters) {
     const auto& servers = type == gate::BackendType::kTsdb ? cluster.tsdb : cluster.profiles;
     std::vector<Backend> backends;
     backends.reserve(servers.size());
     for (const ServerConfig& server : servers) {
-      auto backend = make_backend(server, cluster.id, running);
+      auto backend = make_backend(server, cluster.id, previous);
       if (!backend) {
         return fail(std::move(backend).error().with_context("backend of " + cluster.id));
       }
@@ -339,8 +339,8 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   const std::string* const host = net::find_header(request.headers, "Host");
   const bool behind_socket = !backend.upstream->options().unix_socket.empty();
   const std::string own_name = behind_socket ? "localhost" : backend.upstream->address();
-  // A front shared by several servers chooses one by Host: what the gate has checked goes to ours,
-  // whatever name the client gave.
+  // A reverse proxy in front of several servers chooses one by Host: what the gate has checked must
+  // go to ours, whatever name the client gave.
   attempt.host =
       host == nullptr || behind_socket || rewritten ? own_host(*backend.upstream) : *host;
 
@@ -353,7 +353,7 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   const net::HopFields hop(request.headers);
   for (const auto& [name, value] : request.headers) {
     const std::string low = to_lower(name);
-    if (hop.contains(low) || stays_here(low) || (rewritten && !may_pass(low)) ||
+    if (hop.contains(low) || is_never_passed(low) || (rewritten && !passes_for_users(low)) ||
         net::find_header(*own, name) != nullptr || (filtered && low == "accept-encoding") ||
         (rewritten && (low == "content-type" || low == "content-encoding"))) {
       continue;

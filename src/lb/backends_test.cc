@@ -92,24 +92,24 @@ TEST(Pool, TakesTurns) {
   const auto backends =
       made(config_of(Strategy::kRoundRobin, {"http://a", "http://b", "http://c"}));
   const Pool& pool = *backends->find("c");
-  EXPECT_EQ(names(pool.choose()), "bc");
-  EXPECT_EQ(names(pool.choose()), "ca");
-  EXPECT_EQ(names(pool.choose()), "ab");
+  EXPECT_EQ(names(pool.pick()), "bc");
+  EXPECT_EQ(names(pool.pick()), "ca");
+  EXPECT_EQ(names(pool.pick()), "ab");
   pool.backends()[1].upstream->set_alive(false);
-  EXPECT_EQ(names(pool.choose()), "ca");
-  EXPECT_EQ(names(pool.choose()), "ca");
-  EXPECT_EQ(names(pool.choose()), "ac");
+  EXPECT_EQ(names(pool.pick()), "ca");
+  EXPECT_EQ(names(pool.pick()), "ca");
+  EXPECT_EQ(names(pool.pick()), "ac");
 }
 
 TEST(Pool, TakesTheLeastBusy) {
   const auto backends = made(config_of(Strategy::kLeastConnection, {"http://a", "http://b"}));
   const Pool& pool = *backends->find("c");
-  EXPECT_EQ(names(pool.choose()), "ab");
+  EXPECT_EQ(names(pool.pick()), "ab");
   {
     const net::Upstream::Flight flight(*pool.backends()[0].upstream);
-    EXPECT_EQ(names(pool.choose()), "ba");
+    EXPECT_EQ(names(pool.pick()), "ba");
   }
-  EXPECT_EQ(names(pool.choose()), "ab");
+  EXPECT_EQ(names(pool.pick()), "ab");
 }
 
 TEST(Pool, ChoosesWhileRequestsComeAndGo) {
@@ -130,7 +130,7 @@ TEST(Pool, ChoosesWhileRequestsComeAndGo) {
     });
   }
   for (int i = 0; i < 20'000; ++i) {
-    const auto chosen = pool.choose();
+    const auto chosen = pool.pick();
     ASSERT_EQ(chosen.size(), 2U);
     ASSERT_NE(chosen[0], nullptr);
     ASSERT_NE(chosen[0], chosen[1]);
@@ -141,7 +141,7 @@ TEST(Pool, OfDeadServersNoneIsChosen) {
   const auto backends = made(config_of(Strategy::kRoundRobin, {"http://a"}));
   const Pool& pool = *backends->find("c");
   pool.backends()[0].upstream->set_alive(false);
-  EXPECT_TRUE(pool.choose().empty());
+  EXPECT_TRUE(pool.pick().empty());
   EXPECT_EQ(backends->find("other"), nullptr);
 }
 
@@ -192,7 +192,7 @@ TEST(Backends, MayBeBehindUnixSockets) {
   EXPECT_EQ(backend.upstream->address(), path);
   EXPECT_EQ(backend.base_path, "/base");
   EXPECT_EQ(backend.base_query, "k=v");
-  EXPECT_TRUE(answers_at_all(backend));
+  EXPECT_TRUE(responds(backend));
   EXPECT_EQ(asked, 1);
 
   net::Request request;

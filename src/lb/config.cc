@@ -41,12 +41,12 @@ Result<> read_server(const Node& node,
       .list("filter_labels", server.filter_labels)
       .refuse(server.url.empty(), "web", "a backend needs web.url")
       .refuse(!server.client.proxy_url.empty() || server.client.proxy_from_environment, "web",
-              "backends cannot be reached through a proxy");
+              "a backend cannot be reached through a proxy");
   servers.push_back(std::move(server));
   return section.done();
 }
 
-/// A request may go to any of them: what one hides all hide.
+/// A request may go to any of them, so what one hides all of them hide.
 void share_filters(std::vector<ServerConfig>& servers) {
   std::set<std::string> hidden;
   for (const ServerConfig& server : servers) {
@@ -72,7 +72,7 @@ Result<> read_backend(const Node& node, const std::string& directory, Config& co
               "missing TSDB and Pyroscope URL(s) for backend(s)")
       .refuse(std::ranges::find(config.clusters, cluster.id, &ClusterConfig::id) !=
                   config.clusters.end(),
-              "id", "ID that another backend has");
+              "id", "another backend has the same ID");
   share_filters(cluster.tsdb);
   config.clusters.push_back(std::move(cluster));
   return section.done();
@@ -106,46 +106,45 @@ Result<> read_access(const Node& node, AccessConfig& access) {
       .boolean("experimental_functions", access.experimental)
       .duration("cache_age", access.cache_age)
       .refuse(std::ranges::any_of(access.path_prefixes, is_odd), "path_prefixes",
-              "a prefix begins with '/' and does not end with it")
+              "a prefix must begin with '/' and must not end with it")
       .refuse(access.cache_age > std::chrono::seconds(30), "cache_age",
-              "at most 30s: who loses access must lose it soon");
+              "expected at most 30s: a user who loses access must lose it soon");
   if (node["shared_metrics"].present()) {
     access.shared_metrics.emplace(shared.begin(), shared.end());
   }
   return section.done();
 }
 
-/// A section that stands there was meant: it must not end as "nobody to ask, so all pass" because
-/// what would say whom to ask is empty, or commented out.
+/// A section that is there must not end as "no source of owners, so everything passes" because the
+/// keys that would name one are empty or commented out.
 Result<> check_owners(const Node& node, const Config& config) {
   if (config.has_owners() || (!node.present() && !node.is_null())) {
     return {};
   }
-  for (const auto& [key, what] : {std::pair("web", "url, that of the API server"),
+  for (const auto& [key, what] : {std::pair("web", "url, the URL of the API server"),
                                   std::pair("data", "path, the directory of ceems.db")}) {
     if (const Node part = node[key]; part.present() || part.is_null()) {
-      return fail(
-          part.error(fmt::format("expected {}; nobody else is named who tells who owns "
-                                 "units",
-                                 what)));
+      return fail(part.error(
+          fmt::format("expected {}: nothing else says where owners of units are looked up", what)));
     }
   }
-  return fail(
-      node.error("expected data.path or web.url, of whoever tells who owns units. Without access "
-                 "control leave out the whole section"));
+  return fail(node.error(
+      "expected data.path or web.url, where owners of units are looked up. To run without "
+      "access control, leave out the whole section"));
 }
 
-/// What of it concerns this program.
+/// The keys of ceems_api_server that this program uses.
 Result<> read_api_server(const Node& node, const std::string& directory, Config& config) {
   Section section(node);
-  // requests_limit: obsolete, of files that the API server shares.
+  // requests_limit is an obsolete key of files shared with the API server.
   const Node web = node["web"];
   const auto entries = web.entries();
-  const bool meant = std::ranges::any_of(
+  const bool configured = std::ranges::any_of(
       entries, [](const auto& entry) { return entry.first != "requests_limit"; });
   section.only(config::kApiServerKeys)
       .also(read_web(web, directory, config.api_url, config.api_client, {"url", "requests_limit"}))
-      .refuse(meant && config.api_url.empty(), "web", "expected url, that of the API server");
+      .refuse(configured && config.api_url.empty(), "web",
+              "expected url, the URL of the API server");
   const Node data = node["data"];
   std::string path = "data";
   section.also(Section(data)
@@ -160,7 +159,7 @@ Result<> read_api_server(const Node& node, const std::string& directory, Config&
   return section.ok() ? check_owners(node, config) : section.done();
 }
 
-/// Ids in `clusters`, if there are any, must hold those of the backends.
+/// Every ID of a backend must be in `clusters`, unless that is empty.
 Result<> compare_ids(const Node& document, const Config& config) {
   std::set<std::string> ids;
   Section section(document);

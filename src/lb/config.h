@@ -19,7 +19,7 @@ enum class Strategy : std::uint8_t { kRoundRobin, kLeastConnection };
 struct ServerConfig {
   std::string url;
   net::ClientOptions client = {};
-  /// Taken out of answers; of TSDBs only. The same for all servers of a cluster.
+  /// Labels taken out of answers; of TSDBs only. The same for all servers of a cluster.
   std::vector<std::string> filter_labels = {};
 };
 
@@ -53,7 +53,7 @@ struct Config {
   std::string database_url = {};              ///< of PostgreSQL; empty: none
   std::string database_password_file = {};
 
-  /// Is there anything to ask who owns units? Without, everything passes.
+  /// Is a source of unit owners configured? Without one every request passes.
   [[nodiscard]] bool has_owners() const {
     return !api_url.empty() || data_path.has_value() || !database_url.empty();
   }

@@ -110,7 +110,7 @@ TEST(LbConfig, AnApiServerWithoutUrlIsAMistake) {
   }
 }
 
-TEST(LbConfig, ASectionThatNamesNobodyToAskIsNoWayToHaveNoAccessControl) {
+TEST(LbConfig, ASectionWithoutASourceOfOwnersDoesNotTurnAccessControlOff) {
   const std::vector<std::pair<std::string, std::string>> cases = {
       {"ceems_api_server:\n  data:\n  # path: /var/lib/ceems",
        "lb.yml:2: ceems_api_server.data: expected path"},
@@ -177,7 +177,7 @@ TEST(LbConfig, WhatIsWrongIsNamedWithItsLine) {
       {"ceems_api_server: {data: {path: ''}}", "expected the name of a directory"},
       {"clusters: {id: c}", "expected a list"},
       {"ceems_lb:\n  access:\n    cache_age: 1m", "lb.yml:3"},
-      {"ceems_lb: {access: {path_prefixes: [prom]}}", "begins with '/'"},
+      {"ceems_lb: {access: {path_prefixes: [prom]}}", "must begin with '/'"},
       {"ceems_lb: {backends: [{id: c, tsdb: [{web: {url: http://a}}]}]}\nclusters: [{id: d}]",
        "unknown ID c found in backends"},
       {"ceems_lb: {backends: [{id: c, tsdb: [{web: {url: http://a}}]}, "

@@ -9,13 +9,14 @@
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "lb/error_filter.h"
-#include "lb/label_filter.h"
+#include "lb/answer_filter.h"
 
 namespace ceems::lb {
 namespace {
 
 using std::chrono::steady_clock;
+
+constexpr std::string_view kHealthy = "CEEMS LB Server is healthy";
 
 double seconds_since(steady_clock::time_point start) {
   return std::chrono::duration<double>(steady_clock::now() - start).count();
@@ -41,118 +42,19 @@ gate::RawRequest raw_request(const net::Request& request) {
           .body = request.body};
 }
 
-/// What labels are taken out of, for the log.
-struct Asked {
-  std::string cluster;
-  std::string path;
-};
-
-/// The client gets 502 or half an answer, and the server is at fault.
-Result<> told(const Asked& asked, Result<> done) {
-  if (!done) {
-    log::warn("labels cannot be taken out of an answer", {{"cluster_id", asked.cluster},
-                                                          {"path", printable(asked.path, 200)},
-                                                          {"err", done.error().message}});
-  }
-  return done;
-}
-
-class AnswerFilter final : public net::BodyFilter {
- public:
-  AnswerFilter(AnswerKind kind, std::vector<std::string> labels, Asked asked)
-      : filter_(kind, std::move(labels)), asked_(std::move(asked)) {}
-
-  Result<> feed(std::string_view piece, std::string& out) override {
-    return told(asked_, filter_.feed(piece, out));
-  }
-  Result<> finish(std::string& out) override { return told(asked_, filter_.finish(out)); }
-
- private:
-  LabelFilter filter_;
-  Asked asked_;
-};
-
-/// The whole answer to a question for the values of a hidden label.
-class EmptyFilter final : public net::BodyFilter {
- public:
-  Result<> feed(std::string_view /*piece*/, std::string& /*out*/) override { return {}; }
-  Result<> finish(std::string& out) override {
-    out += R"({"status":"success","data":[]})";
-    return {};
-  }
-};
-
-/// The last parts of a path: "query", or "values" with the label before it.
-struct Question {
-  std::string_view name;
-  std::string_view label;
-};
-
-Question question_of(std::string_view path) {
-  while (path.ends_with('/')) {
-    path.remove_suffix(1);
-  }
-  const std::size_t slash = path.rfind('/');
-  Question question;
-  question.name = slash == std::string_view::npos ? path : path.substr(slash + 1);
-  if (question.name == "values") {
-    path = path.substr(0, slash);
-    question.label = path.substr(path.rfind('/') + 1);
-  }
-  return question;
-}
-
-/// Does a request of an admin change nothing at a server, though it is sent by POST?
+/// Does a request of an admin change nothing at a server, although it is sent by POST?
 bool only_reads(gate::BackendType type, std::string_view path) {
-  constexpr std::array<std::string_view, 5> kForms = {"query", "query_range", "query_exemplars",
-                                                      "series", "labels"};
+  constexpr std::array<std::string_view, 5> kReading = {"query", "query_range", "query_exemplars",
+                                                        "series", "labels"};
   return type == gate::BackendType::kProfiles
              ? path.contains("/querier.v1.QuerierService/")
-             : std::ranges::find(kForms, question_of(path).name) != kForms.end();
+             : std::ranges::find(kReading, endpoint_of(path).name) != kReading.end();
 }
 
-std::unique_ptr<net::BodyFilter> make_filter(const Asked& asked,
-                                             const std::vector<std::string>& labels) {
-  const Question question = question_of(asked.path);
-  if (question.name == "query" || question.name == "query_range") {
-    return std::make_unique<AnswerFilter>(AnswerKind::kSamples, labels, asked);
-  }
-  if (question.name == "series") {
-    return std::make_unique<AnswerFilter>(AnswerKind::kSeries, labels, asked);
-  }
-  if (question.name == "labels") {
-    return std::make_unique<AnswerFilter>(AnswerKind::kNames, labels, asked);
-  }
-  if (question.name == "query_exemplars") {
-    return std::make_unique<AnswerFilter>(AnswerKind::kExemplars, labels, asked);
-  }
-  // U__ begins a name that Prometheus 3 decodes, so it may spell a hidden one
-  // (https://prometheus.io/docs/instrumenting/escaping_schemes).
-  if (std::ranges::find(labels, question.label) != labels.end() ||
-      question.label.starts_with("U__")) {
-    return std::make_unique<EmptyFilter>();
-  }
-  return nullptr;
+/// Admins ask so for the state of this program.
+bool is_admin_health(const gate::Decision& decision, const net::Request& request) {
+  return decision.admin && request.path == "/health";
 }
-
-bool is_coded(const net::Headers& headers) {
-  const std::string* const coding = net::find_header(headers, "Content-Encoding");
-  return coding != nullptr && !same_in_any_case(*coding, "identity");
-}
-
-/// A server that compresses although it was asked not to.
-class UnreadableFilter final : public net::BodyFilter {
- public:
-  explicit UnreadableFilter(Asked asked) : asked_(std::move(asked)) {}
-
-  Result<> feed(std::string_view /*piece*/, std::string& out) override { return finish(out); }
-  Result<> finish(std::string& /*out*/) override {
-    return told(asked_, fail(ErrorCode::kParse, "the server has compressed it"));
-  }
-
- private:
-  Asked asked_;
-};
 
 /// Of a request, for the log.
 struct AccessLine {
@@ -162,7 +64,7 @@ struct AccessLine {
   std::string units;
 };
 
-/// Null where nobody reads it.
+/// Null where it is not logged.
 std::shared_ptr<const AccessLine> access_line(const net::Request& request,
                                               const gate::Decision& decision) {
   if (!log::enabled(log::Level::kDebug)) {
@@ -175,13 +77,13 @@ std::shared_ptr<const AccessLine> access_line(const net::Request& request,
                  .units = fmt::format("{}", fmt::join(decision.units, ","))});
 }
 
-/// What a request showed to a server, where that may have to be fetched anew.
+/// A credential that a request takes to a server, where it may have to be fetched anew.
 struct SentToken {
   const Backend* backend;
   std::string authorization;
 };
 
-void tell_refused(const std::vector<SentToken>& tokens, const net::RelayEnd& end) {
+void drop_refused_tokens(const std::vector<SentToken>& tokens, const net::RelayEnd& end) {
   constexpr int kUnauthorized = 401;
   for (const SentToken& token : tokens) {
     if (end.status == kUnauthorized && token.backend->upstream.get() == end.upstream) {
@@ -192,20 +94,29 @@ void tell_refused(const std::vector<SentToken>& tokens, const net::RelayEnd& end
 
 }  // namespace
 
-void Frontend::set_state(std::shared_ptr<const FrontendState> state) {
-  const std::scoped_lock lock(mutex_);
-  state_.swap(state);
+FrontendSnapshot::FrontendSnapshot(gate::BackendType type,
+                                   gate::GateRules rules,
+                                   std::shared_ptr<gate::Owners> asked,
+                                   std::shared_ptr<const Backends> passed_to)
+    : max_body_bytes(asked == nullptr ? kMaxBodyBytes : kMaxCheckedBodyBytes),
+      owners(std::move(asked)),
+      gate(type, std::move(rules), owners.get()),
+      backends(std::move(passed_to)) {}
+
+void Frontend::publish(std::shared_ptr<const FrontendSnapshot> snapshot) {
+  const MutexLock lock(mutex_);
+  snapshot_.swap(snapshot);
 }
 
-std::shared_ptr<const FrontendState> Frontend::state() const {
-  const std::scoped_lock lock(mutex_);
-  return state_;
+std::shared_ptr<const FrontendSnapshot> Frontend::snapshot() const {
+  const MutexLock lock(mutex_);
+  return snapshot_;
 }
 
 bool Frontend::handle_inline(const net::Request& request, net::Response& response) const {
   const auto start = steady_clock::now();
-  const auto now = state();
-  if (request.body.size() > FrontendState::kMaxCheckedBodyBytes) {
+  const auto now = snapshot();
+  if (request.body.size() > FrontendSnapshot::kMaxCheckedBodyBytes) {
     return false;  // copying it takes longer than other connections should wait
   }
   const auto decision = now->gate.decide_inline(raw_request(request), request.headers);
@@ -213,40 +124,26 @@ bool Frontend::handle_inline(const net::Request& request, net::Response& respons
     return false;
   }
   const Pool* const pool = now->backends->find(decision->cluster);
-  if (pool == nullptr || !pool->asked_at_once() || (decision->admin && request.path == "/health")) {
+  if (pool == nullptr || !pool->has_static_headers() || is_admin_health(*decision, request)) {
     return false;
   }
-  const auto chosen = pool->choose();
-  if (chosen.empty()) {
-    return false;  // handle() says so, and counts
+  const auto picked = pool->pick();
+  if (picked.empty()) {
+    return false;  // handle() answers, and counts
   }
   figures_->observe_decision(type_, seconds_since(start));
   figures_->count_decision(type_, decision->admin ? "admin" : "allowed");
-  pass_on(request, *decision, *now, chosen, response);
+  relay(request, *decision, *now, picked, response);
   return true;
 }
 
 void Frontend::handle(const net::Request& request, net::Response& response) const {
-  const auto now = state();
-  if (net::find_header(request.headers, "X-Ceems-Cluster-Id") == nullptr) {
-    if (request.path == "/-/healthy") {
-      net::plain_text(response, 200, "CEEMS LB Server is healthy");
-      return;
-    }
-    if (request.path == "/metrics") {
-      std::vector<Figures::Server> servers;
-      for (const auto& [cluster, pool] : now->backends->pools()) {
-        for (const Backend& backend : pool.backends()) {
-          servers.push_back({type_, cluster, backend.upstream.get()});
-        }
-      }
-      response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-      response.body = figures_->page(servers);
-      return;
-    }
+  const auto now = snapshot();
+  if (answer_own_page(request, *now->backends, response)) {
+    return;
   }
   const auto start = steady_clock::now();
-  if (request.body.size() > now->max_body_bytes) {  // the listener's bound is that of the start
+  if (request.body.size() > now->max_body_bytes) {  // the listener's limit is that of the start
     figures_->count_decision(type_, "size");
     net::plain_text(response, 413, "Request Entity Too Large");
     return;
@@ -264,29 +161,53 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     return;
   }
   figures_->count_decision(type_, decided->admin ? "admin" : "allowed");
-  if (decided->admin && request.path == "/health") {
+  if (is_admin_health(*decided, request)) {
     response.set_header("Content-Type", "text/plain; charset=utf-8");
-    response.body = "CEEMS LB Server is healthy";
+    response.body = kHealthy;
     return;
   }
   const Pool* const pool = now->backends->find(decided->cluster);
-  const auto chosen = pool == nullptr ? std::vector<const Backend*>() : pool->choose();
-  if (chosen.empty()) {
+  const auto picked = pool == nullptr ? std::vector<const Backend*>() : pool->pick();
+  if (picked.empty()) {
     figures_->count_decision(type_, "no_backend");
     net::plain_text(response, 503, "Service not available");
     return;
   }
-  pass_on(request, *decided, *now, chosen, response);
+  relay(request, *decided, *now, picked, response);
 }
 
-void Frontend::pass_on(const net::Request& request,
-                       const gate::Decision& decision,
-                       const FrontendState& state,
-                       const std::vector<const Backend*>& chosen,
-                       net::Response& response) const {
+bool Frontend::answer_own_page(const net::Request& request,
+                               const Backends& backends,
+                               net::Response& response) const {
+  if (net::find_header(request.headers, "X-Ceems-Cluster-Id") != nullptr) {
+    return false;
+  }
+  if (request.path == "/-/healthy") {
+    net::plain_text(response, 200, kHealthy);
+    return true;
+  }
+  if (request.path == "/metrics") {
+    std::vector<Figures::Server> servers;
+    for (const auto& [cluster, pool] : backends.pools()) {
+      for (const Backend& backend : pool.backends()) {
+        servers.push_back({type_, cluster, backend.upstream.get()});
+      }
+    }
+    response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    response.body = figures_->page(servers);
+    return true;
+  }
+  return false;
+}
+
+void Frontend::relay(const net::Request& request,
+                     const gate::Decision& decision,
+                     const FrontendSnapshot& snapshot,
+                     const std::vector<const Backend*>& picked,
+                     net::Response& response) const {
   auto relay = std::make_shared<net::Relay>();
   std::vector<SentToken> tokens;
-  for (const Backend* const backend : chosen) {
+  for (const Backend* const backend : picked) {
     auto attempt = attempt_for(*backend, request, decision);
     if (attempt) {
       if (!backend->own_headers) {
@@ -305,38 +226,29 @@ void Frontend::pass_on(const net::Request& request,
   relay->repeatable = rewritten || request.method == "GET" || request.method == "HEAD" ||
                       (request.method == "POST" && only_reads(type_, request.path));
   net::plain_text(relay->unavailable, 503, "Service not available");
-  const std::vector<std::string>& labels = chosen.front()->filter_labels;
+  const std::vector<std::string>& labels = picked.front()->filter_labels;
   if (type_ == gate::BackendType::kTsdb && !labels.empty()) {
-    relay->filter = [asked = Asked{.cluster = decision.cluster,
-                                   .path = rewritten ? decision.forward.path : request.path},
-                     labels, admin = decision.admin](int status, const net::Headers& headers) {
-      if (!admin && status >= 300) {
-        return make_error_filter(status, headers);
-      }
-      auto filter = make_filter(asked, labels);
-      constexpr int kNoContent = 204;
-      if (filter == nullptr || status == kNoContent || status >= 300) {
-        return std::unique_ptr<net::BodyFilter>();
-      }
-      if (is_coded(headers)) {
-        filter = std::make_unique<UnreadableFilter>(asked);
-      }
-      return filter;
+    relay->filter = [hidden = HiddenLabels{.names = labels,
+                                           .path = rewritten ? decision.forward.path : request.path,
+                                           .cluster = decision.cluster,
+                                           .admin = decision.admin}](int status,
+                                                                     const net::Headers& headers) {
+      return make_answer_filter(hidden, status, headers);
     };
   }
-  // The servers are watched as long as requests wait for them, also after a reload.
-  relay->done = [this, start = steady_clock::now(), held = state.backends,
+  // Backends are checked as long as requests wait for them, also after a reload.
+  relay->done = [this, start = steady_clock::now(), held = snapshot.backends,
                  tokens = std::move(tokens),
-                 told = access_line(request, decision)](const net::RelayEnd& end) {
+                 line = access_line(request, decision)](const net::RelayEnd& end) {
     figures_->count_answer(type_, end, seconds_since(start));
-    tell_refused(tokens, end);
-    if (told) {
+    drop_refused_tokens(tokens, end);
+    if (line) {
       log::debug("passed on",
                  {{"backend_type", gate::type_name(type_)},
-                  {"user", told->user},
-                  {"cluster_id", told->cluster},
-                  {"path", told->path},
-                  {"units", told->units},
+                  {"user", line->user},
+                  {"cluster_id", line->cluster},
+                  {"path", line->path},
+                  {"units", line->units},
                   {"backend", end.upstream == nullptr ? std::string() : end.upstream->address()},
                   {"status", end.status},
                   {"err", end.error}});

@@ -48,9 +48,8 @@ class FrontendTest : public ::testing::Test {
     EXPECT_TRUE(backends);
     gate::GateRules rules;
     rules.clusters = {"c"};
-    auto state = std::make_shared<FrontendState>(type, std::move(rules), &owners_);
-    state->backends = std::move(*backends);
-    frontend_.set_state(std::move(state));
+    frontend_.publish(
+        std::make_shared<FrontendSnapshot>(type, std::move(rules), owners_, std::move(*backends)));
   }
 
   static net::Request request_of(const std::string& method,
@@ -76,7 +75,7 @@ class FrontendTest : public ::testing::Test {
   }
 
   /// As a connection does.
-  net::Response ask_at_once(const net::Request& request) const {
+  net::Response ask_inline_first(const net::Request& request) const {
     net::Response response;
     if (!frontend_.handle_inline(request, response)) {
       frontend_.handle(request, response);
@@ -96,7 +95,7 @@ class FrontendTest : public ::testing::Test {
   }
 
   [[nodiscard]] net::Upstream& server() const {
-    return *frontend_.state()->backends->find("c")->backends()[0].upstream;
+    return *frontend_.snapshot()->backends->find("c")->backends()[0].upstream;
   }
 
   [[nodiscard]] bool repeatable(const std::string& method, const std::string& path) const {
@@ -105,7 +104,7 @@ class FrontendTest : public ::testing::Test {
     return response.relay && response.relay->repeatable;
   }
 
-  FakeOwners owners_;
+  std::shared_ptr<FakeOwners> owners_ = std::make_shared<FakeOwners>();
   Figures figures_;
   Frontend frontend_;
 };
@@ -143,10 +142,10 @@ TEST_F(ProfileFrontendTest, WhatReadsMayBeSentToASecondServer) {
 
 TEST_F(FrontendTest, CountsARequestOnceWhetherAServerIsThereOrNot) {
   const auto query = request_of("GET", "/api/v1/query", "alice", kOwn);
-  EXPECT_TRUE(ask_at_once(query).relay);
+  EXPECT_TRUE(ask_inline_first(query).relay);
   EXPECT_EQ(decided("allowed"), "1");
   server().set_alive(false);
-  const auto refused = ask_at_once(query);
+  const auto refused = ask_inline_first(query);
   EXPECT_FALSE(refused.relay);
   EXPECT_EQ(refused.status, 503);
   EXPECT_EQ(decided("allowed"), "2");
@@ -156,25 +155,24 @@ TEST_F(FrontendTest, CountsARequestOnceWhetherAServerIsThereOrNot) {
 TEST_F(FrontendTest, BodiesAreBoundedWhereTheyAreChecked) {
   auto request = request_of("POST", "/api/v1/write", "root", "");
   request.body.assign((1U << 20U) + 1, 'x');
-  EXPECT_EQ(ask_at_once(request).status, 413);
+  EXPECT_EQ(ask_inline_first(request).status, 413);
   EXPECT_EQ(decided("size"), "1");
-  auto open = std::make_shared<FrontendState>(BackendType::kTsdb,
-                                              gate::GateRules{.clusters = {"c"}}, nullptr);
-  open->backends = frontend_.state()->backends;
-  frontend_.set_state(open);
-  net::Response at_once;
-  EXPECT_FALSE(frontend_.handle_inline(request, at_once)) << "copied while others wait";
-  const auto passed = ask_at_once(request);
+  frontend_.publish(std::make_shared<FrontendSnapshot>(BackendType::kTsdb,
+                                                       gate::GateRules{.clusters = {"c"}}, nullptr,
+                                                       frontend_.snapshot()->backends));
+  net::Response unanswered;
+  EXPECT_FALSE(frontend_.handle_inline(request, unanswered)) << "copied while others wait";
+  const auto passed = ask_inline_first(request);
   ASSERT_TRUE(passed.relay);
   EXPECT_EQ(passed.relay->body.size(), request.body.size());
   request.body.assign((32U << 20U) + 1, 'x');
-  EXPECT_EQ(ask_at_once(request).status, 413);
+  EXPECT_EQ(ask_inline_first(request).status, 413);
 }
 
 TEST_F(FrontendTest, RequestsUnderWayHoldTheirServers) {
-  std::weak_ptr<const Backends> servers = frontend_.state()->backends;
+  std::weak_ptr<const Backends> servers = frontend_.snapshot()->backends;
   auto response = ask("GET", "/api/v1/query", "alice", kOwn);
-  frontend_.set_state(nullptr);
+  frontend_.publish(nullptr);
   EXPECT_FALSE(servers.expired());
   response = {};
   EXPECT_TRUE(servers.expired());
@@ -197,10 +195,8 @@ TEST_F(FrontendTest, ATokenThatAServerRefusesIsFetchedAnew) {
   config.clusters.push_back({.id = "c", .tsdb = {server}});
   auto backends = Backends::create(BackendType::kTsdb, config);
   ASSERT_TRUE(backends) << backends.error().message;
-  auto state = std::make_shared<FrontendState>(BackendType::kTsdb,
-                                               gate::GateRules{.clusters = {"c"}}, &owners_);
-  state->backends = std::move(*backends);
-  frontend_.set_state(state);
+  frontend_.publish(std::make_shared<FrontendSnapshot>(
+      BackendType::kTsdb, gate::GateRules{.clusters = {"c"}}, owners_, std::move(*backends)));
   const auto shown = [&](int status) {
     const auto response = ask("GET", "/api/v1/query", "alice", kOwn);
     EXPECT_TRUE(response.relay && response.relay->attempts.size() == 1);

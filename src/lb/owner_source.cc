@@ -21,7 +21,7 @@ namespace {
 
 constexpr std::chrono::seconds kOwnerTimeout{1};
 
-/// True also where nobody can tell: opening it then says what is wrong.
+/// True also where the directory cannot be read: opening the database then says why.
 bool may_hold_database(const std::string& directory) {
   bool there = false;
   read_as_root([&] {
@@ -31,7 +31,7 @@ bool may_hold_database(const std::string& directory) {
   return there;
 }
 
-/// Ids of the clusters that whoever tells owners knows.
+/// Ids of the clusters that the source of owners has.
 Result<std::vector<std::string>> known_clusters(const Config& config, OwnerSource& source) {
   if (!source.reader) {
     net::ClientOptions options = config.api_client;
@@ -67,7 +67,6 @@ Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
   if (!config.has_owners()) {
     return std::shared_ptr<OwnerSource>();
   }
-  // The database comes first: it answers sooner, and without another program.
   const bool has_file = config.data_path && may_hold_database(*config.data_path);
   if (!config.database_url.empty() || has_file || config.api_url.empty()) {
     auto reader = store::open_reader({.directory = config.data_path.value_or(""),
@@ -75,7 +74,8 @@ Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
                                       .password_file = config.database_password_file,
                                       .around_open = read_as_root});
     if (!reader) {
-      return fail(std::move(reader).error().with_context("who owns units cannot be told"));
+      return fail(
+          std::move(reader).error().with_context("cannot open the database of unit owners"));
     }
     source->reader = std::move(*reader);
     source->direct = gate::database_owners(*source->reader);
@@ -97,7 +97,7 @@ Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
 Result<> check_clusters(const Config& config, OwnerSource& source) {
   const auto known = known_clusters(config, source);
   if (!known) {
-    return fail(Error(known.error()).with_context("cannot check the ids of backends"));
+    return fail(Error(known.error()).with_context("cannot check the IDs of backends"));
   }
   for (const ClusterConfig& cluster : config.clusters) {
     if (std::ranges::find(*known, cluster.id) == known->end()) {

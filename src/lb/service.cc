@@ -22,12 +22,31 @@ constexpr std::chrono::seconds kIdleTimeout{120};
 constexpr std::chrono::seconds kReadTimeout{30};
 constexpr std::chrono::seconds kWriteTimeout{60};
 
-void cancel_questions(const Backends& backends) {
+void cancel_health_requests(const Backends& backends) {
   for (const auto& [cluster, pool] : backends.pools()) {
     for (const Backend& backend : pool.backends()) {
       backend.client->cancel();
     }
   }
+}
+
+/// Of one listener, without its address and handlers.
+net::ServerOptions server_options(const ServiceOptions& options, const Config& config) {
+  constexpr long kMinThreads = 2;
+  constexpr long kMaxThreads = 64;
+  net::ServerOptions server;
+  server.systemd_socket = options.systemd_socket;
+  server.web_config_file = options.web_config_file;
+  server.around_files = read_as_root;
+  server.threads = static_cast<int>(std::clamp(options.threads, kMinThreads, kMaxThreads));
+  server.max_connections = kMaxConnections;
+  server.max_header_bytes = kMaxHeaderBytes;
+  server.max_body_bytes = config.has_owners() ? FrontendSnapshot::kMaxCheckedBodyBytes
+                                              : FrontendSnapshot::kMaxBodyBytes;
+  server.idle_timeout = kIdleTimeout;
+  server.read_timeout = kReadTimeout;
+  server.write_timeout = kWriteTimeout;
+  return server;
 }
 
 gate::GateRules gate_rules(gate::BackendType type, const Config& config, const Backends& backends) {
@@ -53,60 +72,46 @@ gate::GateRules gate_rules(gate::BackendType type, const Config& config, const B
 
 }  // namespace
 
-std::vector<gate::BackendType> kinds_of(const Config& config) {
-  std::vector<gate::BackendType> kinds;
+std::vector<gate::BackendType> backend_types(const Config& config) {
+  std::vector<gate::BackendType> types;
   const auto add = [&](bool there, gate::BackendType type) {
-    if (there && std::ranges::find(kinds, type) == kinds.end()) {
-      kinds.push_back(type);
+    if (there && std::ranges::find(types, type) == types.end()) {
+      types.push_back(type);
     }
   };
   for (const ClusterConfig& cluster : config.clusters) {
     add(!cluster.tsdb.empty(), gate::BackendType::kTsdb);
     add(!cluster.profiles.empty(), gate::BackendType::kProfiles);
   }
-  return kinds;
+  return types;
 }
 
 Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options,
                                                  const Config& config) {
-  std::unique_ptr<Service> service(new Service);
-  const auto kinds = kinds_of(config);
-  if (options.systemd_socket && kinds.size() > 1) {
+  std::unique_ptr<Service> service(new Service(options.health));
+  const auto types = backend_types(config);
+  if (options.systemd_socket && types.size() > 1) {
     return fail(ErrorCode::kInvalidArgument,
-                "--web.systemd-socket is for one kind of backends; there are {}", kinds.size());
+                "--web.systemd-socket is for one type of backends; the configuration has {}",
+                types.size());
   }
-  if (!options.systemd_socket && options.listen_addresses.size() < kinds.size()) {
+  if (!options.systemd_socket && options.listen_addresses.size() < types.size()) {
     return fail(ErrorCode::kInvalidArgument,
-                "insufficient --web.listen-address. Expected {} got {}", kinds.size(),
+                "insufficient --web.listen-address. Expected {} got {}", types.size(),
                 options.listen_addresses.size());
   }
-  for (std::size_t i = 0; i < kinds.size(); ++i) {
-    auto frontend = std::make_unique<Frontend>(kinds[i], service->figures_);
-    constexpr long kMinThreads = 2;
-    constexpr long kMaxThreads = 64;
-    net::ServerOptions server_options;
-    if (options.systemd_socket) {
-      server_options.systemd_socket = true;
-    } else {
-      server_options.listen_addresses = {options.listen_addresses[i]};
+  for (std::size_t i = 0; i < types.size(); ++i) {
+    auto frontend = std::make_unique<Frontend>(types[i], service->figures_);
+    auto listening = server_options(options, config);
+    if (!options.systemd_socket) {
+      listening.listen_addresses = {options.listen_addresses[i]};
     }
-    server_options.web_config_file = options.web_config_file;
-    server_options.threads =
-        static_cast<int>(std::clamp(options.threads, kMinThreads, kMaxThreads));
-    server_options.max_connections = kMaxConnections;
-    server_options.max_header_bytes = kMaxHeaderBytes;
-    server_options.idle_timeout = kIdleTimeout;
-    server_options.read_timeout = kReadTimeout;
-    server_options.write_timeout = kWriteTimeout;
-    server_options.max_body_bytes =
-        config.has_owners() ? FrontendState::kMaxCheckedBodyBytes : FrontendState::kMaxBodyBytes;
-    server_options.around_files = read_as_root;
-    server_options.inline_handler = [frontend = frontend.get()](const net::Request& request,
-                                                                net::Response& response) {
+    listening.inline_handler = [frontend = frontend.get()](const net::Request& request,
+                                                           net::Response& response) {
       return frontend->handle_inline(request, response);
     };
     auto server = net::Server::create(
-        std::move(server_options),
+        std::move(listening),
         [frontend = frontend.get()](const net::Request& request, net::Response& response) {
           frontend->handle(request, response);
         });
@@ -124,12 +129,12 @@ Service::~Service() {
 }
 
 Result<> Service::apply(const Config& config) {
-  const auto kinds = kinds_of(config);
-  const bool same = std::ranges::equal(kinds, frontends_, {}, {},
+  const auto types = backend_types(config);
+  const bool same = std::ranges::equal(types, frontends_, {}, {},
                                        [](const auto& frontend) { return frontend->type(); });
   if (!same) {
     return fail(ErrorCode::kInvalidArgument,
-                "kinds of backends that come, go or change places take a restart");
+                "adding, removing or reordering types of backends requires a restart");
   }
   auto owners = open_owners(config);
   if (!owners) {
@@ -144,27 +149,26 @@ Result<> Service::apply(const Config& config) {
         "there is NO access control: neither ceems_api_server.data nor ceems_api_server.web is "
         "configured");
   }
-  std::vector<std::shared_ptr<const FrontendState>> states;
+  std::vector<std::shared_ptr<const FrontendSnapshot>> snapshots;
   for (const auto& frontend : frontends_) {
-    const auto before = frontend->state();  // null at the start
+    const auto before = frontend->snapshot();  // null at the start
     auto backends =
         Backends::create(frontend->type(), config, before ? before->backends.get() : nullptr);
     if (!backends) {
       return fail(std::move(backends).error());
     }
-    gate::Owners* const asked = *owners ? (*owners)->cached.get() : nullptr;
-    auto state = std::make_shared<FrontendState>(
-        frontend->type(), gate_rules(frontend->type(), config, **backends), asked);
-    state->owners = std::shared_ptr<gate::Owners>(*owners, asked);
-    state->backends = std::move(*backends);
-    states.push_back(std::move(state));
+    auto rules = gate_rules(frontend->type(), config, **backends);
+    // A part of the source of owners, which it keeps alive.
+    const std::shared_ptr<gate::Owners> asked(*owners, *owners ? (*owners)->cached.get() : nullptr);
+    snapshots.push_back(std::make_shared<FrontendSnapshot>(frontend->type(), std::move(rules),
+                                                           asked, std::move(*backends)));
   }
   for (std::size_t i = 0; i < frontends_.size(); ++i) {
-    if (const auto before = frontends_[i]->state()) {
-      const std::scoped_lock lock(mutex_);
-      retired_.push_back(before->backends);
+    if (const auto before = frontends_[i]->snapshot()) {
+      const MutexLock lock(mutex_);
+      draining_.push_back(before->backends);
     }
-    frontends_[i]->set_state(std::move(states[i]));
+    frontends_[i]->publish(std::move(snapshots[i]));
   }
   if (health_) {
     health_->check_now();
@@ -180,55 +184,56 @@ std::vector<HealthTarget> Service::health_targets() {
       for (const Backend& backend : pool.backends()) {
         if ((!only_busy || backend.upstream->in_flight() > 0) &&
             listed.insert(backend.upstream.get()).second) {
-          all.push_back(
-              {backend.upstream, [backends, &backend] { return answers_at_all(backend); }});
+          all.push_back({backend.upstream, [backends, &backend] { return responds(backend); }});
         }
       }
     }
   };
   for (const auto& frontend : frontends_) {
-    add(frontend->state()->backends, false);
+    add(frontend->snapshot()->backends, false);
   }
-  std::vector<std::shared_ptr<const Backends>> over;  // goes without the lock
-  const std::scoped_lock lock(mutex_);
-  for (auto& retired : retired_) {
-    if (retired.use_count() == 1) {  // nobody else can take one any more
-      over.push_back(std::move(retired));
+  std::vector<std::shared_ptr<const Backends>> over;  // destroyed without the lock
+  const MutexLock lock(mutex_);
+  for (auto& backends : draining_) {
+    if (backends.use_count() == 1) {  // no request holds them, and none can any more
+      over.push_back(std::move(backends));
     } else {
-      add(retired, true);
+      add(backends, true);
     }
   }
-  std::erase(retired_, nullptr);
+  std::erase(draining_, nullptr);
   return all;
 }
 
 void Service::start() {
-  health_ = std::make_unique<HealthChecker>([this] { return health_targets(); });
+  health_ = std::make_unique<HealthChecker>([this] { return health_targets(); }, health_times_);
   for (const auto& server : servers_) {
     server->start();
   }
 }
 
-void Service::stop() {
+void Service::stop(std::chrono::milliseconds grace) {
   {
     std::vector<std::jthread> stopping;  // each takes as long as its longest request
     stopping.reserve(servers_.size());
     for (const auto& server : servers_) {
-      stopping.emplace_back([&server] { server->stop(); });
+      stopping.emplace_back([&server, grace] { server->stop(grace); });
     }
   }
   for (const auto& frontend : frontends_) {
-    if (const auto state = frontend->state()) {
-      cancel_questions(*state->backends);
+    if (const auto snapshot = frontend->snapshot()) {
+      cancel_health_requests(*snapshot->backends);
     }
   }
   {
-    const std::scoped_lock lock(mutex_);
-    for (const auto& retired : retired_) {
-      cancel_questions(*retired);
+    const MutexLock lock(mutex_);
+    for (const auto& backends : draining_) {
+      cancel_health_requests(*backends);
     }
   }
-  health_.reset();  // it may hold the last of a server whose connections belong to a listener
+  // Before the servers: it may hold the last reference to a backend whose connections are a
+  // server's.
+  health_.reset();
   servers_.clear();
 }
 

@@ -1,13 +1,12 @@
 #pragma once
 
+#include <chrono>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "lb/backends.h"
 #include "lb/config.h"
 #include "lb/figures.h"
@@ -19,47 +18,54 @@ namespace ceems::lb {
 
 /// How the program listens, from its command line.
 struct ServiceOptions {
-  /// One for each kind of backends, in the order of kinds_of(); those behind are not used.
+  /// One for each type of backends, in the order of backend_types(); further ones are not used.
   std::vector<std::string> listen_addresses;
   std::string web_config_file;  ///< empty: plain HTTP without passwords
-  bool systemd_socket = false;  ///< instead of listen_addresses; for one kind of backends only
-  long threads = 1;             ///< that decide requests; at least 2 and at most 64 are started
+  bool systemd_socket = false;  ///< instead of listen_addresses; for one type of backends only
+  HealthTimes health = {};
+  long threads = 1;  ///< that decide requests; raised to 2 and limited to 64
 };
 
 /// The listeners of one run of the program. Calls come from one thread.
 class Service {
  public:
-  /// Binds one listener for each kind of backends. Errors are one line.
+  /// Binds one listener for each type of backends.
   static Result<std::unique_ptr<Service>> create(const ServiceOptions& options,
                                                  const Config& config);
   ~Service();
   Service(const Service&) = delete;
   Service& operator=(const Service&) = delete;
 
-  /// Opens what tells owners, checks the ids of clusters, and takes the configuration into use: at
-  /// the start, and again on reload. On an error everything stays as it was. The number and order
-  /// of kinds cannot change.
+  /// Opens the source of owners, checks the ids of clusters, and takes the configuration into use:
+  /// before start(), and again on reload. On an error everything stays as it was. The types of
+  /// backends and their order cannot change.
   Result<> apply(const Config& config);
 
+  /// Begins to accept connections and to check backends.
   void start();
-  void stop();
+  /// Lets requests under way finish within `grace`, then ends everything.
+  void stop(std::chrono::milliseconds grace = std::chrono::seconds(5));
   /// "tsdb 127.0.0.1:9030" for each listener.
   [[nodiscard]] std::vector<std::string> listeners() const;
 
+  /// The backends to check: those of the configuration in use, and draining ones that requests
+  /// still wait for. Forgets configurations that no request needs any more. Thread-safe.
+  std::vector<HealthTarget> health_targets() CEEMS_EXCLUDES(mutex_);
+
  private:
-  Service() = default;
-  std::vector<HealthTarget> health_targets();
+  explicit Service(const HealthTimes& health) : health_times_(health) {}
 
   Figures figures_;
   std::vector<std::unique_ptr<Frontend>> frontends_;
   std::vector<std::unique_ptr<net::Server>> servers_;
-  std::mutex mutex_;
-  /// Of configurations before, until no request waits for them any more.
-  std::vector<std::shared_ptr<const Backends>> retired_ CEEMS_GUARDED_BY(mutex_);
+  Mutex mutex_;
+  /// Those of earlier configurations, until no request waits for them any more.
+  std::vector<std::shared_ptr<const Backends>> draining_ CEEMS_GUARDED_BY(mutex_);
+  HealthTimes health_times_;
   std::unique_ptr<HealthChecker> health_;  ///< while started
 };
 
-/// The kinds of backends in the order in which they first appear.
-std::vector<gate::BackendType> kinds_of(const Config& config);
+/// The types of backends in the order in which they first appear.
+std::vector<gate::BackendType> backend_types(const Config& config);
 
 }  // namespace ceems::lb

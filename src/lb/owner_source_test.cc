@@ -1,0 +1,158 @@
+#include "lb/owner_source.h"
+
+#include <atomic>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "net/server/server.h"
+#include "store/database.h"
+#include "testing/fake_clock.h"
+#include "testing/temp_dir.h"
+
+namespace ceems::lb {
+namespace {
+
+using ::testing::HasSubstr;
+
+/// Clusters a and b in a database, and an API server that has cluster z and the admin "root".
+class OwnerSourceTest : public ::testing::Test {
+ protected:
+  OwnerSourceTest() {
+    net::ServerOptions options;
+    options.listen_addresses = {"127.0.0.1:0"};
+    api_ = *net::Server::create(
+        std::move(options), [this](const net::Request& request, net::Response& response) {
+          ++asked_;
+          response.body = request.path == "/api/v1/clusters/admin"
+                              ? R"({"status":"success","data":[{"id":"z"}]})"
+                              : R"({"status":"success","data":[{"name":"root"}]})";
+        });
+    api_->start();
+  }
+  [[nodiscard]] std::string api_url() const { return "http://" + api_->addresses()[0]; }
+  [[nodiscard]] std::string directory() const { return directory_.path().string(); }
+  void make_database() {
+    const ceems::testing::FakeClock clock;
+    auto database = store::Database::open({.directory = directory(), .time_zone = "UTC"}, clock);
+    ASSERT_TRUE(database) << database.error().message;
+    for (const std::string id : {"a", "b"}) {
+      store::ClusterUpdate update;
+      update.cluster = {.id = id, .manager = "slurm", .updaters = {}};
+      update.window = {1'000, 2'000};
+      model::Unit unit;
+      unit.resource_manager = "slurm";
+      unit.uuid = "1";
+      unit.project = "fluids";
+      unit.username = "ada";
+      unit.state = "RUNNING";
+      update.units = {unit};
+      ASSERT_TRUE((*database)->writer().write(update));
+    }
+  }
+  static Config with_backends_of(Config config, const std::vector<std::string>& ids) {
+    for (const std::string& id : ids) {
+      config.clusters.push_back({.id = id});
+    }
+    return config;
+  }
+  static std::string outcome(const Config& config) {
+    auto source = open_owners(config);
+    if (!source || !*source) {
+      return source ? "none" : source.error().message;
+    }
+    const auto checked = check_clusters(config, **source);
+    return checked ? "fine" : checked.error().message;
+  }
+
+  std::atomic<int> asked_ = 0;
+
+ private:
+  ceems::testing::TempDir directory_;
+  std::unique_ptr<net::Server> api_;
+};
+
+TEST_F(OwnerSourceTest, WhereNothingIsConfiguredThereIsNone) {
+  const auto source = open_owners({});
+  ASSERT_TRUE(source);
+  EXPECT_EQ(*source, nullptr);
+}
+
+TEST_F(OwnerSourceTest, TheDatabaseComesBeforeTheApi) {
+  make_database();
+  const auto source = open_owners({.api_url = api_url(), .data_path = directory()});
+  ASSERT_TRUE(source) << source.error().message;
+  ASSERT_TRUE(*source);
+  EXPECT_NE((*source)->reader, nullptr);
+  EXPECT_EQ((*source)->cached->is_admin("root"), false);
+  EXPECT_EQ(asked_, 0);
+}
+
+TEST_F(OwnerSourceTest, TheApiIsAskedWhereThereIsNoDatabaseFile) {
+  for (const auto& path : {std::optional(directory()), std::optional<std::string>()}) {
+    const auto source = open_owners({.api_url = api_url(), .data_path = path});
+    ASSERT_TRUE(source) << source.error().message;
+    ASSERT_TRUE(*source);
+    EXPECT_EQ((*source)->reader, nullptr);
+    EXPECT_EQ((*source)->cached->is_admin("root"), true);
+    EXPECT_EQ((*source)->cached->is_admin("alice"), false);
+  }
+  EXPECT_EQ(asked_, 4);
+}
+
+TEST_F(OwnerSourceTest, AnswersAreCachedForTheConfiguredTime) {
+  for (const auto& [age, wanted] :
+       {std::pair(std::chrono::seconds(30), 1), {std::chrono::seconds(0), 3}}) {
+    asked_ = 0;
+    Config config{.api_url = api_url()};
+    config.access.cache_age = age;
+    const auto source = open_owners(config);
+    ASSERT_TRUE(source && *source);
+    for (int i = 0; i < 3; ++i) {
+      EXPECT_EQ((*source)->cached->is_admin("root"), true);
+    }
+    EXPECT_EQ(asked_, wanted);
+  }
+}
+
+TEST_F(OwnerSourceTest, SaysWhatCannotBeOpened) {
+  const std::string database = outcome({.data_path = directory()});
+  EXPECT_THAT(database, HasSubstr("cannot open the database of unit owners: "));
+  EXPECT_THAT(database, HasSubstr(directory()));
+  Config api{.api_url = api_url()};
+  api.api_client.tls.ca_file = directory() + "/none.pem";
+  EXPECT_THAT(outcome(api), HasSubstr("ceems_api_server.web: "));
+  EXPECT_THAT(outcome(api), HasSubstr("none.pem"));
+}
+
+TEST_F(OwnerSourceTest, ADatabaseOnAServerIsNotLookedForInTheDirectory) {
+  make_database();
+  EXPECT_THAT(outcome({.data_path = directory(), .database_url = "postgresql://127.0.0.1:1/none"}),
+              HasSubstr("127.0.0.1"));
+}
+
+TEST_F(OwnerSourceTest, BackendsOfUnknownClustersAreRefused) {
+  make_database();
+  const Config database{.data_path = directory()};
+  EXPECT_EQ(outcome(with_backends_of(database, {"a", "b"})), "fine");
+  EXPECT_EQ(outcome(with_backends_of(database, {"a", "z"})),
+            "unknown cluster ID: z. Cluster IDs in CEEMS DB are a,b");
+  const Config api{.api_url = api_url()};
+  EXPECT_EQ(outcome(with_backends_of(api, {"z"})), "fine");
+  EXPECT_EQ(outcome(with_backends_of(api, {"a"})),
+            "unknown cluster ID: a. Cluster IDs in CEEMS DB are z");
+}
+
+TEST_F(OwnerSourceTest, WhereClustersCannotBeReadNothingIsAccepted) {
+  Config config{.api_url = "http://127.0.0.1:1"};
+  config.clusters.push_back({.id = "z"});
+  auto source = open_owners(config);
+  ASSERT_TRUE(source && *source);
+  const auto checked = check_clusters(config, **source);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().code, ErrorCode::kUnavailable);
+  EXPECT_THAT(checked.error().message, HasSubstr("cannot check the IDs of backends: "));
+}
+
+}  // namespace
+}  // namespace ceems::lb
