@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/json.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 #include "net/http.h"
-#include "store/json.h"
 
 namespace ceems::gate {
 namespace {
@@ -38,11 +38,11 @@ bool hides_structure(std::string_view path) {
 }  // namespace
 
 std::string Refusal::body() const {
-  std::string out = R"({"status":"error","data":null,"errorType":)";
-  store::append_json_string(out, error_type);
-  out += R"(,"error":)";
-  store::append_json_string(out, message);
-  out += "}\n";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("status", "error").member("data", nullptr);
+  json.member("errorType", error_type).member("error", message).end_object();
+  out += '\n';
   return out;
 }
 

@@ -9,9 +9,9 @@
 #include <boost/json.hpp>
 #include <boost/json/basic_parser_impl.hpp>
 
+#include "base/json.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "store/json.h"
 
 namespace ceems::lb {
 namespace {
@@ -41,13 +41,12 @@ struct Handler {
 
   struct Level {
     bool is_array = false;
-    bool empty = true;
     std::string key;  // of an object: the one whose value stands here
   };
 
   AnswerKind kind = AnswerKind::kSamples;
   std::vector<std::string> labels;
-  std::string* out = nullptr;
+  JsonWriter writer;  // continues in the output of each piece
   std::vector<Level> levels;
   std::string text;         // of the key, or of a name that may be dropped
   std::size_t dropped = 0;  // > 0: inside a value that is left out; counts its levels and itself
@@ -90,22 +89,6 @@ struct Handler {
            is_at(kNamesPath);
   }
 
-  void comma() {
-    if (levels.empty()) {
-      return;
-    }
-    if (!levels.back().empty) {
-      *out += ',';
-    }
-    levels.back().empty = false;
-  }
-
-  /// Before a value: its comma, in an array (in an object the key has written it).
-  void begin_value() {
-    if (dropped == 0 && !levels.empty() && levels.back().is_array) {
-      comma();
-    }
-  }
   void end_value() {
     if (dropped == 1) {
       dropped = 0;
@@ -113,28 +96,26 @@ struct Handler {
   }
 
   void open(bool is_array) {
-    begin_value();
     if (dropped > 0) {
       ++dropped;
       return;
     }
-    *out += is_array ? '[' : '{';
-    levels.push_back({.is_array = is_array, .empty = true, .key = {}});
+    is_array ? writer.begin_array() : writer.begin_object();
+    levels.push_back({.is_array = is_array, .key = {}});
   }
-  void close(char bracket) {
+  void close(bool is_array) {
     if (dropped > 0) {
       --dropped;
       end_value();
       return;
     }
-    *out += bracket;
+    is_array ? writer.end_array() : writer.end_object();
     levels.pop_back();
   }
 
   void plain(std::string_view literal) {
-    begin_value();
     if (dropped == 0) {
-      *out += literal;
+      writer.raw(literal);
     }
     end_value();
   }
@@ -148,7 +129,7 @@ struct Handler {
     return true;
   }
   bool on_object_end(std::size_t /*size*/, json::error_code& /*error*/) {
-    close('}');
+    close(false);
     return true;
   }
   bool on_array_begin(json::error_code& /*error*/) {
@@ -156,7 +137,7 @@ struct Handler {
     return true;
   }
   bool on_array_end(std::size_t /*size*/, json::error_code& /*error*/) {
-    close(']');
+    close(true);
     return true;
   }
   bool on_key_part(json::string_view part, std::size_t /*size*/, json::error_code& /*error*/) {
@@ -169,9 +150,7 @@ struct Handler {
       if (is_labels() && hidden(text)) {
         dropped = 1;
       } else {
-        comma();
-        store::append_json_string(*out, text);
-        *out += ':';
+        writer.key(text);
         levels.back().key = text;
       }
     }
@@ -189,8 +168,7 @@ struct Handler {
   bool on_string(json::string_view part, std::size_t /*size*/, json::error_code& /*error*/) {
     text.append(part.data(), part.size());
     if (dropped == 0 && !(is_name() && hidden(text))) {
-      begin_value();
-      store::append_json_string(*out, text);
+      writer.value(text);
     }
     text.clear();
     end_value();
@@ -315,7 +293,9 @@ class NoValuesFilter final : public net::BodyFilter {
  public:
   Result<> feed(std::string_view /*piece*/, std::string& /*out*/) override { return {}; }
   Result<> finish(std::string& out) override {
-    out += R"({"status":"success","data":[]})";
+    JsonWriter json(out);
+    json.begin_object().member("status", "success").key("data").begin_array().end_array();
+    json.end_object();
     return {};
   }
 };
@@ -405,10 +385,8 @@ std::unique_ptr<net::BodyFilter> make_answer_filter(const HiddenLabels& hidden,
 }
 
 struct LabelFilter::Impl {
-  Impl(AnswerKind kind, std::vector<std::string> labels) : parser(options()) {
-    parser.handler().kind = kind;
-    parser.handler().labels = std::move(labels);
-  }
+  Impl(AnswerKind kind, std::vector<std::string> labels)
+      : parser(options(), kind, std::move(labels), JsonWriter(start)) {}
 
   static json::parse_options options() {
     json::parse_options options;
@@ -418,7 +396,7 @@ struct LabelFilter::Impl {
 
   Result<> write(std::string_view piece, bool more, std::string& out) {
     json::error_code error;
-    parser.handler().out = &out;
+    parser.handler().writer.continue_in(out);
     const std::size_t used = parser.write_some(more, piece.data(), piece.size(), error);
     if (error || used != piece.size()) {
       return fail(ErrorCode::kParse, "the answer is not JSON: {}",
@@ -427,6 +405,7 @@ struct LabelFilter::Impl {
     return {};
   }
 
+  std::string start;  // stays empty
   json::basic_parser<Handler> parser;
 };
 
@@ -473,11 +452,9 @@ Result<> ErrorFilter::finish(std::string& out) {
     });
     message = match == kKnownMessages.end() ? message : *match;
   }
-  out += R"({"status":"error","errorType":)";
-  store::append_json_string(out, type);
-  out += R"(,"error":)";
-  store::append_json_string(out, message);
-  out += '}';
+  JsonWriter writer(out);
+  writer.begin_object().member("status", "error");
+  writer.member("errorType", type).member("error", message).end_object();
   return {};
 }
 
