@@ -5,6 +5,7 @@
 #include <stdexcept>
 #include <utility>
 
+#include "base/json_reader.h"
 #include "store/json.h"
 
 namespace ceems::api {
@@ -33,10 +34,14 @@ void set_json(net::Response& response, int status) {
 /// Rows on their way into an answer.
 class RowStream {
  public:
-  explicit RowStream(Listing listing) : listing_(std::move(listing)) {}
+  /// Begins the answer in `out`.
+  RowStream(Listing listing, std::string& out) : listing_(std::move(listing)), json_(out) {
+    json_.begin_object().member("status", "success").key("data").begin_array();
+  }
 
   /// Appends rows up to about `limit` bytes; false at the end, an error when reading fails.
   Result<bool> fill(std::string& out, std::size_t limit) {
+    json_.continue_in(out);
     while (out.size() < limit) {
       const auto row = listing_.meter.run([this] { return listing_.rows->next(); });
       if (!row) {
@@ -44,21 +49,19 @@ class RowStream {
       }
       if (!*row) {
         listing_.rows.reset();
-        out += "]}\n";
+        json_.end_array().end_object();
+        out += '\n';
         return false;
       }
-      if (!std::exchange(first_, false)) {
-        out += ',';
-      }
       listing_.meter.count_row();
-      listing_.format.append(out, *listing_.rows);
+      listing_.format.append(json_, *listing_.rows);
     }
     return true;
   }
 
  private:
   Listing listing_;
-  bool first_ = true;
+  JsonWriter json_;
 };
 
 }  // namespace
@@ -67,14 +70,21 @@ std::span<const ApiErrorInfo> all_errors() {
   return kErrors;
 }
 
-void answer_error(net::Response& response, ApiErrorType type, std::string_view message) {
+void answer_error(net::Response& response,
+                  ApiErrorType type,
+                  std::string_view message,
+                  std::string_view login) {
   const ApiErrorInfo& info = kErrors.at(static_cast<std::size_t>(type));
   set_json(response, info.status);
-  response.body = R"({"status":"error","data":null,"errorType":")";
-  response.body += info.word;
-  response.body += R"(","error":)";
-  store::append_json_string(response.body, message);
-  response.body += "}\n";
+  response.body.clear();
+  JsonWriter json(response.body);
+  json.begin_object().member("status", "error").member("data", nullptr);
+  json.member("errorType", info.word).member("error", message);
+  if (!login.empty()) {
+    json.raw_member("login", login);
+  }
+  json.end_object();
+  response.body += '\n';
 }
 
 void answer_failure(net::Response& response, const Error& error) {
@@ -85,24 +95,30 @@ void answer_failure(net::Response& response, const Error& error) {
   }
 }
 
-void answer_data(net::Response& response, std::string_view data) {
+void answer_data(net::Response& response, std::string_view data, std::string_view next) {
   set_json(response, 200);
-  response.body = R"({"status":"success","data":)";
-  response.body += data;
-  response.body += "}\n";
+  response.body.clear();
+  JsonWriter json(response.body);
+  json.begin_object().member("status", "success").raw_member("data", data);
+  if (!next.empty()) {
+    json.member("next", next);
+  }
+  json.end_object();
+  response.body += '\n';
 }
 
 RowFormat::RowFormat(std::span<const store::Field> all, std::vector<std::size_t> selected)
     : all_(all), columns_(std::move(selected)) {
   for (std::size_t i = 0; i < all_.size(); ++i) {
     Shown shown{.field = &all_[i]};
+    append_json_string(shown.key, all_[i].name);
     for (std::size_t c = 0; c < columns_.size(); ++c) {
       if (columns_[c] == i) {
         shown.column = static_cast<int>(c);
       }
     }
     if (shown.column >= 0 || !all_[i].omit_empty) {
-      shown_.push_back(shown);
+      shown_.push_back(std::move(shown));
     }
   }
 }
@@ -133,70 +149,59 @@ void RowFormat::convert_times(const TimeZone& zone) {
   }
 }
 
-void RowFormat::append(std::string& out, const store::Cursor& row) const {
-  out += '{';
-  const std::size_t begin = out.size();
+void RowFormat::append(JsonWriter& json, const store::Cursor& row) const {
+  json.begin_object();
   for (const Shown& shown : shown_) {
-    const std::size_t before = out.size();
-    if (before > begin) {
-      out += ',';
-    }
-    out += '"';
-    out += shown.field->name;
-    out += "\":";
-    const std::size_t value = out.size();
-    append_field(out, shown, row);
-    if (out.size() == value) {
-      out.resize(before);
-    }
+    append_field(json, shown, row);
   }
-  out += '}';
+  json.end_object();
 }
 
-void RowFormat::append_field(std::string& out, const Shown& shown, const store::Cursor& row) const {
+void RowFormat::append_field(JsonWriter& json, const Shown& shown, const store::Cursor& row) const {
   const bool omit = shown.field->omit_empty;
   const auto column = static_cast<std::size_t>(shown.column);
   const std::string_view text = shown.column < 0 ? std::string_view() : row.text(column);
-  const std::size_t begin = out.size();
   switch (shown.field->kind) {
     case store::FieldKind::kText: {
       if (shown.epoch_ms_column >= 0) {
         const std::int64_t ms = row.integer(static_cast<std::size_t>(shown.epoch_ms_column));
         if (ms > 0) {
-          store::append_json_string(out, zone_.local_with_offset(ms));
+          json.raw_key(shown.key).value(zone_.local_with_offset(ms));
           return;
         }
       }
       if (!text.empty() || !omit) {
-        store::append_json_string(out, text);
+        json.raw_key(shown.key).value(text);
       }
       return;
     }
     case store::FieldKind::kInteger: {
       const std::int64_t number = shown.column < 0 ? 0 : row.integer(column);
       if (number != 0 || !omit) {
-        out += std::to_string(number);
+        json.raw_key(shown.key).value(number);
       }
       return;
     }
     case store::FieldKind::kMetrics: {
       const auto map = store::parse_metric_map(text);
       if (map && (!map->empty() || !omit)) {
-        store::append_metric_map(out, *map);
+        store::append_metric_map(json.raw_key(shown.key).begin_value(), *map);
       }
       return;
     }
-    case store::FieldKind::kObject:
-      if (store::append_json_object(out, text) && omit && out.size() == begin + 2) {
-        out.resize(begin);
+    case store::FieldKind::kObject: {
+      std::string object;
+      if (append_json_object(object, text) && !(omit && object == "{}")) {
+        json.raw_key(shown.key).raw(object);
       }
       return;
+    }
     case store::FieldKind::kList: {
       const auto list = store::parse_string_list(text);
       if (list && !list->empty()) {
-        out += store::string_list_text(*list);
+        json.raw_key(shown.key).raw(store::string_list_text(*list));
       } else if (!omit) {
-        out += text == "[]" ? "[]" : "null";
+        json.raw_key(shown.key).raw(text == "[]" ? "[]" : "null");
       }
       return;
     }
@@ -204,8 +209,8 @@ void RowFormat::append_field(std::string& out, const Shown& shown, const store::
 }
 
 void answer_rows(net::Response& response, Listing listing) {
-  auto stream = std::make_shared<RowStream>(std::move(listing));
-  std::string text = R"({"status":"success","data":[)";
+  std::string text;
+  auto stream = std::make_shared<RowStream>(std::move(listing), text);
   const auto more = stream->fill(text, kWholeAnswer);
   if (!more) {
     answer_failure(response, more.error());

@@ -9,6 +9,7 @@
 
 #include "api/figures.h"
 #include "base/error.h"
+#include "base/json.h"
 #include "base/time/time_zone.h"
 #include "net/http.h"
 #include "store/reader.h"
@@ -28,14 +29,19 @@ struct ApiErrorInfo {
 std::span<const ApiErrorInfo> all_errors();
 
 /// {"status":"error","data":null,"errorType":...,"error":...}. `message` is for clients: it never
-/// holds texts of the data base or names of other users.
-void answer_error(net::Response& response, ApiErrorType type, std::string_view message);
+/// holds texts of the data base or names of other users. `login` is JSON, the ways to log in; it
+/// becomes the member "login" where it is not empty.
+void answer_error(net::Response& response,
+                  ApiErrorType type,
+                  std::string_view message,
+                  std::string_view login = {});
 
 /// Answers to an error of the data base with a generic text; QueryMeter has logged it.
 void answer_failure(net::Response& response, const Error& error);
 
-/// {"status":"success","data":DATA}; `data` is JSON.
-void answer_data(net::Response& response, std::string_view data);
+/// {"status":"success","data":DATA}; `data` is JSON. `next`, the cursor of the next page, becomes
+/// the member "next" where it is not empty.
+void answer_data(net::Response& response, std::string_view data, std::string_view next = {});
 
 /// Rows of one kind as JSON objects, fields in their order. Not thread-safe.
 class RowFormat {
@@ -53,15 +59,16 @@ class RowFormat {
   /// What the query has to read, in this order.
   [[nodiscard]] const std::vector<std::size_t>& columns() const { return columns_; }
 
-  void append(std::string& out, const store::Cursor& row) const;
+  void append(JsonWriter& json, const store::Cursor& row) const;
 
  private:
   struct Shown {
     const store::Field* field = nullptr;
+    std::string key;           ///< its name as JSON
     int column = -1;           ///< -1: not asked for
     int epoch_ms_column = -1;  ///< of the time, when it is to be converted
   };
-  void append_field(std::string& out, const Shown& shown, const store::Cursor& row) const;
+  void append_field(JsonWriter& json, const Shown& shown, const store::Cursor& row) const;
 
   std::span<const store::Field> all_;
   std::vector<std::size_t> columns_;

@@ -5,9 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "crypto/base64.h"
 #include "crypto/digest.h"
-#include "store/json.h"
 
 namespace ceems::api {
 namespace {
@@ -129,7 +129,9 @@ Result<std::optional<Page>> parse_page(const Params& params,
 }
 
 void answer_page(net::Response& response, Listing listing, const PageRequest& request) {
-  std::string text = "[";
+  std::string data;
+  JsonWriter json(data);
+  json.begin_array();
   std::vector<std::string> last;
   std::size_t count = 0;
   bool more = false;
@@ -149,20 +151,18 @@ void answer_page(net::Response& response, Listing listing, const PageRequest& re
     }
     more = count == request.page->limit;
     if (!more) {
-      text += count == 0 ? "" : ",";
-      listing.format.append(text, *listing.rows);
+      listing.format.append(json, *listing.rows);
       last = std::move(key);
       ++count;
     }
   }
-  text += ']';
+  json.end_array();
+  std::string cursor;
   if (more) {
-    const std::string cursor = cursor_text(request.listing, last);
-    text += R"(,"next":)";
-    store::append_json_string(text, cursor);
+    cursor = cursor_text(request.listing, last);
     response.set_header("Link", fmt::format("<{}>; rel=\"next\"", next_query(request, cursor)));
   }
-  answer_data(response, text);
+  answer_data(response, data, cursor);
 }
 
 }  // namespace ceems::api

@@ -8,8 +8,8 @@
 
 #include "api/documentation/openapi_words.h"
 #include "api/envelope.h"
+#include "base/json.h"
 #include "base/version.h"
-#include "store/json.h"
 
 namespace ceems::api {
 namespace {
@@ -19,7 +19,7 @@ class Writer {
  public:
   Writer& key(std::string_view name) {
     separate();
-    store::append_json_string(out_, name);
+    append_json_string(out_, name);
     out_ += ':';
     first_ = true;
     return *this;
@@ -42,7 +42,7 @@ class Writer {
   }
   Writer& text(std::string_view value) {
     separate();
-    store::append_json_string(out_, value);
+    append_json_string(out_, value);
     return *this;
   }
   Writer& pair(std::string_view name, std::string_view value) { return key(name).text(value); }

@@ -4,6 +4,7 @@
 
 #include "api/envelope.h"
 #include "api/handlers/handlers.h"
+#include "base/json.h"
 #include "config/yaml.h"
 #include "store/json.h"
 
@@ -33,37 +34,63 @@ std::string rfc1123(std::int64_t seconds) {
   return std::string(text.data(), size);
 }
 
-void append_maps(std::string& out, Dice& dice) {
-  const auto map = [&out](std::string_view name, const model::MetricMap& values) {
-    fmt::format_to(std::back_inserter(out), ",\"{}\":", name);
-    store::append_metric_map(out, values);
-  };
+void add_map(JsonWriter& json, std::string_view name, const model::MetricMap& map) {
+  store::append_metric_map(json.key(name).begin_value(), map);
+}
+
+void add_metrics(JsonWriter& json, Dice& dice) {
   const auto whole = [&dice](long high) { return static_cast<double>(dice.number(0, high)); };
-  map("avg_cpu_usage", {{"usage", dice.real(100)}});
-  map("avg_cpu_mem_usage", {{"usage", dice.real(100)}});
-  map("total_cpu_energy_usage_kwh", {{"usage", dice.real(100)}});
-  map("total_cpu_emissions_gms", {{"rte", dice.real(1000)}});
-  map("avg_gpu_usage", {{"usage", dice.real(100)}});
-  map("avg_gpu_mem_usage", {{"usage", dice.real(100)}});
-  map("total_gpu_energy_usage_kwh", {{"usage", dice.real(100)}});
-  map("total_gpu_emissions_gms", {{"rte", dice.real(1000)}});
+  add_map(json, "avg_cpu_usage", {{"usage", dice.real(100)}});
+  add_map(json, "avg_cpu_mem_usage", {{"usage", dice.real(100)}});
+  add_map(json, "total_cpu_energy_usage_kwh", {{"usage", dice.real(100)}});
+  add_map(json, "total_cpu_emissions_gms", {{"rte", dice.real(1000)}});
+  add_map(json, "avg_gpu_usage", {{"usage", dice.real(100)}});
+  add_map(json, "avg_gpu_mem_usage", {{"usage", dice.real(100)}});
+  add_map(json, "total_gpu_energy_usage_kwh", {{"usage", dice.real(100)}});
+  add_map(json, "total_gpu_emissions_gms", {{"rte", dice.real(1000)}});
   for (const std::string_view name : {"total_io_write_stats", "total_io_read_stats"}) {
-    map(name, {{"bytes", whole(1'000'000'000)}, {"requests", whole(1'000'000)}});
+    add_map(json, name, {{"bytes", whole(1'000'000'000)}, {"requests", whole(1'000'000)}});
   }
   for (const std::string_view name : {"total_ingress_stats", "total_egress_stats"}) {
-    map(name, {{"bytes", whole(1'000'000'000)}, {"packets", whole(1'000'000)}});
+    add_map(json, name, {{"bytes", whole(1'000'000'000)}, {"packets", whole(1'000'000)}});
   }
 }
 
-void append_times(std::string& out, Dice& dice) {
+void add_times(JsonWriter& json, Dice& dice) {
   const double walltime = static_cast<double>(dice.number(60, 86400));
-  out += ",\"total_time_seconds\":";
-  store::append_metric_map(
-      out, {{"walltime", walltime},
-            {"alloc_cputime", walltime * static_cast<double>(dice.number(1, 128))},
-            {"alloc_cpumemtime", walltime * static_cast<double>(dice.number(1, 1024))},
-            {"alloc_gputime", walltime * static_cast<double>(dice.number(0, 8))},
-            {"alloc_gpumemtime", walltime}});
+  add_map(json, "total_time_seconds",
+          {{"walltime", walltime},
+           {"alloc_cputime", walltime * static_cast<double>(dice.number(1, 128))},
+           {"alloc_cpumemtime", walltime * static_cast<double>(dice.number(1, 1024))},
+           {"alloc_gputime", walltime * static_cast<double>(dice.number(0, 8))},
+           {"alloc_gpumemtime", walltime}});
+}
+
+void add_unit(JsonWriter& json, Dice& dice, int number, bool running, std::int64_t now) {
+  const std::string_view manager = kManagers[static_cast<std::size_t>(dice.number(0, 2))];
+  const std::int64_t started = now - dice.number(7200, 172800);
+  const std::int64_t created = started - dice.number(1, 7200);
+  const std::int64_t ended = running ? 0 : started + dice.number(60, 7200);
+  json.begin_object().member("cluster_id", fmt::format("{}-{}", manager, dice.number(0, 2)));
+  json.member("resource_manager", manager);
+  json.member("uuid", std::to_string(dice.number(100000, 999999)));
+  json.member("name", fmt::format("demo-{}", number));
+  json.member("project", fmt::format("project{}", dice.number(1, 5)));
+  json.member("groupname", "group").member("username", "user1");
+  json.member("created_at", rfc1123(created)).member("started_at", rfc1123(started));
+  json.member("ended_at", running ? "Unknown" : rfc1123(ended));
+  json.member("created_at_ts", created).member("started_at_ts", started);
+  if (!running) {
+    json.member("ended_at_ts", ended);
+  }
+  json.member("elapsed", config::go_duration(((running ? now : ended) - started) * 1000));
+  json.member("state", running ? "RUNNING" : "COMPLETED");
+  json.key("allocation").begin_object().member("cpus", dice.number(1, 128));
+  json.member("gpus", dice.number(0, 8)).member("mem", dice.number(1, 64) << 30);
+  json.member("nodes", dice.number(1, 8)).end_object();
+  add_times(json, dice);
+  add_metrics(json, dice);
+  json.end_object();
 }
 
 }  // namespace
@@ -73,55 +100,37 @@ void get_demo_units(const Services& services, Call& call) {
   constexpr int kRunning = 20;
   Dice dice;
   const std::int64_t now = services.now_ms() / 1000;
-  std::string data = "[";
+  std::string data;
+  JsonWriter json(data);
+  json.begin_array();
   for (int i = kUnits; i > 0; --i) {
-    const bool running = i > kUnits - kRunning;
-    const std::string_view manager = kManagers[static_cast<std::size_t>(dice.number(0, 2))];
-    const std::int64_t started = now - dice.number(7200, 172800);
-    const std::int64_t created = started - dice.number(1, 7200);
-    const std::int64_t ended = running ? 0 : started + dice.number(60, 7200);
-    fmt::format_to(
-        std::back_inserter(data),
-        R"({}{{"cluster_id":"{}-{}","resource_manager":"{}","uuid":"{}",)"
-        R"("name":"demo-{}","project":"project{}","groupname":"group","username":"user1",)"
-        R"("created_at":"{}","started_at":"{}","ended_at":"{}",)"
-        R"("created_at_ts":{},"started_at_ts":{}{},"elapsed":"{}","state":"{}",)"
-        R"("allocation":{{"cpus":{},"gpus":{},"mem":{},"nodes":{}}})",
-        data.size() > 1 ? "," : "", manager, dice.number(0, 2), manager,
-        dice.number(100000, 999999), i, dice.number(1, 5), rfc1123(created), rfc1123(started),
-        running ? "Unknown" : rfc1123(ended), created, started,
-        running ? "" : fmt::format(",\"ended_at_ts\":{}", ended),
-        config::go_duration(((running ? now : ended) - started) * 1000),
-        running ? "RUNNING" : "COMPLETED", dice.number(1, 128), dice.number(0, 8),
-        dice.number(1, 64) << 30, dice.number(1, 8));
-    append_times(data, dice);
-    append_maps(data, dice);
-    data += '}';
+    add_unit(json, dice, i, i > kUnits - kRunning, now);
   }
-  data += ']';
+  json.end_array();
   answer_data(*call.response, data);
 }
 
 void get_demo_usage(const Services& /*services*/, Call& call) {
   constexpr int kUsers = 7;
   Dice dice;
-  std::string data = "[";
+  std::string data;
+  JsonWriter json(data);
+  json.begin_array();
   for (int user = 1; user <= kUsers; ++user) {
     const long first = dice.number(1, 5);
     const long count = dice.number(1, 3);
     for (long project = first; project < first + count; ++project) {
-      fmt::format_to(
-          std::back_inserter(data),
-          R"({}{{"cluster_id":"","resource_manager":"{}","num_units":{},"project":"project{}",)"
-          R"("groupname":"group","username":"user{}")",
-          data.size() > 1 ? "," : "", kManagers[static_cast<std::size_t>(dice.number(0, 2))],
-          dice.number(1, 1000), project, user);
-      append_times(data, dice);
-      append_maps(data, dice);
-      data += '}';
+      json.begin_object().member("cluster_id", "");
+      json.member("resource_manager", kManagers[static_cast<std::size_t>(dice.number(0, 2))]);
+      json.member("num_units", dice.number(1, 1000));
+      json.member("project", fmt::format("project{}", project)).member("groupname", "group");
+      json.member("username", fmt::format("user{}", user));
+      add_times(json, dice);
+      add_metrics(json, dice);
+      json.end_object();
     }
   }
-  data += ']';
+  json.end_array();
   answer_data(*call.response, data);
 }
 

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "api/handlers/handlers.h"
-#include "store/json.h"
+#include "base/json.h"
 
 namespace ceems::api {
 namespace {
@@ -125,12 +125,11 @@ void get_whoami(const Services& services, Call& call) {
     answer_data(*call.response, "[" + services.sign_in->whoami(*call.request, call.identity) + "]");
     return;
   }
-  std::string data = R"([{"user":)";
-  store::append_json_string(data, call.identity.user);
-  data += call.identity.role == access::Role::kAdmin ? R"(,"admin":true,)" : R"(,"admin":false,)";
-  data += R"("role":)";
-  store::append_json_string(data, access::role_name(call.identity.role));
-  data += "}]";
+  std::string data;
+  JsonWriter json(data);
+  json.begin_array().begin_object().member("user", call.identity.user);
+  json.member("admin", call.identity.role == access::Role::kAdmin);
+  json.member("role", access::role_name(call.identity.role)).end_object().end_array();
   answer_data(*call.response, data);
 }
 

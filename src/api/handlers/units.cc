@@ -5,6 +5,7 @@
 
 #include "access/visible.h"
 #include "api/handlers/handlers.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/time/time_zone.h"
 #include "store/json.h"
@@ -109,26 +110,20 @@ Result<std::optional<store::TimeRange>> life_of_unit(const Services& services, c
 }
 
 std::string series_json(const std::vector<Series>& all) {
-  std::string out = "[";
+  std::string out;
+  JsonWriter json(out);
+  json.begin_array();
   for (const Series& series : all) {
-    if (out.size() > 1) {
-      out += ',';
-    }
-    out += R"({"name":)";
-    store::append_json_string(out, series.name);
-    out += R"(,"unit":)";
-    store::append_json_string(out, series.unit);
-    out += R"(,"points":[)";
-    bool first = true;
+    json.begin_object().member("name", series.name).member("unit", series.unit);
+    json.key("points").begin_array();
     for (const auto& [ms, value] : series.points) {
-      fmt::format_to(std::back_inserter(out), "{}[{},", first ? "" : ",", ms);
-      store::append_metric_number(out, value);
-      out += ']';
-      first = false;
+      json.begin_array().value(ms);
+      store::append_metric_number(json.begin_value(), value);
+      json.end_array();
     }
-    out += "]}";
+    json.end_array().end_object();
   }
-  out += ']';
+  json.end_array();
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "api/handlers/handlers.h"
+#include "base/json.h"
 #include "store/json.h"
 
 namespace ceems::api {
@@ -33,8 +34,8 @@ std::string cache_key(const Call& call,
                       const std::vector<std::size_t>& fields) {
   std::string key = call.admin_route ? "admin" : "user ";
   if (!call.admin_route) {
-    store::append_json_string(key, call.identity.user);
-    store::append_json_string(key, call.params.scope);
+    append_json_string(key, call.identity.user);
+    append_json_string(key, call.params.scope);
   }
   key += sorted_text(query.rows.clusters) + sorted_text(query.rows.projects);
   key += sorted_text(call.admin_route ? call.params.users : std::vector<std::string>());
@@ -72,24 +73,25 @@ std::string_view text_of(const store::UsageGroup& group, std::string_view field)
   return field == "groupname" ? group.groupname : group.username;
 }
 
-void append_group(std::string& out,
+void append_group(JsonWriter& json,
                   const store::UsageGroup& group,
                   const std::vector<bool>& selected) {
   const auto fields = store::usage_fields();
+  json.begin_object();
   for (std::size_t i = 0; i < fields.size(); ++i) {
-    if (i < store::kUsageTimes) {
-      fmt::format_to(std::back_inserter(out), "{}\"{}\":", i == 0 ? '{' : ',', fields[i].name);
-      if (fields[i].kind == store::FieldKind::kInteger) {
-        out += std::to_string(selected[i] ? group.num_units : 0);
-      } else {
-        store::append_json_string(out, selected[i] ? text_of(group, fields[i].name) : "");
+    const std::string_view name = fields[i].name;
+    if (i >= store::kUsageTimes) {
+      const model::MetricMap& map = group.maps[i - store::kUsageTimes];
+      if (selected[i] && !map.empty()) {
+        store::append_metric_map(json.key(name).begin_value(), map);
       }
-    } else if (selected[i] && !group.maps[i - store::kUsageTimes].empty()) {
-      fmt::format_to(std::back_inserter(out), ",\"{}\":", fields[i].name);
-      store::append_metric_map(out, group.maps[i - store::kUsageTimes]);
+    } else if (fields[i].kind == store::FieldKind::kInteger) {
+      json.member(name, selected[i] ? group.num_units : 0);
+    } else {
+      json.member(name, selected[i] ? text_of(group, name) : "");
     }
   }
-  out += '}';
+  json.end_object();
 }
 
 /// RFC 9110 IMF-fixdate
@@ -166,14 +168,13 @@ void get_current_usage(const Services& services, Call& call) {
     answer_failure(*call.response, groups.error());
     return;
   }
-  std::string data = "[";
+  std::string data;
+  JsonWriter json(data);
+  json.begin_array();
   for (const store::UsageGroup& group : *groups) {
-    if (data.size() > 1) {
-      data += ',';
-    }
-    append_group(data, group, selected);
+    append_group(json, group, selected);
   }
-  data += ']';
+  json.end_array();
   answer_data(*call.response, data);
   if (!groups->empty()) {
     services.usage_cache->store(std::move(key), generation, now_ms, std::move(data));

@@ -5,6 +5,7 @@
 
 #include "api/envelope.h"
 #include "api/login/key_file.h"
+#include "base/json.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "crypto/base64.h"
@@ -252,52 +253,49 @@ bool SignIn::is_form_token(const net::Request& request, const std::string& token
 }
 
 std::string SignIn::ways_json(const net::Request& request, net::Response& response) {
-  std::string json = R"({"header":)";
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().key("header");
   // Only where everybody's word is taken does a page have a name to ask for.
   if (options_.header && !options_.trusted_proxies && !place_.user_headers.empty()) {
-    store::append_json_string(json, place_.user_headers.front());
+    json.value(place_.user_headers.front());
   } else {
-    json += "null";
+    json.value(nullptr);
   }
-  json += fmt::format(R"(,"local":{},"oidc":)", users_ != nullptr);
+  json.member("local", users_ != nullptr).key("oidc");
   if (provider_ != nullptr) {
-    store::append_json_string(json, provider_->options().name);
+    json.value(provider_->options().name);
   } else {
-    json += "null";
+    json.value(nullptr);
   }
-  json += R"(,"token":)";
-  store::append_json_string(json, signer_ ? form_token(request, response) : "");
-  return json + "}";
+  json.member("token", signer_ ? form_token(request, response) : "").end_object();
+  return text;
 }
 
 std::string SignIn::whoami(const net::Request& request, const access::Identity& identity) {
-  std::string json = R"({"user":)";
-  store::append_json_string(json, identity.user);
-  json += fmt::format(R"(,"admin":{},"role":"{}","via":")", identity.role == access::Role::kAdmin,
-                      access::role_name(identity.role));
-  net::Response unused;
   const bool by_header =
       options_.header && !access::user_name(request.headers, place_.user_headers).empty();
   const auto session = by_header ? std::nullopt : find_session(request);
-  json += session ? access::login_method_name(session->method) : "header";
-  json += R"(","led":[)";
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object().member("user", identity.user);
+  json.member("admin", identity.role == access::Role::kAdmin);
+  json.member("role", access::role_name(identity.role));
+  json.member("via", session ? access::login_method_name(session->method) : "header");
+  json.key("led").begin_array();
   for (const store::ClusterProject& led : identity.led) {
-    json += json.back() == '[' ? R"({"cluster_id":)" : R"(,{"cluster_id":)";
-    store::append_json_string(json, led.cluster_id);
-    json += R"(,"project":)";
-    store::append_json_string(json, led.project);
-    json += '}';
+    json.begin_object().member("cluster_id", led.cluster_id);
+    json.member("project", led.project).end_object();
   }
-  return json + R"(],"login":)" + ways_json(request, unused) + "}";
+  json.end_array();
+  net::Response unused;
+  json.raw_member("login", ways_json(request, unused)).end_object();
+  return text;
 }
 
 void SignIn::answer_stranger(const net::Request& request, net::Response& response) {
-  constexpr std::string_view kTail = "}\n";
-  answer_error(response, ApiErrorType::kUnauthorized, "no user identified");
-  if (response.body.ends_with(kTail)) {
-    response.body.resize(response.body.size() - kTail.size());
-    response.body += R"(,"login":)" + ways_json(request, response) + std::string(kTail);
-  }
+  answer_error(response, ApiErrorType::kUnauthorized, "no user identified",
+               ways_json(request, response));
 }
 
 }  // namespace ceems::api::login
