@@ -26,17 +26,6 @@ std::string metric_map_text(const model::MetricMap& map);
 /// usual spellings, bare or quoted, are 0. kParse for anything else that is no object of numbers.
 Result<model::MetricMap> parse_metric_map(std::string_view text);
 
-/// A JSON string with its quotes, escaped so that it is safe inside HTML too: <, >, &, U+2028 and
-/// U+2029 as \u escapes; bytes that are no UTF-8 become \ufffd.
-void append_json_string(std::string& out, std::string_view text);
-
-/// Appends the JSON document `text` with sorted object keys, no blanks, strings escaped as above
-/// and numbers as they stand. False, and nothing appended, when it is no JSON or is nested deeper
-/// than 32.
-bool append_json(std::string& out, std::string_view text);
-/// The same for a text that must be an object; false for other kinds of values.
-bool append_json_object(std::string& out, std::string_view text);
-
 /// ["a","b"]
 std::string string_list_text(const std::vector<std::string>& list);
 /// Elements of an array of strings; "" and "null" are empty. Elements of other types are left out.

@@ -13,11 +13,6 @@ std::string number(double value) {
   return out;
 }
 
-std::string canonical(std::string_view text) {
-  std::string out = "|";
-  return append_json(out, text) ? out.substr(1) : "no: " + out;
-}
-
 TEST(MetricNumber, IsAnIntegerOrHasEightDecimals) {
   EXPECT_EQ(number(0), "0");
   EXPECT_EQ(number(-0.0), "0");
@@ -68,33 +63,6 @@ TEST(MetricMap, RefusesEverythingElse) {
   }
   EXPECT_EQ(parse_metric_map("{\"a\":\x02").error().message,
             "expected a JSON object of numbers, got '{\"a\":\\x02'");
-}
-
-TEST(JsonString, IsSafeInsideHtml) {
-  std::string out;
-  append_json_string(out, "a\"\\\n\x01<&>\xE2\x80\xA8\xC3\xA4\xFF");
-  EXPECT_EQ(out, R"("a\"\\\n\u0001\u003c\u0026\u003e\u2028)"
-                 "\xC3\xA4"
-                 R"(\ufffd")");
-}
-
-TEST(Json, KeepsNumbersAndSortsKeys) {
-  EXPECT_EQ(canonical(R"({ "b" : 1.50, "a":[1e3,{"z":null,"y":true}], "c":12345678901234567890 })"),
-            R"({"a":[1e3,{"y":true,"z":null}],"b":1.50,"c":12345678901234567890})");
-  EXPECT_EQ(canonical(R"({"a":1,"a":2})"), R"({"a":2})");
-  EXPECT_EQ(canonical(R"("\ud83d\ude00 \ud800 \u00e4")"),
-            "\"\xF0\x9F\x98\x80 \xEF\xBF\xBD \xC3\xA4\"");
-}
-
-TEST(Json, LeavesTheOutputAloneWhenMalformed) {
-  for (const char* text : {"", "{", R"({"a":})", "[1,]", "tru", R"("\u12")", "1 2"}) {
-    EXPECT_EQ(canonical(text), "no: |") << text;
-  }
-  EXPECT_EQ(canonical(std::string(100, '[') + std::string(100, ']')), "no: |");
-  std::string out;
-  EXPECT_FALSE(append_json_object(out, "[1]"));
-  EXPECT_TRUE(append_json_object(out, R"({"a":[1]})"));
-  EXPECT_EQ(out, R"({"a":[1]})");
 }
 
 TEST(StringList, RoundTrips) {

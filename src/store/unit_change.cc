@@ -4,6 +4,7 @@
 #include <utility>
 #include <variant>
 
+#include "base/json_reader.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "store/json.h"
