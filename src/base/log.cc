@@ -9,6 +9,7 @@
 #include <spdlog/spdlog.h>
 
 #include "base/check.h"
+#include "base/json.h"
 #include "base/strings.h"
 #include "base/utf8.h"
 
@@ -66,7 +67,8 @@ bool needs_quotes(std::string_view text) {
          printable(text, text.size()) != text;
 }
 
-void append_escaped(std::string& out, std::string_view text, bool json) {
+/// Quoted as Go has it (strconv.Quote), which readers of logfmt understand.
+void append_quoted(std::string& out, std::string_view text) {
   out.push_back('"');
   for (const char c : text) {
     const auto byte = static_cast<unsigned char>(c);
@@ -80,7 +82,7 @@ void append_escaped(std::string& out, std::string_view text, bool json) {
     } else if (c == '\t') {
       out.append("\\t");
     } else if (byte < 0x20 || byte == 0x7F) {
-      out.append(json ? fmt::format("\\u{:04x}", byte) : fmt::format("\\x{:02x}", byte));
+      fmt::format_to(std::back_inserter(out), "\\x{:02x}", byte);
     } else {
       out.push_back(c);
     }
@@ -88,25 +90,41 @@ void append_escaped(std::string& out, std::string_view text, bool json) {
   out.push_back('"');
 }
 
-void append_field(std::string& out, Format format, std::string_view key, std::string_view value) {
-  const std::string shown =
-      is_utf8(value) ? std::string(value) : printable(value, value.size() * 4);
-  if (format == Format::kJson) {
-    out.append(out.empty() ? "{" : ",");
-    append_escaped(out, key, true);
-    out.push_back(':');
-    append_escaped(out, shown, true);
-    return;
+/// Bytes that are not UTF-8 are shown as escapes, so that none is lost.
+std::string shown(std::string_view value) {
+  return is_utf8(value) ? std::string(value) : printable(value, value.size() * 4);
+}
+
+std::string render_json(std::initializer_list<Field> first, std::initializer_list<Field> more) {
+  std::string line;
+  JsonWriter json(line, JsonEscape::kPlain);
+  json.begin_object();
+  for (const auto& fields : {first, more}) {
+    for (const Field& field : fields) {
+      json.member(field.key, shown(field.value));
+    }
   }
-  if (!out.empty()) {
-    out.push_back(' ');
+  json.end_object();
+  return line;
+}
+
+std::string render_logfmt(std::initializer_list<Field> first, std::initializer_list<Field> more) {
+  std::string line;
+  for (const auto& fields : {first, more}) {
+    for (const Field& field : fields) {
+      if (!line.empty()) {
+        line.push_back(' ');
+      }
+      line.append(field.key).push_back('=');
+      const std::string value = shown(field.value);
+      if (needs_quotes(value)) {
+        append_quoted(line, value);
+      } else {
+        line.append(value);
+      }
+    }
   }
-  out.append(key).push_back('=');
-  if (needs_quotes(shown)) {
-    append_escaped(out, shown, false);
-  } else {
-    out.append(shown);
-  }
+  return line;
 }
 
 }  // namespace
@@ -168,18 +186,9 @@ std::string render(Format format,
                    std::string_view source,
                    std::string_view message,
                    std::initializer_list<Field> fields) {
-  std::string line;
-  append_field(line, format, "time", time);
-  append_field(line, format, "level", level_name(level));
-  append_field(line, format, "source", source);
-  append_field(line, format, "msg", message);
-  for (const Field& field : fields) {
-    append_field(line, format, field.key, field.value);
-  }
-  if (format == Format::kJson) {
-    line.push_back('}');
-  }
-  return line;
+  const std::initializer_list<Field> first = {
+      {"time", time}, {"level", level_name(level)}, {"source", source}, {"msg", message}};
+  return format == Format::kJson ? render_json(first, fields) : render_logfmt(first, fields);
 }
 
 void write(Level level,

@@ -21,6 +21,13 @@ TEST(Log, WritesJson) {
 TEST(Log, KeepsHostileValuesOnOneLine) {
   EXPECT_EQ(render(Format::kLogfmt, "t", Level::kInfo, "s", "m", {{"job", "a\nlevel=ERROR\x01"}}),
             "time=t level=INFO source=s msg=m job=\"a\\nlevel=ERROR\\x01\"");
+  EXPECT_EQ(render(Format::kLogfmt, "t", Level::kInfo, "s", "m", {{"job", "\xFF<\x7F"}}),
+            "time=t level=INFO source=s msg=m job=\"\\\\xff<\\\\x7f\"");
+  EXPECT_EQ(render(Format::kJson, "t", Level::kInfo, "s", "m", {{"job", "\xFF<\x7F"}}),
+            R"({"time":"t","level":"INFO","source":"s","msg":"m","job":"\\xff<\\x7f"})");
+  EXPECT_EQ(render(Format::kJson, "t", Level::kInfo, "s", "m", {{"job", "<\x7F\x01\u00e9"}}),
+            "{\"time\":\"t\",\"level\":\"INFO\",\"source\":\"s\",\"msg\":\"m\","
+            "\"job\":\"<\\u007f\\u0001\u00e9\"}");
 }
 
 TEST(Log, NamesLevelsAndFormats) {
