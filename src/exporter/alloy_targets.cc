@@ -8,10 +8,8 @@
 #include <string_view>
 #include <utility>
 
-#include <fmt/format.h>
-
+#include "base/json.h"
 #include "base/strings.h"
-#include "exporter/json_string.h"
 
 namespace ceems::exporter {
 namespace {
@@ -20,13 +18,10 @@ namespace {
 constexpr auto kSharedAge = std::chrono::milliseconds(100);
 constexpr std::string_view kSelf = "__internal_ceems_exporter";
 
-void append_target(std::string& out, std::string_view id, std::string_view uuid, int pid) {
-  out += out.empty() ? "[{\"targets\":[" : ",{\"targets\":[";
-  append_json_string(out, id);
-  fmt::format_to(std::back_inserter(out), R"(],"labels":{{"__process_pid__":"{}","service_name":)",
-                 pid);
-  append_json_string(out, uuid);
-  out += "}}";
+void append_target(JsonWriter& json, std::string_view id, std::string_view uuid, int pid) {
+  json.begin_object().key("targets").begin_array().value(id).end_array();
+  json.key("labels").begin_object().member("__process_pid__", std::to_string(pid));
+  json.member("service_name", uuid).end_object().end_object();
 }
 
 }  // namespace
@@ -73,18 +68,24 @@ Result<std::string> AlloyTargets::document() const {
     return fail(snapshot.error());
   }
   std::string out;
+  JsonWriter json(out, JsonEscape::kPlain);
+  json.begin_array();
   for (const Unit& unit : (*snapshot)->units) {
     if (unit.ended) {
       continue;
     }
     for (const int pid : filter_.keep(unit.pids)) {
-      append_target(out, unit.id, unit.uuid, pid);
+      append_target(json, unit.id, unit.uuid, pid);
     }
   }
   if (self_) {
-    append_target(out, kSelf, kSelf, ::getpid());
+    append_target(json, kSelf, kSelf, ::getpid());
   }
-  out += out.empty() ? "null\n" : "]\n";
+  json.end_array();
+  if (out == "[]") {
+    out = "null";  // as Go writes a slice without elements
+  }
+  out += '\n';
   return out;
 }
 

@@ -4,7 +4,6 @@
 
 #include <gtest/gtest.h>
 
-#include "exporter/json_string.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {
@@ -63,6 +62,16 @@ TEST(AlloyTargets, ListsEachProcessOfEachUnit) {
             "\n");
 }
 
+TEST(AlloyTargets, EscapesWhatUnitsAreCalled) {
+  const auto source = std::make_shared<GivenUnits>("k8s");
+  source->units = {unit("<5\">\xFF", {10})};
+  EXPECT_EQ(targets(source).document().value(),
+            R"([{"targets":["<5\">)"
+            "\uFFFD"
+            R"("],"labels":{"__process_pid__":"10","service_name":"<5\">)"
+            "\uFFFD\"}}]\n");
+}
+
 TEST(AlloyTargets, SaysNullWithoutAny) {
   const auto source = std::make_shared<GivenUnits>("slurm");
   EXPECT_EQ(targets(source).document().value(), "null\n");
@@ -117,12 +126,6 @@ TEST(AlloyTargets, PrefersSlurmAndLeavesOtherManagersAlone) {
   EXPECT_NE(document({libvirt, k8s}).find("\"6\""), std::string::npos);
   EXPECT_EQ(document({libvirt}), "none");
   EXPECT_EQ(AlloyTargets::create({}, std::vector<std::shared_ptr<UnitSource>>{slurm}, {}), nullptr);
-}
-
-TEST(AlloyTargets, EscapesStrings) {
-  std::string out;
-  append_json_string(out, "a\"\\\n\x01\xC3\xA9\xFF\xE2\x82z");
-  EXPECT_EQ(out, "\"a\\\"\\\\\\u000a\\u0001\xC3\xA9\xEF\xBF\xBD\xEF\xBF\xBD\xEF\xBF\xBDz\"");
 }
 
 }  // namespace

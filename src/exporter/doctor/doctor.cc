@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "exporter/json_string.h"
+#include "base/json.h"
 
 namespace ceems::exporter {
 namespace {
@@ -51,24 +51,16 @@ std::string as_text(const Findings& findings) {
 }
 
 std::string as_json(const Findings& findings) {
-  std::string out = "{\"findings\":[";
-  const auto add = [&out](std::string_view key, std::string_view value) {
-    append_json_string(out, key);
-    out += ':';
-    append_json_string(out, value);
-  };
+  std::string out;
+  JsonWriter json(out, JsonEscape::kPlain);
+  json.begin_object().key("findings").begin_array();
   for (const Finding& finding : findings) {
-    out += out.back() == '[' ? "{" : ",{";
-    add("collector", finding.collector);
-    out += ',';
-    add("state", to_string(finding.state));
-    out += ',';
-    add("cause", finding.cause);
-    out += ',';
-    add("fix", finding.fix);
-    out += '}';
+    json.begin_object().member("collector", finding.collector);
+    json.member("state", to_string(finding.state));
+    json.member("cause", finding.cause).member("fix", finding.fix).end_object();
   }
-  out += fmt::format("],\"cannot\":{}}}\n", count(findings, Finding::State::kCannot));
+  json.end_array().member("cannot", count(findings, Finding::State::kCannot)).end_object();
+  out += '\n';
   return out;
 }
 

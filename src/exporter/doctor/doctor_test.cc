@@ -310,7 +310,7 @@ TEST(Doctor, PrintsJson) {
   const Findings findings{{"rapl", Finding::State::kCannot, "a \"b\"\n", "c\\d"},
                           {"cpu", Finding::State::kWorks, "fine", ""}};
   EXPECT_EQ(as_json(findings),
-            R"({"findings":[{"collector":"rapl","state":"cannot","cause":"a \"b\"\u000a",)"
+            R"({"findings":[{"collector":"rapl","state":"cannot","cause":"a \"b\"\n",)"
             R"("fix":"c\\d"},{"collector":"cpu","state":"works","cause":"fine","fix":""}],)"
             "\"cannot\":1}\n");
 }
