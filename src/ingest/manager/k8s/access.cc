@@ -11,6 +11,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/json.h"
 #include "base/strings.h"
 #include "kube/objects.h"
 #include "os/secret.h"
@@ -43,6 +44,20 @@ std::map<std::string, std::string> process_environment() {
 
 Result<std::string> read_file(const std::string& path) {
   return os::read_secret({}, path);
+}
+
+/// What a plug-in is told about its caller
+/// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/).
+std::string exec_info(const kube::ExecPlugin& plugin) {
+  constexpr std::string_view kBeta = "client.authentication.k8s.io/v1beta1";
+  std::string text;
+  JsonWriter json(text, JsonEscape::kPlain);
+  json.begin_object();
+  json.member("apiVersion",
+              plugin.api_version == kBeta ? kBeta : "client.authentication.k8s.io/v1");
+  json.member("kind", "ExecCredential").key("spec").begin_object().member("interactive", false);
+  json.end_object().end_object();
+  return text;
 }
 
 /// Runs a plug-in and keeps what it printed. Thread-safe.
@@ -86,11 +101,7 @@ class PluginCredentials {
     for (const auto& [name, value] : plugin.environment) {
       command.environment[name] = value;
     }
-    command.environment["KUBERNETES_EXEC_INFO"] = fmt::format(
-        R"({{"apiVersion":"{}","kind":"ExecCredential","spec":{{"interactive":false}}}})",
-        plugin.api_version == "client.authentication.k8s.io/v1beta1"
-            ? plugin.api_version
-            : "client.authentication.k8s.io/v1");
+    command.environment["KUBERNETES_EXEC_INFO"] = exec_info(plugin);
     command.timeout = kPluginTimeout;
     command.max_output_bytes = kPluginOutput;
     auto result = runner_.run(command, stop);

@@ -1,12 +1,11 @@
 #include "ingest/manager/k8s/units.h"
 
 #include <algorithm>
-#include <cmath>
 #include <string_view>
 
+#include "base/json.h"
 #include "base/time/time_text.h"
 #include "base/utf8.h"
-#include "ingest/json_text.h"
 
 namespace ceems::ingest {
 namespace {
@@ -32,25 +31,25 @@ double limit_of(const kube::Pod& pod, std::string_view resource) {
   return found == pod.limits.end() ? 0 : found->second;
 }
 
-/// A whole number without ".0", so that clients read an integer.
-void add_number(JsonObject& object, std::string_view key, double number) {
-  constexpr double kExact = 0x1p53;
-  if (std::abs(number) < kExact && std::trunc(number) == number) {
-    object.add(key, static_cast<std::int64_t>(number));
-  } else {
-    object.add(key, number);
-  }
-}
-
-void add_map(JsonObject& object, std::string_view key, const kube::TextMap& map) {
+void add_map(JsonWriter& json, std::string_view key, const kube::TextMap& map) {
   if (map.empty()) {
     return;
   }
-  JsonObject members;
+  json.key(key).begin_object();
   for (const auto& [name, value] : map) {
-    members.add(name, std::string_view(value));
+    json.member(clean_text(name), clean_text(value));
   }
-  object.add(key, members);
+  json.end_object();
+}
+
+std::string tags_text(const kube::Pod& pod) {
+  std::string text;
+  JsonWriter json(text, JsonEscape::kPlain);
+  json.begin_object().member("qos", clean_text(pod.qos));
+  add_map(json, "annotations", pod.annotations);
+  add_map(json, "labels", pod.labels);
+  json.end_object();
+  return text;
 }
 
 /// `over`: at the end of the window.
@@ -122,21 +121,18 @@ std::optional<model::Unit> k8s_unit(const kube::StoredPod& stored,
   const double cpus = std::max(limit_of(pod, "cpu"), kLeastCpus);
   const double memory = std::max(limit_of(pod, "memory"), kLeastMemory);
   double gpus = 0;
-  JsonObject allocation;
-  add_number(allocation, "vcpus", cpus);
-  add_number(allocation, "mem", memory);
+  std::string allocation_text;
+  JsonWriter allocation(allocation_text, JsonEscape::kPlain);
+  allocation.begin_object().member("vcpus", cpus).member("mem", memory);
   for (const auto& resource : options.gpu_resources) {
     if (const double count = limit_of(pod, resource); count > 0) {
-      add_number(allocation, resource, count);
+      allocation.member(clean_text(resource), count);
       gpus += count;
     }
   }
-  unit.allocation = allocation.text();
-  JsonObject tags;
-  tags.add("qos", std::string_view(pod.qos));
-  add_map(tags, "annotations", pod.annotations);
-  add_map(tags, "labels", pod.labels);
-  unit.tags = tags.text();
+  allocation.end_object();
+  unit.allocation = std::move(allocation_text);
+  unit.tags = tags_text(pod);
 
   const std::int64_t counted_ms_from = std::max(pod.start_ms, counted_ms);
   const double seconds =

@@ -4,9 +4,9 @@
 #include <cmath>
 #include <tuple>
 
+#include "base/json.h"
 #include "base/time/time_text.h"
 #include "base/utf8.h"
-#include "ingest/json_text.h"
 
 namespace ceems::ingest {
 namespace {
@@ -41,6 +41,14 @@ std::int64_t time_in_window(const UnitLife& life,
     from = recent ? life.start_ms : window.start_ms;
   }
   return std::max<std::int64_t>(until - std::max(life.start_ms, from), 0);
+}
+
+std::string allocation_text(const UnitLife& life) {
+  std::string text;
+  JsonWriter json(text, JsonEscape::kPlain);
+  json.begin_object().member("cpus", life.cpus).member("gpus", 0);
+  json.member("mem", static_cast<std::int64_t>(life.memory_bytes)).end_object();
+  return text;
 }
 
 }  // namespace
@@ -163,11 +171,7 @@ std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
     unit.state = end > 0 ? "ENDED" : "RUNNING";
     unit.elapsed = elapsed_text(((end > 0 ? end : window.end_ms) - life.start_ms) / 1000);
 
-    JsonObject allocation;
-    allocation.add("cpus", life.cpus);
-    allocation.add("gpus", std::int64_t{0});
-    allocation.add("mem", static_cast<std::int64_t>(life.memory_bytes));
-    unit.allocation = allocation.text();
+    unit.allocation = allocation_text(life);
 
     const double seconds = static_cast<double>(time_in_window(life, end, context)) / 1000;
     unit.total_time_seconds = {{"walltime", seconds},

@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json.h"
 #include "base/strings.h"
 
 namespace ceems::ingest::openstack {
@@ -112,10 +113,20 @@ Client::Client(Endpoints endpoints,
       transport_(std::move(transport)),
       clock_(clock) {}
 
+namespace {
+
+std::string token_request(std::string_view auth) {
+  std::string text;
+  JsonWriter(text, JsonEscape::kPlain).begin_object().raw_member("auth", auth).end_object();
+  return text;
+}
+
+}  // namespace
+
 Result<Client::Token> Client::request_token() {
   const std::string url = endpoints_.identity + "/v3/auth/tokens";
   const auto asked_at = clock_.steady_now();
-  auto answer = transport_->post(url, R"({"auth":)" + auth_ + "}", {});
+  auto answer = transport_->post(url, token_request(auth_), {});
   if (!answer) {
     return fail(std::move(answer).error());
   }

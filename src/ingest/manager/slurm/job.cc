@@ -3,10 +3,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/json.h"
 #include "base/strings.h"
 #include "base/time/time_text.h"
 #include "base/utf8.h"
-#include "ingest/json_text.h"
 #include "ingest/manager/slurm/node_list.h"
 #include "tsdb/client.h"
 
@@ -42,26 +42,23 @@ std::string regex_of(const std::string& node_list) {
 }
 
 std::string allocation_text(const Allocation& allocation) {
-  JsonObject object;
-  object.add("billing", allocation.billing);
-  object.add("cpus", allocation.cpus);
-  object.add("gpus", allocation.gpus);
-  object.add("mem", allocation.memory_bytes);
-  object.add("nodes", allocation.nodes);
-  return object.text();
+  std::string text;
+  JsonWriter json(text, JsonEscape::kPlain);
+  json.begin_object().member("billing", allocation.billing).member("cpus", allocation.cpus);
+  json.member("gpus", allocation.gpus).member("mem", allocation.memory_bytes);
+  json.member("nodes", allocation.nodes).end_object();
+  return text;
 }
 
 std::string tags_text(const SlurmJob& job) {
-  JsonObject object;
-  object.add("exit_code", job.exit_code);
-  object.add("gid", job.gid);
-  object.add("nodelist", job.node_list);
-  object.add("nodelistexp", regex_of(job.node_list));
-  object.add("partition", job.partition);
-  object.add("qos", job.qos);
-  object.add("uid", job.uid);
-  object.add("workdir", job.work_dir);
-  return object.text();
+  std::string text;
+  JsonWriter json(text, JsonEscape::kPlain);
+  json.begin_object().member("exit_code", clean_text(job.exit_code)).member("gid", job.gid);
+  json.member("nodelist", clean_text(job.node_list));
+  json.member("nodelistexp", clean_text(regex_of(job.node_list)));
+  json.member("partition", clean_text(job.partition)).member("qos", clean_text(job.qos));
+  json.member("uid", job.uid).member("workdir", clean_text(job.work_dir)).end_object();
+  return text;
 }
 
 }  // namespace

@@ -7,8 +7,6 @@
 #include <gtest/gtest.h>
 
 #include "base/time/time_text.h"
-#include "base/utf8.h"
-#include "ingest/json_text.h"
 #include "ingest/manager/slurm/node_list.h"
 
 namespace ceems::ingest {
@@ -86,15 +84,6 @@ TEST(TimeText, ReadsAndPrintsTimes) {
   EXPECT_EQ(elapsed_text(86400), "1-00:00:00");
   EXPECT_EQ(elapsed_text(90061), "1-01:01:01");
   EXPECT_EQ(elapsed_text(-5), "00:00:00");
-}
-
-TEST(JsonText, EscapesHostileText) {
-  EXPECT_EQ(clean_text(std::string("a\0b\xFF\xC3\xA9", 6)), "a\uFFFDb\uFFFD\u00E9");
-  JsonObject object;
-  object.add("k\"", std::string_view("v\\\"\n\x01"));
-  object.add("n", std::int64_t{-3});
-  object.add("d", 0.5);
-  EXPECT_EQ(object.text(), R"({"k\"":"v\\\"\u000a\u0001","n":-3,"d":0.5})");
 }
 
 TEST(AllocTres, ReadsMemoryWithFractionsAndUnits) {
@@ -280,12 +269,13 @@ TEST(Sacct, ANameOfManyLinesIsReadInLinearTime) {
 
 TEST(Sacct, KeepsBytesThatAreNoTextOutOfTheDataBase) {
   const std::string d = "|5f00ba11|";
-  const auto jobs = read_all({record("1", "a\xFF\x01\xC3\xA9|b", "/tmp/\xF0\x9F", d)}, d);
+  const std::string directory("/tmp\0/\xF0\x9F\n<\"", 11);
+  const auto jobs = read_all({record("1", "a\xFF\x01\xC3\xA9|b", directory, d)}, d);
   ASSERT_TRUE(jobs);
   const auto unit = to_unit(jobs->at(0), {.start_ms = 0, .end_ms = 1000}, paris(), "c");
   ASSERT_TRUE(unit);
   EXPECT_EQ(unit->name, "a\uFFFD\x01\u00E9|b");
-  EXPECT_THAT(unit->tags, HasSubstr("/tmp/\uFFFD\uFFFD"));
+  EXPECT_THAT(unit->tags, HasSubstr("/tmp\uFFFD/\uFFFD\uFFFD\\n<\\\"\"}"));
 }
 
 TEST(Sacct, KeepsEveryStartOfARequeuedJob) {
