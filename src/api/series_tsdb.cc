@@ -10,6 +10,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "ingest/update_source.h"
 
 namespace ceems::api {
 namespace {
@@ -58,28 +59,14 @@ Result<std::unique_ptr<TsdbSeriesSource>> TsdbSeriesSource::create(
     const Clock& clock) {
   std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients;
   for (const auto& cluster : clusters) {
-    std::string url;
-    net::ClientOptions web = cluster.web;
-    if (cluster.cluster.manager == "local") {
-      url = cluster.web_url;
-      if (const auto node = cluster.extra["tsdb"]; node.present()) {
-        auto text = node.as_string();
-        if (!text) {
-          return fail(std::move(text).error());
-        }
-        url = std::move(*text);
-      }
+    auto endpoint = ingest::tsdb_of_cluster(cluster, updaters);
+    if (!endpoint) {
+      return fail(std::move(endpoint).error());
     }
-    for (const auto& id : cluster.cluster.updaters) {
-      const auto found = std::ranges::find(updaters, id, &ingest::UpdaterConfig::id);
-      if (url.empty() && found != updaters.end() && !found->web_url.empty()) {
-        url = found->web_url;
-        web = found->web;
-      }
-    }
-    if (url.empty()) {
+    if (!*endpoint) {
       continue;
     }
+    auto& [url, web] = **endpoint;
     web.timeout = std::min(web.timeout, kTimeout);
     auto transport = tsdb::http_transport(std::move(web));
     if (!transport) {

@@ -21,7 +21,7 @@ class TsdbSeriesSource final : public SeriesSource {
   explicit TsdbSeriesSource(
       std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients);
 
-  /// A client for each cluster, of its first updater with an URL, or of the manager `local`.
+  /// A client for each cluster that has a TSDB, see ingest::tsdb_of_cluster().
   static Result<std::unique_ptr<TsdbSeriesSource>> create(
       const std::vector<ingest::ClusterConfig>& clusters,
       const std::vector<ingest::UpdaterConfig>& updaters,

@@ -2,6 +2,7 @@
 
 #include <array>
 #include <chrono>
+#include <cstdint>
 #include <initializer_list>
 #include <span>
 #include <string>
@@ -48,6 +49,12 @@ class Section {
     return take(key, target, &Node::as_string);
   }
   Section& boolean(std::string_view key, bool& target) { return take(key, target, &Node::as_bool); }
+  Section& integer(std::string_view key, std::int64_t& target) {
+    return take(key, target, &Node::as_int);
+  }
+  Section& number(std::string_view key, double& target) {
+    return take(key, target, &Node::as_double);
+  }
   Section& list(std::string_view key, std::vector<std::string>& target) {
     return take(key, target, &Node::as_string_list);
   }

@@ -52,9 +52,8 @@ Result<> read_cluster(const config::Node& node,
       .list("updaters", entry.cluster.updaters);
   const std::string& id = entry.cluster.id;
   const std::string& manager = entry.cluster.manager;
-  const auto known = all_managers();
   section.refuse(ids.contains(id), "id", "duplicate ID found in clusters config: " + id);
-  section.refuse(std::ranges::find(known, manager, &ManagerSpec::name) == known.end(), "manager",
+  section.refuse(find_manager(manager) == nullptr, "manager",
                  "unknown resource manager found in the config: " + manager);
   section.refuse(!is_id(id), "id", "invalid cluster ID. It must contain only [a-zA-Z0-9-_]: " + id);
   config::Section cli(node["cli"]);
@@ -87,10 +86,9 @@ Result<> read_updater(const config::Node& node,
   section.only({"id", "updater", "cli", "web", "extra_config"})
       .text("id", entry.id)
       .text("updater", entry.kind);
-  const auto known = all_updaters();
   section.refuse(ids.contains(entry.id), "id",
                  "duplicate ID found in updaters config: " + entry.id);
-  section.refuse(std::ranges::find(known, entry.kind, &UpdaterSpec::kind) == known.end(), "updater",
+  section.refuse(find_updater(entry.kind) == nullptr, "updater",
                  "unknown updater found in the config: " + entry.kind);
   section.refuse(!is_id(entry.id), "id",
                  "invalid updater ID. It must contain only [a-zA-Z0-9-_]: " + entry.id);

@@ -1,7 +1,6 @@
 #pragma once
 
 #include <cstdint>
-#include <memory>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -11,22 +10,10 @@
 #include "base/error.h"
 #include "base/result.h"
 #include "base/time/time_zone.h"
-#include "ingest/manager/manager.h"
-#include "ingest/updater/updater.h"
+#include "ingest/update_source.h"
 #include "store/store.h"
 
 namespace ceems::ingest {
-
-/// A cluster with its manager and updaters, ready to run. Updaters are applied in order.
-struct UpdateSource {
-  struct NamedUpdater {
-    std::string id;
-    std::unique_ptr<Updater> updater;
-  };
-  model::Cluster cluster;
-  std::unique_ptr<ResourceManager> manager;
-  std::vector<NamedUpdater> updaters;
-};
 
 /// What limits windows.
 struct WindowRules {

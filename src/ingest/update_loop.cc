@@ -71,48 +71,6 @@ class TrustedClock {
   std::int64_t ahead_ms_ = 0;
 };
 
-Result<UpdateSource> make_source(ClusterConfig& config,
-                                 const std::map<std::string, const UpdaterConfig*>& updaters,
-                                 const ManagerContext& context) {
-  UpdateSource source{.cluster = config.cluster, .manager = nullptr, .updaters = {}};
-  for (const auto& id : config.cluster.updaters) {
-    const auto found = updaters.find(id);
-    if (found == updaters.end()) {
-      log::error("unknown updater is left out",
-                 {{"cluster_id", config.cluster.id}, {"updater", id}});
-      continue;
-    }
-    const UpdaterConfig& updater = *found->second;
-    if (updater.web_url.empty()) {
-      log::warn("updater without url is disabled",
-                {{"cluster_id", config.cluster.id}, {"updater", id}});
-      continue;
-    }
-    // The manager `local` reads the units from the TSDB that has their metrics.
-    if (config.web_url.empty() && config.cluster.manager == "local") {
-      config.web_url = updater.web_url;
-      config.web = updater.web;
-    }
-    auto made = make_updater(updater, *context.clock);
-    if (!made) {
-      return fail(std::move(made).error());
-    }
-    source.updaters.push_back({.id = id, .updater = std::move(*made)});
-  }
-  const auto managers = all_managers();
-  const auto manager = std::ranges::find(managers, config.cluster.manager, &ManagerSpec::name);
-  if (manager == managers.end()) {
-    return fail(ErrorCode::kInvalidArgument, "unknown resource manager found in the config: {}",
-                config.cluster.manager);
-  }
-  auto made = manager->create(config, context);
-  if (!made) {
-    return fail(std::move(made).error());
-  }
-  source.manager = std::move(*made);
-  return source;
-}
-
 }  // namespace
 
 Result<std::int64_t> parse_update_from(std::string_view text,
@@ -475,35 +433,21 @@ UpdateLoop::~UpdateLoop() {
 }
 
 Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
-                                                       std::vector<ClusterConfig> clusters,
+                                                       const std::vector<ClusterConfig>& clusters,
                                                        const std::vector<UpdaterConfig>& updaters,
                                                        store::Writer& writer,
                                                        const Clock& clock,
                                                        os::CommandRunner& runner) {
-  std::map<std::string, const UpdaterConfig*> by_id;
-  for (const auto& updater : updaters) {
-    by_id.emplace(updater.id, &updater);
-    const bool used = std::ranges::any_of(clusters, [&updater](const ClusterConfig& config) {
-      return std::ranges::find(config.cluster.updaters, updater.id) !=
-             config.cluster.updaters.end();
-    });
-    if (used) {
-      continue;
-    }
-    if (auto made = make_updater(updater, clock); !made) {  // nobody's must be right as well
-      return fail(std::move(made).error());
-    }
+  auto zone = TimeZone::find(options.time_zone);
+  if (!zone) {
+    return fail(std::move(zone).error());
   }
-  const ManagerContext context{.clock = &clock, .runner = &runner, .time_zone = options.time_zone};
-  std::vector<UpdateSource> sources;
-  for (auto& cluster : clusters) {
-    auto source = make_source(cluster, by_id, context);
-    if (!source) {
-      return fail(std::move(source).error());
-    }
-    sources.push_back(std::move(*source));
+  auto sources =
+      create_sources(clusters, updaters, {.clock = &clock, .runner = &runner, .zone = *zone});
+  if (!sources) {
+    return fail(std::move(sources).error());
   }
-  return create(std::move(options), std::move(sources), writer, clock);
+  return create(std::move(options), std::move(*sources), writer, clock);
 }
 
 Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,

@@ -12,9 +12,8 @@
 #include "base/clock.h"
 #include "base/result.h"
 #include "ingest/cluster_progress.h"
-#include "ingest/manager/manager.h"
-#include "ingest/update_fetch.h"
-#include "ingest/updater/updater.h"
+#include "ingest/config.h"
+#include "ingest/update_source.h"
 #include "model/unit.h"
 #include "os/command.h"
 #include "store/store.h"
@@ -88,11 +87,10 @@ struct UpdateFigures {
 /// max_update_interval.
 class UpdateLoop {
  public:
-  /// Creates the managers and updaters of the configuration; whatever one of them refuses is the
-  /// error. Ids of updaters that do not exist are logged and left out, as the reference does.
+  /// With the managers and updaters of the configuration; errors are those of create_sources().
   /// `writer`, `clock` and `runner` must outlive the loop. Starts nothing.
   static Result<std::unique_ptr<UpdateLoop>> create(UpdateOptions options,
-                                                    std::vector<ClusterConfig> clusters,
+                                                    const std::vector<ClusterConfig>& clusters,
                                                     const std::vector<UpdaterConfig>& updaters,
                                                     store::Writer& writer,
                                                     const Clock& clock,

@@ -253,24 +253,6 @@ TEST(UpdateLoop, AWrittenWindowIsLetGoOfInItsRound) {
   EXPECT_EQ(f.scripts["a"].released.back(), kDay + 5'400'000);
 }
 
-TEST(UpdateLoop, AnUpdaterThatNobodyUsesMustBeRightAsWell) {
-  LoopFixture f;
-  ceems::testing::FakeRunner runner;
-  const auto create = [&](const std::string& extra) {
-    const auto document = config::parse_yaml(extra, "c.yml");
-    const UpdaterConfig updater{.id = "up",
-                                .kind = "tsdb",
-                                .web_url = "http://tsdb.example.org:9090",
-                                .web = {},
-                                .extra = document.value()};
-    const auto loop = UpdateLoop::create(f.options, {}, {updater}, f.writer, f.clock, runner);
-    return loop ? "no error" : loop.error().message;
-  };
-  EXPECT_EQ(create("{query_max_series: 7}"), "no error");
-  EXPECT_THAT(create("{query_max_series: -1}"), HasSubstr("query_max_series must be more than 0"));
-  EXPECT_THAT(create("{queries: {avg_cpu_usage: {global: 'up{{.UUIDs}'}}}"), HasSubstr("c.yml:1"));
-}
-
 /// Admins as a test says.
 class FakeAdmins final : public AdminSource {
  public:

@@ -1,18 +1,22 @@
-#include "ingest/manager/k8s/k8s.h"
-#include "ingest/manager/local/local.h"
 #include "ingest/manager/manager.h"
-#include "ingest/manager/openstack/openstack.h"
-#include "ingest/manager/slurm/slurm.h"
 
 namespace ceems::ingest {
 
-std::vector<ManagerSpec> all_managers() {
-  return {
+// One line here and one below for each manager: NAME_manager() is defined in NAME.cc or
+// NAME/NAME.cc.
+ManagerSpec k8s_manager();
+ManagerSpec local_manager();
+ManagerSpec openstack_manager();
+ManagerSpec slurm_manager();
+
+const std::vector<ManagerSpec>& all_managers() {
+  static const std::vector<ManagerSpec> specs = {
       k8s_manager(),
       local_manager(),
       openstack_manager(),
       slurm_manager(),
   };
+  return specs;
 }
 
 }  // namespace ceems::ingest

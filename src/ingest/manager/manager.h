@@ -6,10 +6,12 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "base/time/time_zone.h"
 #include "ingest/config.h"
 #include "model/unit.h"
 #include "os/command.h"
@@ -25,7 +27,7 @@ struct UsersAndProjects {
 using ProjectLeads = std::map<std::string, std::vector<std::string>>;
 
 /// Where units, users and projects of one cluster come from. Calls come from one thread at a time;
-/// `stop` ends them early with kUnavailable. Times are printed in `time_zone` (IANA name).
+/// `stop` ends them early with kUnavailable.
 class ResourceManager {
  public:
   virtual ~ResourceManager() = default;
@@ -33,8 +35,8 @@ class ResourceManager {
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
-  /// All there are: who is not among them leads nothing any more. Nobody, where a manager knows no
-  /// such thing or is not to be believed.
+  /// All leads of all projects: whoever is missing here does not lead any more. Empty for managers
+  /// that do not know who leads, or whose answer cannot be trusted.
   virtual Result<ProjectLeads> fetch_leads(const std::stop_token& /*stop*/) {
     return ProjectLeads{};
   }
@@ -45,19 +47,39 @@ class ResourceManager {
   }
 };
 
+/// What managers share. All of it outlives them.
 struct ManagerContext {
   const Clock* clock = nullptr;
   os::CommandRunner* runner = nullptr;
-  std::string time_zone;
+  TimeZone zone = {};  ///< of times in texts
 };
 
-/// One line in resource/all.cc.
+/// Everything that describes one kind of manager: an entry of all_managers().
 struct ManagerSpec {
-  std::string name;  ///< value of clusters[].manager
+  /// Value of clusters[].manager, and the name of its row and section in
+  /// docs/api/resource-managers.md.
+  std::string name;
+  std::string units;       ///< what its units are ("jobs"); a cell of that row, as Markdown
+  std::string source;      ///< where they are read from; a cell of that row, as Markdown
+  bool reads_cli = false;  ///< whether clusters[].cli matters; if not, a configured one is logged
+  bool reads_web = false;  ///< the same for clusters[].web
+  /// The units are read from the TSDB that has their metrics: config.web_url and config.web are
+  /// those of tsdb_of_cluster(), and empty where it finds none.
+  bool units_from_tsdb = false;
+  std::vector<std::string_view> extra_keys = {};  ///< keys of extra_config; others are refused
   std::function<Result<std::unique_ptr<ResourceManager>>(const ClusterConfig&,
                                                          const ManagerContext&)>
       create;
 };
-std::vector<ManagerSpec> all_managers();
+
+const std::vector<ManagerSpec>& all_managers();
+/// Null for unknown names.
+const ManagerSpec* find_manager(std::string_view name);
+
+/// Checks the configuration against the spec and creates the manager. kInvalidArgument with file
+/// and line for unknown keys of extra_config; other errors are those of spec.create.
+Result<std::unique_ptr<ResourceManager>> create_manager(const ManagerSpec& spec,
+                                                        const ClusterConfig& config,
+                                                        const ManagerContext& context);
 
 }  // namespace ceems::ingest

@@ -1,24 +1,16 @@
-#include <algorithm>
-
-#include "ingest/updater/tsdb.h"
 #include "ingest/updater/updater.h"
 
 namespace ceems::ingest {
 
-std::vector<UpdaterSpec> all_updaters() {
-  return {
+// One line here and one below for each updater: NAME_updater() is defined in NAME.cc or
+// NAME/NAME.cc.
+UpdaterSpec tsdb_updater();
+
+const std::vector<UpdaterSpec>& all_updaters() {
+  static const std::vector<UpdaterSpec> specs = {
       tsdb_updater(),
   };
-}
-
-Result<std::unique_ptr<Updater>> make_updater(const UpdaterConfig& config, const Clock& clock) {
-  const auto kinds = all_updaters();
-  const auto kind = std::ranges::find(kinds, config.kind, &UpdaterSpec::kind);
-  if (kind == kinds.end()) {
-    return fail(ErrorCode::kInvalidArgument, "unknown updater found in the config: {}",
-                config.kind);
-  }
-  return kind->create(config, clock);
+  return specs;
 }
 
 }  // namespace ceems::ingest

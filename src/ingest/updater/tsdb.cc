@@ -483,25 +483,38 @@ void TsdbUpdater::release(std::int64_t complete_ms, const std::stop_token& stop)
   }
 }
 
+namespace {
+
+Result<std::unique_ptr<Updater>> create_tsdb(const UpdaterConfig& config, const Clock& clock) {
+  auto options = read_tsdb_updater_options(config.extra);
+  if (!options) {
+    return fail(std::move(options).error());
+  }
+  net::ClientOptions web = config.web;
+  // Prometheus gives up after its own timeout, 2 min by default; ours is longer.
+  web.timeout = std::max<milliseconds>(web.timeout, std::chrono::seconds(130));
+  auto transport = tsdb::http_transport(std::move(web));
+  if (!transport) {
+    return fail(std::move(transport).error().with_context("updater " + config.id));
+  }
+  return std::make_unique<TsdbUpdater>(
+      std::move(*options),
+      std::make_unique<tsdb::Client>(config.web_url, std::move(*transport), clock));
+}
+
+}  // namespace
+
 UpdaterSpec tsdb_updater() {
-  return {.kind = "tsdb",
-          .create = [](const UpdaterConfig& config,
-                       const Clock& clock) -> Result<std::unique_ptr<Updater>> {
-            auto options = read_tsdb_updater_options(config.extra);
-            if (!options) {
-              return fail(std::move(options).error());
-            }
-            net::ClientOptions web = config.web;
-            // Prometheus gives up after its own time-out, 2 min by default; ours is the longer one.
-            web.timeout = std::max<milliseconds>(web.timeout, std::chrono::seconds(130));
-            auto transport = tsdb::http_transport(std::move(web));
-            if (!transport) {
-              return fail(std::move(transport).error().with_context("updater " + config.id));
-            }
-            return std::make_unique<TsdbUpdater>(
-                std::move(*options),
-                std::make_unique<tsdb::Client>(config.web_url, std::move(*transport), clock));
-          }};
+  // query_batch_size belonged to older releases and has no effect any more.
+  return {
+      .name = "tsdb",
+      .source = "Prometheus, VictoriaMetrics, Thanos, Mimir: anything with the Prometheus HTTP API",
+      .needs_url = true,
+      .web_is_tsdb = true,
+      .extra_keys = {"unit_counters", "emission_factor", "country_code", "cutoff_duration",
+                     "delete_ignored", "labels_to_drop", "query_max_series", "query_min_samples",
+                     "query_batch_size", "queries"},
+      .create = create_tsdb};
 }
 
 }  // namespace ceems::ingest

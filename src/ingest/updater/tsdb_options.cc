@@ -1,5 +1,6 @@
 #include "ingest/updater/tsdb_options.h"
 
+#include <algorithm>
 #include <array>
 #include <optional>
 #include <string_view>
@@ -9,6 +10,7 @@
 
 #include "base/check.h"
 #include "base/log.h"
+#include "config/section.h"
 #include "store/schema/tables.h"
 
 namespace ceems::ingest {
@@ -126,6 +128,10 @@ Result<std::vector<MetricQuery>> read_queries(const config::Node& queries) {
   return result;
 }
 
+bool selects_everything(std::string_view selector) {
+  return selector.find_first_not_of(" \t{}") == std::string_view::npos;
+}
+
 }  // namespace
 
 std::vector<MetricQuery> default_queries() {
@@ -141,81 +147,32 @@ std::vector<MetricQuery> default_queries() {
 
 Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra) {
   TsdbUpdaterOptions options;
-  // query_batch_size belonged to older releases and has no effect any more.
-  auto known = extra.only_keys({"query_max_series", "query_min_samples", "query_batch_size",
-                                "cutoff_duration", "delete_ignored", "labels_to_drop", "queries",
-                                "unit_counters", "emission_factor", "country_code"});
-  if (!known) {
-    return fail(std::move(known).error());
-  }
-  if (const auto node = extra["query_max_series"]; node.present()) {
-    auto value = node.as_int();
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    if (*value < 0) {
-      return fail(node.error("query_max_series must be more than 0"));
-    }
-    options.query_max_series = *value == 0 ? options.query_max_series : *value;
-  }
-  if (const auto node = extra["query_min_samples"]; node.present()) {
-    auto value = node.as_double();
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    if (!(*value >= 0 && *value <= 1)) {
-      return fail(node.error("query_min_samples must be between (0, 1]"));
-    }
-    options.query_min_samples = *value == 0 ? options.query_min_samples : *value;
-  }
-  if (const auto node = extra["cutoff_duration"]; node.present()) {
-    auto value = node.as_duration_ms();
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    options.cutoff = std::chrono::milliseconds(*value);
-  }
-  if (const auto node = extra["delete_ignored"]; node.present()) {
-    auto value = node.as_bool();
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    options.delete_ignored = *value;
-  }
-  if (const auto node = extra["labels_to_drop"]; node.present()) {
-    auto value = node.as_string_list();
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    for (const auto& matcher : *value) {
-      if (matcher.find_first_not_of(" \t{}") == std::string::npos) {
-        return fail(node.error("an empty selector would delete everything"));
-      }
-    }
-    options.labels_to_drop = std::move(*value);
-  }
-  if (const auto node = extra["emission_factor"]; node.present()) {
-    auto value = node.as_double();
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    if (!(*value >= 0 && *value < 1e6)) {
-      return fail(node.error("emission_factor must be in grams per kWh, 0 or more"));
-    }
-    options.emission_factor = *value;
-  }
-  if (const auto node = extra["country_code"]; node.present()) {
-    auto value = node.as_string();
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    options.country_code = std::move(*value);
-  }
+  std::int64_t max_series = 0;
+  double min_samples = 0;
+  config::Section section(extra);
+  section.integer("query_max_series", max_series)
+      .refuse(max_series < 0, "query_max_series", "query_max_series must be more than 0")
+      .number("query_min_samples", min_samples)
+      .refuse(!(min_samples >= 0 && min_samples <= 1), "query_min_samples",
+              "query_min_samples must be between (0, 1]")
+      .duration("cutoff_duration", options.cutoff)
+      .boolean("delete_ignored", options.delete_ignored)
+      .list("labels_to_drop", options.labels_to_drop)
+      .refuse(std::ranges::any_of(options.labels_to_drop, selects_everything), "labels_to_drop",
+              "an empty selector would delete everything")
+      .number("emission_factor", options.emission_factor)
+      .refuse(!(options.emission_factor >= 0 && options.emission_factor < 1e6), "emission_factor",
+              "emission_factor must be in grams per kWh, 0 or more")
+      .text("country_code", options.country_code);
+  // 0 is the default, as for an absent key.
+  options.query_max_series = max_series == 0 ? options.query_max_series : max_series;
+  options.query_min_samples = min_samples == 0 ? options.query_min_samples : min_samples;
   const auto queries = extra["queries"];
-  if (queries.present() && !queries.is_map()) {
-    return fail(queries.error("expected a map of metrics"));
+  section.refuse(queries.present() && !queries.is_map(), "queries", "expected a map of metrics");
+  if (!section.ok()) {
+    return fail(section.done().error());
   }
-  if (queries.present() && !queries.entries().empty()) {
+  if (!queries.entries().empty()) {
     auto value = read_queries(queries);
     if (!value) {
       return fail(std::move(value).error());
@@ -225,12 +182,8 @@ Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra) 
   } else {
     options.queries = default_queries();
   }
-  if (const auto node = extra["unit_counters"]; node.present()) {
-    auto value = node.as_bool();
-    if (!value) {
-      return fail(std::move(value).error());
-    }
-    options.unit_counters = *value;
+  if (auto done = section.boolean("unit_counters", options.unit_counters).done(); !done) {
+    return fail(std::move(done).error());
   }
   return options;
 }

@@ -33,11 +33,13 @@ struct TsdbUpdaterOptions {
   std::string country_code;      ///< whose factors count where a provider has several countries
 };
 
-/// The queries of the reference (spec api-server §5.5), on the series of its recording rules.
+/// The queries of CEEMS 0.10.2 on the series of its recording rules
+/// (docs/api/updaters.md#default-queries).
 std::vector<MetricQuery> default_queries();
 
-/// kInvalidArgument with file and line for unknown keys, wrong types and values, and for templates
-/// that do not parse. Queries for metrics without a column are logged and left out.
+/// kInvalidArgument with file and line for wrong types and values and for templates that do not
+/// parse; which keys there are is up to the caller. Queries for metrics without a column are logged
+/// and left out.
 Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra);
 
 }  // namespace ceems::ingest

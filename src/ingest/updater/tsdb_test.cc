@@ -54,8 +54,11 @@ std::string options_error(const std::string& yaml) {
   if (!node) {
     return node.error().message;
   }
-  const auto options = read_tsdb_updater_options(*node);
-  return options ? "accepted" : options.error().message;
+  const UpdaterConfig config{
+      .id = "t", .kind = "tsdb", .web_url = "http://localhost:9090", .web = {}, .extra = *node};
+  const testing::FakeClock clock;
+  const auto updater = create_updater(tsdb_updater(), config, clock);
+  return updater ? "accepted" : updater.error().message;
 }
 
 TEST(TsdbUpdaterOptions, NameFileAndLineOfWhatIsWrong) {

@@ -6,6 +6,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -59,12 +60,25 @@ class Updater {
   }
 };
 
+/// Everything that describes one kind of updater: an entry of all_updaters().
 struct UpdaterSpec {
-  std::string kind;
+  /// Value of updaters[].updater, and the name of its row and section in docs/api/updaters.md.
+  std::string name;
+  std::string source;        ///< where its metrics come from; a cell of that row, as Markdown
+  bool needs_url = false;    ///< without updaters[].web.url it is disabled, with a warning
+  bool web_is_tsdb = false;  ///< updaters[].web is the client of a TSDB with metrics of the units
+  std::vector<std::string_view> extra_keys = {};  ///< keys of extra_config; others are refused
   std::function<Result<std::unique_ptr<Updater>>(const UpdaterConfig&, const Clock&)> create;
 };
-std::vector<UpdaterSpec> all_updaters();
-/// Of the configured kind. kInvalidArgument and kParse name what is wrong with the configuration.
-Result<std::unique_ptr<Updater>> make_updater(const UpdaterConfig& config, const Clock& clock);
+
+const std::vector<UpdaterSpec>& all_updaters();
+/// Null for unknown names.
+const UpdaterSpec* find_updater(std::string_view name);
+
+/// Checks the configuration against the spec and creates the updater. kInvalidArgument with file
+/// and line for unknown keys of extra_config; other errors are those of spec.create.
+Result<std::unique_ptr<Updater>> create_updater(const UpdaterSpec& spec,
+                                                const UpdaterConfig& config,
+                                                const Clock& clock);
 
 }  // namespace ceems::ingest

@@ -255,10 +255,7 @@ struct ExtraConfig {
 Result<ExtraConfig> read_extra(const config::Node& node) {
   ExtraConfig extra;
   config::Section section(node);
-  section
-      .only({"kubeconfig_file", "ns_users_list_file", "gpu_resource_names", "username_annotations",
-             "project_annotations", "role_bindings", "memory_time_in_mib"})
-      .text("kubeconfig_file", extra.kubeconfig_file)
+  section.text("kubeconfig_file", extra.kubeconfig_file)
       .text("ns_users_list_file", extra.users_file)
       .list("gpu_resource_names", extra.units.gpu_resources)
       .list("username_annotations", extra.units.username_annotations)
@@ -282,10 +279,6 @@ Result<std::unique_ptr<ResourceManager>> create_k8s(const ClusterConfig& config,
     return fail(std::move(extra).error());
   }
   extra->units.cluster_id = config.cluster.id;
-  auto zone = TimeZone::find(context.time_zone);
-  if (!zone) {
-    return fail(std::move(zone).error());
-  }
   auto connect = k8s_connect(extra->kubeconfig_file, *context.runner, *context.clock);
   if (!connect) {
     return fail(std::move(connect).error().with_context("cluster " + config.cluster.id));
@@ -302,7 +295,8 @@ Result<std::unique_ptr<ResourceManager>> create_k8s(const ClusterConfig& config,
   sources.users_file = [file = extra->users_file.empty() ? kDefaultUsersFile : extra->users_file] {
     return config::load_yaml(file);
   };
-  return make_k8s(std::move(extra->units), std::move(sources), *zone, *context.clock, kPatience);
+  return make_k8s(std::move(extra->units), std::move(sources), context.zone, *context.clock,
+                  kPatience);
 }
 
 }  // namespace
@@ -317,7 +311,13 @@ std::unique_ptr<ResourceManager> make_k8s(K8sUnitOptions options,
 }
 
 ManagerSpec k8s_manager() {
-  return {.name = "k8s", .create = create_k8s};
+  return {.name = "k8s",
+          .units = "pods",
+          .source = "the API server of a Kubernetes cluster",
+          .extra_keys = {"kubeconfig_file", "ns_users_list_file", "gpu_resource_names",
+                         "username_annotations", "project_annotations", "role_bindings",
+                         "memory_time_in_mib"},
+          .create = create_k8s};
 }
 
 }  // namespace ceems::ingest

@@ -36,8 +36,6 @@ std::unique_ptr<ResourceManager> make_k8s(K8sUnitOptions options,
                                           const Clock& clock,
                                           std::chrono::milliseconds patience);
 
-/// extra_config: `kubeconfig_file`, `ns_users_list_file`, `gpu_resource_names`,
-/// `username_annotations`, `project_annotations`, `role_bindings`, `memory_time_in_mib`.
 ManagerSpec k8s_manager();
 
 }  // namespace ceems::ingest

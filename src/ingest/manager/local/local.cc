@@ -9,6 +9,7 @@
 
 #include "base/time/time_zone.h"
 #include "base/utf8.h"
+#include "config/section.h"
 #include "ingest/manager/local/units.h"
 #include "ingest/updater/unit_counters.h"
 
@@ -224,27 +225,36 @@ class LocalManager final : public ResourceManager {
 
 Result<LocalOptions> read_options(const config::Node& extra) {
   LocalOptions options;
-  if (auto known = extra.only_keys({"tsdb", "project", "unit_managers"}); !known) {
-    return fail(std::move(known).error());
-  }
-  if (const auto node = extra["project"]; node.present()) {
-    auto text = node.as_string();
-    if (!text) {
-      return fail(std::move(text).error());
-    }
-    options.project = std::move(*text);
-  }
-  if (const auto node = extra["unit_managers"]; node.present()) {
-    auto list = node.as_string_list();
-    if (!list) {
-      return fail(std::move(list).error());
-    }
-    if (list->empty()) {
-      return fail(node.error("expected at least one manager"));
-    }
-    options.unit_managers = std::move(*list);
+  config::Section section(extra);
+  section.text("project", options.project)
+      .list("unit_managers", options.unit_managers)
+      .refuse(options.unit_managers.empty(), "unit_managers", "expected at least one manager");
+  if (auto done = section.done(); !done) {
+    return fail(std::move(done).error());
   }
   return options;
+}
+
+Result<std::unique_ptr<ResourceManager>> create_local(const ClusterConfig& config,
+                                                      const ManagerContext& context) {
+  auto options = read_options(config.extra);
+  if (!options) {
+    return fail(std::move(options).error());
+  }
+  if (config.web_url.empty()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "cluster {}: manager local needs the URL of a TSDB: extra_config.tsdb, web.url or "
+                "an updater with one",
+                config.cluster.id);
+  }
+  auto transport = tsdb::http_transport(config.web);
+  if (!transport) {
+    return fail(std::move(transport).error().with_context("cluster " + config.cluster.id));
+  }
+  return make_local(
+      config.cluster.id, std::move(*options),
+      std::make_unique<tsdb::Client>(config.web_url, std::move(*transport), *context.clock),
+      context.zone);
 }
 
 }  // namespace
@@ -258,40 +268,13 @@ std::unique_ptr<ResourceManager> make_local(std::string cluster_id,
 }
 
 ManagerSpec local_manager() {
-  return {
-      .name = "local",
-      .create = [](const ClusterConfig& config,
-                   const ManagerContext& context) -> Result<std::unique_ptr<ResourceManager>> {
-        auto options = read_options(config.extra);
-        if (!options) {
-          return fail(std::move(options).error());
-        }
-        std::string url = config.web_url;
-        if (const auto node = config.extra["tsdb"]; node.present()) {
-          auto text = node.as_string();
-          if (!text) {
-            return fail(std::move(text).error());
-          }
-          url = std::move(*text);
-        }
-        if (url.empty()) {
-          return fail(ErrorCode::kInvalidArgument,
-                      "cluster {}: manager local needs the URL of a TSDB: extra_config.tsdb, "
-                      "web.url or an updater with one",
-                      config.cluster.id);
-        }
-        auto zone = TimeZone::find(context.time_zone);
-        if (!zone) {
-          return fail(std::move(zone).error());
-        }
-        auto transport = tsdb::http_transport(config.web);
-        if (!transport) {
-          return fail(std::move(transport).error().with_context("cluster " + config.cluster.id));
-        }
-        return make_local(
-            config.cluster.id, std::move(*options),
-            std::make_unique<tsdb::Client>(url, std::move(*transport), *context.clock), *zone);
-      }};
+  return {.name = "local",
+          .units = "systemd services, containers, any cgroup",
+          .source = "the TSDB, from the exporter's `cgroup` collector",
+          .reads_web = true,
+          .units_from_tsdb = true,
+          .extra_keys = {"tsdb", "project", "unit_managers"},
+          .create = create_local};
 }
 
 }  // namespace ceems::ingest

@@ -25,8 +25,7 @@ std::unique_ptr<ResourceManager> make_local(std::string cluster_id,
                                             std::unique_ptr<tsdb::Client> client,
                                             TimeZone zone);
 
-/// The TSDB is extra_config.tsdb, a URL, else the cluster's web.url, which UpdateLoop::create()
-/// sets to that of the cluster's first updater where it is empty.
+/// Reads the TSDB that tsdb_of_cluster() finds.
 ManagerSpec local_manager();
 
 }  // namespace ceems::ingest

@@ -227,15 +227,15 @@ TEST(Local, FailsWhileTheTsdbDoesNotAnswer) {
 
 TEST(Local, NeedsAnUrl) {
   const testing::FakeClock clock;
-  const ManagerContext context{.clock = &clock, .runner = nullptr, .time_zone = "UTC"};
+  const ManagerContext context{.clock = &clock};
   ClusterConfig config;
   config.cluster.id = "c1";
-  const auto made = local_manager().create(config, context);
+  const auto made = create_manager(local_manager(), config, context);
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, HasSubstr("cluster c1: manager local needs the URL"));
-  config.extra =
-      config::parse_yaml("tsdb: http://localhost:9090\nunit_managers: []\n", "c.yml").value();
-  EXPECT_THAT(local_manager().create(config, context).error().message,
+  config.web_url = "http://localhost:9090";
+  config.extra = config::parse_yaml("project: p\nunit_managers: []\n", "c.yml").value();
+  EXPECT_THAT(create_manager(local_manager(), config, context).error().message,
               HasSubstr("c.yml:2: unit_managers: expected at least one manager"));
 }
 

@@ -155,8 +155,7 @@ Result<> read_endpoints(const config::Node& node, openstack::Endpoints& endpoint
 Result<OpenstackOptions> parse_openstack_options(const config::Node& extra) {
   OpenstackOptions options;
   config::Section section(extra);
-  section.only({"api_service_endpoints", "auth", "request_timeout", "users_refresh_interval"})
-      .duration("request_timeout", options.request_timeout)
+  section.duration("request_timeout", options.request_timeout)
       .duration("users_refresh_interval", options.users_refresh_interval)
       .refuse(options.request_timeout <= std::chrono::milliseconds(0), "request_timeout",
               "must be more than 0s");
@@ -192,32 +191,39 @@ std::unique_ptr<ResourceManager> make_openstack(std::string cluster_id,
                                             std::move(transport), zone, clock);
 }
 
+namespace {
+
+Result<std::unique_ptr<ResourceManager>> create_openstack(const ClusterConfig& config,
+                                                          const ManagerContext& context) {
+  const std::string where = "cluster " + config.cluster.id;
+  if (!config.extra.present()) {
+    return fail(ErrorCode::kInvalidArgument,
+                "{}: manager openstack needs extra_config.api_service_endpoints and "
+                "extra_config.auth",
+                where);
+  }
+  auto options = parse_openstack_options(config.extra);
+  if (!options) {
+    return fail(std::move(options).error());
+  }
+  auto transport = openstack::http_transport(config.web, options->request_timeout);
+  if (!transport) {
+    return fail(std::move(transport).error().with_context(where));
+  }
+  return make_openstack(config.cluster.id, std::move(*options), std::move(*transport), context.zone,
+                        *context.clock);
+}
+
+}  // namespace
+
 ManagerSpec openstack_manager() {
-  return {.name = "openstack",
-          .create = [](const ClusterConfig& config,
-                       const ManagerContext& context) -> Result<std::unique_ptr<ResourceManager>> {
-            const std::string where = "cluster " + config.cluster.id;
-            if (!config.extra.present()) {
-              return fail(ErrorCode::kInvalidArgument,
-                          "{}: manager openstack needs extra_config.api_service_endpoints and "
-                          "extra_config.auth",
-                          where);
-            }
-            auto options = parse_openstack_options(config.extra);
-            if (!options) {
-              return fail(std::move(options).error());
-            }
-            auto zone = TimeZone::find(context.time_zone);
-            if (!zone) {
-              return fail(std::move(zone).error());
-            }
-            auto transport = openstack::http_transport(config.web, options->request_timeout);
-            if (!transport) {
-              return fail(std::move(transport).error().with_context(where));
-            }
-            return make_openstack(config.cluster.id, std::move(*options), std::move(*transport),
-                                  *zone, *context.clock);
-          }};
+  return {
+      .name = "openstack",
+      .units = "servers (VMs)",
+      .source = "Nova, Keystone",
+      .reads_web = true,
+      .extra_keys = {"api_service_endpoints", "auth", "request_timeout", "users_refresh_interval"},
+      .create = create_openstack};
 }
 
 }  // namespace ceems::ingest

@@ -20,6 +20,7 @@ struct OpenstackOptions {
 };
 
 /// Errors: kInvalidArgument with file and line; values of `auth` are never part of the message.
+/// Unknown keys are refused by create_manager().
 Result<OpenstackOptions> parse_openstack_options(const config::Node& extra);
 
 /// Manager "openstack": servers of Nova; users and projects of Keystone

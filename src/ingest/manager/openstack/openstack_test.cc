@@ -333,7 +333,6 @@ TEST(OpenstackOptions, AreRefusedWithTheirLineAndWithoutSecrets) {
   const std::string good =
       "api_service_endpoints: {compute: 'http://n/v2.1', identity: 'http://k'}\n";
   const std::vector<std::pair<std::string, std::string>> wrong{
-      {good + "auth: {a: b}\nrequest_timout: 1s\n", "c.yml:3:"},
       {good + "auth: {a: b}\nrequest_timeout: 0s\n", "c.yml:3:"},
       {good, "'auth'"},
       {good + "auth: swordfish\n", "c.yml:2:"},
@@ -359,8 +358,7 @@ TEST(OpenstackOptions, AreNeeded) {
   Fixture f;
   ClusterConfig config;
   config.cluster.id = "os-1";
-  const auto made = openstack_manager().create(
-      config, {.clock = &f.clock, .runner = nullptr, .time_zone = "UTC"});
+  const auto made = create_manager(openstack_manager(), config, {.clock = &f.clock});
   ASSERT_FALSE(made);
   EXPECT_THAT(made.error().message, HasSubstr("cluster os-1: manager openstack needs"));
 }

@@ -254,10 +254,7 @@ bool is_api_version(std::string_view text) {
 Result<SlurmOptions> read_options(const config::Node& extra) {
   SlurmOptions options;
   config::Section section(extra);
-  section
-      .only({"command_timeout", "exact_memory", "slurm_cluster", "api", "rest_version",
-             "rest_socket", "rest_page", "coordinators_lead"})
-      .duration("command_timeout", options.timeout)
+  section.duration("command_timeout", options.timeout)
       .boolean("exact_memory", options.exact_memory)
       .boolean("coordinators_lead", options.coordinators_lead)
       .text("slurm_cluster", options.slurm_cluster)
@@ -395,10 +392,6 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
   if (!options) {
     return fail(std::move(options).error());
   }
-  auto zone = TimeZone::find(context.time_zone);
-  if (!zone) {
-    return fail(std::move(zone).error());
-  }
   const bool rest = options->api == "rest";
   if (!rest && !config.web_url.empty()) {
     log::warn("web.url of a SLURM cluster is not asked without extra_config.api: rest",
@@ -409,11 +402,17 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
   if (!source) {
     return fail(std::move(source).error().with_context("cluster " + id));
   }
-  return make_slurm(id, std::move(*source), *zone, options->coordinators_lead);
+  return make_slurm(id, std::move(*source), context.zone, options->coordinators_lead);
 }
 
 ManagerSpec slurm_manager() {
   return {.name = "slurm",
+          .units = "jobs",
+          .source = "`sacct`, `sacctmgr`, or slurmrestd",
+          .reads_cli = true,
+          .reads_web = true,
+          .extra_keys = {"command_timeout", "exact_memory", "slurm_cluster", "coordinators_lead",
+                         "api", "rest_version", "rest_socket", "rest_page"},
           .create = [](const ClusterConfig& config, const ManagerContext& context) {
             // CEEMS 0.10.2 gives its capabilities up for a SLURM cluster with web.url.
             const bool may_raise =

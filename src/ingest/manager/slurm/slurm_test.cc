@@ -56,8 +56,13 @@ struct Fixture {
     if (config.cli_path.empty()) {
       config.cli_path = directory.path().string();
     }
-    return create_slurm(config, {.clock = &clock, .runner = &runner, .time_zone = "Europe/Paris"},
-                        may_become_root);
+    ManagerSpec spec = slurm_manager();
+    spec.create = [may_become_root](const ClusterConfig& from, const ManagerContext& context) {
+      return create_slurm(from, context, may_become_root);
+    };
+    return create_manager(
+        spec, config,
+        {.clock = &clock, .runner = &runner, .zone = TimeZone::find("Europe/Paris").value()});
   }
   testing::FakeClock clock;
   testing::TempDir directory;
