@@ -5,7 +5,7 @@
 
 #include "base/time/time_zone.h"
 #include "config/section.h"
-#include "ingest/update_loop.h"
+#include "ingest/update_window.h"
 
 namespace ceems::api {
 namespace {

@@ -49,6 +49,38 @@ void ClusterProgress::failed(const Error& error) {
   }
 }
 
+std::optional<FetchRequest> ClusterProgress::next_request(Next next, std::int64_t now_ms) {
+  if (next == Next::kRest) {
+    return std::nullopt;
+  }
+  if (next == Next::kGap) {
+    if (auto gap = gap_request(now_ms)) {
+      return std::move(*gap);
+    }
+  }
+  const auto task = window_task();
+  const bool fetch = next == Next::kWindow;
+  if (!task || (!fetch && task->complete_ms <= released_ms_)) {
+    return std::nullopt;
+  }
+  released_ms_ = task->complete_ms;
+  return WindowRequest{.start_ms = task->start_ms,
+                       .complete_ms = task->complete_ms,
+                       .now_ms = now_ms,
+                       .fetch = fetch};
+}
+
+ClusterProgress::Next ClusterProgress::take(FetchAnswer answer, std::int64_t now_ms) {
+  if (auto* gap = std::get_if<GapAnswer>(&answer)) {
+    return take_gap(gap->gap, std::move(gap->fill)) ? Next::kGap : Next::kRest;
+  }
+  auto& window = std::get<WindowAnswer>(answer);
+  if (!window.due) {
+    return window.fetch ? nothing_due(now_ms) : Next::kRest;
+  }
+  return take_window(std::move(window.fetched), window.due->last, window.seconds);
+}
+
 std::optional<ClusterProgress::WindowTask> ClusterProgress::window_task() {
   if (!watermark_) {
     const auto stored = writer_.watermark(cluster_.id);
@@ -93,7 +125,7 @@ void ClusterProgress::note_people(const std::optional<Error>& cause) {
   people_error_ = now;
 }
 
-bool ClusterProgress::keep_waiting(const Fetched& fetched) {
+bool ClusterProgress::keep_waiting(const FetchedWindow& fetched) {
   if (!fetched.cause || fetched.lasting) {
     incomplete_rounds_ = 0;
     return false;
@@ -102,7 +134,7 @@ bool ClusterProgress::keep_waiting(const Fetched& fetched) {
   return incomplete_rounds_ < kPatience || !writer_.keeps_gaps();
 }
 
-void ClusterProgress::note_missing(const Fetched& fetched) {
+void ClusterProgress::note_missing(const FetchedWindow& fetched) {
   refused_.clear();
   std::vector<std::string> parts;
   for (const auto& gap : fetched.update.gaps) {
@@ -125,7 +157,7 @@ void ClusterProgress::note_missing(const Fetched& fetched) {
   missing_logged_ = fetched.cause.has_value();
 }
 
-void ClusterProgress::written(const Fetched& fetched, const store::WriteReport& report) {
+void ClusterProgress::written(const FetchedWindow& fetched, const store::WriteReport& report) {
   const auto& update = fetched.update;
   watermark_ = update.window.end_ms;
   if (figures_.windows == 0 || !last_error_.empty()) {
@@ -147,7 +179,7 @@ void ClusterProgress::written(const Fetched& fetched, const store::WriteReport& 
   figures_.failing = fetched.cause.has_value();
 }
 
-ClusterProgress::Next ClusterProgress::take_window(Result<Fetched> fetched,
+ClusterProgress::Next ClusterProgress::take_window(Result<FetchedWindow> fetched,
                                                    bool last,
                                                    double seconds) {
   clock_behind_ = false;
@@ -208,7 +240,7 @@ void ClusterProgress::give_up_oldest(std::vector<store::Gap>& gaps) {
   }
 }
 
-std::optional<ClusterProgress::GapTask> ClusterProgress::gap_task(std::int64_t now_ms) {
+std::optional<GapRequest> ClusterProgress::gap_request(std::int64_t now_ms) {
   if (tried_.size() >= kGapsPerRound) {
     return std::nullopt;
   }
@@ -234,7 +266,7 @@ std::optional<ClusterProgress::GapTask> ClusterProgress::gap_task(std::int64_t n
       return std::nullopt;
     }
     const bool old = now_ms - gap.window.end_ms > kIncompleteForLong;
-    return GapTask{.gap = std::move(gap), .units = std::move(*units), .accept_incomplete = old};
+    return GapRequest{.gap = std::move(gap), .units = std::move(*units), .accept_incomplete = old};
   }
   return std::nullopt;
 }

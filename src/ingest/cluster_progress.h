@@ -31,8 +31,8 @@ struct ClusterFigures {
 };
 
 /// Where one cluster stands and what comes next: windows one after another, then gaps. Decides what
-/// a failure means, writes, and logs when failing begins and when it ends. Used by the writing
-/// thread only; knows no threads.
+/// to do about a failure, writes, and logs when failing begins and when it ends. Used by the
+/// writing thread only; starts no threads.
 class ClusterProgress {
  public:
   struct Rules {
@@ -41,6 +41,7 @@ class ClusterProgress {
     /// Units that ended before are not written, nor gaps of windows that did; set by each round.
     std::optional<std::int64_t> purged_before_ms;
   };
+  /// What may come next: a window; when there are none, a gap; when there are none, the next round.
   enum class Next { kWindow, kGap, kRest };
 
   /// `writer` must outlive it.
@@ -50,35 +51,35 @@ class ClusterProgress {
   /// Another program may write from now on.
   void forget() { watermark_.reset(); }
 
-  struct WindowTask {
-    std::int64_t start_ms = 0;
-    std::int64_t complete_ms = 0;  ///< as Updater::release() has it
-  };
-  /// Nothing while the store cannot tell.
-  std::optional<WindowTask> window_task();
-  /// There is no window to fetch yet.
-  Next nothing_due(std::int64_t now_ms);
-  /// Writes the window, or leaves it for the next round.
-  Next take_window(Result<Fetched> fetched, bool last, double seconds);
-
-  struct GapTask {
-    store::Gap gap;
-    std::vector<model::Unit> units;
-    bool accept_incomplete = false;
-  };
-  /// The next gap of this round that may be filled.
-  std::optional<GapTask> gap_task(std::int64_t now_ms);
-  /// True when another gap may be tried in this round.
-  bool take_gap(const store::Gap& gap, Result<store::GapFill> fill);
+  /// The request for the fetching thread; nothing when this round is over, for lack of work or
+  /// because the store does not answer. A round begins with kWindow and goes on with what take()
+  /// returned.
+  std::optional<FetchRequest> next_request(Next next, std::int64_t now_ms);
+  /// Writes what was fetched, or leaves it for the next round.
+  Next take(FetchAnswer answer, std::int64_t now_ms);
 
   [[nodiscard]] const ClusterFigures& figures() const { return figures_; }
 
  private:
+  struct WindowTask {
+    std::int64_t start_ms = 0;
+    std::int64_t complete_ms = 0;  ///< for Updater::release()
+  };
+  /// Nothing while the store does not answer.
+  std::optional<WindowTask> window_task();
+  /// There is no window to fetch yet.
+  Next nothing_due(std::int64_t now_ms);
+  Next take_window(Result<FetchedWindow> fetched, bool last, double seconds);
+  /// The next gap of this round that may be filled.
+  std::optional<GapRequest> gap_request(std::int64_t now_ms);
+  /// True when another gap may be tried in this round.
+  bool take_gap(const store::Gap& gap, Result<store::GapFill> fill);
+
   void failed(const Error& error);
   void note_people(const std::optional<Error>& cause);
-  [[nodiscard]] bool keep_waiting(const Fetched& fetched);
-  void note_missing(const Fetched& fetched);
-  void written(const Fetched& fetched, const store::WriteReport& report);
+  [[nodiscard]] bool keep_waiting(const FetchedWindow& fetched);
+  void note_missing(const FetchedWindow& fetched);
+  void written(const FetchedWindow& fetched, const store::WriteReport& report);
   /// Closes the oldest gaps when there are too many.
   void give_up_oldest(std::vector<store::Gap>& gaps);
 
@@ -86,6 +87,7 @@ class ClusterProgress {
   Rules rules_;
   store::Writer& writer_;
   std::optional<std::int64_t> watermark_;
+  std::int64_t released_ms_ = 0;   ///< up to where updaters were asked to release windows
   std::string last_error_;         ///< of the window; empty: all is well
   std::string people_error_;       ///< of users and projects
   std::string gap_error_;          ///< of the store's gaps

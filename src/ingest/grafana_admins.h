@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ingest/update_loop.h"
+#include "ingest/admin_sync.h"
 #include "net/client/client.h"
 
 namespace ceems::ingest {

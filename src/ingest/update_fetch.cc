@@ -1,9 +1,11 @@
 #include "ingest/update_fetch.h"
 
 #include <algorithm>
+#include <chrono>
 #include <exception>
 #include <set>
 #include <string_view>
+#include <utility>
 
 #include "base/log.h"
 #include "store/schema/tables.h"
@@ -11,17 +13,7 @@
 namespace ceems::ingest {
 namespace {
 
-using std::chrono::milliseconds;
-
-constexpr std::int64_t kSecond = 1000;
 constexpr std::string_view kEverything = "*";
-
-/// The first midnight after a moment. A day has 23 to 25 hours, so 36 hours after its start is the
-/// next day wherever the clocks change.
-std::int64_t next_midnight(std::int64_t epoch_ms, const TimeZone& zone) {
-  constexpr std::int64_t kHour = 3'600'000;
-  return zone.day_start(zone.day_start(epoch_ms) + 36 * kHour);
-}
 
 /// What a manager repeats would count twice; the last record is the newest.
 void drop_repeated(std::vector<model::Unit>& units) {
@@ -60,7 +52,7 @@ bool holds(const std::vector<std::string>& parts, std::string_view part) {
 /// Adds the metrics of one updater and notes what is missing.
 void run_updater(UpdateSource::NamedUpdater& named,
                  const UpdateRequest& request,
-                 Fetched& result,
+                 FetchedWindow& result,
                  const std::stop_token& stop) {
   std::vector<model::Unit> before = result.update.units;
   auto done = named.updater->update(request, result.update.units, stop);
@@ -74,8 +66,8 @@ void run_updater(UpdateSource::NamedUpdater& named,
   if (missing.parts.empty()) {
     return;
   }
-  // An earlier updater's figures would be replaced by these, so they must not be there when these
-  // are added.
+  // These metrics replace those of earlier updaters. They are added once the gap is filled, and the
+  // earlier ones must not be there then.
   clear_metrics(result.update.units, [&](model::Metric metric) {
     return named.updater->gives(metric) &&
            (holds(missing.parts, kEverything) ||
@@ -89,8 +81,10 @@ void run_updater(UpdateSource::NamedUpdater& named,
       {.id = 0, .updater = named.id, .parts = std::move(missing.parts), .window = request.window});
 }
 
-Result<Fetched> fetch(UpdateSource& source, model::Window window, const std::stop_token& stop) {
-  Fetched result;
+Result<FetchedWindow> fetch_window(UpdateSource& source,
+                                   model::Window window,
+                                   const std::stop_token& stop) {
+  FetchedWindow result;
   result.update.cluster = source.cluster;
   result.update.window = window;
   auto units = source.manager->fetch_units(window, stop);
@@ -121,11 +115,11 @@ Result<Fetched> fetch(UpdateSource& source, model::Window window, const std::sto
   return result;
 }
 
-Result<store::GapFill> fill(UpdateSource& source,
-                            const store::Gap& gap,
-                            std::vector<model::Unit> units,
-                            bool accept_incomplete,
-                            const std::stop_token& stop) {
+Result<store::GapFill> fetch_gap(UpdateSource& source,
+                                 GapRequest request,
+                                 const std::stop_token& stop) {
+  const store::Gap& gap = request.gap;
+  std::vector<model::Unit>& units = request.units;
   store::GapFill result{
       .cluster = source.cluster, .gap_id = gap.id, .units = {}, .times = {}, .still_missing = {}};
   const auto found =
@@ -143,7 +137,7 @@ Result<store::GapFill> fill(UpdateSource& source,
   auto missing =
       found->updater->update({.window = gap.window,
                               .parts = everything ? std::vector<std::string>{} : gap.parts,
-                              .accept_incomplete = accept_incomplete},
+                              .accept_incomplete = request.accept_incomplete},
                              units, stop);
   if (!missing) {
     return fail(std::move(missing).error());
@@ -168,7 +162,7 @@ Result<store::GapFill> fill(UpdateSource& source,
   return result;
 }
 
-/// The last resort of a thread.
+/// So that an exception ends neither the thread nor the program.
 template <typename Call>
 auto guarded(const Call& call) -> decltype(call()) {
   try {
@@ -180,55 +174,6 @@ auto guarded(const Call& call) -> decltype(call()) {
   }
 }
 
-}  // namespace
-
-std::optional<DueWindow> due_window(const UpdateSource& source,
-                                    const WindowRules& rules,
-                                    std::int64_t start_ms,
-                                    std::int64_t now_ms) {
-  milliseconds settle = source.manager->settle();
-  milliseconds shortest_window{0};
-  for (const auto& named : source.updaters) {
-    settle = std::max(settle, named.updater->settle());
-    shortest_window = std::max(shortest_window, named.updater->shortest_window());
-  }
-  const std::int64_t shortest =
-      std::min((shortest_window.count() + kSecond - 1) / kSecond * kSecond, rules.longest_ms);
-  const std::int64_t due = (now_ms - settle.count()) / kSecond * kSecond;
-  if (due <= start_ms) {
-    return std::nullopt;
-  }
-  // Windows end at midnight, so that a day's usage is that day's.
-  const std::int64_t midnight = next_midnight(start_ms, rules.zone);
-  const std::int64_t limit = std::min(start_ms + rules.longest_ms, midnight);
-  std::int64_t end = std::min(due, limit);
-  if (end < midnight && midnight - end < shortest) {
-    if (midnight - shortest - start_ms >= shortest) {
-      end = midnight - shortest;
-    } else if (limit == midnight) {
-      return std::nullopt;
-    }
-  }
-  if (end - start_ms < shortest && end < limit) {
-    return std::nullopt;
-  }
-  return DueWindow{.window = {.start_ms = start_ms, .end_ms = end}, .last = end == due};
-}
-
-Result<Fetched> fetch_window(UpdateSource& source,
-                             model::Window window,
-                             const std::stop_token& stop) {
-  return guarded([&] { return fetch(source, window, stop); });
-}
-
-Result<store::GapFill> fetch_gap(UpdateSource& source,
-                                 const store::Gap& gap,
-                                 std::vector<model::Unit> units,
-                                 bool accept_incomplete,
-                                 const std::stop_token& stop) {
-  return guarded([&] { return fill(source, gap, std::move(units), accept_incomplete, stop); });
-}
-
 void release_windows(UpdateSource& source, std::int64_t complete_ms, const std::stop_token& stop) {
   const Result<> done = guarded([&]() -> Result<> {
     for (auto& named : source.updaters) {
@@ -237,9 +182,43 @@ void release_windows(UpdateSource& source, std::int64_t complete_ms, const std::
     return {};
   });
   if (!done) {
-    log::error("an updater cannot let go of windows",
+    log::error("an updater cannot release windows",
                {{"cluster_id", source.cluster.id}, {"err", done.error().message}});
   }
+}
+
+WindowAnswer answer_window(UpdateSource& source,
+                           const WindowRules& rules,
+                           const Clock& clock,
+                           const WindowRequest& request,
+                           const std::stop_token& stop) {
+  WindowAnswer answer{.fetch = request.fetch};
+  release_windows(source, request.complete_ms, stop);
+  if (request.fetch) {
+    answer.due = due_window(source, rules, request.start_ms, request.now_ms);
+  }
+  if (answer.due) {
+    const auto begin = clock.steady_now();
+    answer.fetched = guarded([&] { return fetch_window(source, answer.due->window, stop); });
+    answer.seconds = std::chrono::duration<double>(clock.steady_now() - begin).count();
+  }
+  return answer;
+}
+
+}  // namespace
+
+FetchAnswer fetch(UpdateSource& source,
+                  const WindowRules& rules,
+                  const Clock& clock,
+                  FetchRequest request,
+                  const std::stop_token& stop) {
+  if (const auto* window = std::get_if<WindowRequest>(&request)) {
+    return answer_window(source, rules, clock, *window, stop);
+  }
+  auto& gap = std::get<GapRequest>(request);
+  const store::Gap which = gap.gap;
+  return GapAnswer{.gap = which,
+                   .fill = guarded([&] { return fetch_gap(source, std::move(gap), stop); })};
 }
 
 }  // namespace ceems::ingest

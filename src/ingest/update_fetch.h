@@ -4,40 +4,20 @@
 #include <optional>
 #include <stop_token>
 #include <string>
-#include <utility>
+#include <variant>
 #include <vector>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/result.h"
-#include "base/time/time_zone.h"
 #include "ingest/update_source.h"
+#include "ingest/update_window.h"
 #include "store/store.h"
 
 namespace ceems::ingest {
 
-/// What limits windows.
-struct WindowRules {
-  std::int64_t longest_ms = 0;
-  TimeZone zone;  ///< of the midnights at which windows are cut
-};
-
-struct DueWindow {
-  model::Window window;
-  bool last = false;  ///< reaches the end of what is due
-};
-
-/// The window that begins at `start_ms` and is due at `now_ms`, or nothing yet.
-///
-/// It ends `settle` before now at a whole second, and no later than `longest_ms` after its start or
-/// at midnight. It is no shorter than the updaters' shortest_window(), nor leaves a shorter one
-/// before midnight, as far as the start permits: then it waits.
-std::optional<DueWindow> due_window(const UpdateSource& source,
-                                    const WindowRules& rules,
-                                    std::int64_t start_ms,
-                                    std::int64_t now_ms);
-
 /// One window of one cluster.
-struct Fetched {
+struct FetchedWindow {
   store::ClusterUpdate update;  ///< with the gaps, should it be written like this
   /// Why metrics are missing; nothing when none are.
   std::optional<Error> cause;
@@ -45,21 +25,44 @@ struct Fetched {
   std::optional<Error> people_cause = {};  ///< why users, projects or leads are missing
 };
 
-/// Fetches units, users, projects and leads and adds the metrics. An error when there are no units;
-/// users, projects and leads may be missing, metrics as the gaps say. Exceptions become errors.
-Result<Fetched> fetch_window(UpdateSource& source,
-                             model::Window window,
-                             const std::stop_token& stop);
+/// Releases complete windows and fetches the next one.
+struct WindowRequest {
+  std::int64_t start_ms = 0;     ///< of the next window
+  std::int64_t complete_ms = 0;  ///< for Updater::release()
+  std::int64_t now_ms = 0;       ///< of the round
+  bool fetch = true;             ///< false: releases only
+};
+struct WindowAnswer {
+  bool fetch = true;  ///< as requested
+  /// Nothing when no window is due yet or none was requested.
+  std::optional<DueWindow> due = {};
+  /// An error when there are no units; users, projects and leads may be missing, metrics as the
+  /// gaps say.
+  Result<FetchedWindow> fetched = FetchedWindow{};
+  double seconds = 0;  ///< how long that took
+};
 
-/// Finds out what is missing in a gap. `units` as the store gave them. Parts that are no longer
-/// configured are found at once, empty. kUnavailable when nothing new is known.
-Result<store::GapFill> fetch_gap(UpdateSource& source,
-                                 const store::Gap& gap,
-                                 std::vector<model::Unit> units,
-                                 bool accept_incomplete,
-                                 const std::stop_token& stop);
+/// Asks the updater again for what is missing in a gap.
+struct GapRequest {
+  store::Gap gap;
+  std::vector<model::Unit> units;  ///< as the store returned them
+  bool accept_incomplete = false;
+};
+struct GapAnswer {
+  store::Gap gap;
+  /// Parts that are no longer configured are filled at once, with nothing. kUnavailable when
+  /// nothing new is known.
+  Result<store::GapFill> fill;
+};
 
-/// Tells the updaters that every window up to `complete_ms` is written with all its metrics.
-void release_windows(UpdateSource& source, std::int64_t complete_ms, const std::stop_token& stop);
+using FetchRequest = std::variant<WindowRequest, GapRequest>;
+using FetchAnswer = std::variant<WindowAnswer, GapAnswer>;
+
+/// Answers a request, of the same kind. Exceptions of managers and updaters become errors.
+FetchAnswer fetch(UpdateSource& source,
+                  const WindowRules& rules,
+                  const Clock& clock,
+                  FetchRequest request,
+                  const std::stop_token& stop);
 
 }  // namespace ceems::ingest

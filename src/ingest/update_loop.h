@@ -2,36 +2,21 @@
 
 #include <chrono>
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/result.h"
+#include "ingest/admin_sync.h"
 #include "ingest/cluster_progress.h"
 #include "ingest/config.h"
 #include "ingest/update_source.h"
-#include "model/unit.h"
 #include "os/command.h"
 #include "store/store.h"
 
 namespace ceems::ingest {
-
-struct AdminNames {
-  std::vector<std::string> names;
-  bool all = true;  ///< false: there may be others, so nobody is to be taken off the list
-};
-
-/// Names of administrators kept elsewhere, e.g. Grafana teams. Called from one thread at a time.
-class AdminSource {
- public:
-  virtual ~AdminSource() = default;
-  /// Those that can be found, or why none can.
-  virtual Result<AdminNames> fetch(const std::stop_token& stop) = 0;
-};
 
 /// `data` and `admin` of the configuration, as far as updates need them.
 struct UpdateOptions {
@@ -46,18 +31,11 @@ struct UpdateOptions {
   std::string time_zone = "UTC";  ///< IANA name, "UTC" or "Local"
   /// Written as the admins of source "ceems" at the start; the caller adds ceems-int-svc.
   std::vector<std::string> admins;
-  /// Admins of source "grafana", fetched with each round; null: nobody is. An empty list is taken
-  /// for a mistake and changes nothing.
+  /// Admins of source "grafana", fetched with each round; null: there are none (AdminSync).
   std::shared_ptr<AdminSource> grafana;
-  /// The pause between the windows of a back-fill, so that readers of the data base get their turn.
+  /// Pause between the windows of a backfill, so that readers of the database get their turn.
   std::chrono::milliseconds backfill_pause{100};
 };
-
-/// Epoch milliseconds of `update_from`: "" or "today" (00:00 of today in the zone), YYYY-MM-DD,
-/// YYYY-MM-DDTHH:MM or YYYY-MM-DDTHH:MM:SS. Else kInvalidArgument "failed to parse time string: x".
-Result<std::int64_t> parse_update_from(std::string_view text,
-                                       std::string_view time_zone,
-                                       Clock::SystemTime now);
 
 /// What the loop has done since its start; for metrics.
 struct UpdateFigures {

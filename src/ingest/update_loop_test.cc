@@ -8,9 +8,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "config/yaml.h"
 #include "ingest/update_loop_test_support.h"
-#include "testing/fake_runner.h"
 
 namespace ceems::ingest {
 namespace {
@@ -20,7 +18,6 @@ using std::chrono::milliseconds;
 using std::chrono::minutes;
 using std::chrono::seconds;
 using ::testing::ElementsAre;
-using ::testing::HasSubstr;
 using ::testing::IsEmpty;
 
 TEST(UpdateLoop, FillsFromTheStartOfTheDayInWindowsOfTheMaximum) {
@@ -399,19 +396,6 @@ TEST(UpdateLoop, AClusterThatHangsDoesNotHoldUpOthersOrTheStop) {
   loop->stop();
   EXPECT_THAT(f.writer.windows["slow"], IsEmpty());
   EXPECT_FALSE(f.writer.watermarks.contains("slow"));
-}
-
-TEST(UpdateLoop, ReadsUpdateFrom) {
-  const Clock::SystemTime now{milliseconds(kDay + 5 * 3'600'000)};
-  const auto from = [now](std::string_view text, std::string_view zone) {
-    return parse_update_from(text, zone, now);
-  };
-  EXPECT_EQ(from("", "UTC"), kDay);
-  EXPECT_EQ(from("today", "Europe/Paris"), kDay - 3'600'000);
-  EXPECT_EQ(from("2026-01-01T01:00", "Europe/Paris"), kDay);
-  EXPECT_EQ(from("2026-01-01T00:00:01", "UTC"), kDay + 1000);
-  EXPECT_EQ(from("soon", "UTC").error().message, "failed to parse time string: soon");
-  EXPECT_EQ(from("", "Mars/Olympus").error().message, "unknown time zone Mars/Olympus");
 }
 
 TEST(UpdateLoop, RefusesIntervalsOfNothing) {

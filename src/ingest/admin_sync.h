@@ -1,0 +1,50 @@
+#pragma once
+
+#include <stop_token>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+#include "store/store.h"
+
+namespace ceems::ingest {
+
+struct AdminNames {
+  std::vector<std::string> names;
+  bool all = true;  ///< false: there may be others, so nobody is to be taken off the list
+};
+
+/// Names of administrators kept elsewhere, e.g. Grafana teams. Called from one thread at a time.
+class AdminSource {
+ public:
+  virtual ~AdminSource() = default;
+  /// Those that can be found, or why none can.
+  virtual Result<AdminNames> fetch(const std::stop_token& stop) = 0;
+};
+
+/// Writes the administrators to the database: those of the configuration as source "ceems", those
+/// of the AdminSource as source "grafana". Failures are logged when they begin and when they end.
+/// Not thread-safe.
+class AdminSync {
+ public:
+  /// `writer` must outlive it.
+  AdminSync(std::vector<std::string> configured, bool has_source, store::Writer& writer)
+      : configured_(std::move(configured)), has_source_(has_source), writer_(writer) {}
+
+  /// Writes the configured ones until it has succeeded once; without AdminSource also that
+  /// "grafana" has none.
+  void write_configured();
+  /// Writes what the AdminSource answered. An empty list is taken for a mistake and changes
+  /// nothing. False when nothing was written.
+  bool write_fetched(Result<AdminNames> fetched);
+
+ private:
+  const std::vector<std::string> configured_;
+  const bool has_source_;
+  store::Writer& writer_;
+  bool configured_written_ = false;
+  std::string last_error_;  ///< of write_fetched(); empty after success
+};
+
+}  // namespace ceems::ingest
