@@ -22,7 +22,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   for (const auto& [project, user] : *members) {
     CEEMS_CHECK(!project.empty() && !user.empty() && ceems::is_utf8(user));
   }
-  const auto people = ceems::ingest::users_and_projects(*members, "c");
+  const auto people = ceems::ingest::users_and_projects(*members);
   CEEMS_CHECK(people.users.empty() == members->empty());
   return 0;
 }

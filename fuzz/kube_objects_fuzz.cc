@@ -21,8 +21,8 @@ void check_pods(const ceems::kube::PodStore& store) {
       bytes += name.size() + value.size();
     }
     CEEMS_CHECK(bytes <= ceems::kube::kMaxMapBytes);
-    const auto unit = ceems::ingest::k8s_unit(*stored, {.cluster_id = "c"}, window, window.start_ms,
-                                              ceems::TimeZone());
+    const auto unit =
+        ceems::ingest::k8s_unit(*stored, {}, window, window.start_ms, ceems::TimeZone());
     if (!unit) {
       continue;
     }

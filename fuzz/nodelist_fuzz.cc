@@ -3,7 +3,7 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "ingest/manager/slurm/node_list.h"
+#include "ingest/manager/slurm/job.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);

@@ -20,7 +20,7 @@ std::size_t read_all(std::string_view text, std::size_t part_size) {
       [&sum](std::string_view member, std::string_view json) -> Result<> {
         sum = sum * 31 + member.size() + json.size() + 1;
         if (const auto found = ceems::ingest::parse_rest_job(json)) {
-          const auto unit = ceems::ingest::to_unit(found->job, kWindow, ceems::TimeZone(), "c");
+          const auto unit = ceems::ingest::to_unit(found->job, kWindow, ceems::TimeZone());
           if (unit) {
             CEEMS_CHECK(ceems::is_utf8(unit->tags) && ceems::is_utf8(unit->name));
             CEEMS_CHECK(unit->ended_at_ts <= kWindow.end_ms);

@@ -32,6 +32,15 @@ void drop_repeated(std::vector<model::Unit>& units) {
   units = std::move(kept);
 }
 
+/// Of units, users or projects.
+template <typename Row>
+void set_cluster(const model::Cluster& cluster, std::vector<Row>& rows) {
+  for (Row& row : rows) {
+    row.cluster_id = cluster.id;
+    row.resource_manager = cluster.manager;
+  }
+}
+
 template <typename Wanted>
 void clear_metrics(std::vector<model::Unit>& units, const Wanted& wanted) {
   for (std::size_t m = 0; m < model::kMetricCount; ++m) {
@@ -93,8 +102,11 @@ Result<FetchedWindow> fetch_window(UpdateSource& source,
   }
   result.update.units = std::move(*units);
   drop_repeated(result.update.units);
+  set_cluster(source.cluster, result.update.units);
   auto people = source.manager->fetch_users_projects(window, stop);
   if (people) {
+    set_cluster(source.cluster, people->users);
+    set_cluster(source.cluster, people->projects);
     result.update.users = std::move(people->users);
     result.update.projects = std::move(people->projects);
   } else {

@@ -140,6 +140,21 @@ TEST(UpdateLoop, KnownUsersStayWhereTheyCannotBeFetched) {
   EXPECT_FALSE(f.writer.updates[0].projects.has_value());
 }
 
+TEST(UpdateLoop, UnitsUsersAndProjectsGetTheIdAndManagerOfTheirCluster) {
+  LoopFixture f;
+  f.scripts["a"].units = [](auto, const auto&) { return std::vector<model::Unit>{unit("1")}; };
+  f.scripts["a"].people = [] { return users_and_projects({{.project = "p", .user = "u"}}); };
+  f.clock.advance(minutes(10));
+  EXPECT_EQ(f.loop()->run_round(), 1U);
+  const auto& update = f.writer.updates.at(0);
+  EXPECT_EQ(update.units.at(0).cluster_id, "a");
+  EXPECT_EQ(update.units.at(0).resource_manager, "fake");
+  EXPECT_EQ(update.users->at(0).cluster_id, "a");
+  EXPECT_EQ(update.users->at(0).resource_manager, "fake");
+  EXPECT_EQ(update.projects->at(0).cluster_id, "a");
+  EXPECT_EQ(update.projects->at(0).resource_manager, "fake");
+}
+
 TEST(UpdateLoop, KnownLeadsStayWhereTheyCannotBeFetched) {
   LoopFixture f;
   f.scripts["a"].leads = [] { return ProjectLeads{{"fluids", {"lea"}}}; };

@@ -280,6 +280,18 @@ Result<std::string> trusted_program(const std::string& path) {
   }
 }
 
+std::map<std::string, std::string> process_environment() {
+  std::map<std::string, std::string> variables;
+  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
+    const std::string_view text(*entry);
+    const std::size_t equals = text.find('=');
+    if (equals != std::string_view::npos) {
+      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
+    }
+  }
+  return variables;
+}
+
 Result<std::string> find_program(std::string_view name, std::string_view search_path) {
   if (name.find('/') != std::string_view::npos) {
     return fail(ErrorCode::kInvalidArgument, "{}: expected a name without a directory",

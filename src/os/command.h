@@ -59,6 +59,9 @@ CommandRunner& real_runner();
 /// kPermissionDenied, or the error of a file that cannot be examined.
 Result<std::string> trusted_program(const std::string& path);
 
+/// The variables of this process. Must not run while another thread changes them.
+std::map<std::string, std::string> process_environment();
+
 /// The absolute path of the first executable `name` in the directories of `search_path`
 /// (":"-separated), or kNotFound.
 Result<std::string> find_program(std::string_view name, std::string_view search_path);

@@ -1,6 +1,7 @@
 #include "ingest/manager/manager.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/log.h"
 #include "config/section.h"
@@ -18,6 +19,25 @@ void warn_about_unread_section(bool unread, const char* section, const ClusterCo
 }
 
 }  // namespace
+
+UsersAndProjects users_and_projects(const std::set<Membership>& members) {
+  std::map<std::string, model::User> users;
+  std::map<std::string, model::Project> projects;
+  for (const auto& [project, user] : members) {
+    users[user].projects.push_back(project);
+    projects[project].users.push_back(user);
+  }
+  UsersAndProjects result;
+  for (auto& [name, user] : users) {
+    user.name = name;
+    result.users.push_back(std::move(user));
+  }
+  for (auto& [name, project] : projects) {
+    project.name = name;
+    result.projects.push_back(std::move(project));
+  }
+  return result;
+}
 
 const ManagerSpec* find_manager(std::string_view name) {
   const auto& specs = all_managers();

@@ -1,9 +1,11 @@
 #pragma once
 
 #include <chrono>
+#include <compare>
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -26,11 +28,27 @@ struct UsersAndProjects {
 /// Names of those who lead a project, by project.
 using ProjectLeads = std::map<std::string, std::vector<std::string>>;
 
+/// That a user belongs to a project.
+struct Membership {
+  std::string project;
+  std::string user;
+  auto operator<=>(const Membership&) const = default;
+};
+/// The users with their projects and the projects with their users, each sorted by name.
+UsersAndProjects users_and_projects(const std::set<Membership>& members);
+
 /// Where units, users and projects of one cluster come from. Calls come from one thread at a time;
-/// `stop` ends them early with kUnavailable.
+/// `stop` ends them early with kUnavailable. Fields `cluster_id` and `resource_manager` are left
+/// empty: the caller sets them.
 class ResourceManager {
  public:
   virtual ~ResourceManager() = default;
+  /// The units of a window as they stood at its end: one that ended later is still running, one
+  /// that started later is left out. total_time_seconds holds what belongs to the window; for a
+  /// unit that ended at or before its start, because that was recorded late, all of the unit's
+  /// time: the store adds what it has not counted yet. Windows follow one another without gap or
+  /// overlap; one that could not be stored is asked for again, from the same start and with the
+  /// same or a later end. An error leaves the window to the next round.
   virtual Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,

@@ -1,11 +1,8 @@
 #include "ingest/manager/k8s/access.h"
 
-#include <unistd.h>
-
 #include <chrono>
 #include <cstdlib>
 #include <filesystem>
-#include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -28,18 +25,6 @@ std::string environment(const char* name) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): nothing in this program sets variables
   const char* const value = std::getenv(name);
   return value == nullptr ? std::string() : std::string(value);
-}
-
-std::map<std::string, std::string> process_environment() {
-  std::map<std::string, std::string> variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos) {
-      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-  }
-  return variables;
 }
 
 Result<std::string> read_file(const std::string& path) {
@@ -86,7 +71,7 @@ class PluginCredentials {
  private:
   Result<kube::ExecCredential> run(const kube::ExecPlugin& plugin, const std::stop_token& stop) {
     os::Command command;
-    command.environment = process_environment();
+    command.environment = os::process_environment();
     if (plugin.command.find('/') == std::string::npos) {
       auto found = os::find_program(plugin.command, command.environment["PATH"]);
       if (!found) {

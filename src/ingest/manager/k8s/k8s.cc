@@ -62,12 +62,14 @@ class MemberList {
 
 class K8sManager final : public ResourceManager {
  public:
-  K8sManager(K8sUnitOptions options,
+  K8sManager(std::string cluster_id,
+             K8sUnitOptions options,
              K8sSources sources,
              TimeZone zone,
              const Clock& clock,
              milliseconds patience)
-      : options_(std::move(options)),
+      : cluster_id_(std::move(cluster_id)),
+        options_(std::move(options)),
         sources_(std::move(sources)),
         zone_(zone),
         clock_(clock),
@@ -116,14 +118,14 @@ class K8sManager final : public ResourceManager {
                                                 std::stop_token stop) override {
     std::set<Membership> listed;
     if (sources_.users_file) {
-      auto members = users_file_.take(read_users_file(), options_.cluster_id);
+      auto members = users_file_.take(read_users_file(), cluster_id_);
       if (!members) {
         return fail(std::move(members).error());
       }
       listed.merge(*members);
     }
     if (sources_.role_bindings) {
-      auto members = bindings_.take(read_bindings(stop), options_.cluster_id);
+      auto members = bindings_.take(read_bindings(stop), cluster_id_);
       if (!members) {
         return fail(std::move(members).error());
       }
@@ -131,7 +133,7 @@ class K8sManager final : public ResourceManager {
     }
     const auto now = std::chrono::duration_cast<milliseconds>(clock_.now().time_since_epoch());
     members_.listed(listed, now.count());
-    return users_and_projects(members_.all(), options_.cluster_id);
+    return users_and_projects(members_.all());
   }
 
  private:
@@ -186,11 +188,12 @@ class K8sManager final : public ResourceManager {
     }
     std::set<Membership> members;
     for (const auto& bound : list->users) {
-      members.emplace(bound.name_space, bound.user);
+      members.insert({.project = bound.name_space, .user = bound.user});
     }
     return members;
   }
 
+  const std::string cluster_id_;
   const K8sUnitOptions options_;
   const K8sSources sources_;
   const TimeZone zone_;
@@ -278,7 +281,6 @@ Result<std::unique_ptr<ResourceManager>> create_k8s(const ClusterConfig& config,
   if (!extra) {
     return fail(std::move(extra).error());
   }
-  extra->units.cluster_id = config.cluster.id;
   auto connect = k8s_connect(extra->kubeconfig_file, *context.runner, *context.clock);
   if (!connect) {
     return fail(std::move(connect).error().with_context("cluster " + config.cluster.id));
@@ -295,19 +297,20 @@ Result<std::unique_ptr<ResourceManager>> create_k8s(const ClusterConfig& config,
   sources.users_file = [file = extra->users_file.empty() ? kDefaultUsersFile : extra->users_file] {
     return config::load_yaml(file);
   };
-  return make_k8s(std::move(extra->units), std::move(sources), context.zone, *context.clock,
-                  kPatience);
+  return make_k8s(config.cluster.id, std::move(extra->units), std::move(sources), context.zone,
+                  *context.clock, kPatience);
 }
 
 }  // namespace
 
-std::unique_ptr<ResourceManager> make_k8s(K8sUnitOptions options,
+std::unique_ptr<ResourceManager> make_k8s(std::string cluster_id,
+                                          K8sUnitOptions options,
                                           K8sSources sources,
                                           TimeZone zone,
                                           const Clock& clock,
                                           milliseconds patience) {
-  return std::make_unique<K8sManager>(std::move(options), std::move(sources), zone, clock,
-                                      patience);
+  return std::make_unique<K8sManager>(std::move(cluster_id), std::move(options), std::move(sources),
+                                      zone, clock, patience);
 }
 
 ManagerSpec k8s_manager() {

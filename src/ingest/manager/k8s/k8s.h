@@ -30,7 +30,8 @@ struct K8sSources {
 
 /// The manager "k8s" of one cluster. A window waits up to `patience` for a complete view of the
 /// pods; without one it fails, and so stays to be fetched. `clock` outlives it.
-std::unique_ptr<ResourceManager> make_k8s(K8sUnitOptions options,
+std::unique_ptr<ResourceManager> make_k8s(std::string cluster_id,
+                                          K8sUnitOptions options,
                                           K8sSources sources,
                                           TimeZone zone,
                                           const Clock& clock,

@@ -67,7 +67,6 @@ TEST(K8sUnit, CountsFromItsStart) {
   EXPECT_EQ(unit.name, "name of u");
   EXPECT_EQ(unit.project, "lab");
   EXPECT_EQ(unit.username, "ada");
-  EXPECT_EQ(unit.resource_manager, "k8s");
   EXPECT_EQ(unit.tags, R"({"qos":"Burstable","annotations":{"ceems.io/created-by":"ada"}})");
 }
 
@@ -103,6 +102,38 @@ TEST(K8sUnit, IsToldAsItStoodAtTheEndOfTheWindow) {
   EXPECT_EQ(unit.ended_at_ts, 0);
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 900);
   EXPECT_FALSE(k8s_unit(stored(pod("v", kNoon + 20 * kMinute)), {}, kWindow, kNoon, {}));
+}
+
+TEST(K8sUnit, IsThereWhenItStartsAtTheEndOfTheWindowAndNotWhenLater) {
+  const auto at_end = unit_of(stored(pod("u", kWindow.end_ms)));
+  EXPECT_EQ(at_end.started_at_ts, kWindow.end_ms);
+  EXPECT_EQ(at_end.total_time_seconds.at("walltime"), 0);
+  EXPECT_FALSE(k8s_unit(stored(pod("u", kWindow.end_ms + 1)), {}, kWindow, kNoon, {}));
+  auto created = pod("u", 0, "Pending");
+  created.created_ms = kWindow.end_ms;
+  EXPECT_TRUE(k8s_unit(stored(created), {}, kWindow, kNoon, {}));
+  created.created_ms = kWindow.end_ms + 1;
+  EXPECT_FALSE(k8s_unit(stored(created), {}, kWindow, kNoon, {}));
+}
+
+TEST(K8sUnit, HasEndedWhenItEndsAtTheEndOfTheWindowAndNotWhenLater) {
+  auto finished = stored(pod("u", kNoon, "Succeeded"));
+  for (const std::int64_t late : {-1, 0, 1}) {
+    finished.pod.finished_ms = kWindow.end_ms + late;
+    const auto unit = unit_of(finished);
+    EXPECT_EQ(unit.ended_at_ts, late <= 0 ? kWindow.end_ms + late : 0) << late;
+    EXPECT_EQ(unit.state, late <= 0 ? "Succeeded" : "Running") << late;
+    EXPECT_EQ(unit.total_time_seconds.at("walltime"), late < 0 ? 899.999 : 900) << late;
+  }
+}
+
+TEST(K8sUnit, CountsFromTheMillisecondThatWindowsBeforeHaveCountedTo) {
+  const auto walltime = [](std::int64_t start_ms) {
+    return unit_of(stored(pod("u", start_ms))).total_time_seconds.at("walltime");
+  };
+  EXPECT_EQ(walltime(kNoon - 1), 900);
+  EXPECT_EQ(walltime(kNoon), 900);
+  EXPECT_EQ(walltime(kNoon + 1), 899.999);
 }
 
 TEST(K8sUnit, AddsNothingAfterItsEnd) {
@@ -216,7 +247,7 @@ class K8sManagerTest : public ::testing::Test {
     sources.role_bindings = [this](const std::stop_token&) { return bindings_; };
     sources.users_file = [this] { return users_file_; };
     sources.users_file_optional = optional_;
-    manager_ = make_k8s({.cluster_id = "c"}, std::move(sources), {}, clock_, milliseconds(10));
+    manager_ = make_k8s("c", {}, std::move(sources), {}, clock_, milliseconds(10));
   }
   void put(kube::Pod made) { pods_->known[made.uid].pod = std::move(made); }
   /// Of the window from minute `from` to minute `to` after noon.
@@ -298,6 +329,14 @@ TEST_F(K8sManagerTest, ForgetsAFinishedPodThatIsDeletedLater) {
   EXPECT_EQ(pods_->known.size(), 0U);
 }
 
+TEST_F(K8sManagerTest, ReportsAnEndAtTheEndOfAWindowOnce) {
+  auto finished = pod("u", kNoon, "Succeeded");
+  finished.finished_ms = kNoon + 15 * kMinute;
+  put(finished);
+  EXPECT_EQ(seconds(0, 15), (Seconds{{"u", 900}}));
+  EXPECT_EQ(seconds(15, 30), Seconds{});
+}
+
 TEST_F(K8sManagerTest, CountsAPodHeardOfLateFromItsStart) {
   EXPECT_EQ(seconds(0, 15), Seconds{});
   put(pod("late", kNoon + 14 * kMinute));
@@ -358,8 +397,6 @@ TEST_F(K8sManagerTest, JoinsUsersOfFileBindingsAndPods) {
   const auto result = manager_->fetch_users_projects(kWindow, {});
   ASSERT_EQ(result->users.size(), 3U);
   EXPECT_EQ(result->users[0].name, "ada");
-  EXPECT_EQ(result->users[0].cluster_id, "c");
-  EXPECT_EQ(result->users[0].resource_manager, "k8s");
   EXPECT_THAT(result->users[0].projects, ElementsAre("lab"));
 }
 

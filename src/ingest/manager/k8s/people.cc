@@ -23,7 +23,7 @@ Result<std::set<Membership>> users_of_file(const config::Node& document) {
     }
     for (const auto& name : *names) {
       if (!name.empty() && !name_space.empty()) {
-        members.emplace(clean_text(name_space), clean_text(name));
+        members.insert({.project = clean_text(name_space), .user = clean_text(name)});
       }
     }
   }
@@ -35,7 +35,7 @@ void PodMembers::saw(const kube::Pod& pod, const K8sUnitOptions& options) {
   if (owner.project.empty()) {
     return;
   }
-  auto& created = pods_[{std::move(owner.project), std::move(owner.user)}];
+  auto& created = pods_[{.project = std::move(owner.project), .user = std::move(owner.user)}];
   created = std::max(created, pod.created_ms);
 }
 
@@ -60,30 +60,6 @@ std::set<Membership> PodMembers::all() const {
     }
   }
   return members;
-}
-
-UsersAndProjects users_and_projects(const std::set<Membership>& members,
-                                    const std::string& cluster_id) {
-  std::map<std::string, model::User> users;
-  std::map<std::string, model::Project> projects;
-  for (const auto& [project, user] : members) {
-    users[user].projects.push_back(project);
-    projects[project].users.push_back(user);
-  }
-  UsersAndProjects result;
-  for (auto& [name, user] : users) {
-    user.cluster_id = cluster_id;
-    user.resource_manager = "k8s";
-    user.name = name;
-    result.users.push_back(std::move(user));
-  }
-  for (auto& [name, project] : projects) {
-    project.cluster_id = cluster_id;
-    project.resource_manager = "k8s";
-    project.name = name;
-    result.projects.push_back(std::move(project));
-  }
-  return result;
 }
 
 }  // namespace ceems::ingest

@@ -3,9 +3,6 @@
 #include <cstdint>
 #include <map>
 #include <set>
-#include <string>
-#include <utility>
-#include <vector>
 
 #include "base/result.h"
 #include "config/yaml.h"
@@ -14,9 +11,6 @@
 #include "kube/objects.h"
 
 namespace ceems::ingest {
-
-/// Project and user.
-using Membership = std::pair<std::string, std::string>;
 
 /// Users by namespace of a file "users: {namespace: [user, ...]}". An empty mapping says that there
 /// are none; a file without one (cut off while it was written) is an error. Errors name file and
@@ -39,9 +33,5 @@ class PodMembers {
   std::map<Membership, std::int64_t> revoked_;
   std::set<Membership> listed_;
 };
-
-/// Sorted and without repetition.
-UsersAndProjects users_and_projects(const std::set<Membership>& members,
-                                    const std::string& cluster_id);
 
 }  // namespace ceems::ingest

@@ -6,6 +6,7 @@
 #include "base/json.h"
 #include "base/time/time_text.h"
 #include "base/utf8.h"
+#include "ingest/manager/unit_fields.h"
 
 namespace ceems::ingest {
 namespace {
@@ -65,10 +66,6 @@ std::string state_of(const kube::StoredPod& stored, bool over) {
   return pod.finished() ? "Running" : pod.phase;
 }
 
-std::string time_text(std::int64_t time_ms, const TimeZone& zone) {
-  return time_ms > 0 ? zone.local_with_offset(time_ms) : kUnknown;
-}
-
 }  // namespace
 
 PodOwner owner_of(const kube::Pod& pod, const K8sUnitOptions& options) {
@@ -100,8 +97,6 @@ std::optional<model::Unit> k8s_unit(const kube::StoredPod& stored,
   const bool runs = started && (over || pod.phase == "Running" || pod.finished());
 
   model::Unit unit;
-  unit.cluster_id = options.cluster_id;
-  unit.resource_manager = "k8s";
   unit.uuid = clean_text(pod.uid);
   unit.name = clean_text(pod.name);
   const PodOwner owner = owner_of(pod, options);
@@ -110,9 +105,7 @@ std::optional<model::Unit> k8s_unit(const kube::StoredPod& stored,
   unit.created_at_ts = pod.created_ms;
   unit.started_at_ts = started ? pod.start_ms : 0;
   unit.ended_at_ts = over ? end : 0;
-  unit.created_at = time_text(unit.created_at_ts, zone);
-  unit.started_at = time_text(unit.started_at_ts, zone);
-  unit.ended_at = time_text(unit.ended_at_ts, zone);
+  print_times(unit, zone, kUnknown);
   const std::int64_t until = over ? end : window.end_ms;
   unit.elapsed =
       runs && pod.created_ms > 0 ? elapsed_text((until - pod.created_ms) / 1000) : kUnknown;
@@ -134,15 +127,11 @@ std::optional<model::Unit> k8s_unit(const kube::StoredPod& stored,
   unit.allocation = std::move(allocation_text);
   unit.tags = tags_text(pod);
 
-  const std::int64_t counted_ms_from = std::max(pod.start_ms, counted_ms);
+  const std::int64_t from = std::max(pod.start_ms, counted_ms);
   const double seconds =
-      runs ? static_cast<double>(std::max<std::int64_t>(until - counted_ms_from, 0)) / 1000 : 0;
+      runs ? static_cast<double>(std::max<std::int64_t>(until - from, 0)) / 1000 : 0;
   const double memory_unit = options.memory_time_in_mib ? kMebi : 1;
-  unit.total_time_seconds = {{"walltime", seconds},
-                             {"alloc_cputime", cpus * seconds},
-                             {"alloc_cpumemtime", memory / memory_unit * seconds},
-                             {"alloc_gputime", gpus * seconds},
-                             {"alloc_gpumemtime", gpus * seconds}};
+  unit.total_time_seconds = allocation_times(seconds, cpus, memory / memory_unit, gpus);
   return unit;
 }
 

@@ -12,7 +12,6 @@
 namespace ceems::ingest {
 
 struct K8sUnitOptions {
-  std::string cluster_id;
   std::vector<std::string> gpu_resources = {"nvidia.com/gpu", "amd.com/gpu"};
   /// In the order of preference.
   std::vector<std::string> username_annotations = {"ceems.io/created-by"};

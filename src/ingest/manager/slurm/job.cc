@@ -2,17 +2,20 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
 
 #include "base/json.h"
 #include "base/strings.h"
 #include "base/time/time_text.h"
 #include "base/utf8.h"
-#include "ingest/manager/slurm/node_list.h"
 #include "tsdb/client.h"
 
 namespace ceems::ingest {
 namespace {
 
+constexpr std::size_t kMaxNames = 65536;
 constexpr std::int64_t kMaxCount = 1'000'000'000;
 constexpr double kMaxBytes = 9e18;
 constexpr std::int64_t kMebi = 1 << 20;
@@ -27,6 +30,70 @@ double parse_memory(std::string_view text, MemoryRule rule) {
   }
   const double number = parse_double(text).value_or(0);
   return (rule == MemoryRule::kTruncated ? std::trunc(number) : number) * scale;
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() <= 18 &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// Appends the numbers of "08-11,15", or false.
+bool expand_numbers(std::string_view text, std::vector<std::string>& numbers) {
+  for (const std::string_view part : split(text, ',')) {
+    const std::size_t dash = part.find('-');
+    const std::string_view first = part.substr(0, dash);
+    const std::string_view last = dash == std::string_view::npos ? first : part.substr(dash + 1);
+    if (!is_number(first) || !is_number(last)) {
+      return false;
+    }
+    const auto low = parse_int(first).value_or(0);
+    const auto high = parse_int(last).value_or(0);
+    if (high < low || high - low >= kMaxNames || numbers.size() + (high - low) >= kMaxNames) {
+      return false;
+    }
+    for (auto number = low; number <= high; ++number) {
+      numbers.push_back(fmt::format("{:0{}}", number, first.size()));
+    }
+  }
+  return true;
+}
+
+/// Takes one entry up to a comma outside brackets off the front and appends its names, or false.
+bool expand_entry(std::string_view& rest, std::vector<std::string>& names) {
+  std::vector<std::string> entry{""};
+  while (!rest.empty() && rest.front() != ',') {
+    if (rest.front() != '[') {
+      const std::size_t end = std::min(rest.find_first_of("[],"), rest.size());
+      if (end == 0) {
+        return false;  // a bracket that was never opened
+      }
+      for (auto& name : entry) {
+        name += rest.substr(0, end);
+      }
+      rest.remove_prefix(end);
+      continue;
+    }
+    const std::size_t close = rest.find(']');
+    std::vector<std::string> numbers;
+    if (close == std::string_view::npos || !expand_numbers(rest.substr(1, close - 1), numbers) ||
+        entry.size() * numbers.size() > kMaxNames) {
+      return false;
+    }
+    rest.remove_prefix(close + 1);
+    std::vector<std::string> longer;
+    longer.reserve(entry.size() * numbers.size());
+    for (const auto& name : entry) {
+      for (const auto& number : numbers) {
+        longer.push_back(name + number);
+      }
+    }
+    entry = std::move(longer);
+  }
+  if (entry.front().empty() || names.size() + entry.size() > kMaxNames) {
+    return false;
+  }
+  names.insert(names.end(), entry.begin(), entry.end());
+  return true;
 }
 
 /// The time where it is known, printed in our zone; else SLURM's own word.
@@ -107,6 +174,23 @@ Allocation parse_alloc_tres(std::string_view text, MemoryRule rule) {
   return builder.done();
 }
 
+Result<std::vector<std::string>> expand_node_list(std::string_view text) {
+  std::vector<std::string> names;
+  std::string_view rest = text;
+  while (!rest.empty()) {
+    if (!expand_entry(rest, names)) {
+      return fail(ErrorCode::kParse, "not a node list: '{}'", printable(text, 80));
+    }
+    if (!rest.empty()) {
+      rest.remove_prefix(1);
+      if (rest.empty()) {
+        return fail(ErrorCode::kParse, "node list ends with a comma: '{}'", printable(text, 80));
+      }
+    }
+  }
+  return names;
+}
+
 std::int64_t active_ms(const SlurmJob& job, model::Window window) {
   if (!job.start_ms) {
     return 0;
@@ -120,16 +204,13 @@ std::int64_t active_ms(const SlurmJob& job, model::Window window) {
 
 std::optional<model::Unit> to_unit(const SlurmJob& job,
                                    model::Window window,
-                                   const TimeZone& zone,
-                                   const std::string& cluster_id) {
+                                   const TimeZone& zone) {
   const bool ends_later = job.end_ms && *job.end_ms > window.end_ms;
   // What never started was waiting then.
   if (job.start_ms ? *job.start_ms > window.end_ms : ends_later) {
     return std::nullopt;
   }
   model::Unit unit;
-  unit.cluster_id = cluster_id;
-  unit.resource_manager = "slurm";
   unit.uuid = job.id;
   unit.name = clean_text(job.name);
   unit.project = clean_text(job.account);

@@ -4,7 +4,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "base/result.h"
 #include "base/time/time_zone.h"
 #include "model/unit.h"
 
@@ -42,6 +44,12 @@ class AllocationBuilder {
 /// powers of 1024; without a letter it is MiB. Elements that do not parse count as absent.
 Allocation parse_alloc_tres(std::string_view text, MemoryRule rule);
 
+/// The node names of a SLURM host list such as "n[08-11,15]-x,login1": names separated by commas;
+/// brackets hold numbers and ranges, padded to the width of the range's first number; several
+/// brackets expand left to right (hostlist expressions of scontrol(1)). kParse for anything else
+/// and for more than 65536 names.
+Result<std::vector<std::string>> expand_node_list(std::string_view text);
+
 /// One start of one job, however it was read. Texts are as SLURM prints them.
 struct SlurmJob {
   std::string id, partition, qos, account, group, user, submit_text, start_text, end_text, elapsed,
@@ -57,10 +65,7 @@ struct SlurmJob {
 std::int64_t active_ms(const SlurmJob& job, model::Window window);
 
 /// The job as it stood at the end of the window: one that ended later is still running there, one
-/// that started later does not exist yet (nothing). `cluster_id` and the like are filled in.
-std::optional<model::Unit> to_unit(const SlurmJob& job,
-                                   model::Window window,
-                                   const TimeZone& zone,
-                                   const std::string& cluster_id);
+/// that started later does not exist yet (nothing).
+std::optional<model::Unit> to_unit(const SlurmJob& job, model::Window window, const TimeZone& zone);
 
 }  // namespace ceems::ingest

@@ -1,15 +1,20 @@
 #pragma once
 
-#include <cstdint>
+#include <chrono>
+#include <cstddef>
+#include <filesystem>
 #include <functional>
 #include <map>
+#include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <string_view>
-#include <vector>
 
 #include "base/result.h"
 #include "ingest/manager/slurm/job.h"
+#include "ingest/manager/slurm/slurm.h"
+#include "os/command.h"
 
 namespace ceems::ingest {
 
@@ -64,23 +69,34 @@ class SacctReader {
   std::string first_problem_;
 };
 
-/// Users and their accounts. root is left out.
-class Associations {
- public:
-  void add(std::string_view account, std::string_view user);
-  /// "account|user", a line of
-  /// `sacctmgr --parsable2 --noheader list associations format=Account,User`.
-  void add_line(std::string_view line);
-  [[nodiscard]] const std::map<std::string, std::vector<std::string>>& accounts_of_users() const {
-    return accounts_of_users_;
-  }
-  [[nodiscard]] const std::map<std::string, std::vector<std::string>>& users_of_accounts() const {
-    return users_of_accounts_;
-  }
-
- private:
-  std::map<std::string, std::vector<std::string>> accounts_of_users_;  ///< sorted, unique
-  std::map<std::string, std::vector<std::string>> users_of_accounts_;
+/// How sacct is started (docs/api/resource-managers.md).
+enum class SlurmMode {
+  kCapability,  ///< as root, by raising CAP_SETUID and CAP_SETGID
+  kSudo,        ///< through `sudo -n -E`
+  kNative,      ///< as the current user, who may not see the jobs of others
 };
+
+struct SlurmCliOptions {
+  std::string cluster_id;           ///< for the log
+  std::filesystem::path directory;  ///< of sacct and sacctmgr
+  SlurmMode mode = SlurmMode::kNative;
+  std::string sudo = {};                                ///< path, for kSudo
+  std::map<std::string, std::string> environment = {};  ///< TZ and SLURM_TIME_FORMAT are set here
+  std::chrono::milliseconds timeout{};
+  std::string slurm_cluster = {};  ///< name in slurmdbd; empty: as slurm.conf has it
+  MemoryRule memory = MemoryRule::kTruncated;
+};
+
+/// SLURM over sacct and sacctmgr. Their output is read line by line.
+std::unique_ptr<SlurmSource> make_slurm_cli(SlurmCliOptions options, os::CommandRunner& runner);
+
+/// "account|user", a line of
+/// `sacctmgr --parsable2 --noheader list associations format=Account,User`.
+void add_association_line(std::string_view line, std::set<Membership>& members);
+
+/// "proj1|alice,bob", a line of
+/// `sacctmgr --parsable2 --noheader list account withcoord format=Account,Coordinators`. False for
+/// a line that names no account.
+bool add_coordinator_line(std::string_view line, ProjectLeads& leads);
 
 }  // namespace ceems::ingest

@@ -1,13 +1,13 @@
 #include "ingest/manager/slurm/sacct.h"
 
 #include <fstream>
+#include <set>
 #include <string>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
 #include "base/time/time_text.h"
-#include "ingest/manager/slurm/node_list.h"
 
 namespace ceems::ingest {
 namespace {
@@ -42,10 +42,6 @@ Result<std::vector<SlurmJob>> read_all(const std::vector<std::string>& lines,
   return jobs;
 }
 
-Allocation tres(std::string_view text, MemoryRule rule = MemoryRule::kExact) {
-  return parse_alloc_tres(text, rule);
-}
-
 /// A record of 19 fields with this delimiter.
 std::string record(const std::string& id,
                    const std::string& name,
@@ -57,14 +53,6 @@ std::string record(const std::string& id,
     text += delimiter + field;
   }
   return text + delimiter + name + delimiter + dir;
-}
-
-SlurmJob job_of(std::optional<std::int64_t> start_ms, std::optional<std::int64_t> end_ms) {
-  SlurmJob job;
-  job.id = "1";
-  job.start_ms = start_ms;
-  job.end_ms = end_ms;
-  return job;
 }
 
 TEST(TimeText, ReadsAndPrintsTimes) {
@@ -86,64 +74,6 @@ TEST(TimeText, ReadsAndPrintsTimes) {
   EXPECT_EQ(elapsed_text(-5), "00:00:00");
 }
 
-TEST(AllocTres, ReadsMemoryWithFractionsAndUnits) {
-  EXPECT_EQ(tres("mem=320.5G").memory_bytes, 344134254592);
-  EXPECT_EQ(tres("mem=1.5T").memory_bytes, 1649267441664);
-  EXPECT_EQ(tres("mem=1P").memory_bytes, 1125899906842624);
-  EXPECT_EQ(tres("mem=4000K").memory_bytes, 4096000);
-  EXPECT_EQ(tres("mem=200").memory_bytes, 209715200);  // MiB
-  EXPECT_EQ(tres("mem=200.5").memory_bytes, 210239488);
-  for (const char* none : {"mem=", "mem=G", "mem=0", "mem", "mem=-1G", "mem=1e30G", "mem=nanG"}) {
-    EXPECT_EQ(tres(none).memory_bytes, 0) << none;
-  }
-}
-
-// Q-L2: the figures of CEEMS 0.10.2, but for what it took for 0.
-TEST(AllocTres, CutsFractionsOffMemoryUnlessAskedNotTo) {
-  const auto bytes = [](std::string_view text) {
-    return tres(text, MemoryRule::kTruncated).memory_bytes;
-  };
-  EXPECT_EQ(bytes("mem=320.5G"), 343597383680);
-  EXPECT_EQ(bytes("mem=1.5T"), 1099511627776);
-  EXPECT_EQ(bytes("mem=0.9G"), 0);
-  EXPECT_EQ(bytes("mem=200"), 209715200);
-  EXPECT_EQ(bytes("mem=200.9"), 209715200);
-  EXPECT_EQ(bytes("mem=1P"), 1125899906842624);
-  EXPECT_EQ(bytes("mem=nanG"), 0);
-}
-
-TEST(AllocTres, CountsGpusByTheTotalOrElseByTypes) {
-  EXPECT_EQ(tres("gres/gpu:a=3,gres/gpu=7").gpus, 7);
-  EXPECT_EQ(tres("gres/gpu=7,gres/gpu:a=3").gpus, 7);
-  EXPECT_EQ(tres("gres/gpu:mig1=3,gres/gpu:mig2=1").gpus, 4);
-  EXPECT_EQ(tres("gres/gpumem=80G,gres/gpuutil=100").gpus, 0);
-  EXPECT_EQ(tres("gres/gpu:a100_1g.5gb=2,gres/gpu:a100_3g.20gb=1,gres/shard=8").gpus, 3);
-  EXPECT_EQ(tres("cpu=-5,gres/gpu=-1,gres/gpu:a=x").gpus, 0);
-  EXPECT_EQ(tres("cpu=-5").cpus, 0);
-  EXPECT_EQ(tres("cpu=9223372036854775807").cpus, 1'000'000'000);
-  const auto all = tres("billing=80,cpu=8,energy=14,node=2,,=,node");
-  EXPECT_EQ(all.billing, 80);
-  EXPECT_EQ(all.cpus, 8);
-  EXPECT_EQ(all.nodes, 2);
-}
-
-TEST(NodeList, Expands) {
-  const auto expand = [](std::string_view text) { return expand_node_list(text).value(); };
-  EXPECT_THAT(expand("compute-[0-2]"), ElementsAre("compute-0", "compute-1", "compute-2"));
-  EXPECT_THAT(expand("n[08-11]-x.y"), ElementsAre("n08-x.y", "n09-x.y", "n10-x.y", "n11-x.y"));
-  EXPECT_THAT(expand("a-[0-1]-b-[3-4],c"),
-              ElementsAre("a-0-b-3", "a-0-b-4", "a-1-b-3", "a-1-b-4", "c"));
-  EXPECT_THAT(expand("c[01-02,5]"), ElementsAre("c01", "c02", "c5"));
-  EXPECT_THAT(expand(""), ElementsAre());
-}
-
-TEST(NodeList, RefusesWhatIsNone) {
-  for (const char* bad : {"a[0-1,3", "a]", "a[3-1]", "a[x-y]", "a[]", "a[1-2", ",", "a,", "a,,b",
-                          "[", "a[0-999999999]", "a[0-999][0-999]", "a[99999999999999999999]"}) {
-    EXPECT_FALSE(expand_node_list(bad)) << bad;
-  }
-}
-
 TEST(Sacct, ReadsJobsAndLeavesOutStepsAndJobsWithoutNodes) {
   const auto jobs = read_all(data_lines("jobs.txt"));
   ASSERT_TRUE(jobs) << jobs.error().message;
@@ -163,9 +93,8 @@ TEST(Sacct, MakesUnitsWithTheTimesOfTheWindow) {
   ASSERT_TRUE(jobs);
   const model::Window window{.start_ms = *parse_localz("2026-01-01T08:15:00+0000"),
                              .end_ms = *parse_localz("2026-01-01T08:30:00+0000")};
-  const auto unit = to_unit((*jobs)[0], window, paris(), "c1");
+  const auto unit = to_unit((*jobs)[0], window, paris());
   ASSERT_TRUE(unit);
-  EXPECT_EQ(unit->cluster_id, "c1");
   EXPECT_EQ(unit->project, "proj1");
   EXPECT_EQ(unit->groupname, "users");
   EXPECT_EQ(unit->created_at, "2026-01-01T09:00:00+0100");
@@ -188,8 +117,7 @@ TEST(Sacct, TellsAJobAsItStoodAtTheEndOfTheWindow) {
   ASSERT_TRUE(jobs);
   const SlurmJob& job = (*jobs)[1];  // 08:20 to 08:40, FAILED
   const auto at = [&job](const char* start, const char* end) {
-    return to_unit(job, {.start_ms = *parse_localz(start), .end_ms = *parse_localz(end)}, paris(),
-                   "c");
+    return to_unit(job, {.start_ms = *parse_localz(start), .end_ms = *parse_localz(end)}, paris());
   };
   const auto running = at("2026-01-01T08:15:00+0000", "2026-01-01T08:30:00+0000");
   EXPECT_EQ(running->state, "RUNNING");
@@ -203,19 +131,6 @@ TEST(Sacct, TellsAJobAsItStoodAtTheEndOfTheWindow) {
   EXPECT_EQ(ended->elapsed, "00:20:00");
   EXPECT_EQ(ended->total_time_seconds.at("walltime"), 600);
   EXPECT_FALSE(at("2026-01-01T08:00:00+0000", "2026-01-01T08:15:00+0000"));
-}
-
-TEST(Sacct, CountsTheTimeInTheWindow) {
-  const model::Window window{.start_ms = 900'000, .end_ms = 1'800'000};
-  EXPECT_EQ(active_ms(job_of(0, std::nullopt), window), 900'000);
-  EXPECT_EQ(active_ms(job_of(0, 1'500'000), window), 600'000);
-  EXPECT_EQ(active_ms(job_of(1'500'000, std::nullopt), window), 300'000);
-  EXPECT_EQ(active_ms(job_of(1'500'000, 1'620'000), window), 120'000);
-  EXPECT_EQ(active_ms(job_of(100'000, 800'000), window), 700'000);  // not seen in time
-  EXPECT_EQ(active_ms(job_of(100'000, 900'000), window), 0);        // told by the window before
-  EXPECT_EQ(active_ms(job_of(std::nullopt, std::nullopt), window), 0);
-  EXPECT_EQ(active_ms(job_of(1'900'000, 2'000'000), window), 0);
-  EXPECT_EQ(active_ms(job_of(800'000, 100'000), window), 0);  // a clock that went back
 }
 
 TEST(Sacct, NoJobNameCanForgeARecord) {
@@ -272,7 +187,7 @@ TEST(Sacct, KeepsBytesThatAreNoTextOutOfTheDataBase) {
   const std::string directory("/tmp\0/\xF0\x9F\n<\"", 11);
   const auto jobs = read_all({record("1", "a\xFF\x01\xC3\xA9|b", directory, d)}, d);
   ASSERT_TRUE(jobs);
-  const auto unit = to_unit(jobs->at(0), {.start_ms = 0, .end_ms = 1000}, paris(), "c");
+  const auto unit = to_unit(jobs->at(0), {.start_ms = 0, .end_ms = 1000}, paris());
   ASSERT_TRUE(unit);
   EXPECT_EQ(unit->name, "a\uFFFD\x01\u00E9|b");
   EXPECT_THAT(unit->tags, HasSubstr("/tmp\uFFFD/\uFFFD\uFFFD\\n<\\\"\"}"));
@@ -289,16 +204,6 @@ TEST(Sacct, KeepsEveryStartOfARequeuedJob) {
   ASSERT_EQ(jobs->size(), 2U);
   EXPECT_EQ((*jobs)[0].id, (*jobs)[1].id);
   EXPECT_EQ(*(*jobs)[1].start_ms - *(*jobs)[0].start_ms, 1'200'000);
-}
-
-TEST(Sacct, AJobThatWasCancelledWhileWaitingRunsAtNoTime) {
-  SlurmJob job = job_of(std::nullopt, 1'500'000);
-  job.state = "CANCELLED by 1";
-  EXPECT_FALSE(to_unit(job, {.start_ms = 0, .end_ms = 900'000}, paris(), "c"));
-  const auto unit = to_unit(job, {.start_ms = 900'000, .end_ms = 1'800'000}, paris(), "c");
-  ASSERT_TRUE(unit);
-  EXPECT_EQ(unit->state, "CANCELLED by 1");
-  EXPECT_EQ(unit->total_time_seconds.at("walltime"), 0);
 }
 
 TEST(Sacct, KeepsRecordsApartAroundGarbage) {
@@ -329,16 +234,14 @@ TEST(Sacct, TakesNothingButGarbageForAFailure) {
   EXPECT_TRUE(read_all({record("1.batch", "a", "/a", "|")})->empty());
 }
 
-TEST(Associations, BuildBothDirections) {
-  Associations associations;
+TEST(Associations, AreOfUsersOtherThanRoot) {
+  std::set<Membership> members;
   for (const char* line : {"root|", "root|root", "acc1|", "acc1|zoe", "acc1|bob", "acc2|bob",
                            "acc1|zoe", "acc3|root", "nonsense", ""}) {
-    associations.add_line(line);
+    add_association_line(line, members);
   }
-  EXPECT_EQ(associations.accounts_of_users(), (std::map<std::string, std::vector<std::string>>{
-                                                  {"bob", {"acc1", "acc2"}}, {"zoe", {"acc1"}}}));
-  EXPECT_EQ(associations.users_of_accounts(), (std::map<std::string, std::vector<std::string>>{
-                                                  {"acc1", {"bob", "zoe"}}, {"acc2", {"bob"}}}));
+  EXPECT_THAT(members, ElementsAre(Membership{"acc1", "bob"}, Membership{"acc1", "zoe"},
+                                   Membership{"acc2", "bob"}));
 }
 
 }  // namespace

@@ -16,8 +16,9 @@
 
 #include "base/log.h"
 #include "base/strings.h"
+#include "base/utf8.h"
 #include "config/section.h"
-#include "ingest/manager/slurm/cli.h"
+#include "ingest/manager/slurm/sacct.h"
 #include "ingest/manager/slurm/slurmrest.h"
 #include "os/privileges.h"
 
@@ -53,7 +54,7 @@ class SlurmManager final : public ResourceManager {
     auto done = source_->jobs(
         window,
         [&](const SlurmJob& job) {
-          if (auto unit = to_unit(job, counted(job, window), zone_, cluster_id_)) {
+          if (auto unit = to_unit(job, counted(job, window), zone_)) {
             const Start start{unit->uuid, unit->started_at_ts};
             missing.erase(start);
             if (unit->ended_at_ts == 0 && unit->started_at_ts != 0) {
@@ -79,24 +80,7 @@ class SlurmManager final : public ResourceManager {
     if (!associations) {
       return fail(std::move(associations).error());
     }
-    UsersAndProjects result;
-    for (const auto& [user, accounts] : associations->accounts_of_users()) {
-      result.users.push_back({.uid = {},
-                              .cluster_id = cluster_id_,
-                              .resource_manager = "slurm",
-                              .name = user,
-                              .projects = accounts,
-                              .tags = {}});
-    }
-    for (const auto& [account, users] : associations->users_of_accounts()) {
-      result.projects.push_back({.uid = {},
-                                 .cluster_id = cluster_id_,
-                                 .resource_manager = "slurm",
-                                 .name = account,
-                                 .users = users,
-                                 .tags = {}});
-    }
-    return result;
+    return users_and_projects(*associations);
   }
 
   Result<ProjectLeads> fetch_leads(const std::stop_token& stop) override {
@@ -185,7 +169,7 @@ class SlurmManager final : public ResourceManager {
           if (!missing.contains({job.id, job.start_ms.value_or(0)})) {
             return;  // another start of it, or another task of the array
           }
-          if (auto unit = to_unit(job, window, zone_, cluster_id_)) {
+          if (auto unit = to_unit(job, window, zone_)) {
             found.push_back(std::move(*unit));
           }
         },
@@ -277,20 +261,6 @@ Result<SlurmOptions> read_options(const config::Node& extra) {
   return options;
 }
 
-/// The variables of this process, which commands inherit as they would from a shell (SLURM_CONF,
-/// LD_LIBRARY_PATH, ...).
-std::map<std::string, std::string> process_environment() {
-  std::map<std::string, std::string> variables;
-  for (char** entry = environ; entry != nullptr && *entry != nullptr; ++entry) {
-    const std::string_view text(*entry);
-    const std::size_t equals = text.find('=');
-    if (equals != std::string_view::npos) {
-      variables.emplace(text.substr(0, equals), text.substr(equals + 1));
-    }
-  }
-  return variables;
-}
-
 /// Directory with sacct: `cli.path`, or where PATH finds it.
 Result<std::filesystem::path> command_directory(const ClusterConfig& config,
                                                 const std::string& search_path) {
@@ -331,7 +301,7 @@ Result<std::unique_ptr<SlurmSource>> create_cli(const ClusterConfig& config,
                                                 bool may_become_root) {
   SlurmCliOptions cli{.cluster_id = config.cluster.id,
                       .directory = {},
-                      .environment = process_environment(),
+                      .environment = os::process_environment(),
                       .timeout = options.timeout,
                       .slurm_cluster = options.slurm_cluster,
                       .memory = options.exact_memory ? MemoryRule::kExact : MemoryRule::kTruncated};
@@ -375,6 +345,14 @@ Result<std::unique_ptr<SlurmSource>> create_rest(const ClusterConfig& config,
 }
 
 }  // namespace
+
+void add_association(std::string_view account,
+                     std::string_view user,
+                     std::set<Membership>& members) {
+  if (!account.empty() && !user.empty() && account != "root" && user != "root") {
+    members.insert({.project = clean_text(account), .user = clean_text(user)});
+  }
+}
 
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,

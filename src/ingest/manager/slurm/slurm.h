@@ -1,14 +1,45 @@
 #pragma once
 
+#include <functional>
 #include <memory>
+#include <set>
+#include <stop_token>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "base/result.h"
 #include "base/time/time_zone.h"
 #include "ingest/manager/manager.h"
-#include "ingest/manager/slurm/source.h"
+#include "ingest/manager/slurm/job.h"
+#include "model/unit.h"
 
 namespace ceems::ingest {
+
+/// Where the accounting data of one SLURM cluster come from. Calls come from one thread at a time.
+/// An error means that what was handed over may be incomplete.
+class SlurmSource {
+ public:
+  using JobSink = std::function<void(const SlurmJob&)>;
+
+  virtual ~SlurmSource() = default;
+  /// Every start of a job, steps left out, that held resources in the window; others may come too.
+  virtual Result<> jobs(model::Window window, const JobSink& job, std::stop_token stop) = 0;
+  /// The same for these raw job ids, whenever they ran.
+  virtual Result<> jobs_by_id(const std::vector<std::string>& ids,
+                              const JobSink& job,
+                              std::stop_token stop) = 0;
+  /// Which users belong to which accounts, see add_association().
+  virtual Result<std::set<Membership>> associations(std::stop_token stop) = 0;
+  /// Of accounts, as far as they have any. An error where no account is told: there always is one.
+  virtual Result<ProjectLeads> coordinators(std::stop_token stop) = 0;
+};
+
+/// Adds the membership of a user in an account, with texts as SLURM has them. Associations of the
+/// user or account root and those of an account itself, without user, are left out.
+void add_association(std::string_view account,
+                     std::string_view user,
+                     std::set<Membership>& members);
 
 /// Manager "slurm" of one cluster: over sacct and sacctmgr of `cli.path` (or of PATH), or with
 /// `extra_config.api: rest` over slurmrestd at `web.url`. Other keys of extra_config are in

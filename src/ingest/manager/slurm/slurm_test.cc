@@ -170,7 +170,6 @@ TEST(Slurm, ReadsAssociations) {
                                       "format=Account,User"}));
   ASSERT_EQ(people->users.size(), 1U);
   EXPECT_EQ(people->users[0].name, "bob");
-  EXPECT_EQ(people->users[0].cluster_id, "c1");
   EXPECT_EQ(people->users[0].projects, (std::vector<std::string>{"acc1", "acc2"}));
   ASSERT_EQ(people->projects.size(), 2U);
   EXPECT_EQ(people->projects[1].users, std::vector<std::string>{"bob"});
@@ -250,7 +249,9 @@ class FakeSource final : public SlurmSource {
     }
     return ids_ok ? Result<>() : fail(ErrorCode::kUnavailable, "away");
   }
-  Result<Associations> associations(std::stop_token /*stop*/) override { return Associations(); }
+  Result<std::set<Membership>> associations(std::stop_token /*stop*/) override {
+    return std::set<Membership>();
+  }
   Result<ProjectLeads> coordinators(std::stop_token /*stop*/) override { return ProjectLeads(); }
 
   std::vector<SlurmJob> in_window;
@@ -368,6 +369,30 @@ TEST(SlurmLate, AStartThatWasRecordedLateCountsFromThere) {
   // Behind a gap nothing is known about what ran before.
   f.source->in_window.push_back(job_from("6", 2 * kHour, {}));
   EXPECT_EQ(seconds(hours(4, 5)).at("6"), 3600);
+}
+
+TEST(SlurmLate, AStartThatWasRecordedLateIsOneBeforeTheWindow) {
+  LateFixture f;
+  f.source->in_window = {job_from("before", kHour - 1'000, {}), job_from("at", kHour, {}),
+                         job_from("behind", kHour + 1'000, {})};
+  std::map<std::string, double> seconds;
+  for (const auto& unit : f.manager->fetch_units(hours(1, 2), {}).value()) {
+    seconds[unit.uuid] = unit.total_time_seconds.at("walltime");
+  }
+  seconds.erase("1");  // its end was recorded late
+  EXPECT_EQ(seconds,
+            (std::map<std::string, double>{{"before", 3601}, {"at", 3600}, {"behind", 3599}}));
+}
+
+TEST(SlurmLate, AnEndAtTheEndOfTheWindowIsNotAskedForAgain) {
+  auto owned = std::make_unique<FakeSource>();
+  FakeSource& source = *owned;
+  auto manager = make_slurm("c1", std::move(owned), TimeZone());
+  source.in_window = {job_from("1", 0, kHour), job_from("2", 0, kHour + 1)};
+  ASSERT_TRUE(manager->fetch_units(hours(0, 1), {}));
+  source.in_window = {};
+  ASSERT_TRUE(manager->fetch_units(hours(1, 2), {}));
+  EXPECT_EQ(source.asked, (std::vector<std::vector<std::string>>{{"2"}}));
 }
 
 TEST(SlurmLate, AsksInLimitedNumbers) {

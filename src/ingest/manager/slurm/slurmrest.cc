@@ -113,8 +113,8 @@ class SlurmRest final : public SlurmSource {
     return {};
   }
 
-  Result<Associations> associations(std::stop_token stop) override {
-    Associations found;
+  Result<std::set<Membership>> associations(std::stop_token stop) override {
+    std::set<Membership> found;
     auto done = read(
         "associations", "associations", {},
         [this, &found](std::string_view json) -> Result<> {
@@ -124,7 +124,7 @@ class SlurmRest final : public SlurmSource {
           }
           auto ours = is_ours(association->cluster);
           if (ours && *ours) {
-            found.add(association->account, association->user);
+            add_association(association->account, association->user, found);
           }
           return ours ? Result<>() : fail(std::move(ours).error());
         },

@@ -9,7 +9,7 @@
 #include <string>
 
 #include "base/result.h"
-#include "ingest/manager/slurm/source.h"
+#include "ingest/manager/slurm/slurm.h"
 #include "net/client/client.h"
 
 namespace ceems::ingest {

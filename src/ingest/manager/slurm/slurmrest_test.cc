@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ingest/manager/slurm/sacct.h"
 #include "ingest/manager/slurm/slurmrest_answer.h"
 
 namespace ceems::ingest {
@@ -245,8 +246,8 @@ TEST(SlurmRest, MakesTheUnitThatSacctMakes) {
       "mem=2000M,node=1|n10|a|b|/scratch/bob";
   const auto job = parse_sacct_record(line, "|", MemoryRule::kTruncated);
   ASSERT_TRUE(job && *job);
-  const auto expected = to_unit(**job, kWindow, TimeZone(), "c");
-  const auto unit = to_unit((*jobs)[0], kWindow, TimeZone(), "c");
+  const auto expected = to_unit(**job, kWindow, TimeZone());
+  const auto unit = to_unit((*jobs)[0], kWindow, TimeZone());
   ASSERT_TRUE(expected && unit);
   EXPECT_EQ(unit->uuid, expected->uuid);
   EXPECT_EQ(unit->name, expected->name);
@@ -359,8 +360,7 @@ TEST(SlurmRest, ReadsAssociationsAndCoordinators) {
         {"account":"root","user":"root","cluster":"alpha"})")};
   const auto found = rest.source().associations({});
   ASSERT_TRUE(found) << found.error().message;
-  EXPECT_EQ(found->accounts_of_users(),
-            (std::map<std::string, std::vector<std::string>>{{"bob", {"acc1", "acc2"}}}));
+  EXPECT_THAT(*found, ElementsAre(Membership{"acc1", "bob"}, Membership{"acc2", "bob"}));
   rest.answers["http://rest/slurmdb/v0.0.40/accounts"] = {
       200,
       answer("accounts", R"({"name":"acc1","coordinators":["zoe",{"name":"bob","direct":true}]},
