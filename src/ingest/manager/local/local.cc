@@ -37,12 +37,8 @@ Key key_of(const tsdb::Labels& labels) {
 
 class LocalManager final : public ResourceManager {
  public:
-  LocalManager(std::string cluster_id,
-               LocalOptions options,
-               std::unique_ptr<tsdb::Client> client,
-               TimeZone zone)
-      : cluster_id_(std::move(cluster_id)),
-        options_(std::move(options)),
+  LocalManager(LocalOptions options, std::unique_ptr<tsdb::Client> client, TimeZone zone)
+      : options_(std::move(options)),
         client_(std::move(client)),
         zone_(zone),
         matcher_(fmt::format("manager=~\"{}\"",
@@ -101,7 +97,6 @@ class LocalManager final : public ResourceManager {
                        {.window = window,
                         .settle_ms = settle.count(),
                         .gone_after_ms = gone_after.count(),
-                        .cluster_id = cluster_id_,
                         .project = options_.project},
                        zone_);
   }
@@ -124,25 +119,11 @@ class LocalManager final : public ResourceManager {
       }
       history_read_ = true;
     }
-    UsersAndProjects result;
-    if (users_.empty()) {
-      return result;
-    }
+    std::set<Membership> members;
     for (const auto& user : users_) {
-      result.users.push_back({.uid = {},
-                              .cluster_id = cluster_id_,
-                              .resource_manager = "local",
-                              .name = user,
-                              .projects = {options_.project},
-                              .tags = {}});
+      members.insert({.project = options_.project, .user = user});
     }
-    result.projects.push_back({.uid = {},
-                               .cluster_id = cluster_id_,
-                               .resource_manager = "local",
-                               .name = options_.project,
-                               .users = {users_.begin(), users_.end()},
-                               .tags = {}});
-    return result;
+    return users_and_projects(members);
   }
 
  private:
@@ -214,7 +195,6 @@ class LocalManager final : public ResourceManager {
     return found;
   }
 
-  std::string cluster_id_;
   LocalOptions options_;
   std::unique_ptr<tsdb::Client> client_;
   TimeZone zone_;
@@ -252,19 +232,17 @@ Result<std::unique_ptr<ResourceManager>> create_local(const ClusterConfig& confi
     return fail(std::move(transport).error().with_context("cluster " + config.cluster.id));
   }
   return make_local(
-      config.cluster.id, std::move(*options),
+      std::move(*options),
       std::make_unique<tsdb::Client>(config.web_url, std::move(*transport), *context.clock),
       context.zone);
 }
 
 }  // namespace
 
-std::unique_ptr<ResourceManager> make_local(std::string cluster_id,
-                                            LocalOptions options,
+std::unique_ptr<ResourceManager> make_local(LocalOptions options,
                                             std::unique_ptr<tsdb::Client> client,
                                             TimeZone zone) {
-  return std::make_unique<LocalManager>(std::move(cluster_id), std::move(options),
-                                        std::move(client), zone);
+  return std::make_unique<LocalManager>(std::move(options), std::move(client), zone);
 }
 
 ManagerSpec local_manager() {

@@ -20,8 +20,7 @@ struct LocalOptions {
 ///
 /// Reads ceems_compute_unit_{info,start_time_seconds,end_time_seconds,cpus,memory_total_bytes}. A
 /// unit whose series vanish without an end time ended at its last sample.
-std::unique_ptr<ResourceManager> make_local(std::string cluster_id,
-                                            LocalOptions options,
+std::unique_ptr<ResourceManager> make_local(LocalOptions options,
                                             std::unique_ptr<tsdb::Client> client,
                                             TimeZone zone);
 

@@ -1,5 +1,7 @@
 #include "ingest/manager/local/local.h"
 
+#include <optional>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -63,7 +65,7 @@ void add_unit(FakeTsdb& tsdb,
 }
 
 std::unique_ptr<ResourceManager> manager(FakeTsdb& tsdb) {
-  return make_local("c1", {}, tsdb.client(), TimeZone());
+  return make_local({}, tsdb.client(), TimeZone());
 }
 
 /// The units of a window, asked when it has settled.
@@ -80,8 +82,6 @@ TEST(Local, TellsARunningUnit) {
   const auto units = fetch(tsdb, 0, 120'000);
   ASSERT_EQ(units.size(), 1U);
   const auto& unit = units[0];
-  EXPECT_EQ(unit.resource_manager, "local");
-  EXPECT_EQ(unit.cluster_id, "c1");
   EXPECT_EQ(unit.uuid, "a.service");
   EXPECT_EQ(unit.name, "name of a.service");
   EXPECT_EQ(unit.username, "alice");
@@ -97,6 +97,64 @@ TEST(Local, TellsARunningUnit) {
                                                        {"alloc_cpumemtime", 92160},
                                                        {"alloc_gputime", 0},
                                                        {"alloc_gpumemtime", 0}}));
+}
+
+/// The unit of the window (kDay + 60 s, kDay + 120 s] with one life, if it has one. Times are
+/// milliseconds after kDay; samples up to 25 s after the window were seen, and a unit without any
+/// for 45 s is gone.
+std::optional<model::Unit> unit_at(UnitLife life) {
+  life.uuid = "u";
+  life.start_ms += kDay;
+  life.last_seen_ms += kDay;
+  for (std::int64_t* time : {&life.end_ms, &life.end_first_seen_ms, &life.seen_before_ms}) {
+    *time += *time > 0 ? kDay : 0;
+  }
+  const auto units = local_units({life},
+                                 {.window = {.start_ms = kDay + 60'000, .end_ms = kDay + 120'000},
+                                  .settle_ms = 25'000,
+                                  .gone_after_ms = 45'000,
+                                  .project = "local"},
+                                 TimeZone());
+  return units.empty() ? std::nullopt : std::optional(units.front());
+}
+
+double walltime(const std::optional<model::Unit>& unit) {
+  return unit ? unit->total_time_seconds.at("walltime") : -1;
+}
+
+TEST(LocalUnit, ThatStartsAtTheEndOfTheWindowIsThereAndALaterOneIsNot) {
+  EXPECT_EQ(walltime(unit_at({.start_ms = 119'999, .last_seen_ms = 145'000})), 0.001);
+  EXPECT_EQ(walltime(unit_at({.start_ms = 120'000, .last_seen_ms = 145'000})), 0);
+  EXPECT_FALSE(unit_at({.start_ms = 120'001, .last_seen_ms = 145'000}));
+}
+
+TEST(LocalUnit, ThatEndsAtTheEndOfTheWindowHasEndedAndALaterOneHasNot) {
+  for (const std::int64_t late : {-1, 0, 1}) {
+    const auto unit = unit_at({.start_ms = 60'000,
+                               .last_seen_ms = 145'000,
+                               .end_ms = 120'000 + late,
+                               .end_first_seen_ms = 130'000});
+    ASSERT_TRUE(unit);
+    EXPECT_EQ(unit->ended_at_ts, late <= 0 ? kDay + 120'000 + late : 0) << late;
+    EXPECT_EQ(unit->state, late <= 0 ? "ENDED" : "RUNNING") << late;
+    EXPECT_EQ(walltime(unit), late < 0 ? 59.999 : 60) << late;
+  }
+}
+
+TEST(LocalUnit, ThatEndsAtTheStartOfTheWindowBelongsToTheOneBefore) {
+  for (const std::int64_t late : {-1, 0, 1}) {
+    const auto unit = unit_at({.start_ms = 30'000,
+                               .last_seen_ms = 85'000,
+                               .seen_before_ms = 85'000,
+                               .end_ms = 60'000 + late,
+                               .end_first_seen_ms = 75'000});
+    EXPECT_EQ(walltime(unit), late > 0 ? 0.001 : -1) << late;
+  }
+}
+
+TEST(LocalUnit, WithoutSamplesIsGoneAfterAWhileToTheMillisecond) {
+  EXPECT_EQ(unit_at({.start_ms = 60'000, .last_seen_ms = 75'000})->ended_at_ts, kDay + 75'000);
+  EXPECT_EQ(unit_at({.start_ms = 60'000, .last_seen_ms = 75'001})->ended_at_ts, 0);
 }
 
 TEST(Local, CountsAFiveSecondUnitOverASeamOfWindows) {

@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/time/time_text.h"
 #include "base/utf8.h"
+#include "ingest/manager/unit_fields.h"
 
 namespace ceems::ingest {
 namespace {
@@ -156,29 +157,21 @@ std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
       }
     }
     model::Unit unit;
-    unit.cluster_id = context.cluster_id;
-    unit.resource_manager = "local";
     unit.uuid = clean_text(life.uuid);
     unit.name = clean_text(life.name);
     unit.project = context.project;
     unit.username = clean_text(life.username);
-    unit.created_at = zone.local_with_offset(life.start_ms);
     unit.created_at_ts = life.start_ms;
-    unit.started_at = unit.created_at;
     unit.started_at_ts = life.start_ms;
-    unit.ended_at = end > 0 ? zone.local_with_offset(end) : "Unknown";
     unit.ended_at_ts = end;
+    print_times(unit, zone, "Unknown");
     unit.state = end > 0 ? "ENDED" : "RUNNING";
     unit.elapsed = elapsed_text(((end > 0 ? end : window.end_ms) - life.start_ms) / 1000);
 
     unit.allocation = allocation_text(life);
 
     const double seconds = static_cast<double>(time_in_window(life, end, context)) / 1000;
-    unit.total_time_seconds = {{"walltime", seconds},
-                               {"alloc_cputime", life.cpus * seconds},
-                               {"alloc_cpumemtime", life.memory_bytes / kMebi * seconds},
-                               {"alloc_gputime", 0},
-                               {"alloc_gpumemtime", 0}};
+    unit.total_time_seconds = allocation_times(seconds, life.cpus, life.memory_bytes / kMebi, 0);
     units.push_back(std::move(unit));
   }
   return units;

@@ -13,8 +13,8 @@ namespace ceems::ingest {
 
 /// One life of a unit on one host, as the exporter's series tell it.
 struct UnitLife {
-  std::string origin;  ///< host and cgrouphostname
-  std::string uuid, name, username;
+  std::string origin = {};  ///< host and cgrouphostname
+  std::string uuid = {}, name = {}, username = {};
   std::int64_t start_ms = 0;
   std::int64_t last_seen_ms = 0;       ///< time of the last sample
   std::int64_t seen_before_ms = 0;     ///< last sample the window before could see; 0: none
@@ -49,7 +49,7 @@ struct LocalUnitContext {
   model::Window window;
   std::int64_t settle_ms = 0;      ///< samples up to this long after the window were looked at
   std::int64_t gone_after_ms = 0;  ///< without sample for this long: ended at the last one
-  std::string cluster_id, project;
+  std::string project;
 };
 
 /// The units of a window as they stood at its end. Time is counted up to the last sample only and

@@ -61,10 +61,9 @@ class OpenstackManager final : public ResourceManager {
     history_.begin(window);
     std::vector<model::Unit> units;
     units.reserve(found->servers.size());
-    const openstack::UnitContext context{.window = window, .cluster_id = cluster_id_};
     for (const auto& server : found->servers) {
       auto lives = openstack::to_units(server, people_.project_name(server.project_id),
-                                       people_.user_name(server.user_id), context, zone_, history_);
+                                       people_.user_name(server.user_id), window, zone_, history_);
       std::ranges::move(lives, std::back_inserter(units));
     }
     return units;
@@ -80,7 +79,7 @@ class OpenstackManager final : public ResourceManager {
     if (!*people_result_) {
       return fail(people_result_->error());
     }
-    return people_.everybody(cluster_id_);
+    return people_.everybody();
   }
 
  private:

@@ -269,7 +269,7 @@ std::string People::project_name(const std::string& id) const {
   return found == project_names_.end() ? std::string() : found->second;
 }
 
-UsersAndProjects People::everybody(const std::string& cluster_id) const {
+UsersAndProjects People::everybody() const {
   UsersAndProjects result;
   std::map<std::string, std::set<std::string>> members;  // names, by project id
   for (const auto& entry : entries_) {
@@ -280,16 +280,16 @@ UsersAndProjects People::everybody(const std::string& cluster_id) const {
       members[project.id].insert(name);
     }
     result.users.push_back({.uid = entry.user.id,
-                            .cluster_id = cluster_id,
-                            .resource_manager = "openstack",
+                            .cluster_id = {},
+                            .resource_manager = {},
                             .name = name,
                             .projects = {projects.begin(), projects.end()},
                             .tags = {}});
   }
   for (const auto& [id, names] : members) {
     result.projects.push_back({.uid = id,
-                               .cluster_id = cluster_id,
-                               .resource_manager = "openstack",
+                               .cluster_id = {},
+                               .resource_manager = {},
                                .name = project_name(id),
                                .users = {names.begin(), names.end()},
                                .tags = {}});

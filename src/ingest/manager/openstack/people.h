@@ -46,7 +46,7 @@ class People {
   [[nodiscard]] std::string project_name(const std::string& id) const;
 
   /// Everybody as of the last success, for the store: users in Keystone's order, projects by id.
-  [[nodiscard]] UsersAndProjects everybody(const std::string& cluster_id) const;
+  [[nodiscard]] UsersAndProjects everybody() const;
 
  private:
   struct Entry {

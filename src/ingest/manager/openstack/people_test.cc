@@ -27,8 +27,6 @@ TEST(OpenstackPeople, AreUsersWithProjectsAndProjectsWithUsers) {
   EXPECT_EQ(people->projects[0].uid, "p1");
   EXPECT_EQ(people->projects[0].name, "alpha");
   EXPECT_THAT(people->projects[0].users, ElementsAre("ann", "bob"));
-  EXPECT_EQ(people->projects[0].cluster_id, "os");
-  EXPECT_EQ(people->projects[0].resource_manager, "openstack");
 }
 
 TEST(OpenstackPeople, WithoutProjectsKeepTheirName) {

@@ -7,6 +7,7 @@
 #include <boost/json.hpp>
 
 #include "base/time/time_text.h"
+#include "ingest/manager/unit_fields.h"
 
 namespace ceems::ingest::openstack {
 namespace {
@@ -91,27 +92,20 @@ model::Unit make_unit(const Server& server,
                       const Life& life,
                       std::string_view project,
                       std::string_view user,
-                      const UnitContext& context,
+                      model::Window window,
                       const TimeZone& zone) {
-  const auto time_text = [&zone](std::int64_t ms) {
-    return ms > 0 ? zone.local_with_offset(ms) : std::string(kUnknownTime);
-  };
   model::Unit unit;
-  unit.cluster_id = context.cluster_id;
-  unit.resource_manager = "openstack";
   unit.uuid = server.id;
   unit.name = server.name;
   unit.project = project;
   unit.username = user;
   unit.created_at_ts = server.created_ms.value_or(0);
-  unit.created_at = time_text(unit.created_at_ts);
   unit.started_at_ts = life.launched_ms;
-  unit.started_at = time_text(life.launched_ms);
   unit.ended_at_ts = life.ended_ms;
-  unit.ended_at = time_text(life.ended_ms);
+  print_times(unit, zone, kUnknownTime);
   unit.elapsed = kUnknownTime;
   if (life.launched_ms > 0) {
-    const std::int64_t until = life.ended_ms > 0 ? life.ended_ms : context.window.end_ms;
+    const std::int64_t until = life.ended_ms > 0 ? life.ended_ms : window.end_ms;
     unit.elapsed = elapsed_text((until - life.launched_ms) / 1000);
   }
   unit.state = life.status;
@@ -119,13 +113,9 @@ model::Unit make_unit(const Server& server,
   unit.tags = tags_of(server);
 
   const double seconds = static_cast<double>(std::max<std::int64_t>(life.active_ms, 0)) / 1000;
-  const auto vgpu_seconds = static_cast<double>(life.flavor->vgpus) * seconds;
-  unit.total_time_seconds = {
-      {"walltime", seconds},
-      {"alloc_cputime", static_cast<double>(life.flavor->vcpus) * seconds},
-      {"alloc_cpumemtime", static_cast<double>(life.flavor->ram_mib) * seconds},
-      {"alloc_gputime", vgpu_seconds},
-      {"alloc_gpumemtime", vgpu_seconds}};
+  unit.total_time_seconds = allocation_times(seconds, static_cast<double>(life.flavor->vcpus),
+                                             static_cast<double>(life.flavor->ram_mib),
+                                             static_cast<double>(life.flavor->vgpus));
   return unit;
 }
 
@@ -195,14 +185,13 @@ void ServerHistory::keep(const std::string& id, ServerState state) {
 std::vector<model::Unit> to_units(const Server& server,
                                   std::string_view project,
                                   std::string_view user,
-                                  const UnitContext& context,
+                                  model::Window window,
                                   const TimeZone& zone,
                                   ServerHistory& history) {
-  const model::Window window = context.window;
   const ServerState* before = history.find(server.id);
   std::vector<model::Unit> units;
   const auto add = [&](const Life& life) {
-    units.push_back(make_unit(server, life, project, user, context, zone));
+    units.push_back(make_unit(server, life, project, user, window, zone));
   };
 
   if (!server.launched_ms) {

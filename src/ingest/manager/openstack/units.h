@@ -41,11 +41,6 @@ class ServerHistory {
   std::optional<std::int64_t> before_ms_, after_ms_;
 };
 
-struct UnitContext {
-  model::Window window;
-  std::string cluster_id;
-};
-
 /// The units of a server in a window, as they stood at its end: none where it was created later,
 /// otherwise one; two where it was launched anew (resized, rebuilt, unshelved): Nova moves
 /// `launched_at` then, and the time before belongs to a unit that ended there.
@@ -57,7 +52,7 @@ struct UnitContext {
 std::vector<model::Unit> to_units(const Server& server,
                                   std::string_view project,
                                   std::string_view user,
-                                  const UnitContext& context,
+                                  model::Window window,
                                   const TimeZone& zone,
                                   ServerHistory& history);
 

@@ -32,7 +32,7 @@ struct Fixture {
   Fixture() { zone = TimeZone::find("Europe/Paris").value(); }
   std::vector<model::Unit> units(const Server& of, model::Window in = window()) {
     history.begin(in);
-    return to_units(of, "proj", "ann", {.window = in, .cluster_id = "os"}, zone, history);
+    return to_units(of, "proj", "ann", in, zone, history);
   }
   model::Unit unit(const Server& of, model::Window in = window()) {
     auto all = units(of, in);
@@ -62,8 +62,6 @@ TEST(OpenstackUnit, HasTheFieldsOfTheServer) {
   s.flavor.swap_mb = 5;
   s.flavor.extra_specs = {{"resources:VGPU", "1"}};
   const auto unit = f.unit(s);
-  EXPECT_EQ(unit.cluster_id, "os");
-  EXPECT_EQ(unit.resource_manager, "openstack");
   EXPECT_EQ(unit.uuid, "s1");
   EXPECT_EQ(unit.name, "web");
   EXPECT_EQ(unit.project, "proj");
@@ -133,6 +131,60 @@ TEST(OpenstackUnit, DeletedAfterTheWindowStillRunsAtItsEnd) {
   EXPECT_EQ(later.total_time_seconds.at("walltime"), 900);
   EXPECT_EQ(later.ended_at_ts, at("15:00:00"));
   EXPECT_EQ(later.state, "DELETED");
+}
+
+TEST(OpenstackUnit, LaunchedAtTheEndOfTheWindowIsThereAndALaterOneIsNot) {
+  Server s = server("ACTIVE", "14:45:00", "14:45:00");
+  const auto unit = Fixture().unit(s);
+  EXPECT_EQ(unit.started_at_ts, window().end_ms);
+  EXPECT_EQ(unit.total_time_seconds.at("walltime"), 0);
+  s.launched_ms = window().end_ms + 1;
+  EXPECT_TRUE(Fixture().units(s).empty());
+  s.launched_ms.reset();
+  s.created_ms = window().end_ms;
+  EXPECT_EQ(Fixture().units(s).size(), 1U);
+  s.created_ms = window().end_ms + 1;
+  EXPECT_TRUE(Fixture().units(s).empty());
+}
+
+TEST(OpenstackUnit, DeletedAtTheEndOfTheWindowHasEndedAndALaterOneHasNot) {
+  Server s = server("DELETED", "14:15:00", "14:46:00");
+  for (const std::int64_t late : {-1, 0, 1}) {
+    s.terminated_ms = window().end_ms + late;
+    const auto unit = Fixture().unit(s);
+    EXPECT_EQ(unit.ended_at_ts, late <= 0 ? window().end_ms + late : 0) << late;
+    EXPECT_EQ(unit.state, late <= 0 ? "DELETED" : "ACTIVE") << late;
+    EXPECT_EQ(unit.total_time_seconds.at("walltime"), late < 0 ? 1799.999 : 1800) << late;
+  }
+  // Deleted without ever having run.
+  s.launched_ms.reset();
+  s.terminated_ms = window().end_ms;
+  EXPECT_EQ(Fixture().unit(s).ended_at_ts, window().end_ms);
+  s.terminated_ms = window().end_ms + 1;
+  EXPECT_EQ(Fixture().unit(s).ended_at_ts, 0);
+  EXPECT_EQ(Fixture().unit(s).state, "BUILD");
+}
+
+TEST(OpenstackUnit, CountsFromAndToTheMillisecond) {
+  Server s = server("ACTIVE", "14:15:00", "14:15:00");
+  for (const std::int64_t late : {-1, 0, 1}) {
+    s.launched_ms = window().start_ms + late;
+    EXPECT_EQ(Fixture().walltime(s), late > 0 ? 1799.999 : 1800) << late;
+  }
+  Server deleted = server("DELETED", "14:00:00", "14:15:00");
+  for (const std::int64_t late : {-1, 0, 1}) {
+    deleted.terminated_ms = window().start_ms + late;
+    EXPECT_EQ(Fixture().walltime(deleted), late > 0 ? 0.001 : 0) << late;
+  }
+  Server stopped = server("SHUTOFF", "14:00:00", "14:00:00");
+  for (const std::int64_t late : {-1, 0, 1}) {
+    stopped.updated_ms = window().end_ms + late;
+    Fixture f;
+    EXPECT_EQ(f.walltime(stopped), late < 0 ? 1799.999 : 1800) << late;
+    EXPECT_EQ(f.history.find("s1"), nullptr);
+    f.history.begin(next(window()));
+    EXPECT_EQ(f.history.find("s1")->running, late > 0) << late;
+  }
 }
 
 TEST(OpenstackUnit, RunningThroughCountsTheWholeWindow) {
