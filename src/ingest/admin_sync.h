@@ -12,7 +12,7 @@ namespace ceems::ingest {
 
 struct AdminNames {
   std::vector<std::string> names;
-  bool all = true;  ///< false: there may be others, so nobody is to be taken off the list
+  bool all = true;  ///< false: there may be others, so known ones stay
 };
 
 /// Names of administrators kept elsewhere, e.g. Grafana teams. Called from one thread at a time.

@@ -11,16 +11,16 @@
 namespace ceems::ingest {
 namespace {
 
-// Rounds in which a window is kept back because metrics are missing that may come yet. A source
+// Rounds in which a window is not written because metrics are missing that may come yet. A source
 // that is down for longer must not keep users from seeing their units.
-constexpr int kPatience = 3;
+constexpr int kMaxIncompleteRounds = 3;
 constexpr std::size_t kGapsPerRound = 64;
-// Windows of 15 min: three weeks. More would fill the disk for a query that nobody mends; so would
-// more units in all of them (some 100 bytes each).
+// Three weeks of 15-minute windows. More would fill the disk because of a query that is never
+// corrected, and so would more units in all of them (some 100 bytes each).
 constexpr std::size_t kMaxGaps = 2000;
 constexpr std::size_t kMaxGapUnits = 2'000'000;
 constexpr std::size_t kMinGaps = 16;
-constexpr std::int64_t kIncompleteForLong = 86'400'000;
+constexpr std::int64_t kAcceptIncompleteAfterMs = 86'400'000;
 
 std::string name_of(const store::Gap& gap, const std::string& part) {
   return gap.updater + "/" + part;
@@ -131,7 +131,7 @@ bool ClusterProgress::keep_waiting(const FetchedWindow& fetched) {
     return false;
   }
   ++incomplete_rounds_;
-  return incomplete_rounds_ < kPatience || !writer_.keeps_gaps();
+  return incomplete_rounds_ < kMaxIncompleteRounds || !writer_.keeps_gaps();
 }
 
 void ClusterProgress::note_missing(const FetchedWindow& fetched) {
@@ -194,7 +194,7 @@ ClusterProgress::Next ClusterProgress::take_window(Result<FetchedWindow> fetched
   }
   store::ClusterUpdate& update = fetched->update;
   if (rules_.purged_before_ms) {
-    // Would be deleted by the next purge and come back for ever.
+    // The next purge would delete them, and the next window would bring them back.
     std::erase_if(update.units, [cutoff = *rules_.purged_before_ms](const model::Unit& unit) {
       return unit.ended_at_ts > 0 && unit.ended_at_ts < cutoff;
     });
@@ -204,7 +204,7 @@ ClusterProgress::Next ClusterProgress::take_window(Result<FetchedWindow> fetched
   }
   auto report = writer_.write(update);
   if (!report) {
-    // Whether a failed commit took effect is for the store to say.
+    // The commit may have taken effect anyway; only the store knows.
     watermark_.reset();
     failed(std::move(report).error().with_context("writing"));
     return Next::kRest;
@@ -251,7 +251,7 @@ std::optional<GapRequest> ClusterProgress::gap_request(std::int64_t now_ms) {
   }
   give_up_oldest(*gaps);
   figures_.gaps = gaps->size();
-  // Behind the one that failed last, so that it does not keep the others waiting for ever.
+  // Begins after the gap that failed last, so that it does not hold up the others for ever.
   const auto begin = std::ranges::upper_bound(*gaps, failed_gap_, {}, &store::Gap::id);
   std::ranges::rotate(*gaps, begin == gaps->end() ? gaps->begin() : begin);
   for (auto& gap : *gaps) {
@@ -265,7 +265,7 @@ std::optional<GapRequest> ClusterProgress::gap_request(std::int64_t now_ms) {
       failed(units.error());
       return std::nullopt;
     }
-    const bool old = now_ms - gap.window.end_ms > kIncompleteForLong;
+    const bool old = now_ms - gap.window.end_ms > kAcceptIncompleteAfterMs;
     return GapRequest{.gap = std::move(gap), .units = std::move(*units), .accept_incomplete = old};
   }
   return std::nullopt;
@@ -297,7 +297,7 @@ bool ClusterProgress::take_gap(const store::Gap& gap, Result<store::GapFill> fil
                {"from", rules_.zone.local_with_offset(gap.window.start_ms)},
                {"err", done.error().message}});
   }
-  // What is wrong with this window's queries may be right with others.
+  // Queries that are refused for this window may be accepted for others.
   return done.error().code == ErrorCode::kInvalidArgument;
 }
 

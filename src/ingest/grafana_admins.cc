@@ -15,9 +15,9 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kLargestAnswer = 8U << 20U;
-constexpr std::size_t kMostMembers = 20'000;
-constexpr std::size_t kLongestLogin = 255;
+constexpr std::size_t kMaxAnswerBytes = 8U << 20U;
+constexpr std::size_t kMaxMembers = 20'000;
+constexpr std::size_t kMaxLoginBytes = 255;
 
 }  // namespace
 
@@ -28,14 +28,14 @@ Result<std::set<std::string>> parse_team_members(std::string_view text) {
   if (list == nullptr) {
     return fail(ErrorCode::kParse, "expected a JSON list of members");
   }
-  if (list->size() > kMostMembers) {
-    return fail(ErrorCode::kParse, "more than {} members", kMostMembers);
+  if (list->size() > kMaxMembers) {
+    return fail(ErrorCode::kParse, "more than {} members", kMaxMembers);
   }
   std::set<std::string> logins;
   for (const json::value& member : *list) {
     const json::object* object = member.if_object();
     const json::value* login = object != nullptr ? object->if_contains("login") : nullptr;
-    if (login == nullptr || !login->is_string() || login->get_string().size() > kLongestLogin) {
+    if (login == nullptr || !login->is_string() || login->get_string().size() > kMaxLoginBytes) {
       return fail(ErrorCode::kParse, "a member without login");
     }
     std::string name = clean_text({login->get_string().data(), login->get_string().size()});
@@ -91,7 +91,7 @@ Result<AdminNames> GrafanaAdmins::fetch(const std::stop_token& stop) {
     admins.insert(names.begin(), names.end());
   }
   if (partial && !partial_) {
-    log::warn("cannot read a Grafana team, nobody is taken off the list of administrators",
+    log::warn("cannot read a Grafana team; no administrator is removed",
               {{"err", first_error.message}});
   } else if (!partial && partial_) {
     log::info("all Grafana teams can be read again");
@@ -103,7 +103,7 @@ Result<AdminNames> GrafanaAdmins::fetch(const std::stop_token& stop) {
 Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,
                                                     std::vector<std::string> teams,
                                                     net::ClientOptions options) {
-  options.max_response_bytes = kLargestAnswer;
+  options.max_response_bytes = kMaxAnswerBytes;
   auto client = net::Client::create(std::move(options));
   if (!client) {
     return fail(std::move(client).error().with_context("admin.grafana"));

@@ -41,7 +41,7 @@ class GrafanaAdmins final : public AdminSource {
   std::vector<std::string> teams_;
   Get get_;
   std::map<std::string, std::set<std::string>> members_;  // by team, as of its last success
-  bool partial_ = false;                                  // as the log was told
+  bool partial_ = false;  // some team could not be read; logged once
 };
 
 /// Over HTTP. kInvalidArgument as net::Client::create().
@@ -50,7 +50,7 @@ Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,
                                                     net::ClientOptions options);
 
 /// Non-empty `login`s of a list of members; kParse for anything but a JSON list of objects with
-/// such a text each, because a list that is not understood must not take rights from anybody.
+/// such a text each: a list that cannot be parsed must not take rights away.
 Result<std::set<std::string>> parse_team_members(std::string_view text);
 
 }  // namespace ceems::ingest

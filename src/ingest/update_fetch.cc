@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::string_view kEverything = "*";
 
-/// What a manager repeats would count twice; the last record is the newest.
+/// A unit that a manager returns twice would count twice; the last record is the newest.
 void drop_repeated(std::vector<model::Unit>& units) {
   std::set<std::pair<std::string_view, std::string_view>> seen;
   std::vector<bool> keep(units.size());

@@ -37,7 +37,7 @@ void set(model::Unit& one, Metric metric, const std::string& key, double value) 
   one.has_metric[static_cast<std::size_t>(metric)] = true;
 }
 
-/// What a TSDB with exact figures would add.
+/// What a TSDB with exact values would add.
 void add_metrics(const std::vector<Job>& jobs,
                  const UpdateRequest& request,
                  std::vector<model::Unit>& units) {
@@ -103,7 +103,7 @@ class FaultyWriter final : public store::Writer {
 
   Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override {
     if (fault == Fault::kBefore) {
-      return fail(ErrorCode::kUnavailable, "data base is locked");
+      return fail(ErrorCode::kUnavailable, "database is locked");
     }
     return real_.watermark(cluster_id);
   }
@@ -148,7 +148,7 @@ class FaultyWriter final : public store::Writer {
   store::Writer& real_;
 };
 
-/// A data base, a clock, and clusters that play jobs.
+/// A database, a clock, and clusters that play jobs.
 class History : public ::testing::Test {
  protected:
   void open(const std::string& zone = "UTC") {
@@ -305,7 +305,7 @@ class Trouble {
         script_.people = [] { return UsersAndProjects{}; };
         break;
       case 4:
-        // Half of the units have figures already when the TSDB goes away.
+        // Half of the units have metrics already when the TSDB goes away.
         script_.update = [this](const UpdateRequest& request,
                                 std::vector<model::Unit>& units) -> Result<Missing> {
           std::vector<model::Unit> half(
@@ -575,7 +575,7 @@ TEST_F(History, RightsFollowEveryFetchThatIsNotEmpty) {
   EXPECT_TRUE(may_see("ada", "q"));
   broken = false;
   const auto known = lists;
-  lists.clear();  // nobody at all is a mistake
+  lists.clear();  // an empty list is taken for a mistake
   refresh();
   EXPECT_TRUE(may_see("ada", "q"));
   lists = known;

@@ -104,7 +104,7 @@ std::unique_ptr<World> random_world(std::uint64_t seed) {
   return world;
 }
 
-using Figures = std::map<std::string, double>;
+using Totals = std::map<std::string, double>;
 
 /// What a TSDB may say instead of an answer.
 Result<net::ClientResponse> nonsense(std::mt19937_64& random, const std::string& query) {
@@ -138,7 +138,7 @@ Result<net::ClientResponse> nonsense(std::mt19937_64& random, const std::string&
 /// Plays the history; the loop's rounds come at the times that `step` gives, in seconds. Of the
 /// answers of the TSDB `trouble` in a hundred are nonsense, but in the last rounds.
 template <typename Step>
-Figures play(World& world, Step step, unsigned trouble = 0) {
+Totals play(World& world, Step step, unsigned trouble = 0) {
   const testing::TempDir dir;
   testing::FakeClock clock;
   auto database =
@@ -190,7 +190,7 @@ Figures play(World& world, Step step, unsigned trouble = 0) {
     loop->run_round();
   }
   EXPECT_TRUE((*database)->writer().gaps("a")->empty());
-  Figures figures;
+  Totals totals;
   auto connection = store::sqlite::Connection::open((dir.path() / "ceems.db").string(),
                                                     store::sqlite::OpenMode::kReadOnly);
   for (const char* table : {"units", "usage", "daily_usage"}) {
@@ -208,15 +208,15 @@ Figures play(World& world, Step step, unsigned trouble = 0) {
           if (by_rules && name == "rte_total") {
             continue;
           }
-          figures[fmt::format("{} {} {}.{}", table, row->text(0), column, name)] = value;
+          totals[fmt::format("{} {} {}.{}", table, row->text(0), column, name)] = value;
         }
       }
     }
   }
-  return figures;
+  return totals;
 }
 
-void expect_same(const Figures& expected, const Figures& actual, const std::string& what) {
+void expect_same(const Totals& expected, const Totals& actual, const std::string& what) {
   for (const auto& [name, value] : expected) {
     const auto found = actual.find(name);
     ASSERT_NE(found, actual.end()) << what << ": " << name;
@@ -226,7 +226,7 @@ void expect_same(const Figures& expected, const Figures& actual, const std::stri
   EXPECT_EQ(expected.size(), actual.size()) << what;
 }
 
-TEST(UpdateIntervals, GiveAJobTheSameFigures) {
+TEST(UpdateIntervals, GiveAJobTheSameTotals) {
   for (std::uint64_t seed = 0; seed < 4; ++seed) {
     const auto world = random_world(seed);
     const auto whole = play(*world, [](std::int64_t) { return kSpan + 200; });

@@ -88,10 +88,10 @@ struct UpdateLoop::Impl {
     const std::string error = leads ? "" : leads.error().message;
     const bool now = leads && *leads;
     if (!error.empty() && error != lead_error) {
-      log::error("cannot ask the data base who updates it", {{"err", error}});
+      log::error("cannot ask the database who updates it", {{"err", error}});
     } else if (error.empty() && now != leading) {
-      log::info(now ? "this program updates the data base"
-                    : "another program updates the data base; waiting");
+      log::info(now ? "this program updates the database"
+                    : "another program updates the database; waiting");
     }
     if (!now) {
       for (auto& worker : workers) {

@@ -52,9 +52,9 @@ struct UpdateFigures {
 /// Windows are half open, (start, end], and end at whole seconds (due_window()). A cluster's
 /// windows follow one another without gap or overlap: each starts where the last committed one
 /// ended (its watermark in the store), and only a window that was fetched, updated and written
-/// completely moves the watermark. So a cluster, updater or data base that fails keeps its window
-/// for the next round, and never stops other clusters: each has a thread of its own for fetching;
-/// one thread writes.
+/// completely moves the watermark. So when a cluster, updater or database fails, the window is
+/// tried again in the next round, and other clusters go on: each has a thread of its own for
+/// fetching; one thread writes.
 ///
 /// A window whose metrics are not complete is tried again in the next rounds; when that does not
 /// help, or the source refuses what it is asked, it is written without them and the store keeps the

@@ -185,7 +185,7 @@ TEST(UpdateLoop, WaitsWhileTheClockIsBehindAndFillsWhenItJumpsAhead) {
   f.clock.advance(minutes(31));
   EXPECT_EQ(loop->run_round(), 1U);
   f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + hours(3));
-  EXPECT_EQ(loop->run_round(), 0U);  // who knows whether it stays
+  EXPECT_EQ(loop->run_round(), 0U);  // the step may be taken back
   f.clock.advance(minutes(15));
   EXPECT_EQ(loop->run_round(), 3U);
   EXPECT_THAT(f.writer.windows["a"],
@@ -253,7 +253,7 @@ TEST(UpdateLoop, OnlyTheProgramThatLeadsFetchesAndWrites) {
   EXPECT_EQ(f.writer.windows["a"].back(), (Window{900, 1200}));
 }
 
-TEST(UpdateLoop, AWrittenWindowIsLetGoOfInItsRound) {
+TEST(UpdateLoop, AWrittenWindowIsReleasedInItsRound) {
   LoopFixture f;
   auto loop = f.loop();
   f.clock.advance(minutes(90));  // two windows
@@ -304,7 +304,7 @@ TEST(UpdateLoop, AdminsOfGrafanaEndWithItsConfiguration) {
   EXPECT_THAT(f.writer.admins["grafana"], IsEmpty());
 }
 
-TEST(UpdateLoop, TellsFigures) {
+TEST(UpdateLoop, CountsWhatItDoes) {
   LoopFixture f;
   bool down = false;
   f.scripts["a"].units = [&down](auto, const auto&) -> Result<std::vector<model::Unit>> {

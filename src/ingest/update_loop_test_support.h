@@ -146,7 +146,7 @@ struct Script {
   std::function<Result<ProjectLeads>()> leads = [] { return ProjectLeads{}; };
   std::function<Result<Missing>(const UpdateRequest&, std::vector<model::Unit>&)> update =
       [](const auto&, auto&) { return Missing{}; };
-  std::vector<std::int64_t> released = {};  ///< what the updater was told
+  std::vector<std::int64_t> released = {};  ///< arguments of release()
   std::chrono::milliseconds settle{0};
   std::chrono::milliseconds shortest{0};
 };
@@ -233,13 +233,13 @@ struct Job {
   }
 };
 
-/// What the manager would tell at the window's end.
+/// What the manager would report at the window's end.
 inline std::vector<model::Unit> units_of(const std::vector<Job>& jobs, model::Window window) {
   const auto [from, to] = in_seconds(window);
   std::vector<model::Unit> units;
   for (const auto& job : jobs) {
     if (job.submit > to || job.end + 60 < from) {
-      continue;  // the last minute is told again, as sacct may do
+      continue;  // the last minute is reported again, as sacct may do
     }
     model::Unit one;
     one.resource_manager = "slurm";
@@ -262,7 +262,7 @@ inline std::vector<model::Unit> units_of(const std::vector<Job>& jobs, model::Wi
       one.ended_at_ts = kDay + job.end * 1000;
       one.state = "COMPLETED";
     }
-    // One that ended before the window is told with its whole time.
+    // One that ended before the window is reported with its whole time.
     const double walltime =
         job.end <= from ? static_cast<double>(job.end - job.start) : job.overlap(from, to);
     one.total_time_seconds = {{"walltime", walltime},

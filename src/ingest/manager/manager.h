@@ -53,7 +53,7 @@ class ResourceManager {
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
-  /// All leads of all projects: whoever is missing here does not lead any more. Empty for managers
+  /// All leads of all projects; users who are missing do not lead any more. Empty for managers
   /// that do not know who leads, or whose answer cannot be trusted.
   virtual Result<ProjectLeads> fetch_leads(const std::stop_token& /*stop*/) {
     return ProjectLeads{};

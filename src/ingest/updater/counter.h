@@ -17,7 +17,7 @@ namespace ceems::ingest {
 /// increase() of PromQL does not give: it extrapolates to the ends of its range.
 ///
 /// `before` is the value ahead of the first sample: 0 for a counter that was born with it. Values
-/// that are negative or not finite are passed over.
+/// that are negative or not finite are skipped.
 double counter_increase(std::span<const tsdb::Sample> samples,
                         double before,
                         std::int64_t from_ms,

@@ -15,7 +15,7 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kStep = std::chrono::minutes(5);
 constexpr milliseconds kBefore = std::chrono::hours(1);
-// Points that a TSDB gives for one series: Prometheus stops at 11,000.
+// Points of one series in an answer: Prometheus refuses more than 11,000.
 constexpr std::int64_t kPointsPerQuery = 10'000;
 
 /// Provider and country of the factors that count.
@@ -44,7 +44,7 @@ Result<std::map<std::string, std::string>> find_providers(tsdb::Client& client,
   }
   std::map<std::string, std::string> providers;
   for (const auto& [provider, codes] : countries) {
-    // "ZZ" is no country: a factor for the whole world.
+    // "ZZ" is not a country: it is a factor for the whole world.
     if (codes.contains(request.country_code)) {
       providers[provider] = request.country_code;
     } else if (codes.size() == 1 && (request.country_code.empty() || *codes.begin() == "ZZ")) {

@@ -18,7 +18,7 @@
 namespace ceems::ingest {
 
 /// A small TSDB for tests. It understands range selectors, `function(selector[range])` for
-/// max_over_time, last_over_time, avg_over_time, the subqueries of the reference's default queries
+/// max_over_time, last_over_time, avg_over_time, the subqueries of the default queries
 /// (both ends of a range included, as Prometheus 2 has it), the queries for emission factors, and
 /// /series; every other query has an empty answer. Only samples scraped before `now_ms` are there,
 /// which is how late samples are played.

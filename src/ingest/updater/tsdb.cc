@@ -39,7 +39,7 @@ constexpr std::array kCounterMetrics{Metric::kAvgCpuUsage,
                                      Metric::kTotalCpuEmissionsGms,
                                      Metric::kTotalGpuEmissionsGms};
 
-/// NaN, infinite and negative values count as 0, as the reference has it.
+/// NaN, infinite and negative values count as 0, as in CEEMS 0.10.2.
 double usable(double value) {
   return std::isfinite(value) && value > 0 ? value : 0;
 }
@@ -66,7 +66,8 @@ void set_value(model::Unit& unit, Metric metric, std::string_view key, double va
 }
 
 /// Grams of an energy by provider, where no query gave that key; always with global_total.
-/// `by_time` is energy times factor from increments; without it the factors' means count.
+/// `by_time` is energy times factor, summed over increments; where it is empty, the mean of each
+/// factor over the window is used.
 void add_emissions(model::Unit& unit,
                    Metric metric,
                    double kwh,
@@ -167,7 +168,7 @@ class TsdbUpdater::Parts {
   }
 
   void fail_part(std::string part, const Error& error) {
-    // The same query asked again soon is refused again.
+    // A query that was refused is refused again when it is repeated soon.
     lasting_ = lasting_ && error.code == ErrorCode::kInvalidArgument;
     if (missing_.empty()) {
       cause_ = error;
@@ -335,7 +336,7 @@ Result<> TsdbUpdater::run_batch(const Batch& batch,
   std::atomic<bool> any_answer = false;
   std::atomic<std::size_t> silent = 0;
   in_parallel(batch.queries.size(), [&](std::size_t i) {
-    // A TSDB that is down is not worth a time-out for each query.
+    // While a TSDB is down, not every query shall wait for its timeout.
     if (!any_answer && silent >= kParallelQueries) {
       answers[i] = fail(ErrorCode::kUnavailable, "the TSDB does not answer");
       return;
@@ -380,7 +381,7 @@ void TsdbUpdater::note_failure(const MetricQuery& query, const Error& error, Par
   const bool refused = error.code == ErrorCode::kInvalidArgument;
   if (refused && options_.unit_counters && counters_may_give(query)) {
     if (rejected_.insert(part).second) {
-      log::error("the TSDB refuses a query, counters stand in for it",
+      log::error("the TSDB refuses a query; its metric is taken from counters",
                  {{"query", part}, {"err", error.message}});
     }
     return;

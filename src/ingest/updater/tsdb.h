@@ -14,12 +14,12 @@ namespace ceems::ingest {
 
 /// Updater "tsdb": aggregated metrics of units from a TSDB.
 ///
-/// The queries of the options are asked for batches of units; then, with `unit_counters`, what the
-/// exporter's own counters say (unit_counters.h): energy and used CPU time always, CPU and memory
+/// Runs the queries of the options for batches of units, then, with `unit_counters`, reads the
+/// exporter's own counters (unit_counters.h): energy and used CPU time always, CPU and memory
 /// usage and emissions where no query gave them. docs/api/updaters.md has the formulas.
 ///
-/// A query that fails leaves its sub-metric out, for all units of the window, and what follows from
-/// it; update() tells. Not thread-safe, but for settle() and shortest_window().
+/// A query that fails leaves out its sub-metric, for all units of the window, and what follows from
+/// it; update() reports them as missing. Not thread-safe, except settle() and shortest_window().
 class TsdbUpdater final : public Updater {
  public:
   TsdbUpdater(TsdbUpdaterOptions options, std::unique_ptr<tsdb::Client> client);
@@ -58,7 +58,7 @@ class TsdbUpdater final : public Updater {
   std::unique_ptr<tsdb::Client> client_;
   std::set<std::string> rejected_;  ///< queries whose rejection was logged
 
-  /// Series to delete once the window they were needed for is written and complete.
+  /// Series to delete once the window that needed them is written and complete.
   struct PendingDeletion {
     model::Window window;
     std::vector<std::string> matchers;

@@ -31,8 +31,8 @@ bool is_gpu(std::string_view domain) {
   return domain.starts_with("gpu");
 }
 
-/// Host and manager of a series. The address it was scraped at is no part of it: that may change
-/// while the counter goes on. It stands in where there is no host name.
+/// Host and manager of a series. The address it was scraped at may change while the counter goes
+/// on, so it is used only where there is no hostname.
 std::string origin_of(const tsdb::Labels& labels) {
   const std::string_view host = labels.get("hostname");
   return fmt::format("{}\n{}\n{}", labels.get("manager"),
@@ -66,7 +66,7 @@ struct Series {
 /// Series of one metric by uuid.
 using History = std::map<std::string, std::vector<Series>, std::less<>>;
 
-/// What a first query tells about a unit: which hosts and energy domains there are.
+/// What a first query finds out about a unit: which hosts and energy domains there are.
 struct Presence {
   std::map<std::string, double> cpus;  ///< by origin
   std::map<std::string, std::set<std::string>> domains;
@@ -243,7 +243,7 @@ class Reader {
 
   /// Raw samples of a counter. Where they begin in the window although the unit is older than the
   /// range, the value it had before is looked for (the target was down for longer than the
-  /// look-back); if there never was one, nobody watched, and counting begins with the first sample.
+  /// look-back); where there never was one, counting begins with the first sample.
   Result<History> raw_counter(const std::string& selection) {
     auto history = raw(selection);
     if (!history) {

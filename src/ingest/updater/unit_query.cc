@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMinBatch = 10;
 constexpr std::int64_t kMaxBatch = 2000;
-// Answers of more series than that are no answer to a question about a batch of units.
+// An answer of more series than that is not about a batch of units.
 constexpr std::size_t kMinSeriesBound = 10'000;
 
 std::string uuids_expression(const std::vector<std::string>& uuids) {
@@ -64,7 +64,7 @@ Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
     std::vector<UnitValue> values;
     for (const auto& series : answer->series) {
       const std::string_view uuid = series.labels.get("uuid");
-      // Whom nobody asked for is left out.
+      // The answer may hold units that were not asked for.
       if (std::ranges::binary_search(uuids, uuid)) {
         values.push_back({.uuid = std::string(uuid), .value = series.samples.front().value});
       }

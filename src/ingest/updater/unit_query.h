@@ -32,8 +32,9 @@ struct QueryContext {
 /// For queries about a window.
 QueryContext query_context(model::Window window, const tsdb::Settings& settings);
 
-/// Asks one query for some units, in order; halves them while the TSDB finds them too many. Series
-/// of other units are left out. Errors: those of tsdb::Client::query(), kUnavailable when stopped.
+/// Runs one query for some units, sorted by uuid; splits them in halves while the TSDB refuses the
+/// query because of too many samples. Series of other units are left out. Errors: those of
+/// tsdb::Client::query(), kUnavailable when stopped.
 Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
                                          const QueryTemplate& query,
                                          const QueryContext& context,

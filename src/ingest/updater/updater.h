@@ -21,11 +21,11 @@ struct UpdateRequest {
   model::Window window;
   /// Only these parts, by the names of Missing::parts; empty: all.
   std::vector<std::string> parts = {};
-  /// The source calls its answers incomplete for so long that such answers are better than none.
+  /// The source has called its answers incomplete for so long that they are better than none.
   bool accept_incomplete = false;
 };
 
-/// What an updater could not find out, by part: the unit's metrics do not hold anything of it.
+/// What an updater could not find out, by part: the units hold nothing of these parts.
 struct Missing {
   /// "avg_cpu_usage.global": a sub-metric; "avg_cpu_usage.*": a whole metric;
   /// "total_time_seconds.used_cputime"; "*": everything. Sorted, no repeats.
@@ -39,13 +39,13 @@ struct Missing {
 class Updater {
  public:
   virtual ~Updater() = default;
-  /// Gives what is missing. An error means everything; the units may then be changed in part and
-  /// must be thrown away.
+  /// Returns what is missing. After an error everything is; the units may then be changed in part
+  /// and must be thrown away.
   virtual Result<Missing> update(const UpdateRequest& request,
                                  std::vector<model::Unit>& units,
                                  std::stop_token stop) = 0;
-  /// Every window up to here is written and has all its metrics (epoch ms), so an updater may let
-  /// go of what it kept for them. From the thread that calls update().
+  /// Every window up to here (epoch ms) is written and has all its metrics, so an updater may drop
+  /// what it kept for them. Called from the thread that calls update().
   virtual void release(std::int64_t /*complete_ms*/, const std::stop_token& /*stop*/) {}
   /// Whether it replaces this metric of updaters before it.
   [[nodiscard]] virtual bool gives(model::Metric /*metric*/) const { return false; }
@@ -54,7 +54,7 @@ class Updater {
   [[nodiscard]] virtual std::chrono::milliseconds settle() const {
     return std::chrono::milliseconds(0);
   }
-  /// Windows that are shorter have less metrics; the loop avoids them. Thread-safe; may change.
+  /// Windows that are shorter have fewer metrics; the loop avoids them. Thread-safe; may change.
   [[nodiscard]] virtual std::chrono::milliseconds shortest_window() const {
     return std::chrono::milliseconds(0);
   }

@@ -24,11 +24,11 @@ using std::chrono::milliseconds;
 constexpr milliseconds kSettle{5000};
 constexpr milliseconds kPatience{30'000};
 constexpr milliseconds kListTimeout{30'000};
-constexpr std::size_t kMostBytes = std::size_t{64} << 20U;
-constexpr std::size_t kMostBindings = 1'000'000;
+constexpr std::size_t kMaxAnswerBytes = std::size_t{64} << 20U;
+constexpr std::size_t kMaxBindings = 1'000'000;
 constexpr const char* kDefaultUsersFile = "/var/run/ceems/users.yaml";
 
-/// One of the lists that say who is a member. What it said last counts while it cannot be read.
+/// One of the lists of members. While it cannot be read, the last one that was read counts.
 class MemberList {
  public:
   explicit MemberList(std::string name) : name_(std::move(name)) {}
@@ -89,22 +89,23 @@ class K8sManager final : public ResourceManager {
     std::vector<model::Unit> units;
     std::vector<std::string> done;
     for (const auto& stored : *pods) {
-      const auto told = told_.find(stored->pod.uid);
-      if (told != told_.end() && told->second.ended) {
+      const auto reported = reported_.find(stored->pod.uid);
+      if (reported != reported_.end() && reported->second.ended) {
         if (stored->gone_ms > 0) {
           done.push_back(stored->pod.uid);
         }
         continue;
       }
-      const std::int64_t counted_ms =
-          told != told_.end() && told->second.until_ms > 0 ? told->second.until_ms : first_ms_;
+      const std::int64_t counted_ms = reported != reported_.end() && reported->second.until_ms > 0
+                                          ? reported->second.until_ms
+                                          : first_ms_;
       auto unit = k8s_unit(*stored, options_, window, counted_ms, zone_);
       if (!unit) {
         continue;
       }
       // What was not counted yet, because the pod waits or is out of reach, is counted later.
       const bool counted = unit->ended_at_ts > 0 || stored->pod.phase != "Unknown";
-      telling_[stored->pod.uid] = {
+      reporting_[stored->pod.uid] = {
           .until_ms = has_started(stored->pod) && counted ? window.end_ms : 0,
           .ended = unit->ended_at_ts > 0};
       members_.saw(stored->pod, options_);
@@ -138,7 +139,7 @@ class K8sManager final : public ResourceManager {
 
  private:
   /// What a window said about a pod.
-  struct Told {
+  struct Reported {
     std::int64_t until_ms = 0;  ///< its time was counted up to here; 0: not at all
     bool ended = false;
   };
@@ -147,12 +148,12 @@ class K8sManager final : public ResourceManager {
   /// need not be said again; else it has to be.
   void settle_last_window(model::Window window) {
     if (window.start_ms >= last_end_ms_) {
-      for (const auto& [uid, told] : telling_) {
-        auto& known = told_[uid];
-        known = {.until_ms = std::max(known.until_ms, told.until_ms), .ended = told.ended};
+      for (const auto& [uid, reported] : reporting_) {
+        auto& known = reported_[uid];
+        known = {.until_ms = std::max(known.until_ms, reported.until_ms), .ended = reported.ended};
       }
     }
-    telling_.clear();
+    reporting_.clear();
     last_end_ms_ = window.end_ms;
     first_ms_ = first_ms_ == 0 ? window.start_ms : std::min(first_ms_, window.start_ms);
   }
@@ -160,7 +161,7 @@ class K8sManager final : public ResourceManager {
   /// Pods that are gone and whose end was written.
   void forget(const std::vector<std::string>& uids) {
     for (const auto& uid : uids) {
-      told_.erase(uid);
+      reported_.erase(uid);
     }
     sources_.pods->forget(uids);
   }
@@ -200,8 +201,8 @@ class K8sManager final : public ResourceManager {
   const Clock& clock_;
   const milliseconds patience_;
 
-  std::unordered_map<std::string, Told> told_;     ///< in windows that were written
-  std::unordered_map<std::string, Told> telling_;  ///< in the last window, written or not
+  std::unordered_map<std::string, Reported> reported_;   ///< in windows that were written
+  std::unordered_map<std::string, Reported> reporting_;  ///< in the last window, written or not
   std::int64_t last_end_ms_ = 0;
   std::int64_t first_ms_ = 0;  ///< start of the first window of this process
   PodMembers members_;
@@ -219,7 +220,7 @@ Result<kube::RoleBindingList> list_role_bindings(const kube::Connect& connect,
   }
   connection->options.user_agent = "ceems_api_server";
   connection->options.timeout = kListTimeout;
-  connection->options.max_response_bytes = kMostBytes;
+  connection->options.max_response_bytes = kMaxAnswerBytes;
   const std::string url =
       connection->server + "/apis/rbac.authorization.k8s.io/v1/rolebindings?limit=500";
   auto client = net::Client::create(std::move(connection->options));
@@ -241,8 +242,8 @@ Result<kube::RoleBindingList> list_role_bindings(const kube::Connect& connect,
     all.next = std::move(page->next);
     all.bindings += page->bindings;
     std::ranges::move(page->users, std::back_inserter(all.users));
-    if (all.bindings > kMostBindings || all.users.size() > kMostBindings) {
-      return fail(ErrorCode::kUnavailable, "more than {} bindings", kMostBindings);
+    if (all.bindings > kMaxBindings || all.users.size() > kMaxBindings) {
+      return fail(ErrorCode::kUnavailable, "more than {} bindings", kMaxBindings);
     }
   } while (!all.next.empty());
   return all;

@@ -51,7 +51,7 @@ model::Unit unit_of(const kube::StoredPod& made,
 }
 
 TEST(K8sUnit, CountsFromItsStart) {
-  // A pod that started in the window was charged for the time before its start (Q-K1).
+  // CEEMS 0.10.2 charges a pod that starts in the window for the time before its start.
   const auto unit = unit_of(stored(pod("u", kNoon + 5 * kMinute)));
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 600);
   EXPECT_EQ(unit.total_time_seconds.at("alloc_cputime"), 1200);
@@ -83,7 +83,7 @@ TEST(K8sUnit, CanCountMemoryAsOtherManagersDo) {
 }
 
 TEST(K8sUnit, EndsWithItsContainers) {
-  // A finished pod that is never deleted counted as running (Q-K6).
+  // For CEEMS 0.10.2 a finished pod that is never deleted runs on.
   auto finished = stored(pod("u", kNoon + 2 * kMinute, "Succeeded"));
   finished.pod.finished_ms = kNoon + 12 * kMinute;
   const auto unit = unit_of(finished);
@@ -94,7 +94,7 @@ TEST(K8sUnit, EndsWithItsContainers) {
   EXPECT_EQ(unit.state, "Succeeded");
 }
 
-TEST(K8sUnit, IsToldAsItStoodAtTheEndOfTheWindow) {
+TEST(K8sUnit, IsReportedAsItStoodAtTheEndOfTheWindow) {
   auto finished = stored(pod("u", kNoon - kMinute, "Failed"));
   finished.pod.finished_ms = kNoon + 20 * kMinute;
   const auto unit = unit_of(finished);
@@ -153,7 +153,7 @@ TEST(K8sUnit, WaitsWithoutStartAndTime) {
   EXPECT_EQ(unit.state, "Pending");
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 0);
   auto unstarted = pod("v", kNoon);
-  unstarted.start_ms = 0;  // took the reference down
+  unstarted.start_ms = 0;  // CEEMS 0.10.2 crashes
   EXPECT_EQ(unit_of(stored(unstarted)).started_at, "N/A");
 }
 
@@ -167,7 +167,7 @@ TEST(K8sUnit, WasDeletedWhileItRan) {
 }
 
 TEST(K8sUnit, SumsEachGpuResource) {
-  // The allocation named the last container's GPUs only (Q-K2); the sum comes with the limits.
+  // CEEMS 0.10.2 counts the GPUs of the last container only.
   auto made = pod("u", kNoon);
   made.limits = {{"nvidia.com/gpu", 2}, {"nvidia.com/mig-1g.5gb", 3}, {"amd.com/gpu", 7}};
   K8sUnitOptions options;
@@ -305,7 +305,7 @@ TEST_F(K8sManagerTest, CountsEachSecondOnce) {
   EXPECT_EQ(seconds(30, 45), (Seconds{{"old", 900}, {"new", 900}}));
 }
 
-TEST_F(K8sManagerTest, TellsAWindowAgainThatWasNotWritten) {
+TEST_F(K8sManagerTest, ReportsAWindowAgainThatWasNotWritten) {
   auto gone = stored(pod("gone", kNoon + kMinute));
   gone.gone_ms = kNoon + 3 * kMinute;
   pods_->known["gone"] = gone;
@@ -371,7 +371,7 @@ TEST_F(K8sManagerTest, GivesTheSameSumWhateverTheWindows) {
   }
 }
 
-TEST_F(K8sManagerTest, TellsPodsOfOneNameApart) {
+TEST_F(K8sManagerTest, DistinguishesPodsOfOneName) {
   auto first = pod("a", kNoon);
   auto second = pod("b", kNoon + kMinute);
   first.name = second.name = "same";

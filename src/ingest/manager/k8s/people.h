@@ -12,18 +12,19 @@
 
 namespace ceems::ingest {
 
-/// Users by namespace of a file "users: {namespace: [user, ...]}". An empty mapping says that there
-/// are none; a file without one (cut off while it was written) is an error. Errors name file and
+/// The users of namespaces in a file "users: {namespace: [user, ...]}". An empty mapping
+/// is valid; a file without one (cut off while it was written) is an error. Errors name file and
 /// line: kInvalidArgument.
 Result<std::set<Membership>> users_of_file(const config::Node& document);
 
-/// Memberships by pods: who owns a pod is a member of its project as long as this program runs, or
-/// until the lists (role bindings, users file) that named them do so no more. Not thread-safe.
+/// Memberships by pods: the owner of a pod is a member of its project as long as this program runs,
+/// or until the lists (role bindings, users file) that named the owner no longer do. Not
+/// thread-safe.
 class PodMembers {
  public:
   void saw(const kube::Pod& pod, const K8sUnitOptions& options);
-  /// What the lists say now, at `now_ms`. Those that vanish from it lose what pods created before
-  /// gave them.
+  /// What the lists say now, at `now_ms`. Members that vanish from them lose what pods created
+  /// before gave them.
   void listed(const std::set<Membership>& members, std::int64_t now_ms);
   /// Of the lists and the pods.
   [[nodiscard]] std::set<Membership> all() const;

@@ -12,8 +12,8 @@ namespace ceems::ingest {
 namespace {
 
 constexpr double kMebi = 1 << 20;
-constexpr double kLeastCpus = 0.001;
-constexpr double kLeastMemory = 1;
+constexpr double kMinCpus = 0.001;
+constexpr double kMinMemoryBytes = 1;
 constexpr const char* kUnknown = "N/A";
 
 /// The value of the first of `names` that is there; empty without one.
@@ -111,8 +111,8 @@ std::optional<model::Unit> k8s_unit(const kube::StoredPod& stored,
       runs && pod.created_ms > 0 ? elapsed_text((until - pod.created_ms) / 1000) : kUnknown;
   unit.state = clean_text(state_of(stored, over));
 
-  const double cpus = std::max(limit_of(pod, "cpu"), kLeastCpus);
-  const double memory = std::max(limit_of(pod, "memory"), kLeastMemory);
+  const double cpus = std::max(limit_of(pod, "cpu"), kMinCpus);
+  const double memory = std::max(limit_of(pod, "memory"), kMinMemoryBytes);
   double gpus = 0;
   std::string allocation_text;
   JsonWriter allocation(allocation_text, JsonEscape::kPlain);

@@ -16,7 +16,7 @@ struct K8sUnitOptions {
   /// In the order of preference.
   std::vector<std::string> username_annotations = {"ceems.io/created-by"};
   std::vector<std::string> project_annotations = {};
-  /// alloc_cpumemtime in MiB·s, as that of the other managers; else in bytes·s, as the reference.
+  /// alloc_cpumemtime in MiB·s, as for the other managers; else in bytes·s, as in CEEMS 0.10.2.
   bool memory_time_in_mib = false;
 };
 
@@ -28,7 +28,7 @@ struct PodOwner {
 /// the user annotations, or "<project>:svc" where that is missing or names a service account.
 PodOwner owner_of(const kube::Pod& pod, const K8sUnitOptions& options);
 
-/// Does the pod hold resources whose time counts, now or in the past? Not before it has started.
+/// Whether the pod has held resources whose time counts; a pending pod has not.
 bool has_started(const kube::Pod& pod);
 
 /// The pod as it stood at the end of the window; nothing for one that was not there yet. Its time

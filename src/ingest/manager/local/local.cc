@@ -21,7 +21,7 @@ using std::chrono::milliseconds;
 constexpr milliseconds kPart = std::chrono::minutes(15);
 constexpr milliseconds kMinLookback = std::chrono::minutes(5);
 constexpr milliseconds kMinGone = std::chrono::seconds(30);
-constexpr std::string_view kNobody = "unknown";
+constexpr std::string_view kUnknownUser = "unknown";
 
 std::string origin_of(const tsdb::Labels& labels) {
   const std::string_view host = labels.get("hostname");
@@ -84,7 +84,8 @@ class LocalManager final : public ResourceManager {
         life.uuid = key.first;
         life.origin = key.second;
         life.name = info.get("name").empty() ? key.first : std::string(info.get("name"));
-        life.username = std::string(info.get("username").empty() ? kNobody : info.get("username"));
+        life.username =
+            std::string(info.get("username").empty() ? kUnknownUser : info.get("username"));
         life.cpus = std::max((*cpus)[key].value, 0.0);
         life.memory_bytes = std::clamp((*memory)[key].value, 0.0, 9e18);
         lives.push_back(std::move(life));
@@ -101,7 +102,7 @@ class LocalManager final : public ResourceManager {
                        zone_);
   }
 
-  /// Everybody seen in the last 30 days or since the start of the program, in the one project.
+  /// All users seen in the last 30 days or since the start of the program, in the one project.
   Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                 std::stop_token stop) override {
     const std::stop_callback cancel(stop, [this] { client_->cancel(); });
@@ -115,7 +116,7 @@ class LocalManager final : public ResourceManager {
       }
       for (const auto& labels : *series) {
         const auto name = labels.get("username");
-        users_.insert(clean_text(name.empty() ? kNobody : name));
+        users_.insert(clean_text(name.empty() ? kUnknownUser : name));
       }
       history_read_ = true;
     }
@@ -130,7 +131,7 @@ class LocalManager final : public ResourceManager {
   struct Range {
     std::int64_t first_ms = 0;
     std::int64_t last_ms = 0;
-    std::int64_t mark_ms = 0;  ///< the window before could see samples up to here
+    std::int64_t mark_ms = 0;  ///< samples up to here were there for the window before
   };
   struct Latest {
     tsdb::Labels labels;

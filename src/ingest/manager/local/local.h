@@ -16,7 +16,8 @@ struct LocalOptions {
 };
 
 /// Manager "local": the units that the exporter's `cgroup` collector reports to a TSDB, for
-/// machines without a resource manager. No part of the reference; docs/api/resource-managers.md.
+/// machines without a resource manager. CEEMS 0.10.2 has no such manager;
+/// docs/api/resource-managers.md.
 ///
 /// Reads ceems_compute_unit_{info,start_time_seconds,end_time_seconds,cpus,memory_total_bytes}. A
 /// unit whose series vanish without an end time ended at its last sample.

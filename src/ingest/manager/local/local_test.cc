@@ -76,7 +76,7 @@ std::vector<model::Unit> fetch(FakeTsdb& tsdb, std::int64_t from, std::int64_t t
   return units ? std::move(*units) : std::vector<model::Unit>{};
 }
 
-TEST(Local, TellsARunningUnit) {
+TEST(Local, ReportsARunningUnit) {
   FakeTsdb tsdb;
   add_unit(tsdb, "a.service", 30'000, 0, 40'000, 600'000);
   const auto units = fetch(tsdb, 0, 120'000);

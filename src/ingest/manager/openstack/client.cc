@@ -13,13 +13,13 @@ namespace {
 
 using std::chrono::seconds;
 
-constexpr std::size_t kLargestAnswer = 64U << 20U;
-// Small enough that a page of servers with 64 KiB of user data each stays below kLargestAnswer.
+constexpr std::size_t kMaxAnswerBytes = 64U << 20U;
+// Small enough that a page of servers with 64 KiB of user data each stays below kMaxAnswerBytes.
 constexpr std::string_view kPageSize = "500";
-constexpr std::size_t kMostPages = 400;
-constexpr seconds kUnknownLifetime{55 * 60};  // Keystone's default is an hour
+constexpr std::size_t kMaxPages = 400;
+constexpr seconds kDefaultLifetime{55 * 60};  // Keystone's default is an hour
 constexpr seconds kEarly{60};
-constexpr std::size_t kLongestToken = 16384;
+constexpr std::size_t kMaxTokenBytes = 16384;
 
 class HttpTransport final : public Transport {
  public:
@@ -79,7 +79,7 @@ Error status_error(std::string_view method,
 }
 
 bool is_token(std::string_view text) {
-  return !text.empty() && text.size() <= kLongestToken &&
+  return !text.empty() && text.size() <= kMaxTokenBytes &&
          std::ranges::all_of(text, [](char c) { return c > 0x20 && c < 0x7f; });
 }
 
@@ -89,7 +89,7 @@ Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options,
                                                   std::chrono::milliseconds timeout) {
   options.follow_redirects = false;
   options.timeout = timeout;
-  options.max_response_bytes = kLargestAnswer;
+  options.max_response_bytes = kMaxAnswerBytes;
   const bool versioned = std::ranges::any_of(options.headers, [](const auto& header) {
     const std::string name = to_lower(header.first);
     return name == "x-openstack-nova-api-version" || name == "openstack-api-version";
@@ -140,8 +140,8 @@ Result<Client::Token> Client::request_token() {
   const auto now_ms =
       std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
           .count();
-  const auto told = token_lifetime(answer->body, now_ms);
-  const seconds lifetime = told ? seconds(*told) : kUnknownLifetime;
+  const auto stated = token_lifetime(answer->body, now_ms);
+  const seconds lifetime = stated ? seconds(*stated) : kDefaultLifetime;
   // Renewed a little early, so that none ends on its way.
   return Token{.text = *text, .good_until = asked_at + lifetime - std::min(kEarly, lifetime / 10)};
 }
@@ -193,7 +193,7 @@ Result<> Client::get_pages(const std::string& url,
                            const std::function<Result<std::string>(std::string_view)>& read) {
   std::set<std::string> seen;
   Query page = query;
-  for (std::size_t count = 0; count < kMostPages; ++count) {
+  for (std::size_t count = 0; count < kMaxPages; ++count) {
     auto body = get(with_query(url, page));
     if (!body) {
       return fail(std::move(body).error());
@@ -211,7 +211,7 @@ Result<> Client::get_pages(const std::string& url,
     page = query;
     page.emplace_back("marker", *marker);
   }
-  return fail(ErrorCode::kUnavailable, "GET {}: more than {} pages", shown(url), kMostPages);
+  return fail(ErrorCode::kUnavailable, "GET {}: more than {} pages", shown(url), kMaxPages);
 }
 
 Result<> Client::add_servers(const std::string& region,

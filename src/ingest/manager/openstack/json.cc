@@ -17,22 +17,22 @@ namespace {
 
 namespace json = boost::json;
 
-constexpr std::size_t kLongestText = 1024;
-constexpr std::size_t kLongestState = 64;
-constexpr std::size_t kMostEntries = 128;  // Nova's own limit for metadata
+constexpr std::size_t kMaxTextBytes = 1024;
+constexpr std::size_t kMaxStateBytes = 64;
+constexpr std::size_t kMaxEntries = 128;  // Nova's own limit for metadata
 // A page has 100 to 200 values a server; far more would only fill the memory.
-constexpr std::ptrdiff_t kMostValues = 2'000'000;
-constexpr std::int64_t kMostUnits = std::int64_t{1} << 40U;  // of memory, disk, CPUs
+constexpr std::ptrdiff_t kMaxValues = 2'000'000;
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 40U;  // of memory, disk, CPUs
 constexpr std::int64_t kDay = 86'400;
 
 Result<json::object> parse_object(std::string_view text) {
-  if (std::ranges::count(text, ',') > kMostValues) {
-    return fail(ErrorCode::kParse, "JSON with more than {} values", kMostValues);
+  if (std::ranges::count(text, ',') > kMaxValues) {
+    return fail(ErrorCode::kParse, "JSON with more than {} values", kMaxValues);
   }
   boost::system::error_code error;
   json::value document = json::parse(json::string_view(text.data(), text.size()), error);
   if (error) {
-    return fail(ErrorCode::kParse, "no JSON: {}", error.message());
+    return fail(ErrorCode::kParse, "invalid JSON: {}", error.message());
   }
   if (!document.is_object()) {
     return fail(ErrorCode::kParse, "expected a JSON object");
@@ -47,7 +47,7 @@ std::string_view view(const json::string& text) {
 /// Valid UTF-8 of bounded length; empty for anything but a text.
 std::string text_at(const json::object& object,
                     std::string_view key,
-                    std::size_t limit = kLongestText) {
+                    std::size_t limit = kMaxTextBytes) {
   const json::value* value = object.if_contains(key);
   if (value == nullptr || !value->is_string()) {
     return {};
@@ -65,7 +65,7 @@ const json::array* array_at(const json::object& object, std::string_view key) {
   return value != nullptr ? value->if_array() : nullptr;
 }
 
-/// A count that Nova gives as number, as text, or as "" for none; 0 for what is no count.
+/// A count that Nova gives as number, as text, or as "" for none; 0 for anything else.
 std::int64_t count_at(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   std::int64_t number = 0;
@@ -76,11 +76,11 @@ std::int64_t count_at(const json::object& object, std::string_view key) {
     number = value->get_int64();
   } else if (value->is_double() && std::isfinite(value->get_double())) {
     number = static_cast<std::int64_t>(
-        std::clamp(value->get_double(), 0.0, static_cast<double>(kMostUnits)));
+        std::clamp(value->get_double(), 0.0, static_cast<double>(kMaxCount)));
   } else if (value->is_string()) {
     number = parse_int<std::int64_t>(view(value->get_string())).value_or(0);
   }
-  return std::clamp<std::int64_t>(number, 0, kMostUnits);
+  return std::clamp<std::int64_t>(number, 0, kMaxCount);
 }
 
 std::optional<std::int64_t> time_at(const json::object& object, std::string_view key) {
@@ -96,25 +96,25 @@ std::map<std::string, std::string> texts_at(const json::object& object, std::str
     return texts;
   }
   for (const auto& [name, value] : *members) {
-    if (texts.size() == kMostEntries) {
+    if (texts.size() == kMaxEntries) {
       break;
     }
     std::string text;
     if (value.is_string()) {
-      text = clean_text(view(value.get_string()).substr(0, kLongestText));
+      text = clean_text(view(value.get_string()).substr(0, kMaxTextBytes));
     } else if (value.is_number() || value.is_bool()) {
       text = json::serialize(value);
     } else {
       continue;
     }
-    texts[clean_text(std::string_view(name.data(), name.size()).substr(0, kLongestText))] =
+    texts[clean_text(std::string_view(name.data(), name.size()).substr(0, kMaxTextBytes))] =
         std::move(text);
   }
   return texts;
 }
 
-/// The `marker` of a link to the next page. Only that: the host in the link is what Nova takes for
-/// its own, which behind a proxy nobody can reach.
+/// The `marker` of a link to the next page. The host in the link is not used: it is what Nova takes
+/// for its own, which cannot be reached behind a proxy.
 std::string marker_of(std::string_view link) {
   const std::size_t question = link.find('?');
   if (question == std::string_view::npos || link.size() > 8192) {
@@ -167,14 +167,14 @@ Flavor flavor_of(const json::object& object) {
 Result<Server> server_of(const json::value& value) {
   const json::object* object = value.if_object();
   if (object == nullptr) {
-    return fail(ErrorCode::kParse, "a server is no object");
+    return fail(ErrorCode::kParse, "a server is not an object");
   }
   Server server;
   server.id = text_at(*object, "id", 255);
   if (server.id.empty()) {
     return fail(ErrorCode::kParse, "a server has no id");
   }
-  server.status = text_at(*object, "status", kLongestState);
+  server.status = text_at(*object, "status", kMaxStateBytes);
   if (server.status.empty()) {
     return fail(ErrorCode::kParse, "server {} has no status", printable(server.id, 64));
   }
@@ -186,8 +186,8 @@ Result<Server> server_of(const json::value& value) {
   server.metadata = texts_at(*object, "metadata");
   if (const json::array* tags = array_at(*object, "tags"); tags != nullptr) {
     for (const json::value& tag : *tags) {
-      if (tag.is_string() && server.tags.size() < kMostEntries) {
-        server.tags.push_back(clean_text(view(tag.get_string()).substr(0, kLongestText)));
+      if (tag.is_string() && server.tags.size() < kMaxEntries) {
+        server.tags.push_back(clean_text(view(tag.get_string()).substr(0, kMaxTextBytes)));
       }
     }
   }

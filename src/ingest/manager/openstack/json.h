@@ -29,7 +29,7 @@ struct Flavor {
   bool operator==(const Flavor&) const = default;
 };
 
-/// A server as Nova tells it. Texts come from users; they are valid UTF-8 of bounded length. Times
+/// A server as Nova lists it. Texts come from users; they are valid UTF-8 of bounded length. Times
 /// are epoch milliseconds.
 struct Server {
   std::string id = {}, name = {}, status = {}, project_id = {}, user_id = {};
@@ -81,8 +81,8 @@ Result<NamedPage> parse_named(std::string_view text, std::string_view key);
 Result<Named> parse_one_named(std::string_view text, std::string_view key);
 
 /// How long a token lives, in seconds, from the body of the answer to POST /v3/auth/tokens: by
-/// `expires_at` and `issued_at`, or `now_ms` (epoch) where the latter is missing. Nothing where the
-/// body does not tell. At most a day.
+/// `expires_at` and `issued_at`, or `now_ms` (epoch) where the latter is missing. Nothing where
+/// `expires_at` is missing. At most a day.
 std::optional<std::int64_t> token_lifetime(std::string_view text, std::int64_t now_ms);
 
 /// `error.message` of an error answer, printable and short, else empty.

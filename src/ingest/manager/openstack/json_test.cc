@@ -68,7 +68,7 @@ TEST(OpenstackServers, WithoutIdOrStatusAreLeftOutAndTold) {
           "flavor": [], "metadata": "x", "tags": {}, "updated": 5, "created": "yesterday"}]})");
   ASSERT_TRUE(page);
   EXPECT_EQ(page->malformed, 3U);
-  EXPECT_EQ(page->first_problem, "a server is no object");
+  EXPECT_EQ(page->first_problem, "a server is not an object");
   ASSERT_EQ(page->servers.size(), 1U);
   EXPECT_EQ(page->servers[0].id, "b");
   EXPECT_EQ(page->servers[0].created_ms, std::nullopt);

@@ -17,8 +17,9 @@ namespace {
 using openstack::Client;
 using openstack::People;
 
-// Deletions are looked for this much before the window: one that Nova wrote down late, or with a
-// clock of its own, would be told as running for ever. What is found twice counts once.
+// Deletions are looked for from this long before the window on: a server whose deletion Nova
+// recorded late, or by a clock that is behind, would otherwise be running for ever. The store adds
+// a deletion that is reported twice only once.
 constexpr std::int64_t kOverlapMs = std::int64_t{5} * 60'000;
 
 class OpenstackManager final : public ResourceManager {
@@ -89,7 +90,7 @@ class OpenstackManager final : public ResourceManager {
   People people_;
   openstack::ServerHistory history_;
   std::optional<Result<>> people_result_;  // of the last refresh
-  bool malformed_ = false;                 // told in the log
+  bool malformed_ = false;                 // some servers were left out; logged once
 };
 
 /// An http or https URL without a slash at its end.

@@ -205,7 +205,7 @@ TEST(OpenstackClient, AsksEveryRegion) {
   EXPECT_EQ(found->servers[0].region, "north");
   EXPECT_EQ(found->servers[1].region, "south");
   f.cloud.set("http://s/v2.1/servers/detail", "", 503);
-  EXPECT_FALSE(f.client().servers("x")) << "part of a cloud is no answer";
+  EXPECT_FALSE(f.client().servers("x")) << "part of a cloud is not enough";
 }
 
 // Units -----------------------------------------------------------------------------------------

@@ -13,12 +13,12 @@
 namespace ceems::ingest::openstack {
 namespace {
 
-constexpr std::size_t kMostUsers = 200'000;
+constexpr std::size_t kMaxUsers = 200'000;
 constexpr std::size_t kThreads = 8;
 // A Keystone that refuses this many one after the other will refuse the rest, too.
-constexpr int kMostFailures = 10;
-constexpr std::size_t kMostLookups = 100;
-constexpr std::size_t kMostOthers = 500'000;
+constexpr int kMaxFailures = 10;
+constexpr std::size_t kMaxLookups = 100;
+constexpr std::size_t kMaxOthers = 500'000;
 constexpr std::string_view kDefaultDomain = "default";
 
 /// The names that items go by, by id. `others` are called after what they were, unless that is now
@@ -84,7 +84,7 @@ class ProjectLookup {
     }
   }
   void work() {
-    while (!stop_.stop_requested() && failures_ < kMostFailures) {
+    while (!stop_.stop_requested() && failures_ < kMaxFailures) {
       const std::size_t next = next_++;
       if (next >= users_.size()) {
         return;
@@ -153,7 +153,7 @@ Result<> People::look_up(const std::set<std::string>& ids,
     if (id.empty() || names.contains(id)) {
       continue;
     }
-    if (asked++ == kMostLookups) {
+    if (asked++ == kMaxLookups) {
       unknown_.insert(id);
       continue;
     }
@@ -178,8 +178,8 @@ Result<std::vector<People::Entry>> People::fetch(const std::stop_token& stop) {
   if (users->empty()) {
     return fail(ErrorCode::kUnavailable, "Keystone names no user");
   }
-  if (users->size() > kMostUsers) {
-    return fail(ErrorCode::kUnavailable, "Keystone names more than {} users", kMostUsers);
+  if (users->size() > kMaxUsers) {
+    return fail(ErrorCode::kUnavailable, "Keystone names more than {} users", kMaxUsers);
   }
   auto answers = ProjectLookup(client_, *users, stop).run();
   if (stop.stop_requested()) {
@@ -232,7 +232,7 @@ Result<std::vector<People::Entry>> People::fetch(const std::stop_token& stop) {
 
 void People::take(std::vector<Entry> entries) {
   // Names of those that are gone are still needed for their servers.
-  if (other_users_.size() + other_projects_.size() > kMostOthers) {
+  if (other_users_.size() + other_projects_.size() > kMaxOthers) {
     other_users_.clear();
     other_projects_.clear();
   }

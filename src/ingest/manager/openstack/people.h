@@ -19,10 +19,10 @@ namespace ceems::ingest::openstack {
 /// Users and projects of a Keystone, kept for `refresh_after`. Calls come from one thread at a
 /// time.
 ///
-/// A user whose projects cannot be read keeps the ones known before; while there are none the whole
-/// refresh fails, for then nobody can tell what that user may see. A refresh in which Keystone
-/// names no user, or no project of any user, fails as well. So a failed or empty answer takes
-/// nothing from anybody, and whoever is gone from a complete answer is gone.
+/// A user whose projects cannot be read keeps the ones known before; where none are known the whole
+/// refresh fails, because what that user may see is then unknown. A refresh in which Keystone lists
+/// no user, or no project of any user, fails as well. So a failed or empty answer takes no rights
+/// away, and users and projects that a complete answer lacks are removed.
 ///
 /// Names are unique within a Keystone domain only. Where several users or projects share one, those
 /// outside the domain "default" are called NAME@DOMAIN_ID.
@@ -41,7 +41,7 @@ class People {
   /// Whether every id has a name, or was looked for in vain at the last refresh.
   [[nodiscard]] bool knows(const Ids& ids) const;
 
-  /// Name for units and access; empty where Keystone knows no such id.
+  /// Name for units and access; empty where Keystone does not know the id.
   [[nodiscard]] std::string user_name(const std::string& id) const;
   [[nodiscard]] std::string project_name(const std::string& id) const;
 
@@ -71,7 +71,7 @@ class People {
   Names user_names_, project_names_;
   std::set<std::string> unknown_;  // ids that Keystone did not know at the last refresh
   std::optional<Clock::SteadyTime> read_at_;
-  bool partial_ = false;  // some user kept old projects; told in the log
+  bool partial_ = false;  // some user kept old projects; logged once
 };
 
 }  // namespace ceems::ingest::openstack

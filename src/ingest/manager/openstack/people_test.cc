@@ -121,7 +121,7 @@ TEST(OpenstackPeople, AreKeptForTheIntervalWhateverTheWindow) {
     ASSERT_TRUE(f.manager().fetch_units(window, {}));
     ASSERT_TRUE(f.manager().fetch_users_projects(window, {}));
   }
-  EXPECT_EQ(f.cloud.count("u1/projects"), 1U) << "once for a back-fill";
+  EXPECT_EQ(f.cloud.count("u1/projects"), 1U) << "once for a backfill";
   f.clock.advance(std::chrono::minutes(5));
   ASSERT_TRUE(f.manager().fetch_units(kWindow, {}));
   EXPECT_EQ(f.cloud.count("u1/projects"), 2U);

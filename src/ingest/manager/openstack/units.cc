@@ -229,7 +229,7 @@ std::vector<model::Unit> to_units(const Server& server,
   const Course course = course_of(server, launched, same, window);
   std::string_view status = server.status;
   if (phase_of(status) == Phase::kDeleted && course.ended_ms == 0) {
-    // Deleted after the window; what it was then is what it was before, as far as anybody knows.
+    // Deleted after the window; its state then is the last one known.
     status = same != nullptr ? std::string_view(same->status) : "ACTIVE";
   }
   add({.launched_ms = launched,

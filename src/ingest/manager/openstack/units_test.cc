@@ -246,7 +246,7 @@ TEST(OpenstackUnit, OfAWindowThatIsAskedForAgainIsTheSame) {
 }
 
 TEST(OpenstackUnit, TimeIsTheSameWhateverTheWindows) {
-  // One hour; stopped after 25 minutes, told in windows of 60, 30, 20, 5 and 1 minutes.
+  // One hour; stopped after 25 minutes, reported in windows of 60, 30, 20, 5 and 1 minutes.
   for (const std::int64_t minutes : {60, 30, 20, 5, 1}) {
     Fixture f;
     double sum = 0;

@@ -27,9 +27,9 @@ struct Allocation {
 /// Adds up trackable resources one by one; bounds keep products with times far from overflow.
 class AllocationBuilder {
  public:
-  /// A resource but memory: "cpu", "node", "billing", "gres/gpu", "gres/gpu:a100". `gres/gpu` is
-  /// the number of GPUs; without it the typed ones (MIG profiles too) are summed. Others, such as
-  /// gres/gpumem, are left out.
+  /// A resource other than memory: "cpu", "node", "billing", "gres/gpu", "gres/gpu:a100".
+  /// `gres/gpu` is the number of GPUs; without it the typed ones (MIG profiles too) are summed.
+  /// Others, such as gres/gpumem, are left out.
   void add(std::string_view name, std::int64_t count);
   void add_memory(double bytes);
   [[nodiscard]] Allocation done() const;
@@ -61,11 +61,11 @@ struct SlurmJob {
 };
 
 /// Milliseconds that the job ran in the window. A job that ended before the window counts in full:
-/// it was not seen in time, and the store adds a unit only once (docs/api/resource-managers.md).
+/// it was recorded late, and the store adds what it has not counted (ResourceManager).
 std::int64_t active_ms(const SlurmJob& job, model::Window window);
 
-/// The job as it stood at the end of the window: one that ended later is still running there, one
-/// that started later does not exist yet (nothing).
+/// The job as it stood at the end of the window: one that ended later is still running; nothing for
+/// one that started later.
 std::optional<model::Unit> to_unit(const SlurmJob& job, model::Window window, const TimeZone& zone);
 
 }  // namespace ceems::ingest

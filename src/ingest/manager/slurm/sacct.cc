@@ -54,7 +54,7 @@ std::size_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
-/// Where name and working directory part in "name|dir".
+/// Where "name|dir" is split.
 std::size_t free_text_boundary(std::string_view text, std::string_view delimiter) {
   if (delimiter == "|") {
     const std::size_t slash = text.rfind("|/");
@@ -200,7 +200,7 @@ namespace {
 
 constexpr std::size_t kMaxLineBytes = 1U << 20U;
 
-/// A separator that no job can have put into its name, because it did not exist before.
+/// A delimiter that no job can have put into its name, because it did not exist before.
 std::string fresh_delimiter() {
   std::random_device random;
   return fmt::format("|{:08x}{:08x}|", random(), random());

@@ -30,17 +30,17 @@ inline constexpr std::string_view kSacctStates =
     "BOOT_FAIL,CANCELLED,COMPLETED,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,RUNNING,"
     "REQUEUED,RESIZING,SUSPENDED,TIMEOUT";
 
-/// One record. Times without offset are UTC. Nothing for what is no job of its own (steps, jobs
-/// without nodes); kParse for what is no record. With the delimiter "|" the job's name may hold
+/// One record. Times without offset are UTC. Nothing for job steps and for jobs without nodes;
+/// kParse for anything that is not a record. With the delimiter "|" the job's name may hold
 /// delimiters; its working directory is then taken to begin at the last "|/".
 Result<std::optional<SlurmJob>> parse_sacct_record(std::string_view record,
                                                    std::string_view delimiter,
                                                    MemoryRule rule);
 
 /// Joins lines to records and hands each job on at once. Job names may hold line ends and anything
-/// else, so a line alone proves nothing; a delimiter that nobody could guess does (sacct
-/// --delimiter). If the first record lacks it, sacct has ignored the option: then every line is a
-/// record with "|".
+/// else, so a line may be part of a name; the delimiter of sacct --delimiter cannot be, because
+/// users cannot guess it. If the first record lacks it, sacct has ignored the option: then every
+/// line is a record with "|".
 class SacctReader {
  public:
   SacctReader(std::string delimiter, MemoryRule rule, std::function<void(const SlurmJob&)> job)
@@ -48,7 +48,7 @@ class SacctReader {
 
   /// The next line of output, without its end.
   void add_line(std::string_view line);
-  /// After the last line. kParse if there was output but no record in it at all.
+  /// To be called after the last line. kParse if there was output but not one record.
   Result<> finish();
   /// Lines or records left out because they do not parse.
   [[nodiscard]] std::size_t malformed() const { return malformed_; }

@@ -112,7 +112,7 @@ TEST(Sacct, MakesUnitsWithTheTimesOfTheWindow) {
                                                         {"alloc_gpumemtime", 900}}));
 }
 
-TEST(Sacct, TellsAJobAsItStoodAtTheEndOfTheWindow) {
+TEST(Sacct, ReportsAJobAsItStoodAtTheEndOfTheWindow) {
   const auto jobs = read_all(data_lines("jobs.txt"));
   ASSERT_TRUE(jobs);
   const SlurmJob& job = (*jobs)[1];  // 08:20 to 08:40, FAILED

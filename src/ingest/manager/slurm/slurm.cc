@@ -26,7 +26,7 @@ namespace ceems::ingest {
 namespace {
 
 constexpr std::chrono::seconds kSudoProbeTimeout{5};
-/// Ids in one question, and questions in one round: a command line has its limits.
+/// Ids in one query, and ids and queries for one job: the length of a command line is limited.
 constexpr std::size_t kIdsAtOnce = 500;
 constexpr std::size_t kMaxIds = 20 * kIdsAtOnce;
 constexpr int kMaxAsks = 3;
@@ -45,7 +45,7 @@ class SlurmManager final : public ResourceManager {
   Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                std::stop_token stop) override {
     std::erase_if(open_, [window](const auto& entry) {
-      return entry.second.told_ms != 0 && entry.second.told_ms <= window.start_ms;
+      return entry.second.reported_ms != 0 && entry.second.reported_ms <= window.start_ms;
     });
     follow(window);
     std::vector<model::Unit> units;
@@ -90,7 +90,7 @@ class SlurmManager final : public ResourceManager {
  private:
   using Start = std::pair<std::string, std::int64_t>;  // raw id, epoch ms
   struct Open {
-    std::int64_t told_ms = 0;  ///< end of the window in which the late end was told; 0: not yet
+    std::int64_t reported_ms = 0;  ///< end of the window that reported the late end; 0: not yet
     int asks = 0;
   };
   using OpenJobs = std::map<Start, Open>;
@@ -138,14 +138,14 @@ class SlurmManager final : public ResourceManager {
       const std::vector<std::string> some(first, first + static_cast<std::ptrdiff_t>(count));
       auto found = ask_for_some(some, missing, window, stop);
       if (!found) {
-        // The window is complete without them; they are asked for again.
+        // The window is complete without them; they are queried again.
         note_failure(found.error().message);
         return;
       }
       count_asks(some, missing);
       for (auto& unit : *found) {
         missing[{unit.uuid, unit.started_at_ts}] = {
-            .told_ms = unit.ended_at_ts == 0 ? 0 : window.end_ms, .asks = 0};
+            .reported_ms = unit.ended_at_ts == 0 ? 0 : window.end_ms, .asks = 0};
         units.push_back(std::move(unit));
       }
     }
@@ -153,7 +153,7 @@ class SlurmManager final : public ResourceManager {
     const std::size_t lost =
         std::erase_if(missing, [](const auto& entry) { return entry.second.asks >= kMaxAsks; });
     if (lost > 0) {
-      log::warn("SLURM does not know jobs any more that were running; they stay as last seen",
+      log::warn("SLURM no longer knows jobs that were running; they stay as last seen",
                 {{"cluster_id", cluster_id_}, {"jobs", lost}});
     }
   }
@@ -203,7 +203,8 @@ class SlurmManager final : public ResourceManager {
   std::unique_ptr<SlurmSource> source_;
   TimeZone zone_;
   const bool coordinators_lead_;
-  OpenJobs open_;  ///< running when last seen, or told as ended in a window not known to be stored
+  OpenJobs
+      open_;  ///< running when last seen, or reported as ended in a window that may not be stored
   bool asking_fails_ = false;
   std::optional<model::Window> last_;  ///< fetched last, stored or not
   bool follows_ = false;               ///< the window at hand begins where the last one ended
@@ -222,7 +223,7 @@ struct SlurmOptions {
   std::chrono::milliseconds rest_page{std::chrono::hours(1)};
 };
 
-/// A name that is no option of sacct, no list and no pattern.
+/// Refuses options of sacct, lists and patterns.
 bool is_cluster_name(std::string_view name) {
   return !name.empty() && name.size() <= 64 && name.front() != '-' &&
          std::ranges::all_of(name, [](char c) {
@@ -372,7 +373,7 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
   }
   const bool rest = options->api == "rest";
   if (!rest && !config.web_url.empty()) {
-    log::warn("web.url of a SLURM cluster is not asked without extra_config.api: rest",
+    log::warn("web.url of a SLURM cluster is not used without extra_config.api: rest",
               {{"cluster_id", id}});
   }
   auto source = rest ? create_rest(config, *options)

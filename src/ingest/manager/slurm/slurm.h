@@ -17,7 +17,7 @@
 namespace ceems::ingest {
 
 /// Where the accounting data of one SLURM cluster come from. Calls come from one thread at a time.
-/// An error means that what was handed over may be incomplete.
+/// After an error the jobs that were handed over may be incomplete.
 class SlurmSource {
  public:
   using JobSink = std::function<void(const SlurmJob&)>;
@@ -31,7 +31,7 @@ class SlurmSource {
                               std::stop_token stop) = 0;
   /// Which users belong to which accounts, see add_association().
   virtual Result<std::set<Membership>> associations(std::stop_token stop) = 0;
-  /// Of accounts, as far as they have any. An error where no account is told: there always is one.
+  /// Coordinators of accounts, by account. An error when no account is listed: there always is one.
   virtual Result<ProjectLeads> coordinators(std::stop_token stop) = 0;
 };
 
@@ -51,10 +51,10 @@ Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& confi
                                                       bool may_become_root);
 
 /// The manager over any source of records. A job that ran at the end of the last window and is not
-/// in the next one is asked for by its id: its end was recorded late. The unit is told again until
-/// a window starts behind the one it was told in; one that SLURM knows no more stays as it is. A
-/// job whose start was recorded late counts from its start. With `coordinators_lead` the
-/// coordinators of an account lead the project.
+/// in the next one is queried by its id: its end was recorded late. The unit is reported again
+/// until a window starts at or after the end of the one that reported it; a job that SLURM no
+/// longer knows stays as it is. A job whose start was recorded late counts from its start. With
+/// `coordinators_lead` the coordinators of an account lead the project.
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
                                             TimeZone zone,

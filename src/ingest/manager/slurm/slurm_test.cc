@@ -175,8 +175,7 @@ TEST(Slurm, ReadsAssociations) {
   EXPECT_EQ(people->projects[1].users, std::vector<std::string>{"bob"});
 }
 
-// Q-L2
-TEST(Slurm, CutsFractionsOffMemoryUnlessToldOtherwise) {
+TEST(Slurm, CutsFractionsOffMemoryUnlessConfiguredOtherwise) {
   const auto memory_of = [](const char* extra) {
     Fixture f;
     f.config.extra = config::parse_yaml(extra, "c.yml").value();
@@ -190,7 +189,6 @@ TEST(Slurm, CutsFractionsOffMemoryUnlessToldOtherwise) {
   EXPECT_THAT(memory_of("exact_memory: true"), HasSubstr("\"mem\":344134254592"));
 }
 
-// Q-L8
 TEST(Slurm, AsksForOneClusterOfManyWhenItIsNamed) {
   Fixture f;
   f.config.extra = config::parse_yaml("slurm_cluster: alpha", "c.yml").value();
@@ -221,7 +219,7 @@ TEST(Slurm, CoordinatorsLeadWhereTheConfigurationSaysSo) {
   EXPECT_EQ(f.runner.commands[0].arguments,
             (std::vector<std::string>{"--parsable2", "--noheader", "list", "account", "withcoord",
                                       "format=Account,Coordinators"}));
-  // Accounts without coordinators say that nobody leads; no accounts say nothing.
+  // Accounts without coordinators have no leads; without accounts the answer is not believed.
   f.runner.lines = {"proj1|", "proj2|"};
   EXPECT_EQ(manager->fetch_leads({}).value(), ProjectLeads{});
   f.runner.lines = {"|eve", ""};
@@ -231,7 +229,7 @@ TEST(Slurm, CoordinatorsLeadWhereTheConfigurationSaysSo) {
   EXPECT_FALSE(manager->fetch_leads({}));
 }
 
-/// Tells set jobs; keeps the ids it was asked for.
+/// Hands over set jobs; keeps the ids it was asked for.
 class FakeSource final : public SlurmSource {
  public:
   Result<> jobs(model::Window /*window*/, const JobSink& job, std::stop_token /*stop*/) override {
@@ -296,7 +294,6 @@ struct LateFixture {
   std::unique_ptr<ResourceManager> manager;
 };
 
-// Q-L7
 TEST(SlurmLate, AJobWhoseEndWasRecordedLateIsClosed) {
   LateFixture f;
   EXPECT_TRUE(f.source->asked.empty());
@@ -314,7 +311,7 @@ TEST(SlurmLate, AJobWhoseEndWasRecordedLateIsClosed) {
   EXPECT_EQ(f.source->asked.size(), 1U);
 }
 
-TEST(SlurmLate, ItIsToldAgainWhenTheWindowComesAgain) {
+TEST(SlurmLate, ItIsReportedAgainWhenTheWindowComesAgain) {
   LateFixture f;
   ASSERT_EQ(f.manager->fetch_units(hours(1, 2), {})->size(), 2U);
   EXPECT_EQ(f.manager->fetch_units(hours(1, 3), {})->size(), 2U);
@@ -424,7 +421,7 @@ TEST(Slurm, AsksForJobsByIdWithoutATime) {
   EXPECT_THAT(arguments, ::testing::Not(::testing::Contains("--state")));
 }
 
-TEST(Slurm, AsksSlurmrestdOnlyWhereToldTo) {
+TEST(Slurm, AsksSlurmrestdOnlyWhereConfigured) {
   Fixture f;
   f.config.web_url = "http://127.0.0.1:1";
   auto manager = f.create();

@@ -25,7 +25,7 @@ using SteadyClock = std::chrono::steady_clock;
 /// Tried in this order. Slurm 22.05 has v0.0.38, 25.05 has v0.0.43.
 constexpr std::array<std::string_view, 6> kVersions = {"v0.0.43", "v0.0.42", "v0.0.41",
                                                        "v0.0.40", "v0.0.39", "v0.0.38"};
-/// ESLURM_REST_EMPTY_RESULT: there is nothing to tell, which older versions take for an error.
+/// ESLURM_REST_EMPTY_RESULT: an empty list, which older versions report as an error.
 constexpr std::int64_t kEmptyResult = 9003;
 
 /// The calls of getpwnam_r and getgrnam_r differ in types alone.
@@ -171,8 +171,8 @@ class SlurmRest final : public SlurmSource {
   using Parameters = std::function<std::string(std::string_view version)>;
   using ElementSink = std::function<Result<>(std::string_view json)>;
 
-  /// Before v0.0.40 a start time goes through SLURM's reader of times, which takes "uts" and a
-  /// number for an epoch, and repeated starts of a job are always told.
+  /// Before v0.0.40 a start time goes through SLURM's parser of times, which reads "uts" and a
+  /// number as an epoch, and repeated starts of a job are always listed.
   [[nodiscard]] std::string job_parameters(const Which& which, std::string_view version) const {
     const bool old = version == "v0.0.38" || version == "v0.0.39";
     std::string text = "skip_steps=true";
@@ -241,7 +241,7 @@ class SlurmRest final : public SlurmSource {
     return {};
   }
 
-  /// Job ids are numbers of one cluster; those of two would be taken for each other.
+  /// Job ids are unique within one cluster only; those of two would be mixed up.
   Result<bool> is_ours(const std::string& cluster) {
     if (!options_.slurm_cluster.empty()) {
       return cluster == options_.slurm_cluster;
@@ -251,7 +251,8 @@ class SlurmRest final : public SlurmSource {
     }
     if (!cluster.empty() && cluster != only_cluster_) {
       return fail(ErrorCode::kInvalidArgument,
-                  "slurmrestd tells of the clusters '{}' and '{}': set extra_config.slurm_cluster",
+                  "slurmrestd lists jobs or users of the clusters '{}' and '{}': set "
+                  "extra_config.slurm_cluster",
                   printable(only_cluster_, 40), printable(cluster, 40));
     }
     return true;

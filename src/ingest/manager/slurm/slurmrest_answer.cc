@@ -231,7 +231,7 @@ Result<> RestCutter::add_character(char c) {
     return keep(c);
   }
   if (is_blank(c)) {
-    return {};  // between values and inside them: means nothing outside of strings
+    return {};  // insignificant outside of strings
   }
   if (ended_) {
     return not_an_answer("text behind its end");

@@ -14,16 +14,16 @@
 namespace ceems::ingest {
 
 /// Cuts an answer of slurmrestd while it arrives: an object, most of whose members are long lists.
-/// Holds one element at a time, of 4 MiB at most. Brackets and quotes alone are looked at; whether
-/// an element is JSON is for its reader to say.
+/// Holds one element at a time, of 4 MiB at most. Looks at brackets and quotes only; whether an
+/// element is valid JSON is left to its parser.
 class RestCutter {
  public:
-  /// Gets each element of a member that is a list, and each other member whole. An error ends the
-  /// cutting.
+  /// Gets each element of a member that is a list, and each other member whole. An error stops the
+  /// cutter.
   using Take = std::function<Result<>(std::string_view member, std::string_view json)>;
 
   explicit RestCutter(Take take) : take_(std::move(take)) {}
-  /// kParse, or what Take says.
+  /// kParse, or the error of Take.
   Result<> add(std::string_view part);
   /// kParse when the object has not ended.
   [[nodiscard]] Result<> finish() const;
@@ -52,7 +52,8 @@ class RestCutter {
 /// A job of /slurmdb/v0.0.38 to v0.0.43. Numbers come plain or as {"set", "infinite", "number"},
 /// states as text or list.
 struct RestJob {
-  SlurmJob job;  ///< uid, gid and the "by" of CANCELLED are left to the caller: only names come
+  SlurmJob
+      job;  ///< uid, gid and the "by" of CANCELLED are left to the caller: answers have names only
   std::string cluster;
   std::string killed_by;  ///< user who cancelled it
   bool waiting = false;   ///< never had a node

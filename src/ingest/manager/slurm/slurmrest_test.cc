@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 constexpr model::Window kWindow{.start_ms = 1'767'254'400'000,  // 08:00 UTC
                                 .end_ms = 1'767'258'000'000};
 
-// The same job as slurmrestd 22.05 and 25.05 tell it, reduced to what matters.
+// The same job as slurmrestd 22.05 and 25.05 print it, reduced to what matters.
 constexpr const char* kJob38 = R"({"account":"proj1","cluster":"alpha","job_id":5003,"name":"a|b",
   "group":"users","user":"bob","nodes":"n10","partition":"debug","qos":"normal",
   "kill_request_user":"alice","working_directory":"/scratch/bob","flags":["CLEAR_SCHEDULING"],
@@ -306,9 +306,10 @@ TEST(SlurmRest, OneClusterIsNotTakenForAnother) {
   std::string other = kJob43;
   other.replace(other.find("alpha"), 5, "gamma");
   rest.answers[kJobs43] = {200, answer("jobs", std::string(kJob43) + "," + other)};
-  EXPECT_EQ(rest.jobs().error().message,
-            "slurmrestd jobs: slurmrestd tells of the clusters 'alpha' and 'gamma': set "
-            "extra_config.slurm_cluster");
+  EXPECT_EQ(
+      rest.jobs().error().message,
+      "slurmrestd jobs: slurmrestd lists jobs or users of the clusters 'alpha' and 'gamma': set "
+      "extra_config.slurm_cluster");
   FakeRest named;
   named.options.slurm_cluster = "gamma";
   named.answers = rest.answers;
