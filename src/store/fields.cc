@@ -1,99 +1,103 @@
 #include "store/fields.h"
 
+#include <algorithm>
 #include <array>
+
+#include "store/schema/tables.h"
 
 namespace ceems::store {
 namespace {
 
-constexpr Field text(std::string_view name, bool omit_empty = true) {
-  return {name, name, FieldKind::kText, omit_empty};
-}
-constexpr Field integer(std::string_view name, bool omit_empty = true) {
-  return {name, name, FieldKind::kInteger, omit_empty};
-}
-constexpr Field metrics(std::string_view name) {
-  return {name, name, FieldKind::kMetrics, true};
-}
-constexpr Field list(std::string_view name, bool omit_empty = true) {
-  return {name, name, FieldKind::kList, omit_empty};
+/// The fields of a table, made by the compiler.
+template <const Table& kTable>
+constexpr auto kFieldsOf = [] {
+  std::array<Field, answer_fields(kTable).size()> fields{};
+  std::ranges::copy(answer_fields(kTable), fields.begin());
+  return fields;
+}();
+
+/// Where the columns of a key stand in answers.
+template <std::size_t kSize>
+constexpr auto places_of(std::span<const Field> fields,
+                         const std::array<std::string_view, kSize>& key) {
+  std::array<std::size_t, kSize> places{};
+  for (std::size_t i = 0; i < kSize; ++i) {
+    const auto found = std::ranges::find(fields, key.at(i), &Field::name);
+    places.at(i) = static_cast<std::size_t>(found - fields.begin());
+  }
+  return places;
 }
 
-constexpr std::array kUnitFields = {
-    text("cluster_id"),
-    text("resource_manager"),
-    text("uuid", false),
-    text("name"),
-    text("project"),
-    text("groupname"),
-    text("username"),
-    text("created_at"),
-    text("started_at"),
-    text("ended_at"),
-    integer("created_at_ts"),
-    integer("started_at_ts"),
-    integer("ended_at_ts"),
-    text("elapsed"),
-    text("state"),
-    Field{"allocation", "allocation", FieldKind::kObject, true},
-    metrics("total_time_seconds"),
-    metrics("avg_cpu_usage"),
-    metrics("avg_cpu_mem_usage"),
-    metrics("total_cpu_energy_usage_kwh"),
-    metrics("total_cpu_emissions_gms"),
-    metrics("avg_gpu_usage"),
-    metrics("avg_gpu_mem_usage"),
-    metrics("total_gpu_energy_usage_kwh"),
-    metrics("total_gpu_emissions_gms"),
-    metrics("total_io_write_stats"),
-    metrics("total_io_read_stats"),
-    metrics("total_ingress_stats"),
-    metrics("total_egress_stats"),
-    Field{"tags", "tags", FieldKind::kObject, true},
-};
+constexpr auto kUnitKeyFields = places_of(kFieldsOf<kUnits>, tables::kUnitKey);
+constexpr auto kUsageKeyFields = places_of(kFieldsOf<kUsage>, tables::kUsageKey);
+static_assert(kFieldsOf<kUsage>[kUsageTimes].name == kMapColumns.front().name);
+static_assert(kFieldsOf<kUsage>.size() == kUsageTimes + kMapColumns.size());
 
-constexpr std::array kUsageFields = {
-    text("cluster_id", false),          text("resource_manager", false),
-    integer("num_units", false),        text("project", false),
-    text("groupname", false),           text("username", false),
-    metrics("total_time_seconds"),      metrics("avg_cpu_usage"),
-    metrics("avg_cpu_mem_usage"),       metrics("total_cpu_energy_usage_kwh"),
-    metrics("total_cpu_emissions_gms"), metrics("avg_gpu_usage"),
-    metrics("avg_gpu_mem_usage"),       metrics("total_gpu_energy_usage_kwh"),
-    metrics("total_gpu_emissions_gms"), metrics("total_io_write_stats"),
-    metrics("total_io_read_stats"),     metrics("total_ingress_stats"),
-    metrics("total_egress_stats"),
-};
-static_assert(kUsageFields[kUsageTimes].name == "total_time_seconds");
+// What means the same in several kinds of rows.
+constexpr Field text(std::string_view name,
+                     std::string_view help,
+                     std::string_view example,
+                     bool omit_empty = false) {
+  return {name, name, FieldKind::kText, omit_empty, help, example};
+}
+constexpr Field integer(std::string_view name, std::string_view help, std::string_view example) {
+  return {name, name, FieldKind::kInteger, false, help, example};
+}
+constexpr Field list(std::string_view name,
+                     std::string_view help,
+                     std::string_view example,
+                     bool omit_empty = true) {
+  return {name, name, FieldKind::kList, omit_empty, help, example};
+}
+
+constexpr Field kCluster = text("cluster_id", tables::kClusterHelp, R"("hpc-a")");
+constexpr Field kManager = text("resource_manager", tables::kManagerHelp, R"("slurm")");
+constexpr Field kUid = text("uid", "Id that the manager uses.", R"("1007")", true);
+constexpr Field kName = text("name", tables::kNameHelp, R"("fluids")");
+constexpr Field kTags = list("tags", tables::kTagsHelp, R"(["ceems"])");
+constexpr Field kUnitCount = integer("num_units", tables::kUnitCountHelp, "9");
 
 constexpr std::array kUserFields = {
-    text("uid"),         text("cluster_id", false), text("resource_manager"),
-    text("name", false), list("projects"),          list("tags"),
+    kUid,
+    kCluster,
+    text("resource_manager", tables::kManagerHelp, R"("slurm")", true),
+    kName,
+    list("projects", "Projects that have the user as a member.", R"(["fluids","optics"])"),
+    kTags,
 };
 
 constexpr std::array kProjectFields = {
-    text("uid"),         text("cluster_id", false), text("resource_manager", false),
-    text("name", false), list("users", false),      list("tags"),
+    kUid,
+    kCluster,
+    kManager,
+    kName,
+    list("users", "Members of the project.", R"(["ada","lin"])", false),
+    kTags,
 };
 
 constexpr std::array kClusterFields = {
-    Field{"id", "cluster_id", FieldKind::kText, false},
-    Field{"manager", "resource_manager", FieldKind::kText, false},
+    Field{"id", "cluster_id", FieldKind::kText, false, tables::kClusterHelp, R"("hpc-a")"},
+    Field{"manager", "resource_manager", FieldKind::kText, false, "Kind of the cluster.",
+          R"("slurm")"},
 };
 
 constexpr std::array kStatFields = {
-    text("cluster_id", false),          text("resource_manager", false),
-    integer("num_units", false),        integer("num_inactive_units", false),
-    integer("num_active_units", false), integer("num_projects", false),
-    integer("num_users", false),
+    kCluster,
+    kManager,
+    kUnitCount,
+    integer("num_inactive_units", "Units that have ended.", "7"),
+    integer("num_active_units", "Units that have not ended.", "2"),
+    integer("num_projects", "Projects with units.", "2"),
+    integer("num_users", "Users with units.", "3"),
 };
 
 }  // namespace
 
 std::span<const Field> unit_fields() {
-  return kUnitFields;
+  return kFieldsOf<kUnits>;
 }
 std::span<const Field> usage_fields() {
-  return kUsageFields;
+  return kFieldsOf<kUsage>;
 }
 std::span<const Field> user_fields() {
   return kUserFields;
@@ -106,6 +110,13 @@ std::span<const Field> cluster_fields() {
 }
 std::span<const Field> stat_fields() {
   return kStatFields;
+}
+
+std::span<const std::size_t> unit_key_fields() {
+  return kUnitKeyFields;
+}
+std::span<const std::size_t> usage_key_fields() {
+  return kUsageKeyFields;
 }
 
 std::optional<std::size_t> find_field(std::span<const Field> fields, std::string_view name) {

@@ -132,8 +132,7 @@ std::string row_example(Shape shape) {
   Writer json;
   json.open('{');
   for (const store::Field& field : fields_of(shape)) {
-    const FieldWords* words = words_of(field);
-    json.raw_pair(field.name, words == nullptr ? "null" : words->example);
+    json.raw_pair(field.name, field.example);
   }
   return json.close('}').take();
 }
@@ -158,10 +157,7 @@ void add_field_schema(Writer& json, const store::Field& field) {
       json.raw_pair("items", R"({"type":"string"})");
       break;
   }
-  if (const FieldWords* words = words_of(field); words != nullptr) {
-    json.pair("description", words->help);
-  }
-  json.close('}');
+  json.pair("description", field.help).close('}');
 }
 
 void add_schemas(Writer& json) {

@@ -85,11 +85,9 @@ void append_fields(std::string& out, const Route& route) {
       "<th scope=\"col\">Field</th><th scope=\"col\">Meaning</th>"
       "<th scope=\"col\">Example</th></tr></thead><tbody>\n";
   for (const store::Field& field : fields) {
-    const FieldWords* words = words_of(field);
     fmt::format_to(std::back_inserter(out),
                    "<tr><td>{}</td><td>{}</td><td><code>{}</code></td></tr>\n", field.name,
-                   prose(words == nullptr ? "" : words->help),
-                   escape_html(words == nullptr ? "" : words->example));
+                   prose(field.help), escape_html(field.example));
   }
   out += "</tbody></table></details>\n";
 }

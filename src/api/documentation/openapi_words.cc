@@ -1,6 +1,5 @@
 #include "api/documentation/openapi_words.h"
 
-#include <algorithm>
 #include <array>
 
 #include "api/documentation/openapi.h"
@@ -8,68 +7,6 @@
 
 namespace ceems::api {
 namespace {
-
-constexpr std::array kFields = {
-    FieldWords{"cluster_id", "Id of the cluster in the configuration.", R"("hpc-a")"},
-    FieldWords{"resource_manager", "Kind of the cluster: slurm, openstack, k8s, local.",
-               R"("slurm")"},
-    FieldWords{"uuid", "Id of the unit: job, server or pod.", R"("7001")"},
-    FieldWords{"name", "Name of the unit, user or project.", R"("fluids")"},
-    FieldWords{"project", "Account, tenant or namespace.", R"("fluids")"},
-    FieldWords{"groupname", "Group of the user, where the manager knows one.", R"("phys")"},
-    FieldWords{"username", "Owner of the unit.", R"("ada")"},
-    FieldWords{"created_at", "When it was submitted, with offset.",
-               R"("2031-04-05T06:07:08+0200")"},
-    FieldWords{"started_at", "When it started, with offset, or the manager's word for unknown.",
-               R"("2031-04-05T06:07:30+0200")"},
-    FieldWords{"ended_at", "When it ended, with offset, or the manager's word for unknown.",
-               R"("2031-04-05T06:08:30+0200")"},
-    FieldWords{"created_at_ts", "The same in milliseconds since 1970.", "1933128428000"},
-    FieldWords{"started_at_ts", "The same in milliseconds since 1970.", "1933128450000"},
-    FieldWords{"ended_at_ts", "The same in milliseconds since 1970; absent while the unit runs.",
-               "1933128510000"},
-    FieldWords{"elapsed", "Running time, [days-]hours:minutes:seconds.", R"("00:01:00")"},
-    FieldWords{"state", "State in the manager's words.", R"("COMPLETED")"},
-    FieldWords{"allocation", "What was allocated, in the manager's terms.",
-               R"({"cpus":4,"gpus":0,"mem":1073741824,"nodes":1})"},
-    FieldWords{"total_time_seconds", "Running time, and allocated resources times running time.",
-               R"({"alloc_cpumemtime":61440,"alloc_cputime":240,"walltime":60})"},
-    FieldWords{"avg_cpu_usage", "CPU time used, in percent of that allocated.",
-               R"({"global":41.25})"},
-    FieldWords{"avg_cpu_mem_usage", "Memory used, in percent of that allocated.",
-               R"({"global":12.5})"},
-    FieldWords{"total_cpu_energy_usage_kwh", "Energy but that of GPUs, in kWh.",
-               R"({"total":0.0732})"},
-    FieldWords{"total_cpu_emissions_gms", "Emissions of that energy by source, in g CO2e.",
-               R"({"rte_total":4.1})"},
-    FieldWords{"avg_gpu_usage", "GPU time used, in percent of that allocated.",
-               R"({"global":88.75})"},
-    FieldWords{"avg_gpu_mem_usage", "GPU memory used, in percent of that allocated.",
-               R"({"global":50.5})"},
-    FieldWords{"total_gpu_energy_usage_kwh", "Energy of GPUs, in kWh.", R"({"total":0.15})"},
-    FieldWords{"total_gpu_emissions_gms", "Emissions of that energy by source, in g CO2e.",
-               R"({"rte_total":8.4})"},
-    FieldWords{"total_io_write_stats", "Written: bytes, requests.",
-               R"({"bytes":1048576,"requests":256})"},
-    FieldWords{"total_io_read_stats", "Read: bytes, requests.",
-               R"({"bytes":2097152,"requests":512})"},
-    FieldWords{"total_ingress_stats", "Received: bytes, packets.",
-               R"({"bytes":4096,"packets":16})"},
-    FieldWords{"total_egress_stats", "Sent: bytes, packets.", R"({"bytes":8192,"packets":32})"},
-    FieldWords{"num_units", "Number of units.", "9"},
-    FieldWords{"num_inactive_units", "Units that have ended.", "7"},
-    FieldWords{"num_active_units", "Units that have not ended.", "2"},
-    FieldWords{"num_projects", "Projects with units.", "2"},
-    FieldWords{"num_users", "Users with units.", "3"},
-    FieldWords{"uid", "Id that the manager uses.", R"("1007")"},
-    FieldWords{"projects", "Projects that have the user as a member.", R"(["fluids","optics"])"},
-    FieldWords{"users", "Members of the project.", R"(["ada","lin"])"},
-    FieldWords{"id", "Id of the cluster in the configuration.", R"("hpc-a")"},
-    FieldWords{"manager", "Kind of the cluster.", R"("slurm")"},
-};
-constexpr FieldWords kTagsOfUnits{"tags", "What else the manager says.",
-                                  R"({"partition":"batch","workdir":"/home/ada"})"};
-constexpr FieldWords kTagsOfPeople{"tags", "What else the manager says.", R"(["ceems"])"};
 
 constexpr std::array kHeaders = {
     HeaderWords{"Access-Control-Allow-Headers", "Headers that other origins may send.",
@@ -126,14 +63,6 @@ constexpr std::array kTags = {
 };
 
 }  // namespace
-
-const FieldWords* words_of(const store::Field& field) {
-  if (field.name == "tags") {
-    return field.kind == store::FieldKind::kList ? &kTagsOfPeople : &kTagsOfUnits;
-  }
-  const auto found = std::ranges::find(kFields, field.name, &FieldWords::name);
-  return found == kFields.end() ? nullptr : &*found;
-}
 
 std::span<const HeaderWords> all_headers() {
   return kHeaders;

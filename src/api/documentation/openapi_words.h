@@ -10,18 +10,8 @@
 #include "api/documentation/openapi.h"
 #include "api/params.h"
 #include "api/routes.h"
-#include "store/fields.h"
 
 namespace ceems::api {
-
-/// Meaning and example of a field of answers.
-struct FieldWords {
-  std::string_view name;
-  std::string_view help;
-  std::string_view example;  ///< JSON
-};
-/// Never null for fields of fields_of(); a test sees to that.
-const FieldWords* words_of(const store::Field& field);
 
 /// A header of answers.
 struct HeaderWords {

@@ -1,6 +1,5 @@
 // Units, whether their metrics may be seen, and their series.
 #include <algorithm>
-#include <array>
 #include <utility>
 
 #include "access/visible.h"
@@ -11,12 +10,6 @@
 #include "store/json.h"
 
 namespace ceems::api {
-namespace {
-
-// cluster_id, uuid and started_at in unit_fields()
-constexpr std::array<std::size_t, 3> kUnitKey{0, 2, 8};
-
-}  // namespace
 
 void get_units(const Services& services, Call& call) {
   const Params& params = call.params;
@@ -44,7 +37,7 @@ void get_units(const Services& services, Call& call) {
   }
   std::vector<std::size_t> key;
   if (call.page) {
-    key = format.read_also(kUnitKey);
+    key = format.read_also(store::unit_key_fields());
     query.limit = call.page->limit + 1;  // whether there is a next page
     if (const auto& after = call.page->after; !after.empty()) {
       query.after = {.cluster_id = after[0], .uuid = after[1], .started_at = after[2]};

@@ -1,6 +1,5 @@
 // What users and projects used.
 #include <algorithm>
-#include <array>
 #include <ctime>
 #include <utility>
 
@@ -10,9 +9,6 @@
 
 namespace ceems::api {
 namespace {
-
-// cluster_id, username and project in usage_fields()
-constexpr std::array<std::size_t, 3> kUsageKey{0, 5, 3};
 
 store::UsageQuery usage_query(const Call& call) {
   return {
@@ -118,7 +114,7 @@ void get_global_usage(const Services& services, Call& call) {
   RowFormat format(store::usage_fields(), std::move(*fields));
   std::vector<std::size_t> key;
   if (call.page) {
-    key = format.read_also(kUsageKey);
+    key = format.read_also(store::usage_key_fields());
   }
   QueryMeter meter(*services.figures, Query::kUsage);
   auto rows =

@@ -25,13 +25,16 @@ constexpr auto joined(const std::array<Column, kSizes>&... lists) {
   return all;
 }
 
-// What means the same in several tables.
+// What means the same in several tables, and in the fields of users and projects.
 inline constexpr std::string_view kClusterHelp = "Id of the cluster in the configuration.";
 inline constexpr std::string_view kManagerHelp =
     "Kind of the cluster: slurm, openstack, k8s, local.";
 inline constexpr std::string_view kProjectHelp = "Account, tenant or namespace.";
 inline constexpr std::string_view kGroupHelp = "Group of the user, where the manager knows one.";
 inline constexpr std::string_view kUserHelp = "Owner of the unit.";
+inline constexpr std::string_view kNameHelp = "Name of the unit, user or project.";
+inline constexpr std::string_view kTagsHelp = "What else the manager says.";
+inline constexpr std::string_view kUnitCountHelp = "Number of units.";
 
 using model::Metric;
 using model::Unit;
@@ -61,7 +64,7 @@ inline constexpr std::array kUnitNames = std::to_array<Column>({
      .update = Update::kFirstKnown,
      .source = &Unit::name,
      .place = Place::kBody,
-     .help = "Name of the unit, user or project.",
+     .help = kNameHelp,
      .example = R"("fluids")"},
     {.name = "project",
      .update = Update::kFirstKnown,
@@ -140,7 +143,7 @@ inline constexpr std::array kUnitNames = std::to_array<Column>({
      .kind = ColumnKind::kObject,
      .source = &Unit::tags,
      .place = Place::kLast,
-     .help = "What else the manager says.",
+     .help = kTagsHelp,
      .example = R"({"partition":"batch","workdir":"/home/ada"})"},
 });
 
@@ -165,7 +168,7 @@ inline constexpr std::array kUsageNames = std::to_array<Column>({
      .update = Update::kCountNew,
      .place = Place::kBody,
      .always = true,
-     .help = "Number of units.",
+     .help = kUnitCountHelp,
      .example = "9"},
     {.name = "project",
      .update = Update::kNever,
