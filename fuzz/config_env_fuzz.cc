@@ -5,7 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "config/yaml.h"
+#include "config/duration.h"
+#include "config/environment.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
@@ -15,8 +16,8 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                    (text.find('$') == std::string_view::npos && *expanded != text))) {
     std::abort();  // no value here is longer than its name
   }
-  const auto duration = ceems::config::parse_duration_ms(text);
-  if (duration && (*duration < 0 || ceems::config::go_duration(*duration).empty())) {
+  const auto duration = ceems::config::parse_duration(text);
+  if (duration && (duration->count() < 0 || ceems::config::go_duration(*duration).empty())) {
     std::abort();
   }
   return 0;

@@ -23,7 +23,7 @@ void walk(const ceems::config::Node& node) {
                             node.as_int().has_value(), node.as_double().has_value()}) {
     expect(!asked || node.present());
   }
-  if (const auto duration = node.as_duration_ms(); !duration) {
+  if (const auto duration = node.as_duration(); !duration) {
     expect(is_one_line(duration.error()));
   }
   expect(is_one_line(node.error("message")));

@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "config/yaml.h"
+#include "config/duration.h"
 
 namespace ceems::api {
 
@@ -65,12 +65,12 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
 
 Result<ApiOptions> api_options(const CommandLine& line) {
   ApiOptions options;
-  const auto period = config::parse_duration_ms(line.query_max_period);
+  const auto period = config::parse_duration(line.query_max_period);
   if (!period) {
     return fail(
         Error(period.error()).with_context("failed to parse option for --query.max-period"));
   }
-  options.max_period_ms = *period;
+  options.max_period_ms = period->count();
   if (auto cors = Cors::create(line.cors_origin, line.user_headers); !cors) {
     return fail(
         std::move(cors).error().with_context("failed to compile option for --web.cors.origin"));

@@ -80,7 +80,7 @@ TEST(Config, ReadsEverything) {
   EXPECT_EQ(cluster.cluster.updaters, Texts{"prom"});
   EXPECT_EQ(cluster.cli_path, "/opt/slurm/bin");
   EXPECT_EQ(cluster.cli_environment.at("DEBUG"), "1");
-  EXPECT_EQ(cluster.extra["command_timeout"].as_duration_ms().value(), 300000);
+  EXPECT_EQ(cluster.extra["command_timeout"].as_duration().value(), std::chrono::minutes(5));
   ASSERT_EQ(config->updaters.size(), 1U);
   const ingest::UpdaterConfig& updater = config->updaters[0];
   EXPECT_EQ(updater.kind, "tsdb");
@@ -176,7 +176,8 @@ TEST(Config, WrongTypesAndValuesAreNamedWithTheirPlace) {
             "c.yml:3: ceems_api_server.data.update_from: failed to parse time string: yesterday");
   EXPECT_EQ(error_of("ceems_api_server:\n  admin:\n    users: {a: b}\n").substr(0, 9), "c.yml:3: ");
   EXPECT_EQ(error_of("clusters: {}\n"), "c.yml:1: clusters: expected a list");
-  EXPECT_EQ(error_of("ceems_api_server: [1]\n"), "c.yml:1: ceems_api_server: expected a mapping");
+  EXPECT_EQ(error_of("ceems_api_server: [1]\n"),
+            "c.yml:1: ceems_api_server: expected a mapping");
 }
 
 TEST(Config, IdsAndManagersAreChecked) {

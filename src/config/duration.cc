@@ -1,93 +1,91 @@
+#include "config/duration.h"
+
+#include <algorithm>
 #include <array>
+#include <cstdint>
 #include <limits>
+#include <optional>
 
 #include "base/strings.h"
-#include "config/yaml.h"
 
 namespace ceems::config {
 namespace {
 
-struct DurationUnit {
+struct Unit {
   std::string_view name;
   std::int64_t ms;
 };
 
-// Biggest first: a text may only go down this list.
-constexpr std::array<DurationUnit, 7> kUnits{{{"y", 365LL * 24 * 3600 * 1000},
-                                              {"w", 7LL * 24 * 3600 * 1000},
-                                              {"d", 24LL * 3600 * 1000},
-                                              {"h", 3600LL * 1000},
-                                              {"m", 60LL * 1000},
-                                              {"s", 1000},
-                                              {"ms", 1}}};
+// Biggest first.
+constexpr std::array<Unit, 7> kUnits{{{"y", 365LL * 24 * 3600 * 1000},
+                                      {"w", 7LL * 24 * 3600 * 1000},
+                                      {"d", 24LL * 3600 * 1000},
+                                      {"h", 3600LL * 1000},
+                                      {"m", 60LL * 1000},
+                                      {"s", 1000},
+                                      {"ms", 1}}};
+
+// The longest duration of Go, which counts nanoseconds.
+constexpr std::int64_t kMaxMs = std::numeric_limits<std::int64_t>::max() / 1'000'000;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
+/// Takes the digits, or else the characters up to the next digit, off the front.
+std::string_view take_run(std::string_view& rest, bool digits) {
+  const auto* const end = std::ranges::find_if(rest, [&](char c) { return is_digit(c) != digits; });
+  const std::string_view run = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
+  rest.remove_prefix(run.size());
+  return run;
+}
+
+std::unexpected<Error> not_valid(std::string_view text) {
+  return fail(ErrorCode::kInvalidArgument, "not a valid duration string: \"{}\"", printable(text));
+}
+
 }  // namespace
 
-Result<std::int64_t> parse_duration_ms(std::string_view text) {
+Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   if (text.empty()) {
     return fail(ErrorCode::kInvalidArgument, "empty duration string");
   }
   if (text == "0") {
-    return 0;
+    return std::chrono::milliseconds(0);
   }
   std::int64_t total = 0;
-  std::size_t next_unit = 0;
-  std::string_view rest = text;
-  while (!rest.empty()) {
-    std::size_t digits = 0;
-    while (digits < rest.size() && is_digit(rest[digits])) {
-      ++digits;
+  const auto* next_unit = kUnits.begin();
+  for (std::string_view rest = text; !rest.empty();) {
+    const auto count = parse_int<std::int64_t>(take_run(rest, true));
+    const std::string_view name = take_run(rest, false);
+    if (!count || name.empty()) {
+      return not_valid(text);
     }
-    const auto count = parse_int<std::int64_t>(rest.substr(0, digits));
-    if (digits == 0 || !count) {
-      return fail(ErrorCode::kInvalidArgument, "not a valid duration string: \"{}\"",
-                  printable(text));
-    }
-    rest.remove_prefix(digits);
-    std::size_t letters = 0;
-    while (letters < rest.size() && !is_digit(rest[letters])) {
-      ++letters;
-    }
-    if (letters == 0) {
-      return fail(ErrorCode::kInvalidArgument, "not a valid duration string: \"{}\"",
-                  printable(text));
-    }
-    const std::string_view name = rest.substr(0, letters);
-    rest.remove_prefix(letters);
-    std::size_t unit = 0;
-    while (unit < kUnits.size() && kUnits[unit].name != name) {
-      ++unit;
-    }
-    if (unit == kUnits.size()) {
+    const auto* const unit = std::ranges::find(kUnits, name, &Unit::name);
+    if (unit == kUnits.end()) {
       return fail(ErrorCode::kInvalidArgument, "unknown unit \"{}\" in duration \"{}\"",
                   printable(name), printable(text));
     }
     if (unit < next_unit) {
-      return fail(ErrorCode::kInvalidArgument, "not a valid duration string: \"{}\"",
-                  printable(text));
+      return not_valid(text);
     }
     next_unit = unit + 1;
-    std::int64_t part = 0;
-    if (__builtin_mul_overflow(*count, kUnits[unit].ms, &part) ||
-        __builtin_add_overflow(total, part, &total) ||
-        total > std::numeric_limits<std::int64_t>::max() / 1'000'000) {
+    if (*count > (kMaxMs - total) / unit->ms) {
       return fail(ErrorCode::kInvalidArgument, "duration out of range");
     }
+    total += *count * unit->ms;
   }
-  return total;
+  return std::chrono::milliseconds(total);
 }
 
-std::string go_duration(std::int64_t milliseconds) {
-  if (milliseconds == 0) {
+std::string go_duration(std::chrono::milliseconds duration) {
+  if (duration.count() == 0) {
     return "0s";
   }
-  const bool negative = milliseconds < 0;
-  const auto ms = negative ? std::uint64_t{0} - static_cast<std::uint64_t>(milliseconds)
-                           : static_cast<std::uint64_t>(milliseconds);
+  const bool negative = duration.count() < 0;
+  // The lowest value has no positive counterpart as a signed number.
+  const auto bits = static_cast<std::uint64_t>(duration.count());
+  const std::uint64_t ms = negative ? 0 - bits : bits;
   std::string out = negative ? "-" : "";
   if (ms < 1000) {
     return out + fmt::format("{}ms", ms);
@@ -101,7 +99,7 @@ std::string go_duration(std::int64_t milliseconds) {
     out += fmt::format("{}m", minutes);
   }
   out += fmt::format("{}", ms / 1000 % 60);
-  if (std::uint64_t fraction = ms % 1000; fraction != 0) {
+  if (const std::uint64_t fraction = ms % 1000; fraction != 0) {
     std::string digits = fmt::format("{:03}", fraction);
     digits.erase(digits.find_last_not_of('0') + 1);
     out += "." + digits;

@@ -1,6 +1,6 @@
-#include <utility>
+#include "config/environment.h"
 
-#include "config/yaml.h"
+#include <utility>
 
 namespace ceems::config {
 namespace {

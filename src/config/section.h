@@ -59,10 +59,7 @@ class Section {
     return take(key, target, &Node::as_string_list);
   }
   Section& duration(std::string_view key, std::chrono::milliseconds& target) {
-    std::int64_t ms = target.count();
-    take(key, ms, &Node::as_duration_ms);
-    target = std::chrono::milliseconds(ms);
-    return *this;
+    return take(key, target, &Node::as_duration);
   }
   /// A file name, relative to the directory.
   Section& file(std::string_view key, std::string& target, const std::string& directory) {

@@ -17,6 +17,8 @@
 
 #include "base/strings.h"
 #include "base/utf8.h"
+#include "config/duration.h"
+#include "config/environment.h"
 #include "config/spelling.h"
 
 namespace ceems::config {
@@ -461,11 +463,11 @@ Result<double> Node::as_double() const {
   return fail(error(fmt::format("expected a number, got {}", shown(*impl_))));
 }
 
-Result<std::int64_t> Node::as_duration_ms() const {
+Result<std::chrono::milliseconds> Node::as_duration() const {
   if (impl_->kind != Impl::Kind::kScalar) {
     return fail(error(fmt::format("expected a duration such as 15m, got {}", shown(*impl_))));
   }
-  auto value = parse_duration_ms(impl_->scalar);
+  auto value = parse_duration(impl_->scalar);
   if (!value) {
     return fail(error("expected a duration such as 15m: " + value.error().message));
   }

@@ -1,7 +1,7 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
-#include <functional>
 #include <initializer_list>
 #include <memory>
 #include <span>
@@ -40,8 +40,8 @@ class Node {
   [[nodiscard]] Result<bool> as_bool() const;
   [[nodiscard]] Result<std::int64_t> as_int() const;
   [[nodiscard]] Result<double> as_double() const;
-  /// Prometheus duration text: 1d12h, 15s, 500ms, 0.
-  [[nodiscard]] Result<std::int64_t> as_duration_ms() const;
+  /// See parse_duration().
+  [[nodiscard]] Result<std::chrono::milliseconds> as_duration() const;
   [[nodiscard]] Result<std::vector<std::string>> as_string_list()
       const;  ///< scalars of a list, as text
 
@@ -82,16 +82,5 @@ auto read_config(const std::string& path, bool expand_env, const Parse& parse)
   }
   return config;
 }
-
-/// $NAME and ${NAME} become values of `lookup` (empty when unset), $$ a literal $, as spec
-/// api-server §2.1 says, comments included. kInvalidArgument when the text holds the literal token
-/// [[{$}]].
-Result<std::string> expand_environment(
-    std::string_view text, const std::function<std::string(const std::string&)>& lookup);
-
-/// Prometheus duration syntax to milliseconds; y=365d, w=7d. Error texts of spec api-server §2.1.
-Result<std::int64_t> parse_duration_ms(std::string_view text);
-/// Duration text in the manner of Go: "1h0m0s", "15s", "500ms", "1.5s".
-std::string go_duration(std::int64_t milliseconds);
 
 }  // namespace ceems::config

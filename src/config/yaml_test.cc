@@ -21,7 +21,7 @@ TEST(Yaml, ReadsTypedValuesWithTheirPlace) {
   const Node item = (*doc)["b"].items().at(0);
   EXPECT_TRUE(item["x"].as_bool().value());
   EXPECT_EQ(item["y"].as_double().value(), 2.5);
-  EXPECT_EQ(item["z"].as_duration_ms().value(), 900'000);
+  EXPECT_EQ(item["z"].as_duration().value(), std::chrono::minutes(15));
   EXPECT_EQ(item["z"].where(), "b[0].z");
   EXPECT_EQ(item["z"].line(), 5);
   EXPECT_FALSE(item["missing"].present());
@@ -31,7 +31,7 @@ TEST(Yaml, SaysFileLineAndKeyOfAWrongType) {
   const auto doc = parse_yaml("a:\n  b: soon\n  c: [1]\n", "c.yml");
   EXPECT_EQ((*doc)["a"]["b"].as_int().error().message,
             "c.yml:2: a.b: expected a whole number, got 'soon'");
-  EXPECT_EQ((*doc)["a"]["b"].as_duration_ms().error().message,
+  EXPECT_EQ((*doc)["a"]["b"].as_duration().error().message,
             "c.yml:2: a.b: expected a duration such as 15m: not a valid duration string: \"soon\"");
   EXPECT_EQ((*doc)["a"]["c"].as_string().error().message,
             "c.yml:3: a.c: expected a text, got a list");
@@ -189,7 +189,7 @@ TEST(Yaml, SaysWhatEachGetterExpected) {
   EXPECT_EQ(at("n").as_string().error().message, "f:2: n: expected a text, got an empty value");
   EXPECT_EQ(at("m").as_string().error().message, "f:3: m: expected a text, got a mapping");
   EXPECT_EQ(at("l").as_string_list().error().message, "f:4: l[1]: expected a text, got a mapping");
-  EXPECT_EQ(at("d").as_duration_ms().error().message,
+  EXPECT_EQ(at("d").as_duration().error().message,
             "f:5: d: expected a duration such as 15m: unknown unit \"l\" in duration \"3l\"");
   EXPECT_EQ(at("i").as_int().error().message,
             "f:6: i: expected a whole number, got '99999999999999999999'");
@@ -212,17 +212,6 @@ TEST(Yaml, ReadsFilesAndSaysWhyNot) {
             "read " + dir.path().string() + ": Is a directory");
 }
 
-TEST(ExpandEnvironment, FollowsTheRulesOfTheReference) {
-  const auto lookup = [](const std::string& name) {
-    return name == "A" ? std::string("1") : std::string();
-  };
-  EXPECT_EQ(expand_environment("$A ${A} $B. $$ $1x ${A", lookup).value(), "1 1 . $ x A");
-  EXPECT_EQ(expand_environment("100$ ${} $-", lookup).value(), "100$  ");
-  EXPECT_EQ(
-      expand_environment("x [[{$}]]", lookup).error().message,
-      "expanding env vars is not supported with literal template token [[{$}]] in the config file");
-}
-
 TEST(Yaml, TellsQuotedScalarsFromPlainOnes) {
   const auto root = parse_yaml("a: 12\nb: '12'\nc: \"true\"\nd: !!str 1\ne: [x]\n", "f.yml");
   ASSERT_TRUE(root) << root.error().message;
@@ -231,28 +220,6 @@ TEST(Yaml, TellsQuotedScalarsFromPlainOnes) {
   for (const char* key : {"b", "c", "d", "e", "missing"}) {
     EXPECT_FALSE((*root)[key].is_plain()) << key;
   }
-}
-
-TEST(Duration, ReadsPrometheusSyntax) {
-  EXPECT_EQ(parse_duration_ms("1d12h").value(), 129'600'000);
-  EXPECT_EQ(parse_duration_ms("0").value(), 0);
-  EXPECT_EQ(parse_duration_ms("1h30m15s500ms").value(), 5'415'500);
-  EXPECT_EQ(parse_duration_ms("3l").error().message, "unknown unit \"l\" in duration \"3l\"");
-  EXPECT_EQ(parse_duration_ms("1m1h").error().message, "not a valid duration string: \"1m1h\"");
-  EXPECT_EQ(parse_duration_ms("").error().message, "empty duration string");
-  EXPECT_EQ(parse_duration_ms("15").error().message, "not a valid duration string: \"15\"");
-  EXPECT_EQ(parse_duration_ms("300000000000y").error().message, "duration out of range");
-  EXPECT_FALSE(parse_duration_ms("-1s"));
-}
-
-TEST(Duration, PrintsLikeGo) {
-  EXPECT_EQ(go_duration(3'600'000), "1h0m0s");
-  EXPECT_EQ(go_duration(15'000), "15s");
-  EXPECT_EQ(go_duration(60'000), "1m0s");
-  EXPECT_EQ(go_duration(500), "500ms");
-  EXPECT_EQ(go_duration(1'500), "1.5s");
-  EXPECT_EQ(go_duration(0), "0s");
-  EXPECT_EQ(go_duration(24'672'000), "6h51m12s");
 }
 
 }  // namespace

@@ -1,11 +1,12 @@
 // Invented units and usage, for dashboards under construction. Nobody's data: no identity needed.
 #include <array>
+#include <chrono>
 #include <random>
 
 #include "api/envelope.h"
 #include "api/handlers/handlers.h"
 #include "base/json.h"
-#include "config/yaml.h"
+#include "config/duration.h"
 #include "store/json.h"
 
 namespace ceems::api {

@@ -8,7 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
-#include "config/yaml.h"
+#include "config/environment.h"
 #include "exporter/energy/meter/held_power.h"
 #include "exporter/ipmi/open_ipmi.h"
 #include "exporter/node_name.h"

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "base/strings.h"
-#include "config/yaml.h"
+#include "config/duration.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -55,15 +55,13 @@ Result<std::chrono::milliseconds> parse_duration(std::string_view flag,
                                                  std::string_view text,
                                                  std::chrono::milliseconds min,
                                                  std::chrono::milliseconds max) {
-  const auto parsed = config::parse_duration_ms(text);
-  if (!parsed) {
-    return fail(Error{ErrorCode::kInvalidArgument, parsed.error().message}.with_context(flag));
+  const auto value = config::parse_duration(text);
+  if (!value) {
+    return fail(Error(value.error()).with_context(flag));
   }
-  const std::chrono::milliseconds value(*parsed);
-  if (value < min || value > max) {
+  if (*value < min || *value > max) {
     return fail(ErrorCode::kInvalidArgument, "{}: expected {} to {}, got '{}'", flag,
-                config::go_duration(min.count()), config::go_duration(max.count()),
-                printable(text));
+                config::go_duration(min), config::go_duration(max), printable(text));
   }
   return value;
 }

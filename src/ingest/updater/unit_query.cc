@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "config/yaml.h"
+#include "config/duration.h"
 
 namespace ceems::ingest {
 namespace {
@@ -27,12 +27,13 @@ std::string uuids_expression(const std::vector<std::string>& uuids) {
 QueryContext query_context(model::Window window, const tsdb::Settings& settings) {
   QueryContext context;
   auto& variables = context.variables;
-  variables.scrape_interval = config::go_duration(settings.scrape_interval.count());
+  variables.scrape_interval = config::go_duration(settings.scrape_interval);
   variables.scrape_interval_milli = fmt::format("{}", settings.scrape_interval.count());
-  variables.evaluation_interval = config::go_duration(settings.evaluation_interval.count());
+  variables.evaluation_interval = config::go_duration(settings.evaluation_interval);
   variables.evaluation_interval_milli = fmt::format("{}", settings.evaluation_interval.count());
-  variables.rate_interval = config::go_duration(settings.rate_interval().count());
-  variables.range = config::go_duration((window.end_ms - window.start_ms) / 1000 * 1000);
+  variables.rate_interval = config::go_duration(settings.rate_interval());
+  variables.range =
+      config::go_duration(std::chrono::seconds((window.end_ms - window.start_ms) / 1000));
   // The points of a subquery lie at multiples of its step. Prometheus 2 takes the points at both
   // ends of a range, so ranges that follow one another would share one: a millisecond earlier they
   // do not.
