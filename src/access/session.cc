@@ -96,7 +96,7 @@ std::optional<std::vector<std::string>> Signer::open(std::string_view purpose,
 }
 
 std::string_view login_method_name(LoginMethod method) {
-  return way == LoginMethod::kLocal ? "local" : "oidc";
+  return method == LoginMethod::kLocal ? "local" : "oidc";
 }
 
 std::string session_token(const Signer& signer, const Session& session) {

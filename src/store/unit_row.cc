@@ -5,6 +5,7 @@
 
 #include <fmt/format.h>
 
+#include "base/json_reader.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "store/json.h"
