@@ -64,7 +64,7 @@ class RowFormat {
  private:
   struct Shown {
     const store::Field* field = nullptr;
-    std::string key;           ///< its name as JSON
+    std::string key = {};      ///< its name as JSON
     int column = -1;           ///< -1: not asked for
     int epoch_ms_column = -1;  ///< of the time, when it is to be converted
   };

@@ -84,7 +84,8 @@ void add_unit(JsonWriter& json, Dice& dice, int number, bool running, std::int64
   if (!running) {
     json.member("ended_at_ts", ended);
   }
-  json.member("elapsed", config::go_duration(((running ? now : ended) - started) * 1000));
+  json.member("elapsed",
+              config::go_duration(std::chrono::seconds((running ? now : ended) - started)));
   json.member("state", running ? "RUNNING" : "COMPLETED");
   json.key("allocation").begin_object().member("cpus", dice.number(1, 128));
   json.member("gpus", dice.number(0, 8)).member("mem", dice.number(1, 64) << 30);
