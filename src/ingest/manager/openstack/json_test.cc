@@ -96,8 +96,8 @@ TEST(OpenstackServers, AreNothingElse) {
   EXPECT_EQ(parse_servers("[]").error().message, "expected a JSON object");
   EXPECT_EQ(parse_servers("{}").error().message, "expected a list 'servers'");
   EXPECT_EQ(parse_servers(R"({"servers": {"a": 1}})").error().message, "expected a list 'servers'");
-  EXPECT_THAT(parse_servers("<html>").error().message, HasSubstr("no JSON"));
-  EXPECT_THAT(parse_servers("").error().message, HasSubstr("no JSON"));
+  EXPECT_THAT(parse_servers("<html>").error().message, HasSubstr("invalid JSON"));
+  EXPECT_THAT(parse_servers("").error().message, HasSubstr("invalid JSON"));
   EXPECT_FALSE(parse_servers(R"({"servers": [{"id": "a", "status)"));
   EXPECT_FALSE(parse_servers(std::string(100'000, '[')));
   EXPECT_EQ(parse_servers("{\"servers\":[" + std::string(3'000'000, ',')).error().message,

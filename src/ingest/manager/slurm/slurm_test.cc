@@ -373,7 +373,8 @@ TEST(SlurmLate, AStartThatWasRecordedLateIsOneBeforeTheWindow) {
   f.source->in_window = {job_from("before", kHour - 1'000, {}), job_from("at", kHour, {}),
                          job_from("behind", kHour + 1'000, {})};
   std::map<std::string, double> seconds;
-  for (const auto& unit : f.manager->fetch_units(hours(1, 2), {}).value()) {
+  const auto units = f.manager->fetch_units(hours(1, 2), {}).value();
+  for (const auto& unit : units) {
     seconds[unit.uuid] = unit.total_time_seconds.at("walltime");
   }
   seconds.erase("1");  // its end was recorded late
