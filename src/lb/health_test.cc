@@ -32,6 +32,13 @@ class Checking {
             },
             times) {}
   void check_now() { checker_.check_now(); }
+  void wait_for_first_look() const {
+    const auto end = steady_clock::now() + std::chrono::seconds(30);
+    while (looks_ == 0 && steady_clock::now() < end) {
+      std::this_thread::sleep_for(milliseconds(1));
+    }
+    ASSERT_GE(looks_, 1);
+  }
   /// Waits until the targets were looked at so many times more: what was begun before is over.
   void wait_for_looks(int times) const {
     const int before = looks_;
@@ -53,6 +60,8 @@ constexpr HealthTimes kQuick{.interval = milliseconds(5),
                              .retry_interval = milliseconds(1),
                              .silence = milliseconds(1)};
 constexpr std::chrono::hours kNever{1};
+/// Nobody accepts what probes begin, so each takes a place: as many as the kernel allows.
+constexpr int kPlaces = 4096;
 
 bool never_asked() {
   ADD_FAILURE() << "a server that is not silent was asked";
@@ -78,7 +87,7 @@ bool comes_true(Condition condition) {
 }
 
 TEST(HealthChecker, FollowsServersThatGoAndComeBack) {
-  net::TestPort port(true);
+  net::TestPort port(true, kPlaces);
   const auto server = server_at(port.number());
   const net::TestPort closed(false);
   const auto dead = server_at(closed.number());
@@ -105,7 +114,7 @@ TEST(HealthChecker, ProbesAtOnceAndThenOncePerInterval) {
 }
 
 TEST(HealthChecker, WhatARequestFoundGoneIsProbedAtTheNextRetry) {
-  const net::TestPort port(true);
+  const net::TestPort port(true, kPlaces);
   const auto server = server_at(port.number());
   const Checking checking({{server, never_asked}},
                           {.interval = kNever, .retry_interval = milliseconds(20)});
@@ -115,7 +124,7 @@ TEST(HealthChecker, WhatARequestFoundGoneIsProbedAtTheNextRetry) {
 }
 
 TEST(HealthChecker, AServerThatTakesConnectionsButHangsGetsNoRequestsUntilItAnswers) {
-  const net::TestPort port(true);
+  const net::TestPort port(true, kPlaces);
   const auto server = server_at(port.number());
   std::atomic<bool> answers = false;
   const Checking checking({{server, [&] { return answers.load(); }}}, kQuick);
@@ -134,7 +143,7 @@ TEST(HealthChecker, AServerThatTakesConnectionsButHangsGetsNoRequestsUntilItAnsw
 }
 
 TEST(HealthChecker, ASlowServerThatRespondsStays) {
-  const net::TestPort port(true);
+  const net::TestPort port(true, kPlaces);
   const auto server = server_at(port.number());
   std::atomic<int> asked = 0;
   const Checking checking({{server,
@@ -150,7 +159,7 @@ TEST(HealthChecker, ASlowServerThatRespondsStays) {
 }
 
 TEST(HealthChecker, AsksAllServersThatHangAtTheSameTime) {
-  const net::TestPort port(true);
+  const net::TestPort port(true, kPlaces);
   const auto one = server_at(port.number());
   const auto two = server_at(port.number());
   std::atomic<int> inside = 0;
@@ -202,17 +211,17 @@ TEST(HealthChecker, WhatTakesItsTimeDelaysNoOtherServer) {
 }
 
 TEST(HealthChecker, ChecksAllAtOnceWhenAsked) {
-  const net::TestPort port(true);
+  const net::TestPort port(true, kPlaces);
   const auto server = server_at(port.number());
   Checking checking({{server, never_asked}}, {.interval = kNever, .retry_interval = kNever});
-  checking.wait_for_looks(1);
+  checking.wait_for_first_look();
   server->set_alive(false);
   checking.check_now();
   EXPECT_TRUE(comes_true([&] { return server->alive(); }));
 }
 
 TEST(HealthChecker, AServerThatAnswersAgainIsProbedAtOnce) {
-  const net::TestPort port(true);
+  const net::TestPort port(true, kPlaces);
   const auto server = server_at(port.number());
   server->set_alive(false);
   server->set_hangs(true);
@@ -258,7 +267,7 @@ TEST(HealthChecker, ProbesEndWhenItStops) {
 }
 
 TEST(HealthChecker, RequestsAreWaitedForWhenItStops) {
-  const net::TestPort port(true);
+  const net::TestPort port(true, kPlaces);
   const auto server = server_at(port.number());
   const net::Upstream::Flight flight(*server);
   std::atomic<bool> asked = false;
