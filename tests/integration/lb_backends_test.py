@@ -443,7 +443,7 @@ def test_servers_behind_unix_sockets(directory, _options):
             gate.write([url], web_options=more)
             os.kill(gate.program.pid, signal.SIGHUP)
             wait_until("refused: " + url, lambda part=error: any(
-                "not reloaded" in line and part in line and "lb.yml:" in line for line in gate.program.output().splitlines()))
+                "cannot reload" in line and part in line and "lb.yml:" in line for line in gate.program.output().splitlines()))
         assert gate.ask().status == 200
 
 
