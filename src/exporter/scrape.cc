@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 
 namespace ceems::exporter {
 namespace {
@@ -57,27 +58,6 @@ void log_news(const std::string& name, Outcome& outcome, const Result<>& result)
   }
 }
 
-/// Clears the flag and wakes the next one, also when a collector throws.
-class Turn {
- public:
-  Turn(std::mutex& mutex, std::condition_variable& idle, bool& busy)
-      : mutex_(mutex), idle_(idle), busy_(busy) {}
-  Turn(const Turn&) = delete;
-  Turn& operator=(const Turn&) = delete;
-  ~Turn() {
-    {
-      const std::scoped_lock lock(mutex_);
-      busy_ = false;
-    }
-    idle_.notify_one();
-  }
-
- private:
-  std::mutex& mutex_;
-  std::condition_variable& idle_;
-  bool& busy_;
-};
-
 }  // namespace
 
 void add_scrape_duration(metrics::Sink& sink,
@@ -130,7 +110,7 @@ void Scraper::run(metrics::Sink& sink, Clock::SteadyTime deadline) {
     sink.add(kSuccess, result ? 1 : 0, {named.name});
     log_news(named.name, outcomes_[i], result);
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       CollectorStatus& status = statuses_[i];
       status.duration = after - before;
       status.message = outcomes_[i].message();
@@ -158,25 +138,43 @@ void Scraper::add_hints(metrics::Sink& sink) const {
 }
 
 std::vector<CollectorStatus> Scraper::statuses() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return statuses_;
 }
+
+/// Ends the turn of the thread that set busy_ and wakes the next one, even after an exception.
+class MetricsPage::Turn {
+ public:
+  explicit Turn(MetricsPage& page) : page_(page) {}
+  Turn(const Turn&) = delete;
+  Turn& operator=(const Turn&) = delete;
+  ~Turn() {
+    {
+      const MutexLock lock(page_.mutex_);
+      page_.busy_ = false;
+    }
+    page_.idle_.notify_one();
+  }
+
+ private:
+  MetricsPage& page_;
+};
 
 Result<> MetricsPage::get(metrics::Exposition exposition,
                           Clock::SteadyTime deadline,
                           std::string& out) {
-  const auto asked = clock_.steady_now();
+  const auto begin = clock_.steady_now();
   {
-    std::unique_lock lock(mutex_);
-    if (!idle_.wait_for(lock, deadline - asked, [this] { return !busy_; })) {
+    MutexLock lock(mutex_);
+    if (!idle_.wait_for(lock, deadline - begin,
+                        [this]() CEEMS_REQUIRES(mutex_) { return !busy_; })) {
       return fail(ErrorCode::kTimeout, "a scrape under way did not end in time");
     }
     busy_ = true;
   }
-  const Turn turn(mutex_, idle_, busy_);
-  if (!any_ || made_ < asked) {
+  const Turn turn(*this);
+  if (!made_ || *made_ < begin) {
     made_ = clock_.steady_now();
-    any_ = true;
     sink_.clear();
     scraper_.run(sink_, deadline);
     if (self_.full()) {

@@ -1,15 +1,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
-#include <mutex>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "exporter/collector_set.h"
 #include "exporter/self_metrics.h"
 #include "exporter/source/outcome.h"
@@ -61,7 +60,7 @@ class Scraper {
   std::vector<NamedCollector> collectors_;
   std::vector<Outcome> outcomes_;  // as collectors_
   const Clock& clock_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::vector<CollectorStatus> statuses_ CEEMS_GUARDED_BY(mutex_);
 };
 
@@ -75,20 +74,23 @@ class MetricsPage {
 
   /// Appends a page made no earlier than this call began. kTimeout: a scrape under way did not end
   /// before the deadline.
-  Result<> get(metrics::Exposition exposition, Clock::SteadyTime deadline, std::string& out);
+  Result<> get(metrics::Exposition exposition, Clock::SteadyTime deadline, std::string& out)
+      CEEMS_EXCLUDES(mutex_);
 
  private:
+  class Turn;
+
   Scraper& scraper_;
   SelfMetrics& self_;
   const Clock& clock_;
-  // A flag and a condition, not a timed mutex: g++ 12's ThreadSanitizer does not know the system
-  // call behind the latter. Whoever set busy_ owns the members below until it is clear again.
-  std::mutex mutex_;
-  std::condition_variable idle_;
+  // A flag and a condition instead of a timed mutex, because the ThreadSanitizer of g++ 12 does not
+  // know the system call behind the latter. The thread that set busy_ owns the members below it
+  // until it clears the flag.
+  Mutex mutex_;
+  Condition idle_;
   bool busy_ CEEMS_GUARDED_BY(mutex_) = false;
   metrics::Sink sink_;
-  Clock::SteadyTime made_{};
-  bool any_ = false;
+  std::optional<Clock::SteadyTime> made_;  // when the content of sink_ was collected
 };
 
 }  // namespace ceems::exporter

@@ -9,6 +9,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
 #include "exporter/ipmi/fake_port.h"
@@ -48,7 +49,7 @@ class Node {
   void add_device() {
     options_.open_device = [this]() -> Result<std::unique_ptr<ipmi::Port>> {
       return std::make_unique<FakePort>([this](const ipmi::Request& request, long id) {
-        const std::scoped_lock lock(mutex_);
+        const MutexLock lock(mutex_);
         if (answer_.empty()) {
           return std::vector<ipmi::Message>{};
         }
@@ -60,7 +61,7 @@ class Node {
     ::chmod(tools_.write(name, "#!/bin/sh\n").c_str(), 0755);
   }
   void set_answer(Bytes answer) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     answer_ = std::move(answer);
   }
   Result<std::unique_ptr<Collector>> create() {
@@ -81,8 +82,8 @@ class Node {
       }};
 
  private:
-  std::mutex mutex_;
-  Bytes answer_;
+  Mutex mutex_;
+  Bytes answer_ CEEMS_GUARDED_BY(mutex_);
 };
 
 TEST(IpmiDcmi, ReadsTheDeviceWithoutPrivilegesToRunThings) {

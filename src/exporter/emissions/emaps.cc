@@ -1,11 +1,11 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
-#include <mutex>
 #include <thread>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "exporter/emissions/answers.h"
 #include "exporter/emissions/service.h"
 
@@ -89,7 +89,7 @@ class Emaps {
   Round ask_all(const std::stop_token& stop) {
     const auto begin = std::chrono::steady_clock::now();
     std::atomic<std::size_t> next = 0;
-    std::mutex mutex;
+    Mutex mutex;
     Round round;
     const auto work = [&] {
       for (std::size_t i = next++; i < zones_.size(); i = next++) {
@@ -97,7 +97,7 @@ class Emaps {
           return;
         }
         auto value = ask(zones_[i].key);
-        const std::scoped_lock lock(mutex);
+        const MutexLock lock(mutex);
         if (value) {
           zones_[i].grams_per_kwh = *value;
           zones_[i].time = clock_.steady_now();

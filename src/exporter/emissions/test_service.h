@@ -3,17 +3,17 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "exporter/emissions/provider.h"
 #include "net/server/server.h"
 
 namespace ceems::exporter::emissions {
 
-/// An HTTP server on the loopback interface that stands in for an emission service and remembers
-/// what it was asked. For tests.
+/// An HTTP server on the loopback interface that stands in for an emission service and records its
+/// requests. For tests.
 class TestService {
  public:
   explicit TestService(net::Handler handler) {
@@ -23,7 +23,7 @@ class TestService {
         std::move(options),
         [this, answer = std::move(handler)](const net::Request& request, net::Response& response) {
           {
-            const std::scoped_lock lock(mutex_);
+            const MutexLock lock(mutex_);
             requests_.push_back(request);
           }
           answer(request, response);
@@ -33,13 +33,13 @@ class TestService {
 
   [[nodiscard]] std::string url() const { return "http://" + server_->addresses()[0]; }
   [[nodiscard]] std::vector<net::Request> requests() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return requests_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::vector<net::Request> requests_;
+  mutable Mutex mutex_;
+  std::vector<net::Request> requests_ CEEMS_GUARDED_BY(mutex_);
   std::unique_ptr<net::Server> server_;
 };
 

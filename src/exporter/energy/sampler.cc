@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "host/read_file.h"
 #include "host/stat.h"
 
@@ -19,9 +20,23 @@ double busy_seconds(const host::CpuTimes& times) {
   return static_cast<double>(ticks) / kTicksPerSecond;
 }
 
-/// A manager without any unit on this node is no fault.
+/// A node without any unit of a manager is not an error.
 bool means_no_units(const Error& error) {
   return error.code == ErrorCode::kNoData || error.code == ErrorCode::kNotFound;
+}
+
+/// Updates `failing` and logs when a source starts to fail and when it works again. `error` is null
+/// when it worked.
+void log_change(std::string_view key, std::string_view name, bool& failing, const Error* error) {
+  if (failing == (error != nullptr)) {
+    return;
+  }
+  failing = error != nullptr;
+  if (failing) {
+    log::warn("energy: source has no value", {{key, name}, {"err", error->message}});
+  } else {
+    log::info("energy: source is back", {{key, name}});
+  }
 }
 
 }  // namespace
@@ -38,15 +53,14 @@ std::optional<double> BusyCpus::advance(double busy_seconds, Clock::SteadyTime n
 
 Sampler::Sampler(const SamplerOptions& options,
                  const Clock& clock,
-                 host::Paths paths,
+                 const host::Paths& paths,
                  std::vector<std::shared_ptr<UnitSource>> sources,
                  Meters meters,
                  DeviceMeterList devices)
     : options_(options),
       clock_(clock),
-      paths_(std::move(paths)),
-      stat_path_((paths_.proc / "stat").string()),
-      meminfo_path_((paths_.proc / "meminfo").string()),
+      stat_path_((paths.proc / "stat").string()),
+      meminfo_path_((paths.proc / "meminfo").string()),
       sources_(std::move(sources)),
       meters_(std::move(meters)),
       devices_(std::move(devices)),
@@ -68,21 +82,6 @@ void Sampler::start() {
   thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
 }
 
-void Sampler::note(std::string_view what,
-                   std::string_view name,
-                   bool& failing,
-                   const Error* error) {
-  if (failing == (error != nullptr)) {
-    return;
-  }
-  failing = error != nullptr;
-  if (failing) {
-    log::warn("energy: source has no value", {{what, name}, {"err", error->message}});
-  } else {
-    log::info("energy: source is back", {{what, name}});
-  }
-}
-
 void Sampler::take_snapshots() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     managers_[i] = {.manager = sources_[i]->manager(), .snapshot = nullptr};
@@ -91,9 +90,9 @@ void Sampler::take_snapshots() {
     if (snapshot) {
       snapshots_[i] = std::move(*snapshot);
       managers_[i].snapshot = snapshots_[i].get();
-      note("manager", managers_[i].manager, failing, nullptr);
+      log_change("manager", managers_[i].manager, failing, nullptr);
     } else if (means_no_units(snapshot.error())) {
-      // All units of the manager are gone: an empty snapshot says so.
+      // All units of the manager are gone, which an empty snapshot expresses.
       const auto now = clock_.steady_now();
       auto none = std::make_shared<UnitSnapshot>();
       none->manager = managers_[i].manager;
@@ -102,7 +101,7 @@ void Sampler::take_snapshots() {
       snapshots_[i] = std::move(none);
       managers_[i].snapshot = snapshots_[i].get();
     } else {
-      note("manager", managers_[i].manager, failing, &snapshot.error());
+      log_change("manager", managers_[i].manager, failing, &snapshot.error());
     }
     source_failing_[i] = failing;
   }
@@ -112,14 +111,14 @@ NodeUse Sampler::read_node_use(Clock::SteadyTime now) {
   NodeUse use;
   auto text = host::read_file(stat_path_.c_str(), buffer_);
   auto stat = text ? host::parse_stat(buffer_) : fail(std::move(text).error());
-  note("source", stat_path_, stat_failing_, stat ? nullptr : &stat.error());
+  log_change("source", stat_path_, stat_failing_, stat ? nullptr : &stat.error());
   if (stat) {
     use.busy_cpus = busy_cpus_.advance(busy_seconds(stat->total), now);
     use.cpus_online = static_cast<double>(stat->cpus);
   }
   text = host::read_file(meminfo_path_.c_str(), buffer_);
   const auto parsed = text ? host::parse_meminfo(buffer_, meminfo_) : text;
-  note("source", meminfo_path_, meminfo_failing_, parsed ? nullptr : &parsed.error());
+  log_change("source", meminfo_path_, meminfo_failing_, parsed ? nullptr : &parsed.error());
   if (parsed) {
     double available = 0;
     for (const host::MeminfoLine& line : meminfo_) {
@@ -138,27 +137,33 @@ void Sampler::read_meters(const MeterContext& context) {
   for (std::size_t i = 0; i < meters_.size(); ++i) {
     auto reading = meters_[i]->read(context);
     bool failing = meter_failing_[i];
-    note("source", meters_[i]->source().name, failing, reading ? nullptr : &reading.error());
+    log_change("source", meters_[i]->source().name, failing, reading ? nullptr : &reading.error());
     meter_failing_[i] = failing;
     readings_[i] = reading ? std::optional(*reading) : std::nullopt;
   }
 }
 
 void Sampler::tick(Caller caller) {
-  std::unique_lock lock(tick_mutex_, std::defer_lock);
-  if (caller == Caller::kScrape) {
-    if (!lock.try_lock() ||
-        (last_tick_ && clock_.steady_now() - *last_tick_ < options_.interval / 4)) {
-      return;
-    }
-  } else {
-    lock.lock();
+  if (caller == Caller::kThread) {
+    const MutexLock lock(tick_mutex_);
+    take_sample(true);
+    return;
   }
+  if (!tick_mutex_.try_lock()) {
+    return;
+  }
+  const MutexLock lock(tick_mutex_, kAdoptLock);
+  if (!last_tick_ || clock_.steady_now() - *last_tick_ >= options_.interval / 4) {
+    take_sample(false);
+  }
+}
+
+void Sampler::take_sample(bool may_block) {
   take_snapshots();
   const auto now = clock_.steady_now();
   last_tick_ = now;
   const NodeUse use = read_node_use(now);
-  MeterContext context{.now = now, .utilisation = {}, .may_block = caller == Caller::kThread};
+  MeterContext context{.now = now, .utilisation = {}, .may_block = may_block};
   if (use.busy_cpus && use.cpus_online > 0) {
     context.utilisation = std::clamp(*use.busy_cpus / use.cpus_online, 0.0, 1.0);
   }
@@ -167,7 +172,7 @@ void Sampler::tick(Caller caller) {
   for (const auto& devices : devices_) {
     devices->read(context, managers_, device_samples_);
   }
-  const std::scoped_lock account_lock(account_mutex_);
+  const MutexLock account_lock(account_mutex_);
   account_.advance({.time = now,
                     .readings = readings_,
                     .node = use,
@@ -177,7 +182,7 @@ void Sampler::tick(Caller caller) {
 }
 
 void Sampler::with_account(const std::function<void(Account&, Clock::SteadyTime)>& use) {
-  const std::scoped_lock lock(account_mutex_);
+  const MutexLock lock(account_mutex_);
   use(account_, updated_);
 }
 
@@ -188,7 +193,8 @@ void Sampler::run(const std::stop_token& stop) {
       step();
     } catch (const std::exception& exception) {
       if (!std::exchange(failed, true)) {
-        log::error("energy: a sample failed; this is said once", {{"err", exception.what()}});
+        log::error("energy: a sample failed; later failures are not logged",
+                   {{"err", exception.what()}});
       }
     }
   };
@@ -197,13 +203,14 @@ void Sampler::run(const std::stop_token& stop) {
     guarded([this] { tick(Caller::kThread); });
     for (auto now = std::chrono::steady_clock::now(); now < next && !stop.stop_requested();
          now = std::chrono::steady_clock::now()) {
-      // The list of sources never changes, and they are safe for concurrent use: no lock.
       const bool young = std::any_of(sources_.begin(), sources_.end(),
                                      [](const auto& source) { return source->has_young(); });
       const auto pause =
           young ? std::min<Clock::SteadyTime::duration>(kYoungPause, next - now) : next - now;
-      std::unique_lock lock(wait_mutex_);
-      wake_.wait_for(lock, stop, pause, [] { return false; });
+      {
+        MutexLock lock(wait_mutex_);
+        wake_.wait_for(lock, stop, pause, [] { return false; });
+      }
       if (young && std::chrono::steady_clock::now() < next) {
         guarded([this] {
           for (const auto& source : sources_) {

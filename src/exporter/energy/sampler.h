@@ -1,10 +1,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -13,6 +11,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "exporter/energy/account/account.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
@@ -25,8 +24,9 @@ namespace ceems::exporter::energy {
 /// CPU use of the whole node from the counters of /proc/stat. Not thread-safe.
 class BusyCpus {
  public:
-  /// `busy_seconds` since boot at `now`. CPU-seconds per second since the last call; nothing at the
-  /// first call and where the counter fell (some kernels on CPU hot-plug).
+  /// Takes the CPU-seconds since boot at `now` and returns CPU-seconds per second since the last
+  /// call. Nothing at the first call and when the counter fell, as in some kernels when a CPU goes
+  /// offline.
   std::optional<double> advance(double busy_seconds, Clock::SteadyTime now);
 
  private:
@@ -39,21 +39,22 @@ struct SamplerOptions {
   AccountOptions account;
 };
 
-/// Reads meters and units in steps and keeps the books. One tick: unit snapshots, /proc/stat,
-/// /proc/meminfo, meters, Account::advance(). The thread ticks every `interval` and in between
-/// refreshes young units; a scrape ticks, too, when the last one is a quarter of the interval old.
+/// Reads meters and units in ticks and keeps the account of energy. One tick reads unit snapshots,
+/// /proc/stat, /proc/meminfo and the meters and passes them to Account::advance(). The thread ticks
+/// every `interval` and refreshes young units in between. A scrape ticks, too, when the last tick
+/// is at least a quarter of the interval old.
 ///
-/// Whatever fails leaves out its part of the interval and is logged when it starts and when it
-/// ends.
+/// A part that fails is left out of that interval. The log has a line when failures begin and one
+/// when they end.
 ///
-/// tick() and with_account() are safe from any thread. start() at most once, after privileges were
-/// dropped (capabilities belong to threads); the destructor stops and joins the thread.
+/// tick() and with_account() are safe from any thread. Call start() at most once, after privileges
+/// were dropped, because capabilities belong to threads. The destructor stops and joins the thread.
 class Sampler {
  public:
-  /// `clock` and what `paths` name outlive the sampler.
+  /// `clock` must outlive the sampler.
   Sampler(const SamplerOptions& options,
           const Clock& clock,
-          host::Paths paths,
+          const host::Paths& paths,
           std::vector<std::shared_ptr<UnitSource>> sources,
           Meters meters,
           DeviceMeterList devices = {});
@@ -64,53 +65,53 @@ class Sampler {
   void start();
 
   enum class Caller { kThread, kScrape };
-  /// One step. For a scrape: nothing where one is under way or the last one is fresh enough; meters
-  /// that may block answer with what they have.
-  void tick(Caller caller);
+  /// Takes one sample. A scrape takes none while another tick is under way or when the last one is
+  /// recent enough, and its meters return what they have instead of blocking.
+  void tick(Caller caller) CEEMS_EXCLUDES(tick_mutex_) CEEMS_EXCLUDES(account_mutex_);
 
-  /// Runs `use` with the books and the time they were last brought up to date, under their lock.
-  void with_account(const std::function<void(Account&, Clock::SteadyTime)>& use);
+  /// Calls `use` with the account and the time of its last update, under the account's lock.
+  void with_account(const std::function<void(Account&, Clock::SteadyTime)>& use)
+      CEEMS_EXCLUDES(account_mutex_);
 
  private:
   static constexpr auto kYoungPause = std::chrono::milliseconds(200);
 
   void run(const std::stop_token& stop);
-  void take_snapshots();
-  NodeUse read_node_use(Clock::SteadyTime now);
-  void read_meters(const MeterContext& context);
-  void note(std::string_view what, std::string_view name, bool& failing, const Error* error);
+  void take_sample(bool may_block) CEEMS_REQUIRES(tick_mutex_) CEEMS_EXCLUDES(account_mutex_);
+  void take_snapshots() CEEMS_REQUIRES(tick_mutex_);
+  NodeUse read_node_use(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
+  void read_meters(const MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
 
-  SamplerOptions options_;
+  const SamplerOptions options_;
   const Clock& clock_;
-  host::Paths paths_;
-  std::string stat_path_;
-  std::string meminfo_path_;
+  const std::string stat_path_;
+  const std::string meminfo_path_;
+  const std::vector<std::shared_ptr<UnitSource>> sources_;  // each is safe for concurrent use
+  const Meters meters_;                                     // read with tick_mutex_ held
+  const DeviceMeterList devices_;                           // read with tick_mutex_ held
 
-  std::mutex tick_mutex_;  // guards what follows up to account_mutex_
-  std::vector<std::shared_ptr<UnitSource>> sources_;
-  Meters meters_;
-  DeviceMeterList devices_;
-  BusyCpus busy_cpus_;
-  std::optional<Clock::SteadyTime> last_tick_;
-  std::vector<bool> source_failing_;
-  std::vector<bool> meter_failing_;
-  bool stat_failing_ = false;
-  bool meminfo_failing_ = false;
-  // Reused from tick to tick.
-  std::string buffer_;
-  std::vector<host::MeminfoLine> meminfo_;
-  std::vector<std::shared_ptr<const UnitSnapshot>> snapshots_;
-  std::vector<ManagerUnits> managers_;
-  std::vector<std::optional<Reading>> readings_;
-  std::vector<DeviceSample> device_samples_;
+  Mutex tick_mutex_;  // held for a whole tick
+  BusyCpus busy_cpus_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::optional<Clock::SteadyTime> last_tick_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<bool> source_failing_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<bool> meter_failing_ CEEMS_GUARDED_BY(tick_mutex_);
+  bool stat_failing_ CEEMS_GUARDED_BY(tick_mutex_) = false;
+  bool meminfo_failing_ CEEMS_GUARDED_BY(tick_mutex_) = false;
+  // Members only so that their memory is reused from tick to tick.
+  std::string buffer_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<host::MeminfoLine> meminfo_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<std::shared_ptr<const UnitSnapshot>> snapshots_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<ManagerUnits> managers_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<std::optional<Reading>> readings_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<DeviceSample> device_samples_ CEEMS_GUARDED_BY(tick_mutex_);
 
-  std::mutex account_mutex_;  // guards account_ and updated_; taken after tick_mutex_
-  Account account_;
-  Clock::SteadyTime updated_{};
+  Mutex account_mutex_;  // locked after tick_mutex_ where both are held
+  Account account_ CEEMS_GUARDED_BY(account_mutex_);
+  Clock::SteadyTime updated_ CEEMS_GUARDED_BY(account_mutex_){};
 
-  std::mutex wait_mutex_;
-  std::condition_variable_any wake_;
-  std::jthread thread_;  // last: stops before anything else goes away
+  Mutex wait_mutex_;     // guards nothing: a condition needs a mutex to wait with
+  Condition wake_;       // never notified: only its time or a stop request ends a wait
+  std::jthread thread_;  // the last member, so that it is joined before the others are destroyed
 };
 
 }  // namespace ceems::exporter::energy

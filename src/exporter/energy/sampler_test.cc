@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "exporter/energy/meter/held_power.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
@@ -23,7 +24,7 @@ class FakeSource final : public UnitSource {
 
   [[nodiscard]] std::string_view manager() const override { return "slurm"; }
   Result<std::shared_ptr<const UnitSnapshot>> snapshot(milliseconds max_age) override {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     ++calls;
     if (error) {
       return fail(*error, "discovery failed");
@@ -55,8 +56,8 @@ class FakeSource final : public UnitSource {
 
  private:
   const Clock& clock_;
-  std::mutex mutex_;
-  std::shared_ptr<const UnitSnapshot> last_;
+  Mutex mutex_;
+  std::shared_ptr<const UnitSnapshot> last_ CEEMS_GUARDED_BY(mutex_);
 };
 
 class SamplerTest : public ::testing::Test {

@@ -1,12 +1,11 @@
 #include "exporter/gpu/monitor.h"
 
 #include <algorithm>
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "exporter/gpu/inventory/device_names.h"
 
 namespace ceems::exporter::gpu {
@@ -77,17 +76,17 @@ struct Monitor::Work {
   std::shared_ptr<ProcessList> processes;
   unsigned reads = 0;
 
-  std::mutex mutex;  // guards what follows
-  std::condition_variable_any idle;
-  bool busy = false;
-  bool closing = false;
-  bool abandoned = false;  // by the destructor, for ever
+  Mutex mutex;
+  Condition idle;
+  bool busy CEEMS_GUARDED_BY(mutex) = false;       // the worker calls a library
+  bool closing CEEMS_GUARDED_BY(mutex) = false;    // the destructor has begun
+  bool abandoned CEEMS_GUARDED_BY(mutex) = false;  // the destructor has stopped waiting
 
   /// The time now; never returns once the monitor has left us behind: the clock need not be there
   /// any more then.
   Clock::SteadyTime time() {
-    std::unique_lock lock(mutex);
-    idle.wait(lock, [this] { return !abandoned; });
+    MutexLock lock(mutex);
+    idle.wait(lock, [this]() CEEMS_REQUIRES(mutex) { return !abandoned; });
     return clock.steady_now();
   }
 
@@ -152,18 +151,18 @@ struct Monitor::Work {
 
   Result<std::shared_ptr<const Reading>> work() {
     {
-      const std::scoped_lock lock(mutex);
+      const MutexLock lock(mutex);
       if (closing) {
         return fail(ErrorCode::kUnavailable, "the program ends");
       }
       busy = true;
     }
     auto reading = read_all();
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     busy = false;
     idle.notify_all();
     // The source must not be touched when nobody waits for us any more.
-    idle.wait(lock, [this] { return !abandoned; });
+    idle.wait(lock, [this]() CEEMS_REQUIRES(mutex) { return !abandoned; });
     return reading;
   }
 };
@@ -190,14 +189,15 @@ Monitor::Monitor(MonitorOptions options,
 }
 
 Monitor::~Monitor() {
+  bool hangs = false;
   {
-    std::unique_lock lock(work_->mutex);
+    MutexLock lock(work_->mutex);
     work_->closing = true;
-    if (!work_->idle.wait_for(lock, options_.patience, [this] { return !work_->busy; })) {
-      work_->abandoned = true;
-    }
+    hangs = !work_->idle.wait_for(lock, options_.patience,
+                                  [this]() CEEMS_REQUIRES(work_->mutex) { return !work_->busy; });
+    work_->abandoned = hangs;
   }
-  if (work_->abandoned) {
+  if (hangs) {
     log::warn("a GPU library does not answer; its thread is left behind", {{"collector", "gpu"}});
     [[maybe_unused]] const Source* left = source_.release();  // its thread uses it
   }

@@ -1,11 +1,11 @@
 #include "exporter/k8s/api_client.h"
 
 #include <algorithm>
-#include <mutex>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "net/server/server.h"
 #include "testing/temp_dir.h"
 
@@ -65,7 +65,7 @@ class ApiServer : public ::testing::Test {
     server_ = *net::Server::create(
         std::move(options), [this, bodies = std::move(bodies), status](const net::Request& request,
                                                                        net::Response& response) {
-          const std::scoped_lock lock(mutex_);
+          const MutexLock lock(mutex_);
           response.status = status;
           response.body = bodies.at(std::min(requests_.size(), bodies.size() - 1));
           requests_.push_back(request);
@@ -76,13 +76,18 @@ class ApiServer : public ::testing::Test {
   [[nodiscard]] Result<std::vector<Pod>> list(const std::string& node) const {
     return list_pods(access_, node, milliseconds(3000), {});
   }
-  [[nodiscard]] std::string header(std::size_t request, std::string_view name) const {
-    const std::string* value = net::find_header(requests_.at(request).headers, name);
+  [[nodiscard]] net::Request request(std::size_t number) const {
+    const MutexLock lock(mutex_);
+    return requests_.at(number);
+  }
+  [[nodiscard]] std::string header(std::size_t number, std::string_view name) const {
+    const net::Request sent = request(number);
+    const std::string* value = net::find_header(sent.headers, name);
     return value == nullptr ? "" : *value;
   }
 
-  std::mutex mutex_;
-  std::vector<net::Request> requests_;
+  mutable Mutex mutex_;
+  std::vector<net::Request> requests_ CEEMS_GUARDED_BY(mutex_);
   std::unique_ptr<net::Server> server_;
   kube::ApiAccess access_;
 };
@@ -95,7 +100,7 @@ TEST_F(ApiServer, IsAskedForThePodsOfTheNode) {
   const auto pods = list("node 1&x");
   ASSERT_TRUE(pods) << pods.error().message;
   EXPECT_EQ(pods->size(), 1U);
-  EXPECT_EQ(requests_[0].target, "/prefix/api/v1/pods?fieldSelector=spec.nodeName%3Dnode%201%26x");
+  EXPECT_EQ(request(0).target, "/prefix/api/v1/pods?fieldSelector=spec.nodeName%3Dnode%201%26x");
   EXPECT_EQ(header(0, "Authorization"), "Bearer t0ken");
   EXPECT_THAT(header(0, "Accept"), HasSubstr("as=PartialObjectMetadataList"));
 }
@@ -109,8 +114,8 @@ TEST_F(ApiServer, GivesThePodsOfAClusterInPages) {
   ASSERT_TRUE(pods) << pods.error().message;
   ASSERT_EQ(pods->size(), 2U);
   EXPECT_EQ((*pods)[1].uid, "2");
-  EXPECT_EQ(requests_[0].target, "/prefix/api/v1/pods?limit=500");
-  EXPECT_EQ(requests_[1].target, "/prefix/api/v1/pods?limit=500&continue=a%2Bb");
+  EXPECT_EQ(request(0).target, "/prefix/api/v1/pods?limit=500");
+  EXPECT_EQ(request(1).target, "/prefix/api/v1/pods?limit=500&continue=a%2Bb");
   EXPECT_EQ(header(1, "Authorization"), "Basic bWU6c2VjcmV0");
 }
 

@@ -1,12 +1,12 @@
 #include "exporter/k8s/pod_devices.h"
 
 #include <atomic>
-#include <mutex>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::exporter::k8s {
@@ -58,7 +58,7 @@ class Fake {
  public:
   Result<std::vector<gpu::Claim>> operator()() {
     ++fetches;
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!error_.empty()) {
       return fail(ErrorCode::kUnavailable, "{}", error_);
     }
@@ -69,16 +69,16 @@ class Fake {
     return claims;
   }
   void say(Names names, std::string error = "") {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     names_ = std::move(names);
     error_ = std::move(error);
   }
   std::atomic<int> fetches = 0;
 
  private:
-  std::mutex mutex_;
-  Names names_;
-  std::string error_;
+  Mutex mutex_;
+  Names names_ CEEMS_GUARDED_BY(mutex_);
+  std::string error_ CEEMS_GUARDED_BY(mutex_);
 };
 
 class DevicesOfPods : public ::testing::Test {

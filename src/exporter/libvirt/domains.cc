@@ -9,6 +9,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "exporter/source/privileged_open.h"
 #include "host/read_file.h"
 
@@ -54,7 +55,7 @@ void Domains::take_file(const std::string& name, Known& known) const {
 }
 
 std::shared_ptr<const Domain> Domains::find(const std::string& name) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   Known& known = known_[name];
   const std::string before = known.fault;
   take_file(name, known);
@@ -72,7 +73,7 @@ std::shared_ptr<const Domain> Domains::find(const std::string& name) {
 }
 
 void Domains::keep_only(const UnitSnapshot& snapshot) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (known_.size() <= snapshot.units.size()) {
     return;
   }

@@ -5,11 +5,11 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "exporter/gpu/claim/claim.h"
 #include "exporter/libvirt/domain_xml.h"
 
@@ -41,8 +41,8 @@ class Domains {
   void take_file(const std::string& name, Known& known) const;
 
   const std::filesystem::path directory_;
-  std::mutex mutex_;
-  std::map<std::string, Known> known_;
+  Mutex mutex_;
+  std::map<std::string, Known> known_ CEEMS_GUARDED_BY(mutex_);
 };
 
 /// The devices that VMs were given, by the addresses in their definitions.

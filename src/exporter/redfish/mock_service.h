@@ -2,16 +2,15 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/mutex.h"
 #include "net/server/server.h"
 
 namespace ceems::exporter::redfish {
@@ -52,7 +51,7 @@ class MockService {
   MockService& operator=(const MockService&) = delete;
 
   void set(const std::string& path, Answer answer) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     answers_[path] = std::move(answer);
   }
   void set_chassis(const std::string& name, const std::string& more) {
@@ -67,29 +66,30 @@ class MockService {
              "PowerMetrics":{{"MinConsumedWatts":10,"MaxConsumedWatts":null}}}}]}})",
                              watts)});
   }
-  /// Needs a token from now on for all but the service root; tokens given so far are void.
+  /// From now on every path except the service root requires a token, and tokens given so far are
+  /// invalid.
   void expire_tokens() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     need_token_ = true;
     token_ = "none";
   }
   /// Every request with a token is refused, whatever the token.
   void refuse_tokens() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     refuse_ = true;
   }
   void refuse_logins() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     refuse_logins_ = true;
   }
   /// Requests for this path are not answered until release().
   void hang(const std::string& path) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     hanging_ = path;
   }
   void release() {
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       hanging_.clear();
     }
     released_.notify_all();
@@ -100,7 +100,7 @@ class MockService {
   [[nodiscard]] std::string port() const { return address().substr(address().rfind(':') + 1); }
   /// "METHOD target" of all requests so far.
   [[nodiscard]] std::vector<std::string> requests() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return requests_;
   }
   [[nodiscard]] std::ptrdiff_t count(const std::string& request) const {
@@ -109,21 +109,23 @@ class MockService {
   }
   /// Header of the last request, "-" where it had none.
   [[nodiscard]] std::string last_header(std::string_view name) const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::string* value = net::find_header(last_headers_, name);
     return value == nullptr ? "-" : *value;
   }
   [[nodiscard]] std::string last_login() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return login_;
   }
 
  private:
   void handle(const net::Request& request, net::Response& response) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     requests_.push_back(request.method + " " + request.target);
     last_headers_ = request.headers;
-    released_.wait(lock, [&] { return hanging_.empty() || hanging_ != request.path; });
+    released_.wait(lock, [&]() CEEMS_REQUIRES(mutex_) {
+      return hanging_.empty() || hanging_ != request.path;
+    });
     if (request.method == "DELETE") {
       response.status = 204;
       return;
@@ -160,18 +162,18 @@ class MockService {
     }
   }
 
-  mutable std::mutex mutex_;
-  std::condition_variable released_;
-  std::map<std::string, Answer> answers_;
-  std::vector<std::string> requests_;
-  net::Headers last_headers_;
-  std::string login_;
-  std::string token_;
-  std::string hanging_;
-  int tokens_ = 0;
-  bool need_token_ = false;
-  bool refuse_ = false;
-  bool refuse_logins_ = false;
+  mutable Mutex mutex_;
+  Condition released_;
+  std::map<std::string, Answer> answers_ CEEMS_GUARDED_BY(mutex_);
+  std::vector<std::string> requests_ CEEMS_GUARDED_BY(mutex_);
+  net::Headers last_headers_ CEEMS_GUARDED_BY(mutex_);
+  std::string login_ CEEMS_GUARDED_BY(mutex_);
+  std::string token_ CEEMS_GUARDED_BY(mutex_);
+  std::string hanging_ CEEMS_GUARDED_BY(mutex_);
+  int tokens_ CEEMS_GUARDED_BY(mutex_) = 0;
+  bool need_token_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool refuse_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool refuse_logins_ CEEMS_GUARDED_BY(mutex_) = false;
   std::unique_ptr<net::Server> server_;
 };
 

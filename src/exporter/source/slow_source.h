@@ -2,9 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <stop_token>
 #include <string>
@@ -14,6 +12,7 @@
 
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "exporter/source/source_age.h"
 
@@ -71,16 +70,16 @@ class SlowSource {
   /// than one.
   void wait_first(std::chrono::steady_clock::time_point deadline) {
     if (thread_.joinable()) {
-      std::unique_lock lock(mutex_);
+      MutexLock lock(mutex_);
       done_.wait_until(lock, std::min(deadline, started_ + options_.first_wait),
-                       [this] { return reads_ > 0; });
+                       [this]() CEEMS_REQUIRES(mutex_) { return reads_ > 0; });
     }
   }
 
   /// The last good value, unless it is too old. Asks for a new read first and waits `patience` for
   /// it, so that a source that is quick is fresh at each scrape.
   std::optional<Value> value() {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     const bool fresh = reads_ > 0 && Steady::now() - begin_ < options_.fresh_enough;
     if (options_.patience.count() > 0 && thread_.joinable() && !slow_ && !fresh) {
       if (!reading_) {  // the one under way will do
@@ -88,7 +87,8 @@ class SlowSource {
         wake_.notify_one();
       }
       const auto before = reads_;
-      slow_ = !done_.wait_for(lock, options_.patience, [&] { return reads_ > before; });
+      slow_ = !done_.wait_for(lock, options_.patience,
+                              [&]() CEEMS_REQUIRES(mutex_) { return reads_ > before; });
     }
     if (!last_ || clock_.steady_now() - last_->read > options_.max_age) {
       return std::nullopt;
@@ -99,11 +99,11 @@ class SlowSource {
   /// How the last read ended, empty when it was good (or none has ended); and when the last good
   /// one was.
   [[nodiscard]] std::string last_error() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return error_;
   }
   [[nodiscard]] std::optional<Clock::SteadyTime> last_good() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return last_ ? std::optional(last_->read) : std::nullopt;
   }
   /// Age of the last good value; empty before there is one.
@@ -117,7 +117,7 @@ class SlowSource {
   using Steady = std::chrono::steady_clock;
 
   void run(const std::stop_token& stop) {
-    std::unique_lock lock(mutex_);
+    MutexLock lock(mutex_);
     while (!stop.stop_requested()) {
       begin_ = Steady::now();
       reading_ = true;
@@ -137,7 +137,7 @@ class SlowSource {
       done_.notify_all();
       // A source slower than the period gets a rest, too.
       const auto next = std::max(begin_ + options_.period, end + options_.period / 5);
-      wake_.wait_until(lock, stop, next, [this] { return wanted_; });
+      wake_.wait_until(lock, stop, next, [this]() CEEMS_REQUIRES(mutex_) { return wanted_; });
     }
   }
 
@@ -166,7 +166,7 @@ class SlowSource {
     failing_ = !result;
   }
 
-  void take(Result<T> result) {
+  void take(Result<T> result) CEEMS_REQUIRES(mutex_) {
     if (result) {
       error_.clear();
       last_ = Value{*std::move(result), clock_.steady_now()};
@@ -181,17 +181,17 @@ class SlowSource {
   bool failing_ = false;  // of the worker alone
   Steady::time_point started_{};
 
-  mutable std::mutex mutex_;
-  std::condition_variable done_;
-  std::condition_variable_any wake_;
-  std::optional<Value> last_;
-  std::string error_;
-  unsigned long reads_ = 0;     // that have ended
-  Steady::time_point begin_{};  // of the last read
-  bool reading_ = false;
-  bool wanted_ = false;
-  bool slow_ = false;    // the last read took longer than a scrape's patience
-  std::jthread thread_;  // last: stops before anything else goes away
+  mutable Mutex mutex_;
+  Condition done_;
+  Condition wake_;
+  std::optional<Value> last_ CEEMS_GUARDED_BY(mutex_);
+  std::string error_ CEEMS_GUARDED_BY(mutex_);
+  unsigned long reads_ CEEMS_GUARDED_BY(mutex_) = 0;     // completed reads, good or bad
+  Steady::time_point begin_ CEEMS_GUARDED_BY(mutex_){};  // of the last read
+  bool reading_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool wanted_ CEEMS_GUARDED_BY(mutex_) = false;  // a scrape wants a read before the next period
+  bool slow_ CEEMS_GUARDED_BY(mutex_) = false;    // the last read took longer than `patience`
+  std::jthread thread_;  // the last member, so that it is joined before the others are destroyed
 };
 
 }  // namespace ceems::exporter

@@ -8,6 +8,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "testing/fake_clock.h"
 #include "testing/scrape_times.h"
 
@@ -31,7 +32,7 @@ bool eventually(Condition condition) {
   return true;
 }
 
-/// A source that hangs from its read `hangs_at` on until it is told to stop.
+/// A source that hangs in read number `hangs_at` and all later ones, until a stop is requested.
 class Hanging {
  public:
   explicit Hanging(int hangs_at) : hangs_at_(hangs_at) {}
@@ -39,9 +40,9 @@ class Hanging {
     const int read = ++reads_;
     if (read >= hangs_at_) {
       hangs_ = true;
-      std::mutex mutex;
-      std::unique_lock lock(mutex);
-      std::condition_variable_any forever;
+      Mutex mutex;
+      MutexLock lock(mutex);
+      Condition forever;
       forever.wait(lock, stop, [] { return false; });
       return fail(ErrorCode::kUnavailable, "stopped");
     }

@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "exporter/unit/process_facts.h"
 #include "host/cgroup/cgroup.h"
@@ -19,8 +20,11 @@ namespace ceems::exporter {
 namespace {
 
 constexpr std::uint64_t kLookAgainEvery = 16;  // walks between attempts to open absent files
+// How long a young unit waits for its name.
 constexpr auto kNameTimeout = std::chrono::seconds(3);
+// How long a new directory may stay without a process before that is logged.
 constexpr auto kEmptyTimeout = std::chrono::seconds(5);
+// Age at which the owner of a unit is final.
 constexpr auto kSettled = std::chrono::seconds(5);
 
 std::string key_of(std::string_view host, std::string_view uuid) {
@@ -84,15 +88,15 @@ CgroupUnitSource::CgroupUnitSource(CgroupSourceOptions options,
 CgroupUnitSource::~CgroupUnitSource() {
   std::unique_ptr<PopulatedWatch> watch;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     watch = std::move(watch_);
   }
-  // Joins its thread, which may be waiting for the mutex.
+  // The watch is destroyed without the lock: this joins its thread, which may wait for the mutex.
 }
 
 Result<std::shared_ptr<const UnitSnapshot>> CgroupUnitSource::snapshot(
     std::chrono::milliseconds max_age) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto now = clock_.steady_now();
   if (last_ && now - last_->taken <= max_age) {
     return last_;
@@ -116,7 +120,7 @@ Result<std::shared_ptr<const UnitSnapshot>> CgroupUnitSource::snapshot(
 }
 
 void CgroupUnitSource::want_processes() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   want_processes_ = true;
   last_.reset();
 }
@@ -126,7 +130,7 @@ std::shared_ptr<UnitSnapshot> CgroupUnitSource::assemble() {
   result->manager = options_.manager;
   result->taken = now_;
   result->wall = wall_;
-  std::erase_if(ended_, [this](const auto& item) {
+  std::erase_if(ended_, [this](const auto& item) CEEMS_REQUIRES(mutex_) {
     const EndedUnit& ended = item.second;
     const auto age = now_ - ended.since;
     const bool over = age >= options_.keep_ended || (ended.exported && age >= kMinKeep);
@@ -158,8 +162,8 @@ std::unique_ptr<UnitState> CgroupUnitSource::found(const DirectoryMatch& match,
   return state;
 }
 
-// The walk comes by name, so the first unit tells the root.
-bool CgroupUnitSource::below_the_root(const UnitState& state) {
+// The walk goes in order of names, so the first unit determines the root.
+bool CgroupUnitSource::is_below_root(const UnitState& state) {
   const std::string_view path = state.unit.path;
   const std::string_view root = path.substr(0, path.find('/', 1));
   if (root_.empty()) {
@@ -169,7 +173,7 @@ bool CgroupUnitSource::below_the_root(const UnitState& state) {
 }
 
 void CgroupUnitSource::present(UnitState& state) {
-  if (options_.one_root && !below_the_root(state)) {
+  if (options_.one_root && !is_below_root(state)) {
     if (!state.key.empty()) {
       end(state, now_);
     }
@@ -180,7 +184,7 @@ void CgroupUnitSource::present(UnitState& state) {
     state.last_alive = now_;
     state.unit.last_seen = wall_;
     if (!std::exchange(state.ever_alive, true)) {
-      first_sight(state);
+      set_start(state);
     }
     state.stale = false;
     state.reported = false;
@@ -194,7 +198,8 @@ void CgroupUnitSource::present(UnitState& state) {
     if (state.ever_alive && !std::exchange(state.stale, true) && !state.key.empty()) {
       end(state, state.last_alive);
     }
-    // A directory is made before the first process is put into it: give that some time.
+    // A directory is created before the first process is moved into it, so it is not reported
+    // at once.
     const bool waited = walks_ == 1 || now_ - state.first_seen > kEmptyTimeout;
     if (waited && !std::exchange(state.reported, true)) {
       newly_stale_.push_back(state.match.id);
@@ -222,8 +227,8 @@ void CgroupUnitSource::vanished(UnitState& state) {
   }
 }
 
-// A unit that was started anew has another directory (a VM that is rebooted gets another number),
-// which the walk may meet before it finds that the old one is gone.
+// A restarted unit has a new directory (a rebooted VM gets another number), which the walk may
+// visit before it notices that the old one is gone.
 void CgroupUnitSource::end_if_gone(UnitState& state) {
   struct stat info{};
   const bool seen = std::find(current_.begin(), current_.end(), &state) != current_.end();
@@ -233,7 +238,7 @@ void CgroupUnitSource::end_if_gone(UnitState& state) {
   }
 }
 
-// Moves the unit to those that ended and frees its name.
+// Moves the unit to the ended ones and frees its key.
 void CgroupUnitSource::end(UnitState& state, Clock::SteadyTime since) {
   by_key_.erase(state.key);
   EndedUnit ended{.unit = state.unit, .since = since};
@@ -273,12 +278,12 @@ bool CgroupUnitSource::check_alive(UnitState& state) {
   return check_any_process(state);
 }
 
-// v1: whether there is a process, with as few reads as possible. Pids that the kernel lists are
-// there; those of other pid namespaces are listed as 0.
+// v1: whether any process exists, with as few reads as possible. Any line in cgroup.procs proves
+// one: processes of other pid namespaces are listed as 0.
 bool CgroupUnitSource::check_any_process(UnitState& state) {
   const FileText own = reader_.processes(state.files, state.unit.path);
   if (!own.ok() && !own.absent() && !own.vanished()) {
-    return true;  // not to be seen is not dead; read_stats() will tell about it
+    return true;  // unreadable does not mean dead; read_stats() reports the error
   }
   if (own.ok() && !own.text.empty()) {
     return true;
@@ -297,36 +302,38 @@ bool CgroupUnitSource::check_any_process(UnitState& state) {
     return false;
   }
   bool alive = false;
-  for_each_cgroup(reader_.active_fd(), state.unit.path, [&](const std::string& path) {
-    KeptFile procs;
-    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
-    alive = text.ok() && !text.text.empty();
-    if (alive) {
-      state.alive_procs = std::move(procs);
-    }
-    return !alive;
-  });
+  for_each_cgroup(reader_.active_fd(), state.unit.path,
+                  [&](const std::string& path) CEEMS_REQUIRES(mutex_) {
+                    KeptFile procs;
+                    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
+                    alive = text.ok() && !text.text.empty();
+                    if (alive) {
+                      state.alive_procs = std::move(procs);
+                    }
+                    return !alive;
+                  });
   return alive;
 }
 
-// Fills pids and children from the whole subtree.
+// Fills pids and children from the whole subtree. Returns whether a process is alive.
 bool CgroupUnitSource::collect_processes(UnitState& state) {
   Unit& unit = state.unit;
   unit.pids.clear();
   unit.children.clear();
   bool alive = false;
-  for_each_cgroup(reader_.active_fd(), unit.path, [&](const std::string& path) {
-    unit.children.push_back(path);
-    KeptFile procs;
-    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
-    if (text.ok()) {
-      host::parse_cgroup_procs(text.text, unit.pids);
-      alive = alive || (options_.mount.live && !text.text.empty());
-    } else if (!text.absent() && !text.vanished() && path == unit.path) {
-      alive = true;
-    }
-    return true;
-  });
+  for_each_cgroup(reader_.active_fd(), unit.path,
+                  [&](const std::string& path) CEEMS_REQUIRES(mutex_) {
+                    unit.children.push_back(path);
+                    KeptFile procs;
+                    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
+                    if (text.ok()) {
+                      host::parse_cgroup_procs(text.text, unit.pids);
+                      alive = alive || (options_.mount.live && !text.text.empty());
+                    } else if (!text.absent() && !text.vanished() && path == unit.path) {
+                      alive = true;
+                    }
+                    return true;
+                  });
   std::erase_if(unit.pids, [this](int pid) {
     struct stat info{};
     return ::stat((options_.paths.proc / std::to_string(pid)).c_str(), &info) != 0;
@@ -340,29 +347,31 @@ std::vector<int> CgroupUnitSource::pids_of(const UnitState& state) {
   }
   constexpr std::size_t kEnough = 256;
   std::vector<int> pids;
-  for_each_cgroup(reader_.active_fd(), state.unit.path, [&](const std::string& path) {
-    KeptFile procs;
-    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
-    if (text.ok()) {
-      host::parse_cgroup_procs(text.text, pids);
-    }
-    return pids.size() < kEnough;
-  });
+  for_each_cgroup(reader_.active_fd(), state.unit.path,
+                  [&](const std::string& path) CEEMS_REQUIRES(mutex_) {
+                    KeptFile procs;
+                    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
+                    if (text.ok()) {
+                      host::parse_cgroup_procs(text.text, pids);
+                    }
+                    return pids.size() < kEnough;
+                  });
   return pids;
 }
 
-// --- what is found out once ---------------------------------------------------------------------
+// --- start, name and owner -----------------------------------------------------------------------
 
-void CgroupUnitSource::first_sight(UnitState& state) {
+void CgroupUnitSource::set_start(UnitState& state) {
   if (options_.mount.live) {
     struct stat info{};
     if (::fstatat(reader_.active_fd(), state.unit.path.c_str() + 1, &info, AT_SYMLINK_NOFOLLOW) ==
         0) {
-      // kernfs sets all three when the inode is made and moves one or two of them later on.
+      // kernfs sets all three times when it creates the inode, and later changes one or two.
       state.unit.started =
           std::min({to_time(info.st_atim), to_time(info.st_mtim), to_time(info.st_ctim), wall_});
     }
-    // The inode was made only now, by our own look: it says nothing about the age of the directory.
+    // kernfs may create the inode at the first lookup, which may be ours. Its times then do not
+    // show the age of the directory.
     constexpr auto kJustNow = std::chrono::seconds(2);
     if (walks_ == 1 && wall_ - state.unit.started < kJustNow) {
       const auto oldest = oldest_start(options_.paths.proc, pids_of(state));
@@ -376,7 +385,7 @@ void CgroupUnitSource::first_sight(UnitState& state) {
   }
 }
 
-// Gives the unit the name it has on the page; false while that cannot be told yet.
+// Sets the labels that identify the unit on the page. False while they are not known yet.
 bool CgroupUnitSource::settle_name(UnitState& state) {
   Unit& unit = state.unit;
   unit.id = state.match.id;
@@ -386,7 +395,7 @@ bool CgroupUnitSource::settle_name(UnitState& state) {
     if (const auto job = slurm_job_of(options_.paths.proc, pids_of(state))) {
       unit.uuid = std::to_string(*job);
     } else if (now_ - state.birth < kNameTimeout) {
-      return false;  // the step daemon may not have been moved in yet
+      return false;  // slurmstepd may not have been moved into the cgroup yet
     }
   }
   if (options_.resolve_uuid) {
@@ -401,7 +410,7 @@ bool CgroupUnitSource::settle_name(UnitState& state) {
   return true;
 }
 
-// A unit that was shown under its id gets its name.
+// Tries again to resolve the uuid of a unit that is shown under its id.
 void CgroupUnitSource::resolve_again(UnitState& state) {
   auto uuid = options_.resolve_uuid(state.unit.id);
   if (!uuid) {
@@ -413,7 +422,7 @@ void CgroupUnitSource::resolve_again(UnitState& state) {
   claim_key(state);
 }
 
-// Makes host and uuid of the unit its own: no two units have the same.
+// Reserves the pair of host and uuid for this unit, since no two units may share one.
 void CgroupUnitSource::claim_key(UnitState& state) {
   Unit& unit = state.unit;
   std::string key = key_of(unit.cgrouphostname, unit.uuid);
@@ -422,7 +431,7 @@ void CgroupUnitSource::claim_key(UnitState& state) {
   }
   if (by_key_.contains(key)) {
     log::warn(
-        "two cgroups claim the same unit id; the second gets a number",
+        "two cgroups have the same unit id; a number is appended to the second",
         {{"manager", options_.manager}, {"uuid", unit.uuid}, {"cgroup", printable(unit.path)}});
     unit.uuid += fmt::format("-{}", state.serial);
     key = key_of(unit.cgrouphostname, unit.uuid);
@@ -433,7 +442,7 @@ void CgroupUnitSource::claim_key(UnitState& state) {
 }
 
 void CgroupUnitSource::settle_owner(UnitState& state) {
-  // Service managers start processes as root and change the user then: look twice.
+  // Service managers start processes as root and then change the user, so this is done twice.
   const bool first = state.unit.owner_uid < 0;
   const bool second = !first && now_ - state.first_seen >= kSettled && !state.owner_settled;
   if (!first && !second) {
@@ -449,7 +458,7 @@ void CgroupUnitSource::settle_owner(UnitState& state) {
   }
 }
 
-// --- numbers ------------------------------------------------------------------------------------
+// --- statistics ----------------------------------------------------------------------------------
 
 void CgroupUnitSource::read_stats(UnitState& state) {
   const bool young = now_ - state.birth < kYoung;
@@ -465,7 +474,7 @@ void CgroupUnitSource::read_stats(UnitState& state) {
 
 void CgroupUnitSource::set_fault(UnitState& state, std::string fault) {
   if (!fault.empty() && state.fault.empty()) {
-    log::error("reading a unit",
+    log::error("statistics of a unit cannot be read",
                {{"manager", options_.manager}, {"uuid", state.unit.uuid}, {"err", fault}});
   }
   state.unit.stats.error = !fault.empty();
@@ -473,10 +482,10 @@ void CgroupUnitSource::set_fault(UnitState& state, std::string fault) {
 }
 
 void CgroupUnitSource::refresh_young() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto now = clock_.steady_now();
   for (UnitState* state : young_) {
-    // A unit that ends now loses at most what it used since the last read: 1 % of its life.
+    // A unit that ends now loses what it used since the last read: at most 1 % of its life.
     if (now - state->cpu_read < (now - state->birth) / 100) {
       continue;
     }
@@ -491,7 +500,7 @@ void CgroupUnitSource::watch(UnitState& state) {
   if (state.watched || watch_refused_ || !options_.mount.live) {
     return;
   }
-  if (reader_.events_fd(state.files) < 0) {  // nobody has opened cgroup.events so far
+  if (reader_.events_fd(state.files) < 0) {  // cgroup.events has not been opened yet
     reader_.populated(state.files, state.unit.path);
   }
   const int fd = reader_.events_fd(state.files);
@@ -501,7 +510,7 @@ void CgroupUnitSource::watch(UnitState& state) {
   if (!watch_) {
     auto created = PopulatedWatch::create([this](std::uint64_t serial) { on_events(serial); });
     if (!created) {
-      log::warn("units cannot be watched for their end; the last second of a unit may be lost",
+      log::warn("the end of units cannot be watched; the last second of a unit may be lost",
                 {{"err", created.error().message}});
       watch_refused_ = true;
       return;
@@ -514,9 +523,10 @@ void CgroupUnitSource::watch(UnitState& state) {
   }
 }
 
-// On the thread of the watch: the last chance to read the numbers of a unit that has just ended.
+// Runs on the watch's thread. It is the last chance to read the statistics of a unit that has just
+// ended.
 void CgroupUnitSource::on_events(std::uint64_t serial) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto known = watched_.find(serial);
   if (known == watched_.end()) {
     return;
@@ -550,7 +560,7 @@ void CgroupUnitSource::report_stale() {
 }
 
 void CgroupUnitSource::mark_exported(const UnitSnapshot& snapshot) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   for (const Unit& unit : snapshot.units) {
     if (!unit.ended) {
       continue;

@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -14,6 +13,7 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
 #include "exporter/unit/cgroup_tree.h"
 #include "exporter/unit/matcher/unit_matcher.h"
@@ -31,35 +31,35 @@ struct CgroupSourceOptions {
   host::CgroupMount mount;
   std::string active_subsystem = "cpuacct";  ///< v1 hierarchy to walk
   StatOptions stats = {};
-  bool owners = false;        ///< find out whose processes a unit holds
-  bool warn_of_stale = true;  ///< else a debug message
-  /// A unit is there as long as its directory, with or without a process in it; its end is the
-  /// removal of the directory.
+  bool owners = false;        ///< set Unit::owner_uid
+  bool warn_of_stale = true;  ///< log stale units as warnings; otherwise at debug level
+  /// A unit exists as long as its directory, with or without a process in it. It ends when the
+  /// directory is removed.
   bool list_empty = false;
-  /// Units are below one directory at the top of the hierarchy only: the first by name that has
-  /// some. The others are looked at again while it has none.
+  /// Only units below one directory at the top of the hierarchy count: the first by name that has
+  /// units. While it has none, the next one is used.
   bool one_root = false;
-  /// Gives the identifier shown to users for an `id`; nothing while it cannot be told: the unit
-  /// then appears under its id after kNameTimeout, and is asked for at each snapshot. Empty
-  /// function: uuid_of(). Called from snapshot(), so on whatever thread calls that.
+  /// Maps an `id` to the identifier that users see; nothing while that is not known yet. The unit
+  /// then appears under its id after kNameTimeout, and each snapshot tries again. An empty function
+  /// means UnitMatcher::uuid_of(). Called from snapshot(), on the thread that calls it.
   std::function<std::optional<std::string>(const std::string& id)> resolve_uuid = {};
   std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
   std::size_t kept_files = FdBudget::default_limit();
 };
 
-/// Units that are cgroups: finds them by a matcher, reads their statistics and follows them to
-/// their end. One walk of the tree per snapshot.
+/// Units that are cgroups: finds them with a matcher, reads their statistics and follows them to
+/// their end. Each snapshot walks the tree once.
 ///
-/// - A unit is alive while a process lives in its subtree; with plain files for a cgroup tree,
-/// while
-///   <proc>/PID exists for a pid in it. Without one it is idle for kIdle, then stale: no unit any
-///   more until a process turns up. A directory that never held a process is stale from the start.
-///   With list_empty it is alive while its directory is there.
-/// - A unit that vanished, or became stale after it was alive, is in the snapshots as `ended` until
-///   it was exported so and kMinKeep have passed since, at most keep_ended.
-/// - In v2 the last numbers are read when cgroup.events says that the last process is gone; in v1,
-///   and besides, those of units younger than kYoung are read again by refresh_young().
-/// - A unit whose files cannot be read keeps its last good numbers and says so in UnitStats::error.
+/// - A unit is alive while a process lives in its subtree. Where plain files stand in for a cgroup
+///   tree, it is alive while <proc>/PID exists for one of its pids. Without a process it is idle
+///   for kIdle and then stale: it is no longer a unit until a process appears again. A directory
+///   that has never held a process is stale from the start. With list_empty a unit is alive while
+///   its directory exists.
+/// - A unit that vanished, or became stale after it was alive, stays in the snapshots as `ended`
+///   until it has been exported as such and kMinKeep has passed, but at most for keep_ended.
+/// - With v2 the last statistics are read when cgroup.events reports that the last process has
+///   ended. With both versions refresh_young() reads those of units younger than kYoung again.
+/// - A unit whose files cannot be read keeps its last good statistics and sets UnitStats::error.
 class CgroupUnitSource final : public UnitSource, private TreeVisitor {
  public:
   static constexpr auto kYoung = std::chrono::seconds(25);
@@ -67,7 +67,8 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   static constexpr auto kMinKeep = std::chrono::seconds(60);
   static constexpr std::size_t kMaxEnded = 20'000;
 
-  /// Errors: the hierarchy is not there. `clock` outlives the source.
+  /// kNotFound: the hierarchy, or the directory in it that holds the units, does not exist. `clock`
+  /// must outlive the source.
   static Result<std::shared_ptr<CgroupUnitSource>> create(CgroupSourceOptions options,
                                                           std::unique_ptr<UnitMatcher> matcher,
                                                           const Clock& clock);
@@ -92,53 +93,58 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
                    std::unique_ptr<UnitMatcher> matcher,
                    const Clock& clock);
 
-  std::unique_ptr<UnitState> found(const DirectoryMatch& match, const std::string& path) override;
-  void present(UnitState& state) override;
-  void vanished(UnitState& state) override;
+  // TreeVisitor. Called by tree_.walk() in snapshot().
+  std::unique_ptr<UnitState> found(const DirectoryMatch& match, const std::string& path) override
+      CEEMS_REQUIRES(mutex_);
+  void present(UnitState& state) override CEEMS_REQUIRES(mutex_);
+  void vanished(UnitState& state) override CEEMS_REQUIRES(mutex_);
 
-  bool below_the_root(const UnitState& state);
-  bool check_alive(UnitState& state);
-  bool check_any_process(UnitState& state);
-  bool collect_processes(UnitState& state);
-  void first_sight(UnitState& state);
-  bool settle_name(UnitState& state);
-  void resolve_again(UnitState& state);
-  void claim_key(UnitState& state);
-  void end_if_gone(UnitState& state);
-  void settle_owner(UnitState& state);
-  std::vector<int> pids_of(const UnitState& state);
-  void read_stats(UnitState& state);
-  void set_fault(UnitState& state, std::string fault);
-  void watch(UnitState& state);
-  void on_events(std::uint64_t serial);
-  void end(UnitState& state, Clock::SteadyTime since);
-  void forget_ended(const std::string& key);
-  void report_stale();
-  std::shared_ptr<UnitSnapshot> assemble();
+  bool is_below_root(const UnitState& state) CEEMS_REQUIRES(mutex_);
+  bool check_alive(UnitState& state) CEEMS_REQUIRES(mutex_);
+  bool check_any_process(UnitState& state) CEEMS_REQUIRES(mutex_);
+  bool collect_processes(UnitState& state) CEEMS_REQUIRES(mutex_);
+  void set_start(UnitState& state) CEEMS_REQUIRES(mutex_);
+  bool settle_name(UnitState& state) CEEMS_REQUIRES(mutex_);
+  void resolve_again(UnitState& state) CEEMS_REQUIRES(mutex_);
+  void claim_key(UnitState& state) CEEMS_REQUIRES(mutex_);
+  void end_if_gone(UnitState& state) CEEMS_REQUIRES(mutex_);
+  void settle_owner(UnitState& state) CEEMS_REQUIRES(mutex_);
+  std::vector<int> pids_of(const UnitState& state) CEEMS_REQUIRES(mutex_);
+  void read_stats(UnitState& state) CEEMS_REQUIRES(mutex_);
+  void set_fault(UnitState& state, std::string fault) CEEMS_REQUIRES(mutex_);
+  void watch(UnitState& state) CEEMS_REQUIRES(mutex_);
+  void on_events(std::uint64_t serial) CEEMS_EXCLUDES(mutex_);
+  void end(UnitState& state, Clock::SteadyTime since) CEEMS_REQUIRES(mutex_);
+  void forget_ended(const std::string& key) CEEMS_REQUIRES(mutex_);
+  void report_stale() CEEMS_REQUIRES(mutex_);
+  std::shared_ptr<UnitSnapshot> assemble() CEEMS_REQUIRES(mutex_);
 
   const CgroupSourceOptions options_;
   const Clock& clock_;
 
-  std::mutex mutex_;   // guards all below
-  StatReader reader_;  // outlives what borrows its budget: tree and units
-  std::unordered_map<std::string, UnitState*> by_key_;
-  std::unordered_map<std::uint64_t, UnitState*> watched_;
-  CgroupTree tree_;
-  std::vector<UnitState*> current_;  // units of the current walk, in order
-  std::string root_;                 // of the current walk, with one_root
-  std::vector<UnitState*> young_;
-  std::atomic<std::size_t> young_count_ = 0;
-  std::map<std::uint64_t, EndedUnit> ended_;  // by serial: oldest first
-  std::unordered_map<std::string, std::uint64_t> ended_by_key_;
-  std::vector<std::string> newly_stale_;
-  std::shared_ptr<const UnitSnapshot> last_;
-  Clock::SteadyTime now_;
-  Clock::SystemTime wall_;
-  std::uint64_t walks_ = 0;
-  std::uint64_t serial_ = 0;
-  bool want_processes_ = false;
-  bool watch_refused_ = false;
-  std::unique_ptr<PopulatedWatch> watch_;
+  std::atomic<std::size_t> young_count_ = 0;  // size of young_
+
+  Mutex mutex_;
+  // Before tree_ and its units, which use the reader's budget of open files until they are gone.
+  StatReader reader_ CEEMS_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, UnitState*> by_key_ CEEMS_GUARDED_BY(mutex_);
+  std::unordered_map<std::uint64_t, UnitState*> watched_ CEEMS_GUARDED_BY(mutex_);  // by serial
+  CgroupTree tree_ CEEMS_GUARDED_BY(mutex_);
+  // Of the current walk: its units in order, and with one_root the directory they must be below.
+  std::vector<UnitState*> current_ CEEMS_GUARDED_BY(mutex_);
+  std::string root_ CEEMS_GUARDED_BY(mutex_);
+  std::vector<UnitState*> young_ CEEMS_GUARDED_BY(mutex_);
+  std::map<std::uint64_t, EndedUnit> ended_ CEEMS_GUARDED_BY(mutex_);  // by serial: oldest first
+  std::unordered_map<std::string, std::uint64_t> ended_by_key_ CEEMS_GUARDED_BY(mutex_);
+  std::vector<std::string> newly_stale_ CEEMS_GUARDED_BY(mutex_);
+  std::shared_ptr<const UnitSnapshot> last_ CEEMS_GUARDED_BY(mutex_);
+  Clock::SteadyTime now_ CEEMS_GUARDED_BY(mutex_);
+  Clock::SystemTime wall_ CEEMS_GUARDED_BY(mutex_);
+  std::uint64_t walks_ CEEMS_GUARDED_BY(mutex_) = 0;
+  std::uint64_t serial_ CEEMS_GUARDED_BY(mutex_) = 0;
+  bool want_processes_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool watch_refused_ CEEMS_GUARDED_BY(mutex_) = false;
+  std::unique_ptr<PopulatedWatch> watch_ CEEMS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ceems::exporter

@@ -45,7 +45,7 @@ std::optional<Clock::SteadyTime> HeldPower::fresh() const {
 }
 
 void PublishedPowerMeter::publish(const PowerReading& reading) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   queue_.push_back(reading);
   if (queue_.size() > kMaxQueue) {
     queue_.pop_front();
@@ -54,7 +54,7 @@ void PublishedPowerMeter::publish(const PowerReading& reading) {
 
 Result<Reading> PublishedPowerMeter::read(const MeterContext& context) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     for (const PowerReading& reading : queue_) {
       power_.set(reading);
     }

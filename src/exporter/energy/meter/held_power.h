@@ -1,10 +1,10 @@
 #pragma once
 
 #include <deque>
-#include <mutex>
 #include <optional>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "exporter/energy/meter/meter.h"
 
 namespace ceems::exporter::energy {
@@ -51,8 +51,8 @@ class PublishedPowerMeter final : public EnergyMeter {
   static constexpr std::size_t kMaxQueue = 64;  // the reader is stuck: older readings are dropped
   SourceInfo source_;
   HeldPower power_;
-  std::mutex mutex_;
-  std::deque<PowerReading> queue_;  // guarded by mutex_
+  Mutex mutex_;
+  std::deque<PowerReading> queue_ CEEMS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ceems::exporter::energy

@@ -5,7 +5,7 @@
 namespace ceems::exporter::gpu {
 
 void Assignments::publish(const std::string& manager, List list) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   by_manager_[manager] = std::move(list);
   auto all = std::make_shared<List>();
   for (const auto& [name, part] : by_manager_) {
@@ -15,7 +15,7 @@ void Assignments::publish(const std::string& manager, List list) {
 }
 
 std::shared_ptr<const Assignments::List> Assignments::all() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return all_;
 }
 

@@ -2,10 +2,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
+#include "base/mutex.h"
 #include "exporter/gpu/claim/claim.h"
 #include "exporter/gpu/device.h"
 
@@ -39,9 +39,9 @@ class Assignments {
   [[nodiscard]] std::shared_ptr<const List> all() const;
 
  private:
-  mutable std::mutex mutex_;
-  std::map<std::string, List> by_manager_;
-  std::shared_ptr<const List> all_ = std::make_shared<const List>();
+  mutable Mutex mutex_;
+  std::map<std::string, List> by_manager_ CEEMS_GUARDED_BY(mutex_);
+  std::shared_ptr<const List> all_ CEEMS_GUARDED_BY(mutex_) = std::make_shared<const List>();
 };
 
 }  // namespace ceems::exporter::gpu

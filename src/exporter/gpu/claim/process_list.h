@@ -1,11 +1,11 @@
 #pragma once
 
 #include <memory>
-#include <mutex>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "exporter/gpu/device.h"
 
 namespace ceems::exporter::gpu {
@@ -25,18 +25,18 @@ class ProcessList {
 
   void publish(List list) {
     auto all = std::make_shared<const List>(std::move(list));
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     all_ = std::move(all);
   }
   /// GPUs and instances that have processes. Never null.
   [[nodiscard]] std::shared_ptr<const List> all() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return all_;
   }
 
  private:
-  mutable std::mutex mutex_;
-  std::shared_ptr<const List> all_ = std::make_shared<const List>();
+  mutable Mutex mutex_;
+  std::shared_ptr<const List> all_ CEEMS_GUARDED_BY(mutex_) = std::make_shared<const List>();
 };
 
 }  // namespace ceems::exporter::gpu

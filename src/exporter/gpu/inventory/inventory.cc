@@ -6,6 +6,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "exporter/gpu/inventory/amd_sysfs.h"
 #include "exporter/gpu/inventory/intel_sysfs.h"
 #include "exporter/gpu/inventory/layout.h"
@@ -18,8 +19,8 @@ namespace {
 /// What a library was seen to list counts this long.
 constexpr auto kObservationCounts = std::chrono::minutes(1);
 
-/// Vendors to ask. Graphics of Intel counts only where no other vendor's GPU is: SLURM's numbers of
-/// GPUs would be ambiguous else.
+/// The vendors whose GPUs are listed. Intel is left out where another vendor has a GPU, because
+/// SLURM's GPU numbers would be ambiguous, and where its only graphics are part of a processor.
 std::set<Vendor> vendors_here(const InventoryOptions& options) {
   if (options.type == "nogpu") {
     return {};
@@ -34,7 +35,7 @@ std::set<Vendor> vendors_here(const InventoryOptions& options) {
   for (const PciGpu& gpu : pci_gpus(options.paths)) {
     vendors.insert(gpu.vendor);
   }
-  if (vendors.size() > 1) {
+  if (vendors.size() > 1 || intel_devices(options.paths).empty()) {
     vendors.erase(Vendor::kIntel);
   }
   return vendors;
@@ -109,19 +110,16 @@ void keep_mdevs(const std::vector<Device>& known, std::vector<Device>& found) {
 }  // namespace
 
 Inventory::Inventory(InventoryOptions options, os::CommandRunner& runner)
-    : options_(std::move(options)), lister_(options_, runner), vendors_(vendors_here(options_)) {}
+    : options_(std::move(options)),
+      lister_(options_, runner),
+      vendors_(vendors_here(options_)),
+      layout_(vendors_.empty() ? std::string() : gpu_layout(options_.paths)) {}
 
 Inventory::~Inventory() = default;
 
 std::shared_ptr<Inventory> Inventory::create(InventoryOptions options, os::CommandRunner& runner) {
   // The constructor is private.
   std::shared_ptr<Inventory> inventory(new Inventory(std::move(options), runner));
-  if (intel_devices(inventory->options_.paths).empty()) {  // graphics of processors are none
-    inventory->vendors_.erase(Vendor::kIntel);
-  }
-  if (!inventory->vendors_.empty()) {
-    inventory->layout_ = gpu_layout(inventory->options_.paths);
-  }
   for (const Vendor vendor : inventory->vendors_) {
     inventory->discover(vendor, inventory->options_.start_until, {});
   }
@@ -129,7 +127,7 @@ std::shared_ptr<Inventory> Inventory::create(InventoryOptions options, os::Comma
 }
 
 std::shared_ptr<const Inventory::Devices> Inventory::devices() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return devices_;
 }
 
@@ -143,7 +141,7 @@ bool Inventory::has_vgpus() const {
 }
 
 std::string Inventory::shared_help(const std::string& help) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (help_.empty()) {
     help_ = help;
   }
@@ -151,13 +149,13 @@ std::string Inventory::shared_help(const std::string& help) {
 }
 
 void Inventory::wait_first(Steady::time_point deadline) const {
-  std::unique_lock lock(mutex_);
-  done_.wait_until(lock, deadline, [this] { return !late_; });
+  MutexLock lock(mutex_);
+  done_.wait_until(lock, deadline, [this]() CEEMS_REQUIRES(mutex_) { return !late_; });
 }
 
 void Inventory::want_mdevs() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (std::exchange(mdevs_wanted_, true)) {
       return;
     }
@@ -166,7 +164,7 @@ void Inventory::want_mdevs() {
 }
 
 void Inventory::start() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (vendors_.empty() || std::exchange(started_, true)) {
     return;
   }
@@ -175,28 +173,28 @@ void Inventory::start() {
 }
 
 void Inventory::refresh_mdevs(std::chrono::milliseconds patience) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   if (!started_) {
     return;
   }
-  refresh_asked_ = true;
+  refresh_requested_ = true;
   wake_.notify_all();
   const auto before = refreshes_;
-  done_.wait_for(lock, patience, [&] { return refreshes_ > before; });
+  done_.wait_for(lock, patience, [&]() CEEMS_REQUIRES(mutex_) { return refreshes_ > before; });
 }
 
 void Inventory::run(const std::stop_token& stop) {
-  std::unique_lock lock(mutex_);
+  MutexLock lock(mutex_);
   auto pause = options_.first_retry;
   auto retry = late_ ? Steady::now() : Steady::now() + pause;
   auto watch = Steady::now() + options_.watch_period;
   while (!stop.stop_requested()) {
     wake_.wait_until(lock, stop, failed_.empty() ? watch : std::min(watch, retry),
-                     [this] { return refresh_asked_; });
+                     [this]() CEEMS_REQUIRES(mutex_) { return refresh_requested_; });
     if (stop.stop_requested()) {
       return;
     }
-    if (std::exchange(refresh_asked_, false)) {
+    if (std::exchange(refresh_requested_, false)) {
       lock.unlock();
       read_mdevs(Steady::now() + options_.timeout, stop);
       lock.lock();
@@ -226,7 +224,7 @@ void Inventory::run(const std::stop_token& stop) {
 void Inventory::look_at_layout(const std::stop_token& stop) {
   std::string now = gpu_layout(options_.paths);
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (now == layout_) {
       return;
     }
@@ -244,7 +242,7 @@ void Inventory::discover_again(const std::set<Vendor>& vendors, const std::stop_
   }
   bool mdevs = false;
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     mdevs = mdevs_wanted_;
   }
   if (mdevs) {
@@ -254,7 +252,7 @@ void Inventory::discover_again(const std::set<Vendor>& vendors, const std::stop_
 
 void Inventory::discover(Vendor vendor, Steady::time_point deadline, const std::stop_token& stop) {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (observed_lately(vendor)) {
       failed_.erase(vendor);
       return;
@@ -264,7 +262,7 @@ void Inventory::discover(Vendor vendor, Steady::time_point deadline, const std::
   if (stop.stop_requested()) {
     return;
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (!found) {
     if (failed_.insert(vendor).second) {
       log::warn("GPUs cannot be listed; trying again from time to time",
@@ -291,7 +289,7 @@ void Inventory::observe(Vendor vendor, Devices devices) {
     return;
   }
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (!vendors_.contains(vendor) || vendor == Vendor::kIntel) {
       return;
     }
@@ -305,7 +303,7 @@ void Inventory::observe(Vendor vendor, Devices devices) {
   if (vendor == Vendor::kAmd) {
     add_amd_sysfs(options_.paths, devices);
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   replace(vendor, std::move(devices));
 }
 
@@ -331,7 +329,7 @@ void Inventory::read_mdevs(Steady::time_point deadline, const std::stop_token& s
     return;
   }
   const std::string error = entries ? std::string() : entries.error().message;
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (error != mdev_error_) {
     if (error.empty()) {
       log::info("vGPUs can be listed again");

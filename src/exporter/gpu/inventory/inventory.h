@@ -1,10 +1,8 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <set>
 #include <stop_token>
@@ -12,6 +10,7 @@
 #include <thread>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
 #include "exporter/gpu/claim/assignments.h"
 #include "exporter/gpu/device.h"
@@ -81,31 +80,31 @@ class Inventory {
   void discover_again(const std::set<Vendor>& vendors, const std::stop_token& stop);
   void read_mdevs(Steady::time_point deadline, const std::stop_token& stop);
   void look_at_layout(const std::stop_token& stop);
-  /// With the lock held.
-  void replace(Vendor vendor, Devices found);
-  [[nodiscard]] bool observed_lately(Vendor vendor) const;
+  void replace(Vendor vendor, Devices found) CEEMS_REQUIRES(mutex_);
+  [[nodiscard]] bool observed_lately(Vendor vendor) const CEEMS_REQUIRES(mutex_);
 
   const InventoryOptions options_;
   const Lister lister_;
-  std::set<Vendor> vendors_;  // to be listed; does not change after create()
+  const std::set<Vendor> vendors_;  // whose GPUs are listed
   Assignments assignments_;
 
-  mutable std::mutex mutex_;
-  std::condition_variable_any wake_;
-  mutable std::condition_variable done_;
-  std::shared_ptr<const Devices> devices_ = std::make_shared<const Devices>();
-  std::map<Vendor, Devices> observed_;  // as observe() got them last
-  std::map<Vendor, Steady::time_point> observed_at_;
-  std::set<Vendor> failed_;
-  std::string layout_;  // when the GPUs were listed
-  std::string mdev_error_;
-  std::string help_;
-  bool mdevs_wanted_ = false;
-  bool refresh_asked_ = false;
-  unsigned long refreshes_ = 0;
-  bool started_ = false;
-  bool late_ = false;    // the worker is to try at once what was too slow for create()
-  std::jthread worker_;  // last: stops before anything else goes away
+  mutable Mutex mutex_;
+  Condition wake_;
+  mutable Condition done_;
+  std::shared_ptr<const Devices> devices_ CEEMS_GUARDED_BY(mutex_) =
+      std::make_shared<const Devices>();
+  std::map<Vendor, Devices> observed_ CEEMS_GUARDED_BY(mutex_);  // last argument of observe()
+  std::map<Vendor, Steady::time_point> observed_at_ CEEMS_GUARDED_BY(mutex_);
+  std::set<Vendor> failed_ CEEMS_GUARDED_BY(mutex_);  // vendors whose last listing failed
+  std::string layout_ CEEMS_GUARDED_BY(mutex_);       // at the last listing
+  std::string mdev_error_ CEEMS_GUARDED_BY(mutex_);
+  std::string help_ CEEMS_GUARDED_BY(mutex_);
+  bool mdevs_wanted_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool refresh_requested_ CEEMS_GUARDED_BY(mutex_) = false;
+  unsigned long refreshes_ CEEMS_GUARDED_BY(mutex_) = 0;  // completed refreshes of vGPUs
+  bool started_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool late_ CEEMS_GUARDED_BY(mutex_) = false;  // the worker retries create()'s timeouts at once
+  std::jthread worker_;  // the last member, so that it is joined before the others are destroyed
 };
 
 }  // namespace ceems::exporter::gpu
