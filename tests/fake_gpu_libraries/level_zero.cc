@@ -6,7 +6,7 @@
 #include <cstdint>
 #include <string>
 
-#include "exporter/gpu/library/level_zero_api.h"
+#include "exporter/gpu/library/intel/level_zero_api.h"
 #include "scenario.h"
 
 namespace {

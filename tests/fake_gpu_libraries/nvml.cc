@@ -6,7 +6,7 @@
 #include <string>
 #include <vector>
 
-#include "exporter/gpu/library/nvml_api.h"
+#include "exporter/gpu/library/nvidia/nvml_api.h"
 #include "scenario.h"
 
 namespace {

@@ -2,8 +2,8 @@
 
 #include "exporter/gpu/library/amd/amd_smi_library.h"
 #include "exporter/gpu/library/amd/rocm_smi.h"
-#include "exporter/gpu/library/level_zero.h"
-#include "exporter/gpu/library/nvml.h"
+#include "exporter/gpu/library/intel/level_zero.h"
+#include "exporter/gpu/library/nvidia/nvml.h"
 #include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu {

@@ -1,4 +1,4 @@
-#include "exporter/gpu/library/level_zero.h"
+#include "exporter/gpu/library/intel/level_zero.h"
 
 #include <string>
 

@@ -1,4 +1,4 @@
-#include "exporter/gpu/library/nvml_gpm.h"
+#include "exporter/gpu/library/nvidia/nvml_gpm.h"
 
 #include <array>
 #include <memory>

@@ -1,4 +1,4 @@
-#include "exporter/gpu/library/nvml.h"
+#include "exporter/gpu/library/nvidia/nvml.h"
 
 #include <algorithm>
 #include <array>

@@ -8,8 +8,8 @@
 #include <vector>
 
 #include "exporter/gpu/library/gpu_library.h"
-#include "exporter/gpu/library/nvml_api.h"
-#include "exporter/gpu/library/nvml_gpm.h"
+#include "exporter/gpu/library/nvidia/nvml_api.h"
+#include "exporter/gpu/library/nvidia/nvml_gpm.h"
 #include "exporter/gpu/library/shared_library.h"
 
 namespace ceems::exporter::gpu::nvml {
