@@ -24,8 +24,8 @@ using Kind = DirectoryMatch::Kind;
 constexpr int kOpenDirectory = O_RDONLY | O_DIRECTORY | O_CLOEXEC;
 constexpr std::size_t kEntriesSize = std::size_t{32} << 10U;
 
-/// Calls take(name, inode) for each sub-directory; gives 0 or an errno value. `buffer` is free
-/// again when it returns, so take() must copy the name.
+/// Calls take(name, inode) for each subdirectory and returns 0 or an errno value. take() must copy
+/// the name, because `buffer` is reused.
 template <typename Take>
 int for_each_directory(int fd, std::span<char> buffer, Take take) {
   while (true) {
@@ -55,7 +55,7 @@ int for_each_directory(int fd, std::span<char> buffer, Take take) {
   }
 }
 
-// On kernfs the link count is 2 + the number of sub-directories (kernfs_refresh_inode()).
+// On kernfs the link count is 2 plus the number of subdirectories (kernfs_refresh_inode()).
 bool is_leaf(int directory_fd, const char* name) {
   struct stat info{};
   return ::fstatat(directory_fd, name, &info, AT_SYMLINK_NOFOLLOW) == 0 && info.st_nlink == 2;
@@ -65,14 +65,14 @@ bool is_leaf(int directory_fd, const char* name) {
 
 struct CgroupTree::Node {
   std::uint64_t inode = 0;
-  std::uint64_t walk = 0;  // in which it was listed last
+  std::uint64_t walk = 0;  // number of the walk that listed it last
   DirectoryMatch match;
   std::map<std::string, std::unique_ptr<Node>, std::less<>> children;
   std::unique_ptr<UnitState> unit;
-  UniqueFd fd;  // for listing again
+  UniqueFd fd;  // kept open to list it again
   std::optional<Clock::SteadyTime> listed;
-  bool hot = false;      // has units or ways to them below
-  bool refused = false;  // cannot be listed, which is in the log
+  bool hot = false;      // has units or directories that lead to units
+  bool refused = false;  // cannot be listed, and this was logged
 };
 
 CgroupTree::CgroupTree(int root_fd,
@@ -93,7 +93,8 @@ CgroupTree::~CgroupTree() = default;
 Result<> CgroupTree::walk(Clock::SteadyTime now, TreeVisitor& visitor) {
   const std::string start = matcher_->start();
   const char* const relative = start.empty() ? "." : start.c_str() + 1;
-  // Opened anew each time: a kept descriptor would go on showing a directory that was replaced.
+  // Opened again for each walk: a descriptor that is kept would still show a directory after it was
+  // replaced.
   const UniqueFd fd(::openat(root_fd_, relative, kOpenDirectory));
   if (!fd.valid()) {
     return fail(errno_error(errno, fmt::format("open '{}' in the cgroup hierarchy", relative)));
@@ -108,7 +109,7 @@ Result<> CgroupTree::walk(Clock::SteadyTime now, TreeVisitor& visitor) {
   return {};
 }
 
-// Marks the children that are there and adds new ones. Gives 0 or an errno value.
+// Marks the known children that still exist and adds new ones. Returns 0 or an errno value.
 int CgroupTree::list(Node& node, int fd, const std::string& path) {
   if (::lseek(fd, 0, SEEK_SET) < 0) {
     return errno;
@@ -117,7 +118,7 @@ int CgroupTree::list(Node& node, int fd, const std::string& path) {
   return for_each_directory(fd, entries_, [&](std::string_view name, std::uint64_t inode) {
     auto known = node.children.find(name);
     if (known != node.children.end() && known->second->inode != inode) {
-      return;  // made anew under the same name: the old node goes now, the new one comes next time
+      return;  // recreated under the same name: dropped now and found by the next walk
     }
     if (known == node.children.end()) {
       auto child = std::make_unique<Node>();
@@ -180,11 +181,11 @@ void CgroupTree::enter(
   const int fd = child.fd.valid() ? child.fd.get() : opened.get();
   const int error = fd < 0 ? errno : list(child, fd, path_);
   if (error != 0 && error != ENOENT && error != ENODEV && !std::exchange(child.refused, true)) {
-    log::warn("cannot look into a cgroup",
+    log::warn("cannot list a cgroup",
               {{"cgroup", printable(path_)}, {"err", errno_error(error, "list").message}});
   }
   if (error != 0) {
-    return;  // if it is gone, its parent will not list it next time
+    return;  // if it is gone, the next walk does not find it in its parent
   }
   child.refused = false;
   visit(child, fd, visitor, level + 1);

@@ -18,36 +18,37 @@
 
 namespace ceems::exporter {
 
-/// Told of the units that a walk meets. Calls come from walk() only.
+/// Receives the units that a walk visits. Called by walk() only.
 class TreeVisitor {
  public:
   virtual ~TreeVisitor() = default;
-  /// A unit that was not there at the last walk.
+  /// A unit that the last walk did not find.
   virtual std::unique_ptr<UnitState> found(const DirectoryMatch& match,
                                            const std::string& path) = 0;
-  /// A unit that is there, once per walk, in byte order of the paths.
+  /// A unit that exists. Called once per walk, in byte order of the paths.
   virtual void present(UnitState& state) = 0;
-  /// A unit whose directory is gone, or has been replaced by a new one of the same name.
+  /// A unit whose directory is gone or was replaced by a new one of the same name.
   virtual void vanished(UnitState& state) = 0;
 };
 
-/// The directories of a cgroup hierarchy as far as a matcher cares. A walk lists directories and
-/// compares with what is known: names are matched once, so its cost is linear in the number of
-/// directories and small for those that are no news. Directories that vanish on the way are no
-/// error; symbolic links below the start are not followed. Not thread-safe.
+/// The directories of a cgroup hierarchy that a matcher wants. A walk lists them and compares the
+/// result with what is known. Each name is matched once, so a walk is linear in the number of
+/// directories and cheap for those that have not changed. A directory that vanishes during the walk
+/// is not an error. Symbolic links below the start are not followed. Not thread-safe.
 class CgroupTree {
  public:
   static constexpr int kMaxLevels = 64;
   static constexpr auto kSearchEvery = std::chrono::seconds(10);
 
-  /// `root_fd` and `budget` outlive the tree. `live`: a real cgroup file system.
+  /// `root_fd` and `budget` must outlive the tree. `live` says that this is a real cgroup file
+  /// system.
   CgroupTree(int root_fd, std::unique_ptr<UnitMatcher> matcher, bool live, FdBudget& budget);
   ~CgroupTree();
   CgroupTree(const CgroupTree&) = delete;
   CgroupTree& operator=(const CgroupTree&) = delete;
 
-  /// Errors: the start directory cannot be opened or read; the visitor then hears nothing and units
-  /// stay known.
+  /// Errors: the start directory cannot be opened or read. The visitor is not called then, and
+  /// units stay known.
   Result<> walk(Clock::SteadyTime now, TreeVisitor& visitor);
 
  private:
@@ -70,9 +71,9 @@ class CgroupTree {
   Clock::SteadyTime now_{};
 };
 
-/// Calls visit(path) for the directory at `path` (relative to `root_fd`, with leading '/') and all
-/// below it, at most `levels` down, until it answers false. Directories that cannot be read count
-/// as empty.
+/// Calls visit(path) for the directory at `path` (relative to `root_fd`, with a leading '/') and
+/// for all directories down to `levels` below it, until visit returns false. Directories that
+/// cannot be read count as empty.
 void for_each_cgroup(int root_fd,
                      const std::string& path,
                      const std::function<bool(const std::string& path)>& visit,

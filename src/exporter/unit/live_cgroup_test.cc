@@ -1,4 +1,4 @@
-// Units in real control groups of the machine: needs root and a writable cgroup file system.
+// Units in real control groups of this machine. Needs root and a writable cgroup file system.
 #include <signal.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ namespace fs = std::filesystem;
 using std::chrono::milliseconds;
 using Steady = std::chrono::steady_clock;
 
-/// A cgroup of its own in one hierarchy; removed at the end.
+/// A new cgroup in one hierarchy, removed by the destructor.
 class TestCgroup {
  public:
   explicit TestCgroup(const fs::path& hierarchy)
@@ -53,7 +53,8 @@ class TestCgroup {
   bool made_ = false;
 };
 
-/// A process that uses all the CPU time it gets, in `cgroup` from its start; killed at the end.
+/// A process that uses all the CPU time it gets, in `cgroup` from its start. The destructor kills
+/// it.
 class BusyProcess {
  public:
   explicit BusyProcess(const TestCgroup& cgroup) {
@@ -123,7 +124,7 @@ TEST(LiveCgroupV1, FollowsAShortUnitToItsEnd) {
   const auto begin = Clock::SystemTime::clock::now();
   TestCgroup cgroup(root / *hierarchy);
   if (!cgroup.made()) {
-    GTEST_SKIP() << "cannot make cgroups in " << root / *hierarchy;
+    GTEST_SKIP() << "cannot create cgroups in " << root / *hierarchy;
   }
   BusyProcess process(cgroup);
   std::this_thread::sleep_for(milliseconds(100));
@@ -135,7 +136,7 @@ TEST(LiveCgroupV1, FollowsAShortUnitToItsEnd) {
   EXPECT_LE(find(*first)->started, find(*first)->last_seen);
   EXPECT_TRUE(source->has_young());
 
-  // As the sampler does between two samples.
+  // As the sampler does between two ticks.
   const auto end = Steady::now() + milliseconds(800);
   while (Steady::now() < end) {
     source->refresh_young();
@@ -153,11 +154,11 @@ TEST(LiveCgroupV1, FollowsAShortUnitToItsEnd) {
   ASSERT_NE(find(*last), nullptr);
   EXPECT_TRUE(find(*last)->ended);
   EXPECT_GT(cpu_seconds, 0.02);
-  // Ticks of 10 ms, and on a busy machine the last refresh may be a while ago.
+  // CPU times are in ticks of 10 ms, and on a busy machine the last refresh may be a while ago.
   EXPECT_NEAR(cpu_of(*find(*last)), cpu_seconds, 0.02 + 0.1 * cpu_seconds);
 }
 
-TEST(LiveCgroupV2, ReadsTheLastNumbersWhenTheLastProcessEnds) {
+TEST(LiveCgroupV2, ReadsFinalStatisticsWhenTheLastProcessEnds) {
   fs::path root = "/sys/fs/cgroup";
   if (host::detect_cgroup(root).mode == host::CgroupMode::kLegacy) {
     root /= "unified";
@@ -170,7 +171,7 @@ TEST(LiveCgroupV2, ReadsTheLastNumbersWhenTheLastProcessEnds) {
   ASSERT_TRUE(source->snapshot(milliseconds(0)));
   TestCgroup cgroup(root);
   if (!cgroup.made()) {
-    GTEST_SKIP() << "cannot make cgroups in " << root;
+    GTEST_SKIP() << "cannot create cgroups in " << root;
   }
   BusyProcess process(cgroup);
   std::this_thread::sleep_for(milliseconds(50));
@@ -179,7 +180,7 @@ TEST(LiveCgroupV2, ReadsTheLastNumbersWhenTheLastProcessEnds) {
   const double early = cpu_of(*find(*first));
   std::this_thread::sleep_for(milliseconds(500));
   process.end();
-  std::this_thread::sleep_for(milliseconds(200));  // for the event; nothing else reads
+  std::this_thread::sleep_for(milliseconds(200));  // only the event makes the source read
   const auto text = host::read_file((cgroup.path() / "cpu.stat").string());
   ASSERT_TRUE(text);
   const double cpu_seconds =

@@ -53,7 +53,8 @@ PopulatedWatch::~PopulatedWatch() {
 
 bool PopulatedWatch::add(int fd, std::uint64_t token) {
   struct epoll_event event{};
-  // Edge-triggered: kernfs reports EPOLLPRI until the file is read again, and EPOLLIN always.
+  // Edge-triggered, because kernfs reports EPOLLPRI until the file is read again, and EPOLLIN
+  // always.
   event.events = EPOLLPRI | EPOLLET;
   event.data.u64 = token;
   return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
@@ -65,7 +66,7 @@ void PopulatedWatch::run() {
     const int count =
         ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
     if (count < 0 && errno != EINTR) {
-      log::error("units are no longer watched for their end",
+      log::error("the end of units is no longer watched",
                  {{"err", errno_error(errno, "epoll_wait").message}});
       return;
     }
@@ -77,7 +78,7 @@ void PopulatedWatch::run() {
       try {
         changed_(token);
       } catch (const std::exception& e) {
-        log::error("reading a unit that ended", {{"err", e.what()}});
+        log::error("statistics of a unit that ended cannot be read", {{"err", e.what()}});
       }
     }
   }

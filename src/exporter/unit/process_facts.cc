@@ -22,9 +22,9 @@ std::string text_of(const std::filesystem::path& proc, int pid, std::string_view
   return text ? *std::move(text) : std::string();
 }
 
-/// What the kernel says the process runs. A title is no proof even of a process of root: a user may
-/// start a set-uid program under any name. Files of a test have no link; processes that have one do
-/// not lose it while they have a title.
+/// The path of the program that the process runs, from the kernel. A title proves nothing even for
+/// a process of root, because a user may start a set-uid program under any name. Only files that
+/// stand in for procfs in tests have no link: a process that has a title has one.
 bool runs_slurmstepd(const std::filesystem::path& proc, int pid) {
   constexpr std::string_view kDeleted = " (deleted)";
   const os::RaisedCapabilities raised{CAP_SYS_PTRACE};

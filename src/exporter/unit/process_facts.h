@@ -9,17 +9,17 @@
 
 namespace ceems::exporter {
 
-/// User who owns most of the processes (of as many, the one met first); nothing where none could be
-/// read. Looks at the first 64 only.
+/// The user who owns most of the processes; the first one on a tie. Nothing if no process could be
+/// read. Only the first 64 processes are considered.
 std::optional<std::uint32_t> owner_of(const std::filesystem::path& proc, std::span<const int> pids);
 
-/// Start of the oldest of the processes, by the wall clock; nothing where none could be read. Looks
-/// at the first 64 only.
+/// Start of the oldest process, as wall-clock time. Nothing if no process could be read. Only the
+/// first 64 processes are considered.
 std::optional<Clock::SystemTime> oldest_start(const std::filesystem::path& proc,
                                               std::span<const int> pids);
 
-/// Number of the job whose step daemon is among the processes: a process of root that runs a
-/// program named slurmstepd. Raises CAP_SYS_PTRACE to see what it runs.
+/// The number of the job whose slurmstepd is among the processes: a process of root that runs a
+/// program of that name. Raises CAP_SYS_PTRACE to see what it runs.
 std::optional<std::uint64_t> slurm_job_of(const std::filesystem::path& proc,
                                           std::span<const int> pids);
 

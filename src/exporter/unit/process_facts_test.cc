@@ -33,12 +33,12 @@ class Proc {
 
 TEST(SlurmJobOf, BelievesAStepDaemonOfRoot) {
   const Proc proc("slurmstepd: [4711.0]", "0");
-  EXPECT_EQ(proc.job(), 4711U);  // a copy of /proc has no links
+  EXPECT_EQ(proc.job(), 4711U);  // a file that stands in for /proc has no links
   proc.runs("/usr/sbin/slurmstepd");
   EXPECT_EQ(proc.job(), 4711U);
 }
 
-TEST(SlurmJobOf, KnowsADaemonWhosePackageWasUpdated) {
+TEST(SlurmJobOf, RecognizesADaemonWhosePackageWasUpdated) {
   const Proc proc("slurmstepd: [4711.batch]", "0");
   proc.runs("/usr/sbin/slurmstepd (deleted)");
   EXPECT_EQ(proc.job(), 4711U);

@@ -10,10 +10,10 @@
 
 namespace ceems::exporter {
 
-/// Chooses processes by their environment, for perf counters and profiling targets: kept is one
-/// with an entry "NAME=value" that starts with one of the given texts. With the manager "slurm" its
-/// own processes (step daemons, batch scripts, sleep) are left out. Immutable, safe for concurrent
-/// use.
+/// Selects processes by their environment, for perf counters and profiling targets. A process is
+/// kept if an entry "NAME=value" of its environment starts with one of the given texts. With the
+/// manager "slurm", SLURM's own processes (step daemons, batch scripts, sleep) are left out.
+/// Immutable and safe for concurrent use.
 class ProcessFilter {
  public:
   /// `proc` is where procfs is mounted. Without `variables` every process is kept.
@@ -22,7 +22,7 @@ class ProcessFilter {
                 std::vector<std::string> variables);
 
   [[nodiscard]] bool empty() const { return variables_.empty(); }
-  /// What reading environments of other users takes; none for an empty filter.
+  /// Needed to read the environments of other users. None for an empty filter.
   [[nodiscard]] std::vector<os::Capability> capabilities() const;
   /// The processes to keep, in order. One whose command line or environment cannot be read is
   /// dropped. Raises capabilities() in the calling thread while it reads.
@@ -36,15 +36,15 @@ class ProcessFilter {
   std::vector<std::string> variables_;
 };
 
-/// Content of /proc/PID/cmdline with blanks between the arguments, without NULs at its end.
+/// The content of /proc/PID/cmdline with blanks between the arguments and without trailing NULs.
 std::string command_line_text(std::string_view cmdline);
 
-/// True for the manager's own processes inside a unit, which never carry the user's wishes: step
-/// daemon and batch script of SLURM, and the "sleep" of its external step.
+/// True for processes of the manager inside a unit, which never carry the user's settings: SLURM's
+/// step daemon and batch script, and the "sleep" of its external step.
 bool is_manager_process(std::string_view manager, std::string_view command_line);
 
-/// True when an entry "NAME=value" of the content of /proc/PID/environ starts with one of
-/// `prefixes`; a prefix "NAME=" thus means that variable alone. Text behind the last NUL is no
+/// True if an entry "NAME=value" in the content of /proc/PID/environ starts with one of `prefixes`.
+/// A prefix "NAME=" therefore selects exactly that variable. Text after the last NUL is not an
 /// entry.
 bool environment_matches(std::string_view environ, std::span<const std::string> prefixes);
 

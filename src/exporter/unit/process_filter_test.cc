@@ -21,13 +21,13 @@ TEST(ProcessFilter, MatchesEntriesThatStartWithAPrefix) {
   EXPECT_FALSE(environment_matches("", kProfile));
 }
 
-TEST(ProcessFilter, TakesANameWithEqualsSignExactly) {
+TEST(ProcessFilter, MatchesANameWithEqualsSignExactly) {
   const std::vector<std::string> exact{"PROFILE="};
   EXPECT_TRUE(environment_matches("PROFILE=\0"s, exact));
   EXPECT_FALSE(environment_matches("PROFILER=1\0"s, exact));
 }
 
-TEST(ProcessFilter, LosesAnEntryWithoutEnd) {
+TEST(ProcessFilter, DropsAnEntryWithoutTerminator) {
   EXPECT_FALSE(environment_matches("A=1\0PROFILE=1"s, kProfile));
 }
 
@@ -37,7 +37,7 @@ TEST(ProcessFilter, JoinsArgumentsByBlanks) {
   EXPECT_EQ(command_line_text(""), "");
 }
 
-TEST(ProcessFilter, KnowsProcessesOfSlurmItself) {
+TEST(ProcessFilter, RecognizesProcessesOfSlurmItself) {
   EXPECT_TRUE(is_manager_process("slurm", "slurmstepd: [77.batch]"));
   EXPECT_TRUE(is_manager_process("slurm", "sleep 100000000"));
   EXPECT_TRUE(is_manager_process("slurm", "sleep x sleep 1"));

@@ -10,13 +10,13 @@
 
 namespace ceems::exporter {
 
-/// What a source remembers of a unit while its directory exists.
+/// What a source remembers of a unit while the unit's directory exists.
 struct UnitState {
   Unit unit;
   DirectoryMatch match;
   UnitFiles files;
-  std::uint64_t serial = 0;  ///< counts from 1, never used twice
-  std::string key;           ///< host and uuid; empty until both are settled
+  std::uint64_t serial = 0;  ///< counts from 1; never reused
+  std::string key;           ///< host and uuid; empty until both are known
 
   Clock::SteadyTime first_seen{};
   Clock::SteadyTime birth{};       ///< creation of the cgroup, as far as known
@@ -24,14 +24,14 @@ struct UnitState {
   Clock::SteadyTime cpu_read{};    ///< when the CPU times were read last
   bool alive = false;
   bool ever_alive = false;
-  bool stale = false;         ///< no process when first seen, or not for long
-  bool reported = false;      ///< its staleness is in the log
-  bool uuid_pending = false;  ///< shown under its id until its uuid can be told
+  bool stale = false;         ///< has had no process since it was found, or for kIdle
+  bool reported = false;      ///< its staleness was logged
+  bool uuid_pending = false;  ///< shown under its id until its uuid is known
   bool owner_settled = false;
-  bool watched = false;  ///< its cgroup.events is waited for
+  bool watched = false;  ///< PopulatedWatch waits for its cgroup.events
 
-  std::string fault;     ///< message of the current read error; empty: none
-  KeptFile alive_procs;  ///< v1: cgroup.procs of the descendant where a process was found last
+  std::string fault;     ///< message of the current read error; empty if there is none
+  KeptFile alive_procs;  ///< v1: cgroup.procs of the descendant in which a process was found last
 };
 
 }  // namespace ceems::exporter

@@ -11,14 +11,14 @@ using Kind = DirectoryMatch::Kind;
 constexpr std::string_view kPod = "pod";
 constexpr std::string_view kSlice = ".slice";
 
-// A UID, or the hash that static pods have instead, maybe with '_' for '-'.
+// A UID, or the hash that static pods have instead, either with '_' or '-' as separator.
 bool is_uid(std::string_view text) {
   return !text.empty() && std::all_of(text.begin(), text.end(), [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || c == '_' || c == '-';
   });
 }
 
-// UID in the name of a pod's directory, as found; empty for other directories.
+// The UID in the name of a pod's directory, as it is written there. Empty for other directories.
 std::string_view pod_uid(std::string_view name) {
   if (name.ends_with(kSlice)) {
     name.remove_suffix(kSlice.size());

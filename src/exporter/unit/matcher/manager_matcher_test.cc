@@ -12,7 +12,7 @@ using Kind = DirectoryMatch::Kind;
 constexpr std::string_view kUid = "6d06282c-0377-4527-9a0f-9968bc9c4102";
 constexpr std::string_view kSystemdUid = "2fc932ce_fdcc_454b_97bd_aadfdeb4c340";
 
-/// Path of the first unit on the way to `path` and its id: "PATH ID", "" without one.
+/// The first unit on the way to `path` as "PATH ID"; "" if there is none.
 std::string first_unit(const UnitMatcher& matcher, const std::string& path) {
   DirectoryMatch match{.kind = Kind::kDescend};
   std::string current = matcher.start();
@@ -53,7 +53,7 @@ TEST_F(Libvirt, FindsVmsWithoutSystemd) {
   EXPECT_EQ(vm(nested), nested + " instance-0000ffff");
 }
 
-TEST_F(Libvirt, KnowsNamesOfOpenStackOnly) {
+TEST_F(Libvirt, AcceptsOnlyNamesOfOpenStack) {
   for (const std::string name :
        {"qemu-1-myvm.libvirt-qemu", "qemu-instance-00000001", "qemu-x-instance-00000001",
         "qemu-1-instance-", "qemu-1-instance-xyz", R"(machine-qemu\x2d1\x2dmyvm.scope)",
@@ -107,7 +107,7 @@ TEST_F(K8s, FindsStaticPodsByTheirHash) {
   EXPECT_EQ(pod(path), path + " 1f4fc3d2d1e0b4c5a6978877665544aa");
 }
 
-TEST_F(K8s, TakesClassesForNoPods) {
+TEST_F(K8s, DoesNotTakeQosClassesForPods) {
   for (const std::string path :
        {"/kubepods", "/kubepods/burstable", "/kubepods/besteffort", "/kubepods.slice",
         "/kubepods.slice/kubepods-burstable.slice", "/kubepods.slice/kubepods-besteffort.slice"}) {
@@ -115,7 +115,7 @@ TEST_F(K8s, TakesClassesForNoPods) {
   }
 }
 
-TEST_F(K8s, TakesWholeNamesOnly) {
+TEST_F(K8s, MatchesWholeNamesOnly) {
   for (const std::string name :
        {"pod", "podABC", "pod12.scope", "xpod12", "crio-pod12.scope", "kubepods-pod.slice",
         "kubepods-podA.slice", "kubepods-burstable-xpod1.slice"}) {
@@ -123,7 +123,7 @@ TEST_F(K8s, TakesWholeNamesOnly) {
   }
 }
 
-TEST_F(K8s, CountsWhatAPodNestsAsPartOfIt) {
+TEST_F(K8s, CountsNestedCgroupsAsPartOfTheirPod) {
   const std::string path = "/kubepods/pod" + std::string(kUid);
   EXPECT_EQ(pod(path + "/abc/pod12/x"), path + " " + std::string(kUid));
 }

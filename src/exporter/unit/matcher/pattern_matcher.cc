@@ -13,13 +13,14 @@ namespace {
 
 using Kind = DirectoryMatch::Kind;
 
-// The user's service manager is no unit of its own: its services and applications are.
+// The service manager of a user is not a unit, but its services and applications are.
 constexpr std::string_view kUserManager = R"(/user@[0-9]+\.service$)";
 
-// What people run, by the names that the usual tools give. The first that fits decides. An `owner`
-// group makes names of user services unique: every user has a dbus.service.
+// What people usually run, by the cgroup names of common tools. The first pattern that matches
+// decides. An `owner` group makes the names of user services unique, since every user has a
+// dbus.service.
 constexpr std::array kDefaults = {
-    // 64 hexadecimal digits as a systemd scope or, with the cgroupfs driver, bare.
+    // 64 hexadecimal digits in the name of a systemd scope or, with the cgroupfs driver, alone.
     std::string_view(R"(/(?P<id>(?:docker|libpod|crio|nerdctl|cri-containerd|buildkit)-)"
                      R"([0-9a-f]{12})[0-9a-f]{52}(?:\.scope)?$)"),
     std::string_view(R"(/(?P<id>[0-9a-f]{12})[0-9a-f]{52}$)"),
@@ -49,7 +50,7 @@ class Pattern {
   [[nodiscard]] const RE2& regex() const { return regex_; }
   [[nodiscard]] bool has_id() const { return id_ > 0; }
 
-  /// True, and id and host of `match` set, where the path fits and the id is not empty.
+  /// If the path matches and the id is not empty, sets id and host of `match` and returns true.
   [[nodiscard]] bool apply(const std::string& path, DirectoryMatch& match) const {
     std::array<re2::StringPiece, kMaxGroups> groups;
     const int count = std::min(regex_.NumberOfCapturingGroups() + 1, kMaxGroups);
@@ -143,7 +144,8 @@ bool is_harmless(char c) {
          c == '_' || c == ':' || c == '@' || c == '+' || c == '-';
 }
 
-// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/): the same at every start.
+// FNV-1a, 64 bits (http://www.isthe.com/chongo/tech/comp/fnv/), which gives the same value at every
+// start.
 std::uint64_t hash_of(std::string_view text) {
   std::uint64_t hash = 0xcbf29ce484222325U;
   for (const char c : text) {

@@ -49,7 +49,8 @@ class SlurmMatcher final : public UnitMatcher {
               .id = {},
               .host = host::unescape_path(*node).value_or(std::string(*node))};
     }
-    // In v2 a slurmd in a container has its scope deep below system.slice; v1 roots are at the top.
+    // In v2 a slurmd in a container has its scope deep below system.slice. Roots of v1 are at the
+    // top.
     static_cast<void>(path);
     return {.kind = unified ? Kind::kSearch : Kind::kSkip};
   }

@@ -10,7 +10,7 @@ namespace {
 using host::CgroupMode;
 using Kind = DirectoryMatch::Kind;
 
-/// What the matcher makes of the directories on the way to `path`, down to the first unit.
+/// The matches of the directories on the way to `path`, down to the first unit.
 DirectoryMatch find(const UnitMatcher& matcher, const std::string& path) {
   DirectoryMatch match{.kind = Kind::kDescend};
   std::string current = matcher.start();
@@ -50,7 +50,7 @@ TEST(SlurmMatcher, FindsJobsInV2) {
   EXPECT_NE(find(*matcher, "/system.slice/slurmd.service/job_1").kind, Kind::kUnit);
 }
 
-TEST(SlurmMatcher, TakesWholeNamesOnly) {
+TEST(SlurmMatcher, MatchesWholeNamesOnly) {
   const auto matcher = slurm_matcher(CgroupMode::kUnified);
   const std::string scope = "/system.slice/slurmstepd.scope/";
   for (const std::string name : {"job_", "job_1x", "job_1\n2", "xjob_1", "job_-1", "job_1 "}) {
@@ -125,7 +125,7 @@ TEST(PatternMatcher, TakesIdAndHostFromGroups) {
   EXPECT_NE(find(**matcher, "/system.slice/ssh.service").kind, Kind::kUnit);
 }
 
-TEST(PatternMatcher, SaysWhatIsWrongWithAPattern) {
+TEST(PatternMatcher, ReportsWhatIsWrongWithAPattern) {
   EXPECT_EQ(pattern_matcher({"("}, CgroupMode::kUnified, {}).error().message,
             "pattern '(': missing ): (");
   EXPECT_EQ(pattern_matcher({"a"}, CgroupMode::kUnified, {}).error().message,

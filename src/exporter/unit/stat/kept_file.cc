@@ -11,19 +11,20 @@
 namespace ceems::exporter {
 namespace {
 
-/// cgroup.procs comes in pieces that fill a page but for a few bytes, all other files in one piece:
-/// a read shorter than this was the last one and saves the call that would only say so.
+/// The kernel returns cgroup.procs in pieces that nearly fill a page, and all other files in one
+/// piece. A shorter read than this was therefore the last one, which saves the call that would
+/// return 0.
 constexpr std::size_t kShortRead = 3072;
 
 }  // namespace
 
 std::size_t FdBudget::default_limit() {
-  constexpr std::size_t kMost = 65536;
+  constexpr std::size_t kMax = 65536;
   struct rlimit limit{};
   if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) {
     return 0;
   }
-  return std::min<std::size_t>(limit.rlim_cur / 4 * 3, kMost);  // the rest is for connections
+  return std::min<std::size_t>(limit.rlim_cur / 4 * 3, kMax);  // the rest is for connections
 }
 
 bool FileText::absent() const {

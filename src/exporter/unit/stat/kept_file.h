@@ -8,9 +8,9 @@
 
 namespace ceems::exporter {
 
-/// How many files may be kept open between samples. Reading a cgroup file again through an open
-/// descriptor costs a fifth of open, read and close (about 1 us against 5 us), but every one of
-/// them holds a buffer page in the kernel and counts against RLIMIT_NOFILE. Not thread-safe.
+/// Limits how many files are kept open between samples. Reading a cgroup file through an open
+/// descriptor costs a fifth of open, read and close (about 1 us against 5 us), but each descriptor
+/// holds a buffer page in the kernel and counts against RLIMIT_NOFILE. Not thread-safe.
 class FdBudget {
  public:
   explicit FdBudget(std::size_t limit) : left_(limit) {}
@@ -31,33 +31,34 @@ class FdBudget {
   std::size_t left_;
 };
 
-/// What reading gave: text, valid until the buffer is used again, or an errno value.
+/// Result of a read: text, valid until the buffer is used again, or an errno value.
 struct FileText {
   std::string_view text;
   int error = 0;
 
   [[nodiscard]] bool ok() const { return error == 0; }
-  /// The file does not exist here: no such controller, statistics switched off (EOPNOTSUPP).
+  /// The file does not exist: there is no such controller, or its statistics are off (EOPNOTSUPP).
   [[nodiscard]] bool absent() const;
-  /// It was open and its cgroup has been removed since.
+  /// The file was open, and its cgroup has been removed since.
   [[nodiscard]] bool vanished() const;
 };
 
-/// Memory that texts are read into; grows to the largest file seen, at most kLimit.
+/// Buffer that files are read into. Grows to the size of the largest file seen, at most kLimit.
 class TextBuffer {
  public:
   static constexpr std::size_t kLimit = std::size_t{4} << 20U;
 
   TextBuffer() : bytes_(std::size_t{16} << 10U) {}
-  /// Reads `fd` from its start to its end (or kLimit).
+  /// Reads `fd` from its start to its end, or up to kLimit.
   FileText read(int fd);
 
  private:
   std::vector<char> bytes_;
 };
 
-/// One small kernel file that is read again and again: opened at the first read and kept while the
-/// budget allows, else opened each time. The budget must outlive it. Not thread-safe.
+/// A small kernel file that is read again and again. It is opened by the first read and kept open
+/// while the budget allows, otherwise opened for each read. The budget must outlive it. Not
+/// thread-safe.
 class KeptFile {
  public:
   KeptFile() = default;
@@ -67,9 +68,9 @@ class KeptFile {
   KeptFile& operator=(const KeptFile&) = delete;
   ~KeptFile() { close(); }
 
-  /// Whether read() would need the path: it is not open.
+  /// True while the file is not open, so that read() needs its path.
   [[nodiscard]] bool needs_path() const { return !fd_.valid(); }
-  /// `path` is relative to `directory_fd` and only used where needs_path().
+  /// `path` is relative to `directory_fd` and used only if needs_path().
   FileText read(int directory_fd, const char* path, TextBuffer& buffer, FdBudget& budget);
   void close();
   [[nodiscard]] int fd() const { return fd_.get(); }

@@ -7,20 +7,21 @@
 #include "base/error.h"
 #include "exporter/unit/stat/stat_reader.h"
 
-// What the parts of StatReader share; for stat_reader*.cc alone.
+// Shared by the parts of StatReader; included by stat_reader*.cc only.
 namespace ceems::exporter {
 
-inline constexpr double kMicroseconds = 1e6;  // in a second
+inline constexpr double kMicroseconds = 1e6;  // per second
 
 // Positions in StatReader::roots_.
 enum class Root : std::size_t { kActive, kCpuacct, kCpu, kCpuset, kMemory, kBlkio, kRdma };
 
-/// Why a file could not be read; nothing where it was, or is not there.
+/// Why a file could not be read; nothing if it was read or does not exist.
 std::optional<Error> fault_of(const FileText& text, std::string_view path, std::string_view name);
-/// The error with the file in front.
+/// The error with the file's name in front.
 Error malformed(Error error, std::string_view path, std::string_view name);
 
-// The order is the index in UnitFiles; v1 and v2 use the same places for what corresponds.
+// The values are indices into UnitFiles. Files of v1 and v2 with the same meaning have the same
+// index.
 enum class StatReader::File : std::size_t {
   kEvents,
   kProcs,
@@ -46,7 +47,7 @@ enum class StatReader::File : std::size_t {
 
 struct StatReader::FileSpec {
   Root root;
-  const char* name;  ///< nullptr: this mode has no such file
+  const char* name;  ///< nullptr if this cgroup version has no such file
 };
 
 }  // namespace ceems::exporter

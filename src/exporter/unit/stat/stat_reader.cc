@@ -91,7 +91,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
     return mount_.mode == CgroupMode::kUnified ? kWeight : kShares;
   }
   if (options_.cpus == CpuSource::kShares && file == File::kCpuQuota) {
-    // The hierarchy that is walked may not be that of the CPU controller.
+    // The hierarchy that is walked need not be that of the CPU controller.
     static constexpr FileSpec kShares{Root::kCpu, "cpu.shares"};
     static constexpr FileSpec kNone{Root::kActive, nullptr};
     return mount_.mode == CgroupMode::kUnified ? kNone : kShares;
@@ -101,7 +101,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
 }
 
 double cpus_of_shares(std::uint64_t shares) {
-  // MIN_SHARES and MAX_SHARES of kernel/sched/sched.h; milli-CPUs are whole numbers.
+  // MIN_SHARES and MAX_SHARES of kernel/sched/sched.h. Milli-CPUs are integers.
   shares = std::clamp<std::uint64_t>(shares, 2, 262144);
   const std::uint64_t milli = shares * 1000 / 1024;
   return static_cast<double>(milli) / 1000;
@@ -160,7 +160,7 @@ FileText StatReader::text_of(UnitFiles& files,
       files.absent |= bit;
       return {.text = {}, .error = ENOENT};
     }
-    // Relative to the root: without the leading '/'.
+    // Relative to the root, so without the leading '/'.
     path_.assign(path, std::min<std::size_t>(1, path.size()));
     path_ += path_.empty() ? "" : "/";
     path_ += spec.name;
@@ -182,8 +182,9 @@ FileText StatReader::read_active(KeptFile& file, const std::string& path, std::s
 FileText StatReader::processes(UnitFiles& files, const std::string& path) {
   const FileText text = text_of(files, File::kProcs, path, false);
   if (mount_.mode == CgroupMode::kLegacy) {
-    // v1 keeps the list of an open file for a second, and each read prolongs that
-    // (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start): read more often it would never change.
+    // v1 caches the list of an open file for a second, and each read extends that time
+    // (kernel/cgroup/cgroup-v1.c, cgroup_pidlist_start). If read more often, the list would never
+    // change.
     files.files.at(static_cast<std::size_t>(File::kProcs)).close();
   }
   return text;
@@ -200,7 +201,8 @@ int StatReader::events_fd(const UnitFiles& files) const {
              : -1;
 }
 
-// Single values that cannot be read or make no sense are 0 as in the reference; v1 knows no "max".
+// Single values that cannot be read or are not a number count as 0, as in the reference. v1 has no
+// "max".
 std::uint64_t StatReader::value_of(const FileText& text) const {
   const std::uint64_t value = text.ok() ? host::parse_cgroup_value(text.text).value_or(0) : 0;
   return value == host::kCgroupMax && mount_.mode == CgroupMode::kLegacy ? 0 : value;
@@ -265,7 +267,7 @@ Result<> StatReader::read(UnitFiles& files,
   return {};
 }
 
-// `stats.cpus` holds what was found last time.
+// `stats.cpus` holds the result of the last reading.
 void StatReader::read_cpus(UnitFiles& files,
                            const std::string& path,
                            bool again,
@@ -334,7 +336,7 @@ void StatReader::read_cpuset(UnitFiles& files,
       quota = host::parse_cpu_max(text.text);
     }
   } else {
-    // -1, no limit, reads as 0.
+    // -1, which means no limit, reads as 0.
     const auto allowed =
         static_cast<double>(value_of(text_of(files, File::kCpuQuota, path, again)));
     const auto period =
@@ -355,7 +357,7 @@ void StatReader::read_cpuset(UnitFiles& files,
 void StatReader::set_memory_limit(double limit, UnitStats& stats) const {
   const auto host_bytes = static_cast<double>(totals_.memory_bytes);
   stats.memory_reserved = limit > 0 && (host_bytes == 0 || limit < host_bytes);
-  // Generic: no limit at all where the memory controller is off.
+  // In the generic flavour: no limit if the memory controller is off.
   stats.memory_total_bytes =
       generic() && host_bytes > 0 && !stats.memory_reserved ? host_bytes : limit;
 }
@@ -379,7 +381,7 @@ void StatReader::read_block_devices() {
   auto devices =
       text ? host::parse_block_devices(*text) : Result<host::BlockDevices>(host::BlockDevices{});
   if (!devices) {
-    log::warn("block devices have no names", {{"err", devices.error().message}});
+    log::warn("names of block devices cannot be read", {{"err", devices.error().message}});
   }
   devices_ = std::move(devices).value_or(host::BlockDevices{});
 }

@@ -18,26 +18,26 @@
 
 namespace ceems::exporter {
 
-/// How values are taken where there is a choice.
+/// How values are read where there is a choice.
 enum class StatFlavour {
-  /// As the reference does for SLURM: CPUs from the cpuset alone (SLURM always sets it), limits as
-  /// they stand in the files, v1 block I/O of the unit's own cgroup.
+  /// As the reference does for SLURM: CPUs from the cpuset alone, which SLURM always sets; limits
+  /// as in the files; and, with v1, block I/O of the unit's own cgroup.
   kReference,
-  /// For cgroups that nobody prepared: CPUs are the least of cpuset, quota and what the machine
-  /// has,
-  /// unlimited memory is the machine's, v1 block I/O counts the whole subtree.
+  /// For cgroups without a resource manager: CPUs are the minimum of cpuset, quota and the
+  /// machine's, unlimited memory is the machine's, and with v1 block I/O is that of the whole
+  /// subtree.
   kGeneric,
 };
 
-/// What tells how many CPUs a unit was given.
+/// Where the number of CPUs of a unit comes from.
 enum class CpuSource {
   kCpuset,  ///< as StatFlavour says
-  kVcpus,   ///< libvirt: its cgroups vcpuN, in `libvirt` below it (systemd, v2) or directly in it
+  kVcpus,   ///< libvirt: the cgroups vcpuN in it, or in `libvirt` below it (systemd, v2)
   kShares,  ///< Kubernetes: cpu.shares, or cpu.weight turned into shares; 1024 shares are one CPU
 };
 
-/// CPUs for a value of cpu.shares, in steps of 1/1000, and for one of cpu.weight, which the
-/// runtimes of containers make of shares (KEP-2254): shares = (weight - 1) * 262142 / 9999 + 2.
+/// CPUs for a value of cpu.shares, in steps of 1/1000, and for one of cpu.weight. Container
+/// runtimes derive the weight from shares (KEP-2254): shares = (weight - 1) * 262142 / 9999 + 2.
 double cpus_of_shares(std::uint64_t shares);
 double cpus_of_weight(std::uint64_t weight);
 
@@ -54,14 +54,15 @@ struct StatOptions {
 struct UnitFiles {
   static constexpr std::size_t kCount = 20;
   std::array<KeptFile, kCount> files;
-  std::uint32_t absent = 0;  ///< bit per file that was not there when last looked for
+  std::uint32_t absent = 0;  ///< one bit per file that did not exist at the last attempt
 };
 
-/// Reads the statistics of units of one manager by path relative to the hierarchies. Descriptors of
-/// hierarchies stay open. Not thread-safe.
+/// Reads the statistics of one manager's units, whose paths are relative to the hierarchies.
+/// Descriptors of the hierarchies stay open. Not thread-safe.
 class StatReader {
  public:
-  /// `active`: directory of the v1 hierarchy whose cgroup.procs count; unused for v2.
+  /// `active` is the directory of the v1 hierarchy whose cgroup.procs files are used; unused with
+  /// v2.
   StatReader(const host::Paths& paths,
              host::CgroupMount mount,
              const std::string& active,
@@ -71,22 +72,22 @@ class StatReader {
   /// Call before the reads of a sample.
   void begin_sample(Clock::SteadyTime now);
 
-  /// Reads all statistics of the unit at `path`. `look_again`: also try files that were absent
-  /// before. Errors leave `stats` as it was: kNotFound, the cgroup is gone; others name file and
-  /// fault.
+  /// Reads all statistics of the unit at `path`; with `look_again` also from files that did not
+  /// exist before. Errors leave `stats` unchanged: kNotFound if the cgroup is gone, otherwise the
+  /// file and its fault.
   Result<> read(UnitFiles& files, const std::string& path, bool look_again, UnitStats& stats);
-  /// The CPU times only.
+  /// Reads the CPU times only.
   Result<> read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats);
-  /// Whether a process lives in the subtree, from cgroup.events; nothing in v1.
+  /// Whether a process lives in the subtree, from cgroup.events. Nothing with v1.
   std::optional<bool> populated(UnitFiles& files, const std::string& path);
-  /// Descriptor of an open cgroup.events, for poll; -1 in v1.
+  /// Descriptor of an open cgroup.events for poll(); -1 with v1.
   [[nodiscard]] int events_fd(const UnitFiles& files) const;
-  /// cgroup.procs of the unit itself.
+  /// Content of cgroup.procs of the unit itself.
   FileText processes(UnitFiles& files, const std::string& path);
 
-  /// cgroup.procs, or any other file, of a cgroup in the hierarchy that is walked.
+  /// Content of cgroup.procs, or of any other file, of a cgroup in the hierarchy that is walked.
   FileText read_active(KeptFile& file, const std::string& path, std::string_view name);
-  /// Descriptor of that hierarchy's root; -1 where it is missing.
+  /// Descriptor of that hierarchy's root; -1 if it does not exist.
   [[nodiscard]] int active_fd() const { return roots_.at(0).get(); }
   FdBudget& budget() { return budget_; }
   TextBuffer& buffer() { return buffer_; }

@@ -29,7 +29,8 @@ Result<> StatReader::read_v1_memory(UnitFiles& files,
   stats.memory_cache_bytes = memory->cache;
   stats.memory_inactive_file_bytes = memory->inactive_file;
 
-  // A file with content that is no number is an error here; the first absent one ends the group.
+  // Content that is not a number is an error here. The first file that does not exist ends the
+  // group.
   struct Value {
     File file;
     std::uint64_t value = 0;
@@ -70,7 +71,7 @@ Result<> StatReader::read_v1_memory(UnitFiles& files,
   return {};
 }
 
-// Adds the values of one blkio file; gives whether there were any.
+// Adds the values of one blkio file. Returns whether there were any.
 Result<bool> StatReader::read_blkio_file(
     UnitFiles& files, File file, const std::string& path, bool again, UnitStats& stats) {
   const char* const name = spec_of(file).name;
@@ -94,7 +95,8 @@ Result<bool> StatReader::read_blkio_file(
   return !values->empty();
 }
 
-// The CFQ scheduler's files (Linux < 5.0) where they hold something, else the throttling layer's.
+// Uses the CFQ scheduler's files (Linux < 5.0) if they hold values, otherwise those of the
+// throttling layer.
 Result<> StatReader::read_v1_block_io(UnitFiles& files,
                                       const std::string& path,
                                       bool again,
