@@ -10,12 +10,12 @@
 
 namespace ceems::exporter::energy {
 
-/// Text of --collector.energy.idle-watts: "" (learn all), one number (the whole node), or
+/// Parses --collector.energy.idle-watts: "" (learn all), one number (the whole node), or
 /// "package=90,dram=12.5" with the domains package, dram, gpu, node, each at most once. Watts are
-/// >= 0. kInvalidArgument names the part that is wrong.
+/// >= 0. kInvalidArgument names the invalid part.
 Result<std::array<std::optional<double>, kDomainCount>> parse_idle_watts(std::string_view text);
 
-/// Text of a duration flag in Prometheus' syntax ("1s", "500ms", "10m") within [min, max].
+/// Parses a duration flag in the syntax of Prometheus ("1s", "500ms", "10m"), within [min, max].
 Result<std::chrono::milliseconds> parse_duration(std::string_view flag,
                                                  std::string_view text,
                                                  std::chrono::milliseconds min,

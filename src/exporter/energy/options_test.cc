@@ -22,7 +22,7 @@ TEST(IdleWatts, TakesNothingOneNumberOrAList) {
   EXPECT_EQ(list.at(index(Domain::kNode)), std::nullopt);
 }
 
-TEST(IdleWatts, NamesThePartThatIsWrong) {
+TEST(IdleWatts, NamesTheInvalidPart) {
   const std::string expected =
       "expected a number of watts or a list such as package=90,dram=12 "
       "(package, dram, gpu, node), got ";

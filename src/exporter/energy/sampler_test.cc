@@ -117,7 +117,8 @@ TEST_F(SamplerTest, SharesEnergyByCpuTime) {
   meter_->publish({.watts = 100, .time = fake_.steady_now()});
   sampler.tick(Sampler::Caller::kThread);
   fake_.advance(seconds(1));
-  sampler.tick(Sampler::Caller::kThread);  // 100 J at rest: all idle power, half of it reserved
+  sampler.tick(
+      Sampler::Caller::kThread);  // 100 J when idle: all of it is idle energy, half of it reserved
   EXPECT_DOUBLE_EQ(unit_joules(), 50);
   for (int i = 1; i <= 10; ++i) {
     fake_.advance(seconds(1));
@@ -187,7 +188,7 @@ TEST_F(SamplerTest, TicksForAScrapeOnlyWhenTheLastTickIsOld) {
   EXPECT_NEAR(node_joules(), 30, 1e-9);
 }
 
-TEST_F(SamplerTest, KeepsUnitsWhileDiscoveryFailsAndEndsThemWhereThereIsNone) {
+TEST_F(SamplerTest, KeepsUnitsWhileDiscoveryFailsAndEndsThemWhenNoneIsLeft) {
   Sampler& sampler = make();
   const auto ended = [&] {
     bool value = false;
@@ -240,7 +241,7 @@ TEST_F(SamplerThreadTest, TicksRefreshesYoungUnitsAndStops) {
   sampler.start();
   const auto until = clock_.steady_now() + seconds(5);
   while ((source_->calls < 2 || source_->refreshes < 2) && clock_.steady_now() < until) {
-    // Scrapes and the sampler at the same time, for the thread sanitizer.
+    // Scrapes and the sampler run at the same time, for ThreadSanitizer.
     sampler.tick(Sampler::Caller::kScrape);
     meter_->publish({.watts = 1000, .time = clock_.steady_now()});
     sampler.with_account([](Account& account, Clock::SteadyTime) { account.mark_scraped(); });
@@ -251,7 +252,8 @@ TEST_F(SamplerThreadTest, TicksRefreshesYoungUnitsAndStops) {
   EXPECT_GT(node_joules(), 0);
   const auto before = clock_.steady_now();
   sampler_.reset();
-  EXPECT_LT(clock_.steady_now() - before, milliseconds(400));  // it does not wait for its next tick
+  EXPECT_LT(clock_.steady_now() - before,
+            milliseconds(400));  // the destructor does not wait for the next tick
 }
 
 }  // namespace

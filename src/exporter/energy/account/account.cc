@@ -15,14 +15,14 @@ double joules_of(double joules) {
 
 }  // namespace
 
-/// Energy of one interval, by what it is.
+/// Energy of one interval by domain.
 struct Account::Interval {
   double seconds = 0;
-  std::array<double, kDomainCount> joules{};         // of sources with a value; kNode: the wall
-  std::array<double, kDomainCount> device_joules{};  // of devices, by domain
+  std::array<double, kDomainCount> joules{};  // of sources that have a value; kNode: of `wall`
+  std::array<double, kDomainCount> device_joules{};  // of devices
   double known_joules = 0;                           // package + dram + gpu, devices included
-  bool known_source = false;        // one of them has a value and has ever delivered energy
-  std::optional<std::size_t> wall;  // source that decides the node's energy
+  bool known_source = false;        // a source of these has a value and has delivered energy before
+  std::optional<std::size_t> wall;  // index of the source that determines the node's energy
   double utilisation = std::numeric_limits<double>::quiet_NaN();
 };
 
@@ -44,7 +44,7 @@ Account::Account(const AccountOptions& options)
 }
 
 std::size_t Account::add_source(const SourceInfo& info) {
-  CEEMS_CHECK(info.domain != Domain::kOther);  // other is never metered
+  CEEMS_CHECK(info.domain != Domain::kOther);  // kOther is computed, never metered
   SourceAccount source;
   source.info = info;
   sources_.insert(sources_.end() - 1, source);
@@ -79,11 +79,11 @@ double Account::node_joules(Domain domain) const {
   return sum;
 }
 
-/// Before the idle power that was given for the whole node limits it.
+/// Idle power before it is limited by a configured idle power of the whole node.
 std::optional<double> Account::unscaled_idle_watts(Domain domain) const {
   auto watts = idle_.at(index(domain)).watts();
   if (options_.idle_watts.at(index(domain))) {
-    return watts;  // given: of all devices together
+    return watts;  // configured for all devices together
   }
   for (std::size_t i = 0; i < device_sources_.size(); ++i) {
     if (const auto device = device_idle_[i].watts();
@@ -94,7 +94,7 @@ std::optional<double> Account::unscaled_idle_watts(Domain domain) const {
   return watts;
 }
 
-/// The whole node's idle power was given: its parts cannot idle at more.
+/// The idle power of the whole node was configured, so its parts cannot have more.
 double Account::idle_scale() const {
   const auto& whole = options_.idle_watts.at(index(Domain::kNode));
   if (!whole) {
@@ -197,7 +197,7 @@ void Account::split_known(const Interval& interval, const NodeUse& node) {
     }
     idle_.at(index(domain)).observe(joules, interval.seconds, interval.utilisation);
     const double idle = idle_.at(index(domain)).watts().value_or(0) * idle_scale();
-    // Nobody is known to hold a device that is no part of Sample::devices.
+    // The holders of a device that is missing in Sample::devices are not known.
     const std::span<const Claim> claims = domain == Domain::kPackage ? cpu_claims_
                                           : domain == Domain::kDram  ? memory_claims_
                                                                      : no_claims_;
@@ -284,9 +284,10 @@ void Account::split_other(const Interval& interval, const NodeUse& node) {
   if (interval.known_joules > 0) {
     rest = split_in_proportion(other, known_units_, known_rest_, split_);
   } else if (interval.known_source) {
-    rest = split(other, other, 0, cpu_claims_, split_);  // known but silent: by allocation
+    rest = split(other, other, 0, cpu_claims_,
+                 split_);  // known domains without energy: split by reservation
   } else {
-    // The node's power is all there is: it is split as the packages would be.
+    // Only the node's energy is known. It is split as the energy of the packages would be.
     const double idle = idle_watts(Domain::kNode).value_or(0) * interval.seconds;
     rest = split(other, idle, node.busy_cpus.value_or(0), cpu_claims_, split_);
   }
@@ -325,7 +326,7 @@ void Account::advance(const Sample& sample) {
       source.joules.add(joules);
       interval.joules.at(index(domain)) += joules;
       interval.known_joules += joules;
-      // A counter that never moved (some hypervisors show one) is not known.
+      // A counter that has never moved, as some hypervisors show one, does not count as known.
       interval.known_source = interval.known_source || source.joules.value() > 0;
       known_.at(index(domain)) = true;
     }
@@ -338,13 +339,13 @@ void Account::advance(const Sample& sample) {
     wall = joules_of(reading.joules);
     if (sources_[*interval.wall].info.method == Method::kModelled) {
       model_idle_watts_ = reading.idle_watts;
-      // The model knows nothing of GPUs.
+      // The model does not include GPUs.
       wall +=
           interval.joules.at(index(Domain::kGpu)) + interval.device_joules.at(index(Domain::kGpu));
     } else {
       idle_.at(index(Domain::kNode)).observe(wall, interval.seconds, interval.utilisation);
     }
-    // The model's first answer is 0 and may be its last, when a meter starts to deliver.
+    // The model's first reading is 0, and it may be its last, if a meter starts to deliver energy.
     bool& other = known_.at(index(Domain::kOther));
     other = other || wall > 0;
   }

@@ -17,8 +17,9 @@
 
 namespace ceems::exporter::energy {
 
-/// Counters of one source. `joules` is what the source gave to its own domain (for a source of
-/// kNode: node energy in the intervals it decided); `other_joules` what it gave to kOther.
+/// Counters of one source. `joules` is what the source contributed to its own domain: for a source
+/// of kNode, the node's energy in the intervals it determined. `other_joules` is what it
+/// contributed to kOther.
 struct SourceAccount {
   SourceInfo info;
   JouleCounter joules;
@@ -28,19 +29,19 @@ struct SourceAccount {
 
 /// What the node did in an interval. Unknown values are absent or 0.
 struct NodeUse {
-  std::optional<double> busy_cpus;  ///< CPU-seconds per second, idle, iowait and steal left out
+  std::optional<double> busy_cpus;  ///< CPU-seconds per second without idle, iowait and steal
   double cpus_online = 0;
   double memory_total_bytes = 0;
   double memory_used_bytes = 0;  ///< total - available
 };
 
-/// All that is known at the end of one interval.
+/// The input of one interval, taken at its end.
 struct Sample {
   Clock::SteadyTime time{};
   std::span<const std::optional<Reading>> readings;  ///< by source, in the order of add_source()
   NodeUse node;
   std::span<const ManagerUnits> managers;
-  std::span<const DeviceSample> devices = {};  ///< those that have a value, each name once
+  std::span<const DeviceSample> devices = {};  ///< devices that have a value, with unique names
 };
 
 struct AccountOptions {
@@ -49,29 +50,29 @@ struct AccountOptions {
   std::array<std::optional<double>, kDomainCount> idle_watts{};
 };
 
-/// The books: takes one Sample per interval and keeps the counters of units, system, unallocated
-/// and node, for every domain. For every domain and after every advance():
+/// Accounts for the node's energy: takes one Sample per interval and keeps the counters of units,
+/// system, unallocated and node for every domain. For every domain and after every advance():
 ///
 ///   sum of units + ended + system + unallocated = node         (to rounding)
 ///
-/// with all counters >= 0 and never falling. The rules are in attribution.h and docs/energy.md.
+/// with all counters >= 0 and never decreasing. The rules are in attribution.h and docs/energy.md.
 ///
-/// Which energy is the node's: that of the best source of kNode that has a value (`source` = its
-/// name), at least the sum of the known domains; without one, that sum (`source` = "sum"). A
-/// modelled source counts only while no meter has ever delivered energy.
+/// The node's energy is that of the best source of kNode that has a value (`source` = its name),
+/// but at least the sum of the known domains. Without such a source it is that sum (`source` =
+/// "sum"). A modelled source counts only until a meter has delivered energy.
 ///
-/// Energy of a device (Sample::devices) is part of the domain of its source, but split among those
-/// who hold that device, with an idle power of its own.
+/// Energy of a device (Sample::devices) is part of the domain of its source, but it is split among
+/// the holders of that device, and the device has its own idle power.
 ///
-/// No I/O, no clock. No allocation per unit in the steady state. Not thread-safe.
+/// Does no I/O and reads no clock. Allocates nothing per unit in the steady state. Not thread-safe.
 class Account {
  public:
-  /// Longest time for which a wall meter that is behind the known domains is believed to catch up.
+  /// How long a wall meter that lags behind the known domains is expected to catch up.
   static constexpr double kMaxDebtSeconds = 900;
-  /// Devices beyond this number are left out, as long as it runs.
+  /// Maximum number of devices. Further ones are left out until the program restarts.
   static constexpr std::size_t kMaxDevices = 512;
-  /// Part of its power at full load that a GPU takes idle, as long as it was never seen idle. (An
-  /// H200 takes 75 W of 700 W; GPUs in general 5 % to 20 %.)
+  /// Fraction of a GPU's power at full load that is taken as its idle power until it was seen idle.
+  /// (An H200 draws 75 W of 700 W when idle; GPUs in general 5 % to 20 %.)
   static constexpr double kDeviceFullLoadIdle = 0.2;
 
   explicit Account(const AccountOptions& options);
@@ -83,11 +84,12 @@ class Account {
   [[nodiscard]] std::span<const std::unique_ptr<UnitEntry>> units() const {
     return units_.entries();
   }
-  /// In the order of add_source(); then one more, the source "sum".
+  /// In the order of add_source(), followed by the source "sum".
   [[nodiscard]] std::span<const SourceAccount> sources() const { return sources_; }
-  /// Sources that came with Sample::devices, in the order of their first appearance.
+  /// Sources of Sample::devices, in the order of their first appearance.
   [[nodiscard]] std::span<const SourceAccount> device_sources() const { return device_sources_; }
-  /// True once a source of the domain, or for kOther and kNode one that implies it, had a value.
+  /// True once a source of the domain has had a value. For kOther and kNode, a source that implies
+  /// the domain counts, too.
   [[nodiscard]] bool known(Domain domain) const { return known_.at(index(domain)); }
   [[nodiscard]] double system_joules(Domain domain) const { return total(system_, domain); }
   [[nodiscard]] double unallocated_joules(Domain domain) const {
@@ -97,7 +99,7 @@ class Account {
   [[nodiscard]] double ended_joules(Domain domain) const { return total(ended_, domain); }
   /// Sum over the sources of the domain.
   [[nodiscard]] double node_joules(Domain domain) const;
-  /// Idle power used now; nothing where it is not known yet.
+  /// Idle power in use now; nothing while it is not known.
   [[nodiscard]] std::optional<double> idle_watts(Domain domain) const;
 
  private:
@@ -123,9 +125,9 @@ class Account {
   void charge(Domain domain, std::span<const double> units, const Remainder& rest);
 
   AccountOptions options_;
-  std::vector<SourceAccount> sources_;  // the last one is "sum"
+  std::vector<SourceAccount> sources_;  // "sum" is the last one
   std::vector<SourceAccount> device_sources_;
-  std::vector<IdlePower> device_idle_;  // by position in device_sources_
+  std::vector<IdlePower> device_idle_;  // same index as device_sources_
   UnitTable units_;
   std::array<bool, kDomainCount> known_{};
   std::array<IdlePower, kDomainCount> idle_;
@@ -138,7 +140,7 @@ class Account {
   bool measured_ = false;  // a meter of package or node has delivered energy
   std::optional<Clock::SteadyTime> last_;
 
-  // Scratch of one interval, by position in units_.entries().
+  // Scratch space of one interval, indexed like units_.entries().
   std::vector<Claim> cpu_claims_;
   std::vector<Claim> memory_claims_;
   std::vector<Claim> no_claims_;

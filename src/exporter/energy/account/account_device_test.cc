@@ -1,4 +1,4 @@
-// Devices in the books: energy of a GPU goes to those who hold it.
+// Devices in the account: energy of a GPU goes to the units that hold it.
 #include <map>
 #include <string>
 #include <vector>
@@ -27,7 +27,7 @@ class AccountDeviceTest : public ::testing::Test {
       unit.uuid = uuid;
       unit.stats.cpus = 8;
     }
-    sample();  // of no length
+    sample();  // of length 0
   }
 
   DeviceSample& device(const std::string& name) {
@@ -97,7 +97,7 @@ TEST_F(AccountDeviceTest, SplitsASharedDeviceByShareWhenIdleAndByUseWhenActive) 
   EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kGpu), 0);
 }
 
-TEST_F(AccountDeviceTest, ADeviceThatNobodyHoldsIsUnallocatedAndSystem) {
+TEST_F(AccountDeviceTest, ADeviceWithoutHoldersIsUnallocatedAndSystem) {
   device("a").joules = 130;
   device("a").total_use = 1;
   sample();
@@ -109,7 +109,7 @@ TEST_F(AccountDeviceTest, KeepsDevicesApart) {
   device("a").joules = 150;
   device("a").total_use = 1;
   device("a").holders = {holder("1", 1, 1)};
-  device("b").joules = 50;  // given: 100 W idle for both, so it idles
+  device("b").joules = 50;  // 100 W idle power is configured for both, so it is idle
   device("b").total_use = 1;
   device("b").holders = {holder("2", 1, 1)};
   sample();
@@ -131,7 +131,7 @@ TEST_F(AccountDeviceTest, ADeviceThatIsGoneKeepsItsEnergy) {
   EXPECT_EQ(account_.device_sources().size(), 2U);
 }
 
-TEST_F(AccountDeviceTest, AHolderThatIsNoUnitGetsNothing) {
+TEST_F(AccountDeviceTest, AHolderThatIsNotAUnitGetsNothing) {
   device("a").joules = 130;
   device("a").total_use = 1;
   device("a").holders = {holder("77", 1, 1)};
@@ -140,9 +140,9 @@ TEST_F(AccountDeviceTest, AHolderThatIsNoUnitGetsNothing) {
   EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kGpu), 30);
 }
 
-TEST_F(AccountDeviceTest, EnergyOfSeveralSecondsHasTheirIdlePart) {
+TEST_F(AccountDeviceTest, EnergyOfSeveralSecondsIncludesTheirIdleEnergy) {
   device("a").joules = 450;
-  device("a").seconds = 2.5;  // 250 idle
+  device("a").seconds = 2.5;  // 250 J idle
   device("a").total_use = 1;
   device("a").holders = {holder("1", 0.5, 0)};
   sample();
@@ -151,7 +151,7 @@ TEST_F(AccountDeviceTest, EnergyOfSeveralSecondsHasTheirIdlePart) {
   EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kGpu), 200);
 }
 
-TEST_F(AccountDeviceTest, IgnoresWhatIsNoEnergy) {
+TEST_F(AccountDeviceTest, IgnoresInvalidEnergy) {
   device("a").joules = -5;
   device("a").holders = {holder("1", -1, -1)};
   device("b").joules = std::numeric_limits<double>::quiet_NaN();

@@ -1,5 +1,6 @@
-// Random histories of nodes against the promise of account.h: for every domain, after every sample,
-// what units, system and unallocated got is what the node used; nothing is negative, nothing falls.
+// Checks the invariant of account.h on random histories of nodes: for every domain and after every
+// sample, units, system and unallocated together got what the node used, and no counter is negative
+// or decreases.
 #include <algorithm>
 #include <array>
 #include <cmath>
@@ -34,7 +35,7 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-/// A hardware counter that wraps often and vanishes now and then.
+/// A hardware counter that often wraps and sometimes vanishes.
 struct SimulatedCounter {
   explicit SimulatedCounter(std::uint64_t range) : range_uj(range), unwrap(range) {}
 
@@ -129,7 +130,7 @@ class History {
       readings.push_back(counter.read(random_, watts * random_.uniform(0, 1) * seconds, now_));
     }
     if (wall_) {
-      if (random_.chance(0.2)) {  // late: it tells of some time ago
+      if (random_.chance(0.2)) {  // late: a value of some time ago
         wall_->publish({.watts = std::round(watts * random_.uniform(0.5, 2.5)),
                         .time = now_ - std::chrono::milliseconds(random_.pick(0, 5000))});
       }
@@ -143,7 +144,7 @@ class History {
 
     std::vector<ManagerUnits> managers;
     for (std::size_t i = 0; i < snapshots_.size(); ++i) {
-      // Discovery fails, or answers with the snapshot of last time.
+      // Discovery fails or returns the previous snapshot.
       const bool failed = random_.chance(0.05);
       managers.push_back(
           {.manager = i == 0 ? "slurm" : "cgroup", .snapshot = failed ? nullptr : &snapshots_[i]});
@@ -170,8 +171,8 @@ class History {
     }
   }
 
-  /// GPUs that come and go, held by any number of units, with shares that need not fit, by units
-  /// that are not there, and read now and then only.
+  /// GPUs that come and go and are only read in some intervals. Any number of units hold them,
+  /// among them units that do not exist, with shares that need not add up.
   std::vector<DeviceSample> move_devices(double seconds) {
     std::vector<DeviceSample> devices;
     for (int i = 0; i < gpus_; ++i) {
@@ -199,17 +200,17 @@ class History {
     return devices;
   }
 
-  /// Lets units come, work, end and come back; gives the CPU-seconds they used.
+  /// Lets units start, work, end and come back. Returns the CPU-seconds they used.
   double move_units(double seconds) {
     double busy = 0;
     for (UnitSnapshot& snapshot : snapshots_) {
       if (random_.chance(0.1)) {
-        continue;  // a shared snapshot: nothing was read anew
+        continue;  // a shared snapshot: nothing was read
       }
       snapshot.taken = now_;
       snapshot.wall = wall_now_;
       std::erase_if(snapshot.units, [&](const Unit& unit) {
-        return unit.ended || random_.chance(0.05);  // gone without a word
+        return unit.ended || random_.chance(0.05);  // gone without being reported as ended
       });
       while (random_.chance(0.3) && snapshot.units.size() < 12) {
         Unit unit;
@@ -229,7 +230,7 @@ class History {
         const double used = random_.chance(0.3) ? 0 : random_.uniform(0, 4) * seconds;
         busy += used;
         unit.stats.cpu_user_seconds =
-            random_.chance(0.02) ? 0 : unit.stats.cpu_user_seconds + used;  // cgroup made anew
+            random_.chance(0.02) ? 0 : unit.stats.cpu_user_seconds + used;  // recreated cgroup
         unit.stats.memory_used_bytes = static_cast<std::uint64_t>(random_.uniform(0, 40e9));
         unit.stats.memory_inactive_file_bytes =
             static_cast<std::uint64_t>(random_.uniform(0, 30e9));

@@ -56,8 +56,8 @@ class AccountTest : public ::testing::Test {
     return added;
   }
 
-  /// Lets seconds pass; meters add watts_ (nothing: no value), units have the busy CPUs of use_,
-  /// which are part of node_.busy_cpus. The first call starts with a sample of no length.
+  /// Advances time. Meters deliver watts_ (nothing: no value), and units have the busy CPUs of
+  /// use_, which are part of node_.busy_cpus. The first call starts with a sample of length 0.
   void step(int times = 1) {
     if (!started_) {
       started_ = true;
@@ -113,7 +113,7 @@ class AccountTest : public ::testing::Test {
   bool started_ = false;
 };
 
-// The example of docs/energy.md, "Worked example", through the whole account.
+// The example of docs/energy.md, "Worked example", calculated by the whole account.
 class WorkedExample : public AccountTest {
  protected:
   WorkedExample() : AccountTest(with_idle_watts({{Domain::kPackage, 60}, {Domain::kDram, 10}})) {}
@@ -143,7 +143,7 @@ TEST_F(WorkedExample, GivesTheNumbersOfTheDocumentation) {
   EXPECT_DOUBLE_EQ(joules("b", Domain::kDram), 5);
   EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kDram), 2.5);
   EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kDram), 10);
-  // other: 60 J over known 190 J
+  // other: 60 J in the proportion of the known 190 J
   EXPECT_NEAR(joules("a", Domain::kOther), 60 * 102.5 / 190, 1e-9);
   EXPECT_NEAR(joules("b", Domain::kOther), 60 * 35.0 / 190, 1e-9);
   EXPECT_NEAR(account_.unallocated_joules(Domain::kOther), 60 * 17.5 / 190, 1e-9);
@@ -163,7 +163,7 @@ TEST_F(AccountTest, ChargesAOneCoreJobOnAnIdleLargeNodeLittle) {
   unit("job", 1);
   use_["job"] = 1;
   node_.busy_cpus = 1.02;
-  watts_ = {{100}};  // an idle node: one busy core changes next to nothing
+  watts_ = {{100}};  // an idle node: one busy core hardly changes its power
   step(3600);
   const double node = account_.node_joules(Domain::kPackage);
   EXPECT_GT(joules("job", Domain::kPackage), 0);
@@ -186,7 +186,7 @@ TEST_F(AccountTest, TakesTheSumOfKnownDomainsAsNodeWithoutAWallMeter) {
   watts_ = {{50}, {10}, {999}};
   step(10);
   EXPECT_DOUBLE_EQ(source_joules("sum"), 600);
-  EXPECT_DOUBLE_EQ(source_joules("power-model"), 0);  // never where something is measured
+  EXPECT_DOUBLE_EQ(source_joules("power-model"), 0);  // the model never counts beside a meter
   EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kNode), 600);
   EXPECT_FALSE(account_.known(Domain::kOther));
 }
@@ -199,12 +199,12 @@ TEST_F(AccountTest, TakesTheModelWhereNothingDelivers) {
   unit("b", 16);
   use_["a"] = 16;
   node_.busy_cpus = 16;
-  watts_ = {{0}, {100}};  // a counter that stands still, as some hypervisors show
+  watts_ = {{0}, {100}};  // a counter that never moves, as on some hypervisors
   step(11);
   EXPECT_DOUBLE_EQ(account_.node_joules(Domain::kNode), 1100);
   EXPECT_DOUBLE_EQ(source_joules("power-model"), 1100);
   EXPECT_EQ(account_.idle_watts(Domain::kNode), 40);
-  // One of two equal allocations is busy: it gets the active energy, too.
+  // One of two units with the same reservation is busy: it also gets the active energy.
   EXPECT_GT(joules("a", Domain::kNode), 2 * joules("b", Domain::kNode));
   EXPECT_GT(joules("b", Domain::kNode), 0);
 }
@@ -243,13 +243,13 @@ TEST_F(AccountTest, CatchesUpWithALateWallMeter) {
   watts_ = {{100}, {150}};
   step(60);
   EXPECT_NEAR(account_.node_joules(Domain::kOther), 60 * 50, 1e-6);
-  watts_ = {{400}, {150}};  // the load starts, the meter tells a minute later
+  watts_ = {{400}, {150}};  // the load starts, the wall meter shows it a minute later
   step(60);
   EXPECT_NEAR(account_.node_joules(Domain::kOther), 60 * 50, 1e-6);
   EXPECT_NEAR(account_.node_joules(Domain::kNode), 60 * 150 + 60 * 400, 1e-6);
   watts_ = {{400}, {450}};
   step(60);
-  watts_ = {{100}, {450}};  // the load ends, the meter tells a minute later
+  watts_ = {{100}, {450}};  // the load ends, the wall meter shows it a minute later
   step(60);
   watts_ = {{100}, {150}};
   step(60);
@@ -261,7 +261,7 @@ TEST_F(AccountTest, FreezesTheCounterOfASourceThatVanishes) {
   add("ipmi", Domain::kNode);
   watts_ = {{100}, {150}};
   step(10);
-  watts_ = {{100}, {}};  // the wall meter is gone: the node is what is known
+  watts_ = {{100}, {}};  // the wall meter is gone: the node is the sum of the known domains
   step(10);
   EXPECT_DOUBLE_EQ(source_joules("ipmi"), 1500);
   EXPECT_DOUBLE_EQ(source_joules("sum"), 1000);

@@ -41,7 +41,7 @@ Remainder split(double joules,
   }
   Remainder rest;
   rest.unallocated = alloc_sum < 1 ? idle * (1 - alloc_sum) : 0;
-  // What is left rather than active * (1 - shares): the parts then sum to the whole by
+  // The remainder rather than active * (1 - shares), so that the parts sum to the whole by
   // construction.
   rest.system = std::max(0.0, energy - given - rest.unallocated);
   return rest;

@@ -4,16 +4,16 @@
 
 namespace ceems::exporter::energy {
 
-/// One unit's claim on one domain in one interval. Both are >= 0; other values count as 0.
+/// One unit's claim on one domain in one interval. Both values are >= 0; other values count as 0.
 struct Claim {
-  double alloc = 0;  ///< part of what the domain can hand out that is reserved for it, 1 = all
-  double use = 0;    ///< amount used, in any unit that all claims of the domain share
+  double alloc = 0;  ///< fraction of the domain that is reserved for the unit, 0...1
+  double use = 0;    ///< amount used, in the same measure for all claims on the domain
 };
 
-/// Where the part of an interval's energy went that no unit is charged with.
+/// The part of an interval's energy that no unit is charged with.
 struct Remainder {
-  double system = 0;       ///< active energy used by anything that is no unit
-  double unallocated = 0;  ///< idle energy of what nobody has reserved
+  double system = 0;       ///< active energy of anything that is not a unit
+  double unallocated = 0;  ///< idle energy of what no unit has reserved
 };
 
 /// Splits `joules` of one domain and one interval (docs/energy.md):
@@ -22,11 +22,11 @@ struct Remainder {
 ///   unallocated  idle * (1 - sum of alloc)
 ///   system       the rest: active * (1 - sum of use / U)
 ///
-/// `idle_joules` is cut to 0...joules. Allocations that overlap (sum > 1) are scaled to 1. U is the
-/// larger of `total_use` (use by everything, units or not) and the sum over the units, so shares
-/// never exceed the whole; with U = 0 all active energy goes to the system. Results are written to
-/// `units` (same length as `claims`); all are >= 0 and, with the remainder, sum to `joules` up to
-/// rounding.
+/// `idle_joules` is limited to 0...joules. If reservations overlap (sum > 1), they are scaled to 1.
+/// U is the larger of `total_use` (use by everything, units or not) and the sum over the units, so
+/// shares never exceed the whole. With U = 0 all active energy goes to the system. Results are
+/// written to `units`, which has the length of `claims`. All are >= 0 and, together with the
+/// returned remainder, sum to `joules` except for rounding.
 Remainder split(double joules,
                 double idle_joules,
                 double total_use,
@@ -34,20 +34,21 @@ Remainder split(double joules,
                 std::span<double> units);
 
 /// Splits `joules` in the proportion in which the known domains of the interval were split:
-/// `known_units` are joules per unit, `known` what was left of them. The sum of all known joules
+/// `known_units` are joules per unit and `known` is their remainder. The sum of all known joules
 /// must be > 0.
 Remainder split_in_proportion(double joules,
                               std::span<const double> known_units,
                               const Remainder& known,
                               std::span<double> units);
 
-/// Energy of `other` = node - known domains, where the node's meter reads late and coarse: what the
-/// known domains are ahead of it is carried over as a debt, never given out as a negative.
+/// Energy of kOther, which is node - known domains, although the node's meter reads late and
+/// coarsely. When the known domains are ahead of it, the difference is carried over as a debt
+/// instead of counting negative energy.
 class OtherBalance {
  public:
-  /// `node` and `known` are joules of one interval. Gives the joules of `other`, >= 0: in the long
-  /// run node - known, as long as the debt stays below `max_debt` joules. (Without a limit, a meter
-  /// that read low for a day would make `other` vanish for another day.)
+  /// `node` and `known` are joules of one interval. Returns the joules of kOther, >= 0. In the long
+  /// run they are node - known as long as the debt stays below `max_debt` joules. (Without this
+  /// limit, a meter that read low for a day would make kOther vanish for another day.)
   double advance(double node, double known, double max_debt);
   [[nodiscard]] double debt() const { return debt_; }
 

@@ -26,7 +26,7 @@ TEST(Split, MatchesTheWorkedExample) {
   EXPECT_DOUBLE_EQ(rest.unallocated, 15);
   EXPECT_DOUBLE_EQ(rest.system, 25);
 
-  // 40 J of `other` follow.
+  // Then 40 J of kOther.
   std::array<double, 2> other{};
   const Remainder other_rest = split_in_proportion(40, units, rest, other);
   EXPECT_DOUBLE_EQ(other[0], 22.5);
@@ -63,7 +63,7 @@ TEST(Split, TakesTheSumOfTheUnitsWhereItExceedsTheNodesUse) {
   EXPECT_DOUBLE_EQ(rest.system, 0);
 }
 
-TEST(Split, CutsIdleEnergyToWhatThereIs) {
+TEST(Split, LimitsIdleEnergyToTheTotal) {
   const std::vector<Claim> claims{{.alloc = 0.25, .use = 1}};
   std::array<double, 1> units{};
   const Remainder rest = split(10, 500, 1, claims, units);
@@ -71,7 +71,7 @@ TEST(Split, CutsIdleEnergyToWhatThereIs) {
   EXPECT_DOUBLE_EQ(rest.unallocated, 7.5);
 }
 
-TEST(Split, TreatsNonsenseAsNothing) {
+TEST(Split, TreatsInvalidClaimsAsNothing) {
   const double nan = std::numeric_limits<double>::quiet_NaN();
   const double inf = std::numeric_limits<double>::infinity();
   const double huge = std::numeric_limits<double>::max();
@@ -91,7 +91,7 @@ TEST(Split, TreatsNonsenseAsNothing) {
 TEST(OtherBalance, CarriesADeficitOverInsteadOfExportingIt) {
   OtherBalance other;
   EXPECT_DOUBLE_EQ(other.advance(100, 80, 1e6), 20);
-  EXPECT_DOUBLE_EQ(other.advance(100, 150, 1e6), 0);  // the meter has not seen the load yet
+  EXPECT_DOUBLE_EQ(other.advance(100, 150, 1e6), 0);  // the meter does not show the load yet
   EXPECT_DOUBLE_EQ(other.debt(), 50);
   EXPECT_DOUBLE_EQ(other.advance(170, 150, 1e6), 0);
   EXPECT_DOUBLE_EQ(other.debt(), 30);
@@ -99,7 +99,7 @@ TEST(OtherBalance, CarriesADeficitOverInsteadOfExportingIt) {
   EXPECT_DOUBLE_EQ(other.debt(), 0);
 }
 
-TEST(OtherBalance, ForgetsWhatIsBeyondTheLimit) {
+TEST(OtherBalance, ForgetsDebtBeyondTheLimit) {
   OtherBalance other;
   EXPECT_DOUBLE_EQ(other.advance(0, 1000, 100), 0);
   EXPECT_DOUBLE_EQ(other.debt(), 100);

@@ -11,10 +11,10 @@ double IdlePower::idle_part(double busy) const {
 
 void IdlePower::observe(double joules, double seconds, double utilisation) {
   if (configured_ || !(joules > 0) || !(seconds > 0)) {
-    return;  // no energy in an interval: the meter did not move, that says nothing about the power
+    return;  // the meter did not move, which shows nothing about the power
   }
   const double busy = std::isnan(utilisation) ? 0 : std::clamp(utilisation, 0.0, 1.0);
-  if (!inferred_) {  // the very first interval: better than nothing until the window is full
+  if (!inferred_) {  // the first interval serves until the first window is full
     inferred_ = joules / seconds * idle_part(busy);
   }
   joules_ += joules;
@@ -40,8 +40,8 @@ void IdlePower::close_window() {
     quiet_ = power;
     return;
   }
-  // Stochastic approximation of a quantile: at rest, a share kPercentile of the windows lies below,
-  // where the steps down are larger by the same proportion.
+  // Stochastic approximation of a quantile. In equilibrium the fraction kPercentile of the windows
+  // lies below the estimate, because steps down are larger by the same proportion.
   const double step = kStep * *quiet_;
   if (power < *quiet_) {
     quiet_ = std::max(power, *quiet_ - step * (1 - kPercentile));

@@ -4,14 +4,14 @@
 
 namespace ceems::exporter::energy {
 
-/// Learns how much power a domain takes when it does nothing: the lower envelope of its power.
+/// Learns how much power a domain draws when it is idle: the lower envelope of its power.
 ///
 /// Power is averaged over windows of kWindow seconds. Windows in which the CPUs were nearly idle
-/// (utilisation <= kQuiet) show the idle power directly; the estimate then follows the lower
-/// kPercentile of them with steps of kStep of its value, so it forgets old levels in hours and a
-/// single broken reading moves it by one step. Until such a window was seen, the estimate is the
-/// lowest value of power * r(utilisation), r falling from 1 on an idle node to full_load_idle on a
-/// full one: conservative, i.e. rather too high, so that energy is first split by what is reserved.
+/// (utilisation <= kQuiet) show the idle power directly. The estimate then follows their lower
+/// kPercentile in steps of kStep of its value, so it forgets old levels in hours, and one broken
+/// reading moves it by one step only. Until such a window was seen, the estimate is the lowest
+/// value of power * r(utilisation), where r falls from 1 on an idle node to full_load_idle on a
+/// fully loaded one. This estimate is rather too high, so energy is first split by reservations.
 ///
 /// Not thread-safe.
 class IdlePower {
@@ -22,18 +22,18 @@ class IdlePower {
   static constexpr double kStep = 0.02;
   static constexpr double kFullLoadIdle = 0.5;
 
-  /// `full_load_idle`: part of the power at full load that is taken to be idle power, as long as
-  /// nothing better is known.
+  /// `full_load_idle` is the fraction of the power at full load that is taken as idle power until a
+  /// better estimate is known.
   explicit IdlePower(double full_load_idle = kFullLoadIdle) : full_load_idle_(full_load_idle) {}
 
-  /// A fixed value in watts; nothing is learned then.
+  /// Sets a fixed value in watts. Nothing is learned then.
   void configure(double watts) { configured_ = watts; }
 
-  /// One interval: joules in `seconds` at `utilisation` (0...1 of the CPUs; NaN: unknown, taken as
-  /// quiet).
+  /// Takes one interval: `joules` in `seconds` at `utilisation` (0...1 of the CPUs; NaN, which
+  /// means unknown, counts as idle).
   void observe(double joules, double seconds, double utilisation);
 
-  /// Watts now; nothing before the first interval.
+  /// The estimate in watts; nothing before the first interval.
   [[nodiscard]] std::optional<double> watts() const;
 
  private:

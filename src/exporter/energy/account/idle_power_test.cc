@@ -16,7 +16,7 @@ void observe(IdlePower& idle, double watts, double utilisation, int seconds) {
 TEST(IdlePower, IsUnknownBeforeTheFirstInterval) {
   IdlePower idle;
   EXPECT_EQ(idle.watts(), std::nullopt);
-  idle.observe(0, 1, 0);  // a meter that has not moved says nothing
+  idle.observe(0, 1, 0);  // a meter that has not moved shows nothing
   EXPECT_EQ(idle.watts(), std::nullopt);
 }
 
@@ -44,13 +44,14 @@ TEST(IdlePower, LearnsAnIdlePowerAboveTheInferredOne) {
 TEST(IdlePower, FollowsTheLowerEnvelopeAndNotOneBrokenReading) {
   IdlePower idle;
   observe(idle, 100, 0.0, 10);
-  observe(idle, 1, 0.0, 10);  // one window of nonsense
+  observe(idle, 1, 0.0, 10);  // one broken window
   EXPECT_NEAR(idle.watts().value_or(-1), 100, 2.5);
   observe(idle, 60, 0.0, 3600);
   EXPECT_NEAR(idle.watts().value_or(-1), 60, 0.01);
   observe(idle, 90, 0.0, 10);
   EXPECT_LT(idle.watts().value_or(-1), 61);
-  observe(idle, 90, 0.0, 6 * 3600);  // the level rose for good: forgotten in hours
+  observe(idle, 90, 0.0,
+          6 * 3600);  // the level rose permanently: the old one is forgotten in hours
   EXPECT_NEAR(idle.watts().value_or(-1), 90, 0.01);
 }
 

@@ -5,9 +5,9 @@
 
 namespace ceems::exporter::energy {
 
-/// A counter of joules that takes small amounts over years without losing them: compensated
+/// A counter of joules that adds small amounts for years without losing them, by compensated
 /// summation (Neumaier, "Rundungsfehleranalyse einiger Verfahren zur Summation endlicher Summen",
-/// 1974). Never goes back.
+/// 1974). It never decreases.
 class JouleCounter {
  public:
   /// Adds `joules`; negative and non-finite amounts are ignored.
@@ -16,10 +16,10 @@ class JouleCounter {
       return;
     }
     const double sum = sum_ + joules;
-    // The larger operand keeps its digits in `sum`; what the smaller one lost goes to the carry.
+    // The larger operand keeps its digits in `sum`. What the smaller one lost goes to the carry.
     carry_ += sum_ >= joules ? (sum_ - sum) + joules : (joules - sum) + sum_;
     sum_ = sum;
-    // The rounded total may step back by one unit in the last place; a counter must not.
+    // Rounding may lower the total by one unit in the last place, which a counter must not show.
     value_ = std::max(value_, sum_ + carry_);
   }
   [[nodiscard]] double value() const { return value_; }

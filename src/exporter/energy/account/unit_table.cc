@@ -70,7 +70,7 @@ void UnitTable::take_unit(std::size_t manager,
   const UnitSnapshot& snapshot = *units.snapshot;
   const bool baseline = gap_seconds <= 0;  // first snapshot of this manager
   if (unit.ended && baseline) {
-    return;  // it ran before we did
+    return;  // it ended before this program started
   }
   bool added = false;
   UnitEntry* entry = find_or_add(units.manager, unit, added);
@@ -91,7 +91,7 @@ void UnitTable::take_unit(std::size_t manager,
     if (cpus_online > 0) {
       entry->busy_cpus = std::min(entry->busy_cpus, cpus_online);
     }
-    // The wall clock may have jumped: a presence outside 0...1 is cut to it.
+    // The wall clock may have jumped, so the presence is limited to 0...1.
     double begin = 0;
     double end = gap_seconds;
     if ((added || entry->ended) && unit.started != Clock::SystemTime{}) {
@@ -123,7 +123,8 @@ void UnitTable::take(std::size_t manager, const ManagerUnits& units, double cpus
   ManagerState& state = managers_[manager];
   const UnitSnapshot& snapshot = *units.snapshot;
   const double gap = state.taken ? seconds(snapshot.taken - *state.taken) : 0;
-  // Live units first: a unit that was made anew under the id of an ended one is the one to follow.
+  // Live units come first, because a unit that was restarted under the id of an ended one takes its
+  // place.
   for (const bool ended : {false, true}) {
     for (const Unit& unit : snapshot.units) {
       if (unit.ended == ended) {
@@ -151,7 +152,7 @@ void UnitTable::update(Clock::SteadyTime now,
   managers_.resize(managers.size());
   for (const auto& entry : entries_) {
     entry->presence = entry->ended ? 0 : 1;
-    if (entry->ended) {  // its last interval is over
+    if (entry->ended) {  // its last interval has been accounted
       entry->busy_cpus = 0;
     }
   }
@@ -167,7 +168,8 @@ void UnitTable::update(Clock::SteadyTime now,
         }
         entry->busy_cpus = 0;
         if (!entry->ended && now - *state.taken > keep_ended_) {
-          entry->ended = state.taken;  // nobody has seen it for as long as we keep ended units
+          entry->ended =
+              state.taken;  // it was in no snapshot for the time that ended units are kept
           entry->presence = 0;
         }
       }
@@ -175,7 +177,7 @@ void UnitTable::update(Clock::SteadyTime now,
   }
   std::erase_if(entries_, [&](const std::unique_ptr<UnitEntry>& entry) {
     const auto age = entry->ended ? now - *entry->ended : Clock::SteadyTime::duration::zero();
-    // A unit of this very round still gets its last share.
+    // A unit that ended in this update still gets its share of this interval.
     if (!entry->ended || entry->presence > 0 || entry->busy_cpus > 0 ||
         (age < keep_ended_ && !(entry->scraped_since_end && age >= kMinKeep))) {
       return false;

@@ -19,7 +19,8 @@
 
 namespace ceems::exporter::energy {
 
-/// A unit with its energy. `parts` are the counters of all domains but kNode, which is their sum.
+/// A unit with its energy. `parts` are the counters of all domains except kNode, which is their
+/// sum.
 struct UnitEntry {
   std::string manager;
   std::string cgrouphostname;
@@ -30,42 +31,42 @@ struct UnitEntry {
   double busy_cpus = 0;           ///< CPU-seconds per second
   double cpus = 0;                ///< CPUs reserved; 0: no reservation known
   double memory_limit_bytes = 0;  ///< 0: none
-  double memory_used_bytes = 0;   ///< without inactive file cache
-  double presence = 1;            ///< part of the interval in which it existed, 0...1
+  double memory_used_bytes = 0;   ///< without the inactive file cache
+  double presence = 1;            ///< fraction of the interval in which it existed, 0...1
 
-  std::optional<Clock::SteadyTime> ended;  ///< set once it is gone
+  std::optional<Clock::SteadyTime> ended;  ///< set when it has ended
   bool scraped_since_end = false;
-  std::size_t position = 0;  ///< in UnitTable::entries(), as the account counted them last
+  std::size_t position = 0;  ///< in UnitTable::entries() at the last advance() of the account
 
-  /// Joules of `domain`, kNode being the sum of the others.
+  /// Joules of `domain`. kNode is the sum of the others.
   [[nodiscard]] double joules(Domain domain) const;
 
  private:
   friend class UnitTable;
   double cpu_seconds_ = 0;
-  std::uint64_t seen_ = 0;  // update() in which it was last in a snapshot
+  std::uint64_t seen_ = 0;  // number of the last update() whose snapshot had it
   std::size_t manager_index_ = 0;
 };
 
-/// The snapshot of one manager for one interval; `snapshot` is null where discovery failed.
+/// The snapshot of one manager for one interval. `snapshot` is null if discovery failed.
 struct ManagerUnits {
   std::string_view manager;
   const UnitSnapshot* snapshot = nullptr;
 };
 
-/// Follows units from snapshot to snapshot: turns CPU counters into rates, notices arrivals and
-/// ends, keeps ended units until they may go.
+/// Follows units from snapshot to snapshot: converts CPU counters to rates, detects new and ended
+/// units, and keeps ended ones until they may be dropped.
 ///
-/// - CPU use is the counter's difference over the time between the two snapshots of its manager, at
-///   most all CPUs online, so a missed or shared snapshot does not give one interval the CPU time
-///   of another. A counter that fell (cgroup made anew) counts from 0.
-/// - A unit that is first seen counts from 0, too, except in the first snapshot of its manager.
-/// - Where discovery fails or the snapshot is the one of last time, the last rate holds for kHold.
-///   Units stay alive while discovery fails, at most for the keep time of ended units.
-/// - Of several units with the same manager, host and uuid in one snapshot, the first live one
-///   counts.
+/// - CPU use is the difference of the counter divided by the time between the two snapshots of its
+///   manager, at most all CPUs online. A missed or shared snapshot therefore does not add the CPU
+///   time of one interval to another. A counter that fell (recreated cgroup) counts from 0.
+/// - A unit that appears also counts from 0, except in the first snapshot of its manager.
+/// - If discovery fails or returns the previous snapshot, the last rate holds for kHold. Units stay
+///   alive while discovery fails, but at most for the keep time of ended units.
+/// - If several units in one snapshot have the same manager, host and uuid, the first live one
+/// counts.
 ///
-/// No allocation in update() while the set of units stays the same. Not thread-safe.
+/// update() does not allocate while the set of units stays the same. Not thread-safe.
 class UnitTable {
  public:
   static constexpr auto kHold = std::chrono::seconds(10);
@@ -74,17 +75,18 @@ class UnitTable {
   explicit UnitTable(std::chrono::milliseconds keep_ended) : keep_ended_(keep_ended) {}
 
   /// `managers` keep their order from call to call. Drops ended units that were scraped and ended
-  /// kMinKeep ago, and all that ended `keep_ended` ago, giving each to `dropped` first.
+  /// at least kMinKeep ago, and all that ended at least `keep_ended` ago. Passes each to `dropped`
+  /// first.
   void update(Clock::SteadyTime now,
               double cpus_online,
               std::span<const ManagerUnits> managers,
               const std::function<void(const UnitEntry&)>& dropped);
 
-  /// The current content was put on a page.
+  /// Records that the current entries were put on a page.
   void mark_scraped();
 
   [[nodiscard]] std::span<const std::unique_ptr<UnitEntry>> entries() const { return entries_; }
-  /// Null where there is no such unit.
+  /// Null if there is no such unit.
   [[nodiscard]] const UnitEntry* find(std::string_view manager,
                                       std::string_view cgrouphostname,
                                       std::string_view uuid);

@@ -45,7 +45,7 @@ class UnitTableTest : public ::testing::Test {
                   [this](const UnitEntry& entry) { dropped_[entry.uuid] += 1; });
   }
 
-  /// Takes a new snapshot and updates.
+  /// Takes a new snapshot and updates the table.
   void sample() {
     walk();
     update();
@@ -89,7 +89,7 @@ TEST_F(UnitTableTest, CountsAllCpuTimeOfAUnitThatCameInBetween) {
   EXPECT_DOUBLE_EQ(find("new")->busy_cpus, 0.5);
   EXPECT_NEAR(find("new")->presence, 0.4, 1e-6);
   pass(10);
-  update();  // no new snapshot: the rate holds, and it is there for the whole interval
+  update();  // no new snapshot: the rate holds for the whole interval
   EXPECT_DOUBLE_EQ(find("new")->busy_cpus, 0.5);
   EXPECT_DOUBLE_EQ(find("new")->presence, 1);
 }
@@ -117,7 +117,7 @@ TEST_F(UnitTableTest, IgnoresUnitsThatEndedBeforeTheFirstSnapshot) {
   EXPECT_EQ(find("old"), nullptr);
 }
 
-TEST_F(UnitTableTest, CountsFromZeroWhenACgroupIsMadeAnew) {
+TEST_F(UnitTableTest, CountsFromZeroWhenACgroupIsRecreated) {
   unit("a").stats.cpu_user_seconds = 100;
   sample();
   pass(1);
@@ -156,7 +156,7 @@ TEST_F(UnitTableTest, SpreadsCpuTimeOverMissedSnapshots) {
   EXPECT_DOUBLE_EQ(find("a")->busy_cpus, 0.5);
 }
 
-TEST_F(UnitTableTest, EndsUnitsThatNobodyHasSeenForTheKeepTime) {
+TEST_F(UnitTableTest, EndsUnitsThatNoSnapshotHadForTheKeepTime) {
   unit("a");
   sample();
   pass(600);
@@ -168,7 +168,7 @@ TEST_F(UnitTableTest, EndsUnitsThatNobodyHasSeenForTheKeepTime) {
   EXPECT_EQ(dropped_["a"], 1);
 }
 
-TEST_F(UnitTableTest, CutsPresenceWhenTheWallClockJumps) {
+TEST_F(UnitTableTest, LimitsPresenceWhenTheWallClockJumps) {
   sample();
   pass(1);
   unit("a").started = wall_ + seconds(5000);
@@ -224,7 +224,7 @@ TEST_F(KeptUnitTest, StaysUntilItWasScraped) {
   EXPECT_EQ(find("a"), nullptr);
 }
 
-TEST_F(KeptUnitTest, GoesAfterTheKeepTimeEvenIfNobodyScrapes) {
+TEST_F(KeptUnitTest, IsDroppedAfterTheKeepTimeEvenWithoutScrapes) {
   end_unit();
   pass(599);
   sample();

@@ -19,7 +19,7 @@ double CounterUnwrap::advance(std::uint64_t raw_uj, Clock::SteadyTime now) {
     return joules <= kMaxJumpWatts * seconds ? joules : 0;
   }
   if (range_uj_ <= last) {
-    return 0;  // above its own maximum: not a counter that wraps there
+    return 0;  // above its own maximum: it does not wrap there
   }
   const double joules = static_cast<double>(range_uj_ - last + raw_uj) * 1e-6;
   return joules <= kMaxWatts * seconds ? joules : 0;

@@ -7,17 +7,17 @@
 
 namespace ceems::exporter::energy {
 
-/// Turns a hardware energy counter that starts again at 0 after `range` microjoules into joules per
+/// Converts a hardware energy counter that restarts at 0 after `range` microjoules to joules per
 /// interval (Documentation/power/powercap/powercap.rst: max_energy_range_uj).
 ///
 /// - An interval longer than the counter's period counts modulo the range: too little by whole
-///   multiples of it, never too much.
-/// - A step down that would mean more than kMaxWatts is a reset (driver reload, suspend): it counts
+///   multiples of the range, never too much.
+/// - A step down that would mean more than kMaxWatts is a reset (driver reload, suspend) and counts
 ///   nothing.
-/// - A step up that would mean more than kMaxJumpWatts is no energy either (firmware faults).
-/// - After failed reads over more than kMaxGap the counter starts anew from what it shows: energy
-/// of
-///   a long gap would be charged to whoever runs now, so it is left out.
+/// - A step up that would mean more than kMaxJumpWatts counts nothing either (firmware faults).
+/// - When reads failed for longer than kMaxGap, the counter continues from its new value. The
+/// energy
+///   of a long gap would be charged to the units that run now, so it is left out.
 ///
 /// Not thread-safe.
 class CounterUnwrap {
@@ -28,9 +28,9 @@ class CounterUnwrap {
 
   explicit CounterUnwrap(std::uint64_t range_uj) : range_uj_(range_uj) {}
 
-  /// The counter shows `raw_uj` at `now`. Gives joules since the last call.
+  /// Takes the counter's value `raw_uj` at `now` and returns the joules since the last call.
   double advance(std::uint64_t raw_uj, Clock::SteadyTime now);
-  /// The counter could not be read.
+  /// Records that the counter could not be read.
   void miss() { missed_ = true; }
 
  private:

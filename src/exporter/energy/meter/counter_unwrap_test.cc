@@ -43,7 +43,7 @@ TEST_F(CounterUnwrapTest, CountsNothingForAnImpossibleStepUp) {
 
 TEST_F(CounterUnwrapTest, CountsModuloTheRangeWhenSamplesWereMissed) {
   counter_.advance(0, at(1));
-  // 2500 J passed in one interval: the two whole turns are lost, nothing is invented.
+  // 2500 J passed in one interval: the two whole ranges are lost, and no energy is invented.
   EXPECT_DOUBLE_EQ(counter_.advance(500'000'000, at(1000)), 500);
 }
 

@@ -12,28 +12,28 @@
 
 namespace ceems::exporter::energy {
 
-/// A unit that has a device, or a part of it, or uses it.
+/// A unit that holds or uses a device or a part of it.
 struct DeviceHolder {
   std::string manager;
   std::string cgrouphostname;
   std::string uuid;
-  double alloc = 0;  ///< part of the device that is reserved for it, 0...1
+  double alloc = 0;  ///< fraction of the device that is reserved for the unit, 0...1
   double use = 0;    ///< amount used, in the unit of DeviceSample::total_use
 };
 
-/// What one device did since the reading of it before.
+/// What one device did since its previous reading.
 struct DeviceSample {
-  SourceInfo source;                       ///< of kGpu; a device is known by source.name
-  double joules = 0;                       ///< >= 0
-  double seconds = 0;                      ///< the time in which they were used; 0: no new reading
-  Clock::SteadyTime fresh{};               ///< when the reading was taken
+  SourceInfo source;          ///< domain kGpu; source.name identifies the device
+  double joules = 0;          ///< >= 0
+  double seconds = 0;         ///< time in which they were used; 0 without a new reading
+  Clock::SteadyTime fresh{};  ///< when the reading was taken
   std::optional<double> utilisation = {};  ///< 0...1
   double total_use = 0;                    ///< use by everything, units or not
   std::vector<DeviceHolder> holders = {};  ///< a unit may be listed more than once
 };
 
-/// Devices whose energy is split each on its own, by who holds which; they may come and go. Used by
-/// one thread at a time.
+/// Devices whose energy is split for each device among its holders. Devices may come and go. Used
+/// by one thread at a time.
 class DeviceMeters {
  public:
   virtual ~DeviceMeters() = default;

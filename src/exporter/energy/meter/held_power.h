@@ -9,22 +9,22 @@
 
 namespace ceems::exporter::energy {
 
-/// One answer of a power meter.
+/// One reading of a power meter.
 struct PowerReading {
   double watts = 0;
-  Clock::SteadyTime time{};  ///< when it was true; at latest when the answer came
+  Clock::SteadyTime time{};  ///< time of the measurement; at the latest, when the answer arrived
 };
 
-/// Integrates a power that is known at single moments: each value holds until the next one, at most
-/// kMaxHold; then the meter counts as gone and nothing is added. Not thread-safe.
+/// Integrates a power that is known at discrete times. Each value holds until the next one, but at
+/// most for kMaxHold. After that the meter counts as silent and nothing is added. Not thread-safe.
 class HeldPower {
  public:
   static constexpr auto kMaxHold = std::chrono::seconds(120);
 
-  /// Readings come in the order of their times; others, and those that are not a power (negative,
-  /// not finite), are dropped.
+  /// Readings must come in the order of their times. Others, and those that are not a valid power
+  /// (negative or not finite), are dropped.
   void set(const PowerReading& reading);
-  /// Joules since the last call that gave any (0 after a gap); nothing without a valid reading.
+  /// Joules since the last call that returned any (0 after a gap); nothing without a valid reading.
   std::optional<double> advance(Clock::SteadyTime now);
   /// Time of the newest reading.
   [[nodiscard]] std::optional<Clock::SteadyTime> fresh() const;
@@ -35,9 +35,9 @@ class HeldPower {
   double pending_joules_ = 0;              // of readings that were replaced since advance()
 };
 
-/// A wall meter that another thread reads at its own pace (IPMI, Redfish, Cray): that thread calls
-/// publish(), the sampler reads the meter. publish() is safe from any thread; read() as
-/// EnergyMeter says. Lives as long as both.
+/// A wall meter that another thread reads at its own rate (IPMI, Redfish, Cray). That thread calls
+/// publish(), and the sampler reads the meter. publish() is safe from any thread; for read() see
+/// EnergyMeter. Must outlive both threads.
 class PublishedPowerMeter final : public EnergyMeter {
  public:
   explicit PublishedPowerMeter(SourceInfo source) : source_(std::move(source)) {}
@@ -48,7 +48,8 @@ class PublishedPowerMeter final : public EnergyMeter {
   Result<Reading> read(const MeterContext& context) override;
 
  private:
-  static constexpr std::size_t kMaxQueue = 64;  // the reader is stuck: older readings are dropped
+  static constexpr std::size_t kMaxQueue =
+      64;  // when the sampler is stuck, older readings are dropped
   SourceInfo source_;
   HeldPower power_;
   Mutex mutex_;

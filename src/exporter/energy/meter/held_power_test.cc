@@ -28,7 +28,7 @@ TEST(HeldPower, SwitchesAtOnceWhereAReadingComesLate) {
   power.set({.watts = 100, .time = at(1)});
   power.advance(at(2));
   power.advance(at(10));
-  power.set({.watts = 50, .time = at(4)});  // true six seconds ago; told now
+  power.set({.watts = 50, .time = at(4)});  // measured six seconds ago, published now
   EXPECT_DOUBLE_EQ(power.advance(at(11)).value_or(-1), 50);
 }
 
@@ -43,7 +43,7 @@ TEST(HeldPower, StopsWhenTheMeterIsSilentForLong) {
   EXPECT_DOUBLE_EQ(power.advance(at(202)).value_or(-1), 10);
 }
 
-TEST(HeldPower, DropsReadingsThatAreNoPower) {
+TEST(HeldPower, DropsInvalidReadings) {
   HeldPower power;
   power.set({.watts = -1, .time = at(0)});
   power.set({.watts = std::numeric_limits<double>::quiet_NaN(), .time = at(0)});

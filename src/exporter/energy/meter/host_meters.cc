@@ -30,25 +30,25 @@ std::optional<Domain> zone_domain(std::string_view name) {
 
 constexpr std::string_view kMsrType = "intel-rapl";
 
-/// "intel-rapl" of "intel-rapl:0:1".
+/// Returns "intel-rapl" for "intel-rapl:0:1".
 std::string_view control_type(std::string_view entry) {
   return take_until(entry, ':');
 }
 
-/// Adds the powercap meters; gives the sum of the packages' long-term power limits.
+/// Adds the powercap meters. Returns the sum of the packages' long-term power limits.
 std::optional<double> add_powercap(const host::Paths& paths,
                                    const host::Powercap::Opener& opener,
                                    Meters& meters) {
   const auto powercap = std::make_shared<host::Powercap>(paths.sys.string(), opener);
   if (!powercap->scan()) {
-    return std::nullopt;  // most virtual machines
+    return std::nullopt;  // as in most virtual machines
   }
   const auto& zones = powercap->zones();
-  std::map<std::string, std::string> type_of_name;  // zone name: the control type that counts
+  std::map<std::string, std::string> type_of_name;  // the control type that counts, by zone name
   for (const host::PowercapZone& zone : zones) {
     const std::string type(control_type(zone.entry));
     std::string& counts = type_of_name.try_emplace(zone.name, type).first->second;
-    if (type == kMsrType) {  // intel-rapl-mmio sorts before it
+    if (type == kMsrType) {  // prefer it to intel-rapl-mmio, which comes first
       counts = type;
     }
   }
@@ -62,7 +62,7 @@ std::optional<double> add_powercap(const host::Paths& paths,
     if (type_of_name[zones[i].name] != control_type(zones[i].entry)) {
       continue;
     }
-    // Packages bear their number; others are counted here, as zones left out must not count.
+    // The name of a package has its number. Other zones are numbered here, without those left out.
     const int number = *domain == Domain::kPackage ? zones[i].index : next_number[zones[i].name]++;
     meters.push_back(std::make_unique<RaplMeter>(
         powercap, i,
@@ -70,8 +70,8 @@ std::optional<double> add_powercap(const host::Paths& paths,
                    .domain = *domain,
                    .method = Method::kMeasured,
                    .rank = kPsysRank}));
-    // Opens the counter while the starting user's privileges are still there; a refusal is told by
-    // the sampler.
+    // Opens the counter while the process still has the privileges of the user who started it. The
+    // sampler logs a refusal.
     static_cast<void>(powercap->energy_uj(i).has_value());
     if (*domain == Domain::kPackage) {
       tdp += static_cast<double>(powercap->power_limit_uw(i).value_or(0)) * 1e-6;
@@ -128,14 +128,15 @@ void add_model(const host::Paths& paths, std::optional<double> tdp_watts, Meters
   const auto cpus = stat ? host::parse_stat(*stat) : fail(stat.error());
   const auto table = parse_power_table(power_table_text());
   if (!cpus || !table) {
-    log::warn("no power model", {{"err", !cpus ? cpus.error().message : table.error().message}});
+    log::warn("power model not available",
+              {{"err", !cpus ? cpus.error().message : table.error().message}});
     return;
   }
   PowerModel model =
       make_power_model(*table, parse_cpu_identity(cpuinfo ? *cpuinfo : std::string_view()),
                        static_cast<double>(cpus->cpus), tdp_watts);
   log::info(
-      "power model for the case that nothing can be measured",
+      "power model ready; it counts only if no meter delivers energy",
       {{"basis", model.basis}, {"idle_watts", model.idle_watts}, {"full_watts", model.full_watts}});
   meters.push_back(std::make_unique<ModelMeter>(std::move(model)));
 }
@@ -179,7 +180,7 @@ Result<Reading> HwmonPowerMeter::read(const MeterContext& context) {
     const auto after = clock_.steady_now();
     next_ = context.now +
             std::max<Clock::SteadyTime::duration>(kMinPause, kPausePerRead * (after - before));
-    if (microwatts && *microwatts > 0) {  // 0: the meter has nothing to say
+    if (microwatts && *microwatts > 0) {  // 0 means that the meter has no value
       power_.set({.watts = static_cast<double>(*microwatts) * 1e-6, .time = context.now});
     } else if (!microwatts) {
       error = microwatts.error();

@@ -13,19 +13,19 @@
 
 namespace ceems::exporter::energy {
 
-/// All meters of this machine that files under `paths` show, each listed once:
+/// All meters that files below `paths` show, each listed once:
 ///
 /// - powercap zones `package*` (kPackage) and `dram` (kDram). `core` and `uncore` are parts of
 /// their
-///   package and left out. A zone that several control types show (intel-rapl over MSR and
-///   intel-rapl-mmio) is the same counter twice: only one control type counts per zone name.
-///   `psys` covers the platform with all packages: a source of kNode.
-/// - hwmon: `power_meter` (ACPI 4.0 power meter, kNode); where powercap shows no package,
+///   package and left out. A zone that several control types show (intel-rapl through MSRs and
+///   intel-rapl-mmio) is the same counter twice, so only one control type counts per zone name.
+///   `psys` covers the platform with all packages and is a source of kNode.
+/// - hwmon: `power_meter` (ACPI 4.0 power meter, kNode). If powercap shows no package, also
 ///   `fam15h_power` and the socket counters of `amd_energy` (kPackage).
-/// - last, the power model (power_model.h).
+/// - the power model, as the last one (power_model.h).
 ///
-/// Reads of powercap counters go through `opener` (capability; see host/powercap.h). `clock` must
-/// outlive the meters.
+/// Powercap counters are read through `opener`, which may raise a capability (host/powercap.h).
+/// `clock` must outlive the meters.
 Meters find_meters(const host::Paths& paths,
                    const Clock& clock,
                    const host::Powercap::Opener& opener = {});
@@ -33,7 +33,7 @@ Meters find_meters(const host::Paths& paths,
 /// One powercap zone.
 class RaplMeter final : public EnergyMeter {
  public:
-  /// `zone` is a position in powercap->zones(), which must not be scanned again.
+  /// `zone` is an index into powercap->zones(). `powercap` must not be scanned again.
   RaplMeter(std::shared_ptr<host::Powercap> powercap, std::size_t zone, SourceInfo source);
 
   [[nodiscard]] const SourceInfo& source() const override { return source_; }
@@ -46,9 +46,9 @@ class RaplMeter final : public EnergyMeter {
   CounterUnwrap counter_;
 };
 
-/// A power sensor. Reading one may take long (ACPI methods that ask the BMC), so it happens only
-/// where context.may_block, at most every kMinPause and never for more than a twentieth of the
-/// time; between readings the last power holds.
+/// A power sensor. A read may take long (an ACPI method that asks the BMC), so the sensor is read
+/// only if context.may_block, at most once per kMinPause, and for at most a twentieth of the time.
+/// The last power holds between readings.
 class HwmonPowerMeter final : public EnergyMeter {
  public:
   static constexpr auto kMinPause = std::chrono::milliseconds(900);
@@ -67,7 +67,7 @@ class HwmonPowerMeter final : public EnergyMeter {
   Clock::SteadyTime next_{};
 };
 
-/// An energy sensor: a 64-bit counter.
+/// An energy sensor, which is a 64-bit counter.
 class HwmonEnergyMeter final : public EnergyMeter {
  public:
   HwmonEnergyMeter(std::string path, SourceInfo source);

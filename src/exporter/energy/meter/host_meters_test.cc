@@ -114,7 +114,7 @@ TEST_F(HostMetersTest, TakesAcpiPowerMetersAsNode) {
   EXPECT_DOUBLE_EQ(read(meter)->joules, 0);
   clock_.advance(seconds(2));
   EXPECT_DOUBLE_EQ(read(meter)->joules, 500);
-  dir_.write("sys/class/hwmon/hwmon0/power1_average", "0\n");  // nothing to say: the power holds
+  dir_.write("sys/class/hwmon/hwmon0/power1_average", "0\n");  // no value: the last power holds
   clock_.advance(seconds(2));
   const auto held = read(meter);
   ASSERT_TRUE(held);
@@ -127,7 +127,7 @@ TEST_F(HostMetersTest, TakesAcpiPowerMetersAsNode) {
   EXPECT_NE(gone.error().message.find("power1_average"), std::string::npos);
 }
 
-/// The collector gpu meters them; what their drivers show in hwmon is the same energy again.
+/// The collector gpu meters GPUs. The hwmon sensors of their drivers show the same energy again.
 TEST_F(HostMetersTest, LeavesSensorsOfGpusAlone) {
   int number = 0;
   for (const char* chip : {"amdgpu", "nvidia", "nouveau", "xe", "i915"}) {

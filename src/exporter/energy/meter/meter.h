@@ -13,12 +13,12 @@
 
 namespace ceems::exporter::energy {
 
-/// What energy is accounted for. The first four are disjoint parts; kNode is their sum.
+/// What energy is accounted for. The first four are disjoint; kNode is their sum.
 enum class Domain : std::size_t {
   kPackage,  ///< CPU sockets
   kDram,     ///< memory modules
   kGpu,      ///< accelerators, all devices together
-  kOther,    ///< node minus the parts that are known: fans, disks, board, losses
+  kOther,    ///< node minus the known domains: fans, disks, board, losses
   kNode,     ///< the whole node
 };
 
@@ -52,52 +52,52 @@ constexpr std::string_view to_string(Method method) {
   return kNames.at(static_cast<std::size_t>(method));
 }
 
-/// Ranks of the sources of kNode, which all see the same energy: of those that have a value only
-/// the one with the lowest rank counts.
+/// Ranks of the sources of kNode. They all measure the same energy, so only the one with the lowest
+/// rank among those that have a value counts.
 inline constexpr int kCrayRank = 5;         ///< the node controller, 10 times a second
-inline constexpr int kIpmiRank = 10;        ///< the BMC, which sees everything at the wall
-inline constexpr int kRedfishRank = 12;     ///< mostly the same BMC, behind a service
-inline constexpr int kPowerMeterRank = 20;  ///< ACPI power meter; mostly asks the same BMC
-inline constexpr int kPsysRank = 30;        ///< what the CPU knows of its platform
+inline constexpr int kIpmiRank = 10;        ///< the BMC, which measures the whole node
+inline constexpr int kRedfishRank = 12;     ///< usually the same BMC, through a service
+inline constexpr int kPowerMeterRank = 20;  ///< ACPI power meter; usually asks the same BMC
+inline constexpr int kPsysRank = 30;        ///< the CPU's counter of the platform
 inline constexpr int kModelRank = 1000;     ///< estimated
-inline constexpr int kSumRank = 1001;       ///< of the parts that are known
+inline constexpr int kSumRank = 1001;       ///< the sum of the known domains
 
-/// What a source of energy is; shown in ceems_energy_source_info.
+/// What a source of energy is, as in ceems_energy_source_info.
 struct SourceInfo {
   std::string name;  ///< value of the label `source`; unique among the sources of a node
   Domain domain = Domain::kPackage;
   Method method = Method::kMeasured;
-  /// Of a source of kNode, one of those above. Meaningless for other domains, whose sources add up.
+  /// For a source of kNode, one of the ranks above. Unused for other domains, whose sources add up.
   int rank = 0;
 };
 
-/// What a meter is told when it is read.
+/// The arguments of a read.
 struct MeterContext {
   Clock::SteadyTime now{};
-  /// Busy part of all CPUs since the last read, 0...1; nothing where it is unknown.
+  /// Busy fraction of all CPUs since the last read, 0...1. Nothing if unknown.
   std::optional<double> utilisation;
-  /// False while a scrape waits: a meter that may block then answers with what it has.
+  /// False while a scrape waits. A meter that would block then returns what it has.
   bool may_block = true;
 };
 
 struct Reading {
-  double joules = 0;          ///< since the previous read that succeeded; >= 0, 0 at the first
-  Clock::SteadyTime fresh{};  ///< when the hardware gave the value this rests on
-  std::optional<double> idle_watts;  ///< idle power, where the source itself knows it
+  double joules = 0;                 ///< since the last successful read; >= 0, and 0 at the first
+  Clock::SteadyTime fresh{};         ///< time of the hardware's value behind it
+  std::optional<double> idle_watts;  ///< idle power, if the source itself knows it
 };
 
-/// One source of energy. read() is called by one thread at a time. Reading is cheap (microseconds)
-/// unless `may_block` lets it be slow.
+/// One source of energy. read() is called by one thread at a time. A read takes microseconds unless
+/// `may_block` allows it to be slow.
 class EnergyMeter {
  public:
   virtual ~EnergyMeter() = default;
   [[nodiscard]] virtual const SourceInfo& source() const = 0;
-  /// An error means: no value for this interval. What passed meanwhile is added to a later reading
-  /// or lost, as the implementation says.
+  /// An error means that there is no value for this interval. Its energy is added to a later
+  /// reading or lost, as the implementation documents.
   virtual Result<Reading> read(const MeterContext& context) = 0;
 };
 
-/// Shared, as a collector that reads the hardware itself keeps the meter to which it publishes.
+/// Shared, because a collector that reads the hardware keeps the meter to which it publishes.
 using Meters = std::vector<std::shared_ptr<EnergyMeter>>;
 
 }  // namespace ceems::exporter::energy

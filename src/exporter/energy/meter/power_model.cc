@@ -9,8 +9,9 @@
 namespace ceems::exporter::energy {
 namespace {
 
-// TDP is what the sockets may draw for long. A server at full load draws more by its memory, fans
-// and losses; at idle about a fifth of full load (median of the newer rows of the table).
+// TDP is the power that the sockets may draw for long. A server at full load draws more because of
+// its memory, fans and losses, and when idle about a fifth of that (median of the newer rows of the
+// table).
 constexpr double kFullPerTdp = 1.5;
 constexpr double kIdlePerFull = 0.2;
 
@@ -27,7 +28,7 @@ std::optional<int> parse_hex(std::string_view text) {
   return value;
 }
 
-/// "lo-hi" or "value"; nothing on anything else.
+/// Parses "lo-hi" or "value". Nothing for any other text.
 std::optional<std::pair<int, int>> parse_range(std::string_view text) {
   const auto low = parse_int<int>(take_until(text, '-'));
   if (!low) {
@@ -64,7 +65,7 @@ bool matches(std::string_view pattern, const CpuIdentity& cpu) {
          (pattern.empty() || in(pattern, cpu.stepping));
 }
 
-/// True for a row that names a family, not a last resort.
+/// True for a row that names a CPU family, false for a fallback row.
 bool names_family(const CpuPower& row) {
   return !row.match.ends_with('*');
 }
@@ -84,7 +85,7 @@ bool valid_match(std::string_view pattern) {
   return numbers && (pattern.empty() || parse_range(pattern));
 }
 
-/// The value, or 0 where it is no power a machine could have.
+/// The value, or 0 if no machine can have such a power.
 double watts_or_zero(const std::optional<double>& value) {
   const double watts = value.value_or(0);
   return watts > 0 && watts < 1e6 ? watts : 0;
@@ -158,8 +159,8 @@ Result<std::vector<CpuPower>> parse_power_table(std::string_view text) {
     row.year = parse_int<int>(take_until(line, ';')).value_or(0);
     row.system = take_until(line, ';');
     if (!valid_match(row.match)) {
-      return fail(ErrorCode::kParse, "power table, line {}: no CPU pattern: '{}'", number,
-                  printable(row.match));
+      return fail(ErrorCode::kParse, "power table, line {}: expected a CPU pattern, got '{}'",
+                  number, printable(row.match));
     }
     if (row.idle_watts <= 0 || row.full_watts < row.idle_watts || row.threads <= 0 ||
         row.threads_per_core <= 0 || row.year <= 0) {

@@ -11,21 +11,21 @@
 
 namespace ceems::exporter::energy {
 
-/// Which CPU this is, of the first processor in /proc/cpuinfo.
+/// Identifies the CPU, by the first processor in /proc/cpuinfo.
 struct CpuIdentity {
   std::string vendor;                ///< x86: "GenuineIntel"; ARM: implementer, "0x41"
   int family = -1;                   ///< x86
   int model = -1;                    ///< x86; ARM: part number
   int stepping = -1;                 ///< x86
-  bool hypervisor = false;           ///< we run in a virtual machine
+  bool hypervisor = false;           ///< the machine is virtual
   bool one_thread_per_core = false;  ///< "siblings" equals "cpu cores"
 };
 
-/// Parses the text of /proc/cpuinfo (x86 and ARM). Values that are missing or no number stay
-/// unknown; never fails.
+/// Parses the text of /proc/cpuinfo (x86 and ARM). Values that are missing or not a number stay
+/// unknown. Never fails.
 CpuIdentity parse_cpu_identity(std::string_view text);
 
-/// Power of one server, a row of data/power-models/cpus.csv.
+/// Power of one server: a row of data/power-models/cpus.csv.
 struct CpuPower {
   std::string_view name;
   std::string_view match;
@@ -37,8 +37,8 @@ struct CpuPower {
   std::string_view system;
 };
 
-/// Parses the table; the rows point into `text`. kParse with the line number on a row that is not
-/// as described in the file.
+/// Parses the table. The rows point into `text`. kParse with the line number for a row that does
+/// not match the description in the file.
 Result<std::vector<CpuPower>> parse_power_table(std::string_view text);
 
 /// The text of data/power-models/cpus.csv, compiled in.
@@ -47,26 +47,26 @@ std::string_view power_table_text();
 /// The first row that matches the CPU, or null.
 const CpuPower* find_power(const std::vector<CpuPower>& table, const CpuIdentity& cpu);
 
-/// A line from idle to full load over the utilisation of the CPUs.
+/// Power as a linear function of the CPUs' utilisation, from idle to full load.
 struct PowerModel {
   double idle_watts = 0;
   double full_watts = 0;
-  std::string basis;  ///< what it rests on, for the log
+  std::string basis;  ///< the data it is based on, for the log
 };
 
-/// The model for this machine. The watts of the row are shared out evenly over its hardware
-/// threads; this machine gets those of the `cpus` it sees. A virtual machine thus gets its slice of
-/// a host of this kind, bare metal a server with the same number of threads; bare metal with SMT
-/// switched off counts each core with all its threads.
-/// A row for the exact family wins; else, on bare metal, `tdp_watts` of all sockets (the long-term
-/// limit that powercap shows to everybody) where it is known; else the vendor's last resort.
+/// The model for this machine. The watts of the row are divided evenly among its hardware threads,
+/// and this machine gets those of the `cpus` it sees. A virtual machine thus gets its slice of such
+/// a host, and bare metal a server with the same number of threads. Bare metal with SMT off counts
+/// each core with all its threads. A row for the exact family is used first; otherwise, on bare
+/// metal, `tdp_watts` of all sockets (the long-term limit that powercap shows to every user) if it
+/// is known; otherwise the vendor's fallback row.
 PowerModel make_power_model(const std::vector<CpuPower>& table,
                             const CpuIdentity& cpu,
                             double cpus,
                             std::optional<double> tdp_watts);
 
-/// The model as a source of kNode. Energy of an interval: power at its mean
-/// utilisation; an interval of unknown utilisation gives an error and counts nothing.
+/// The model as a source of kNode. The energy of an interval is the power at its mean utilisation.
+/// An interval with unknown utilisation is an error and counts nothing.
 class ModelMeter final : public EnergyMeter {
  public:
   explicit ModelMeter(PowerModel model);

@@ -27,7 +27,7 @@ TEST(PowerTable, HoldsOnlySensibleRows) {
     EXPECT_FALSE(row.system.empty()) << row.name;
     EXPECT_GE(row.year, 2007) << row.name;
     EXPECT_LE(row.year, 2026) << row.name;
-    // Between the leanest and the hungriest hardware thread that SPECpower has seen.
+    // Between the lowest and the highest power per hardware thread in SPECpower results.
     EXPECT_GT(row.idle_watts / row.threads, 0.1) << row.name;
     EXPECT_LT(row.full_watts / row.threads, 15) << row.name;
   }
@@ -51,14 +51,14 @@ TEST(PowerTable, FindsTheFamilyOfACpu) {
   EXPECT_EQ(name_of({}), "Unknown CPU");
 }
 
-TEST(PowerTable, NamesTheLineThatIsWrong) {
+TEST(PowerTable, NamesTheInvalidLine) {
   const auto message = [](std::string_view row) {
     const auto parsed = parse_power_table("# note\nheader\n" + std::string(row) + "\n");
     return parsed ? std::string() : parsed.error().message;
   };
   EXPECT_EQ(message("a;b"), "power table, line 3: expected 9 fields, got 'a;b'");
   EXPECT_EQ(message("a;Intel/6/x;1;2;4;2;2020;s;"),
-            "power table, line 3: no CPU pattern: 'Intel/6/x'");
+            "power table, line 3: expected a CPU pattern, got 'Intel/6/x'");
   EXPECT_EQ(message("a;*;1;0.5;4;2;2020;s;"),
             "power table, line 3: expected watts, threads and a year, got 'a'");
   EXPECT_EQ(message("a;*;1;2;0;2;2020;s;"),
@@ -127,7 +127,7 @@ TEST(PowerModel, TakesTheTdpOnlyForAnUnknownFamilyOnBareMetal) {
   EXPECT_NEAR(make_power_model(table(), unknown, 64, std::nullopt).full_watts, 831.0 * 64 / 240,
               1e-9);
   EXPECT_DOUBLE_EQ(make_power_model(table(), genoa(false, false), 384, 400.0).full_watts, 692);
-  unknown.hypervisor = true;  // the limits of a host say nothing about a slice of it
+  unknown.hypervisor = true;  // the limit of a host is no limit of its VM
   EXPECT_NEAR(make_power_model(table(), unknown, 64, 400.0).full_watts, 831.0 * 64 / 240, 1e-9);
 }
 
