@@ -21,21 +21,22 @@ struct Assignment {
   std::string index = {};         ///< of the GPU or instance
   std::string gpu_instance = {};  ///< Instance::gpu_instance in decimal; empty for a whole GPU
   std::uint64_t sm_count = 0;     ///< of the GPU or instance; 0: unknown
-  /// Part of the GPU or instance that is the unit's, 0...1: its shares by those in use there, else
-  /// one by the number of units. All shares of one GPU or instance add up to 1 within one manager.
+  /// The unit's fraction of the GPU or instance, 0...1: its shares divided by all shares in use
+  /// there, or 1 divided by the number of units. Within one manager the fractions of one GPU or
+  /// instance sum to 1.
   double share = 1;
   Evidence evidence = Evidence::kManager;
 };
 
-/// Who holds which GPU now, for what is accounted by GPU (energy, metrics of processes).
+/// Which units hold which GPUs now, for what is accounted per GPU (energy, metrics of processes).
 /// Thread-safe.
 class Assignments {
  public:
   using List = std::vector<Assignment>;
 
-  /// Replaces what one manager's units hold.
+  /// Replaces the assignments of one manager's units.
   void publish(const std::string& manager, List list);
-  /// What the units of all managers hold, managers in byte order.
+  /// The assignments of all managers' units, with managers in byte order.
   [[nodiscard]] std::shared_ptr<const List> all() const;
 
  private:

@@ -14,9 +14,9 @@ namespace {
 constexpr std::size_t kMaxNodes = 65536;
 constexpr std::size_t kMaxNumbers = 4096;
 constexpr std::size_t kMaxLines = 65536;
-constexpr std::uint64_t kLargestNumber = 1ULL << 32U;
+constexpr std::uint64_t kMaxNumber = 1ULL << 32U;
 
-/// The text up to the next `separator` that is in no brackets, taken off `rest`.
+/// Removes the text up to the next `separator` outside brackets from `rest` and returns it.
 std::string_view take_outside_brackets(std::string_view& rest, char separator) {
   bool inside = false;
   for (std::size_t i = 0; i < rest.size(); ++i) {
@@ -30,17 +30,18 @@ std::string_view take_outside_brackets(std::string_view& rest, char separator) {
   return std::exchange(rest, {});
 }
 
-/// First and last number of "7" or "2-5".
+/// The first and last number of "7" or "2-5".
 std::optional<std::pair<std::uint64_t, std::uint64_t>> parse_range(std::string_view text) {
   const auto first = parse_int(trim(take_until(text, '-')));
   const auto last = text.empty() ? first : parse_int(trim(text));
-  if (!first || !last || *last < *first || *last > kLargestNumber) {
+  if (!first || !last || *last < *first || *last > kMaxNumber) {
     return std::nullopt;
   }
   return std::pair(*first, *last);
 }
 
-/// One item of a host list: at most one pair of brackets, as slurmctld writes them.
+/// Expands one item of a host list, which has at most one pair of brackets, as slurmctld writes
+/// them.
 void expand_item(std::string_view item, std::vector<std::string>& nodes) {
   const auto literally = [&] {
     if (!item.empty() && nodes.size() < kMaxNodes) {
@@ -95,8 +96,8 @@ std::optional<GresLine> parse_line(std::string_view raw) {
   return line;
 }
 
-/// Numbers behind `prefix` in a device path, "/dev/nvidia[0-3]"; nothing where it does not start
-/// with it or is no list of numbers.
+/// The numbers after `prefix` in a device path such as "/dev/nvidia[0-3]". Nothing if it does not
+/// start with the prefix or the rest is not a list of numbers.
 std::optional<std::vector<std::uint64_t>> numbers_behind(std::string_view path,
                                                          std::string_view prefix) {
   if (!path.starts_with(prefix)) {
@@ -110,7 +111,7 @@ std::optional<std::vector<std::uint64_t>> numbers_behind(std::string_view path,
   return numbers.empty() ? std::nullopt : std::optional(std::move(numbers));
 }
 
-/// What the files of one line stand for.
+/// The devices that the files of one line stand for.
 struct Targets {
   std::vector<std::uint64_t> gpus;  ///< NVIDIA: numbers of devices
   std::vector<MigMinor> instances;
@@ -148,7 +149,7 @@ bool contains(const std::vector<std::uint64_t>& list, std::uint64_t number) {
   return std::find(list.begin(), list.end(), number) != list.end();
 }
 
-/// The number in /dev/nvidia<N>; where the driver does not say it, the position stands for it.
+/// The number N of /dev/nvidia<N>. If the driver does not report it, the position is used.
 std::uint64_t device_number(const Device& device) {
   return device.driver_minor.value_or(device.position);
 }
@@ -221,7 +222,7 @@ void apply(std::string_view type,
     const Targets targets = targets_of(line, mig_minors, every_file);
     if (line.files.empty() && line.count > 0) {
       set_everywhere(line.count, devices, available);
-      return;  // the count of the whole node, as the reference takes it
+      return;  // the count of the whole node, as in the reference
     }
     if (targets.none()) {
       continue;

@@ -7,7 +7,7 @@
 
 #include "exporter/gpu/device.h"
 
-// gres.conf(5) of SLURM, as far as GPUs are shared: lines with Name=shard or Name=mps.
+// The lines of SLURM's gres.conf(5) that share GPUs: those with Name=shard or Name=mps.
 namespace ceems::exporter::gpu {
 
 /// One such line.
@@ -15,30 +15,31 @@ struct GresLine {
   std::string type;                ///< "shard" or "mps"
   std::vector<std::string> nodes;  ///< NodeName, expanded, lower case; empty: every node
   std::vector<std::string> files;  ///< device files in order, brackets not expanded
-  std::uint64_t count = 0;         ///< shares of each device; 0 where it is no plain number
+  std::uint64_t count = 0;         ///< shares of each device; 0 if it is not a plain number
 };
 
-/// Comments are stripped; keys and values are taken without regard to case. Other lines are left
-/// out, whatever they hold.
+/// Strips comments. Keys and values are case-insensitive. Other lines are ignored, whatever they
+/// contain.
 std::vector<GresLine> parse_gres_conf(std::string_view text);
 
-/// /proc/driver/nvidia-caps/mig-minors: which instance the capability device with this minor opens.
+/// /proc/driver/nvidia-caps/mig-minors: the instance that the capability device with this minor
+/// opens.
 struct MigMinor {
   std::uint64_t capability = 0;        ///< N of /dev/nvidia-caps/nvidia-cap<N>
   std::uint64_t gpu = 0;               ///< driver minor of the GPU
   std::uint64_t gpu_instance = 0;      ///
-  std::uint64_t compute_instance = 0;  ///< 0 where the line is about the GPU instance
+  std::uint64_t compute_instance = 0;  ///< 0 if the line is for the GPU instance
 };
 std::vector<MigMinor> parse_mig_minors(std::string_view text);
 
-/// Names of nodes in a host list, "n[1-3,07],login" (at most 65536), lower case. Unbalanced
-/// brackets and bad ranges are taken literally.
+/// The names of nodes in a host list such as "n[1-3,07],login" (at most 65536), in lower case.
+/// Unbalanced brackets and invalid ranges are taken literally.
 std::vector<std::string> expand_nodes(std::string_view text);
 
-/// Numbers in a list like "0-3,8" (at most 4096); empty where it is none.
+/// The numbers in a list such as "0-3,8" (at most 4096). Empty for an invalid list.
 std::vector<std::uint64_t> expand_numbers(std::string_view text);
 
-/// Shares that each device and instance can hand out, in the order of the devices.
+/// The shares that each device and instance has, in the order of the devices.
 struct AvailableShares {
   bool sharing = false;  ///< shards or MPS are configured for this node
   struct OfDevice {
@@ -48,9 +49,8 @@ struct AvailableShares {
   std::vector<OfDevice> devices;
 };
 
-/// `node_names`: names this host goes by, lower case; empty: every line counts. Of several
-/// /dev/nvidiaN parts in one list only the last counts, as in the reference (Q-SL-6), unless
-/// `every_file`.
+/// `node_names` are the names of this host in lower case; if empty, every line counts. Of several
+/// /dev/nvidiaN parts in one list only the last counts, as in the reference, unless `every_file`.
 AvailableShares available_shares(const std::vector<GresLine>& lines,
                                  const std::vector<MigMinor>& mig_minors,
                                  const std::vector<std::string>& node_names,

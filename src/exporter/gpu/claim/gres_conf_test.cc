@@ -10,7 +10,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// GPUs 0 and 1 whole, GPU 2 with the MIG devices 3/0 and 5/0.
+/// GPUs 0 and 1 are whole, GPU 2 has the MIG devices 3/0 and 5/0.
 std::vector<Device> machine() {
   std::vector<Device> devices(3);
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -52,7 +52,7 @@ TEST(GresConf, CountsOnDevicesAndInstances) {
               ElementsAre(0, 0, 0, 0, 4));
 }
 
-TEST(GresConf, CountsOnTheLastOfSeveralFilesUnlessAskedForAll) {
+TEST(GresConf, CountsOnTheLastOfSeveralFilesUnlessAllAreRequested) {
   const std::string line = "Name=mps Count=7 MultipleFiles=/dev/nvidia0,/dev/nvidia1";
   EXPECT_THAT(shares(line, machine()), ElementsAre(0, 7, 0, 0, 0));
   EXPECT_THAT(shares(line, machine(), {}, true), ElementsAre(7, 7, 0, 0, 0));
@@ -75,7 +75,7 @@ TEST(GresConf, FindsAmdGpusByTheirRenderNode) {
               ElementsAre(3, 0, 0, 3));
 }
 
-TEST(GresConf, GoesByTheDriversNumberWhereItDiffersFromThePosition) {
+TEST(GresConf, UsesTheDriversNumberIfItDiffersFromThePosition) {
   auto devices = machine();
   devices[0].driver_minor = 1;
   devices[1].driver_minor = 0;
@@ -105,7 +105,7 @@ TEST(GresConf, LeavesOutCommentsAndOtherResources) {
   EXPECT_TRUE(available_shares(lines, {}, {}, machine()).sharing);
 }
 
-TEST(GresConf, TakesUnknownFilesForNoDevice) {
+TEST(GresConf, IgnoresUnknownFiles) {
   EXPECT_THAT(shares("Name=shard Count=8 File=/dev/nvidia-caps/nvidia-cap99", machine()),
               ElementsAre(0, 0, 0, 0, 0));
   EXPECT_THAT(shares("Name=shard Count=8 File=/dev/nvidiactl", machine()),

@@ -10,8 +10,8 @@
 
 namespace ceems::exporter::gpu {
 
-/// The processes that the vendors' libraries list on GPUs now: evidence of who uses which GPU that
-/// no job can forge. Published by the collector `gpu`; empty where it is off. Thread-safe.
+/// The processes that the vendors' libraries list on GPUs now. They show who uses which GPU, and
+/// jobs cannot forge that. Published by the collector `gpu`; empty if it is off. Thread-safe.
 class ProcessList {
  public:
   struct Entry {

@@ -21,7 +21,7 @@ Holder* find(Holders& holders, std::size_t claim) {
   return found == holders.units.end() ? nullptr : &*found;
 }
 
-/// The claim names this GPU or instance once more.
+/// Counts that the claim names this GPU or instance.
 void count_name(Holders& holders, std::size_t claim) {
   Holder* holder = find(holders, claim);
   if (holder == nullptr) {
@@ -73,7 +73,7 @@ class Attacher {
     return available_.devices[device].instances[instance];
   }
 
-  /// Held by a unit for a better reason than the claim has.
+  /// Whether a unit holds it with better evidence than the claim's.
   [[nodiscard]] bool taken(const Holders& holders, std::size_t claim) const {
     return is_hint(claim) && std::ranges::any_of(holders.units, [&](const Holder& holder) {
              return !is_hint(holder.claim);
@@ -140,7 +140,8 @@ class Attacher {
     }
   }
 
-  /// The id of an AMD GPU's first partition is that of the GPU, too; both count (Q-K8-6).
+  /// The id of an AMD GPU's first partition is also that of the GPU, and both count, as in the
+  /// reference.
   void attach_device_id(std::size_t claim, const std::string& id) {
     if (id.empty()) {
       return;
@@ -205,7 +206,7 @@ class Attacher {
     }
   }
 
-  /// Beside holders for a better reason, that is: nothing was left for them.
+  /// There are holders with better evidence, so nothing is left for these.
   void drop_hints_without_shares(Holders& holders) const {
     std::vector<Holder> kept;
     std::ranges::copy_if(holders.units, std::back_inserter(kept), [&](const Holder& holder) {

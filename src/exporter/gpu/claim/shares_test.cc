@@ -6,7 +6,7 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-/// GPU 0 whole, GPU 1 whole, a third with instances 2 and 3.
+/// GPUs 0 and 1 are whole; the third one has instances 2 and 3.
 std::vector<Device> machine() {
   std::vector<Device> devices(3);
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -67,7 +67,7 @@ TEST(Attach, NeverFindsSplitGpusByAnEmptyIndex) {
 }
 
 TEST(Attach, DistributesSharesToTheJobsWithFewestGpusFirst) {
-  // Job 0 wants 1500 on both, job 1 gets its 250 before.
+  // Job 0 wants 1500 on both GPUs; job 1 gets its 250 first.
   const auto found =
       attach(machine(), {job("b", {"0", "1"}, 1500), job("a", {"1"}, 250)}, of(0, 1000, 0));
   EXPECT_EQ(holders(found[0].device), "0:0");
@@ -77,7 +77,7 @@ TEST(Attach, DistributesSharesToTheJobsWithFewestGpusFirst) {
   EXPECT_EQ(found[1].device.flag(found[1].device.units[1]), 0.25);
 }
 
-TEST(Attach, SharesOfAJobGoOnToItsNextGpu) {
+TEST(Attach, SharesOfAJobContinueOnItsNextGpu) {
   const auto found = attach(machine(), {job("a", {"0", "1", "2"}, 20)}, of(8, 8, 8));
   EXPECT_EQ(holders(found[0].device), "0:8");
   EXPECT_EQ(holders(found[1].device), "0:8");
@@ -117,7 +117,7 @@ TEST(Attach, CountsReplicasOfDeviceIds) {
   EXPECT_EQ(holders(found[1].device), "1:1");
 }
 
-TEST(Attach, GivesAPartitionedAmdGpuWithItsFirstPartition) {
+TEST(Attach, AssignsAPartitionedAmdGpuWithItsFirstPartition) {
   Device amd;
   amd.vendor = Vendor::kAmd;
   amd.split = true;
@@ -130,7 +130,7 @@ TEST(Attach, GivesAPartitionedAmdGpuWithItsFirstPartition) {
   EXPECT_EQ(holders(found[0].instances[1]), "");
 }
 
-TEST(Attach, GivesNothingByEnvironmentThatAnotherHoldsForABetterReason) {
+TEST(Attach, EnvironmentGetsNothingThatAnotherHoldsWithBetterEvidence) {
   const auto found = attach(
       machine(),
       {job("spoofer", {"0", "1", "2"}), job("owner", {"0", "2"}, 0, Evidence::kRootFile)}, none());
@@ -139,15 +139,16 @@ TEST(Attach, GivesNothingByEnvironmentThatAnotherHoldsForABetterReason) {
   EXPECT_EQ(holders(found[2].instances[0]), "1:0");
 }
 
-TEST(Attach, LetsKnownAndGuessedHoldersShareWhatIsShared) {
+TEST(Attach, LetsHoldersOfAnyEvidenceShareWhatIsShared) {
   const auto found =
       attach(machine(), {job("a", {"1"}, 2), job("b", {"1"}, 6, Evidence::kRootFile)}, of(0, 8, 0));
   EXPECT_EQ(found[1].device.units.size(), 2U);
   EXPECT_EQ(found[1].device.shares, 8U);
 }
 
-TEST(Attach, AGuessGetsOfSharesOnlyWhatTheOthersLeave) {
-  // The guess names one GPU, so by the number of GPUs alone it would be served first.
+TEST(Attach, EnvironmentGetsOnlyTheSharesThatTheOthersLeave) {
+  // The claim by environment names one GPU, so by the number of GPUs alone it would be served
+  // first.
   const auto greedy = attach(
       machine(), {job("spoofer", {"1"}, 1000), job("owner", {"0", "1"}, 6, Evidence::kDeviceGroup)},
       of(0, 8, 0));
@@ -156,10 +157,10 @@ TEST(Attach, AGuessGetsOfSharesOnlyWhatTheOthersLeave) {
       attach(machine(), {job("spoofer", {"1"}, 1000), job("owner", {"1"}, 8, Evidence::kRootFile)},
              of(0, 8, 0));
   EXPECT_EQ(holders(full[1].device), "1:8") << "nothing is left";
-  const auto none_asked =
+  const auto without_shares =
       attach(machine(), {job("spoofer", {"2"}), job("owner", {"2"}, 1, Evidence::kProcessList)},
              of(0, 0, 8));
-  EXPECT_EQ(holders(none_asked[2].instances[0]), "1:1") << "a share of none";
+  EXPECT_EQ(holders(without_shares[2].instances[0]), "1:1") << "a claim without a number of shares";
 }
 
 }  // namespace

@@ -23,9 +23,9 @@ namespace {
 
 constexpr std::size_t kMaxEnvironment = std::size_t{1} << 20U;
 constexpr std::size_t kMaxFile = 65536;
-constexpr std::size_t kMaxProcesses = 1024;  // of a job that are looked at in one scrape
-/// A process that slurmstepd has just forked still has the environment of slurmstepd, so each is
-/// looked at in two scrapes.
+constexpr std::size_t kMaxProcesses = 1024;  // of a job, per scrape
+/// A process that slurmstepd has just forked still has the environment of slurmstepd, so each
+/// process is read in two scrapes.
 constexpr unsigned kLooks = 2;
 
 constexpr std::uint64_t kNvidiaMajor = 195;  // Documentation/admin-guide/devices.txt
@@ -34,16 +34,16 @@ constexpr std::uint64_t kDrmMajor = 226;
 /// What is known of one job.
 struct Job {
   Clock::SystemTime started;
-  bool settled = false;  ///< by its environment
+  bool settled = false;  ///< its environment has determined its GPUs
   Evidence evidence = Evidence::kEnvironment;
   std::vector<std::string> ordinals;
   std::uint64_t shares = 0;
-  std::vector<std::string> used;  ///< where processes of it were seen
-  std::map<int, unsigned> looks;  ///< by pid
-  std::uint64_t round = 0;        ///< of the last snapshot that has it
+  std::vector<std::string> used;  ///< GPUs on which its processes were seen
+  std::map<int, unsigned> looks;  ///< reads of the environment, by pid
+  std::uint64_t round = 0;        ///< number of the last snapshot with this job
 };
 
-/// GPUs and instances a device cgroup allows, and those it denies, by their index.
+/// The GPUs and instances that a device cgroup allows, and those it denies, by index.
 struct DeviceGroup {
   std::vector<std::string> allowed;
   std::vector<std::string> denied;
@@ -78,7 +78,7 @@ class SlurmClaims final : public ClaimSource {
   Job& job_of(const Unit& unit) {
     Job& job = jobs_[{unit.cgrouphostname, unit.uuid}];
     if (job.round == 0 || job.started != unit.started) {
-      job = {};  // new, or requeued under its old number
+      job = {};  // new, or requeued with its old number
       job.started = unit.started;
     }
     job.round = round_;
@@ -109,7 +109,7 @@ class SlurmClaims final : public ClaimSource {
       return;
     }
     const auto denied = group ? group->denied : std::vector<std::string>{};
-    // The shares of a job are of all its GPUs, so they stay in one claim.
+    // The shares of a job are those of all its GPUs together, so they stay in one claim.
     const auto seen = job.shares > 0 ? std::vector<std::string>{} : job.used;
     Claim by_process = claim;
     by_process.evidence = Evidence::kProcessList;
@@ -152,7 +152,7 @@ class SlurmClaims final : public ClaimSource {
     }
   }
 
-  /// SLURM's index of the GPU or instance; empty where it is unknown.
+  /// SLURM's index of the GPU or instance; empty if unknown.
   [[nodiscard]] std::string index_of(const ProcessList::Entry& entry) const {
     for (const Device& device : devices_) {
       if (device.vendor != entry.vendor || device.uuid != entry.device_uuid) {
@@ -201,8 +201,9 @@ class SlurmClaims final : public ClaimSource {
       return {};
     }
     if (!trusted(info)) {
-      warn_once("directory of GPU maps is not root's alone, its files are ignored",
-                options_.map_directory);
+      warn_once(
+          "directory of GPU maps ignored: expected owner root and no write permission for others",
+          options_.map_directory);
       return {};
     }
     return fd;
@@ -233,7 +234,7 @@ class SlurmClaims final : public ClaimSource {
     }
     const std::string path = options_.map_directory + "/" + name;
     if (!S_ISREG(info.st_mode) || !trusted(info)) {
-      warn_once("GPU map is not root's alone, ignored", path);
+      warn_once("GPU map ignored: expected owner root and no write permission for others", path);
       return std::nullopt;
     }
     std::string text;
@@ -242,7 +243,7 @@ class SlurmClaims final : public ClaimSource {
     }
     auto file = parse_gpu_map_file(text);
     if (!file) {
-      warn_once("GPU map holds something else than indexes of GPUs, ignored", path);
+      warn_once("GPU map ignored: expected indexes of GPUs only", path);
     }
     return file;
   }
@@ -256,7 +257,7 @@ class SlurmClaims final : public ClaimSource {
 
   // Device cgroup.
 
-  /// The devices by SLURM's indexes, and how to tell them in a device cgroup.
+  /// The devices by SLURM's indexes, and how to recognize them in a device cgroup.
   void read_devices() {
     const auto devices = inventory_->devices();
     if (devices == source_) {
@@ -295,7 +296,7 @@ class SlurmClaims final : public ClaimSource {
       const auto whole = device_allowed(device, allowed);
       put(device.index, whole);
       for (const Instance& instance : device.instances) {
-        // A MIG device is used through the file of its GPU as well as its own.
+        // A MIG device is used through the file of its GPU in addition to its own.
         const bool shut = device.vendor == Vendor::kNvidia && whole == false;
         put(instance.index, shut ? whole : instance_allowed(device, instance, allowed));
       }
@@ -308,7 +309,7 @@ class SlurmClaims final : public ClaimSource {
     return minor ? std::optional(allowed.allows(kDrmMajor, *minor)) : std::nullopt;
   }
 
-  /// Nothing where the number of its device file is not known.
+  /// Nothing if the number of its device file is not known.
   static std::optional<bool> device_allowed(const Device& device, const AllowedDevices& allowed) {
     if (device.vendor != Vendor::kNvidia) {
       return render_allowed(device.render_minor, allowed);
@@ -336,7 +337,7 @@ class SlurmClaims final : public ClaimSource {
 
   // Environments.
 
-  /// Processes that are to be looked at, the oldest first.
+  /// The processes to read, oldest first.
   std::vector<int> candidates(const Unit& unit, const Job& job) {
     std::vector<std::pair<std::uint64_t, int>> by_start;
     for (const int pid : unit.pids) {
@@ -363,8 +364,9 @@ class SlurmClaims final : public ClaimSource {
     return pids;
   }
 
-  /// A process of root that runs slurmstepd. Neither alone would do: users can name a program so,
-  /// and start programs of root (sudo) with an environment of their own.
+  /// A process of root that runs slurmstepd. Neither condition alone is enough: users can give a
+  /// program that name, and they can start programs of root (sudo) with an environment of their
+  /// choice.
   bool is_step_daemon(const std::filesystem::path& process) {
     if (!host::read_file((process / "status").c_str(), buffer_, kMaxFile) ||
         host::parse_status_uid(buffer_) != 0U) {
@@ -392,7 +394,7 @@ class SlurmClaims final : public ClaimSource {
     std::vector<std::string> step_gpus;
     Evidence step_evidence = Evidence::kEnvironment;
     std::optional<std::uint64_t> shares;
-    // Around files of processes only.
+    // Raised only while files of processes are read.
     const os::RaisedCapabilities raised({CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH});
     for (const int pid : candidates(unit, job)) {
       ++job.looks[pid];
@@ -438,8 +440,8 @@ class SlurmClaims final : public ClaimSource {
   void report(const Claim& claim) {
     if (claim.evidence == Evidence::kEnvironment && !std::exchange(told_, true)) {
       log::warn(
-          "GPUs of jobs are known from the environment of their processes only, which users can "
-          "forge; a prolog can write files instead",
+          "GPUs of jobs are only known from the environment of their processes, which users can "
+          "forge; let a prolog write --collector.slurm.gpu-map-dir instead",
           {{"collector", "slurm"}, {"directory", options_.map_directory}});
     }
   }

@@ -16,20 +16,20 @@
 
 namespace ceems::exporter::gpu {
 
-/// What the environment of a process of a job says of GPUs.
+/// The GPUs that the environment of a job's process names.
 struct JobEnvironment {
   std::vector<std::string> job_gpus;   ///< SLURM_JOB_GPUS
   std::vector<std::string> step_gpus;  ///< SLURM_STEP_GPUS
-  /// SLURM_SHARDS_ON_NODE or CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, the later one; nothing where
-  /// neither is there, 0 where it is no plain number.
+  /// SLURM_SHARDS_ON_NODE or CUDA_MPS_ACTIVE_THREAD_PERCENTAGE, whichever comes later. Nothing if
+  /// there is neither, 0 if it is not a plain number.
   std::optional<std::uint64_t> shares = {};
 };
 
-/// Nothing unless SLURM_JOB_ID is `job`. What follows the last NUL is incomplete and left out.
+/// Nothing unless SLURM_JOB_ID is `job`. Text after the last NUL is incomplete and ignored.
 std::optional<JobEnvironment> parse_job_environment(std::string_view environ, std::string_view job);
 
 /// A file of the map directory: indexes of GPUs, separated by commas or white space, and at most
-/// one word "shares=N". Nothing where it holds anything else.
+/// one word "shares=N". Nothing if the file has anything else.
 struct GpuMapFile {
   std::vector<std::string> ordinals;
   std::uint64_t shares = 0;
@@ -41,7 +41,7 @@ struct AllowedDevices {
   bool everything = false;
   struct Range {
     std::uint64_t major = 0;
-    std::optional<std::uint64_t> minor = {};  ///< nothing: all
+    std::optional<std::uint64_t> minor = {};  ///< nothing means all
   };
   std::vector<Range> character = {};
   [[nodiscard]] bool allows(std::uint64_t major, std::uint64_t minor) const;
@@ -53,28 +53,29 @@ std::optional<std::uint64_t> parse_device_major(std::string_view devices, std::s
 
 struct SlurmClaimOptions {
   host::Paths paths;
-  bool unified = true;  ///< cgroup v2, whose device cgroup cannot be read
+  bool unified = true;  ///< cgroup v2, where the device cgroup cannot be read
   std::string map_directory = "/run/ceems/slurm-gpu-map";
   bool trusted_only = false;  ///< --collector.slurm.gpu-evidence=trusted
-  bool with_shares = false;   ///< shards or MPS are configured: look for Claim::shares, too
+  bool with_shares = false;   ///< shards or MPS are configured: also look for Claim::shares
   std::vector<OrderEntry> order = {};
   std::vector<MigMinor> mig_minors = {};
   std::shared_ptr<const ProcessList> processes = {};  ///< may be null
-  std::uint32_t trusted_uid = 0;  ///< who else than root may own the files, for tests
+  std::uint32_t trusted_uid = 0;  ///< another user who may own the files, for tests
 };
 
-/// Which GPUs jobs hold, by the best there is:
-/// 1. <map_directory>/<job> or <node>.<job>, written by a prolog; owned by root and writable by no
-///    one else, as the directory;
-/// 2. the device cgroup (v1), where it is a restriction;
-/// 3. GPUs on which the vendor's library has listed a process of the job: these are the job's from
-///    then on, beside what the next two say of others;
-/// 4. the environment of slurmstepd;
-/// 5. the environment of the job's own processes, which its user controls. Taken once, from the
-///    oldest process that has it when the job is first seen with one: what later processes say
-///    changes nothing. It never gives a GPU that the device cgroup denies (an instance of a GPU
-///    that is denied is denied, too), nor one that another job holds for a better reason
-///    (shares.h).
+/// Determines which GPUs jobs hold, by the best evidence available:
+/// 1. <map_directory>/<job> or <node>.<job>, written by a prolog. The file and its directory must
+/// be
+///    owned by root and writable by no other user.
+/// 2. The device cgroup (v1), if it restricts anything.
+/// 3. GPUs on which the vendor's library has listed a process of the job. From then on they are the
+///    job's, in addition to those of the next two sources.
+/// 4. The environment of slurmstepd.
+/// 5. The environment of the job's own processes, which its user controls. It is read once, from
+/// the
+///    oldest process that has it when the job is first seen with one. Later processes change
+///    nothing. It never assigns a GPU that the device cgroup denies (an instance of a denied GPU is
+///    denied, too), nor one that another job holds with better evidence (shares.h).
 std::unique_ptr<ClaimSource> make_slurm_claims(SlurmClaimOptions options,
                                                std::shared_ptr<Inventory> inventory);
 

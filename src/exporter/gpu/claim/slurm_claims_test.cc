@@ -17,13 +17,13 @@ using ::testing::IsEmpty;
 using ::testing::SizeIs;
 using namespace std::string_literals;  // NOLINT(google-build-using-namespace): texts with NUL
 
-TEST(JobEnvironment, TakesTheEntriesOfTheJobByTheirExactNames) {
+TEST(JobEnvironment, ReadsTheEntriesOfTheJobByTheirExactNames) {
   const auto found = parse_job_environment(
       "MY_SLURM_JOB_GPUS=7\0SLURM_JOB_ID=12\0SLURM_JOB_GPUS=0, 2,,2\0SLURM_STEP_GPUS=1\0"
       "SLURM_SHARDS_ON_NODE=8\0CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=25\0SLURM_JOB_GPUS\0"s,
       "12");
   ASSERT_TRUE(found);
-  EXPECT_THAT(found->job_gpus, IsEmpty());  // the last entry says so
+  EXPECT_THAT(found->job_gpus, IsEmpty());  // the last entry counts
   EXPECT_THAT(found->step_gpus, ElementsAre("1"));
   EXPECT_EQ(found->shares, 25U);
   EXPECT_THAT(parse_job_environment("SLURM_JOB_ID=1\0SLURM_JOB_GPUS=0, 2,,2\0"s, "1")->job_gpus,
@@ -37,7 +37,7 @@ TEST(JobEnvironment, IsForItsJobOnly) {
   EXPECT_FALSE(parse_job_environment("SLURM_JOB_ID=12", "12"));  // cut off
 }
 
-TEST(JobEnvironment, TakesBadSharesForNone) {
+TEST(JobEnvironment, TreatsInvalidSharesAsNone) {
   EXPECT_EQ(parse_job_environment("SLURM_JOB_ID=1\0CUDA_MPS_ACTIVE_THREAD_PERCENTAGE=33.3\0"s, "1")
                 ->shares,
             0U);
@@ -64,7 +64,7 @@ TEST(GpuMapFile, HoldsIndexesAndShares) {
   }
 }
 
-TEST(DevicesList, TellsWhatIsAllowed) {
+TEST(DevicesList, ReportsWhatIsAllowed) {
   EXPECT_TRUE(parse_devices_list("a *:* rwm\n").everything);
   const auto allowed =
       parse_devices_list("c *:* m\nb 8:0 rwm\nc 195:1 rw\nc 136:* rwm\nc x:1 rw\n");
@@ -171,19 +171,19 @@ TEST_F(SlurmClaimsTest, PrefersTheGpusOfTheJobToThoseOfAStep) {
   EXPECT_EQ(claims(), "7:env:0,1,");
 }
 
-TEST_F(SlurmClaimsTest, TakesTheStepsGpusWhereNothingSaysTheJobs) {
+TEST_F(SlurmClaimsTest, UsesTheStepsGpusIfTheJobsAreUnknown) {
   process(10, env("7", "SLURM_STEP_GPUS=1"));
   job("7", {10});
   job("8", {10});
   EXPECT_EQ(claims(), "7:env:1,");
 }
 
-TEST_F(SlurmClaimsTest, KeepsWhatTheOldestProcessSaidFirst) {
+TEST_F(SlurmClaimsTest, KeepsTheFirstAnswerOfTheOldestProcess) {
   process(30, env("7", "SLURM_JOB_GPUS=0"), 500);
   process(20, env("7", "SLURM_JOB_GPUS=1"), 600);
   Unit& unit = job("7", {20, 30});
   EXPECT_EQ(claims(), "7:env:0,");
-  // It changes its mind, and new processes say other things.
+  // Its environment changes, and new processes have other ones.
   process(30, env("7", "SLURM_JOB_GPUS=0,1"), 500);
   process(5, env("7", "SLURM_JOB_GPUS=1"), 50);
   unit.pids = {5, 20, 30};
@@ -192,7 +192,7 @@ TEST_F(SlurmClaimsTest, KeepsWhatTheOldestProcessSaidFirst) {
   EXPECT_EQ(claims(), "7:env:0,");
 }
 
-TEST_F(SlurmClaimsTest, LooksAnewAtAJobThatWasRequeued) {
+TEST_F(SlurmClaimsTest, ReadsARequeuedJobAgain) {
   process(10, env("7", "SLURM_JOB_GPUS=0"));
   Unit& unit = job("7", {10});
   EXPECT_EQ(claims(), "7:env:0,");
@@ -216,7 +216,7 @@ TEST_F(SlurmClaimsTest, ReadsNewProcessesOfAnUnresolvedJobOnly) {
   EXPECT_EQ(claims(), "7:env:0,");
 }
 
-TEST_F(SlurmClaimsTest, SeesAProcessAgainThatHadJustBeenForked) {
+TEST_F(SlurmClaimsTest, ReadsANewlyForkedProcessAgain) {
   process(10, "A=1\0"s);
   job("7", {10});
   EXPECT_EQ(claims(), "");
@@ -224,7 +224,7 @@ TEST_F(SlurmClaimsTest, SeesAProcessAgainThatHadJustBeenForked) {
   EXPECT_EQ(claims(), "7:env:1,");
 }
 
-TEST_F(SlurmClaimsTest, FindsSharesInAnotherProcessWhereThingsAreShared) {
+TEST_F(SlurmClaimsTest, FindsSharesInAnotherProcessIfGpusAreShared) {
   process(10, env("7", "SLURM_JOB_GPUS=0"));
   process(11, env("7", "SLURM_SHARDS_ON_NODE=6"));
   job("7", {10, 11});
@@ -253,7 +253,7 @@ TEST_F(SlurmClaimsTest, TrustsNoOtherProgramOfRootAndNoUsersStepDaemon) {
   EXPECT_EQ(claims(), "");
 }
 
-TEST_F(SlurmClaimsTest, TakesFilesOfThePrologBeforeAllElse) {
+TEST_F(SlurmClaimsTest, PrefersFilesOfTheProlog) {
   process(10, env("7", "SLURM_JOB_GPUS=0,1"));
   job("7", {10});
   job("8", {}, "node0");
@@ -265,7 +265,7 @@ TEST_F(SlurmClaimsTest, TakesFilesOfThePrologBeforeAllElse) {
   EXPECT_EQ(claims(), "7:env:0,1, 8:file:2,3,");
 }
 
-TEST_F(SlurmClaimsTest, GivesNothingToAJobWhoseFileNamesNoGpu) {
+TEST_F(SlurmClaimsTest, AssignsNothingToAJobWhoseFileNamesNoGpu) {
   process(10, env("7", "SLURM_JOB_GPUS=0,1"));
   job("7", {10});
   dir_.write("map/7", "\n");
@@ -300,7 +300,7 @@ TEST_F(SlurmClaimsTest, IgnoresFilesOfOtherUsers) {
   EXPECT_EQ(claims(), "");
 }
 
-TEST_F(SlurmClaimsTest, TakesTheDeviceGroupBeforeTheEnvironment) {
+TEST_F(SlurmClaimsTest, PrefersTheDeviceGroupToTheEnvironment) {
   options_.unified = false;
   options_.mig_minors = {{.capability = 21, .gpu = 2, .gpu_instance = 3},
                          {.capability = 30, .gpu = 2, .gpu_instance = 5}};
@@ -312,7 +312,7 @@ TEST_F(SlurmClaimsTest, TakesTheDeviceGroupBeforeTheEnvironment) {
   EXPECT_EQ(claims(), "7:group:1,3,:4");
 }
 
-TEST_F(SlurmClaimsTest, GivesNothingByEnvironmentThatTheDeviceGroupDenies) {
+TEST_F(SlurmClaimsTest, EnvironmentGetsNothingThatTheDeviceGroupDenies) {
   options_.unified = false;
   process(10, env("7", "SLURM_JOB_GPUS=0,1,3"));
   process(11, env("8", "SLURM_JOB_GPUS=0"));
@@ -324,11 +324,11 @@ TEST_F(SlurmClaimsTest, GivesNothingByEnvironmentThatTheDeviceGroupDenies) {
   dir_.write(groups + "job_7/devices.list", "c 1:3 rwm\n");
   dir_.write(groups + "job_8/devices.list", "a *:* rwm\n");
   dir_.write(groups + "job_9/devices.list", "c 195:255 rwm\nc 195:2 rwm\n");
-  // GPU 2 is not denied to job 9, and which of its instances it may use is not known.
+  // Job 9 is not denied GPU 2, and it is not known which of its instances it may use.
   EXPECT_EQ(claims(), "8:env:0, 9:env:3,");
 }
 
-TEST_F(SlurmClaimsTest, GoesByTheOrderOfSlurmInTheDeviceGroup) {
+TEST_F(SlurmClaimsTest, UsesTheOrderOfSlurmInTheDeviceGroup) {
   options_.unified = false;
   options_.order = parse_order_map("0:1,1:0");
   job("7", {});
@@ -336,7 +336,7 @@ TEST_F(SlurmClaimsTest, GoesByTheOrderOfSlurmInTheDeviceGroup) {
   EXPECT_EQ(claims(), "7:group:0,");
 }
 
-TEST_F(SlurmClaimsTest, KeepsGpusThatItsProcessesWereSeenOn) {
+TEST_F(SlurmClaimsTest, KeepsGpusOnWhichItsProcessesWereSeen) {
   const auto list = std::make_shared<ProcessList>();
   options_.processes = list;
   options_.order = parse_order_map("4:0");

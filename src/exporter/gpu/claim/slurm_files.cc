@@ -1,4 +1,4 @@
-// Parsers of what tells the GPUs of a SLURM job; see slurm_claims.h.
+// Parsers of the files that name the GPUs of a SLURM job; see slurm_claims.h.
 #include <algorithm>
 
 #include "base/strings.h"
@@ -14,7 +14,7 @@ std::vector<std::string> split_ordinals(std::string_view text) {
   std::vector<std::string> ordinals;
   while (!text.empty() && ordinals.size() < kMaxOrdinals) {
     const auto part = trim(take_until(text, ','));
-    // One that is named twice is one GPU.
+    // A GPU that is named twice counts once.
     if (!part.empty() && part.size() <= kMaxOrdinal &&
         std::find(ordinals.begin(), ordinals.end(), part) == ordinals.end()) {
       ordinals.emplace_back(part);
@@ -87,7 +87,7 @@ AllowedDevices parse_devices_list(std::string_view text) {
     std::string_view numbers = take_word(line);
     const auto access = take_word(line);
     if (access.find('r') == std::string_view::npos) {
-      continue;  // "c *:* m": may make device nodes, not use them
+      continue;  // "c *:* m": may create device nodes but not use them
     }
     if (type == "a") {
       allowed.everything = true;
