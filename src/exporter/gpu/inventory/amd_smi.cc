@@ -17,19 +17,19 @@ namespace json = boost::json;
 constexpr std::size_t kMaxEntries = 4096;
 constexpr std::ptrdiff_t kMaxValues = 500'000;
 constexpr std::size_t kMaxText = 256;
-constexpr std::size_t kDeepest = 16;
+constexpr std::size_t kMaxDepth = 16;
 
-/// A GPU or a partition of one, as either tool lists it.
+/// A GPU or a partition, as either tool lists it.
 struct Entry {
-  std::uint64_t order = 0;  ///< number the tool gives it
-  std::string serial;       ///< empty where there is none
+  std::uint64_t order = 0;  ///< the tool's number
+  std::string serial;       ///< empty if there is none
   std::string address;      ///< as written
   std::string name;
   bool partition = false;
   std::optional<std::uint64_t> partition_id;
 };
 
-/// The text of a string or number, "" for anything else and for "N/A".
+/// The text of a string or number; "" for anything else and for "N/A".
 std::string text_of(const json::value* value) {
   std::string text;
   if (value == nullptr) {
@@ -55,24 +55,25 @@ bool is_partition_mode(std::string_view mode) {
   return std::find(kModes.begin(), kModes.end(), to_lower(mode)) != kModes.end();
 }
 
-/// The document; tools print warnings around it.
+/// Finds the JSON document. The tools print warnings around it.
 Result<json::value> parse(std::string_view text) {
   const std::size_t begin = text.find_first_of("[{");
   if (begin == std::string_view::npos) {
-    return fail(ErrorCode::kParse, "no JSON: '{}'", printable(text));
+    return fail(ErrorCode::kParse, "expected JSON, got '{}'", printable(text));
   }
   const std::size_t end = text.rfind(text[begin] == '[' ? ']' : '}');
   if (end == std::string_view::npos || end < begin) {
-    return fail(ErrorCode::kParse, "JSON without an end");
+    return fail(ErrorCode::kParse, "expected the end of the JSON document");
   }
-  // Each value takes many times its text: bounded before there are any.
+  // Each value takes many times the memory of its text, so their number is limited before they are
+  // built.
   const auto values = std::count_if(text.begin(), text.end(),
                                     [](char c) { return c == ',' || c == '[' || c == '{'; });
   if (values > kMaxValues) {
     return fail(ErrorCode::kParse, "JSON with more than {} values", kMaxValues);
   }
   json::parse_options options;
-  options.max_depth = kDeepest;
+  options.max_depth = kMaxDepth;
   json::error_code error;
   auto value = json::parse(text.substr(begin, end - begin + 1), error, {}, options);
   if (error) {
@@ -81,8 +82,8 @@ Result<json::value> parse(std::string_view text) {
   return value;
 }
 
-/// What tells one GPU from another. A serial is that of the board, which can hold several GPUs, but
-/// partitions of one GPU have it in common.
+/// A key that identifies a GPU. A serial number is that of the board, which can hold several GPUs,
+/// but partitions of one GPU share it.
 std::string identity(const Entry& entry) {
   if (entry.partition && !entry.serial.empty()) {
     return "serial " + entry.serial;
@@ -91,13 +92,13 @@ std::string identity(const Entry& entry) {
   if (!address) {
     return fmt::format("serial {} {}", entry.serial, entry.serial.empty() ? entry.order : 0);
   }
-  if (entry.partition) {  // partitions differ by function
+  if (entry.partition) {  // partitions differ in the function
     return fmt::format("pci {}:{}:{}", address->domain, address->bus, address->device);
   }
   return fmt::format("serial {} pci {}", entry.serial, to_string(*address));
 }
 
-/// Entries in their order, each with the label `index` it gets.
+/// Entries in their order, each with its label `index`.
 std::vector<Device> make_devices(const std::vector<std::pair<Entry, std::uint64_t>>& entries) {
   std::vector<Device> devices;
   std::map<std::string, std::size_t> known;
@@ -146,12 +147,12 @@ Result<Entry> parse_amd_entry(const json::value& value) {
   const std::string number = text_of(member(&value, "gpu"));
   const auto order = parse_int(number);
   if (!order) {
-    return fail(ErrorCode::kParse, "entry whose member gpu is no number: '{}'", printable(number));
+    return fail(ErrorCode::kParse, "member gpu: expected a number, got '{}'", printable(number));
   }
   const auto* partition = member(&value, "partition");
   std::string mode = text_of(member(partition, "compute_partition"));
   if (mode.empty()) {
-    mode = text_of(member(partition, "accelerator_partition"));  // name since ROCm 6.4
+    mode = text_of(member(partition, "accelerator_partition"));  // the name since ROCm 6.4
   }
   const auto* board = member(&value, "board");
   return Entry{.order = *order,
@@ -198,7 +199,7 @@ Result<std::vector<Device>> parse_amd_smi(std::string_view text) {
   }
   const auto* array = entries_of(*document);
   if (array == nullptr || array->size() > kMaxEntries) {
-    return fail(ErrorCode::kParse, "JSON without a list of GPUs, or with too many");
+    return fail(ErrorCode::kParse, "expected a list of GPUs with at most {} entries", kMaxEntries);
   }
   std::vector<Entry> entries;
   for (const auto& value : *array) {

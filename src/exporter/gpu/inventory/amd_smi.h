@@ -6,12 +6,12 @@
 #include "base/result.h"
 #include "exporter/gpu/device.h"
 
-// What the tools of AMD print as JSON. Text in, structs out; nothing is run. CU counts and
-// ids of partitions are not in it: see amd_sysfs.h.
+// Parsers of the JSON output of AMD's tools. They take text and run nothing. CU counts and ids of
+// partitions are not in it; see amd_sysfs.h.
 namespace ceems::exporter::gpu {
 
-/// `amd-smi static -a -B -b -p --json`: an array of GPUs and partitions, or an object that has it
-/// as a member. Numbers may be given as text, "N/A" is as if it were not there. Errors: kParse.
+/// `amd-smi static -a -B -b -p --json`: an array of GPUs and partitions, or an object with this
+/// array as a member. Numbers may be text, and "N/A" counts as absent. Errors: kParse.
 Result<std::vector<Device>> parse_amd_smi(std::string_view text);
 
 /// `rocm-smi --showproductname ... --json`: an object with a member card<N> for each GPU or

@@ -13,9 +13,9 @@ namespace {
 
 constexpr std::size_t kMaxNodes = 4096;
 
-/// A device of the driver: PCI device or, for the further partitions of one, platform device.
+/// A device of the driver: a PCI device or, for the further partitions of one, a platform device.
 struct Candidate {
-  std::string name;  ///< of its directory
+  std::string name;  ///< name of its directory
   bool pci = false;
   KfdNode node;
 };

@@ -20,7 +20,7 @@ std::string entry(const std::string& gpu,
          R"(","partition_id":)" + partition + "}}";
 }
 
-TEST(AmdSmi, TellsWholeGpusFromPartitions) {
+TEST(AmdSmi, DistinguishesWholeGpusFromPartitions) {
   const auto devices = parse_amd_smi("[" + entry("2", "S2", "0000:C8:00.0", "CPX", "1") + "," +
                                      entry("0", "S1", "0000:C5:00.0", "SPX", "0") + "," +
                                      entry("1", "S2", "0000:C8:00.0", "CPX", "0") + "]")
@@ -38,7 +38,7 @@ TEST(AmdSmi, TellsWholeGpusFromPartitions) {
   EXPECT_EQ(devices[1].instances[1].gpu_instance, 1U);
 }
 
-TEST(AmdSmi, TakesAWrappedListAndNumbersAsText) {
+TEST(AmdSmi, AcceptsAWrappedListAndNumbersAsText) {
   const auto devices =
       parse_amd_smi("WARNING: not in group render\n{\"other\":[1],\"gpu_data\":[" +
                     entry("\"3\"", "S1", "0000:05:00.0", "N/A", "\"N/A\"") + "]}\nbye\n")
@@ -48,7 +48,7 @@ TEST(AmdSmi, TakesAWrappedListAndNumbersAsText) {
   EXPECT_TRUE(devices[0].instances.empty());
 }
 
-TEST(AmdSmi, TakesTheNewNameOfThePartitionAndCountsThoseWithoutId) {
+TEST(AmdSmi, AcceptsTheNewNameOfThePartitionAndCountsThoseWithoutId) {
   const std::string part = R"(,"bus":{"bdf":"0:5:0.0"},"board":{"product_serial":"S"},)"
                            R"("partition":{"accelerator_partition":"DPX","partition_id":"N/A"}})";
   const auto devices = parse_amd_smi(R"([{"gpu":0)" + part + R"(,{"gpu":1)" + part + "]").value();
@@ -57,7 +57,7 @@ TEST(AmdSmi, TakesTheNewNameOfThePartitionAndCountsThoseWithoutId) {
   EXPECT_EQ(devices[0].instances[1].number, 1U);
 }
 
-TEST(AmdSmi, TellsGpusWithoutSerialByTheirAddress) {
+TEST(AmdSmi, DistinguishesGpusWithoutSerialByTheirAddress) {
   const auto devices = parse_amd_smi("[" + entry("0", "N/A", "0000:05:00.0", "SPX", "0") + "," +
                                      entry("1", "N/A", "0000:06:00.0", "SPX", "0") + "," +
                                      entry("2", "N/A", "0000:07:00.0", "CPX", "0") + "," +
@@ -107,7 +107,7 @@ TEST(RocmSmi, SortsCardsByTheirNumberAndCountsPartitions) {
   EXPECT_EQ(devices[1].index, "2");  // by position, not by number
 }
 
-TEST(RocmSmi, TakesAListOfObjects) {
+TEST(RocmSmi, AcceptsAListOfObjects) {
   EXPECT_EQ(parse_rocm_smi(R"([{"card0":{"Serial Number":"S"}},{"card1":{}}])").value().size(), 2U);
   EXPECT_FALSE(parse_rocm_smi("[]"));
   EXPECT_FALSE(parse_rocm_smi(R"({"system":{}})"));
@@ -127,7 +127,7 @@ TEST(Kfd, ReadsComputeUnits) {
   EXPECT_EQ(node.compute_units, 304U);
 }
 
-TEST(Kfd, SkipsProcessorsAndBadNodes) {
+TEST(Kfd, SkipsProcessorsAndInvalidNodes) {
   EXPECT_EQ(parse_kfd_properties(""), std::nullopt);
   EXPECT_EQ(parse_kfd_properties(properties(0, "1", 0, 0)), std::nullopt);
   EXPECT_EQ(parse_kfd_properties(properties(128, "1", 8, 0)), std::nullopt);
@@ -151,7 +151,7 @@ class AmdSysfs : public ::testing::Test {
   std::string pci_ = "module/amdgpu/drivers/pci:amdgpu/";
 };
 
-TEST_F(AmdSysfs, GivesUnitsAndIdsOfPartitions) {
+TEST_F(AmdSysfs, SetsUnitsAndIdsOfPartitions) {
   node(1, 128, "7", 1216);
   node(2, 136, "8", 152);
   node(3, 137, "8", 152);
@@ -172,7 +172,7 @@ TEST_F(AmdSysfs, GivesUnitsAndIdsOfPartitions) {
   EXPECT_EQ(devices[1].instances[1].render_minor, 137U);
 }
 
-TEST_F(AmdSysfs, LeavesAGpuAloneWhosePartitionsDoNotFit) {
+TEST_F(AmdSysfs, LeavesAGpuUnchangedIfItsPartitionsDoNotMatch) {
   node(2, 136, "8", 152);
   device(pci_ + "0000:c8:00.0", 136);
   auto devices = parse_amd_smi("[" + entry("1", "S2", "0000:C8:00.0", "CPX", "0") + "," +
@@ -183,7 +183,7 @@ TEST_F(AmdSysfs, LeavesAGpuAloneWhosePartitionsDoNotFit) {
   EXPECT_EQ(devices[0].instances[0].sm_count, 0U);
 }
 
-TEST_F(AmdSysfs, NeedsNothing) {
+TEST_F(AmdSysfs, WorksWithoutSysfs) {
   auto devices = parse_amd_smi("[" + entry("0", "S", "0000:C5:00.0", "SPX", "0") + "]").value();
   add_amd_sysfs(paths(), devices);
   EXPECT_EQ(devices[0].sm_count, 0U);

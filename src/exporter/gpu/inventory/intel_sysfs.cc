@@ -17,7 +17,7 @@ std::vector<Device> intel_devices(const host::Paths& paths) {
         (address->domain == 0 && address->bus == 0 && address->device == 2)) {
       continue;
     }
-    // No render node: no driver, or a virtual function that is somebody else's.
+    // Without a render node there is no driver, or it is a virtual function for another machine.
     const auto names =
         host::list_directory((paths.sys / "bus/pci/devices" / gpu.name / "drm").string());
     constexpr std::string_view kRender = "renderD";

@@ -16,7 +16,7 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-/// What a library was seen to list counts this long.
+/// How long devices reported by observe() take precedence over the lister's.
 constexpr auto kObservationCounts = std::chrono::minutes(1);
 
 /// The vendors whose GPUs are listed. Intel is left out where another vendor has a GPU, because
@@ -52,8 +52,8 @@ const Device* find_gpu(const std::vector<Device>& devices, const Device& wanted)
   return found == devices.end() ? nullptr : &*found;
 }
 
-/// As the vendors' tools number them: one running number over whole GPUs and instances; a GPU that
-/// is split has none.
+/// Numbers GPUs as the vendors' tools do: one sequence over whole GPUs and instances. A split GPU
+/// has no number.
 void number_through(std::vector<Device>& devices) {
   std::uint64_t next = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {
@@ -65,7 +65,7 @@ void number_through(std::vector<Device>& devices) {
   }
 }
 
-/// Puts GPUs that are known and still on the PCI bus back to their places.
+/// Returns known GPUs that are still on the PCI bus to their places.
 void keep_lost(const std::vector<Device>& known,
                Vendor vendor,
                const std::filesystem::path& pci,
@@ -89,7 +89,7 @@ void keep_lost(const std::vector<Device>& known,
   }
 }
 
-/// The ids of vGPUs, which no listing has.
+/// Keeps the ids of vGPUs, which no listing has.
 void keep_mdevs(const std::vector<Device>& known, std::vector<Device>& found) {
   for (Device& device : found) {
     const Device* before = find_gpu(known, device);
@@ -118,7 +118,7 @@ Inventory::Inventory(InventoryOptions options, os::CommandRunner& runner)
 Inventory::~Inventory() = default;
 
 std::shared_ptr<Inventory> Inventory::create(InventoryOptions options, os::CommandRunner& runner) {
-  // The constructor is private.
+  // Not make_shared, because the constructor is private.
   std::shared_ptr<Inventory> inventory(new Inventory(std::move(options), runner));
   for (const Vendor vendor : inventory->vendors_) {
     inventory->discover(vendor, inventory->options_.start_until, {});
@@ -185,7 +185,7 @@ void Inventory::refresh_mdevs(std::chrono::milliseconds patience) {
 
 void Inventory::run(const std::stop_token& stop) {
   MutexLock lock(mutex_);
-  auto pause = options_.first_retry;
+  auto pause = options_.first_retry_pause;
   auto retry = late_ ? Steady::now() : Steady::now() + pause;
   auto watch = Steady::now() + options_.watch_period;
   while (!stop.stop_requested()) {
@@ -201,14 +201,14 @@ void Inventory::run(const std::stop_token& stop) {
       ++refreshes_;
     }
     if (failed_.empty()) {
-      pause = options_.first_retry;
+      pause = options_.first_retry_pause;
       retry = Steady::now() + pause;
     } else if (Steady::now() >= retry) {
       const std::set<Vendor> again = failed_;
       lock.unlock();
       discover_again(again, stop);
       lock.lock();
-      pause = std::exchange(late_, false) ? pause : std::min(2 * pause, options_.longest_retry);
+      pause = std::exchange(late_, false) ? pause : std::min(2 * pause, options_.max_retry_pause);
       retry = Steady::now() + pause;
     }
     if (Steady::now() >= watch) {
@@ -230,7 +230,7 @@ void Inventory::look_at_layout(const std::stop_token& stop) {
     }
     layout_ = std::move(now);
   }
-  log::info("GPUs have changed, they are listed anew");
+  log::info("GPUs have changed; listing them again");
   discover_again(vendors_, stop);
 }
 
@@ -265,13 +265,13 @@ void Inventory::discover(Vendor vendor, Steady::time_point deadline, const std::
   const MutexLock lock(mutex_);
   if (!found) {
     if (failed_.insert(vendor).second) {
-      log::warn("GPUs cannot be listed; trying again from time to time",
+      log::warn("GPUs cannot be listed; retrying periodically",
                 {{"vendor", to_string(vendor)}, {"err", found.error().message}});
     }
     return;
   }
   failed_.erase(vendor);
-  if (observed_lately(vendor)) {  // meanwhile
+  if (observed_lately(vendor)) {  // reported during the listing
     return;
   }
   log::info("GPUs found",
@@ -334,7 +334,7 @@ void Inventory::read_mdevs(Steady::time_point deadline, const std::stop_token& s
     if (error.empty()) {
       log::info("vGPUs can be listed again");
     } else if (mdev_error_.empty()) {
-      log::error("vGPUs cannot be listed; those known are kept", {{"err", error}});
+      log::error("vGPUs cannot be listed; keeping the known ones", {{"err", error}});
     }
     mdev_error_ = error;
   }

@@ -20,54 +20,52 @@
 
 namespace ceems::exporter::gpu {
 
-/// The GPUs of this node. One for the whole program, shared by all that need them; thread-safe.
-///
-/// PCI devices say which vendors, a Lister lists their GPUs: first in
-/// create(), with the privileges that the program still has, but no longer than the start may take.
-/// After start() a worker lists what was too slow for that at once, what failed again with growing
-/// pauses, and all anew when GPUs are split otherwise (gpu_layout(), looked at every watch_period);
-/// a collector that reads the library anyway tells what it sees by observe(), which then counts
-/// more than what the lister finds. Where there is no GPU nothing runs.
-///
-/// A GPU that is not listed any more while its PCI device is there (fallen off the bus) keeps its
-/// place, so that those behind it keep their numbers.
+/// The GPUs of this node. The program has one inventory, shared by all users of GPUs. Thread-safe.
+/// PCI devices show which vendors are present, and a Lister lists their GPUs: first in create(),
+/// with the privileges that the program still has, but no longer than the start may take. After
+/// start() a thread lists at once what timed out in create(), retries failures with growing pauses,
+/// and lists all GPUs again when they are split differently (gpu_layout(), checked every
+/// watch_period). A collector that uses the library anyway reports its devices with observe(); they
+/// take precedence over the lister's. Without a GPU there is no thread. A GPU that is no longer
+/// listed while its PCI device exists (fallen off the bus) keeps its place, so that the GPUs after
+/// it keep their numbers.
 class Inventory {
  public:
   using Devices = std::vector<Device>;
 
-  /// Lists the GPUs, until options.start_until at the latest. `runner` outlives the object.
+  /// Lists the GPUs, until options.start_until at the latest. `runner` must outlive the object.
   static std::shared_ptr<Inventory> create(InventoryOptions options, os::CommandRunner& runner);
   ~Inventory();
   Inventory(const Inventory&) = delete;
   Inventory& operator=(const Inventory&) = delete;
 
-  /// Starts the worker where there are GPUs. After privileges were dropped; a second call does
+  /// Starts the thread if there are GPUs. Call it after privileges were dropped; a second call does
   /// nothing.
   void start();
-  /// Waits until the worker has tried once what was too slow for create().
+  /// Waits until the thread has retried once what timed out in create().
   void wait_first(std::chrono::steady_clock::time_point deadline) const;
 
   /// NVIDIA first, then AMD, then Intel, each in the order of its listing. Never null.
   [[nodiscard]] std::shared_ptr<const Devices> devices() const;
-  /// True where there is no GPU and none is waited for.
+  /// True if there are no GPUs and none can appear.
   [[nodiscard]] bool nothing_here() const;
-  /// True when some GPU can have vGPUs.
+  /// True if any GPU can have vGPUs.
   [[nodiscard]] bool has_vgpus() const;
 
-  /// The GPUs of a vendor as its library lists them now, where a collector keeps it open. Cheap
-  /// where nothing has changed. Not for Intel.
+  /// Reports the GPUs of a vendor as its library lists them now, from a collector that keeps it
+  /// open. Cheap if nothing has changed. Not for Intel.
   void observe(Vendor vendor, Devices devices);
 
-  /// Call when a collector is created that maps vGPUs: reads Device::mdevs now and, later, when
-  /// refresh_mdevs() asks.
+  /// Called by the creation of a collector that maps vGPUs: reads Device::mdevs now, and again on
+  /// refresh_mdevs().
   void want_mdevs();
-  /// Asks the worker to read the vGPUs anew, waits at most `patience` for it. For changed VMs.
+  /// Makes the thread read the vGPUs again and waits at most `patience` for it. For changed VMs.
   void refresh_mdevs(std::chrono::milliseconds patience = std::chrono::milliseconds(20));
 
   [[nodiscard]] Assignments& assignments() { return assignments_; }
 
-  /// HELP text of the family that several managers share: the first one given (Q-GEN-2: another
-  /// text for the same family would lose series).
+  /// HELP text of a family that several managers share: the first one given, because a second text
+  /// for the same family would lose series.
   std::string shared_help(const std::string& help);
 
  private:

@@ -42,10 +42,10 @@ class InventoryTest : public ::testing::Test {
     options.amd_smi = "/fake/amd-smi";
     options.rocm_smi = "/fake/rocm-smi";
     options.search_path = "/usr/bin";
-    options.first_retry = std::chrono::milliseconds(5);
+    options.first_retry_pause = std::chrono::milliseconds(5);
     return options;
   }
-  /// Waits for the worker, at most a few seconds.
+  /// Waits for the thread, at most a few seconds.
   static bool eventually(const std::function<bool()>& done) {
     for (int i = 0; i < 1000 && !done(); ++i) {
       std::this_thread::sleep_for(std::chrono::milliseconds(5));
@@ -73,7 +73,7 @@ class InventoryTest : public ::testing::Test {
   std::string mdev_ = "m-1";
 };
 
-TEST_F(InventoryTest, RunsNothingWhereThereIsNoGpu) {
+TEST_F(InventoryTest, RunsNothingWithoutAGpu) {
   pci("0000:00:02.0", "0x1a03");
   const auto inventory = Inventory::create(options(), runner_);
   inventory->start();
@@ -82,7 +82,7 @@ TEST_F(InventoryTest, RunsNothingWhereThereIsNoGpu) {
   EXPECT_THAT(runner_.calls(), IsEmpty());
 }
 
-TEST_F(InventoryTest, ListsNvidiaGpusAndAsksForMigUuidsOnlyWhereNeeded) {
+TEST_F(InventoryTest, ListsNvidiaGpusAndReadsMigUuidsOnlyIfNeeded) {
   pci("0000:07:00.0", "0x10de");
   answer_nvidia("Disabled");
   EXPECT_THAT(*Inventory::create(options(), runner_)->devices(), SizeIs(1));
@@ -102,7 +102,7 @@ TEST_F(InventoryTest, PrefersAmdSmiAndFallsBackToRocmSmi) {
   EXPECT_EQ(Inventory::create(options(), runner_)->devices()->at(0).uuid, "R");
   runner_.reply("amd-smi", {.output = R"([{"gpu":0,"board":{"product_serial":"A"}}])"});
   EXPECT_EQ(Inventory::create(options(), runner_)->devices()->at(0).uuid, "A");
-  // One that is there but fails is no reason for the other.
+  // If it exists but fails, the other one is not used.
   runner_.reply("amd-smi", {.exit_status = 1, .output = "no access"});
   EXPECT_THAT(*Inventory::create(options(), runner_)->devices(), IsEmpty());
 }
@@ -129,7 +129,7 @@ TEST_F(InventoryTest, ObeysTheTypeFlag) {
   EXPECT_EQ(Inventory::create(amd, runner_)->devices()->at(0).uuid, "A");
 }
 
-TEST_F(InventoryTest, LooksForToolsOnThePath) {
+TEST_F(InventoryTest, SearchesToolsOnThePath) {
   pci("0000:07:00.0", "0x10de");
   auto here = options();
   here.nvidia_smi.clear();
@@ -141,7 +141,7 @@ TEST_F(InventoryTest, LooksForToolsOnThePath) {
   EXPECT_THAT(*Inventory::create(here, runner_)->devices(), SizeIs(1));
 }
 
-TEST_F(InventoryTest, TriesAgainWhenAToolFailed) {
+TEST_F(InventoryTest, RetriesWhenAToolFailed) {
   pci("0000:07:00.0", "0x10de");
   for (const os::CommandResult& failure :
        {os::CommandResult{.output = "rubbish"}, os::CommandResult{.exit_status = 9},
@@ -156,7 +156,7 @@ TEST_F(InventoryTest, TriesAgainWhenAToolFailed) {
   }
 }
 
-TEST_F(InventoryTest, SaysOnceThatAToolPrintsTooMuch) {
+TEST_F(InventoryTest, LogsOnceThatAToolPrintsTooMuch) {
   pci("0000:07:00.0", "0x10de");
   runner_.reply("nvidia-smi", {.output = std::string((16U << 20U) + 1, 'x')});
   ::testing::internal::CaptureStderr();
@@ -170,13 +170,13 @@ TEST_F(InventoryTest, SaysOnceThatAToolPrintsTooMuch) {
   EXPECT_EQ(log.find("cannot be listed"), log.rfind("cannot be listed"));
 }
 
-TEST_F(InventoryTest, ReadsVgpusOnlyForThoseWhoWantThem) {
+TEST_F(InventoryTest, ReadsVgpusOnlyOnRequest) {
   pci("0000:07:00.0", "0x10de");
   answer_nvidia("Disabled");
   const auto inventory = Inventory::create(options(), runner_);
   EXPECT_TRUE(inventory->has_vgpus());
   EXPECT_THAT(inventory->devices()->at(0).mdevs, IsEmpty());
-  inventory->refresh_mdevs();  // not started: nothing
+  inventory->refresh_mdevs();  // not started, so nothing happens
   EXPECT_THAT(inventory->devices()->at(0).mdevs, IsEmpty());
 
   inventory->want_mdevs();
@@ -209,7 +209,7 @@ TEST_F(InventoryTest, CountsGraphicsOfIntelOnlyWithoutOtherGpus) {
   EXPECT_EQ(devices->front().vendor, Vendor::kNvidia);
 }
 
-/// What this program prints when it is run with "list-gpus".
+/// Output of this program when it is run with "list-gpus".
 std::string listed(const std::vector<std::string>& addresses, bool split = false) {
   std::vector<Device> devices;
   for (const std::string& address : addresses) {
@@ -244,7 +244,7 @@ class LibraryFirst : public InventoryTest {
   InventoryOptions options_;
 };
 
-TEST_F(LibraryFirst, AsksTheLibraryByAProcessOfItsOwnAndNoTool) {
+TEST_F(LibraryFirst, UsesTheLibraryInASeparateProcessAndNoTool) {
   library_lists(listed({"0000:07:00.0"}));
   options_.libraries[0] = "/lib/nvml";
   const auto inventory = Inventory::create(options_, runner_);
@@ -258,7 +258,7 @@ TEST_F(LibraryFirst, AsksTheLibraryByAProcessOfItsOwnAndNoTool) {
   EXPECT_EQ(call.timeout, std::chrono::seconds(5));
 }
 
-TEST_F(LibraryFirst, RunsTheToolWhereTheLibraryIsMissingHangsOrListsNothing) {
+TEST_F(LibraryFirst, RunsTheToolIfTheLibraryIsMissingHangsOrListsNothing) {
   for (const Result<os::CommandResult>& answer :
        {Result<os::CommandResult>(os::CommandResult{.exit_status = 1, .error_text = "no library"}),
         Result<os::CommandResult>(os::CommandResult{.output = "[]"}),
@@ -272,7 +272,7 @@ TEST_F(LibraryFirst, RunsTheToolWhereTheLibraryIsMissingHangsOrListsNothing) {
   }
 }
 
-TEST_F(LibraryFirst, ListsAnewWhenAGpuIsSplitAndOnlyThen) {
+TEST_F(LibraryFirst, ListsAgainOnlyWhenAGpuIsSplit) {
   const auto mig = dir_.path() / "proc/driver/nvidia/capabilities/gpu0/mig";
   std::filesystem::create_directories(mig);
   dir_.write("draft/gi7/ci0/access", "");
@@ -290,7 +290,7 @@ TEST_F(LibraryFirst, ListsAnewWhenAGpuIsSplitAndOnlyThen) {
   EXPECT_THAT(runner_.calls(), SizeIs(calls));
 }
 
-TEST_F(LibraryFirst, KeepsTheListWhileItCannotBeMadeAnew) {
+TEST_F(LibraryFirst, KeepsTheListWhileListingFails) {
   library_lists(listed({"0000:07:00.0"}));
   const auto inventory = Inventory::create(options_, runner_);
   inventory->start();
@@ -318,10 +318,10 @@ TEST_F(LibraryFirst, ALostGpuKeepsItsPlaceAndTheOthersTheirNumbers) {
 
   std::filesystem::remove_all(dir_.path() / "sys/bus/pci/devices/0000:08:00.0");
   inventory->observe(Vendor::kNvidia, seen(listed({"0000:07:00.0", "0000:09:00.0"}, true)));
-  EXPECT_THAT(*inventory->devices(), SizeIs(2)) << "taken out of the machine";
+  EXPECT_THAT(*inventory->devices(), SizeIs(2)) << "removed from the machine";
 }
 
-TEST_F(LibraryFirst, WhatACollectorSeesCountsMoreThanTheList) {
+TEST_F(LibraryFirst, ObservedDevicesTakePrecedence) {
   library_lists(listed({"0000:07:00.0"}));
   const auto inventory = Inventory::create(options_, runner_);
   inventory->observe(Vendor::kNvidia, *parse_device_list(listed({"0000:07:00.0"}, true)));
@@ -330,19 +330,19 @@ TEST_F(LibraryFirst, WhatACollectorSeesCountsMoreThanTheList) {
   inventory->start();
   dir_.write("proc/driver/nvidia/capabilities/gpu0/mig/gi7/ci0/access", "");
   std::this_thread::sleep_for(std::chrono::milliseconds(60));
-  EXPECT_THAT(runner_.calls(), SizeIs(1)) << "nobody else is asked";
+  EXPECT_THAT(runner_.calls(), SizeIs(1)) << "nothing else is run";
   inventory->observe(Vendor::kNvidia, *parse_device_list(listed({"0000:07:00.0"}, true)));
   EXPECT_EQ(inventory->devices(), devices);
   inventory->observe(Vendor::kAmd, *parse_device_list(listed({"0000:07:00.0"})));
   inventory->observe(Vendor::kNvidia, {});
-  EXPECT_EQ(inventory->devices(), devices) << "there is none of AMD, and never none at all";
+  EXPECT_EQ(inventory->devices(), devices) << "AMD is not present, and an empty list is ignored";
 }
 
-TEST_F(LibraryFirst, TheStartHasLittleTimeAndTheWorkerGoesOnAtOnce) {
+TEST_F(LibraryFirst, TheThreadRetriesTimeoutsOfTheStartAtOnce) {
   runner_.refuse("exe", {ErrorCode::kTimeout, "timed out"});
   runner_.refuse("nvidia-smi", {ErrorCode::kTimeout, "timed out"});
   options_.start_until = std::chrono::steady_clock::now();
-  options_.first_retry = std::chrono::minutes(1);
+  options_.first_retry_pause = std::chrono::minutes(1);
   const auto inventory = Inventory::create(options_, runner_);
   ASSERT_THAT(runner_.calls(), SizeIs(2));
   EXPECT_LE(runner_.calls()[0].timeout, std::chrono::milliseconds(150));
@@ -379,7 +379,7 @@ TEST(DeviceList, ReadsWhatItPrints) {
   EXPECT_THAT(*read, ElementsAre(device, device));
 }
 
-TEST(DeviceList, RefusesWhatIsNone) {
+TEST(DeviceList, RefusesInvalidLists) {
   std::string many = "[";
   for (int i = 0; i < 300; ++i) {
     many += R"({"vendor":"amd","uuid":"x"},)";

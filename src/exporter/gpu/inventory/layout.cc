@@ -16,7 +16,7 @@ constexpr std::size_t kMaxText = std::size_t{1} << 20U;
 
 class Text {
  public:
-  /// Names in a directory that begin with `prefix`; they become part of the text.
+  /// Appends the names in a directory that start with `prefix` to the text.
   std::vector<std::string> add_names(const std::filesystem::path& directory,
                                      std::string_view prefix = {}) {
     auto names = host::list_directory(directory.string()).value_or(std::vector<std::string>{});

@@ -6,10 +6,10 @@
 
 namespace ceems::exporter::gpu {
 
-/// A text that changes whenever GPUs come, go, or are split otherwise: names on the PCI bus, MIG
-/// instances as NVIDIA's driver shows them below <proc>/driver/nvidia/capabilities, partitions of
-/// AMD GPUs in sysfs (Documentation/gpu/amdgpu). Some hundred names at most are read and no tool is
-/// run, so it can be asked for often.
+/// A text that changes whenever GPUs appear, disappear, or are split differently: names on the PCI
+/// bus, MIG instances that NVIDIA's driver shows below <proc>/driver/nvidia/capabilities, and
+/// partitions of AMD GPUs in sysfs (Documentation/gpu/amdgpu). It reads some hundred names at most
+/// and runs no tool, so it can be called often.
 std::string gpu_layout(const host::Paths& paths);
 
 }  // namespace ceems::exporter::gpu

@@ -17,8 +17,8 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kMaxText = std::size_t{4} << 20U;
-constexpr std::size_t kLongest = 256;
-constexpr std::size_t kDeepest = 8;
+constexpr std::size_t kMaxString = 256;
+constexpr std::size_t kMaxDepth = 8;
 
 std::optional<Vendor> vendor_of(std::string_view name) {
   for (const Vendor vendor : {Vendor::kNvidia, Vendor::kAmd, Vendor::kIntel}) {
@@ -29,7 +29,7 @@ std::optional<Vendor> vendor_of(std::string_view name) {
   return std::nullopt;
 }
 
-/// The fields of one JSON object; what is missing or of another type is as if it were empty.
+/// The fields of a JSON object. A field that is missing or has another type counts as empty.
 class Fields {
  public:
   explicit Fields(const json::value& value) : object_(value.if_object()) {}
@@ -42,7 +42,7 @@ class Fields {
     const auto* string = value == nullptr ? nullptr : value->if_string();
     return string == nullptr
                ? std::string()
-               : printable(std::string_view(string->data(), string->size()), kLongest);
+               : printable(std::string_view(string->data(), string->size()), kMaxString);
   }
   [[nodiscard]] std::optional<std::uint64_t> number(std::string_view name) const {
     const auto* value = find(name);
@@ -115,7 +115,7 @@ Result<Device> device_of(const json::value& value) {
   const Fields fields(value);
   const auto vendor = vendor_of(fields.text("vendor"));
   if (!vendor || fields.text("uuid").empty()) {
-    return fail(ErrorCode::kParse, "list of GPUs: an entry without vendor or uuid");
+    return fail(ErrorCode::kParse, "list of GPUs: expected vendor and uuid in each entry");
   }
   Device device;
   device.vendor = *vendor;
@@ -131,7 +131,7 @@ Result<Device> device_of(const json::value& value) {
   device.vgpu = fields.flag("vgpu");
   if (const auto* instances = fields.list("instances")) {
     if (instances->size() > kMaxInstances) {
-      return fail(ErrorCode::kParse, "list of GPUs: one with more than {} instances",
+      return fail(ErrorCode::kParse, "list of GPUs: expected at most {} instances per GPU",
                   kMaxInstances);
     }
     for (const auto& instance : *instances) {
@@ -141,7 +141,7 @@ Result<Device> device_of(const json::value& value) {
   return device;
 }
 
-/// Numbered through as the vendor's tools do.
+/// Numbers the devices as the vendor's tools do.
 Result<std::vector<Device>> list_by_library(Vendor vendor, const std::string& path) {
   const auto library = load_library(vendor, path);
   if (!library) {
@@ -182,10 +182,10 @@ std::string device_list_text(const std::vector<Device>& devices) {
 
 Result<std::vector<Device>> parse_device_list(std::string_view text) {
   if (text.size() > kMaxText) {
-    return fail(ErrorCode::kParse, "list of GPUs: more than {} bytes", kMaxText);
+    return fail(ErrorCode::kParse, "list of GPUs: expected at most {} bytes", kMaxText);
   }
   json::parse_options options;
-  options.max_depth = kDeepest;
+  options.max_depth = kMaxDepth;
   json::error_code error;
   const auto document = json::parse(trim(text), error, {}, options);
   if (error) {
@@ -193,7 +193,7 @@ Result<std::vector<Device>> parse_device_list(std::string_view text) {
   }
   const auto* list = document.if_array();
   if (list == nullptr || list->size() > kMaxDevices) {
-    return fail(ErrorCode::kParse, "list of GPUs: no array, or of more than {}", kMaxDevices);
+    return fail(ErrorCode::kParse, "list of GPUs: expected an array of at most {}", kMaxDevices);
   }
   std::vector<Device> devices;
   for (const auto& entry : *list) {

@@ -16,13 +16,13 @@ namespace {
 
 constexpr std::size_t kMaxOutput = std::size_t{16} << 20U;
 
-/// How long a program may still run; always long enough for one that answers at once.
+/// Time left for a program to run, but always enough for one that answers at once.
 std::chrono::milliseconds left(Lister::Deadline deadline) {
-  constexpr std::chrono::milliseconds kLeast{300};
-  constexpr std::chrono::milliseconds kMost{std::chrono::minutes(5)};
+  constexpr std::chrono::milliseconds kMin{300};
+  constexpr std::chrono::milliseconds kMax{std::chrono::minutes(5)};
   const auto rest = std::chrono::duration_cast<std::chrono::milliseconds>(
       deadline - std::chrono::steady_clock::now());
-  return std::clamp(rest, kLeast, kMost);
+  return std::clamp(rest, kMin, kMax);
 }
 
 std::string_view first_line(std::string_view text) {
@@ -40,7 +40,7 @@ Result<Listing> Lister::list(Vendor vendor, Deadline deadline, const std::stop_t
   const bool library = devices.has_value();
   if (!devices) {
     const Error first = std::move(devices).error();
-    log::debug("GPUs are not listed by the vendor's library",
+    log::debug("GPUs cannot be listed by the vendor's library",
                {{"vendor", to_string(vendor)}, {"err", first.message}});
     devices =
         vendor == Vendor::kNvidia ? by_nvidia_smi(deadline, stop) : by_amd_tool(deadline, stop);
@@ -62,7 +62,7 @@ Lister::Devices Lister::by_library(Vendor vendor,
                                    Deadline deadline,
                                    const std::stop_token& stop) const {
   if (options_.own_program.empty()) {
-    return fail(ErrorCode::kNotFound, "not asked");
+    return fail(ErrorCode::kNotFound, "not used");
   }
   std::vector<std::string> arguments{kListCommand, std::string(to_string(vendor))};
   if (const auto& path = options_.libraries.at(static_cast<std::size_t>(vendor)); !path.empty()) {
@@ -79,7 +79,7 @@ Lister::Devices Lister::by_library(Vendor vendor,
   }
   auto devices = parse_device_list(*text);
   if (devices && devices->empty()) {
-    return fail(ErrorCode::kNoData, "it lists no GPU");
+    return fail(ErrorCode::kNoData, "the library lists no GPU");
   }
   return devices;
 }
@@ -180,7 +180,7 @@ Result<std::string> Lister::run(os::Command command, const std::stop_token& stop
   }
   if (result->exit_status != 0) {
     const auto said = first_line(result->error_text.empty() ? result->output : result->error_text);
-    return fail(ErrorCode::kUnavailable, "{} exits with {}: {}", command.path, result->exit_status,
+    return fail(ErrorCode::kUnavailable, "{} exited with {}: {}", command.path, result->exit_status,
                 printable(said));
   }
   return std::move(result->output);

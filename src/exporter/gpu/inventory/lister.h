@@ -14,28 +14,25 @@
 
 namespace ceems::exporter::gpu {
 
-/// The GPUs of a vendor, and who listed them.
+/// The GPUs of a vendor and what listed them.
 struct Listing {
   std::vector<Device> devices;
   std::string_view by = "tool";  ///< "library", "tool" or "sysfs"; for the log
 };
 
-/// Lists the GPUs of a vendor: by its library first, then by its tool.
-///
-/// The library is asked by a process of its own, this program run with "list-gpus": one that hangs
-/// or crashes takes nothing along, it can be asked before privileges are dropped, and a node whose
-/// collector `gpu` is off does not pay for the library's memory.
-///
-/// What wins where both know something: the library, as it is what the tools themselves ask,
-/// numbers GPUs and MIG devices in the same order, and tells driver minors and SM counts. The tool
-/// is run where the library is missing, fails, hangs or lists nothing; and always for vGPUs
-/// (`nvidia-smi vgpu --query`): their mdev ids are not asked of the library. CU counts, render
-/// minors and ids of partitions of AMD GPUs come from sysfs whoever listed them. Two AMD GPUs with
-/// the same serial number (boards with two) have it both as uuid by the tool; by the library the
-/// second has its PCI address. GPUs of Intel are listed by sysfs alone (intel_sysfs.h), which has
-/// their render nodes.
-///
-/// `runner` outlives the object. Safe for concurrent use.
+/// Lists the GPUs of a vendor: through its library first, then with its tool.
+/// The library is used in a separate process, which is this program run with "list-gpus". A hanging
+/// or crashing library then does no harm, it can be used before privileges are dropped, and a node
+/// whose collector `gpu` is off does not spend the library's memory.
+/// The library takes precedence, because the tools themselves use it, it numbers GPUs and MIG
+/// devices in the same order, and it has driver minors and SM counts. The tool is run if the
+/// library is missing, fails, hangs or lists nothing, and always for vGPUs (`nvidia-smi vgpu
+/// --query`), whose mdev ids are not read from the library. CU counts, render minors and ids of
+/// partitions of AMD GPUs always come from sysfs. If two AMD GPUs have the same serial number
+/// (boards with two GPUs), it is the uuid of both with the tool; with the library the second one
+/// has its PCI address as uuid. GPUs of Intel are listed from sysfs alone (intel_sysfs.h), which
+/// has their render nodes. `runner` must outlive the object. Safe for concurrent use. `runner`
+/// outlives the object. Safe for concurrent use.
 class Lister {
  public:
   Lister(const InventoryOptions& options, os::CommandRunner& runner)
@@ -43,8 +40,8 @@ class Lister {
 
   using Deadline = std::chrono::steady_clock::time_point;
 
-  /// The library gets half of the time at most, so that one that hangs leaves the tool its chance.
-  /// The error tells what both said.
+  /// The library gets at most half of the time, so that enough is left for the tool if it hangs.
+  /// The error has the messages of both.
   [[nodiscard]] Result<Listing> list(Vendor vendor,
                                      Deadline deadline,
                                      const std::stop_token& stop) const;

@@ -10,9 +10,9 @@
 namespace ceems::exporter::gpu {
 namespace {
 
-constexpr std::size_t kMaxDevices = 1024;     // of GPUs, of instances, of vGPUs of a tool's output
+constexpr std::size_t kMaxDevices = 1024;     // GPUs, instances and vGPUs in a tool's output
 constexpr std::size_t kMaxText = 256;         // names and ids
-constexpr std::ptrdiff_t kMaxTags = 500'000;  // 16 GPUs with all their clocks have a tenth
+constexpr std::ptrdiff_t kMaxTags = 500'000;  // ten times those of 16 GPUs with all their clocks
 constexpr std::string_view kUuidMark = "(UUID: ";
 
 std::string clip(std::string_view text) {
@@ -27,7 +27,8 @@ Result<std::uint64_t> number_of(const pugi::xml_node& parent, const char* name) 
   const std::string text = text_of(parent.child(name));
   const auto number = parse_int(text);
   if (!number) {
-    return fail(ErrorCode::kParse, "mig_device: {} is no number: '{}'", name, printable(text));
+    return fail(ErrorCode::kParse, "mig_device: {}: expected a number, got '{}'", name,
+                printable(text));
   }
   return *number;
 }
@@ -67,7 +68,7 @@ Device parse_gpu(const pugi::xml_node& node) {
   return device;
 }
 
-/// "(UUID: X)" at the end of a line.
+/// The text X of "(UUID: X)" at the end of a line.
 std::optional<std::string_view> uuid_at_end(std::string_view line) {
   const std::size_t at = line.rfind(kUuidMark);
   if (at == std::string_view::npos || !line.ends_with(')')) {
@@ -76,7 +77,7 @@ std::optional<std::string_view> uuid_at_end(std::string_view line) {
   return line.substr(at + kUuidMark.size(), line.size() - at - kUuidMark.size() - 1);
 }
 
-/// N in "GPU N: ..." or "... Device  N: ...".
+/// The number N of "GPU N: ..." or "... Device  N: ...".
 std::optional<std::uint64_t> number_after(std::string_view line, std::string_view word) {
   const std::size_t at = line.find(word);
   if (at == std::string_view::npos) {
@@ -153,7 +154,8 @@ Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
     return fail(ErrorCode::kParse, "more than {} tags", kMaxTags);
   }
   pugi::xml_document document;
-  // The defaults expand no entities but the five of XML itself and leave DOCTYPE out.
+  // With the default options pugixml expands only the five entities of XML itself and ignores
+  // DOCTYPE.
   const auto parsed =
       document.load_buffer(xml.data(), xml.size(), pugi::parse_default, pugi::encoding_utf8);
   if (!parsed) {
@@ -161,7 +163,7 @@ Result<std::vector<Device>> parse_nvidia_query(std::string_view xml) {
   }
   const auto root = document.child("nvidia_smi_log");
   if (!root) {
-    return fail(ErrorCode::kParse, "XML without nvidia_smi_log");
+    return fail(ErrorCode::kParse, "expected an element nvidia_smi_log");
   }
   std::vector<Device> devices;
   std::uint64_t next_index = 0;

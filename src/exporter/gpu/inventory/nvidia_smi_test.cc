@@ -40,7 +40,7 @@ std::string gpu(const std::string& id,
          "</virtualization_mode></gpu_virtualization_mode></gpu>";
 }
 
-TEST(NvidiaQuery, NumbersGpusAndMigDevicesThrough) {
+TEST(NvidiaQuery, NumbersGpusAndMigDevicesInOneSequence) {
   const auto devices =
       parse_nvidia_query(
           log_of(gpu("00000000:07:00.0", "GPU-a") +
@@ -61,21 +61,21 @@ TEST(NvidiaQuery, NumbersGpusAndMigDevicesThrough) {
   EXPECT_EQ(devices[1].instances[0].index, "1");
   EXPECT_EQ(devices[1].instances[0].sm_count, 42U);
   EXPECT_EQ(devices[1].instances[1].gpu_instance, 5U);
-  EXPECT_EQ(devices[1].instances[1].sm_count, 1U);  // there, but no number
-  EXPECT_EQ(devices[1].instances[2].sm_count, 0U);  // not there
+  EXPECT_EQ(devices[1].instances[1].sm_count, 1U);  // present, but not a number
+  EXPECT_EQ(devices[1].instances[2].sm_count, 0U);  // absent
   EXPECT_EQ(devices[2].index, "4");
   EXPECT_EQ(devices[2].position, 2U);
   EXPECT_TRUE(devices[2].vgpu);
 }
 
-TEST(NvidiaQuery, KeepsAGpuWithABadAddress) {
+TEST(NvidiaQuery, KeepsAGpuWithAnInvalidAddress) {
   const auto devices = parse_nvidia_query(log_of(gpu("rubbish", "GPU-a"))).value();
   ASSERT_EQ(devices.size(), 1U);
   EXPECT_EQ(devices[0].address, std::nullopt);
   EXPECT_EQ(devices[0].path_name, "");
 }
 
-TEST(NvidiaQuery, RefusesWhatIsNoLogOfNvidiaSmi) {
+TEST(NvidiaQuery, RefusesOtherTexts) {
   for (const std::string& text :
        {std::string(), std::string("No devices were found\n"), std::string("<nvidia_smi_log>"),
         std::string("<other/>"), std::string(1 << 20, '<'), std::string("<a>\0</a>", 8)}) {
@@ -120,7 +120,7 @@ TEST(NvidiaQuery, RefusesMoreTagsThanItHasMemoryFor) {
   EXPECT_EQ(devices.error().message, "more than 500000 tags");
 }
 
-TEST(NvidiaList, GivesMigDevicesTheirUuids) {
+TEST(NvidiaList, SetsTheUuidsOfMigDevices) {
   auto devices = parse_nvidia_query(
                      log_of(gpu("0:7:0.0", "GPU-a", mig("0", "1") + mig("1", "5") + mig("2", "6"))))
                      .value();
@@ -176,7 +176,7 @@ TEST(NvidiaVgpus, AreSetOnTheirGpuOrInstance) {
   EXPECT_THAT(devices[1].instances[1].mdevs, ElementsAre("m-5"));  // m-6 is on no instance
 }
 
-TEST(NvidiaVgpus, KeepTheListOfAGpuThatIsNotThere) {
+TEST(NvidiaVgpus, KeepTheListOfAGpuThatIsMissing) {
   auto devices =
       parse_nvidia_query(log_of(gpu("0:7:0.0", "GPU-a") + gpu("0:8:0.0", "GPU-b"))).value();
   devices[0].mdevs = {"old"};

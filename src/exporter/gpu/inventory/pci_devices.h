@@ -12,14 +12,15 @@ namespace ceems::exporter::gpu {
 
 /// A display controller or accelerator on the PCI bus.
 struct PciGpu {
-  std::string name;  ///< of its directory below <sys>/bus/pci/devices
+  std::string name;  ///< name of its directory below <sys>/bus/pci/devices
   Vendor vendor = Vendor::kNvidia;
 };
 
-/// Vendor of a device by the texts of its files `class` and `vendor`; nothing for what is no GPU.
+/// Vendor of a device by the contents of its files `class` and `vendor`. Nothing if it is not a
+/// GPU.
 std::optional<Vendor> gpu_vendor(std::string_view device_class, std::string_view vendor);
 
-/// GPUs of the known vendors by name; devices whose files cannot be read are left out.
+/// GPUs of the known vendors, sorted by name. Devices whose files cannot be read are left out.
 std::vector<PciGpu> pci_gpus(const host::Paths& paths);
 
 }  // namespace ceems::exporter::gpu
