@@ -10,8 +10,8 @@
 
 namespace ceems::exporter::gpu {
 
-/// What the fake libraries of tests/fake_gpu_libraries play, while it lives. For tests, one at a
-/// time: all use the same file, which the libraries find by the environment.
+/// The values that the fake libraries of tests/fake_gpu_libraries return during its lifetime. For
+/// tests, one at a time: all use the same file, which the libraries find through the environment.
 class FakeScenario {
  public:
   using Values = std::map<std::string, std::string>;
@@ -44,7 +44,7 @@ class FakeScenario {
     }();
     return kPath;
   }
-  /// A library that reads meanwhile sees the old or the new text.
+  /// A library that reads at the same time sees the old or the new text.
   void write() const {
     const std::filesystem::path draft = path().string() + ".new";
     std::ofstream file(draft);

@@ -12,10 +12,10 @@ std::vector<std::string> library_names(Vendor vendor) {
   switch (vendor) {
     case Vendor::kNvidia:
       return {"libnvidia-ml.so.1"};
-    case Vendor::kAmd:  // newest first; .1 is that of distributions
+    case Vendor::kAmd:  // newest first; .1 is the version of distributions
       return {"librocm_smi64.so.8", "librocm_smi64.so.7", "librocm_smi64.so.6",
               "librocm_smi64.so.5", "librocm_smi64.so.1", "/opt/rocm/lib/librocm_smi64.so",
-              // Where it is the only one; the first tells more.
+              // Used if it is the only one, because the first one provides more values.
               "libamd_smi.so.26", "libamd_smi.so.25", "libamd_smi.so.24",
               "/opt/rocm/lib/libamd_smi.so"};
     case Vendor::kIntel:
@@ -43,7 +43,7 @@ Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor,
     case Vendor::kIntel:
       return std::make_unique<level_zero::LevelZero>(*std::move(library));
   }
-  return fail(ErrorCode::kNotFound, "no library is known for GPUs of {}", to_string(vendor));
+  return fail(ErrorCode::kNotFound, "unknown GPU vendor {}", to_string(vendor));
 }
 
 }  // namespace ceems::exporter::gpu

@@ -13,12 +13,12 @@
 #include "base/result.h"
 #include "exporter/gpu/device.h"
 
-// What the libraries of GPU vendors say of GPUs, whoever the vendor is. Values that a library or a
-// device does not have are absent; those that cannot be true (negative, not finite, absurdly large)
-// are left out by the adaptors, and texts are printable UTF-8.
+// What the libraries of GPU vendors report, independent of the vendor. Values that a library or a
+// device does not have are absent. The adapters drop impossible values (negative, not finite,
+// absurdly large), and texts are printable UTF-8.
 namespace ceems::exporter::gpu {
 
-/// Bytes moved, as counters or, where the hardware counts nothing, as rates.
+/// Transferred bytes, as counters or, if the hardware does not count them, as rates.
 struct Traffic {
   std::optional<double> sent_bytes = {};
   std::optional<double> received_bytes = {};
@@ -28,17 +28,17 @@ struct Traffic {
 
 /// How busy the parts of a GPU or instance were since the last reading, each 0...1.
 struct Activity {
-  std::optional<double> graphics = {};      ///< some engine had work
+  std::optional<double> graphics = {};      ///< any engine had work
   std::optional<double> sm_active = {};     ///< SMs with at least one warp
-  std::optional<double> sm_occupancy = {};  ///< warps by the most there can be
-  std::optional<double> tensor = {};        ///< matrix units, whatever the numbers
-  std::optional<double> tensor_dfma = {};   ///< of them FP64
-  std::optional<double> tensor_hmma = {};   ///< of them FP16, BF16, TF32, FP8
-  std::optional<double> tensor_imma = {};   ///< of them integer
+  std::optional<double> sm_occupancy = {};  ///< warps divided by their maximum
+  std::optional<double> tensor = {};        ///< matrix units, all number formats
+  std::optional<double> tensor_dfma = {};   ///< of these FP64
+  std::optional<double> tensor_hmma = {};   ///< of these FP16, BF16, TF32, FP8
+  std::optional<double> tensor_imma = {};   ///< of these integer
   std::optional<double> fp64 = {};
   std::optional<double> fp32 = {};
   std::optional<double> fp16 = {};
-  std::optional<double> dram = {};  ///< memory bandwidth by the most there can be
+  std::optional<double> dram = {};  ///< memory bandwidth divided by its maximum
 };
 
 /// A process that uses a GPU.
@@ -50,14 +50,14 @@ struct ProcessUse {
   std::optional<std::uint64_t> compute_instance = {};
 };
 
-/// A part of a GPU that is handed out on its own (MIG device, partition).
+/// A part of a GPU that is assigned separately (MIG device, partition).
 struct InstanceState {
   std::string index;  ///< label `index`; set by name_devices()
   std::string uuid;
-  std::uint64_t number = 0;  ///< place within the GPU, as Instance::number
+  std::uint64_t number = 0;  ///< number within the GPU, as Instance::number
   std::uint64_t gpu_instance = 0;
   std::uint64_t compute_instance = 0;
-  std::uint64_t sm_count = 0;  ///< 0: unknown
+  std::uint64_t sm_count = 0;  ///< 0 if unknown
   std::optional<double> memory_used_bytes = {};
   std::optional<double> memory_total_bytes = {};
   std::optional<double> utilisation = {};
@@ -73,13 +73,13 @@ struct DeviceState {
   std::string name;
   std::optional<PciAddress> address = {};
   std::optional<std::uint64_t> driver_minor = {};  ///< N of /dev/nvidia<N>
-  bool split = false;                              ///< handed out by instances only
-  bool vgpu = false;                               ///< may have vGPUs
+  bool split = false;                              ///< only its instances are assigned
+  bool vgpu = false;                               ///< can have vGPUs
 
   std::optional<double> power_watts = {};
   std::optional<double> power_limit_watts = {};
-  std::optional<double> energy_joules = {};  ///< counter; starts anew with the driver
-  std::optional<double> utilisation = {};    ///< part of the time in which it had work, 0...1
+  std::optional<double> energy_joules = {};  ///< counter; restarts with the driver
+  std::optional<double> utilisation = {};    ///< fraction of the time in which it had work, 0...1
   std::optional<double> memory_utilisation = {};
   std::optional<double> memory_used_bytes = {};
   std::optional<double> memory_total_bytes = {};
@@ -87,11 +87,11 @@ struct DeviceState {
   std::optional<double> memory_temperature_celsius = {};
   /// By the name of the clock: "graphics", "sm", "memory", "video".
   std::vector<std::pair<std::string_view, double>> clocks_hertz = {};
-  /// All reasons the library knows for clocks below the highest, and whether they apply now.
+  /// All reasons that the library knows for clocks below the maximum, and whether they apply now.
   std::vector<std::pair<std::string_view, bool>> clock_reasons = {};
   std::optional<double> ecc_corrected = {};
   std::optional<double> ecc_uncorrected = {};
-  /// Xid errors since we watch, by their number.
+  /// Xid errors since start(), by number.
   std::vector<std::pair<std::uint64_t, std::uint64_t>> xids = {};
   Traffic pcie = {};
   Traffic link = {};  ///< NVLink, xGMI or Xe Link; all links together
@@ -101,28 +101,28 @@ struct DeviceState {
   std::vector<ProcessUse> processes = {};
 };
 
-/// A vendor's library. Used by one thread at a time; every call may take long or hang, so a worker
-/// makes them (monitor.h).
+/// A vendor's library. Used by one thread at a time. Every call may take long or hang, so a
+/// separate thread makes them (monitor.h).
 class GpuLibrary {
  public:
   virtual ~GpuLibrary() = default;
   [[nodiscard]] virtual Vendor vendor() const = 0;
   /// Starts the library and lists the devices. May be called again after an error.
   virtual Result<> start() = 0;
-  /// The devices and their instances without any reading, as they are now. After start().
+  /// The devices and their instances as they are now, without readings. Call it after start().
   virtual std::vector<DeviceState> list() = 0;
   /// Reads all devices. What changes slowly (memory, temperature, clocks, errors, traffic, MIG
-  /// layout) is read only where `everything` is set, else it is what it was. An error: none could
-  /// be read, start() is due.
+  /// layout) is read only if `everything` is set, and otherwise keeps its value. An error means
+  /// that no device could be read and that start() must be called again.
   virtual Result<std::vector<DeviceState>> read(bool everything) = 0;
 };
 
-/// Names to try for the library of a vendor, the first that loads counts.
+/// Names of a vendor's library, in the order in which to try them.
 std::vector<std::string> library_names(Vendor vendor);
 
-/// The vendor's library, loaded (not started). `path`: load this file; empty: library_names().
-/// kNotFound where there is none.
-/// `sys` is where sysfs is, for what the library does not tell.
+/// Loads the vendor's library without starting it: the file `path` or, if that is empty, one of
+/// library_names(). kNotFound if there is none. `sys` is where sysfs is mounted, for values that
+/// the library does not have.
 Result<std::unique_ptr<GpuLibrary>> load_library(Vendor vendor,
                                                  const std::string& path,
                                                  const std::filesystem::path& sys = "/sys");

@@ -9,7 +9,7 @@
 
 #include "base/strings.h"
 
-// Libraries say what they like; these keep what can be true.
+// Libraries may return anything. These functions drop what cannot be true.
 namespace ceems::exporter::gpu {
 
 inline constexpr std::size_t kMaxDevices = 256;
@@ -20,12 +20,12 @@ inline constexpr double kMaxCelsius = 500;
 inline constexpr double kMaxBytes = 1e15;
 inline constexpr double kMaxHertz = 1e12;
 
-/// The value where it is within 0...most.
-inline std::optional<double> within(double value, double most) {
-  return value >= 0 && value <= most ? std::optional(value) : std::nullopt;
+/// The value if it is within 0...max.
+inline std::optional<double> within(double value, double max) {
+  return value >= 0 && value <= max ? std::optional(value) : std::nullopt;
 }
 
-/// A part of 100 as a part of 1; a little above 100 is rounding.
+/// Converts percent to a fraction. Values slightly above 100 are rounding errors.
 inline std::optional<double> from_percent(double percent) {
   return percent >= 0 && percent <= 110 ? std::optional(std::min(percent / 100, 1.0))
                                         : std::nullopt;

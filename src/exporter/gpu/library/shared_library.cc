@@ -21,7 +21,7 @@ Result<SharedLibrary> SharedLibrary::open(std::span<const std::string> names) {
     errors += errors.empty() ? "" : "; ";
     errors += printable(error == nullptr ? "unknown error" : error, 256);
   }
-  return fail(ErrorCode::kNotFound, "{}", errors.empty() ? "no library is named" : errors);
+  return fail(ErrorCode::kNotFound, "{}", errors.empty() ? "no library was given" : errors);
 }
 
 void* SharedLibrary::address(const char* name) const {

@@ -8,20 +8,20 @@
 
 namespace ceems::exporter::gpu {
 
-/// A library that is loaded while the program runs, so that nobody needs it who has no use for it.
-/// Closed when the object goes away. What symbol() gives is valid that long.
+/// A library that is loaded at run time, so that it is required only where it is used. Closed by
+/// the destructor; pointers from symbol() are valid until then.
 class SharedLibrary {
  public:
-  /// Loads the first of `names` that can be loaded: absolute paths, or names that the dynamic
-  /// linker looks up. Its symbols are bound at once and stay private. kNotFound: what the linker
-  /// said of each.
+  /// Loads the first of `names` that can be loaded. Names are absolute paths, or names for the
+  /// dynamic linker to look up. Symbols are bound at once and stay private. kNotFound has the
+  /// linker's message for each name.
   static Result<SharedLibrary> open(std::span<const std::string> names);
 
-  /// The name it was loaded by.
+  /// The name under which it was loaded.
   [[nodiscard]] const std::string& name() const { return name_; }
 
-  /// The function of that name; null where the library has none. `Function` is its type, which
-  /// nothing can check.
+  /// The function of that name; null if the library does not have it. The type `Function` cannot be
+  /// checked.
   template <class Function>
   [[nodiscard]] Function* symbol(const char* name) const {
     // POSIX: the result of dlsym may be used as a pointer to a function.

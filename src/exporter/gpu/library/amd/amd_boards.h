@@ -13,21 +13,22 @@
 #include "exporter/gpu/library/gpu_library.h"
 #include "exporter/gpu/library/plausible.h"
 
-// What both of AMD's libraries have in common: they list the partitions of a GPU as devices; here
-// those at one PCI address are one GPU with instances. `Handle` is what a library calls a device.
+// Shared by both of AMD's libraries, which list the partitions of a GPU as devices. Here the
+// devices at one PCI address are one GPU with instances. `Handle` is the library's identifier of a
+// device.
 namespace ceems::exporter::gpu {
 
-/// Where a device is.
+/// The location of a device.
 struct AmdPlace {
   PciAddress address;
   std::uint64_t partition = 0;
 };
 
-/// The 64-bit id of a device, which has the same form in both libraries (rocm_smi_api.h). Nothing
-/// for a domain that no PCI address of ours can have.
+/// Decodes the 64-bit id of a device, which has the same form in both libraries (rocm_smi_api.h).
+/// Nothing for a domain that is too large for PciAddress.
 std::optional<AmdPlace> amd_place(std::uint64_t id);
 
-/// Energy of a counter that goes up by one each `microjoules`; nothing for what is no reading.
+/// Energy of a counter that is incremented for each `microjoules`. Nothing for an invalid reading.
 std::optional<double> amd_joules(std::uint64_t count, float microjoules);
 
 template <class Handle>
@@ -38,25 +39,25 @@ struct AmdPartition {
 
 template <class Handle>
 struct AmdGpu {
-  Handle handle = {};  ///< of the device that stands for the whole GPU
+  Handle handle = {};  ///< of the device that represents the whole GPU
   DeviceState state = {};
-  std::vector<AmdPartition<Handle>> partitions = {};  ///< empty where it is whole
+  std::vector<AmdPartition<Handle>> partitions = {};  ///< empty if it is not split
 };
 
-/// The GPUs by the devices of a library.
+/// Groups the devices of a library into GPUs.
 template <class Handle>
 class AmdBoards {
  public:
   using Gpu = AmdGpu<Handle>;
   using Partition = AmdPartition<Handle>;
 
-  /// One device after the other, in the library's order. `describe` sets name and uuid of a GPU
-  /// that was not known before.
+  /// Adds devices one by one, in the library's order. `describe` sets name and uuid of a GPU that
+  /// was not known before.
   template <class Describe>
   void add(Handle handle, const std::optional<AmdPlace>& place, const Describe& describe) {
     std::uint64_t partition = place ? place->partition : 0;
     auto gpu = std::ranges::find_if(gpus_, [&](const Gpu& known) {
-      // Older releases tell the partition as the function of the address.
+      // Older releases return the partition as the function of the address.
       const auto& other = known.state.address;
       return place && other && other->domain == place->address.domain &&
              other->bus == place->address.bus && other->device == place->address.device;
@@ -78,13 +79,13 @@ class AmdBoards {
     }
   }
 
-  /// After the last device: tells whole GPUs from split ones and gives each a uuid of its own.
+  /// Call after the last device. Determines which GPUs are split and makes the uuids unique.
   void finish() {
     std::set<std::string> uuids;
     for (std::size_t i = 0; i < gpus_.size(); ++i) {
       DeviceState& state = gpus_[i].state;
       if (state.uuid.empty() || uuids.contains(state.uuid)) {
-        // Boards without a serial number say "N/A" or the like, all the same.
+        // Boards without a serial number all return the same text, such as "N/A".
         state.uuid = state.address ? to_string(*state.address) : fmt::format("amd{}", i);
       }
       uuids.insert(state.uuid);
@@ -95,7 +96,7 @@ class AmdBoards {
     }
   }
 
-  /// As GpuLibrary::list().
+  /// See GpuLibrary::list().
   [[nodiscard]] std::vector<DeviceState> states() const {
     std::vector<DeviceState> states;
     for (const Gpu& gpu : gpus_) {

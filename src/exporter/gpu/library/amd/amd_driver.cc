@@ -45,17 +45,17 @@ void take_amd_metrics(const AmdMetrics& metrics, DeviceState& state) {
 }
 
 void take_partition_use(const std::optional<AmdMetrics>& metrics,
-                        const std::vector<std::optional<double>>& asked,
+                        const std::vector<std::optional<double>>& from_library,
                         std::optional<double>& whole,
                         const std::vector<InstanceState*>& partitions) {
-  const bool told = metrics && metrics->partitions.size() == partitions.size();
-  const auto& use = told ? metrics->partitions : asked;
+  const bool complete = metrics && metrics->partitions.size() == partitions.size();
+  const auto& use = complete ? metrics->partitions : from_library;
   const bool all = use.size() == partitions.size() &&
                    std::ranges::all_of(use, [](const auto& one) { return one.has_value(); });
   double sum = 0;
   for (std::size_t i = 0; i < partitions.size(); ++i) {
     InstanceState& state = *partitions[i];
-    state.utilisation = (told || all) && i < use.size() ? use[i] : std::nullopt;
+    state.utilisation = (complete || all) && i < use.size() ? use[i] : std::nullopt;
     state.activity.sm_active = state.utilisation;
     sum += state.utilisation.value_or(0);
   }

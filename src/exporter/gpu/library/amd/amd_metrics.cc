@@ -13,11 +13,11 @@ namespace {
 constexpr double kMega = 1e6;
 constexpr double kKibi = 1024;
 constexpr std::size_t kLinks = 8;
-constexpr std::size_t kDies = 8;  // of a GPU, and in the table of each partition
+constexpr std::size_t kDies = 8;  // per GPU, and in the table of each partition
 constexpr std::size_t kEngines = 4;
 constexpr std::size_t kMaxPartitions = 8;
 
-/// Where a revision has what; 0: nowhere.
+/// Offsets of the values in a revision; 0 if it does not have the value.
 struct Layout {
   unsigned content;
   std::size_t size;
@@ -43,7 +43,7 @@ constexpr std::array kLayouts = {
     Layout{8, 3360, 10, 296, kDies, 320, kEngines, 336, 136, 200, 338, 344, 376},
 };
 
-/// A number of the table; nothing where it is all ones.
+/// A number of the table. Nothing if all its bits are set.
 template <class Number>
 std::optional<double> number(std::string_view table, std::size_t place) {
   Number value{};
@@ -52,7 +52,7 @@ std::optional<double> number(std::string_view table, std::size_t place) {
                                                      : std::optional(static_cast<double>(value));
 }
 
-/// Mean of those that are known.
+/// The mean of the known values.
 template <class Number>
 std::optional<double> mean(std::string_view table, std::size_t place, std::size_t count) {
   double sum = 0;
@@ -66,7 +66,7 @@ std::optional<double> mean(std::string_view table, std::size_t place, std::size_
   return known > 0 ? std::optional(sum / known) : std::nullopt;
 }
 
-/// MHz to Hz; a clock of 0 is one that the GPU does not have.
+/// Converts MHz to Hz. A clock of 0 does not exist in this GPU.
 std::optional<double> hertz(std::optional<double> megahertz) {
   return megahertz && *megahertz > 0 ? within(*megahertz * kMega, kMaxHertz) : std::nullopt;
 }
@@ -112,8 +112,8 @@ std::optional<AmdMetrics> parse_amd_metrics(std::string_view table) {
   metrics.xgmi_read_bytes = sum_of_links(table, layout->xgmi_read);
   metrics.xgmi_written_bytes = sum_of_links(table, layout->xgmi_written);
   if (layout->partitions != 0) {
-    const double told = number<std::uint16_t>(table, layout->number_of_partitions).value_or(0);
-    const auto count = std::min(static_cast<std::size_t>(told), kMaxPartitions);
+    const double reported = number<std::uint16_t>(table, layout->number_of_partitions).value_or(0);
+    const auto count = std::min(static_cast<std::size_t>(reported), kMaxPartitions);
     for (std::size_t i = 0; i < count; ++i) {
       const auto percent =
           mean<std::uint32_t>(table, layout->partitions + i * layout->partition_size, kDies);

@@ -13,7 +13,7 @@ using ::testing::ElementsAre;
 using ::testing::IsEmpty;
 using ::testing::Optional;
 
-/// A table in which the driver has set nothing so far.
+/// A table in which the driver has not set anything.
 std::string table(std::uint8_t content, std::uint16_t size) {
   std::string text(size, '\xff');
   std::memcpy(text.data(), &size, sizeof(size));
@@ -73,7 +73,7 @@ TEST(AmdMetrics, ReadsTheTablesOfMi300) {
     const auto metrics = parse_amd_metrics(text);
     ASSERT_TRUE(metrics);
     EXPECT_EQ(metrics->power_watts, 550);
-    EXPECT_EQ(metrics->graphics_clock_hertz, 1.5e9) << "mean of those that are told";
+    EXPECT_EQ(metrics->graphics_clock_hertz, 1.5e9) << "mean of the known ones";
     EXPECT_EQ(metrics->xgmi_read_bytes, 7 * 1024);
     EXPECT_EQ(metrics->xgmi_written_bytes, 1024);
     if (revision.partitions != 0) {
@@ -82,7 +82,7 @@ TEST(AmdMetrics, ReadsTheTablesOfMi300) {
   }
 }
 
-TEST(AmdMetrics, RefusesWhatItDoesNotKnow) {
+TEST(AmdMetrics, RefusesUnknownFormats) {
   EXPECT_FALSE(parse_amd_metrics(""));
   EXPECT_FALSE(parse_amd_metrics("abc"));
   EXPECT_FALSE(parse_amd_metrics(table(9, 4096)));

@@ -2,10 +2,10 @@
 
 #include <cstdint>
 
-// The part of the AMD SMI library that is used, declared anew after its documentation
-// (https://rocm.docs.amd.com/projects/amdsmi/). Names of functions are amdsmi_ and those of the
-// types here in snake case. Structures that differ between releases are left alone, or only their
-// front is looked at, with room for the rest.
+// The part of the AMD SMI library that is used, declared from its documentation
+// (https://rocm.docs.amd.com/projects/amdsmi/). Functions are named amdsmi_ followed by the types
+// here in snake case. Structures that differ between releases are not used, or only their first
+// members, with room for the rest.
 namespace ceems::exporter::gpu::amdsmi {
 
 using Status = int;
@@ -21,7 +21,7 @@ inline constexpr int kTemperatureHotspot = 1;
 inline constexpr int kTemperatureVram = 2;
 inline constexpr int kTemperatureCurrent = 0;
 
-/// Percent; what is not known has all bits of 16 or 32 set.
+/// Percent. An unknown value has all bits of 16 or 32 set.
 struct EngineUsage {
   std::uint32_t graphics;
   std::uint32_t memory;
@@ -35,7 +35,7 @@ struct ErrorCount {
   std::uint64_t rest[30];
 };
 
-/// The name for the market stands first.
+/// The market name is the first member.
 struct AsicInfo {
   char name[256];
   std::uint64_t rest[480];
@@ -44,10 +44,10 @@ struct AsicInfo {
 extern "C" {
 using Init = Status(std::uint64_t flags);
 using ShutDown = Status();
-/// First called without an array, then with one.
+/// Called first without an array, then with one.
 using GetSocketHandles = Status(std::uint32_t* count, Handle* sockets);
 using GetProcessorHandles = Status(Handle socket, std::uint32_t* count, Handle* processors);
-/// As rsmi_dev_pci_id_get, see rocm_smi_api.h.
+/// Like rsmi_dev_pci_id_get; see rocm_smi_api.h.
 using GetGpuBdfId = Status(Handle gpu, std::uint64_t* id);
 using GetGpuAsicInfo = Status(Handle gpu, AsicInfo* info);
 using GetGpuActivity = Status(Handle gpu, EngineUsage* usage);
@@ -55,9 +55,9 @@ using GetEnergyCount = Status(Handle gpu,
                               std::uint64_t* count,
                               float* microjoules_each,
                               std::uint64_t* nanoseconds);
-/// Memory used and total.
+/// Used and total memory.
 using GetGpuMemory = Status(Handle gpu, int type, std::uint64_t* bytes);
-/// Degrees; thousandths of them by the first releases.
+/// Degrees Celsius; thousandths of a degree in the first releases.
 using GetTempMetric = Status(Handle gpu, int sensor, int metric, std::int64_t* value);
 using GetGpuTotalEccCount = Status(Handle gpu, ErrorCount* errors);
 }

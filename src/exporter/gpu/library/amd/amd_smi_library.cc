@@ -71,11 +71,12 @@ Result<> AmdSmi::start() {
   if (api_.init == nullptr || api_.sockets == nullptr || api_.processors == nullptr ||
       api_.bdf_id == nullptr) {
     return fail(ErrorCode::kNotFound,
-                "{} is no AMD SMI: it lacks amdsmi_init or what lists devices", library_.name());
+                "{}: not AMD SMI: amdsmi_init or the functions that list devices are missing",
+                library_.name());
   }
   stop();
   if (const Status status = api_.init(kInitGpus); status != kSuccess) {
-    return fail(ErrorCode::kUnavailable, "amdsmi_init answers {}", status);
+    return fail(ErrorCode::kUnavailable, "amdsmi_init returned {}", status);
   }
   running_ = true;
   const auto processors = list_processors();
@@ -99,7 +100,7 @@ Result<std::vector<Handle>> AmdSmi::list_processors() const {
     status = api_.sockets(&count, sockets.data());
   }
   if (status != kSuccess) {
-    return fail(ErrorCode::kUnavailable, "amdsmi_get_socket_handles answers {}", status);
+    return fail(ErrorCode::kUnavailable, "amdsmi_get_socket_handles returned {}", status);
   }
   sockets.resize(std::min<std::size_t>(count, sockets.size()));
   std::vector<Handle> all;
@@ -171,13 +172,13 @@ void AmdSmi::read_often(Gpu& gpu) const {
   if (metrics) {
     take_amd_metrics(*metrics, state);
   }
-  std::vector<std::optional<double>> asked;
+  std::vector<std::optional<double>> use_of_each;
   std::vector<InstanceState*> partitions;
   for (Partition& partition : gpu.partitions) {
-    asked.push_back(from_percent(usage_of(api_, partition.handle).graphics));
+    use_of_each.push_back(from_percent(usage_of(api_, partition.handle).graphics));
     partitions.push_back(&partition.state);
   }
-  take_partition_use(metrics, asked, state.utilisation, partitions);
+  take_partition_use(metrics, use_of_each, state.utilisation, partitions);
 }
 
 void AmdSmi::read_seldom(Gpu& gpu) const {

@@ -12,7 +12,7 @@
 
 namespace ceems::exporter::gpu::amdsmi {
 
-/// Functions of the library; null where it has none of that name.
+/// Functions of the library; null if it does not have that function.
 struct Api {
   explicit Api(const SharedLibrary& library);
 
@@ -30,10 +30,10 @@ struct Api {
   GetGpuTotalEccCount* ecc;
 };
 
-/// GPUs of AMD by libamd_smi, for machines that have no librocm_smi64 any more. Power, clocks, xGMI
-/// and the use of partitions come from the driver's table, serial numbers from sysfs
-/// (amd_driver.h); processes are not read: what the library tells of them has another form in each
-/// release.
+/// GPUs of AMD through libamd_smi, for machines that no longer have librocm_smi64. Power, clocks,
+/// xGMI and the use of partitions come from the driver's table and serial numbers from sysfs
+/// (amd_driver.h). Processes are not read, because their structure differs between releases of the
+/// library.
 class AmdSmi final : public GpuLibrary {
  public:
   AmdSmi(SharedLibrary library, std::filesystem::path sys);

@@ -77,7 +77,7 @@ TEST_F(AmdSmiLibrary, ReadsADevice) {
   EXPECT_EQ(gpu.memory_used_bytes, 1024);
   EXPECT_EQ(gpu.memory_total_bytes, 4096);
   EXPECT_EQ(gpu.temperature_celsius, 45);
-  EXPECT_EQ(gpu.memory_temperature_celsius, 51) << "an early release tells thousandths";
+  EXPECT_EQ(gpu.memory_temperature_celsius, 51) << "early releases return thousandths";
   EXPECT_EQ(gpu.ecc_corrected, 3);
   EXPECT_FALSE(gpu.split);
   EXPECT_EQ(devices->at(1).uuid, "0x5f3a");
@@ -106,13 +106,13 @@ TEST_F(AmdSmiLibrary, PartitionsOfOneAddressAreInstances) {
   EXPECT_THAT(devices->at(1).instances, IsEmpty());
 }
 
-TEST_F(AmdSmiLibrary, TellsWhyItDoesNotStart) {
+TEST_F(AmdSmiLibrary, ReportsWhyItDoesNotStart) {
   FakeScenario scenario(FakeScenario::Values{{"amdsmi_init", "14"}});
   auto library = load_library(Vendor::kAmd, CEEMS_FAKE_AMD_SMI, dir_.path());
   ASSERT_TRUE(library);
   const auto failed = (*library)->start();
   ASSERT_FALSE(failed);
-  EXPECT_THAT(failed.error().message, HasSubstr("amdsmi_init answers 14"));
+  EXPECT_THAT(failed.error().message, HasSubstr("amdsmi_init returned 14"));
   EXPECT_FALSE((*library)->read(true));
   scenario.erase("amdsmi_init");
   scenario.set("amdsmi_get_socket_handles", "1");

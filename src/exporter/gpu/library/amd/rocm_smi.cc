@@ -80,22 +80,23 @@ void RocmSmi::stop() {
 
 Result<> RocmSmi::start() {
   if (api_.init == nullptr || api_.count == nullptr) {
-    return fail(ErrorCode::kNotFound, "{} is no ROCm SMI: it lacks rsmi_init or what lists devices",
+    return fail(ErrorCode::kNotFound,
+                "{}: not ROCm SMI: rsmi_init or the functions that list devices are missing",
                 library_.name());
   }
   stop();
   if (const Status status = api_.init(0); status != kSuccess) {
-    return fail(ErrorCode::kUnavailable, "rsmi_init answers {}", status);
+    return fail(ErrorCode::kUnavailable, "rsmi_init returned {}", status);
   }
   running_ = true;
   std::uint32_t count = 0;
   if (const Status status = api_.count(&count); status != kSuccess) {
     stop();
-    return fail(ErrorCode::kUnavailable, "rsmi_num_monitor_devices answers {}", status);
+    return fail(ErrorCode::kUnavailable, "rsmi_num_monitor_devices returned {}", status);
   }
   if (count > kMaxDevices) {
     stop();
-    return fail(ErrorCode::kParse, "rsmi_num_monitor_devices tells of {} devices", count);
+    return fail(ErrorCode::kParse, "rsmi_num_monitor_devices returned {} devices", count);
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     add_device(i);
@@ -106,8 +107,8 @@ Result<> RocmSmi::start() {
 
 void RocmSmi::add_device(std::uint32_t number) {
   std::uint64_t id = 0;
-  const bool told = api_.pci_id != nullptr && api_.pci_id(number, &id) == kSuccess;
-  boards_.add(number, told ? amd_place(id) : std::nullopt, [&](DeviceState& state) {
+  const bool has_id = api_.pci_id != nullptr && api_.pci_id(number, &id) == kSuccess;
+  boards_.add(number, has_id ? amd_place(id) : std::nullopt, [&](DeviceState& state) {
     state.uuid = serial_number(api_, number);
     std::array<char, kTextSize> buffer{};
     if (api_.name != nullptr && api_.name(number, buffer.data(), buffer.size()) == kSuccess) {
@@ -155,13 +156,13 @@ void RocmSmi::read_often(Gpu& gpu) const {
   if (metrics) {
     take_amd_metrics(*metrics, state);
   }
-  std::vector<std::optional<double>> asked;
+  std::vector<std::optional<double>> use_of_each;
   std::vector<InstanceState*> partitions;
   for (Partition& partition : gpu.partitions) {
-    asked.push_back(percent(api_.busy, partition.handle));
+    use_of_each.push_back(percent(api_.busy, partition.handle));
     partitions.push_back(&partition.state);
   }
-  take_partition_use(metrics, asked, state.utilisation, partitions);
+  take_partition_use(metrics, use_of_each, state.utilisation, partitions);
 }
 
 void RocmSmi::read_memory(std::uint32_t number,
@@ -183,7 +184,7 @@ void RocmSmi::read_seldom(Gpu& gpu) const {
     read_memory(partition.handle, partition.state.memory_used_bytes,
                 partition.state.memory_total_bytes);
   }
-  if (!gpu.partitions.empty()) {  // the whole is the sum of its parts
+  if (!gpu.partitions.empty()) {  // the memory of the GPU is the sum of its partitions'
     state.memory_used_bytes.reset();
     state.memory_total_bytes.reset();
   }
@@ -192,7 +193,7 @@ void RocmSmi::read_seldom(Gpu& gpu) const {
       api_.power_cap != nullptr && api_.power_cap(gpu.handle, 0, &cap) == kSuccess
           ? within(static_cast<double>(cap) * kMicro, kMaxWatts)
           : std::nullopt;
-  // Accelerators tell the junction, older cards the edge alone.
+  // Accelerators report the junction temperature, older cards only the edge temperature.
   state.temperature_celsius = celsius(api_.temperature, gpu.handle, kSensorJunction);
   if (!state.temperature_celsius) {
     state.temperature_celsius = celsius(api_.temperature, gpu.handle, kSensorEdge);
@@ -233,7 +234,7 @@ void RocmSmi::read_processes() {
                        std::optional<std::uint64_t> partition) {
     RoomyProcessInfo found{};
     if (api_.process_on_device(pid, device, &found) != kSuccess) {
-      return;  // it does not use this one
+      return;  // the process does not use this GPU
     }
     ProcessUse use{.pid = static_cast<int>(pid)};
     use.memory_bytes = within(static_cast<double>(found.info.vram_bytes), kMaxBytes);

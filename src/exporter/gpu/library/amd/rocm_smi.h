@@ -13,7 +13,7 @@
 
 namespace ceems::exporter::gpu::rocm {
 
-/// Functions of the library; null where it has none of that name.
+/// Functions of the library; null if it does not have that function.
 struct Api {
   explicit Api(const SharedLibrary& library);
 
@@ -38,9 +38,9 @@ struct Api {
   ComputeProcessInfoByDeviceGet* process_on_device;
 };
 
-/// GPUs of AMD by librocm_smi64. The library's structures for clocks and xGMI
-/// differ between releases; these, and the use of each partition, come from the driver's own table
-/// (amd_driver.h). PCIe traffic is not read: asking for it takes a second.
+/// GPUs of AMD through librocm_smi64. The library's structures for clocks and xGMI differ between
+/// releases, so these, and the use of each partition, come from the driver's table (amd_driver.h).
+/// PCIe traffic is not read, because that takes a second.
 class RocmSmi final : public GpuLibrary {
  public:
   RocmSmi(SharedLibrary library, std::filesystem::path sys);
@@ -54,7 +54,7 @@ class RocmSmi final : public GpuLibrary {
   Result<std::vector<DeviceState>> read(bool everything) override;
 
  private:
-  using Gpu = AmdGpu<std::uint32_t>;  // by the library's number of the device
+  using Gpu = AmdGpu<std::uint32_t>;  // identified by the library's device number
   using Partition = AmdPartition<std::uint32_t>;
 
   void stop();

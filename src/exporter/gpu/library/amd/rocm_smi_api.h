@@ -3,10 +3,9 @@
 #include <cstddef>
 #include <cstdint>
 
-// The part of the ROCm System Management Interface library that is used, declared anew after its
-// documentation (https://rocm.docs.amd.com/projects/rocm_smi_lib/). Names of functions are
-// rsmi_ and those of the types here in snake case. Structures that differ between releases are left
-// alone.
+// The part of the ROCm System Management Interface library that is used, declared from its
+// documentation (https://rocm.docs.amd.com/projects/rocm_smi_lib/). Functions are named rsmi_
+// followed by the types here in snake case. Structures that differ between releases are not used.
 namespace ceems::exporter::gpu::rocm {
 
 using Status = int;
@@ -19,10 +18,10 @@ inline constexpr std::uint32_t kSensorJunction = 1;
 inline constexpr std::uint32_t kSensorMemory = 2;
 inline constexpr int kTemperatureCurrent = 0;
 
-/// Blocks of the GPU that count memory errors, one bit each: UMC, SDMA, GFX, MMHUB.
+/// Blocks of the GPU that count memory errors, as one bit each: UMC, SDMA, GFX, MMHUB.
 inline constexpr std::uint64_t kEccBlocks[] = {1, 2, 4, 8};
 
-/// Later releases have more members behind these; `rest` leaves room for them.
+/// Later releases have more members after these. `rest` leaves room for them.
 struct ErrorCount {
   std::uint64_t correctable;
   std::uint64_t uncorrectable;
@@ -36,13 +35,13 @@ struct ProcessInfo {
   std::uint64_t sdma_microseconds;
   std::uint32_t cu_occupancy;
 };
-/// One of them, with room for members of later releases.
+/// A ProcessInfo with room for members of later releases.
 struct RoomyProcessInfo {
   ProcessInfo info;
   std::uint64_t rest[12];
 };
 
-/// Parts of what rsmi_dev_pci_id_get gives.
+/// The parts of the id that rsmi_dev_pci_id_get returns.
 constexpr std::uint32_t pci_domain(std::uint64_t id) {
   return static_cast<std::uint32_t>(id >> 32U);
 }
@@ -79,7 +78,7 @@ using DevEnergyCountGet = Status(std::uint32_t device,
                                  std::uint64_t* nanoseconds);
 /// Use of the GPU and of its memory.
 using DevPercentGet = Status(std::uint32_t device, std::uint32_t* percent);
-/// Memory used and total.
+/// Used and total memory.
 using DevMemoryGet = Status(std::uint32_t device, int type, std::uint64_t* bytes);
 using DevTempMetricGet = Status(std::uint32_t device,
                                 std::uint32_t sensor,

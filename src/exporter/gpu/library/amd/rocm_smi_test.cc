@@ -15,7 +15,7 @@ namespace {
 using ::testing::IsEmpty;
 using ::testing::SizeIs;
 
-/// What rsmi_dev_pci_id_get gives.
+/// The id that rsmi_dev_pci_id_get returns.
 std::string pci_id(std::uint64_t bus, std::uint64_t partition = 0, std::uint64_t function = 0) {
   return std::to_string((partition << 28U) | (bus << 8U) | function);
 }
@@ -81,7 +81,7 @@ TEST(RocmSmiLibrary, ReadsADevice) {
   EXPECT_EQ(gpu.processes[0].memory_bytes, 2048);
 }
 
-TEST(RocmSmiLibrary, TakesTheAveragePowerWhereThereIsNoOther) {
+TEST(RocmSmiLibrary, UsesTheAveragePowerIfThereIsNoOther) {
   FakeScenario scenario(mi250());
   scenario.erase("0.power");
   scenario.set("0.average_power", "80000000");
@@ -132,7 +132,7 @@ TEST(RocmSmiLibrary, APartitionsUseIsItsOwnAndTheGpusIsTheirMean) {
   const auto library = load();
   ASSERT_TRUE(library->start());
   EXPECT_DOUBLE_EQ(read(*library)[0].utilisation.value_or(-1), 0.3);
-  // The driver has one file for the whole GPU, which shows as that of the first partition.
+  // The driver has one file for the whole GPU, which appears as that of the first partition.
   scenario.erase("1.busy");
   const DeviceState whole = read(*library)[0];
   EXPECT_EQ(whole.utilisation, 0.1);
@@ -140,7 +140,7 @@ TEST(RocmSmiLibrary, APartitionsUseIsItsOwnAndTheGpusIsTheirMean) {
   EXPECT_EQ(whole.instances[0].activity.sm_active, std::nullopt);
 }
 
-TEST(RocmSmiLibrary, TakesClocksLinksAndTheUseOfPartitionsFromTheDriver) {
+TEST(RocmSmiLibrary, ReadsClocksLinksAndTheUseOfPartitionsFromTheDriver) {
   const testing::TempDir dir;
   std::string table(1664, '\xff');
   const auto put = [&table](std::size_t place, auto value) {
@@ -173,7 +173,7 @@ TEST(RocmSmiLibrary, TakesClocksLinksAndTheUseOfPartitionsFromTheDriver) {
   EXPECT_DOUBLE_EQ(gpu.utilisation.value_or(-1), 0.3);
 }
 
-TEST(RocmSmiLibrary, BearsGarbage) {
+TEST(RocmSmiLibrary, SurvivesGarbage) {
   FakeScenario scenario(mi250());
   scenario.set("0.serial", "!garbage");
   scenario.set("0.temperature1", "-9000000");
@@ -192,12 +192,12 @@ TEST(RocmSmiLibrary, BearsGarbage) {
   EXPECT_THAT(devices[0].processes, IsEmpty());
 }
 
-TEST(RocmSmiLibrary, TellsWhyItDoesNotStart) {
+TEST(RocmSmiLibrary, ReportsWhyItDoesNotStart) {
   FakeScenario scenario(FakeScenario::Values{{"rsmi_init", "8"}});
   const auto library = load();
   const auto failed = library->start();
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message, "rsmi_init answers 8");
+  EXPECT_EQ(failed.error().message, "rsmi_init returned 8");
   scenario.erase("rsmi_init");
   scenario.set("count", "2147483648");
   EXPECT_FALSE(library->start());

@@ -8,7 +8,7 @@
 namespace ceems::exporter::gpu::level_zero {
 namespace {
 
-constexpr std::size_t kMaxHandles = 256;  // parts of one device
+constexpr std::size_t kMaxHandles = 256;  // of one device
 constexpr double kMicro = 1e-6;
 constexpr double kMega = 1e6;
 
@@ -23,7 +23,7 @@ constexpr std::array kReasons = {
     Reason{0x40, "hardware_range"},
 };
 
-/// What a function lists; empty where it fails, and at most kMaxHandles.
+/// The handles that a function lists. Empty if it fails; at most kMaxHandles.
 std::vector<Handle> handles_of(Enumerate* function, Handle of) {
   std::uint32_t count = 0;
   if (function == nullptr || function(of, &count, nullptr) != kSuccess || count == 0) {
@@ -70,21 +70,22 @@ LevelZero::LevelZero(SharedLibrary library) : library_(std::move(library)), api_
 
 ceems::Result<> LevelZero::start() {
   if (api_.init == nullptr || api_.get_drivers == nullptr || api_.get_devices == nullptr) {
-    return fail(ErrorCode::kNotFound, "{} has no Sysman: it lacks zesInit or what lists devices",
+    return fail(ErrorCode::kNotFound,
+                "{}: no Sysman: zesInit or the functions that list devices are missing",
                 library_.name());
   }
   running_ = false;
   gpus_.clear();
   if (const Status status = api_.init(0); status != kSuccess) {
-    return fail(ErrorCode::kUnavailable, "zesInit answers {:#x}", status);
+    return fail(ErrorCode::kUnavailable, "zesInit returned {:#x}", status);
   }
   std::array<Handle, 16> drivers{};
   std::uint32_t count = drivers.size();
   if (const Status status = api_.get_drivers(&count, drivers.data()); status != kSuccess) {
-    return fail(ErrorCode::kUnavailable, "zesDriverGet answers {:#x}", status);
+    return fail(ErrorCode::kUnavailable, "zesDriverGet returned {:#x}", status);
   }
   if (count > drivers.size()) {
-    return fail(ErrorCode::kParse, "zesDriverGet tells of {} drivers", count);
+    return fail(ErrorCode::kParse, "zesDriverGet returned {} drivers", count);
   }
   for (std::uint32_t i = 0; i < count; ++i) {
     for (Handle device : handles_of(api_.get_devices, drivers.at(i))) {
@@ -93,7 +94,7 @@ ceems::Result<> LevelZero::start() {
       }
     }
   }
-  // As the inventory has them.
+  // In the order of the inventory.
   std::ranges::stable_sort(gpus_, {}, [](const Gpu& gpu) { return gpu.state.address; });
   running_ = true;
   return {};
@@ -103,7 +104,7 @@ void LevelZero::add_device(Handle device) {
   PciProperties pci{};
   pci.type = kPciProperties;
   if (api_.get_pci_properties == nullptr || api_.get_pci_properties(device, &pci) != kSuccess) {
-    return;  // not to be told from graphics of the processor
+    return;  // could be graphics of the processor
   }
   const auto& address = pci.address;
   const bool of_processor = address.bus == 0 && address.device == 2;
@@ -186,7 +187,7 @@ void LevelZero::find_engines(Gpu& gpu) const {
       found.push_back({engine, properties});
     }
   }
-  // The group of all engines of the card; else of all tiles; else the same of compute alone.
+  // The group of all engines of the card, or of all tiles, or the same of compute engines only.
   for (const std::int32_t kind : {kEngineAll, kEngineComputeAll}) {
     for (const bool tiles : {false, true}) {
       for (const Found& engine : found) {
@@ -319,7 +320,8 @@ void LevelZero::read_seldom(Gpu& gpu) const {
     }
     auto& place =
         kind == kSensorMemory ? state.memory_temperature_celsius : state.temperature_celsius;
-    if (const auto value = within(celsius, kMaxCelsius); value > place) {  // the hottest counts
+    if (const auto value = within(celsius, kMaxCelsius);
+        value > place) {  // the highest value counts
       place = value;
     }
   }

@@ -11,7 +11,7 @@
 
 namespace ceems::exporter::gpu::level_zero {
 
-/// Functions of the library; null where it has none of that name.
+/// Functions of the library; null if it does not have that function.
 struct Api {
   explicit Api(const SharedLibrary& library);
 
@@ -40,8 +40,8 @@ struct Api {
   FabricPortGetThroughput* get_fabric_throughput;
 };
 
-/// GPUs of Intel by Level Zero's Sysman (libze_loader). Graphics that is part of the processor is
-/// left out: the power of the processor has it, and the inventory does not list it.
+/// GPUs of Intel through Level Zero's Sysman (libze_loader). Graphics that is part of the processor
+/// is left out, because its power is part of the processor's and the inventory does not list it.
 class LevelZero final : public GpuLibrary {
  public:
   explicit LevelZero(SharedLibrary library);
@@ -64,8 +64,8 @@ class LevelZero final : public GpuLibrary {
     std::vector<Engine> engines;  // one of the card, or one of each of its tiles
     std::vector<Handle> memories;
     std::vector<Handle> ports;                                 // of Xe Link
-    std::vector<std::pair<Handle, std::int32_t>> sensors;      // with what they measure
-    std::vector<std::pair<Handle, std::int32_t>> frequencies;  // with what they are of
+    std::vector<std::pair<Handle, std::int32_t>> sensors;      // with their location
+    std::vector<std::pair<Handle, std::int32_t>> frequencies;  // with their domain
   };
 
   void add_device(Handle device);

@@ -2,9 +2,9 @@
 
 #include <cstdint>
 
-// The part of Level Zero's system management that is used, declared anew after its specification
-// (oneAPI Level Zero Specification 1.9, Sysman: https://oneapi-src.github.io/level-zero-spec/).
-// Structures that are filled in begin with their type and a pointer to extensions, null here.
+// The part of Level Zero's system management that is used, declared from the oneAPI Level Zero
+// Specification 1.9, Sysman (https://oneapi-src.github.io/level-zero-spec/). Structures that the
+// library fills in start with their type and a pointer to extensions, which is null here.
 namespace ceems::exporter::gpu::level_zero {
 
 using Status = std::int32_t;
@@ -24,7 +24,7 @@ enum StructureType : std::int32_t {
   kMemoryState = 0x1e,
 };
 
-inline constexpr std::int32_t kCoreDeviceProperties = 0x3;  // of the core API's own numbering
+inline constexpr std::int32_t kCoreDeviceProperties = 0x3;  // in the numbering of the core API
 
 struct CoreDeviceProperties {
   std::int32_t type;
@@ -168,7 +168,7 @@ struct FrequencyState {
   std::uint32_t throttle_reasons;
 };
 
-/// Since the driver was loaded; has no type.
+/// Totals since the driver was loaded. This structure has no type.
 struct FabricPortThroughput {
   std::uint64_t timestamp;
   std::uint64_t received_bytes;
@@ -187,7 +187,7 @@ struct ProcessState {
 extern "C" {
 using Init = Status(std::uint32_t flags);
 using DriverGet = Status(std::uint32_t* count, Handle* drivers);
-/// Devices of a driver; power domains, engine groups, fabric ports, ... of a device. First called
+/// Devices of a driver; power domains, engine groups, fabric ports, ... of a device. Called first
 /// without an array, then with one.
 using Enumerate = Status(Handle of, std::uint32_t* count, Handle* handles);
 using DeviceGetProperties = Status(Handle device, DeviceProperties* properties);

@@ -57,7 +57,7 @@ TEST(LevelZero, ReadsADevice) {
   const auto library = load();
   ASSERT_TRUE(library->start());
   const auto first = read(*library);
-  ASSERT_THAT(first, SizeIs(1)) << "graphics of the processor is none";
+  ASSERT_THAT(first, SizeIs(1)) << "graphics of the processor is not a GPU";
   EXPECT_FALSE(first[0].power_watts) << "known from the second reading on";
   EXPECT_FALSE(first[0].utilisation);
   scenario.set("time", "3000000");
@@ -86,7 +86,7 @@ TEST(LevelZero, ReadsADevice) {
   EXPECT_EQ(gpu.processes[0].memory_bytes, 512);
 }
 
-TEST(LevelZero, CountersThatGoBackGiveNoPower) {
+TEST(LevelZero, DecreasingCountersYieldNoPower) {
   FakeScenario scenario(ponte_vecchio());
   const auto library = load();
   ASSERT_TRUE(library->start());
@@ -100,7 +100,7 @@ TEST(LevelZero, CountersThatGoBackGiveNoPower) {
   EXPECT_FALSE(devices[0].utilisation);
 }
 
-TEST(LevelZero, BearsGarbage) {
+TEST(LevelZero, SurvivesGarbage) {
   FakeScenario scenario(ponte_vecchio());
   scenario.set("1.celsius0", "nan");
   scenario.set("1.celsius1", "-5");
@@ -118,12 +118,12 @@ TEST(LevelZero, BearsGarbage) {
   EXPECT_THAT(devices[0].processes, IsEmpty());
 }
 
-TEST(LevelZero, TellsWhyItDoesNotStart) {
+TEST(LevelZero, ReportsWhyItDoesNotStart) {
   FakeScenario scenario(FakeScenario::Values{{"zesInit", "2013265921"}});
   const auto library = load();
   const auto failed = library->start();
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message, "zesInit answers 0x78000001");
+  EXPECT_EQ(failed.error().message, "zesInit returned 0x78000001");
   scenario.erase("zesInit");
   scenario.set("drivers", "2147483648");
   EXPECT_FALSE(library->start());

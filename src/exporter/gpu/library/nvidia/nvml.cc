@@ -10,15 +10,15 @@ namespace ceems::exporter::gpu::nvml {
 namespace {
 
 constexpr std::size_t kTextSize = 96;
-constexpr std::size_t kMaxEvents = 64;  // taken at one reading
-constexpr std::size_t kMaxXids = 64;    // different ones
+constexpr std::size_t kMaxEvents = 64;  // per reading
+constexpr std::size_t kMaxXids = 64;    // different numbers
 constexpr double kKibi = 1024;
 
 struct Reason {
   unsigned long long bit;
   std::string_view name;
 };
-/// nvmlClocksEventReasons, those that slow a GPU down or say why it is slow.
+/// The values of nvmlClocksEventReasons that slow a GPU down or explain why it is slow.
 constexpr std::array kReasons = {
     Reason{0x1, "idle"},
     Reason{0x2, "application_clocks"},
@@ -128,7 +128,8 @@ void Nvml::stop() {
 
 Result<> Nvml::start() {
   if (api_.init == nullptr || api_.get_count == nullptr || api_.get_handle == nullptr) {
-    return fail(ErrorCode::kNotFound, "{} is no NVML: it lacks nvmlInit_v2 or what lists devices",
+    return fail(ErrorCode::kNotFound,
+                "{}: not NVML: nvmlInit_v2 or the functions that list devices are missing",
                 library_.name());
   }
   stop();
@@ -143,7 +144,7 @@ Result<> Nvml::start() {
   }
   if (count > kMaxDevices) {
     stop();
-    return fail(ErrorCode::kParse, "nvmlDeviceGetCount_v2 tells of {} devices", count);
+    return fail(ErrorCode::kParse, "nvmlDeviceGetCount_v2 returned {} devices", count);
   }
   if (api_.event_set_create == nullptr || api_.event_set_create(&events_) != kSuccess) {
     events_ = nullptr;
@@ -152,7 +153,7 @@ Result<> Nvml::start() {
   for (unsigned i = 0; i < count; ++i) {
     Gpu gpu;
     if (api_.get_handle(i, &gpu.handle) != kSuccess) {
-      continue;  // lost, or not ours in this container
+      continue;  // lost, or not available in this container
     }
     identify(i, gpu);
     if (!uuids.insert(gpu.state.uuid).second) {
@@ -181,7 +182,7 @@ void Nvml::identify(unsigned index, Gpu& gpu) {
   }
   gpu.has_gpm = Gpm::supported(api_.gpm, gpu.handle);
   if (events_ != nullptr && api_.register_events != nullptr) {
-    // Refused by consumer GPUs; they have no such series then.
+    // Consumer GPUs refuse this and then have no such series.
     static_cast<void>(api_.register_events(gpu.handle, kEventXid, events_));
   }
 }
@@ -230,7 +231,7 @@ Result<std::vector<DeviceState>> Nvml::read(bool everything) {
   read_events();
   if (uninitialized || (lost && states.empty())) {
     return fail(ErrorCode::kUnavailable, "{}",
-                uninitialized ? "NVML has to be started anew" : "all GPUs have fallen off the bus");
+                uninitialized ? "NVML must be restarted" : "all GPUs have fallen off the bus");
   }
   return states;
 }
@@ -271,8 +272,8 @@ void Nvml::read_seldom(Gpu& gpu) const {
   state.memory_total_bytes.reset();
   MemoryV2 memory_v2{.version = kMemoryV2Version, .total = 0, .reserved = 0, .free = 0, .used = 0};
   Memory memory{};
-  if (api_.get_memory_v2 != nullptr &&
-      api_.get_memory_v2(gpu.handle, &memory_v2) == kSuccess) {  // `used` without the reserve
+  if (api_.get_memory_v2 != nullptr && api_.get_memory_v2(gpu.handle, &memory_v2) ==
+                                           kSuccess) {  // `used` excludes the reserved memory
     state.memory_used_bytes = within(static_cast<double>(memory_v2.used), kMaxBytes);
     state.memory_total_bytes = within(static_cast<double>(memory_v2.total), kMaxBytes);
   } else if (api_.get_memory != nullptr && api_.get_memory(gpu.handle, &memory) == kSuccess) {
@@ -356,7 +357,7 @@ void Nvml::read_fields(Gpu& gpu) const {
                                             kFieldPcieReceived};
   for (std::size_t i = 0; i < values.size(); ++i) {
     values[i].field_id = kIds[i];
-    values[i].result = kNotSupported;  // for a library that leaves them alone
+    values[i].result = kNotSupported;  // for a library that does not set them
   }
   values[1].scope_id = kAllLinks;
   values[2].scope_id = kAllLinks;
@@ -374,7 +375,7 @@ void Nvml::read_fields(Gpu& gpu) const {
   }
 }
 
-/// Takes 20 ms for each direction, so only where there are no counters.
+/// Takes 20 ms for each direction, so it is only used if there are no counters.
 void Nvml::read_pcie_rates(Gpu& gpu) const {
   if (api_.get_pcie_throughput == nullptr) {
     return;
@@ -401,7 +402,7 @@ void Nvml::list_instances(Gpu& gpu) const {
        ++i) {
     MigDevice instance;
     if (api_.get_instance(gpu.handle, i, &instance.handle) != kSuccess) {
-      continue;  // a free place
+      continue;  // an unused index
     }
     instance.state.number = i;
     instance.state.uuid = text(api_.get_uuid, instance.handle);
@@ -425,7 +426,7 @@ void Nvml::list_instances(Gpu& gpu) const {
 }
 
 void Nvml::read_instances(Gpu& gpu) const {
-  std::map<unsigned, Activity> done;  // compute instances share a GPU instance
+  std::map<unsigned, Activity> done;  // compute instances can share a GPU instance
   for (MigDevice& instance : gpu.instances) {
     Memory memory{};
     if (api_.get_memory != nullptr && api_.get_memory(instance.handle, &memory) == kSuccess) {
@@ -489,7 +490,7 @@ void Nvml::read_processes(Gpu& gpu) const {
     for (const MigDevice& instance : gpu.instances) {
       add_processes(instance.handle, &instance, list);
     }
-    return;  // utilisation of processes is not known in MIG mode
+    return;  // NVML has no utilisation of processes in MIG mode
   }
   add_processes(gpu.handle, nullptr, list);
   read_process_utilisation(gpu);
@@ -499,13 +500,14 @@ void Nvml::read_processes(Gpu& gpu) const {
       gpu.process_use.erase(known);
     }
   }
-  for (const auto& [pid, utilisation] : gpu.process_use) {  // graphics, or ended meanwhile
+  for (const auto& [pid, utilisation] :
+       gpu.process_use) {  // processes with graphics only, or that have ended
     list.push_back({.pid = pid, .utilisation = utilisation});
   }
 }
 
-/// The driver keeps samples of some seconds; each reading takes those since the last one. A process
-/// without a sample in them did nothing.
+/// The driver keeps samples of some seconds, and each reading gets those since the last one. A
+/// process without a sample among them did nothing.
 void Nvml::read_process_utilisation(Gpu& gpu) const {
   gpu.process_use.clear();
   if (api_.get_process_utilization == nullptr) {
@@ -519,7 +521,7 @@ void Nvml::read_process_utilisation(Gpu& gpu) const {
     count = static_cast<unsigned>(samples.size());
     result = api_.get_process_utilization(gpu.handle, samples.data(), &count, gpu.last_sample);
   }
-  if (result != kSuccess && result != kNotFound) {  // kNotFound: no process did anything
+  if (result != kSuccess && result != kNotFound) {  // kNotFound: no process was active
     return;
   }
   for (const ProcessUse& use : gpu.state.processes) {
@@ -551,7 +553,7 @@ void Nvml::read_events() {
   for (std::size_t i = 0; i < kMaxEvents; ++i) {
     EventData event{};
     if (api_.event_set_wait(events_, &event, 0) != kSuccess) {
-      return;  // kTimeout: none is waiting
+      return;  // kTimeout: no event is waiting
     }
     const auto gpu = std::find_if(gpus_.begin(), gpus_.end(), [&](const Gpu& candidate) {
       return candidate.handle == event.device;

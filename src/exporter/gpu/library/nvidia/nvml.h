@@ -14,8 +14,8 @@
 
 namespace ceems::exporter::gpu::nvml {
 
-/// Functions of the library; null where it has none of that name, which only costs what is read
-/// with it. Without the first four nothing can be read.
+/// Functions of the library; null if it does not have that function, in which case only the values
+/// it would provide are missing. The first four are required.
 struct Api {
   explicit Api(const SharedLibrary& library);
 
@@ -56,7 +56,7 @@ struct Api {
   GpmApi gpm;
 };
 
-/// GPUs of NVIDIA by libnvidia-ml.
+/// GPUs of NVIDIA through libnvidia-ml.
 class Nvml final : public GpuLibrary {
  public:
   explicit Nvml(SharedLibrary library);

@@ -1,8 +1,8 @@
 #pragma once
 
-// The part of the NVIDIA Management Library that is used, declared anew after its documentation
-// (NVML API Reference Guide, https://docs.nvidia.com/deploy/nvml-api/). Names of functions are
-// those of the library; the types of functions here have the same name with a capital letter.
+// The part of the NVIDIA Management Library that is used, declared from its documentation (NVML API
+// Reference Guide, https://docs.nvidia.com/deploy/nvml-api/). Functions have the library's names.
+// The types of functions have the same names with a capital letter.
 namespace ceems::exporter::gpu::nvml {
 
 using Return = int;
@@ -19,7 +19,7 @@ using Device = void*;
 using EventSet = void*;
 using GpmSample = void*;
 
-/// Values that say "not available".
+/// Values that mean "not available".
 inline constexpr unsigned long long kNoValue = ~0ULL;
 inline constexpr unsigned kNoInstance = ~0U;
 
@@ -99,7 +99,7 @@ inline constexpr unsigned kAllLinks = ~0U;
 struct EventData {
   Device device;
   unsigned long long event_type;
-  unsigned long long event_data;  // number of the Xid
+  unsigned long long event_data;  // Xid number
   unsigned gpu_instance_id;
   unsigned compute_instance_id;
 };
@@ -134,7 +134,7 @@ struct GpmMetric {
   } info;
 };
 
-/// The library's own array is longer with each release; it touches `count` metrics only.
+/// The library's array is longer in each release. It uses only `count` metrics.
 struct GpmMetricsGet {
   unsigned version;
   unsigned count;
@@ -142,7 +142,7 @@ struct GpmMetricsGet {
   GpmSample sample2;
   GpmMetric metrics[512];
 };
-inline constexpr unsigned kGpmGraphics = 1;  // all of them percent
+inline constexpr unsigned kGpmGraphics = 1;  // all in percent
 inline constexpr unsigned kGpmSmActive = 2;
 inline constexpr unsigned kGpmSmOccupancy = 3;
 inline constexpr unsigned kGpmTensor = 5;
@@ -154,8 +154,8 @@ inline constexpr unsigned kGpmFp64 = 11;
 inline constexpr unsigned kGpmFp32 = 12;
 inline constexpr unsigned kGpmFp16 = 13;
 
-inline constexpr unsigned kVirtualizationVgpu = 2;      // we are in a VM
-inline constexpr unsigned kVirtualizationHostVgpu = 3;  // VMs of this host have parts of it
+inline constexpr unsigned kVirtualizationVgpu = 2;      // this machine is a VM
+inline constexpr unsigned kVirtualizationHostVgpu = 3;  // VMs of this host use parts of it
 
 inline constexpr int kClockGraphics = 0;
 inline constexpr int kClockSm = 1;
@@ -175,7 +175,8 @@ using DeviceGetCountV2 = Return(unsigned* count);
 using DeviceGetHandleByIndexV2 = Return(unsigned index, Device* device);
 using DeviceGetText = Return(Device device, char* text, unsigned size);  // UUID, name
 using DeviceGetPciInfoV3 = Return(Device device, PciInfo* info);
-/// Minor number, virtualisation mode, power (mW), power limit (mW), instance ids, most MIG devices.
+/// Minor number, virtualisation mode, power (mW), power limit (mW), instance ids, maximum number of
+/// MIG devices.
 using DeviceGetUnsigned = Return(Device device, unsigned* value);
 using DeviceGetTotalEnergyConsumption = Return(Device device, unsigned long long* millijoules);
 using DeviceGetUtilizationRates = Return(Device device, Utilization* utilization);

@@ -9,23 +9,23 @@
 namespace ceems::exporter::gpu::nvml {
 namespace {
 
-struct Figure {
+struct Metric {
   unsigned id;
   std::optional<double> Activity::* member;
 };
 
-constexpr std::array kFigures = {
-    Figure{kGpmGraphics, &Activity::graphics},
-    Figure{kGpmSmActive, &Activity::sm_active},
-    Figure{kGpmSmOccupancy, &Activity::sm_occupancy},
-    Figure{kGpmTensor, &Activity::tensor},
-    Figure{kGpmTensorDfma, &Activity::tensor_dfma},
-    Figure{kGpmTensorHmma, &Activity::tensor_hmma},
-    Figure{kGpmTensorImma, &Activity::tensor_imma},
-    Figure{kGpmFp64, &Activity::fp64},
-    Figure{kGpmFp32, &Activity::fp32},
-    Figure{kGpmFp16, &Activity::fp16},
-    Figure{kGpmDram, &Activity::dram},
+constexpr std::array kMetrics = {
+    Metric{kGpmGraphics, &Activity::graphics},
+    Metric{kGpmSmActive, &Activity::sm_active},
+    Metric{kGpmSmOccupancy, &Activity::sm_occupancy},
+    Metric{kGpmTensor, &Activity::tensor},
+    Metric{kGpmTensorDfma, &Activity::tensor_dfma},
+    Metric{kGpmTensorHmma, &Activity::tensor_hmma},
+    Metric{kGpmTensorImma, &Activity::tensor_imma},
+    Metric{kGpmFp64, &Activity::fp64},
+    Metric{kGpmFp32, &Activity::fp32},
+    Metric{kGpmFp16, &Activity::fp16},
+    Metric{kGpmDram, &Activity::dram},
 };
 
 }  // namespace
@@ -81,17 +81,17 @@ Activity Gpm::read() {
   if (has_last_) {
     const auto request = std::make_unique<GpmMetricsGet>();
     request->version = kGpmVersion;
-    request->count = kFigures.size();
+    request->count = kMetrics.size();
     request->sample1 = last_;
     request->sample2 = now_;
-    for (std::size_t i = 0; i < kFigures.size(); ++i) {
-      request->metrics[i].metric_id = kFigures[i].id;
+    for (std::size_t i = 0; i < kMetrics.size(); ++i) {
+      request->metrics[i].metric_id = kMetrics[i].id;
     }
     if (api_.metrics_get(request.get()) == kSuccess) {
-      for (std::size_t i = 0; i < kFigures.size(); ++i) {
+      for (std::size_t i = 0; i < kMetrics.size(); ++i) {
         const GpmMetric& metric = request->metrics[i];
         if (metric.result == kSuccess) {
-          activity.*kFigures[i].member = from_percent(metric.value);
+          activity.*kMetrics[i].member = from_percent(metric.value);
         }
       }
     }

@@ -8,7 +8,8 @@
 
 namespace ceems::exporter::gpu::nvml {
 
-/// Functions of GPU Performance Monitoring (Hopper and newer); null where the library has none.
+/// Functions of GPU Performance Monitoring (Hopper and later); null if the library does not have
+/// them.
 struct GpmApi {
   explicit GpmApi(const SharedLibrary& library);
   [[nodiscard]] bool complete() const;
@@ -21,20 +22,20 @@ struct GpmApi {
   GpmMetricsGetCall* metrics_get;
 };
 
-/// GPM figures of one GPU or GPU instance: means between one read() and the one before. `api`
-/// outlives the object.
+/// GPM metrics of one GPU or GPU instance: means between one read() and the previous one. `api`
+/// must outlive the object.
 class Gpm {
  public:
-  /// `device` is the physical GPU; `gpu_instance` names a part of it.
+  /// `device` is the physical GPU. `gpu_instance` selects a part of it.
   Gpm(const GpmApi& api, Device device, std::optional<unsigned> gpu_instance);
   ~Gpm();
   Gpm(const Gpm&) = delete;
   Gpm& operator=(const Gpm&) = delete;
 
-  /// True where the device can do it at all.
+  /// Whether the device supports GPM.
   static bool supported(const GpmApi& api, Device device);
 
-  /// Nothing at the first call, and where the library fails.
+  /// Nothing at the first call and if the library fails.
   Activity read();
 
  private:

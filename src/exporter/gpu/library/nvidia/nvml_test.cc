@@ -18,7 +18,7 @@ using ::testing::IsEmpty;
 using ::testing::Pair;
 using ::testing::SizeIs;
 
-/// One H100 with everything.
+/// An H100 that supports everything.
 FakeScenario::Values h100() {
   return {{"count", "1"},
           {"0.uuid", "GPU-aaaa"},
@@ -111,13 +111,13 @@ TEST(Nvml, ReadsProcessesAndTheirUse) {
   EXPECT_EQ(processes[0].memory_bytes, 1048576);
   EXPECT_EQ(processes[0].utilisation, 0.3);
   EXPECT_EQ(processes[1].pid, 200);
-  EXPECT_EQ(processes[1].utilisation, 0) << "no sample: it did nothing";
-  EXPECT_EQ(processes[2].pid, 300);  // in the samples alone
+  EXPECT_EQ(processes[1].utilisation, 0) << "without a sample it did nothing";
+  EXPECT_EQ(processes[2].pid, 300);  // in the samples only
   EXPECT_FALSE(processes[2].memory_bytes);
   EXPECT_EQ(processes[2].utilisation, 0.05);
 }
 
-TEST(Nvml, HasGpmFiguresFromTheSecondReadingOn) {
+TEST(Nvml, HasGpmMetricsFromTheSecondReadingOn) {
   const FakeScenario scenario(h100());
   const auto library = load();
   ASSERT_TRUE(library->start());
@@ -154,7 +154,7 @@ TEST(Nvml, CountsXids) {
   EXPECT_THAT(read(*library)[0].xids, ElementsAre(Pair(79, 2), Pair(13, 1)));
 }
 
-TEST(Nvml, ReadsPcieRatesWhereThereAreNoCounters) {
+TEST(Nvml, ReadsPcieRatesWithoutCounters) {
   FakeScenario scenario(h100());
   scenario.erase("0.field197");
   scenario.erase("0.field198");
@@ -178,7 +178,7 @@ TEST(Nvml, ReadsMigDevices) {
   scenario.set("0.0.sms", "60");
   scenario.set("0.0.memory_total", "1000");
   scenario.set("0.0.processes", "100:7");
-  scenario.set("0.3.uuid", "MIG-2");  // after free places
+  scenario.set("0.3.uuid", "MIG-2");  // after unused indexes
   scenario.set("0.3.gi", "5");
   scenario.set("0.3.sms", "16");
   scenario.set("0.gi1.gpm2", "90");
@@ -203,7 +203,7 @@ TEST(Nvml, ReadsMigDevices) {
   EXPECT_EQ(devices[0].processes[0].gpu_instance, 1U);
 }
 
-TEST(Nvml, DoesWithoutFunctionsThatTheLibraryLacks) {
+TEST(Nvml, WorksWithoutOptionalFunctions) {
   const FakeScenario scenario(h100());
   const auto library = load(CEEMS_FAKE_NVML_MINIMAL);
   ASSERT_TRUE(library->start());
@@ -226,7 +226,7 @@ TEST(Nvml, AnErrorOfOneFunctionLosesItsValueOnly) {
   const auto devices = read(*library);
   ASSERT_THAT(devices, SizeIs(1));
   EXPECT_FALSE(devices[0].power_watts);
-  EXPECT_EQ(devices[0].memory_total_bytes, 85899345920) << "by the older function";
+  EXPECT_EQ(devices[0].memory_total_bytes, 85899345920) << "from the older function";
   EXPECT_EQ(devices[0].utilisation, 0.42);
 }
 
@@ -249,7 +249,7 @@ TEST(Nvml, LeavesOutAGpuThatIsLost) {
   EXPECT_THAT(read(*library), SizeIs(1));
 }
 
-TEST(Nvml, TellsWhyItDoesNotStart) {
+TEST(Nvml, ReportsWhyItDoesNotStart) {
   FakeScenario scenario(FakeScenario::Values{{"nvmlInit_v2", "9"}});
   const auto library = load();
   const auto failed = library->start();
@@ -259,11 +259,11 @@ TEST(Nvml, TellsWhyItDoesNotStart) {
   scenario.set("count", "2147483648");
   const auto absurd = library->start();
   ASSERT_FALSE(absurd);
-  EXPECT_EQ(absurd.error().message, "nvmlDeviceGetCount_v2 tells of 2147483648 devices");
+  EXPECT_EQ(absurd.error().message, "nvmlDeviceGetCount_v2 returned 2147483648 devices");
   EXPECT_FALSE(library->read(true));
 }
 
-TEST(Nvml, BearsGarbage) {
+TEST(Nvml, SurvivesGarbage) {
   FakeScenario scenario(h100());
   scenario.set("count", "3");
   scenario.set("0.uuid", "!garbage");
@@ -294,12 +294,12 @@ TEST(Nvml, BearsGarbage) {
   EXPECT_THAT(devices[0].instances, IsEmpty());
   EXPECT_EQ(devices[1].uuid, "GPU-same");
   EXPECT_EQ(devices[2].uuid, "GPU-same#2");
-  ASSERT_THAT(devices[1].processes, SizeIs(1)) << "what is no pid is left out";
+  ASSERT_THAT(devices[1].processes, SizeIs(1)) << "invalid pids are left out";
   EXPECT_EQ(devices[1].processes[0].pid, 42);
   EXPECT_FALSE(devices[1].processes[0].memory_bytes);
 }
 
-TEST(SharedLibrary, SaysWhatTheLinkerSaid) {
+TEST(SharedLibrary, ReportsTheLinkersMessage) {
   const auto library = load_library(Vendor::kNvidia, "/nonexistent/libnvidia-ml.so.1");
   ASSERT_FALSE(library);
   EXPECT_EQ(library.error().code, ErrorCode::kNotFound);
