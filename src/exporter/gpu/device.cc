@@ -11,7 +11,7 @@ bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/// The run of hexadecimal digits at the front of `rest`, taken off it.
+/// Removes the hexadecimal digits at the front of `rest` and returns them.
 std::string_view take_hex(std::string_view& rest) {
   std::size_t end = 0;
   while (end < rest.size() && is_hex(rest[end])) {
@@ -62,7 +62,7 @@ std::optional<PciAddress> parse_pci_address(std::string_view text) {
     }
     std::string_view rest = text;
     const auto domain = take_hex(rest);
-    // What follows a run of digits that is no domain cannot start within it either.
+    // If a run of digits is not a domain, no address can start within it either.
     text.remove_prefix(domain.size());
     if (!take(rest, ':')) {
       continue;

@@ -11,10 +11,10 @@ namespace {
 using energy::DeviceHolder;
 using energy::DeviceSample;
 
-/// A GPU or an instance of one, as a unit may hold it.
+/// A GPU or an instance, as a unit may hold it.
 struct Place {
-  const InstanceState* instance = nullptr;  // null: the whole GPU
-  double part = 1;                          // of the GPU, by SMs
+  const InstanceState* instance = nullptr;  // null for the whole GPU
+  double part = 1;                          // fraction of the GPU, by SMs
   std::optional<double> activity = {};      // of the instance, 0...1
 };
 
@@ -36,7 +36,7 @@ bool names(const Assignment& assignment, const DeviceState& device, const Place&
   if (assignment.gpu_instance != std::to_string(place.instance->gpu_instance)) {
     return false;
   }
-  // Several compute instances may share a GPU instance; the index tells them apart.
+  // Several compute instances may share a GPU instance. Their index distinguishes them.
   return assignment.index == place.instance->index ||
          std::count_if(device.instances.begin(), device.instances.end(),
                        [&](const InstanceState& other) {
@@ -75,7 +75,7 @@ bool same_unit(const DeviceHolder& a, const DeviceHolder& b) {
   return a.uuid == b.uuid && a.manager == b.manager && a.cgrouphostname == b.cgrouphostname;
 }
 
-/// The holder in the list that is this unit; added where there is none.
+/// The holder that is this unit, added to the list if it is missing.
 DeviceHolder& entry(std::vector<DeviceHolder>& list, const DeviceHolder& unit) {
   const auto found = std::find_if(
       list.begin(), list.end(), [&](const DeviceHolder& known) { return same_unit(known, unit); });
@@ -87,7 +87,7 @@ std::span<const UnitProcess> units_of(int pid, std::span<const UnitProcess> proc
   return {begin, end};
 }
 
-/// Who holds one place: `alloc` is a part of the place.
+/// The holders of one place. `alloc` is a fraction of the place.
 std::vector<DeviceHolder> holders_of(const DeviceState& device,
                                      const Place& place,
                                      const Assignments::List& assignments,
@@ -117,7 +117,8 @@ std::vector<DeviceHolder> holders_of(const DeviceState& device,
   return holders;
 }
 
-/// Sets `use` by the utilisation of processes; gives that of all, 0 where nothing is known.
+/// Sets `use` to the utilisation of the holders' processes. Returns that of all processes; 0 if
+/// nothing is known.
 double use_of_processes(const DeviceState& device,
                         std::span<const UnitProcess> processes,
                         std::vector<DeviceHolder>& holders) {

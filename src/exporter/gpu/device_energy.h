@@ -13,49 +13,48 @@
 
 namespace ceems::exporter::gpu {
 
-/// A unit that has processes on GPUs.
+/// A process of a unit on a GPU.
 struct UnitProcess {
   int pid = 0;
   std::string_view manager;
   const Unit* unit = nullptr;
 };
 
-/// The processes that the GPUs list and that belong to units, by pid. One pid may be in units of
-/// several managers. What it points to belongs to the snapshots.
+/// The processes on the GPUs that belong to units, by pid. One pid may be in units of several
+/// managers. The pointers refer to the snapshots.
 std::vector<UnitProcess> unit_processes(const std::vector<DeviceState>& devices,
                                         std::span<const energy::ManagerUnits> managers);
 
-/// The assignments whose unit is there; they are made at scrapes only and may tell of one that has
-/// ended since. Those of a manager whose units are not known now are kept.
+/// The assignments whose unit still exists. Assignments are updated at scrapes only, so their units
+/// may have ended since. Assignments of a manager whose units are unknown now are kept.
 Assignments::List living(const Assignments::List& assignments,
                          std::span<const energy::ManagerUnits> managers);
 
-/// Who has how much of one GPU, and who used how much of it: `holders` and `total_use` of `sample`.
-///
-/// Sets `utilisation` as well: SM activity of the GPU, of all its instances together, or what the
-/// library says.
-///
-/// - Reserved is what the assignments say; a GPU or instance without one is taken to be reserved
-/// for
-///   the units that have a process there, in equal parts. Instances weigh by their SMs, out of all
-///   SMs of the GPU.
-/// - Used is the SM utilisation of the units' processes, where the library knows it; on a split GPU
-///   the SM activity of the instance by its SMs. Where nothing is known, or nobody seems to have
-///   done anything, it is what is reserved.
+/// Determines who holds how much of one GPU and who used how much of it: `holders` and `total_use`
+/// of `sample`. Also sets `utilisation`: the SM activity of the GPU, or of all its instances
+/// together, or the library's value.
+/// - Reserved is what the assignments say. A GPU or instance without an assignment counts as
+/// reserved
+///   for the units that have a process there, in equal parts. Instances are weighted by their SMs,
+///   out of all SMs of the GPU.
+/// - Used is the SM utilisation of the units' processes if the library reports it; on a split GPU,
+/// the
+///   SM activity of each instance weighted by its SMs. If nothing is known, or no unit seems to
+///   have used anything, it equals what is reserved.
 void find_holders(const DeviceState& device,
                   const Assignments::List& assignments,
                   std::span<const UnitProcess> processes,
                   energy::DeviceSample& sample);
 
-/// Energy of one GPU from reading to reading: by its counter, else from its power (mean of the
-/// power at both ends). A counter that falls, or rises by more than a GPU can use, starts anew.
+/// Energy of one GPU from reading to reading: by its counter, or from its power (mean of the power
+/// at both ends). A counter that falls, or rises by more than a GPU can use, restarts.
 class DeviceCounter {
  public:
   static constexpr double kMaxWatts = 10'000;
-  static constexpr auto kMaxGap = std::chrono::seconds(120);  ///< energy over more is left out
+  static constexpr auto kMaxGap = std::chrono::seconds(120);  ///< energy of longer gaps is left out
 
-  /// Sets joules, seconds, fresh and the method of `sample`. False: it has no value. Repeating a
-  /// reading gives 0 joules in 0 seconds.
+  /// Sets joules, seconds, fresh and the method of `sample`. False if there is no value. The same
+  /// reading again returns 0 joules in 0 seconds.
   bool advance(const DeviceState& device, Clock::SteadyTime taken, energy::DeviceSample& sample);
 
  private:
@@ -64,10 +63,11 @@ class DeviceCounter {
   std::optional<Clock::SteadyTime> taken_;
 };
 
-/// The GPUs of a monitor for the energy sampler. The sources are named by the uuids of the GPUs.
+/// The GPUs of a monitor for the energy sampler. The names of the sources are the uuids of the
+/// GPUs.
 class DeviceEnergy final : public energy::DeviceMeters {
  public:
-  /// `inventory` may be null: nobody knows who holds what.
+  /// `inventory` may be null; the holders are then unknown.
   DeviceEnergy(std::shared_ptr<Monitor> monitor, std::shared_ptr<Inventory> inventory);
 
   void read(const energy::MeterContext& context,
@@ -75,7 +75,7 @@ class DeviceEnergy final : public energy::DeviceMeters {
             std::vector<energy::DeviceSample>& samples) override;
 
  private:
-  static constexpr std::size_t kMaxCounters = 1024;  // GPUs that ever were there
+  static constexpr std::size_t kMaxCounters = 1024;  // all GPUs ever seen
 
   const std::shared_ptr<Monitor> monitor_;
   const std::shared_ptr<Inventory> inventory_;

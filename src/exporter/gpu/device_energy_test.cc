@@ -92,13 +92,13 @@ class FindHolders : public ::testing::Test {
   UnitSnapshot snapshot_;
 };
 
-TEST_F(FindHolders, ADeviceThatNobodyHoldsHasNone) {
+TEST_F(FindHolders, AnUnassignedDeviceHasNone) {
   const auto sample = find(whole_gpu(), {});
   EXPECT_THAT(sample.holders, IsEmpty());
   EXPECT_EQ(sample.total_use, 1);
 }
 
-TEST_F(FindHolders, UseIsTheShareWhereNothingIsKnownOfProcesses) {
+TEST_F(FindHolders, UseIsTheShareIfNothingIsKnownOfProcesses) {
   const auto sample = find(whole_gpu(), {assignment("1", 0.25), assignment("2", 0.5)});
   EXPECT_THAT(sample.holders, ElementsAre(Holds("1", 0.25, 0.25), Holds("2", 0.5, 0.5)));
   EXPECT_EQ(sample.total_use, 1);
@@ -109,17 +109,17 @@ TEST_F(FindHolders, UseIsThatOfTheProcesses) {
   device.processes = {process(10, 0.1), process(20, 0.5), process(99, 0.2)};
   const auto sample = find(device, {assignment("1", 0.5), assignment("2", 0.5)});
   EXPECT_THAT(sample.holders, ElementsAre(Holds("1", 0.5, 0.1), Holds("2", 0.5, 0.5)));
-  EXPECT_DOUBLE_EQ(sample.total_use, 0.8) << "the process of nobody counts";
+  EXPECT_DOUBLE_EQ(sample.total_use, 0.8) << "a process without a unit counts";
 }
 
-TEST_F(FindHolders, AUnitThatUsesWhatAnotherHoldsPaysItsUseOnly) {
+TEST_F(FindHolders, AUnitThatUsesWhatAnotherHoldsIsChargedItsUseOnly) {
   DeviceState device = whole_gpu();
   device.processes = {process(20, 0.5)};
   const auto sample = find(device, {assignment("1", 1)});
   EXPECT_THAT(sample.holders, ElementsAre(Holds("1", 1, 0), Holds("2", 0, 0.5)));
 }
 
-TEST_F(FindHolders, ProcessesTellWhoHoldsADeviceThatIsNotAssigned) {
+TEST_F(FindHolders, ProcessesDetermineTheHoldersOfAnUnassignedDevice) {
   DeviceState device = whole_gpu();
   device.processes = {process(9, 0), process(10, 0), process(20, std::nullopt)};
   const auto sample = find(device, {});
@@ -141,7 +141,7 @@ TEST_F(FindHolders, InstancesUseByTheirActivity) {
   EXPECT_DOUBLE_EQ(sample.total_use, 34.0 / 132);
 }
 
-TEST_F(FindHolders, UtilisationIsThatOfTheSmsWhereItIsKnown) {
+TEST_F(FindHolders, UtilisationIsThatOfTheSmsIfKnown) {
   DeviceState device = whole_gpu();
   EXPECT_FALSE(find(device, {}).utilisation);
   device.utilisation = 1;
@@ -152,7 +152,7 @@ TEST_F(FindHolders, UtilisationIsThatOfTheSmsWhereItIsKnown) {
   EXPECT_FALSE(find(split_gpu(), {}).utilisation);
 }
 
-TEST_F(FindHolders, ProcessesTellWhoHoldsAnInstance) {
+TEST_F(FindHolders, ProcessesDetermineTheHoldersOfAnInstance) {
   DeviceState device = split_gpu();
   device.processes = {process(20, std::nullopt, 5)};
   const auto sample = find(device, {});
@@ -181,7 +181,7 @@ TEST_F(FindHolders, AssignmentsOfUnitsThatAreGoneDoNotCount) {
   ASSERT_THAT(left, SizeIs(1));
   EXPECT_EQ(left[0].uuid, "2");
   const std::vector<energy::ManagerUnits> failed = {{.manager = "slurm", .snapshot = nullptr}};
-  EXPECT_THAT(living(list, failed), SizeIs(3)) << "nobody knows";
+  EXPECT_THAT(living(list, failed), SizeIs(3)) << "units of a manager that cannot be read are kept";
 }
 
 class DeviceCounterTest : public ::testing::Test {
@@ -208,7 +208,7 @@ class DeviceCounterTest : public ::testing::Test {
 
 using Step = std::pair<double, double>;
 
-TEST_F(DeviceCounterTest, TakesTheCounterWhereThereIsOne) {
+TEST_F(DeviceCounterTest, UsesTheCounterIfThereIsOne) {
   EXPECT_EQ(step(1000, 50), Step(0, 0));
   EXPECT_EQ(step(1200, 50), Step(200, 1));
   EXPECT_EQ(step(1200, 50, 0), Step(0, 0)) << "the same reading again";
@@ -216,15 +216,15 @@ TEST_F(DeviceCounterTest, TakesTheCounterWhereThereIsOne) {
   EXPECT_EQ(method_, energy::Method::kMeasured);
 }
 
-TEST_F(DeviceCounterTest, IntegratesThePowerWhereThereIsNoCounter) {
+TEST_F(DeviceCounterTest, IntegratesThePowerWithoutACounter) {
   EXPECT_EQ(step({}, 100), Step(0, 0));
   EXPECT_EQ(step({}, 300, 2), Step(400, 2));
   EXPECT_EQ(method_, energy::Method::kDerived);
 }
 
-TEST_F(DeviceCounterTest, StartsAnewAfterStepsThatCannotBe) {
+TEST_F(DeviceCounterTest, RestartsAfterImpossibleSteps) {
   step(1000, {});
-  EXPECT_EQ(step(10, {}), Step(0, 0)) << "the driver was loaded again";
+  EXPECT_EQ(step(10, {}), Step(0, 0)) << "the driver was reloaded";
   EXPECT_EQ(step(60, {}), Step(50, 1));
   EXPECT_EQ(step(1e15, {}), Step(0, 0));
   EXPECT_EQ(step(1e15 + 100, {}), Step(100, 1));
@@ -236,7 +236,7 @@ TEST_F(DeviceCounterTest, HasNoValueWithoutEither) {
   EXPECT_FALSE(counter_.advance(DeviceState{}, now_, sample));
 }
 
-TEST(DeviceNames, TakesThoseOfTheInventory) {
+TEST(DeviceNames, UsesThoseOfTheInventory) {
   Device known;
   known.vendor = Vendor::kAmd;
   known.index = "3";
@@ -253,7 +253,7 @@ TEST(DeviceNames, TakesThoseOfTheInventory) {
   EXPECT_EQ(devices[0].index, "3");
   EXPECT_EQ(devices[0].uuid, "serial");
   EXPECT_EQ(devices[0].sm_count, 304U);
-  EXPECT_EQ(devices[1].index, "") << "a number of our own could be that of another";
+  EXPECT_EQ(devices[1].index, "") << "a new number could be that of another GPU";
 }
 
 TEST(DeviceNames, FindsInstancesByUuidThenByIds) {
@@ -276,7 +276,7 @@ TEST(DeviceNames, FindsInstancesByUuidThenByIds) {
   EXPECT_EQ(devices[0].instances[0].index, "4");
   EXPECT_EQ(devices[0].instances[0].sm_count, 14U);
   EXPECT_EQ(devices[0].instances[1].index, "5");
-  EXPECT_EQ(devices[0].instances[1].sm_count, 16U) << "the library knows better";
+  EXPECT_EQ(devices[0].instances[1].sm_count, 16U) << "the library's value takes precedence";
 }
 
 }  // namespace

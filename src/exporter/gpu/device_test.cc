@@ -16,7 +16,7 @@ TEST(PciAddress, IsComparedByItsNumbers) {
   EXPECT_EQ(to_string(PciAddress{0x10001 & 0xffff, 0x3b, 0, 1}), "0001:3b:00.1");
 }
 
-TEST(PciAddress, IsFoundBehindWhatOnlyLooksLikeOne) {
+TEST(PciAddress, IsFoundAfterTextThatLooksSimilar) {
   EXPECT_EQ(parse_pci_address("ab:cd 1:2:3.4"), (PciAddress{1, 2, 3, 4}));
   EXPECT_EQ(parse_pci_address("1:2:3:4.5"), (PciAddress{2, 3, 4, 5}));
 }
@@ -56,7 +56,7 @@ std::vector<Device> two_devices() {
   return {whole, split};
 }
 
-TEST(OrderMap, GivesDevicesAndInstancesTheIndexesOfSlurm) {
+TEST(OrderMap, SetsTheIndexesOfSlurm) {
   auto devices = two_devices();
   apply_order_map(parse_order_map(" 7 : 0 ,0:1.5, 1:1.3"), devices);
   EXPECT_EQ(devices[0].index, "7");
@@ -64,14 +64,14 @@ TEST(OrderMap, GivesDevicesAndInstancesTheIndexesOfSlurm) {
   EXPECT_EQ(devices[1].instances[1].index, "0");
 }
 
-TEST(OrderMap, TakesATargetWithTwoDotsForTheDevice) {
+TEST(OrderMap, TreatsATargetWithTwoDotsAsTheDevice) {
   auto devices = two_devices();
   apply_order_map(parse_order_map("4:1.3.0"), devices);
   EXPECT_EQ(devices[1].index, "4");
   EXPECT_EQ(devices[1].instances[0].index, "1");
 }
 
-TEST(OrderMap, SkipsEntriesOfAnotherFormAndUnknownTargets) {
+TEST(OrderMap, SkipsInvalidEntriesAndUnknownTargets) {
   EXPECT_TRUE(parse_order_map("").empty());
   EXPECT_TRUE(parse_order_map("0,1;2,,:,3:,:4,5:x,6:1.y,7:-1").empty());
   auto devices = two_devices();

@@ -14,18 +14,19 @@ namespace {
 constexpr auto kFirstPause = std::chrono::seconds(5);
 constexpr auto kMaxPause = std::chrono::minutes(5);
 
-/// One library and how it fares.
+/// One library and its state.
 struct Watched {
   std::unique_ptr<GpuLibrary> library;
   bool running = false;
-  bool listed = false;  // the last read was of everything
+  bool listed = false;  // the last read was a full one
   bool failing = false;
   std::string error;
   Clock::SteadyTime next_start{};
   Clock::SteadyTime::duration pause = kFirstPause;
 };
 
-/// Notes how a call went; `alone`: there is no other library, so the source tells of it.
+/// Records the result of a call. If `alone`, there is no other library, and SlowSource logs the
+/// failure.
 void report(Watched& watched, const Error* error, bool alone) {
   const bool failing = error != nullptr;
   watched.error = failing ? error->message : std::string();
@@ -34,7 +35,7 @@ void report(Watched& watched, const Error* error, bool alone) {
   }
   const auto vendor = to_string(watched.library->vendor());
   if (failing) {
-    log::warn("library of a GPU vendor fails; trying again from time to time",
+    log::warn("library of a GPU vendor fails; retrying periodically",
               {{"vendor", vendor}, {"err", watched.error}});
   } else {
     log::info("library of a GPU vendor works again", {{"vendor", vendor}});
@@ -68,7 +69,7 @@ ProcessList::List processes_of(const std::vector<DeviceState>& devices) {
 
 }  // namespace
 
-/// What the worker uses; it outlives the monitor where a library hangs.
+/// Used by the thread. Outlives the monitor if a library hangs.
 struct Monitor::Work {
   const Clock& clock;
   std::vector<Watched> libraries;
@@ -82,15 +83,15 @@ struct Monitor::Work {
   bool closing CEEMS_GUARDED_BY(mutex) = false;    // the destructor has begun
   bool abandoned CEEMS_GUARDED_BY(mutex) = false;  // the destructor has stopped waiting
 
-  /// The time now; never returns once the monitor has left us behind: the clock need not be there
-  /// any more then.
+  /// The time now. Never returns after the destructor of the monitor has stopped waiting, because
+  /// the clock may be gone.
   Clock::SteadyTime time() {
     MutexLock lock(mutex);
     idle.wait(lock, [this]() CEEMS_REQUIRES(mutex) { return !abandoned; });
     return clock.steady_now();
   }
 
-  /// Calls the library; nothing where it fails or is left alone for a while.
+  /// Calls the library. Nothing if it fails, or while it pauses after a failure.
   std::optional<std::vector<DeviceState>> read(Watched& watched, bool everything) {
     const auto now = time();
     bool first = false;
@@ -153,7 +154,7 @@ struct Monitor::Work {
     {
       const MutexLock lock(mutex);
       if (closing) {
-        return fail(ErrorCode::kUnavailable, "the program ends");
+        return fail(ErrorCode::kUnavailable, "the program is ending");
       }
       busy = true;
     }
@@ -161,7 +162,7 @@ struct Monitor::Work {
     MutexLock lock(mutex);
     busy = false;
     idle.notify_all();
-    // The source must not be touched when nobody waits for us any more.
+    // The source must not be used after the destructor has stopped waiting.
     idle.wait(lock, [this]() CEEMS_REQUIRES(mutex) { return !abandoned; });
     return reading;
   }

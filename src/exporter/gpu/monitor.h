@@ -24,37 +24,37 @@ struct MonitorOptions {
   std::chrono::milliseconds interval{1000};
   /// Older readings are not served.
   std::chrono::milliseconds max_age{30'000};
-  /// How long the destructor waits for a call that is under way.
+  /// How long the destructor waits for a call in progress.
   std::chrono::milliseconds patience{2000};
   std::chrono::milliseconds first_wait{2000};
 };
 
-/// Reads the libraries of GPU vendors by one worker: whatever they do, latest() answers at once. A
-/// library that fails is started anew with growing pauses. Thread-safe after start().
+/// Reads the libraries of GPU vendors in one thread. latest() returns at once, whatever the
+/// libraries do. A library that fails is restarted after growing pauses. Thread-safe after start().
 class Monitor {
  public:
-  /// Every this many readings what changes slowly is read, too.
+  /// Every kSeldom-th reading also reads what changes slowly.
   static constexpr unsigned kSeldom = 5;
 
-  /// `inventory` may be null: no other part of the program numbers GPUs. `clock` outlives the
+  /// `inventory` may be null if no other part of the program numbers GPUs. `clock` must outlive the
   /// object.
   Monitor(MonitorOptions options,
           const Clock& clock,
           std::vector<std::unique_ptr<GpuLibrary>> libraries,
           std::shared_ptr<Inventory> inventory,
           std::shared_ptr<ProcessList> processes);
-  /// Waits for a call under way; a library that hangs keeps its thread and what the thread uses,
-  /// which only the end of the process frees.
+  /// Waits for a call in progress. If a library hangs, its thread stays with everything the thread
+  /// uses until the process ends.
   ~Monitor();
   Monitor(const Monitor&) = delete;
   Monitor& operator=(const Monitor&) = delete;
 
-  /// After privileges were dropped, once.
+  /// Call it once, after privileges were dropped.
   void start();
   /// See SlowSource::wait_first().
   void wait_first(std::chrono::steady_clock::time_point deadline);
 
-  /// The last reading, null where there is none that is young enough.
+  /// The last reading; null if there is no recent one.
   [[nodiscard]] std::shared_ptr<const Reading> latest() const;
   /// When the last good reading was taken.
   [[nodiscard]] std::optional<Clock::SteadyTime> last_good() const;

@@ -77,10 +77,10 @@ TEST_F(MonitorTest, ServesTheFirstReadingAfterTheStart) {
   EXPECT_EQ(reading->devices[0].sm_count, 108U);
   EXPECT_EQ(reading->devices[1].index, "") << "split";
   ASSERT_THAT(reading->devices[1].instances, SizeIs(1));
-  EXPECT_EQ(reading->devices[1].instances[0].index, "1") << "numbered through";
+  EXPECT_EQ(reading->devices[1].instances[0].index, "1") << "numbered in one sequence";
 }
 
-TEST_F(MonitorTest, TellsTheInventoryWhatTheLibraryListsAsItChanges) {
+TEST_F(MonitorTest, ReportsChangedDevicesToTheInventory) {
   const testing::TempDir directory;
   directory.write("sys/bus/pci/devices/0000:07:00.0/class", "0x030200\n");
   directory.write("sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");
@@ -141,7 +141,7 @@ TEST_F(MonitorTest, ServesTheLastReadingWhileTheLibraryHangsUntilItIsOld) {
   EXPECT_TRUE(eventually([this] { return monitor_->latest() != nullptr; }));
 }
 
-TEST_F(MonitorTest, EndsThoughTheLibraryHangs) {
+TEST_F(MonitorTest, EndsWhileTheLibraryHangs) {
   begin();
   scenario_.set("hang", "nvmlDeviceGetPowerUsage");
   std::this_thread::sleep_for(milliseconds(50));
@@ -150,7 +150,7 @@ TEST_F(MonitorTest, EndsThoughTheLibraryHangs) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, std::chrono::seconds(2));
 }
 
-TEST_F(MonitorTest, StartsALibraryAnewAfterAPause) {
+TEST_F(MonitorTest, RestartsALibraryAfterAPause) {
   scenario_.set("nvmlInit_v2", "9");
   begin();
   EXPECT_EQ(monitor_->latest(), nullptr);
