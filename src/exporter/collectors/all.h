@@ -10,10 +10,10 @@ namespace ceems::exporter {
 
 struct UnitFlags;
 
-// The list of collectors. A line that declares NAME_collector() is all that the build needs to take
-// in NAME.cc and NAME_test.cc and to call the function in all_collectors(): CMakeLists.txt reads
-// this file. The order of the lines has no meaning. Those that take flags shared with others get
-// the same object.
+// The list of collectors. CMakeLists.txt reads this file: for a line that declares
+// NAME_collector(), the build compiles NAME.cc and NAME_test.cc and calls the function in
+// all_collectors(). The order of the lines does not matter. Collectors with shared flags get the
+// same object.
 CollectorSpec cgroup_collector(const std::shared_ptr<UnitFlags>& shared);
 CollectorSpec cpu_collector();
 CollectorSpec cray_pm_counters_collector();
@@ -31,10 +31,10 @@ CollectorSpec rapl_collector();
 CollectorSpec redfish_collector();
 CollectorSpec slurm_collector(const std::shared_ptr<UnitFlags>& shared);
 
-/// Those of the list, in any order.
+/// The collectors of the list, in any order.
 std::vector<CollectorSpec> all_collectors();
 
-// What the collectors of units are made of besides: parts that each of them can have.
+// Parts that each collector of units can have.
 SubCollectorSpec ebpf_sub_collector();
 SubCollectorSpec perf_sub_collector();
 SubCollectorSpec rdma_sub_collector();

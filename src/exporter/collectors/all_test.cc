@@ -32,7 +32,7 @@ TEST(AllCollectors, HaveDistinctNamesHelpAndAFactory) {
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
 
-TEST(AllCollectors, TakeFlagsAsTheReferencesDocumentationSpellsThem) {
+TEST(AllCollectors, AcceptFlagsAsSpelledInTheReferencesDocumentation) {
   for (const std::string spelling :
        {"--collector.cgroup.active-subsystem=memory", "--collector.redfish.web-config-file=a",
         "--collector.k8s.kubeconfig-file=a", "--profiling.ebpf.config-file=a"}) {
@@ -55,7 +55,7 @@ std::string help_of(std::vector<CollectorSpec> specs) {
   return flags.parse(static_cast<int>(arguments.size()), arguments.data()).text;
 }
 
-/// What these collectors show of a machine with SLURM jobs and RAPL at their second scrape.
+/// What these collectors export at their second scrape of a machine with SLURM jobs and RAPL.
 std::string page_of(std::vector<CollectorSpec> specs) {
   CollectorSet set(std::move(specs));
   config::FlagSet flags("test", "");
@@ -91,7 +91,7 @@ std::string page_of(std::vector<CollectorSpec> specs) {
   return page;
 }
 
-TEST(AllCollectors, ComeToTheSameInAnyOrder) {
+TEST(AllCollectors, ExportTheSameInAnyOrder) {
   const std::string help = help_of(all_collectors());
   const std::string page = page_of(all_collectors());
   EXPECT_NE(page.find("ceems_compute_unit_energy_joules_total{"), std::string::npos) << page;
@@ -105,14 +105,14 @@ TEST(AllCollectors, ComeToTheSameInAnyOrder) {
   }
 }
 
-/// A file of the repository.
+/// Content of a file of the repository.
 std::string text_of(const std::string& path) {
   const auto text = host::read_file(CEEMS_TEST_ROOT "/../" + path);
   EXPECT_TRUE(text) << text.error().message;
   return text.value_or("");
 }
 
-/// True where a line "## a, b" names the collector, alone or among others.
+/// True if a line "## a, b" contains the name of the collector.
 bool has_section(const std::string& page, const std::string& name) {
   const RE2 heading("(?m)^## (?:\\w+, )*" + name + "(?:, \\w+)*$");
   return RE2::PartialMatch(page, heading);
@@ -124,12 +124,12 @@ TEST(AllCollectors, AreDocumentedAndTested) {
   for (const CollectorSpec& known : all_collectors()) {
     const std::string row = "| `" + known.name + "` |";
     EXPECT_TRUE(rows.contains("\n" + row))
-        << "docs/exporter/collectors.md: a row for the collector is missing: " << row << " …";
+        << "docs/exporter/collectors.md: expected a row for the collector: " << row << " …";
     EXPECT_TRUE(has_section(metrics, known.name))
-        << "docs/exporter/metrics.md: a section with its metrics is missing: ## " << known.name;
+        << "docs/exporter/metrics.md: expected a section with its metrics: ## " << known.name;
     const std::string test = "src/exporter/collectors/" + known.name + "_test.cc";
     EXPECT_TRUE(std::filesystem::exists(CEEMS_TEST_ROOT "/../" + test))
-        << test << ": a test of the collector is missing";
+        << test << ": expected a test of the collector";
   }
 }
 

@@ -18,7 +18,7 @@ double seconds_of(Clock::SystemTime time) {
   return std::chrono::duration<double>(time.time_since_epoch()).count();
 }
 
-/// Series of units that no accounting of a resource manager knows.
+/// Series that exist only for units without a resource manager.
 class UnitFacts {
  public:
   explicit UnitFacts(const CollectorContext& context)
@@ -122,7 +122,7 @@ bool cgroup_by_default(const CollectorContext& context,
   return !host::resource_manager_present(context.paths, mount, cgroups.active_subsystem);
 }
 
-/// --collector.cgroup: any cgroups, by default services and containers.
+/// --collector.cgroup: cgroups of any kind, by default services and containers.
 CollectorSpec cgroup_collector(const std::shared_ptr<UnitFlags>& shared) {
   auto values = std::make_shared<CgroupOptions>();
   return {

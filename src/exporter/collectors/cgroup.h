@@ -12,21 +12,22 @@
 namespace ceems::exporter {
 
 struct CgroupOptions {
-  std::vector<std::string> patterns = {};  ///< RE2; none: see pattern_matcher()
+  std::vector<std::string> patterns =
+      {};  ///< RE2 syntax; if empty, the defaults of pattern_matcher()
   UnitMetricOptions metrics = {};
 };
 
 /// The collector without its flags, for tests. Without patterns it leaves out the cgroups of the
-/// managers whose units are among `sources`. Errors: the cgroup hierarchy is not there, a pattern
-/// is wrong.
+/// managers whose units are among `sources`. Errors: the cgroup hierarchy does not exist, or a
+/// pattern is invalid.
 Result<std::unique_ptr<Collector>> make_cgroup_collector(const CollectorContext& context,
                                                          const Sources& sources,
                                                          const CgroupFlags& cgroups,
                                                          const SubCollectorSet& subs,
                                                          const CgroupOptions& options);
 
-/// True where the collector is on by default: `sources` has no units, no resource manager
-/// has made cgroups here, and there is a real cgroup file system.
+/// Whether the collector is on by default: `sources` has no units, no resource manager has created
+/// cgroups on this machine, and there is a real cgroup file system.
 bool cgroup_by_default(const CollectorContext& context,
                        const Sources& sources,
                        const CgroupFlags& cgroups);

@@ -54,7 +54,7 @@ TEST(Cgroup, LeavesSlurmToItsCollector) {
   EXPECT_THAT(page, HasSubstr("slurmd.service"));
 }
 
-TEST(Cgroup, ShowsWhatThePatternsName) {
+TEST(Cgroup, ShowsCgroupsThatMatchThePatterns) {
   TestContext test(fixture("slurm-v1"));
   auto collector = make_cgroup_collector(test.context, {}, {.force_version = "v1"}, {},
                                          {.patterns = {R"(^/slurm/uid_(?P<id>[0-9]+)$)"}})
@@ -72,7 +72,7 @@ TEST(Cgroup, NamesTheFlagWithABadPattern) {
   EXPECT_EQ(collector.error().message, "--collector.cgroup.pattern: pattern '(': missing ): (");
 }
 
-TEST(Cgroup, TellsTheEndOfAUnitUntilItWasScraped) {
+TEST(Cgroup, ShowsTheEndOfAUnitUntilItWasScraped) {
   const testing::TempDir root;
   root.write("proc/5/status", "Uid:\t3\t3\t3\t3\n");
   root.write("etc/passwd", "sys:x:3:3:::\n");

@@ -25,7 +25,7 @@ struct TestContext {
   }
 };
 
-/// The collector as the program makes it with these flags, of its own or of those it shares.
+/// Creates the collector as the program does with these flags, which may be its own or shared ones.
 inline Result<std::unique_ptr<Collector>> create_collector(
     const CollectorSpec& spec,
     const CollectorContext& context,
@@ -49,7 +49,7 @@ inline std::filesystem::path fixture(const std::string& host) {
   return std::filesystem::path(CEEMS_TEST_ROOT) / "fixtures" / host;
 }
 
-/// Starts the collector as the program does, with more patience.
+/// Starts the collector as the program does, but waits longer for it.
 template <class AnyCollector>
 void start_and_wait(AnyCollector& collector) {
   collector.start();

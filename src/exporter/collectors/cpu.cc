@@ -23,9 +23,9 @@ constexpr std::array<std::pair<std::string_view, Field>, 8> kModes{{
     {"softirq", &host::CpuTimes::softirq},
     {"steal", &host::CpuTimes::steal},
 }};
-constexpr double kTicksPerSecond = 100;  // USER_HZ, the same on every architecture Linux has
+constexpr double kTicksPerSecond = 100;  // USER_HZ, the same on every architecture of Linux
 constexpr std::uint64_t kHotplugTicks = 300;
-constexpr std::size_t kTestCores = 4;  // --collector.empty-hostname-label, as the reference has it
+constexpr std::size_t kTestCores = 4;  // --collector.empty-hostname-label, as in the reference
 
 const metrics::Desc kCount{
     "ceems_cpu_count", "Number of logical CPUs online.", metrics::Type::kGauge, {"hostname"}};
@@ -38,15 +38,16 @@ const metrics::Desc kSeconds{"ceems_cpu_seconds_total",
                              metrics::Type::kCounter,
                              {"hostname", "mode"}};
 
-/// CPU times that never go back, from readings that may: iowait and steal jitter downwards, and all
-/// fields restart when CPUs are taken out and put in again. Not thread-safe.
+/// CPU times that never decrease, from readings that may: iowait and steal jitter downwards, and
+/// all fields restart when CPUs are unplugged and plugged in again. Not thread-safe.
 class CpuCounter {
  public:
-  /// Takes a reading and gives the times to export. Where idle falls by 3 s or more the CPUs were
-  /// hot-plugged and the new reading is taken whole; else each field keeps its highest value.
+  /// Takes a reading and returns the times to export. If idle falls by 3 s or more, CPUs were
+  /// hot-plugged and the new reading is used unchanged. Otherwise each field keeps its highest
+  /// value.
   const host::CpuTimes& update(const host::CpuTimes& reading) {
     if (times_.idle >= reading.idle + kHotplugTicks) {
-      log::debug("CPU times restarted, taken as hotplug", {{"collector", "cpu"}});
+      log::debug("CPU times restarted, assuming a hotplug", {{"collector", "cpu"}});
       times_ = reading;
       return times_;
     }

@@ -53,7 +53,7 @@ TEST(Cpu, RefusesToStartWithoutProcOrCpuinfo) {
   EXPECT_EQ(cpu.error().message, (root.path() / "proc/cpuinfo").string() + ": no processor entry");
 }
 
-TEST(Cpu, FailsWhileStatIsBadAndComesBack) {
+TEST(Cpu, FailsWhileStatIsInvalidAndRecovers) {
   const testing::TempDir root;
   root.write("proc/cpuinfo", kCpuinfo);
   TestContext host(root.path());
@@ -73,7 +73,7 @@ TEST(Cpu, FailsWhileStatIsBadAndComesBack) {
   EXPECT_TRUE(result);
 }
 
-TEST(Cpu, TakesFourCoresForTheReferencesTests) {
+TEST(Cpu, AssumesFourCoresForTheReferencesTests) {
   const testing::TempDir root;
   std::string cpuinfo;
   for (int i = 0; i < 12; ++i) {
@@ -90,7 +90,7 @@ TEST(Cpu, TakesFourCoresForTheReferencesTests) {
             std::string::npos);
 }
 
-TEST(Cpu, NeverGoesBackByJitter) {
+TEST(Cpu, NeverDecreasesByJitter) {
   const testing::TempDir root;
   root.write("proc/cpuinfo", kCpuinfo);
   root.write("proc/stat", "cpu 10000 10000 10000 10000 10000 10000 10000 10000\n");

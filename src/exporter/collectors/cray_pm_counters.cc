@@ -15,7 +15,7 @@ constexpr std::uint64_t kMicro = 1'000'000;
 constexpr std::uint64_t kMaxJoules = std::numeric_limits<std::uint64_t>::max() / kMicro;
 
 metrics::Desc make_desc(const char* stem, const char* help) {
-  // Gauges throughout, energy included, as the reference has them.
+  // All are gauges, including energy, as in the reference.
   return {std::string("ceems_cray_pm_counters_") + stem,
           help,
           metrics::Type::kGauge,
@@ -27,9 +27,9 @@ struct Quantity {
   metrics::Desc desc;
 };
 
-/// Energy of the whole node by <sysfs>/cray/pm_counters/energy, in whole joules at 10 Hz.
-/// `fresh` is when the node controller's time stamp last moved: it stands still while the
-/// controller is away, then the age grows.
+/// Energy of the whole node from <sysfs>/cray/pm_counters/energy, in whole joules at 10 Hz. `fresh`
+/// is when the node controller's time stamp last changed. While the controller is not available the
+/// stamp stands still and the age grows.
 class CrayEnergyMeter final : public energy::EnergyMeter {
  public:
   explicit CrayEnergyMeter(std::string sys)
@@ -80,7 +80,7 @@ class CrayCollector final : public Collector {
     for (const std::string& domain : *domains) {
       for (const Quantity& quantity : quantities_) {
         const auto reading = host::read_cray_counter(sys_, domain, quantity.file);
-        if (reading && reading->value > 0) {  // 0 is "no cap" or "no sensor"
+        if (reading && reading->value > 0) {  // 0 means "no cap" or "no sensor"
           sink.add(quantity.desc, static_cast<double>(reading->value), {hostname_, domain});
         }
       }
@@ -108,9 +108,9 @@ class CrayCollector final : public Collector {
 
 }  // namespace
 
-/// --collector.cray_pm_counters: energy, power, power cap and temperature of the node and its parts
-/// below <sysfs>/cray/pm_counters. Brings the meter `cray` where the node's energy is there at the
-/// start.
+/// --collector.cray_pm_counters: energy, power, power cap and temperature of the node and its
+/// parts, from <sysfs>/cray/pm_counters. Provides the meter `cray` if the node's energy is
+/// available at the start.
 CollectorSpec cray_pm_counters_collector() {
   return {.name = "cray_pm_counters",
           .help = "Enable the cray_pm_counters collector (power counters of HPE Cray nodes)",

@@ -24,7 +24,7 @@ class CrayTest : public ::testing::Test {
   TestContext host_;
 };
 
-TEST_F(CrayTest, ExportsWhatIsAboveZero) {
+TEST_F(CrayTest, ExportsValuesAboveZero) {
   write("energy", "1360621494 J 1734094386309238 us\n");
   write("power", "544 W 1734094386309238 us\n");
   write("power_cap", "0 W\n");
@@ -45,7 +45,7 @@ TEST_F(CrayTest, ExportsWhatIsAboveZero) {
   EXPECT_TRUE(result);
 }
 
-TEST_F(CrayTest, AnswersNoDataElsewhere) {
+TEST_F(CrayTest, ReturnsNoDataElsewhere) {
   const auto cray = make();
   Result<> result;
   EXPECT_EQ(samples_of(*cray, &result), "");
@@ -54,7 +54,7 @@ TEST_F(CrayTest, AnswersNoDataElsewhere) {
   EXPECT_TRUE(cray->sources().meters.empty());
 }
 
-TEST_F(CrayTest, RefusesASysfsRootThatIsNoDirectory) {
+TEST_F(CrayTest, RefusesASysfsRootThatIsNotADirectory) {
   host_.context.paths.sys = dir_.path() / "absent";
   EXPECT_FALSE(create_collector(cray_pm_counters_collector(), host_.context));
 }
@@ -76,11 +76,11 @@ TEST_F(CrayTest, MetersTheNodeAndShowsItsAge) {
   write("energy", "1500 J 6000000 us\n");
   EXPECT_DOUBLE_EQ(read()->joules, 500);
   EXPECT_EQ(read()->fresh, start + seconds(1));
-  host_.clock.advance(seconds(5));  // the controller is away
+  host_.clock.advance(seconds(5));  // the controller is not available
   const auto held = read();
   EXPECT_EQ(held->joules, 0);
   EXPECT_EQ(held->fresh, start + seconds(1));
-  write("energy", "2 J 7000000 us\n");  // the counter starts again
+  write("energy", "2 J 7000000 us\n");  // the counter restarts
   EXPECT_EQ(read()->joules, 0);
   EXPECT_EQ(read()->fresh, start + seconds(6));
   write("energy", "n/a\n");

@@ -37,40 +37,43 @@ void warn(Flags& flags) {
 }  // namespace
 
 /// --collector.ebpf.* and --profiling.ebpf*: this version has neither eBPF metrics nor the
-/// profiler. The flags are taken, with one warning for each that is given, so that the command line
-/// of a site that comes from the reference starts.
+/// profiler. It accepts the flags with one warning for each that is given, so that it starts with
+/// command lines written for the reference.
 SubCollectorSpec ebpf_sub_collector() {
   auto values = std::make_shared<Flags>();
-  return {.name = "ebpf",
-          .add_flags =
-              [values](config::FlagSet& flags) {
-                flags.add("collector.ebpf.io-metrics", values->io_metrics,
-                          {.help = "File I/O of each unit by eBPF (not in this version: taken, "
-                                   "without effect)"});
-                flags.add("collector.ebpf.network-metrics", values->network_metrics,
-                          {.help = "Network traffic of each unit by eBPF (not in this version: "
-                                   "taken, without effect)"});
-                flags.add("collector.ebpf.fs-mount-point", values->mount_points,
-                          {.help = "Mount points of the file I/O", .hidden = true});
-                flags.add("profiling.ebpf", values->profiling,
-                          {.help = "Profiler (not in this version)", .hidden = true});
-                flags.add("profiling.ebpf.config.file", values->profiling_config,
-                          {.help = "Configuration of the profiler",
-                           .env = "CEEMS_EXPORTER_PROFILING_CONFIG_FILE",
-                           .hidden = true});
-                flags.alias("profiling.ebpf.config-file", "profiling.ebpf.config.file");
-                flags.add("profiling.ebpf.config.file.expand-env-vars", values->profiling_expand,
-                          {.help = "Expand variables in it", .hidden = true});
-                flags.add("profiling.ebpf.env-var", values->profiling_variables,
-                          {.help = "Profile processes with this variable", .hidden = true});
-                flags.add("profiling.ebpf.self-profiler", values->profiling_self,
-                          {.help = "Profile the exporter", .hidden = true});
-              },
-          .create = [values](const CollectorContext&, const host::CgroupMount&,
-                             UnitSource&) -> Result<std::unique_ptr<SubCollector>> {
-            warn(*values);
-            return nullptr;
-          }};
+  return {
+      .name = "ebpf",
+      .add_flags =
+          [values](config::FlagSet& flags) {
+            flags.add("collector.ebpf.io-metrics", values->io_metrics,
+                      {.help = "File I/O of each unit by eBPF (not in this version: accepted "
+                               "without effect)"});
+            flags.add(
+                "collector.ebpf.network-metrics", values->network_metrics,
+                {.help = "Network traffic of each unit by eBPF (not in this version: accepted "
+                         "without effect)"});
+            flags.add("collector.ebpf.fs-mount-point", values->mount_points,
+                      {.help = "Mount points of the file I/O", .hidden = true});
+            flags.add("profiling.ebpf", values->profiling,
+                      {.help = "Profiler (not in this version)", .hidden = true});
+            flags.add("profiling.ebpf.config.file", values->profiling_config,
+                      {.help = "Configuration file of the profiler",
+                       .env = "CEEMS_EXPORTER_PROFILING_CONFIG_FILE",
+                       .hidden = true});
+            flags.alias("profiling.ebpf.config-file", "profiling.ebpf.config.file");
+            flags.add("profiling.ebpf.config.file.expand-env-vars", values->profiling_expand,
+                      {.help = "Expand variables in the profiler's configuration", .hidden = true});
+            flags.add(
+                "profiling.ebpf.env-var", values->profiling_variables,
+                {.help = "Profile only processes with this environment variable", .hidden = true});
+            flags.add("profiling.ebpf.self-profiler", values->profiling_self,
+                      {.help = "Profile the exporter", .hidden = true});
+          },
+      .create = [values](const CollectorContext&, const host::CgroupMount&,
+                         UnitSource&) -> Result<std::unique_ptr<SubCollector>> {
+        warn(*values);
+        return nullptr;
+      }};
 }
 
 }  // namespace ceems::exporter

@@ -14,7 +14,7 @@ class EmissionsCollector final : public Collector {
 
   Result<> collect(metrics::Sink& sink) override {
     for (const auto& provider : providers_) {
-      const auto factors = provider->factors();  // its worker logs why there are none
+      const auto factors = provider->factors();  // its thread logs why there are none
       if (!factors) {
         continue;
       }
@@ -45,7 +45,8 @@ class EmissionsCollector final : public Collector {
   }
 
  private:
-  // Mixed case and the missing hostname are the reference's; rules join on provider and country.
+  // The mixed case and the missing hostname come from the reference. Rules join on provider and
+  // country.
   metrics::Desc factor_{"ceems_emissions_gCo2_kWh",
                         "Emission factor of electricity in grams of CO2 equivalent per kWh.",
                         metrics::Type::kGauge,
@@ -73,7 +74,7 @@ Result<std::unique_ptr<Collector>> make_emissions_collector(const CollectorConte
 }
 
 /// --collector.emissions: emission factors of electricity by provider and country. Services are
-/// asked in the background; their last factors are served for up to a day.
+/// queried in the background; their last factors are served for up to a day.
 CollectorSpec emissions_collector() {
   auto keys = std::make_shared<std::vector<std::string>>();
   return {.name = "emissions",
@@ -81,8 +82,8 @@ CollectorSpec emissions_collector() {
           .add_flags =
               [keys](config::FlagSet& flags) {
                 flags.add_enums("collector.emissions.provider", *keys, emissions::provider_keys(),
-                                {.help = "Source of emission factors (repeatable); default: all "
-                                         "that can be used"});
+                                {.help = "Provider of emission factors; may be repeated. "
+                                         "Default: all usable ones"});
               },
           .create =
               [keys](const CollectorContext& context, const Sources&) {

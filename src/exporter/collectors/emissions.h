@@ -8,8 +8,8 @@
 
 namespace ceems::exporter {
 
-/// The collector without its flags, for tests: the providers with these keys, all usable ones for
-/// none. kInvalidArgument: a provider that was asked for cannot be used.
+/// The collector without its flags, for tests, with the providers of these keys, or all usable ones
+/// if `keys` is empty. kInvalidArgument: a requested provider cannot be used.
 Result<std::unique_ptr<Collector>> make_emissions_collector(const CollectorContext& context,
                                                             const std::vector<std::string>& keys,
                                                             emissions::Environment environment);

@@ -39,7 +39,7 @@ TEST_F(EmissionsTest, ExportsTheStaticProvidersWithoutHostname) {
   EXPECT_TRUE((*collector)->source_ages().empty());
 }
 
-TEST_F(EmissionsTest, ServesWhatAServiceAnsweredAndItsAge) {
+TEST_F(EmissionsTest, ServesTheAnswerOfAServiceAndItsAge) {
   const emissions::TestService service(
       [](const net::Request& /*request*/, net::Response& response) {
         response.body = R"({"results":[{"taux_co2":20}]})";
@@ -64,7 +64,7 @@ TEST_F(EmissionsTest, ServesWhatAServiceAnsweredAndItsAge) {
   EXPECT_EQ(ages[0].age, std::chrono::seconds(90));
 }
 
-TEST_F(EmissionsTest, AServiceThatIsAwayIsNoFailureOfTheScrape) {
+TEST_F(EmissionsTest, AnUnavailableServiceDoesNotFailTheScrape) {
   auto collector = make_emissions_collector(
       host_.context, {"rte"}, environment_of({{"__RTE_BASE_URL", "http://127.0.0.1:1"}}));
   ASSERT_TRUE(collector);
@@ -74,7 +74,7 @@ TEST_F(EmissionsTest, AServiceThatIsAwayIsNoFailureOfTheScrape) {
   EXPECT_TRUE(result);
 }
 
-TEST_F(EmissionsTest, AProviderThatCannotBeUsedEndsTheStart) {
+TEST_F(EmissionsTest, AnUnusableProviderEndsTheStart) {
   const auto collector = make_emissions_collector(host_.context, {"emaps"}, environment_of({}));
   ASSERT_FALSE(collector);
   EXPECT_EQ(collector.error().code, ErrorCode::kInvalidArgument);

@@ -20,9 +20,8 @@ using energy::Domain;
 using metrics::Desc;
 using metrics::Type;
 
-/// Exposes the counters of a sampler (docs/energy.md) and starts it in start(). Each collect()
-/// makes it tick if its last sample is old, so that the page is fresh also where it was never
-/// started.
+/// Exports the counters of a sampler (docs/energy.md) and starts it in start(). Each collect()
+/// makes it tick if its last sample is old, so the page is up to date even if it was never started.
 class EnergyCollector final : public Collector {
  public:
   EnergyCollector(std::unique_ptr<energy::Sampler> sampler,
@@ -33,7 +32,7 @@ class EnergyCollector final : public Collector {
   }
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
-    return {CAP_DAC_READ_SEARCH};  // to open energy counters that come back
+    return {CAP_DAC_READ_SEARCH};  // to reopen energy counters that reappear
   }
 
   void start() override { sampler_->start(); }
@@ -83,7 +82,7 @@ class EnergyCollector final : public Collector {
       const energy::SourceInfo& info = source.info;
       const std::string_view domain = energy::to_string(info.domain);
       const bool counted = source.joules.value() > 0;
-      // Sources of the node stand in for each other: one that never decided is not shown.
+      // Only one source of the node counts at a time. One that never counted is not shown.
       if (info.domain != Domain::kNode || counted) {
         sink.add(node_joules_, source.joules.value(), {hostname_, domain, info.name});
         sink.add(info_, 1, {hostname_, domain, info.name, energy::to_string(info.method)});
@@ -180,7 +179,7 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
   return std::make_unique<EnergyCollector>(std::move(sampler), *context.clock, context.hostname);
 }
 
-/// Unit collectors keep what ended as long as the energy of it is kept.
+/// Unit collectors keep ended units for as long as their energy is kept.
 Result<> prepare(const Flags& flags, CollectorContext& context) {
   const auto keep = energy::parse_duration("--collector.energy.keep-ended", flags.keep_ended,
                                            std::chrono::milliseconds(0), std::chrono::hours(24));
@@ -194,35 +193,36 @@ Result<> prepare(const Flags& flags, CollectorContext& context) {
 }  // namespace
 
 /// --collector.energy: energy of units, system and node that adds up, from the meters of the host
-/// and those that other collectors bring.
+/// and those of other collectors.
 CollectorSpec energy_collector() {
   const auto flags = std::make_shared<Flags>();
-  return {
-      .name = "energy",
-      .help =
-          "Enable the energy collector (energy of units and node; on by default where a unit "
-          "collector is on)",
-      .stage = Stage::kEnergy,
-      .enabled_by_default = true,
-      .enabled_when =
-          [](const CollectorContext& context, const Sources& sources) {
-            // A copied tree of plain files has no running units, and its CPU times do not move.
-            return !sources.units.empty() && host::detect_cgroup(context.paths.cgroup).live;
-          },
-      .add_flags =
-          [flags](config::FlagSet& set) {
-            set.add("collector.energy.interval", flags->interval,
-                    {.help = "Time between two samples of energy meters and units"});
-            set.add("collector.energy.idle-watts", flags->idle_watts,
+  return {.name = "energy",
+          .help =
+              "Enable the energy collector (energy of units and node; on by default if a unit "
+              "collector is on)",
+          .stage = Stage::kEnergy,
+          .enabled_by_default = true,
+          .enabled_when =
+              [](const CollectorContext& context, const Sources& sources) {
+                // A copied tree of plain files has no running units, and its CPU times do not
+                // change.
+                return !sources.units.empty() && host::detect_cgroup(context.paths.cgroup).live;
+              },
+          .add_flags =
+              [flags](config::FlagSet& set) {
+                set.add("collector.energy.interval", flags->interval,
+                        {.help = "Time between two samples of energy meters and units"});
+                set.add(
+                    "collector.energy.idle-watts", flags->idle_watts,
                     {.help = "Idle power, instead of learning it: watts of the whole node, or a "
                              "list such as package=90,dram=12",
                      .placeholder = "WATTS"});
-            set.add("collector.energy.keep-ended", flags->keep_ended,
-                    {.help = "Longest time for which the energy of ended units stays exported"});
-          },
-      .prepare = [flags](CollectorContext& context) { return prepare(*flags, context); },
-      .create = [flags](const CollectorContext& context,
-                        const Sources& sources) { return create(*flags, context, sources); }};
+                set.add("collector.energy.keep-ended", flags->keep_ended,
+                        {.help = "How long the energy of ended units stays exported at most"});
+              },
+          .prepare = [flags](CollectorContext& context) { return prepare(*flags, context); },
+          .create = [flags](const CollectorContext& context,
+                            const Sources& sources) { return create(*flags, context, sources); }};
 }
 
 }  // namespace ceems::exporter

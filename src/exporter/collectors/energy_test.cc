@@ -62,7 +62,7 @@ class EnergyCollectorTest : public ::testing::Test {
     return meter;
   }
 
-  /// The page after `seconds` more.
+  /// The page `seconds` later.
   std::string scrape(int seconds) {
     test_.clock.advance(std::chrono::seconds(seconds));
     return samples_of(*collector_);
@@ -107,7 +107,7 @@ ceems_unallocated_energy_joules_total{domain="package",hostname="n1"} 300
 )");
 }
 
-TEST_F(EnergyCollectorTest, SaysThatTheNodeIsASumWithoutAWallMeter) {
+TEST_F(EnergyCollectorTest, ReportsTheNodeAsASumWithoutAWallMeter) {
   package_->publish({.watts = 60, .time = test_.clock.steady_now()});
   scrape(0);
   const std::string page = scrape(10);
@@ -118,7 +118,7 @@ TEST_F(EnergyCollectorTest, SaysThatTheNodeIsASumWithoutAWallMeter) {
   EXPECT_THAT(page, Not(HasSubstr("domain=\"other\"")));
 }
 
-TEST_F(EnergyCollectorTest, LetsTheAgeOfASourceGrowThatHasGone) {
+TEST_F(EnergyCollectorTest, LetsTheAgeOfAVanishedSourceGrow) {
   package_->publish({.watts = 60, .time = test_.clock.steady_now()});
   scrape(0);
   scrape(10);

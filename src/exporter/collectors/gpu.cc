@@ -24,12 +24,12 @@ using gpu::Vendor;
 
 constexpr std::array kVendors = {Vendor::kNvidia, Vendor::kAmd, Vendor::kIntel};
 
-// A walk that a sampler or another collector made this shortly before serves us, too.
+// A walk of the cgroups within this time, by a sampler or another collector, is shared.
 constexpr auto kSharedAge = std::chrono::milliseconds(100);
 
 class GpuCollector final : public Collector {
  public:
-  /// `devices` is null where no library was loaded: then nothing is read.
+  /// `devices` is null if no library was loaded. Nothing is read then.
   GpuCollector(const CollectorContext& context,
                std::vector<std::shared_ptr<UnitSource>> units,
                std::shared_ptr<gpu::Monitor> monitor,
@@ -58,12 +58,11 @@ class GpuCollector final : public Collector {
 
   Result<> collect(metrics::Sink& sink) override {
     if (devices_ == nullptr) {
-      return fail(ErrorCode::kNoData, "no library of a GPU vendor is here");
+      return fail(ErrorCode::kNoData, "no library of a GPU vendor was loaded");
     }
     const auto reading = monitor_->latest();
     if (reading == nullptr) {
-      return fail(ErrorCode::kUnavailable, "no reading that is young enough: {}",
-                  monitor_->last_error());
+      return fail(ErrorCode::kUnavailable, "no recent reading: {}", monitor_->last_error());
     }
     for (const gpu::DeviceState& device : reading->devices) {
       metrics_.add(device, sink);
@@ -91,7 +90,7 @@ class GpuCollector final : public Collector {
     for (const auto& source : units_) {
       const auto snapshot = source->snapshot(kSharedAge);
       if (!snapshot) {
-        continue;  // its own collector reports that
+        continue;  // the collector of these units reports the error
       }
       const std::array<energy::ManagerUnits, 1> manager = {
           energy::ManagerUnits{.manager = source->manager(), .snapshot = snapshot->get()}};
@@ -109,17 +108,17 @@ class GpuCollector final : public Collector {
   const GpuMetrics metrics_;
 };
 
-/// Values of the flags, and the libraries that were found; loaded when first asked for.
+/// Values of the flags, and the libraries that were found. They are loaded on first use.
 class Setup {
  public:
   explicit Setup(const std::shared_ptr<UnitFlags>& shared) : gpus_(shared, &shared->gpus) {}
 
   void add_to(config::FlagSet& flags) {
     flags.add("collector.gpu.interval", interval_,
-              {.help = "Time between two readings of the GPUs by the libraries of their vendors"});
+              {.help = "Time between two readings of the GPUs"});
   }
 
-  /// True where there are GPUs whose library can be loaded.
+  /// True if there are GPUs whose library can be loaded.
   bool present(const CollectorContext& context) {
     load(context);
     return !libraries_.empty();
@@ -146,7 +145,7 @@ class Setup {
   }
 
  private:
-  /// Vendors of the GPUs here. A container may show the driver without the PCI bus.
+  /// Vendors of this machine's GPUs. A container may have the driver without the PCI bus.
   [[nodiscard]] std::set<Vendor> vendors(const CollectorContext& context) const {
     if (gpus_->type() == "nogpu") {
       return {};
@@ -178,7 +177,7 @@ class Setup {
     if (std::exchange(loaded_, true)) {
       return;
     }
-    error_ = "no GPU is here";
+    error_ = "this machine has no GPU";
     for (const Vendor vendor : vendors(context)) {
       if (!gpus_->may_ask_library(vendor, context.paths)) {
         error_ = "--path.sysfs is not the sysfs of this machine";
@@ -195,7 +194,7 @@ class Setup {
     }
   }
 
-  const std::shared_ptr<GpuFlags> gpus_;  // keeps all of the shared flags
+  const std::shared_ptr<GpuFlags> gpus_;  // keeps the shared flags alive
   std::string interval_ = "1s";
   bool loaded_ = false;
   std::vector<std::unique_ptr<gpu::GpuLibrary>> libraries_;
@@ -228,20 +227,21 @@ std::unique_ptr<Collector> make_gpu_collector(
   return std::make_unique<GpuCollector>(context, units, std::move(monitor), std::move(devices));
 }
 
-/// --collector.gpu: GPUs by the libraries of their vendors. On by default where a GPU and its
-/// library are there; else no library is looked for.
+/// --collector.gpu: GPUs, through the libraries of their vendors. On by default if a GPU and its
+/// library are present; otherwise no library is searched for.
 CollectorSpec gpu_collector(const std::shared_ptr<UnitFlags>& shared) {
   const auto setup = std::make_shared<Setup>(shared);
-  return {.name = "gpu",
-          .help =
-              "Enable the gpu collector (power, use, memory and errors of GPUs by the libraries of "
-              "their vendors; on by default where a GPU and its library are there)",
-          .stage = Stage::kDevices,
-          .enabled_when = [setup](const CollectorContext& context,
-                                  const Sources&) { return setup->present(context); },
-          .add_flags = [setup](config::FlagSet& flags) { setup->add_to(flags); },
-          .create = [setup](const CollectorContext& context,
-                            const Sources& sources) { return setup->create(context, sources); }};
+  return {
+      .name = "gpu",
+      .help =
+          "Enable the gpu collector (power, use, memory and errors of GPUs from the libraries of "
+          "their vendors; on by default if a GPU and its library are present)",
+      .stage = Stage::kDevices,
+      .enabled_when = [setup](const CollectorContext& context,
+                              const Sources&) { return setup->present(context); },
+      .add_flags = [setup](config::FlagSet& flags) { setup->add_to(flags); },
+      .create = [setup](const CollectorContext& context,
+                        const Sources& sources) { return setup->create(context, sources); }};
 }
 
 }  // namespace ceems::exporter

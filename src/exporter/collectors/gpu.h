@@ -14,13 +14,13 @@ namespace ceems::exporter {
 struct GpuCollectorOptions {
   std::chrono::milliseconds interval{1000};
   std::chrono::milliseconds max_age{30'000};
-  std::chrono::milliseconds patience{2000};    ///< at the end, for a call under way
-  std::chrono::milliseconds first_wait{2000};  ///< at the start, for the first reading
+  std::chrono::milliseconds patience{2000};    ///< time to wait at the end for a call in progress
+  std::chrono::milliseconds first_wait{2000};  ///< time to wait at the start for the first reading
 };
 
-/// Serves what the libraries say of the GPUs and of the processes on them, and which of `units`
-/// have these; brings the GPUs as devices. `inventory` may be null: then GPUs are numbered as the
-/// libraries list them.
+/// Serves the libraries' readings of the GPUs and of the processes on them, and the units among
+/// `units` to which these belong. Provides the GPUs as devices. `inventory` may be null; GPUs then
+/// have the numbers of the libraries.
 std::unique_ptr<Collector> make_gpu_collector(
     const CollectorContext& context,
     const std::vector<std::shared_ptr<UnitSource>>& units,

@@ -18,8 +18,8 @@ namespace {
 
 constexpr std::array kVendors{gpu::Vendor::kNvidia, gpu::Vendor::kAmd, gpu::Vendor::kIntel};
 
-/// Libraries look into the environment (LD_LIBRARY_PATH, variables of the driver), and what lists
-/// the GPUs should see what we see.
+/// The libraries read the environment (LD_LIBRARY_PATH, variables of the driver), and the process
+/// that lists the GPUs should see the same one.
 std::map<std::string, std::string> environment() {
   std::map<std::string, std::string> all;
   for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
@@ -33,8 +33,9 @@ std::map<std::string, std::string> environment() {
 }  // namespace
 
 void GpuFlags::add_to(config::FlagSet& flags) {
-  flags.add_enum("collector.gpu.type", type_, {"nvidia", "amd", "nogpu"},
-                 {.help = "Take GPUs of this vendor only, or none", .hidden = true});
+  flags.add_enum(
+      "collector.gpu.type", type_, {"nvidia", "amd", "nogpu"},
+      {.help = "Use only GPUs of this vendor (nvidia, amd), or none (nogpu)", .hidden = true});
   flags.add("collector.gpu.nvidia-smi-path", nvidia_smi_,
             {.help = "Path of nvidia-smi", .hidden = true});
   flags.add("collector.gpu.rocm-smi-path", rocm_smi_, {.help = "Path of rocm-smi", .hidden = true});
@@ -42,7 +43,7 @@ void GpuFlags::add_to(config::FlagSet& flags) {
   for (const gpu::Vendor vendor : kVendors) {
     flags.add(fmt::format("collector.gpu.library-path.{}", to_string(vendor)),
               libraries_.at(static_cast<std::size_t>(vendor)),
-              {.help = "Library of this vendor, an absolute path", .hidden = true});
+              {.help = "Absolute path of this vendor's library", .hidden = true});
   }
 }
 

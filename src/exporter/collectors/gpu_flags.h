@@ -10,25 +10,25 @@
 
 namespace ceems::exporter {
 
-/// Flags that all who need GPUs share: --collector.gpu.*, all hidden. Added to the command line by
-/// the slurm collector.
+/// Flags that all users of GPUs share: --collector.gpu.*, all hidden. The slurm collector adds them
+/// to the command line.
 class GpuFlags {
  public:
   void add_to(config::FlagSet& flags);
-  /// The inventory of this node, made at the first call. Not for concurrent use.
+  /// The inventory of this node, created by the first call. Not for concurrent use.
   std::shared_ptr<gpu::Inventory> inventory(const CollectorContext& context);
-  /// True where the vendor's library may be asked: it reports this machine's GPUs, so with a copy
-  /// of a sysfs only one that was given by flag.
+  /// Whether the vendor's library may be used. It reports this machine's GPUs, so with a copy of a
+  /// sysfs only a library given by flag may be used.
   [[nodiscard]] bool may_ask_library(gpu::Vendor vendor, const host::Paths& paths) const;
-  /// The inventory where somebody asked for it, else null.
+  /// The inventory if it was created, otherwise null.
   [[nodiscard]] std::shared_ptr<gpu::Inventory> existing_inventory() const { return inventory_; }
   /// --collector.gpu.type: empty, "nvidia", "amd" or "nogpu".
   [[nodiscard]] const std::string& type() const { return type_; }
-  /// --collector.gpu.library-path.VENDOR: the library to load in place of the usual ones, or empty.
+  /// --collector.gpu.library-path.VENDOR: the library to load instead of the usual ones, or empty.
   [[nodiscard]] const std::string& library(gpu::Vendor vendor) const {
     return libraries_.at(static_cast<std::size_t>(vendor));
   }
-  /// What the collector `gpu` publishes. Never null.
+  /// The processes that the collector `gpu` publishes. Never null.
   [[nodiscard]] const std::shared_ptr<gpu::ProcessList>& processes() const { return processes_; }
 
  private:

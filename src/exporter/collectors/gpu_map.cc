@@ -17,7 +17,7 @@ using metrics::Type;
 const std::vector<std::string> kLabels = {"manager", "hostname", "cgrouphostname", "uuid",
                                           "index",   "hindex",   "gpuuuid",        "gpuiid"};
 
-/// A GPU or instance as the labels name it.
+/// The labels of a GPU or instance.
 struct Row {
   Vendor vendor = Vendor::kNvidia;
   std::string index;
@@ -74,7 +74,7 @@ class MapCollector final : public SubCollector {
       inventory_->assignments().publish(snapshot.manager, {});
       return fail(std::move(claims).error());
     }
-    // After the claims: their source may have had vGPUs read anew.
+    // After the claims, because their source may have caused vGPUs to be read again.
     update(inventory_->devices(), *claims);
     const auto holders = attach(devices_, *claims, available_);
     Assignments::List list;
@@ -96,8 +96,8 @@ class MapCollector final : public SubCollector {
   }
 
  private:
-  /// Devices by the manager's indexes, and their shares; made anew when the devices change, or when
-  /// a virtual node turns up that lines of gres.conf may be for.
+  /// Devices by the manager's indexes, and their shares. Rebuilt when the devices change, or when a
+  /// virtual node appears that lines of gres.conf may be for.
   void update(const std::shared_ptr<const Inventory::Devices>& devices,
               const std::vector<Claim>& claims) {
     bool changed = devices != source_;

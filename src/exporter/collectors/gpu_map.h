@@ -14,7 +14,7 @@
 
 namespace ceems::exporter::gpu {
 
-/// What SLURM alone has.
+/// Options that only SLURM has.
 struct MapOptions {
   std::vector<OrderEntry> order = {};  ///< --collector.slurm.gpu-order-map
   std::vector<GresLine> gres = {};     ///< gres.conf
@@ -22,9 +22,9 @@ struct MapOptions {
   bool every_gres_file = false;
 };
 
-/// ceems_compute_unit_gpu_index_flag (with `help` as its HELP text) and
-/// ceems_compute_unit_gpu_sm_count of one manager's units; publishes Inventory::assignments(). Has
-/// no name of its own. start() starts the inventory's worker.
+/// Exports ceems_compute_unit_gpu_index_flag (with `help` as its HELP text) and
+/// ceems_compute_unit_gpu_sm_count of one manager's units, and publishes Inventory::assignments().
+/// Its name as a sub-collector is empty. start() starts the inventory's thread.
 Result<std::unique_ptr<SubCollector>> make_map_collector(const CollectorContext& context,
                                                          std::shared_ptr<Inventory> inventory,
                                                          const std::string& help,

@@ -25,7 +25,7 @@ constexpr std::string_view kQuery =
     "<multiprocessor_count>42</multiprocessor_count></shared></device_attributes></mig_device>"
     "</mig_devices></gpu></nvidia_smi_log>";
 
-/// Claims as a test sets them.
+/// Claims that a test sets.
 struct FakeClaims final : public ClaimSource {
   explicit FakeClaims(Result<std::vector<Claim>>& given) : answer(given) {}
   Result<std::vector<Claim>> claims(const UnitSnapshot& /*snapshot*/) override {
@@ -116,17 +116,17 @@ TEST_F(MapCollectorTest, PublishesAssignmentsWhosePartsAddUpToOne) {
   EXPECT_THAT(*inventory_->assignments().all(), SizeIs(4));
 }
 
-TEST_F(MapCollectorTest, TellsHowManyAssignmentsUsersCouldForge) {
+TEST_F(MapCollectorTest, CountsAssignmentsThatUsersCouldForge) {
   auto guess = claim("13", {"0", "1"});
   guess.evidence = Evidence::kEnvironment;
   claims_ = {claim("12", {"0"}), guess};
   make();
   EXPECT_EQ(collector_->hints(), 0U);
   page();
-  EXPECT_EQ(collector_->hints(), 1U) << "GPU 0 is held for a better reason";
+  EXPECT_EQ(collector_->hints(), 1U) << "the claim on GPU 0 has better evidence";
 }
 
-TEST_F(MapCollectorTest, AsksForNoClaimsWithoutGpus) {
+TEST_F(MapCollectorTest, RequestsNoClaimsWithoutGpus) {
   make("nogpu");
   EXPECT_THAT(page(), IsEmpty());
   EXPECT_EQ(source_->asked, 0);
@@ -146,7 +146,7 @@ TEST_F(MapCollectorTest, HasNoSeriesWhenTheClaimsFail) {
   EXPECT_THAT(collector_->capabilities(), SizeIs(1));
 }
 
-TEST_F(MapCollectorTest, TakesGresLinesForVirtualNodes) {
+TEST_F(MapCollectorTest, UsesGresLinesOfVirtualNodes) {
   auto a = claim("12", {"0"});
   a.shares = 2;
   auto b = claim("13", {"0"});
@@ -159,7 +159,7 @@ TEST_F(MapCollectorTest, TakesGresLinesForVirtualNodes) {
   EXPECT_THAT(page(), HasSubstr(R"(uuid="13"} 0.75)"));
 }
 
-TEST_F(MapCollectorTest, GoesByTheOrderOfSlurm) {
+TEST_F(MapCollectorTest, UsesTheOrderOfSlurm) {
   claims_ = {claim("12", {"5"})};
   make("nvidia", {.order = parse_order_map("5:1.3")});
   EXPECT_THAT(page(), HasSubstr(R"(gpuiid="3",gpuuuid="GPU-c",hindex="n1/gpu-5")"));

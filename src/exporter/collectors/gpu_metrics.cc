@@ -46,8 +46,8 @@ bool is_on(const gpu::ProcessUse& process, const gpu::InstanceState& instance) {
          (!process.compute_instance || *process.compute_instance == instance.compute_instance);
 }
 
-/// Each process once: on a split GPU it may be listed with several instances. `instance`: of this
-/// one; null: of the GPU.
+/// Lists each process once, because on a split GPU it may be listed with several instances. With
+/// `instance`, only processes of that instance; if it is null, those of the whole GPU.
 double processes_on(const gpu::DeviceState& device, const gpu::InstanceState* instance) {
   std::vector<int> pids;
   for (const gpu::ProcessUse& process : device.processes) {
@@ -62,7 +62,7 @@ double processes_on(const gpu::DeviceState& device, const gpu::InstanceState* in
 
 }  // namespace
 
-/// The labels of a GPU or an instance of one.
+/// The labels of a GPU or of one of its instances.
 struct GpuMetrics::Row {
   std::string_view hostname;
   std::string_view index;

@@ -11,14 +11,14 @@
 namespace ceems::exporter {
 
 /// The families ceems_gpu_* and, for units, ceems_compute_unit_gpu_{memory_used_bytes,
-/// utilization_ratio}. A value the library does not have is no series.
+/// utilization_ratio}. A value that the library does not have yields no series.
 class GpuMetrics {
  public:
   explicit GpuMetrics(std::string hostname);
 
-  /// One GPU with its instances.
+  /// Adds one GPU with its instances.
   void add(const gpu::DeviceState& device, metrics::Sink& sink) const;
-  /// What the units use of it; `processes` as from gpu::unit_processes().
+  /// Adds what the units use of it. `processes` is the result of gpu::unit_processes().
   void add_units(const gpu::DeviceState& device,
                  std::span<const gpu::UnitProcess> processes,
                  metrics::Sink& sink) const;

@@ -59,7 +59,7 @@ class GpuCollectorTest : public ::testing::Test {
         std::move(libraries), nullptr, std::make_shared<gpu::ProcessList>());
   }
 
-  /// A spec with its flags parsed.
+  /// A spec whose flags have been parsed.
   CollectorSpec parsed(std::vector<std::string> arguments) {
     CollectorSpec spec = gpu_collector(shared_);
     shared_->gpus.add_to(flags_);
@@ -111,11 +111,11 @@ TEST_F(GpuCollectorTest, ExposesDevices) {
               HasSubstr(R"(ceems_gpu_info{gpuiid="",gpuuuid="GPU-a",hostname="n1",index="0",)"
                         R"(name="NVIDIA A100-SXM4-40GB",pci_address="0000:07:00.0",)"
                         R"(vendor="nvidia"} 1)"));
-  EXPECT_THAT(samples, Not(HasSubstr("ceems_gpu_temperature_celsius"))) << "it tells none";
+  EXPECT_THAT(samples, Not(HasSubstr("ceems_gpu_temperature_celsius"))) << "it reports none";
   ASSERT_THAT(collector_->source_ages(), SizeIs(1));
 }
 
-TEST_F(GpuCollectorTest, SumsWhatTheProcessesOfAUnitUse) {
+TEST_F(GpuCollectorTest, SumsTheUseOfAUnitsProcesses) {
   make();
   EXPECT_TRUE(units_->wanted());
   start_and_wait(*collector_);
@@ -148,7 +148,7 @@ TEST_F(GpuCollectorTest, CountsAProcessOnceThoughItIsOnSeveralInstances) {
   EXPECT_THAT(samples, HasSubstr(processes("5", "1") + "1\n"));
 }
 
-TEST_F(GpuCollectorTest, GivesItsDevicesToTheSampler) {
+TEST_F(GpuCollectorTest, ProvidesItsDevicesToTheSampler) {
   make();
   const auto devices = collector_->sources().devices;
   ASSERT_THAT(devices, SizeIs(1));
@@ -171,7 +171,7 @@ TEST_F(GpuCollectorTest, GivesItsDevicesToTheSampler) {
   EXPECT_DOUBLE_EQ(samples[0].total_use, 0.36);
 }
 
-TEST_F(GpuCollectorTest, AScrapeDoesNotWaitForALibraryThatHangs) {
+TEST_F(GpuCollectorTest, AScrapeDoesNotWaitForAHangingLibrary) {
   make();
   start_and_wait(*collector_);
   scenario_.set("hang", "nvmlDeviceGetUtilizationRates");
@@ -187,10 +187,10 @@ TEST_F(GpuCollectorTest, AScrapeDoesNotWaitForALibraryThatHangs) {
   EXPECT_EQ(result.error().code, ErrorCode::kUnavailable);
 }
 
-TEST_F(GpuCollectorTest, IsOffWhereThereIsNoGpu) {
+TEST_F(GpuCollectorTest, IsOffWithoutAGpu) {
   const CollectorSpec spec = parsed({});
   EXPECT_FALSE(spec.enabled_when(machine_.context, {}));
-  auto collector = spec.create(machine_.context, {.units = {units_}});  // asked for by flag
+  auto collector = spec.create(machine_.context, {.units = {units_}});  // requested by flag
   ASSERT_TRUE(collector);
   EXPECT_THAT((*collector)->sources().devices, IsEmpty());
   EXPECT_FALSE(units_->wanted());
@@ -200,14 +200,14 @@ TEST_F(GpuCollectorTest, IsOffWhereThereIsNoGpu) {
   EXPECT_EQ(result.error().code, ErrorCode::kNoData);
 }
 
-TEST_F(GpuCollectorTest, LooksForNoLibraryForGraphicsOfTheProcessor) {
+TEST_F(GpuCollectorTest, SearchesNoLibraryForGraphicsOfTheProcessor) {
   root_.write("sys/bus/pci/devices/0000:00:02.0/class", "0x030000\n");
   root_.write("sys/bus/pci/devices/0000:00:02.0/vendor", "0x8086\n");
   const CollectorSpec spec = parsed({});
   EXPECT_FALSE(spec.enabled_when(machine_.context, {}));
 }
 
-TEST_F(GpuCollectorTest, IsOffWhereTheLibraryOfTheGpuIsMissing) {
+TEST_F(GpuCollectorTest, IsOffWithoutTheLibraryOfTheGpu) {
   root_.write("sys/bus/pci/devices/0000:07:00.0/class", "0x030200\n");
   root_.write("sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");
   const CollectorSpec spec =
@@ -215,17 +215,17 @@ TEST_F(GpuCollectorTest, IsOffWhereTheLibraryOfTheGpuIsMissing) {
   EXPECT_FALSE(spec.enabled_when(machine_.context, {}));
 }
 
-TEST_F(GpuCollectorTest, AsksTheLibraryOfThisMachineForItsOwnSysfsOnly) {
+TEST_F(GpuCollectorTest, UsesTheLibraryOfThisMachineForItsOwnSysfsOnly) {
   const host::Paths copy{.sys = root_.path() / "sys"};
   EXPECT_FALSE(shared_->gpus.may_ask_library(gpu::Vendor::kNvidia, copy));
   EXPECT_TRUE(shared_->gpus.may_ask_library(gpu::Vendor::kNvidia, {.sys = "/sys"}));
-  // A library that somebody names is asked in any case.
+  // A library given by flag is used in any case.
   parsed({"--collector.gpu.library-path.nvidia=/lib/own.so"});
   EXPECT_TRUE(shared_->gpus.may_ask_library(gpu::Vendor::kNvidia, copy));
   EXPECT_FALSE(shared_->gpus.may_ask_library(gpu::Vendor::kAmd, copy));
 }
 
-TEST_F(GpuCollectorTest, IsOnWhereAGpuAndItsLibraryAre) {
+TEST_F(GpuCollectorTest, IsOnWithAGpuAndItsLibrary) {
   const CollectorSpec spec =
       parsed({std::string("--collector.gpu.library-path.nvidia=") + CEEMS_FAKE_NVML});
   EXPECT_TRUE(spec.enabled_when(machine_.context, {}));
@@ -235,14 +235,14 @@ TEST_F(GpuCollectorTest, IsOnWhereAGpuAndItsLibraryAre) {
   EXPECT_THAT(samples_of(**collector), HasSubstr("ceems_gpu_power_watts"));
 }
 
-TEST_F(GpuCollectorTest, IsOffWhereTheOperatorWantsNoGpus) {
+TEST_F(GpuCollectorTest, IsOffWhenTheOperatorWantsNoGpus) {
   const CollectorSpec spec =
       parsed({std::string("--collector.gpu.library-path.nvidia=") + CEEMS_FAKE_NVML,
               "--collector.gpu.type=nogpu"});
   EXPECT_FALSE(spec.enabled_when(machine_.context, {}));
 }
 
-TEST_F(GpuCollectorTest, AWrongIntervalEndsTheStart) {
+TEST_F(GpuCollectorTest, AnInvalidIntervalEndsTheStart) {
   const CollectorSpec spec = parsed({"--collector.gpu.interval=1ms"});
   const auto collector = spec.create(machine_.context, {});
   ASSERT_FALSE(collector);

@@ -12,10 +12,10 @@ constexpr double kMicroPerUnit = 1e6;
 constexpr auto kSearchAgainAfter = std::chrono::minutes(1);
 
 metrics::Desc make_desc(const char* name, const char* help) {
-  // Gauges throughout, energy included, as the reference has them.
+  // All are gauges, including energy, as in the reference.
   return {name, help, metrics::Type::kGauge, {"hostname", "sensor", "chip", "chip_name"}};
 }
-/// By HwmonProperty.
+/// In the order of HwmonProperty.
 const std::array kPower{
     make_desc("ceems_hwmon_power_current_watts", "Power that the sensor reads now, in watts."),
     make_desc("ceems_hwmon_power_avg_watts", "Average power over the sensor's interval, in watts."),
@@ -77,7 +77,8 @@ class HwmonCollector final : public Collector {
 }  // namespace
 
 /// --collector.hwmon: ceems_hwmon_power_*_watts and ceems_hwmon_energy_current_joules of all chips
-/// below <sysfs>/class/hwmon. Chips may come and go: the directory is searched again once a minute.
+/// below <sysfs>/class/hwmon. Chips may appear and disappear, so the directory is searched again
+/// once a minute.
 CollectorSpec hwmon_collector() {
   return {.name = "hwmon",
           .help = "Enable the hwmon collector (power and energy sensors of the kernel)",

@@ -23,7 +23,7 @@ TEST(Hwmon, ExportsTheFixture) {
       "sensor=\"power1\"} 270\n");
 }
 
-TEST(Hwmon, LeavesOutWhatIsNoPositiveNumber) {
+TEST(Hwmon, LeavesOutValuesThatAreNotPositiveNumbers) {
   const testing::TempDir root;
   root.write("sys/class/hwmon/hwmon0/name", "chip\n");
   root.write("sys/class/hwmon/hwmon0/power1_input", "0\n");
@@ -43,7 +43,7 @@ TEST(Hwmon, LeavesOutWhatIsNoPositiveNumber) {
   EXPECT_TRUE(result);
 }
 
-TEST(Hwmon, FindsSensorsThatComeLaterAndForgetsThoseThatGo) {
+TEST(Hwmon, FindsNewSensorsAndForgetsRemovedOnes) {
   const testing::TempDir root;
   TestContext host(root.path());
   auto hwmon = create_collector(hwmon_collector(), host.context);

@@ -26,7 +26,8 @@ struct CounterInfo {
 };
 
 constexpr std::uint64_t kWord = host::kInfinibandDataUnitBytes;
-/// Meanings: PortCounters and PortCountersExtended of the InfiniBand architecture specification.
+/// The meanings are those of PortCounters and PortCountersExtended in the InfiniBand Architecture
+/// Specification.
 constexpr std::array kCounters{
     CounterInfo{"excessive_buffer_overrun_errors_total", "counters/excessive_buffer_overrun_errors",
                 1, "Overruns of the receive buffer over several flow control periods."},
@@ -153,20 +154,20 @@ class InfinibandCollector final : public Collector {
            const std::optional<std::uint64_t>& value,
            std::uint64_t factor) {
     if (value) {
-      // Wraps as the reference's 64-bit product does; a double alone would count past 2^64.
+      // Wraps like the reference's 64-bit product. A double would continue beyond 2^64.
       sink.add(desc, static_cast<double>(*value * factor), {device, port.number});
       ++series_;
     }
   }
 
-  /// One line when something becomes unreadable and one when all can be read again.
+  /// Logs one line when something becomes unreadable and one when everything can be read again.
   void report(const std::optional<Error>& problem) {
     if (problem.has_value() == reported_) {
       return;
     }
     reported_ = problem.has_value();
     if (problem) {
-      log::error("not everything can be read, the series concerned are missing",
+      log::error("not everything can be read; the series concerned are missing",
                  {{"collector", "infiniband"}, {"err", problem->message}});
     } else {
       log::info("everything can be read again", {{"collector", "infiniband"}});
@@ -192,15 +193,15 @@ class InfinibandCollector final : public Collector {
   metrics::Desc rate_ = make_desc("rate_bytes_per_second",
                                   "Signal rate of the port in bytes per second.",
                                   metrics::Type::kGauge);
-  std::vector<metrics::Desc> counters_;  // as kCounters
+  std::vector<metrics::Desc> counters_;  // same index as kCounters
 };
 
 }  // namespace
 
 /// --collector.infiniband: state, rate and counters of the ports below <sysfs>/class/infiniband,
-/// Omni-Path adapters (hfi1) included. Its series have no label `hostname`. What is odd about one
-/// device, port or counter only takes away the series it concerns; the scrape fails where devices
-/// are there but nothing of them can be read.
+/// including Omni-Path adapters (hfi1). The series have no label `hostname`. An error in one
+/// device, port or counter removes only its own series. The scrape fails if there are devices but
+/// nothing of them can be read.
 CollectorSpec infiniband_collector() {
   return {.name = "infiniband",
           .help = "Enable the infiniband collector (ports of InfiniBand and Omni-Path adapters)",

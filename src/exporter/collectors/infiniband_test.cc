@@ -111,7 +111,7 @@ TEST_F(InfinibandTest, ExportsEveryCounterFile) {
   EXPECT_EQ(words, 4U);
 }
 
-TEST_F(InfinibandTest, KeepsGoodDevicesBesideOddOnes) {
+TEST_F(InfinibandTest, KeepsValidDevicesBesideInvalidOnes) {
   write("bad0/node_type", "1: CA\n");
   write("mlx5_0/fw_ver", "1\n");
   write_port("mlx5_0/ports/1");
@@ -127,14 +127,14 @@ TEST_F(InfinibandTest, KeepsGoodDevicesBesideOddOnes) {
   EXPECT_NE(page.find("link_downed_total{device=\"mlx5_0\",port=\"1\"} 2\n"), std::string::npos);
 }
 
-TEST_F(InfinibandTest, FailsWhereNothingOfAnyDeviceCanBeRead) {
+TEST_F(InfinibandTest, FailsIfNothingOfAnyDeviceCanBeRead) {
   write("bad0/node_type", "1: CA\n");
   EXPECT_EQ(samples(), "");
   ASSERT_FALSE(result_);
   EXPECT_EQ(result_.error().code, ErrorCode::kNotFound);
 }
 
-TEST_F(InfinibandTest, AnswersNoDataWithoutTheClassAndNothingWithoutDevices) {
+TEST_F(InfinibandTest, ReturnsNoDataWithoutTheClassAndNothingWithoutDevices) {
   EXPECT_EQ(samples(), "");
   ASSERT_FALSE(result_);
   EXPECT_EQ(result_.error().code, ErrorCode::kNoData);
@@ -143,7 +143,7 @@ TEST_F(InfinibandTest, AnswersNoDataWithoutTheClassAndNothingWithoutDevices) {
   EXPECT_TRUE(result_);
 }
 
-TEST_F(InfinibandTest, RefusesASysfsRootThatIsNoDirectory) {
+TEST_F(InfinibandTest, RefusesASysfsRootThatIsNotADirectory) {
   host_.context.paths.sys = dir_.path() / "absent";
   const auto created = create_collector(infiniband_collector(), host_.context);
   ASSERT_FALSE(created);

@@ -25,7 +25,7 @@ using ipmi::Power;
 
 constexpr auto kDevicePeriod = std::chrono::seconds(5);
 constexpr auto kCommandPeriod = std::chrono::seconds(10);  // starting a process costs more
-constexpr int kCommandSaves = 5;                           // times the device's freshness
+constexpr int kCommandSaves = 5;                           // times the device's fresh_enough
 
 metrics::Desc make_desc(const char* name, const char* help) {
   return {name, help, metrics::Type::kGauge, {"hostname"}};
@@ -79,7 +79,7 @@ class IpmiDcmiCollector final : public Collector {
     const auto value = source_.value();
     if (!value) {
       if (no_current_) {
-        return {};  // the BMC answers, but knows no power
+        return {};  // the BMC answers, but has no power reading
       }
       const std::string error = source_.last_error();
       return fail(ErrorCode::kNoData, "{}", error.empty() ? "no reading yet" : error);
@@ -102,7 +102,7 @@ class IpmiDcmiCollector final : public Collector {
     }
     no_current_ = power->current <= 0;
     if (no_current_) {
-      return fail(ErrorCode::kNoData, "the BMC tells no current power");
+      return fail(ErrorCode::kNoData, "the BMC reports no current power");
     }
     if (meter_) {
       meter_->publish({.watts = power->current, .time = clock_.steady_now()});
@@ -121,8 +121,8 @@ class IpmiDcmiCollector final : public Collector {
   std::vector<os::Capability> capabilities_;
   std::unique_ptr<ipmi::PowerReader> reader_;
   std::shared_ptr<energy::PublishedPowerMeter> meter_;
-  std::atomic<bool> no_current_ = false;  // in the last reading
-  SlowSource<Power> source_;              // after all that its thread uses
+  std::atomic<bool> no_current_ = false;  // of the last reading
+  SlowSource<Power> source_;              // declared after all that its thread uses
 
   const metrics::Desc current_ =
       make_desc("ceems_ipmi_dcmi_current_watts", "Power of the node as its BMC reads it now.");
@@ -155,20 +155,20 @@ std::unique_ptr<ipmi::PowerCommand> make_command(ipmi::PowerProgram program,
       *options.runner);
 }
 
-/// With a command flag: that command. Else the device where it gives a reading now, else a tool,
-/// with the device as the second choice, else the device alone, should it appear. tools_first: a
-/// tool where there is one.
+/// With a command flag: that command. Otherwise the device if it returns a reading now, or else a
+/// tool with the device as the second choice, or else the device alone in case it appears. With
+/// tools_first: a tool if one is installed.
 Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& options) {
   Ways ways;
   const auto use_device = [&](std::unique_ptr<ipmi::NativePower> native) {
-    ways.capabilities.push_back(CAP_DAC_READ_SEARCH);  // to open a device that comes back
+    ways.capabilities.push_back(CAP_DAC_READ_SEARCH);  // to open a device that reappears
     return native;
   };
   if (!options.command.empty() && !options.force_native) {
     auto program = ipmi::program_of(options.command, options.search_path);
     if (!program) {
-      // As with a command that fails: the collector has no data, the others run.
-      log::error("the power command is not there",
+      // As with a command that fails: this collector has no data, and the others run.
+      log::error("the power command does not exist",
                  {{"collector", "ipmi_dcmi"}, {"err", program.error().message}});
       program = ipmi::PowerProgram{.path = options.command, .arguments = {}};
     }
@@ -270,7 +270,7 @@ Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorConte
   return std::make_unique<IpmiDcmiCollector>(context, *std::move(ways), options);
 }
 
-/// --collector.ipmi_dcmi: power of the node from its BMC. Brings it as a meter.
+/// --collector.ipmi_dcmi: power of the node from its BMC. Provides it as a meter.
 CollectorSpec ipmi_dcmi_collector() {
   const auto flags = std::make_shared<Flags>();
   return {

@@ -12,24 +12,24 @@
 namespace ceems::exporter {
 
 struct IpmiDcmiOptions {
-  std::string command;        ///< empty: the device, else the first tool that is installed
-  bool force_native = false;  ///< the device and nothing else
+  std::string command;        ///< empty: the device or else the first installed tool
+  bool force_native = false;  ///< use the device and nothing else
   bool test_mode = false;     ///< commands run as the exporter's own user only
-  bool tools_first = false;   ///< the device may not be that of the node: --path.sysfs is a copy
+  bool tools_first = false;   ///< --path.sysfs is a copy, so the device may be that of another node
   std::string search_path;    ///< the exporter's PATH
-  /// Opens the IPMI device; asked again when the device goes away.
+  /// Opens the IPMI device. Called again when the device disappears.
   std::function<Result<std::unique_ptr<ipmi::Port>>()> open_device;
   os::CommandRunner* runner = nullptr;  ///< outlives the collector
   bool (*may_become_root)() = nullptr;  ///< see ipmi::PowerCommandOptions
-  /// Limit of one exchange with the device.
+  /// Time limit of one exchange with the device.
   std::chrono::milliseconds device_timeout{5000};
   /// How long a scrape may wait; see SlowSourceOptions.
   std::chrono::milliseconds patience{20};
   std::chrono::milliseconds fresh_enough{1000};
 };
 
-/// Power of the node from its BMC by DCMI: through the kernel's device, or by a tool. An error ends
-/// the start: force_native without a device.
+/// Power of the node from its BMC through DCMI, read from the kernel's device or by a tool. An
+/// error ends the program: force_native without a device.
 Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorContext& context,
                                                             const IpmiDcmiOptions& options);
 

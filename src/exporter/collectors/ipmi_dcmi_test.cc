@@ -34,7 +34,7 @@ constexpr const char* kTool =
     "Current Power : 164 Watts\nMinimum Power over sampling duration : 0 watts\n"
     "Power Measurement : Active\n";
 
-/// A node with a BMC whose answer tests change; an empty answer: none comes.
+/// A node with a BMC whose answer a test changes. With an empty answer it does not answer.
 class Node {
  public:
   Node() : host_(tools_.path()) {
@@ -98,7 +98,7 @@ TEST(IpmiDcmi, ReadsTheDeviceWithoutPrivilegesToRunThings) {
   EXPECT_TRUE(node.runner_.calls().empty());
 }
 
-TEST(IpmiDcmi, LeavesOutWhatIsZero) {
+TEST(IpmiDcmi, LeavesOutZeroValues) {
   Node node;
   node.add_device();
   Bytes answer = good_reading();
@@ -139,7 +139,7 @@ TEST(IpmiDcmi, KeepsTheLastReadingForFiveMinutes) {
   EXPECT_TRUE(result);
 }
 
-TEST(IpmiDcmi, ABmcThatKnowsNoPowerIsNoFailure) {
+TEST(IpmiDcmi, ABmcWithoutPowerIsNotAFailure) {
   Node node;
   node.add_device();
   Bytes nothing(19, 0);
@@ -153,7 +153,7 @@ TEST(IpmiDcmi, ABmcThatKnowsNoPowerIsNoFailure) {
   EXPECT_TRUE(result);
 }
 
-TEST(IpmiDcmi, FallsBackToAToolWhereTheDeviceGivesNoReading) {
+TEST(IpmiDcmi, FallsBackToAToolIfTheDeviceHasNoReading) {
   Node node;
   node.add_device();
   node.set_answer({0xc1});
@@ -168,13 +168,13 @@ TEST(IpmiDcmi, FallsBackToAToolWhereTheDeviceGivesNoReading) {
   std::ranges::sort(capabilities);
   EXPECT_EQ(capabilities,
             (std::vector<os::Capability>{CAP_DAC_READ_SEARCH, CAP_SETGID, CAP_SETUID}));
-  // And to the device once that works and the tool does not.
+  // And back to the device, once it works and the tool does not.
   node.runner_.reply("ipmi-dcmi", {.exit_status = 1});
   node.set_answer(good_reading());
   EXPECT_EQ(samples_of(*collector), kPage);
 }
 
-TEST(IpmiDcmi, ACommandThatIsAskedForComesBeforeTheDevice) {
+TEST(IpmiDcmi, AConfiguredCommandComesBeforeTheDevice) {
   Node node;
   node.add_device();
   node.add_tool("reader");
@@ -211,7 +211,7 @@ TEST(IpmiDcmi, ForcedNativeModeNeedsADevice) {
   EXPECT_TRUE(node.create()) << "a device is enough for the start";
 }
 
-TEST(IpmiDcmi, StartsWithNothingThereAndSaysSo) {
+TEST(IpmiDcmi, StartsWithoutAnySourceAndLogsIt) {
   Node node;
   const auto collector = node.start();
   Result<> result;
@@ -237,7 +237,7 @@ TEST(IpmiDcmi, ATestModeCommandNeedsNoPrivileges) {
   EXPECT_NE(samples_of(*collector), "");
 }
 
-TEST(IpmiDcmi, BringsTheEnergyOfTheNode) {
+TEST(IpmiDcmi, ProvidesTheEnergyOfTheNode) {
   Node node;
   node.add_device();
   const auto collector = node.start();
@@ -253,7 +253,7 @@ TEST(IpmiDcmi, BringsTheEnergyOfTheNode) {
   EXPECT_DOUBLE_EQ(reading->joules, 3210);
 }
 
-TEST(IpmiDcmi, PowerOfAWholeCrayIsNotThatOfTheNode) {
+TEST(IpmiDcmi, PowerOfAWholeCrayIsNotTheNodes) {
   Node node;
   node.add_tool("capmc");
   node.runner_.reply("capmc", {.output = R"({"avg":4211,"min":4100,"max":4400})"});
@@ -278,7 +278,7 @@ TEST(IpmiDcmi, AHangingToolNeverStallsAScrape) {
   node.options_.patience = milliseconds(20);
   const auto collector = node.start();
   hangs = true;
-  static_cast<void>(samples_of(*collector));  // asks for a reading
+  static_cast<void>(samples_of(*collector));  // requests a reading
   for (int i = 0; i < 2000 && !reached; ++i) {
     std::this_thread::sleep_for(milliseconds(1));
   }

@@ -32,7 +32,7 @@ std::string environment(const char* name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-/// Access to the API server, or nothing where there is none to be had.
+/// Access to the API server; nothing if there is none.
 Result<std::optional<kube::ApiAccess>> find_access(const K8sOptions& options) {
   if (options.kubeconfig.empty()) {
     return kube::in_cluster_access(options.service_host, options.service_port);
@@ -43,7 +43,7 @@ Result<std::optional<kube::ApiAccess>> find_access(const K8sOptions& options) {
   }
   if (access->exec) {
     return fail(ErrorCode::kInvalidArgument,
-                "kubeconfig {}: programs that get credentials are not run: give a token, tokenFile "
+                "kubeconfig {}: commands for credentials are not run; give a token, tokenFile "
                 "or certificate",
                 options.kubeconfig);
   }
@@ -116,7 +116,7 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
   const std::optional<kube::ApiAccess>& access = *found;
   if (inventory != nullptr && !inventory->nothing_here()) {
     if (!access) {
-      log::warn("no kubeconfig and not in a cluster: it cannot be told which pods hold the GPUs",
+      log::warn("no kubeconfig and not in a cluster; the pods that hold the GPUs are not shown",
                 {{"collector", "k8s"}});
     } else {
       auto map = gpu::make_map_collector(context, inventory,
@@ -138,46 +138,48 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
 /// --collector.k8s: pods of Kubernetes.
 CollectorSpec k8s_collector(const std::shared_ptr<UnitFlags>& shared) {
   auto values = std::make_shared<Flags>();
-  return {.name = "k8s",
-          .help = "Enable the k8s collector (pods of Kubernetes on this node)",
-          .stage = Stage::kPods,
-          .add_flags =
-              [values](config::FlagSet& flags) {
-                flags.add(
-                    "collector.k8s.kubeconfig.file", values->options.kubeconfig,
-                    {.help = "kubeconfig for the API server; empty: in-cluster configuration"});
-                flags.alias("collector.k8s.kubeconfig-file", "collector.k8s.kubeconfig.file");
-                flags.add("collector.k8s.kube-config-file", values->deprecated_kubeconfig,
-                          {.help = "Deprecated: --collector.k8s.kubeconfig.file", .hidden = true});
-                flags.add("collector.k8s.kubelet-podresources-socket.file", values->options.socket,
-                          {.help = "Socket on which the kubelet tells the devices of pods"});
-                flags.add("collector.k8s.kubelet-socket-file", values->deprecated_socket,
-                          {.help = "Deprecated: --collector.k8s.kubelet-podresources-socket.file",
-                           .hidden = true});
-                flags.add("collector.k8s.psi-metrics", values->options.pressure,
-                          {.help = "Pressure stall times of each pod (cgroup v2)"});
-              },
-          .create =
-              [values, shared](const CollectorContext& context, const Sources&) {
-                K8sOptions options = values->options;
-                if (!values->deprecated_kubeconfig.empty()) {
-                  log::warn(
-                      "flag --collector.k8s.kube-config-file is deprecated, use "
-                      "--collector.k8s.kubeconfig.file");
-                  options.kubeconfig = values->deprecated_kubeconfig;
-                }
-                if (!values->deprecated_socket.empty()) {
-                  log::warn(
-                      "flag --collector.k8s.kubelet-socket-file is deprecated, use "
-                      "--collector.k8s.kubelet-podresources-socket.file");
-                  options.socket = values->deprecated_socket;
-                }
-                options.node_name = environment("NODE_NAME");
-                options.service_host = environment("KUBERNETES_SERVICE_HOST");
-                options.service_port = environment("KUBERNETES_SERVICE_PORT");
-                return make_k8s_collector(context, shared->cgroups, shared->subs, options,
-                                          shared->gpus.inventory(context));
-              }};
+  return {
+      .name = "k8s",
+      .help = "Enable the k8s collector (pods of Kubernetes on this node)",
+      .stage = Stage::kPods,
+      .add_flags =
+          [values](config::FlagSet& flags) {
+            flags.add("collector.k8s.kubeconfig.file", values->options.kubeconfig,
+                      {.help = "kubeconfig for the API server; empty: in-cluster configuration"});
+            flags.alias("collector.k8s.kubeconfig-file", "collector.k8s.kubeconfig.file");
+            flags.add("collector.k8s.kube-config-file", values->deprecated_kubeconfig,
+                      {.help = "Deprecated: --collector.k8s.kubeconfig.file", .hidden = true});
+            flags.add(
+                "collector.k8s.kubelet-podresources-socket.file", values->options.socket,
+                {.help =
+                     "Socket of the kubelet's pod-resources API, which lists the devices of pods"});
+            flags.add("collector.k8s.kubelet-socket-file", values->deprecated_socket,
+                      {.help = "Deprecated: --collector.k8s.kubelet-podresources-socket.file",
+                       .hidden = true});
+            flags.add("collector.k8s.psi-metrics", values->options.pressure,
+                      {.help = "Pressure stall times of each pod (cgroup v2)"});
+          },
+      .create =
+          [values, shared](const CollectorContext& context, const Sources&) {
+            K8sOptions options = values->options;
+            if (!values->deprecated_kubeconfig.empty()) {
+              log::warn(
+                  "flag --collector.k8s.kube-config-file is deprecated, use "
+                  "--collector.k8s.kubeconfig.file");
+              options.kubeconfig = values->deprecated_kubeconfig;
+            }
+            if (!values->deprecated_socket.empty()) {
+              log::warn(
+                  "flag --collector.k8s.kubelet-socket-file is deprecated, use "
+                  "--collector.k8s.kubelet-podresources-socket.file");
+              options.socket = values->deprecated_socket;
+            }
+            options.node_name = environment("NODE_NAME");
+            options.service_host = environment("KUBERNETES_SERVICE_HOST");
+            options.service_port = environment("KUBERNETES_SERVICE_PORT");
+            return make_k8s_collector(context, shared->cgroups, shared->subs, options,
+                                      shared->gpus.inventory(context));
+          }};
 }
 
 }  // namespace ceems::exporter

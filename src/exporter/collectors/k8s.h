@@ -11,7 +11,7 @@ namespace ceems::exporter {
 
 struct K8sOptions {
   bool pressure = false;
-  std::string kubeconfig = {};  ///< file; empty: in-cluster configuration
+  std::string kubeconfig = {};  ///< file name; empty: in-cluster configuration
   std::string socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
   // From the environment.
   std::string node_name = {};  ///< NODE_NAME; empty: the pods of the whole cluster are listed
@@ -19,8 +19,9 @@ struct K8sOptions {
   std::string service_port = {};
 };
 
-/// The collector without its flags, for tests. Without an inventory it has no GPU series and speaks
-/// to nobody. Errors: the cgroup hierarchy is not there, a kubeconfig that was given is no good.
+/// The collector without its flags, for tests. Without an inventory it has no GPU series and
+/// connects to nothing. Errors: the cgroup hierarchy does not exist, or the given kubeconfig is
+/// invalid.
 Result<std::unique_ptr<Collector>> make_k8s_collector(
     const CollectorContext& context,
     const CgroupFlags& cgroups,

@@ -97,7 +97,7 @@ TEST_F(K8sNode, StartsBeforeTheKubelet) {
   EXPECT_EQ(page(), "ceems_compute_units{hostname=\"n1\",manager=\"k8s\"} 0\n");
 }
 
-TEST_F(K8sNode, RefusesAKubeconfigThatIsNoGood) {
+TEST_F(K8sNode, RefusesAnInvalidKubeconfig) {
   const auto missing = make("v2", {.kubeconfig = root_.path() / "none"});
   ASSERT_FALSE(missing);
   EXPECT_THAT(missing.error().message, HasSubstr("kubeconfig: open "));

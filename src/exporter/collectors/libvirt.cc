@@ -64,7 +64,7 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
                              *context.clock);
 }
 
-/// --collector.libvirt: VMs that OpenStack runs by libvirt and QEMU.
+/// --collector.libvirt: VMs that OpenStack runs with libvirt and QEMU.
 CollectorSpec libvirt_collector(const std::shared_ptr<UnitFlags>& shared) {
   auto values = std::make_shared<LibvirtOptions>();
   return {.name = "libvirt",

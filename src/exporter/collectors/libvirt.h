@@ -15,8 +15,8 @@ struct LibvirtOptions {
   std::string xml_dir = "/etc/libvirt/qemu";  ///< definitions of domains, NAME.xml
 };
 
-/// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there. Without
-/// an inventory it has no GPU series.
+/// The collector without its flags, for tests. Without an inventory it has no GPU series. Errors:
+/// the cgroup hierarchy does not exist.
 Result<std::unique_ptr<Collector>> make_libvirt_collector(
     const CollectorContext& context,
     const CgroupFlags& cgroups,

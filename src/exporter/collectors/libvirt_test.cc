@@ -110,7 +110,7 @@ TEST_F(LibvirtNode, CountsVcpusWithoutSystemd) {
   EXPECT_THAT(page, HasSubstr("manager=\"libvirt\"} 1\n"));
 }
 
-TEST_F(LibvirtNode, LooksInOneOfTheTwoRootsOnly) {
+TEST_F(LibvirtNode, UsesOnlyOneOfTheTwoRoots) {
   make_vm(kScope, 2);
   define("instance-000000a1", kUuid);
   EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "2")));
@@ -142,7 +142,7 @@ TEST_F(LibvirtNode, CountsVcpusInV1) {
   EXPECT_THAT(page, HasSubstr(sample("cpu_user_seconds_total", kUuid, "1")));
 }
 
-TEST_F(LibvirtNode, ShowsTheIdUntilTheDefinitionIsThere) {
+TEST_F(LibvirtNode, ShowsTheIdUntilTheDefinitionExists) {
   make_vm(kScope, 1);
   EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", "instance-000000a1", "1")));
   test_.clock.advance(std::chrono::seconds(1));
@@ -152,7 +152,7 @@ TEST_F(LibvirtNode, ShowsTheIdUntilTheDefinitionIsThere) {
   EXPECT_THAT(page, Not(HasSubstr("instance-")));
 }
 
-TEST_F(LibvirtNode, GivesTheDefinitionOfANewVmAMoment) {
+TEST_F(LibvirtNode, WaitsAMomentForTheDefinitionOfANewVm) {
   samples_of(collector());
   make_vm(kScope, 1);
   test_.clock.advance(std::chrono::seconds(15));
@@ -163,7 +163,7 @@ TEST_F(LibvirtNode, GivesTheDefinitionOfANewVmAMoment) {
   EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", "instance-000000a1", "1")));
 }
 
-TEST_F(LibvirtNode, KeepsTheUuidWhenTheDefinitionGoes) {
+TEST_F(LibvirtNode, KeepsTheUuidWhenTheDefinitionIsRemoved) {
   make_vm(kScope, 1);
   define("instance-000000a1", kUuid);
   EXPECT_THAT(samples_of(collector()), HasSubstr(kUuid));
@@ -190,7 +190,7 @@ TEST_F(LibvirtNode, KeepsTheUuidOfAVmThatIsRebooted) {
   EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "1")));
   std::filesystem::remove_all(root_.path() /
                               "sys/fs/cgroup/machine/qemu-9-instance-000000a1.libvirt-qemu");
-  make_vm("machine/qemu-10-instance-000000a1.libvirt-qemu", 2);  // sorted before the old name
+  make_vm("machine/qemu-10-instance-000000a1.libvirt-qemu", 2);  // sorts before the old name
   test_.clock.advance(std::chrono::seconds(15));
   const std::string page = samples_of(collector());
   EXPECT_THAT(page, HasSubstr(sample("cpus", kUuid, "2")));

@@ -12,7 +12,7 @@ namespace ceems::exporter {
 namespace {
 
 constexpr std::array<std::string_view, 3> kDefaultKeys{"MemTotal", "MemFree", "MemAvailable"};
-/// Names come from the kernel, but the file may be anything: more lines than this are no meminfo.
+/// Names come from the kernel, but the file may be anything. One with more lines is not a meminfo.
 constexpr std::size_t kMaxLines = 1000;
 
 struct Options {
@@ -20,10 +20,10 @@ struct Options {
   bool all_stats_deprecated = false;
 };
 
-/// Metric name of a line of /proc/meminfo: "Active(anon)" in bytes is
+/// Metric name of a line of /proc/meminfo: "Active(anon)" in bytes becomes
 /// "ceems_meminfo_Active_anon_bytes".
 std::string metric_name(std::string_view key, bool is_bytes) {
-  // "Active(anon)" is "Active_anon"; other characters do not occur in kernels so far.
+  // "Active(anon)" becomes "Active_anon". No kernel has used other characters so far.
   std::string text(key);
   if (text.ends_with(')')) {
     text.pop_back();
@@ -60,7 +60,7 @@ class MeminfoCollector final : public Collector {
     }
     for (const std::string_view key : kDefaultKeys) {
       const auto line = std::ranges::find(lines_, key, &host::MeminfoLine::key);
-      // Rules subtract these from each other, so one that the kernel does not list is 0.
+      // Rules subtract these from each other, so a field that the kernel does not list is 0.
       add(sink, line != lines_.end() ? *line : host::MeminfoLine{key, 0, true});
     }
     return {};

@@ -31,7 +31,7 @@ TEST(Meminfo, ExportsFieldsThatTheKernelLacksAsZero) {
             "ceems_meminfo_MemTotal_bytes{hostname=\"n1\"} 2048\n");
 }
 
-TEST(Meminfo, ExportsEveryFieldWhenAsked) {
+TEST(Meminfo, ExportsEveryFieldOnRequest) {
   const testing::TempDir root;
   root.write("proc/meminfo",
              "MemTotal: 2 kB\nActive(anon): 1 kB\nHugePages_Total: 3\na{b}+: 1 kB\n");
@@ -45,7 +45,7 @@ TEST(Meminfo, ExportsEveryFieldWhenAsked) {
   }
 }
 
-TEST(Meminfo, FailsWhileTheFileIsBadAndComesBack) {
+TEST(Meminfo, FailsWhileTheFileIsInvalidAndRecovers) {
   const testing::TempDir root;
   TestContext host(root.path());
   const auto collector = meminfo(host.context);

@@ -22,8 +22,8 @@ metrics::Desc make_desc(const char* stem, const char* help) {
           {"hostname", "device"}};
 }
 
-/// Which network devices are exported: RE2 expressions that fit anywhere in the name ("eth0" also
-/// fits "veth01", as in the reference). Empty: no such filter.
+/// Selects the exported network devices by RE2 expressions that may match anywhere in the name
+/// ("eth0" also matches "veth01", as in the reference). An empty expression does not filter.
 struct Options {
   std::string include;
   std::string exclude;
@@ -31,7 +31,7 @@ struct Options {
 
 using Descs = std::array<metrics::Desc, host::kNetDevColumns>;
 
-/// An expression of a flag; null where the flag is empty.
+/// The expression of a flag; null if the flag is empty.
 Result<std::unique_ptr<const RE2>> compile(std::string_view flag, const std::string& text) {
   if (text.empty()) {
     return nullptr;
@@ -40,7 +40,7 @@ Result<std::unique_ptr<const RE2>> compile(std::string_view flag, const std::str
   options.set_log_errors(false);
   auto regex = std::make_unique<const RE2>(text, options);
   if (!regex->ok()) {
-    return fail(ErrorCode::kInvalidArgument, "--{}: bad regular expression '{}': {}", flag,
+    return fail(ErrorCode::kInvalidArgument, "--{}: invalid regular expression '{}': {}", flag,
                 printable(text), printable(regex->error()));
   }
   return regex;
@@ -114,8 +114,8 @@ class NetdevCollector final : public Collector {
   std::string buffer_;
 };
 
-/// Errors name the flag: both filters, an expression that is none, a procfs root that is no
-/// directory.
+/// Errors name the flag: both filters are given, an expression is invalid, or the root of procfs is
+/// not a directory.
 Result<std::unique_ptr<Collector>> create(const CollectorContext& context, const Options& options) {
   if (!options.include.empty() && !options.exclude.empty()) {
     return fail(ErrorCode::kInvalidArgument, "--{} and --{} exclude each other", kIncludeFlag,

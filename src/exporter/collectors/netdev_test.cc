@@ -89,10 +89,11 @@ TEST_F(NetdevTest, RefusesBadFlags) {
   EXPECT_EQ(message({kInclude + "a", kExclude + "b"}),
             "--collector.netdev.device-include and --collector.netdev.device-exclude exclude each "
             "other");
-  EXPECT_EQ(message({kInclude + "eth("}),
-            "--collector.netdev.device-include: bad regular expression 'eth(': missing ): eth(");
+  EXPECT_EQ(
+      message({kInclude + "eth("}),
+      "--collector.netdev.device-include: invalid regular expression 'eth(': missing ): eth(");
   EXPECT_EQ(message({kExclude + "(?=a)"}),
-            "--collector.netdev.device-exclude: bad regular expression '(?=a)': invalid perl "
+            "--collector.netdev.device-exclude: invalid regular expression '(?=a)': invalid perl "
             "operator: (?=");
   host_.context.paths.proc = dir_.path() / "proc/net/dev";
   EXPECT_EQ(message({}),

@@ -16,13 +16,13 @@
 namespace ceems::exporter {
 namespace {
 
-/// The setting of kernel.perf_event_paranoid; nothing where it cannot be read.
+/// The value of kernel.perf_event_paranoid; nothing if it cannot be read.
 std::optional<int> paranoia(const host::Paths& paths) {
   const auto text = host::read_file((paths.proc / "sys/kernel/perf_event_paranoid").string());
   return text ? parse_int<int>(trim(*text)) : std::nullopt;
 }
 
-/// Opens an event of this process to see whether the kernel lets us.
+/// Opens an event of this process to find out whether the kernel allows it.
 Result<> probe(perf::Kernel& kernel,
                const std::vector<std::size_t>& events,
                bool exclude_kernel,
@@ -41,22 +41,22 @@ Result<> probe(perf::Kernel& kernel,
   }
   switch (last.code) {
     case ErrorCode::kNotFound:
-      log::warn("this machine counts none of the chosen events",
+      log::warn("this machine has none of the selected events",
                 {{"collector", "perf"}, {"err", last.message}});
       return {};
     case ErrorCode::kPermissionDenied:
       return fail(ErrorCode::kPermissionDenied,
-                  "{} (kernel.perf_event_paranoid is {}): give the program CAP_PERFMON (Linux 5.8 "
-                  "and newer) and run 'sysctl kernel.perf_event_paranoid=2' where that is more; in "
-                  "a container its seccomp profile has to allow perf_event_open, too",
+                  "{} (kernel.perf_event_paranoid is {}); give the program CAP_PERFMON (Linux 5.8 "
+                  "or later) and run 'sysctl kernel.perf_event_paranoid=2' if it is above 2; in "
+                  "a container, allow perf_event_open in the seccomp profile, too",
                   last.message, paranoid ? std::to_string(*paranoid) : "unknown");
     default:
       return fail(std::move(last));
   }
 }
 
-/// probe() with CAP_PERFMON alone, as it will be after the start: Debian's kernels refuse even that
-/// where perf_event_paranoid is above 2, but not root.
+/// Runs probe() with CAP_PERFMON alone, as after the start. If perf_event_paranoid is above 2,
+/// Debian's kernels refuse even that, but not root.
 Result<> probe_unprivileged(perf::Kernel& kernel,
                             const std::vector<std::size_t>& events,
                             bool exclude_kernel,
@@ -66,7 +66,7 @@ Result<> probe_unprivileged(perf::Kernel& kernel,
     const std::unique_ptr<void, int (*)(void*)> capabilities(::cap_get_proc(), ::cap_free);
     auto* const set = static_cast<cap_t>(capabilities.get());
     if (set == nullptr || ::cap_clear_flag(set, CAP_EFFECTIVE) != 0 || ::cap_set_proc(set) != 0) {
-      log::debug("privileges kept for the test of perf events", {{"collector", "perf"}});
+      log::debug("cannot drop privileges to probe perf events", {{"collector", "perf"}});
     }
     result = probe(kernel, events, exclude_kernel, paranoid);
   }).join();
@@ -118,7 +118,7 @@ class Perf final : public SubCollector {
  private:
   std::string hostname_;
   std::vector<os::Capability> environment_;
-  std::unique_ptr<perf::Kernel> kernel_;  // outlives the profiler's counters
+  std::unique_ptr<perf::Kernel> kernel_;  // must outlive the profiler's counters
   perf::Profiler profiler_;
   std::vector<metrics::Desc> descs_;
 };
@@ -131,7 +131,7 @@ void add_group_flags(config::FlagSet& flags,
   flags.add("collector.perf." + switch_name, choice.on,
             {.help = "Count " + events + " events of each unit (perf)"});
   flags.add("collector.perf." + list_name, choice.profilers,
-            {.help = "Only this one of the " + events + " events; may be repeated"});
+            {.help = "Count only this " + events + " event; may be repeated"});
 }
 
 }  // namespace
@@ -146,7 +146,7 @@ Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
   if (events.empty()) {
     return nullptr;
   }
-  // From 2 on the kernel lets those without the capability count user mode alone.
+  // From 2 on, a process without the capability may count user mode only.
   const auto paranoid = paranoia(context.paths);
   const bool user_only = !os::may_raise(CAP_PERFMON) && paranoid.value_or(0) >= 2;
   if (auto possible = probe_unprivileged(*kernel, events, user_only, paranoid); !possible) {
@@ -182,9 +182,10 @@ SubCollectorSpec perf_sub_collector() {
                                 options->software);
                 add_group_flags(flags, "hardware-cache-events", "cache-profilers", "hardware cache",
                                 options->cache);
-                flags.add("collector.perf.env-var", options->variables,
-                          {.help = "Only processes with an environment variable whose name starts "
-                                   "so (NAME=: exactly that name); may be repeated"});
+                flags.add(
+                    "collector.perf.env-var", options->variables,
+                    {.help = "Count only processes with an environment variable whose name starts "
+                             "with this (NAME= for exactly NAME); may be repeated"});
               },
           .create =
               [options](const CollectorContext& context, const host::CgroupMount& mount,

@@ -15,11 +15,12 @@ struct PerfOptions {
   perf::GroupChoice hardware;
   perf::GroupChoice software;
   perf::GroupChoice cache;
-  std::vector<std::string> variables = {};  ///< only processes with one of these; none: all
+  std::vector<std::string> variables =
+      {};  ///< count only processes with one of these; all if empty
 };
 
-/// Perf events of each unit. Null where every group is off. Errors: the
-/// kernel refuses every event, with the way out.
+/// Perf events of each unit. Null if every group is off. Errors: the kernel refuses every event;
+/// the message says what to do.
 Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
                                                 host::CgroupMode mode,
                                                 UnitSource& source,

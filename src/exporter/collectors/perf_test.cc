@@ -77,7 +77,7 @@ TEST(Perf, ShowsWhatWasCounted) {
             "ceems_perf_context_switches_total{hostname=\"n1\",manager=\"slurm\",uuid=\"5\"} 3\n");
 }
 
-/// With CEEMS_UPDATE_GOLDEN in the environment the page is written anew.
+/// If CEEMS_UPDATE_GOLDEN is in the environment, the golden page is rewritten.
 TEST(Perf, WritesAGoldenPageOfAllEvents) {
   const testing::TempDir root;
   root.write("sys/devices/system/cpu/online", "0-1\n");
@@ -116,7 +116,7 @@ TEST(Perf, IsOffWithoutAGroup) {
   EXPECT_EQ(*made, nullptr);
 }
 
-TEST(Perf, SaysHowToAllowWhatTheKernelRefuses) {
+TEST(Perf, ReportsHowToAllowWhatTheKernelRefuses) {
   const testing::TempDir root;
   root.write("proc/sys/kernel/perf_event_paranoid", "3\n");
   TestContext test(root.path());
@@ -142,7 +142,7 @@ TEST(Perf, StartsOnAMachineWithoutHardwareEvents) {
                         std::move(kernel)));
 }
 
-/// Makes page faults.
+/// Causes page faults.
 void touch_memory() {
   constexpr std::size_t kBytes = std::size_t{1} << 20U;
   const std::string memory(kBytes, 'x');

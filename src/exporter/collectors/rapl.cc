@@ -18,7 +18,7 @@ constexpr std::string_view kEnergyHelp =
     "Energy counter of a RAPL zone as the hardware has it, in joules.";
 constexpr std::string_view kLimitHelp = "Long-term power limit of a RAPL zone in watts.";
 
-/// One zone with its labels, made when zones change.
+/// One zone with its labels, created when the zones change.
 struct Zone {
   metrics::Desc joules;
   metrics::Desc limit;
@@ -70,11 +70,11 @@ class RaplCollector final : public Collector {
   }
 
  private:
-  /// Opens the counters while the starting user's privileges are still there.
+  /// Opens the counters while the process still has the privileges of the user who started it.
   void open_counters() {
     if (powercap_.scan()) {
       for (std::size_t i = 0; i < powercap_.zones().size(); ++i) {
-        // A refusal is reported by the scrape.
+        // The scrape reports a refusal.
         static_cast<void>(powercap_.energy_uj(i).has_value());
       }
     }
@@ -95,7 +95,8 @@ class RaplCollector final : public Collector {
           zone_label_ ? "ceems_rapl" : "ceems_rapl_" + metrics::sanitize_name(zone.name);
       zones_.push_back({metrics::Desc(stem + "_joules_total", std::string(kEnergyHelp),
                                       metrics::Type::kCounter, labels),
-                        // A counter by name and type in the reference; dashboards rely on it.
+                        // The reference exports this limit as a counter, by its name and its
+                        // type, and dashboards rely on that.
                         metrics::Desc(stem + "_power_limit_watts_total", std::string(kLimitHelp),
                                       metrics::Type::kCounter, labels),
                         std::to_string(zone.index), zone.path, zone.name});
@@ -110,14 +111,14 @@ class RaplCollector final : public Collector {
     }
   }
 
-  /// One line when counters become unreadable and one when all can be read again.
+  /// Logs one line when counters become unreadable and one when all can be read again.
   void report(const std::optional<Error>& unreadable) {
     if (unreadable.has_value() == unreadable_) {
       return;
     }
     unreadable_ = unreadable.has_value();
     if (unreadable) {
-      log::error("energy counters cannot be read, their series are missing",
+      log::error("energy counters cannot be read; their series are missing",
                  {{"collector", "rapl"}, {"err", unreadable->message}});
     } else {
       log::info("energy counters can be read again", {{"collector", "rapl"}});
@@ -126,7 +127,7 @@ class RaplCollector final : public Collector {
 
   host::Powercap powercap_;
   std::string hostname_;
-  bool zone_label_;  // one metric name, and the zone in the label rapl_zone
+  bool zone_label_;  // one metric name with the zone in the label rapl_zone
   bool unreadable_ = false;
   std::vector<Zone> zones_;
 };

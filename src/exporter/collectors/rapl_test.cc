@@ -43,7 +43,7 @@ TEST(Rapl, ExportsTheFixture) {
   EXPECT_TRUE(result);
 }
 
-TEST(Rapl, PutsTheZoneIntoALabelWhenAsked) {
+TEST(Rapl, PutsTheZoneIntoALabelOnRequest) {
   TestContext host(fixture("intel-2s"));
   const auto rapl = make_rapl(host.context, {"--collector.rapl.enable-zone-label"});
   const std::string samples = samples_of(*rapl);
@@ -53,7 +53,7 @@ TEST(Rapl, PutsTheZoneIntoALabelWhenAsked) {
       << samples;
 }
 
-TEST(Rapl, AnswersNoDataWithoutZones) {
+TEST(Rapl, ReturnsNoDataWithoutZones) {
   TestContext host(fixture("empty"));
   const auto rapl = make_rapl(host.context);
   Result<> result;
@@ -83,7 +83,7 @@ TEST(Rapl, OpensCountersAtTheStartAndKeepsThem) {
                                    zone_labels(host, "0", "intel-rapl:0") + "} 1.5\n");
 }
 
-TEST(Rapl, FailsWhenNothingCanBeReadAndComesBack) {
+TEST(Rapl, FailsWhileNothingCanBeReadAndRecovers) {
   const testing::TempDir root;
   root.write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
   root.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "1000000000\n");

@@ -25,13 +25,13 @@ using rdma::kQpCounters;
 
 constexpr std::chrono::seconds kPeriod{15};
 constexpr std::chrono::minutes kMaxAge{1};
-// Each read may be four runs of the command; scrapes are seldom closer together than this.
+// Each read may run the command four times. Scrapes are seldom closer together than this.
 constexpr std::chrono::seconds kFreshEnough{5};
 constexpr std::chrono::milliseconds kModesAtStart{1000};
 constexpr std::chrono::seconds kModesLater{5};
 constexpr std::string_view kSystemPrograms = "/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin";
 
-/// As the order of kQpCounters.
+/// In the order of kQpCounters.
 constexpr std::array<std::string_view, kQpCounters.size()> kQpCounterHelp{
     "Number of received write requests for the associated QPs",
     "Number of received read requests for the associated QPs",
@@ -56,9 +56,9 @@ metrics::Desc make_desc(std::string_view suffix,
   return {"ceems_rdma_" + std::string(suffix), std::string(help), type, std::move(labels)};
 }
 
-/// What the worker of the resources read last; shared, not copied, by scrapes.
+/// What the thread for resources read last. Scrapes share it instead of copying it.
 using SharedResources = std::shared_ptr<const rdma::Resources>;
-/// Null: the machine has no adapters.
+/// Null if the machine has no adapters.
 using SharedPorts = std::shared_ptr<const std::vector<rdma::PortValues>>;
 
 Result<SharedPorts> read_ports(const std::string& sys) {
@@ -84,7 +84,7 @@ class Rdma final : public SubCollector {
                }) {
     if (reader_) {
       counting_ = std::make_unique<rdma::Counting>(*reader_, *context.clock);
-      // Asked now, as it decides which privileges are kept.
+      // Determined now, because it decides which privileges are kept.
       find_modes(context.start_patience(kModesAtStart), {});
       resources_.emplace(SlowSourceOptions{.collector = "rdma",
                                            .source = "rdma",
@@ -146,19 +146,19 @@ class Rdma final : public SubCollector {
   }
 
  private:
-  /// In the constructor; and in the worker, where that was too slow.
+  /// Called in the constructor, and in the thread if that timed out.
   void find_modes(std::chrono::milliseconds limit, const std::stop_token& stop) {
     const auto found = reader_->modes(limit, stop);
     modes_known_ = found || found.error().code != ErrorCode::kTimeout;
     if (found) {
       counting_->set_modes(*found);
     } else if (!std::exchange(modes_failed_, true)) {
-      log::error("cannot tell whether queue pairs can be counted by process",
+      log::error("cannot determine whether queue pairs can be counted by process",
                  {{"collector", "rdma"}, {"err", found.error().message}});
     }
   }
 
-  /// Runs in the worker.
+  /// Runs in the thread.
   Result<SharedResources> read(const std::stop_token& stop) {
     if (!modes_known_) {
       find_modes(kModesLater, stop);
@@ -242,7 +242,8 @@ class Rdma final : public SubCollector {
       false);
   std::vector<metrics::Desc> qp_counters_;
   std::vector<metrics::Desc> port_counters_;
-  // Destroyed from the end: the worker stops first, then counting is put back by the reader.
+  // Destroyed in reverse order: the thread stops first, then the reader restores the counting
+  // modes.
   std::unique_ptr<rdma::Reader> reader_;
   std::unique_ptr<rdma::Counting> counting_;
   bool modes_known_ = false;
@@ -281,7 +282,7 @@ std::unique_ptr<rdma::Reader> choose_rdma_reader(const CollectorContext& context
                            ? os::find_program("rdma", options.search_path)
                            : Result<std::string>(std::filesystem::absolute(options.command));
   if (!program) {
-    log::error("RDMA objects of units cannot be read, ports only",
+    log::error("RDMA objects of units cannot be read; only ports are exported",
                {{"collector", "rdma"}, {"err", reason + program.error().message}});
     return nullptr;
   }
@@ -293,27 +294,28 @@ std::unique_ptr<rdma::Reader> choose_rdma_reader(const CollectorContext& context
 /// --collector.rdma.*
 SubCollectorSpec rdma_sub_collector() {
   auto options = std::make_shared<RdmaOptions>();
-  return {.name = "rdma",
-          .add_flags =
-              [options](config::FlagSet& flags) {
-                flags.add("collector.rdma.stats", options->on,
-                          {.help = "RDMA objects and counters of each unit, and of ports"});
-                flags.add(
-                    "collector.rdma.cmd", options->command,
-                    {.help = "Path of the rdma command, used instead of netlink", .hidden = true});
-              },
-          .create = [options](const CollectorContext& context, const host::CgroupMount&,
-                              UnitSource& source) -> Result<std::unique_ptr<SubCollector>> {
-            if (!options->on) {
-              return nullptr;
-            }
-            const char* path = std::getenv("PATH");
-            options->search_path = path != nullptr && *path != '\0'
-                                       ? std::string(path) + ":" + std::string(kSystemPrograms)
-                                       : std::string(kSystemPrograms);
-            return make_rdma(context, source,
-                             choose_rdma_reader(context, *options, os::real_runner()));
-          }};
+  return {
+      .name = "rdma",
+      .add_flags =
+          [options](config::FlagSet& flags) {
+            flags.add(
+                "collector.rdma.stats", options->on,
+                {.help = "Export RDMA objects and counters of each unit, and counters of ports"});
+            flags.add(
+                "collector.rdma.cmd", options->command,
+                {.help = "Path of the rdma command, used instead of netlink", .hidden = true});
+          },
+      .create = [options](const CollectorContext& context, const host::CgroupMount&,
+                          UnitSource& source) -> Result<std::unique_ptr<SubCollector>> {
+        if (!options->on) {
+          return nullptr;
+        }
+        const char* path = std::getenv("PATH");
+        options->search_path = path != nullptr && *path != '\0'
+                                   ? std::string(path) + ":" + std::string(kSystemPrograms)
+                                   : std::string(kSystemPrograms);
+        return make_rdma(context, source, choose_rdma_reader(context, *options, os::real_runner()));
+      }};
 }
 
 }  // namespace ceems::exporter

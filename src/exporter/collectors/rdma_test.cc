@@ -30,7 +30,7 @@ class NoUnits final : public UnitSource {
   int asked = 0;
 };
 
-/// rdma as it answers on a machine with one port; with `mode` as the answer on modes.
+/// A fake rdma command of a machine with one port. `mode` is its answer to a query of modes.
 void answer_as_rdma(testing::FakeRunner& runner, const std::string& mode) {
   runner.answer("rdma", [mode](const os::Command& command) -> Result<os::CommandResult> {
     std::string words;
@@ -116,7 +116,7 @@ std::string line(std::string_view series, std::string_view labels, std::string_v
   return "\nceems_rdma_" + std::string(series) + std::string(labels) + std::string(value) + "\n";
 }
 
-TEST(Rdma, ShowsPortsAndWhatUnitsHold) {
+TEST(Rdma, ShowsPortsAndObjectsOfUnits) {
   Machine machine;
   answer_as_rdma(machine.runner, "");
   const auto collector = machine.collector();
@@ -137,7 +137,7 @@ TEST(Rdma, ShowsPortsAndWhatUnitsHold) {
   EXPECT_THAT(page, Not(HasSubstr("uuid=\"4\"")));
 }
 
-TEST(Rdma, HasQueuePairsCountedAndPutsThatBack) {
+TEST(Rdma, TurnsOnCountingOfQueuePairsAndRestoresIt) {
   Machine machine;
   answer_as_rdma(machine.runner, "link mlx5_0/1 auto off\nlink mlx5_1/1 auto type,pid on\n");
   {
@@ -159,7 +159,7 @@ TEST(Rdma, HasQueuePairsCountedAndPutsThatBack) {
   EXPECT_THAT(switches, ElementsAre("mlx5_0/1 type,pid", "mlx5_0/1 off"));
 }
 
-TEST(Rdma, ACommandThatHangsAtTheStartIsAskedAgainByTheWorker) {
+TEST(Rdma, TheThreadRetriesACommandThatHungAtTheStart) {
   Machine machine;
   machine.runner.refuse("rdma", {ErrorCode::kTimeout, "timed out"});
   machine.test.context.start_until = std::chrono::steady_clock::now();
@@ -172,7 +172,7 @@ TEST(Rdma, ACommandThatHangsAtTheStartIsAskedAgainByTheWorker) {
   EXPECT_THAT(samples(*collector), HasSubstr(line("rx_write_requests", kUnitLabels, "11")));
 }
 
-TEST(Rdma, ShowsPortsWhereTheCommandFails) {
+TEST(Rdma, ShowsPortsIfTheCommandFails) {
   Machine machine;
   machine.runner.reply("rdma", {.exit_status = 1, .error_text = "no"});
   const auto collector = machine.collector();
@@ -199,7 +199,7 @@ TEST(Rdma, HasNoDataWithoutAdapters) {
   EXPECT_EQ(source.asked, 0);
 }
 
-TEST(Rdma, AsksTheCommandAboutOtherMachines) {
+TEST(Rdma, UsesTheCommandForOtherMachines) {
   Machine machine;
   machine.root.write("bin/rdma", "");
   std::filesystem::permissions(machine.root.path() / "bin/rdma", std::filesystem::perms::owner_all);
@@ -209,7 +209,7 @@ TEST(Rdma, AsksTheCommandAboutOtherMachines) {
   EXPECT_EQ(choose_rdma_reader(machine.test.context, missing, machine.runner), nullptr);
 }
 
-/// Remembers what was switched.
+/// Records what was switched.
 class FakeReader final : public rdma::Reader {
  public:
   Result<std::vector<rdma::LinkMode>> modes(std::chrono::milliseconds, std::stop_token) override {
@@ -229,7 +229,7 @@ class FakeReader final : public rdma::Reader {
   std::vector<std::string> switched;
 };
 
-TEST(RdmaCounting, SwitchesOffOnlyWhatItSwitchedOn) {
+TEST(RdmaCounting, TurnsOffOnlyWhatItTurnedOn) {
   testing::FakeClock clock;
   FakeReader reader;
   {
@@ -242,7 +242,7 @@ TEST(RdmaCounting, SwitchesOffOnlyWhatItSwitchedOn) {
   EXPECT_THAT(reader.switched, ElementsAre("mlx5_0/1 on", "mlx5_0/1 off"));
 }
 
-TEST(RdmaCounting, AsksARefusingPortAgainLater) {
+TEST(RdmaCounting, RetriesARefusingPortLater) {
   testing::FakeClock clock;
   FakeReader reader;
   reader.refuse = true;

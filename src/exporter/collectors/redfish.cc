@@ -31,11 +31,11 @@ metrics::Desc make_desc(const char* name, const char* help) {
   return {name, help, metrics::Type::kGauge, {"hostname", "chassis"}};
 }
 
-/// Where the service is.
+/// How to reach the service.
 struct Place {
-  bool reads_files = false;  ///< each request may
-  std::string address;       ///< of a BMC whose name is still to be asked for
-  redfish::NameOf name_of;   ///< empty: no need to
+  bool reads_files = false;  ///< each request may read files
+  std::string address;       ///< of a BMC whose name is still to be looked up
+  redfish::NameOf name_of;   ///< empty if the name is known
 };
 
 class RedfishCollector final : public Collector {
@@ -99,7 +99,7 @@ class RedfishCollector final : public Collector {
     if (place_.name_of) {
       const std::string name =
           redfish::bmc_name(place_.address, std::exchange(place_.name_of, nullptr));
-      log::info("the BMC's name", {{"collector", "redfish"}, {"bmc", name}});
+      log::info("name of the BMC found", {{"collector", "redfish"}, {"bmc", name}});
       reader_->set_hostname(name);
     }
     auto readings = reader_->read(stop);
@@ -122,9 +122,9 @@ class RedfishCollector final : public Collector {
   const Clock& clock_;
   std::string hostname_;
   std::unique_ptr<redfish::Reader> reader_;
-  Place place_;  // name_of: of the worker
+  Place place_;  // name_of is used by the thread only
   std::shared_ptr<energy::PublishedPowerMeter> meter_;
-  SlowSource<Readings> source_;  // after all that its thread uses
+  SlowSource<Readings> source_;  // declared after all that its thread uses
 
   const metrics::Desc current_ =
       make_desc("ceems_redfish_current_watts", "Power of the chassis now, in watts.");
@@ -204,13 +204,13 @@ Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext
     auto found = options.find_bmc(context.start_patience(kBmcTimeout));
     if (!found) {
       return fail(std::move(found).error().with_context(
-          options.config_file + ": hostname is empty and the BMC cannot be asked for its address"));
+          options.config_file + ": hostname is empty and the BMC does not report its address"));
     }
     config->hostname = *std::move(found);
     place.address = config->hostname;
     place.name_of = options.name_of;
   }
-  log::info("power is read by Redfish", {{"collector", "redfish"}, {"bmc", config->bmc_url()}});
+  log::info("power is read from Redfish", {{"collector", "redfish"}, {"bmc", config->bmc_url()}});
   redfish::ReaderOptions reader_options{.node_chassis = config->node_chassis, .max_age = kMaxAge};
   auto session = redfish::Session::create(*std::move(config));
   if (!session) {
@@ -223,7 +223,7 @@ Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext
       std::move(place), options);
 }
 
-/// --collector.redfish: power of the chassis from a Redfish service. Brings that of the node as a
+/// --collector.redfish: power of the chassis from a Redfish service. Provides that of the node as a
 /// meter.
 CollectorSpec redfish_collector() {
   const auto flags = std::make_shared<Flags>();
@@ -236,10 +236,10 @@ CollectorSpec redfish_collector() {
                          .env = "CEEMS_EXPORTER_REDFISH_COLL_WEB_CONFIG_FILE",
                          .hidden = true});
                 set.add("collector.redfish.config.file", flags->config_file,
-                        {.help = "File that says where the Redfish service is and how to log in",
+                        {.help = "File with the address of the Redfish service and the login",
                          .env = "CEEMS_EXPORTER_REDFISH_COLL_CONFIG_FILE"});
                 set.add("collector.redfish.config.file.expand-env-vars", flags->expand_environment,
-                        {.help = "Expand $NAME and ${NAME} in that file"});
+                        {.help = "Expand $NAME and ${NAME} in the configuration file"});
                 set.alias("collector.redfish.web-config-file", "collector.redfish.config.file");
               },
           .create = [flags](const CollectorContext& context,

@@ -15,9 +15,11 @@ struct RedfishOptions {
   std::string config_file;
   bool expand_environment = false;
   redfish::ConfigContext context;
-  /// Address of this node's BMC, for a configuration without one; with the start's privileges.
+  /// Returns the address of this node's BMC, for a configuration without one. Called while the
+  /// program has the privileges of its start.
   std::function<Result<std::string>(std::chrono::milliseconds timeout)> find_bmc;
-  /// Its name, which certificates are for; asked for by the worker, as it may take long.
+  /// Returns the BMC's name, for which certificates are issued. Called by the thread, because it
+  /// may take long.
   redfish::NameOf name_of;
   /// See SlowSourceOptions.
   std::chrono::milliseconds period{5000};
@@ -25,8 +27,8 @@ struct RedfishOptions {
   std::chrono::milliseconds fresh_enough{1000};
 };
 
-/// Power of the chassis that a Redfish service knows. An error ends the start: a configuration that
-/// is wrong. A service that does not answer is none, it is asked again.
+/// Power of the chassis that a Redfish service reports. An invalid configuration is an error and
+/// ends the program. A service that does not answer is not an error; it is tried again.
 Result<std::unique_ptr<Collector>> make_redfish_collector(const CollectorContext& context,
                                                           const RedfishOptions& options);
 

@@ -59,7 +59,7 @@ class Node {
   RedfishOptions options_;
 };
 
-TEST(Redfish, ExportsEachChassisAndLeavesOutWhatIsZero) {
+TEST(Redfish, ExportsEachChassisAndLeavesOutZeroValues) {
   Node node;
   const auto collector = node.start();
   Result<> result;
@@ -70,7 +70,7 @@ TEST(Redfish, ExportsEachChassisAndLeavesOutWhatIsZero) {
   EXPECT_EQ(collector->source_ages()[0].source, "redfish");
 }
 
-TEST(Redfish, AServiceThatDoesNotAnswerDoesNotStopTheStart) {
+TEST(Redfish, ASilentServiceDoesNotStopTheStart) {
   Node node;
   node.service_.set("/redfish/v1/", {.status = 503});
   const auto collector = node.start();
@@ -117,7 +117,7 @@ TEST(Redfish, EndsItsSessionWhenItStops) {
   EXPECT_EQ(node.service_.requests().back(), "DELETE /redfish/v1/Sessions/1");
 }
 
-TEST(Redfish, BringsTheEnergyOfTheNode) {
+TEST(Redfish, ProvidesTheEnergyOfTheNode) {
   Node node;
   const auto collector = node.start();
   const auto meters = collector->sources().meters;
@@ -137,7 +137,7 @@ TEST(Redfish, AsksTheBmcForItsAddress) {
   const auto none = node.create();
   ASSERT_FALSE(none);
   EXPECT_THAT(none.error().message,
-              HasSubstr("hostname is empty and the BMC cannot be asked for its address: no IPMI"));
+              HasSubstr("hostname is empty and the BMC does not report its address: no IPMI"));
   node.options_.find_bmc = [](milliseconds) -> Result<std::string> { return "192.0.2.1"; };
   std::string asked;
   node.options_.name_of = [&asked](const std::string& address) -> Result<std::string> {
@@ -149,7 +149,7 @@ TEST(Redfish, AsksTheBmcForItsAddress) {
   EXPECT_EQ(asked, "192.0.2.1");
 }
 
-TEST(Redfish, ASilentNameServerHoldsTheStartUpNoLongerThanAnythingElse) {
+TEST(Redfish, ASilentNameServerDelaysTheStartNoLongerThanTheDeadline) {
   Node node;
   node.write("redfish_collector: {protocol: http, port: $REDFISH_PORT}\n");
   node.options_.find_bmc = [](milliseconds) -> Result<std::string> { return "127.0.0.1"; };
@@ -179,7 +179,7 @@ TEST(Redfish, KeepsWhatItNeedsToReadSecretsOfRoot) {
   EXPECT_EQ((*collector)->capabilities(), std::vector<os::Capability>{CAP_DAC_READ_SEARCH});
 }
 
-TEST(Redfish, AWrongConfigurationStopsTheStart) {
+TEST(Redfish, AnInvalidConfigurationStopsTheStart) {
   Node node;
   node.write("redfish_collector:\n  protocol: http\n  hostname: x\n  prot: 1\n");
   EXPECT_THAT(node.create().error().message, HasSubstr("redfish.yml:4"));

@@ -21,8 +21,8 @@ struct Flags {
   bool deprecated_psi = false;
 };
 
-/// The GPU map of jobs. gres.conf and the list of MIG capabilities are read now; without them
-/// nothing is shared.
+/// The GPU map of jobs. gres.conf and the list of MIG capabilities are read now; without them GPUs
+/// are not shared.
 Result<std::unique_ptr<SubCollector>> make_gpu_map(
     const CollectorContext& context,
     bool unified,
@@ -57,11 +57,12 @@ void add_gpu_flags(SlurmGpuOptions& gpu, config::FlagSet& flags) {
             {.help = "GPUs whose index in SLURM differs from that of the vendor's tool",
              .placeholder = "0:1,1:0.3,2:0.4,3:0.5,4:0.6"});
   flags.add("collector.slurm.gpu-map-dir", gpu.map_directory,
-            {.help = "Directory in which a prolog writes the GPU indexes of each job into a file "
-                     "named by the job's number, owned by root; empty: none"});
-  flags.add_enum("collector.slurm.gpu-evidence", gpu.evidence, {"any", "trusted"},
-                 {.help = "What tells which GPUs a job holds: any, which ends with the "
-                          "environment of its processes, or only what users cannot forge"});
+            {.help = "Directory where a prolog writes the GPU indexes of each job to a file "
+                     "named by the job's number and owned by root; empty: none"});
+  flags.add_enum(
+      "collector.slurm.gpu-evidence", gpu.evidence, {"any", "trusted"},
+      {.help = "Evidence for the GPUs of a job: any, which includes the "
+               "environment of its processes, or trusted: only what users cannot forge"});
   flags.add("collector.slurm.gres-every-file", gpu.every_gres_file,
             {.help = "Count shares on each of several NVIDIA devices in one line of gres.conf, "
                      "not on the last only",
@@ -90,7 +91,7 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
     return fail(std::move(source).error());
   }
   if (!host::slurm_present(context.paths, mount, cgroups.active_subsystem)) {
-    log::warn("no cgroups of SLURM so far; looking again at each scrape",
+    log::warn("no cgroups of SLURM yet; each scrape looks again",
               {{"collector", "slurm"}, {"cgroupfs", context.paths.cgroup.string()}});
   }
   auto sub_collectors = subs.create(context, mount, **source);
@@ -110,12 +111,12 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
                               .source = *std::move(source),
                               .metrics = UnitMetrics(context.hostname, options),
                               .subs = *std::move(sub_collectors),
-                              // To see that the step daemon of a job named by SLUID is one.
+                              // To verify that the slurmstepd of a job named by SLUID is genuine.
                               .capabilities = {CAP_SYS_PTRACE}},
                              *context.clock);
 }
 
-/// --collector.slurm: jobs of SLURM. Declares the flags that all unit collectors share, too.
+/// --collector.slurm: jobs of SLURM. Also adds the flags that all unit collectors share.
 CollectorSpec slurm_collector(const std::shared_ptr<UnitFlags>& shared) {
   auto values = std::make_shared<Flags>();
   return {.name = "slurm",

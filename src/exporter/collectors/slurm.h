@@ -10,7 +10,7 @@
 
 namespace ceems::exporter {
 
-/// How the GPUs of jobs are found out (exporter/gpu/claim/slurm_claims.h).
+/// How the GPUs of jobs are determined (exporter/gpu/claim/slurm_claims.h).
 struct SlurmGpuOptions {
   std::string gres_config_file = "/etc/slurm/gres.conf";
   std::string order_map;
@@ -20,8 +20,8 @@ struct SlurmGpuOptions {
   std::shared_ptr<const gpu::ProcessList> processes = {};  ///< may be null
 };
 
-/// The collector without its flags, for tests. Errors: the cgroup hierarchy is not there. Without
-/// an inventory it has no GPU series.
+/// The collector without its flags, for tests. Without an inventory it has no GPU series. Errors:
+/// the cgroup hierarchy does not exist.
 Result<std::unique_ptr<Collector>> make_slurm_collector(
     const CollectorContext& context,
     const CgroupFlags& cgroups,

@@ -47,7 +47,7 @@ TEST(Slurm, ShowsJobsOfCgroupV2) {
                                "6.7108864e+10")));
 }
 
-TEST(Slurm, ShowsRdmaObjectsByTheirOwnCount) {
+TEST(Slurm, ShowsRdmaObjects) {
   const std::string page = page_of("slurm-v2", "v2");
   const std::string labels =
       R"(cgrouphostname="",device="mlx5_0",hostname="n1",manager="slurm",uuid="501")";
@@ -77,7 +77,7 @@ TEST(Slurm, ShowsErrorsOfTheirUnitOnly) {
   EXPECT_EQ(page.find("collect_error"), page.rfind("collect_error"));
 }
 
-TEST(Slurm, LeavesOutWhatIsNoRunningJob) {
+TEST(Slurm, LeavesOutCgroupsThatAreNotRunningJobs) {
   const std::string page = page_of("slurm-v2", "v2");
   for (const char* const text : {"\"499\"", "\"7\"", "12x", "sshd", "psi", "memsw", "blkio"}) {
     EXPECT_THAT(page, Not(HasSubstr(text)));
@@ -105,7 +105,7 @@ TEST(Slurm, ShowsJobsOfCgroupV1) {
   EXPECT_THAT(page, HasSubstr(sample("unit_memory_fail_count", kJob87, "7")));
   EXPECT_THAT(page, HasSubstr(sample("unit_memsw_used_bytes", kJob87, "2.0001e+06")));
   EXPECT_THAT(page, HasSubstr(sample("unit_memory_total_bytes", kJob87, "8.589934592e+09")));
-  // As the reference: the kernel's number for "no limit" stays.
+  // As in the reference, the kernel's number for "no limit" is exported.
   EXPECT_THAT(page, HasSubstr(sample("unit_memory_total_bytes", kJob88, "9.223372036854772e+18")));
   EXPECT_THAT(page, Not(HasSubstr("collect_error")));
 }

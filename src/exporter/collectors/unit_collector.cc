@@ -13,7 +13,7 @@
 namespace ceems::exporter {
 namespace {
 
-// A walk that a sampler made this shortly before the scrape serves the scrape, too.
+// A walk of the cgroups that a sampler made within this time is shared.
 constexpr auto kSharedAge = std::chrono::milliseconds(100);
 
 Result<> collect(SubCollector& sub, const UnitSnapshot& snapshot, metrics::Sink& sink) {

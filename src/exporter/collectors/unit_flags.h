@@ -10,18 +10,18 @@
 
 namespace ceems::exporter {
 
-/// --collector.cgroups.*: where cgroups are.
+/// --collector.cgroups.*: where cgroups are mounted.
 struct CgroupFlags {
   std::string active_subsystem = "cpuacct";
   std::string force_version;  ///< "", "v1" or "v2"
 
   void add_to(config::FlagSet& flags);
-  /// What is at --path.cgroupfs.
+  /// The cgroup hierarchies at --path.cgroupfs.
   [[nodiscard]] host::CgroupMount mount(const CollectorContext& context) const;
 };
 
-/// Flags that the collectors of units and of GPUs share, with what stands behind them. The
-/// collector `slurm` adds them to the command line.
+/// Flags that the collectors of units and of GPUs share, with the objects they configure. The
+/// `slurm` collector adds them to the command line.
 struct UnitFlags {
   UnitFlags();
 

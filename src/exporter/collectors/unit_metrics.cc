@@ -92,7 +92,7 @@ void UnitMetrics::add_unit(std::string_view manager, const Unit& unit, metrics::
     add_block_io(manager, unit, sink);
   }
   for (const RdmaUse& rdma : stats.rdma) {
-    if (rdma.hca_handles > 0) {  // as the reference: no handle, no series
+    if (rdma.hca_handles > 0) {  // as in the reference: no series without a handle
       const std::array<std::string_view, 5> values = {manager, hostname_, unit.cgrouphostname,
                                                       unit.uuid, rdma.device};
       sink.add(rdma_handles_, rdma.hca_handles, values);

@@ -9,21 +9,20 @@
 
 namespace ceems::exporter {
 
-/// Which groups of a unit's metrics are shown besides CPU, memory and RDMA.
+/// Which groups of a unit's metrics are exported besides CPU, memory and RDMA.
 struct UnitMetricOptions {
   bool swap = false;
   bool pressure = false;
   bool block_io = false;
 };
 
-/// Puts units on a page: the families ceems_compute_unit* that all unit collectors share.
-/// Names, HELP texts, types and labels are those of the reference.
-/// Not thread-safe.
+/// Adds units to a page: the families ceems_compute_unit* that all unit collectors share. Names,
+/// HELP texts, types and labels are those of the reference. Not thread-safe.
 class UnitMetrics {
  public:
   UnitMetrics(std::string hostname, UnitMetricOptions options);
 
-  /// All units of the snapshot and their number (without those that ended).
+  /// Adds all units of the snapshot, and their number without ended ones.
   void add(const UnitSnapshot& snapshot, metrics::Sink& sink) const;
 
  private:

@@ -11,15 +11,15 @@
 
 namespace ceems::exporter {
 
-/// Names of users by id: from etc/passwd beside the proc directory (so that of the host in a
-/// container with /host/proc), then, for the machine's own /proc, from the name service (LDAP,
-/// ...). Kept for kKeep. Not thread-safe.
+/// Names of users by id: from etc/passwd beside the proc directory (with /host/proc in a container,
+/// the host's) and, for the machine's own /proc, also from the name service (LDAP, ...). Kept for
+/// kKeep. Not thread-safe.
 class UserNames {
  public:
   static constexpr auto kKeep = std::chrono::minutes(10);
 
   explicit UserNames(const host::Paths& paths);
-  /// The name, the number where it has none, "" for -1. Valid until the next call.
+  /// The name, or the number if the user has none, or "" for -1. Valid until the next call.
   std::string_view name_of(std::int64_t uid, Clock::SteadyTime now);
 
  private:
