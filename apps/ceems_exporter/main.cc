@@ -79,7 +79,7 @@ std::vector<os::Capability> needed_capabilities(
     needed = targets->capabilities();
   }
   if (!options.web_config_file.empty()) {
-    needed.push_back(CAP_DAC_READ_SEARCH);  // to read its files again when they change
+    needed.push_back(CAP_DAC_READ_SEARCH);  // to reload its files when they change
   }
   for (const auto& named : collectors) {
     const auto capabilities = named.collector->capabilities();
@@ -104,7 +104,7 @@ ceems::Result<> drop_privileges(const exporter::Options& options,
   for (const os::Capability capability : keep) {
     names += (names.empty() ? "" : ",") + os::capability_name(capability);
     if (!os::may_raise(capability)) {
-      log::debug("capability not available", {{"capability", os::capability_name(capability)}});
+      log::debug("capability is not available", {{"capability", os::capability_name(capability)}});
     }
   }
   log::info("privileges dropped", {{"user", options.run_as_user}, {"capabilities_wanted", names}});

@@ -7,16 +7,16 @@
 
 namespace ceems::exporter {
 
-/// The form in which a client gets the page.
+/// The format in which a client receives the page.
 struct PageFormat {
   metrics::Exposition exposition = metrics::Exposition::kText;
   std::string content_type;
 };
 
-/// Chooses by the header Accept (RFC 9110 §12.5.1): OpenMetrics 1.0 where the client weighs it at
-/// least as high as plain text, else text 0.0.4, also for headers that ask for neither or cannot be
-/// read. The parameter `escaping` of the chosen range is echoed where Prometheus knows its value,
-/// else it is "underscores".
+/// Selects the format by the Accept header (RFC 9110, section 12.5.1): OpenMetrics 1.0 if the
+/// client prefers it to plain text or accepts both equally, otherwise text 0.0.4, also if the
+/// header names neither or is invalid. The parameter `escaping` of the selected range is echoed if
+/// Prometheus knows its value; otherwise it is "underscores".
 PageFormat choose_format(std::string_view accept);
 
 }  // namespace ceems::exporter

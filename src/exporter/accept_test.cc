@@ -9,7 +9,7 @@ constexpr const char* kText = "text/plain; version=0.0.4; charset=utf-8; escapin
 constexpr const char* kOpenMetrics =
     "application/openmetrics-text; version=1.0.0; charset=utf-8; escaping=underscores";
 
-TEST(ChooseFormat, GivesTextUnlessOpenMetricsIsAskedFor) {
+TEST(ChooseFormat, SelectsTextUnlessOpenMetricsIsRequested) {
   for (const char* accept :
        {"", "*/*", "text/html", "application/json;q=0.9", ";;,=,q", "text/plain",
         "application/openmetrics-text;version=2.0.0", "application/openmetrics-text;q=0",
@@ -20,8 +20,8 @@ TEST(ChooseFormat, GivesTextUnlessOpenMetricsIsAskedFor) {
   }
 }
 
-TEST(ChooseFormat, GivesOpenMetricsToPrometheus) {
-  // What Prometheus 2.42 sends.
+TEST(ChooseFormat, SelectsOpenMetricsForPrometheus) {
+  // The header of Prometheus 2.42.
   const PageFormat format = choose_format(
       "application/openmetrics-text;version=1.0.0,application/"
       "openmetrics-text;version=0.0.1;q=0.75,"

@@ -14,7 +14,7 @@
 namespace ceems::exporter {
 namespace {
 
-// A walk made this shortly before serves several requests.
+// Requests within this time share one walk of the cgroups.
 constexpr auto kSharedAge = std::chrono::milliseconds(100);
 constexpr std::string_view kSelf = "__internal_ceems_exporter";
 
@@ -29,11 +29,12 @@ void append_target(JsonWriter& json, std::string_view id, std::string_view uuid,
 void add_alloy_target_flags(config::FlagSet& flags, AlloyTargetOptions& options) {
   flags.add("discoverer.alloy-targets", options.enabled,
             {.help = "Serve the processes of SLURM jobs or pods as targets of Grafana Alloy"});
-  flags.add("discoverer.alloy-targets.env-var", options.variables,
-            {.help = "Only processes with an environment variable whose name starts so (NAME=: "
-                     "exactly that name); may be repeated"});
+  flags.add(
+      "discoverer.alloy-targets.env-var", options.variables,
+      {.help = "Serve only processes with an environment variable whose name starts with this "
+               "(NAME= for exactly NAME); may be repeated"});
   flags.add("discoverer.alloy-targets.self-profiler", options.self,
-            {.help = "The exporter itself is a target, too"});
+            {.help = "Serve the exporter itself as a target, too"});
 }
 
 std::unique_ptr<AlloyTargets> AlloyTargets::create(
@@ -83,7 +84,7 @@ Result<std::string> AlloyTargets::document() const {
   }
   json.end_array();
   if (out == "[]") {
-    out = "null";  // as Go writes a slice without elements
+    out = "null";  // the reference writes an empty list as Go does
   }
   out += '\n';
   return out;

@@ -16,19 +16,19 @@ namespace ceems::exporter {
 
 struct AlloyTargetOptions {
   bool enabled = false;
-  std::vector<std::string> variables = {};  ///< only processes with one of these; none: all
+  std::vector<std::string> variables = {};  ///< keep only processes with one of these; all if empty
   bool self = false;                        ///< the exporter itself is a target, too
 };
 
-/// Flags --discoverer.alloy-targets*.
+/// Adds the flags --discoverer.alloy-targets*.
 void add_alloy_target_flags(config::FlagSet& flags, AlloyTargetOptions& options);
 
-/// Tells Grafana Alloy which processes belong to which unit, so that its profiler can label what it
-/// sees: the document has the form of Prometheus' HTTP service discovery. Safe for concurrent use.
+/// Lists the processes of units for Grafana Alloy, whose profiler labels its data with them. The
+/// document has the format of Prometheus' HTTP service discovery. Safe for concurrent use.
 class AlloyTargets {
  public:
-  /// Targets of SLURM's units, else of Kubernetes'. Null where they are off or neither is among
-  /// `sources`.
+  /// Serves the units of SLURM, otherwise those of Kubernetes. Null if the targets are off or
+  /// `sources` has neither.
   static std::unique_ptr<AlloyTargets> create(const AlloyTargetOptions& options,
                                               std::span<const std::shared_ptr<UnitSource>> sources,
                                               const host::Paths& paths);
@@ -39,8 +39,8 @@ class AlloyTargets {
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const { return filter_.capabilities(); }
 
-  /// The JSON document: an array with an element for each process of each unit, or `null` without
-  /// any. Errors are those of the unit source.
+  /// The JSON document: an array with one element for each process of each unit, or `null` if there
+  /// is none. Errors are those of the unit source.
   [[nodiscard]] Result<std::string> document() const;
 
  private:

@@ -9,7 +9,7 @@
 namespace ceems::exporter {
 namespace {
 
-/// A source with given units.
+/// A source of fixed units.
 class GivenUnits final : public UnitSource {
  public:
   explicit GivenUnits(std::string manager) : manager_(std::move(manager)) {}
@@ -62,7 +62,7 @@ TEST(AlloyTargets, ListsEachProcessOfEachUnit) {
             "\n");
 }
 
-TEST(AlloyTargets, EscapesWhatUnitsAreCalled) {
+TEST(AlloyTargets, EscapesNamesOfUnits) {
   const auto source = std::make_shared<GivenUnits>("k8s");
   source->units = {unit("<5\">\xFF", {10})};
   EXPECT_EQ(targets(source).document().value(),
@@ -72,7 +72,7 @@ TEST(AlloyTargets, EscapesWhatUnitsAreCalled) {
             "\uFFFD\"}}]\n");
 }
 
-TEST(AlloyTargets, SaysNullWithoutAny) {
+TEST(AlloyTargets, IsNullWithoutTargets) {
   const auto source = std::make_shared<GivenUnits>("slurm");
   EXPECT_EQ(targets(source).document().value(), "null\n");
   source->units = {unit("5", {})};
@@ -105,7 +105,7 @@ TEST(AlloyTargets, FiltersByVariables) {
   EXPECT_EQ(filtered.capabilities().size(), 2U);
 }
 
-TEST(AlloyTargets, HandsOnTheErrorOfTheSource) {
+TEST(AlloyTargets, ReturnsTheErrorOfTheSource) {
   const auto source = std::make_shared<GivenUnits>("slurm");
   source->broken = true;
   EXPECT_EQ(targets(source).document().error().message, "no cgroups");

@@ -74,7 +74,7 @@ Result<CollectorSet::Created> CollectorSet::create(const config::FlagSet& flags,
     return fail(std::move(prepared).error());
   }
   Created created;
-  Sources of_stage;  // kept apart until the stage ends: its collectors do not see each other's
+  Sources of_stage;  // kept apart, because collectors of a stage do not see each other's
   for (std::size_t i = 0; i < specs_.size(); ++i) {
     const CollectorSpec& spec = specs_[i];
     if (i > 0 && specs_[i - 1].stage != spec.stage) {

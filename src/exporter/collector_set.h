@@ -11,36 +11,36 @@
 
 namespace ceems::exporter {
 
-/// A collector that is on, with its word.
+/// An enabled collector with its name.
 struct NamedCollector {
   std::string name;
   Stage stage = Stage::kNode;
   std::unique_ptr<Collector> collector;
 };
 
-/// The known collectors, their switches on the command line, and which of them are on. Not
-/// thread-safe; outlives what create() gives.
+/// The known collectors, their switches on the command line, and which of them are on. Must outlive
+/// the collectors that create() returns. Not thread-safe.
 class CollectorSet {
  public:
-  /// The order of `specs` has no meaning: they are sorted by stage and name.
+  /// The order of `specs` does not matter: they are sorted by stage and name.
   explicit CollectorSet(std::vector<CollectorSpec> specs);
 
-  /// Flags of the collectors themselves: --collector.NAME.*
+  /// Adds the collectors' flags --collector.NAME.*.
   void add_option_flags(config::FlagSet& flags) const;
-  /// --[no-]collector.NAME for each, then --collector.disable-defaults.
+  /// Adds --[no-]collector.NAME for each collector, then --collector.disable-defaults.
   void add_switches(config::FlagSet& flags);
 
   struct Created {
     std::vector<NamedCollector> collectors;  ///< by stage and name
     Sources sources;                         ///< of all of them
   };
-  /// After parsing. Every collector that is not switched off prepares the context; then, stage by
-  /// stage, those that are on are created from it and from the sources of the stages before. On are
-  /// those whose switch says so; where it is not given, with --collector.disable-defaults none,
-  /// else those on by default. The error of a collector comes back with its name in front.
+  /// Call after parsing the flags. First every collector that is not switched off prepares the
+  /// context. Then, stage by stage, the enabled ones are created from the context and the sources
+  /// of earlier stages. A collector's switch decides whether it is enabled. Without the switch it
+  /// has its default, or is disabled with --collector.disable-defaults. Errors name the collector.
   Result<Created> create(const config::FlagSet& flags, CollectorContext context) const;
 
-  /// By stage and name.
+  /// Sorted by stage and name.
   [[nodiscard]] const std::vector<CollectorSpec>& specs() const { return specs_; }
 
  private:
@@ -51,7 +51,8 @@ class CollectorSet {
                            const Sources& sources) const;
 
   std::vector<CollectorSpec> specs_;
-  std::deque<bool> switches_;  ///< vector<bool> has no bool& for a flag to write to
+  std::deque<bool>
+      switches_;  ///< a flag needs a bool& to write to, which vector<bool> does not have
   bool disable_defaults_ = false;
 };
 

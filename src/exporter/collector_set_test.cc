@@ -70,7 +70,7 @@ Result<CollectorSet::Created> create(std::vector<const char*> arguments,
   return set.create(flags, {});
 }
 
-/// Names of the collectors that this command line turns on, or the message of the error.
+/// Names of the collectors that this command line enables, or the message of the error.
 std::string enabled(std::vector<const char*> arguments, std::vector<CollectorSpec> specs) {
   const auto created = create(std::move(arguments), std::move(specs));
   if (!created) {
@@ -92,7 +92,7 @@ TEST(CollectorSet, FollowsDefaultsSwitchesAndDisableDefaults) {
             "c");
 }
 
-TEST(CollectorSet, AsksDynamicDefaultsAfterTheStagesBefore) {
+TEST(CollectorSet, EvaluatesDynamicDefaultsAfterEarlierStages) {
   CollectorSpec energy = spec("energy", false);
   energy.stage = Stage::kEnergy;
   energy.enabled_when = [](const CollectorContext&, const Sources& sources) {
@@ -108,7 +108,7 @@ TEST(CollectorSet, AsksDynamicDefaultsAfterTheStagesBefore) {
   EXPECT_EQ(enabled({"--collector.energy"}, specs), "energy");
 }
 
-TEST(CollectorSet, GivesEachStageTheSourcesOfThoseBefore) {
+TEST(CollectorSet, PassesToEachStageTheSourcesOfEarlierOnes) {
   std::vector<std::string> seen;
   const auto watching = [&seen](CollectorSpec spec, Stage stage) {
     spec.stage = stage;

@@ -10,7 +10,7 @@ std::string node_name(bool emptied) {
   if (emptied) {
     return {};
   }
-  // Called once from main, before threads start.
+  // Called once by main, before threads start.
   const char* given = std::getenv("NODE_NAME");
   if (given != nullptr && *given != '\0') {
     return given;

@@ -12,7 +12,8 @@ namespace ceems::exporter {
 namespace {
 
 constexpr long kMaxWorkers = 16;
-constexpr int kGzipLevel = 1;  // a scrape is compressed for one reader: speed counts, not size
+constexpr int kGzipLevel =
+    1;  // each page is compressed for one reader, so speed matters more than size
 
 }  // namespace
 
@@ -28,9 +29,9 @@ void add_first_flags(config::FlagSet& flags, Options& options) {
 void add_last_flags(config::FlagSet& flags, Options& options) {
   add_alloy_target_flags(flags, options.alloy_targets);
   flags.add("web.listen-address", options.listen_addresses,
-            {.help = "Address to listen on; may be repeated. Also vsock://:PORT"});
+            {.help = "Address to listen on, HOST:PORT or vsock://:PORT; may be repeated"});
   flags.add("web.config.file", options.web_config_file,
-            {.help = "File that turns on TLS or basic authentication",
+            {.help = "File with the settings of TLS and basic authentication",
              .env = "CEEMS_EXPORTER_WEB_CONFIG_FILE"});
   flags.add("web.telemetry-path", options.telemetry_path, {.help = "Path of the metrics"});
   flags.add("web.targets-path", options.targets_path,
@@ -38,7 +39,7 @@ void add_last_flags(config::FlagSet& flags, Options& options) {
   flags.add("web.disable-exporter-metrics", options.disable_exporter_metrics,
             {.help = "Leave out metrics about the exporter itself (promhttp_*, process_*)"});
   flags.add("web.max-requests", options.max_requests,
-            {.help = "Most scrapes served at once; 0 for no limit"});
+            {.help = "Maximum number of scrapes served at once; 0 for no limit"});
   flags.add("web.debug-server", options.debug_server,
             {.help = "Serve diagnostics below /debug/, to localhost only"});
   flags.add("web.systemd-socket", options.systemd_socket,
@@ -50,18 +51,18 @@ void add_last_flags(config::FlagSet& flags, Options& options) {
   flags.add("security.disable-cap-awareness", options.disable_cap_awareness,
             {.help = "Keep needed capabilities effective all the time", .hidden = true});
   flags.add("runtime.gomaxprocs", options.max_procs,
-            {.help = "Bound for the number of threads that answer scrapes", .env = "GOMAXPROCS"});
+            {.help = "Maximum number of threads that answer scrapes", .env = "GOMAXPROCS"});
   flags.add("once", options.once,
             {.help = "Print one page of metrics to standard output and exit, without listening"});
   flags.add("log.level", options.log_level,
             {.help = "Only log messages of this level or above: debug, info, warn, error"});
-  flags.add("log.format", options.log_format, {.help = "Form of log messages: logfmt, json"});
+  flags.add("log.format", options.log_format, {.help = "Format of log messages: logfmt, json"});
 }
 
 net::ServerOptions server_options(const Options& options) {
   net::ServerOptions server;
   server.listen_addresses = options.listen_addresses;
-  // The reference takes an empty address as any free port.
+  // The reference accepts an empty address, which means any free port.
   std::ranges::replace(server.listen_addresses, std::string(), std::string(":0"));
   server.systemd_socket = options.systemd_socket;
   if (!options.web_config_file.empty()) {
@@ -71,7 +72,7 @@ net::ServerOptions server_options(const Options& options) {
       read();
     };
   }
-  // One more than may scrape, so that /health answers during a long scrape.
+  // One more than may scrape, so that /health is answered during a long scrape.
   server.threads = static_cast<int>(std::clamp(options.max_procs, 1L, kMaxWorkers)) + 1;
   server.gzip_level = kGzipLevel;
   return server;

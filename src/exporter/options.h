@@ -36,8 +36,8 @@ struct Options {
   std::string log_format = "logfmt";
 };
 
-/// Flags in front of and behind the switches of the collectors, in the order of --help.
-/// `run_as_user` has to hold its default.
+/// Add the flags that --help lists before and after the switches of the collectors. `run_as_user`
+/// must hold its default.
 void add_first_flags(config::FlagSet& flags, Options& options);
 void add_last_flags(config::FlagSet& flags, Options& options);
 

@@ -14,9 +14,9 @@
 namespace ceems::exporter {
 namespace {
 
-// The server gives up writing 10 s after the request; the page has to be ready before.
+// The server stops writing 10 s after the request, so the page must be ready before that.
 constexpr std::chrono::milliseconds kMaxScrape{9500};
-constexpr double kLargestTimeoutSeconds = 3600;
+constexpr double kMaxTimeoutSeconds = 3600;
 
 void answer_text(net::Response& response, int status, std::string text) {
   response.status = status;
@@ -36,7 +36,7 @@ std::string encode_path(std::string_view path) {
   return encoded;
 }
 
-/// Host without port, lower case; brackets of IPv6 stay.
+/// The host without port, in lower case. Brackets of IPv6 addresses stay.
 std::string host_name(const net::Request& request) {
   const std::string* host = net::find_header(request.headers, "Host");
   if (host == nullptr) {
@@ -47,7 +47,7 @@ std::string host_name(const net::Request& request) {
   return to_lower(std::string_view(*host).substr(0, port ? colon : host->size()));
 }
 
-/// Counts a scrape for as long as it is served.
+/// Counts a scrape while it is served.
 class Counted {
  public:
   Counted(SelfMetrics& self, const net::Response& response) : self_(self), response_(response) {
@@ -62,7 +62,7 @@ class Counted {
   const net::Response& response_;
 };
 
-/// One more in a count for as long as it lives.
+/// Increments a counter during its lifetime.
 class InFlight {
  public:
   explicit InFlight(std::atomic<long>& total) : total_(total), count_(++total) {}
@@ -70,7 +70,7 @@ class InFlight {
   InFlight& operator=(const InFlight&) = delete;
   ~InFlight() { --total_; }
 
-  /// How many there were with this one.
+  /// The value of the counter, this one included.
   [[nodiscard]] long count() const { return count_; }
 
  private:
@@ -105,7 +105,7 @@ std::string clean_path(std::string_view path) {
 
 std::chrono::milliseconds scrape_budget(const std::string* timeout_header) {
   const auto seconds = timeout_header != nullptr ? parse_double(*timeout_header) : std::nullopt;
-  if (!seconds || !(*seconds > 0) || *seconds > kLargestTimeoutSeconds) {
+  if (!seconds || !(*seconds > 0) || *seconds > kMaxTimeoutSeconds) {
     return kMaxScrape;
   }
   const std::chrono::milliseconds timeout(static_cast<long>(*seconds * 1000));
@@ -159,7 +159,7 @@ void Routes::metrics(const net::Request& request, net::Response& response) {
   const Counted counted(self_, response);
   if (options_.max_requests > 0 && self_.in_flight() > options_.max_requests) {
     answer_text(response, 503,
-                fmt::format("limit of {} scrapes at once reached, try again later\n",
+                fmt::format("limit of {} concurrent scrapes reached, try again later\n",
                             options_.max_requests));
     return;
   }

@@ -14,16 +14,16 @@
 namespace ceems::exporter {
 
 struct RouteOptions {
-  std::string telemetry_path = "/metrics";  ///< a missing leading slash is put in front
-  long max_requests = 40;  ///< scrapes at once, and targets at once; 0 or less: no limit
+  std::string telemetry_path = "/metrics";  ///< a missing leading slash is added
+  long max_requests = 40;  ///< concurrent scrapes, and concurrent requests for targets; 0: no limit
   bool debug_server = false;
-  std::string targets_path = "/alloy-targets";  ///< a missing leading slash is put in front
+  std::string targets_path = "/alloy-targets";  ///< a missing leading slash is added
 };
 
-/// What the exporter answers to which request. Safe for concurrent use.
+/// Routes requests to their responses. Safe for concurrent use.
 class Routes {
  public:
-  /// All references outlive the routes, and so do `targets`, which may be null.
+  /// All references must outlive the routes. So must `targets`, which may be null.
   Routes(RouteOptions options,
          MetricsPage& page,
          SelfMetrics& self,
@@ -47,12 +47,12 @@ class Routes {
   std::atomic<long> targets_in_flight_ = 0;
 };
 
-/// Path without empty, "." and ".." elements, as "/a/b" (RFC 3986 §5.2.4); a slash at the end
-/// stays.
+/// The path as "/a/b", without empty, "." and ".." elements (RFC 3986, section 5.2.4). A slash at
+/// the end stays.
 std::string clean_path(std::string_view path);
 
-/// How long a scrape may take: what X-Prometheus-Scrape-Timeout-Seconds says less some time for the
-/// way back, at most what the server has to write an answer. Nonsense counts as absent.
+/// How long a scrape may take: X-Prometheus-Scrape-Timeout-Seconds minus some time for the way
+/// back, at most the time the server has to write a response. An invalid header counts as absent.
 std::chrono::milliseconds scrape_budget(const std::string* timeout_header);
 
 }  // namespace ceems::exporter

@@ -19,7 +19,7 @@ namespace {
 
 const metrics::Desc kFake{"ceems_fake_total", "Fake.", metrics::Type::kCounter, {}};
 
-/// Runs a function as collector.
+/// A collector that runs a function.
 class Calling final : public Collector {
  public:
   using Function = std::function<Result<>(metrics::Sink&)>;
@@ -131,7 +131,7 @@ TEST(CleanPath, RemovesDotsAndDoubledSlashes) {
   EXPECT_EQ(clean_path("/a/b/.."), "/a/");
 }
 
-TEST(Routes, TakesTelemetryPathsWithoutSlashAndTheRoot) {
+TEST(Routes, AcceptsTelemetryPathsWithoutSlashAndTheRoot) {
   Exporter other({{"fake", one}}, {.telemetry_path = "other"});
   EXPECT_TRUE(has(other.get("/other"), "ceems_fake_total 1\n"));
   EXPECT_TRUE(has(other.get("/"), "\"/other\""));
@@ -167,7 +167,7 @@ TEST(Routes, KeepsThePageWhenACollectorFailsOrThrows) {
   EXPECT_EQ(statuses[1].message, "exception: x");
 }
 
-TEST(Routes, AnswersInTimeWithoutTheCollectorsThatAreLate) {
+TEST(Routes, AnswersInTimeWithoutLateCollectors) {
   testing::FakeClock* clock = nullptr;
   Exporter exporter({{"slow",
                       [&](metrics::Sink&) -> Result<> {
@@ -204,7 +204,7 @@ TEST(Routes, RefusesMoreScrapesThanAllowed) {
   exporter.self.request_started();
   const auto refused = exporter.get("/metrics");
   EXPECT_EQ(refused.status, 503);
-  EXPECT_EQ(refused.body, "limit of 1 scrapes at once reached, try again later\n");
+  EXPECT_EQ(refused.body, "limit of 1 concurrent scrapes reached, try again later\n");
   exporter.self.request_finished(200);
   const auto page = exporter.get("/metrics");
   EXPECT_EQ(page.status, 200);
@@ -238,7 +238,8 @@ TEST(Routes, SharesAScrapeBetweenRequestsThatOverlap) {
   go = true;
   go.notify_all();
   clients.clear();
-  // One for the first; those that came meanwhile must not get its page, but share the next one.
+  // One scrape for the first request. The others arrived during it, so they must not get its page
+  // but share the next one.
   EXPECT_EQ(calls.load(), 2);
 }
 
@@ -259,7 +260,7 @@ TEST(Routes, ShowsDiagnosticsToLocalhostOnly) {
   EXPECT_TRUE(has(exporter.get("/"), "/debug/"));
 }
 
-/// A source that counts its askers, or fails.
+/// A source that counts its calls or fails.
 class TestUnits final : public UnitSource {
  public:
   [[nodiscard]] std::string_view manager() const override { return "slurm"; }
@@ -277,7 +278,7 @@ class TestUnits final : public UnitSource {
   std::function<void()> during;
 };
 
-TEST(Routes, ServesTargetsWhereThereAreSome) {
+TEST(Routes, ServesTargetsWhenTheyAreOn) {
   const auto units = std::make_shared<TestUnits>();
   const AlloyTargets targets({.enabled = true}, units, {});
   Exporter exporter({}, {.targets_path = "targets"}, &targets);

@@ -30,7 +30,8 @@ metrics::Desc duration_desc(std::vector<std::string> labels) {
 const metrics::Desc kDuration = duration_desc({"collector"});
 const metrics::Desc kPartDuration = duration_desc({"collector", "subcollector"});
 
-/// The last stop of whatever a collector throws: one must not spoil the page of the others.
+/// Catches everything a collector throws, because one collector must not break the page of the
+/// others.
 Result<> collect(Collector& collector, metrics::Sink& sink) {
   try {
     return collector.collect(sink);
@@ -101,7 +102,8 @@ void Scraper::run(metrics::Sink& sink, Clock::SteadyTime deadline) {
   auto before = clock_.steady_now();
   for (std::size_t i = 0; i < collectors_.size(); ++i) {
     const NamedCollector& named = collectors_[i];
-    Result<> result = fail(ErrorCode::kTimeout, "left out: collectors before it took too long");
+    Result<> result =
+        fail(ErrorCode::kTimeout, "left out because earlier collectors took too long");
     if (before < deadline) {
       result = collect(*named.collector, sink);
     }

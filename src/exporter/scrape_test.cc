@@ -19,7 +19,7 @@ namespace {
 
 using ::testing::ElementsAre;
 
-/// Notes when it is started and waited for, and runs a function as collector.
+/// Records when it is started and waited for, and runs a function as collector.
 class Noting final : public Collector {
  public:
   using Function = std::function<Result<>()>;
@@ -38,7 +38,7 @@ class Noting final : public Collector {
   Function function_;
 };
 
-TEST(Scraper, StartsTheEnergyWhenTheOthersHaveTheirFirstValues) {
+TEST(Scraper, StartsEnergyAfterTheOthersHaveTheirFirstValues) {
   std::vector<std::string> notes;
   std::vector<NamedCollector> collectors;
   for (const auto& [name, stage] : std::vector<std::pair<std::string, Stage>>{
