@@ -6,7 +6,7 @@ namespace ceems::exporter::emissions {
 namespace {
 
 constexpr std::chrono::seconds kTimeout{30};
-constexpr std::size_t kLargestAnswer = std::size_t{4} << 20U;
+constexpr std::size_t kMaxResponse = std::size_t{4} << 20U;
 
 }  // namespace
 
@@ -22,7 +22,7 @@ Result<std::shared_ptr<Service>> Service::create(const ProviderContext& context,
   net::ClientOptions options;
   options.proxy_from_environment = true;
   options.timeout = kTimeout;
-  options.max_response_bytes = kLargestAnswer;
+  options.max_response_bytes = kMaxResponse;
   options.user_agent = "ceems_exporter";
   auto client = net::Client::create(std::move(options));
   if (!client) {

@@ -23,7 +23,7 @@ constexpr std::size_t kMaxPods = 200'000;
 constexpr std::size_t kMaxText = 512;
 constexpr std::size_t kMaxSecret = std::size_t{1} << 20U;
 constexpr int kPageSize = 500;
-constexpr std::size_t kDeepest = 64;
+constexpr std::size_t kMaxDepth = 64;
 
 // Servers that cannot leave out the rest of a pod send all of it.
 constexpr std::string_view kAccept =
@@ -53,7 +53,7 @@ Result<std::string> read_privileged(const std::string& path) {
 
 Result<PodPage> parse_pod_page(std::string_view json_text) {
   json::parse_options options;
-  options.max_depth = kDeepest;
+  options.max_depth = kMaxDepth;
   json::error_code error;
   const json::value document =
       json::parse({json_text.data(), json_text.size()}, error, {}, options);

@@ -80,12 +80,12 @@ void CounterPool::note_unsupported(std::size_t event) {
 }
 
 std::size_t default_counter_limit() {
-  constexpr rlim_t kMost = 65536;
+  constexpr rlim_t kMax = 65536;
   rlimit files{};
   if (::getrlimit(RLIMIT_NOFILE, &files) != 0) {
     return 0;
   }
-  return static_cast<std::size_t>(std::min(files.rlim_cur / 8, kMost));
+  return static_cast<std::size_t>(std::min(files.rlim_cur / 8, kMax));
 }
 
 }  // namespace ceems::exporter::perf

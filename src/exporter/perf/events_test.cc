@@ -78,8 +78,8 @@ TEST(PerfGrowth, TakesADecreaseAsReset) {
 }
 
 TEST(PerfGrowth, StaysInRange) {
-  constexpr auto kMost = std::numeric_limits<std::uint64_t>::max();
-  EXPECT_EQ(growth({}, {kMost, kMost, 1}), kMost);
+  constexpr auto kMax = std::numeric_limits<std::uint64_t>::max();
+  EXPECT_EQ(growth({}, {kMax, kMax, 1}), kMax);
 }
 
 }  // namespace

@@ -103,8 +103,8 @@ bool Profiler::count_cgroup(const Unit& unit, State& state, Totals& totals) {
 }
 
 void Profiler::count_processes(std::vector<int> pids, State& state, Totals& totals) {
-  if (!asked_for_processes_) {
-    asked_for_processes_ = true;
+  if (!processes_requested_) {
+    processes_requested_ = true;
     options_.want_processes();
   }
   if (!state.processes) {

@@ -64,7 +64,7 @@ class Profiler {
   UnitCountersOptions shared_;
   CounterPool pool_;
   bool by_cgroup_;
-  bool asked_for_processes_ = false;
+  bool processes_requested_ = false;
   std::map<Key, State> states_;
   std::map<std::string, Totals> totals_;
   std::optional<Error> failure_;  ///< of the update under way

@@ -57,9 +57,9 @@ Bytes find(Bytes attributes, std::uint16_t type) {
 }
 
 std::string text_of(Bytes data) {
-  constexpr std::size_t kLongest = 64;  // IB_DEVICE_NAME_MAX
+  constexpr std::size_t kMaxName = 64;  // IB_DEVICE_NAME_MAX
   std::string text;
-  for (const std::byte byte : data.first(std::min(data.size(), kLongest))) {
+  for (const std::byte byte : data.first(std::min(data.size(), kMaxName))) {
     if (byte == std::byte{0}) {
       break;
     }
