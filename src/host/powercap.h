@@ -21,8 +21,7 @@ struct PowercapZone {
 };
 
 /// Splits the texts of the `name` files, given in entry order, into names and numbers: "package-1"
-/// is
-/// ("package", 1). Other texts are kept whole and get the next number for that name.
+/// is ("package", 1). Other texts are kept whole and get the next number for that name.
 std::vector<std::pair<std::string, int>> number_zones(const std::vector<std::string>& names);
 
 /// Reads the powercap zones below a sysfs root. Descriptors of counters stay open, so the privilege
