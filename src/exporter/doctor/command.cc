@@ -16,7 +16,7 @@ std::string environment(const std::string& name) {
   return value == nullptr ? std::string() : std::string(value);
 }
 
-/// First of the flags' values that is not empty: deprecated spellings come first and win.
+/// The first value that is not empty. Deprecated spellings come first and take precedence.
 std::string first_value(const config::FlagSet& flags, std::initializer_list<const char*> names) {
   for (const char* name : names) {
     const auto values = flags.values(name);

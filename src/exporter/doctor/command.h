@@ -7,9 +7,9 @@
 
 namespace ceems::exporter {
 
-/// What the doctor looks at, from the flags of the exporter (already parsed) and from this process:
-/// environment, limits, and the capabilities it would keep: those of the process, or for root all
-/// that the bounding set leaves.
+/// The doctor's input, from the parsed flags of the exporter and from this process: its
+/// environment, limits, and the capabilities that it would keep. These are the process's, or for
+/// root all in the bounding set.
 DoctorContext doctor_context(const config::FlagSet& flags,
                              const Options& options,
                              const CollectorSet& known);

@@ -12,7 +12,8 @@
 
 namespace ceems::exporter {
 
-/// What the doctor looks at; all of it passed in, so that tests make sick hosts of files.
+/// The input of the doctor. Everything is passed in, so that tests can describe broken hosts with
+/// files.
 struct DoctorContext {
   host::Paths paths;
   std::filesystem::path dev = "/dev";
@@ -26,34 +27,34 @@ struct DoctorContext {
   std::string gres_config = "/etc/slurm/gres.conf";
   std::string gpu_map_directory = "/run/ceems/slurm-gpu-map";
   bool gpu_hints_count = true;  ///< --collector.slurm.gpu-evidence is not "trusted"
-  /// True where the library of a GPU vendor can be loaded. May be empty: none can.
+  /// Whether the library of a GPU vendor can be loaded. If empty, none can.
   std::function<bool(gpu::Vendor)> has_library = {};
-  /// Collectors switched on by flag: what is not here is a fault for these, else merely absent.
+  /// Collectors that are switched on by flag. If what they need is missing, that is a fault.
   std::set<std::string, std::less<>> wanted;
   bool perf_wanted = false;
   bool rdma_wanted = false;
   std::set<std::string, std::less<>> emission_providers;
   std::function<std::string(const std::string&)> environment;  ///< empty text when unset
-  /// True when the capability can be raised by the exporter as it will run.
+  /// Whether the exporter can raise the capability when it runs.
   std::function<bool(os::Capability)> may_raise;
   unsigned long file_limit = 1U << 20U;  ///< hard limit of open files
-  std::string run_as_user;               ///< who it would become when started as root; else empty
+  std::string run_as_user;  ///< the user it would become if started as root; otherwise empty
 };
 
-/// Looks at everything the exporter may read and says of each collector whether it works here, is
-/// off, or cannot work, with the cause and what to do. Reads only; starts no program, opens no
-/// connection. The order is that of --help.
+/// Examines everything the exporter may read. For each collector it reports whether it works on
+/// this host, is off, or cannot work, with the cause and the fix. It only reads, runs no program
+/// and opens no connection. The order is that of --help.
 Findings examine(const DoctorContext& context);
 
-/// One line per finding for people: state in words, so colour is never needed. Ends with a count.
+/// One line per finding, for people. States are words, so colour is not needed. Ends with a count.
 std::string as_text(const Findings& findings);
 /// {"findings":[{"collector":"rapl","state":"cannot","cause":"...","fix":"..."}],"cannot":1}
 std::string as_json(const Findings& findings);
 
-/// 1 when something cannot work, else 0.
+/// 1 if something cannot work, otherwise 0.
 int exit_status(const Findings& findings);
 
-// The parts of examine(), by what they look at.
+// The parts of examine(), by subject.
 void examine_host(const DoctorContext& context, Findings& findings);     // cpu, meminfo, limits
 void examine_meters(const DoctorContext& context, Findings& findings);   // rapl, hwmon, cray, BMC
 void examine_network(const DoctorContext& context, Findings& findings);  // netdev, infiniband, ...

@@ -24,7 +24,7 @@ constexpr const char* kCpuinfo =
     "processor\t: 0\nvendor_id\t: GenuineIntel\nphysical id\t: 0\ncpu cores\t: 1\nflags\t\t: fpu "
     "vme\n";
 
-/// A bare-metal SLURM node with everything in order, made of files; tests make it sick.
+/// A bare-metal SLURM node made of files, on which everything works. Tests break it.
 class Host {
  public:
   Host() {
@@ -132,7 +132,7 @@ TEST(Doctor, FindsNothingOnABareVirtualMachine) {
   EXPECT_EQ(as_text(faults_of(host)), "\n0 work, 0 off, 0 cannot work\n");
 }
 
-TEST(Doctor, SaysThatUsersCanForgeGpusWhereNoPrologWritesThem) {
+TEST(Doctor, ReportsThatUsersCanForgeGpusWithoutAProlog) {
   Host host;
   host.context.gpu_map_directory = host.at("run/slurm-gpu-map");
   const auto advice = [&host] {
@@ -150,7 +150,7 @@ TEST(Doctor, SaysThatUsersCanForgeGpusWhereNoPrologWritesThem) {
   EXPECT_EQ(advice(), 0);
 }
 
-TEST(Doctor, NeedsNoToolWhereTheLibraryOfTheGpusIsThere) {
+TEST(Doctor, NeedsNoToolIfTheGpusHaveTheirLibrary) {
   Host host;
   host.remove("bin/nvidia-smi");
   host.context.has_library = [](gpu::Vendor vendor) { return vendor == gpu::Vendor::kNvidia; };
@@ -202,7 +202,7 @@ const std::vector<Fault> kFaults{
        host.privileged = false;
        host.extra_capability = CAP_DAC_OVERRIDE;  // for IPMI
      },
-     "rapl", "energy_uj is for root only", "CAP_DAC_READ_SEARCH"},
+     "rapl", "only root may read", "CAP_DAC_READ_SEARCH"},
     {"RaplWithoutCounter",
      [](Host& host) { host.remove("sys/class/powercap/intel-rapl:0/energy_uj"); }, "rapl",
      "no zone has a counter", "modprobe"},
@@ -210,7 +210,7 @@ const std::vector<Fault> kFaults{
      "hwmon", "hwmon", "--collector.hwmon"},
     {"SensorForRootOnly",
      [](Host& host) { host.write("sys/class/hwmon/hwmon0/power1_input", "1\n", 0400); }, "hwmon",
-     "power1_input is for root only", "chmod a+r"},
+     "only root may read", "chmod a+r"},
     {"CrayWanted", [](Host& host) { host.context.wanted.insert("cray_pm_counters"); },
      "cray_pm_counters", "pm_counters", "--collector.cray_pm_counters"},
     {"CrayGarbage",
@@ -226,16 +226,16 @@ const std::vector<Fault> kFaults{
        host.privileged = false;
        host.extra_capability = CAP_DAC_READ_SEARCH;
      },
-     "ipmi_dcmi", "is for root only", "CAP_DAC_OVERRIDE"},
+     "ipmi_dcmi", "only root may open", "CAP_DAC_OVERRIDE"},
     {"NoRedfishConfig", [](Host& host) { host.context.redfish_config.clear(); }, "redfish",
      "no configuration file", "--collector.redfish.config.file"},
     {"RedfishConfigGone", [](Host& host) { host.remove("etc/redfish.yml"); }, "redfish",
-     "redfish.yml", "mend the path"},
+     "redfish.yml", "correct the path"},
     {"TypoInRedfishConfig",
      [](Host& host) {
        host.write("etc/redfish.yml", "redfish_collector:\n  protocol: https\n  hostnam: bmc\n");
      },
-     "redfish", "redfish.yml:3: ", "mend the file"},
+     "redfish", "redfish.yml:3: ", "correct the file"},
     {"NoTokenForEmaps", [](Host& host) { host.environment.erase("EMAPS_API_TOKEN"); }, "emissions",
      "EMAPS_API_TOKEN", "Environment=EMAPS_API_TOKEN"},
     {"NoRegionForWattTime", [](Host& host) { host.environment.erase("WT_REGION"); }, "emissions",
@@ -247,7 +247,7 @@ const std::vector<Fault> kFaults{
      "infiniband", "mlx5_0", "dmesg"},
     {"MemoryControllerOff",
      [](Host& host) { host.write("cgroup/cgroup.controllers", "cpuset cpu io pids\n"); }, "cgroup",
-     "controller memory", "cgroup_disable=memory"},
+     "no controller memory", "cgroup_disable=memory"},
     {"NoCgroups", [](Host& host) { host.remove("cgroup"); }, "cgroup", "there is no",
      "mount -t cgroup2"},
     {"WrongSubsystem",
@@ -263,7 +263,7 @@ const std::vector<Fault> kFaults{
      },
      "cgroup", "no hierarchy 'memory'", "cgroup_enable=memory"},
     {"SlurmWithoutCgroups", [](Host& host) { host.remove("cgroup/system.slice"); }, "slurm",
-     "SLURM has made no cgroups", "proctrack/cgroup"},
+     "no cgroups of SLURM", "proctrack/cgroup"},
     {"SlurmWithoutMemory",
      [](Host& host) {
        host.write("cgroup/system.slice/slurmstepd.scope/cgroup.controllers", "cpu\n");
@@ -278,11 +278,11 @@ const std::vector<Fault> kFaults{
      },
      "slurm", "gres.conf is not readable", "chmod a+r"},
     {"NoVirtualMachines", [](Host& host) { host.remove("cgroup/machine.slice"); }, "libvirt",
-     "libvirt has made no cgroups", "systemd-machined"},
+     "no cgroups of libvirt", "systemd-machined"},
     {"NoDomainXml", [](Host& host) { host.remove("etc/qemu"); }, "libvirt", "VMs have no UUID",
      "mount the directory"},
     {"NotANodeOfTheCluster", [](Host& host) { host.remove("cgroup/kubepods.slice"); }, "k8s",
-     "kubelet has made no cgroups", "/sys/fs/cgroup"},
+     "no cgroups of the kubelet", "/sys/fs/cgroup"},
     {"NoKubeletSocket", [](Host& host) { host.remove("run/kubelet.sock"); }, "k8s",
      "GPUs of pods are unknown", "pod-resources"},
     {"ParanoidKernel",

@@ -5,14 +5,14 @@
 
 namespace ceems::exporter {
 
-/// What `ceems_exporter doctor` has to say of one thing it looked at.
+/// A finding of `ceems_exporter doctor`.
 struct Finding {
   enum class State {
-    kWorks,   ///< there and readable
-    kOff,     ///< not here, or not asked for; nothing to mend
-    kCannot,  ///< here or asked for, but it cannot work: `fix` says what to do
+    kWorks,   ///< present and readable
+    kOff,     ///< not present or not requested; nothing to fix
+    kCannot,  ///< present or requested, but it cannot work: `fix` says what to do
   };
-  std::string collector;  ///< the word of the collector; "host" and "exporter" for what all share
+  std::string collector;  ///< name of the collector; "host" and "exporter" for what all share
   State state = State::kWorks;
   std::string cause;  ///< one sentence on what was found
   std::string fix;    ///< exact command, flag or setting; empty unless kCannot (or worth knowing)

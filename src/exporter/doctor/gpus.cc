@@ -13,8 +13,8 @@ namespace {
 struct VendorNeeds {
   gpu::Vendor vendor;
   const char* name;
-  const char* device;  ///< below /dev: made by the driver
-  const char* driver;  ///< what to do without it
+  const char* device;  ///< below /dev; created by the driver
+  const char* driver;  ///< what to do if it is missing
   std::vector<std::string> tools;
   const char* package;
 };
@@ -24,13 +24,13 @@ void examine_vendor(const DoctorContext& context,
                     std::ptrdiff_t count,
                     Report report) {
   if (!exists(context.dev / needs.device)) {
-    report.cannot(fmt::format("{} GPUs of {} on the PCI bus, but no {}: the driver is not loaded",
+    report.cannot(fmt::format("{} GPUs of {} on the PCI bus, but no {}; the driver is not loaded",
                               count, needs.name, (context.dev / needs.device).string()),
                   needs.driver);
     return;
   }
   if (context.has_library && context.has_library(needs.vendor)) {
-    report.works(fmt::format("{} GPUs of {}, by its library", count, needs.name));
+    report.works(fmt::format("{} GPUs of {}, read through its library", count, needs.name));
     return;
   }
   for (const std::string& tool : needs.tools) {
@@ -45,12 +45,12 @@ void examine_vendor(const DoctorContext& context,
                 needs.package);
 }
 
-/// What a job's user writes into its environment counts where nothing better is known.
+/// Whether the environment of jobs, which users control, counts if there is no better evidence.
 void examine_evidence(const DoctorContext& context, Report report) {
   if (report.wanted() && context.gpu_hints_count && !exists(context.gpu_map_directory)) {
     report.works(
-        "GPUs of jobs; which job holds which is believed of the environment of its processes where "
-        "no device cgroup and no process on the GPU tells",
+        "GPUs of jobs; the environment of a job's processes decides which it holds if "
+        "neither a device cgroup nor a process on the GPU shows it",
         fmt::format("have the prolog write {}/JOBID (docs/exporter/collectors.md), or "
                     "--collector.slurm.gpu-evidence=trusted",
                     context.gpu_map_directory.empty() ? "DIRECTORY" : context.gpu_map_directory));
@@ -65,15 +65,15 @@ void examine_gpus(const DoctorContext& context, Findings& findings) {
       {.vendor = gpu::Vendor::kNvidia,
        .name = "NVIDIA",
        .device = "nvidiactl",
-       .driver = "modprobe nvidia (install the driver, or --collector.gpu.type=nogpu)",
+       .driver = "modprobe nvidia (install the driver, or use --collector.gpu.type=nogpu)",
        .tools = {"nvidia-smi"},
-       .package = "install nvidia-smi, or --collector.gpu.nvidia-smi-path"},
+       .package = "install nvidia-smi, or give its path with --collector.gpu.nvidia-smi-path"},
       {.vendor = gpu::Vendor::kAmd,
        .name = "AMD",
        .device = "kfd",
-       .driver = "modprobe amdgpu (or --collector.gpu.type=nogpu for a plain display)",
+       .driver = "modprobe amdgpu (or use --collector.gpu.type=nogpu for a plain display)",
        .tools = {"amd-smi", "rocm-smi"},
-       .package = "install amd-smi-lib, or --collector.gpu.amd-smi-path"},
+       .package = "install amd-smi-lib, or give its path with --collector.gpu.amd-smi-path"},
   };
   bool any = false;
   for (const VendorNeeds& needs : all) {
@@ -87,7 +87,7 @@ void examine_gpus(const DoctorContext& context, Findings& findings) {
     examine_evidence(context, Report(context, findings, "slurm"));
   } else {
     Report(context, findings, "gpu")
-        .absent("there is no GPU of NVIDIA or AMD on the PCI bus", "leave --collector.gpu away");
+        .absent("there is no GPU of NVIDIA or AMD on the PCI bus", "remove --collector.gpu");
   }
 }
 

@@ -21,20 +21,20 @@ constexpr unsigned long kFewFiles = 4096;
 void examine_cpu(const DoctorContext& context, Report report) {
   const auto stat = host::read_file(context.paths.proc / "stat");
   if (!stat) {
-    report.cannot(stat.error().message, "mount /proc, or name its place with --path.procfs");
+    report.cannot(stat.error().message, "mount /proc, or give its path with --path.procfs");
     return;
   }
   const auto times = host::parse_stat(*stat);
   if (!times) {
     report.cannot(
         fmt::format("{}: {}", (context.paths.proc / "stat").string(), times.error().message),
-        "name the place of a real /proc with --path.procfs");
+        "give the path of a real /proc with --path.procfs");
     return;
   }
   const auto text = host::read_file(context.paths.proc / "cpuinfo");
   const auto cpus = text ? host::parse_cpuinfo(*text) : fail(text.error());
   if (!cpus) {
-    report.cannot(cpus.error().message, "name the place of a real /proc with --path.procfs");
+    report.cannot(cpus.error().message, "give the path of a real /proc with --path.procfs");
     return;
   }
   report.works(fmt::format("{} CPUs online, {} physical cores{}", times->cpus, cpus->physical_cores,
@@ -44,39 +44,40 @@ void examine_cpu(const DoctorContext& context, Report report) {
 void examine_meminfo(const DoctorContext& context, Report report) {
   const auto text = host::read_file(context.paths.proc / "meminfo");
   if (!text) {
-    report.cannot(text.error().message, "mount /proc, or name its place with --path.procfs");
+    report.cannot(text.error().message, "mount /proc, or give its path with --path.procfs");
     return;
   }
   std::vector<host::MeminfoLine> lines;
   if (const auto parsed = host::parse_meminfo(*text, lines); !parsed) {
     report.cannot(
         fmt::format("{}: {}", (context.paths.proc / "meminfo").string(), parsed.error().message),
-        "name the place of a real /proc with --path.procfs");
+        "give the path of a real /proc with --path.procfs");
     return;
   }
-  report.works(fmt::format("{} figures", lines.size()));
+  report.works(fmt::format("{} fields", lines.size()));
 }
 
 void examine_exporter(const DoctorContext& context, Report report) {
   if (context.file_limit < kFewFiles) {
-    report.cannot(fmt::format("only {} files may be open, and those of every unit are kept open",
-                              context.file_limit),
-                  "LimitNOFILE=65536 in the unit file, or ulimit -n 65536");
+    report.cannot(
+        fmt::format("at most {} files may be open, but several files of every unit are kept open",
+                    context.file_limit),
+        "LimitNOFILE=65536 in the unit file, or ulimit -n 65536");
   }
   if (!context.run_as_user.empty() &&
       context.run_as_user.find_first_not_of("0123456789") != std::string::npos &&
       // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
       ::getpwnam(context.run_as_user.c_str()) == nullptr) {
-    report.cannot(
-        fmt::format("there is no user {}, whom it should become", context.run_as_user),
-        fmt::format("useradd --system {}, or another --security.run-as-user", context.run_as_user));
+    report.cannot(fmt::format("--security.run-as-user: there is no user {}", context.run_as_user),
+                  fmt::format("useradd --system {}, or give another --security.run-as-user",
+                              context.run_as_user));
   }
   if (context.web_config.empty()) {
     return;
   }
   const auto text = host::read_file(context.web_config);
   if (!text) {
-    report.cannot(text.error().message, "mend the path of --web.config.file");
+    report.cannot(text.error().message, "correct the path of --web.config.file");
     return;
   }
   const auto root = config::parse_yaml(*text, context.web_config);
@@ -84,7 +85,7 @@ void examine_exporter(const DoctorContext& context, Report report) {
       root ? net::parse_web_config(*root, std::filesystem::path(context.web_config).parent_path())
            : fail(root.error());
   if (!web) {
-    report.cannot(web.error().message, "mend the file; docs/web-config.md describes it");
+    report.cannot(web.error().message, "correct the file; docs/web-config.md describes it");
     return;
   }
   report.works(fmt::format("{}: {}, {} users", context.web_config,

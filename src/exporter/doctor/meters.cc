@@ -30,13 +30,13 @@ void examine_rapl(const DoctorContext& context, Report report) {
   if (!scanned || powercap.zones().empty()) {
     if (in_virtual_machine(context.paths)) {
       report.off(
-          "this is a virtual machine, its host keeps the meters to itself; power is "
+          "this is a virtual machine, which has no access to the meters of its host; power is "
           "estimated from CPU use");
     } else if (has_rapl_cpu(context.paths)) {
       report.cannot(scanned ? "the powercap tree has no energy zone" : scanned.error().message,
-                    "modprobe intel_rapl_msr (and name it in /etc/modules-load.d/rapl.conf)");
+                    "modprobe intel_rapl_msr (and list it in /etc/modules-load.d/rapl.conf)");
     } else {
-      report.absent("this CPU has no RAPL", "leave --collector.rapl away");
+      report.absent("this CPU has no RAPL", "remove --collector.rapl");
     }
     return;
   }
@@ -44,7 +44,7 @@ void examine_rapl(const DoctorContext& context, Report report) {
     return exists(zone.path + "/energy_uj") && !world_readable(zone.path + "/energy_uj");
   });
   if (unreadable != powercap.zones().end() && !context.may_raise(CAP_DAC_READ_SEARCH)) {
-    report.cannot(fmt::format("{}/energy_uj is for root only", unreadable->path),
+    report.cannot(fmt::format("only root may read {}/energy_uj", unreadable->path),
                   "AmbientCapabilities=CAP_DAC_READ_SEARCH in the unit file, or setcap "
                   "cap_dac_read_search+p on the program");
     return;
@@ -54,7 +54,7 @@ void examine_rapl(const DoctorContext& context, Report report) {
   if (missing == static_cast<std::ptrdiff_t>(powercap.zones().size())) {
     report.cannot("no zone has a counter energy_uj",
                   "modprobe -r intel_rapl_msr; modprobe "
-                  "intel_rapl_msr, and look into dmesg");
+                  "intel_rapl_msr, and check dmesg");
     return;
   }
   report.works(fmt::format("{} zones, the first is {}", powercap.zones().size(),
@@ -65,15 +65,16 @@ void examine_hwmon(const DoctorContext& context, Report report) {
   const auto sensors = host::find_hwmon_sensors(context.paths.sys);
   if (!sensors) {
     report.absent(sensors.error().message,
-                  "load the driver of the sensor chip (sensors-detect names it), or leave "
-                  "--collector.hwmon away");
+                  "load the driver of the sensor chip (sensors-detect finds it), or remove "
+                  "--collector.hwmon");
     return;
   }
   const auto closed = std::ranges::find_if(
       *sensors, [](const auto& sensor) { return !world_readable(sensor.path); });
   if (closed != sensors->end()) {
-    report.absent(fmt::format("{} is for root only, which the exporter is not", closed->path),
-                  fmt::format("chmod a+r {} (a udev rule makes it last)", closed->path));
+    report.absent(
+        fmt::format("only root may read {}, and the exporter does not run as root", closed->path),
+        fmt::format("chmod a+r {} (a udev rule makes this permanent)", closed->path));
     return;
   }
   report.works(fmt::format("{} power and energy sensors, the first of {}", sensors->size(),
@@ -84,12 +85,13 @@ void examine_cray(const DoctorContext& context, Report report) {
   const auto domains = host::find_cray_domains(context.paths.sys);
   if (!domains) {
     report.absent(domains.error().message,
-                  "pm_counters are there on HPE Cray nodes only: leave "
-                  "--collector.cray_pm_counters away");
+                  "only HPE Cray nodes have pm_counters; remove "
+                  "--collector.cray_pm_counters");
     return;
   }
   if (const auto power = host::read_cray_counter(context.paths.sys, "node", "power"); !power) {
-    report.cannot(power.error().message, "ask the node controller: pm_counters are not updated");
+    report.cannot(power.error().message,
+                  "check the node controller, which does not update pm_counters");
     return;
   }
   report.works(fmt::format("{} domains", domains->size()));
@@ -103,9 +105,9 @@ void examine_ipmi(const DoctorContext& context, Report report) {
     if (!report.wanted()) {
       report.off("there is an IPMI device; --collector.ipmi_dcmi reads its power");
     } else if (context.may_raise(CAP_DAC_OVERRIDE)) {
-      report.works("the IPMI device is there");
+      report.works("the IPMI device can be opened");
     } else {
-      report.cannot(fmt::format("{} is for root only", device),
+      report.cannot(fmt::format("only root may open {}", device),
                     "start as root (privileges are dropped after opening it), or "
                     "AmbientCapabilities=CAP_DAC_OVERRIDE in the unit file");
     }
@@ -114,9 +116,9 @@ void examine_ipmi(const DoctorContext& context, Report report) {
   for (const char* tool : {"ipmi-dcmi", "ipmitool", "ipmiutil", "capmc"}) {
     if (const auto path = os::find_program(tool, context.search_path)) {
       if (report.wanted()) {
-        report.works("no IPMI device, but the tool " + *path);
+        report.works("there is no IPMI device, but the tool " + *path);
       } else {
-        report.off("not asked for");
+        report.off("not requested");
       }
       return;
     }
@@ -124,13 +126,13 @@ void examine_ipmi(const DoctorContext& context, Report report) {
   report.absent(
       "there is no IPMI device and none of the tools ipmi-dcmi, ipmitool, ipmiutil, "
       "capmc",
-      "modprobe ipmi_si ipmi_devintf where the machine has a BMC, else leave "
-      "--collector.ipmi_dcmi away");
+      "modprobe ipmi_si ipmi_devintf if the machine has a BMC; otherwise remove "
+      "--collector.ipmi_dcmi");
 }
 
 void examine_redfish(const DoctorContext& context, Report report) {
   if (!report.wanted()) {
-    report.off("not asked for");
+    report.off("not requested");
     return;
   }
   if (context.redfish_config.empty()) {
@@ -140,22 +142,22 @@ void examine_redfish(const DoctorContext& context, Report report) {
   }
   const auto text = host::read_file(context.redfish_config);
   if (!text) {
-    report.cannot(text.error().message, "mend the path of --collector.redfish.config.file");
+    report.cannot(text.error().message, "correct the path of --collector.redfish.config.file");
     return;
   }
   const auto config = redfish::parse_config(
       *text, context.redfish_config, {.node_name = "node", .environment = context.environment});
   if (!config) {
     report.cannot(config.error().message,
-                  "mend the file; docs/exporter/collectors.md describes it");
+                  "correct the file; docs/exporter/collectors.md describes it");
     return;
   }
-  report.works("the configuration is valid; the BMC was not asked");
+  report.works("the configuration is valid; the BMC was not contacted");
 }
 
 void examine_emissions(const DoctorContext& context, Report report) {
   if (!report.wanted()) {
-    report.off("not asked for");
+    report.off("not requested");
     return;
   }
   const struct {
@@ -176,7 +178,7 @@ void examine_emissions(const DoctorContext& context, Report report) {
     }
   }
   if (fine) {
-    report.works("the chosen providers have what they need; none was asked");
+    report.works("the selected providers have what they need; none was contacted");
   }
 }
 

@@ -13,11 +13,11 @@ void examine_netdev(const DoctorContext& context, Report report) {
   const std::string file = context.paths.proc / "net/dev";
   if (!exists(file)) {
     report.absent(fmt::format("there is no {}", file),
-                  "mount /proc of the host's network, or leave --collector.netdev away");
+                  "mount /proc of the host's network, or remove --collector.netdev");
   } else if (report.wanted()) {
     report.works("the network devices of this network namespace");
   } else {
-    report.off("not asked for");
+    report.off("not requested");
   }
 }
 
@@ -25,8 +25,8 @@ void examine_infiniband(const DoctorContext& context, Report report) {
   const auto devices = host::read_infiniband(context.paths.sys);
   if (!devices || devices->empty()) {
     report.absent(devices ? "there is no InfiniBand device" : devices.error().message,
-                  "load the driver of the adapter (mlx5_ib, hfi1, irdma), or leave "
-                  "--collector.infiniband away");
+                  "load the driver of the adapter (mlx5_ib, hfi1, irdma), or remove "
+                  "--collector.infiniband");
     return;
   }
   std::size_t ports = 0;
@@ -34,7 +34,7 @@ void examine_infiniband(const DoctorContext& context, Report report) {
   for (const auto& device : *devices) {
     if (!device.problems.empty()) {
       report.cannot(fmt::format("{}: {}", device.name, device.problems.front().message),
-                    "look into dmesg for the adapter; its other figures are shown");
+                    "check dmesg for the adapter; its other values are exported");
     }
     ports += device.ports.size();
     for (const auto& port : device.ports) {
@@ -52,13 +52,13 @@ void examine_infiniband(const DoctorContext& context, Report report) {
 
 void examine_rdma(const DoctorContext& context, Report report) {
   if (!context.rdma_wanted) {
-    report.off("not asked for");
+    report.off("not requested");
   } else if (!exists(context.paths.sys / "class/infiniband")) {
     report.cannot("there is no RDMA device",
-                  "load the driver of the adapter, or leave "
-                  "--collector.rdma.stats away");
+                  "load the driver of the adapter, or remove "
+                  "--collector.rdma.stats");
   } else {
-    report.works("RDMA devices are there");
+    report.works("there are RDMA devices");
   }
 }
 

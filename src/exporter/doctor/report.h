@@ -7,13 +7,13 @@
 
 namespace ceems::exporter {
 
-/// Adds findings of one collector in few words.
+/// Adds the findings of one collector.
 class Report {
  public:
   Report(const DoctorContext& context, Findings& findings, std::string collector)
       : context_(context), findings_(findings), collector_(std::move(collector)) {}
 
-  /// `worth_knowing`: what would be better.
+  /// `worth_knowing` is an optional improvement.
   void works(std::string cause, std::string worth_knowing = {}) {
     add(Finding::State::kWorks, std::move(cause), std::move(worth_knowing));
   }
@@ -21,7 +21,7 @@ class Report {
   void cannot(std::string cause, std::string fix) {
     add(Finding::State::kCannot, std::move(cause), std::move(fix));
   }
-  /// Not there: a fault where the collector was asked for by flag.
+  /// Something is missing. That is a fault if the collector is switched on by flag.
   void absent(std::string cause, std::string fix) {
     if (wanted()) {
       cannot(std::move(cause), std::move(fix));
@@ -41,17 +41,17 @@ class Report {
   std::string collector_;
 };
 
-/// True when `file` can be opened by somebody without privileges, judged by its mode: the doctor
-/// itself may run as root.
+/// Whether a user without privileges can open `file`, judged by its mode, because the doctor itself
+/// may run as root.
 bool world_readable(const std::string& file);
 
-/// True when `file` exists, whatever it is.
+/// Whether `file` exists, whatever its type.
 bool exists(const std::string& file);
 
-/// True when `word` is among the words of the file at `path`.
+/// Whether `word` is among the words of the file at `path`.
 bool file_has_word(const std::string& path, std::string_view word);
 
-/// The flag `hypervisor` of /proc/cpuinfo: a virtual machine.
+/// Whether /proc/cpuinfo has the flag `hypervisor`, which means a virtual machine.
 bool in_virtual_machine(const host::Paths& paths);
 
 }  // namespace ceems::exporter

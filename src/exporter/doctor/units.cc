@@ -17,7 +17,7 @@ namespace {
 constexpr int kCapPerfmon = 38;  // CAP_PERFMON; Linux 5.8
 constexpr int kMaxParanoid = 2;
 
-/// The hierarchy's root for this mode; empty where the v1 hierarchy is missing.
+/// The root of the hierarchy in this mode. Empty if the v1 hierarchy does not exist.
 std::string root_of(const DoctorContext& context, const host::CgroupMount& mount) {
   if (mount.mode == host::CgroupMode::kUnified) {
     return context.paths.cgroup;
@@ -26,20 +26,20 @@ std::string root_of(const DoctorContext& context, const host::CgroupMount& mount
   return found ? (context.paths.cgroup / *found).string() : std::string();
 }
 
-/// What all unit collectors need of the kernel. False: none of them can work.
+/// Checks what all unit collectors need from the kernel. False if none of them can work.
 bool examine_cgroups(const DoctorContext& context, const host::CgroupMount& mount, Report report) {
   if (!host::is_directory(context.paths.cgroup)) {
     report.cannot(fmt::format("there is no {}", context.paths.cgroup.string()),
-                  "mount -t cgroup2 none /sys/fs/cgroup, or name the place with --path.cgroupfs");
+                  "mount -t cgroup2 none /sys/fs/cgroup, or give its path with --path.cgroupfs");
     return false;
   }
   if (mount.mode == host::CgroupMode::kUnified) {
     const std::string file = context.paths.cgroup / "cgroup.controllers";
     for (const char* controller : {"cpu", "memory"}) {
       if (!file_has_word(file, controller)) {
-        report.cannot(fmt::format("the controller {} is not in {}", controller, file),
-                      fmt::format("take cgroup_disable={} or systemd.legacy_* out of the kernel's "
-                                  "command line (/etc/default/grub), update-grub, reboot",
+        report.cannot(fmt::format("no controller {} in {}", controller, file),
+                      fmt::format("remove cgroup_disable={} or systemd.legacy_* from the kernel's "
+                                  "command line (/etc/default/grub), run update-grub, reboot",
                                   controller));
         return false;
       }
@@ -49,7 +49,7 @@ bool examine_cgroups(const DoctorContext& context, const host::CgroupMount& moun
   if (root_of(context, mount).empty()) {
     report.cannot(fmt::format("cgroup v1 has no hierarchy '{}' in {}", context.active_subsystem,
                               context.paths.cgroup.string()),
-                  "--collector.cgroups.active-subsystem=memory, or one that is there");
+                  "use --collector.cgroups.active-subsystem=memory or another one that exists");
     return false;
   }
   if (!host::is_directory(context.paths.cgroup / "memory")) {
@@ -62,7 +62,7 @@ bool examine_cgroups(const DoctorContext& context, const host::CgroupMount& moun
   return true;
 }
 
-/// First SLURM root, e.g. ".../system.slice/slurmstepd.scope"; empty for none.
+/// The first SLURM root, for example ".../system.slice/slurmstepd.scope". Empty if there is none.
 std::string slurm_root(const std::string& root, host::CgroupMode mode) {
   const bool unified = mode == host::CgroupMode::kUnified;
   const std::string parent = unified ? root + "/system.slice" : root;
@@ -83,14 +83,14 @@ void examine_slurm(const DoctorContext& context,
                    Report report) {
   const std::string slurm = slurm_root(root, mount.mode);
   if (slurm.empty()) {
-    report.absent(fmt::format("SLURM has made no cgroups in {}", root),
+    report.absent(fmt::format("no cgroups of SLURM in {}", root),
                   "slurm.conf: ProctrackType=proctrack/cgroup, TaskPlugin=task/cgroup; "
                   "JobAcctGatherType=jobacct_gather/cgroup; then restart slurmd and run a job");
     return;
   }
   if (mount.mode == host::CgroupMode::kUnified &&
       !file_has_word(slurm + "/cgroup.controllers", "memory")) {
-    report.cannot(fmt::format("{} has no controller memory, so jobs show none", slurm),
+    report.cannot(fmt::format("{} has no controller memory, so jobs have no memory metrics", slurm),
                   "cgroup.conf: ConstrainRAMSpace=yes (and EnableControllers=yes), restart slurmd");
     return;
   }
@@ -104,7 +104,7 @@ void examine_slurm(const DoctorContext& context,
   if (report.wanted()) {
     report.works("cgroups of SLURM in " + slurm);
   } else {
-    report.off("cgroups of SLURM are there; --collector.slurm shows its jobs");
+    report.off("there are cgroups of SLURM; --collector.slurm exports its jobs");
   }
 }
 
@@ -112,12 +112,12 @@ void examine_libvirt(const DoctorContext& context, const std::string& root, Repo
   const bool there =
       host::is_directory(root + "/machine") || host::is_directory(root + "/machine.slice");
   if (!there) {
-    report.absent(fmt::format("libvirt has made no cgroups in {}", root),
+    report.absent(fmt::format("no cgroups of libvirt in {}", root),
                   "start a VM; virtqemud needs systemd-machined (apt install systemd-container)");
     return;
   }
   if (!report.wanted()) {
-    report.off("cgroups of VMs are there; --collector.libvirt shows OpenStack's VMs");
+    report.off("there are cgroups of VMs; --collector.libvirt exports OpenStack's VMs");
     return;
   }
   if (!host::is_directory(context.xml_directory)) {
@@ -126,7 +126,7 @@ void examine_libvirt(const DoctorContext& context, const std::string& root, Repo
     return;
   }
   if (!world_readable(context.xml_directory) && !context.may_raise(CAP_DAC_READ_SEARCH)) {
-    report.cannot(fmt::format("{} is for root only, so VMs have no UUID", context.xml_directory),
+    report.cannot(fmt::format("only root may read {}, so VMs have no UUID", context.xml_directory),
                   "AmbientCapabilities=CAP_DAC_READ_SEARCH in the unit file");
     return;
   }
@@ -137,12 +137,12 @@ void examine_k8s(const DoctorContext& context, const std::string& root, Report r
   const bool there =
       host::is_directory(root + "/kubepods") || host::is_directory(root + "/kubepods.slice");
   if (!there) {
-    report.absent(fmt::format("the kubelet has made no cgroups in {}", root),
+    report.absent(fmt::format("no cgroups of the kubelet in {}", root),
                   "run on a node of the cluster, with /sys/fs/cgroup of the host mounted");
     return;
   }
   if (!report.wanted()) {
-    report.off("cgroups of pods are there; --collector.k8s shows them");
+    report.off("there are cgroups of pods; --collector.k8s exports them");
     return;
   }
   if (!exists(context.kubelet_socket)) {
@@ -154,8 +154,8 @@ void examine_k8s(const DoctorContext& context, const std::string& root, Report r
   }
   if (context.environment("NODE_NAME").empty()) {
     report.works(
-        "cgroups of pods and the kubelet's socket; NODE_NAME is not set, so pods of the "
-        "whole cluster are asked for");
+        "cgroups of pods and the kubelet's socket; NODE_NAME is not set, so the pods of the "
+        "whole cluster are listed");
     return;
   }
   report.works("cgroups of pods and the kubelet's socket");
@@ -163,14 +163,14 @@ void examine_k8s(const DoctorContext& context, const std::string& root, Report r
 
 void examine_perf(const DoctorContext& context, Report report) {
   if (!context.perf_wanted) {
-    report.off("not asked for");
+    report.off("not requested");
     return;
   }
   const std::string file = context.paths.proc / "sys/kernel/perf_event_paranoid";
   const auto text = host::read_file(file);
   const auto level = text ? parse_int<int>(trim(*text)) : std::nullopt;
   if (!text) {
-    report.cannot(text.error().message, "a kernel with CONFIG_PERF_EVENTS");
+    report.cannot(text.error().message, "use a kernel with CONFIG_PERF_EVENTS");
   } else if (level.value_or(-1) > kMaxParanoid && !context.may_raise(kCapPerfmon)) {
     report.cannot(fmt::format("kernel.perf_event_paranoid is {}", trim(*text)),
                   "sysctl kernel.perf_event_paranoid=2, or AmbientCapabilities=CAP_PERFMON in the "
@@ -185,7 +185,7 @@ void examine_pressure(const DoctorContext& context, Report report) {
     report.works("the kernel counts pressure stall times");
   } else {
     report.off(
-        "the kernel counts no pressure stall times (psi=1 on its command line turns them "
+        "the kernel does not count pressure stall times (psi=1 on its command line turns them "
         "on)");
   }
 }
