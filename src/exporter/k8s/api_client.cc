@@ -25,7 +25,7 @@ constexpr std::size_t kMaxSecret = std::size_t{1} << 20U;
 constexpr int kPageSize = 500;
 constexpr std::size_t kMaxDepth = 64;
 
-// Servers that cannot leave out the rest of a pod send all of it.
+// Servers that cannot return metadata only send the whole pods.
 constexpr std::string_view kAccept =
     "application/json;as=PartialObjectMetadataList;g=meta.k8s.io;v=v1,application/json";
 
@@ -58,7 +58,7 @@ Result<PodPage> parse_pod_page(std::string_view json_text) {
   const json::value document =
       json::parse({json_text.data(), json_text.size()}, error, {}, options);
   if (error) {
-    return fail(ErrorCode::kParse, "no JSON: {}", error.message());
+    return fail(ErrorCode::kParse, "expected JSON: {}", error.message());
   }
   const json::object* root = document.if_object();
   const json::value* items = root == nullptr ? nullptr : root->if_contains("items");
@@ -68,7 +68,8 @@ Result<PodPage> parse_pod_page(std::string_view json_text) {
   PodPage page;
   if (const json::value* metadata = root->if_contains("metadata");
       metadata != nullptr && metadata->is_object()) {
-    // Too long a token for text_of() cannot be left out: the rest of the list would be lost.
+    // If the token is too long for text_of(), this is an error, because the rest of the list would
+    // be missing.
     if (const json::value* next = metadata->get_object().if_contains("continue");
         next != nullptr && next->is_string()) {
       page.next.assign(next->get_string().data(), next->get_string().size());
@@ -111,7 +112,7 @@ Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
     return fail(std::move(client).error().with_context("API server of Kubernetes"));
   }
   const std::stop_callback on_stop(stop, [&client] { (*client)->cancel(); });
-  // The pods of one node are few; those of a cluster come in pages.
+  // A node has few pods. Those of a cluster come in pages.
   const std::string url =
       access.server + "/api/v1/pods?" +
       (node.empty() ? fmt::format("limit={}", kPageSize)

@@ -12,35 +12,35 @@
 
 namespace ceems::exporter::k8s {
 
-/// What identifies a pod.
+/// The identity of a pod.
 struct Pod {
   std::string name_space;
   std::string name;
   std::string uid;
 };
 
-/// Part of a list of pods.
+/// One page of a list of pods.
 struct PodPage {
   std::vector<Pod> pods;
-  std::string next;  ///< token for the next part; empty: that was all
+  std::string next;  ///< token for the next page; empty on the last one
 };
 
-/// A longer page is refused; without managed fields 500 pods have some 5 MiB.
+/// Maximum size of a page. 500 pods without managed fields have about 5 MiB.
 inline constexpr std::size_t kMaxPodPage = std::size_t{32} << 20U;
 
 /// Reads a PodList, or a PartialObjectMetadataList of pods, in JSON. Items without name or UID are
 /// left out. Errors: kParse.
 Result<PodPage> parse_pod_page(std::string_view json_text);
 
-/// GET /api/v1/pods: the pods of `node`, or of the whole cluster where that is empty. Only their
-/// metadata are asked for. Files of `access` are read with CAP_DAC_READ_SEARCH where needed. Errors
-/// name the server, never credentials.
+/// GET /api/v1/pods: the pods of `node`, or of the whole cluster if that is empty. Only their
+/// metadata is requested. Files of `access` are read with CAP_DAC_READ_SEARCH if needed. Errors
+/// name the server, but never credentials.
 Result<std::vector<Pod>> list_pods(const kube::ApiAccess& access,
                                    const std::string& node,
                                    std::chrono::milliseconds timeout,
                                    const std::stop_token& stop);
 
-/// A file with secrets: read with CAP_DAC_READ_SEARCH where needed.
+/// Reads a file with secrets, with CAP_DAC_READ_SEARCH if needed.
 Result<std::string> read_privileged(const std::string& path);
 
 }  // namespace ceems::exporter::k8s

@@ -16,7 +16,7 @@ using std::chrono::milliseconds;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-TEST(PodPage, GivesNamesAndUids) {
+TEST(PodPage, HasNamesAndUids) {
   const auto page = parse_pod_page(R"({"kind": "PodList", "metadata": {"resourceVersion": "7"},
       "items": [
         {"metadata": {"name": "a", "namespace": "n", "uid": "u-1", "labels": {"x": "y"}},
@@ -31,7 +31,7 @@ TEST(PodPage, GivesNamesAndUids) {
   EXPECT_EQ(page->next, "");
 }
 
-TEST(PodPage, LeavesOutWhatIsNoPod) {
+TEST(PodPage, LeavesOutItemsThatAreNotPods) {
   const auto page = parse_pod_page(
       R"({"items": [null, 1, {}, {"metadata": 3}, {"metadata": {"name": 1, "uid": "u"}},
           {"metadata": {"name": "a"}}, {"metadata": {"uid": "u"}},
@@ -42,11 +42,11 @@ TEST(PodPage, LeavesOutWhatIsNoPod) {
   EXPECT_EQ(page->next, "t");
 }
 
-TEST(PodPage, TakesNullForNoPods) {
+TEST(PodPage, TreatsNullAsNoPods) {
   EXPECT_TRUE(parse_pod_page(R"({"items": null})")->pods.empty());
 }
 
-TEST(PodPage, RefusesWhatIsNoList) {
+TEST(PodPage, RefusesOtherTexts) {
   for (const std::string& text :
        {std::string(), std::string("<html>"), std::string("[]"), std::string("{}"),
         std::string(R"({"items": {}})"), std::string(R"({"items": [)"),
@@ -94,7 +94,7 @@ class ApiServer : public ::testing::Test {
 
 constexpr const char* kOnePod = R"({"items": [{"metadata": {"name": "a", "uid": "u"}}]})";
 
-TEST_F(ApiServer, IsAskedForThePodsOfTheNode) {
+TEST_F(ApiServer, ListsThePodsOfTheNode) {
   serve({kOnePod});
   access_.token = "t0ken";
   const auto pods = list("node 1&x");
@@ -105,7 +105,7 @@ TEST_F(ApiServer, IsAskedForThePodsOfTheNode) {
   EXPECT_THAT(header(0, "Accept"), HasSubstr("as=PartialObjectMetadataList"));
 }
 
-TEST_F(ApiServer, GivesThePodsOfAClusterInPages) {
+TEST_F(ApiServer, ListsThePodsOfAClusterInPages) {
   serve({R"({"metadata": {"continue": "a+b"}, "items": [{"metadata": {"name": "a", "uid": "1"}}]})",
          R"({"items": [{"metadata": {"name": "b", "uid": "2"}}]})"});
   access_.username = "me";
@@ -119,7 +119,7 @@ TEST_F(ApiServer, GivesThePodsOfAClusterInPages) {
   EXPECT_EQ(header(1, "Authorization"), "Basic bWU6c2VjcmV0");
 }
 
-TEST_F(ApiServer, GetsTheTokenThatIsInItsFileNow) {
+TEST_F(ApiServer, ReceivesTheCurrentTokenOfTheFile) {
   const testing::TempDir root;
   serve({kOnePod});
   access_.token = "old";
@@ -140,7 +140,7 @@ TEST_F(ApiServer, MayRefuse) {
   EXPECT_THAT(pods.error().message, Not(HasSubstr("t0ken")));
 }
 
-TEST_F(ApiServer, MaySendNonsense) {
+TEST_F(ApiServer, MaySendInvalidData) {
   serve({"{\"items\": 5}"});
   const auto pods = list("n");
   ASSERT_FALSE(pods);

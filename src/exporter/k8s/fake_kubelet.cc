@@ -49,7 +49,7 @@ std::string literal(std::string_view name, std::string_view value) {
   return text;
 }
 
-/// False where the stop or the end of the connection came first.
+/// False if the stop or the end of the connection came first.
 bool receive(int fd, std::size_t size, std::string& text, const std::stop_token& stop) {
   constexpr int kLook = 20;
   text.clear();

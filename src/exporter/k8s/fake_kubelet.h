@@ -10,22 +10,22 @@
 
 namespace ceems::exporter::k8s {
 
-/// Field of a protocol buffers message with a length: text or an inner message.
+/// A length-delimited field of a protocol buffers message: text or an inner message.
 std::string proto_field(unsigned number, std::string_view bytes);
-/// PodResources with one container that has one device, as field of ListPodResourcesResponse.
+/// PodResources with one container that has one device, as a field of ListPodResourcesResponse.
 std::string proto_pod(std::string_view name,
                       std::string_view name_space,
                       const std::vector<std::string>& device_ids);
-/// A gRPC message that is not compressed.
+/// An uncompressed gRPC message.
 std::string grpc_frame(std::string_view message);
 
-/// A kubelet's socket for tests: HTTP/2 without TLS, as little of it as a unary gRPC call needs
-/// (RFC 9113; header blocks by RFC 7541 without compression).
+/// A kubelet's socket for tests: HTTP/2 without TLS, with only what a unary gRPC call needs (RFC
+/// 9113; header blocks by RFC 7541 without compression).
 class FakeKubelet {
  public:
   enum class Manner {
     kAnswers,  ///< with `body` and grpc-status `status`
-    kHangs,    ///< after it has taken the connection
+    kHangs,    ///< after it has accepted the connection
     kBabbles,  ///< sends `body` instead of HTTP/2
   };
   struct Script {
@@ -39,7 +39,7 @@ class FakeKubelet {
   FakeKubelet& operator=(const FakeKubelet&) = delete;
   ~FakeKubelet();
 
-  /// Calls that were answered.
+  /// Number of answered calls.
   [[nodiscard]] int calls() const { return calls_; }
 
  private:

@@ -40,10 +40,10 @@ Result<std::vector<PodDevices>> read_answer(const net::ClientResponse& answer) {
 
 Result<std::string_view> grpc_message(std::string_view body) {
   if (body.size() < kPrefix) {
-    return fail(ErrorCode::kParse, "answer of {} bytes, expected a gRPC message", body.size());
+    return fail(ErrorCode::kParse, "expected a gRPC message, got {} bytes", body.size());
   }
   if (body.front() != '\0') {
-    return fail(ErrorCode::kParse, "the gRPC message is compressed, which was not asked for");
+    return fail(ErrorCode::kParse, "expected an uncompressed gRPC message, got a compressed one");
   }
   std::size_t size = 0;
   for (const char byte : body.substr(1, kPrefix - 1)) {
@@ -51,7 +51,7 @@ Result<std::string_view> grpc_message(std::string_view body) {
   }
   body.remove_prefix(kPrefix);
   if (size != body.size()) {
-    return fail(ErrorCode::kParse, "a gRPC message of {} bytes was announced, {} came", size,
+    return fail(ErrorCode::kParse, "expected a gRPC message of {} bytes, got {}", size,
                 body.size());
   }
   return body;

@@ -27,7 +27,7 @@ class Kubelet : public ::testing::Test {
   std::string path_ = directory_.path() / "kubelet.sock";
 };
 
-TEST_F(Kubelet, TellsTheDevicesOfPods) {
+TEST_F(Kubelet, ListsTheDevicesOfPods) {
   const FakeKubelet kubelet(path_,
                             {.body = grpc_frame(proto_pod("a", "n", {"GPU-1", "GPU-2"}) +
                                                 proto_pod("b", "n", {std::string(200, 'x')}))});
@@ -38,7 +38,7 @@ TEST_F(Kubelet, TellsTheDevicesOfPods) {
   EXPECT_EQ(kubelet.calls(), 1);
 }
 
-TEST_F(Kubelet, MaySendMuch) {
+TEST_F(Kubelet, MaySendALargeAnswer) {
   std::string message;
   for (int i = 0; i < 3000; ++i) {
     message += proto_pod("pod" + std::to_string(i), "n", {"GPU-" + std::to_string(i)});
@@ -54,7 +54,7 @@ TEST_F(Kubelet, MayRefuse) {
   EXPECT_THAT(ask().error().message, HasSubstr("kubelet at " + path_ + ": gRPC status 12: fake"));
 }
 
-TEST_F(Kubelet, MaySendNonsense) {
+TEST_F(Kubelet, MaySendInvalidData) {
   for (const std::string& body : {std::string("HTTP/1.1 400 Bad Request\r\n\r\n"),
                                   std::string(20'000, '\xff'), std::string()}) {
     std::filesystem::remove(path_);
@@ -72,7 +72,7 @@ TEST_F(Kubelet, MaySendABrokenMessage) {
   EXPECT_EQ(pods.error().code, ErrorCode::kParse);
 }
 
-TEST_F(Kubelet, MaySendTooMuch) {
+TEST_F(Kubelet, MaySendATooLargeAnswer) {
   const FakeKubelet kubelet(path_, {.body = std::string(kMaxKubeletAnswer + 1, 'x')});
   const auto pods = ask(milliseconds(10'000));
   ASSERT_FALSE(pods);
@@ -88,13 +88,13 @@ TEST_F(Kubelet, MayHang) {
   EXPECT_LT(std::chrono::steady_clock::now() - before, milliseconds(2000));
 }
 
-TEST_F(Kubelet, MayNotBeThere) {
+TEST_F(Kubelet, MayBeMissing) {
   const auto pods = ask();
   ASSERT_FALSE(pods);
   EXPECT_EQ(pods.error().code, ErrorCode::kUnavailable);
 }
 
-TEST_F(Kubelet, IsInReachOfEverybodyOrNot) {
+TEST_F(Kubelet, MayBeAccessibleToEveryUserOrNot) {
   const std::filesystem::path below = directory_.path() / "d";
   std::filesystem::create_directory(below);
   const std::string path = below / "k.sock";
@@ -111,7 +111,7 @@ TEST_F(Kubelet, IsInReachOfEverybodyOrNot) {
   EXPECT_FALSE(everybody_reaches(path_));
 }
 
-TEST(GrpcMessage, IsWhatFollowsItsPrefix) {
+TEST(GrpcMessage, FollowsItsPrefix) {
   EXPECT_EQ(grpc_message(grpc_frame("text")).value(), "text");
   EXPECT_EQ(grpc_message(grpc_frame("")).value(), "");
   EXPECT_FALSE(grpc_message(""));

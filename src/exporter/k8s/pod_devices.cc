@@ -11,7 +11,7 @@
 namespace ceems::exporter::k8s {
 namespace {
 
-// Claims never get old of themselves: what a pod was given does not change.
+// Claims do not become outdated: the devices of a pod do not change.
 constexpr auto kMaxAge = std::chrono::hours(24 * 365);
 constexpr std::size_t kMaxUid = 96;
 
@@ -81,13 +81,13 @@ PodClaims::PodClaims(PodClaimOptions options, const Clock& clock)
               clock_,
               [this](const std::stop_token& stop) { return read(stop); }) {}
 
-// On the worker: fetches if something was asked for since the last time.
+// Runs in the thread. Fetches if there was a request since the last time.
 Result<PodClaims::Fetched> PodClaims::read(const std::stop_token& stop) {
   const std::uint64_t request = requested_;
   if (done_.request == request) {
     return done_;
   }
-  // The same again only after a pause; other pods at once.
+  // Requests for the same pods are repeated only after a pause, and for other pods at once.
   if (error_ && failed_request_ == request && clock_.steady_now() < retry_at_) {
     return fail(*error_);
   }
@@ -105,10 +105,10 @@ Result<PodClaims::Fetched> PodClaims::read(const std::stop_token& stop) {
 }
 
 void PodClaims::request_if_due(std::vector<std::string> uuids) {
-  const bool changed = uuids != asked_for_;
+  const bool changed = uuids != requested_;
   const bool old = claims_ != nullptr && clock_.steady_now() - refreshed_ >= options_.refresh;
   if (changed || (old && !waiting_)) {
-    asked_for_ = std::move(uuids);
+    requested_ = std::move(uuids);
     waiting_ = true;
     ++requested_;
   }
@@ -134,8 +134,7 @@ Result<std::vector<gpu::Claim>> PodClaims::claims(const UnitSnapshot& snapshot) 
   }
   if (claims_ == nullptr) {
     const std::string error = source_.last_error();
-    return fail(ErrorCode::kNoData, "devices of pods: {}",
-                error.empty() ? "no answer so far" : error);
+    return fail(ErrorCode::kNoData, "devices of pods: {}", error.empty() ? "no answer yet" : error);
   }
   std::vector<gpu::Claim> result = *claims_;
   if (waiting_ && !source_.last_error().empty()) {

@@ -17,40 +17,41 @@
 
 namespace ceems::exporter::k8s {
 
-/// Joins what the kubelet says, which knows no UIDs, to the pods of the API server: by namespace
-/// and name, else by name alone (of several pods the one listed last). Entries without a pod are
-/// left out. Device ids lose "::" and what follows (replicas of a shared GPU) and become lower
-/// case.
+/// Joins the kubelet's answer, which has no UIDs, to the pods of the API server: by namespace and
+/// name, otherwise by name alone (the last one of several pods). Entries without a pod are left
+/// out.
+/// "::" and the text after it (replicas of a shared GPU) are removed from device ids, which become
+/// lower case.
 std::vector<gpu::Claim> join_pods(const std::vector<PodDevices>& devices,
                                   const std::vector<Pod>& pods);
 
 struct PodClaimOptions {
-  /// Asks kubelet and API server. On a thread of its own; should end soon after the token stops.
+  /// Queries the kubelet and the API server. Called in a separate thread; must end soon after the
+  /// token is stopped.
   std::function<Result<std::vector<gpu::Claim>>(const std::stop_token&)> fetch;
-  std::vector<os::Capability> capabilities = {};  ///< that `fetch` raises
-  /// Age at which claims are fetched again though the pods are the same.
+  std::vector<os::Capability> capabilities = {};  ///< capabilities that `fetch` raises
+  /// Age at which claims are fetched again for the same pods.
   std::chrono::milliseconds refresh = std::chrono::minutes(15);
   std::chrono::milliseconds pause_after_error{5000};
-  /// How long a scrape with new pods waits for their devices, and how often the worker looks
-  /// whether something is wanted.
+  /// How long a scrape with new pods waits for their devices, and how often the thread checks for
+  /// requests.
   std::chrono::milliseconds patience{20};
   std::chrono::milliseconds period{1000};
   std::chrono::milliseconds first_wait{1500};  ///< how long the start waits for the first answer
 };
 
-/// The devices of pods: fetched by a worker when other pods are there than last time, and every 15
-/// minutes. When that fails those of pods that are still there count on. Thread-safety as
-/// ClaimSource.
+/// The devices of pods. A thread fetches them when the pods have changed, and every 15 minutes. If
+/// that fails, those of pods that still exist are kept. For thread-safety see ClaimSource.
 class PodClaims final : public gpu::ClaimSource {
  public:
-  /// `clock` outlives it.
+  /// `clock` must outlive it.
   PodClaims(PodClaimOptions options, const Clock& clock);
 
   void start() override { source_.start(); }
   void wait_first(std::chrono::steady_clock::time_point deadline) override {
     source_.wait_first(deadline);
   }
-  /// kNoData while nothing was fetched so far; why is in the log.
+  /// kNoData until the first answer; the reason is in the log.
   Result<std::vector<gpu::Claim>> claims(const UnitSnapshot& snapshot) override;
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
     return options_.capabilities;
@@ -58,7 +59,7 @@ class PodClaims final : public gpu::ClaimSource {
 
  private:
   struct Fetched {
-    std::uint64_t request = 0;  // the newest request that was there when fetching began
+    std::uint64_t request = 0;  // the newest request when fetching began
     std::shared_ptr<const std::vector<gpu::Claim>> claims;
   };
 
@@ -69,19 +70,19 @@ class PodClaims final : public gpu::ClaimSource {
   const Clock& clock_;
   std::atomic<std::uint64_t> requested_ = 1;
 
-  // Of the worker.
+  // Used by the thread only.
   Fetched done_;
   std::optional<Error> error_;
   std::uint64_t failed_request_ = 0;
   Clock::SteadyTime retry_at_{};
 
-  // Of the thread of claims().
-  std::vector<std::string> asked_for_;  // pods of the newest request
-  bool waiting_ = true;                 // for its answer
+  // Used by the caller of claims() only.
+  std::vector<std::string> requested_;  // pods of the newest request
+  bool waiting_ = true;                 // for the answer to it
   Clock::SteadyTime refreshed_{};
   std::shared_ptr<const std::vector<gpu::Claim>> claims_;
 
-  SlowSource<Fetched> source_;  // last: its thread uses all of the above
+  SlowSource<Fetched> source_;  // the last member: its thread uses all of the above
 };
 
 }  // namespace ceems::exporter::k8s

@@ -20,7 +20,7 @@ using ::testing::IsEmpty;
 
 using Names = std::vector<std::string>;
 
-TEST(JoinPods, PrefersTheNamespaceToTheNameAlone) {
+TEST(JoinPods, PrefersNamespaceAndNameToTheNameAlone) {
   const auto claims = join_pods({{"pod", "ns1", {"A"}}, {"pod", "ns2", {"B"}}, {"x", "ns9", {"C"}}},
                                 {{"ns2", "pod", "u2"}, {"ns1", "pod", "u1"}, {"ns3", "x", "u3"}});
   ASSERT_EQ(claims.size(), 3U);
@@ -33,7 +33,7 @@ TEST(JoinPods, PrefersTheNamespaceToTheNameAlone) {
   EXPECT_EQ(claims[0].evidence, gpu::Evidence::kManager);
 }
 
-TEST(JoinPods, TakesThePodThatIsListedLastOfSeveral) {
+TEST(JoinPods, UsesTheLastOfSeveralPods) {
   const auto claims =
       join_pods({{"pod", "other", {"a"}}}, {{"n1", "pod", "1"}, {"n2", "pod", "2"}});
   ASSERT_EQ(claims.size(), 1U);
@@ -47,13 +47,13 @@ TEST(JoinPods, CountsReplicasOfASharedDevice) {
   EXPECT_THAT(claims[0].device_ids, ElementsAre("mig-ab", "mig-ab", "0000:c5:00.0", ""));
 }
 
-TEST(JoinPods, LeavesOutWhatHasNoPodOrNoProperUid) {
+TEST(JoinPods, LeavesOutEntriesWithoutPodOrValidUid) {
   EXPECT_THAT(join_pods({{"p", "n", {"a"}}}, {{"n", "q", "u"}}), IsEmpty());
   EXPECT_THAT(join_pods({{"p", "n", {}}}, {{"n", "p", "u"}}), IsEmpty());
   EXPECT_THAT(join_pods({{"p", "n", {"a"}}}, {{"n", "p", "u\"}"}}), IsEmpty());
 }
 
-/// What a kubelet and an API server would say, and how often they were asked.
+/// The answers of a kubelet and an API server, and how often they were called.
 class Fake {
  public:
   Result<std::vector<gpu::Claim>> operator()() {
@@ -115,7 +115,7 @@ class DevicesOfPods : public ::testing::Test {
     }
     return names;
   }
-  /// Asks until the answer is this one; false after five seconds.
+  /// Repeats the request until the answer is this one; false after five seconds.
   bool comes(const Names& pods, const Names& expected) {
     for (int i = 0; i < 1000; ++i) {
       if (ask(pods) == expected) {
@@ -128,15 +128,15 @@ class DevicesOfPods : public ::testing::Test {
 
   testing::FakeClock clock_;
   Fake fake_;
-  std::unique_ptr<PodClaims> claims_;  // last: its thread uses the others
+  std::unique_ptr<PodClaims> claims_;  // the last member: its thread uses the others
 };
 
-TEST_F(DevicesOfPods, AreThereAtTheFirstScrape) {
+TEST_F(DevicesOfPods, AreKnownAtTheFirstScrape) {
   fake_.say({"a"});
   EXPECT_THAT(ask({"a", "b"}), ElementsAre("a"));
 }
 
-TEST_F(DevicesOfPods, AreAskedForOnlyWhenPodsChange) {
+TEST_F(DevicesOfPods, AreFetchedOnlyWhenPodsChange) {
   fake_.say({"a"});
   EXPECT_THAT(ask({"a"}), ElementsAre("a"));
   fake_.say({"a", "b"});
@@ -150,7 +150,7 @@ TEST_F(DevicesOfPods, AreAskedForOnlyWhenPodsChange) {
   EXPECT_EQ(fake_.fetches, before + 1);
 }
 
-TEST_F(DevicesOfPods, AreAskedForEveryQuarterOfAnHour) {
+TEST_F(DevicesOfPods, AreFetchedEveryQuarterOfAnHour) {
   fake_.say({"a"});
   EXPECT_THAT(ask({"a"}), ElementsAre("a"));
   const int before = fake_.fetches;
@@ -161,7 +161,7 @@ TEST_F(DevicesOfPods, AreAskedForEveryQuarterOfAnHour) {
   }
   ask({"a"});
   EXPECT_EQ(fake_.fetches, before + 1);
-  clock_.advance(minutes(14));  // renewed by the success (not asked at each scrape from now on)
+  clock_.advance(minutes(14));  // still recent after the success, so not fetched at each scrape
   ask({"a"});
   ask({"a"});
   EXPECT_EQ(fake_.fetches, before + 1);
@@ -173,19 +173,19 @@ TEST_F(DevicesOfPods, AreUnknownBeforeTheFirstAnswer) {
   const int before = fake_.fetches;
   fake_.say({"a"});
   ask({"a"});
-  EXPECT_EQ(fake_.fetches, before) << "the same is asked for again only after a pause";
+  EXPECT_EQ(fake_.fetches, before) << "the same pods are fetched again only after a pause";
   clock_.advance(std::chrono::seconds(6));
   EXPECT_TRUE(comes({"a"}, {"a"}));
 }
 
-TEST_F(DevicesOfPods, StayWithPodsThatStayWhenNobodyAnswers) {
+TEST_F(DevicesOfPods, AreKeptForRemainingPodsWithoutAnAnswer) {
   fake_.say({"a", "b"});
   EXPECT_THAT(ask({"a", "b"}), ElementsAre("a", "b"));
   fake_.say({}, "kubelet is away");
   EXPECT_TRUE(comes({"b", "c"}, {"b"}));
 }
 
-TEST_F(DevicesOfPods, ComeFromNowhereWithoutPods) {
+TEST_F(DevicesOfPods, AreNotFetchedWithoutPods) {
   EXPECT_THAT(ask({}), IsEmpty());
   EXPECT_EQ(fake_.fetches, 1);
 }

@@ -21,7 +21,7 @@ constexpr std::uint32_t kPodContainers = 3;
 constexpr std::uint32_t kContainerDevices = 2;
 constexpr std::uint32_t kDeviceIds = 2;
 
-/// The next field with a length; those of other kinds are not used.
+/// The next length-delimited field. Fields of other types are not used.
 std::optional<WireField> next_text(WireReader& reader) {
   auto field = reader.next();
   while (field && !field->has_length) {
@@ -51,7 +51,8 @@ class Decoder {
       }
     }
     if (!reader.good() || !good_) {
-      return fail(ErrorCode::kParse, "no list of pod resources: broken message");
+      return fail(ErrorCode::kParse,
+                  "expected a ListPodResourcesResponse, got a malformed message");
     }
     return std::move(pods_);
   }

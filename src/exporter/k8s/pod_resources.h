@@ -8,17 +8,17 @@
 
 namespace ceems::exporter::k8s {
 
-/// Devices that the kubelet gave to the containers of one pod.
+/// Devices that the kubelet assigned to the containers of one pod.
 struct PodDevices {
   std::string name;
   std::string name_space;
-  std::vector<std::string> device_ids = {};  ///< of all resources, in order, repeated ones as well
+  std::vector<std::string> device_ids =
+      {};  ///< of all resources, in order, including repeated ones
 };
 
 /// Decodes a v1.ListPodResourcesResponse (protocol buffers; k8s.io/kubelet
-/// pkg/apis/podresources/v1/api.proto). Pods without devices are left out; fields we do not use are
-/// skipped. Errors: kParse for what is no such message, or one with more pods or devices than any
-/// node has.
+/// pkg/apis/podresources/v1/api.proto). Leaves out pods without devices and skips unused fields.
+/// kParse: not such a message, or one with more pods or devices than any node has.
 Result<std::vector<PodDevices>> parse_pod_resources(std::string_view message);
 
 }  // namespace ceems::exporter::k8s

@@ -11,7 +11,7 @@ namespace {
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
 
-TEST(PodResources, GivesDevicesOfAllContainers) {
+TEST(PodResources, HasDevicesOfAllContainers) {
   const std::string one =
       proto_field(2, proto_field(1, "amd.com/gpu") + proto_field(2, "a::0") + proto_field(2, "b"));
   const std::string two = proto_field(2, proto_field(1, "amd.com/cpx") + proto_field(2, "c"));
@@ -28,7 +28,7 @@ TEST(PodResources, GivesDevicesOfAllContainers) {
   EXPECT_THAT((*pods)[1].device_ids, ElementsAre("d"));
 }
 
-TEST(PodResources, SkipsFieldsItDoesNotKnow) {
+TEST(PodResources, SkipsUnknownFields) {
   // Fields 9 as varint, 10 as 64 bits, 11 as 32 bits, 12 with a length.
   std::string unknown("\x48\x96\x01\x51", 4);
   unknown += "12345678";
@@ -41,7 +41,7 @@ TEST(PodResources, SkipsFieldsItDoesNotKnow) {
   EXPECT_EQ((*pods)[0].name, "p");
 }
 
-TEST(PodResources, TakesAnEmptyAnswerForNoPods) {
+TEST(PodResources, TreatsAnEmptyAnswerAsNoPods) {
   const auto pods = parse_pod_resources("");
   ASSERT_TRUE(pods);
   EXPECT_TRUE(pods->empty());
@@ -63,7 +63,7 @@ TEST(PodResources, RefusesBrokenMessages) {
   }
 }
 
-TEST(PodResources, BoundsDevices) {
+TEST(PodResources, LimitsDevices) {
   std::string ids;
   for (int i = 0; i < 200'002; ++i) {
     ids += std::string("\x12\x01x", 3);
