@@ -12,7 +12,7 @@ Result<Bytes> Conversation::ask(const Request& request,
   if (auto sent = port_.send(request, id); !sent) {
     return fail(std::move(sent).error());
   }
-  // Ends at the deadline even where the device never stops talking.
+  // Ends at the deadline even if the device never stops sending.
   while (std::chrono::steady_clock::now() < deadline) {
     auto message = port_.receive(deadline, stop);
     if (!message) {
@@ -22,7 +22,7 @@ Result<Bytes> Conversation::ask(const Request& request,
       continue;
     }
     if (message->data.empty()) {
-      return fail(ErrorCode::kParse, "answer without a completion code");
+      return fail(ErrorCode::kParse, "expected a completion code, got an empty answer");
     }
     return std::move(message->data);
   }

@@ -20,7 +20,7 @@ constexpr std::uint8_t kLanChannel = 0x01;
 constexpr std::uint8_t kIpAddress = 0x03;
 constexpr std::size_t kAddressAnswerSize = 6;
 
-/// IPMI 2.0 table 5-2, the ones a BMC answers here.
+/// Completion codes of IPMI 2.0, table 5-2, that a BMC may return here.
 std::string_view meaning(std::uint8_t code) {
   switch (code) {
     case 0xc0:
@@ -28,14 +28,14 @@ std::string_view meaning(std::uint8_t code) {
     case 0xc1:
       return "the BMC does not know this command";
     case 0xc3:
-      return "time-out in the BMC";
+      return "timeout in the BMC";
     case 0xc7:
     case 0xc8:
     case 0xcc:
-      return "the BMC does not like the request";
+      return "the BMC rejects the request as invalid";
     case 0xce:
     case 0xd2:
-      return "the BMC cannot answer now";
+      return "the BMC cannot answer at present";
     case 0xd4:
       return "insufficient privilege";
     case 0xd5:
@@ -47,7 +47,7 @@ std::string_view meaning(std::uint8_t code) {
 
 Result<> check_code(std::span<const std::uint8_t> answer) {
   if (answer.empty()) {
-    return fail(ErrorCode::kParse, "answer without a completion code");
+    return fail(ErrorCode::kParse, "expected a completion code, got an empty answer");
   }
   if (answer[0] != 0) {
     return fail(ErrorCode::kUnavailable, "completion code {:#04x}: {}", answer[0],
@@ -69,12 +69,12 @@ Result<Power> decode_power_reading(std::span<const std::uint8_t> answer) {
     return fail(std::move(good).error());
   }
   if (answer.size() < kPowerAnswerSize) {
-    return fail(ErrorCode::kParse, "power reading of {} bytes, expected {}", answer.size(),
+    return fail(ErrorCode::kParse, "expected a power reading of {1} bytes, got {0}", answer.size(),
                 kPowerAnswerSize);
   }
   if (answer[1] != kDcmi) {
-    return fail(ErrorCode::kParse, "answer of group {:#04x}, expected DCMI ({:#04x})", answer[1],
-                kDcmi);
+    return fail(ErrorCode::kParse, "expected an answer of group DCMI ({1:#04x}), got {0:#04x}",
+                answer[1], kDcmi);
   }
   if ((answer[18] & kMeasurementActive) == 0) {
     return fail(ErrorCode::kUnavailable, "power measurement is not active (state {:#04x})",
@@ -96,7 +96,7 @@ Result<std::string> decode_lan_address(std::span<const std::uint8_t> answer) {
     return fail(std::move(good).error());
   }
   if (answer.size() < kAddressAnswerSize) {
-    return fail(ErrorCode::kParse, "LAN parameter of {} bytes, expected {}", answer.size(),
+    return fail(ErrorCode::kParse, "expected a LAN parameter of {1} bytes, got {0}", answer.size(),
                 kAddressAnswerSize);
   }
   if (answer[2] == 0 && answer[3] == 0 && answer[4] == 0 && answer[5] == 0) {

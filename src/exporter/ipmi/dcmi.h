@@ -9,23 +9,23 @@
 
 namespace ceems::exporter::ipmi {
 
-/// Power of a node in watts. 0: not known.
+/// Power of a node in watts; 0 if unknown.
 struct Power {
   double current = 0;
-  double minimum = 0;  ///< over the BMC's own sampling period, as the others
+  double minimum = 0;  ///< in the BMC's sampling period, as the next two
   double maximum = 0;
   double average = 0;
 };
 
-/// "Get Power Reading" in the mode of system power statistics (DCMI 1.5 §6.6.1).
+/// "Get Power Reading" in the mode of system power statistics (DCMI 1.5, section 6.6.1).
 Request power_reading_request();
-/// Takes its answer apart. kUnavailable: a completion code other than 0, or power measurement is
-/// switched off. kParse: too short, or no answer of DCMI.
+/// Decodes the answer. kUnavailable: a completion code other than 0, or power measurement is off.
+/// kParse: the answer is too short or not a DCMI answer.
 Result<Power> decode_power_reading(std::span<const std::uint8_t> answer);
 
-/// "Get LAN Configuration Parameters", IP address of channel 1 (IPMI 2.0 §23.2).
+/// "Get LAN Configuration Parameters", IP address of channel 1 (IPMI 2.0, section 23.2).
 Request lan_address_request();
-/// The address as "192.0.2.1". kUnavailable also for an address that is not set (0.0.0.0).
+/// The address as "192.0.2.1". kUnavailable also if the address is not set (0.0.0.0).
 Result<std::string> decode_lan_address(std::span<const std::uint8_t> answer);
 
 }  // namespace ceems::exporter::ipmi

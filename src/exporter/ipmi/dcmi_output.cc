@@ -16,14 +16,14 @@ namespace {
 
 namespace json = boost::json;
 
-/// More is no reading: the largest computing centres draw less.
+/// Larger values are invalid: the largest computing centres draw less.
 constexpr double kMaxWatts = 1e9;
 
 double plausible(double watts) {
   return watts >= 0 && watts <= kMaxWatts ? watts : 0;
 }
 
-/// What stands behind "LABEL :" in a line that starts with one of the labels.
+/// The text after "LABEL :" in a line that starts with one of the labels.
 std::optional<std::string_view> value_of(std::string_view line,
                                          std::span<const std::string_view> labels) {
   line = trim(line);
@@ -39,7 +39,7 @@ std::optional<std::string_view> value_of(std::string_view line,
   return std::nullopt;
 }
 
-/// Looks for one quantity from line to line.
+/// Searches the lines for one quantity.
 class Quantity {
  public:
   explicit Quantity(std::span<const std::string_view> labels) : labels_(labels) {}
@@ -101,7 +101,7 @@ Result<Power> parse_text(std::string_view output) {
     }
   }
   if (!active) {
-    return fail(ErrorCode::kParse, "the output says nothing about the state of power measurement");
+    return fail(ErrorCode::kParse, "the output has no line with the state of power measurement");
   }
   if (!*active) {
     return fail(ErrorCode::kUnavailable, "power measurement is not active");
@@ -143,7 +143,7 @@ Result<Power> parse_capmc(std::string_view output) {
 
 Result<Power> parse_power_output(Format format, std::string_view output) {
   if (!is_utf8(output) || output.find('\0') != std::string_view::npos) {
-    return fail(ErrorCode::kParse, "the output is no text");
+    return fail(ErrorCode::kParse, "the output is not text");
   }
   return format == Format::kCapmc ? parse_capmc(output) : parse_text(output);
 }

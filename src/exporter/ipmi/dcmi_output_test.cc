@@ -21,7 +21,7 @@ std::string capmc(std::string_view output) {
 
 constexpr std::string_view kInactive = "unavailable: power measurement is not active";
 constexpr std::string_view kNoState =
-    "parse: the output says nothing about the state of power measurement";
+    "parse: the output has no line with the state of power measurement";
 
 TEST(PowerOutput, OfIpmiDcmi) {
   EXPECT_EQ(text("Current Power                        : 164 Watts\n"
@@ -60,7 +60,7 @@ TEST(PowerOutput, OfIpmiutil) {
   EXPECT_EQ(text(reading + "not active\r\n"), kInactive);
 }
 
-TEST(PowerOutput, TheFirstLineThatFitsCounts) {
+TEST(PowerOutput, TheFirstLineThatMatchesCounts) {
   EXPECT_EQ(text("Current Power : none\nCurrent Power:12.5Watts\nCurrent Power: 13 Watts\n"
                  "Power Measurement: unknown\nPower Measurement : Active\n"
                  "Power Measurement : Not Available"),
@@ -77,20 +77,20 @@ TEST(PowerOutput, MissingAndBrokenQuantitiesAreZero) {
   EXPECT_EQ(text("Current Power : 1000000001 Watts\nPower Measurement : Active"), "0 0 0 0");
 }
 
-TEST(PowerOutput, WithoutAStateIsNone) {
+TEST(PowerOutput, WithoutAStateIsInvalid) {
   EXPECT_EQ(text(""), kNoState);
   EXPECT_EQ(text("Current Power : 164 Watts\n"), kNoState);
   EXPECT_EQ(text("Current Power : 164 Watts\nXPower Measurement : Active\n"), kNoState);
   EXPECT_EQ(text("Could not open device at /dev/ipmi0\n"), kNoState);
 }
 
-TEST(PowerOutput, ThatIsNoText) {
-  EXPECT_EQ(text("Power Measurement : Active\n\xff\xfe"), "parse: the output is no text");
+TEST(PowerOutput, ThatIsNotText) {
+  EXPECT_EQ(text("Power Measurement : Active\n\xff\xfe"), "parse: the output is not text");
   EXPECT_EQ(text(std::string_view("Power Measurement : Active\n\0", 28)),
-            "parse: the output is no text");
+            "parse: the output is not text");
 }
 
-TEST(PowerOutput, OfCapmcTakesTheAverageForNow) {
+TEST(PowerOutput, OfCapmcUsesTheAverageAsCurrentPower) {
   EXPECT_EQ(capmc(R"({"start_time":"x","avg":4211,"min":4100,"max":4400,"e":0,"err_msg":""})"),
             "4211 4100 4400 4211");
   EXPECT_EQ(capmc(R"({"current":10,"min":1.5,"avg":0,"max":"many"})"), "10 1.5 0 0");
@@ -101,10 +101,11 @@ TEST(PowerOutput, OfCapmcTakesTheAverageForNow) {
 TEST(PowerOutput, OfCapmcWithAnError) {
   EXPECT_EQ(capmc(R"({"e":22,"err_msg":"Invalid\narguments","avg":5})"),
             "unavailable: error 22: Invalid\\x0aarguments");
-  EXPECT_EQ(capmc(R"({"e":22,"avg":5})"), "5 0 0 5") << "as the reference: no message, no error";
+  EXPECT_EQ(capmc(R"({"e":22,"avg":5})"), "5 0 0 5")
+      << "as in the reference: without a message it is not an error";
 }
 
-TEST(PowerOutput, OfCapmcThatIsNoJson) {
+TEST(PowerOutput, OfCapmcThatIsNotJson) {
   for (const char* broken :
        {"", "[]", "5", "{\"avg\":", "{\"avg\":5}}", "Current Power : 1 Watts"}) {
     EXPECT_EQ(capmc(broken), "parse: expected one JSON object") << broken;

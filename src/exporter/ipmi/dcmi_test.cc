@@ -12,14 +12,14 @@ namespace {
 
 using std::chrono::milliseconds;
 
-TEST(DcmiReading, AsksAsTheStandardSays) {
+TEST(DcmiReading, SendsTheRequestOfTheStandard) {
   const Request request = power_reading_request();
   EXPECT_EQ(request.netfn, 0x2c);
   EXPECT_EQ(request.command, 0x02);
   EXPECT_EQ(request.data, (Bytes{0xdc, 0x01, 0x00, 0x00}));
 }
 
-TEST(DcmiReading, TakesLittleEndianWatts) {
+TEST(DcmiReading, ReadsLittleEndianWatts) {
   const auto power = decode_power_reading(good_reading());
   ASSERT_TRUE(power);
   EXPECT_EQ(power->current, 321);
@@ -32,27 +32,27 @@ TEST(DcmiReading, TakesLittleEndianWatts) {
   EXPECT_EQ(decode_power_reading(large)->current, 65535);
 }
 
-TEST(DcmiReading, RefusesWhatIsNoReading) {
+TEST(DcmiReading, RefusesInvalidReadings) {
   const auto refused = [](Bytes answer) {
     const auto power = decode_power_reading(answer);
     EXPECT_FALSE(power);
     return power ? std::string() : power.error().message;
   };
-  EXPECT_EQ(refused({}), "answer without a completion code");
+  EXPECT_EQ(refused({}), "expected a completion code, got an empty answer");
   EXPECT_EQ(refused({0xc1}), "completion code 0xc1: the BMC does not know this command");
   Bytes code = good_reading();
   code[0] = 0xc0;
   EXPECT_EQ(refused(code), "completion code 0xc0: node busy");
   Bytes group = good_reading();
   group[1] = 0x00;
-  EXPECT_EQ(refused(group), "answer of group 0x00, expected DCMI (0xdc)");
+  EXPECT_EQ(refused(group), "expected an answer of group DCMI (0xdc), got 0x00");
   Bytes inactive = good_reading();
   inactive[18] = 0x00;
   EXPECT_EQ(refused(inactive), "power measurement is not active (state 0x00)");
   for (std::size_t size = 1; size < good_reading().size(); ++size) {
     Bytes cut = good_reading();
     cut.resize(size);
-    EXPECT_EQ(refused(cut), fmt::format("power reading of {} bytes, expected 19", size));
+    EXPECT_EQ(refused(cut), fmt::format("expected a power reading of 19 bytes, got {}", size));
   }
 }
 
@@ -66,7 +66,7 @@ TEST(LanAddress, IsReadFromChannelOne) {
   EXPECT_FALSE(decode_lan_address({}));
 }
 
-TEST(Conversation, ThrowsAwayWhatIsNotTheAnswer) {
+TEST(Conversation, DiscardsOtherMessages) {
   FakePort port([](const Request& request, long id) {
     Message event = answer_to(request, id, {0x01});
     event.response = false;
@@ -79,7 +79,7 @@ TEST(Conversation, ThrowsAwayWhatIsNotTheAnswer) {
   EXPECT_EQ(conversation.ask(power_reading_request(), milliseconds(1000)), (Bytes{0x00, 0xdc}));
 }
 
-TEST(Conversation, ALateAnswerIsNotTakenForTheNextOne) {
+TEST(Conversation, ALateAnswerIsNotMistakenForTheNextOne) {
   std::vector<Message> late;
   int requests = 0;
   FakePort port([&](const Request& request, long id) {
@@ -101,7 +101,7 @@ TEST(Conversation, ALateAnswerIsNotTakenForTheNextOne) {
   EXPECT_EQ(conversation.ask(power_reading_request(), milliseconds(1000)), (Bytes{0x00, 3}));
 }
 
-TEST(Conversation, EndsWhenTheDeviceTalksForEver) {
+TEST(Conversation, EndsWhenTheDeviceNeverStopsSending) {
   class Chatter final : public Port {
    public:
     Result<> send(const Request& /*request*/, long /*id*/) override { return {}; }
@@ -138,12 +138,12 @@ TEST(OpenIpmi, TriesTheThreePlacesOfADevice) {
             (std::vector<std::string>{root + "/ipmi3", root + "/ipmi/3", root + "/ipmidev/3"}));
 }
 
-TEST(OpenIpmi, SaysWhyADeviceCannotBeUsed) {
+TEST(OpenIpmi, ReportsWhyADeviceCannotBeUsed) {
   const testing::TempDir dev;
   dev.write("ipmi/0", "a plain file");
   const auto plain = open_ipmi(dev.path(), 0, host::open_file);
   ASSERT_FALSE(plain);
-  EXPECT_EQ(plain.error().message, dev.path().string() + "/ipmi/0 is no IPMI device");
+  EXPECT_EQ(plain.error().message, dev.path().string() + "/ipmi/0: not an IPMI device");
   const auto refused = open_ipmi(dev.path(), 0, [](const char* path) -> Result<UniqueFd> {
     return fail(errno_error(EACCES, std::string("open ") + path));
   });

@@ -9,7 +9,7 @@
 
 namespace ceems::exporter::ipmi {
 
-/// A device for tests: a function says which messages a request brings about.
+/// A device for tests. A function returns the messages that a request causes.
 class FakePort final : public Port {
  public:
   using Answers = std::function<std::vector<Message>(const Request&, long id)>;
@@ -45,7 +45,7 @@ inline Message answer_to(const Request& request, long id, Bytes data) {
           .data = std::move(data)};
 }
 
-/// A good reading: 321 W now, 100 least, 500 most, 300 on average, measurement active.
+/// A good reading: 321 W now, minimum 100, maximum 500, average 300, measurement active.
 inline Bytes good_reading() {
   return {0x00, 0xdc, 0x41, 0x01, 0x64, 0x00, 0xf4, 0x01, 0x2c, 0x01,
           0x00, 0x00, 0x00, 0x00, 0xe8, 0x03, 0x00, 0x00, 0x40};

@@ -73,7 +73,7 @@ class OpenIpmiPort final : public Port {
     return error;
   }
 
-  /// The next message that is there already, if any.
+  /// The next message if one is waiting.
   std::optional<Result<Message>> take() {
     ipmi_addr address{};
     std::array<unsigned char, IPMI_MAX_MSG_LENGTH> data{};
@@ -82,7 +82,7 @@ class OpenIpmiPort final : public Port {
     received.addr_len = sizeof(address);
     received.msg.data = data.data();
     received.msg.data_len = static_cast<unsigned short>(data.size());
-    // EMSGSIZE: longer than any message may be; what fits is there all the same.
+    // EMSGSIZE: the message is longer than the buffer, which has the part that fits.
     if (::ioctl(fd_.get(), IPMICTL_RECEIVE_MSG_TRUNC, &received) != 0 && errno != EMSGSIZE) {
       if (errno == EAGAIN || errno == EINTR) {
         return std::nullopt;
@@ -117,7 +117,7 @@ Result<std::unique_ptr<Port>> open_ipmi(const std::filesystem::path& dev,
     }
     unsigned int own_address = 0;
     if (::ioctl(fd->get(), IPMICTL_GET_MY_ADDRESS_CMD, &own_address) != 0) {
-      return fail(ErrorCode::kUnavailable, "{} is no IPMI device", path);
+      return fail(ErrorCode::kUnavailable, "{}: not an IPMI device", path);
     }
     return std::make_unique<OpenIpmiPort>(*std::move(fd));
   }
@@ -125,7 +125,7 @@ Result<std::unique_ptr<Port>> open_ipmi(const std::filesystem::path& dev,
     return fail(*std::move(refusal));
   }
   return fail(ErrorCode::kNotFound,
-              "no IPMI device number {} in {} (modules ipmi_si, ipmi_devintf)", number,
+              "no IPMI device number {} in {} (load the modules ipmi_si and ipmi_devintf)", number,
               dev.string());
 }
 

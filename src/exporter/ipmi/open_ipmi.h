@@ -13,9 +13,9 @@ namespace ceems::exporter::ipmi {
 using OpenDevice = std::function<Result<UniqueFd>(const char* path)>;
 
 /// Opens the kernel's OpenIPMI device number `number` (Documentation/driver-api/ipmi.rst): the
-/// first of DEV/ipmiN, DEV/ipmi/N and DEV/ipmidev/N that is there. The descriptor is kept, so that
-/// privileges can be dropped afterwards. kNotFound when there is none, kPermissionDenied,
-/// kUnavailable for something that is no IPMI device.
+/// first of DEV/ipmiN, DEV/ipmi/N and DEV/ipmidev/N that exists. The descriptor stays open, so that
+/// privileges can be dropped afterwards. kNotFound if there is none; kPermissionDenied;
+/// kUnavailable if it is not an IPMI device.
 Result<std::unique_ptr<Port>> open_ipmi(const std::filesystem::path& dev,
                                         long number,
                                         const OpenDevice& open);

@@ -130,7 +130,7 @@ Result<Power> PowerCommand::read(const std::stop_token& stop) {
     auto power = run(mode, stop);
     if (power) {
       mode_ = mode;
-      log::debug("way to run the power command",
+      log::debug("mode of running the power command chosen",
                  {{"collector", "ipmi_dcmi"}, {"as", name_of(mode)}});
       return power;
     }
@@ -168,7 +168,7 @@ Result<Power> PowerCommand::run(RunAs mode, const std::stop_token& stop) {
     if (!sudo) {
       return fail(std::move(sudo).error());
     }
-    // -n: fail instead of asking for a password.
+    // -n makes sudo fail instead of asking for a password.
     command.arguments.insert(command.arguments.begin(), {"-n", "--", std::move(command.path)});
     command.path = *std::move(sudo);
   }
@@ -180,7 +180,7 @@ Result<Power> PowerCommand::run(RunAs mode, const std::stop_token& stop) {
     const std::string_view said = result->error_text.empty() ? result->output : result->error_text;
     std::string_view first = trim(said);
     first = take_until(first, '\n');
-    return fail(ErrorCode::kUnavailable, "{} ends with status {}: {}", printable(command.path),
+    return fail(ErrorCode::kUnavailable, "{} exited with status {}: {}", printable(command.path),
                 result->exit_status, printable(first));
   }
   auto power = parse_power_output(options_.program.format, result->output);

@@ -21,11 +21,11 @@ struct PowerProgram {
 };
 
 /// The first of ipmi-dcmi, ipmitool, ipmiutil and capmc in the directories of `search_path` (only
-/// absolute ones count) and the usual places of system programs, with its arguments.
+/// absolute ones) and the usual directories of system programs, with its arguments.
 std::optional<PowerProgram> search_program(std::string_view search_path);
 
-/// The text of --collector.ipmi_dcmi.cmd, split at single blanks; its first word is a path or a
-/// name to search for. kInvalidArgument for an empty text, kNotFound for a name that is nowhere.
+/// Splits the text of --collector.ipmi_dcmi.cmd at single blanks. Its first word is a path or a
+/// name to search for. kInvalidArgument for an empty text, kNotFound for a name that is not found.
 Result<PowerProgram> program_of(std::string_view command, std::string_view search_path);
 
 /// How a command is started.
@@ -38,27 +38,27 @@ enum class RunAs {
 struct PowerCommandOptions {
   PowerProgram program;
   bool only_self = false;   ///< never as root (--collector.ipmi_dcmi.test-mode)
-  std::string search_path;  ///< the exporter's own PATH
-  /// PATH of what runs as root, and where sudo is.
+  std::string search_path;  ///< the exporter's PATH
+  /// PATH of commands that run as root, and where sudo is searched for.
   std::string system_path = "/usr/sbin:/usr/bin:/sbin:/bin";
-  /// Whether the capabilities to become root are there. Asked by the first read, i.e. after
-  /// privileges were dropped.
+  /// Whether the process has the capabilities to become root. Called by the first read, which is
+  /// after privileges were dropped.
   bool (*may_become_root)() = nullptr;
 };
 
-/// Reads power by a command. The first read tries plain execution, then as root where the process
-/// may do that, else by sudo; what gave a reading is remembered until it fails.
+/// Reads power with a command. The first read runs it directly, then as root if the process may do
+/// that, then with sudo. The mode that returned a reading is used until it fails.
 ///
-/// Children get an environment of their own: LC_ALL=C and a PATH. Run as the exporter's user that
-/// is the exporter's PATH without entries that are not absolute; as root it is a fixed one, and the
-/// program is one that os::trusted_program() lets pass. 5 s and 1 MiB of output at most.
-/// Used by one thread at a time.
+/// The commands' environment is only LC_ALL=C and a PATH. A command that runs as the exporter's
+/// user gets the exporter's PATH without entries that are not absolute. As root it gets a fixed
+/// PATH, and the program must pass os::trusted_program(). Limits: 5 s and 1 MiB of output. Used by
+/// one thread at a time.
 class PowerCommand {
  public:
   PowerCommand(PowerCommandOptions options, os::CommandRunner& runner);
 
   Result<Power> read(const std::stop_token& stop);
-  /// How the last good reading came about.
+  /// How the last good reading was obtained.
   [[nodiscard]] std::optional<RunAs> mode() const { return mode_; }
 
  private:

@@ -38,7 +38,7 @@ Result<CommandResult> for_root_only(const os::Command& command) {
   return CommandResult{.output = kGood};
 }
 
-TEST(ProgramSearch, TakesTheFirstKindThatIsThere) {
+TEST(ProgramSearch, FindsTheFirstInstalledKind) {
   const testing::TempDir first;
   const testing::TempDir second;
   const std::string search = first.path().string() + ":" + second.path().string();
@@ -96,7 +96,7 @@ TEST(PowerCommand, PrefersPlainExecutionAndRemembersIt) {
   EXPECT_EQ(calls[1].max_output_bytes, 1U << 20U);
 }
 
-TEST(PowerCommand, BecomesRootWhereItMustAndCan) {
+TEST(PowerCommand, BecomesRootIfNeededAndAllowed) {
   const testing::TempDir directory;
   const auto path = add_program(directory, "ipmitool");
   if (::chown(path.c_str(), 0, 0) != 0) {
@@ -109,11 +109,11 @@ TEST(PowerCommand, BecomesRootWhereItMustAndCan) {
   EXPECT_EQ(command.mode(), RunAs::kRoot);
   EXPECT_TRUE(command.read({}));
   const auto calls = runner.calls();
-  ASSERT_EQ(calls.size(), 3U) << "the way is remembered";
+  ASSERT_EQ(calls.size(), 3U) << "the mode is remembered";
   EXPECT_TRUE(calls[2].as_root);
   EXPECT_EQ(calls[2].environment.at("PATH"), "/usr/sbin:/usr/bin:/sbin:/bin");
 
-  // It failed: all ways are tried anew.
+  // It failed, so all modes are tried again.
   runner.reply("ipmitool", {.exit_status = 3});
   EXPECT_FALSE(command.read({}));
   EXPECT_FALSE(command.mode());
@@ -151,7 +151,7 @@ TEST(PowerCommand, TestModeNeverBecomesRoot) {
   EXPECT_EQ(runner.calls().size(), 1U);
 }
 
-TEST(PowerCommand, HandsTheCommandToSudo) {
+TEST(PowerCommand, RunsTheCommandWithSudo) {
   const testing::TempDir directory;
   const auto sudo = add_program(directory, "sudo");
   FakeRunner runner;
@@ -183,10 +183,10 @@ TEST(PowerCommand, FailsInOneLine) {
   EXPECT_EQ(message(), "as own user: run /opt/ipmitool: no end within 5000 ms");
   runner.reply("ipmitool", {.output = "garbage\nin many\nlines\n"});
   EXPECT_EQ(message(),
-            "as own user: /opt/ipmitool: the output says nothing about the state of power "
+            "as own user: /opt/ipmitool: the output has no line with the state of power "
             "measurement");
   runner.reply("ipmitool", {.exit_status = 1, .output = "\n\nfirst\x1b[1m\nsecond"});
-  EXPECT_EQ(message(), "as own user: /opt/ipmitool ends with status 1: first\\x1b[1m");
+  EXPECT_EQ(message(), "as own user: /opt/ipmitool exited with status 1: first\\x1b[1m");
 }
 
 }  // namespace

@@ -23,7 +23,7 @@ Result<Power> NativePower::read(const std::stop_token& stop) {
   }
   auto answer = conversation_->ask(power_reading_request(), timeout_, stop);
   if (!answer) {
-    // After a time-out the descriptor is kept: its answer may still come and is told by its id.
+    // After a timeout the descriptor stays open. The late answer is recognized by its id.
     if (answer.error().code != ErrorCode::kTimeout) {
       conversation_.reset();
       port_.reset();

@@ -13,7 +13,8 @@
 
 namespace ceems::exporter::ipmi {
 
-/// Reads power through the device, opened anew when it went away. Used by one thread at a time.
+/// Reads power through the device, which is opened again if it disappears. Used by one thread at a
+/// time.
 class NativePower {
  public:
   using Open = std::function<Result<std::unique_ptr<Port>>()>;
@@ -32,10 +33,10 @@ class NativePower {
   std::unique_ptr<Conversation> conversation_;  // with port_
 };
 
-/// The ways to a reading that this node has; the first that works is taken each time.
+/// The sources of power readings on this node. Each read uses the first one that works.
 class PowerReader {
  public:
-  /// The device comes second where both are given: it did not give a reading at the start.
+  /// If both are given, the device comes second, because it had no reading at the start.
   PowerReader(std::unique_ptr<PowerCommand> command, std::unique_ptr<NativePower> native)
       : command_(std::move(command)), native_(std::move(native)) {}
 
