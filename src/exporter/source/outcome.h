@@ -6,15 +6,15 @@
 
 namespace ceems::exporter {
 
-/// What is new for the log about something that is tried again and again: one line when failing
-/// starts and one when it ends, whatever the messages in between say (they may quote hostile input
-/// that is different each time).
+/// Decides what to log about something that is tried again and again: one line when it starts to
+/// fail and one when it works again, whatever the messages in between are (they may quote hostile
+/// input that is different each time).
 class Outcome {
  public:
   enum class News {
     kNone,
-    kFails,      ///< the first error that is more than "no data"
-    kOtherwise,  ///< no data, or one more message of what fails already: for debugging
+    kFails,      ///< the first error other than "no data"
+    kOtherwise,  ///< no data, or another message while failing; for debugging
     kSucceeds,   ///< after kFails
   };
 
@@ -34,7 +34,7 @@ class Outcome {
     return same ? News::kNone : News::kOtherwise;
   }
 
-  /// Of the last failure; empty after a success.
+  /// The message of the last failure; empty after a success.
   [[nodiscard]] const std::string& message() const { return message_; }
 
  private:

@@ -23,34 +23,34 @@ struct SlowSourceOptions {
   std::string source;     ///< what is read, e.g. "ipmi"; for the log and the age on the page
   /// Time between the starts of two reads.
   std::chrono::milliseconds period{5000};
-  /// A value older than this is not served any more.
+  /// Values older than this are not served.
   std::chrono::milliseconds max_age{std::chrono::minutes(5)};
-  /// A scrape asks for a fresh value and waits at most this long for it (0: it never waits).
+  /// A scrape requests a new value and waits at most this long for it (0: it never waits).
   std::chrono::milliseconds patience{20};
-  /// A read that began less than this ago is fresh enough for a scrape: bounds how often scrapes
-  /// make the source be read.
+  /// A read that began less than this ago is recent enough for a scrape. This limits how often
+  /// scrapes cause reads.
   std::chrono::milliseconds fresh_enough{0};
-  /// wait_first() waits at most this long after start(): so slow is no source that the first page
-  /// should wait for.
+  /// wait_first() waits at most this long after start(), so that a slow source does not delay the
+  /// first page any longer.
   std::chrono::milliseconds first_wait{2000};
 };
 
-/// A value that takes long to read (BMC, vendor tool, web service), read by a thread of its own:
-/// a scrape is served with the last good value and its age, whatever the source does. Failures are
-/// logged when they start and when they end.
+/// A value that takes long to read (BMC, vendor tool, web service) and is therefore read in a
+/// separate thread. Scrapes get the last good value and its age, whatever the source does. The log
+/// has a line when failures begin and one when they end.
 ///
-/// value() is safe from any thread. start() once, after privileges were dropped; the destructor
-/// asks the read under way to stop by its stop_token and joins the thread. Ages are of the given
-/// clock, so that tests move them; waiting is in real time.
+/// value() is safe from any thread. Call start() once, after privileges were dropped. The
+/// destructor requests a stop of the read in progress through its stop_token and joins the thread.
+/// Ages are measured with the given clock, so that tests can change them; waiting is in real time.
 template <class T>
 class SlowSource {
  public:
-  /// Called by the worker alone. Has to end soon after the token was stopped.
+  /// Called by the thread only. Must end soon after a stop is requested.
   using Read = std::function<Result<T>(std::stop_token)>;
 
   struct Value {
     T value;
-    Clock::SteadyTime read;  ///< when the read of it ended
+    Clock::SteadyTime read;  ///< when its read ended
   };
 
   SlowSource(SlowSourceOptions options, const Clock& clock, Read read)
@@ -59,15 +59,15 @@ class SlowSource {
   SlowSource& operator=(const SlowSource&) = delete;
   ~SlowSource() = default;
 
-  /// Starts the worker; does not wait for it.
+  /// Starts the thread without waiting for it.
   void start() {
     started_ = Steady::now();
     thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
   }
 
-  /// Waits for the end of the first read, so that the first page has it. All sources are started
-  /// before one is waited for, and share the deadline: together they hold the start up no longer
-  /// than one.
+  /// Waits for the end of the first read, so that the first page has its value. All sources are
+  /// started before the first wait, and they share the deadline, so together they delay the start
+  /// no longer than one.
   void wait_first(std::chrono::steady_clock::time_point deadline) {
     if (thread_.joinable()) {
       MutexLock lock(mutex_);
@@ -76,13 +76,13 @@ class SlowSource {
     }
   }
 
-  /// The last good value, unless it is too old. Asks for a new read first and waits `patience` for
-  /// it, so that a source that is quick is fresh at each scrape.
+  /// The last good value, unless it is too old. First requests a new read and waits `patience` for
+  /// it, so that quick sources are up to date at each scrape.
   std::optional<Value> value() {
     MutexLock lock(mutex_);
     const bool fresh = reads_ > 0 && Steady::now() - begin_ < options_.fresh_enough;
     if (options_.patience.count() > 0 && thread_.joinable() && !slow_ && !fresh) {
-      if (!reading_) {  // the one under way will do
+      if (!reading_) {  // a read in progress will do
         wanted_ = true;
         wake_.notify_one();
       }
@@ -96,8 +96,8 @@ class SlowSource {
     return last_;
   }
 
-  /// How the last read ended, empty when it was good (or none has ended); and when the last good
-  /// one was.
+  /// Error of the last read; empty if it was good or none has ended. Below, the time of the last
+  /// good read.
   [[nodiscard]] std::string last_error() const {
     const MutexLock lock(mutex_);
     return error_;
@@ -135,7 +135,7 @@ class SlowSource {
       reading_ = false;
       ++reads_;
       done_.notify_all();
-      // A source slower than the period gets a rest, too.
+      // A source slower than the period gets a pause, too.
       const auto next = std::max(begin_ + options_.period, end + options_.period / 5);
       wake_.wait_until(lock, stop, next, [this]() CEEMS_REQUIRES(mutex_) { return wanted_; });
     }
@@ -151,11 +151,11 @@ class SlowSource {
     }
   }
 
-  /// One line when failing starts and one when it ends, whatever the messages in between are.
-  /// Without the lock: a log that is stuck must not hold up a scrape.
+  /// Logs one line when failures begin and one when they end, whatever the messages in between are.
+  /// Called without the lock, because a log that hangs must not delay a scrape.
   void report(const Result<T>& result) {
     if (!result && !failing_) {
-      log::error("reading failed; the last value is served while it is young enough",
+      log::error("reading failed; serving the last value until it is too old",
                  {{"collector", options_.collector},
                   {"source", options_.source},
                   {"err", result.error().message}});
@@ -178,7 +178,7 @@ class SlowSource {
   const SlowSourceOptions options_;
   const Clock& clock_;
   const Read read_;
-  bool failing_ = false;  // of the worker alone
+  bool failing_ = false;  // used by the thread only
   Steady::time_point started_{};
 
   mutable Mutex mutex_;

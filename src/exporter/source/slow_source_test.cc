@@ -56,7 +56,7 @@ class Hanging {
   std::atomic<bool> hangs_ = false;
 };
 
-/// As the program does it, with more patience.
+/// Starts the source as the program does, but waits longer for it.
 void start(Source& source) {
   source.start();
   source.wait_first(steady_clock::now() + std::chrono::seconds(10));
@@ -109,7 +109,7 @@ TEST(SlowSource, DoesNotReadMoreOftenThanAllowed) {
   EXPECT_EQ(reads, 1);
 }
 
-TEST(SlowSource, ReadsByItselfEachPeriod) {
+TEST(SlowSource, ReadsPeriodicallyWithoutScrapes) {
   const testing::FakeClock clock;
   std::atomic<int> reads = 0;
   Source source({.collector = "test", .source = "s", .period = milliseconds(5)}, clock,
@@ -138,15 +138,15 @@ TEST(SlowSource, AHangNeverStallsScrapesAndTheValueAgesUntilItIsDropped) {
     EXPECT_EQ(value->value, 1);
     EXPECT_EQ(value->read, read_at);
   }
-  EXPECT_LT(times.percentile_99(), 15) << "only the first scrape may be patient";
+  EXPECT_LT(times.percentile_99(), 15) << "only the first scrape may wait";
   clock.advance(std::chrono::minutes(5) - std::chrono::seconds(10));
-  EXPECT_TRUE(source.value()) << "exactly as old as it may be";
+  EXPECT_TRUE(source.value()) << "exactly at the maximum age";
   clock.advance(milliseconds(1));
   EXPECT_FALSE(source.value());
   EXPECT_EQ(source.last_good(), read_at);
 }
 
-TEST(SlowSource, AHangAtTheStartIsNotWaitedForLongerThanAsked) {
+TEST(SlowSource, AHangAtTheStartDelaysItNoLongerThanTheLimit) {
   const testing::FakeClock clock;
   Hanging hanging(1);
   const auto begin = steady_clock::now();
@@ -156,10 +156,10 @@ TEST(SlowSource, AHangAtTheStartIsNotWaitedForLongerThanAsked) {
     start(source);
     EXPECT_FALSE(source.value());
   }
-  EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(2)) << "stopped while it hung";
+  EXPECT_LT(steady_clock::now() - begin, std::chrono::seconds(2)) << "stopped during the hang";
 }
 
-TEST(SlowSource, SourcesThatHangHoldTheStartUpTogetherNoLongerThanOne) {
+TEST(SlowSource, HangingSourcesTogetherDelayTheStartNoLongerThanOne) {
   const testing::FakeClock clock;
   Hanging hanging(1);
   Hanging other(1);
@@ -179,7 +179,7 @@ TEST(SlowSource, SourcesThatHangHoldTheStartUpTogetherNoLongerThanOne) {
   EXPECT_TRUE(quick.value());
 }
 
-TEST(SlowSource, KeepsTheValueThroughFailuresAndComesBack) {
+TEST(SlowSource, KeepsTheValueDuringFailuresAndRecovers) {
   const testing::FakeClock clock;
   std::atomic<int> next = 1;
   Source source({.collector = "test",
@@ -207,7 +207,7 @@ TEST(SlowSource, KeepsTheValueThroughFailuresAndComesBack) {
   EXPECT_EQ(source.last_error(), "");
 }
 
-TEST(SlowSource, AReadUnderWayServesTheScrapeToo) {
+TEST(SlowSource, AReadInProgressServesTheScrape) {
   const testing::FakeClock clock;
   std::atomic<int> reads = 0;
   std::latch may_end(1);

@@ -5,7 +5,7 @@
 
 namespace ceems::exporter {
 
-/// Age of what a collector serves from a source that it reads by a thread of its own.
+/// Age of the value that a collector serves from a source that it reads in a separate thread.
 struct SourceAge {
   std::string source;
   std::chrono::nanoseconds age{};
