@@ -80,7 +80,7 @@ Result<std::vector<std::unique_ptr<Provider>>> make_providers(const std::vector<
       providers.push_back(*std::move(made));
     } else if (keys.empty() && made.error().code == ErrorCode::kInvalidArgument) {
       log::info(
-          "emission provider left out",
+          "emission provider not used",
           {{"collector", "emissions"}, {"provider", known.key}, {"why", made.error().message}});
     } else {
       return fail(

@@ -21,7 +21,7 @@ Result<json::value> parse(std::string_view text) {
   boost::system::error_code error;
   json::value value = json::parse(json::string_view(text.data(), text.size()), error);
   if (error) {
-    return fail(ErrorCode::kParse, "no JSON: {}", error.message());
+    return fail(ErrorCode::kParse, "expected JSON: {}", error.message());
   }
   return value;
 }
@@ -92,7 +92,7 @@ Result<double> parse_rte_intensity(std::string_view text) {
   }
   const json::array* results = list(member(&*value, "results"));
   if (results == nullptr || results->empty()) {
-    return fail(ErrorCode::kParse, "expected a list 'results' that is not empty");
+    return fail(ErrorCode::kParse, "expected a non-empty list 'results'");
   }
   return number(member(&results->front(), "taux_co2"), "taux_co2");
 }
@@ -105,7 +105,7 @@ Result<std::string> parse_watttime_token(std::string_view text) {
   const std::string_view token = text_of(member(&*value, "token"));
   if (token.empty() || token.size() > kMaxToken ||
       !std::ranges::all_of(token, [](char c) { return c > ' ' && c < '\x7f'; })) {
-    return fail(ErrorCode::kParse, "expected a text 'token'");
+    return fail(ErrorCode::kParse, "expected a string 'token'");
   }
   return std::string(token);
 }

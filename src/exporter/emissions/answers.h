@@ -9,23 +9,24 @@
 
 namespace ceems::exporter::emissions {
 
-/// Readers of what emission services answer. Errors are kParse and say what was expected; numbers
-/// may be integers or fractions and have to be finite.
+/// Parsers of the answers of emission services. Errors are kParse and say what was expected.
+/// Numbers may be integers or fractions and must be finite.
 
-/// A zone of Electricity Maps: key and label (country name and zone name, whichever exist).
+/// A zone of Electricity Maps: its key and its label (country name and zone name, if they exist).
 using Zone = std::pair<std::string, std::string>;
-/// An object of zones by key; members of other kinds are ignored. More than 2000 zones are refused.
+/// An object of zones by key. Members of other types are ignored. More than 2000 zones are an
+/// error.
 Result<std::vector<Zone>> parse_emaps_zones(std::string_view text);
-/// The member `carbonIntensity`, grams per kWh.
+/// The member `carbonIntensity`, in grams per kWh.
 Result<double> parse_emaps_intensity(std::string_view text);
 
-/// `taux_co2` of the first of `results`, grams per kWh.
+/// `taux_co2` of the first of `results`, in grams per kWh.
 Result<double> parse_rte_intensity(std::string_view text);
 
-/// The member `token`, not empty; must be fit for an HTTP header.
+/// The member `token`, which must not be empty and must be valid in an HTTP header.
 Result<std::string> parse_watttime_token(std::string_view text);
-/// `value` of the last of `data` in grams per kWh; the service gives pounds per MWh. kNoData with
-/// the service's warnings where `data` is empty.
+/// `value` of the last of `data` in grams per kWh, converted from pounds per MWh. kNoData with the
+/// warnings of the service if `data` is empty.
 Result<double> parse_watttime_intensity(std::string_view text);
 
 }  // namespace ceems::exporter::emissions

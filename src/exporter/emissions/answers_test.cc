@@ -5,7 +5,7 @@
 namespace ceems::exporter::emissions {
 namespace {
 
-TEST(ParseEmapsZones, JoinsWhatNamesExist) {
+TEST(ParseEmapsZones, JoinsExistingNames) {
   const auto zones = parse_emaps_zones(
       R"({"FR":{"zoneName":"France"},
           "US-CAL-CISO":{"countryName":"USA","zoneName":"CAISO","access":["*"]},
@@ -15,7 +15,7 @@ TEST(ParseEmapsZones, JoinsWhatNamesExist) {
             (std::vector<Zone>{{"FR", "France"}, {"US-CAL-CISO", "USA CAISO"}, {"XX", ""}}));
 }
 
-TEST(ParseEmapsZones, RefusesWhatHoldsNone) {
+TEST(ParseEmapsZones, RefusesTextsWithoutZones) {
   for (const char* bad : {"", "[]", "{}", "{\"FR\":1}", "null", "{\"FR\":"}) {
     EXPECT_FALSE(parse_emaps_zones(bad)) << bad;
   }
@@ -28,7 +28,7 @@ TEST(ParseEmapsZones, RefusesWhatHoldsNone) {
   EXPECT_FALSE(parse_emaps_zones(std::string(100'000, '[')));
 }
 
-TEST(ParseEmapsIntensity, TakesNumbersOfAnyKind) {
+TEST(ParseEmapsIntensity, AcceptsNumbersOfAnyType) {
   EXPECT_EQ(parse_emaps_intensity(R"({"zone":"FR","carbonIntensity":53})"), 53);
   EXPECT_EQ(parse_emaps_intensity(R"({"carbonIntensity":53.25})"), 53.25);
   for (const char* bad :
@@ -39,7 +39,7 @@ TEST(ParseEmapsIntensity, TakesNumbersOfAnyKind) {
   EXPECT_EQ(parse_emaps_intensity("{}").error().message, "expected a number in 'carbonIntensity'");
 }
 
-TEST(ParseRteIntensity, TakesTheFirstResult) {
+TEST(ParseRteIntensity, UsesTheFirstResult) {
   EXPECT_EQ(parse_rte_intensity(R"({"total_count":2,"results":[{"taux_co2":20},{"taux_co2":9}]})"),
             20);
   for (const char* bad : {R"({"results":[]})", R"({"results":{}})", R"({"results":[1]})",
@@ -48,20 +48,20 @@ TEST(ParseRteIntensity, TakesTheFirstResult) {
   }
 }
 
-TEST(ParseWattTimeToken, HasToFitIntoAHeader) {
+TEST(ParseWattTimeToken, MustBeValidInAHeader) {
   EXPECT_EQ(parse_watttime_token(R"({"token":"abc.DEF-1"})").value(), "abc.DEF-1");
   for (const char* bad : {"{}", R"({"token":""})", R"({"token":5})", R"({"token":"a\r\nX: b"})"}) {
     EXPECT_FALSE(parse_watttime_token(bad)) << bad;
   }
 }
 
-TEST(ParseWattTimeIntensity, TurnsPoundsPerMegawattHourIntoGrams) {
+TEST(ParseWattTimeIntensity, ConvertsPoundsPerMegawattHourToGrams) {
   const auto value = parse_watttime_intensity(R"({"data":[{"value":99},{"value":10}],"meta":{}})");
   ASSERT_TRUE(value);
   EXPECT_DOUBLE_EQ(*value, 4.53592);
 }
 
-TEST(ParseWattTimeIntensity, GivesTheWarningsOfTheService) {
+TEST(ParseWattTimeIntensity, ReportsTheWarningsOfTheService) {
   const auto value = parse_watttime_intensity(
       R"({"data":[],"meta":{"warnings":[{"type":"x","message":"no\nrights"},7,{"message":"old"}]}})");
   ASSERT_FALSE(value);

@@ -6,13 +6,13 @@
 
 namespace ceems::exporter::emissions {
 
-/// data/emission-factors.csv as it is.
+/// The unchanged text of data/emission-factors.csv.
 std::string_view country_table_text();
 
-/// Reads that form: lines of "#" are comments, the first other line is the heading, then
-/// "alpha_2;alpha_3;name;grams_per_kwh;year;source". Of several rows for a country the one with the
-/// newest year counts, a row without a year being the oldest. By alpha_2. kParse with the line
-/// number.
+/// Parses that text: lines that start with "#" are comments, the first other line is the heading,
+/// followed by rows "alpha_2;alpha_3;name;grams_per_kwh;year;source". If a country has several
+/// rows, the one with the latest year counts; a row without a year is the oldest. The result is
+/// sorted by alpha_2. kParse with the line number.
 Result<Factors> parse_country_table(std::string_view text);
 
 }  // namespace ceems::exporter::emissions

@@ -9,7 +9,7 @@ namespace {
 
 constexpr std::string_view kHeading = "alpha_2;alpha_3;name;grams_per_kwh;year;source\n";
 
-TEST(ParseCountryTable, TakesTheNewestYearWhereverItStands) {
+TEST(ParseCountryTable, UsesTheLatestYearInAnyOrder) {
   const auto factors = parse_country_table(std::string("# comment\n\n") + std::string(kHeading) +
                                            "AF;AFG;Afghanistan;120;2001;x\n"
                                            "AF;AFG;Afghanistan;110.5;2002;x\n"
@@ -20,7 +20,7 @@ TEST(ParseCountryTable, TakesTheNewestYearWhereverItStands) {
   EXPECT_EQ(*factors, (Factors{{"AF", "Afghanistan", 110.5}, {"CI", "Côte d'Ivoire", 0}}));
 }
 
-TEST(ParseCountryTable, NamesTheLineThatIsNoRow) {
+TEST(ParseCountryTable, NamesTheInvalidLine) {
   for (const char* bad : {"AF;AFG;Afghanistan;120;2001", "af;AFG;Afghanistan;120;2001;x",
                           "AF;AF;A;120;2001;x", "AF;AFG;;120;2001;x", "AF;AFG;A;-1;2001;x",
                           "AF;AFG;A;nan;2001;x", "AF;AFG;A;12;MM;x", "AF;AFG;A;;2001;x"}) {

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::size_t kAtOnce = 4;
 constexpr std::chrono::hours kZonesKept{24};
-/// A service that lets every request run into its time limit must not keep a refresh going.
+/// Ends a refresh even if every request runs into its timeout.
 constexpr std::chrono::minutes kMaxRefresh{10};
 
 class Emaps {
@@ -51,14 +51,14 @@ class Emaps {
     std::string key;
     std::string label;
     double grams_per_kwh = 0;
-    Clock::SteadyTime time{};  ///< of the value
+    Clock::SteadyTime time{};  ///< time of the value
   };
   struct Round {
     std::size_t answered = 0;
-    std::optional<Error> error;  ///< of one zone
+    std::optional<Error> error;  ///< error of one zone
   };
 
-  /// Takes the list of zones anew once a day; an older one serves where that fails.
+  /// Lists the zones again once a day. If that fails, the old list is used.
   Result<> refresh_zones() {
     const auto now = clock_.steady_now();
     if (!zones_.empty() && now - listed_ < kZonesKept) {
@@ -85,7 +85,7 @@ class Emaps {
     return {};
   }
 
-  /// Asks for every zone; those that fail keep what they had.
+  /// Queries every zone. Zones that fail keep their values.
   Round ask_all(const std::stop_token& stop) {
     const auto begin = std::chrono::steady_clock::now();
     std::atomic<std::size_t> next = 0;
@@ -124,8 +124,8 @@ class Emaps {
     }
   }
 
-  /// One line when zones start to fail and one when all answer. Tokens for some zones only are
-  /// common, so this is no error.
+  /// Logs one line when zones start to fail and one when all answer. Tokens for some zones only are
+  /// common, so this is not an error.
   void report(const Round& round) {
     const bool missing = round.answered < zones_.size();
     if (missing == missing_) {

@@ -64,7 +64,7 @@ Result<Factors> parse_country_table(std::string_view text) {
     }
   }
   if (!heading) {
-    return fail(ErrorCode::kParse, "expected '{}', got nothing", kHeading);
+    return fail(ErrorCode::kParse, "expected '{}', got an empty table", kHeading);
   }
   Factors factors;
   for (auto& [code, row] : newest) {

@@ -8,7 +8,7 @@
 namespace ceems::exporter::emissions {
 namespace {
 
-/// How often the worker looks whether something is due.
+/// How often the thread checks whether a refresh is due.
 constexpr std::chrono::seconds kTick{5};
 
 class FixedProvider final : public Provider {
@@ -33,7 +33,7 @@ class RemoteProvider final : public Provider {
       : Provider(std::move(key), std::move(name)),
         clock_(clock),
         refresh_(period, clock, std::move(fetch)),
-        // Ages count from the request, see young(); the source only has to keep the value.
+        // Ages count from the request, see young(). The source only has to keep the value.
         source_({.collector = "emissions",
                  .source = this->key(),
                  .period = kTick,
@@ -66,8 +66,9 @@ class RemoteProvider final : public Provider {
   }
 
   const Clock& clock_;
-  Refresh refresh_;                              // of the source's thread alone
-  mutable SlowSource<Refresh::Fetched> source_;  // value() may wake it; last: ends first
+  Refresh refresh_;  // used by the source's thread only
+  mutable SlowSource<Refresh::Fetched>
+      source_;  // mutable, as value() may wake it; the last member, so that it ends first
 };
 
 }  // namespace
@@ -89,17 +90,17 @@ Refresh::Refresh(std::chrono::seconds period, const Clock& clock, Fetch fetch)
     : period_(period),
       clock_(clock),
       fetch_(std::move(fetch)),
-      last_(fail(ErrorCode::kNoData, "not asked yet")) {}
+      last_(fail(ErrorCode::kNoData, "not requested yet")) {}
 
 Result<Refresh::Fetched> Refresh::step(const std::stop_token& stop) {
   const auto now = clock_.steady_now();
   if (next_ && now < *next_) {
     return last_;
   }
-  next_ = now + pause_;  // also where fetch_ throws
+  next_ = now + pause_;  // also if fetch_ throws
   auto factors = fetch_(stop);
   if (factors) {
-    pause_ = std::min(kFirstRetry, period_);
+    pause_ = std::min(kFirstRetryPause, period_);
     next_ = now + period_;
     last_ = Fetched{std::make_shared<const Factors>(*std::move(factors)), now};
   } else {

@@ -65,7 +65,7 @@ TEST_F(EmissionServicesTest, EmapsKeepsTheValueOfAZoneThatFails) {
   EXPECT_EQ((*fetch)({}).value(), (Factors{{"DE", "Germany", 301}, {"A B", "blank", 1.5}}));
 }
 
-TEST_F(EmissionServicesTest, EmapsFailsWhereNoZoneAnswersAndAsksFourAtOnce) {
+TEST_F(EmissionServicesTest, EmapsFailsIfNoZoneAnswersAndQueriesFourAtOnce) {
   std::atomic<int> now = 0;
   std::atomic<int> most = 0;
   std::atomic<bool> zones = false;
@@ -103,7 +103,7 @@ TEST_F(EmissionServicesTest, EmapsFailsWhereNoZoneAnswersAndAsksFourAtOnce) {
             "environment variable EMAPS_API_TOKEN is not set");
 }
 
-TEST_F(EmissionServicesTest, RteAsksForTheNewestRecord) {
+TEST_F(EmissionServicesTest, RteRequestsTheLatestRecord) {
   TestService service([&](const net::Request& /*request*/, net::Response& response) {
     response.body = R"({"total_count":1,"results":[{"taux_co2":21.5,"date_heure":"x"}]})";
   });
@@ -126,7 +126,7 @@ TEST_F(EmissionServicesTest, RteAsksForTheNewestRecord) {
   EXPECT_EQ(query, expected);
 }
 
-TEST_F(EmissionServicesTest, WattTimeLogsInAgainWhenItsTokenIsOldOrRefused) {
+TEST_F(EmissionServicesTest, WattTimeLogsInAgainWhenItsTokenExpiredOrIsRefused) {
   std::atomic<int> logins = 0;
   std::atomic<bool> refuse = false;
   TestService service([&](const net::Request& request, net::Response& response) {
@@ -173,12 +173,12 @@ TEST_F(EmissionServicesTest, WattTimeLogsInAgainWhenItsTokenIsOldOrRefused) {
   EXPECT_EQ(logins, 3);
 }
 
-TEST_F(EmissionServicesTest, WattTimeNamesAllThatIsMissing) {
+TEST_F(EmissionServicesTest, WattTimeNamesAllMissingVariables) {
   EXPECT_EQ(watttime_fetch(context({{"WT_USERNAME", "u"}, {"WT_REGION", ""}})).error().message,
             "environment variables not set: WT_PASSWORD, WT_REGION");
 }
 
-TEST_F(EmissionServicesTest, AnAnswerThatIsTooLargeOrNoHttpIsAnError) {
+TEST_F(EmissionServicesTest, AnAnswerThatIsTooLargeOrNotHttpIsAnError) {
   TestService service([&](const net::Request& /*request*/, net::Response& response) {
     response.body = std::string(std::size_t{5} << 20U, ' ');
   });
@@ -222,7 +222,7 @@ TEST_F(EmissionServicesTest, RefreshKeepsTheLastAnswerAndRetriesSoonerAfterFailu
   EXPECT_EQ(calls, 6);
 }
 
-/// Until the provider has factors, for at most five seconds.
+/// Waits until the provider has factors, at most five seconds.
 std::shared_ptr<const Factors> wait_for_factors(Provider& provider) {
   for (int i = 0; i < 1000; ++i) {
     if (auto factors = provider.factors()) {
@@ -251,13 +251,13 @@ TEST_F(EmissionServicesTest, ARemoteProviderServesItsAnswerForADay) {
   EXPECT_EQ(provider->age(), std::nullopt);
 }
 
-TEST_F(EmissionServicesTest, AServiceThatHangsHoldsUpNeitherStartNorEnd) {
-  std::atomic<bool> asked = false;
+TEST_F(EmissionServicesTest, AHangingServiceDelaysNeitherStartNorEnd) {
+  std::atomic<bool> requested = false;
   std::atomic<bool> end = false;
   const auto begin = std::chrono::steady_clock::now();
   {
     TestService service([&](const net::Request& /*request*/, net::Response& /*response*/) {
-      asked = true;
+      requested = true;
       for (int i = 0; i < 2000 && !end; ++i) {
         std::this_thread::sleep_for(milliseconds(5));
       }
@@ -265,10 +265,10 @@ TEST_F(EmissionServicesTest, AServiceThatHangsHoldsUpNeitherStartNorEnd) {
     auto fetch = rte_fetch(context({{"__RTE_BASE_URL", service.url()}}));
     auto provider = remote_provider("rte", "RTE", minutes(30), clock_, *std::move(fetch));
     provider->start();
-    for (int i = 0; i < 1000 && !asked; ++i) {
+    for (int i = 0; i < 1000 && !requested; ++i) {
       std::this_thread::sleep_for(milliseconds(5));
     }
-    EXPECT_TRUE(asked);
+    EXPECT_TRUE(requested);
     EXPECT_EQ(provider->factors(), nullptr);
     provider.reset();
     EXPECT_LT(std::chrono::steady_clock::now() - begin, seconds(5));
@@ -285,7 +285,7 @@ std::vector<std::string> keys_of(const std::vector<std::unique_ptr<Provider>>& p
   return keys;
 }
 
-TEST_F(EmissionServicesTest, WithoutKeysAllThatCanBeUsedAre) {
+TEST_F(EmissionServicesTest, WithoutKeysAllUsableProvidersAreUsed) {
   EXPECT_EQ(keys_of(make_providers({}, context({})).value()),
             (std::vector<std::string>{"owid", "rte", "global"}));
   EXPECT_EQ(keys_of(make_providers({}, context({{"EMAPS_API_TOKEN", ""},
@@ -296,7 +296,7 @@ TEST_F(EmissionServicesTest, WithoutKeysAllThatCanBeUsedAre) {
             provider_keys());
 }
 
-TEST_F(EmissionServicesTest, AKeyThatCannotBeUsedEndsTheStart) {
+TEST_F(EmissionServicesTest, AnUnusableKeyEndsTheStart) {
   EXPECT_EQ(keys_of(make_providers({"global", "owid", "owid"}, context({})).value()),
             (std::vector<std::string>{"owid", "global"}));
   EXPECT_EQ(make_providers({"emaps"}, context({})).error().message,

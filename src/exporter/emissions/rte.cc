@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kRecords =
     "/api/explore/v2.1/catalog/datasets/eco2mix-national-tr/records";
 
-/// The newest record since yesterday: a range from today on would be empty after midnight.
+/// The latest record since yesterday. A range that starts today would be empty after midnight.
 std::string query(const Clock& clock) {
   const std::chrono::year_month_day day(
       std::chrono::floor<std::chrono::days>(clock.now() - std::chrono::days(1)));

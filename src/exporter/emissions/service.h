@@ -9,7 +9,7 @@
 
 namespace ceems::exporter::emissions {
 
-/// The HTTP side of one emission service. Safe for concurrent use.
+/// The HTTP client of one emission service. Safe for concurrent use.
 class Service {
  public:
   /// `base_variable` is the environment variable that replaces the base URL.
@@ -17,10 +17,10 @@ class Service {
                                                  const char* base_variable,
                                                  std::string base_url);
 
-  /// Body of `base URL + path` where the status is 200. kPermissionDenied on 401 and 403,
-  /// kUnavailable on others; errors name the path without its query.
+  /// Body of `base URL + path` if the status is 200. kPermissionDenied for 401 and 403,
+  /// kUnavailable for others. Errors name the path without its query.
   Result<std::string> get(const std::string& path, const net::Headers& headers = {});
-  /// Ends calls under way; later ones fail. For shutdown.
+  /// Ends calls in progress and makes later ones fail. For shutdown.
   void cancel() { client_->cancel(); }
 
  private:

@@ -47,7 +47,7 @@ class WattTime {
                       {{"Authorization", "Bearer " + token_}});
     if (!text) {
       if (text.error().code == ErrorCode::kPermissionDenied) {
-        token_.clear();  // it may have ended early: log in again next time
+        token_.clear();  // it may have expired early: the next call logs in again
       }
       return fail(std::move(text).error());
     }
