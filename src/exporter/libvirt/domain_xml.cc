@@ -13,7 +13,7 @@
 namespace ceems::exporter::libvirt {
 namespace {
 
-constexpr std::ptrdiff_t kMaxElements = 100'000;  // counted by '<', so about two per element
+constexpr std::ptrdiff_t kMaxElements = 100'000;  // counts '<', of which an element has about two
 constexpr std::size_t kMaxHostdevs = 4096;
 constexpr std::size_t kMaxUuid = 96;
 
@@ -25,9 +25,9 @@ bool is_uuid_text(std::string_view text) {
          });
 }
 
-// Hexadecimal with or without 0x, at most `most`.
+// Parses a hexadecimal number with or without 0x, at most `max`.
 std::optional<std::uint32_t> part_of_address(const pugi::xml_attribute& attribute,
-                                             std::uint32_t most) {
+                                             std::uint32_t max) {
   std::string_view text = trim(attribute.value());
   if (text.starts_with("0x") || text.starts_with("0X")) {
     text.remove_prefix(2);
@@ -37,7 +37,7 @@ std::optional<std::uint32_t> part_of_address(const pugi::xml_attribute& attribut
   const char* const begin = std::to_address(text.begin());
   const char* const end = std::to_address(text.end());
   const auto [stop, error] = std::from_chars(begin, end, value, kHexadecimal);
-  if (text.empty() || error != std::errc{} || stop != end || value > most) {
+  if (text.empty() || error != std::errc{} || stop != end || value > max) {
     return std::nullopt;
   }
   return value;
@@ -75,18 +75,19 @@ void add_hostdev(const pugi::xml_node& hostdev, Domain& domain) {
 
 Result<Domain> parse_domain_xml(std::string_view text) {
   if (text.size() > kMaxDomainXml) {
-    return fail(ErrorCode::kParse, "longer than {} bytes", kMaxDomainXml);
+    return fail(ErrorCode::kParse, "expected at most {} bytes", kMaxDomainXml);
   }
   if (std::count(text.begin(), text.end(), '<') > kMaxElements) {
-    return fail(ErrorCode::kParse, "too many elements");
+    return fail(ErrorCode::kParse, "expected fewer elements");
   }
-  // Builds the tree without recursion and knows no document type, so neither depth nor entities
-  // can hurt; what is walked below has three levels.
+  // pugixml builds the tree without recursion and ignores document types, so neither depth nor
+  // entities can do harm. The code below visits three levels.
   pugi::xml_document document;
   const pugi::xml_parse_result parsed =
       document.load_buffer(text.data(), text.size(), pugi::parse_default, pugi::encoding_utf8);
   if (!parsed) {
-    return fail(ErrorCode::kParse, "no XML: {} at byte {}", parsed.description(), parsed.offset);
+    return fail(ErrorCode::kParse, "expected XML: {} at byte {}", parsed.description(),
+                parsed.offset);
   }
   const pugi::xml_node root = document.document_element();
   Domain domain;

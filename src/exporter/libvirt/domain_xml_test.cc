@@ -20,7 +20,7 @@ std::string domain_of(const std::string& devices) {
          "  <devices>\n<disk type='file'/>" + devices + "</devices>\n</domain>\n";
 }
 
-TEST(DomainXml, GivesUuidAndPassedThroughDevices) {
+TEST(DomainXml, HasUuidAndPassedThroughDevices) {
   const auto domain = parse_domain_xml(domain_of(R"(
     <hostdev mode='subsystem' type='pci' managed='yes'>
       <driver name='vfio'/>
@@ -58,12 +58,12 @@ TEST(DomainXml, LeavesOutHostdevsThatNameNoDevice) {
   EXPECT_THAT(domain->mdevs, IsEmpty());
 }
 
-TEST(DomainXml, TakesAnyRootElement) {
+TEST(DomainXml, AcceptsAnyRootElement) {
   const std::string status = "<domstatus><uuid>" + std::string(kUuid) + "</uuid></domstatus>";
   EXPECT_EQ(parse_domain_xml(status)->uuid, kUuid);
 }
 
-TEST(DomainXml, RefusesWhatHasNoUuid) {
+TEST(DomainXml, RefusesTextsWithoutUuid) {
   for (const std::string text :
        {"", "no xml", "<domain/>", "<domain><uuid/></domain>", "<domain><uuid>a\"b</uuid></domain>",
         "<domain><devices><uuid>1</uuid></devices></domain>", "<domain><uuid>1</uuid>", "<domain",
@@ -87,7 +87,7 @@ TEST(DomainXml, ExpandsNoEntities) {
   EXPECT_EQ(parse_domain_xml(bomb + "<domain><uuid>1-2</uuid><x>&a29;</x></domain>")->uuid, "1-2");
 }
 
-TEST(DomainXml, BoundsSizeAndDepth) {
+TEST(DomainXml, LimitsSizeAndDepth) {
   std::string deep = "<domain><uuid>1</uuid>";
   for (int i = 0; i < 40'000; ++i) {
     deep += "<a>";
@@ -97,9 +97,10 @@ TEST(DomainXml, BoundsSizeAndDepth) {
   for (int i = 0; i < 150'000; ++i) {
     many += "<a/>";
   }
-  EXPECT_THAT(parse_domain_xml(many + "</domain>").error().message, HasSubstr("too many elements"));
+  EXPECT_THAT(parse_domain_xml(many + "</domain>").error().message,
+              HasSubstr("expected fewer elements"));
   EXPECT_THAT(parse_domain_xml(std::string(kMaxDomainXml + 1, ' ')).error().message,
-              HasSubstr("longer than"));
+              HasSubstr("expected at most"));
 }
 
 }  // namespace

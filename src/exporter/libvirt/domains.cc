@@ -20,19 +20,19 @@ constexpr std::int64_t kNanoseconds = 1'000'000'000;
 
 }  // namespace
 
-// Reads the file if it is not the one that is known.
+// Reads the file unless it is unchanged.
 void Domains::take_file(const std::string& name, Known& known) const {
   const std::string path = directory_ / (name + ".xml");
   auto fd = open_privileged(path.c_str());
   struct stat info{};
   if (!fd || ::fstat(fd->get(), &info) != 0) {
     known.inode = 0;
-    known.fault = fd ? path + ": cannot be looked at" : std::move(fd).error().message;
+    known.fault = fd ? path + ": stat failed" : std::move(fd).error().message;
     return;
   }
   const std::int64_t modified =
       std::int64_t{info.st_mtim.tv_sec} * kNanoseconds + info.st_mtim.tv_nsec;
-  // Not after a fault of this very file: it is still the same.
+  // Also not after an error in this file, which has not changed since.
   if (known.inode == info.st_ino && known.size == info.st_size && known.modified_ns == modified) {
     return;
   }
@@ -40,7 +40,7 @@ void Domains::take_file(const std::string& name, Known& known) const {
   known.size = info.st_size;
   known.modified_ns = modified;
   if (!S_ISREG(info.st_mode)) {
-    known.fault = path + ": no regular file";
+    known.fault = path + ": not a regular file";
     return;
   }
   std::string text;
@@ -62,11 +62,11 @@ std::shared_ptr<const Domain> Domains::find(const std::string& name) {
   if (known.fault != before) {
     if (!known.fault.empty()) {
       log::error(known.domain == nullptr
-                     ? "definition of a VM cannot be read: its name stands for its UUID, no GPUs"
-                     : "definition of a VM cannot be read: what it said before counts",
+                     ? "definition of a VM cannot be read; using its name as UUID, without GPUs"
+                     : "definition of a VM cannot be read; using the last good one",
                  {{"collector", "libvirt"}, {"vm", name}, {"err", known.fault}});
     } else {
-      log::info("definition of a VM can be read now", {{"collector", "libvirt"}, {"vm", name}});
+      log::info("definition of a VM can be read again", {{"collector", "libvirt"}, {"vm", name}});
     }
   }
   return known.domain;

@@ -15,24 +15,24 @@
 
 namespace ceems::exporter::libvirt {
 
-/// The definitions of domains in a directory, NAME.xml each. The directory is root's alone, so it
-/// is read with CAP_DAC_READ_SEARCH raised where needed. A file is read again when it has changed.
-/// Safe for concurrent use.
+/// The definitions of domains in a directory, as NAME.xml. Only root may read the directory, so
+/// CAP_DAC_READ_SEARCH is raised if needed. A file is read again when it has changed. Safe for
+/// concurrent use.
 class Domains {
  public:
   explicit Domains(std::filesystem::path directory) : directory_(std::move(directory)) {}
 
-  /// The domain as its file says, or said when it could be read last (a VM may run on after it was
-  /// undefined); null while there was none, or none that can be understood, which is in the log
-  /// once. `name` is a file name without '/'.
+  /// The domain in its file, or the last good one (a VM may run on after it was undefined). Null if
+  /// there was never one that could be parsed; the log has one line for that. `name` is a file name
+  /// without '/'.
   std::shared_ptr<const Domain> find(const std::string& name);
-  /// Forgets domains that are none of the units.
+  /// Forgets domains that are not in the snapshot.
   void keep_only(const UnitSnapshot& snapshot);
 
  private:
   struct Known {
-    std::shared_ptr<const Domain> domain;  // null: never a good one
-    std::uint64_t inode = 0;               // and the next two: of the file that was read
+    std::shared_ptr<const Domain> domain;  // null if there was never a good one
+    std::uint64_t inode = 0;               // this and the next two identify the file that was read
     std::int64_t size = 0;
     std::int64_t modified_ns = 0;
     std::string fault;
@@ -45,10 +45,10 @@ class Domains {
   std::map<std::string, Known> known_ CEEMS_GUARDED_BY(mutex_);
 };
 
-/// The devices that VMs were given, by the addresses in their definitions.
+/// The devices of VMs, by the addresses in their definitions.
 class DomainClaims final : public gpu::ClaimSource {
  public:
-  /// `new_mdevs` is called when a VM has mediated devices that none had at the last call.
+  /// `new_mdevs` is called when a VM has mediated devices that no VM had at the last call.
   DomainClaims(std::shared_ptr<Domains> domains, std::function<void()> new_mdevs)
       : domains_(std::move(domains)), new_mdevs_(std::move(new_mdevs)) {}
 
