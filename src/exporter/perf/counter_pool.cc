@@ -46,13 +46,13 @@ Result<> CounterPool::open(const Target& target, std::vector<Counter>& counters)
     counters.erase(counters.begin() + before, counters.end());
     return fail(std::move(error));
   };
-  Error refused{ErrorCode::kNotFound, "this machine counts none of the events"};
+  Error refused{ErrorCode::kNotFound, "this machine has none of the events"};
   for (const std::size_t event : events_) {
     if (unsupported_[event]) {
       continue;
     }
     if (left_ == 0) {
-      return give_up({ErrorCode::kUnavailable, "as many counters open as allowed"});
+      return give_up({ErrorCode::kUnavailable, "the limit of open counters is reached"});
     }
     auto handle = kernel_.open(all_events()[event], target, exclude_kernel_);
     if (handle) {
@@ -75,7 +75,7 @@ Result<> CounterPool::open(const Target& target, std::vector<Counter>& counters)
 
 void CounterPool::note_unsupported(std::size_t event) {
   unsupported_[event] = true;
-  log::info("event not counted by this machine",
+  log::info("event is not supported by this machine",
             {{"collector", "perf"}, {"event", all_events()[event].profiler}});
 }
 

@@ -11,12 +11,12 @@
 
 namespace ceems::exporter::perf {
 
-/// What was counted of each event, by position in all_events().
+/// The count of each event, by index in all_events().
 using Totals = std::vector<std::uint64_t>;
 
 class CounterPool;
 
-/// An open counter; closes itself. Move-only.
+/// An open counter, closed by the destructor. Move-only.
 class Counter {
  public:
   Counter(CounterPool& pool, int handle, std::size_t event)
@@ -27,7 +27,7 @@ class Counter {
   Counter& operator=(const Counter&) = delete;
   ~Counter() { close(); }
 
-  /// Adds what was counted since the last call. A counter that cannot be read adds nothing.
+  /// Adds the events counted since the last call. A counter that cannot be read adds nothing.
   void add_to(Totals& totals);
 
  private:
@@ -39,26 +39,26 @@ class Counter {
   Reading last_{};
 };
 
-/// Opens counters of the chosen events, as many as it may. Outlives them. Not thread-safe.
+/// Opens counters of the selected events, up to a limit. Must outlive them. Not thread-safe.
 class CounterPool {
  public:
-  /// `events` are positions in all_events(); `most` bounds the counters open at once.
+  /// `events` are indices into all_events(). `limit` is the maximum number of open counters.
   CounterPool(Kernel& kernel,
               std::vector<std::size_t> events,
               bool exclude_kernel,
-              std::size_t most)
+              std::size_t limit)
       : kernel_(kernel),
         events_(std::move(events)),
         unsupported_(all_events().size()),
         exclude_kernel_(exclude_kernel),
-        left_(most) {}
+        left_(limit) {}
 
-  /// True when counters for so many targets are left.
+  /// Whether enough counters are left for this many targets.
   [[nodiscard]] bool fits(std::size_t targets) const { return targets * events_.size() <= left_; }
 
-  /// Appends a counter of each event that can be counted. Errors, with nothing appended: kNoData
-  /// (the target is gone), kUnavailable (no counters left), or why none of the events could be
-  /// opened. An event that this machine does not count is logged and not tried again.
+  /// Appends a counter for each event that can be counted. On an error nothing is appended: kNoData
+  /// (the target is gone), kUnavailable (no counters left), or the reason why none of the events
+  /// could be opened. An event that this machine does not support is logged and not tried again.
   Result<> open(const Target& target, std::vector<Counter>& counters);
 
   [[nodiscard]] std::size_t left() const { return left_; }
@@ -74,8 +74,8 @@ class CounterPool {
   std::size_t left_;
 };
 
-/// How many counters one collector may have open: an eighth of the descriptors the process may
-/// have, at most 65536; most of the others are for cgroup files (unit/kept_file.h).
+/// How many counters one collector may have open: an eighth of the file descriptors that the
+/// process may have, at most 65536. Most others are for cgroup files (unit/stat/kept_file.h).
 std::size_t default_counter_limit();
 
 }  // namespace ceems::exporter::perf

@@ -8,7 +8,7 @@
 namespace ceems::exporter::perf {
 namespace {
 
-/// Event of a cache as PERF_TYPE_HW_CACHE takes it.
+/// The event of a cache as a value for PERF_TYPE_HW_CACHE.
 constexpr std::uint64_t cache(std::uint64_t id, std::uint64_t operation, std::uint64_t result) {
   return id | operation << 8U | result << 16U;
 }

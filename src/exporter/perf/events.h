@@ -11,7 +11,7 @@ namespace ceems::exporter::perf {
 
 enum class Group { kHardware, kSoftware, kCache };
 
-/// An event of the kernel (perf_event_open(2)) that has a series of its own.
+/// An event of the kernel (perf_event_open(2)) that has its own series.
 struct Event {
   Group group;
   std::string_view profiler;  ///< its name on the command line
@@ -21,17 +21,17 @@ struct Event {
   std::string_view help;
 };
 
-/// Every event: hardware, software, then cache events, each group in the order of its flag. Lives
-/// as long as the program.
+/// All events: hardware, software, then cache events, each group in the order of its flag. Static
+/// data.
 std::span<const Event> all_events();
 
-/// What the flags of one group say.
+/// The flags of one group.
 struct GroupChoice {
   bool on = false;
-  std::vector<std::string> profilers = {};  ///< empty, or none of them known: all
+  std::vector<std::string> profilers = {};  ///< all if empty or if none is known
 };
 
-/// The chosen events as positions in all_events(), in order.
+/// The selected events as indices into all_events(), in order.
 std::vector<std::size_t> choose_events(const GroupChoice& hardware_events,
                                        const GroupChoice& software_events,
                                        const GroupChoice& cache_events);

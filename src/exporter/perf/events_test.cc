@@ -54,12 +54,12 @@ TEST(PerfEvents, AreAllOfAGroupUnlessNamed) {
 TEST(PerfEvents, AreTheNamedOnesWithoutUnknownNames) {
   EXPECT_EQ(names(choose_events({.on = true, .profilers = {"CacheRef", "x", "CpuCycles"}}, {}, {})),
             (std::vector<std::string>{"CpuCycles", "CacheRef"}));
-  // A name of another group is unknown; a group that is off stays off.
+  // A name of another group is unknown. A group that is off stays off.
   EXPECT_EQ(choose_events({.on = true, .profilers = {"PageFault"}}, {}, {}).size(), 7U);
   EXPECT_TRUE(choose_events({.on = false, .profilers = {"CpuCycles"}}, {}, {}).empty());
 }
 
-TEST(PerfGrowth, IsScaledByTheTimeNotCounted) {
+TEST(PerfGrowth, IsScaledToTheWholeTime) {
   EXPECT_EQ(growth({}, {40, 10, 4}), 100U);
   EXPECT_EQ(growth({40, 10, 4}, {60, 20, 9}), 40U);
   EXPECT_EQ(growth({}, {1, 3, 2}), 2U);  // 1.5 rounded
@@ -67,11 +67,11 @@ TEST(PerfGrowth, IsScaledByTheTimeNotCounted) {
 
 TEST(PerfGrowth, IsAsCountedWithoutSharing) {
   EXPECT_EQ(growth({10, 5, 5}, {17, 9, 9}), 7U);
-  EXPECT_EQ(growth({10, 5, 2}, {17, 9, 2}), 7U);  // did not run: nothing to scale by
+  EXPECT_EQ(growth({10, 5, 2}, {17, 9, 2}), 7U);  // did not run, so it is not scaled
   EXPECT_EQ(growth({10, 5, 5}, {10, 5, 5}), 0U);
 }
 
-TEST(PerfGrowth, TakesADecreaseAsReset) {
+TEST(PerfGrowth, TreatsADecreaseAsReset) {
   EXPECT_EQ(growth({1000, 50, 50}, {30, 5, 5}), 30U);
   EXPECT_EQ(growth({1000, 50, 50}, {30, 60, 60}), 30U);
   EXPECT_EQ(growth({10, 50, 50}, {30, 4, 2}), 40U);

@@ -9,7 +9,7 @@
 
 namespace ceems::exporter::perf {
 
-/// A kernel for tests: remembers what was opened, counters read what the test says.
+/// A kernel for tests. Records what was opened, and counters have the values that a test sets.
 class FakeKernel final : public Kernel {
  public:
   struct Opened {
@@ -41,7 +41,7 @@ class FakeKernel final : public Kernel {
   }
   void close(int handle) override { open_now.erase(handle); }
 
-  /// Sets what every open counter of a thread (or, -1, of every cgroup) reads.
+  /// Sets what every open counter of a thread (or of every cgroup, if -1) reads.
   void set(int thread, Reading reading) {
     for (auto& [handle, opened] : open_now) {
       if (opened.target.thread == thread) {

@@ -8,39 +8,40 @@
 
 namespace ceems::exporter::perf {
 
-/// A counter of the kernel and the times that tell how much of the truth it saw: where events share
-/// the registers of a CPU each is counted only part of the time.
+/// A counter of the kernel and the times that show how much it missed: if events share the
+/// registers of a CPU, each is counted only part of the time.
 struct Reading {
   std::uint64_t value = 0;
-  std::uint64_t enabled = 0;  ///< ns in which it could have counted
-  std::uint64_t running = 0;  ///< ns in which it did
+  std::uint64_t enabled = 0;  ///< ns in which it was enabled
+  std::uint64_t running = 0;  ///< ns in which it counted
 };
 
-/// How much was counted between two readings, scaled to the whole time. A counter that went back
-/// was reset: what it has now came since.
+/// The events between two readings, scaled to the whole time. A counter that decreased was reset,
+/// so all of its value came since.
 std::uint64_t growth(const Reading& before, const Reading& now);
 
-/// What a counter counts: one thread with the threads and processes it makes from now on, or
+/// What a counter counts: one thread with the threads and processes that it creates from now on, or
 /// everything in a cgroup and below it on one CPU.
 struct Target {
-  int thread = -1;     ///< thread id; -1: a cgroup
+  int thread = -1;     ///< thread id; -1 for a cgroup
   int cgroup_fd = -1;  ///< open directory of the cgroup
   int cpu = -1;
 };
 
-/// The system calls. Not thread-safe.
+/// The system calls of perf events. Not thread-safe.
 class Kernel {
  public:
   virtual ~Kernel() = default;
-  /// Opens a counter that counts at once; gives its handle. Errors: kNotFound (this machine counts
-  /// no such event), kNoData (the thread, cgroup or CPU is gone), kPermissionDenied, kUnavailable
-  /// (no more descriptors or memory), kInvalidArgument (the kernel does not count by cgroup).
+  /// Opens a counter, which starts at once, and returns its handle. Errors: kNotFound (this machine
+  /// does not support the event), kNoData (the thread, cgroup or CPU is gone), kPermissionDenied,
+  /// kUnavailable (no descriptors or memory left), kInvalidArgument (the kernel does not count by
+  /// cgroup).
   virtual Result<int> open(const Event& event, const Target& target, bool exclude_kernel) = 0;
   virtual std::optional<Reading> read(int handle) = 0;
   virtual void close(int handle) = 0;
 };
 
-/// The machine's kernel. Raises CAP_PERFMON around the opening.
+/// The machine's kernel. Raises CAP_PERFMON while it opens a counter.
 class RealKernel final : public Kernel {
  public:
   Result<int> open(const Event& event, const Target& target, bool exclude_kernel) override;

@@ -33,7 +33,7 @@ Profiler::Profiler(ProfilerOptions options, Kernel& kernel, const Clock& clock)
     : options_(std::move(options)),
       clock_(clock),
       shared_{options_.paths.proc, online_cpus(options_.paths), options_.boot_ticks},
-      pool_(kernel, options_.events, options_.exclude_kernel, options_.most_counters),
+      pool_(kernel, options_.events, options_.exclude_kernel, options_.max_counters),
       by_cgroup_(options_.filter.empty() && !shared_.cpus.empty()) {}
 
 void Profiler::update(const UnitSnapshot& snapshot) {
@@ -95,8 +95,8 @@ bool Profiler::count_cgroup(const Unit& unit, State& state, Totals& totals) {
               {{"collector", "perf"}, {"err", error.message}});
     return false;
   }
-  // A unit that is just vanishing needs no counters of another kind; in v1 it may have no cgroup
-  // for perf events at all.
+  // A unit that is vanishing needs no other kind of counters. With v1 it may not have a cgroup for
+  // perf events.
   return error.code == ErrorCode::kNoData ||
          (error.code == ErrorCode::kNotFound &&
           (had_one || options_.mode == host::CgroupMode::kUnified));
@@ -122,7 +122,7 @@ void Profiler::report(std::optional<Error> failure) {
   }
   failing_ = failure.has_value();
   if (failing_) {
-    log::warn("events of some processes are not counted; trying again now and then",
+    log::warn("events of some processes are not counted; retrying periodically",
               {{"collector", "perf"}, {"err", failure->message}});
   } else {
     log::info("events of all processes are counted again", {{"collector", "perf"}});

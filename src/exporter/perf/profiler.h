@@ -22,25 +22,25 @@ namespace ceems::exporter::perf {
 struct ProfilerOptions {
   host::Paths paths;
   host::CgroupMode mode = host::CgroupMode::kUnified;
-  std::vector<std::size_t> events;  ///< positions in all_events()
+  std::vector<std::size_t> events;  ///< indices into all_events()
   bool exclude_kernel = false;
-  std::size_t most_counters = default_counter_limit();
-  ProcessFilter filter;  ///< not empty: processes are counted, not cgroups
-  /// Called once when the processes of units are needed from now on.
+  std::size_t max_counters = default_counter_limit();
+  ProcessFilter filter;  ///< if not empty, processes are counted instead of cgroups
+  /// Called once, when the processes of units are needed from then on.
   std::function<void()> want_processes;
   std::function<std::uint64_t()> boot_ticks;
 };
 
-/// Counts events of the units of one manager: by cgroup where kernel and number of counters allow,
-/// else by process. Not thread-safe; the kernel and the clock outlive it.
+/// Counts events of one manager's units: by cgroup if the kernel and the number of counters allow
+/// it, otherwise by process. Kernel and clock must outlive it. Not thread-safe.
 class Profiler {
  public:
   Profiler(ProfilerOptions options, Kernel& kernel, const Clock& clock);
 
-  /// Follows the units that have not ended and reads all counters.
+  /// Updates the list of live units and reads all counters.
   void update(const UnitSnapshot& snapshot);
 
-  /// What was counted of each unit, by uuid, since the profiler met it. Sums never go back while
+  /// The events of each unit, by uuid, since the profiler found the unit. Sums never decrease while
   /// the unit lives.
   [[nodiscard]] const std::map<std::string, Totals>& totals() const { return totals_; }
 
@@ -50,7 +50,7 @@ class Profiler {
     std::optional<ProcessCounters> processes;
     bool seen = false;
   };
-  /// Virtual node and uuid: units of several virtual nodes may share a uuid.
+  /// Virtual node and uuid, because units of several virtual nodes may share a uuid.
   using Key = std::pair<std::string, std::string>;
 
   [[nodiscard]] std::filesystem::path directory(const Unit& unit) const;
@@ -67,11 +67,11 @@ class Profiler {
   bool processes_requested_ = false;
   std::map<Key, State> states_;
   std::map<std::string, Totals> totals_;
-  std::optional<Error> failure_;  ///< of the update under way
+  std::optional<Error> failure_;  ///< of the current update
   bool failing_ = false;
 };
 
-/// Now on the clock of process start times.
+/// The time now on the clock of process start times.
 std::uint64_t boot_ticks();
 
 }  // namespace ceems::exporter::perf

@@ -9,7 +9,7 @@
 namespace ceems::exporter::perf {
 namespace {
 
-constexpr std::size_t kContextSwitch = 8;  // position in all_events()
+constexpr std::size_t kContextSwitch = 8;  // index in all_events()
 constexpr std::size_t kCpuCycles = 0;
 
 /// A machine of two CPUs.
@@ -18,21 +18,21 @@ struct Machine {
   testing::FakeClock clock;
   FakeKernel kernel;
   std::uint64_t ticks = 1000;
-  int asked = 0;
+  int requests = 0;
 
   Machine() { root.write("sys/devices/system/cpu/online", "0-1\n"); }
 
   Profiler profiler(host::CgroupMode mode,
                     std::vector<std::size_t> events = {kContextSwitch},
-                    std::size_t most = 1000,
+                    std::size_t max_counters = 1000,
                     std::vector<std::string> variables = {}) {
     ProfilerOptions options{
         .paths = {root.path() / "proc", root.path() / "sys", root.path() / "cg"},
         .mode = mode,
         .events = std::move(events),
-        .most_counters = most,
+        .max_counters = max_counters,
         .filter = ProcessFilter(root.path() / "proc", "slurm", std::move(variables)),
-        .want_processes = [this] { ++asked; },
+        .want_processes = [this] { ++requests; },
         .boot_ticks = [this] { return ticks; },
     };
     return {std::move(options), kernel, clock};
@@ -93,7 +93,7 @@ TEST(PerfProfiler, CountsACgroupOnEachCpu) {
   profiler.update(snapshot({unit("5", {})}));
   EXPECT_EQ(total(profiler, "5"), 14U);
   EXPECT_EQ(machine.kernel.attempts, 2);
-  EXPECT_EQ(machine.asked, 0);  // nobody has to list processes
+  EXPECT_EQ(machine.requests, 0);  // processes need not be listed
 }
 
 TEST(PerfProfiler, ScalesEachCounterByItself) {
@@ -107,17 +107,17 @@ TEST(PerfProfiler, ScalesEachCounterByItself) {
   EXPECT_EQ(profiler.totals().at("5")[kCpuCycles], 105U);
 }
 
-TEST(PerfProfiler, UsesThePerfHierarchyOfV1WhereTheUnitIsInIt) {
+TEST(PerfProfiler, UsesThePerfHierarchyOfV1IfTheUnitIsInIt) {
   Machine machine;
   machine.cgroup("/perf_event/job_5");
   machine.process(60, 1, 60, 10);
   auto profiler = machine.profiler(host::CgroupMode::kLegacy);
   profiler.update(snapshot({unit("5", {50}), unit("6", {60})}));
   EXPECT_EQ(machine.kernel.threads(), (std::vector{-1, -1, 60}));
-  EXPECT_EQ(machine.asked, 1);
+  EXPECT_EQ(machine.requests, 1);
 }
 
-TEST(PerfProfiler, CountsProcessesWhereTheKernelRefusesCgroups) {
+TEST(PerfProfiler, CountsProcessesIfTheKernelRefusesCgroups) {
   for (const ErrorCode code : {ErrorCode::kInvalidArgument, ErrorCode::kPermissionDenied}) {
     Machine machine;
     machine.cgroup("/job_5");
@@ -132,7 +132,7 @@ TEST(PerfProfiler, CountsProcessesWhereTheKernelRefusesCgroups) {
   }
 }
 
-TEST(PerfProfiler, CountsProcessesWhereCpusAreTooMany) {
+TEST(PerfProfiler, CountsProcessesIfThereAreTooManyCpus) {
   Machine machine;
   machine.cgroup("/job_5");
   machine.process(50, 1, 50, 10);
@@ -146,13 +146,13 @@ TEST(PerfProfiler, CountsChildrenOfCountedProcessesOnce) {
   machine.process(50, 1, 50, 10);
   auto profiler = machine.profiler(host::CgroupMode::kLegacy);
   profiler.update(snapshot({unit("5", {50})}));
-  machine.process(53, 52, 50, 1300);  // its parent comes behind it in the list
+  machine.process(53, 52, 50, 1300);  // its parent comes after it in the list
   machine.process(52, 50, 50, 1200);
-  machine.process(54, 1, 50, 1250);  // orphan, known by its session
+  machine.process(54, 1, 50, 1250);  // orphan, recognized by its session
   machine.process(55, 1, 55, 1250);  // came from elsewhere
   profiler.update(snapshot({unit("5", {50, 53, 52, 54, 55})}));
   EXPECT_EQ(machine.kernel.threads(), (std::vector{50, 55}));
-  // Its counters live as long as anything that inherits from them.
+  // Its counters live as long as any process that inherits from them.
   machine.kernel.set(50, {9, 1, 1});
   machine.end(50);
   profiler.update(snapshot({unit("5", {53, 55})}));
@@ -165,7 +165,7 @@ TEST(PerfProfiler, CountsAChildOlderThanTheCountersOfItsParent) {
   machine.process(50, 1, 50, 10);
   auto profiler = machine.profiler(host::CgroupMode::kLegacy);
   profiler.update(snapshot({unit("5", {50})}));
-  machine.process(52, 50, 50, 900);  // made before counting began, listed late
+  machine.process(52, 50, 50, 900);  // created before counting began, listed late
   profiler.update(snapshot({unit("5", {50, 52})}));
   EXPECT_EQ(machine.kernel.threads(), (std::vector{50, 52}));
 }
@@ -195,19 +195,19 @@ TEST(PerfProfiler, TriesRefusedProcessesAgainLater) {
   profiler.update(snapshot({unit("5", {50})}));
   profiler.update(snapshot({unit("5", {50})}));
   EXPECT_EQ(machine.kernel.attempts, 1);
-  machine.clock.advance(ProcessCounters::kFirstRetry);
+  machine.clock.advance(ProcessCounters::kFirstRetryPause);
   profiler.update(snapshot({unit("5", {50})}));
   EXPECT_EQ(machine.kernel.attempts, 2);
-  machine.clock.advance(ProcessCounters::kFirstRetry);
+  machine.clock.advance(ProcessCounters::kFirstRetryPause);
   profiler.update(snapshot({unit("5", {50})}));
   EXPECT_EQ(machine.kernel.attempts, 2);  // twice as long now
-  machine.clock.advance(ProcessCounters::kFirstRetry);
+  machine.clock.advance(ProcessCounters::kFirstRetryPause);
   machine.kernel.refuse_threads.reset();
   profiler.update(snapshot({unit("5", {50})}));
   EXPECT_EQ(machine.kernel.threads(), (std::vector{50}));
 }
 
-TEST(PerfProfiler, DoesWithoutEventsTheMachineLacks) {
+TEST(PerfProfiler, WorksWithoutUnsupportedEvents) {
   Machine machine;
   machine.cgroup("/job_5");
   machine.kernel.refusals[{0, 0}] = ErrorCode::kNotFound;
@@ -253,11 +253,11 @@ TEST(PerfProfiler, FollowsAUnitToANewCgroupOfTheSamePath) {
   profiler.update(snapshot({unit("5", {})}));
   EXPECT_EQ(machine.kernel.attempts, 4);
   EXPECT_EQ(machine.kernel.open_now.size(), 2U);
-  EXPECT_EQ(total(profiler, "5"), 6U);  // what the old one counted stays
+  EXPECT_EQ(total(profiler, "5"), 6U);  // the count of the old one stays
   std::filesystem::remove_all(machine.root.path() / "cg/job_5");
   profiler.update(snapshot({unit("5", {})}));
   EXPECT_TRUE(machine.kernel.open_now.empty());
-  EXPECT_EQ(machine.asked, 0);
+  EXPECT_EQ(machine.requests, 0);
 }
 
 TEST(PerfProfiler, AddsUpUnitsOfSeveralVirtualNodes) {
@@ -285,7 +285,7 @@ TEST(PerfProfiler, CountsProcessesWithAVariableOnly) {
   EXPECT_EQ(machine.kernel.threads(), (std::vector{60}));
 }
 
-TEST(PerfProfiler, LeavesTotalsAloneWhereCountersCannotBeRead) {
+TEST(PerfProfiler, LeavesTotalsUnchangedIfCountersCannotBeRead) {
   Machine machine;
   machine.cgroup("/job_5");
   auto profiler = machine.profiler(host::CgroupMode::kUnified);

@@ -20,7 +20,7 @@ std::optional<host::ProcessOrigin> facts_of(const std::filesystem::path& proc, i
   return text ? host::parse_process_origin(*text) : std::nullopt;
 }
 
-/// A counter for each thread and event. kNoData: the process is gone.
+/// Opens a counter for each thread and event. kNoData: the process is gone.
 Result<std::vector<Counter>> open_threads(CounterPool& pool,
                                           const std::filesystem::path& proc,
                                           int pid) {
@@ -51,7 +51,7 @@ Result<CgroupCounters> CgroupCounters::open(CounterPool& pool,
                                             const UnitCountersOptions& options,
                                             const std::filesystem::path& directory) {
   if (!pool.fits(options.cpus.size())) {
-    return fail(ErrorCode::kUnavailable, "a counter for each of {} CPUs is more than allowed",
+    return fail(ErrorCode::kUnavailable, "a counter for each of {} CPUs exceeds the limit",
                 options.cpus.size());
   }
   const UniqueFd fd(::open(directory.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC));
@@ -171,8 +171,8 @@ void ProcessCounters::take_in(CounterPool& pool,
   }
   Failure& failure = failures_[pid];
   using Wait = Clock::SteadyTime::duration;
-  failure.wait = failure.wait == Wait::zero() ? Wait(kFirstRetry)
-                                              : std::min(failure.wait * 2, Wait(kLastRetry));
+  failure.wait = failure.wait == Wait::zero() ? Wait(kFirstRetryPause)
+                                              : std::min(failure.wait * 2, Wait(kMaxRetryPause));
   failure.next = now + failure.wait;
   failure.error = std::move(counters).error();
   failure.seen = updates_;

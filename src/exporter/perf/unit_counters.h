@@ -21,26 +21,26 @@
 
 namespace ceems::exporter::perf {
 
-/// What units of one collector share.
+/// Shared by the units of one collector.
 struct UnitCountersOptions {
   std::filesystem::path proc;
   std::vector<int> cpus;  ///< online
-  /// Now on the clock of process start times (ticks of 1/100 s since boot).
+  /// The time now on the clock of process start times (ticks of 1/100 s since boot).
   std::function<std::uint64_t()> boot_ticks;
 };
 
-/// Counts everything in the cgroup of one unit: a counter for each CPU and event. Follows the unit
-/// to another cgroup of the same path. Not thread-safe.
+/// Counts everything in the cgroup of one unit, with one counter per CPU and event. Follows the
+/// unit to another cgroup with the same path. Not thread-safe.
 class CgroupCounters {
  public:
-  /// `directory` is the unit's in the hierarchy that perf events know. Errors: kNotFound (no such
-  /// directory), and those of CounterPool::open().
+  /// `directory` is the unit's directory in the hierarchy of perf events. Errors: kNotFound (no
+  /// such directory), and those of CounterPool::open().
   static Result<CgroupCounters> open(CounterPool& pool,
                                      const UnitCountersOptions& options,
                                      const std::filesystem::path& directory);
 
-  /// Adds what was counted since the last call. False: the cgroup is another one now or gone, this
-  /// object counts nothing any more.
+  /// Adds the events counted since the last call. False if the cgroup was replaced or is gone; this
+  /// object then counts nothing any more.
   bool read(Totals& totals, const std::filesystem::path& directory);
 
  private:
@@ -48,18 +48,19 @@ class CgroupCounters {
   std::vector<Counter> counters_;
 };
 
-/// Counts the processes of one unit. Each thread of a process has its counters, which threads and
-/// processes made later inherit; so a child of a counted process is not counted by itself as well.
-/// What has no parent in the unit any more is known by its session. Not thread-safe.
+/// Counts the processes of one unit. Each thread of a process has counters, which threads and
+/// processes created later inherit, so a child of a counted process is not counted separately. A
+/// process whose parent has left the unit is recognized by its session. Not thread-safe.
 class ProcessCounters {
  public:
-  /// First wait before a process that could not be counted is tried again; doubled each time.
-  static constexpr auto kFirstRetry = std::chrono::minutes(1);
-  static constexpr auto kLastRetry = std::chrono::hours(1);
+  /// First pause before a process that could not be counted is tried again. It doubles each time up
+  /// to the maximum.
+  static constexpr auto kFirstRetryPause = std::chrono::minutes(1);
+  static constexpr auto kMaxRetryPause = std::chrono::hours(1);
 
-  /// Counts new processes in `pids` from now on, adds what was counted since the last call, of
-  /// those that ended, too. Gives why some process is not counted, empty: all are. References
-  /// outlive it.
+  /// Counts new processes in `pids` from now on, and adds the events counted since the last call,
+  /// including those of ended processes. Returns why some process is not counted; nothing if all
+  /// are. The references must outlive it.
   std::optional<Error> update(CounterPool& pool,
                               const UnitCountersOptions& options,
                               std::span<const int> pids,
@@ -67,7 +68,7 @@ class ProcessCounters {
                               Totals& totals);
 
  private:
-  /// Counters of one process, and everything that inherits from them.
+  /// Counters of one process, with everything that inherits from them.
   struct Family {
     std::vector<Counter> counters;
     std::uint64_t since = 0;  ///< boot ticks at which counting began
