@@ -8,10 +8,11 @@
 
 namespace ceems::exporter::rdma {
 
-/// By the rdma command of iproute2, each call with 5 s at most.
+/// Reads with the rdma command of iproute2, at most 5 s per call.
 class CommandReader final : public Reader {
  public:
-  /// `program` is an absolute path; `environment` is all that it gets. The runner outlives it.
+  /// `program` is an absolute path. `environment` is the whole environment of the command. The
+  /// runner must outlive it.
   CommandReader(std::string program,
                 std::map<std::string, std::string> environment,
                 os::CommandRunner& runner)

@@ -16,7 +16,7 @@ Counting::~Counting() {
       continue;
     }
     if (const auto done = reader_.set_counting(name, false); !done) {
-      log::error("counting of queue pairs by process stays on",
+      log::error("counting of queue pairs by process cannot be turned off",
                  {{"collector", "rdma"}, {"link", name}, {"err", done.error().message}});
     }
   }
@@ -35,7 +35,7 @@ void Counting::switch_on() {
     } else {
       link.next = clock_.steady_now() + kRetry;
       if (!link.refused) {
-        log::error("queue pairs are not counted by process",
+        log::error("counting of queue pairs by process cannot be turned on",
                    {{"collector", "rdma"}, {"link", name}, {"err", done.error().message}});
       }
       link.refused = true;

@@ -10,11 +10,11 @@
 
 namespace ceems::exporter::rdma {
 
-/// Has queue pairs of the given ports counted by process, and puts back at the end what it changed;
-/// what was on before stays on. Not thread-safe; reader and clock outlive it.
+/// Turns on counting of queue pairs by process on the given ports, and turns it off again at the
+/// end on those where it was off. Reader and clock must outlive it. Not thread-safe.
 class Counting {
  public:
-  /// Wait before a port that refused is asked again.
+  /// Pause before a port that refused is tried again.
   static constexpr auto kRetry = std::chrono::minutes(10);
 
   Counting(Reader& reader, const Clock& clock) : reader_(reader), clock_(clock) {}
@@ -22,11 +22,11 @@ class Counting {
   Counting& operator=(const Counting&) = delete;
   ~Counting();
 
-  /// Ports that can count, as Reader::modes() tells.
+  /// Ports that can count, from Reader::modes().
   void set_modes(const std::vector<LinkMode>& modes);
-  /// True when there are ports that can count.
+  /// Whether there are ports that can count.
   [[nodiscard]] bool possible() const { return !links_.empty(); }
-  /// Switches on what is not on yet.
+  /// Turns counting on where it is off.
   void switch_on();
 
  private:

@@ -33,7 +33,8 @@ struct Attribute {
   Bytes data;
 };
 
-/// Takes the next attribute off the front; nothing at the end and where the rest is malformed.
+/// Removes the next attribute from the front and returns it. Nothing at the end and if the rest is
+/// malformed.
 std::optional<Attribute> take_attribute(Bytes& rest) {
   const auto header = value_at<nlattr>(rest);
   if (!header || header->nla_len < sizeof(nlattr) || header->nla_len > rest.size()) {
@@ -46,7 +47,7 @@ std::optional<Attribute> take_attribute(Bytes& rest) {
   return attribute;
 }
 
-/// The first attribute of a type; empty where there is none.
+/// The first attribute of a type; empty if there is none.
 Bytes find(Bytes attributes, std::uint16_t type) {
   while (const auto attribute = take_attribute(attributes)) {
     if (attribute->type == type) {
@@ -68,7 +69,7 @@ std::string text_of(Bytes data) {
   return text;
 }
 
-/// Calls `use` for each entry of a table below the payload that has the pid of a process.
+/// Calls `use` for each entry with a process's pid in a table of the payload.
 template <typename Use>
 void for_entries(Bytes payload, std::uint16_t table, std::uint16_t entry, Use use) {
   const std::string device = text_of(find(payload, RDMA_NLDEV_ATTR_DEV_NAME));
@@ -147,7 +148,7 @@ Result<Answer> read_answer(Bytes data,
       continue;
     }
     if (header->nlmsg_type == NLMSG_ERROR || header->nlmsg_type == NLMSG_DONE) {
-      // 0 acknowledges; a dump that failed half-way says so at its end.
+      // 0 is an acknowledgement. A dump that failed half-way has the error at its end.
       const int error = value_at<int>(payload).value_or(0);
       if (error < 0 && error > -4096) {
         return fail(errno_error(-error, "rdma netlink"));

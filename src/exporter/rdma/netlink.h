@@ -12,47 +12,47 @@
 #include "exporter/rdma/resources.h"
 
 // Messages of the RDMA netlink family (<rdma/rdma_netlink.h>, drivers/infiniband/core/nldev.c in
-// Linux; attributes as in netlink(7)). Everything here works on bytes; netlink_reader.h talks to
-// the kernel.
+// Linux; attributes as in netlink(7)). These functions only work on bytes; netlink_reader.h
+// communicates with the kernel.
 namespace ceems::exporter::rdma {
 
 using Bytes = std::span<const std::byte>;
 
-/// An adapter.
+/// An RDMA adapter.
 struct Device {
   std::uint32_t index = 0;
   std::string name;
   std::uint32_t ports = 0;
 };
 
-/// A request of the family RDMA_NL_NLDEV.
+/// Builds a request of the family RDMA_NL_NLDEV.
 std::vector<std::byte> make_request(
     std::uint16_t command,
     bool dump,
     std::uint32_t sequence,
     std::span<const std::pair<std::uint16_t, std::uint32_t>> values);
 
-/// What a read from the socket held.
+/// What a read from the socket contained.
 enum class Answer {
   kMore,  ///< other messages will follow
   kEnd,   ///< the answer is complete
 };
 
-/// Hands the payload of each message of an answer to `use`. Messages with another sequence number
-/// are left out. Errors: what the kernel answered, kParse for malformed messages.
+/// Passes the payload of each message of an answer to `use`. Messages with another sequence number
+/// are ignored. Errors: the kernel's, and kParse for malformed messages.
 Result<Answer> read_answer(Bytes data,
                            std::uint32_t sequence,
                            const std::function<void(Bytes payload)>& use);
 
-/// Payloads of the answers to RDMA_NLDEV_CMD_GET, _RES_MR_GET, _RES_CQ_GET, _RES_QP_GET and
-/// _STAT_GET. What is malformed or belongs to the kernel is left out.
+/// Parsers of the payloads of answers to RDMA_NLDEV_CMD_GET, _RES_MR_GET, _RES_CQ_GET, _RES_QP_GET
+/// and _STAT_GET. Malformed objects and those of the kernel are left out.
 std::optional<Device> parse_device(Bytes payload);
 void add_regions(Bytes payload, std::vector<Objects>& regions);
 void add_queues(Bytes payload, std::vector<Objects>& queues);
 void add_pairs(Bytes payload, std::vector<QueuePairs>& pairs);
 void add_counters(Bytes payload, std::vector<QpCounters>& counters);
-/// Whether queue pairs are counted automatically; nothing where they are bound by hand, which is
-/// not ours to change.
+/// Whether queue pairs are counted automatically. Nothing if they were bound by hand, which must
+/// not be changed.
 std::optional<bool> parse_mode(Bytes payload);
 
 }  // namespace ceems::exporter::rdma

@@ -21,7 +21,7 @@ namespace {
 using SteadyClock = std::chrono::steady_clock;
 
 constexpr std::chrono::seconds kDeadline{5};
-constexpr std::size_t kMaxBytes = std::size_t{256} << 20U;  // of one answer
+constexpr std::size_t kMaxBytes = std::size_t{256} << 20U;  // per answer
 constexpr std::size_t kBuffer = std::size_t{64} << 10U;     // the kernel sends 32 KiB at most
 
 Result<UniqueFd> open_socket() {
@@ -108,7 +108,7 @@ Result<std::vector<Device>> NetlinkReader::devices() {
   return found;
 }
 
-/// The kernel answers at once, so the limit is that of any question.
+/// The kernel answers at once, so the usual limit of a request applies.
 Result<std::vector<LinkMode>> NetlinkReader::modes(std::chrono::milliseconds /*limit*/,
                                                    std::stop_token /*stop*/) {
   const auto found = devices();
@@ -120,7 +120,7 @@ Result<std::vector<LinkMode>> NetlinkReader::modes(std::chrono::milliseconds /*l
     constexpr std::uint32_t kMaxPorts = 255;
     for (std::uint32_t port = 1;
          device.name.starts_with("mlx") && port <= std::min(device.ports, kMaxPorts); ++port) {
-      // The presence of STAT_MODE asks for the mode instead of counters.
+      // The presence of STAT_MODE requests the mode instead of counters.
       const auto done = ask(socket_, RDMA_NLDEV_CMD_STAT_GET, false,
                             {{RDMA_NLDEV_ATTR_DEV_INDEX, device.index},
                              {RDMA_NLDEV_ATTR_PORT_INDEX, port},
@@ -160,7 +160,8 @@ Result<Resources> NetlinkReader::read(bool counters, std::stop_token stop) {
       values.emplace_back(RDMA_NLDEV_ATTR_DEV_INDEX, device.index);
       const auto done =
           ask(socket_, command, true, values, [&](Bytes payload) { add(payload, *into); });
-      // Drivers without such objects answer "not supported"; an adapter may go away meanwhile.
+      // Drivers without such objects return "not supported", and an adapter may disappear
+      // meanwhile.
       if (!done && done.error().code == ErrorCode::kTimeout) {
         failure = done.error();
       }
@@ -191,7 +192,7 @@ Result<> NetlinkReader::set_counting(const std::string& link, bool on) {
   if (!number || device == found->end()) {
     return fail(ErrorCode::kNotFound, "no port {}", printable(link));
   }
-  // The kernel looks at who opened the socket and at who sends.
+  // The kernel checks both the opener of the socket and the sender.
   const os::RaisedCapabilities raised({CAP_NET_ADMIN});
   const auto socket = open_socket();
   if (!socket) {

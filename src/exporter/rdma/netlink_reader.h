@@ -9,11 +9,11 @@
 
 namespace ceems::exporter::rdma {
 
-/// By netlink, in process: adapters of the exporter's own network namespace, or all where the
-/// kernel shares them (rdma system).
+/// Reads through netlink in this process: the adapters of the exporter's network namespace, or all
+/// if the kernel shares them (`rdma system`).
 class NetlinkReader final : public Reader {
  public:
-  /// Errors: this kernel has no RDMA, or may not be asked.
+  /// Errors: this kernel has no RDMA, or access is denied.
   static Result<std::unique_ptr<NetlinkReader>> create();
 
   Result<std::vector<LinkMode>> modes(std::chrono::milliseconds limit,

@@ -39,7 +39,7 @@ void put_nested(Message& out, std::uint16_t type, const Message& inner) {
   put(out, static_cast<std::uint16_t>(type | NLA_F_NESTED), inner.data(), inner.size());
 }
 
-/// The answer to a dump for an adapter with a table of entries.
+/// The answer to a dump, for an adapter with a table of entries.
 Message table_of(std::uint16_t table, std::uint16_t entry, const std::vector<Message>& entries) {
   Message rows;
   for (const Message& row : entries) {
@@ -168,7 +168,7 @@ TEST(RdmaNetlink, ReadsModes) {
   EXPECT_EQ(parse_mode({}), std::nullopt);
 }
 
-TEST(RdmaNetlink, TakesMessagesUntilTheEnd) {
+TEST(RdmaNetlink, ReadsMessagesUntilTheEnd) {
   const std::uint16_t type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_RES_MR_GET);
   Message first;
   put_u32(first, RDMA_NLDEV_ATTR_DEV_INDEX, 1);
@@ -179,7 +179,7 @@ TEST(RdmaNetlink, TakesMessagesUntilTheEnd) {
   };
   Message data = message(type, 7, first);
   EXPECT_EQ(read_answer(data, 7, count).value(), Answer::kMore);
-  EXPECT_EQ(read_answer(data, 8, count).value(), Answer::kMore);  // an answer to somebody else
+  EXPECT_EQ(read_answer(data, 8, count).value(), Answer::kMore);  // the answer to another request
   EXPECT_EQ(used, 1);
   const Message end = error_message(NLMSG_DONE, 7, 0);
   data.insert(data.end(), end.begin(), end.end());
@@ -188,7 +188,7 @@ TEST(RdmaNetlink, TakesMessagesUntilTheEnd) {
   EXPECT_EQ(read_answer(error_message(NLMSG_ERROR, 7, 0), 7, count).value(), Answer::kEnd);
 }
 
-TEST(RdmaNetlink, HandsOnErrorsOfTheKernel) {
+TEST(RdmaNetlink, ReturnsErrorsOfTheKernel) {
   const auto ignore = [](Bytes) {};
   const auto refused = read_answer(error_message(NLMSG_ERROR, 7, -EPERM), 7, ignore);
   ASSERT_FALSE(refused);
@@ -217,7 +217,7 @@ TEST(RdmaNetlink, SurvivesMalformedAttributes) {
   EXPECT_TRUE(regions.empty());
 }
 
-TEST(RdmaNetlink, MakesRequestsOfTheKernelsForm) {
+TEST(RdmaNetlink, BuildsRequestsInTheKernelsFormat) {
   const std::vector<std::pair<std::uint16_t, std::uint32_t>> values{{RDMA_NLDEV_ATTR_DEV_INDEX, 3}};
   const Message request = make_request(RDMA_NLDEV_CMD_RES_QP_GET, true, 9, values);
   ASSERT_EQ(request.size(), sizeof(nlmsghdr) + 8);
@@ -229,7 +229,7 @@ TEST(RdmaNetlink, MakesRequestsOfTheKernelsForm) {
   EXPECT_EQ(header.nlmsg_seq, 9U);
 }
 
-TEST(RdmaNetlinkLive, AsksTheKernel) {
+TEST(RdmaNetlinkLive, ReadsFromTheKernel) {
   auto reader = NetlinkReader::create();
   if (!reader) {
     GTEST_SKIP() << "kernel without RDMA: " << reader.error().message;

@@ -41,7 +41,7 @@ inline constexpr std::array<PortCounter, 9> kPortCounters{{
      "Number of packets transmitted on all VLs from this port (including errors)"},
 }};
 
-/// A port now; a counter that is absent or unreadable is 0, which has no series.
+/// The values of a port. A counter that is absent or unreadable is 0 and has no series.
 struct PortValues {
   std::string device;
   std::string port;

@@ -14,7 +14,7 @@
 
 namespace ceems::exporter::rdma {
 
-/// Names of the hardware counters of queue pairs that have a series. The mlx5 driver has them.
+/// Names of the hardware counters of queue pairs that have a series. The mlx5 driver provides them.
 inline constexpr std::array<std::string_view, 11> kQpCounters{
     "rx_write_requests",          "rx_read_requests",
     "rx_atomic_requests",         "req_cqe_error",
@@ -24,8 +24,8 @@ inline constexpr std::array<std::string_view, 11> kQpCounters{
     "resp_remote_access_errors"};
 using QpCounterValues = std::array<std::uint64_t, kQpCounters.size()>;
 
-/// Objects of one kind that a process holds: memory regions (size: bytes) or completion queues
-/// (size: entries).
+/// Objects of one type that a process holds: memory regions (size in bytes) or completion queues
+/// (size in entries).
 struct Objects {
   std::string device;
   int pid = 0;
@@ -36,7 +36,7 @@ struct Objects {
 /// Queue pairs of a process on a port.
 struct QueuePairs {
   std::string device;
-  std::string port;  ///< decimal; empty where it has none
+  std::string port;  ///< decimal; empty if it has none
   int pid = 0;
   std::uint64_t count = 0;
 };
@@ -55,7 +55,7 @@ struct LinkMode {
   bool on = false;
 };
 
-/// What processes hold of the machine's RDMA adapters. A part is absent where it could not be read.
+/// The RDMA objects that processes hold. A part is absent if it could not be read.
 struct Resources {
   std::optional<std::vector<Objects>> regions;
   std::optional<std::vector<Objects>> queues;
@@ -63,8 +63,8 @@ struct Resources {
   std::optional<std::vector<QpCounters>> counters;
 };
 
-/// What the processes of one unit hold. Device and port are those of the first object found: what a
-/// unit has on other adapters is counted in (as the reference does).
+/// The objects of one unit's processes. Device and port are those of the first object. Objects on
+/// other adapters are included, as in the reference.
 struct UnitObjects {
   std::string device;
   std::uint64_t count = 0;
@@ -82,7 +82,7 @@ struct UnitResources {
   std::map<std::string, UnitPairs> pairs;
 };
 
-/// Sums by unit. `unit_of` gives the uuid of a process, empty for one of no unit.
+/// Sums by unit. `unit_of` returns the uuid of a process's unit, or an empty text.
 UnitResources by_unit(const Resources& resources,
                       const std::function<std::string_view(int pid)>& unit_of);
 

@@ -10,11 +10,11 @@ namespace {
 
 constexpr std::size_t kMaxRecords = 1'000'000;
 
-/// A line "KIND NAME item value ... comm PROCESS ...": its words.
+/// The words of a line "KIND NAME item value ... comm PROCESS ...".
 struct Line {
-  std::string_view name;                ///< word behind the kind
-  std::vector<std::string_view> items;  ///< words behind it, up to "comm"
-  std::vector<std::string_view> extra;  ///< words behind "comm", the process's name included
+  std::string_view name;                ///< the word after the kind
+  std::vector<std::string_view> items;  ///< the words after the name, up to "comm"
+  std::vector<std::string_view> extra;  ///< the words after "comm", including the process's name
 };
 
 std::optional<Line> parse_line(std::string_view text, std::string_view kind) {
@@ -34,7 +34,7 @@ std::optional<Line> parse_line(std::string_view text, std::string_view kind) {
   return line;
 }
 
-/// Number behind the first word `key`.
+/// The number after the first word `key`.
 template <typename Int>
 std::optional<Int> number(const std::vector<std::string_view>& words, std::string_view key) {
   for (std::size_t i = 0; i + 1 < words.size(); ++i) {
@@ -52,7 +52,7 @@ std::optional<int> pid_of(const Line& line) {
   return pid && *pid > 0 ? pid : std::nullopt;
 }
 
-/// Letters, digits, '_', '-' and '.': what names of devices are made of.
+/// Whether the text has only letters, digits, '_', '-' and '.', as names of devices have.
 bool is_device(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||

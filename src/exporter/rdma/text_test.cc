@@ -52,7 +52,7 @@ TEST(RdmaText, ReadsCountersOfProcesses) {
   EXPECT_EQ(counters[0].values[10], 3U);
 }
 
-TEST(RdmaText, TakesNothingFromNamesThatUsersChoose) {
+TEST(RdmaText, ReadsNothingFromNamesThatUsersChoose) {
   const auto counters = parse_counters(
       "link mlx5_0/1 cntn 5 qp-type RC pid 77 comm req_cqe_error 9 req_cqe_error 4\n"
       "link mlx5_0/1 cntn 5 qp-type RC comm a pid 1\n");
@@ -106,11 +106,11 @@ TEST(RdmaResources, AreSummedByUnitUnderTheFirstDevice) {
   EXPECT_EQ(units.pairs.at("a").count, 2U);
   EXPECT_EQ(units.pairs.at("a").counters[0], 7U);  // both processes
   EXPECT_EQ(units.pairs.at("a").counters[1], 1U);
-  EXPECT_EQ(units.pairs.at("b").count, 1U);  // known by its counters alone
+  EXPECT_EQ(units.pairs.at("b").count, 1U);  // known from its counters only
   EXPECT_EQ(units.pairs.at("b").counters[0], 8U);
 }
 
-TEST(RdmaResources, OfNoUnitCountNowhere) {
+TEST(RdmaResources, WithoutAUnitAreNotCounted) {
   const auto units = by_unit(two_units(), [](int) { return std::string_view(); });
   EXPECT_TRUE(units.regions.empty());
   EXPECT_TRUE(units.queues.empty());
