@@ -34,9 +34,9 @@ Result<std::string> name_by_dns(const std::string& address) {
   sockaddr_in place{};
   place.sin_family = AF_INET;
   if (::inet_pton(AF_INET, address.c_str(), &place.sin_addr) != 1) {
-    return fail(ErrorCode::kInvalidArgument, "{} is no IPv4 address", address);
+    return fail(ErrorCode::kInvalidArgument, "expected an IPv4 address, got {}", address);
   }
-  // The resolver's state is that of this thread; without this a silent server costs 10 s.
+  // The resolver's state belongs to this thread. Without these settings a silent server costs 10 s.
   if (::res_init() == 0) {
     _res.retrans = 1;
     _res.retry = 1;

@@ -9,18 +9,18 @@
 
 namespace ceems::exporter::redfish {
 
-/// Name of an address by reverse DNS, e.g. "192.0.2.1"; an error where there is none.
+/// The name of an address such as "192.0.2.1" by reverse DNS. An error if there is none.
 using NameOf = std::function<Result<std::string>(const std::string& address)>;
 
-/// Where the BMC of this node is in the network: its address by IPMI (LAN channel 1).
+/// The address of this node's BMC, read through IPMI (LAN channel 1).
 Result<std::string> find_bmc_address(ipmi::Port& port, std::chrono::milliseconds timeout);
 
-/// The name of the address without a dot at the end; the address where it has none or nobody can be
-/// asked for it.
+/// The name of the address without a trailing dot, or the address if it has no name or the lookup
+/// fails.
 std::string bmc_name(const std::string& address, const NameOf& name_of);
 
-/// NameOf by the resolver of the system, for a worker: DNS servers that are silent cost a second
-/// each, other name services take as long as they like.
+/// A NameOf that uses the system's resolver, for a separate thread: silent DNS servers cost a
+/// second each, and other name services may take any time.
 Result<std::string> name_by_dns(const std::string& address);
 
 }  // namespace ceems::exporter::redfish

@@ -42,7 +42,8 @@ void replace_all(std::string& text, std::string_view what, std::string_view by) 
   }
 }
 
-/// A name or address: nothing that would change the meaning of a URL. IPv6 may be in brackets.
+/// Whether the text is a name or address, without anything that would change the meaning of a URL.
+/// IPv6 may be in brackets.
 bool is_host(std::string_view host) {
   return host.size() <= 255 &&
          host.find_first_of(std::string_view("/?#@\\ \t\r\n\0", 10)) == std::string_view::npos;
@@ -66,7 +67,7 @@ Result<> read_place(const Node& node, const ConfigContext& context, Config& conf
   }
   replace_all(config.hostname, "{hostname}", context.node_name);
   if (!is_host(config.hostname)) {
-    return fail(hostname.error("this is no name or address of a host"));
+    return fail(hostname.error("expected the name or address of a host"));
   }
   if (config.hostname.find(':') != std::string::npos && !config.hostname.starts_with('[')) {
     config.hostname = "[" + config.hostname + "]";
@@ -79,7 +80,7 @@ Result<> read_place(const Node& node, const ConfigContext& context, Config& conf
     if (*number < 0 || *number > 65535) {
       return fail(port.error("expected a port, 1 to 65535"));
     }
-    if (*number != 0) {  // 0: the protocol's own port, as if it were not there
+    if (*number != 0) {  // 0 means the default port of the protocol
       config.port = static_cast<int>(*number);
     }
   }
@@ -251,7 +252,7 @@ Result<Config> parse_config(std::string_view text,
   }
   const Node old = (*document)[kOldSection];
   if (old.present()) {
-    log::warn("the section redfish_web_config is deprecated, call it redfish_collector",
+    log::warn("the section redfish_web_config is deprecated, use redfish_collector",
               {{"collector", "redfish"}, {"file", name}});
     return read_section(old, context);
   }

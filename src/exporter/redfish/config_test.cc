@@ -47,7 +47,7 @@ constexpr const char* kFull = R"(redfish_collector:
       values: [elsewhere]
 )";
 
-TEST(RedfishConfig, TakesEveryKey) {
+TEST(RedfishConfig, AcceptsEveryKey) {
   const auto config = parse(kFull);
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->bmc_url(), "https://bmc-n1.n1:8443");
@@ -63,7 +63,7 @@ TEST(RedfishConfig, TakesEveryKey) {
   EXPECT_EQ(config->http.proxy_url, "http://forward:3128");
   EXPECT_FALSE(config->http.follow_redirects);
   EXPECT_FALSE(config->http.enable_http2);
-  EXPECT_EQ(config->http.headers.size(), 1U) << "our own header is not overridden";
+  EXPECT_EQ(config->http.headers.size(), 1U) << "X-Redfish-Url is not overridden";
 }
 
 TEST(RedfishConfig, HasTheDefaultsOfTheReference) {
@@ -76,7 +76,7 @@ TEST(RedfishConfig, HasTheDefaultsOfTheReference) {
   EXPECT_TRUE(config->http.follow_redirects);
 }
 
-TEST(RedfishConfig, APortThatIsNotGivenStaysOut) {
+TEST(RedfishConfig, ADefaultPortIsLeftOut) {
   EXPECT_EQ(parse("redfish_collector: {protocol: https, hostname: b}")->bmc_url(), "https://b");
   EXPECT_EQ(parse("redfish_collector: {protocol: https, hostname: b, port: 0}")->bmc_url(),
             "https://b");
@@ -93,7 +93,7 @@ TEST(RedfishConfig, TheEnvironmentOverridesCredentials) {
   EXPECT_EQ(parse(kFull, {{"REDFISH_WEB_PASSWORD", ""}})->password, "s3cret");
 }
 
-TEST(RedfishConfig, TakesTheOldSectionWhereThereIsNoNewOne) {
+TEST(RedfishConfig, UsesTheOldSectionWithoutTheNewOne) {
   EXPECT_EQ(parse("redfish_web_config: {protocol: http, hostname: old}")->hostname, "old");
   EXPECT_EQ(parse("redfish_web_config: {protocol: http, hostname: old}\n"
                   "redfish_collector: {protocol: http, hostname: new}")
@@ -112,7 +112,7 @@ TEST(RedfishConfig, InsecureSkipVerifyReplacesTheTlsSection) {
   EXPECT_EQ(config->http.tls.server_name, "");
 }
 
-TEST(RedfishConfig, RefusesWithThePlace) {
+TEST(RedfishConfig, ReportsThePlaceOfAnError) {
   EXPECT_EQ(error_of(""), "redfish.yml: the section redfish_collector is missing or empty");
   EXPECT_EQ(error_of("redfish_collector:\n"),
             "redfish.yml: the section redfish_collector is missing or empty");
@@ -133,7 +133,7 @@ TEST(RedfishConfig, RefusesWithThePlace) {
   }
 }
 
-TEST(RedfishConfig, MessagesHoldNoSecrets) {
+TEST(RedfishConfig, MessagesContainNoSecrets) {
   for (const char* text :
        {"redfish_collector:\n  protocol: http\n  password: [s3cret]\n",
         "redfish_collector:\n  protocol: http\n  password: s3cret\n  basic_auth:\n    password: "

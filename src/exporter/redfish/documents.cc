@@ -14,7 +14,7 @@ namespace json = boost::json;
 
 constexpr std::size_t kMaxLink = 2048;
 constexpr std::size_t kMaxId = 256;
-constexpr double kMaxWatts = 1e9;  // more is no reading
+constexpr double kMaxWatts = 1e9;  // larger values are invalid
 
 Result<json::object> parse_object(std::string_view text) {
   boost::system::error_code error;
@@ -41,7 +41,7 @@ std::string string_at(const json::object& object, std::string_view key) {
                                                 : std::string();
 }
 
-/// The link that an object such as {"@odata.id": "/redfish/v1/Chassis"} is; "href" in old services.
+/// The link in an object such as {"@odata.id": "/redfish/v1/Chassis"}; "href" in old services.
 std::string link_of(const json::object* object) {
   if (object == nullptr) {
     return {};
@@ -63,18 +63,18 @@ std::vector<std::string> links_of(const json::array* array) {
   return links;
 }
 
-/// Adds a number; missing or null counts 0.
+/// Adds a number. A missing one or null counts as 0.
 Result<> add_watts(const json::object& object, std::string_view key, double& sum) {
   const json::value* value = object.if_contains(key);
   if (value == nullptr || value->is_null()) {
     return {};
   }
   if (!value->is_number()) {
-    return fail(ErrorCode::kParse, "{} is no number", key);
+    return fail(ErrorCode::kParse, "{}: expected a number", key);
   }
   const double watts = value->to_number<double>();
   if (!(std::abs(watts) <= kMaxWatts)) {
-    return fail(ErrorCode::kParse, "{} is no power", key);
+    return fail(ErrorCode::kParse, "{}: expected watts", key);
   }
   sum += watts;
   return {};
@@ -89,7 +89,7 @@ Result<> add_entry(const json::object& entry, Watts& sum) {
     return {};
   }
   if (!metrics->is_object()) {
-    return fail(ErrorCode::kParse, "PowerMetrics is no object");
+    return fail(ErrorCode::kParse, "PowerMetrics: expected an object");
   }
   const json::object& values = metrics->get_object();
   Result<> added = add_watts(values, "MinConsumedWatts", sum.minimum);
@@ -183,14 +183,14 @@ Result<Watts> parse_power(std::string_view text) {
     return sum;
   }
   if (!control->is_array()) {
-    return fail(ErrorCode::kParse, "PowerControl is no list");
+    return fail(ErrorCode::kParse, "PowerControl: expected a list");
   }
   for (const json::value& entry : control->get_array()) {
     if (entry.is_null()) {
       continue;
     }
     if (!entry.is_object()) {
-      return fail(ErrorCode::kParse, "an entry of PowerControl is no object");
+      return fail(ErrorCode::kParse, "PowerControl: expected a list of objects");
     }
     if (auto added = add_entry(entry.get_object(), sum); !added) {
       return fail(std::move(added).error().with_context("PowerControl"));

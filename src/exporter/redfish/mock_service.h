@@ -15,7 +15,7 @@
 
 namespace ceems::exporter::redfish {
 
-/// A Redfish service for tests: two chassis, login by token. Tests replace its answers.
+/// A Redfish service for tests with two chassis and login by token. Tests replace its answers.
 class MockService {
  public:
   struct Answer {
@@ -73,7 +73,7 @@ class MockService {
     need_token_ = true;
     token_ = "none";
   }
-  /// Every request with a token is refused, whatever the token.
+  /// Refuses every request with a token, whatever the token.
   void refuse_tokens() {
     const MutexLock lock(mutex_);
     refuse_ = true;
@@ -82,7 +82,7 @@ class MockService {
     const MutexLock lock(mutex_);
     refuse_logins_ = true;
   }
-  /// Requests for this path are not answered until release().
+  /// Delays the answers to requests for this path until release().
   void hang(const std::string& path) {
     const MutexLock lock(mutex_);
     hanging_ = path;
@@ -107,7 +107,7 @@ class MockService {
     const auto all = requests();
     return std::ranges::count(all, request);
   }
-  /// Header of the last request, "-" where it had none.
+  /// Header of the last request; "-" if it had none.
   [[nodiscard]] std::string last_header(std::string_view name) const {
     const MutexLock lock(mutex_);
     const std::string* value = net::find_header(last_headers_, name);

@@ -23,13 +23,13 @@ constexpr seconds kFirstRefusalPause{60};
 constexpr seconds kMaxRefusalPause{600};
 constexpr minutes kListAgain{10};
 constexpr minutes kListAgainSoon{1};
-constexpr int kMaxSilences = 2;  // chassis that do not answer before the others are left alone
+constexpr int kMaxSilences = 2;  // unanswered chassis after which the others are skipped
 
 bool is_refusal(const Error& error) {
   return error.code == ErrorCode::kPermissionDenied;
 }
 
-/// No answer at all: asking for more may only take as long again.
+/// Whether there was no answer at all. Further requests would probably take as long again.
 bool is_silence(const Error& error) {
   return error.code == ErrorCode::kTimeout || error.code == ErrorCode::kUnavailable;
 }
@@ -55,7 +55,7 @@ Result<Readings> Reader::read(const std::stop_token& stop) {
   } else if (now - listed_ > kListAgain ||
              ((chassis_gone_ || chassis_.empty()) && now - listed_ > kListAgainSoon)) {
     if (auto done = list_chassis(root_.chassis); !done) {
-      connected_ = false;  // with a refused token, too: connecting logs in
+      connected_ = false;  // also after a refused token, because connecting logs in
       return fail(std::move(done).error().with_context("listing chassis"));
     }
   }
@@ -74,7 +74,8 @@ Result<> Reader::connect() {
   root_ = *std::move(root);
   if (session_->wants_token()) {
     if (root_.sessions.empty()) {
-      return fail(ErrorCode::kParse, "{}: no link to the sessions, so there is no login", kRoot);
+      return fail(ErrorCode::kParse, "{}: no link to the sessions, so login is not possible",
+                  kRoot);
     }
     if (auto done = session_->log_in(root_.sessions); !done) {
       return done;
@@ -85,11 +86,11 @@ Result<> Reader::connect() {
 
 Result<> Reader::list_chassis(std::string_view collection) {
   std::vector<Known> found;
-  std::set<std::string, std::less<>> seen;  // pages may lead to each other for ever
+  std::set<std::string, std::less<>> seen;  // pages may form a cycle
   std::string page(collection);
   for (std::size_t pages = 0; !page.empty() && pages < kMaxPages; ++pages) {
     if (!seen.insert(page).second) {
-      log::warn("the list of chassis runs in a circle", {{"collector", "redfish"}});
+      log::warn("the pages of the list of chassis form a cycle", {{"collector", "redfish"}});
       break;
     }
     const auto text = session_->get(page);
@@ -102,7 +103,8 @@ Result<> Reader::list_chassis(std::string_view collection) {
     }
     for (const std::string& link : members->members) {
       if (found.size() >= kMaxChassis) {
-        log::warn("more chassis than are read", {{"collector", "redfish"}, {"limit", kMaxChassis}});
+        log::warn("too many chassis; the rest is not read",
+                  {{"collector", "redfish"}, {"limit", kMaxChassis}});
         break;
       }
       if (!seen.insert(link).second) {
@@ -120,7 +122,7 @@ Result<> Reader::list_chassis(std::string_view collection) {
   return {};
 }
 
-/// One chassis that cannot be looked at is left out; silence and a refused token are errors.
+/// A chassis that cannot be read is left out. A missing answer and a refused token are errors.
 Result<> Reader::add_chassis(const std::string& link, std::vector<Known>& found) {
   const auto text = session_->get(link);
   if (!text) {
@@ -213,7 +215,7 @@ Result<Watts> Reader::read_power(const Known& known) {
     }
     text = session_->get(known.chassis.power);
     if (!text && is_refusal(text.error())) {
-      next_renewal_ = clock_.steady_now() + kMaxPause;  // a new token does not help
+      next_renewal_ = clock_.steady_now() + kMaxPause;  // a new token did not help
     }
   }
   if (!text) {
@@ -223,20 +225,20 @@ Result<Watts> Reader::read_power(const Known& known) {
 }
 
 Result<> Reader::renew() {
-  log::debug("the token is not accepted any more, logging in again", {{"collector", "redfish"}});
+  log::debug("the token was refused; logging in again", {{"collector", "redfish"}});
   return session_->log_in(root_.sessions);
 }
 
 void Reader::back_off(const Error& error) {
   const bool refused = is_refusal(error);
-  const seconds least = refused ? kFirstRefusalPause : kFirstPause;
-  const seconds most = refused ? kMaxRefusalPause : kMaxPause;
-  pause_ = std::clamp(pause_ * 2, least, most);
+  const seconds min_pause = refused ? kFirstRefusalPause : kFirstPause;
+  const seconds max_pause = refused ? kMaxRefusalPause : kMaxPause;
+  pause_ = std::clamp(pause_ * 2, min_pause, max_pause);
   last_error_ = error;
   next_attempt_ = clock_.steady_now() + pause_;
 }
 
-/// One line when some of the chassis cannot be read and one when all can again.
+/// Logs one line when some of the chassis cannot be read and one when all can be read again.
 void Reader::report_partial(const std::optional<Error>& error) {
   if (error && !partial_) {
     log::error("some chassis cannot be read", {{"collector", "redfish"}, {"err", error->message}});

@@ -16,38 +16,39 @@
 namespace ceems::exporter::redfish {
 
 struct ChassisReading {
-  std::string label;  ///< Id as a label value, unique
+  std::string label;  ///< Id as a label value; unique
   Watts watts;
   Clock::SteadyTime time{};
 };
 
 struct Readings {
-  std::vector<ChassisReading> chassis;  ///< of all that have been read lately, in their order
-  /// Power of the node, where it was read just now.
+  std::vector<ChassisReading>
+      chassis;  ///< all chassis with a recent reading, in the order of the list
+  /// Power of the node, if it was read just now.
   std::optional<double> node_watts;
 };
 
 struct ReaderOptions {
-  /// Ids of the chassis that make up the node; empty: chosen.
+  /// Ids of the chassis that make up the node. Chosen automatically if empty.
   std::vector<std::string> node_chassis;
-  /// How long the last reading of a chassis that cannot be read stands in.
+  /// How long the last reading of a chassis is used when it cannot be read.
   std::chrono::milliseconds max_age{std::chrono::minutes(5)};
 };
 
-/// Reads the power of all chassis of a service: connects (service root, login, list of chassis) and
-/// keeps that.
+/// Reads the power of all chassis of a service. Connects first (service root, login, list of
+/// chassis) and keeps the result.
 ///
-/// - A refused token (401, 403) is renewed once per read, then the chassis is asked again.
-/// - No answer, or nothing readable: connects anew at the next read, then after 5 s, 10 s, ... 60
-/// s;
-///   after a refused login after 60 s, 2 min, ... 10 min, as services lock accounts.
-/// - The list is made anew every 10 minutes, after a minute where a chassis is gone or there is
-/// none.
-/// - At most kMaxPages pages and kMaxChassis chassis.
+/// - A refused token (401, 403) is renewed once per read, and the chassis is read again.
+/// - Without an answer, or if nothing can be read, it connects again at the next read, then after 5
+///   s, 10 s, ... 60 s. After a refused login the pauses are 60 s, 2 min, ... 10 min, because
+///   services lock accounts.
+/// - The list is read again every 10 minutes, or after a minute if a chassis is gone or there is
+///   none.
+/// - It reads at most kMaxPages pages and kMaxChassis chassis.
 ///
-/// Power of the node, where no chassis is named: the greatest current power among the chassis with
-/// a computer system in them, else among all. Chassis contain each other (node, GPU tray), so their
-/// sum would count energy twice.
+/// If no chassis is configured, the power of the node is the greatest current power among the
+/// chassis that contain a computer system, or among all if none does. Chassis contain each other
+/// (node, GPU tray), so their sum would count energy twice.
 ///
 /// Used by one thread at a time.
 class Reader {
@@ -59,16 +60,17 @@ class Reader {
 
   /// See Session::set_hostname().
   void set_hostname(std::string hostname) { session_->set_hostname(std::move(hostname)); }
-  /// The readings; an error where no chassis could be read. Ends soon after `stop`, for good.
+  /// The readings; an error if no chassis could be read. After `stop` it ends soon and must not be
+  /// used again.
   Result<Readings> read(const std::stop_token& stop);
 
  private:
   struct Known {
     Chassis chassis;
     std::string label;
-    ChassisReading last;  ///< where was_read
+    ChassisReading last;  ///< valid if was_read
     bool was_read = false;
-    bool fresh = false;  ///< last is of this read
+    bool fresh = false;  ///< last was read by this read()
   };
 
   Result<> connect();
@@ -91,9 +93,9 @@ class Reader {
   std::vector<Known> chassis_;
   bool chassis_gone_ = false;
   Clock::SteadyTime listed_{};
-  std::string node_;  // label of the chassis chosen for the node
+  std::string node_;  // label of the chassis that is the node
 
-  std::optional<Error> last_error_;  // of connecting
+  std::optional<Error> last_error_;  // of the last attempt to connect
   Clock::SteadyTime next_attempt_{};
   std::chrono::seconds pause_{0};
   Clock::SteadyTime next_renewal_{};

@@ -73,7 +73,7 @@ TEST(RedfishReader, LogsInAndReadsEveryChassis) {
   EXPECT_EQ(bench.service.last_header("X-Auth-Token"), "token1");
   EXPECT_EQ(bench.service.last_header("X-Redfish-Url"), bench.service.url());
   EXPECT_EQ(bench.service.last_header("Authorization"), "-");
-  // The second read asks for power only.
+  // The second read only requests power.
   bench.service.set_power("Tray", 901);
   EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=901");
   EXPECT_EQ(bench.service.requests().size(), 9U);
@@ -106,7 +106,7 @@ TEST(RedfishReader, BasicAuthenticationInsteadOfASession) {
   EXPECT_EQ(bench.service.count("POST /redfish/v1/Sessions"), 0);
 }
 
-TEST(RedfishReader, GoesThroughAProxyByItsUrl) {
+TEST(RedfishReader, UsesAProxyByItsUrl) {
   Bench bench([](Config& config) {
     config.external_url = config.bmc_url();
     config.protocol = "https";
@@ -133,18 +133,18 @@ TEST(RedfishReader, RenewsAnExpiredTokenOnceForAllChassis) {
   EXPECT_EQ(bench.service.count("POST /redfish/v1/Sessions"), 2);
 }
 
-TEST(RedfishReader, ARefusalForEverDoesNotMakeLoginsForEver) {
+TEST(RedfishReader, APermanentRefusalDoesNotCauseEndlessLogins) {
   Bench bench;
   bench.service.refuse_tokens();
   for (int i = 0; i < 100; ++i) {
     EXPECT_THAT(bench.watts(), HasSubstr("status 401"));
     bench.clock.advance(seconds(5));
   }
-  // 500 s with pauses of 60, 120, 240, 480 s; two logins each time.
+  // 500 s with pauses of 60, 120, 240 and 480 s, and two logins each time.
   EXPECT_LE(bench.service.count("POST /redfish/v1/Sessions"), 8);
 }
 
-TEST(RedfishReader, ARefusedLoginIsRarelyTriedAgain) {
+TEST(RedfishReader, ARefusedLoginIsRarelyRetried) {
   Bench bench;
   bench.service.refuse_logins();
   for (int i = 0; i < 100; ++i) {
@@ -156,18 +156,18 @@ TEST(RedfishReader, ARefusedLoginIsRarelyTriedAgain) {
   EXPECT_LE(bench.service.count("POST /redfish/v1/Sessions"), 4);
 }
 
-TEST(RedfishReader, AHalfFailedConnectIsRepaired) {
+TEST(RedfishReader, APartlyFailedConnectIsRepaired) {
   Bench bench;
   bench.service.set("/redfish/v1/Chassis", {.status = 500});
   EXPECT_THAT(bench.watts(), HasSubstr("status 500"));
   bench.service.set("/redfish/v1/Chassis",
                     {.body = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/Tray"}]})"});
-  EXPECT_THAT(bench.watts(), HasSubstr("status 500")) << "it waits before it asks again";
+  EXPECT_THAT(bench.watts(), HasSubstr("status 500")) << "it waits before the next attempt";
   bench.clock.advance(seconds(6));
   EXPECT_EQ(bench.watts(), "Tray=900");
 }
 
-TEST(RedfishReader, AListThatIsEmptyIsAskedForAgain) {
+TEST(RedfishReader, AnEmptyListIsReadAgain) {
   Bench bench;
   bench.service.set("/redfish/v1/Chassis", {.body = "{}"});
   EXPECT_EQ(bench.watts(), "");
@@ -177,7 +177,7 @@ TEST(RedfishReader, AListThatIsEmptyIsAskedForAgain) {
   EXPECT_EQ(bench.watts(), "Tray=900");
 }
 
-TEST(RedfishReader, OneChassisDoesNotSpoilTheOthers) {
+TEST(RedfishReader, OneChassisDoesNotAffectTheOthers) {
   Bench bench;
   bench.watts();
   const std::string power = "/redfish/v1/Chassis/Node-1/Power";
@@ -189,14 +189,14 @@ TEST(RedfishReader, OneChassisDoesNotSpoilTheOthers) {
       {.body = std::string(100'000, '[')}};
   for (const auto& answer : bad) {
     bench.service.set(power, answer);
-    EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900") << "the last reading stands in";
+    EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900") << "the last reading is used";
   }
   EXPECT_EQ(bench.service.count("POST /redfish/v1/Sessions"), 1);
   bench.clock.advance(minutes(5) + seconds(1));
-  EXPECT_EQ(bench.watts(), "Tray=900") << "but not for ever";
+  EXPECT_EQ(bench.watts(), "Tray=900") << "but not forever";
 }
 
-TEST(RedfishReader, AChassisThatIsGoneIsForgotten) {
+TEST(RedfishReader, ARemovedChassisIsForgotten) {
   Bench bench;
   bench.watts();
   bench.service.set("/redfish/v1/Chassis/Tray/Power", {.status = 404});
@@ -207,7 +207,7 @@ TEST(RedfishReader, AChassisThatIsGoneIsForgotten) {
   EXPECT_EQ(bench.watts(), "Node_1=400.25");
 }
 
-TEST(RedfishReader, TooLargeAnAnswerIsRefused) {
+TEST(RedfishReader, ATooLargeAnswerIsRefused) {
   Bench bench;
   bench.service.set("/redfish/v1/Chassis",
                     // NOLINTNEXTLINE(bugprone-string-constructor): 10 MB
@@ -215,7 +215,7 @@ TEST(RedfishReader, TooLargeAnAnswerIsRefused) {
   EXPECT_THAT(bench.watts(), HasSubstr("larger than 2097152 bytes"));
 }
 
-TEST(RedfishReader, FollowsPagesButNotInACircle) {
+TEST(RedfishReader, FollowsPagesButNotInACycle) {
   Bench bench;
   bench.service.set("/redfish/v1/Chassis",
                     {.body = R"({"Members":[{"@odata.id":"/redfish/v1/Chassis/Tray"}],
@@ -227,7 +227,7 @@ TEST(RedfishReader, FollowsPagesButNotInACircle) {
   EXPECT_EQ(bench.watts(), "Tray=900 Node_1=400.25");
 }
 
-TEST(RedfishReader, NumberOfPagesAndChassisIsBounded) {
+TEST(RedfishReader, NumberOfPagesAndChassisIsLimited) {
   Bench bench;
   bench.service.set_chassis("Tray", "");
   for (int page = 0; page < 40; ++page) {
@@ -258,7 +258,7 @@ TEST(RedfishReader, NumberOfPagesAndChassisIsBounded) {
   EXPECT_EQ(readings->chassis[1].label, "x_2") << "labels are unique";
 }
 
-TEST(RedfishReader, ChassisWithoutPowerAreSilentlyLeftOut) {
+TEST(RedfishReader, ChassisWithoutPowerAreLeftOutSilently) {
   Bench bench;
   bench.service.set("/redfish/v1/Chassis/Tray", {.body = R"({"Id":"Tray"})"});
   EXPECT_EQ(bench.watts(), "Node_1=400.25");
@@ -279,10 +279,10 @@ TEST(RedfishReader, RedirectsStayOnTheHost) {
   bench.service.set("/elsewhere", {.status = 302, .headers = {{"Location", "/elsewhere"}}});
   bench.service.set(power, {.status = 302, .headers = {{"Location", "/elsewhere"}}});
   bench.watts();
-  EXPECT_EQ(bench.service.count("GET /elsewhere"), 6) << "1 before and 5 of the circle";
+  EXPECT_EQ(bench.service.count("GET /elsewhere"), 6) << "1 before and 5 in the cycle";
 }
 
-TEST(RedfishReader, ARedirectedLoginIsNotSentOn) {
+TEST(RedfishReader, ARedirectedLoginIsNotFollowed) {
   Bench bench;
   const MockService other;
   bench.service.set("/redfish/v1/",
@@ -300,7 +300,7 @@ TEST(RedfishReader, ALoginNeedsALink) {
   EXPECT_THAT(bench.watts(), HasSubstr("no link to the sessions"));
 }
 
-TEST(RedfishReader, AServiceThatIsNotThereIsAskedAgainLater) {
+TEST(RedfishReader, AMissingServiceIsRetriedLater) {
   testing::FakeClock clock;
   Config config;
   {
@@ -317,11 +317,11 @@ TEST(RedfishReader, AServiceThatIsNotThereIsAskedAgainLater) {
   EXPECT_FALSE(reader.read({}));
 }
 
-TEST(RedfishReader, AHangEndsAtTheTimeLimitOrWhenStopped) {
+TEST(RedfishReader, AHangEndsAtTheTimeoutOrWhenStopped) {
   Bench bench([](Config& config) { config.timeout = milliseconds(100); });
   bench.watts();
   bench.service.hang("/redfish/v1/Chassis/Node-1/Power");
-  EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900") << "one that hangs does not spoil the other";
+  EXPECT_EQ(bench.watts(), "Node_1=400.25 Tray=900") << "a hanging one does not affect the other";
   bench.service.release();
 
   Bench slow;
@@ -339,12 +339,12 @@ TEST(RedfishReader, AHangEndsAtTheTimeLimitOrWhenStopped) {
 
 TEST(RedfishReader, TheNodeIsTheChassisWithTheSystem) {
   Bench bench;
-  EXPECT_EQ(bench.read()->node_watts, 400.25) << "the tray draws more, but has no system in it";
+  EXPECT_EQ(bench.read()->node_watts, 400.25) << "the tray draws more, but contains no system";
   bench.service.set_chassis("Node-1", "");
   bench.clock.advance(minutes(11));
-  EXPECT_EQ(bench.read()->node_watts, 900) << "none has: the greatest";
+  EXPECT_EQ(bench.read()->node_watts, 900) << "none contains a system: the greatest counts";
   bench.service.set("/redfish/v1/Chassis/Tray/Power", {.status = 500});
-  EXPECT_EQ(bench.read()->node_watts, std::nullopt) << "an old value is none";
+  EXPECT_EQ(bench.read()->node_watts, std::nullopt) << "an old value does not count";
   bench.service.set_power("Tray", 800);
   bench.service.set("/redfish/v1/Chassis/Node-1/Power", {.status = 500});
   EXPECT_EQ(bench.read()->node_watts, 800);
@@ -359,7 +359,7 @@ TEST(RedfishReader, TheNodeIsTheSumOfTheNamedChassis) {
   EXPECT_EQ(wrong.read()->node_watts, std::nullopt);
 }
 
-TEST(BmcAddress, IsTheNameWithoutADotOrTheAddress) {
+TEST(BmcAddress, IsTheNameWithoutTrailingDotOrTheAddress) {
   ipmi::FakePort port([](const ipmi::Request& request, long id) {
     return std::vector<ipmi::Message>{ipmi::answer_to(request, id, {0x00, 0x11, 192, 0, 2, 17})};
   });

@@ -20,7 +20,7 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/// The same host, or the same by https where it was http.
+/// Whether it is the same host, by the same protocol or by https instead of http.
 bool is_same_host(const net::Url& from, const net::Url& to) {
   return from.origin() == to.origin() ||
          (from.host == to.host && from.scheme == "http" && to.scheme == "https");
@@ -122,7 +122,7 @@ Result<net::ClientResponse> Session::request(bool post,
     }
     if (post && response->status <= 303) {
       return fail(ErrorCode::kInternal,
-                  "{}: the login is redirected (status {}), correct protocol "
+                  "{}: the login is redirected (status {}); correct the protocol "
                   "and port in the configuration",
                   place, response->status);
     }
@@ -167,7 +167,7 @@ Result<> Session::log_in(std::string_view sessions) {
 
 void Session::log_out(net::Client& client) {
   if (!token_.empty() && !session_.empty()) {
-    // Best effort: the service ends idle sessions itself.
+    // Best effort, because the service ends idle sessions itself.
     static_cast<void>(client.send_delete(config_.base_url() + session_, headers()).has_value());
   }
   token_.clear();

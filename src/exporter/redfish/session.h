@@ -10,36 +10,36 @@
 
 namespace ceems::exporter::redfish {
 
-/// Requests to one Redfish service, logged in or not. Connections are kept. Redirects are followed
-/// on the same host only, five times at most, as a token must not go elsewhere. Used by one thread
-/// at a time, cancel() by any. Files that the configuration names (certificates, keys, passwords)
-/// are read again when they change, with CAP_DAC_READ_SEARCH raised around the request: they may be
-/// root's alone.
+/// Requests to one Redfish service, with or without a login. Connections are kept open. Redirects
+/// are followed only on the same host and at most five times, because a token must not go
+/// elsewhere. Files named by the configuration (certificates, keys, passwords) are read again when
+/// they change, with CAP_DAC_READ_SEARCH raised during the request, because only root may be able
+/// to read them. Used by one thread at a time; cancel() may be called by any thread.
 class Session {
  public:
   static constexpr std::size_t kMaxBody = std::size_t{2} << 20U;
 
-  /// `config` with the host name filled in. Errors of net::Client::create().
+  /// `config` must have a hostname. Errors are those of net::Client::create().
   static Result<std::unique_ptr<Session>> create(Config config);
   /// Logs out.
   ~Session();
   Session(const Session&) = delete;
   Session& operator=(const Session&) = delete;
 
-  /// The body of an answer with a good status. Errors: kPermissionDenied (401, 403), kNotFound
-  /// (404), kInternal (any other status), kTimeout and kUnavailable (no answer). Messages hold no
+  /// The body of a successful answer. Errors: kPermissionDenied (401, 403), kNotFound (404),
+  /// kInternal (any other status), kTimeout and kUnavailable (no answer). Messages contain no
   /// secrets.
   Result<std::string> get(std::string_view path);
 
-  /// True where tokens are to be used.
+  /// Whether the configuration wants tokens.
   [[nodiscard]] bool wants_token() const;
-  /// Gets a token from the collection of sessions; an old one is given back first.
+  /// Gets a token from the collection of sessions. An old one is deleted first.
   Result<> log_in(std::string_view sessions);
 
-  /// Other requests go to this name or address of the BMC; before the first request.
+  /// Sets the name or address of the BMC for all requests. Call it before the first request.
   void set_hostname(std::string hostname) { config_.hostname = std::move(hostname); }
 
-  /// Makes the request under way and later ones fail; logging out in the end still works.
+  /// Makes the request in progress and later ones fail. Logging out at the end still works.
   void cancel() { client_->cancel(); }
 
  private:
@@ -53,7 +53,7 @@ class Session {
 
   Config config_;
   std::unique_ptr<net::Client> client_;
-  std::unique_ptr<net::Client> last_client_;  // for logging out in the end
+  std::unique_ptr<net::Client> last_client_;  // for logging out at the end
   std::string token_;
   std::string session_;  // path of the session on the service
 };
