@@ -129,7 +129,7 @@ CollectorSpec cgroup_collector(const std::shared_ptr<UnitFlags>& shared) {
       .name = "cgroup",
       .help =
           "Enable the cgroup collector (services, containers or any other cgroups); on by "
-          "default where there is no resource manager",
+          "default without a resource manager",
       .stage = Stage::kCgroups,
       .enabled_when =
           [shared](const CollectorContext& context, const Sources& sources) {

@@ -29,12 +29,12 @@ constexpr std::string_view kQuery =
 struct FakeClaims final : public ClaimSource {
   explicit FakeClaims(Result<std::vector<Claim>>& given) : answer(given) {}
   Result<std::vector<Claim>> claims(const UnitSnapshot& /*snapshot*/) override {
-    ++asked;
+    ++requests;
     return answer;
   }
   [[nodiscard]] std::vector<os::Capability> capabilities() const override { return {19}; }
   Result<std::vector<Claim>>& answer;
-  int asked = 0;
+  int requests = 0;
 };
 
 class MapCollectorTest : public ::testing::Test {
@@ -129,7 +129,7 @@ TEST_F(MapCollectorTest, CountsAssignmentsThatUsersCouldForge) {
 TEST_F(MapCollectorTest, RequestsNoClaimsWithoutGpus) {
   make("nogpu");
   EXPECT_THAT(page(), IsEmpty());
-  EXPECT_EQ(source_->asked, 0);
+  EXPECT_EQ(source_->requests, 0);
   EXPECT_THAT(collector_->capabilities(), IsEmpty());
 }
 

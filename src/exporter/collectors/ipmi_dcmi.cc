@@ -235,12 +235,12 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
   if (!flags.deprecated_command.empty()) {
     log::warn(
         "flag --collector.ipmi.dcmi.cmd is deprecated, use --collector.ipmi_dcmi.cmd, or none: "
-        "power is read through the kernel's IPMI device where there is one");
+        "power is read through the kernel's IPMI device if there is one");
   }
   if (flags.device_number < 0) {
     return fail(ErrorCode::kInvalidArgument,
-                "--collector.ipmi_dcmi.dev-num: {} is no number of a "
-                "device",
+                "--collector.ipmi_dcmi.dev-num: expected the number of an IPMI "
+                "device, got {}",
                 flags.device_number);
   }
   const char* path = ::secure_getenv("PATH");
@@ -282,7 +282,7 @@ CollectorSpec ipmi_dcmi_collector() {
                     {.help = "Deprecated: --collector.ipmi_dcmi.cmd", .hidden = true});
             set.add("collector.ipmi_dcmi.cmd", flags->command,
                     {.help = "Command that prints the power of the node; empty: the kernel's IPMI "
-                             "device, else the first of ipmi-dcmi, ipmitool, ipmiutil, capmc"});
+                             "device, or else the first of ipmi-dcmi, ipmitool, ipmiutil, capmc"});
             set.add("collector.ipmi_dcmi.dev-num", flags->device_number,
                     {.help = "Number of the IPMI device, 0 for /dev/ipmi0"});
             set.add("collector.ipmi_dcmi.force-native-mode", flags->force_native,

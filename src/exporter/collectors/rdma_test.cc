@@ -25,9 +25,9 @@ class NoUnits final : public UnitSource {
   Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds) override {
     return std::make_shared<UnitSnapshot>();
   }
-  void want_processes() override { ++asked; }
+  void want_processes() override { ++requests; }
 
-  int asked = 0;
+  int requests = 0;
 };
 
 /// A fake rdma command of a machine with one port. `mode` is its answer to a query of modes.
@@ -120,7 +120,7 @@ TEST(Rdma, ShowsPortsAndObjectsOfUnits) {
   Machine machine;
   answer_as_rdma(machine.runner, "");
   const auto collector = machine.collector();
-  EXPECT_EQ(machine.source.asked, 1);
+  EXPECT_EQ(machine.source.requests, 1);
   EXPECT_TRUE(collector->capabilities().empty());
   start_and_wait(*collector);
   const std::string page = samples(*collector);
@@ -196,7 +196,7 @@ TEST(Rdma, HasNoDataWithoutAdapters) {
   EXPECT_EQ(samples(*collector, &result), "");
   ASSERT_FALSE(result);
   EXPECT_EQ(result.error().code, ErrorCode::kNoData);
-  EXPECT_EQ(source.asked, 0);
+  EXPECT_EQ(source.requests, 0);
 }
 
 TEST(Rdma, UsesTheCommandForOtherMachines) {

@@ -139,14 +139,14 @@ TEST(Redfish, AsksTheBmcForItsAddress) {
   EXPECT_THAT(none.error().message,
               HasSubstr("hostname is empty and the BMC does not report its address: no IPMI"));
   node.options_.find_bmc = [](milliseconds) -> Result<std::string> { return "192.0.2.1"; };
-  std::string asked;
-  node.options_.name_of = [&asked](const std::string& address) -> Result<std::string> {
-    asked = address;
+  std::string looked_up;
+  node.options_.name_of = [&looked_up](const std::string& address) -> Result<std::string> {
+    looked_up = address;
     return "127.0.0.1";
   };
   const auto collector = node.start();
   EXPECT_EQ(samples_of(*collector), kPage);
-  EXPECT_EQ(asked, "192.0.2.1");
+  EXPECT_EQ(looked_up, "192.0.2.1");
 }
 
 TEST(Redfish, ASilentNameServerDelaysTheStartNoLongerThanTheDeadline) {

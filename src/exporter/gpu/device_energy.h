@@ -33,13 +33,12 @@ Assignments::List living(const Assignments::List& assignments,
 /// Determines who holds how much of one GPU and who used how much of it: `holders` and `total_use`
 /// of `sample`. Also sets `utilisation`: the SM activity of the GPU, or of all its instances
 /// together, or the library's value.
+///
 /// - Reserved is what the assignments say. A GPU or instance without an assignment counts as
-/// reserved
-///   for the units that have a process there, in equal parts. Instances are weighted by their SMs,
-///   out of all SMs of the GPU.
+///   reserved for the units that have a process there, in equal parts. Instances are weighted by
+///   their SMs, out of all SMs of the GPU.
 /// - Used is the SM utilisation of the units' processes if the library reports it; on a split GPU,
-/// the
-///   SM activity of each instance weighted by its SMs. If nothing is known, or no unit seems to
+///   the SM activity of each instance weighted by its SMs. If nothing is known, or no unit seems to
 ///   have used anything, it equals what is reserved.
 void find_holders(const DeviceState& device,
                   const Assignments::List& assignments,

@@ -49,14 +49,14 @@ std::span<const int> first(std::span<const int> pids) {
 std::optional<std::uint32_t> owner_of(const std::filesystem::path& proc,
                                       std::span<const int> pids) {
   std::map<std::uint32_t, int> counts;
-  std::optional<std::uint32_t> most;
+  std::optional<std::uint32_t> owner;
   for (const int pid : first(pids)) {
     const auto uid = host::parse_status_uid(text_of(proc, pid, "status"));
-    if (uid && ++counts[*uid] > (most ? counts[*most] : 0)) {
-      most = uid;
+    if (uid && ++counts[*uid] > (owner ? counts[*owner] : 0)) {
+      owner = uid;
     }
   }
-  return most;
+  return owner;
 }
 
 std::optional<Clock::SystemTime> oldest_start(const std::filesystem::path& proc,

@@ -64,7 +64,7 @@ struct ManagerUnits {
 /// - If discovery fails or returns the previous snapshot, the last rate holds for kHold. Units stay
 ///   alive while discovery fails, but at most for the keep time of ended units.
 /// - If several units in one snapshot have the same manager, host and uuid, the first live one
-/// counts.
+///   counts.
 ///
 /// update() does not allocate while the set of units stays the same. Not thread-safe.
 class UnitTable {

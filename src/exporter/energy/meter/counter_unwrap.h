@@ -16,8 +16,7 @@ namespace ceems::exporter::energy {
 ///   nothing.
 /// - A step up that would mean more than kMaxJumpWatts counts nothing either (firmware faults).
 /// - When reads failed for longer than kMaxGap, the counter continues from its new value. The
-/// energy
-///   of a long gap would be charged to the units that run now, so it is left out.
+///   energy of a long gap would be charged to the units that run now, so it is left out.
 ///
 /// Not thread-safe.
 class CounterUnwrap {

@@ -16,9 +16,8 @@ namespace ceems::exporter::energy {
 /// All meters that files below `paths` show, each listed once:
 ///
 /// - powercap zones `package*` (kPackage) and `dram` (kDram). `core` and `uncore` are parts of
-/// their
-///   package and left out. A zone that several control types show (intel-rapl through MSRs and
-///   intel-rapl-mmio) is the same counter twice, so only one control type counts per zone name.
+///   their package and left out. A zone that several control types show (intel-rapl through MSRs
+///   and intel-rapl-mmio) is the same counter twice, so only one control type counts per zone name.
 ///   `psys` covers the platform with all packages and is a source of kNode.
 /// - hwmon: `power_meter` (ACPI 4.0 power meter, kNode). If powercap shows no package, also
 ///   `fam15h_power` and the socket counters of `amd_energy` (kPackage).

@@ -127,7 +127,7 @@ TEST(PowerModel, TakesTheTdpOnlyForAnUnknownFamilyOnBareMetal) {
   EXPECT_NEAR(make_power_model(table(), unknown, 64, std::nullopt).full_watts, 831.0 * 64 / 240,
               1e-9);
   EXPECT_DOUBLE_EQ(make_power_model(table(), genoa(false, false), 384, 400.0).full_watts, 692);
-  unknown.hypervisor = true;  // the limit of a host is no limit of its VM
+  unknown.hypervisor = true;  // the limit of a host does not apply to its VM
   EXPECT_NEAR(make_power_model(table(), unknown, 64, 400.0).full_watts, 831.0 * 64 / 240, 1e-9);
 }
 

@@ -65,15 +65,13 @@ struct SlurmClaimOptions {
 
 /// Determines which GPUs jobs hold, by the best evidence available:
 /// 1. <map_directory>/<job> or <node>.<job>, written by a prolog. The file and its directory must
-/// be
-///    owned by root and writable by no other user.
+///    be owned by root and writable by no other user.
 /// 2. The device cgroup (v1), if it restricts anything.
 /// 3. GPUs on which the vendor's library has listed a process of the job. From then on they are the
 ///    job's, in addition to those of the next two sources.
 /// 4. The environment of slurmstepd.
 /// 5. The environment of the job's own processes, which its user controls. It is read once, from
-/// the
-///    oldest process that has it when the job is first seen with one. Later processes change
+///    the oldest process that has it when the job is first seen with one. Later processes change
 ///    nothing. It never assigns a GPU that the device cgroup denies (an instance of a denied GPU is
 ///    denied, too), nor one that another job holds with better evidence (shares.h).
 std::unique_ptr<ClaimSource> make_slurm_claims(SlurmClaimOptions options,

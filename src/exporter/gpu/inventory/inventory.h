@@ -21,14 +21,16 @@
 namespace ceems::exporter::gpu {
 
 /// The GPUs of this node. The program has one inventory, shared by all users of GPUs. Thread-safe.
+///
 /// PCI devices show which vendors are present, and a Lister lists their GPUs: first in create(),
 /// with the privileges that the program still has, but no longer than the start may take. After
 /// start() a thread lists at once what timed out in create(), retries failures with growing pauses,
 /// and lists all GPUs again when they are split differently (gpu_layout(), checked every
 /// watch_period). A collector that uses the library anyway reports its devices with observe(); they
-/// take precedence over the lister's. Without a GPU there is no thread. A GPU that is no longer
-/// listed while its PCI device exists (fallen off the bus) keeps its place, so that the GPUs after
-/// it keep their numbers.
+/// take precedence over the lister's. Without a GPU there is no thread.
+///
+/// A GPU that is no longer listed while its PCI device exists (fallen off the bus) keeps its place,
+/// so that the GPUs after it keep their numbers.
 class Inventory {
  public:
   using Devices = std::vector<Device>;

@@ -21,9 +21,11 @@ struct Listing {
 };
 
 /// Lists the GPUs of a vendor: through its library first, then with its tool.
+///
 /// The library is used in a separate process, which is this program run with "list-gpus". A hanging
 /// or crashing library then does no harm, it can be used before privileges are dropped, and a node
 /// whose collector `gpu` is off does not spend the library's memory.
+///
 /// The library takes precedence, because the tools themselves use it, it numbers GPUs and MIG
 /// devices in the same order, and it has driver minors and SM counts. The tool is run if the
 /// library is missing, fails, hangs or lists nothing, and always for vGPUs (`nvidia-smi vgpu
@@ -31,8 +33,9 @@ struct Listing {
 /// partitions of AMD GPUs always come from sysfs. If two AMD GPUs have the same serial number
 /// (boards with two GPUs), it is the uuid of both with the tool; with the library the second one
 /// has its PCI address as uuid. GPUs of Intel are listed from sysfs alone (intel_sysfs.h), which
-/// has their render nodes. `runner` must outlive the object. Safe for concurrent use. `runner`
-/// outlives the object. Safe for concurrent use.
+/// has their render nodes.
+///
+/// `runner` must outlive the object. Safe for concurrent use.
 class Lister {
  public:
   Lister(const InventoryOptions& options, os::CommandRunner& runner)

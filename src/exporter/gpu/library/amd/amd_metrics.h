@@ -23,9 +23,10 @@ struct AmdMetrics {
 
 /// Parses that file, a table whose header has its size and revision. Supports format 1 with content
 /// 3 to 8 (struct gpu_metrics_v1_N of the kernel's amdgpu driver, natural alignment, in the byte
-/// order of the machine). Nothing for other formats or a truncated table. PCIe is left out: the
-/// table has a rate in whole GB/s of both directions together, and reading the driver's counter
-/// (pcie_bw) takes a second.
+/// order of the machine). Nothing for other formats or a truncated table.
+///
+/// PCIe is left out: the table has a rate in whole GB/s of both directions together, and reading
+/// the driver's counter (pcie_bw) takes a second.
 std::optional<AmdMetrics> parse_amd_metrics(std::string_view table);
 
 }  // namespace ceems::exporter::gpu

@@ -58,8 +58,8 @@ std::optional<unsigned> number(DeviceGetUnsigned* get, Device device) {
   return value;
 }
 
-std::optional<double> scaled(std::optional<unsigned> value, double factor, double most) {
-  return value ? within(*value * factor, most) : std::nullopt;
+std::optional<double> scaled(std::optional<unsigned> value, double factor, double max) {
+  return value ? within(*value * factor, max) : std::nullopt;
 }
 
 }  // namespace
@@ -91,7 +91,7 @@ Api::Api(const SharedLibrary& l)
       get_process_utilization(
           l.symbol<DeviceGetProcessUtilization>("nvmlDeviceGetProcessUtilization")),
       get_mig_mode(l.symbol<DeviceGetMigMode>("nvmlDeviceGetMigMode")),
-      get_most_instances(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetMaxMigDeviceCount")),
+      get_max_instances(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetMaxMigDeviceCount")),
       get_instance(
           l.symbol<DeviceGetMigDeviceHandleByIndex>("nvmlDeviceGetMigDeviceHandleByIndex")),
       get_gpu_instance_id(l.symbol<DeviceGetUnsigned>("nvmlDeviceGetGpuInstanceId")),
@@ -396,9 +396,9 @@ void Nvml::list_instances(Gpu& gpu) const {
   gpu.state.split = api_.get_mig_mode != nullptr &&
                     api_.get_mig_mode(gpu.handle, &mode, &pending) == kSuccess && mode == 1;
   std::vector<MigDevice> found;
-  const auto most = gpu.state.split ? number(api_.get_most_instances, gpu.handle) : std::nullopt;
+  const auto count = gpu.state.split ? number(api_.get_max_instances, gpu.handle) : std::nullopt;
   for (unsigned i = 0;
-       api_.get_instance != nullptr && i < std::min<std::size_t>(most.value_or(0), kMaxInstances);
+       api_.get_instance != nullptr && i < std::min<std::size_t>(count.value_or(0), kMaxInstances);
        ++i) {
     MigDevice instance;
     if (api_.get_instance(gpu.handle, i, &instance.handle) != kSuccess) {

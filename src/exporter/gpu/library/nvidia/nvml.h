@@ -44,7 +44,7 @@ struct Api {
   DeviceGetComputeRunningProcessesV3* get_processes;
   DeviceGetProcessUtilization* get_process_utilization;
   DeviceGetMigMode* get_mig_mode;
-  DeviceGetUnsigned* get_most_instances;
+  DeviceGetUnsigned* get_max_instances;
   DeviceGetMigDeviceHandleByIndex* get_instance;
   DeviceGetUnsigned* get_gpu_instance_id;
   DeviceGetUnsigned* get_compute_instance_id;
