@@ -18,7 +18,7 @@ const metrics::Desc kAge{"ceems_exporter_source_age_seconds",
                          metrics::Type::kGauge,
                          {"collector", "source"}};
 const metrics::Desc kHints{"ceems_exporter_unit_gpu_hints",
-                           "GPUs that units are shown with for nothing but what their users say.",
+                           "GPU assignments that rest only on what the unit's user controls.",
                            metrics::Type::kGauge,
                            {"collector"}};
 

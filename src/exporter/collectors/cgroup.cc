@@ -45,7 +45,7 @@ class UnitFacts {
   UserNames users_;
 
   const Desc info_{"ceems_compute_unit_info",
-                   "Name of a unit and of the user whose processes it holds.",
+                   "Name of a unit and of the user who owns its processes.",
                    Type::kGauge,
                    {"manager", "hostname", "cgrouphostname", "uuid", "name", "username"}};
   const Desc start_{"ceems_compute_unit_start_time_seconds",

@@ -125,7 +125,7 @@ class EnergyCollector final : public Collector {
                           Type::kCounter,
                           {"hostname", "domain", "source"}};
   const Desc system_joules_{"ceems_system_energy_joules_total",
-                            "Energy used by the system, i.e. by nothing that is a unit.",
+                            "Energy used by the system, that is, by everything that is not a unit.",
                             Type::kCounter,
                             {"hostname", "domain"}};
   const Desc unallocated_joules_{"ceems_unallocated_energy_joules_total",
@@ -145,7 +145,7 @@ class EnergyCollector final : public Collector {
                   Type::kGauge,
                   {"hostname", "source"}};
   const Desc info_{"ceems_energy_source_info",
-                   "Sources of energy and how their values come about.",
+                   "Sources of energy and how their values are obtained.",
                    Type::kGauge,
                    {"hostname", "domain", "source", "method"}};
 };

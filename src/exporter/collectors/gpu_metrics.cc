@@ -91,22 +91,22 @@ GpuMetrics::GpuMetrics(std::string hostname)
             "GPUs and instances of GPUs; the value is 1.",
             Type::kGauge,
             {"hostname", "index", "gpuuuid", "gpuiid", "vendor", "name", "pci_address"}),
-      power_(gauge("power_watts", "Power that the GPU takes.")),
-      power_limit_(gauge("power_limit_watts", "Power that the GPU may take.")),
+      power_(gauge("power_watts", "Power that the GPU draws.")),
+      power_limit_(gauge("power_limit_watts", "Power limit of the GPU.")),
       energy_(
           counter("energy_joules_total", "Energy the GPU has used since its driver was loaded.")),
-      utilisation_(gauge("utilization_ratio", "Part of the time in which the GPU had work.")),
+      utilisation_(gauge("utilization_ratio", "Fraction of the time in which the GPU had work.")),
       memory_busy_(gauge("memory_busy_ratio",
-                         "Part of the time in which memory of the GPU was read or written.")),
+                         "Fraction of the time in which memory of the GPU was read or written.")),
       memory_used_(gauge("memory_used_bytes", "Memory of the GPU in use.")),
       memory_total_(gauge("memory_total_bytes", "Memory of the GPU.")),
       temperature_(gauge("temperature_celsius", "Temperature of the GPU by sensor.", "sensor")),
       clock_(gauge("clock_hertz", "Frequency of the clocks of the GPU.", "clock")),
-      clock_reason_(gauge("clock_reason",
-                          "1 while this is a reason for the clocks to be below the highest.",
-                          "reason")),
+      clock_reason_(gauge(
+          "clock_reason", "1 while this is a reason for clocks below their maximum.", "reason")),
       ecc_(counter("ecc_errors_total", "Memory errors over the life of the GPU.", "type")),
-      xid_(counter("xid_errors_total", "Xid errors of the driver since the exporter runs.", "xid")),
+      xid_(counter(
+          "xid_errors_total", "Xid errors of the driver since the exporter started.", "xid")),
       pcie_sent_(counter("pcie_transmit_bytes_total", "Bytes sent by the GPU over PCIe.")),
       pcie_received_(counter("pcie_receive_bytes_total", "Bytes received by the GPU over PCIe.")),
       pcie_sent_rate_(gauge("pcie_transmit_bytes_per_second",
@@ -124,18 +124,20 @@ GpuMetrics::GpuMetrics(std::string hostname)
       link_received_rate_(gauge("link_receive_bytes_per_second",
                                 "Bytes received per second from other GPUs, where the GPU does not "
                                 "count them.")),
-      graphics_(gauge("graphics_active_ratio", "Part of the time in which any engine had work.")),
-      sm_active_(gauge("sm_active_ratio", "Part of the SMs that had work, over time.")),
-      sm_occupancy_(gauge("sm_occupancy_ratio", "Warps on the SMs by the most there can be.")),
+      graphics_(
+          gauge("graphics_active_ratio", "Fraction of the time in which any engine had work.")),
+      sm_active_(
+          gauge("sm_active_ratio", "Fraction of the SMs that had work, averaged over time.")),
+      sm_occupancy_(gauge("sm_occupancy_ratio", "Warps on the SMs divided by their maximum.")),
       tensor_(gauge("tensor_active_ratio", "Use of the matrix units by pipe.", "pipe")),
-      fp64_(gauge("fp64_active_ratio", "Use of the FP64 units without matrices.")),
-      fp32_(gauge("fp32_active_ratio", "Use of the FP32 units without matrices.")),
-      fp16_(gauge("fp16_active_ratio", "Use of the FP16 units without matrices.")),
-      dram_(gauge("dram_active_ratio", "Memory bandwidth in use by the most there can be.")),
+      fp64_(gauge("fp64_active_ratio", "Use of the FP64 units, matrix units excluded.")),
+      fp32_(gauge("fp32_active_ratio", "Use of the FP32 units, matrix units excluded.")),
+      fp16_(gauge("fp16_active_ratio", "Use of the FP16 units, matrix units excluded.")),
+      dram_(gauge("dram_active_ratio", "Memory bandwidth in use divided by its maximum.")),
       processes_(gauge("processes", "Processes that use the GPU.")),
       unit_memory_(unit_desc("memory_used_bytes", "GPU memory that the unit uses.")),
       unit_utilisation_(unit_desc("utilization_ratio",
-                                  "Part of the time in which the unit used the GPU's SMs.")) {}
+                                  "Fraction of the time in which the unit used the GPU's SMs.")) {}
 
 void GpuMetrics::add(const gpu::DeviceState& device, metrics::Sink& sink) const {
   const std::string_view vendor = to_string(device.vendor);
