@@ -179,7 +179,7 @@ class Setup {
     }
     error_ = "this machine has no GPU";
     for (const Vendor vendor : vendors(context)) {
-      if (!gpus_->may_ask_library(vendor, context.paths)) {
+      if (!gpus_->may_use_library(vendor, context.paths)) {
         error_ = "--path.sysfs is not the sysfs of this machine";
         continue;
       }

@@ -47,7 +47,7 @@ void GpuFlags::add_to(config::FlagSet& flags) {
   }
 }
 
-bool GpuFlags::may_ask_library(gpu::Vendor vendor, const host::Paths& paths) const {
+bool GpuFlags::may_use_library(gpu::Vendor vendor, const host::Paths& paths) const {
   return !library(vendor).empty() || host::is_own_sysfs(paths.sys.string());
 }
 
@@ -56,7 +56,7 @@ std::shared_ptr<gpu::Inventory> GpuFlags::inventory(const CollectorContext& cont
     // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started
     const char* path = std::getenv("PATH");
     const bool ask = std::ranges::any_of(
-        kVendors, [&](gpu::Vendor vendor) { return may_ask_library(vendor, context.paths); });
+        kVendors, [&](gpu::Vendor vendor) { return may_use_library(vendor, context.paths); });
     inventory_ = gpu::Inventory::create({.paths = context.paths,
                                          .type = type_,
                                          .nvidia_smi = nvidia_smi_,

@@ -19,7 +19,7 @@ class GpuFlags {
   std::shared_ptr<gpu::Inventory> inventory(const CollectorContext& context);
   /// Whether the vendor's library may be used. It reports this machine's GPUs, so with a copy of a
   /// sysfs only a library given by flag may be used.
-  [[nodiscard]] bool may_ask_library(gpu::Vendor vendor, const host::Paths& paths) const;
+  [[nodiscard]] bool may_use_library(gpu::Vendor vendor, const host::Paths& paths) const;
   /// The inventory if it was created, otherwise null.
   [[nodiscard]] std::shared_ptr<gpu::Inventory> existing_inventory() const { return inventory_; }
   /// --collector.gpu.type: empty, "nvidia", "amd" or "nogpu".

@@ -49,7 +49,7 @@ class MapCollector final : public SubCollector {
   [[nodiscard]] std::string_view name() const override { return {}; }
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
-    return inventory_->nothing_here() ? std::vector<os::Capability>{} : claims_->capabilities();
+    return inventory_->has_no_gpus() ? std::vector<os::Capability>{} : claims_->capabilities();
   }
 
   [[nodiscard]] std::optional<std::size_t> hints() const override { return hints_; }

@@ -217,12 +217,12 @@ TEST_F(GpuCollectorTest, IsOffWithoutTheLibraryOfTheGpu) {
 
 TEST_F(GpuCollectorTest, UsesTheLibraryOfThisMachineForItsOwnSysfsOnly) {
   const host::Paths copy{.sys = root_.path() / "sys"};
-  EXPECT_FALSE(shared_->gpus.may_ask_library(gpu::Vendor::kNvidia, copy));
-  EXPECT_TRUE(shared_->gpus.may_ask_library(gpu::Vendor::kNvidia, {.sys = "/sys"}));
+  EXPECT_FALSE(shared_->gpus.may_use_library(gpu::Vendor::kNvidia, copy));
+  EXPECT_TRUE(shared_->gpus.may_use_library(gpu::Vendor::kNvidia, {.sys = "/sys"}));
   // A library given by flag is used in any case.
   parsed({"--collector.gpu.library-path.nvidia=/lib/own.so"});
-  EXPECT_TRUE(shared_->gpus.may_ask_library(gpu::Vendor::kNvidia, copy));
-  EXPECT_FALSE(shared_->gpus.may_ask_library(gpu::Vendor::kAmd, copy));
+  EXPECT_TRUE(shared_->gpus.may_use_library(gpu::Vendor::kNvidia, copy));
+  EXPECT_FALSE(shared_->gpus.may_use_library(gpu::Vendor::kAmd, copy));
 }
 
 TEST_F(GpuCollectorTest, IsOnWithAGpuAndItsLibrary) {

@@ -31,8 +31,8 @@ metrics::Desc make_desc(const char* name, const char* help) {
   return {name, help, metrics::Type::kGauge, {"hostname"}};
 }
 
-/// What the start found out.
-struct Ways {
+/// How power is read; determined at the start.
+struct PowerSetup {
   std::unique_ptr<ipmi::PowerReader> reader;
   std::vector<os::Capability> capabilities;
   std::chrono::milliseconds period = kDevicePeriod;
@@ -42,20 +42,22 @@ struct Ways {
 
 class IpmiDcmiCollector final : public Collector {
  public:
-  IpmiDcmiCollector(const CollectorContext& context, Ways ways, const IpmiDcmiOptions& options)
+  IpmiDcmiCollector(const CollectorContext& context,
+                    PowerSetup setup,
+                    const IpmiDcmiOptions& options)
       : clock_(*context.clock),
         hostname_(context.hostname),
-        capabilities_(std::move(ways.capabilities)),
-        reader_(std::move(ways.reader)),
+        capabilities_(std::move(setup.capabilities)),
+        reader_(std::move(setup.reader)),
         source_({.collector = "ipmi_dcmi",
                  .source = "ipmi",
-                 .period = ways.period,
+                 .period = setup.period,
                  .patience = options.patience,
-                 .fresh_enough =
-                     ways.by_command ? kCommandSaves * options.fresh_enough : options.fresh_enough},
+                 .fresh_enough = setup.by_command ? kCommandSaves * options.fresh_enough
+                                                  : options.fresh_enough},
                 clock_,
                 [this](const std::stop_token& stop) { return read(stop); }) {
-    if (ways.node_power) {
+    if (setup.node_power) {
       meter_ = std::make_shared<energy::PublishedPowerMeter>(
           energy::SourceInfo{.name = "ipmi_dcmi",
                              .domain = energy::Domain::kNode,
@@ -139,14 +141,14 @@ constexpr auto kStartTimeout = std::chrono::milliseconds(1000);
 
 std::unique_ptr<ipmi::PowerCommand> make_command(ipmi::PowerProgram program,
                                                  const IpmiDcmiOptions& options,
-                                                 Ways& ways) {
+                                                 PowerSetup& setup) {
   log::info("power is read by a command", {{"collector", "ipmi_dcmi"}, {"program", program.path}});
   if (!options.test_mode) {
-    ways.capabilities = {CAP_SETUID, CAP_SETGID};
+    setup.capabilities = {CAP_SETUID, CAP_SETGID};
   }
-  ways.period = kCommandPeriod;
-  ways.by_command = true;
-  ways.node_power = program.format != ipmi::Format::kCapmc;
+  setup.period = kCommandPeriod;
+  setup.by_command = true;
+  setup.node_power = program.format != ipmi::Format::kCapmc;
   return std::make_unique<ipmi::PowerCommand>(
       ipmi::PowerCommandOptions{.program = std::move(program),
                                 .only_self = options.test_mode,
@@ -158,10 +160,10 @@ std::unique_ptr<ipmi::PowerCommand> make_command(ipmi::PowerProgram program,
 /// With a command flag: that command. Otherwise the device if it returns a reading now, or else a
 /// tool with the device as the second choice, or else the device alone in case it appears. With
 /// tools_first: a tool if one is installed.
-Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& options) {
-  Ways ways;
+Result<PowerSetup> find_setup(const CollectorContext& context, const IpmiDcmiOptions& options) {
+  PowerSetup setup;
   const auto use_device = [&](std::unique_ptr<ipmi::NativePower> native) {
-    ways.capabilities.push_back(CAP_DAC_READ_SEARCH);  // to open a device that reappears
+    setup.capabilities.push_back(CAP_DAC_READ_SEARCH);  // to open a device that reappears
     return native;
   };
   if (!options.command.empty() && !options.force_native) {
@@ -172,15 +174,15 @@ Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& o
                  {{"collector", "ipmi_dcmi"}, {"err", program.error().message}});
       program = ipmi::PowerProgram{.path = options.command, .arguments = {}};
     }
-    auto command = make_command(*std::move(program), options, ways);
-    ways.reader = std::make_unique<ipmi::PowerReader>(std::move(command), nullptr);
-    return ways;
+    auto command = make_command(*std::move(program), options, setup);
+    setup.reader = std::make_unique<ipmi::PowerReader>(std::move(command), nullptr);
+    return setup;
   }
   if (options.tools_first && !options.force_native) {
     if (auto program = ipmi::search_program(options.search_path)) {
-      auto command = make_command(*std::move(program), options, ways);
-      ways.reader = std::make_unique<ipmi::PowerReader>(std::move(command), nullptr);
-      return ways;
+      auto command = make_command(*std::move(program), options, setup);
+      setup.reader = std::make_unique<ipmi::PowerReader>(std::move(command), nullptr);
+      return setup;
     }
   }
   auto native = std::make_unique<ipmi::NativePower>(options.open_device, options.device_timeout);
@@ -189,8 +191,8 @@ Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& o
     if (!opened) {
       return fail(Error(opened.error()).with_context("native mode"));
     }
-    ways.reader = std::make_unique<ipmi::PowerReader>(nullptr, use_device(std::move(native)));
-    return ways;
+    setup.reader = std::make_unique<ipmi::PowerReader>(nullptr, use_device(std::move(native)));
+    return setup;
   }
   std::string refusal;
   if (opened) {
@@ -199,8 +201,8 @@ Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& o
     const auto power = trial.read({});
     if (power) {
       log::info("power is read through the IPMI device", {{"collector", "ipmi_dcmi"}});
-      ways.reader = std::make_unique<ipmi::PowerReader>(nullptr, use_device(std::move(native)));
-      return ways;
+      setup.reader = std::make_unique<ipmi::PowerReader>(nullptr, use_device(std::move(native)));
+      return setup;
     }
     refusal = power.error().message;
   } else {
@@ -208,7 +210,7 @@ Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& o
   }
   std::unique_ptr<ipmi::PowerCommand> command;
   if (auto program = ipmi::search_program(options.search_path)) {
-    command = make_command(*std::move(program), options, ways);
+    command = make_command(*std::move(program), options, setup);
   } else {
     log::warn("no power reading through the IPMI device and no IPMI tool is installed",
               {{"collector", "ipmi_dcmi"}, {"err", refusal}});
@@ -218,8 +220,8 @@ Result<Ways> find_ways(const CollectorContext& context, const IpmiDcmiOptions& o
   } else {
     native.reset();
   }
-  ways.reader = std::make_unique<ipmi::PowerReader>(std::move(command), std::move(native));
-  return ways;
+  setup.reader = std::make_unique<ipmi::PowerReader>(std::move(command), std::move(native));
+  return setup;
 }
 
 /// Values of the flags.
@@ -263,11 +265,11 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorCon
 
 Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorContext& context,
                                                             const IpmiDcmiOptions& options) {
-  auto ways = find_ways(context, options);
-  if (!ways) {
-    return fail(std::move(ways).error());
+  auto setup = find_setup(context, options);
+  if (!setup) {
+    return fail(std::move(setup).error());
   }
-  return std::make_unique<IpmiDcmiCollector>(context, *std::move(ways), options);
+  return std::make_unique<IpmiDcmiCollector>(context, *std::move(setup), options);
 }
 
 /// --collector.ipmi_dcmi: power of the node from its BMC. Provides it as a meter.

@@ -74,7 +74,7 @@ std::unique_ptr<gpu::ClaimSource> make_claims(const K8sOptions& options,
   if (access.has_files()) {
     claims.capabilities.push_back(CAP_DAC_READ_SEARCH);
   }
-  if (!k8s::everybody_reaches(options.socket)) {
+  if (!k8s::accessible_to_every_user(options.socket)) {
     claims.capabilities.push_back(CAP_DAC_OVERRIDE);
   }
   return std::make_unique<k8s::PodClaims>(std::move(claims), clock);
@@ -114,7 +114,7 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
     return fail(found.error());
   }
   const std::optional<kube::ApiAccess>& access = *found;
-  if (inventory != nullptr && !inventory->nothing_here()) {
+  if (inventory != nullptr && !inventory->has_no_gpus()) {
     if (!access) {
       log::warn("no kubeconfig and not in a cluster; the pods that hold the GPUs are not shown",
                 {{"collector", "k8s"}});

@@ -43,7 +43,7 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
   if (!sub_collectors) {
     return fail(std::move(sub_collectors).error());
   }
-  if (inventory != nullptr && !inventory->nothing_here()) {
+  if (inventory != nullptr && !inventory->has_no_gpus()) {
     inventory->want_mdevs();
     auto map = gpu::make_map_collector(context, inventory,
                                        "A value > 0 indicates running instance using current GPU",

@@ -17,7 +17,7 @@ namespace ceems::exporter {
 namespace {
 
 /// The value of kernel.perf_event_paranoid; nothing if it cannot be read.
-std::optional<int> paranoia(const host::Paths& paths) {
+std::optional<int> paranoid_setting(const host::Paths& paths) {
   const auto text = host::read_file((paths.proc / "sys/kernel/perf_event_paranoid").string());
   return text ? parse_int<int>(trim(*text)) : std::nullopt;
 }
@@ -147,7 +147,7 @@ Result<std::unique_ptr<SubCollector>> make_perf(const CollectorContext& context,
     return nullptr;
   }
   // From 2 on, a process without the capability may count user mode only.
-  const auto paranoid = paranoia(context.paths);
+  const auto paranoid = paranoid_setting(context.paths);
   const bool user_only = !os::may_raise(CAP_PERFMON) && paranoid.value_or(0) >= 2;
   if (auto possible = probe_unprivileged(*kernel, events, user_only, paranoid); !possible) {
     return fail(std::move(possible).error());

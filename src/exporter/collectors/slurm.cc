@@ -98,7 +98,7 @@ Result<std::unique_ptr<Collector>> make_slurm_collector(
   if (!sub_collectors) {
     return fail(std::move(sub_collectors).error());
   }
-  if (inventory != nullptr && !inventory->nothing_here()) {
+  if (inventory != nullptr && !inventory->has_no_gpus()) {
     const bool unified = mount.mode == host::CgroupMode::kUnified;
     auto map = make_gpu_map(context, unified, gpu, inventory);
     if (!map) {

@@ -167,8 +167,8 @@ std::vector<UnitProcess> unit_processes(const std::vector<DeviceState>& devices,
   return found;
 }
 
-Assignments::List living(const Assignments::List& assignments,
-                         std::span<const energy::ManagerUnits> managers) {
+Assignments::List live_assignments(const Assignments::List& assignments,
+                                   std::span<const energy::ManagerUnits> managers) {
   Assignments::List list;
   std::ranges::copy_if(assignments, std::back_inserter(list), [&](const Assignment& assignment) {
     const auto manager = std::ranges::find(managers, std::string_view(assignment.manager),
@@ -258,9 +258,9 @@ void DeviceEnergy::read(const energy::MeterContext& /*context*/,
   if (reading == nullptr) {
     return;
   }
-  const Assignments::List assignments = inventory_ == nullptr
-                                            ? Assignments::List()
-                                            : living(*inventory_->assignments().all(), managers);
+  const Assignments::List assignments =
+      inventory_ == nullptr ? Assignments::List()
+                            : live_assignments(*inventory_->assignments().all(), managers);
   const auto processes = unit_processes(reading->devices, managers);
   for (const DeviceState& device : reading->devices) {
     if (!counters_.contains(device.uuid) && counters_.size() >= kMaxCounters) {

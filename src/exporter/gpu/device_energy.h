@@ -27,8 +27,8 @@ std::vector<UnitProcess> unit_processes(const std::vector<DeviceState>& devices,
 
 /// The assignments whose unit still exists. Assignments are updated at scrapes only, so their units
 /// may have ended since. Assignments of a manager whose units are unknown now are kept.
-Assignments::List living(const Assignments::List& assignments,
-                         std::span<const energy::ManagerUnits> managers);
+Assignments::List live_assignments(const Assignments::List& assignments,
+                                   std::span<const energy::ManagerUnits> managers);
 
 /// Determines who holds how much of one GPU and who used how much of it: `holders` and `total_use`
 /// of `sample`. Also sets `utilisation`: the SM activity of the GPU, or of all its instances

@@ -177,11 +177,12 @@ TEST_F(FindHolders, AssignmentsOfUnitsThatAreGoneDoNotCount) {
   snapshot_.units[0].ended = true;
   const Assignments::List list = {assignment("1", 1), assignment("2", 1), assignment("77", 1)};
   const std::vector<energy::ManagerUnits> managers = {{.manager = "slurm", .snapshot = &snapshot_}};
-  const auto left = living(list, managers);
+  const auto left = live_assignments(list, managers);
   ASSERT_THAT(left, SizeIs(1));
   EXPECT_EQ(left[0].uuid, "2");
   const std::vector<energy::ManagerUnits> failed = {{.manager = "slurm", .snapshot = nullptr}};
-  EXPECT_THAT(living(list, failed), SizeIs(3)) << "units of a manager that cannot be read are kept";
+  EXPECT_THAT(live_assignments(list, failed), SizeIs(3))
+      << "units of a manager that cannot be read are kept";
 }
 
 class DeviceCounterTest : public ::testing::Test {

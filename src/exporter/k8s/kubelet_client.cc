@@ -57,7 +57,7 @@ Result<std::string_view> grpc_message(std::string_view body) {
   return body;
 }
 
-bool everybody_reaches(const std::string& path) {
+bool accessible_to_every_user(const std::string& path) {
   std::error_code error;
   const std::filesystem::path real = std::filesystem::canonical(path, error);
   struct stat info{};

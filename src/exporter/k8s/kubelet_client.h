@@ -27,6 +27,6 @@ Result<std::vector<PodDevices>> list_pod_devices(const std::string& path,
 Result<std::string_view> grpc_message(std::string_view body);
 
 /// Whether every user may open the socket at `path`, so that no capability is needed.
-bool everybody_reaches(const std::string& path);
+bool accessible_to_every_user(const std::string& path);
 
 }  // namespace ceems::exporter::k8s

@@ -102,13 +102,13 @@ TEST_F(Kubelet, MayBeAccessibleToEveryUserOrNot) {
   ASSERT_EQ(::chmod(directory_.path().c_str(), 0755), 0);
   ASSERT_EQ(::chmod(below.c_str(), 0755), 0);
   ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
-  EXPECT_TRUE(everybody_reaches(path));
+  EXPECT_TRUE(accessible_to_every_user(path));
   ASSERT_EQ(::chmod(path.c_str(), 0660), 0);
-  EXPECT_FALSE(everybody_reaches(path));
+  EXPECT_FALSE(accessible_to_every_user(path));
   ASSERT_EQ(::chmod(path.c_str(), 0666), 0);
   ASSERT_EQ(::chmod(below.c_str(), 0750), 0);
-  EXPECT_FALSE(everybody_reaches(path));
-  EXPECT_FALSE(everybody_reaches(path_));
+  EXPECT_FALSE(accessible_to_every_user(path));
+  EXPECT_FALSE(accessible_to_every_user(path_));
 }
 
 TEST(GrpcMessage, FollowsItsPrefix) {

@@ -21,7 +21,7 @@ constexpr std::int64_t kNanoseconds = 1'000'000'000;
 }  // namespace
 
 // Reads the file unless it is unchanged.
-void Domains::take_file(const std::string& name, Known& known) const {
+void Domains::update_from_file(const std::string& name, Known& known) const {
   const std::string path = directory_ / (name + ".xml");
   auto fd = open_privileged(path.c_str());
   struct stat info{};
@@ -58,7 +58,7 @@ std::shared_ptr<const Domain> Domains::find(const std::string& name) {
   const MutexLock lock(mutex_);
   Known& known = known_[name];
   const std::string before = known.fault;
-  take_file(name, known);
+  update_from_file(name, known);
   if (known.fault != before) {
     if (!known.fault.empty()) {
       log::error(known.domain == nullptr

@@ -38,7 +38,7 @@ class Domains {
     std::string fault;
   };
 
-  void take_file(const std::string& name, Known& known) const;
+  void update_from_file(const std::string& name, Known& known) const;
 
   const std::filesystem::path directory_;
   Mutex mutex_;

@@ -59,7 +59,7 @@ Result<> CounterPool::open(const Target& target, std::vector<Counter>& counters)
       --left_;
       counters.emplace_back(*this, *handle, event);
     } else if (handle.error().code == ErrorCode::kNotFound) {
-      note_unsupported(event);
+      log_unsupported(event);
     } else if (handle.error().code == ErrorCode::kNoData ||
                handle.error().code == ErrorCode::kUnavailable) {
       return give_up(std::move(handle).error());
@@ -73,7 +73,7 @@ Result<> CounterPool::open(const Target& target, std::vector<Counter>& counters)
   return {};
 }
 
-void CounterPool::note_unsupported(std::size_t event) {
+void CounterPool::log_unsupported(std::size_t event) {
   unsupported_[event] = true;
   log::info("event is not supported by this machine",
             {{"collector", "perf"}, {"event", all_events()[event].profiler}});

@@ -65,7 +65,7 @@ class CounterPool {
 
  private:
   friend class Counter;
-  void note_unsupported(std::size_t event);
+  void log_unsupported(std::size_t event);
 
   Kernel& kernel_;
   std::vector<std::size_t> events_;

@@ -101,7 +101,7 @@ std::optional<Error> ProcessCounters::update(CounterPool& pool,
   std::ranges::stable_sort(
       fresh, {}, [](const auto& one) { return std::pair(one.first.start_ticks, one.second); });
   for (const auto& [facts, pid] : fresh) {
-    take_in(pool, options, pid, facts, now);
+    count_from_now(pool, options, pid, facts, now);
   }
   for (Family& family : families_) {
     for (Counter& counter : family.counters) {
@@ -138,11 +138,11 @@ bool ProcessCounters::waits(int pid, Clock::SteadyTime now) {
   return now < failed->second.next;
 }
 
-void ProcessCounters::take_in(CounterPool& pool,
-                              const UnitCountersOptions& options,
-                              int pid,
-                              const host::ProcessOrigin& facts,
-                              Clock::SteadyTime now) {
+void ProcessCounters::count_from_now(CounterPool& pool,
+                                     const UnitCountersOptions& options,
+                                     int pid,
+                                     const host::ProcessOrigin& facts,
+                                     Clock::SteadyTime now) {
   if (members_.contains(pid)) {  // listed twice
     return;
   }

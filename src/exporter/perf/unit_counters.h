@@ -88,11 +88,11 @@ class ProcessCounters {
 
   void join(int pid, int session, FamilyRef family);
   bool waits(int pid, Clock::SteadyTime now);
-  void take_in(CounterPool& pool,
-               const UnitCountersOptions& options,
-               int pid,
-               const host::ProcessOrigin& facts,
-               Clock::SteadyTime now);
+  void count_from_now(CounterPool& pool,
+                      const UnitCountersOptions& options,
+                      int pid,
+                      const host::ProcessOrigin& facts,
+                      Clock::SteadyTime now);
 
   std::list<Family> families_;
   std::unordered_map<int, Member> members_;

@@ -21,7 +21,7 @@ constexpr auto kObservationCounts = std::chrono::minutes(1);
 
 /// The vendors whose GPUs are listed. Intel is left out where another vendor has a GPU, because
 /// SLURM's GPU numbers would be ambiguous, and where its only graphics are part of a processor.
-std::set<Vendor> vendors_here(const InventoryOptions& options) {
+std::set<Vendor> present_vendors(const InventoryOptions& options) {
   if (options.type == "nogpu") {
     return {};
   }
@@ -54,7 +54,7 @@ const Device* find_gpu(const std::vector<Device>& devices, const Device& wanted)
 
 /// Numbers GPUs as the vendors' tools do: one sequence over whole GPUs and instances. A split GPU
 /// has no number.
-void number_through(std::vector<Device>& devices) {
+void number_devices(std::vector<Device>& devices) {
   std::uint64_t next = 0;
   for (std::size_t i = 0; i < devices.size(); ++i) {
     devices[i].position = i;
@@ -85,7 +85,7 @@ void keep_lost(const std::vector<Device>& known,
     any = true;
   }
   if (any) {
-    number_through(found);
+    number_devices(found);
   }
 }
 
@@ -112,7 +112,7 @@ void keep_mdevs(const std::vector<Device>& known, std::vector<Device>& found) {
 Inventory::Inventory(InventoryOptions options, os::CommandRunner& runner)
     : options_(std::move(options)),
       lister_(options_, runner),
-      vendors_(vendors_here(options_)),
+      vendors_(present_vendors(options_)),
       layout_(vendors_.empty() ? std::string() : gpu_layout(options_.paths)) {}
 
 Inventory::~Inventory() = default;
@@ -131,7 +131,7 @@ std::shared_ptr<const Inventory::Devices> Inventory::devices() const {
   return devices_;
 }
 
-bool Inventory::nothing_here() const {
+bool Inventory::has_no_gpus() const {
   return vendors_.empty();
 }
 
@@ -213,7 +213,7 @@ void Inventory::run(const std::stop_token& stop) {
     }
     if (Steady::now() >= watch) {
       lock.unlock();
-      look_at_layout(stop);
+      check_layout(stop);
       lock.lock();
       watch = Steady::now() + options_.watch_period;
     }
@@ -221,7 +221,7 @@ void Inventory::run(const std::stop_token& stop) {
   }
 }
 
-void Inventory::look_at_layout(const std::stop_token& stop) {
+void Inventory::check_layout(const std::stop_token& stop) {
   std::string now = gpu_layout(options_.paths);
   {
     const MutexLock lock(mutex_);

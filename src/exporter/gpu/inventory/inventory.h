@@ -50,7 +50,7 @@ class Inventory {
   /// NVIDIA first, then AMD, then Intel, each in the order of its listing. Never null.
   [[nodiscard]] std::shared_ptr<const Devices> devices() const;
   /// True if there are no GPUs and none can appear.
-  [[nodiscard]] bool nothing_here() const;
+  [[nodiscard]] bool has_no_gpus() const;
   /// True if any GPU can have vGPUs.
   [[nodiscard]] bool has_vgpus() const;
 
@@ -79,7 +79,7 @@ class Inventory {
   void discover(Vendor vendor, Steady::time_point deadline, const std::stop_token& stop);
   void discover_again(const std::set<Vendor>& vendors, const std::stop_token& stop);
   void read_mdevs(Steady::time_point deadline, const std::stop_token& stop);
-  void look_at_layout(const std::stop_token& stop);
+  void check_layout(const std::stop_token& stop);
   void replace(Vendor vendor, Devices found) CEEMS_REQUIRES(mutex_);
   [[nodiscard]] bool observed_lately(Vendor vendor) const CEEMS_REQUIRES(mutex_);
 

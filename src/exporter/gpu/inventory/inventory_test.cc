@@ -77,7 +77,7 @@ TEST_F(InventoryTest, RunsNothingWithoutAGpu) {
   pci("0000:00:02.0", "0x1a03");
   const auto inventory = Inventory::create(options(), runner_);
   inventory->start();
-  EXPECT_TRUE(inventory->nothing_here());
+  EXPECT_TRUE(inventory->has_no_gpus());
   EXPECT_THAT(*inventory->devices(), IsEmpty());
   EXPECT_THAT(runner_.calls(), IsEmpty());
 }
@@ -114,7 +114,7 @@ TEST_F(InventoryTest, KeepsTheGpusOfOneVendorWhenTheOtherFails) {
   const auto inventory = Inventory::create(options(), runner_);
   ASSERT_THAT(*inventory->devices(), SizeIs(1));
   EXPECT_EQ(inventory->devices()->front().vendor, Vendor::kNvidia);
-  EXPECT_FALSE(inventory->nothing_here());
+  EXPECT_FALSE(inventory->has_no_gpus());
 }
 
 TEST_F(InventoryTest, ObeysTheTypeFlag) {
@@ -122,7 +122,7 @@ TEST_F(InventoryTest, ObeysTheTypeFlag) {
   answer_nvidia("Disabled");
   auto none = options();
   none.type = "nogpu";
-  EXPECT_TRUE(Inventory::create(none, runner_)->nothing_here());
+  EXPECT_TRUE(Inventory::create(none, runner_)->has_no_gpus());
   auto amd = options();
   amd.type = "amd";
   runner_.reply("amd-smi", {.output = R"([{"gpu":0,"board":{"product_serial":"A"}}])"});
@@ -149,7 +149,7 @@ TEST_F(InventoryTest, RetriesWhenAToolFailed) {
     runner_.reply("nvidia-smi", failure);
     const auto inventory = Inventory::create(options(), runner_);
     EXPECT_THAT(*inventory->devices(), IsEmpty());
-    EXPECT_FALSE(inventory->nothing_here());
+    EXPECT_FALSE(inventory->has_no_gpus());
     inventory->start();
     answer_nvidia("Disabled");
     EXPECT_TRUE(eventually([&] { return inventory->devices()->size() == 1; }));
@@ -347,7 +347,7 @@ TEST_F(LibraryFirst, TheThreadRetriesTimeoutsOfTheStartAtOnce) {
   ASSERT_THAT(runner_.calls(), SizeIs(2));
   EXPECT_LE(runner_.calls()[0].timeout, std::chrono::milliseconds(150));
   EXPECT_LE(runner_.calls()[1].timeout, std::chrono::milliseconds(300));
-  EXPECT_FALSE(inventory->nothing_here());
+  EXPECT_FALSE(inventory->has_no_gpus());
   library_lists(listed({"0000:07:00.0"}));
   inventory->start();
   inventory->wait_first(std::chrono::steady_clock::now() + std::chrono::seconds(10));
