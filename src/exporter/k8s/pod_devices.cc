@@ -105,10 +105,10 @@ Result<PodClaims::Fetched> PodClaims::read(const std::stop_token& stop) {
 }
 
 void PodClaims::request_if_due(std::vector<std::string> uuids) {
-  const bool changed = uuids != requested_;
+  const bool changed = uuids != requested_pods_;
   const bool old = claims_ != nullptr && clock_.steady_now() - refreshed_ >= options_.refresh;
   if (changed || (old && !waiting_)) {
-    requested_ = std::move(uuids);
+    requested_pods_ = std::move(uuids);
     waiting_ = true;
     ++requested_;
   }

@@ -77,8 +77,8 @@ class PodClaims final : public gpu::ClaimSource {
   Clock::SteadyTime retry_at_{};
 
   // Used by the caller of claims() only.
-  std::vector<std::string> requested_;  // pods of the newest request
-  bool waiting_ = true;                 // for the answer to it
+  std::vector<std::string> requested_pods_;  // pods of the newest request
+  bool waiting_ = true;                      // for the answer to it
   Clock::SteadyTime refreshed_{};
   std::shared_ptr<const std::vector<gpu::Claim>> claims_;
 
