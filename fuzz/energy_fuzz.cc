@@ -15,7 +15,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   const std::string_view text(reinterpret_cast<const char*>(data) + 1, size - 1);
   if (data[0] % 3 == 0) {
-    static const auto table = energy::parse_power_table(energy::power_table_text());
+    static const auto table = energy::parse_power_table(energy::kCpusCsv);
     const energy::CpuIdentity cpu = energy::parse_cpu_identity(text);
     const energy::PowerModel model = energy::make_power_model(*table, cpu, 4, 100.0);
     if (!(model.full_watts >= model.idle_watts) || !(model.idle_watts > 0)) {

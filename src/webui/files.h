@@ -5,7 +5,7 @@
 
 namespace ceems::webui {
 
-/// A row of the table that embed.py writes. Rows are sorted by path.
+/// A row of the table that cmake/embed.py writes. Rows are sorted by path.
 struct File {
   std::string_view path;
   std::string_view content;

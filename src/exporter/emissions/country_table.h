@@ -6,8 +6,8 @@
 
 namespace ceems::exporter::emissions {
 
-/// The unchanged text of data/emission-factors.csv.
-std::string_view country_table_text();
+/// The unchanged text of data/emission-factors.csv, embedded by the build.
+extern const std::string_view kEmissionFactorsCsv;
 
 /// Parses that text: lines that start with "#" are comments, the first other line is the heading,
 /// followed by rows "alpha_2;alpha_3;name;grams_per_kwh;year;source". If a country has several

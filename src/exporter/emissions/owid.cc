@@ -74,7 +74,7 @@ Result<Factors> parse_country_table(std::string_view text) {
 }
 
 Result<Factors> country_factors() {
-  auto factors = parse_country_table(country_table_text());
+  auto factors = parse_country_table(kEmissionFactorsCsv);
   if (factors) {
     std::erase_if(*factors, [](const Factor& factor) { return factor.grams_per_kwh <= 0; });
   }

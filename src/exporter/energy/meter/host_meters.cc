@@ -126,7 +126,7 @@ void add_model(const host::Paths& paths, std::optional<double> tdp_watts, Meters
   const auto cpuinfo = host::read_file((paths.proc / "cpuinfo").string());
   const auto stat = host::read_file((paths.proc / "stat").string());
   const auto cpus = stat ? host::parse_stat(*stat) : fail(stat.error());
-  const auto table = parse_power_table(power_table_text());
+  const auto table = parse_power_table(kCpusCsv);
   if (!cpus || !table) {
     log::warn("power model not available",
               {{"err", !cpus ? cpus.error().message : table.error().message}});

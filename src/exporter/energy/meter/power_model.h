@@ -42,7 +42,7 @@ struct CpuPower {
 Result<std::vector<CpuPower>> parse_power_table(std::string_view text);
 
 /// The text of data/power-models/cpus.csv, compiled in.
-std::string_view power_table_text();
+extern const std::string_view kCpusCsv;
 
 /// The first row that matches the CPU, or null.
 const CpuPower* find_power(const std::vector<CpuPower>& table, const CpuIdentity& cpu);

@@ -8,7 +8,7 @@ namespace ceems::exporter::energy {
 namespace {
 
 std::vector<CpuPower> table() {
-  return parse_power_table(power_table_text()).value();
+  return parse_power_table(kCpusCsv).value();
 }
 
 std::string name_of(const CpuIdentity& cpu) {
@@ -18,7 +18,7 @@ std::string name_of(const CpuIdentity& cpu) {
 }
 
 TEST(PowerTable, HoldsOnlySensibleRows) {
-  const auto parsed = parse_power_table(power_table_text());
+  const auto parsed = parse_power_table(kCpusCsv);
   ASSERT_TRUE(parsed) << parsed.error().message;
   EXPECT_GT(parsed->size(), 35U);
   std::set<std::string_view> names;
