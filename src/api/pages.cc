@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/entity_tag.h"
+#include "base/template.h"
 #include "base/version.h"
 #include "crypto/base64.h"
 #include "crypto/digest.h"
@@ -98,15 +99,10 @@ void answer_landing_page(net::Response& response) {
   const Version& about = version();
   set_page_headers(response);
   response.set_header("Content-Type", "text/html; charset=utf-8");
-  response.body = fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
-      "<title>CEEMS API Server</title></head>\n<body>\n<h1>CEEMS API Server</h1>\n"
-      "<p>Units, usage, users and projects of the clusters, as JSON.</p>\n"
-      "<p>Version: (version={}, branch={}, revision={})</p>\n"
-      "<ul><li><a href=\"swagger/index.html\">Documentation of the API</a></li>"
-      "<li><a href=\"health\">Health</a></li><li><a href=\"metrics\">Metrics</a></li></ul>\n"
-      "</body>\n</html>\n",
-      about.version, about.branch, about.revision);
+  response.body =
+      render_template(kApiServerHtml, {.texts = {{"version", std::string(about.version)},
+                                                 {"branch", std::string(about.branch)},
+                                                 {"revision", std::string(about.revision)}}});
 }
 
 void answer_not_found(net::Response& response) {

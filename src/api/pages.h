@@ -28,6 +28,8 @@ void answer_static(const StaticText& file, const net::Request& request, net::Res
 /// A file of the web page, with entity tag, cache and policy headers; 304 when the client has it.
 void answer_asset(const webui::Asset& asset, const net::Request& request, net::Response& response);
 
+/// web/pages/api_server.html, a template (base/template.h).
+extern const std::string_view kApiServerHtml;
 /// The page of programs built without the web page.
 void answer_landing_page(net::Response& response);
 

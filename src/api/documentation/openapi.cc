@@ -6,61 +6,18 @@
 
 #include <fmt/format.h>
 
-#include "api/documentation/openapi_words.h"
+#include "api/documentation/route_info.h"
+#include "api/documentation/texts.h"
 #include "api/envelope.h"
 #include "base/json.h"
+#include "base/template.h"
 #include "base/version.h"
 
 namespace ceems::api {
 namespace {
 
-/// Writes JSON from the outside in; commas are its business.
-class Writer {
- public:
-  Writer& key(std::string_view name) {
-    separate();
-    append_json_string(out_, name);
-    out_ += ':';
-    first_ = true;
-    return *this;
-  }
-  Writer& open(char bracket) {
-    separate();
-    out_ += bracket;
-    first_ = true;
-    return *this;
-  }
-  Writer& close(char bracket) {
-    out_ += bracket;
-    first_ = false;
-    return *this;
-  }
-  Writer& raw(std::string_view json) {
-    separate();
-    out_ += json;
-    return *this;
-  }
-  Writer& text(std::string_view value) {
-    separate();
-    append_json_string(out_, value);
-    return *this;
-  }
-  Writer& pair(std::string_view name, std::string_view value) { return key(name).text(value); }
-  Writer& raw_pair(std::string_view name, std::string_view json) { return key(name).raw(json); }
-  std::string take() { return std::move(out_); }
-
- private:
-  void separate() {
-    if (!std::exchange(first_, false)) {
-      out_ += ',';
-    }
-  }
-  std::string out_;
-  bool first_ = true;
-};
-
-void add_reference(Writer& json, std::string_view kind, std::string_view name) {
-  json.open('{').pair("$ref", fmt::format("#/components/{}/{}", kind, name)).close('}');
+void add_reference(JsonWriter& json, std::string_view kind, std::string_view name) {
+  json.begin_object().member("$ref", fmt::format("#/components/{}/{}", kind, name)).end_object();
 }
 
 std::string_view name_of(Shape shape) {
@@ -90,33 +47,9 @@ std::string_view name_of(Shape shape) {
 constexpr std::array kRowShapes = {Shape::kUnits,    Shape::kUsage,    Shape::kUsers,
                                    Shape::kProjects, Shape::kClusters, Shape::kStats};
 
-// Shapes that are no rows of the data base.
-constexpr std::string_view kSeriesSchema =
-    R"({"type":"object","required":["name","unit","points"],"additionalProperties":false,)"
-    R"("properties":{"name":{"type":"string","description":"cpu, memory or power"},)"
-    R"("unit":{"type":"string","description":"cores, bytes or watts"},)"
-    R"("points":{"type":"array","description":"Milliseconds since 1970, and the value.",)"
-    R"("items":{"type":"array","items":{"type":"number"},"minItems":2,"maxItems":2}}}})";
+// The schemas of other shapes, with their examples, are in data/openapi.json.
 constexpr std::string_view kSeriesExample =
     R"({"name":"cpu","unit":"cores","points":[[1933128450000,1.5],[1933128480000,2]]})";
-constexpr std::string_view kIdentitySchema =
-    R"({"type":"object","required":["user","admin","role"],"additionalProperties":false,)"
-    R"("properties":{"user":{"type":"string","description":"Name of the caller."},)"
-    R"("admin":{"type":"boolean","description":"Whether the caller is an administrator."},)"
-    R"("role":{"enum":["user","project_lead","support","admin"],)"
-    R"("description":"What the caller is here."},)"
-    R"("via":{"enum":["header","local","oidc"],"description":"Who says so."},)"
-    R"("led":{"type":"array","description":"Projects that the caller leads.",)"
-    R"("items":{"type":"object","required":["cluster_id","project"],"additionalProperties":false,)"
-    R"("properties":{"cluster_id":{"type":"string"},"project":{"type":"string"}}}},)"
-    R"("login":{"$ref":"#/components/schemas/Login"}}})";
-constexpr std::string_view kLoginSchema =
-    R"({"type":"object","description":"The ways to log in.",)"
-    R"("required":["header","local","oidc","token"],"additionalProperties":false,"properties":{)"
-    R"("header":{"type":["string","null"],"description":"The header that everybody may send."},)"
-    R"("local":{"type":"boolean","description":"Whether there is a form for passwords."},)"
-    R"("oidc":{"type":["string","null"],"description":"Name of the provider."},)"
-    R"("token":{"type":"string","description":"What forms of this browser must carry."}}})";
 constexpr std::string_view kIdentityExample =
     R"({"user":"ada","admin":false,"role":"project_lead","via":"local",)"
     R"("led":[{"cluster_id":"hpc-a","project":"fluids"}],)"
@@ -129,162 +62,154 @@ std::string row_example(Shape shape) {
   if (shape == Shape::kIdentity) {
     return std::string(kIdentityExample);
   }
-  Writer json;
-  json.open('{');
+  std::string example;
+  JsonWriter json(example);
+  json.begin_object();
   for (const store::Field& field : fields_of(shape)) {
-    json.raw_pair(field.name, field.example);
+    json.raw_member(field.name, field.example);
   }
-  return json.close('}').take();
+  json.end_object();
+  return example;
 }
 
-void add_field_schema(Writer& json, const store::Field& field) {
-  json.key(field.name).open('{');
+void add_field_schema(JsonWriter& json, const store::Field& field) {
+  json.key(field.name).begin_object();
   switch (field.kind) {
     case store::FieldKind::kText:
-      json.pair("type", "string");
+      json.member("type", "string");
       break;
     case store::FieldKind::kInteger:
-      json.pair("type", "integer");
+      json.member("type", "integer");
       break;
     case store::FieldKind::kMetrics:
-      json.pair("type", "object").raw_pair("additionalProperties", R"({"type":"number"})");
+      json.member("type", "object").raw_member("additionalProperties", R"({"type":"number"})");
       break;
     case store::FieldKind::kObject:
-      json.pair("type", "object");
+      json.member("type", "object");
       break;
     case store::FieldKind::kList:
-      json.raw_pair("type", field.omit_empty ? R"("array")" : R"(["array","null"])");
-      json.raw_pair("items", R"({"type":"string"})");
+      json.raw_member("type", field.omit_empty ? R"("array")" : R"(["array","null"])");
+      json.raw_member("items", R"({"type":"string"})");
       break;
   }
-  json.pair("description", field.help).close('}');
+  json.member("description", field.help).end_object();
 }
 
-void add_schemas(Writer& json) {
-  json.key("schemas").open('{');
-  for (const Shape shape : kRowShapes) {
-    json.key(name_of(shape)).open('{').pair("type", "object");
-    json.key("required").open('[');
-    for (const store::Field& field : fields_of(shape)) {
-      if (!field.omit_empty) {
-        json.text(field.name);
-      }
+void add_row_schema(JsonWriter& json, Shape shape) {
+  json.key(name_of(shape)).begin_object().member("type", "object");
+  json.key("required").begin_array();
+  for (const store::Field& field : fields_of(shape)) {
+    if (!field.omit_empty) {
+      json.value(field.name);
     }
-    json.close(']').raw_pair("additionalProperties", "false").key("properties").open('{');
-    for (const store::Field& field : fields_of(shape)) {
-      add_field_schema(json, field);
-    }
-    json.close('}').raw_pair("example", row_example(shape)).close('}');
   }
-  json.raw_pair(name_of(Shape::kSeries), kSeriesSchema);
-  json.raw_pair(name_of(Shape::kIdentity), kIdentitySchema).raw_pair("Login", kLoginSchema);
-  json.key("Error").open('{').pair("type", "object");
-  json.raw_pair("required", R"(["status","data","errorType","error"])");
-  json.raw_pair("additionalProperties", "false").key("properties").open('{');
-  json.raw_pair("status", R"({"const":"error"})").raw_pair("data", R"({"type":"null"})");
-  json.key("errorType").open('{').pair("type", "string").key("enum").open('[');
-  for (const ApiErrorInfo& error : all_errors()) {
-    json.text(error.word);
+  json.end_array().member("additionalProperties", false).key("properties").begin_object();
+  for (const store::Field& field : fields_of(shape)) {
+    add_field_schema(json, field);
   }
-  json.close(']').close('}').raw_pair("error", R"({"type":"string"})");
-  json.raw_pair("login", R"({"$ref":"#/components/schemas/Login"})");
-  json.close('}').close('}').close('}');
+  json.end_object().raw_member("example", row_example(shape)).end_object();
 }
 
-void add_enumeration(Writer& json, Shape shape) {
-  json.key("enum").open('[');
+void add_enumeration(JsonWriter& json, Shape shape) {
+  json.key("enum").begin_array();
   if (shape == Shape::kNothing) {
     for (const std::string_view column : group_columns()) {
-      json.text(column);
+      json.value(column);
     }
   } else {
     for (const store::Field& field : fields_of(shape)) {
-      json.text(field.name);
+      json.value(field.name);
     }
   }
-  json.close(']');
+  json.end_array();
 }
 
-void add_param_schema(Writer& json, const ParamInfo& info, Shape shape) {
-  json.key("schema").open('{');
+void add_param_schema(JsonWriter& json, const ParamInfo& info, Shape shape) {
+  json.key("schema").begin_object();
   switch (info.type) {
     case ParamType::kTexts:
-      json.pair("type", "array").raw_pair("items", R"({"type":"string"})");
+      json.member("type", "array").raw_member("items", R"({"type":"string"})");
       break;
     case ParamType::kText:
-      json.pair("type", "string");
+      json.member("type", "string");
       break;
     case ParamType::kSeconds:
-      json.pair("type", "integer");
-      json.raw_pair("minimum", "-253402300799").raw_pair("maximum", "253402300799");
+      json.member("type", "integer");
+      json.raw_member("minimum", "-253402300799").raw_member("maximum", "253402300799");
       break;
     case ParamType::kFlag:
-      json.pair("type", "boolean").raw_pair("const", "true");
+      json.member("type", "boolean").raw_member("const", "true");
       break;
     case ParamType::kFields:
     case ParamType::kGroups:
-      json.pair("type", "array").key("items").open('{').pair("type", "string");
+      json.member("type", "array").key("items").begin_object().member("type", "string");
       add_enumeration(json, info.type == ParamType::kFields ? shape : Shape::kNothing);
-      json.close('}');
+      json.end_object();
       break;
     case ParamType::kCount:
-      json.pair("type", "integer").raw_pair("minimum", "1");
-      json.raw_pair("maximum", std::to_string(kMaxLimit));
+      json.member("type", "integer").raw_member("minimum", "1");
+      json.raw_member("maximum", std::to_string(kMaxLimit));
       break;
     case ParamType::kCursor:
-      json.pair("type", "string").pair("pattern", "^[A-Za-z0-9_-]+$");
+      json.member("type", "string").member("pattern", "^[A-Za-z0-9_-]+$");
       break;
   }
-  json.close('}');
+  json.end_object();
 }
 
 bool is_list(ParamType type) {
   return type == ParamType::kTexts || type == ParamType::kFields || type == ParamType::kGroups;
 }
 
-void add_param_example(Writer& json, const ParamInfo& info, std::string_view text) {
+void add_param_example(JsonWriter& json, const ParamInfo& info, std::string_view text) {
   json.key("example");
   if (is_list(info.type)) {
-    json.open('[').text(text).close(']');
+    json.begin_array().value(text).end_array();
   } else if (info.type == ParamType::kText || info.type == ParamType::kCursor) {
-    json.text(text);
+    json.value(text);
   } else {
     json.raw(text);
   }
 }
 
 void add_param(
-    Writer& json, const ParamInfo& info, Shape shape, bool required, std::string_view example) {
-  json.open('{').pair("name", info.name).pair("in", "query").pair("description", info.help);
+    JsonWriter& json, const ParamInfo& info, Shape shape, bool required, std::string_view example) {
+  json.begin_object()
+      .member("name", info.name)
+      .member("in", "query")
+      .member("description", info.help);
   if (required) {
-    json.raw_pair("required", "true");
+    json.raw_member("required", "true");
   }
   if (is_list(info.type)) {
-    json.pair("style", "form").raw_pair("explode", "true");
+    json.member("style", "form").raw_member("explode", "true");
   }
   add_param_schema(json, info, shape);
   add_param_example(json, info, example);
-  json.close('}');
+  json.end_object();
 }
 
-void add_params(Writer& json, const Route& route) {
-  json.key("parameters").open('[');
+void add_params(JsonWriter& json, const Route& route) {
+  json.key("parameters").begin_array();
   for (const ParamInfo* info : params_of(route)) {
     add_param(json, *info, route.shape, is_required(route, info->param),
               info->type == ParamType::kCursor ? example_cursor(route) : info->example);
   }
-  json.close(']');
+  json.end_array();
 }
 
 using Names = std::vector<std::string_view>;
 
-void add_headers(Writer& json, const Names& names) {
-  json.key("headers").open('{');
+std::string header_references(const Names& names) {
+  std::string text;
+  JsonWriter json(text);
+  json.begin_object();
   for (const std::string_view name : names) {
     json.key(name);
     add_reference(json, "headers", name);
   }
-  json.close('}');
+  json.end_object();
+  return text;
 }
 
 const Names& common_headers() {
@@ -329,31 +254,31 @@ Names success_headers(const Route& route) {
   return names;
 }
 
-void add_success(Writer& json, const Route& route) {
+void add_success(JsonWriter& json, const Route& route) {
   const std::string_view name = name_of(route.shape);
-  json.key("200").open('{').pair("description", route.summary);
-  add_headers(json, success_headers(route));
-  json.key("content").open('{').key("application/json").open('{');
-  json.key("schema").open('{').pair("type", "object");
-  json.raw_pair("required", R"(["status","data"])").raw_pair("additionalProperties", "false");
-  json.key("properties").open('{').raw_pair("status", R"({"const":"success"})").key("data");
+  json.key("200").begin_object().member("description", route.summary);
+  json.raw_member("headers", header_references(success_headers(route)));
+  json.key("content").begin_object().key("application/json").begin_object();
+  json.key("schema").begin_object().member("type", "object");
+  json.raw_member("required", R"(["status","data"])").raw_member("additionalProperties", "false");
+  json.key("properties").begin_object().raw_member("status", R"({"const":"success"})").key("data");
   if (name.empty()) {
     json.raw(R"({"type":"null"})");
   } else {
-    json.open('{').pair("type", "array").key("items");
+    json.begin_object().member("type", "array").key("items");
     add_reference(json, "schemas", name);
-    json.close('}');
+    json.end_object();
   }
-  json.raw_pair("warnings", R"({"type":"array","items":{"type":"string"}})");
+  json.raw_member("warnings", R"({"type":"array","items":{"type":"string"}})");
   if (route.page_key > 0) {
-    json.raw_pair("next",
-                  R"({"type":"string","description":"With `limit` or `cursor`, where more rows )"
-                  R"(follow: the cursor of the next page."})");
+    json.raw_member("next",
+                    R"({"type":"string","description":"With `limit` or `cursor`, where more rows )"
+                    R"(follow: the cursor of the next page."})");
   }
-  json.close('}').close('}');
-  json.key("example").open('{').pair("status", "success");
-  json.raw_pair("data", name.empty() ? "null" : "[" + row_example(route.shape) + "]");
-  json.close('}').close('}').close('}').close('}');
+  json.end_object().end_object();
+  json.key("example").begin_object().member("status", "success");
+  json.raw_member("data", name.empty() ? "null" : "[" + row_example(route.shape) + "]");
+  json.end_object().end_object().end_object().end_object();
 }
 
 bool checks_params(const Route& route) {
@@ -379,7 +304,7 @@ std::set<ApiErrorType> errors_of(const Route& route) {
   return types;
 }
 
-void add_reference_to(Writer& json, std::string_view status, std::string_view response) {
+void add_reference_to(JsonWriter& json, std::string_view status, std::string_view response) {
   json.key(status);
   add_reference(json, "responses", response);
 }
@@ -391,19 +316,19 @@ std::string operation_id(std::string_view path) {
   return id;
 }
 
-void add_route(Writer& json, const Route& route) {
-  json.key(fmt::format("/{}", route.path)).open('{');
-  json.key("get").open('{').pair("operationId", operation_id(route.path));
-  json.key("tags").open('[').text(tag_of_path(route.path)).close(']');
-  json.pair("summary", route.summary);
+void add_route(JsonWriter& json, const Route& route) {
+  json.key(fmt::format("/{}", route.path)).begin_object();
+  json.key("get").begin_object().member("operationId", operation_id(route.path));
+  json.key("tags").begin_array().value(tag_of_path(route.path)).end_array();
+  json.member("summary", route.summary);
   if (route.caller == Caller::kAdmin) {
-    json.pair("description", "For administrators.");
+    json.member("description", "For administrators.");
   }
   if (route.caller == Caller::kAnyone) {
-    json.raw_pair("security", "[]");
+    json.raw_member("security", "[]");
   }
   add_params(json, route);
-  json.key("responses").open('{');
+  json.key("responses").begin_object();
   add_success(json, route);
   if (route.tagged) {
     add_reference_to(json, "304", "NotModified");
@@ -413,174 +338,91 @@ void add_route(Writer& json, const Route& route) {
     add_reference_to(json, std::to_string(error.status), error.word);
   }
   add_reference_to(json, "429", "TooManyRequests");
-  json.close('}').close('}');
-  json.key("options").open('{').pair("operationId", "preflight_" + operation_id(route.path));
-  json.key("tags").open('[').text(tag_of_path(route.path)).close(']');
-  json.pair("summary", "Preflight of a cross-origin request.").raw_pair("security", "[]");
-  json.key("responses").open('{');
+  json.end_object().end_object();
+  json.key("options").begin_object().member("operationId", "preflight_" + operation_id(route.path));
+  json.key("tags").begin_array().value(tag_of_path(route.path)).end_array();
+  json.member("summary", "Preflight of a cross-origin request.").raw_member("security", "[]");
+  json.key("responses").begin_object();
   add_reference_to(json, "200", "Preflight");
   add_reference_to(json, "429", "TooManyRequests");
-  json.close('}').close('}').close('}');
+  json.end_object().end_object().end_object();
 }
 
-struct ServerPath {
-  std::string_view path;
-  std::string_view summary;
-  std::string_view type;
-};
-constexpr std::array kServerPaths = {
-    ServerPath{"/health", "200 while the data base answers.", "text/plain"},
-    ServerPath{"/metrics", "Figures of the server itself, for Prometheus.", "text/plain"},
-    ServerPath{"/openapi.json", "This document.", "application/json"},
-    ServerPath{"/swagger/doc.json", "This document, where the reference has its own.",
-               "application/json"},
-    ServerPath{"/swagger/index.html", "This document for people.", "text/html"},
-};
-
-/// Outside of "/api/v1".
-void open_server_path(Writer& json, std::string_view path, const std::string& root) {
-  json.key(path).open('{').key("servers").open('[').open('{');
-  json.pair("url", root.empty() ? "/" : root).close('}').close(']');
+std::string json_string(std::string_view text) {
+  std::string out;
+  append_json_string(out, text);
+  return out;
 }
 
-void add_login_paths(Writer& json, const std::string& root) {
-  std::string_view path;
-  for (const LoginOperation& operation : login_operations()) {
-    if (operation.path != path) {
-      if (!path.empty()) {
-        json.close('}');
-      }
-      path = operation.path;
-      open_server_path(json, path, root);
-    }
-    json.raw_pair(operation.method, operation.json);
-  }
-  json.close('}');
-}
-
-void add_server_path(Writer& json, const ServerPath& path, const std::string& root) {
-  open_server_path(json, path.path, root);
-  json.key("get").open('{').pair("operationId", operation_id(path.path.substr(1)));
-  json.raw_pair("tags", R"(["server"])").pair("summary", path.summary).raw_pair("security", "[]");
-  json.key("responses").open('{').key("200").open('{').pair("description", path.summary);
-  const bool tagged = path.path != "/health" && path.path != "/metrics";
-  Names headers = joined(common_headers(), {"Cache-Control"});
-  if (tagged) {
-    headers = joined(std::move(headers), {"ETag", "Content-Security-Policy", "Referrer-Policy"});
-  }
-  add_headers(json, path.path == "/health" ? joined(std::move(headers), cors_headers()) : headers);
-  json.key("content").open('{').key(path.type).open('{').raw_pair("schema", "{}");
-  json.close('}').close('}').close('}');
-  if (tagged) {
-    add_reference_to(json, "304", "NotModified");
-  }
-  add_reference_to(json, "429", "TooManyRequests");
-  if (path.path == "/health") {
-    json.key("503").open('{').pair("description", "The data base does not answer.");
-    json.raw_pair("content", R"({"text/plain":{"schema":{"const":"KO"}}})").close('}');
-  }
-  json.close('}').close('}').close('}');
-}
-
-void add_responses(Writer& json) {
-  json.key("responses").open('{');
-  for (const ApiErrorInfo& error : all_errors()) {
-    json.key(error.word).open('{').pair("description", error.when);
-    add_headers(json, api_headers());
-    json.key("content").open('{').key("application/json").open('{').key("schema");
-    add_reference(json, "schemas", "Error");
-    json.key("example").open('{').pair("status", "error").raw_pair("data", "null");
-    json.pair("errorType", error.word).pair("error", "a text for people").close('}');
-    json.close('}').close('}').close('}');
-  }
-  json.key("NotModified").open('{').pair("description", "The client has the answer already.");
-  add_headers(json, joined(api_headers(), {"ETag"}));
-  json.close('}').key("Preflight").open('{');
-  json.pair("description", "No body; the headers where the request has an `Origin`.");
-  add_headers(json, joined(common_headers(), cors_headers()));
-  json.close('}').key("TooManyRequests").open('{');
-  json.pair("description", "More than `--web.max-requests` in a minute.");
-  add_headers(json, joined(common_headers(), {"Retry-After"}));
-  json.raw_pair("content",
-                R"({"text/plain":{"schema":{"type":"string"},"example":"Too Many Requests\n"}})");
-  json.close('}');
-  for (const LoginResponse& response : login_responses()) {
-    json.key(response.name);
-    if (!response.json.empty()) {
-      json.raw(response.json);
-      continue;
-    }
-    json.open('{').pair("description", response.when).key("content").open('{');
-    json.key("application/json").open('{').key("schema");
-    add_reference(json, "schemas", "Error");
-    json.close('}').raw_pair("text/html", R"({"schema":{"type":"string"}})").close('}').close('}');
-  }
-  json.close('}').key("parameters").open('{').raw_pair("Next", login_next_parameter()).close('}');
-}
-
-void add_components(Writer& json, const DocumentOptions& options) {
-  json.key("components").open('{');
-  add_schemas(json);
-  add_responses(json);
-  json.key("headers").open('{');
-  for (const HeaderWords& header : all_headers()) {
-    json.key(header.name).open('{').pair("description", header.help);
-    json.raw_pair("schema", R"({"type":"string"})").pair("example", header.example).close('}');
-  }
-  json.close('}').key("securitySchemes").open('{');
+void add_user_headers(const DocumentOptions& options, TemplateData& data) {
+  std::string& security = data.texts["security"];
+  std::string& headers = data.texts["user_headers"];
+  JsonWriter ways(security);
+  JsonWriter schemes(headers);
   for (std::size_t i = 0; i < options.user_headers.size(); ++i) {
-    json.key(fmt::format("user{}", i)).open('{').pair("type", "apiKey").pair("in", "header");
-    json.pair("name", options.user_headers[i]);
-    json.pair("description",
-              "Name of the user, set by a proxy. It is no proof: see `basic` and the manual.");
-    json.close('}');
+    const std::string name = fmt::format("user{}", i);
+    ways.begin_object().raw_member(name, "[]").end_object();
+    ways.begin_object().raw_member(name, "[]").raw_member("basic", "[]").end_object();
+    schemes.key(name).begin_object().member("type", "apiKey").member("in", "header");
+    schemes.member("name", options.user_headers[i]);
+    schemes.member("description",
+                   "Name of the user, set by a proxy. It is no proof: see `basic` and the manual.");
+    schemes.end_object();
   }
-  json.key("basic").open('{').pair("type", "http").pair("scheme", "basic");
-  json.pair("description", "With `--web.config.file`, beside the name of the user.");
-  json.close('}').close('}').close('}');
+  if (!headers.empty()) {
+    headers += ',';
+  }
+}
+
+void add_errors(TemplateData& data) {
+  std::string& types = data.texts["error_types"];
+  auto& errors = data.lists["errors"];
+  JsonWriter json(types);
+  for (const ApiErrorInfo& error : all_errors()) {
+    json.value(error.word);
+    errors.push_back(
+        {.texts = {{"word", json_string(error.word)}, {"when", json_string(error.when)}}});
+  }
 }
 
 }  // namespace
 
 std::string openapi_json(const DocumentOptions& options) {
   const std::string root = server_root(options);
-  Writer json;
-  json.open('{').pair("openapi", "3.1.0").key("info").open('{');
-  json.pair("title", "CEEMS API").pair("version", version().version);
-  json.pair("description",
-            "Compute units, their use of resources, energy and emissions. Parameters with several "
-            "values are repeated; unknown parameters and empty values are ignored.");
-  json.raw_pair("license", R"({"name":"Apache-2.0","identifier":"Apache-2.0"})").close('}');
-  json.key("servers").open('[').open('{').pair("url", root + "/api/v1").close('}').close(']');
-  json.key("security").open('[');
-  for (std::size_t i = 0; i < options.user_headers.size(); ++i) {
-    json.open('{').raw_pair(fmt::format("user{}", i), "[]").close('}');
-    json.open('{').raw_pair(fmt::format("user{}", i), "[]").raw_pair("basic", "[]").close('}');
-  }
-  json.close(']').key("tags").open('[');
-  for (const TagWords& tag : all_tags()) {
-    json.open('{').pair("name", tag.name).pair("description", tag.help).close('}');
-  }
-  json.close(']').key("paths").open('{');
+  const Names server = joined(common_headers(), {"Cache-Control"});
+  TemplateData data;
+  data.texts = {
+      {"version", json_string(version().version)},
+      {"api_url", json_string(root + "/api/v1")},
+      {"root_url", json_string(root.empty() ? "/" : root)},
+      {"server_headers", header_references(server)},
+      {"health_headers", header_references(joined(server, cors_headers()))},
+      {"page_headers",
+       header_references(joined(server, {"ETag", "Content-Security-Policy", "Referrer-Policy"}))},
+      {"api_headers", header_references(api_headers())},
+      {"not_modified_headers", header_references(joined(api_headers(), {"ETag"}))},
+      {"preflight_headers", header_references(joined(common_headers(), cors_headers()))},
+      {"too_many_headers", header_references(joined(common_headers(), {"Retry-After"}))},
+  };
+  JsonWriter routes(data.texts["routes"]);
   for (const Route& route : all_routes()) {
-    add_route(json, route);
+    add_route(routes, route);
   }
-  for (const ServerPath& path : kServerPaths) {
-    add_server_path(json, path, root);
+  JsonWriter schemas(data.texts["row_schemas"]);
+  for (const Shape shape : kRowShapes) {
+    add_row_schema(schemas, shape);
   }
-  add_login_paths(json, root);
-  json.close('}');
-  add_components(json, options);
-  std::string text = json.close('}').take();
-  text += '\n';
-  return text;
+  add_errors(data);
+  add_user_headers(options, data);
+  return render_template(kOpenapiJson, data) + "\n";
 }
 
 Document::Document(const DocumentOptions& options)
     : json_{.text = openapi_json(options), .content_type = "application/json"},
-      page_{
-          .text = openapi_page(options), .content_type = "text/html; charset=utf-8", .forms = true},
-      style_{.text = std::string(openapi_style()), .content_type = "text/css; charset=utf-8"} {}
+      page_{.text = openapi_page(options, json_.text),
+            .content_type = "text/html; charset=utf-8",
+            .forms = true},
+      style_{.text = std::string(kDocsCss), .content_type = "text/css; charset=utf-8"} {}
 
 void Document::answer_json(const net::Request& request, net::Response& response) const {
   answer_static(json_, request, response);

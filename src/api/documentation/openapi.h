@@ -16,17 +16,16 @@ struct DocumentOptions {
   std::vector<std::string> user_headers = {};
 };
 
-/// The OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0), made of the tables that
-/// requests are routed, parsed and answered by: all_routes(), all_params(), all_errors(),
-/// store/fields.h.
+/// The OpenAPI 3.1 document (https://spec.openapis.org/oas/v3.1.0). Routes, parameters, fields and
+/// errors come from the tables that requests are routed, parsed and answered by: all_routes(),
+/// all_params(), all_errors(), store/fields.h. Everything else is in data/openapi.json.
 std::string openapi_json(const DocumentOptions& options);
 
-/// The same for people: a page that needs no script, with a form for every endpoint. It is served
-/// beside `style.css`.
-std::string openapi_page(const DocumentOptions& options);
-std::string_view openapi_style();
+/// The same for people: a page that needs no script, with a form for every endpoint. `document` is
+/// the result of openapi_json(). The page is served beside its style sheet, `style.css`.
+std::string openapi_page(const DocumentOptions& options, std::string_view document);
 
-/// The three, ready to be served. Safe for concurrent use.
+/// The document, the page and the style sheet, ready to be served. Safe for concurrent use.
 class Document {
  public:
   explicit Document(const DocumentOptions& options);

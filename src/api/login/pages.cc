@@ -1,8 +1,7 @@
 #include "api/login/pages.h"
 
-#include <fmt/format.h>
-
-#include "base/html.h"
+#include "api/login/page_texts.h"
+#include "base/template.h"
 
 namespace ceems::api::login {
 namespace {
@@ -18,46 +17,20 @@ void set_page_headers(net::Response& response, int status) {
   response.set_header("Cache-Control", "no-store");
 }
 
-std::string document(std::string_view title, std::string_view body) {
-  return fmt::format(
-      "<!doctype html>\n<html lang=\"en\">\n<head><meta charset=\"utf-8\">"
-      "<meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">"
-      "<meta name=\"color-scheme\" content=\"light dark\">"
-      "<title>{} – "
-      "CEEMS</title></head>\n<body>\n<main>\n<h1>{}</h1>\n{}</main>\n</body>\n</html>\n",
-      title, title, body);
-}
-
 }  // namespace
 
 void answer_login_page(net::Response& response, int status, const LoginPage& page) {
   set_page_headers(response, status);
-  std::string body;
-  if (!page.trouble.empty()) {
-    body += fmt::format("<p role=\"alert\" id=\"trouble\"><strong>{}</strong></p>\n",
-                        escape_html(page.trouble));
-  }
-  if (page.local) {
-    body += fmt::format(
-        "<form method=\"post\" action=\"{}/login\">\n"
-        "<input type=\"hidden\" name=\"token\" value=\"{}\">"
-        "<input type=\"hidden\" name=\"next\" value=\"{}\">\n"
-        "<p><label for=\"user\">User name</label><br>"
-        "<input id=\"user\" name=\"user\" value=\"{}\" autocomplete=\"username\" "
-        "autocapitalize=\"none\" spellcheck=\"false\" required></p>\n"
-        "<p><label for=\"password\">Password</label><br>"
-        "<input id=\"password\" name=\"password\" type=\"password\" "
-        "autocomplete=\"current-password\" required{}></p>\n"
-        "<p><button>Log in</button></p>\n</form>\n",
-        escape_html(page.base), escape_html(page.token), escape_html(page.next),
-        escape_html(page.user), page.trouble.empty() ? "" : " aria-describedby=\"trouble\"");
-  }
-  if (!page.provider.empty()) {
-    body += fmt::format(
-        "<p><a href=\"{}/login/oidc{}\">Sign in with {}</a></p>\n", escape_html(page.base),
-        page.next.empty() ? "" : "?next=" + net::url_encode(page.next), escape_html(page.provider));
-  }
-  response.body = document("Log in", body);
+  response.body = render_template(
+      kLoginHtml,
+      {.texts = {{"base", page.base},
+                 {"token", page.token},
+                 {"next", page.next},
+                 {"query", page.next.empty() ? "" : "?next=" + net::url_encode(page.next)},
+                 {"user", page.user},
+                 {"local", page.local ? "yes" : ""},
+                 {"provider", page.provider},
+                 {"trouble", page.trouble}}});
 }
 
 void answer_notice(net::Response& response,
@@ -65,10 +38,8 @@ void answer_notice(net::Response& response,
                    std::string_view base,
                    std::string_view text) {
   set_page_headers(response, status);
-  response.body = document(
-      "Log in", fmt::format("<p role=\"alert\">{}</p>\n<p><a href=\"{}/login\">Back to the login "
-                            "page</a></p>\n",
-                            escape_html(text), escape_html(base)));
+  response.body = render_template(
+      kNoticeHtml, {.texts = {{"base", std::string(base)}, {"text", std::string(text)}}});
 }
 
 void answer_redirect(net::Response& response, std::string_view location) {
