@@ -3,10 +3,8 @@
 
 #include <linux/capability.h>
 
-#include <condition_variable>
 #include <cstdio>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -19,6 +17,7 @@
 #include "api/server.h"
 #include "base/clock.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "config/flags.h"
 #include "directories.h"
 #include "ingest/grafana_admins.h"
@@ -68,11 +67,11 @@ void keep_backups(const std::stop_token& stop,
                   ceems::store::Database& database,
                   const std::string& directory,
                   std::chrono::milliseconds interval) {
-  std::mutex mutex;
-  std::condition_variable_any wake;
+  ceems::Mutex mutex;
+  ceems::Condition wake;
   while (true) {
     {
-      std::unique_lock lock(mutex);
+      ceems::MutexLock lock(mutex);
       wake.wait_for(lock, stop, interval, [] { return false; });
     }
     if (stop.stop_requested()) {

@@ -47,7 +47,7 @@ void RateLimiter::forget_old(std::int64_t minute) {
 RateLimiter::Verdict RateLimiter::count(const std::string& client, std::int64_t now_ms) {
   const std::int64_t minute = now_ms / kMinuteMs;
   const double fraction = static_cast<double>(now_ms % kMinuteMs) / static_cast<double>(kMinuteMs);
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   forget_old(minute);
   Counts& counts = clients_[client];
   if (counts.minute != minute) {

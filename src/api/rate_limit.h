@@ -1,14 +1,13 @@
 #pragma once
 
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "net/http.h"
 
 namespace ceems::api {
@@ -46,7 +45,7 @@ class RateLimiter {
 
   const long limit_;
   const std::vector<std::string> trusted_proxies_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::unordered_map<std::string, Counts> clients_ CEEMS_GUARDED_BY(mutex_);
 };
 

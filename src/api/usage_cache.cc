@@ -13,7 +13,7 @@ constexpr std::size_t kMaxBytes = std::size_t{32} << 20U;
 std::optional<UsageCache::Hit> UsageCache::find(const std::string& key,
                                                 std::uint64_t generation,
                                                 std::int64_t now_ms) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (generation != generation_) {
     return std::nullopt;
   }
@@ -28,7 +28,7 @@ void UsageCache::store(std::string key,
                        std::uint64_t generation,
                        std::int64_t now_ms,
                        std::string data) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (generation < generation_) {
     return;  // computed before the last commit
   }

@@ -3,11 +3,10 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 
-#include "base/thread_annotations.h"
+#include "base/mutex.h"
 
 namespace ceems::api {
 
@@ -31,7 +30,7 @@ class UsageCache {
     std::int64_t expires_ms = 0;
   };
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::uint64_t generation_ CEEMS_GUARDED_BY(mutex_) = 0;
   std::size_t bytes_ CEEMS_GUARDED_BY(mutex_) = 0;
   std::map<std::string, Entry> entries_ CEEMS_GUARDED_BY(mutex_);

@@ -48,7 +48,7 @@ seconds Attempts::wait_for(const std::string& key,
 seconds Attempts::wait(std::string_view user,
                        std::string_view address,
                        std::chrono::steady_clock::time_point now) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return std::max(wait_for(user_key(user, address), kPerUser, now),
                   wait_for(address_key(address), kPerAddress, now));
 }
@@ -79,13 +79,13 @@ void Attempts::add(const std::string& key, std::chrono::steady_clock::time_point
 void Attempts::failed(std::string_view user,
                       std::string_view address,
                       std::chrono::steady_clock::time_point now) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   add(user_key(user, address), now);
   add(address_key(address), now);
 }
 
 void Attempts::succeeded(std::string_view user, std::string_view address) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   counts_.erase(user_key(user, address));
 }
 

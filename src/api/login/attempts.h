@@ -2,12 +2,11 @@
 
 #include <chrono>
 #include <cstdint>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <unordered_map>
 
-#include "base/thread_annotations.h"
+#include "base/mutex.h"
 
 namespace ceems::api::login {
 
@@ -45,7 +44,7 @@ class Attempts {
       CEEMS_REQUIRES(mutex_);
   void make_room(std::chrono::steady_clock::time_point now) CEEMS_REQUIRES(mutex_);
 
-  std::mutex mutex_;
+  Mutex mutex_;
   std::unordered_map<std::string, Count> counts_ CEEMS_GUARDED_BY(mutex_);
 };
 

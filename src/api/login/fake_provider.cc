@@ -87,7 +87,7 @@ std::string FakeProvider::code_for(const std::string& authorization_url) {
   EXPECT_EQ(field(query, "client_id"), "ceems");
   EXPECT_EQ(field(query, "code_challenge_method"), "S256");
   const std::string code = crypto::base64url_encode(crypto::random_bytes(12));
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   codes_[code] = {.nonce = field(query, "nonce"),
                   .challenge = field(query, "code_challenge"),
                   .redirect_uri = field(query, "redirect_uri")};
@@ -95,44 +95,44 @@ std::string FakeProvider::code_for(const std::string& authorization_url) {
 }
 
 void FakeProvider::set_claim(const std::string& name, const std::string& json) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   claims_[name] = json;
 }
 
 void FakeProvider::forget_claim(const std::string& name) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   claims_.erase(name);
 }
 
 void FakeProvider::rotate() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   std::swap(secrets_->key, secrets_->next);
   ++secrets_->generation;
 }
 
 void FakeProvider::break_path(const std::string& path, int status) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   broken_[path] = status;
 }
 
 void FakeProvider::set_header(const std::string& json) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   header_ = json;
 }
 
 void FakeProvider::sign_wrongly(bool wrongly) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   wrong_key_ = wrongly;
 }
 
 int FakeProvider::asked(const std::string& path) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   const auto found = asked_.find(path);
   return found == asked_.end() ? 0 : found->second;
 }
 
 std::string FakeProvider::last_authorization() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return authorization_;
 }
 
@@ -176,7 +176,7 @@ void FakeProvider::answer_token(const net::Request& request, net::Response& resp
 }
 
 void FakeProvider::answer(const net::Request& request, net::Response& response) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   ++asked_[request.path];
   response.set_header("Content-Type", "application/json");
   if (const auto broken = broken_.find(request.path);

@@ -2,11 +2,10 @@
 
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <vector>
 
-#include "base/thread_annotations.h"
+#include "base/mutex.h"
 #include "net/http.h"
 #include "net/server/server.h"
 
@@ -53,7 +52,7 @@ class FakeProvider {
     std::string nonce, challenge, redirect_uri;
   };
 
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::unique_ptr<Secrets> secrets_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, Code> codes_ CEEMS_GUARDED_BY(mutex_);
   std::map<std::string, std::string> claims_ CEEMS_GUARDED_BY(mutex_);

@@ -4,15 +4,14 @@
 
 #include <atomic>
 #include <ctime>
-#include <mutex>
 #include <utility>
 
 #include <fmt/format.h>
 
 #include "access/session.h"
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/strings.h"
-#include "base/thread_annotations.h"
 #include "crypto/password.h"
 #include "net/server/web_config.h"
 
@@ -83,11 +82,11 @@ Result<UserTable> parse_users(const config::Node& document) {
 
 struct LocalUsers::Impl {
   std::string file;
-  std::mutex mutex;
+  Mutex mutex;
   std::shared_ptr<const UserTable> table CEEMS_GUARDED_BY(mutex);
   std::string stamp CEEMS_GUARDED_BY(mutex);
   std::string trouble CEEMS_GUARDED_BY(mutex);  ///< that was logged last
-  std::mutex one_check;
+  Mutex one_check;
   std::atomic<int> checks = 0;
 
   Result<> read() CEEMS_REQUIRES(mutex) {
@@ -122,7 +121,7 @@ Result<std::unique_ptr<LocalUsers>> LocalUsers::open(const std::string& file) {
   auto impl = std::make_unique<Impl>();
   impl->file = file;
   {
-    const std::scoped_lock lock(impl->mutex);
+    const MutexLock lock(impl->mutex);
     if (auto done = impl->read(); !done) {
       return fail(std::move(done).error());
     }
@@ -134,7 +133,7 @@ LocalUsers::LocalUsers(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
 LocalUsers::~LocalUsers() = default;
 
 std::shared_ptr<const UserTable> LocalUsers::users() {
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   impl_->refresh();
   return impl_->table;
 }
@@ -152,7 +151,7 @@ LocalUsers::Verdict LocalUsers::check(const std::string& user, const std::string
             : crypto::dummy_hash(table->empty() ? std::string_view() : table->begin()->second);
   bool good = false;
   {
-    const std::scoped_lock lock(impl_->one_check);
+    const MutexLock lock(impl_->one_check);
     good = crypto::bcrypt_matches(password.substr(0, kLongestPassword), hash);
   }
   impl_->checks.fetch_sub(1);

@@ -1,8 +1,8 @@
 #include "api/login/oidc.h"
 
 #include <algorithm>
-#include <mutex>
 #include <optional>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -10,8 +10,8 @@
 
 #include "access/session.h"
 #include "api/login/cookies.h"
+#include "base/mutex.h"
 #include "base/strings.h"
-#include "base/thread_annotations.h"
 #include "crypto/base64.h"
 #include "net/client/client.h"
 #include "net/http.h"
@@ -28,7 +28,8 @@ constexpr seconds kKept{3600};
 constexpr seconds kAfterFailure{10};
 constexpr seconds kBetweenKeys{30};
 constexpr milliseconds kTimeout{10'000};
-constexpr milliseconds kPatience{3000};  // for the answer that another thread waits for
+constexpr milliseconds kPatience{3000};  // while another thread waits for the provider
+constexpr milliseconds kPoll{5};
 constexpr int kOk = 200;
 
 bool is_this_machine(std::string_view origin) {
@@ -76,7 +77,7 @@ struct Provider::Impl {
   const Clock* clock = nullptr;
   std::unique_ptr<net::Client> client;
 
-  std::timed_mutex mutex;
+  Mutex mutex;
   Kept<access::ProviderMetadata> metadata CEEMS_GUARDED_BY(mutex);
   Kept<std::vector<access::Jwk>> keys CEEMS_GUARDED_BY(mutex);
 
@@ -145,12 +146,36 @@ struct Provider::Impl {
     return answer;
   }
 
-  Result<access::ProviderMetadata> current_metadata() CEEMS_REQUIRES(mutex) {
+  /// Takes the mutex, or fails if another thread holds it for longer than kPatience.
+  bool lock_in_time() CEEMS_THREAD_ATTRIBUTE(try_acquire_capability(true, mutex)) {
+    const auto deadline = std::chrono::steady_clock::now() + kPatience;
+    while (!mutex.try_lock()) {
+      if (std::chrono::steady_clock::now() >= deadline) {
+        return false;
+      }
+      std::this_thread::sleep_for(kPoll);
+    }
+    return true;
+  }
+
+  static std::unexpected<Error> busy() {
+    return fail(ErrorCode::kTimeout, "another request is waiting for the provider");
+  }
+
+  Result<access::ProviderMetadata> current_metadata() CEEMS_EXCLUDES(mutex) {
+    if (!lock_in_time()) {
+      return busy();
+    }
+    const MutexLock lock(mutex, kAdoptLock);
     return fetch(metadata, [this] { return discover(); });
   }
 
   Result<std::vector<access::Jwk>> current_keys(const access::ProviderMetadata& provider,
-                                                bool renew) CEEMS_REQUIRES(mutex) {
+                                                bool renew) CEEMS_EXCLUDES(mutex) {
+    if (!lock_in_time()) {
+      return busy();
+    }
+    const MutexLock lock(mutex, kAdoptLock);
     if (renew && clock->steady_now() - keys.asked >= kBetweenKeys) {
       keys.value.reset();
     }
@@ -161,18 +186,6 @@ struct Provider::Impl {
       }
       return access::parse_jwks(*text);
     });
-  }
-
-  /// Runs with the lock, or fails when it does not come in time. Waits by the wall clock:
-  /// ThreadSanitizer of g++ 12 does not know pthread_mutex_clocklock. A step of the clock matters
-  /// only while another thread asks, 10 s at most.
-  template <typename Run>
-  auto locked(const Run& run) -> decltype(run()) {
-    const std::unique_lock lock(mutex, std::chrono::system_clock::now() + kPatience);
-    if (!lock.owns_lock()) {
-      return fail(ErrorCode::kTimeout, "the provider is being asked already");
-    }
-    return run();
   }
 
   Result<std::string> exchange(const access::ProviderMetadata& provider,
@@ -223,7 +236,7 @@ struct Provider::Impl {
   Result<> check_signature(const access::ProviderMetadata& provider, const access::Jwt& token) {
     Result<> done;
     for (const bool renew : {false, true}) {
-      const auto known = locked([&] { return current_keys(provider, renew); });
+      const auto known = current_keys(provider, renew);
       if (!known) {
         return fail(known.error());
       }
@@ -264,7 +277,7 @@ Result<std::string> Provider::authorization_url(std::string_view redirect_url,
                                                 std::string_view state,
                                                 std::string_view nonce,
                                                 std::string_view code_challenge) {
-  const auto provider = impl_->locked([this] { return impl_->current_metadata(); });
+  const auto provider = impl_->current_metadata();
   if (!provider) {
     return fail(provider.error());
   }
@@ -288,7 +301,7 @@ Result<access::Claims> Provider::redeem(const std::string& code,
                                         std::string_view redirect_url,
                                         std::string_view code_verifier,
                                         const std::string& nonce) {
-  const auto provider = impl_->locked([this] { return impl_->current_metadata(); });
+  const auto provider = impl_->current_metadata();
   if (!provider) {
     return fail(provider.error());
   }

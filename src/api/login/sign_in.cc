@@ -44,7 +44,7 @@ std::string form_id(const access::Signer& signer, const net::Request& request, s
 }  // namespace
 
 bool Remembered::add(const std::string& text, std::int64_t ends, std::int64_t now) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (ends_.contains(text)) {
     return false;
   }
@@ -60,7 +60,7 @@ bool Remembered::add(const std::string& text, std::int64_t ends, std::int64_t no
 }
 
 bool Remembered::contains(const std::string& text) const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return ends_.contains(text);
 }
 

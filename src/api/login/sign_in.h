@@ -3,7 +3,6 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <string_view>
@@ -18,8 +17,8 @@
 #include "api/login/local_users.h"
 #include "api/login/oidc.h"
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "net/http.h"
 #include "store/reader.h"
 
@@ -44,7 +43,7 @@ class Remembered {
 
  private:
   const std::size_t limit_;
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::unordered_map<std::string, std::int64_t> ends_ CEEMS_GUARDED_BY(mutex_);
 };
 
