@@ -6,6 +6,7 @@
 #include "api/server.h"
 #include "base/result.h"
 #include "config/flags.h"
+#include "model/protocol.h"
 #include "net/server/server.h"
 
 namespace ceems::api {
@@ -31,7 +32,7 @@ struct CommandLine {
   std::string log_format = "logfmt";
   // Hidden.
   std::string external_url;
-  std::vector<std::string> user_headers = {"X-Grafana-User"};
+  std::vector<std::string> user_headers = {std::string(model::kUserHeader)};
   bool skip_purge = false;
   bool disable_checks = false;
   bool disable_cap_awareness = false;

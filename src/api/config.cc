@@ -6,12 +6,12 @@
 #include "base/time/time_zone.h"
 #include "config/section.h"
 #include "ingest/update_window.h"
+#include "model/protocol.h"
 
 namespace ceems::api {
 namespace {
 
 /// The account that the load balancer asks with.
-constexpr std::string_view kServiceAccount = "ceems-int-svc";
 
 void warn_obsolete(const config::Node& node,
                    std::initializer_list<std::string_view> keys,
@@ -119,8 +119,8 @@ Result<Config> parse_config(const config::Node& document,
     return fail(root.done().error());
   }
   config.data.retention = std::chrono::floor<std::chrono::days>(config.data.retention);
-  if (std::ranges::find(config.admin.users, kServiceAccount) == config.admin.users.end()) {
-    config.admin.users.emplace_back(kServiceAccount);
+  if (std::ranges::find(config.admin.users, model::kServiceAccount) == config.admin.users.end()) {
+    config.admin.users.emplace_back(model::kServiceAccount);
   }
   if (config.clusters.empty()) {
     config.warnings.emplace_back("no clusters are configured: nothing will be collected");

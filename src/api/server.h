@@ -17,6 +17,7 @@
 #include "api/usage_cache.h"
 #include "base/clock.h"
 #include "base/result.h"
+#include "model/protocol.h"
 #include "net/http.h"
 #include "store/reader.h"
 
@@ -25,7 +26,7 @@ namespace ceems::api {
 struct ApiOptions {
   std::string route_prefix = "/";
   std::string cors_origin = ".*";
-  std::vector<std::string> user_headers = {"X-Grafana-User"};
+  std::vector<std::string> user_headers = {std::string(model::kUserHeader)};
   long max_requests = 0;  ///< a minute and client; 0: no limit
   std::vector<std::string> trusted_proxies = {};
   std::int64_t max_period_ms = 0;

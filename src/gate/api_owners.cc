@@ -6,12 +6,13 @@
 #include <boost/json.hpp>
 #include <fmt/format.h>
 
+#include "model/protocol.h"
+
 namespace ceems::gate {
 namespace {
 
 namespace json = boost::json;
 
-constexpr std::string_view kServiceAccount = "ceems-int-svc";
 constexpr std::size_t kJsonDepth = 32;
 /// Units that do not fit are asked for in another request: servers take some 8 KiB.
 constexpr std::size_t kMaxUrlBytes = 4096;
@@ -19,9 +20,6 @@ constexpr std::size_t kMaxPageRows = 5000;  // the server takes no more
 constexpr std::size_t kMaxPages = 20;       // a unit's id may fill several rows
 /// Units that are asked for one by one, of servers that count rows.
 constexpr std::size_t kMaxSingleRequests = 100;
-/// Our server says by it that it judged each id of units/verify by itself.
-constexpr std::string_view kVerifiedHeader = "X-Ceems-Verified";
-constexpr std::string_view kVerifiedEach = "each";
 
 std::unexpected<Error> no_list(std::string_view key) {
   return fail(ErrorCode::kParse, "the API server answers a list without '{}'", key);
@@ -97,7 +95,7 @@ Result<store::UnitLife> life_of(const json::object& row, const std::vector<std::
 }
 
 net::Headers as_user(std::string_view user) {
-  return {{"X-Grafana-User", std::string(user)}};
+  return {{std::string(model::kUserHeader), std::string(user)}};
 }
 
 class ApiOwners final : public Owners {
@@ -107,7 +105,7 @@ class ApiOwners final : public Owners {
 
   Result<bool> is_admin(const std::string& user) override {
     const auto answer =
-        client_->get(url_ + "/api/v1/users/admin?role=admin", as_user(kServiceAccount));
+        client_->get(url_ + "/api/v1/users/admin?role=admin", as_user(model::kServiceAccount));
     if (!answer) {
       return fail(Error(answer.error()));
     }
@@ -196,7 +194,8 @@ class ApiOwners final : public Owners {
     for (auto unit = units.begin(); unit != units.end();) {
       path += "&uuid=" + net::url_encode(*unit);
       if (++unit == units.end() || path.size() > kMaxUrlBytes) {
-        auto read = for_each_row(std::exchange(path, begin), std::string(kServiceAccount), take);
+        auto read =
+            for_each_row(std::exchange(path, begin), std::string(model::kServiceAccount), take);
         if (!read) {
           return fail(std::move(read).error());
         }
@@ -278,8 +277,8 @@ class ApiOwners final : public Owners {
       return fail(Error(answer.error()));
     }
     if (answer->status == 200) {
-      const std::string* const how = net::find_header(answer->headers, kVerifiedHeader);
-      return Verdict{.all = true, .each = how != nullptr && *how == kVerifiedEach};
+      const std::string* const how = net::find_header(answer->headers, model::kVerifiedHeader);
+      return Verdict{.all = true, .each = how != nullptr && *how == model::kVerifiedEach};
     }
     if (answer->status == 403) {
       return Verdict{.all = false, .each = false};
@@ -315,8 +314,8 @@ Result<std::vector<std::string>> api_clusters(const std::string& url,
   if (!client) {
     return fail(std::move(client).error());
   }
-  const auto answer =
-      (*client)->get(without_slash(url) + "/api/v1/clusters/admin", as_user(kServiceAccount));
+  const auto answer = (*client)->get(without_slash(url) + "/api/v1/clusters/admin",
+                                     as_user(model::kServiceAccount));
   if (!answer) {
     return fail(Error(answer.error()));
   }

@@ -7,13 +7,11 @@
 
 #include "base/strings.h"
 #include "gate/named_clusters.h"
+#include "model/protocol.h"
 
 namespace ceems::gate {
 namespace {
 
-constexpr std::string_view kUserHeader = "X-Grafana-User";
-constexpr std::string_view kClusterHeader = "X-Ceems-Cluster-Id";
-constexpr std::string_view kServiceAccount = "ceems-int-svc";
 constexpr std::size_t kMaxInlineBytes = 4096;  // bytes; parsing takes some 10 ns for each
 // With their texts and units some 10 MB at most.
 constexpr std::size_t kMaxQueries = 500;
@@ -79,7 +77,7 @@ Checked<Decision> Gate::decide(const RawRequest& raw,
                                Owners* owners,
                                Budget budget) const {
   Decision decision;
-  decision.cluster = only_value(headers, kClusterHeader);
+  decision.cluster = only_value(headers, model::kClusterHeader);
   const auto known = [&](const std::string& cluster) {
     return !cluster.empty() && std::ranges::find(rules_.clusters, cluster) != rules_.clusters.end();
   };
@@ -90,11 +88,11 @@ Checked<Decision> Gate::decide(const RawRequest& raw,
     decision.admin = true;
     return decision;
   }
-  decision.user = only_value(headers, kUserHeader);
+  decision.user = only_value(headers, model::kUserHeader);
   if (decision.user.empty()) {
     return std::unexpected(unauthorized());
   }
-  if (decision.user == kServiceAccount) {
+  if (decision.user == model::kServiceAccount) {
     return std::unexpected(forbidden_resource("user"));
   }
   const auto admin = owners->is_admin(decision.user);

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/strings.h"
+#include "model/protocol.h"
 #include "net/client/transfer.h"
 #include "net/unix_url.h"
 
@@ -367,7 +368,7 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
     attempt.headers.emplace_back("Accept-Encoding", "identity");
   }
   if (!decision.user.empty()) {
-    attempt.headers.emplace_back("X-Ceems-Logged-User", decision.user);
+    attempt.headers.emplace_back(model::kLoggedUserHeader, decision.user);
   }
   attempt.headers.emplace_back("X-Forwarded-For", forwarded_for(request));
   attempt.headers.emplace_back("User-Agent", "ceems_lb/" + own_name);

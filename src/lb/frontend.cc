@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "lb/answer_filter.h"
+#include "model/protocol.h"
 
 namespace ceems::lb {
 namespace {
@@ -153,7 +154,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
   if (!decided) {
     figures_->count_decision(type_, decided.error().reason);
     log::info("refused", {{"backend_type", gate::type_name(type_)},
-                          {"user", printable(value_of(request.headers, "X-Grafana-User"), 100)},
+                          {"user", printable(value_of(request.headers, model::kUserHeader), 100)},
                           {"path", printable(request.path, 200)},
                           {"reason", decided.error().reason},
                           {"status", decided.error().status}});
@@ -179,7 +180,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
 bool Frontend::answer_own_page(const net::Request& request,
                                const Backends& backends,
                                net::Response& response) const {
-  if (net::find_header(request.headers, "X-Ceems-Cluster-Id") != nullptr) {
+  if (net::find_header(request.headers, model::kClusterHeader) != nullptr) {
     return false;
   }
   if (request.path == "/-/healthy") {

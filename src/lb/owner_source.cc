@@ -26,7 +26,9 @@ bool may_hold_database(const std::string& directory) {
   bool there = false;
   read_as_root([&] {
     std::error_code error;
-    there = std::filesystem::exists(directory + "/ceems.db", error) || error;
+    there =
+        std::filesystem::exists(std::filesystem::path(directory) / store::kDatabaseFile, error) ||
+        error;
   });
   return there;
 }

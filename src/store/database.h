@@ -5,6 +5,7 @@
 #include <memory>
 #include <stop_token>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/result.h"
@@ -12,6 +13,9 @@
 #include "store/store.h"
 
 namespace ceems::store {
+
+/// The file of a SQLite database, in the data directory.
+inline constexpr std::string_view kDatabaseFile = "ceems.db";
 
 struct DatabaseOptions {
   std::string directory = {};  ///< of SQLite: holds ceems.db; must exist

@@ -12,6 +12,7 @@
 #include "base/json.h"
 #include "base/template.h"
 #include "base/version.h"
+#include "model/protocol.h"
 
 namespace ceems::api {
 namespace {
@@ -249,7 +250,7 @@ Names success_headers(const Route& route) {
     names.emplace_back("Expires");
   }
   if (route.shape == Shape::kNothing) {  // units/verify
-    names.emplace_back("X-Ceems-Verified");
+    names.emplace_back(model::kVerifiedHeader);
   }
   return names;
 }

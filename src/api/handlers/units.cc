@@ -7,6 +7,7 @@
 #include "base/json.h"
 #include "base/log.h"
 #include "base/time/time_zone.h"
+#include "model/protocol.h"
 #include "store/json.h"
 
 namespace ceems::api {
@@ -68,7 +69,7 @@ void verify_units(const Services& services, Call& call) {
     return;
   }
   // Servers that count rows do not say so, and are asked for one id at a time (src/gate).
-  call.response->set_header("X-Ceems-Verified", "each");
+  call.response->set_header(std::string(model::kVerifiedHeader), std::string(model::kVerifiedEach));
   answer_data(*call.response, "null");
 }
 

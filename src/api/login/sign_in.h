@@ -19,6 +19,7 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "base/result.h"
+#include "model/protocol.h"
 #include "net/http.h"
 #include "store/reader.h"
 
@@ -26,7 +27,7 @@ namespace ceems::api::login {
 
 /// Where the server stands.
 struct Place {
-  std::vector<std::string> user_headers = {"X-Grafana-User"};
+  std::vector<std::string> user_headers = {std::string(model::kUserHeader)};
   std::string route_prefix = {};    ///< without a slash at its end
   std::string external_url = {};    ///< --web.external-url; may be empty
   std::string data_directory = {};  ///< for the key of sessions

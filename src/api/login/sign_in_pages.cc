@@ -11,6 +11,7 @@
 #include "base/strings.h"
 #include "crypto/base64.h"
 #include "crypto/digest.h"
+#include "model/protocol.h"
 
 namespace ceems::api::login {
 namespace {
@@ -19,7 +20,6 @@ using std::chrono::seconds;
 
 constexpr std::string_view kSessionCookie = "ceems_session";
 constexpr std::string_view kStateCookie = "ceems_oidc";
-constexpr std::string_view kServiceAccount = "ceems-int-svc";
 constexpr std::size_t kIdBytes = 16;
 constexpr int kForbidden = 403;
 constexpr int kTooMany = 429;
@@ -214,7 +214,7 @@ void SignIn::log_in(const net::Request& request, net::Response& response) {
     refuse(kUnavailable, "The server is busy. Try again.", seconds(1));
     return;
   }
-  if (form->user == kServiceAccount) {
+  if (form->user == model::kServiceAccount) {
     verdict = LocalUsers::Verdict::kWrong;  // of programs, which have no password here
   }
   const auto table = users_->users();
@@ -311,7 +311,7 @@ void SignIn::end_oidc(const net::Request& request, net::Response& response) {
   } else if (const std::string error = first_of(query, "error"); !error.empty()) {
     claims = fail(ErrorCode::kPermissionDenied, "the provider says '{}'", printable(error, 60));
   }
-  if (claims && claims->user == kServiceAccount) {
+  if (claims && claims->user == model::kServiceAccount) {
     claims = fail(ErrorCode::kPermissionDenied, "the provider names the service account");
   }
   if (!claims) {

@@ -24,6 +24,10 @@
 namespace ceems::store::sqlite {
 namespace {
 
+std::string file_in(const std::string& directory) {
+  return directory + "/" + std::string(kDatabaseFile);
+}
+
 constexpr mode_t kFileMode = 0640;
 
 std::int64_t now_ms(const Clock& clock) {
@@ -220,7 +224,7 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
                                                 const TimeZone& zone,
                                                 const Clock& clock) {
   auto database =
-      std::make_unique<SqliteDatabase>(options.directory + "/ceems.db", zone, clock, options);
+      std::make_unique<SqliteDatabase>(file_in(options.directory), zone, clock, options);
   if (auto done = database->start(); !done) {
     return fail(std::move(done).error());
   }
@@ -228,7 +232,7 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
 }
 
 Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
-  const std::string path = options.directory + "/ceems.db";
+  const std::string path = file_in(options.directory);
   const auto reading = std::make_shared<FileReading>(path, options);
   if (auto answered = reading->reader.ping(); !answered) {
     return fail(std::move(answered).error());
