@@ -5,8 +5,8 @@
 #include <string>
 #include <string_view>
 
-#include "api/entity_tag.h"
-#include "api/paging.h"
+#include "api/answer/entity_tag.h"
+#include "api/request/paging.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string text(reinterpret_cast<const char*>(data), size);

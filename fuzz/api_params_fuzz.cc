@@ -3,7 +3,7 @@
 #include <cstdlib>
 #include <string_view>
 
-#include "api/params.h"
+#include "api/request/params.h"
 #include "base/time/time_zone.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "api/entity_tag.h"
+#include "api/answer/entity_tag.h"
 #include "base/template.h"
 #include "base/version.h"
 #include "crypto/base64.h"

@@ -5,7 +5,7 @@
 #include <string_view>
 
 #include "api/handlers/handlers.h"
-#include "api/params.h"
+#include "api/request/params.h"
 #include "store/fields.h"
 
 namespace ceems::api {

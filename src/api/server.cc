@@ -5,7 +5,7 @@
 #include <optional>
 #include <utility>
 
-#include "api/envelope.h"
+#include "api/answer/envelope.h"
 #include "api/pages.h"
 #include "webui/asset.h"
 

@@ -5,9 +5,9 @@
 #include <vector>
 
 #include "access/policy.h"
-#include "api/cors.h"
+#include "api/answer/cors.h"
+#include "api/answer/entity_tag.h"
 #include "api/documentation/openapi.h"
-#include "api/entity_tag.h"
 #include "api/figures.h"
 #include "api/handlers/handlers.h"
 #include "api/login/sign_in.h"

@@ -6,9 +6,9 @@
 
 #include <fmt/format.h>
 
+#include "api/answer/envelope.h"
 #include "api/documentation/route_info.h"
 #include "api/documentation/texts.h"
-#include "api/envelope.h"
 #include "base/json.h"
 #include "base/template.h"
 #include "base/version.h"

@@ -1,10 +1,10 @@
 // The description of the API for people: one page without scripts.
 #include <boost/json.hpp>
 
+#include "api/answer/envelope.h"
 #include "api/documentation/openapi.h"
 #include "api/documentation/route_info.h"
 #include "api/documentation/texts.h"
-#include "api/envelope.h"
 #include "base/html.h"
 #include "base/template.h"
 #include "base/version.h"
@@ -89,7 +89,8 @@ std::vector<TemplateData> headers_data(std::string_view document) {
 }  // namespace
 
 std::string openapi_page(const DocumentOptions& options, std::string_view document) {
-  TemplateData data{.texts = {{"version", std::string(version().version)}, {"root", server_root(options)}}};
+  TemplateData data{
+      .texts = {{"version", std::string(version().version)}, {"root", server_root(options)}}};
   auto& user_headers = data.lists["user_headers"];
   for (const std::string& name : options.user_headers) {
     user_headers.push_back(

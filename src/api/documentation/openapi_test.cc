@@ -7,10 +7,10 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "api/answer/envelope.h"
 #include "api/documentation/route_info.h"
 #include "api/documentation/texts.h"
-#include "api/envelope.h"
-#include "api/paging.h"
+#include "api/request/paging.h"
 
 namespace ceems::api {
 namespace {

@@ -1,6 +1,6 @@
 #include "api/documentation/route_info.h"
 
-#include "api/paging.h"
+#include "api/request/paging.h"
 
 namespace ceems::api {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "api/documentation/openapi.h"
-#include "api/params.h"
+#include "api/request/params.h"
 #include "api/routes.h"
 
 namespace ceems::api {

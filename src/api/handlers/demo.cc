@@ -3,7 +3,7 @@
 #include <chrono>
 #include <random>
 
-#include "api/envelope.h"
+#include "api/answer/envelope.h"
 #include "api/handlers/handlers.h"
 #include "base/json.h"
 #include "config/duration.h"

@@ -7,11 +7,11 @@
 #include <string_view>
 
 #include "access/policy.h"
-#include "api/envelope.h"
+#include "api/answer/envelope.h"
 #include "api/figures.h"
 #include "api/login/sign_in.h"
-#include "api/paging.h"
-#include "api/params.h"
+#include "api/request/paging.h"
+#include "api/request/params.h"
 #include "api/series.h"
 #include "api/usage_cache.h"
 #include "base/clock.h"

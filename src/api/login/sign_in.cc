@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "api/envelope.h"
+#include "api/answer/envelope.h"
 #include "api/login/key_file.h"
 #include "base/json.h"
 #include "base/log.h"

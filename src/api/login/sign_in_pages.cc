@@ -3,7 +3,7 @@
 #include <utility>
 
 #include "access/jwt.h"
-#include "api/envelope.h"
+#include "api/answer/envelope.h"
 #include "api/login/pages.h"
 #include "api/login/sign_in.h"
 #include "api/pages.h"

@@ -1,4 +1,4 @@
-#include "api/params.h"
+#include "api/request/params.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "api/envelope.h"
+#include "api/answer/envelope.h"
 
 #include <algorithm>
 #include <array>

@@ -1,4 +1,4 @@
-#include "api/entity_tag.h"
+#include "api/answer/entity_tag.h"
 
 #include "base/strings.h"
 #include "crypto/base64.h"

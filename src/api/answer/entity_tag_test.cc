@@ -1,4 +1,4 @@
-#include "api/entity_tag.h"
+#include "api/answer/entity_tag.h"
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>

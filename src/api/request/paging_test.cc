@@ -1,4 +1,4 @@
-#include "api/paging.h"
+#include "api/request/paging.h"
 
 #include <gtest/gtest.h>
 

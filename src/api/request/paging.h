@@ -7,8 +7,8 @@
 #include <string_view>
 #include <vector>
 
-#include "api/envelope.h"
-#include "api/params.h"
+#include "api/answer/envelope.h"
+#include "api/request/params.h"
 #include "base/result.h"
 #include "net/http.h"
 #include "store/reader.h"

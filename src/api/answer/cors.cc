@@ -1,4 +1,4 @@
-#include "api/cors.h"
+#include "api/answer/cors.h"
 
 #include <utility>
 
