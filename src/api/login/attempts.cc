@@ -7,7 +7,7 @@ namespace {
 
 using std::chrono::seconds;
 
-/// An IPv6 client owns its /64, so that is what is counted.
+/// An IPv6 client usually owns a whole /64, so addresses are counted by /64.
 std::string_view network_of(std::string_view address) {
   std::size_t groups = 0;
   for (std::size_t i = 0; i < address.size(); ++i) {
@@ -54,15 +54,15 @@ seconds Attempts::wait(std::string_view user,
 }
 
 void Attempts::make_room(std::chrono::steady_clock::time_point now) {
-  if (counts_.size() < kMostCounts) {
+  if (counts_.size() < kMaxCounts) {
     return;
   }
   std::erase_if(counts_, [now](const auto& entry) { return now >= entry.second.begun + kWindow; });
-  if (counts_.size() >= kMostCounts) {
-    // Many addresses at once. What is known of addresses is worth more than of single users.
+  if (counts_.size() >= kMaxCounts) {
+    // There are many addresses at once. The counts of addresses matter more than those of users.
     std::erase_if(counts_, [](const auto& entry) { return !entry.first.starts_with("address "); });
   }
-  if (counts_.size() >= kMostCounts) {
+  if (counts_.size() >= kMaxCounts) {
     counts_.clear();
   }
 }

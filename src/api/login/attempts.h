@@ -10,26 +10,26 @@
 
 namespace ceems::api::login {
 
-/// Slows guessing down: after five wrong passwords for one user from one address, or fifty for any
-/// users from one address, more are refused until fifteen minutes after the first of them. Others
-/// are never kept out by what one address does: a user's own address has a count of its own. Memory
-/// is bounded. Times are of a monotonic clock. Safe for concurrent use.
+/// Slows down the guessing of passwords. After five wrong passwords for one user from one address,
+/// or fifty from one address for any users, further attempts are refused until fifteen minutes
+/// after the first one. Counts are per address, so nobody can lock out a user at another address.
+/// Memory is bounded. Times are those of a monotonic clock. Safe for concurrent use.
 class Attempts {
  public:
-  /// 0: may try; else how long to wait.
+  /// How long the user must wait before the next attempt; 0: not at all.
   [[nodiscard]] std::chrono::seconds wait(std::string_view user,
                                           std::string_view address,
                                           std::chrono::steady_clock::time_point now);
   void failed(std::string_view user,
               std::string_view address,
               std::chrono::steady_clock::time_point now);
-  /// The user's own count begins anew; that of the address stays.
+  /// Resets the count of the user. The count of the address stays.
   void succeeded(std::string_view user, std::string_view address);
 
   static constexpr int kPerUser = 5;
   static constexpr int kPerAddress = 50;
   static constexpr std::chrono::minutes kWindow{15};
-  static constexpr std::size_t kMostCounts = 20'000;
+  static constexpr std::size_t kMaxCounts = 20'000;
 
  private:
   struct Count {

@@ -57,7 +57,7 @@ TEST(Attempts, ManyAddressesDoNotMakeItForgetOnesThatGuess) {
   for (int i = 0; i < Attempts::kPerAddress; ++i) {
     attempts.failed("u" + std::to_string(i), "192.0.2.1", kStart);
   }
-  for (std::size_t i = 0; i < Attempts::kMostCounts / 3; ++i) {
+  for (std::size_t i = 0; i < Attempts::kMaxCounts / 3; ++i) {
     attempts.failed("ada", "198.51." + std::to_string(i), kStart);
   }
   EXPECT_GT(attempts.wait("x", "192.0.2.1", kStart), seconds(0));

@@ -11,7 +11,7 @@
 namespace ceems::api::login {
 namespace {
 
-/// "name: {...}" that is switched on by being there, and off by `enabled: false`.
+/// A mapping that is enabled by its presence and disabled by `enabled: false`.
 bool is_on(const config::Node& node, config::Section& section) {
   bool enabled = node.present();
   section.boolean("enabled", enabled);
@@ -49,7 +49,7 @@ Result<> read_local(const config::Node& node, const std::string& directory, Logi
   section.only({"enabled", "users_file"}).file("users_file", local.users_file, directory);
   if (is_on(node, section)) {
     section.refuse(local.users_file.empty(), "users_file",
-                   "expected users_file, the name of a file");
+                   "expected the name of a file in users_file");
     options.local = std::move(local);
   }
   return section.done();
@@ -86,12 +86,12 @@ Result<> read_oidc(const config::Node& node, const std::string& directory, Login
   const bool mapped = !oidc.admin_groups.empty() || !oidc.support_groups.empty();
   section
       .refuse(!is_provider_url(oidc.issuer), "issuer",
-              "expected issuer, an https URL without query (http only for this machine)")
-      .refuse(oidc.client_id.empty(), "client_id", "expected client_id, as the provider gave it")
+              "expected an https URL without query in issuer (http only for localhost)")
+      .refuse(oidc.client_id.empty(), "client_id", "expected the client_id from the provider")
       .refuse(std::ranges::find(oidc.scopes, "openid") == oidc.scopes.end(), "scopes",
-              "expected openid among the scopes")
+              "expected the scope openid in the list")
       .refuse(!oidc.redirect_url.empty() && !is_provider_url(oidc.redirect_url), "redirect_url",
-              "expected an https URL without query (http only for this machine)")
+              "expected an https URL without query (http only for localhost)")
       .refuse(oidc.username_claim.empty(), "username_claim", "expected the name of a claim")
       .refuse(mapped && oidc.groups_claim.empty(), "groups_claim",
               "expected groups_claim, because groups are mapped to roles");
@@ -133,9 +133,9 @@ Result<> read_leads(const config::Node& node, access::Roles& roles) {
         .text("cluster", entry.cluster_id)
         .text("project", entry.project)
         .list("users", entry.users)
-        .refuse(entry.cluster_id.empty(), "cluster", "expected cluster, the id of one")
-        .refuse(entry.project.empty(), "project", "expected project, the name of one")
-        .refuse(entry.users.empty(), "users", "expected users, names in a list");
+        .refuse(entry.cluster_id.empty(), "cluster", "expected the id of a cluster in cluster")
+        .refuse(entry.project.empty(), "project", "expected the name of a project in project")
+        .refuse(entry.users.empty(), "users", "expected a list of user names in users");
     if (auto done = section.done(); !done) {
       return done;
     }

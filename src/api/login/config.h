@@ -13,19 +13,19 @@
 
 namespace ceems::api::login {
 
-/// Users of a file with bcrypt hashes.
+/// Login with the users of a file with bcrypt hashes.
 struct LocalOptions {
   std::string users_file = {};
 };
 
-/// One provider of OpenID Connect.
+/// Login at an OpenID Connect provider.
 struct OidcOptions {
-  std::string name = "single sign-on";  ///< for people
+  std::string name = "single sign-on";  ///< shown on the login page
   std::string issuer = {};
   std::string client_id = {};
-  std::string client_secret_file = {};  ///< empty: a public client, PKCE alone
+  std::string client_secret_file = {};  ///< empty: a public client, which uses PKCE alone
   std::vector<std::string> scopes = {"openid", "profile"};
-  std::string redirect_url = {};  ///< empty: of --web.external-url
+  std::string redirect_url = {};  ///< empty: derived from --web.external-url
   std::string username_claim = "preferred_username";
   bool sub_fallback = false;
   std::string groups_claim = {};
@@ -33,24 +33,24 @@ struct OidcOptions {
   net::ClientOptions http = {};
 };
 
-/// `ceems_api_server.identity` and `ceems_api_server.roles` (docs/api/configuration.md). As it is
-/// made: names by header from everybody, as the reference has it.
+/// `ceems_api_server.identity` and `ceems_api_server.roles` (docs/api/configuration.md). By default
+/// every peer may name the user by header, as in the reference.
 struct LoginOptions {
   bool header = true;
-  /// Who may name users by header; absent: everybody.
+  /// The peers that may name users by header; absent: all peers.
   std::optional<access::TrustedPeers> trusted_proxies = {};
   std::optional<LocalOptions> local = {};
   std::optional<OidcOptions> oidc = {};
   access::SessionLimits session = {};
-  std::string session_key_file = {};  ///< empty: one made in the data directory
+  std::string session_key_file = {};  ///< empty: a generated key in the data directory
   access::Roles roles = {};
 
   [[nodiscard]] bool has_sessions() const { return local.has_value() || oidc.has_value(); }
 };
 
 /// Reads both sections; either may be absent. Relative file names start at `directory`. Errors are
-/// kInvalidArgument with file, line and key. Ways of logging in beside a header that everybody may
-/// send are refused: they would keep nobody out.
+/// kInvalidArgument with file, line and key. Login methods are refused while every peer may name
+/// users by header, because they would protect nothing.
 Result<LoginOptions> parse_login(const config::Node& identity,
                                  const config::Node& roles,
                                  const std::string& directory,

@@ -12,14 +12,14 @@ namespace {
 constexpr std::string_view kHttp = "http://";
 constexpr std::string_view kHttps = "https://";
 
-/// What stands behind "scheme://".
+/// The part after "scheme://".
 std::string_view behind_scheme(std::string_view url) {
   const auto colon = url.find("://");
   return colon == std::string_view::npos ? std::string_view() : url.substr(colon + 3);
 }
 
-/// A name, an IPv4 address or an IPv6 address in brackets, maybe with a port (RFC 3986 §3.2); no
-/// user.
+/// True for a hostname, an IPv4 address or an IPv6 address in brackets, optionally with a port (RFC
+/// 3986 §3.2), but without user information.
 bool is_authority(std::string_view text) {
   const auto end = text.starts_with('[') ? text.find(']') : text.find(':');
   const auto is_digit = [](char byte) { return byte >= '0' && byte <= '9'; };
@@ -81,13 +81,13 @@ bool is_same_site(const net::Request& request, std::string_view origin) {
   }
   const std::string claimed = origin_of(*sent);
   if (claimed.empty()) {
-    return false;  // "null" too
+    return false;  // also for "null"
   }
   if (!origin.empty() && claimed == origin) {
     return true;
   }
   const std::string* host = net::find_header(request.headers, "Host");
-  // Behind a proxy that ends TLS the scheme is not known here; the host is what matters.
+  // Behind a proxy that terminates TLS, the scheme is unknown here, so only the host is compared.
   return host != nullptr && !host->empty() &&
          behind_scheme(claimed) ==
              behind_scheme(

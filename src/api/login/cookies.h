@@ -9,34 +9,35 @@
 
 namespace ceems::api::login {
 
-/// All values of a cookie in a request, eight at most: a neighbour (another path or a parent
-/// domain) may have put one of the same name in front. RFC 6265 §5.4.
+/// All values of a cookie in a request, at most eight. Another application, at another path or
+/// parent domain, may have set a cookie with the same name, and the browser may send that one first
+/// (RFC 6265 §5.4).
 std::vector<std::string> cookie_values(const net::Headers& headers, std::string_view name);
 
-/// How cookies are given out.
+/// Attributes of the cookies that the server sets.
 struct CookieScope {
   std::string path = "/";
   bool secure = false;
 };
 
-/// A Set-Cookie header: HttpOnly, SameSite=Lax. `value` has nothing but base64url and dots. A
-/// lifetime of 0 removes the cookie.
+/// Adds a Set-Cookie header with HttpOnly and SameSite=Lax. `value` contains only base64url
+/// characters and dots. A lifetime of 0 removes the cookie.
 void set_cookie(net::Response& response,
                 const CookieScope& scope,
                 std::string_view name,
                 std::string_view value,
                 std::chrono::seconds lifetime);
 
-/// Does a request that changes something come from a page of this server? By Sec-Fetch-Site (W3C
-/// Fetch Metadata) where the browser sends it, else by Origin (RFC 6454 §7), which must be
-/// "scheme://Host" of this request or `origin` (of --web.external-url, may be empty). A request
-/// with neither is no modern browser's: true, the form's token decides.
+/// True if a request comes from a page of this server. Uses Sec-Fetch-Site (W3C Fetch Metadata) if
+/// the browser sends it, otherwise Origin (RFC 6454 §7), which must be "scheme://Host" of this
+/// request or `origin` (of --web.external-url, may be empty). Also true if the request has neither
+/// header, because it does not come from a modern browser; the form token then decides.
 bool is_same_site(const net::Request& request, std::string_view origin);
 
-/// "https://host:port" of an absolute http or https URL in lower case, without the port where it is
-/// the scheme's own; empty for others.
+/// "https://host:port" of an absolute http or https URL in lower case, without the default port of
+/// the scheme. Empty for other texts.
 std::string origin_of(std::string_view url);
-/// The path of an absolute URL without slashes at its end; empty for none.
+/// The path of an absolute URL without trailing slashes; empty if it has none.
 std::string path_of(std::string_view url);
 
 }  // namespace ceems::api::login

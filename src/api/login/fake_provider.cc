@@ -51,7 +51,7 @@ struct FakeProvider::Secrets {
   int generation = 0;
 
  private:
-  /// Made once for all tests: it takes a while.
+  /// The keys are generated once for all tests, because that takes a while.
   static const std::pair<Key, Key>& pair() {
     static const std::pair<Key, Key> made{Key(EVP_RSA_gen(2048)), Key(EVP_RSA_gen(2048))};
     return made;

@@ -11,11 +11,11 @@
 
 namespace ceems::api::login {
 
-/// A provider of OpenID Connect on this machine for tests: discovery, keys, token end point (with
-/// PKCE checked), signing with RS256. Safe for concurrent use.
+/// An OpenID Connect provider on localhost for tests: discovery, keys and a token endpoint that
+/// checks PKCE and signs with RS256. Safe for concurrent use.
 class FakeProvider {
  public:
-  /// Claims are made for `now` (epoch seconds).
+  /// Tokens are issued at `now` (epoch seconds).
   explicit FakeProvider(std::int64_t now);
   ~FakeProvider();
   FakeProvider(const FakeProvider&) = delete;
@@ -23,23 +23,23 @@ class FakeProvider {
 
   [[nodiscard]] std::string issuer() const;
 
-  /// What the browser would bring back for the address it was sent to: a code for that request.
+  /// The code that a browser would bring back from this authorization URL.
   std::string code_for(const std::string& authorization_url);
 
-  /// Replaces (JSON) or, with "", removes a claim of the next tokens.
+  /// Sets a claim of the next tokens to a JSON value, or removes it if `json` is empty.
   void set_claim(const std::string& name, const std::string& json);
-  /// The nonce as it was asked for, again.
+  /// Restores the default of a claim: for the nonce, that of the request.
   void forget_claim(const std::string& name);
-  /// Another key with another id from now on.
+  /// Switches to another key with another id.
   void rotate();
-  /// Status of all answers below the path from now on; 0: the usual.
+  /// Sets the status of all further answers at the path; 0: the normal one.
   void break_path(const std::string& path, int status);
-  /// The header of the next tokens, in JSON; empty: the right one.
+  /// Sets the header of the next tokens, in JSON; empty: the correct one.
   void set_header(const std::string& json);
-  /// Signs with a key that is not in the set.
+  /// Signs the next tokens with a key that is not in the key set.
   void sign_wrongly(bool wrongly);
   [[nodiscard]] int asked(const std::string& path) const;
-  /// Authorization header of the last token request.
+  /// The Authorization header of the last token request.
   [[nodiscard]] std::string last_authorization() const;
 
  private:

@@ -45,7 +45,8 @@ std::string hex(std::string_view bytes) {
   return text;
 }
 
-/// Whole or not at all: written beside and linked, which fails where another was faster.
+/// Creates the file atomically: writes a temporary file and links it, which fails if another
+/// program was faster.
 Result<> make_key(const std::string& file) {
   const std::string made = fmt::format("{}.{}", file, ::getpid());
   ::unlink(made.c_str());

@@ -18,12 +18,12 @@
 namespace ceems::api::login {
 namespace {
 
-constexpr std::size_t kLongestPassword = 1024;
-/// Checks under way and waiting: a thread each, and other requests need some.
-constexpr int kMostChecks = 2;
+constexpr std::size_t kMaxPasswordBytes = 1024;
+/// Running and waiting checks. Each occupies a thread, and other requests need threads too.
+constexpr int kMaxChecks = 2;
 
-/// What stat(2) says about the content; empty for a file written so lately that a second write
-/// could leave the same, and for one that is not there.
+/// Identifies the content of a file by its stat(2) data. Empty if the file is missing, or was
+/// written so recently that another write could leave the same timestamps.
 std::string stamp_of(const std::string& file) {
   constexpr std::int64_t kTick = 50'000'000;
   constexpr std::int64_t kSecond = 1'000'000'000;
@@ -70,7 +70,7 @@ Result<UserTable> parse_users(const config::Node& document) {
   for (const auto& [name, value] : users.entries()) {
     const auto hash = value.as_string();
     if (!access::is_user_name(name)) {
-      return fail(value.error("the name of the user is not one"));
+      return fail(value.error("invalid user name"));
     }
     if (!hash || !net::is_bcrypt_hash(*hash)) {
       return fail(value.error("expected a bcrypt hash ($2a$, $2b$ or $2y$)"));
@@ -85,7 +85,7 @@ struct LocalUsers::Impl {
   Mutex mutex;
   std::shared_ptr<const UserTable> table CEEMS_GUARDED_BY(mutex);
   std::string stamp CEEMS_GUARDED_BY(mutex);
-  std::string trouble CEEMS_GUARDED_BY(mutex);  ///< that was logged last
+  std::string problem CEEMS_GUARDED_BY(mutex);  ///< error that was logged last
   Mutex one_check;
   std::atomic<int> checks = 0;
 
@@ -105,15 +105,16 @@ struct LocalUsers::Impl {
     }
     const auto done = read();
     const std::string now = done ? std::string() : done.error().message;
-    if (now == trouble) {
+    if (now == problem) {
       return;
     }
     if (now.empty()) {
-      log::info("file of local users is in order again", {{"file", file}});
+      log::info("file of local users is valid again", {{"file", file}});
     } else {
-      log::error("file of local users cannot be used, the last good one stays", {{"err", now}});
+      log::error("cannot read the file of local users, the last valid content stays in use",
+                 {{"err", now}});
     }
-    trouble = now;
+    problem = now;
   }
 };
 
@@ -139,7 +140,7 @@ std::shared_ptr<const UserTable> LocalUsers::users() {
 }
 
 LocalUsers::Verdict LocalUsers::check(const std::string& user, const std::string& password) {
-  if (impl_->checks.fetch_add(1) >= kMostChecks) {
+  if (impl_->checks.fetch_add(1) >= kMaxChecks) {
     impl_->checks.fetch_sub(1);
     return Verdict::kBusy;
   }
@@ -152,10 +153,10 @@ LocalUsers::Verdict LocalUsers::check(const std::string& user, const std::string
   bool good = false;
   {
     const MutexLock lock(impl_->one_check);
-    good = crypto::bcrypt_matches(password.substr(0, kLongestPassword), hash);
+    good = crypto::bcrypt_matches(password.substr(0, kMaxPasswordBytes), hash);
   }
   impl_->checks.fetch_sub(1);
-  return known && good && password.size() <= kLongestPassword ? Verdict::kGood : Verdict::kWrong;
+  return known && good && password.size() <= kMaxPasswordBytes ? Verdict::kGood : Verdict::kWrong;
 }
 
 }  // namespace ceems::api::login

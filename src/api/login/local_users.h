@@ -11,31 +11,31 @@
 
 namespace ceems::api::login {
 
-/// Name to bcrypt hash.
+/// Maps user names to bcrypt hashes.
 using UserTable = std::unordered_map<std::string, std::string>;
 
-/// The key `basic_auth_users` of a document, in the form web configuration files have it
-/// (docs/web-config.md); other keys are refused. Errors name file, line and user, never a hash.
+/// Reads `basic_auth_users`, which has the form of web configuration files (docs/web-config.md).
+/// Other keys are refused. Errors name file, line and user, but never a hash.
 Result<UserTable> parse_users(const config::Node& document);
 
-/// The file of local users, read anew when it changes. A file that became unreadable or wrong
-/// leaves the last good one in use, logged once: nobody loses access by half a write. Safe for
-/// concurrent use.
+/// The file of local users, which is read again when it changes. If it becomes unreadable or
+/// invalid, the last valid content stays in use and the error is logged once, so a partial write
+/// does not lock anybody out. Safe for concurrent use.
 class LocalUsers {
  public:
-  /// Errors of the first reading.
+  /// Fails if the file cannot be read or is invalid.
   static Result<std::unique_ptr<LocalUsers>> open(const std::string& file);
   ~LocalUsers();
   LocalUsers(const LocalUsers&) = delete;
   LocalUsers& operator=(const LocalUsers&) = delete;
 
-  /// The users as the file has them now.
+  /// The current users.
   [[nodiscard]] std::shared_ptr<const UserTable> users();
 
   enum class Verdict { kGood, kWrong, kBusy };
-  /// Compares with the user's hash, or with that of nobody for a user who is not there, which takes
-  /// as long. Tens of milliseconds of a processor: one at a time, one more may wait; kBusy at once
-  /// for others.
+  /// Checks the password. For an unknown user it checks a dummy hash, which takes as long. A check
+  /// takes tens of milliseconds of CPU time, so one runs at a time and one more may wait; other
+  /// callers get kBusy at once.
   [[nodiscard]] Verdict check(const std::string& user, const std::string& password);
 
  private:

@@ -24,9 +24,9 @@ using std::chrono::milliseconds;
 using std::chrono::seconds;
 using SteadyTime = Clock::SteadyTime;
 
-constexpr seconds kKept{3600};
-constexpr seconds kAfterFailure{10};
-constexpr seconds kBetweenKeys{30};
+constexpr seconds kCacheTime{3600};
+constexpr seconds kRetryAfter{10};
+constexpr seconds kMinKeyInterval{30};
 constexpr milliseconds kTimeout{10'000};
 constexpr milliseconds kPatience{3000};  // while another thread waits for the provider
 constexpr milliseconds kPoll{5};
@@ -41,13 +41,13 @@ bool is_this_machine(std::string_view origin) {
   return false;
 }
 
-/// Nothing that would end a header or an attribute.
+/// True if the URL contains nothing that could end a header or an HTML attribute.
 bool is_plain(const std::string& url) {
   return std::ranges::all_of(
       url, [](char byte) { return byte > ' ' && byte < 0x7F && byte != '"' && byte != '\\'; });
 }
 
-/// name=value pairs of a form or a query.
+/// Encodes name=value pairs for a form or a query.
 std::string form_of(std::initializer_list<std::pair<std::string_view, std::string_view>> fields) {
   std::string form;
   for (const auto& [name, value] : fields) {
@@ -56,12 +56,12 @@ std::string form_of(std::initializer_list<std::pair<std::string_view, std::strin
   return form;
 }
 
-/// Something the provider was asked for, kept for a while.
+/// A cached answer of the provider.
 template <typename T>
-struct Kept {
+struct Cached {
   std::optional<T> value;
   SteadyTime asked = {};
-  std::optional<Error> failure;  ///< of the last time
+  std::optional<Error> failure;  ///< of the last request; empty: it succeeded
 };
 
 }  // namespace
@@ -78,8 +78,8 @@ struct Provider::Impl {
   std::unique_ptr<net::Client> client;
 
   Mutex mutex;
-  Kept<access::ProviderMetadata> metadata CEEMS_GUARDED_BY(mutex);
-  Kept<std::vector<access::Jwk>> keys CEEMS_GUARDED_BY(mutex);
+  Cached<access::ProviderMetadata> metadata CEEMS_GUARDED_BY(mutex);
+  Cached<std::vector<access::Jwk>> keys CEEMS_GUARDED_BY(mutex);
 
   Result<std::string> ask(const std::string& url) {
     auto answer = client->get(url, {{"Accept", "application/json"}});
@@ -107,16 +107,17 @@ struct Provider::Impl {
     if (!found) {
       return fail(std::move(found).error().with_context(url));
     }
-    // Discovery §4.3: else anybody could speak for the issuer.
+    // Otherwise any server could claim to be the issuer (OpenID Connect Discovery §4.3).
     if (found->issuer != options.issuer) {
-      return fail(ErrorCode::kParse, "{}: its issuer is another", url);
+      return fail(ErrorCode::kParse,
+                  "{}: the issuer in the metadata differs from the configured one", url);
     }
     for (const std::string* part : {&found->token_endpoint, &found->jwks_uri}) {
       if (!is_provider_url(*part)) {
         return fail(ErrorCode::kParse, "{}: expected https URLs", url);
       }
     }
-    // This one may have a query of its own (RFC 6749 §3.1).
+    // The authorization endpoint may have a query (RFC 6749 §3.1).
     const std::string& page = found->authorization_endpoint;
     if (!is_plain(page) || page.find('#') != std::string::npos ||
         !is_provider_url(page.substr(0, page.find('?')))) {
@@ -125,24 +126,24 @@ struct Provider::Impl {
     return found;
   }
 
-  /// The value, asked for anew when it is old.
+  /// Returns the cached value, or fetches it if it is too old.
   template <typename T, typename Ask>
-  Result<T> fetch(Kept<T>& kept, const Ask& ask_now) CEEMS_REQUIRES(mutex) {
+  Result<T> fetch(Cached<T>& cached, const Ask& ask_now) CEEMS_REQUIRES(mutex) {
     const SteadyTime now = clock->steady_now();
-    if (kept.value && now - kept.asked < kKept) {
-      return *kept.value;
+    if (cached.value && now - cached.asked < kCacheTime) {
+      return *cached.value;
     }
-    if (kept.failure && now - kept.asked < kAfterFailure) {
-      return fail(*kept.failure);
+    if (cached.failure && now - cached.asked < kRetryAfter) {
+      return fail(*cached.failure);
     }
     auto answer = ask_now();
-    kept.asked = now;
+    cached.asked = now;
     if (!answer) {
-      kept.failure = answer.error();
+      cached.failure = answer.error();
       return fail(std::move(answer).error());
     }
-    kept.failure.reset();
-    kept.value = *answer;
+    cached.failure.reset();
+    cached.value = *answer;
     return answer;
   }
 
@@ -176,7 +177,7 @@ struct Provider::Impl {
       return busy();
     }
     const MutexLock lock(mutex, kAdoptLock);
-    if (renew && clock->steady_now() - keys.asked >= kBetweenKeys) {
+    if (renew && clock->steady_now() - keys.asked >= kMinKeyInterval) {
       keys.value.reset();
     }
     return fetch(keys, [&]() -> Result<std::vector<access::Jwk>> {
@@ -232,7 +233,7 @@ struct Provider::Impl {
     return token;
   }
 
-  /// With new keys when none of the known ones is the token's.
+  /// Fetches the keys again if the key of the token is unknown.
   Result<> check_signature(const access::ProviderMetadata& provider, const access::Jwt& token) {
     Result<> done;
     for (const bool renew : {false, true}) {
@@ -250,12 +251,12 @@ struct Provider::Impl {
 };
 
 Result<std::unique_ptr<Provider>> Provider::create(OidcOptions options, const Clock& clock) {
-  constexpr std::size_t kMostBytes = std::size_t{1} << 20U;
+  constexpr std::size_t kMaxBytes = std::size_t{1} << 20U;
   auto impl = std::make_unique<Impl>();
   net::ClientOptions http = options.http;
-  http.follow_redirects = false;  // none is due, and a code must not go elsewhere
+  http.follow_redirects = false;  // a redirect could leak the code
   http.timeout = std::min(http.timeout, kTimeout);
-  http.max_response_bytes = kMostBytes;
+  http.max_response_bytes = kMaxBytes;
   auto client = net::Client::create(std::move(http));
   if (!client) {
     return fail(std::move(client).error().with_context("identity.oidc.http_client"));

@@ -24,9 +24,9 @@ constexpr std::string_view kFormPurpose = "form 1";
 constexpr seconds kFormTime{12 * 3600};
 constexpr std::int64_t kClockSkew = 60;
 constexpr std::size_t kIdBytes = 16;
-constexpr std::size_t kMostEnded = 10'000;
+constexpr std::size_t kMaxRemembered = 10'000;
 
-/// The id in a form cookie; empty when it is none of ours.
+/// The id in a form cookie; empty if the cookie is missing or invalid.
 std::string form_id(const access::Signer& signer, const net::Request& request, std::int64_t now) {
   for (const std::string& value : cookie_values(request.headers, kFormCookie)) {
     const auto fields = signer.open(kFormCookiePurpose, value, 2);
@@ -43,56 +43,60 @@ std::string form_id(const access::Signer& signer, const net::Request& request, s
 
 }  // namespace
 
-bool Remembered::add(const std::string& text, std::int64_t ends, std::int64_t now) {
+bool ExpiringSet::add(const std::string& text, std::int64_t ends, std::int64_t now) {
   const MutexLock lock(mutex_);
-  if (ends_.contains(text)) {
+  if (expiry_.contains(text)) {
     return false;
   }
-  if (ends_.size() >= limit_) {
-    std::erase_if(ends_, [now](const auto& entry) { return entry.second < now; });
+  if (expiry_.size() >= limit_) {
+    std::erase_if(expiry_, [now](const auto& entry) { return entry.second < now; });
   }
-  if (ends_.size() >= limit_) {
-    ends_.erase(
-        std::ranges::min_element(ends_, {}, [](const auto& entry) { return entry.second; }));
+  if (expiry_.size() >= limit_) {
+    expiry_.erase(
+        std::ranges::min_element(expiry_, {}, [](const auto& entry) { return entry.second; }));
   }
-  ends_.emplace(text, ends);
+  expiry_.emplace(text, ends);
   return true;
 }
 
-bool Remembered::contains(const std::string& text) const {
+bool ExpiringSet::contains(const std::string& text) const {
   const MutexLock lock(mutex_);
-  return ends_.contains(text);
+  return expiry_.contains(text);
 }
 
-SignIn::SignIn(LoginOptions options, Place place, store::Reader& reader, const Clock& clock)
+SignIn::SignIn(LoginOptions options,
+               Deployment deployment,
+               store::Reader& reader,
+               const Clock& clock)
     : options_(std::move(options)),
-      place_(std::move(place)),
-      external_origin_(origin_of(place_.external_url)),
-      external_path_(path_of(place_.external_url)),
+      deployment_(std::move(deployment)),
+      external_origin_(origin_of(deployment_.external_url)),
+      external_path_(path_of(deployment_.external_url)),
       reader_(reader),
       clock_(clock),
-      ended_(kMostEnded),
-      redeemed_(kMostEnded) {}
+      ended_(kMaxRemembered),
+      redeemed_(kMaxRemembered) {}
 
 SignIn::~SignIn() = default;
 
 Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
-                                               Place place,
+                                               Deployment deployment,
                                                store::Reader& reader,
                                                const Clock& clock) {
-  while (place.route_prefix.ends_with('/')) {
-    place.route_prefix.pop_back();
+  while (deployment.route_prefix.ends_with('/')) {
+    deployment.route_prefix.pop_back();
   }
-  std::unique_ptr<SignIn> made(new SignIn(std::move(options), std::move(place), reader, clock));
+  std::unique_ptr<SignIn> made(
+      new SignIn(std::move(options), std::move(deployment), reader, clock));
   const LoginOptions& wanted = made->options_;
   if (!wanted.has_sessions()) {
     return made;
   }
-  if (!made->place_.external_url.empty() && made->external_origin_.empty()) {
+  if (!made->deployment_.external_url.empty() && made->external_origin_.empty()) {
     return fail(ErrorCode::kInvalidArgument, "--web.external-url: expected an http or https URL");
   }
   auto key = wanted.session_key_file.empty()
-                 ? read_or_make_key(made->place_.data_directory + "/ceems-session.key")
+                 ? read_or_make_key(made->deployment_.data_directory + "/ceems-session.key")
                  : read_key(wanted.session_key_file);
   if (!key) {
     return fail(std::move(key).error());
@@ -134,7 +138,7 @@ std::int64_t SignIn::now_seconds() const {
 }
 
 std::string SignIn::base() const {
-  return external_path_.empty() ? place_.route_prefix : external_path_;
+  return external_path_.empty() ? deployment_.route_prefix : external_path_;
 }
 
 std::string SignIn::home() const {
@@ -173,8 +177,8 @@ bool SignIn::is_alive(const access::Session& session) const {
          access::same_secret(session.credential, credential_of(user->second));
 }
 
-/// Changes with the hash of the password, or with the provider and what its groups mean, and tells
-/// nothing about them.
+/// Identifies the password hash, or the provider and the roles of its groups, without revealing
+/// them. A session ends when this text changes.
 std::string SignIn::credential_of(const std::string& hash) const {
   constexpr std::size_t kBytes = 12;
   std::string text = hash;
@@ -202,7 +206,7 @@ std::optional<access::Session> SignIn::find_session(const net::Request& request)
 
 access::Identity SignIn::identify(const net::Request& request, net::Response& response) {
   if (options_.header) {
-    std::string named = access::user_name(request.headers, place_.user_headers);
+    std::string named = access::user_name(request.headers, deployment_.user_headers);
     if (!named.empty()) {
       if (options_.trusted_proxies && !options_.trusted_proxies->contains(request.remote_address)) {
         report_untrusted_header(request);
@@ -252,13 +256,13 @@ bool SignIn::is_form_token(const net::Request& request, const std::string& token
   return !id.empty() && access::same_secret(token, of(id));
 }
 
-std::string SignIn::ways_json(const net::Request& request, net::Response& response) {
+std::string SignIn::login_methods_json(const net::Request& request, net::Response& response) {
   std::string text;
   JsonWriter json(text);
   json.begin_object().key("header");
-  // Only where everybody's word is taken does a page have a name to ask for.
-  if (options_.header && !options_.trusted_proxies && !place_.user_headers.empty()) {
-    json.value(place_.user_headers.front());
+  // The page may ask for a name only if every peer may name users by header.
+  if (options_.header && !options_.trusted_proxies && !deployment_.user_headers.empty()) {
+    json.value(deployment_.user_headers.front());
   } else {
     json.value(nullptr);
   }
@@ -274,7 +278,7 @@ std::string SignIn::ways_json(const net::Request& request, net::Response& respon
 
 std::string SignIn::whoami(const net::Request& request, const access::Identity& identity) {
   const bool by_header =
-      options_.header && !access::user_name(request.headers, place_.user_headers).empty();
+      options_.header && !access::user_name(request.headers, deployment_.user_headers).empty();
   const auto session = by_header ? std::nullopt : find_session(request);
   std::string text;
   JsonWriter json(text);
@@ -289,13 +293,13 @@ std::string SignIn::whoami(const net::Request& request, const access::Identity& 
   }
   json.end_array();
   net::Response unused;
-  json.raw_member("login", ways_json(request, unused)).end_object();
+  json.raw_member("login", login_methods_json(request, unused)).end_object();
   return text;
 }
 
-void SignIn::answer_stranger(const net::Request& request, net::Response& response) {
+void SignIn::answer_unauthenticated(const net::Request& request, net::Response& response) {
   answer_error(response, ApiErrorType::kUnauthorized, "no user identified",
-               ways_json(request, response));
+               login_methods_json(request, response));
 }
 
 }  // namespace ceems::api::login

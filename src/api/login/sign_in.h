@@ -25,59 +25,59 @@
 
 namespace ceems::api::login {
 
-/// Where the server stands.
-struct Place {
+/// The settings of the server that logins depend on.
+struct Deployment {
   std::vector<std::string> user_headers = {std::string(model::kUserHeader)};
-  std::string route_prefix = {};    ///< without a slash at its end
+  std::string route_prefix = {};    ///< without a trailing slash
   std::string external_url = {};    ///< --web.external-url; may be empty
-  std::string data_directory = {};  ///< for the key of sessions
+  std::string data_directory = {};  ///< contains the session key
 };
 
-/// A set of texts that forgets each at its time, and the ones that end first when it is full. Safe
-/// for concurrent use.
-class Remembered {
+/// A set of texts that expire. If it is full, those that expire first are removed. Safe for
+/// concurrent use.
+class ExpiringSet {
  public:
-  explicit Remembered(std::size_t limit) : limit_(limit) {}
-  /// False when it is there already.
+  explicit ExpiringSet(std::size_t limit) : limit_(limit) {}
+  /// Returns false if the set already contains the text.
   bool add(const std::string& text, std::int64_t ends, std::int64_t now);
   [[nodiscard]] bool contains(const std::string& text) const;
 
  private:
   const std::size_t limit_;
   mutable Mutex mutex_;
-  std::unordered_map<std::string, std::int64_t> ends_ CEEMS_GUARDED_BY(mutex_);
+  std::unordered_map<std::string, std::int64_t> expiry_ CEEMS_GUARDED_BY(mutex_);
 };
 
-/// Who asks, and the pages where people log in (docs/api/access.md, "Who asks"). Safe for
-/// concurrent use.
+/// Identifies the caller of a request and serves the login pages (docs/api/access.md, "Who asks").
+/// Safe for concurrent use.
 class SignIn {
  public:
-  /// `reader` and `clock` must outlive it. Errors: a file of users or a key that cannot be used,
-  /// OIDC without an address to come back to.
+  /// `reader` and `clock` must outlive it. Fails if the file of users or the key is invalid, or if
+  /// OpenID Connect has no redirect URL.
   static Result<std::unique_ptr<SignIn>> create(LoginOptions options,
-                                                Place place,
+                                                Deployment deployment,
                                                 store::Reader& reader,
                                                 const Clock& clock);
   ~SignIn();
   SignIn(const SignIn&) = delete;
   SignIn& operator=(const SignIn&) = delete;
 
-  /// Who sends the request, nobody when in doubt: (1) a header from a trusted peer; the same
-  /// header from elsewhere refuses the request whatever else it carries; (2) a session. A session
-  /// that was used is written anew into `response` now and then.
+  /// The user who sends the request; nobody if in doubt. A header from a trusted peer comes first.
+  /// The same header from another peer makes the request anonymous, even if it carries a session.
+  /// Then comes a session, which is renewed in `response` from time to time.
   access::Identity identify(const net::Request& request, net::Response& response);
 
-  /// The row of GET whoami, a JSON object.
+  /// The row of GET whoami as a JSON object.
   [[nodiscard]] std::string whoami(const net::Request& request, const access::Identity& identity);
-  /// 401 of GET whoami: the usual envelope, with the ways to log in as "login".
-  void answer_stranger(const net::Request& request, net::Response& response);
+  /// Answers GET whoami with 401 in the usual envelope, with the login methods as "login".
+  void answer_unauthenticated(const net::Request& request, net::Response& response);
 
-  /// Is there a page of logins at the path (without route prefix)?
+  /// True if there is a login page at the path (without route prefix).
   [[nodiscard]] bool has_page(std::string_view method, std::string_view path) const;
   void answer_page(std::string_view path, const net::Request& request, net::Response& response);
 
  private:
-  SignIn(LoginOptions options, Place place, store::Reader& reader, const Clock& clock);
+  SignIn(LoginOptions options, Deployment deployment, store::Reader& reader, const Clock& clock);
 
   struct Form;
 
@@ -95,12 +95,14 @@ class SignIn {
                      const net::Request& request,
                      net::Response& response);
 
-  /// What forms of this browser carry: derived from its session, or from a cookie that is set here.
+  /// The token that forms of this browser must contain, derived from its session or from a cookie
+  /// that this function sets.
   std::string form_token(const net::Request& request, net::Response& response);
   [[nodiscard]] bool is_form_token(const net::Request& request, const std::string& token) const;
   [[nodiscard]] std::optional<Form> read_form(const net::Request& request,
                                               net::Response& response) const;
-  [[nodiscard]] std::string ways_json(const net::Request& request, net::Response& response);
+  [[nodiscard]] std::string login_methods_json(const net::Request& request,
+                                               net::Response& response);
 
   void show_login(const net::Request& request, net::Response& response);
   void log_in(const net::Request& request, net::Response& response);
@@ -111,18 +113,18 @@ class SignIn {
   [[nodiscard]] std::string client_of(const net::Request& request) const;
 
   const LoginOptions options_;
-  const Place place_;
+  const Deployment deployment_;
   std::string external_origin_;
   std::string external_path_;
   std::string redirect_url_;
   store::Reader& reader_;
   const Clock& clock_;
-  std::unique_ptr<const access::Signer> signer_;  ///< null: no way that has sessions
+  std::unique_ptr<const access::Signer> signer_;  ///< null: no login method has sessions
   std::unique_ptr<LocalUsers> users_;
   std::unique_ptr<Provider> provider_;
   Attempts attempts_;
-  Remembered ended_;     ///< sessions that were logged out
-  Remembered redeemed_;  ///< states that came back
+  ExpiringSet ended_;     ///< sessions that were logged out
+  ExpiringSet redeemed_;  ///< states that were used
   std::atomic<int> exchanges_ = 0;
   std::atomic<std::int64_t> last_report_ = 0;  ///< of an untrusted header, epoch seconds
 };

@@ -1,4 +1,4 @@
-// The pages of SignIn: what browsers ask for to log in and out.
+// The login and logout pages of SignIn.
 #include <algorithm>
 #include <utility>
 
@@ -58,7 +58,8 @@ void refuse_json(net::Response& response, int status, std::string_view text) {
   response.set_header("Cache-Control", "no-store");
 }
 
-/// Counts what waits for the network, so that some threads stay for the rest.
+/// Limits the number of threads that wait for the network, so that others remain for other
+/// requests.
 class InFlight {
  public:
   InFlight(std::atomic<int>& count, int limit)
@@ -73,11 +74,11 @@ class InFlight {
   bool admitted_ = false;
 };
 
-constexpr int kMostExchanges = 2;
+constexpr int kMaxExchanges = 2;
 
 }  // namespace
 
-/// What a form of ours sends.
+/// The fields of the login form.
 struct SignIn::Form {
   std::string user, password, next;
 };
@@ -123,10 +124,11 @@ std::string SignIn::client_of(const net::Request& request) const {
                                 request.remote_address, forwarded);
 }
 
-/// The form, or nothing when the request was answered: it is no form, or came from elsewhere.
+/// Reads the form. Returns nothing after answering a request that has no form or comes from another
+/// site.
 std::optional<SignIn::Form> SignIn::read_form(const net::Request& request,
                                               net::Response& response) const {
-  constexpr std::size_t kLongest = 8192;
+  constexpr std::size_t kMaxFormBytes = 8192;
   const auto refuse = [&](int status, std::string_view text) {
     if (wants_json(request)) {
       refuse_json(response, status, text);
@@ -137,8 +139,8 @@ std::optional<SignIn::Form> SignIn::read_form(const net::Request& request,
   };
   const std::string* type = net::find_header(request.headers, "Content-Type");
   if (type == nullptr || !type->starts_with("application/x-www-form-urlencoded") ||
-      request.body.size() > kLongest) {
-    return refuse(kBadRequest, "a form was expected");
+      request.body.size() > kMaxFormBytes) {
+    return refuse(kBadRequest, "expected a form");
   }
   if (!is_same_site(request, external_origin_)) {
     return refuse(kForbidden, "the request comes from another site");
@@ -168,7 +170,8 @@ void SignIn::begin_session(access::Session session,
                            const std::string& next,
                            const net::Request& request,
                            net::Response& response) {
-  session.id = crypto::random_bytes(kIdBytes);  // never one from before the login
+  session.id =
+      crypto::random_bytes(kIdBytes);  // a new id, so that an id from before the login is of no use
   session.begun = session.used = now_seconds();
   if (wants_json(request)) {
     answer_data(response, "null");
@@ -203,7 +206,7 @@ void SignIn::log_in(const net::Request& request, net::Response& response) {
       response.set_header("Retry-After", std::to_string(wait.count()));
     }
   };
-  // What is no name is counted together, so that long ones take no room.
+  // Invalid names are counted together, so that long names use no memory.
   const std::string counted = access::is_user_name(form->user) ? form->user : "";
   if (const auto wait = attempts_.wait(counted, address, clock_.steady_now()); wait.count() > 0) {
     refuse(kTooMany, "Too many attempts. Try again later.", wait);
@@ -215,13 +218,13 @@ void SignIn::log_in(const net::Request& request, net::Response& response) {
     return;
   }
   if (form->user == model::kServiceAccount) {
-    verdict = LocalUsers::Verdict::kWrong;  // of programs, which have no password here
+    verdict = LocalUsers::Verdict::kWrong;  // an account for programs, which has no password
   }
   const auto table = users_->users();
   const auto user = table->find(form->user);
   if (verdict != LocalUsers::Verdict::kGood || user == table->end()) {
     attempts_.failed(counted, address, clock_.steady_now());
-    // A name that nobody has may be a password in the wrong field.
+    // An unknown name is not logged, because it may be a password in the wrong field.
     log::info("login refused",
               {{"user", user == table->end() ? "(unknown)" : printable(form->user)},
                {"address", printable(address)}});
@@ -259,11 +262,11 @@ void SignIn::refuse_oidc(net::Response& response, const net::Request& request, c
             {{"err", error.message}, {"address", printable(client_of(request))}});
   answer_notice(
       response, refused ? kForbidden : kUnavailable, base(),
-      refused ? "The login was refused." : "The login server does not answer. Try again.");
+      refused ? "The login was refused." : "The login server does not respond. Try again.");
 }
 
 void SignIn::begin_oidc(const net::Request& request, net::Response& response) {
-  const InFlight exchange(exchanges_, kMostExchanges);
+  const InFlight exchange(exchanges_, kMaxExchanges);
   if (!exchange.admitted()) {
     answer_notice(response, kUnavailable, base(), "The server is busy. Try again.");
     return;
@@ -296,20 +299,20 @@ void SignIn::end_oidc(const net::Request& request, net::Response& response) {
   }
   if (!begun || !redeemed_.add(state, begun->begun + access::kLoginTime.count(), now_seconds())) {
     answer_notice(response, kForbidden, base(),
-                  "This login was not begun in this browser, or is over. Begin again.");
+                  "This login was not started in this browser, or it has expired. Start again.");
     return;
   }
   const CookieScope scope = cookie_scope(request);
   const std::string code = first_of(query, "code");
-  const InFlight exchange(exchanges_, kMostExchanges);
-  Result<access::Claims> claims = fail(ErrorCode::kPermissionDenied, "the provider gave no code");
+  const InFlight exchange(exchanges_, kMaxExchanges);
+  Result<access::Claims> claims = fail(ErrorCode::kPermissionDenied, "the provider sent no code");
   if (!exchange.admitted()) {
     claims = fail(ErrorCode::kUnavailable, "too many logins at once");
   } else if (!code.empty()) {
     claims = provider_->redeem(code, redirect_url_, access::code_verifier_of(*signer_, state),
                                access::nonce_of(*signer_, state));
   } else if (const std::string error = first_of(query, "error"); !error.empty()) {
-    claims = fail(ErrorCode::kPermissionDenied, "the provider says '{}'", printable(error, 60));
+    claims = fail(ErrorCode::kPermissionDenied, "the provider reports '{}'", printable(error, 60));
   }
   if (claims && claims->user == model::kServiceAccount) {
     claims = fail(ErrorCode::kPermissionDenied, "the provider names the service account");

@@ -45,9 +45,9 @@ class SignInTest : public store::AnyDatabase {
     dir_.write("users.yml", text);
   }
 
-  void make(Place place = {}) {
+  void make(Deployment deployment = {}) {
     server_.reset();
-    auto made = SignIn::create(options_, std::move(place), db_->reader(), clock_);
+    auto made = SignIn::create(options_, std::move(deployment), db_->reader(), clock_);
     ASSERT_TRUE(made) << made.error().message;
     sign_in_ = std::move(*made);
     auto server = ApiServer::create({.sign_in = sign_in_.get()}, db_->reader(), nullptr, clock_);
@@ -372,8 +372,8 @@ TEST_F(SignInTest, RemovedPagesAndMethodsAre404) {
   EXPECT_EQ(ask("GET", "/login/").status, 404);
 }
 
-TEST(RememberedTest, IsBoundedAndForgetsWhatEndsFirst) {
-  Remembered remembered(3);
+TEST(ExpiringSetTest, IsBoundedAndDropsWhatExpiresFirst) {
+  ExpiringSet remembered(3);
   EXPECT_TRUE(remembered.add("a", 10, 0));
   EXPECT_FALSE(remembered.add("a", 10, 0));
   EXPECT_TRUE(remembered.add("b", 5, 0));
