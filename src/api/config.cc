@@ -11,14 +11,12 @@
 namespace ceems::api {
 namespace {
 
-/// The account that the load balancer asks with.
-
 void warn_obsolete(const config::Node& node,
                    std::initializer_list<std::string_view> keys,
                    std::vector<std::string>& warnings) {
   for (const std::string_view key : keys) {
     if (node[key].present()) {
-      warnings.push_back(node[key].error("has no effect any more").message);
+      warnings.push_back(node[key].error("no longer has an effect").message);
     }
   }
 }
@@ -54,7 +52,7 @@ Result<> read_data(const config::Node& node,
               "backup_interval", "backup_interval of less than 1 day is not supported")
       .refuse(data.path.empty(), "path", "expected the name of a directory")
       .refuse(!data.database_url.empty() && !data.backup_path.empty(), "backup_path",
-              "backups of PostgreSQL are made with pg_dump: leave it out with database_url")
+              "cannot be combined with database_url: use pg_dump to back up PostgreSQL")
       .refuse(data.database_url.empty() && !data.database_password_file.empty(),
               "database_password_file", "needs database_url");
   if (const auto zone = TimeZone::find(data.time_zone); !zone) {
@@ -104,7 +102,7 @@ Result<Config> parse_config(const config::Node& document,
   config::Section root(document);
   root.only(config::kTopLevelKeys);
   const config::Node server = document["ceems_api_server"];
-  // `web` tells the load balancer how to reach this server, which itself takes no notice.
+  // The load balancer reads `web` to reach this server. The server itself ignores it.
   root.also(config::Section(server).only(config::kApiServerKeys).done());
   root.also(read_data(server["data"], directory, checks, config));
   root.also(read_admin(server["admin"], directory, config));

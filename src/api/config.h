@@ -17,7 +17,7 @@ struct Config {
   struct Data {
     std::string path = "data";
     std::string backup_path = {};   ///< empty: no backups
-    std::string database_url = {};  ///< of PostgreSQL; empty: SQLite in `path`
+    std::string database_url = {};  ///< connection URI of PostgreSQL; empty: SQLite in `path`
     std::string database_password_file = {};
     std::chrono::milliseconds backup_interval{std::chrono::days(1)};
     std::chrono::milliseconds retention{std::chrono::days(30)};  ///< whole days
@@ -27,7 +27,7 @@ struct Config {
     std::string time_zone = "Local";
   };
   struct Admin {
-    std::vector<std::string> users = {};  ///< with the service account of the other programs
+    std::vector<std::string> users = {};  ///< including model::kServiceAccount
     std::string grafana_url = {};
     std::vector<std::string> grafana_teams = {};
     net::ClientOptions grafana = {};
@@ -37,14 +37,14 @@ struct Config {
   login::LoginOptions login = {};  ///< `identity` and `roles`
   std::vector<ingest::ClusterConfig> clusters = {};
   std::vector<ingest::UpdaterConfig> updaters = {};
-  /// One line each about keys that have no effect any more, for the log.
+  /// One log line per key that no longer has an effect.
   std::vector<std::string> warnings = {};
 };
 
-/// Reads the document. Unknown keys are errors with file, line and the nearest known key; keys of
-/// the reference's older versions and sections of its other programs are accepted. Relative file
-/// names in blocks of HTTP clients are relative to `directory`. Errors: kInvalidArgument. Without
-/// `checks` (--test.disable.checks) backups may be made more often than once a day.
+/// Reads the document. An unknown key is an error with file, line and the nearest known key. Keys
+/// of older versions of the reference and sections of its other programs are accepted. Relative
+/// file names in blocks of HTTP clients start at `directory`. All errors are kInvalidArgument.
+/// Without `checks` (--test.disable.checks) backups may be more frequent than daily.
 Result<Config> parse_config(const config::Node& document,
                             const std::string& directory,
                             bool checks = true);

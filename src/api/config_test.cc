@@ -176,8 +176,7 @@ TEST(Config, WrongTypesAndValuesAreNamedWithTheirPlace) {
             "c.yml:3: ceems_api_server.data.update_from: failed to parse time string: yesterday");
   EXPECT_EQ(error_of("ceems_api_server:\n  admin:\n    users: {a: b}\n").substr(0, 9), "c.yml:3: ");
   EXPECT_EQ(error_of("clusters: {}\n"), "c.yml:1: clusters: expected a list");
-  EXPECT_EQ(error_of("ceems_api_server: [1]\n"),
-            "c.yml:1: ceems_api_server: expected a mapping");
+  EXPECT_EQ(error_of("ceems_api_server: [1]\n"), "c.yml:1: ceems_api_server: expected a mapping");
 }
 
 TEST(Config, IdsAndManagersAreChecked) {
@@ -199,8 +198,8 @@ TEST(Config, OldKeysAreAcceptedWithAWarning) {
       "clusters: [{id: a, manager: slurm}]\n");
   ASSERT_TRUE(config) << config.error().message;
   EXPECT_EQ(config->warnings,
-            (Texts{"c.yml:2: ceems_api_server.data.query_batch_size: has no effect any more",
-                   "c.yml:3: ceems_api_server.admin.users_db_file: has no effect any more"}));
+            (Texts{"c.yml:2: ceems_api_server.data.query_batch_size: no longer has an effect",
+                   "c.yml:3: ceems_api_server.admin.users_db_file: no longer has an effect"}));
 }
 
 TEST(Config, ADataBaseOnAServerHasNoBackupsOfOurs) {

@@ -18,7 +18,7 @@ void answer_text(net::Response& response, int status, std::string_view text) {
   response.body = text;
 }
 
-/// Nothing from elsewhere, nothing inline, in no frame.
+/// Forbids content from other origins, inline scripts and styles, and framing.
 void set_page_headers(net::Response& response, bool forms = false) {
   response.set_header(
       "Content-Security-Policy",
@@ -38,7 +38,7 @@ bool accepts_gzip(const net::Request& request) {
   if (at == std::string::npos) {
     return false;
   }
-  // Any weight that is not spelled as zero will do.
+  // Any weight is accepted, except one that is written as zero.
   const std::string rest = accepted->substr(at + 4, accepted->find(',', at) - at - 4);
   return rest.find("q=0") == std::string::npos || rest.find("q=0.") != std::string::npos;
 }

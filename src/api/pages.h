@@ -10,14 +10,14 @@
 
 namespace ceems::api {
 
-/// 200 or, when the data base does not answer, 503.
+/// Answers 200, or 503 if the database does not respond.
 void answer_health(const Services& services, net::Response& response);
 
-/// What the server says about itself, for Prometheus.
+/// The metrics of the server itself, for Prometheus.
 void answer_metrics(Figures& figures, net::Response& response);
 
-/// A page or file of ours that seldom changes: with an entity tag and the policy headers of pages;
-/// 304 when the client has it. `forms` allows forms that lead to this server.
+/// A page or file that seldom changes. It gets an entity tag and the security headers of pages; the
+/// answer is 304 if the client already has it. `forms` allows forms that are sent to this server.
 struct StaticText {
   std::string text;
   std::string_view content_type;
@@ -25,15 +25,16 @@ struct StaticText {
 };
 void answer_static(const StaticText& file, const net::Request& request, net::Response& response);
 
-/// A file of the web page, with entity tag, cache and policy headers; 304 when the client has it.
+/// Answers with a file of the web page, with entity tag, cache and security headers, or with 304 if
+/// the client already has it.
 void answer_asset(const webui::Asset& asset, const net::Request& request, net::Response& response);
 
 /// web/pages/api_server.html, a template (base/template.h).
 extern const std::string_view kApiServerHtml;
-/// The page of programs built without the web page.
+/// The start page of a program built without the web page.
 void answer_landing_page(net::Response& response);
 
-/// 404 as the reference words it.
+/// 404 with the text of the reference.
 void answer_not_found(net::Response& response);
 
 }  // namespace ceems::api

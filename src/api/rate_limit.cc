@@ -15,7 +15,7 @@ namespace {
 constexpr std::int64_t kMinuteMs = 60'000;
 constexpr std::size_t kMaxClients = 100'000;
 
-/// An address in one spelling, IPv6 cut to /64; other text as it is, but never long.
+/// The canonical spelling of an address, with IPv6 cut to /64. Other text is only shortened.
 std::string canonical_client(std::string_view text) {
   constexpr std::size_t kMaxText = 64;
   std::string address(trim(text).substr(0, kMaxText));
@@ -39,7 +39,7 @@ void RateLimiter::forget_old(std::int64_t minute) {
   }
   std::erase_if(clients_, [minute](const auto& entry) { return entry.second.minute + 1 < minute; });
   if (clients_.size() >= kMaxClients) {
-    // More distinct addresses in two minutes than any site has: somebody invents them.
+    // No site has this many addresses within two minutes, so they are forged.
     clients_.clear();
   }
 }

@@ -12,12 +12,13 @@
 
 namespace ceems::api {
 
-/// Requests per minute of one client: a sliding estimate over clock-aligned minutes,
-/// previous·(1 − fraction of this minute) + current. Safe for concurrent use; memory is bounded.
+/// Limits the requests per minute of each client. The rate is estimated over clock-aligned minutes
+/// as previous·(1 − elapsed fraction of this minute) + current. Safe for concurrent use; memory is
+/// bounded.
 class RateLimiter {
  public:
-  /// `limit` requests a minute. The addresses that proxies put into headers name the client; when
-  /// `trusted_proxies` is not empty, only those of peers in the list.
+  /// `limit` is in requests per minute. Clients are identified by the address in the headers of
+  /// proxies. If `trusted_proxies` is not empty, only headers of these peers count.
   RateLimiter(long limit, std::vector<std::string> trusted_proxies)
       : limit_(limit), trusted_proxies_(std::move(trusted_proxies)) {}
 
@@ -28,11 +29,11 @@ class RateLimiter {
   };
   Verdict count(const std::string& client, std::int64_t now_ms);
 
-  /// The client's address: True-Client-IP, X-Real-IP, first of X-Forwarded-For, or the peer's; an
-  /// IPv6 address as its /64 network.
+  /// The address of the client, from True-Client-IP, X-Real-IP, the first entry of X-Forwarded-For,
+  /// or the peer. An IPv6 address becomes its /64 network.
   [[nodiscard]] std::string client_of(const net::Request& request) const;
 
-  /// Counts the request and adds the X-Ratelimit-* headers. False: answered with 429.
+  /// Counts the request and adds the X-Ratelimit-* headers. Returns false after answering with 429.
   bool admit(const net::Request& request, net::Response& response, std::int64_t now_ms);
 
  private:

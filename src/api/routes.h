@@ -13,14 +13,14 @@ namespace ceems::api {
 /// Who may call an endpoint. The zero value is the strictest.
 enum class Caller : std::uint8_t { kAdmin, kUser, kAnyone };
 
-/// What `from` and `to` of an endpoint mean.
+/// How an endpoint interprets `from` and `to`.
 enum class WindowKind : std::uint8_t {
-  kNone,     ///< nothing, or something of its own
-  kEnded,    ///< parse_window(); not when units are asked for by id
+  kNone,     ///< not at all, or in its own way
+  kEnded,    ///< parse_window(), unless units are requested by id
   kRounded,  ///< parse_rounded_window()
 };
 
-/// What answers hold.
+/// The type of the rows in an answer.
 enum class Shape : std::uint8_t {
   kUnits,
   kUsage,
@@ -32,7 +32,7 @@ enum class Shape : std::uint8_t {
   kIdentity,
   kNothing,  ///< null
 };
-/// Fields of a row of that shape; empty for shapes that are no rows of the data base.
+/// Fields of a row of that shape. Empty for shapes that do not come from the database.
 std::span<const store::Field> fields_of(Shape shape);
 
 /// One endpoint below {prefix}/api/v1/.
@@ -41,20 +41,20 @@ struct Route {
   Caller caller = Caller::kAdmin;
   ApiHandler handler = nullptr;
   Shape shape = Shape::kNothing;
-  ParamSet params = {};  ///< others are not read
+  ParamSet params = {};  ///< others are ignored
   WindowKind window = WindowKind::kNone;
-  /// Texts of a row's key, for listings that take `limit` and `cursor`; else 0.
+  /// Number of columns in the key of a row, for listings that accept `limit` and `cursor`;
+  /// otherwise 0.
   std::size_t page_key = 0;
-  /// The answer follows from the request, the caller and the data base alone, so it gets an entity
-  /// tag.
+  /// The answer depends only on the request, the caller and the database, so it gets an entity tag.
   bool tagged = true;
   std::string_view summary = {};
 };
 
-/// All endpoints; tests walk them, the OpenAPI document is made of them.
+/// All endpoints. The OpenAPI document is generated from them.
 std::span<const Route> all_routes();
 
-/// Exact match; null when there is none.
+/// The route with exactly this path, or null.
 const Route* find_route(std::string_view path);
 
 }  // namespace ceems::api

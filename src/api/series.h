@@ -16,12 +16,12 @@ struct Series {
   std::vector<std::pair<std::int64_t, double>> points;  ///< epoch ms and value, ascending
 };
 
-/// Time series of a unit for its page. Safe for concurrent use.
+/// Reads the time series of a unit for its page. Safe for concurrent use.
 class SeriesSource {
  public:
   virtual ~SeriesSource() = default;
-  /// All series of one unit between two moments (epoch ms). A series without points is there with
-  /// none. kNotFound: the cluster has no source; kUnavailable: it does not answer.
+  /// All series of one unit between two times (epoch ms). A series without data has no points.
+  /// kNotFound if the cluster has no source, kUnavailable if it does not respond.
   virtual Result<std::vector<Series>> series(const std::string& cluster_id,
                                              const std::string& uuid,
                                              std::int64_t from_ms,

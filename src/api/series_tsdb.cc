@@ -18,7 +18,7 @@ namespace {
 using std::chrono::milliseconds;
 
 constexpr std::int64_t kMaxPoints = 300;
-// Pages are for people: an answer that takes longer is of no use.
+// People wait for the page, so a slower answer would be of no use.
 constexpr milliseconds kTimeout = std::chrono::seconds(20);
 
 struct Chart {
@@ -27,8 +27,9 @@ struct Chart {
   std::string_view query;  ///< {0} matcher of the unit, {1} range of rates
 };
 
-// Energy is "node" where it is known and the sum of the other domains elsewhere, as in
-// unit_counters.h; node includes GPUs here: the page shows what the unit draws.
+// Energy is that of the domain "node" where it is known, otherwise the sum of the other domains, as
+// in unit_counters.h. Here "node" includes the GPUs, because the page shows the whole power of the
+// unit.
 constexpr std::array<Chart, 3> kCharts{{
     {"cpu", "cores",
      "sum(rate(ceems_compute_unit_cpu_user_seconds_total{{{0}}}[{1}]) + "
@@ -40,7 +41,8 @@ constexpr std::array<Chart, 3> kCharts{{
      "sum(uuid:ceems_host_power_watts:pue{{{0}}})"},
 }};
 
-/// A step of whole seconds for at most kMaxPoints points, not finer than the scrapes.
+/// The step in whole seconds that gives at most kMaxPoints points and is not shorter than the
+/// scrape interval.
 milliseconds step_for(std::int64_t length_ms, milliseconds scrape_interval) {
   const std::int64_t seconds = (length_ms / 1000 + kMaxPoints - 2) / (kMaxPoints - 1);
   const milliseconds step = std::chrono::seconds(std::max<std::int64_t>(seconds, 1));

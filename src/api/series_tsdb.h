@@ -12,16 +12,16 @@
 
 namespace ceems::api {
 
-/// Series from the TSDB of each cluster: CPUs in use (cores), memory in use (bytes) and power
-/// (watts), summed over hosts, at most 300 points each. Only answers for the uuid that is asked;
-/// who may ask is for the caller to decide.
+/// Reads series from the TSDB of each cluster: CPUs in use (cores), memory in use (bytes) and power
+/// (watts), summed over hosts, with at most 300 points each. Does not check whether the user may
+/// see the unit; that is up to the caller.
 class TsdbSeriesSource final : public SeriesSource {
  public:
   /// Clients by cluster id.
   explicit TsdbSeriesSource(
       std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients);
 
-  /// A client for each cluster that has a TSDB, see ingest::tsdb_of_cluster().
+  /// Creates a client for each cluster that has a TSDB (ingest::tsdb_of_cluster()).
   static Result<std::unique_ptr<TsdbSeriesSource>> create(
       const std::vector<ingest::ClusterConfig>& clusters,
       const std::vector<ingest::UpdaterConfig>& updaters,

@@ -14,7 +14,7 @@ namespace {
 
 constexpr std::string_view kApi = "/api/v1/";
 
-/// What a path leads to.
+/// What is served at a path.
 enum class Place : std::uint8_t {
   kNothing,
   kRoute,
@@ -44,7 +44,7 @@ constexpr std::array kFixedPaths = {
     FixedPath{"/swagger", Place::kDocumentFolder},
 };
 
-// Values of the label `route` behind those of the routes.
+// Values of the label `route` for paths outside the API.
 constexpr std::array<std::string_view, 5> kOtherLabels{"other", "health", "metrics", "swagger",
                                                        "ui"};
 
@@ -92,7 +92,7 @@ struct ApiServer::Target {
   Place place = Place::kNothing;
   const Route* route = nullptr;
   std::optional<webui::Asset> asset = {};
-  std::string_view path = {};  ///< within the request's, without the prefix
+  std::string_view path = {};  ///< part of the path of the request, without the prefix
 };
 
 ApiServer::ApiServer(
@@ -183,7 +183,7 @@ access::Identity ApiServer::identify(const net::Request& request, net::Response&
 
 Result<> ApiServer::read_params(const Route& route, Call& call) const {
   call.params = parse_params(call.request->query, route.params);
-  // Units asked for by id are wanted whenever they ran.
+  // Units that are requested by id are returned whenever they ran.
   if (route.window == WindowKind::kRounded ||
       (route.window == WindowKind::kEnded && call.params.uuids.empty())) {
     const auto parse = route.window == WindowKind::kRounded ? parse_rounded_window : parse_window;
@@ -214,14 +214,14 @@ std::string ApiServer::tag_of(const Route& route, const Call& call) const {
 void ApiServer::call_route(const Route& route,
                            const net::Request& request,
                            net::Response& response) {
-  // For this caller alone, and asked for again each time.
+  // Caches must not keep the answer, because it is for this caller only.
   response.set_header("Cache-Control", "no-store");
   Call call{.request = &request, .response = &response, .route = route.path};
   if (route.caller != Caller::kAnyone) {
     call.identity = identify(request, response);
     if (call.identity.user.empty()) {
       if (options_.sign_in != nullptr && route.shape == Shape::kIdentity) {
-        options_.sign_in->answer_stranger(request, response);
+        options_.sign_in->answer_unauthenticated(request, response);
       } else {
         answer_error(response, ApiErrorType::kUnauthorized, "no user identified");
       }
@@ -240,7 +240,8 @@ void ApiServer::call_route(const Route& route,
     answer_bad_request(call, done.error());
     return;
   }
-  // Taken before the query: a commit in between makes the tag stale, never the answer.
+  // The tag is computed before the query. If a commit comes in between, an old tag is sent with a
+  // new answer, which is harmless; the reverse would hide the commit from the client.
   const std::string tag = route.tagged ? tag_of(route, call) : "";
   if (!tag.empty() && client_has(request, tag)) {
     response.status = 304;
@@ -291,7 +292,7 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
       document_.answer_style(request, response);
       break;
     case Place::kDocumentFolder:
-      // Relative, so that it holds behind proxies that take a prefix away.
+      // The location is relative, because a proxy may have removed a prefix.
       response.status = 301;
       response.set_header("Location",
                           request.path.ends_with('/') ? "index.html" : "swagger/index.html");
@@ -321,7 +322,7 @@ void ApiServer::handle(const net::Request& request, net::Response& response) {
     answer(target, request, response);
   }
   figure->set_status(response.status);
-  if (response.next_chunk) {  // counted when the last piece is out or the client is gone
+  if (response.next_chunk) {  // counted after the last chunk, or when the client disconnects
     response.next_chunk = [figure, next = std::move(response.next_chunk)](std::string& out) {
       return next(out);
     };

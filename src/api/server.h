@@ -27,21 +27,21 @@ struct ApiOptions {
   std::string route_prefix = "/";
   std::string cors_origin = ".*";
   std::vector<std::string> user_headers = {std::string(model::kUserHeader)};
-  long max_requests = 0;  ///< a minute and client; 0: no limit
+  long max_requests = 0;  ///< per minute and client; 0: no limit
   std::vector<std::string> trusted_proxies = {};
   std::int64_t max_period_ms = 0;
   access::Roles roles = {};
-  login::SignIn* sign_in = nullptr;    ///< outlives the server; null: users are named by header
-  std::string external_url = {};       ///< where people find the server; for the OpenAPI document
+  login::SignIn* sign_in = nullptr;    ///< outlives the server; null: a header names the user
+  std::string external_url = {};       ///< public URL of the server, for the OpenAPI document
   Figures::Others other_figures = {};  ///< more of /metrics
 };
 
-/// The HTTP side: routing, identity, access and the endpoints of docs/api/endpoints.md, for
-/// net::Server. Safe for concurrent use.
+/// Answers HTTP requests: routing, identity, access and the endpoints of docs/api/endpoints.md.
+/// Safe for concurrent use.
 class ApiServer {
  public:
-  /// `reader`, `series` (may be null) and `clock` must outlive the server. kInvalidArgument for a
-  /// route prefix or an origin pattern that cannot be used.
+  /// `reader`, `series` (may be null) and `clock` must outlive the server. kInvalidArgument for an
+  /// invalid route prefix or origin pattern.
   static Result<std::unique_ptr<ApiServer>> create(ApiOptions options,
                                                    store::Reader& reader,
                                                    SeriesSource* series,
@@ -58,10 +58,10 @@ class ApiServer {
   struct Target;
   [[nodiscard]] Target find_target(const net::Request& request) const;
   void answer(const Target& target, const net::Request& request, net::Response& response);
-  /// Who asks; nobody without a name.
+  /// The caller of a request; the identity without a name if nobody is logged in.
   access::Identity identify(const net::Request& request, net::Response& response);
   void call_route(const Route& route, const net::Request& request, net::Response& response);
-  /// Reads what the route asks for into `call`.
+  /// Reads the parameters of the route into `call`.
   [[nodiscard]] Result<> read_params(const Route& route, Call& call) const;
   [[nodiscard]] std::string tag_of(const Route& route, const Call& call) const;
 

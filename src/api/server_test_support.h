@@ -1,6 +1,6 @@
 #pragma once
 
-// An API server over a data base of two clusters, for tests.
+// An API server over a database of two clusters, for tests.
 
 #include <memory>
 #include <string>

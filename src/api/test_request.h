@@ -1,6 +1,6 @@
 #pragma once
 
-// Requests and answers as tests of the server need them.
+// Requests and answers for tests of the server.
 
 #include <map>
 #include <string>
@@ -10,7 +10,7 @@
 
 namespace ceems::api {
 
-/// `target` is a path, maybe with a query.
+/// `target` is a path, optionally with a query.
 inline net::Request request_for(const std::string& method,
                                 const std::string& target,
                                 net::Headers headers = {}) {
@@ -25,7 +25,7 @@ inline net::Request request_for(const std::string& method,
   return request;
 }
 
-/// Reads what is streamed, too.
+/// The whole body, including streamed chunks.
 inline void read_whole(net::Response& response) {
   while (response.next_chunk && response.next_chunk(response.body)) {
   }
@@ -33,7 +33,7 @@ inline void read_whole(net::Response& response) {
 
 using Cookies = std::map<std::string, std::string>;
 
-/// What a browser does with its cookies.
+/// Adds the cookies to a request, as a browser does.
 inline void send_cookies(const Cookies& cookies, net::Request& request) {
   std::string all;
   for (const auto& [name, value] : cookies) {
@@ -44,7 +44,7 @@ inline void send_cookies(const Cookies& cookies, net::Request& request) {
   }
 }
 
-/// What a browser does with Set-Cookie.
+/// Stores the cookies of an answer, as a browser does.
 inline void keep_cookies(const net::Response& response, Cookies& cookies) {
   for (const auto& [header, cookie] : response.headers) {
     if (header != "Set-Cookie") {

@@ -30,7 +30,7 @@ void UsageCache::store(std::string key,
                        std::string data) {
   const MutexLock lock(mutex_);
   if (generation < generation_) {
-    return;  // computed before the last commit
+    return;  // the data is older than the last commit
   }
   const std::size_t size = key.size() + data.size();
   if (generation != generation_ || bytes_ + size > kMaxBytes) {

@@ -10,10 +10,10 @@
 
 namespace ceems::api {
 
-/// Answers of usage/current, which sum over many rows and are asked for again and again by
-/// dashboards. An answer is good for 15 minutes, and only while the data base is as it was: a
-/// commit (new usage, a revoked right) ends it. Keys are whole texts, never hashes. Safe for
-/// concurrent use; bounded.
+/// Caches answers of usage/current, which sum over many rows and which dashboards request
+/// repeatedly. An entry is valid for 15 minutes or until the next commit, because a commit may
+/// bring new usage or revoke a right. Keys are compared as a whole, not by hash. Safe for
+/// concurrent use; memory is bounded.
 class UsageCache {
  public:
   struct Hit {

@@ -13,7 +13,8 @@ namespace ceems::api {
 /// Cross-origin headers (WHATWG Fetch). Safe for concurrent use.
 class Cors {
  public:
-  /// `origin` is a regular expression in RE2's syntax for whole origins; the dot matches line ends.
+  /// `origin` is a regular expression (RE2) that must match the whole origin. The dot matches line
+  /// ends.
   static Result<Cors> create(std::string_view origin, const std::vector<std::string>& user_headers);
   Cors(Cors&&) noexcept;
   Cors& operator=(Cors&&) noexcept;
@@ -21,7 +22,7 @@ class Cors {
   Cors& operator=(const Cors&) = delete;
   ~Cors();
 
-  /// Adds the headers when the request has an Origin; allows it when it matches.
+  /// Adds the headers if the request has an Origin header. They allow the origin if it matches.
   void add_headers(const net::Request& request, net::Response& response) const;
 
  private:

@@ -37,7 +37,7 @@ bool client_has(const net::Request& request, std::string_view tag) {
     if (to_lower(name) != "if-none-match") {
       continue;
     }
-    // Our tags hold no comma, so splitting the list of another server's tags does no harm.
+    // Our tags contain no comma, so a tag of another server that is split at a comma never matches.
     std::string_view rest = value;
     while (!rest.empty()) {
       const std::string_view one = take_until(rest, ',');

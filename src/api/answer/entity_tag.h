@@ -8,10 +8,10 @@
 
 namespace ceems::api {
 
-/// Weak entity tags (RFC 9110 §8.8.3) of answers that follow from a few texts: the caller, the
-/// request, the state of the data base. A tag tells nothing about the texts, and none of another
-/// process, which counts the states of its data base anew, is ever taken for one of this. Safe for
-/// concurrent use.
+/// Makes weak entity tags (RFC 9110 §8.8.3) for answers that depend only on a few texts, such as
+/// the caller, the request and the state of the database. A tag reveals nothing about the texts.
+/// Tags of another process never match, because each process numbers the states of the database on
+/// its own. Safe for concurrent use.
 class EntityTags {
  public:
   EntityTags();
@@ -22,8 +22,8 @@ class EntityTags {
   const std::string salt_;
 };
 
-/// True when the request says that the client has what the tag stands for (If-None-Match,
-/// RFC 9110 §13.1.2). "*" is no tag of ours: whether there is an answer at all is not known yet.
+/// True if the client already has the answer with this tag (If-None-Match, RFC 9110 §13.1.2). "*"
+/// does not match, because it is not yet known whether there is an answer at all.
 bool client_has(const net::Request& request, std::string_view tag);
 
 }  // namespace ceems::api

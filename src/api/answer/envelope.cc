@@ -17,12 +17,13 @@ constexpr std::size_t kPiece = std::size_t{64} * 1024;
 constexpr std::array kErrors = {
     ApiErrorInfo{ApiErrorType::kBadData, 400, "bad_data",
                  "a parameter is malformed, or the window is longer than `--query.max-period`"},
-    ApiErrorInfo{ApiErrorType::kUnauthorized, 401, "unauthorized", "the request names no user"},
+    ApiErrorInfo{ApiErrorType::kUnauthorized, 401, "unauthorized",
+                 "the request does not name a user"},
     ApiErrorInfo{ApiErrorType::kForbidden, 403, "forbidden",
-                 "the caller is no administrator, or may not see these units"},
+                 "the caller is not an administrator, or may not see these units"},
     ApiErrorInfo{ApiErrorType::kInternal, 500, "internal", "details are in the log only"},
     ApiErrorInfo{ApiErrorType::kTimeout, 503, "timeout",
-                 "the data base or the time-series server does not answer in time"},
+                 "the database or the time-series server does not respond in time"},
 };
 
 void set_json(net::Response& response, int status) {
@@ -31,7 +32,7 @@ void set_json(net::Response& response, int status) {
   response.set_header("X-Content-Type-Options", "nosniff");
 }
 
-/// Rows on their way into an answer.
+/// Writes rows into an answer piece by piece.
 class RowStream {
  public:
   /// Begins the answer in `out`.
@@ -39,7 +40,7 @@ class RowStream {
     json_.begin_object().member("status", "success").key("data").begin_array();
   }
 
-  /// Appends rows up to about `limit` bytes; false at the end, an error when reading fails.
+  /// Appends rows up to about `limit` bytes. Returns false at the end, an error if reading fails.
   Result<bool> fill(std::string& out, std::size_t limit) {
     json_.continue_in(out);
     while (out.size() < limit) {

@@ -366,8 +366,10 @@ void add_user_headers(const DocumentOptions& options, TemplateData& data) {
     ways.begin_object().raw_member(name, "[]").raw_member("basic", "[]").end_object();
     schemes.key(name).begin_object().member("type", "apiKey").member("in", "header");
     schemes.member("name", options.user_headers[i]);
-    schemes.member("description",
-                   "Name of the user, set by a proxy. It is no proof: see `basic` and the manual.");
+    schemes.member(
+        "description",
+        "Name of the user, set by a proxy. It is not a proof of identity: see `basic` and the "
+        "manual.");
     schemes.end_object();
   }
   if (!headers.empty()) {

@@ -9,10 +9,10 @@
 
 namespace ceems::api {
 
-/// What of this server the description of the API depends on.
+/// The settings of the server that appear in the description of the API.
 struct DocumentOptions {
-  std::string route_prefix = {};  ///< without a slash at its end
-  std::string external_url = {};  ///< empty: the server is where the document was fetched
+  std::string route_prefix = {};  ///< without a trailing slash
+  std::string external_url = {};  ///< empty: the address that the document was fetched from
   std::vector<std::string> user_headers = {};
 };
 

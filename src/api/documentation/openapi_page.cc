@@ -1,4 +1,4 @@
-// The description of the API for people: one page without scripts.
+// The description of the API for people: a page without scripts.
 #include <boost/json.hpp>
 
 #include "api/answer/envelope.h"
@@ -14,7 +14,7 @@ namespace {
 
 namespace json = boost::json;
 
-/// Text with `code` as Markdown has it.
+/// Converts text with `code` in Markdown to HTML.
 std::string prose(std::string_view text) {
   std::string out;
   bool code = false;
@@ -35,7 +35,7 @@ std::string id_of(std::string_view path) {
   return id;
 }
 
-std::string_view caller_words(Caller caller) {
+std::string_view caller_text(Caller caller) {
   switch (caller) {
     case Caller::kAdmin:
       return "For administrators.";
@@ -60,7 +60,7 @@ TemplateData route_data(const Route& route) {
   TemplateData data{.texts = {{"id", id_of(route.path)},
                               {"path", std::string(route.path)},
                               {"summary", prose(route.summary)},
-                              {"caller", std::string(caller_words(route.caller))}}};
+                              {"caller", std::string(caller_text(route.caller))}}};
   auto& params = data.lists["params"];
   for (const ParamInfo* info : params_of(route)) {
     params.push_back(param_data(route, *info));

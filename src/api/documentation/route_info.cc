@@ -35,7 +35,7 @@ std::string server_root(const DocumentOptions& options) {
     root.pop_back();
   }
   const std::size_t host = root.find("://");
-  // An external URL with a path says all; without one the prefix comes behind the host.
+  // An external URL with a path is complete. Without a path, the route prefix follows the host.
   const bool has_path = host != std::string::npos && root.find('/', host + 3) != std::string::npos;
   return has_path ? root : root + options.route_prefix;
 }

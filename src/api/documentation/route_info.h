@@ -20,10 +20,11 @@ std::string example_cursor(const Route& route);
 
 /// The parameters that the route takes, in the order of all_params().
 std::vector<const ParamInfo*> params_of(const Route& route);
-/// True when requests without the parameter are refused.
+/// True if requests without the parameter are refused.
 bool is_required(const Route& route, Param param);
 
-/// What stands before "/api/v1" and "/health": "https://ceems.example", "/prefix" or nothing.
+/// The part of addresses before "/api/v1" and "/health": "https://ceems.example", "/prefix" or
+/// empty.
 std::string server_root(const DocumentOptions& options);
 
 }  // namespace ceems::api

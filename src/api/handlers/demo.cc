@@ -1,4 +1,5 @@
-// Invented units and usage, for dashboards under construction. Nobody's data: no identity needed.
+// Random units and usage, for developing dashboards. They need no identity, because the data is not
+// real.
 #include <array>
 #include <chrono>
 #include <random>

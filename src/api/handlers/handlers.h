@@ -20,29 +20,28 @@
 
 namespace ceems::api {
 
-/// What handlers work with; everything outlives them. Safe for concurrent use.
+/// What handlers use. All pointers outlive the handlers. Safe for concurrent use.
 struct Services {
   store::Reader* reader = nullptr;
   SeriesSource* series = nullptr;  ///< null: no cluster has one
   UsageCache* usage_cache = nullptr;
   Figures* figures = nullptr;        ///< never null
-  login::SignIn* sign_in = nullptr;  ///< null: users are named by header
+  login::SignIn* sign_in = nullptr;  ///< null: a header names the user
   const Clock* clock = nullptr;
-  std::int64_t max_period_ms = 0;  ///< of from..to; 0: no limit
+  std::int64_t max_period_ms = 0;  ///< maximum length of a window; 0: no limit
 
   [[nodiscard]] std::int64_t now_ms() const;
 };
 
-/// One request on its way, after routing, the identity check and the checks that the route asks
-/// for.
+/// One request after routing and after the checks of identity and access that the route requires.
 struct Call {
   const net::Request* request = nullptr;
   net::Response* response = nullptr;
   std::string_view route = {};  ///< its path
   Params params = {};
   access::Identity identity = {};
-  bool admin_route = false;                     ///< the caller was checked to be an admin
-  std::optional<store::TimeRange> window = {};  ///< as the route wants it
+  bool admin_route = false;                     ///< the caller is an administrator
+  std::optional<store::TimeRange> window = {};  ///< as WindowKind of the route says
   std::optional<Page> page = {};                ///< nothing: all rows
 };
 
@@ -63,9 +62,8 @@ void get_whoami(const Services& services, Call& call);
 void get_demo_units(const Services& services, Call& call);
 void get_demo_usage(const Services& services, Call& call);
 
-/// Answers with the rows or a page of them, or with what went wrong. `key` are the fields of the
-/// row's key, where the route gives pages; `placed` means that the query began behind
-/// `page->after`.
+/// The result of a query: rows or an error. `key_columns` are the fields of the key of a row if the
+/// route has pages. `placed` is true if the query itself started after `page->after`.
 struct Rows {
   QueryMeter meter;
   Result<std::unique_ptr<store::Cursor>> cursor;
@@ -73,12 +71,13 @@ struct Rows {
   std::span<const std::size_t> key_columns = {};
   bool placed = false;
 };
+/// Answers with all rows, with the requested page of them, or with the error.
 void answer_with(Call& call, Rows rows);
 
-/// A format for all of these fields.
+/// The format that writes all of these fields.
 RowFormat all_of(std::span<const store::Field> fields);
 
-/// 400 with the error's message.
+/// Answers 400 with the message of the error.
 void answer_bad_request(Call& call, const Error& error);
 
 }  // namespace ceems::api

@@ -10,7 +10,8 @@
 namespace ceems::api {
 namespace {
 
-// Places in user_fields() and project_fields(), which are columns here: all fields are read.
+// Indexes into user_fields() and project_fields(). They are also columns, because the queries read
+// all fields.
 constexpr std::array<std::size_t, 2> kPersonKey{1, 3};
 
 }  // namespace

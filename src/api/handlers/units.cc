@@ -1,4 +1,4 @@
-// Units, whether their metrics may be seen, and their series.
+// Units, checks whether a user may see their metrics, and their time series.
 #include <algorithm>
 #include <utility>
 
@@ -31,7 +31,7 @@ void get_units(const Services& services, Call& call) {
   query.ended = call.window;
   RowFormat format(store::unit_fields(), std::move(*fields));
   if (!params.time_zone.empty()) {
-    // An unknown zone is no error: the times stay in the zone of the data base.
+    // An unknown zone is not an error: the times stay in the zone of the database.
     if (const auto zone = TimeZone::find(params.time_zone); zone) {
       format.convert_times(*zone);
     }
@@ -39,7 +39,7 @@ void get_units(const Services& services, Call& call) {
   std::vector<std::size_t> key;
   if (call.page) {
     key = format.read_also(store::unit_key_fields());
-    query.limit = call.page->limit + 1;  // whether there is a next page
+    query.limit = call.page->limit + 1;  // one more row shows whether there is a next page
     if (const auto& after = call.page->after; !after.empty()) {
       query.after = {.cluster_id = after[0], .uuid = after[1], .started_at = after[2]};
     }
@@ -68,14 +68,15 @@ void verify_units(const Services& services, Call& call) {
     answer_error(*call.response, ApiErrorType::kForbidden, "user do not have permissions on uuids");
     return;
   }
-  // Servers that count rows do not say so, and are asked for one id at a time (src/gate).
+  // The load balancer sends one id at a time to servers without this header (src/gate).
   call.response->set_header(std::string(model::kVerifiedHeader), std::string(model::kVerifiedEach));
   answer_data(*call.response, "null");
 }
 
 namespace {
 
-/// When the unit ran: its first start and last end, or nothing when the caller may not see it.
+/// The time from the first start to the last end of the unit, or nothing if the caller may not see
+/// it.
 Result<std::optional<store::TimeRange>> life_of_unit(const Services& services, const Call& call) {
   store::UnitQuery query;
   query.owners = access::series_rows(call.identity, call.params.projects);
@@ -121,7 +122,7 @@ std::string series_json(const std::vector<Series>& all) {
   return out;
 }
 
-/// Seconds that were asked for, or the default in milliseconds.
+/// The requested time, or the default, in milliseconds.
 std::int64_t in_milliseconds(std::optional<std::int64_t> seconds, std::int64_t default_ms) {
   constexpr std::int64_t kSecond = 1000;
   return seconds ? *seconds * kSecond : default_ms;
@@ -154,8 +155,9 @@ void get_unit_series(const Services& services, Call& call) {
   const std::int64_t life_from = unit_life->from_ms;
   const std::int64_t life_to = unit_life->to_ms;
   constexpr std::int64_t kMinute = 60'000;
-  // A little beyond, so that the first and last samples of short units are there. Ids are used
-  // again, so other times are not for the caller to see.
+  // The period extends a little beyond the unit to include the first and last samples of short
+  // units. It is limited, because ids are reused and the unit of another time may belong to
+  // somebody else.
   const std::int64_t begin = std::max(in_milliseconds(*from, life_from), life_from - kMinute);
   const std::int64_t end = std::min(in_milliseconds(*to, life_to), life_to + kMinute);
   if (services.max_period_ms > 0 && end - begin > services.max_period_ms) {
@@ -173,8 +175,8 @@ void get_unit_series(const Services& services, Call& call) {
   } else if (series.error().code == ErrorCode::kNotFound) {
     answer_data(*call.response, "[]");
   } else {
-    log::warn("series of a unit cannot be read", {{"err", series.error().message}});
-    answer_error(*call.response, ApiErrorType::kTimeout, "the time-series server does not answer");
+    log::warn("cannot read the time series of a unit", {{"err", series.error().message}});
+    answer_error(*call.response, ApiErrorType::kTimeout, "the time-series server does not respond");
   }
 }
 

@@ -1,4 +1,4 @@
-// What users and projects used.
+// The usage of users and projects.
 #include <algorithm>
 #include <ctime>
 #include <utility>
@@ -24,7 +24,7 @@ std::string sorted_text(std::vector<std::string> list) {
   return store::string_list_text(list);
 }
 
-/// Everything that decides the answer.
+/// All inputs that determine the answer.
 std::string cache_key(const Call& call,
                       const store::CurrentUsageQuery& query,
                       const std::vector<std::size_t>& fields) {
@@ -43,8 +43,9 @@ std::string cache_key(const Call& call,
   return key;
 }
 
-/// Extra columns to group by. Cluster, user and project always are; others than texts of the usage
-/// table make no sense and are refused.
+/// The additional columns to group by. Usage is always grouped by cluster, user and project.
+/// Columns that are not texts of the usage table are refused, because grouping by them makes no
+/// sense.
 bool add_groups(const std::vector<std::string>& names, store::CurrentUsageQuery& query) {
   for (const std::string& name : names) {
     if (std::ranges::find(group_columns(), name) == group_columns().end()) {
@@ -148,7 +149,7 @@ void get_current_usage(const Services& services, Call& call) {
     }
   }
   std::string key = cache_key(call, query, *fields);
-  // Read before the query: what a commit changes while it runs is not kept.
+  // The generation is read before the query, so an answer that misses a later commit is not cached.
   const std::uint64_t generation = services.reader->generation();
   const std::int64_t now_ms = services.now_ms();
   const auto hit = services.usage_cache->find(key, generation, now_ms);

@@ -24,7 +24,7 @@ std::string checksum(std::string_view listing, std::string_view parts) {
   return crypto::sha256(text).substr(0, kChecksumBytes);
 }
 
-/// Takes the next text off the front of `parts`; nothing when it is not whole.
+/// Removes the next text from the front of `parts`. Nothing if it is incomplete.
 std::optional<std::string> take_part(std::string_view& parts) {
   if (parts.size() < 2) {
     return std::nullopt;
@@ -72,7 +72,7 @@ std::vector<std::string> key_of(const store::Cursor& row, std::span<const std::s
   return key;
 }
 
-/// The query of the next page.
+/// The query string of the next page.
 std::string next_query(const PageRequest& request, std::string_view cursor) {
   std::string query;
   const auto add = [&query](std::string_view key, std::string_view value) {

@@ -30,52 +30,59 @@ void set_first(std::string& target, std::string value) {
 constexpr std::array<std::string_view, 5> kGroupColumns{"cluster_id", "username", "project",
                                                         "groupname", "resource_manager"};
 
-/// In the order of Param.
+/// Sorted by Param.
 constexpr std::array kParams = {
     ParamInfo{Param::kClusterId, "cluster_id", ParamType::kTexts, "Only these clusters.", "hpc-a"},
-    ParamInfo{Param::kProject, "project", ParamType::kTexts,
-              "Only these projects. On `units` and `users` the service accounts `project:svc` of "
-              "those that have the caller as a member come in addition.",
-              "fluids"},
+    ParamInfo{
+        Param::kProject, "project", ParamType::kTexts,
+        "Only these projects. On `units` and `users` the service accounts `project:svc` of the "
+        "caller's projects are included.",
+        "fluids"},
     ParamInfo{Param::kUser, "user", ParamType::kTexts,
-              "Only these users; for usage all members of their projects.", "ada"},
+              "Only these users; for usage, all members of their projects.", "ada"},
     ParamInfo{Param::kUuid, "uuid", ParamType::kTexts,
               "Only units with these ids. A list of units then has no window: `from`, `to` and "
-              "`running` mean nothing.",
+              "`running` are ignored.",
               "7001"},
     ParamInfo{Param::kFrom, "from", ParamType::kSeconds,
               "Start of the window, seconds since 1970. Default: 24 hours before the end.",
               "1767139200"},
     ParamInfo{Param::kTo, "to", ParamType::kSeconds,
-              "End of the window, seconds since 1970. Default: 24 hours after `from`, or now; for "
-              "`usage/current` always now.",
+              "End of the window, seconds since 1970. Default: 24 hours after `from`, or now if "
+              "`from` is absent; for `usage/current` always now.",
               "1767225600"},
     ParamInfo{Param::kRunning, "running", ParamType::kFlag,
-              "When present, also units that have not ended.", "true"},
+              "If present, units that have not ended are included.", "true"},
     ParamInfo{Param::kField, "field", ParamType::kFields,
-              "Fields to answer with; unknown ones are ignored as long as one is known.",
+              "Fields of the answer. Unknown names are ignored as long as one is known.",
               "project"},
     ParamInfo{Param::kTimeZone, "timezone", ParamType::kText,
-              "IANA name of the zone of time texts; unknown: that of the server.", "Europe/Paris"},
+              "IANA name of the time zone of the times. Default, also for unknown names: that of "
+              "the server.",
+              "Europe/Paris"},
     ParamInfo{Param::kGroupBy, "groupby", ParamType::kGroups,
-              "Further columns to group by; cluster, user and project always are.", "groupname"},
+              "Further columns to group by. Usage is always grouped by cluster, user and project.",
+              "groupname"},
     ParamInfo{Param::kExperimental, "experimental", ParamType::kFlag,
-              "When present, sums over days instead of units.", "true"},
+              "If present, sums over days instead of units.", "true"},
     ParamInfo{Param::kTerminated, "__terminated", ParamType::kFlag,
-              "When present, only units that have ended. For tests.", "true"},
+              "If present, only units that have ended. For tests.", "true"},
     ParamInfo{Param::kRole, "role", ParamType::kText,
-              "`admin`: the administrators instead of users; other filters mean nothing then.",
+              "`admin`: list the administrators instead of the users; other filters are ignored.",
               "admin"},
     ParamInfo{Param::kLimit, "limit", ParamType::kCount,
-              "Rows of a page. Without it, and without `cursor`, all rows come.", "100"},
-    ParamInfo{Param::kCursor, "cursor", ParamType::kCursor,
-              "Where the page before ended: `next` of its answer. All other parameters have to be "
-              "those of that request; the target of its `Link` header holds them.",
-              ""},
-    ParamInfo{Param::kScope, "scope", ParamType::kText,
-              "For leads of projects: `own` leaves out what is theirs as a lead, `led` all else. "
-              "Other values mean nothing.",
-              "own"},
+              "Number of rows per page. Without it and without `cursor`, all rows are returned.",
+              "100"},
+    ParamInfo{
+        Param::kCursor, "cursor", ParamType::kCursor,
+        "End of the previous page: `next` of its answer. All other parameters must be those of "
+        "that request; the target of its `Link` header contains them.",
+        ""},
+    ParamInfo{
+        Param::kScope, "scope", ParamType::kText,
+        "For leads of projects: `own` shows only what they see as users, `led` only what they "
+        "see as leads. Other values are ignored.",
+        "own"},
 };
 
 constexpr bool in_order() {

@@ -13,7 +13,8 @@
 
 namespace ceems::api {
 
-/// Every query parameter of the API. Routes say which they take (routes.h); others are not read.
+/// All query parameters of the API. Each route lists those it accepts (routes.h) and ignores the
+/// others.
 enum class Param : std::uint8_t {
   kClusterId,
   kProject,
@@ -60,16 +61,16 @@ class ParamSet {
 
 enum class ParamType : std::uint8_t {
   kTexts,    ///< any number of texts
-  kText,     ///< one text, the first that is not empty
+  kText,     ///< one text: the first that is not empty
   kSeconds,  ///< one whole number of seconds since 1970
-  kFlag,     ///< on when present in any form, "running=false" too
+  kFlag,     ///< set if present in any form, even "running=false"
   kFields,   ///< any number of the route's fields
   kGroups,   ///< any number of group_columns()
   kCount,    ///< one whole number from 1 to kMaxLimit
-  kCursor,   ///< one text that an answer gave
+  kCursor,   ///< one text from the previous answer
 };
 
-/// What a parameter is, for parsing and for the OpenAPI document.
+/// Describes a parameter, for parsing and for the OpenAPI document.
 struct ParamInfo {
   Param param;
   std::string_view name;
@@ -80,16 +81,16 @@ struct ParamInfo {
 std::span<const ParamInfo> all_params();
 const ParamInfo& info_of(Param param);
 
-/// Rows of one page; more are 400.
+/// Maximum number of rows per page. A greater limit is answered with 400.
 inline constexpr std::int64_t kMaxLimit = 5000;
-/// Rows of a page when only a cursor is given.
+/// Number of rows per page if only a cursor is given.
 inline constexpr std::int64_t kDefaultLimit = 1000;
 
-/// What `groupby` may name. Cluster, user and project always group.
+/// The columns that `groupby` accepts. Usage is always grouped by cluster, user and project.
 std::span<const std::string_view> group_columns();
 
-/// Query parameters as sent. Multi-valued ones keep their order, without repeats; empty values are
-/// as if they were not there (a client that leaves a field of a form empty means "all").
+/// Query parameters as sent. Lists keep their order, without duplicates. Empty values are ignored,
+/// because a client that leaves a field of a form empty means "all".
 struct Params {
   std::vector<std::string> clusters, projects, users, uuids, fields, group_by;
   std::string from, to, time_zone, role, limit, cursor, scope;
@@ -98,34 +99,35 @@ struct Params {
   bool terminated = false;
 };
 
-/// Reads the parameters in `accepted` from a raw query text; all without it. Never fails: unknown
-/// keys are ignored.
+/// Reads the parameters in `accepted`, by default all, from a raw query string. Never fails;
+/// unknown keys are ignored.
 Params parse_params(std::string_view query);
 Params parse_params(std::string_view query, ParamSet accepted);
 
-/// Whole seconds since the epoch, not before year -9999 or after 9999. kInvalidArgument with the
+/// Parses whole seconds since the epoch between the years -9999 and 9999. kInvalidArgument with a
 /// text for clients: "query parameter 'from': malformed timestamp".
 Result<std::optional<std::int64_t>> parse_seconds(std::string_view name, std::string_view text);
 
-/// Rows of a page: nothing when neither `limit` nor `cursor` is there. kInvalidArgument with a text
-/// for clients.
+/// The number of rows per page; nothing if neither `limit` nor `cursor` is present.
+/// kInvalidArgument with a text for clients.
 Result<std::optional<std::size_t>> parse_limit(const Params& params);
 
-/// The window a request is about: `from` and `to`, a missing one 24 hours from the other, both
-/// missing the last 24 hours. kInvalidArgument for malformed times and, with the text "maximum
-/// query window exceeded", for one longer than `max_period_ms` (0: no limit).
+/// The window from `from` to `to`. If one is missing, it is 24 hours from the other; if both are
+/// missing, the window is the last 24 hours. kInvalidArgument for malformed times, and with the
+/// text "maximum query window exceeded" for a window longer than `max_period_ms` (0: no limit).
 Result<store::TimeRange> parse_window(const Params& params,
                                       std::int64_t now_ms,
                                       std::int64_t max_period_ms);
 
-/// The window of usage/current: each of `from` and `to` has a default of its own (now - 24 h, now);
-/// `from` is rounded down and `to` up to a multiple of 900 s. The limit is checked before rounding.
+/// The window of usage/current. `from` defaults to 24 hours ago and `to` to now, independently of
+/// each other. `from` is rounded down and `to` up to a multiple of 900 s. The limit is checked
+/// before rounding.
 Result<store::TimeRange> parse_rounded_window(const Params& params,
                                               std::int64_t now_ms,
                                               std::int64_t max_period_ms);
 
-/// The fields asked for, in the order of `all`; all of them when none is. Names that do not exist
-/// are left out; kInvalidArgument "invalid query fields" when no valid one is left.
+/// The indexes of the selected fields in the order of `all`; all fields if `names` is empty.
+/// Unknown names are ignored. kInvalidArgument "invalid query fields" if no known name is left.
 Result<std::vector<std::size_t>> select_fields(std::span<const store::Field> all,
                                                const std::vector<std::string>& names);
 
