@@ -107,7 +107,7 @@ TEST(Config, HasDefaults) {
   }
 }
 
-TEST(Config, TakesEveryFormOfUpdateFromAndTimeZone) {
+TEST(Config, AcceptsEveryFormOfUpdateFromAndTimeZone) {
   for (const char* from :
        {"today", "''", "2026-01-02", "2026-01-02T03:04", "2026-01-02T03:04:05", "'2026-01-02'"}) {
     EXPECT_EQ(error_of(std::string("ceems_api_server:\n  data:\n    update_from: ") + from + "\n"),
@@ -202,7 +202,7 @@ TEST(Config, OldKeysAreAcceptedWithAWarning) {
                    "c.yml:3: ceems_api_server.admin.users_db_file: no longer has an effect"}));
 }
 
-TEST(Config, ADataBaseOnAServerHasNoBackupsOfOurs) {
+TEST(Config, PostgreSqlIsNotBackedUpByTheServer) {
   const auto config = parse(
       "ceems_api_server: {data: {database_url: 'postgresql://u@db/ceems',"
       " database_password_file: secrets/db}}");

@@ -78,7 +78,7 @@ TEST_F(AnswersTest, PagesOfUnitsHoldEveryUnitOnce) {
   }
 }
 
-TEST_F(AnswersTest, UnitsOfOneIdAreToldApartByTheirStart) {
+TEST_F(AnswersTest, UnitsWithTheSameIdDifferByStart) {
   store::ClusterUpdate update;
   update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
   update.window = {kNow, kNow + kHour};
@@ -94,7 +94,7 @@ TEST_F(AnswersTest, UnitsOfOneIdAreToldApartByTheirStart) {
             get("/api/v1/units" + query, "ada").body);
 }
 
-TEST_F(AnswersTest, ADefaultWindowStaysFromPageToPage) {
+TEST_F(AnswersTest, ADefaultWindowDoesNotMoveBetweenPages) {
   add_units(4);
   const auto first = get("/api/v1/units?limit=1&field=uuid", "ada");
   const std::string link = header(first, "Link");
@@ -122,7 +122,7 @@ TEST_F(AnswersTest, PagesOfOtherListings) {
   EXPECT_EQ(pages("/api/v1/usage/global", "?limit=2", "bob").size(), 3U);
 }
 
-TEST_F(AnswersTest, ACursorOfAnotherShowsOnlyOwnRows) {
+TEST_F(AnswersTest, TheCursorOfAnotherUserShowsOnlyOwnRows) {
   const auto of_root = get("/api/v1/units/admin?limit=1&running", "root");
   const std::string link = header(of_root, "Link");
   const std::string next = link.substr(1, link.find('>') - 1);
@@ -135,7 +135,7 @@ TEST_F(AnswersTest, ACursorOfAnotherShowsOnlyOwnRows) {
   EXPECT_THAT(seen.body, HasSubstr("eve"));
 }
 
-TEST_F(AnswersTest, PagesAreOnlyWhereTheRouteHasThem) {
+TEST_F(AnswersTest, OnlyListingsHavePages) {
   EXPECT_EQ(get("/api/v1/usage/current?limit=x&cursor=y", "ada").status, 200);
   EXPECT_EQ(get("/api/v1/units?limit=x", "ada").status, 400);
   EXPECT_EQ(get("/api/v1/units?cursor=x", "ada").status, 400);
@@ -168,7 +168,7 @@ TEST_F(AnswersTest, AnAnswerThatTheClientHasIsNotSentAgain) {
   }
 }
 
-TEST_F(AnswersTest, ACommitEndsEveryTag) {
+TEST_F(AnswersTest, ACommitInvalidatesEveryTag) {
   const std::string tag = header(get("/api/v1/projects", "ada"), "ETag");
   store::ClusterUpdate update;
   update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
@@ -180,7 +180,7 @@ TEST_F(AnswersTest, ACommitEndsEveryTag) {
   EXPECT_THAT(answer.body, HasSubstr("[]"));
 }
 
-TEST_F(AnswersTest, ATagIsOfItsWindowAndItsServer) {
+TEST_F(AnswersTest, ATagDependsOnWindowAndServer) {
   const std::string tag = header(get("/api/v1/units", "ada"), "ETag");
   EXPECT_EQ(again("/api/v1/units", "ada", tag).status, 304);
   clock_.advance(std::chrono::seconds(1));
@@ -190,7 +190,7 @@ TEST_F(AnswersTest, ATagIsOfItsWindowAndItsServer) {
   EXPECT_EQ(again("/api/v1/users", "ada", other).status, 200);
 }
 
-TEST_F(AnswersTest, ErrorsAndInventedAndMeasuredDataAreNotStored) {
+TEST_F(AnswersTest, ErrorsDemosAndSeriesAreNotCached) {
   for (const std::string target :
        {"/api/v1/units?field=x", "/api/v1/units/admin", "/api/v1/demo/units",
         "/api/v1/units/verify?uuid=1", "/api/v1/units/series?cluster_id=hpc-a&uuid=1"}) {
@@ -255,7 +255,7 @@ TEST_F(AnswersTest, AFailureIsLoggedWhenItBegins) {
   }
 }
 
-TEST_F(AnswersTest, AStreamIsUnderWayUntilItsLastPiece) {
+TEST_F(AnswersTest, AStreamIsInFlightUntilItsLastChunk) {
   add_units(3000);
   net::Request request;
   request.method = "GET";
@@ -271,7 +271,7 @@ TEST_F(AnswersTest, AStreamIsUnderWayUntilItsLastPiece) {
   EXPECT_THAT(get("/metrics").body, HasSubstr("requests_in_flight 1\n"));
 }
 
-TEST_F(AnswersTest, TheDescriptionIsServedWhereTheReferenceHasItsOwn) {
+TEST_F(AnswersTest, TheDocumentIsServedAtThePathOfTheReference) {
   make({.route_prefix = "/ceems"});
   const auto document = get("/openapi.json");
   EXPECT_EQ(document.status, 200);

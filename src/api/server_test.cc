@@ -391,7 +391,7 @@ TEST_F(ServerTest, PagesNeedNoUser) {
   EXPECT_EQ(get("/ui/nothing.js").status, 404);
 }
 
-TEST_F(ServerTest, ErrorsOfTheDataBaseStayInside) {
+TEST_F(ServerTest, DatabaseErrorsAreNotShownToClients) {
   ASSERT_TRUE(db_->close());
   EXPECT_EQ(get("/health").status, 503);
   EXPECT_EQ(get("/health").body, "KO");

@@ -45,7 +45,7 @@ TEST_F(UsageTest, RowsWithoutANameDoNotDiluteItsAverage) {
   EXPECT_THAT(sums("avg_cpu_usage"), HasSubstr(R"({"global":50,"other":7})"));
 }
 
-TEST_F(UsageTest, SumsBeyond64BitsAreNumbersStill) {
+TEST_F(UsageTest, SumsBeyond64BitsStayNumbers) {
   const double huge = 9e18;
   write({unit("1", {}, {{"walltime", huge}}), unit("2", {}, {{"walltime", huge}})});
   EXPECT_THAT(sums("total_time_seconds"), HasSubstr(R"("walltime":18000000000000000000.00000000)"));

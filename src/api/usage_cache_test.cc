@@ -7,7 +7,7 @@ namespace {
 
 constexpr std::int64_t kMinute = 60'000;
 
-TEST(UsageCache, AnAnswerLives15MinutesHoweverOftenItIsAskedFor) {
+TEST(UsageCache, EntriesExpireAfter15MinutesHoweverOftenTheyAreUsed) {
   UsageCache cache;
   cache.store("key", 1, 0, "[1]");
   for (std::int64_t minute = 0; minute < 15; ++minute) {
@@ -29,7 +29,7 @@ TEST(UsageCache, KeysAreComparedWhole) {
   EXPECT_FALSE(cache.find(shared, 1, 1));
 }
 
-TEST(UsageCache, ACommitEndsEverything) {
+TEST(UsageCache, ACommitClearsTheCache) {
   UsageCache cache;
   cache.store("a", 1, 0, "old");
   EXPECT_FALSE(cache.find("a", 2, 1));
@@ -40,7 +40,7 @@ TEST(UsageCache, ACommitEndsEverything) {
   EXPECT_TRUE(cache.find("b", 2, 1));
 }
 
-TEST(UsageCache, ItsSizeIsBoundedAndAnswersAreHeldWhileInUse) {
+TEST(UsageCache, SizeIsBoundedAndAnswersInUseStayValid) {
   UsageCache cache;
   const std::string large(std::size_t{7} << 20U, 'x');
   cache.store("first", 1, 0, large);

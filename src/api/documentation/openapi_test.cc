@@ -225,7 +225,7 @@ TEST(OpenApi, ExamplesOfAnswersAreValid) {
   }
 }
 
-TEST(OpenApi, TheCheckOfExamplesFindsWhatIsWrong) {
+TEST(OpenApi, TheCheckOfExamplesFindsErrors) {
   const json::object root = document();
   const json::value unit = json::parse(R"({"$ref":"#/components/schemas/Unit"})");
   EXPECT_EQ(complaint(root, unit, json::parse(R"({"uuid":"1"})")), "");
@@ -277,7 +277,7 @@ TEST(OpenApi, EveryReferenceLeadsSomewhere) {
   EXPECT_GT(count, 100);
 }
 
-TEST(OpenApi, SaysWhereTheServerIs) {
+TEST(OpenApi, NamesTheAddressOfTheServer) {
   const auto server = [](const std::string& prefix, const std::string& external) {
     const auto root = document({.route_prefix = prefix, .external_url = external});
     return std::string(root.at("servers").as_array().at(0).at("url").as_string());

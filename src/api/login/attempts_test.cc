@@ -10,7 +10,7 @@ using std::chrono::seconds;
 
 const std::chrono::steady_clock::time_point kStart{std::chrono::hours(5)};
 
-TEST(Attempts, FiveWrongPasswordsOfAUserFromAnAddressAreEnough) {
+TEST(Attempts, FiveWrongPasswordsBlockAUserAtAnAddress) {
   Attempts attempts;
   for (int i = 0; i < Attempts::kPerUser; ++i) {
     EXPECT_EQ(attempts.wait("ada", "192.0.2.1", kStart), seconds(0)) << i;
@@ -23,7 +23,7 @@ TEST(Attempts, FiveWrongPasswordsOfAUserFromAnAddressAreEnough) {
   EXPECT_EQ(attempts.wait("ada", "192.0.2.1", kStart + minutes(15)), seconds(0));
 }
 
-TEST(Attempts, GuessingManyUsersFromOneAddressEnds) {
+TEST(Attempts, ManyWrongUsersBlockAnAddress) {
   Attempts attempts;
   for (int i = 0; i < Attempts::kPerAddress; ++i) {
     attempts.failed("user" + std::to_string(i), "192.0.2.1", kStart);
@@ -32,7 +32,7 @@ TEST(Attempts, GuessingManyUsersFromOneAddressEnds) {
   EXPECT_EQ(attempts.wait("new", "192.0.2.2", kStart), seconds(0));
 }
 
-TEST(Attempts, AGoodPasswordEndsTheUsersCountAndNotTheAddress) {
+TEST(Attempts, AGoodPasswordResetsOnlyTheCountOfTheUser) {
   Attempts attempts;
   for (int i = 0; i < Attempts::kPerAddress; ++i) {
     if (i % Attempts::kPerUser == Attempts::kPerUser - 1) {
@@ -52,7 +52,7 @@ TEST(Attempts, NeighboursInOneIpv6NetworkAreOneClient) {
   EXPECT_EQ(attempts.wait("ada", "2001:db8:1:3::1", kStart), seconds(0));
 }
 
-TEST(Attempts, ManyAddressesDoNotMakeItForgetOnesThatGuess) {
+TEST(Attempts, ManyAddressesDoNotEvictGuessers) {
   Attempts attempts;
   for (int i = 0; i < Attempts::kPerAddress; ++i) {
     attempts.failed("u" + std::to_string(i), "192.0.2.1", kStart);

@@ -30,7 +30,7 @@ std::string complaint(const std::string& text) {
   return options ? "accepted" : options.error().message;
 }
 
-TEST(LoginConfig, WithoutItNamesComeByHeaderFromEverybody) {
+TEST(LoginConfig, ByDefaultEveryPeerMayNameUsers) {
   const auto options = parse("{}");
   ASSERT_TRUE(options);
   EXPECT_TRUE(options->header);
@@ -83,7 +83,7 @@ roles:
   EXPECT_EQ(options->roles.project_leads[0].users, (std::vector<std::string>{"lea", "1007"}));
 }
 
-TEST(LoginConfig, MistakesNameTheirLine) {
+TEST(LoginConfig, ErrorsNameTheLine) {
   EXPECT_THAT(complaint("identity:\n  hedaer: {}\n"), HasSubstr("c.yml:2"));
   EXPECT_THAT(complaint("identity:\n  header:\n    trusted_proxies: [10.0.0.1/8]\n"),
               HasSubstr("c.yml:3"));
@@ -95,7 +95,7 @@ TEST(LoginConfig, MistakesNameTheirLine) {
   EXPECT_THAT(complaint("identity: 7\n"), HasSubstr("expected a mapping"));
 }
 
-TEST(LoginConfig, LoginsNeedAWordAboutTheHeader) {
+TEST(LoginConfig, LoginsRequireAHeaderPolicy) {
   EXPECT_THAT(complaint("identity:\n  local: {users_file: u}\n"), HasSubstr("trusted_proxies"));
   EXPECT_EQ(complaint("identity:\n  local: {users_file: u}\n  header: {enabled: false}\n"),
             "accepted");
@@ -123,7 +123,7 @@ TEST(LoginConfig, ProvidersAreAskedOverTlsOnly) {
   }
 }
 
-TEST(LoginConfig, OidcNeedsWhatItNeeds) {
+TEST(LoginConfig, OidcRequiresItsSettings) {
   const auto with = [](const std::string& more) {
     return complaint("identity:\n  header: {enabled: false}\n  oidc: {issuer: https://i.example, " +
                      more + "}\n");
@@ -168,7 +168,7 @@ TEST(UsersFile, HasNamesAndBcryptHashes) {
   EXPECT_THAT(users_complaint("- x\n"), HasSubstr("mapping"));
 }
 
-TEST(KeyFile, IsMadeOnceForItsOwner) {
+TEST(KeyFile, IsCreatedOnceForItsOwner) {
   const testing::TempDir dir;
   const std::string file = (dir.path() / "ceems-session.key").string();
   EXPECT_FALSE(read_key(file));
@@ -180,7 +180,7 @@ TEST(KeyFile, IsMadeOnceForItsOwner) {
   EXPECT_EQ(std::distance(std::filesystem::directory_iterator(dir.path()), {}), 1);
 }
 
-TEST(KeyFile, ThatOthersCanReadOrIsTooShortIsRefused) {
+TEST(KeyFile, RefusesFilesThatOthersCanReadAndShortKeys) {
   const testing::TempDir dir;
   const std::string file = dir.write("key", std::string(40, 'k') + "\n").string();
   for (const unsigned mode : {0644U, 0604U, 0660U, 0602U}) {

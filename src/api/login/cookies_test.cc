@@ -28,7 +28,7 @@ TEST(Cookies, ManyOfOneNameAreBounded) {
   EXPECT_EQ(cookie_values({{"Cookie", many}}, "ceems").size(), 8U);
 }
 
-TEST(Cookies, AreForThisServerAndForNoScript) {
+TEST(Cookies, AreHttpOnlyAndForThisServer) {
   net::Response response;
   set_cookie(response, {.path = "/x/", .secure = true}, "ceems", "v", std::chrono::seconds(60));
   set_cookie(response, {}, "ceems", "", std::chrono::seconds(0));
@@ -38,7 +38,7 @@ TEST(Cookies, AreForThisServerAndForNoScript) {
   EXPECT_EQ(response.headers[1].second, "ceems=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax");
 }
 
-TEST(SameSite, GoesByFetchMetadataFirst) {
+TEST(SameSite, UsesFetchMetadataFirst) {
   EXPECT_TRUE(is_same_site(request({{"Sec-Fetch-Site", "same-origin"}}), ""));
   for (const std::string site : {"cross-site", "same-site", "none", ""}) {
     EXPECT_FALSE(is_same_site(
@@ -47,7 +47,7 @@ TEST(SameSite, GoesByFetchMetadataFirst) {
   }
 }
 
-TEST(SameSite, ThenByOrigin) {
+TEST(SameSite, ThenUsesOrigin) {
   const auto from = [](const std::string& origin, const std::string& host) {
     return is_same_site(request({{"Origin", origin}, {"Host", host}}), "https://ceems.example");
   };

@@ -131,7 +131,7 @@ TEST_F(OidcTest, TheSecretGoesIntoTheHeader) {
   EXPECT_EQ(provider_.last_authorization(), "Basic " + crypto::base64_encode("ceems:p%3Aw%25"));
 }
 
-TEST_F(OidcTest, AStateIsGoodOnceInTheBrowserThatBegan) {
+TEST_F(OidcTest, AStateIsValidOnceInTheBrowserThatStarted) {
   const std::string back = come_back();
   const auto kept = cookies_;
   EXPECT_EQ(visit(back).status, 303);
@@ -148,7 +148,7 @@ TEST_F(OidcTest, AStateIsGoodOnceInTheBrowserThatBegan) {
   EXPECT_EQ(who().role, access::Role::kNobody);
 }
 
-TEST_F(OidcTest, AStateEndsWithTimeAndClockStepsBack) {
+TEST_F(OidcTest, AStateExpiresWithTimeAndWhenTheClockStepsBack) {
   const std::string late = come_back();
   clock_.advance(std::chrono::minutes(11));
   EXPECT_EQ(visit(late).status, 403);
@@ -188,7 +188,7 @@ TEST_F(OidcTest, BadTokensAreRefused) {
   EXPECT_EQ(who().role, access::Role::kNobody);
 }
 
-TEST_F(OidcTest, NewKeysOfTheProviderAreFetchedButNotForEveryStrangeId) {
+TEST_F(OidcTest, NewKeysAreFetchedButNotForEveryUnknownId) {
   EXPECT_EQ(log_in().status, 303);
   EXPECT_EQ(provider_.asked("/keys"), 1);
   provider_.rotate();
@@ -203,7 +203,7 @@ TEST_F(OidcTest, NewKeysOfTheProviderAreFetchedButNotForEveryStrangeId) {
   EXPECT_EQ(provider_.asked(kDiscovery), 1);
 }
 
-TEST_F(OidcTest, AProviderThatIsDownIsNotAskedByEveryVisitor) {
+TEST_F(OidcTest, AFailedProviderIsNotAskedAgainAtOnce) {
   provider_.break_path(kDiscovery, 500);
   for (int i = 0; i < 5; ++i) {
     EXPECT_EQ(visit("/login/oidc").status, 503);
@@ -214,7 +214,7 @@ TEST_F(OidcTest, AProviderThatIsDownIsNotAskedByEveryVisitor) {
   EXPECT_EQ(log_in().status, 303);
 }
 
-TEST_F(OidcTest, RefusalsOfTheProviderAreToldWithoutItsWords) {
+TEST_F(OidcTest, RefusalsDoNotShowTheTextOfTheProvider) {
   const auto away = visit("/login/oidc");
   const auto back = visit("/login/callback?state=" + state_in(location(away)) +
                           "&error=access_denied&error_description=%3Cscript%3E");
@@ -227,7 +227,7 @@ TEST_F(OidcTest, RefusalsOfTheProviderAreToldWithoutItsWords) {
   EXPECT_EQ(log_in().status, 503);
 }
 
-TEST_F(OidcTest, NextLeadsNowhereElse) {
+TEST_F(OidcTest, NextStaysOnThisServer) {
   for (const std::string next : {"//evil.example", "https://evil.example/", "/\\evil"}) {
     EXPECT_EQ(location(visit(come_back(next))), "/") << next;
   }
@@ -239,7 +239,7 @@ TEST_F(OidcTest, ThePageNamesTheProviderAsText) {
               AllOf(HasSubstr("Sign in with Example &lt;SSO&gt;"), Not(HasSubstr("<form"))));
 }
 
-TEST_F(OidcTest, WithoutAnAddressToComeBackToItDoesNotStart) {
+TEST_F(OidcTest, ARedirectUrlIsRequired) {
   const auto made =
       SignIn::create(options_, {.data_directory = dir_.path().string()}, db_->reader(), clock_);
   ASSERT_FALSE(made);

@@ -100,7 +100,7 @@ class SignInTest : public store::AnyDatabase {
   std::string peer_ = "192.0.2.1";
 };
 
-TEST_F(SignInTest, AStrangerIsToldTheWaysToLogIn) {
+TEST_F(SignInTest, AnonymousCallersGetTheLoginMethods) {
   const auto response = ask("GET", "/api/v1/whoami");
   EXPECT_EQ(response.status, 401);
   EXPECT_THAT(response.body,
@@ -133,13 +133,13 @@ TEST_F(SignInTest, ALoginGivesASessionAndLogoutEndsIt) {
   EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
 }
 
-TEST_F(SignInTest, AdminsAreAdminsHoweverTheyCome) {
+TEST_F(SignInTest, AdminsAreAdminsWithEveryLoginMethod) {
   log_in("root", "correct horse");
   EXPECT_THAT(me(), HasSubstr(R"("admin":true,"role":"admin")"));
   EXPECT_EQ(ask("GET", "/api/v1/units/admin").status, 200);
 }
 
-TEST_F(SignInTest, WrongNamesAndPasswordsAreToldAlike) {
+TEST_F(SignInTest, WrongNamesAndPasswordsLookTheSame) {
   const auto wrong = log_in("ada", "wrong");
   const auto unknown = log_in("nobody", "correct horse");
   const auto empty = log_in("", "");
@@ -165,7 +165,7 @@ TEST_F(SignInTest, GuessingIsSlowedDownPerUserAndAddress) {
   EXPECT_EQ(log_in("ada", "correct horse").status, 303);
 }
 
-TEST_F(SignInTest, WhatIsNoNameIsCountedTogether) {
+TEST_F(SignInTest, InvalidNamesAreCountedTogether) {
   for (int i = 0; i < Attempts::kPerUser; ++i) {
     EXPECT_EQ(log_in(std::string(300, static_cast<char>('a' + i)), "wrong").status, 401);
   }
@@ -182,7 +182,7 @@ TEST_F(SignInTest, BehindATrustedProxyTheClientIsCountedNotTheProxy) {
   EXPECT_EQ(log_in("ada", "correct horse", "", {{"X-Forwarded-For", "198.51.100.8"}}).status, 303);
 }
 
-TEST_F(SignInTest, NextLeadsNowhereElse) {
+TEST_F(SignInTest, NextStaysOnThisServer) {
   for (const std::string next : {"//evil.example", "https://evil.example", "/\\evil", "/a\r\nX: y",
                                  "javascript:alert(1)", ""}) {
     cookies_.clear();
@@ -239,7 +239,7 @@ TEST_F(SignInTest, ScriptsGetJson) {
   EXPECT_TRUE(cookies_.contains("ceems_session"));
 }
 
-TEST_F(SignInTest, TamperedSessionsAreNobodys) {
+TEST_F(SignInTest, TamperedSessionsAreRejected) {
   log_in("ada", "correct horse");
   const std::string good = cookies_["ceems_session"];
   EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
@@ -283,7 +283,7 @@ TEST_F(SignInTest, AClockThatIsSetBackEndsSessions) {
   EXPECT_EQ(ask("GET", "/api/v1/units").status, 401);
 }
 
-TEST_F(SignInTest, AUserWhoIsRemovedOrGetsANewPasswordHasNoSessionMore) {
+TEST_F(SignInTest, RemovalOrANewPasswordEndsSessions) {
   log_in("ada", "correct horse");
   EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
   write_users({{"ada", kHash}, {"bob", kOtherHash}});
@@ -303,7 +303,7 @@ TEST_F(SignInTest, ABrokenUsersFileRevokesNobody) {
   EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
 }
 
-TEST_F(SignInTest, ServersWithOneKeyKnowEachOthersSessions) {
+TEST_F(SignInTest, ServersWithTheSameKeyShareSessions) {
   log_in("ada", "correct horse");
   make();  // another process
   EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
@@ -325,7 +325,7 @@ TEST_F(SignInTest, AHeaderCountsFromTrustedPeersOnly) {
   EXPECT_EQ(ask("GET", "/api/v1/units/admin", named).status, 200);
 }
 
-TEST_F(SignInTest, AHeaderFromElsewhereRefusesEvenWithASession) {
+TEST_F(SignInTest, AnUntrustedHeaderIsRefusedEvenWithASession) {
   log_in("ada", "correct horse");
   EXPECT_EQ(ask("GET", "/api/v1/units", {{"X-Grafana-User", "root"}}).status, 401);
   EXPECT_EQ(ask("GET", "/api/v1/units", {{"X-Grafana-User", ""}}).status, 200);
@@ -334,7 +334,7 @@ TEST_F(SignInTest, AHeaderFromElsewhereRefusesEvenWithASession) {
               HasSubstr(R"("user":"bob","admin":false,"role":"user","via":"header")"));
 }
 
-TEST_F(SignInTest, ASwitchedOffHeaderMeansNothing) {
+TEST_F(SignInTest, ADisabledHeaderIsIgnored) {
   options_.header = false;
   make();
   peer_ = "10.0.0.1";
@@ -344,7 +344,7 @@ TEST_F(SignInTest, ASwitchedOffHeaderMeansNothing) {
               HasSubstr(R"("user":"ada")"));
 }
 
-TEST_F(SignInTest, WithNothingConfiguredItIsAsItWas) {
+TEST_F(SignInTest, WithoutConfigurationHeadersNameUsers) {
   options_ = {};
   make();
   EXPECT_EQ(ask("GET", "/login").status, 404);

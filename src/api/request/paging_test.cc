@@ -19,7 +19,7 @@ Result<std::optional<Page>> page_of(const std::string& limit,
   return parse_page(params, listing, key_size);
 }
 
-TEST(Paging, CursorsGiveTheKeyBack) {
+TEST(Paging, CursorsRoundTrip) {
   for (const Texts& key : {Texts{"hpc-a", "7001", "2031-04-05T06:07:30+0200"}, Texts{"", "", ""},
                            Texts{std::string("\0\xFF/", 3), "ü", std::string(1000, 'x')}}) {
     const auto page = page_of("10", cursor_text("units", key));
@@ -58,7 +58,7 @@ TEST(Paging, ForeignAndChangedCursorsAreRefused) {
   EXPECT_TRUE(refused(page_of("1", "%00")));
 }
 
-TEST(Paging, LimitsAreWholeNumbersUpToTheGreatest) {
+TEST(Paging, LimitsAreWholeNumbersUpToTheMaximum) {
   EXPECT_EQ(page_of("", "").value(), std::nullopt);
   EXPECT_EQ(page_of("1", "").value().value().limit, 1U);
   EXPECT_EQ(page_of("5000", "").value().value().limit, 5000U);
