@@ -155,7 +155,7 @@ test("asks again when a session ends, and reports that only a proxy may send nam
   await page.getByText("Your session has ended.").waitFor();
   await control({ login: { header: null, local: false, oidc: null } });
   await page.reload();
-  await page.getByRole("heading", { name: "No way in" }).waitFor();
+  await page.getByRole("heading", { name: "No login available" }).waitFor();
   await accessible(page, "no way in");
 });
 

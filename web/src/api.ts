@@ -1,4 +1,4 @@
-// The REST API of ceems_api_server, as far as the page uses it.
+// The parts of the REST API of ceems_api_server that the page uses.
 
 export type MetricMap = Record<string, number>;
 
@@ -34,15 +34,15 @@ export interface Series {
   points: [ms: number, value: number | null][];
 }
 
-/** Weakest first; the server decides, the page only offers what the role may ask for. */
+/** Least privileged first. The server decides about access; the page only offers what the role may request. */
 export type Role = "nobody" | "user" | "project_lead" | "support" | "admin";
 
-/** How people can say who they are. */
+/** The login methods of the server. */
 export interface Login {
-  header: string | null; // header that everybody may send; null: a name in a header is not believed
+  header: string | null; // header that every client may send to name its user; null: the server ignores it
   local: boolean; // name and password
   oidc: string | null; // name of the provider
-  token: string; // what forms of this browser must carry
+  token: string; // required in forms of this browser
 }
 
 export interface Identity {
@@ -54,10 +54,10 @@ export interface Identity {
   login?: Login;
 }
 
-/** Whose units: own ones, those of projects one leads, both, or everybody's. */
+/** Which units: the user's own, those of led projects, both, or all. */
 export type View = "own" | "led" | "mine" | "all";
 
-/** What went wrong, in words for people; `status` is 0 where no answer came at all. */
+/** An error with a message for users; `status` is 0 if there was no response. */
 export class ApiError extends Error {
   constructor(
     readonly status: number,
@@ -79,7 +79,7 @@ interface Envelope {
 export interface Answer<T> {
   data: T[];
   warnings: string[];
-  serverTime: number; // ms, by the server's clock
+  serverTime: number; // ms, clock of the server
 }
 
 const kTimeoutMs = 20_000;
@@ -93,10 +93,10 @@ export function serverRoot(location: { origin: string; pathname: string }): stri
 }
 
 export class Api {
-  /** Called when the server no longer knows who asks. */
+  /** Called when the server no longer recognises the user. */
   onstranger: (() => void) | null = null;
 
-  /** `user` is sent in the header where no proxy in front of the server says who asks. */
+  /** `user` is sent in the header if no proxy in front of the server names the user. */
   constructor(
     private readonly root: string,
     readonly user: string | null = null,
@@ -123,7 +123,7 @@ export class Api {
       try {
         body = JSON.parse(text) as Envelope;
       } catch {
-        // A proxy's error page, or the text/plain errors of the server: told by the status.
+        // The error page of a proxy, or a text/plain error of the server: the status describes it.
       }
       if (!response.ok || body === null || typeof body !== "object" || body.status !== "success") {
         throw new ApiError(response.status, sentence(response.status, body?.error), readLogin(body?.login));
@@ -150,7 +150,7 @@ export class Api {
     return first;
   }
 
-  /** Begins a session, which the browser keeps in a cookie. */
+  /** Starts a session, which the browser keeps in a cookie. */
   async logIn(user: string, password: string, token: string): Promise<void> {
     try {
       await this.post("login", { user, password, token });
@@ -185,7 +185,7 @@ export class Api {
   }
 }
 
-/** What a server (or a proxy) says about logins, or null when it is not what it should be. */
+/** The login methods in a response, or null if a server or proxy sent something else. */
 export function readLogin(value: unknown): Login | null {
   if (typeof value !== "object" || value === null) return null;
   const { header, local, oidc, token } = value as Record<string, unknown>;

@@ -1,4 +1,4 @@
-// Where an emission figure comes from. The API gives one sum per source; the page shows the best one and says which.
+// The sources of emissions. The API returns one sum per source. The page shows the best one and names its source.
 
 import type { MetricMap } from "./api";
 
@@ -8,8 +8,8 @@ export interface Source {
   method: string;
 }
 
-// From the most to the least specific to place and time. Keys that are not listed (a site's own query) come first:
-// somebody chose to configure them.
+// From the most to the least specific in place and time. Keys that are not listed (a query of the site) come first,
+// because somebody configured them on purpose.
 const kSources: readonly Source[] = [
   { key: "rte_total", name: "RTE", method: "French grid at the time of use (RTE eCO2mix)" },
   { key: "emaps_total", name: "Electricity Maps", method: "grid of the zone at the time of use (Electricity Maps)" },
@@ -22,7 +22,7 @@ export interface Emission {
   source: Source;
 }
 
-/** All figures that a unit has, the one to show first. */
+/** All emissions of a unit, starting with the one to show. */
 export function emissionsOf(map: MetricMap | undefined): Emission[] {
   if (!map) return [];
   const rank = (key: string) => kSources.findIndex((source) => source.key === key);

@@ -1,4 +1,4 @@
-// Numbers, amounts and times as people read them. English, whatever the browser's language, as the page itself is.
+// Formats numbers, amounts and times. Always in English, like the page, whatever the language of the browser.
 
 export const kNone = "–";
 
@@ -22,7 +22,7 @@ export function number3(value: number): string {
   return formatter({ maximumSignificantDigits: 3 }).format(value);
 }
 
-/** The first step whose size the value reaches, else the last; steps from large to small. */
+/** The first step whose size the value reaches, otherwise the last. Steps go from large to small. */
 function scaled(value: number, steps: readonly (readonly [size: number, unit: string])[]): string {
   if (!Number.isFinite(value)) return kNone;
   // Compared after rounding to three digits, so that 999.9 becomes 1 of the next unit and not "1,000".
@@ -82,7 +82,7 @@ export function bytes(count: number): string {
   ]);
 }
 
-/** A percentage that is already one (0 to 100, more where a unit used more than it was given). */
+/** A value in percent: 0 to 100, or more if a unit used more than it was given. */
 export function percent(value: number): string {
   if (!Number.isFinite(value)) return kNone;
   if (value > 0 && value < 0.1) return "< 0.1 %";
@@ -93,7 +93,7 @@ const kMinute = 60;
 const kHour = 3600;
 const kDay = 86400;
 
-/** A length of time, its two largest parts: 0.42 s, 7 s, 3 min 05 s, 2 h 09 min, 4 d 3 h. */
+/** The two largest parts of a duration: 0.42 s, 7 s, 3 min 05 s, 2 h 09 min, 4 d 3 h. */
 export function duration(seconds: number): string {
   if (!Number.isFinite(seconds) || seconds < 0) return kNone;
   if (seconds < 10 && !Number.isInteger(seconds)) {
@@ -107,14 +107,14 @@ export function duration(seconds: number): string {
   return `${number3(Math.floor(whole / kDay))} d ${Math.floor((whole % kDay) / kHour)} h`;
 }
 
-/** CPU time and other seconds times CPUs. */
+/** CPU time and similar products of seconds and CPUs. */
 export function cpuTime(seconds: number): string {
   return `${duration(seconds)} CPU`;
 }
 
 const kTime: Intl.DateTimeFormatOptions = { hour: "2-digit", minute: "2-digit", second: "2-digit", hourCycle: "h23" };
 
-/** A moment in the browser's zone; the date is left out for today, the year for this year. */
+/** A time in the browser's zone, without the date if it is today and without the year if it is this year. */
 export function moment(ms: number, now: number, timeZone?: string): string {
   const zone = timeZone ? { timeZone } : {};
   const year = (t: number) => new Date(t).toLocaleDateString("en-GB", { year: "numeric", ...zone });
@@ -124,7 +124,7 @@ export function moment(ms: number, now: number, timeZone?: string): string {
   return day(ms) === day(now) ? time : `${day(ms)}, ${time.slice(0, 5)}`;
 }
 
-/** The same in full, with the name of the zone. */
+/** The full time with the name of the zone. */
 export function momentInFull(ms: number): string {
   return new Date(ms).toLocaleString("en-GB", { dateStyle: "full", timeStyle: "long" });
 }

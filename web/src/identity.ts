@@ -1,11 +1,11 @@
-// Who asks. Normally a proxy (Grafana, the load balancer) names the user to the server. Where none does, the server
-// believes the name that a client sends; the page then asks for it once and keeps it in this browser.
+// The user of the page. Normally a proxy (Grafana, the load balancer) names the user to the server. Without one, the server
+// accepts the name that a client sends. The page then asks for it once and keeps it in this browser.
 
 import type { Identity, Role, View } from "./api";
 
 const kStorageKey = "ceems.user";
 
-/** Storage that may be forbidden or full: the page works without, it only asks again. */
+/** Storage that may be disabled or full. Without it the page works, but asks for the name again. */
 export interface NameStore {
   read(): string | null;
   write(name: string | null): void;
@@ -24,19 +24,19 @@ export const browserStore: NameStore = {
       if (name === null) localStorage.removeItem(kStorageKey);
       else localStorage.setItem(kStorageKey, name);
     } catch {
-      // Private mode or full: the name lives as long as the page.
+      // The storage is disabled or full, so the name is kept only while the page is open.
     }
   },
 };
 
-/** A header value may hold no control characters; the API compares names exactly, so only the ends are trimmed. */
+/** Header values cannot contain control characters. The API compares names exactly, so only the ends are trimmed. */
 export function cleanName(text: string): string | null {
   const name = text.trim();
   // eslint-disable-next-line no-control-regex
   return name && name.length <= 256 && !/[\x00-\x1f\x7f]|[^\x00-\xff]/.test(name) ? name : null;
 }
 
-/** The name in "?user=NAME", and the address without it so that a bookmark or a shared link does not carry it. */
+/** The name in "?user=NAME", and the address without it, so that bookmarks and shared links do not contain the name. */
 export function nameInAddress(href: string): { name: string | null; rest: string } {
   const url = new URL(href);
   const name = cleanName(url.searchParams.get("user") ?? "");
@@ -44,18 +44,18 @@ export function nameInAddress(href: string): { name: string | null; rest: string
   return { name, rest: url.pathname + url.search + url.hash };
 }
 
-/** Older servers say only whether one is an administrator. */
+/** Older servers report only whether the user is an administrator. */
 export function roleOf(identity: Identity): Role {
   return identity.role ?? (identity.admin ? "admin" : "user");
 }
 
-/** The role in words, where it is more than the usual. */
+/** The name of the role; empty for ordinary users. */
 export function roleText(identity: Identity): string {
   const words: Partial<Record<Role, string>> = { admin: "administrator", support: "support", project_lead: "project lead" };
   return words[roleOf(identity)] ?? "";
 }
 
-/** Whose units the page can offer to this person, the first one to begin with. */
+/** The views that the page offers to this user, starting with the default. */
 export function viewsOf(identity: Identity): { view: View; text: string }[] {
   const role = roleOf(identity);
   const views: { view: View; text: string }[] = [];
@@ -65,12 +65,12 @@ export function viewsOf(identity: Identity): { view: View; text: string }[] {
   return views;
 }
 
-/** The view in which a single unit is looked for: the widest. */
+/** The view in which a single unit is searched: the widest one. */
 export function widestView(identity: Identity): View {
   return viewsOf(identity)[0]?.view === "all" ? "all" : "mine";
 }
 
-/** The address of a login at the provider that leads back to this page. Paths of this server only. */
+/** The address of the login at the provider. It returns to this page; only paths of this server are allowed. */
 export function providerAddress(root: string, location: { pathname: string; hash: string }): string {
   return `${root}login/oidc?${new URLSearchParams({ next: location.pathname + location.hash })}`;
 }

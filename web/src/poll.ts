@@ -1,23 +1,23 @@
-// Repeats a task while the page is looked at. One run at a time; a run that fails makes the pauses longer.
+// Repeats a task while the page is visible. One run at a time. The pauses get longer after failures.
 
 export interface Poll {
-  /** Runs the task now and starts the pause anew. */
+  /** Runs the task now and restarts the pause. */
   now(): void;
   setActive(active: boolean): void;
   stop(): void;
 }
 
 const kLongestPauseMs = 60_000;
-// A site with very many units takes its time to answer; it is not to spend all of it on us.
+// A server with very many units responds slowly, and polling must not keep it busy all the time.
 const kPausePerWork = 10;
 
-/** `task` gives false when it failed. The signal fires on stop() and when now() overtakes a run. */
+/** `task` returns false if it failed. The signal fires on stop() and when now() interrupts a run. */
 export function startPoll(task: (signal: AbortSignal) => Promise<boolean>, everyMs: number): Poll {
   let timer: ReturnType<typeof setTimeout> | undefined;
   let running: AbortController | null = null;
   let active = true;
   let stopped = false;
-  let due = false; // the pause ended while nobody looked
+  let due = false; // the pause ended while the page was hidden
   let pause = everyMs;
 
   async function run(): Promise<void> {

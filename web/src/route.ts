@@ -1,4 +1,4 @@
-// Which page is shown is in the fragment of the address, so that the server needs to know one page only.
+// The fragment of the address selects the page, so the server serves only one.
 
 export type Route = { page: "units" } | { page: "unit"; cluster: string; uuid: string; started: number | null } | { page: "unknown" };
 

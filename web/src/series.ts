@@ -1,13 +1,13 @@
-// Measured values over time, made ready for a chart, a sentence and a table.
+// Prepares measured values over time for a chart, a sentence and a table.
 
 import type { Series } from "./api";
 
 export interface Track {
   times: number[]; // ms, ascending
-  values: (number | null)[]; // null: nothing was measured here, the line is broken
+  values: (number | null)[]; // null: no reading, the line has a gap
 }
 
-/** Drops what is no number and breaks the line where at least two readings are missing. */
+/** Drops values that are not numbers, and leaves a gap where at least two readings are missing. */
 export function toTrack(series: Series | undefined): Track {
   const points = (series?.points ?? []).filter(([t]) => Number.isFinite(t)).sort(([a], [b]) => a - b);
   const steps = points.slice(1).map(([t], i) => t - points[i]![0]);
@@ -43,7 +43,7 @@ export function summary(track: Track): Summary | null {
   };
 }
 
-/** The distance of axis marks: about `marks` of them, at 1, 2 or 5 times a power of ten, or at powers of two for bytes. */
+/** The distance between axis marks for about `marks` of them: at 1, 2 or 5 times a power of ten, or at powers of two for bytes. */
 export function axisStep(highest: number, marks: number, binary: boolean): number {
   const rough = highest / marks;
   if (!(rough > 0)) return 1;

@@ -1,11 +1,11 @@
-// What the page makes of units: state, sums, filter and order. No DOM in here.
+// State, sums, filters and order of units. Does not use the DOM.
 
 import type { MetricMap, Unit } from "./api";
 import { emissionsOf, type Source } from "./emissions";
 
 export type StateKind = "running" | "done" | "failed" | "cancelled" | "waiting" | "ended";
 
-/** The kind decides shape and colour; the manager's own words are shown beside it. */
+/** The kind determines shape and colour; the state from the resource manager is shown beside it. */
 export function stateKind(unit: Unit): StateKind {
   const word = (unit.state ?? "").toUpperCase();
   if (/^(COMPLETED|COMPLETING|SUCCEEDED|SUCCESS)/.test(word)) return "done";
@@ -16,7 +16,7 @@ export function stateKind(unit: Unit): StateKind {
   return "running";
 }
 
-/** "OUT_OF_MEMORY" as "Out of memory"; names of the manager's users stay as they are. */
+/** "OUT_OF_MEMORY" becomes "Out of memory"; user names in states stay unchanged. */
 export function stateText(unit: Unit): string {
   const text = (unit.state ?? "").trim();
   if (!text) return unit.ended_at_ts ? "Ended" : unit.started_at_ts ? "Running" : "Not started";
@@ -25,7 +25,7 @@ export function stateText(unit: Unit): string {
   return [plain.charAt(0).toUpperCase() + plain.slice(1), ...rest].join(" ");
 }
 
-/** Identifies a run: managers use identifiers again. */
+/** Identifies a run, because resource managers reuse identifiers. */
 export function unitKey(unit: Unit): string {
   return `${unit.cluster_id ?? ""}/${unit.uuid}/${unit.started_at_ts ?? 0}`;
 }
@@ -53,7 +53,7 @@ function value(map: MetricMap | undefined, key: string): number | null {
   return typeof found === "number" && Number.isFinite(found) ? found : null;
 }
 
-/** Sum of what is known; null where nothing is. */
+/** Sum of the known values; null if there are none. */
 function sum(...values: (number | null)[]): number | null {
   const known = values.filter((v) => v !== null);
   return known.length ? known.reduce((a, b) => a + b, 0) : null;
@@ -82,7 +82,7 @@ export function toRow(unit: Unit, now: number): Row {
     name: unit.name || unit.uuid,
     owner: unit.username ?? "",
     started,
-    // Suspended time is not in the manager's count, so that one wins once it is final.
+    // The resource manager does not count suspended time, so its value is used once it is final.
     elapsed: unit.ended_at_ts ? (elapsedSeconds(unit.elapsed) ?? fromClock) : fromClock,
     cpuPercent: value(unit.avg_cpu_usage, "global"),
     cpuSeconds: value(unit.total_time_seconds, "used_cputime"),
@@ -100,7 +100,7 @@ export function isRunning(row: Row): boolean {
   return row.kind === "running" || row.kind === "waiting";
 }
 
-/** Every word of the text must be somewhere in name, identifier, owner, project, cluster or state. */
+/** Every word of the text must occur in name, identifier, owner, project, cluster or state. */
 export function matches(row: Row, text: string): boolean {
   const words = text.toLowerCase().split(/\s+/).filter(Boolean);
   if (!words.length) return true;
