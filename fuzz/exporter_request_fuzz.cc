@@ -5,7 +5,7 @@
 #include <string>
 #include <string_view>
 
-#include "base/html.h"
+#include "base/text/html.h"
 #include "exporter/accept.h"
 #include "exporter/routes.h"
 #include "metrics/process.h"

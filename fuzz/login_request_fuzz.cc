@@ -8,7 +8,7 @@
 #include "api/login/cookies.h"
 #include "api/login/local_users.h"
 #include "api/login/pages.h"
-#include "base/html.h"
+#include "base/text/html.h"
 #include "config/yaml.h"
 
 namespace login = ceems::api::login;

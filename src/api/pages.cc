@@ -3,7 +3,7 @@
 #include <fmt/format.h>
 
 #include "api/answer/entity_tag.h"
-#include "base/template.h"
+#include "base/text/template.h"
 #include "base/version.h"
 #include "crypto/base64.h"
 #include "crypto/digest.h"

@@ -29,7 +29,7 @@ void answer_static(const StaticText& file, const net::Request& request, net::Res
 /// the client already has it.
 void answer_asset(const webui::Asset& asset, const net::Request& request, net::Response& response);
 
-/// web/pages/api_server.html, a template (base/template.h).
+/// web/pages/api_server.html, a template (base/text/template.h).
 extern const std::string_view kApiServerHtml;
 /// The start page of a program built without the web page.
 void answer_landing_page(net::Response& response);

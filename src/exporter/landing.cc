@@ -1,6 +1,6 @@
 #include "exporter/landing.h"
 
-#include "base/template.h"
+#include "base/text/template.h"
 #include "base/version.h"
 
 namespace ceems::exporter {

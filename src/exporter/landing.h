@@ -5,7 +5,7 @@
 
 namespace ceems::exporter {
 
-/// web/pages/exporter.html, a template (base/template.h).
+/// web/pages/exporter.html, a template (base/text/template.h).
 extern const std::string_view kExporterHtml;
 
 /// HTML of the page at "/": the name and purpose of the program, its version, and links to the

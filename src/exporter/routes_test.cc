@@ -10,7 +10,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
-#include "base/html.h"
+#include "base/text/html.h"
 #include "exporter/landing.h"
 #include "testing/fake_clock.h"
 

@@ -10,7 +10,7 @@
 #include "api/documentation/route_info.h"
 #include "api/documentation/texts.h"
 #include "base/json.h"
-#include "base/template.h"
+#include "base/text/template.h"
 #include "base/version.h"
 #include "model/protocol.h"
 

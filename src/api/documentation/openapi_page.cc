@@ -5,8 +5,8 @@
 #include "api/documentation/openapi.h"
 #include "api/documentation/route_info.h"
 #include "api/documentation/texts.h"
-#include "base/html.h"
-#include "base/template.h"
+#include "base/text/html.h"
+#include "base/text/template.h"
 #include "base/version.h"
 
 namespace ceems::api {

@@ -4,7 +4,8 @@
 
 namespace ceems::api {
 
-// Files that the build embeds (cmake/embed.cmake). The first two are templates (base/template.h).
+// Files that the build embeds (cmake/embed.cmake). The first two are templates
+// (base/text/template.h).
 extern const std::string_view kOpenapiJson;  ///< data/openapi.json
 extern const std::string_view kDocsHtml;     ///< web/pages/docs.html
 extern const std::string_view kDocsCss;      ///< web/pages/docs.css

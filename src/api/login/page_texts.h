@@ -4,7 +4,7 @@
 
 namespace ceems::api::login {
 
-// Templates (base/template.h) that the build embeds (cmake/embed.cmake).
+// Templates (base/text/template.h) that the build embeds (cmake/embed.cmake).
 extern const std::string_view kLoginHtml;   ///< web/pages/login.html
 extern const std::string_view kNoticeHtml;  ///< web/pages/notice.html
 

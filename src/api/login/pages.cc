@@ -1,7 +1,7 @@
 #include "api/login/pages.h"
 
 #include "api/login/page_texts.h"
-#include "base/template.h"
+#include "base/text/template.h"
 
 namespace ceems::api::login {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/html.h"
+#include "base/text/html.h"
 
 namespace ceems {
 

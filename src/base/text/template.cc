@@ -1,7 +1,7 @@
-#include "base/template.h"
+#include "base/text/template.h"
 
 #include "base/check.h"
-#include "base/html.h"
+#include "base/text/html.h"
 
 namespace ceems {
 namespace {

@@ -1,4 +1,4 @@
-#include "base/template.h"
+#include "base/text/template.h"
 
 #include <gtest/gtest.h>
 
