@@ -161,13 +161,14 @@ Result<LoginOptions> parse_login(const config::Node& identity,
   if (section.ok() && options.has_sessions() && options.header) {
     if (!header_said) {
       return fail(identity.error(
-          "logins are on, so say who may still name users by header: header.trusted_proxies with "
-          "addresses, or header.enabled: false"));
+          "logins are enabled: set header.trusted_proxies to the addresses that may name users by "
+          "header, or header.enabled: false"));
     }
     if (!options.trusted_proxies) {
-      warnings.push_back(identity["header"]
-                             .error("everybody may name users by header, so logins keep nobody out")
-                             .message);
+      warnings.push_back(
+          identity["header"]
+              .error("every peer may name users by header, so logins protect nothing")
+              .message);
     }
   }
   config::Section role_section(roles);

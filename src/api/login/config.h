@@ -49,8 +49,8 @@ struct LoginOptions {
 };
 
 /// Reads both sections; either may be absent. Relative file names start at `directory`. Errors are
-/// kInvalidArgument with file, line and key. Login methods are refused while every peer may name
-/// users by header, because they would protect nothing.
+/// kInvalidArgument with file, line and key. Login methods require a `header` section, because they
+/// protect nothing while every peer may name users by header.
 Result<LoginOptions> parse_login(const config::Node& identity,
                                  const config::Node& roles,
                                  const std::string& directory,

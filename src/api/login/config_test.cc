@@ -104,7 +104,7 @@ TEST(LoginConfig, LoginsRequireAHeaderPolicy) {
   std::vector<std::string> warnings;
   EXPECT_TRUE(parse("identity:\n  local: {users_file: u}\n  header: {enabled: true}\n", &warnings));
   ASSERT_EQ(warnings.size(), 1U);
-  EXPECT_THAT(warnings[0], HasSubstr("keep nobody out"));
+  EXPECT_THAT(warnings[0], HasSubstr("logins protect nothing"));
   EXPECT_EQ(complaint("identity:\n  local: {enabled: false}\n"), "accepted");
 }
 

@@ -43,14 +43,14 @@ bool is_authority(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> cookie_values(const net::Headers& headers, std::string_view name) {
-  constexpr std::size_t kMost = 8;
+  constexpr std::size_t kMaxValues = 8;
   std::vector<std::string> values;
   for (const auto& [header, text] : headers) {
     if (to_lower(header) != "cookie") {
       continue;
     }
     std::string_view rest = text;
-    while (!rest.empty() && values.size() < kMost) {
+    while (!rest.empty() && values.size() < kMaxValues) {
       const std::string_view pair = trim(take_until(rest, ';'));
       const auto equals = pair.find('=');
       if (equals != std::string_view::npos && pair.substr(0, equals) == name) {

@@ -18,7 +18,7 @@
 namespace ceems::api::login {
 namespace {
 
-constexpr std::size_t kLongestKey = 4096;
+constexpr std::size_t kMaxFileBytes = 4096;
 
 Result<> write_all(int descriptor, std::string_view text, const std::string& file) {
   while (!text.empty()) {
@@ -81,8 +81,8 @@ Result<std::string> read_key(const std::string& file) {
                 file);
   }
   std::string text;
-  std::array<char, kLongestKey> buffer{};
-  while (text.size() <= kLongestKey) {
+  std::array<char, kMaxFileBytes> buffer{};
+  while (text.size() <= kMaxFileBytes) {
     const ssize_t count = ::read(descriptor.get(), buffer.data(), buffer.size());
     if (count < 0 && errno == EINTR) {
       continue;
@@ -96,9 +96,9 @@ Result<std::string> read_key(const std::string& file) {
     text.append(buffer.data(), static_cast<std::size_t>(count));
   }
   const std::string_view key = trim(text);
-  if (key.size() < access::Signer::kMinKeyBytes || text.size() > kLongestKey) {
+  if (key.size() < access::Signer::kMinKeyBytes || text.size() > kMaxFileBytes) {
     return fail(ErrorCode::kInvalidArgument, "session key {}: expected {} to {} characters", file,
-                access::Signer::kMinKeyBytes, kLongestKey);
+                access::Signer::kMinKeyBytes, kMaxFileBytes);
   }
   return std::string(key);
 }
