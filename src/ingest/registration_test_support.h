@@ -4,21 +4,46 @@
 #include <fstream>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "ingest/manager/manager.h"
+#include "ingest/updater/updater.h"
+
 namespace ceems::ingest {
 
-/// What all kinds of managers have to have besides their spec, or all kinds of updaters. Paths are
-/// relative to the repository.
+/// Where every manager, or every updater, has to be registered besides its spec. Paths are relative
+/// to the repository.
 struct Registration {
   std::string type;    ///< "ManagerSpec"
   std::string suffix;  ///< "manager": NAME_manager() is defined in folder/NAME.cc
   std::string folder;  ///< "src/ingest/manager"
   std::string page;    ///< "docs/api/resource-managers.md"
 };
+
+/// A row of the table on the page, as the spec describes it.
+inline std::string row_of(const ManagerSpec& spec) {
+  std::string sections;
+  for (const auto& [read, name] :
+       {std::pair(spec.reads_cli, "`cli`"), std::pair(spec.reads_web, "`web`"),
+        std::pair(!spec.extra_keys.empty(), "`extra_config`")}) {
+    if (read) {
+      sections += (sections.empty() ? "" : ", ") + std::string(name);
+    }
+  }
+  return fmt::format("| `{0}` | {1} | {2} | {3} | [below](#{0}) |", spec.name, spec.units,
+                     spec.source, sections);
+}
+inline std::string row_of(const UpdaterSpec& spec) {
+  std::string sections = spec.needs_url ? "`web`" : "";
+  if (!spec.extra_keys.empty()) {
+    sections += std::string(sections.empty() ? "" : ", ") + "`extra_config`";
+  }
+  return fmt::format("| `{0}` | {1} | {2} | [below](#{0}) |", spec.name, spec.source, sections);
+}
 
 inline std::string text_of(const std::string& path) {
   const std::string whole = std::string(CEEMS_TEST_ROOT) + "/../" + path;
@@ -27,38 +52,29 @@ inline std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The row stands on the page, and the section ## NAME there names every key of extra_config.
-inline void expect_documented(const Registration& registration,
-                              const std::string& name,
-                              const std::string& row,
-                              const std::vector<std::string_view>& extra_keys) {
+/// The page has the row of the spec and a section "## NAME" that mentions every key of
+/// extra_config.
+template <typename Spec>
+void expect_documented(const Registration& registration, const Spec& spec) {
   const std::string page = text_of(registration.page);
+  const std::string row = row_of(spec);
   EXPECT_TRUE(page.contains("\n" + row + "\n"))
-      << registration.page << ": the table needs this row, as the " << registration.type << " of '"
-      << name << "' says:\n"
+      << registration.page << ": the table lacks the row of '" << spec.name << "', which its "
+      << registration.type << " makes:\n"
       << row;
-  const std::size_t begin = page.find("\n## " + name + "\n");
+  const std::size_t begin = page.find("\n## " + spec.name + "\n");
   ASSERT_NE(begin, std::string::npos)
-      << registration.page << ": there is no section '## " << name << "'";
+      << registration.page << ": the section '## " << spec.name << "' is missing";
   const std::string section = page.substr(begin, page.find("\n## ", begin + 1) - begin);
-  for (const std::string_view key : extra_keys) {
+  for (const std::string_view key : spec.extra_keys) {
     EXPECT_TRUE(section.contains(fmt::format("`{}`", key)) ||
                 section.contains(fmt::format(" {}:", key)))
-        << registration.page << ": section '## " << name << "' does not mention extra_config."
-        << key;
+        << registration.page << ": the section '## " << spec.name
+        << "' does not mention extra_config." << key;
   }
 }
 
-/// There is a test NAME_test.cc beside the source, and the build knows it.
-inline void expect_tested(const Registration& registration, const std::string& name) {
-  const std::string folder = registration.folder.substr(registration.folder.rfind('/') + 1);
-  const std::string build = text_of("src/ingest/CMakeLists.txt");
-  EXPECT_TRUE(build.contains(fmt::format("{}/{}_test.cc", folder, name)) ||
-              build.contains(fmt::format("{}/{}/{}_test.cc", folder, name, name)))
-      << "src/ingest/CMakeLists.txt lists no test " << folder << "/" << name << "_test.cc";
-}
-
-/// The names of the specs that the sources define, listed in all.cc or not.
+/// The names of the specs that the sources define, listed in all.h or not.
 inline std::vector<std::string> defined_names(const Registration& registration) {
   const std::string root = std::string(CEEMS_TEST_ROOT) + "/../";
   const std::string begin = registration.type + " ";

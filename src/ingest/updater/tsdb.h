@@ -67,6 +67,4 @@ class TsdbUpdater final : public Updater {
   std::string deletion_error_;  ///< of the last deletion, in the log
 };
 
-UpdaterSpec tsdb_updater();
-
 }  // namespace ceems::ingest

@@ -7,6 +7,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ingest/updater/all.h"
 #include "ingest/updater/fake_tsdb.h"
 
 namespace ceems::ingest {

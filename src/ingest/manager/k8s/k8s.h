@@ -37,6 +37,4 @@ std::unique_ptr<ResourceManager> make_k8s(std::string cluster_id,
                                           const Clock& clock,
                                           std::chrono::milliseconds patience);
 
-ManagerSpec k8s_manager();
-
 }  // namespace ceems::ingest

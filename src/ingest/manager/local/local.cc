@@ -246,6 +246,7 @@ std::unique_ptr<ResourceManager> make_local(LocalOptions options,
   return std::make_unique<LocalManager>(std::move(options), std::move(client), zone);
 }
 
+/// Reads the TSDB that tsdb_of_cluster() finds.
 ManagerSpec local_manager() {
   return {.name = "local",
           .units = "systemd services, containers, any cgroup",

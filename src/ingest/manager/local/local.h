@@ -25,7 +25,4 @@ std::unique_ptr<ResourceManager> make_local(LocalOptions options,
                                             std::unique_ptr<tsdb::Client> client,
                                             TimeZone zone);
 
-/// Reads the TSDB that tsdb_of_cluster() finds.
-ManagerSpec local_manager();
-
 }  // namespace ceems::ingest

@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ingest/manager/all.h"
 #include "ingest/manager/local/units.h"
 #include "ingest/updater/fake_tsdb.h"
 

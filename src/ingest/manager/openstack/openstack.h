@@ -32,6 +32,4 @@ std::unique_ptr<ResourceManager> make_openstack(std::string cluster_id,
                                                 TimeZone zone,
                                                 const Clock& clock);
 
-ManagerSpec openstack_manager();
-
 }  // namespace ceems::ingest

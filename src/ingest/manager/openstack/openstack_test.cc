@@ -5,6 +5,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ingest/manager/all.h"
 #include "ingest/manager/openstack/openstack_test_support.h"
 
 namespace ceems::ingest {

@@ -60,6 +60,4 @@ std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             TimeZone zone,
                                             bool coordinators_lead = false);
 
-ManagerSpec slurm_manager();
-
 }  // namespace ceems::ingest

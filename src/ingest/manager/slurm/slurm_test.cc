@@ -3,6 +3,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "ingest/manager/all.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 

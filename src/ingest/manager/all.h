@@ -1,0 +1,15 @@
+#pragma once
+
+#include "ingest/manager/manager.h"
+
+namespace ceems::ingest {
+
+// The list of resource managers. A line that declares NAME_manager() is all that the build needs to
+// take in NAME.cc and NAME_test.cc, here or in the folder NAME/, and to call the function in
+// all_managers(): CMakeLists.txt reads this file. The order of the lines has no meaning.
+ManagerSpec k8s_manager();
+ManagerSpec local_manager();
+ManagerSpec openstack_manager();
+ManagerSpec slurm_manager();
+
+}  // namespace ceems::ingest
