@@ -12,7 +12,7 @@
 
 #include "base/result.h"
 #include "base/thread_annotations.h"
-#include "store/sql.h"
+#include "store/sql/sql.h"
 
 struct pg_conn;
 struct pg_result;

@@ -3,13 +3,13 @@
 #include <atomic>
 #include <utility>
 
-#include "store/pool.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/coordinator.h"
 #include "store/postgres/reader.h"
 #include "store/postgres/schema.h"
 #include "store/postgres/session.h"
-#include "store/session_writer.h"
+#include "store/sql/pool.h"
+#include "store/writer/session_writer.h"
 
 namespace ceems::store::postgres {
 namespace {

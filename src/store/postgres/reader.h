@@ -3,10 +3,10 @@
 #include <atomic>
 #include <cstdint>
 
-#include "store/pool.h"
 #include "store/postgres/connection.h"
 #include "store/postgres/coordinator.h"
-#include "store/sql_reader.h"
+#include "store/queries/sql_reader.h"
+#include "store/sql/pool.h"
 
 namespace ceems::store::postgres {
 

@@ -6,7 +6,7 @@
 
 #include "store/postgres/connection.h"
 #include "store/postgres/coordinator.h"
-#include "store/session.h"
+#include "store/sql/session.h"
 
 namespace ceems::store::postgres {
 

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/sql.h"
+#include "store/sql/sql.h"
 
 struct sqlite3;
 struct sqlite3_stmt;

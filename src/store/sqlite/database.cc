@@ -15,11 +15,11 @@
 #include "base/fd.h"
 #include "base/log.h"
 #include "base/strings.h"
-#include "store/pool.h"
-#include "store/session_writer.h"
+#include "store/sql/pool.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/session.h"
+#include "store/writer/session_writer.h"
 
 namespace ceems::store::sqlite {
 namespace {

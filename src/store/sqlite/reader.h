@@ -3,8 +3,8 @@
 #include <atomic>
 #include <cstdint>
 
-#include "store/pool.h"
-#include "store/sql_reader.h"
+#include "store/queries/sql_reader.h"
+#include "store/sql/pool.h"
 #include "store/sqlite/connection.h"
 
 namespace ceems::store::sqlite {

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "store/session.h"
+#include "store/sql/session.h"
 #include "store/sqlite/connection.h"
 
 namespace ceems::store::sqlite {

@@ -5,8 +5,8 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/session.h"
-#include "store/unit_row.h"
+#include "store/sql/session.h"
+#include "store/units/unit_row.h"
 
 namespace ceems::store {
 

@@ -7,7 +7,7 @@
 
 #include "model/unit.h"
 #include "store/schema/column.h"
-#include "store/session.h"
+#include "store/sql/session.h"
 
 namespace ceems::store {
 

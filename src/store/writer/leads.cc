@@ -1,4 +1,4 @@
-#include "store/leads.h"
+#include "store/writer/leads.h"
 
 #include <set>
 #include <string>

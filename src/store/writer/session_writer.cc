@@ -1,15 +1,15 @@
-#include "store/session_writer.h"
+#include "store/writer/session_writer.h"
 
 #include <algorithm>
 #include <array>
 
 #include "base/log.h"
 #include "base/strings.h"
-#include "store/gaps.h"
 #include "store/json.h"
-#include "store/leads.h"
-#include "store/stored_units.h"
-#include "store/unit_sums.h"
+#include "store/sums/unit_sums.h"
+#include "store/units/stored_units.h"
+#include "store/writer/gaps.h"
+#include "store/writer/leads.h"
 
 namespace ceems::store {
 namespace {

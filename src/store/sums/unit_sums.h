@@ -8,7 +8,7 @@
 
 #include "base/result.h"
 #include "store/reader.h"
-#include "store/session.h"
+#include "store/sql/session.h"
 
 namespace ceems::store {
 

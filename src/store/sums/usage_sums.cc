@@ -1,4 +1,4 @@
-#include "store/usage_sums.h"
+#include "store/sums/usage_sums.h"
 
 #include "store/merge.h"
 #include "store/schema/tables.h"

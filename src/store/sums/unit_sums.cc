@@ -1,4 +1,4 @@
-#include "store/unit_sums.h"
+#include "store/sums/unit_sums.h"
 
 #include <algorithm>
 #include <chrono>
@@ -12,7 +12,7 @@
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
-#include "store/usage_sums.h"
+#include "store/sums/usage_sums.h"
 
 namespace ceems::store {
 namespace {

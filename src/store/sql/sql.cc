@@ -1,4 +1,4 @@
-#include "store/sql.h"
+#include "store/sql/sql.h"
 
 #include <algorithm>
 #include <iterator>

@@ -1,4 +1,4 @@
-#include "store/gaps.h"
+#include "store/writer/gaps.h"
 
 #include "store/test_database.h"
 

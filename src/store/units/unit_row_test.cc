@@ -1,4 +1,4 @@
-#include "store/unit_row.h"
+#include "store/units/unit_row.h"
 
 #include <algorithm>
 

@@ -10,8 +10,8 @@
 
 #include <fmt/format.h>
 
-#include "store/sql_reader.h"
-#include "store/unit_sums.h"
+#include "store/queries/sql_reader.h"
+#include "store/sums/unit_sums.h"
 
 namespace ceems::store {
 namespace {

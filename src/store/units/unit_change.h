@@ -10,8 +10,8 @@
 
 #include "model/unit.h"
 #include "store/merge.h"
-#include "store/session.h"
-#include "store/unit_row.h"
+#include "store/sql/session.h"
+#include "store/units/unit_row.h"
 
 namespace ceems::store {
 

@@ -5,10 +5,10 @@
 #include <fmt/format.h>
 
 #include "store/json.h"
+#include "store/queries/sql_reader.h"
+#include "store/queries/usage_groups.h"
 #include "store/schema/sums_columns.h"
-#include "store/sql_reader.h"
-#include "store/unit_sums.h"
-#include "store/usage_groups.h"
+#include "store/sums/unit_sums.h"
 
 namespace ceems::store {
 namespace {

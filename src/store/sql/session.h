@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/sql.h"
+#include "store/sql/sql.h"
 
 namespace ceems::store {
 

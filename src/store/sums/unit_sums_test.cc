@@ -1,4 +1,4 @@
-#include "store/unit_sums.h"
+#include "store/sums/unit_sums.h"
 
 #include <algorithm>
 #include <limits>

@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "store/reader.h"
-#include "store/usage_sums.h"
+#include "store/sums/usage_sums.h"
 
 namespace ceems::store {
 

@@ -1,4 +1,4 @@
-#include "store/stored_units.h"
+#include "store/units/stored_units.h"
 
 #include <algorithm>
 #include <map>

@@ -13,9 +13,9 @@
 
 #include "base/clock.h"
 #include "base/time/time_zone.h"
-#include "store/session.h"
+#include "store/sql/session.h"
 #include "store/store.h"
-#include "store/unit_change.h"
+#include "store/units/unit_change.h"
 
 namespace ceems::store {
 

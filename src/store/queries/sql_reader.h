@@ -3,8 +3,8 @@
 #include <chrono>
 
 #include "store/reader.h"
-#include "store/sql.h"
-#include "store/unit_sums.h"
+#include "store/sql/sql.h"
+#include "store/sums/unit_sums.h"
 
 namespace ceems::store {
 

@@ -1,10 +1,10 @@
 // What the writer does about gaps: windows whose metrics are completed later.
 #include <algorithm>
 
-#include "store/gaps.h"
-#include "store/session_writer.h"
-#include "store/stored_units.h"
-#include "store/unit_sums.h"
+#include "store/sums/unit_sums.h"
+#include "store/units/stored_units.h"
+#include "store/writer/gaps.h"
+#include "store/writer/session_writer.h"
 
 namespace ceems::store {
 

@@ -1,4 +1,4 @@
-#include "store/usage_groups.h"
+#include "store/queries/usage_groups.h"
 
 #include <set>
 #include <utility>

@@ -4,7 +4,7 @@
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
-#include "store/session.h"
+#include "store/sql/session.h"
 
 namespace ceems::store {
 namespace {

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/session.h"
+#include "store/sql/session.h"
 
 namespace ceems::store {
 

@@ -1,4 +1,4 @@
-#include "store/sql_reader.h"
+#include "store/queries/sql_reader.h"
 
 #include <algorithm>
 #include <chrono>

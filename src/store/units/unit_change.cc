@@ -1,4 +1,4 @@
-#include "store/unit_change.h"
+#include "store/units/unit_change.h"
 
 #include <algorithm>
 #include <utility>

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "base/result.h"
-#include "store/session.h"
+#include "store/sql/session.h"
 #include "store/store.h"
 
 namespace ceems::store {
