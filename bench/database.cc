@@ -20,6 +20,7 @@
 
 #include "base/clock.h"
 #include "base/time/time_zone.h"
+#include "store/factory/open_database.h"
 
 namespace {
 
@@ -250,7 +251,7 @@ int main(int argc, char** argv) {
   (sqlite ? options.directory : options.url) = sqlite ? arguments[1].substr(7) : arguments[1];
   const std::size_t count = std::stoull(arguments[2]);
   const std::size_t users = arguments.size() > 3 ? std::stoull(arguments[3]) : 1000;
-  auto database = must(store::Database::open(options, ceems::real_clock()));
+  auto database = must(store::open_database(options, ceems::real_clock()));
   if (!must(database->writer().watermark("hpc"))) {
     fill(database->writer(), count, users);
     finish(database->writer());

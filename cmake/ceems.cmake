@@ -118,6 +118,8 @@ set(CEEMS_CONCURRENT_LIBRARIES
     exporter_gpu
     exporter_collectors
     store
+    store_sqlite
+    store_postgres
     ingest
     api)
 add_custom_target(concurrency_tests)

@@ -29,6 +29,7 @@
 #include "os/daemon.h"
 #include "os/privileges.h"
 #include "store/database.h"
+#include "store/factory/open_database.h"
 
 namespace {
 
@@ -123,12 +124,11 @@ int serve_database(api::Config config,
                    ceems::net::Server& server,
                    std::unique_ptr<api::ApiServer>& handler) {
   const ceems::Clock& clock = ceems::real_clock();
-  auto database =
-      ceems::store::Database::open({.directory = config.data.path,
-                                    .time_zone = config.data.time_zone,
-                                    .url = config.data.database_url,
-                                    .password_file = config.data.database_password_file},
-                                   clock);
+  auto database = ceems::store::open_database({.directory = config.data.path,
+                                               .time_zone = config.data.time_zone,
+                                               .url = config.data.database_url,
+                                               .password_file = config.data.database_password_file},
+                                              clock);
   if (!database) {
     return os::give_up(database.error());
   }

@@ -5,6 +5,7 @@
 #include <gtest/gtest.h>
 
 #include "store/database.h"
+#include "store/factory/open_database.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -33,7 +34,7 @@ model::Unit unit(const std::string& uuid, const std::string& project, const std:
 class DatabaseOwnersTest : public ::testing::Test {
  protected:
   void SetUp() override {
-    auto opened = store::Database::open(
+    auto opened = store::open_database(
         {.directory = dir.path().string(), .time_zone = "UTC", .url = {}}, clock);
     ASSERT_TRUE(opened) << opened.error().message;
     database = std::move(*opened);

@@ -14,6 +14,7 @@
 #include "base/time/time_zone.h"
 #include "ingest/update_loop_test_support.h"
 #include "store/database.h"
+#include "store/factory/open_database.h"
 #include "store/json.h"
 #include "store/schema/tables.h"
 #include "store/sqlite/connection.h"
@@ -152,8 +153,8 @@ class FaultyWriter final : public store::Writer {
 class History : public ::testing::Test {
  protected:
   void open(const std::string& zone = "UTC") {
-    auto opened = store::Database::open({.directory = dir_.path().string(), .time_zone = zone},
-                                        database_clock_);
+    auto opened = store::open_database({.directory = dir_.path().string(), .time_zone = zone},
+                                       database_clock_);
     ASSERT_TRUE(opened) << opened.error().message;
     database_ = std::move(*opened);
     options_.time_zone = zone;

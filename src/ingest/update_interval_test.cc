@@ -13,6 +13,7 @@
 #include "ingest/updater/fake_tsdb.h"
 #include "ingest/updater/tsdb.h"
 #include "store/database.h"
+#include "store/factory/open_database.h"
 #include "store/json.h"
 #include "store/sqlite/connection.h"
 #include "testing/temp_dir.h"
@@ -142,7 +143,7 @@ Totals play(World& world, Step step, unsigned trouble = 0) {
   const testing::TempDir dir;
   testing::FakeClock clock;
   auto database =
-      store::Database::open({.directory = dir.path().string(), .time_zone = "UTC"}, clock);
+      store::open_database({.directory = dir.path().string(), .time_zone = "UTC"}, clock);
   EXPECT_TRUE(database);
   Script script;
   script.units = [&world](model::Window window, const auto&) {

@@ -15,6 +15,7 @@
 #include "gate/owners.h"
 #include "os/privileges.h"
 #include "store/database.h"
+#include "store/factory/open_database.h"
 
 namespace ceems::lb {
 namespace {

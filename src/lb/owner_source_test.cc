@@ -7,6 +7,7 @@
 
 #include "net/server/server.h"
 #include "store/database.h"
+#include "store/factory/open_database.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -34,7 +35,7 @@ class OwnerSourceTest : public ::testing::Test {
   [[nodiscard]] std::string directory() const { return directory_.path().string(); }
   void make_database() {
     const ceems::testing::FakeClock clock;
-    auto database = store::Database::open({.directory = directory(), .time_zone = "UTC"}, clock);
+    auto database = store::open_database({.directory = directory(), .time_zone = "UTC"}, clock);
     ASSERT_TRUE(database) << database.error().message;
     for (const std::string id : {"a", "b"}) {
       store::ClusterUpdate update;

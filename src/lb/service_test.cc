@@ -8,6 +8,7 @@
 
 #include "net/testing/test_client.h"
 #include "store/database.h"
+#include "store/factory/open_database.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -297,7 +298,7 @@ class GuardedServiceTest : public ::testing::Test {
     constexpr std::int64_t kDay = 86'400'000;
     const ceems::testing::FakeClock clock;
     auto database =
-        store::Database::open({.directory = directory_.path().string(), .time_zone = "UTC"}, clock);
+        store::open_database({.directory = directory_.path().string(), .time_zone = "UTC"}, clock);
     ASSERT_TRUE(database) << database.error().message;
     store::ClusterUpdate update;
     update.cluster = {.id = "c", .manager = "slurm", .updaters = {}};

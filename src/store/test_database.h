@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "store/database.h"
+#include "store/factory/open_database.h"
 #include "store/postgres/connection.h"
 #include "store/sqlite/connection.h"
 #include "testing/fake_clock.h"
@@ -113,8 +114,8 @@ class AnyDatabase : public ::testing::Test {
   }
   /// The same data base as another program opens it.
   [[nodiscard]] Result<std::unique_ptr<Database>> another(const std::string& zone = "UTC") const {
-    return Database::open({.directory = dir_.path().string(), .time_zone = zone, .url = url_},
-                          clock_);
+    return open_database({.directory = dir_.path().string(), .time_zone = zone, .url = url_},
+                         clock_);
   }
 
   void write(const ClusterUpdate& update) {

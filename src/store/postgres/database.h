@@ -9,7 +9,7 @@
 
 namespace ceems::store::postgres {
 
-/// Database::open() for the server of `options.url`.
+/// store::open_database() for the server of `options.url`.
 Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
                                                 const TimeZone& zone,
                                                 const Clock& clock);

@@ -3,6 +3,7 @@
 #include <atomic>
 #include <thread>
 
+#include "store/factory/open_database.h"
 #include "store/test_database.h"
 
 namespace ceems::store::postgres {
@@ -221,11 +222,11 @@ TEST_F(PgDatabaseTest, AReaderThatGoesAwayFreesItsConnection) {
 }
 
 TEST_F(PgDatabaseTest, AllConnectionsBusyIsAnErrorNotAWait) {
-  auto narrow = Database::open({.time_zone = "UTC",
-                                .max_connections = 1,
-                                .connection_wait = std::chrono::milliseconds(50),
-                                .url = url_},
-                               clock_);
+  auto narrow = store::open_database({.time_zone = "UTC",
+                                      .max_connections = 1,
+                                      .connection_wait = std::chrono::milliseconds(50),
+                                      .url = url_},
+                                     clock_);
   ASSERT_TRUE(narrow);
   const auto held = (*narrow)->reader().clusters();
   ASSERT_TRUE(held);
@@ -273,14 +274,14 @@ TEST_F(PgDatabaseTest, MessagesNameTheServerButNoPassword) {
            "host=localhost password=secret",
            "mysql://ceems:secret@localhost/none",
        }) {
-    const auto opened = Database::open({.time_zone = "UTC", .url = url}, clock_);
+    const auto opened = store::open_database({.time_zone = "UTC", .url = url}, clock_);
     ASSERT_FALSE(opened) << url;
     for (const std::string part : {"secret", "cret", "sec"}) {
       EXPECT_EQ(opened.error().message.find(part), std::string::npos) << opened.error().message;
     }
   }
-  const auto refused =
-      Database::open({.time_zone = "UTC", .url = "postgresql://ceems@127.0.0.1:1/none"}, clock_);
+  const auto refused = store::open_database(
+      {.time_zone = "UTC", .url = "postgresql://ceems@127.0.0.1:1/none"}, clock_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
   EXPECT_TRUE(refused.error().message.starts_with("data base postgresql://127.0.0.1:1/none: "));
@@ -289,12 +290,12 @@ TEST_F(PgDatabaseTest, MessagesNameTheServerButNoPassword) {
 TEST_F(PgDatabaseTest, ThePasswordComesFromAFile) {
   const std::string missing = (dir_.path() / "none").string();
   const auto opened =
-      Database::open({.time_zone = "UTC", .url = url_, .password_file = missing}, clock_);
+      store::open_database({.time_zone = "UTC", .url = url_, .password_file = missing}, clock_);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().message,
             "password of the data base: open " + missing + ": No such file or directory");
   dir_.write("password", "secret\n");
-  EXPECT_TRUE(Database::open(
+  EXPECT_TRUE(store::open_database(
       {.time_zone = "UTC", .url = url_, .password_file = (dir_.path() / "password").string()},
       clock_));
 }

@@ -9,12 +9,12 @@
 
 namespace ceems::store::sqlite {
 
-/// Database::open() for a file in `options.directory`.
+/// store::open_database() for a file in `options.directory`.
 Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
                                                 const TimeZone& zone,
                                                 const Clock& clock);
 
-/// As store::open_reader().
+/// store::open_reader() for a file in `options.directory`.
 Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options);
 
 }  // namespace ceems::store::sqlite

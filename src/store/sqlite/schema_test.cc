@@ -12,6 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "store/database.h"
+#include "store/factory/open_database.h"
 #include "testing/fake_clock.h"
 #include "testing/temp_dir.h"
 
@@ -39,7 +40,7 @@ class SchemaTest : public ::testing::Test {
     return result ? *result : result.error().message;
   }
   [[nodiscard]] Result<std::unique_ptr<Database>> open(const std::string& zone = "UTC") const {
-    return Database::open({.directory = dir_.path().string(), .time_zone = zone}, clock_);
+    return open_database({.directory = dir_.path().string(), .time_zone = zone}, clock_);
   }
   [[nodiscard]] std::vector<std::string> backups() const {
     std::vector<std::string> names;
@@ -240,7 +241,7 @@ TEST_F(SchemaTest, ASecondWriterIsRefused) {
 
 TEST_F(SchemaTest, AMissingDirectoryIsNamed) {
   const auto opened =
-      Database::open({.directory = (dir_.path() / "none").string(), .time_zone = "UTC"}, clock_);
+      open_database({.directory = (dir_.path() / "none").string(), .time_zone = "UTC"}, clock_);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, ErrorCode::kNotFound);
   EXPECT_NE(opened.error().message.find("none/ceems.db.lock: No such file"), std::string::npos)

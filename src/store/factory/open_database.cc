@@ -1,4 +1,4 @@
-#include "store/database.h"
+#include "store/factory/open_database.h"
 
 #include <utility>
 
@@ -8,8 +8,8 @@
 
 namespace ceems::store {
 
-Result<std::unique_ptr<Database>> Database::open(const DatabaseOptions& options,
-                                                 const Clock& clock) {
+Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
+                                                const Clock& clock) {
   auto zone = TimeZone::find(options.time_zone);
   if (!zone) {
     return fail(std::move(zone).error());
@@ -22,7 +22,7 @@ Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
   if (options.url.empty()) {
     return sqlite::open_reader(options);
   }
-  auto database = Database::open(options, real_clock());
+  auto database = open_database(options, real_clock());
   if (!database) {
     return fail(std::move(database).error());
   }
