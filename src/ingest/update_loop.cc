@@ -1,13 +1,12 @@
 #include "ingest/update_loop.h"
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <optional>
 #include <thread>
 #include <utility>
 
 #include "base/log.h"
+#include "base/mutex.h"
 #include "base/time/time_zone.h"
 #include "ingest/trusted_clock.h"
 #include "ingest/update_window.h"
@@ -27,15 +26,24 @@ constexpr milliseconds kMaxDoubt{std::chrono::minutes(15)};
 }  // namespace
 
 struct UpdateLoop::Impl {
-  /// A cluster. What its thread shares with the loop's is guarded by `mutex`.
+  /// What the writing thread and the thread of a cluster pass to each other.
+  struct Mailbox {
+    std::optional<FetchRequest> request = {};
+    std::optional<FetchAnswer> answer = {};
+  };
+  /// A cluster.
   struct Worker {
-    Worker(UpdateSource source_in, ClusterProgress::Rules rules, store::Writer& writer)
-        : source(std::move(source_in)), progress(source.cluster, rules, writer) {}
+    Worker(std::size_t mailbox_in,
+           UpdateSource source_in,
+           ClusterProgress::Rules rules,
+           store::Writer& writer)
+        : mailbox(mailbox_in),
+          source(std::move(source_in)),
+          progress(source.cluster, rules, writer) {}
 
+    const std::size_t mailbox;  ///< place in `mailboxes`
     UpdateSource source;
     std::jthread thread;
-    std::optional<FetchRequest> request;
-    std::optional<FetchAnswer> answer;
 
     // Used by the writing thread only.
     ClusterProgress progress;
@@ -53,24 +61,34 @@ struct UpdateLoop::Impl {
         trusted_clock(clock_in, std::min<milliseconds>(options.update_interval, kMaxDoubt)),
         admins(options.admins, options.grafana != nullptr, writer_in) {}
 
+  void add_worker(UpdateSource source, ClusterProgress::Rules rules) {
+    workers.push_back(std::make_unique<Worker>(workers.size(), std::move(source), rules, writer));
+    const MutexLock lock(mutex);
+    mailboxes.emplace_back();
+  }
+
   // Threads of clusters and of the administrators ----------------------------------------------
 
   void work(Worker& worker, const std::stop_token& stop) {
-    std::unique_lock lock(mutex);
-    while (wake.wait(lock, stop, [&worker] { return worker.request.has_value(); })) {
-      FetchRequest request = std::exchange(worker.request, std::nullopt).value_or(FetchRequest{});
+    MutexLock lock(mutex);
+    const auto requested = [this, &worker]() CEEMS_REQUIRES(mutex) {
+      return mailboxes[worker.mailbox].request.has_value();
+    };
+    while (wake.wait(lock, stop, requested)) {
+      FetchRequest request =
+          std::exchange(mailboxes[worker.mailbox].request, std::nullopt).value_or(FetchRequest{});
       lock.unlock();
       FetchAnswer answer = fetch(worker.source, window_rules, clock, std::move(request), stop);
       lock.lock();
-      worker.answer = std::move(answer);
+      mailboxes[worker.mailbox].answer = std::move(answer);
       wake.notify_all();
     }
   }
 
   /// Asks the source of administrators each time a round begins.
   void fetch_admins(const std::stop_token& stop) {
-    std::unique_lock lock(mutex);
-    while (wake.wait(lock, stop, [this] { return admins_wanted; })) {
+    MutexLock lock(mutex);
+    while (wake.wait(lock, stop, [this]() CEEMS_REQUIRES(mutex) { return admins_wanted; })) {
       admins_wanted = false;
       lock.unlock();
       auto names = options.grafana->fetch(stop);
@@ -156,8 +174,8 @@ struct UpdateLoop::Impl {
       return;
     }
     worker.round_ms = now_ms;
-    const std::scoped_lock lock(mutex);
-    worker.request = std::move(request);
+    const MutexLock lock(mutex);
+    mailboxes[worker.mailbox].request = std::move(request);
     wake.notify_all();
   }
 
@@ -169,7 +187,7 @@ struct UpdateLoop::Impl {
         ask(*worker, Next::kWindow, now_ms);
       }
     }
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     admins_wanted = options.grafana != nullptr;
     wake.notify_all();
   }
@@ -177,8 +195,8 @@ struct UpdateLoop::Impl {
   void take_answer(Worker& worker) {
     std::optional<FetchAnswer> answer;
     {
-      const std::scoped_lock lock(mutex);
-      answer = std::exchange(worker.answer, std::nullopt);
+      const MutexLock lock(mutex);
+      answer = std::exchange(mailboxes[worker.mailbox].answer, std::nullopt);
     }
     if (!answer) {
       return;
@@ -205,7 +223,7 @@ struct UpdateLoop::Impl {
     }
     std::optional<Result<AdminNames>> names;
     {
-      const std::scoped_lock lock(mutex);
+      const MutexLock lock(mutex);
       names = std::exchange(fetched_admins, std::nullopt);
     }
     if (names) {
@@ -221,10 +239,10 @@ struct UpdateLoop::Impl {
     }
     const auto pause =
         std::max<Clock::SteadyTime::duration>(until - clock.steady_now(), milliseconds(1));
-    std::unique_lock lock(mutex);
-    wake.wait_for(lock, stop, pause, [this] {
-      return fetched_admins.has_value() || std::ranges::any_of(workers, [](const auto& worker) {
-               return worker->answer.has_value();
+    MutexLock lock(mutex);
+    wake.wait_for(lock, stop, pause, [this]() CEEMS_REQUIRES(mutex) {
+      return fetched_admins.has_value() || std::ranges::any_of(mailboxes, [](const Mailbox& box) {
+               return box.answer.has_value();
              });
     });
   }
@@ -250,7 +268,7 @@ struct UpdateLoop::Impl {
     for (const auto& worker : workers) {
       now.clusters.push_back(worker->progress.figures());
     }
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     published = std::move(now);
   }
 
@@ -265,15 +283,16 @@ struct UpdateLoop::Impl {
   std::string purge_error, lead_error;  ///< of the last attempt, as logged
   UpdateFigures totals;                 ///< without clusters
 
-  std::mutex mutex;  ///< guards requests, answers and the next four
-  std::condition_variable_any wake;
-  bool admins_wanted = false;
-  std::optional<Result<AdminNames>> fetched_admins;
-  UpdateFigures published;
+  Mutex mutex;
+  Condition wake;
+  std::vector<Mailbox> mailboxes CEEMS_GUARDED_BY(mutex);  ///< one for each worker
+  bool admins_wanted CEEMS_GUARDED_BY(mutex) = false;
+  std::optional<Result<AdminNames>> fetched_admins CEEMS_GUARDED_BY(mutex);
+  UpdateFigures published CEEMS_GUARDED_BY(mutex);
 
-  std::mutex thread_mutex;  ///< serialises start() and stop()
-  std::jthread thread;
-  std::jthread admin_thread;
+  Mutex thread_mutex;  ///< makes start() and stop() wait for each other
+  std::jthread thread CEEMS_GUARDED_BY(thread_mutex);
+  std::jthread admin_thread CEEMS_GUARDED_BY(thread_mutex);
 };
 
 UpdateLoop::UpdateLoop(std::unique_ptr<Impl> impl) : impl_(std::move(impl)) {}
@@ -323,17 +342,15 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
   const WindowRules rules{.longest_ms = options.max_update_interval.count(), .zone = *zone};
   auto impl = std::make_unique<Impl>(std::move(options), writer, clock, rules);
   for (auto& source : sources) {
-    impl->workers.push_back(std::make_unique<Impl::Worker>(
-        std::move(source),
-        ClusterProgress::Rules{.first_ms = *from, .zone = *zone, .purged_before_ms = std::nullopt},
-        writer));
+    impl->add_worker(std::move(source),
+                     {.first_ms = *from, .zone = *zone, .purged_before_ms = std::nullopt});
   }
   impl->publish();
   return std::unique_ptr<UpdateLoop>(new UpdateLoop(std::move(impl)));
 }
 
 void UpdateLoop::start() {
-  const std::scoped_lock lock(impl_->thread_mutex);
+  const MutexLock lock(impl_->thread_mutex);
   if (impl_->lead()) {
     impl_->admins.write_configured();
   }
@@ -350,7 +367,7 @@ void UpdateLoop::start() {
 }
 
 void UpdateLoop::stop() {
-  const std::scoped_lock lock(impl_->thread_mutex);
+  const MutexLock lock(impl_->thread_mutex);
   std::vector<std::jthread*> threads = {&impl_->thread, &impl_->admin_thread};
   for (auto& worker : impl_->workers) {
     threads.push_back(&worker->thread);
@@ -394,7 +411,7 @@ std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
 }
 
 UpdateFigures UpdateLoop::figures() const {
-  const std::scoped_lock lock(impl_->mutex);
+  const MutexLock lock(impl_->mutex);
   return impl_->published;
 }
 

@@ -1,13 +1,12 @@
 #include "ingest/update_loop.h"
 
-#include <condition_variable>
 #include <map>
-#include <mutex>
 #include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "ingest/update_loop_test_support.h"
 
 namespace ceems::ingest {
@@ -395,9 +394,9 @@ TEST(UpdateLoop, AClusterThatHangsDoesNotHoldUpOthersOrTheStop) {
   LoopFixture f;
   f.scripts["slow"].units = [](auto,
                                const std::stop_token& stop) -> Result<std::vector<model::Unit>> {
-    std::mutex mutex;
-    std::condition_variable_any forever;
-    std::unique_lock lock(mutex);
+    Mutex mutex;
+    Condition forever;
+    MutexLock lock(mutex);
     forever.wait(lock, stop, [] { return false; });
     return fail(ErrorCode::kUnavailable, "stopped");
   };

@@ -2,11 +2,9 @@
 
 #include <algorithm>
 #include <chrono>
-#include <condition_variable>
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <thread>
 #include <utility>
@@ -14,6 +12,7 @@
 
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "ingest/update_loop.h"
 #include "testing/fake_clock.h"
 
@@ -32,7 +31,7 @@ inline Window in_seconds(model::Window window) {
 class FakeWriter final : public store::Writer {
  public:
   Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     if (broken) {
       return fail(ErrorCode::kUnavailable, "disk full");
     }
@@ -40,7 +39,7 @@ class FakeWriter final : public store::Writer {
     return found == watermarks.end() ? std::nullopt : std::optional(found->second);
   }
   Result<store::WriteReport> write(const store::ClusterUpdate& update) override {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     if (broken) {
       return fail(ErrorCode::kUnavailable, "disk full");
     }
@@ -60,19 +59,19 @@ class FakeWriter final : public store::Writer {
     return store::WriteReport{.written = update.units.size(), .skipped = 0};
   }
   Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     admins[std::string(source)] = names;
     admins_written_by = std::this_thread::get_id();
     return {};
   }
   Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     auto& all = admins[std::string(source)];
     all.insert(all.end(), names.begin(), names.end());
     return {};
   }
   Result<> purge(std::int64_t cutoff_ms) override {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     cutoffs.push_back(cutoff_ms);
     return {};
   }
@@ -80,7 +79,7 @@ class FakeWriter final : public store::Writer {
   Result<bool> lead() override { return leads; }
   [[nodiscard]] bool keeps_gaps() const override { return keeping_gaps; }
   Result<std::vector<store::Gap>> gaps(std::string_view cluster_id) override {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     std::vector<store::Gap> result;
     for (const auto& [gap, units] : open_gaps[std::string(cluster_id)]) {
       result.push_back(gap);
@@ -88,7 +87,7 @@ class FakeWriter final : public store::Writer {
     return result;
   }
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     for (const auto& [cluster, gaps] : open_gaps) {
       for (const auto& [gap, units] : gaps) {
         if (gap.id == gap_id) {
@@ -104,7 +103,7 @@ class FakeWriter final : public store::Writer {
     return fail(ErrorCode::kNotFound, "no such gap");
   }
   Result<> fill_gap(const store::GapFill& fill) override {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     fills.push_back(fill);
     auto& gaps = open_gaps[fill.cluster.id];
     for (auto& [gap, units] : gaps) {
@@ -117,13 +116,14 @@ class FakeWriter final : public store::Writer {
   }
 
   bool wait_for_windows(const std::string& cluster, std::size_t count) {
-    std::unique_lock lock(mutex);
+    MutexLock lock(mutex);
     return changed.wait_for(lock, std::chrono::seconds(20),
                             [&] { return windows[cluster].size() >= count; });
   }
 
-  std::mutex mutex;
-  std::condition_variable changed;
+  // Tests read the rest without the mutex, once the loop has stopped.
+  Mutex mutex;
+  Condition changed;
   std::map<std::string, std::int64_t, std::less<>> watermarks;
   std::map<std::string, std::vector<Window>> windows;
   std::vector<store::ClusterUpdate> updates;

@@ -5,13 +5,13 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <regex>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 
+#include "base/mutex.h"
 #include "testing/fake_clock.h"
 #include "tsdb/fake_transport.h"
 
@@ -43,7 +43,7 @@ class FakeTsdb {
   }
 
   std::vector<std::string> queries_asked() const {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     return queries_;
   }
 
@@ -281,7 +281,7 @@ class FakeTsdb {
 
   Result<net::ClientResponse> serve(const tsdb::FakeTransport::Request& request) {
     using tsdb::FakeTransport;
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (override_answer) {
       if (auto answer = override_answer(request)) {
         return *answer;
@@ -323,8 +323,8 @@ class FakeTsdb {
     return FakeTransport::ok(R"({"status":"success","data":{}})");
   }
 
-  mutable std::mutex mutex_;
-  std::vector<std::string> queries_;
+  mutable Mutex mutex_;
+  std::vector<std::string> queries_ CEEMS_GUARDED_BY(mutex_);
 };
 
 }  // namespace ceems::ingest

@@ -313,13 +313,13 @@ Result<Connection> Connector::try_connect() const {
 
 Result<Connection> Connector::connect() {
   {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     if (pause_.count() > 0 && std::chrono::steady_clock::now() < not_before_) {
       return fail(last_error_);
     }
   }
   auto connection = try_connect();  // seconds, where a server does not answer
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (connection) {
     pause_ = {};
   } else {

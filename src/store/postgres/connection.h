@@ -5,13 +5,12 @@
 #include <cstdint>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "store/sql/sql.h"
 
 struct pg_conn;
@@ -123,7 +122,7 @@ class Connector {
   const std::string url_;
   const std::string password_file_;
   const std::string name_;
-  std::mutex mutex_;
+  Mutex mutex_;
   std::chrono::steady_clock::time_point not_before_ CEEMS_GUARDED_BY(mutex_);
   std::chrono::milliseconds pause_ CEEMS_GUARDED_BY(mutex_){0};
   Error last_error_ CEEMS_GUARDED_BY(mutex_);

@@ -33,14 +33,14 @@ void Coordinator::stop() {
   if (thread_.joinable()) {
     thread_.join();
   }
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   listening_ = false;
   connection_.reset();
   term_.reset();
 }
 
 std::optional<std::int64_t> Coordinator::term() const {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   return term_;
 }
 
@@ -121,7 +121,7 @@ Result<std::optional<std::int64_t>> Coordinator::try_lead() {
 }
 
 Result<std::optional<std::int64_t>> Coordinator::lead() {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   auto term = try_lead();
   if (!term && connection_) {
     const bool led = term_.has_value();
@@ -140,7 +140,7 @@ void Coordinator::listen(const std::stop_token& stop) {
   while (!stop.stop_requested()) {
     int descriptor = -1;
     {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       if (connect()) {
         descriptor = PQsocket(connection_->handle());
       }
@@ -153,7 +153,7 @@ void Coordinator::listen(const std::stop_token& stop) {
     if (::poll(&wait, 1, kPollMs) <= 0) {
       continue;
     }
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     // The connection may be another one by now; then there is simply nothing to read yet.
     if (connection_) {
       if (PQconsumeInput(connection_->handle()) == 0 || !connection_->alive()) {

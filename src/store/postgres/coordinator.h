@@ -3,12 +3,11 @@
 #include <atomic>
 #include <cstdint>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <thread>
 
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "store/postgres/connection.h"
 
 namespace ceems::store::postgres {
@@ -54,7 +53,7 @@ class Coordinator {
   Connector* connector_;
   std::atomic<std::uint64_t>* generation_;
   std::atomic<bool> listening_{false};
-  mutable std::mutex mutex_;
+  mutable Mutex mutex_;
   std::unique_ptr<Connection> connection_ CEEMS_GUARDED_BY(mutex_);
   std::optional<std::int64_t> term_ CEEMS_GUARDED_BY(mutex_);
   bool reported_ CEEMS_GUARDED_BY(mutex_) = false;

@@ -1,16 +1,14 @@
 #pragma once
 
 #include <chrono>
-#include <condition_variable>
 #include <functional>
-#include <mutex>
 #include <optional>
 #include <string>
 #include <utility>
 #include <vector>
 
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 
 namespace ceems::store {
 
@@ -62,8 +60,8 @@ class Pool {
   /// Waits for a free one, then kUnavailable.
   Result<Lease> acquire() {
     {
-      std::unique_lock lock(mutex_);
-      if (!freed_.wait_for(lock, wait_, [this] {
+      MutexLock lock(mutex_);
+      if (!freed_.wait_for(lock, wait_, [this]() CEEMS_REQUIRES(mutex_) {
             return closed_ || !free_.empty() || used_ < max_connections_;
           })) {
         return fail(ErrorCode::kUnavailable, "data base {}: all connections are busy", name_);
@@ -80,7 +78,7 @@ class Pool {
     }
     auto opened = open_();
     if (!opened) {
-      const std::scoped_lock lock(mutex_);
+      const MutexLock lock(mutex_);
       --used_;
       freed_.notify_one();
       return fail(std::move(opened).error());
@@ -91,13 +89,13 @@ class Pool {
   /// Closes the free connections.
   void clear() {
     std::vector<Connection> old;
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     old.swap(free_);
   }
 
   /// Closes the free connections and refuses new leases.
   void close() {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     closed_ = true;
     free_.clear();
     freed_.notify_all();
@@ -106,7 +104,7 @@ class Pool {
  private:
   void give_back(Connection connection) {
     const bool usable = connection.recycle();
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     --used_;
     if (!closed_ && usable) {
       free_.push_back(std::move(connection));
@@ -118,8 +116,8 @@ class Pool {
   const int max_connections_;
   const std::chrono::milliseconds wait_;
   const std::function<Result<Connection>()> open_;
-  std::mutex mutex_;
-  std::condition_variable freed_;
+  Mutex mutex_;
+  Condition freed_;
   std::vector<Connection> free_ CEEMS_GUARDED_BY(mutex_);
   int used_ CEEMS_GUARDED_BY(mutex_) = 0;
   bool closed_ CEEMS_GUARDED_BY(mutex_) = false;

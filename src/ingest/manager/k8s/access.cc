@@ -4,11 +4,11 @@
 #include <cstdlib>
 #include <filesystem>
 #include <memory>
-#include <mutex>
 #include <optional>
 #include <utility>
 
 #include "base/json.h"
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "kube/objects.h"
 #include "os/secret.h"
@@ -52,7 +52,7 @@ class PluginCredentials {
       : runner_(runner), clock_(clock) {}
 
   Result<kube::ExecCredential> get(const kube::ExecPlugin& plugin, const std::stop_token& stop) {
-    const std::scoped_lock lock(mutex_);
+    const MutexLock lock(mutex_);
     const std::int64_t now =
         std::chrono::duration_cast<std::chrono::milliseconds>(clock_.now().time_since_epoch())
             .count();
@@ -102,8 +102,8 @@ class PluginCredentials {
 
   os::CommandRunner& runner_;
   const Clock& clock_;
-  std::mutex mutex_;
-  std::optional<kube::ExecCredential> kept_;
+  Mutex mutex_;  // held while the plug-in runs, so that callers wait for its answer
+  std::optional<kube::ExecCredential> kept_ CEEMS_GUARDED_BY(mutex_);
 };
 
 Result<kube::ApiAccess> find_access(const std::string& kubeconfig_file) {

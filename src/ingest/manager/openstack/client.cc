@@ -148,7 +148,7 @@ Result<Client::Token> Client::request_token() {
 
 Result<std::string> Client::token() {
   // Held while asking, so that of several threads one asks and the others wait for its token.
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (token_.text.empty() || clock_.steady_now() >= token_.good_until) {
     auto fresh = request_token();
     if (!fresh) {
@@ -160,7 +160,7 @@ Result<std::string> Client::token() {
 }
 
 void Client::forget(const std::string& token) {
-  const std::scoped_lock lock(mutex_);
+  const MutexLock lock(mutex_);
   if (token_.text == token) {
     token_.text.clear();
   }

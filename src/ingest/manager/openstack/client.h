@@ -4,15 +4,14 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <string>
 #include <string_view>
 #include <utility>
 #include <vector>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/result.h"
-#include "base/thread_annotations.h"
 #include "ingest/manager/openstack/json.h"
 #include "net/client/client.h"
 
@@ -103,7 +102,7 @@ class Client {
   std::string auth_;  // secret
   std::unique_ptr<Transport> transport_;
   const Clock& clock_;
-  std::mutex mutex_;
+  Mutex mutex_;
   Token token_ CEEMS_GUARDED_BY(mutex_);
 };
 

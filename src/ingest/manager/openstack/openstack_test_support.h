@@ -6,7 +6,6 @@
 #include <functional>
 #include <map>
 #include <memory>
-#include <mutex>
 #include <set>
 #include <string>
 #include <string_view>
@@ -16,6 +15,7 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/mutex.h"
 #include "ingest/manager/openstack/openstack.h"
 #include "testing/fake_clock.h"
 
@@ -34,7 +34,7 @@ class Cloud {
   using Answer = std::function<Result<net::ClientResponse>(const std::string& url)>;
 
   Result<net::ClientResponse> get(const std::string& url, const net::Headers& headers) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     requests.push_back(url);
     const std::string* token = net::find_header(headers, "X-Auth-Token");
     tokens.push_back(token != nullptr ? *token : "");
@@ -46,7 +46,7 @@ class Cloud {
     return found == answers.end() ? reply(404, "{}") : found->second(url);
   }
   Result<net::ClientResponse> post(const std::string& url, const std::string& body) {
-    const std::scoped_lock lock(mutex);
+    const MutexLock lock(mutex);
     requests.push_back("POST " + url);
     bodies.push_back(body);
     if (token_status != 201) {
@@ -64,7 +64,8 @@ class Cloud {
         requests, [part](const auto& url) { return url.find(part) != std::string::npos; }));
   }
 
-  std::mutex mutex;
+  // Tests read the rest without the mutex, between their calls of the manager.
+  Mutex mutex;
   std::map<std::string, Answer> answers;
   std::set<std::string> refused;
   bool refuse_all = false;
