@@ -33,7 +33,7 @@ constexpr auto kUsageKeyFields = places_of(kFieldsOf<kUsage>, tables::kUsageKey)
 static_assert(kFieldsOf<kUsage>[kUsageTimes].name == kMapColumns.front().name);
 static_assert(kFieldsOf<kUsage>.size() == kUsageTimes + kMapColumns.size());
 
-// What means the same in several kinds of rows.
+// Fields that several kinds of rows share.
 constexpr Field text(std::string_view name,
                      std::string_view help,
                      std::string_view example,

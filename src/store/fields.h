@@ -18,38 +18,38 @@ enum class FieldKind {
   kList,     ///< JSON array of strings
 };
 
-/// One field of a kind of row: its name in answers and `field` parameters, and the column it is
-/// read from. The only names that ever become part of a query.
+/// A field of a row in answers: its name there and in `field` parameters, and its column. No other
+/// names ever become part of a query.
 struct Field {
   std::string_view name;
   std::string_view column;
   FieldKind kind = FieldKind::kText;
-  bool omit_empty = true;         ///< left out of answers where empty or 0; else shown as empty
+  bool omit_empty = true;         ///< left out of an answer if it is empty or 0
   std::string_view help = {};     ///< what it means
   std::string_view example = {};  ///< JSON
 };
 
-// Fields in the order of answers. The spans live as long as the program.
+// Fields in the order of answers. The spans are valid until the program ends.
 std::span<const Field> unit_fields();
 std::span<const Field> usage_fields();
-std::span<const Field> user_fields();  ///< of admins too
+std::span<const Field> user_fields();  ///< of users and admins
 std::span<const Field> project_fields();
 std::span<const Field> cluster_fields();
 std::span<const Field> stat_fields();
 
-/// Index of the field with this name, exactly.
+/// The index of the field with exactly this name; nothing if there is none.
 std::optional<std::size_t> find_field(std::span<const Field> fields, std::string_view name);
 
-/// The places in unit_fields() of what tells units apart: cluster_id, uuid, started_at.
+/// The indexes in unit_fields() of UnitKey: cluster_id, uuid, started_at.
 std::span<const std::size_t> unit_key_fields();
-/// The places in usage_fields() of cluster_id, username and project.
+/// The indexes in usage_fields() of cluster_id, username and project.
 std::span<const std::size_t> usage_key_fields();
 
-/// The place of usage_fields() where total_time_seconds stands; the twelve metrics follow it in the
-/// order of model::Metric.
+/// The index of total_time_seconds in usage_fields(). The twelve metrics follow it in the order of
+/// model::Metric.
 inline constexpr std::size_t kUsageTimes = 6;
 
-/// How answers show a column of the kind.
+/// The form in which answers show a column of this kind.
 constexpr FieldKind field_kind(ColumnKind kind) {
   switch (kind) {
     case ColumnKind::kMoment:

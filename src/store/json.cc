@@ -47,7 +47,7 @@ std::optional<double> metric_value(JsonScanner& scanner) {
   double value = 0;
   const auto [end, error] = std::from_chars(number.data(), number.data() + number.size(), value);
   if (error == std::errc::result_out_of_range) {
-    return 0;  // 1e999 is an infinity, 1e-999 is nothing
+    return 0;  // 1e999 overflows, 1e-999 is too small
   }
   return value;
 }

@@ -9,26 +9,27 @@
 
 namespace ceems::store {
 
-// Texts of the JSON columns (docs/api/database.md, "Values"). All functions take text of any kind,
-// never fail on hostile input other than by their result, and are safe for concurrent use.
+// The texts of JSON columns (docs/api/database.md, "Values"). All functions accept any text, report
+// malformed input only by their result, and are safe for concurrent use.
 
-/// A number of a metric map: as an integer where it equals its 64-bit integer truncation, else with
-/// 8 decimals. NaN and infinities are 0.
+/// Appends a number of a metric map as answers show it: as an integer if it is one that fits 64
+/// bits, otherwise with 8 decimals. NaN and infinities become 0.
 void append_metric_number(std::string& out, double value);
 
-/// {"name":number,...} with sorted names, numbers as above.
+/// Appends {"name":number,...} with sorted names and numbers as above.
 void append_metric_map(std::string& out, const model::MetricMap& map);
-/// The same for the data base, with all digits of the numbers: windows are added up there, and 8
-/// decimals a window would make a unit's sum depend on how many windows it spans.
+/// The same for the database, with all digits of the numbers. Values of windows are added up there:
+/// with 8 decimals the sum of a unit would depend on the number of its windows.
 std::string metric_map_text(const model::MetricMap& map);
 
-/// Reads a metric map. "" and "null" are empty; null values, and NaN and infinities in any of the
-/// usual spellings, bare or quoted, are 0. kParse for anything else that is no object of numbers.
+/// Parses a metric map. "" and "null" are empty maps. Null values, and NaN and infinities in any of
+/// their usual spellings, bare or quoted, become 0. kParse for anything else that is not an object
+/// of numbers.
 Result<model::MetricMap> parse_metric_map(std::string_view text);
 
 /// ["a","b"]
 std::string string_list_text(const std::vector<std::string>& list);
-/// Elements of an array of strings; "" and "null" are empty. Elements of other types are left out.
+/// Parses an array of strings; "" and "null" are empty. Elements of other types are left out.
 Result<std::vector<std::string>> parse_string_list(std::string_view text);
 
 }  // namespace ceems::store

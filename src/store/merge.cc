@@ -16,7 +16,7 @@ double finite(double value) {
   return std::isfinite(value) ? value : 0;
 }
 
-/// What AverageWeights calls an average.
+/// The key of an average in AverageWeights.
 std::string weight_entry(model::Metric metric, std::string_view name) {
   return fmt::format("{}.{}", column_name(metric), name);
 }
@@ -51,11 +51,10 @@ model::MetricMap merge_metric(model::Metric metric,
   const double before = value_or_zero(existing_times, weighted_by);
   const double added = value_or_zero(window.times, weighted_by);
   const double after = window.times_counted ? before : before + added;
-  // A gap is filled in a row that was written before weights were kept: the average stands for the
-  // rest.
+  // If a gap of a row without weights is filled, its average so far covers all other windows.
   const double usual = window.times_counted ? std::max(before - added, 0.0) : before;
   const auto join = [&](std::string_view name, double& value, double weight) {
-    // Most rows have no weights of their own, so a key is made only where there is one to look up.
+    // Most rows have no weights, so the key is built only if there is something to look up.
     std::string key;
     const auto key_of = [&] { return key.empty() ? key = weight_entry(metric, name) : key; };
     const auto known = weights.empty() ? weights.end() : weights.find(key_of());

@@ -4,43 +4,43 @@
 
 namespace ceems::store {
 
-// How a window's figures join those of earlier windows (docs/api/database.md, "Sums and averages").
-// Nothing is rounded. Pure functions; those that change a map take it over, so that sums over many
-// units are made in place.
+// How the values of a window are merged with those of earlier windows (docs/api/database.md, "Sums
+// and averages"). Nothing is rounded. Pure functions. Those that change a map take it by value, so
+// that callers can move it in and out.
 
-/// Per-name sum; names of either side are kept.
+/// The sum for each name of either map. NaN and infinities count as 0.
 model::MetricMap add_maps(model::MetricMap existing, const model::MetricMap& window);
 
-/// Weights of averages by "avg_cpu_usage.global", where some windows lacked the name: the sum of
-/// those that had it. A name that is not in here was in every window and has the weight that the
-/// time map holds.
+/// The weights of averages that some windows lacked, by "avg_cpu_usage.global": the sum over the
+/// windows that had the average. An average that is not listed was in every window, so its weight
+/// is that of the time map.
 using AverageWeights = model::MetricMap;
 
-/// What joins the figures of earlier windows.
+/// The values of a window for one metric.
 struct Joining {
   const model::MetricMap& map;
-  const model::MetricMap& times;
-  bool times_counted = false;  ///< they are in the existing times already: a gap is filled
+  const model::MetricMap& times;  ///< total_time_seconds of the window
+  bool times_counted = false;     ///< `existing_times` includes them already: a gap is filled
 };
 
-/// One of the twelve metrics: add_maps() for totals. Averages are per-name means of `existing` and
-/// the window weighted with what weight_name() names in the time maps, where a missing weight is 0:
-/// S/W over the windows that hold the name. With no weight at all an existing value stays as it is,
-/// and a name that is new is 0.
+/// Merges one of the twelve metrics. Totals are added up with add_maps(). Averages are the means of
+/// `existing` and the window for each name, weighted with the entry weight_name() of their times; a
+/// missing entry counts as 0. If both weights are 0, an existing value stays and a new name gets 0.
+/// Updates `weights`.
 model::MetricMap merge_metric(model::Metric metric,
                               model::MetricMap existing,
                               const model::MetricMap& existing_times,
                               const Joining& window,
                               AverageWeights& weights);
 
-/// `averages` with 0 where a name has no weight at all, as in answers of usage/current: what one
-/// window found in no time stands for that window only. Totals come back as they are.
+/// Returns `averages` with 0 for every name without weight, as answers of usage/current have it: an
+/// average over no time says nothing about other windows. Totals are returned unchanged.
 model::MetricMap zero_without_weight(model::Metric metric,
                                      model::MetricMap averages,
                                      const model::MetricMap& times,
                                      const AverageWeights& weights);
 
-/// The value of a name, or 0; NaN and infinities are 0.
+/// The value of a name; 0 if it is missing, NaN or infinite.
 double value_or_zero(const model::MetricMap& map, std::string_view name);
 
 }  // namespace ceems::store

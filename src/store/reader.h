@@ -16,12 +16,12 @@
 
 namespace ceems::store {
 
-/// A project of one cluster: names mean nothing across clusters.
+/// A project of one cluster. Projects of the same name in two clusters are different.
 struct ClusterProject {
   std::string cluster_id = {}, project = {};
 };
 
-/// Whose rows a query may touch. The zero value is nobody's. Built by access/ only.
+/// Whose rows a query may read. The default value allows none. Only access/ builds it.
 struct Scope {
   bool everybody = false;
   std::vector<std::string> names = {};
@@ -32,7 +32,7 @@ struct Scope {
   std::vector<ClusterProject> led_projects = {};
 };
 
-/// What no two units share.
+/// Identifies a unit.
 struct UnitKey {
   std::string cluster_id = {}, uuid = {}, started_at = {};
 };
@@ -43,31 +43,32 @@ struct TimeRange {
   std::int64_t to_ms = 0;
 };
 
-/// When a unit lived: epoch milliseconds, 0: not known or not yet.
+/// When a unit lived, in epoch milliseconds. 0 means not known, or not yet.
 struct UnitLife {
   std::string uuid = {};
-  bool in_scope = false;  ///< its project has a member in scope, or is led
+  bool in_scope = false;  ///< the scope has a member of its project, or leads the project
   std::int64_t created_ms = 0;
   std::int64_t started_ms = 0;
   std::int64_t ended_ms = 0;
 };
 
-/// Empty lists do not restrict.
+/// Which units to read. Empty lists do not restrict.
 struct UnitQuery {
   Scope owners;  ///< by user name
   std::vector<std::string> projects, clusters, uuids;
-  /// Units that ended in the range; with `running` those that have not ended, too. Without a range
-  /// all, and `running` means nothing.
+  /// Only units that ended in the range and, with `running`, also those that have not ended.
+  /// Without a range all units are read and `running` has no effect.
   std::optional<TimeRange> ended;
   bool running = false;
-  /// At most that many, 0: all. With `after`, the key of the last row seen, a listing goes on where
-  /// the page before ended; rows that came or went in between shift nothing.
+  /// At most this many; 0: all. `after` is the key of the last row of the page before: the listing
+  /// continues behind it, whatever rows have been added or deleted in between.
   std::size_t limit = 0;
   std::optional<UnitKey> after;
 };
 
+/// Which rows of usage to read. Empty lists do not restrict.
 struct UsageQuery {
-  Scope members = {};  ///< of the row's project in the row's cluster
+  Scope members = {};  ///< must have a member of the row's project in the row's cluster, or lead it
   std::vector<std::string> projects = {}, clusters = {};
 };
 
@@ -76,82 +77,86 @@ struct CurrentUsageQuery {
   TimeRange updated;             ///< by the row's last update
   bool daily = false;            ///< over days instead of units
   bool terminated_only = false;  ///< units that have ended; not for days
-  /// Groups are made by cluster, user and project, and by these too.
+  /// Groups are by cluster, user and project, and also by these:
   bool by_groupname = false;
   bool by_resource_manager = false;
-  /// Which of the 13 metric maps are asked for, by their place behind kUsageTimes.
+  /// Which of the 13 metric maps to read, by their place after kUsageTimes.
   WantedMaps maps{};
 };
 
-/// What one user used in one project of one cluster. Texts that are not the same in all rows of the
-/// group are those of the first row.
+/// What one user used in one project of one cluster. A text that differs between the rows of the
+/// group is that of the first row.
 struct UsageGroup {
   std::string cluster_id, resource_manager, project, groupname, username;
   std::int64_t num_units = 0;
   std::array<model::MetricMap, model::kMetricCount + 1> maps;
 };
 
-/// Rows of a query, read one by one from one snapshot of the data base. Used by one thread at a
-/// time, not always the same; holds a connection, so let go of it soon.
+/// The rows of a query, read one by one from one snapshot of the database. Used by one thread at a
+/// time, not always the same one. It occupies a connection, so destroy it soon.
 class Cursor {
  public:
   virtual ~Cursor() = default;
-  /// True when there is a next row; texts of the row before are gone then.
+  /// Moves to the next row; false at the end. Texts of the row before become invalid.
   virtual Result<bool> next() = 0;
-  // Columns in the order the fields were asked for.
+  // Columns count from 0, in the order of the requested fields.
   [[nodiscard]] virtual std::string_view text(std::size_t column) const = 0;
   [[nodiscard]] virtual std::int64_t integer(std::size_t column) const = 0;
 };
 
-/// Field numbers of what to read: indexes into unit_fields() and so on.
+/// The fields to read, as indexes into unit_fields() and so on.
 using FieldList = std::span<const std::size_t>;
 
-/// The reading half of the data base. Safe for concurrent use. Errors: kUnavailable when no
-/// connection becomes free or the file is locked, kTimeout for a query that runs for minutes,
-/// kParse for a damaged file; messages are for the log, not for clients.
+/// The reading half of the database. Safe for concurrent use. Errors: kUnavailable if no connection
+/// becomes free, the server does not answer or the file is locked; kTimeout after 5 minutes for a
+/// listing and 10 s for other queries; kParse for a damaged file. Messages are for the log, not for
+/// clients.
 class Reader {
  public:
   virtual ~Reader() = default;
 
+  /// Succeeds if the database answers queries.
   virtual Result<> ping() = 0;
-  /// Grows with every commit that may change what queries answer.
+  /// Grows with every commit that may change the result of a query.
   [[nodiscard]] virtual std::uint64_t generation() const = 0;
 
   virtual Result<bool> is_admin(std::string_view user) = 0;
-  /// Projects that resource managers say the user leads, by cluster and name.
+  /// The projects that the user leads according to the resource managers, by cluster and name.
   virtual Result<std::vector<ClusterProject>> led_projects(std::string_view user) = 0;
 
-  /// Units that are not ignored, by UnitKey in byte order.
+  /// Units without the flag `ignore`, ordered by UnitKey (bytes).
   virtual Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) = 0;
-  /// How many of the (distinct) `uuids` have a unit in one of the clusters whose project there has
-  /// a member in scope, or is led.
+  /// How many distinct `uuids` have a unit in one of the clusters whose project has a member in the
+  /// scope, or is led by it. Includes units with the flag `ignore`.
   virtual Result<std::size_t> count_member_units(const Scope& members,
                                                  const std::vector<std::string>& clusters,
                                                  const std::vector<std::string>& uuids) = 0;
 
-  /// All units of the cluster with these ids, by id; those that are ignored, too.
+  /// All units of the cluster with these uuids, by uuid and start. Includes units with the flag
+  /// `ignore`.
   virtual Result<std::vector<UnitLife>> unit_lives(const Scope& members,
                                                    const std::string& cluster,
                                                    const std::vector<std::string>& uuids) = 0;
 
-  /// Users by cluster and name; all of user_fields().
+  // The cursors of the next five have all fields of user_fields(), project_fields() and so on.
+
+  /// Users, ordered by cluster and name.
   virtual Result<std::unique_ptr<Cursor>> users(const Scope& scope,
                                                 const std::vector<std::string>& clusters) = 0;
-  /// All admins; all of user_fields().
+  /// All admins, with user_fields().
   virtual Result<std::unique_ptr<Cursor>> admins() = 0;
-  /// Projects with at least one member in scope, by cluster and name; all of project_fields().
+  /// Projects with at least one member in the scope, or led by it, ordered by cluster and name.
   virtual Result<std::unique_ptr<Cursor>> projects(const UsageQuery& query) = 0;
-  /// Clusters that have units; all of cluster_fields().
+  /// Clusters that have units.
   virtual Result<std::unique_ptr<Cursor>> clusters() = 0;
-  /// Counts per cluster of all units, or of those that ended in the range or run; all of
-  /// stat_fields().
+  /// Counts per cluster: of all units, or of those that ended in the range or still run.
   virtual Result<std::unique_ptr<Cursor>> stats(const std::vector<std::string>& clusters,
                                                 const std::optional<TimeRange>& ended) = 0;
 
-  /// Rows of `usage` as stored, by cluster, user and project.
+  /// Rows of `usage` as stored, ordered by cluster, user and project.
   virtual Result<std::unique_ptr<Cursor>> usage(const UsageQuery& query, FieldList fields) = 0;
-  /// Sums and averages over units or days, by cluster, user and project. Every map holds the names
-  /// that any group has: 0 where a group has none.
+  /// Sums and averages over units or days, by cluster, user and project. A name that is in a map of
+  /// one group is in that map of all groups, with 0 where the group has no value.
   virtual Result<std::vector<UsageGroup>> current_usage(const CurrentUsageQuery& query) = 0;
 };
 

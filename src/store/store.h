@@ -14,12 +14,13 @@
 
 namespace ceems::store {
 
-/// Metrics that could not be found out for the units of a committed window, to be added later.
+/// Metrics that the units of a committed window lack because their source could not give them. They
+/// are added later.
 struct Gap {
-  std::int64_t id = 0;             ///< given by the store
-  std::string updater;             ///< id in the configuration
-  std::vector<std::string> parts;  ///< the updater's names of what is missing, sorted
-  model::Window window = {};       ///< given by the store, like id
+  std::int64_t id = 0;             ///< set by the store
+  std::string updater;             ///< its id in the configuration
+  std::vector<std::string> parts;  ///< what is missing, sorted: Missing::parts of the updater
+  model::Window window = {};       ///< set by the store
 };
 
 /// What one cluster delivered for one window.
@@ -27,57 +28,72 @@ struct ClusterUpdate {
   model::Cluster cluster;
   model::Window window;
   std::vector<model::Unit> units;
-  /// Absent when the fetch failed: then nobody gains or loses access.
+  /// Absent if the fetch failed: nobody gains or loses access then.
   std::optional<std::vector<model::User>> users;
   std::optional<std::vector<model::Project>> projects;
-  /// Names of users by project: replaces what the cluster said before, an empty map too. Absent
-  /// when nothing is known: then nobody gains or loses a role.
+  /// Names of the users who lead a project, by project. Replaces the cluster's earlier leads, even
+  /// if it is empty. Absent if the fetch failed: nobody gains or loses a role then.
   std::optional<std::map<std::string, std::vector<std::string>>> leads = {};
-  /// Written with the window: of each its keys, user, project and times per unit are kept.
+  /// Written with the window, together with the uuid, start, end and counted times of each unit;
+  /// not written if no unit counted anything.
   std::vector<Gap> gaps = {};
 };
 
-/// Metrics for a gap. The units are those that gap_units() gave.
+/// Metrics for a gap. The units are those that gap_units() returned.
 struct GapFill {
   model::Cluster cluster;
   std::int64_t gap_id = 0;
-  /// Metrics are merged into the unit, its usage and its daily usage as if they had come with the
-  /// window; total_time_seconds holds the weights of the averages and is not added again.
+  /// Their metrics are merged into the unit, its usage and its daily usage as if they had come with
+  /// the window. total_time_seconds only weights the averages; the window has counted it already.
   std::vector<model::Unit> units;
-  /// Names that were added to total_time_seconds since, e.g. used_cputime: these are added.
+  /// Exceptions: these names in total_time_seconds are new (e.g. used_cputime) and are added.
   std::vector<std::string> times = {};
   std::vector<std::string> still_missing = {};  ///< empty: the gap is closed
 };
 
-/// What a write did. Skipped units were rolled back to their savepoint and logged with the cause.
+/// What a write did with the units.
 struct WriteReport {
-  std::size_t written = 0;
-  std::size_t skipped = 0;
+  std::size_t written = 0;  ///< includes those that changed nothing
+  std::size_t skipped = 0;  ///< refused by the database (e.g. too large) and logged with the cause
 };
 
-/// The writing half of the data base, used by the update loop only. One writer per program; calls
-/// come from one thread.
+/// The writing half of the database. There is one writer per program; all calls come from one
+/// thread. Errors: kUnavailable if trying again may help, kInvalidArgument for a request that
+/// contradicts what is stored, kInternal otherwise. If a commit fails because the connection is
+/// lost, the change may have been made or not; watermark() then says which windows have been
+/// written.
 class Writer {
  public:
   virtual ~Writer() = default;
 
-  /// Is it for this program to fetch and write? Of several that share a data base one leads, until
-  /// it ends or loses its connection; then another one takes over at its next call. Call before
-  /// each round: who does not lead has to leave the round out and to forget the watermarks it read.
-  /// A write of one who no longer leads is refused with kUnavailable. Errors mean "no".
+  /// Returns whether this program is the one that fetches and writes. Of several programs that
+  /// share a database one leads, until it ends or loses its connection; another one then takes over
+  /// at its next call. Call it before each round: a program that does not lead, or gets an error,
+  /// must skip the round and forget the watermarks it has read. A write by a program that no longer
+  /// leads is refused with kUnavailable.
   virtual Result<bool> lead() { return true; }
 
-  /// End of the last window committed for the cluster, epoch ms; nothing before the first. Falls
-  /// back to MAX(usage.last_updated_at) of the cluster in a data base of the reference.
+  /// The end of the last window that was committed for the cluster, in epoch milliseconds; nothing
+  /// before the first window. In a database of the reference it is the newest last_updated_at of
+  /// the cluster's rows in `usage`.
   virtual Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) = 0;
 
-  /// Units, usage, daily usage, users, projects, leads and the cluster's watermark in one
-  /// transaction: all or nothing, so a window is never counted twice or lost (kill -9 included). A
-  /// window that does not start at the stored watermark is refused with kInvalidArgument.
+  /// Writes units, usage, daily usage, users, projects, leads and the cluster's watermark in one
+  /// transaction, so a window is never counted twice or lost, even after kill -9. A window that
+  /// does not start at the stored watermark is refused with kInvalidArgument.
   ///
-  /// A unit that ended at or before the window's start counts in full when it is new (it was not
-  /// seen in time); when it is stored already, its state and end are set and nothing is added,
-  /// whatever end was stored: its earlier windows have counted it.
+  /// What a unit adds depends on what is stored of its uuid with the same start, or without a start
+  /// (the unit was waiting then and has started since):
+  /// - Nothing is stored: all of its times and metrics count.
+  /// - It is stored with the same end: nothing is added or changed.
+  /// - It ended at or before the window's start, which was recorded late: state, end and metrics
+  /// are
+  ///   written as usual, but of each of its times only the part beyond the stored sum is added,
+  ///   because its earlier windows have counted the rest. Time that they counted beyond its real
+  ///   end stays.
+  /// - Otherwise: its times and metrics, which are those of this window, are added.
+  ///
+  /// Units without uuid, and units that ended before the cutoff of the last purge(), are left out.
   virtual Result<WriteReport> write(const ClusterUpdate& update) = 0;
 
   /// Replaces the admins of one source ("ceems", "grafana").
@@ -85,21 +101,25 @@ class Writer {
   /// Adds to them.
   virtual Result<> add_admins(std::string_view source, const std::vector<std::string>& names) = 0;
 
-  /// Deletes what ended, or was last updated, before the cutoff (epoch ms).
+  /// Deletes units that ended before the cutoff (epoch ms), usage that was last updated before it,
+  /// older days, and gaps of older windows. A unit without an end is deleted if it was last updated
+  /// before the cutoff and its cluster has been updated for a day since.
   virtual Result<> purge(std::int64_t cutoff_ms) = 0;
 
-  /// False: ClusterUpdate::gaps are lost, so nobody should make any.
+  /// If false, ClusterUpdate::gaps are ignored and windows must be complete.
   [[nodiscard]] virtual bool keeps_gaps() const { return false; }
-  /// Gaps of the cluster that are not filled, oldest first. Those of purged windows are gone.
+  /// The cluster's gaps that are not filled, oldest first. Purging a window removes its gaps.
   virtual Result<std::vector<Gap>> gaps(std::string_view /*cluster_id*/) {
     return std::vector<Gap>{};
   }
-  /// The units of a gap: uuid, started_at, their *_ts, username, project and the window's times.
+  /// The units of a gap: uuid, started_at, started_at_ts, ended_at_ts and, in total_time_seconds,
+  /// the times that the window counted. The other fields are empty.
   virtual Result<std::vector<model::Unit>> gap_units(std::int64_t /*gap_id*/) {
     return std::vector<model::Unit>{};
   }
-  /// Adds metrics and closes the gap, in one transaction. Units and usage rows that were purged
-  /// since are left out.
+  /// In one transaction, adds the metrics and closes the gap, or keeps it open for what is still
+  /// missing. Units and rows of usage that have been purged are left out. kNotFound if there is no
+  /// such gap.
   virtual Result<> fill_gap(const GapFill& /*fill*/) {
     return fail(ErrorCode::kInvalidArgument, "this store keeps no gaps");
   }

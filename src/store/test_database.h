@@ -14,7 +14,7 @@
 #include "testing/postgres_server.h"
 #include "testing/temp_dir.h"
 
-// What tests of data bases share. The same tests run on every one of them.
+// What tests of databases share. The same tests run on every one of them.
 
 namespace ceems::store {
 
@@ -86,7 +86,7 @@ inline Texts column(Result<std::unique_ptr<Cursor>> cursor, std::size_t index) {
 
 enum class Backend { kSqlite, kPostgres };
 
-/// A new empty data base for each test; skipped where there is no PostgreSQL server.
+/// A new empty database for each test; skipped where there is no PostgreSQL server.
 class AnyDatabase : public ::testing::Test {
  protected:
   explicit AnyDatabase(Backend backend = Backend::kSqlite) : backend_(backend) {}
@@ -112,7 +112,7 @@ class AnyDatabase : public ::testing::Test {
     ASSERT_TRUE(opened) << opened.error().message;
     db_ = std::move(*opened);
   }
-  /// The same data base as another program opens it.
+  /// The same database as another program opens it.
   [[nodiscard]] Result<std::unique_ptr<Database>> another(const std::string& zone = "UTC") const {
     return open_database({.directory = dir_.path().string(), .time_zone = zone, .url = url_},
                          clock_);
@@ -156,7 +156,7 @@ class AnyDatabase : public ::testing::Test {
     }
     return result;
   }
-  /// What another program does to the data base.
+  /// What another program does to the database.
   void execute(const std::string& sql) const { execute(sql, url_); }
 
   testing::TempDir dir_;

@@ -69,7 +69,7 @@ bool succeeded(const PGresult* result) {
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/// Host, port and data base of a connection URI, for messages; nothing when it is none.
+/// Host, port and database of a connection URI, for messages; nothing when it is none.
 std::optional<std::string> name_of(const std::string& url) {
   struct Free {
     void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
@@ -105,7 +105,7 @@ std::optional<std::string> name_of(const std::string& url) {
 }
 
 void log_notice(void* /*context*/, const char* message) {
-  log::debug("data base server", {{"message", one_line(message)}});
+  log::debug("database server", {{"message", one_line(message)}});
 }
 
 }  // namespace
@@ -198,10 +198,10 @@ Error Connection::error(const Answer& answer) const {
   const std::string_view primary = answer ? field(answer.handle(), PG_DIAG_MESSAGE_PRIMARY) : "";
   if (state.empty() || primary.empty()) {
     const char* text = handle_ == nullptr ? "" : PQerrorMessage(handle_.get());
-    return {ErrorCode::kUnavailable, fmt::format("data base {}: {}", name_, one_line(text))};
+    return {ErrorCode::kUnavailable, fmt::format("database {}: {}", name_, one_line(text))};
   }
   return {code_of(state),
-          fmt::format("data base {}: {} ({})", name_, printable(primary, 256), state)};
+          fmt::format("database {}: {} ({})", name_, printable(primary, 256), state)};
 }
 
 bool row_error(const Answer& answer) {
@@ -267,7 +267,7 @@ Result<std::unique_ptr<Connector>> Connector::create(std::string url, std::strin
   auto name = name_of(url);
   if (!name || !(url.starts_with("postgresql://") || url.starts_with("postgres://"))) {
     return fail(ErrorCode::kInvalidArgument,
-                "the URL of the data base is no connection URI of PostgreSQL"
+                "the URL of the database is no connection URI of PostgreSQL"
                 " (postgresql://user@host:port/database; reserved characters as %XX)");
   }
   return std::unique_ptr<Connector>(
@@ -279,7 +279,7 @@ Result<Connection> Connector::try_connect() const {
   if (!password_file_.empty()) {
     auto read = os::read_secret({}, password_file_);
     if (!read) {
-      return fail(std::move(read).error().with_context("password of the data base"));
+      return fail(std::move(read).error().with_context("password of the database"));
     }
     password = std::move(*read);
   }

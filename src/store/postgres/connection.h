@@ -62,7 +62,7 @@ void append_copy_line(std::string& out, const std::vector<SqlValue>& values);
 /// Errors: kUnavailable for a lost connection, a server that stops or has no room, a lock;
 /// kTimeout for the statement time-out; kPermissionDenied for a password or right that is missing;
 /// kInvalidArgument for a value that a row cannot hold (see row_error()); kInternal else. Messages
-/// name server and data base and carry no values.
+/// name server and database and carry no values.
 class Connection {
  public:
   /// By Connector only.

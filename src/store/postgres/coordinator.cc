@@ -48,9 +48,9 @@ void Coordinator::lost(const Error& error) {
   listening_ = false;
   connection_.reset();
   if (std::exchange(term_, std::nullopt)) {
-    log::warn("leadership ends: the connection to the data base is lost", {{"err", error.message}});
+    log::warn("leadership ends: the connection to the database is lost", {{"err", error.message}});
   } else if (!std::exchange(reported_, true)) {
-    log::warn("the data base does not answer", {{"err", error.message}});
+    log::warn("the database does not answer", {{"err", error.message}});
   }
 }
 
@@ -71,7 +71,7 @@ Result<> Coordinator::connect() {
   generation_->fetch_add(1);  // what was committed meanwhile was not told of
   listening_ = true;
   if (std::exchange(reported_, false)) {
-    log::info("the data base answers again", {{"database", connector_->name()}});
+    log::info("the database answers again", {{"database", connector_->name()}});
   }
   return {};
 }
@@ -113,7 +113,7 @@ Result<std::optional<std::int64_t>> Coordinator::try_lead() {
       return fail(std::move(committed).error());
     }
     term_ = term->integer(0, 0);
-    log::info("this program leads: it updates the data base", {{"database", connector_->name()}});
+    log::info("this program leads: it updates the database", {{"database", connector_->name()}});
     return term_;
   }
   return fail(term ? Error{ErrorCode::kInternal, "the table ceems_leader has no row"}

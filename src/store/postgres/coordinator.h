@@ -12,13 +12,13 @@
 
 namespace ceems::store::postgres {
 
-// Advisory locks of a data base, by number. The leader holds one as long as its session lives, a
+// Advisory locks of a database, by number. The leader holds one as long as its session lives, a
 // writer the other one for each transaction, a program that changes tables the third.
 inline constexpr std::int64_t kLeaderLock = 0x4345454D'53000001;  // "CEEMS", 1
 inline constexpr std::int64_t kWriterLock = 0x4345454D'53000002;
 inline constexpr std::int64_t kUpgradeLock = 0x4345454D'53000003;
 
-/// Who of the programs on a data base leads, and when one of them has committed. Has a connection
+/// Who of the programs on a database leads, and when one of them has committed. Has a connection
 /// and a thread of its own. Safe for concurrent use.
 ///
 /// Leadership is a session lock of the server, which lets go of it when the session ends in any

@@ -62,7 +62,7 @@ class PgDatabase final : public Database {
 
   Result<std::string> backup(const std::string& /*directory*/, std::stop_token /*stop*/) override {
     return fail(ErrorCode::kInvalidArgument,
-                "data base {}: backups of PostgreSQL are made with pg_dump", connector_->name());
+                "database {}: backups of PostgreSQL are made with pg_dump", connector_->name());
   }
 
   Result<> close() override {

@@ -87,7 +87,7 @@ TEST_F(PgDatabaseTest, DataBasesOfOthersAndOfNewerVersionsAreRefused) {
   execute("DROP TABLE ceems_schema");
   opened = another();
   ASSERT_FALSE(opened);
-  EXPECT_NE(opened.error().message.find("not a data base of this program"), std::string::npos);
+  EXPECT_NE(opened.error().message.find("not a database of this program"), std::string::npos);
 }
 
 TEST_F(PgDatabaseTest, OneOfSeveralProgramsLeadsAndAnotherTakesOver) {
@@ -284,7 +284,7 @@ TEST_F(PgDatabaseTest, MessagesNameTheServerButNoPassword) {
       {.time_zone = "UTC", .url = "postgresql://ceems@127.0.0.1:1/none"}, clock_);
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
-  EXPECT_TRUE(refused.error().message.starts_with("data base postgresql://127.0.0.1:1/none: "));
+  EXPECT_TRUE(refused.error().message.starts_with("database postgresql://127.0.0.1:1/none: "));
 }
 
 TEST_F(PgDatabaseTest, ThePasswordComesFromAFile) {
@@ -293,7 +293,7 @@ TEST_F(PgDatabaseTest, ThePasswordComesFromAFile) {
       store::open_database({.time_zone = "UTC", .url = url_, .password_file = missing}, clock_);
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().message,
-            "password of the data base: open " + missing + ": No such file or directory");
+            "password of the database: open " + missing + ": No such file or directory");
   dir_.write("password", "secret\n");
   EXPECT_TRUE(store::open_database(
       {.time_zone = "UTC", .url = url_, .password_file = (dir_.path() / "password").string()},

@@ -128,7 +128,7 @@ Result<std::int64_t> stored_version(Connection& connection) {
       number(connection, "SELECT count(*) FROM pg_class WHERE oid = to_regclass('units')");
   if (foreign && *foreign > 0) {
     return fail(ErrorCode::kInvalidArgument,
-                "data base {}: holds a table units but no ceems_schema: not a data base of this"
+                "database {}: holds a table units but no ceems_schema: not a database of this"
                 " program",
                 connection.name());
   }
@@ -142,7 +142,7 @@ Result<> run_steps(Connection& connection) {
   }
   if (*version > kOwnVersion) {
     return fail(ErrorCode::kInvalidArgument,
-                "data base {}: was written by a newer version of this program (ceems_schema {})",
+                "database {}: was written by a newer version of this program (ceems_schema {})",
                 connection.name(), *version);
   }
   for (std::int64_t next = *version + 1; next <= kOwnVersion; ++next) {
@@ -155,7 +155,7 @@ Result<> run_steps(Connection& connection) {
       return fail(std::move(done).error().with_context(
           fmt::format("upgrading to schema version {}", next)));
     }
-    log::info("data base upgraded", {{"database", connection.name()}, {"version", next}});
+    log::info("database upgraded", {{"database", connection.name()}, {"version", next}});
   }
   return {};
 }
@@ -178,7 +178,7 @@ Result<> upgrade(Connection& connection) {
     return fail(std::move(encoding).error());
   }
   if (encoding->text(0, 0) != "UTF8") {
-    return fail(ErrorCode::kInvalidArgument, "data base {}: has the encoding {}; it has to be UTF8",
+    return fail(ErrorCode::kInvalidArgument, "database {}: has the encoding {}; it has to be UTF8",
                 connection.name(), printable(encoding->text(0, 0)));
   }
   if (auto locked = connection.query("SELECT pg_advisory_lock(?)", {kUpgradeLock}); !locked) {

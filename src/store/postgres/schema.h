@@ -7,11 +7,11 @@
 
 namespace ceems::store::postgres {
 
-/// Brings the data base behind the connection to the current tables: creates them in an empty one,
+/// Brings the database behind the connection to the current tables: creates them in an empty one,
 /// upgrades older ones step by step, each step in one transaction. Programs that start at the same
 /// time do this one after the other.
 ///
-/// kInvalidArgument for a data base that is not in UTF-8, is newer than this program, or holds a
+/// kInvalidArgument for a database that is not in UTF-8, is newer than this program, or holds a
 /// table `units` that is not ours; it is left as it is.
 Result<> upgrade(Connection& connection);
 

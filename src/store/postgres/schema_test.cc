@@ -13,7 +13,7 @@
 namespace ceems::store::postgres {
 namespace {
 
-/// Data bases in use were made with these statements. With CEEMS_UPDATE_GOLDEN in the environment
+/// Databases in use were made with these statements. With CEEMS_UPDATE_GOLDEN in the environment
 /// they are written anew.
 TEST(PgSchema, EveryVersionHasTheStatementsOfTheGoldenFile) {
   std::string texts;

@@ -73,7 +73,7 @@ Result<> PgSession::still_there() const {
   if (connection_ && connection_->alive()) {
     return {};
   }
-  return fail(ErrorCode::kUnavailable, "data base {}: the connection was lost", connector_->name());
+  return fail(ErrorCode::kUnavailable, "database {}: the connection was lost", connector_->name());
 }
 
 Result<> PgSession::begin() {
@@ -88,7 +88,7 @@ Result<> PgSession::begin() {
       term = *leads;
     }
     if (!term) {
-      return fail(ErrorCode::kUnavailable, "data base {}: another program leads",
+      return fail(ErrorCode::kUnavailable, "database {}: another program leads",
                   connector_->name());
     }
     if (auto done = connect(); !done) {
@@ -115,7 +115,7 @@ Result<> PgSession::start_transaction(std::int64_t term) {
     return fail(std::move(stored).error());
   }
   if (stored->rows() != 1 || stored->integer(0, 0) != term) {
-    return fail(ErrorCode::kUnavailable, "data base {}: another program leads since",
+    return fail(ErrorCode::kUnavailable, "database {}: another program leads since",
                 connector_->name());
   }
   in_transaction_ = true;

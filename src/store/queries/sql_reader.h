@@ -8,7 +8,7 @@
 
 namespace ceems::store {
 
-/// The queries of the API, the same for every data base; how they are run is the data base's.
+/// The queries of the API, the same for every database; how they are run is the database's.
 class SqlReader : public Reader {
  public:
   Result<> ping() override;

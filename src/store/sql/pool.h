@@ -20,7 +20,7 @@ namespace ceems::store {
 template <typename Connection>
 class Pool {
  public:
-  /// `name` of the data base is for messages. `open` is called by any thread.
+  /// `name` of the database is for messages. `open` is called by any thread.
   Pool(std::string name,
        int max_connections,
        std::chrono::milliseconds wait,
@@ -64,10 +64,10 @@ class Pool {
       if (!freed_.wait_for(lock, wait_, [this]() CEEMS_REQUIRES(mutex_) {
             return closed_ || !free_.empty() || used_ < max_connections_;
           })) {
-        return fail(ErrorCode::kUnavailable, "data base {}: all connections are busy", name_);
+        return fail(ErrorCode::kUnavailable, "database {}: all connections are busy", name_);
       }
       if (closed_) {
-        return fail(ErrorCode::kUnavailable, "data base {}: closed", name_);
+        return fail(ErrorCode::kUnavailable, "database {}: closed", name_);
       }
       ++used_;
       if (!free_.empty()) {

@@ -46,7 +46,7 @@ inline constexpr std::size_t kWriterStatements = 25;
 
 /// The text, with ? for each value.
 std::string statement_text(WriterStatement statement);
-/// "table (columns)" of an INSERT that does nothing but store its values, for data bases that take
+/// "table (columns)" of an INSERT that does nothing but store its values, for databases that take
 /// many rows at once; nothing for other statements.
 std::string insert_target(WriterStatement statement);
 
@@ -66,7 +66,7 @@ class AnswerRow {
 /// Gets the index of the call in its list, and a row of its answer.
 using OnRow = std::function<void(std::size_t, const AnswerRow&)>;
 
-/// What a data base has to do for the writer: transactions of one connection. Used by one thread.
+/// What a database has to do for the writer: transactions of one connection. Used by one thread.
 ///
 /// Errors: kUnavailable where trying again may help (a lost connection, a full disk, a lock); after
 /// any error the transaction has to be rolled back.
@@ -74,7 +74,7 @@ class Session {
  public:
   virtual ~Session() = default;
 
-  /// Starts a transaction that no other writer of the data base can be in at the same time, after
+  /// Starts a transaction that no other writer of the database can be in at the same time, after
   /// rolling back whatever an earlier failure left open. Refused with kUnavailable when another
   /// program leads.
   virtual Result<> begin() = 0;
@@ -84,7 +84,7 @@ class Session {
 
   /// Runs the calls in order.
   virtual Result<> run(std::span<const WriterCall> calls, const OnRow& on_row) = 0;
-  /// Runs each group as a whole or, when the data base refuses one of its values (too large, not
+  /// Runs each group as a whole or, when the database refuses one of its values (too large, not
   /// unique), not at all. The error of a refused group stands at its index in the result.
   virtual Result<std::vector<std::optional<Error>>> run_groups(
       std::span<const std::vector<WriterCall>> groups) = 0;

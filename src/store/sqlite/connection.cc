@@ -39,7 +39,7 @@ ErrorCode code_of(int status) {
 }
 
 Error error_of(int status, std::string_view file, std::string_view message) {
-  return Error{code_of(status), fmt::format("data base {}: {}", file, message)};
+  return Error{code_of(status), fmt::format("database {}: {}", file, message)};
 }
 
 std::string_view file_of(sqlite3* handle) {
@@ -157,7 +157,7 @@ Result<Connection> Connection::open(const std::string& path, OpenMode mode) {
   if (status != SQLITE_OK) {
     const int cause = raw == nullptr ? 0 : sqlite3_system_errno(raw);
     if (cause != 0) {
-      return fail(errno_error(cause, fmt::format("data base {}", path)));
+      return fail(errno_error(cause, fmt::format("database {}", path)));
     }
     return fail(error_of(status, path, sqlite3_errstr(status)));
   }
@@ -283,7 +283,7 @@ Result<> Connection::copy_to(const std::string& path, bool (*keep_going)(void*),
 Error last_error(sqlite3* handle, std::string_view context) {
   const int status = sqlite3_extended_errcode(handle);
   Error error = error_of(status, file_of(handle), sqlite3_errmsg(handle));
-  // Readers share a file of locks, which the first user of a data base makes.
+  // Readers share a file of locks, which the first user of a database makes.
   if ((status & 0xFF) == SQLITE_READONLY && sqlite3_db_readonly(handle, "main") == 1) {
     error.message +=
         ": nobody has it open, and this user may not make the file of its locks; start the API "

@@ -50,11 +50,11 @@ class Statement {
 
 enum class OpenMode { kReadWrite, kReadOnly };
 
-/// One connection to a data base file. Move-only; used by one thread at a time.
+/// One connection to a database file. Move-only; used by one thread at a time.
 ///
 /// Errors: kUnavailable for a full disk, a locked file and I/O errors (trying again may help),
 /// kPermissionDenied for files that may not be opened or written, kParse for a file that is no
-/// data base or is damaged, kInternal else. Messages name the file.
+/// database or is damaged, kInternal else. Messages name the file.
 class Connection {
  public:
   static Result<Connection> open(const std::string& path, OpenMode mode);
@@ -73,7 +73,7 @@ class Connection {
   /// Ready for another user: without deadline. Always true.
   bool recycle();
 
-  /// Copies the whole data base into the file `path`, which is made with mode 0640. On failure the
+  /// Copies the whole database into the file `path`, which is made with mode 0640. On failure the
   /// file is removed. `keep_going` is asked between batches of pages; false ends with kUnavailable.
   Result<> copy_to(const std::string& path, bool (*keep_going)(void*), void* context);
 
@@ -91,7 +91,7 @@ class Connection {
 Error last_error(sqlite3* handle, std::string_view context);
 
 /// True when an error concerns the row at hand only (a constraint, a value too large), false when
-/// it concerns the data base and everything must be tried again.
+/// it concerns the database and everything must be tried again.
 bool row_error(sqlite3* handle);
 
 }  // namespace ceems::store::sqlite

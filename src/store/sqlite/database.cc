@@ -35,7 +35,7 @@ std::int64_t now_ms(const Clock& clock) {
       .count();
 }
 
-/// Takes the lock of the data base, which the kernel lets go of when the process ends in any way.
+/// Takes the lock of the database, which the kernel lets go of when the process ends in any way.
 Result<UniqueFd> take_lock(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
   if (!file.valid()) {
@@ -48,7 +48,7 @@ Result<UniqueFd> take_lock(const std::string& path) {
     std::array<char, 32> holder{};
     const ssize_t size = ::pread(file.get(), holder.data(), holder.size() - 1, 0);
     const std::string_view text(holder.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-    return fail(ErrorCode::kUnavailable, "data base is in use: process {} holds {}",
+    return fail(ErrorCode::kUnavailable, "database is in use: process {} holds {}",
                 trim(text).empty() ? "?" : printable(trim(text)), path);
   }
   const std::string pid = fmt::format("{}\n", ::getpid());
@@ -73,7 +73,7 @@ class SqliteWriter final : public SessionWriter {
       return done;
     }
     // Gives a bounded number of freed pages back to the file system, which readers do not notice;
-    // nothing to do in data bases that were not created by us.
+    // nothing to do in databases that were not created by us.
     return session_->connection().execute("PRAGMA incremental_vacuum(2000)");
   }
 
@@ -101,7 +101,7 @@ class SqliteDatabase final : public Database {
 
   ~SqliteDatabase() override {
     if (auto done = close(); !done) {
-      log::error("closing the data base", {{"err", done.error().message}});
+      log::error("closing the database", {{"err", done.error().message}});
     }
   }
 
@@ -115,7 +115,7 @@ class SqliteDatabase final : public Database {
       // SQLite would make it with the permissions of the umask.
       const UniqueFd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
       if (!file.valid()) {
-        return fail(errno_error(errno, fmt::format("data base {}", path_)));
+        return fail(errno_error(errno, fmt::format("database {}", path_)));
       }
     }
     auto connection = Connection::open(path_, OpenMode::kReadWrite);

@@ -28,7 +28,7 @@ TEST_F(SqliteDatabaseTest, AFullDiskIsOneLineAndWorthAnotherTry) {
     const auto done = connection.execute("CREATE TABLE big AS SELECT randomblob(1000000) AS x");
     ASSERT_FALSE(done);
     EXPECT_EQ(done.error().code, ErrorCode::kUnavailable);
-    EXPECT_EQ(done.error().message, "data base " + file() + ": database or disk is full");
+    EXPECT_EQ(done.error().message, "database " + file() + ": database or disk is full");
   }
 }
 

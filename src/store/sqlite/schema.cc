@@ -178,7 +178,7 @@ Result<bool> has_column(Connection& connection, std::string_view table, std::str
   return *count > 0;
 }
 
-/// Data bases of development versions of the reference are about that have the columns of a later
+/// Databases of development versions of the reference are about that have the columns of a later
 /// version already: only what is missing is done.
 Result<std::string> step_sql(Connection& connection, int version) {
   if (version < 8) {
@@ -256,7 +256,7 @@ Result<State> inspect(Connection& connection, const std::string& path) {
   }
   if (!*migrations) {
     return fail(ErrorCode::kInvalidArgument,
-                "data base {}: holds tables but no schema_migrations: not a data base of CEEMS",
+                "database {}: holds tables but no schema_migrations: not a database of CEEMS",
                 path);
   }
   auto row = connection.prepare("SELECT version, dirty FROM schema_migrations");
@@ -275,13 +275,13 @@ Result<State> inspect(Connection& connection, const std::string& path) {
   const bool dirty = row->integer(1) != 0 || row->text(1) == "true";
   if (dirty) {
     return fail(ErrorCode::kInvalidArgument,
-                "data base {}: schema version {} is marked dirty: an upgrade was interrupted; "
+                "database {}: schema version {} is marked dirty: an upgrade was interrupted; "
                 "restore a backup or repair it by hand",
                 path, version);
   }
   if (version < 0 || version > kSchemaVersion) {
     return fail(ErrorCode::kInvalidArgument,
-                "data base {}: schema version {} is newer than {}, the newest this program knows",
+                "database {}: schema version {} is newer than {}, the newest this program knows",
                 path, version, kSchemaVersion);
   }
   state.version = static_cast<int>(version);
@@ -296,7 +296,7 @@ Result<State> inspect(Connection& connection, const std::string& path) {
     }
     if (*own_version > kOwnVersion) {
       return fail(ErrorCode::kInvalidArgument,
-                  "data base {}: was written by a newer version of this program (ceems_schema {})",
+                  "database {}: was written by a newer version of this program (ceems_schema {})",
                   path, *own_version);
     }
     state.own = static_cast<int>(*own_version);
@@ -392,7 +392,7 @@ Result<> upgrade(Connection& connection,
       return fail(std::move(done).error().with_context("backup before the upgrade"));
     }
     log::info(
-        "data base will be upgraded",
+        "database will be upgraded",
         {{"file", path}, {"from", state->version}, {"to", kSchemaVersion}, {"backup", backup}});
   }
   if (change) {

@@ -207,18 +207,18 @@ TEST_F(SchemaTest, DirtyNewerAndForeignDataBasesAreRefusedUntouched) {
   run("UPDATE schema_migrations SET dirty = 1");
   EXPECT_EQ(
       open().error().message,
-      "data base " + file() +
+      "database " + file() +
           ": schema version 3 is marked dirty: an upgrade was interrupted; restore a backup or "
           "repair it by hand");
   run("UPDATE schema_migrations SET dirty = 0, version = 10");
   EXPECT_EQ(
       open().error().message,
-      "data base " + file() + ": schema version 10 is newer than 9, the newest this program knows");
+      "database " + file() + ": schema version 10 is newer than 9, the newest this program knows");
   EXPECT_EQ(text("SELECT count(*) FROM sqlite_master WHERE name LIKE 'ceems%'"), "0");
   run("DROP TABLE schema_migrations");
   EXPECT_EQ(
       open().error().message,
-      "data base " + file() + ": holds tables but no schema_migrations: not a data base of CEEMS");
+      "database " + file() + ": holds tables but no schema_migrations: not a database of CEEMS");
   EXPECT_TRUE(backups().empty());
 }
 
@@ -227,7 +227,7 @@ TEST_F(SchemaTest, AFileThatIsNoDataBaseIsRefused) {
   const auto opened = open();
   ASSERT_FALSE(opened);
   EXPECT_EQ(opened.error().code, ErrorCode::kParse);
-  EXPECT_EQ(opened.error().message, "data base " + file() + ": file is not a database");
+  EXPECT_EQ(opened.error().message, "database " + file() + ": file is not a database");
 }
 
 TEST_F(SchemaTest, ASecondWriterIsRefused) {
@@ -236,7 +236,7 @@ TEST_F(SchemaTest, ASecondWriterIsRefused) {
   const auto second = open();
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message,
-            fmt::format("data base is in use: process {} holds {}.lock", ::getpid(), file()));
+            fmt::format("database is in use: process {} holds {}.lock", ::getpid(), file()));
 }
 
 TEST_F(SchemaTest, AMissingDirectoryIsNamed) {

@@ -7,7 +7,7 @@
 
 namespace ceems::store::sqlite {
 
-/// The writing connection of a data base file.
+/// The writing connection of a database file.
 class SqliteSession final : public Session {
  public:
   /// Prepares the statements; the schema has to be current.

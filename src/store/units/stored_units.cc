@@ -35,7 +35,7 @@ Sql select_units(Dialect dialect,
   return sql.value(cluster_id).add(" AND uuid = wanted.one OFFSET 0) AS found");
 }
 
-/// Is it stored as it is by every data base? Then its row can be told by it.
+/// Is it stored as it is by every database? Then its row can be told by it.
 bool plain(std::string_view uuid) {
   return std::ranges::all_of(uuid, [](char c) { return c >= ' ' && c <= '~'; });
 }

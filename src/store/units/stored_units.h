@@ -11,7 +11,7 @@
 namespace ceems::store {
 
 /// The rows of a cluster with each of the ids, at the id's index. All ids are asked for at once, as
-/// a statement costs a data base more than a row does: a few hundred ids at most.
+/// a statement costs a database more than a row does: a few hundred ids at most.
 Result<std::vector<std::vector<StoredUnit>>> find_units(Session& session,
                                                         std::string_view cluster_id,
                                                         std::span<const std::string_view> uuids);

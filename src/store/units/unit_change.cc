@@ -20,7 +20,7 @@ model::MetricMap stored_map(std::string_view text, std::string_view what) {
   if (map) {
     return std::move(*map);
   }
-  log::warn("malformed map in the data base counts as empty",
+  log::warn("malformed map in the database counts as empty",
             {{"row", printable(what)}, {"err", map.error().message}});
   return {};
 }

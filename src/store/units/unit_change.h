@@ -16,7 +16,7 @@
 namespace ceems::store {
 
 // How a window is merged into rows (docs/api/database.md, "How a window is written"), without a
-// data base: rows go in, statements come out. Pure functions; what is malformed is logged.
+// database: rows go in, statements come out. Pure functions; what is malformed is logged.
 
 /// What becomes of a unit.
 struct UnitChange {

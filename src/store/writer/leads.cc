@@ -9,7 +9,7 @@ namespace {
 
 using Lead = std::pair<std::string, std::string>;  // name, project
 
-/// No data base may refuse it, which would hold up the window: not every one holds a NUL, nor long
+/// No database may refuse it, which would hold up the window: not every one holds a NUL, nor long
 /// texts in indexes.
 bool is_name(const std::string& text) {
   constexpr std::size_t kLongest = 512;

@@ -19,7 +19,7 @@ std::string tags_text(const std::vector<std::string>& tags) {
   return tags.empty() ? "null" : string_list_text(tags);
 }
 
-/// The names that a data base can hold in a list; no manager has users with a NUL in their names.
+/// The names that a database can hold in a list; no manager has users with a NUL in their names.
 std::string names_text(std::vector<std::string> names) {
   std::erase_if(names, [](const std::string& name) { return name.find('\0') != name.npos; });
   return string_list_text(names);
@@ -317,7 +317,7 @@ Result<> SessionWriter::load_usage(const Batch& batch,
   });
 }
 
-/// A row that the data base refuses must not hold up the window for ever.
+/// A row that the database refuses must not hold up the window for ever.
 Result<> SessionWriter::run_and_log(std::span<const std::vector<WriterCall>> groups,
                                     std::string_view what) {
   const auto refused = session_->run_groups(groups);
@@ -326,7 +326,7 @@ Result<> SessionWriter::run_and_log(std::span<const std::vector<WriterCall>> gro
   }
   for (const auto& error : *refused) {
     if (error) {
-      log::error("refused by the data base", {{"what", what}, {"err", error->message}});
+      log::error("refused by the database", {{"what", what}, {"err", error->message}});
     }
   }
   return {};

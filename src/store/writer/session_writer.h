@@ -19,7 +19,7 @@
 
 namespace ceems::store {
 
-/// The writer of every data base: what is done, while a Session says how.
+/// The writer of every database: what is done, while a Session says how.
 class SessionWriter : public Writer {
  public:
   /// `generation` grows with every commit. Session, clock and generation must outlive the writer.
