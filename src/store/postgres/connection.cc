@@ -20,10 +20,11 @@ constexpr unsigned kBigInt = 20;
 constexpr unsigned kText = 25;
 
 constexpr auto kFirstPause = std::chrono::milliseconds(50);
-constexpr auto kLongestPause = std::chrono::seconds(10);
+constexpr auto kMaxPause = std::chrono::seconds(10);
 
-// Set for every session. TCP: a leader whose machine is gone must not keep the others waiting for
-// hours. A transaction that nobody works on ends, so it cannot hold the lock of writers.
+// Settings of every session. The TCP timeouts end the leadership of a machine that has disappeared
+// within a minute instead of hours. An idle transaction ends, so that it cannot keep the writers'
+// lock.
 constexpr const char* kSessionSettings =
     "SET standard_conforming_strings = on; SET TimeZone = 'UTC'; SET lock_timeout = '30s';"
     "SET idle_in_transaction_session_timeout = '5min'; SET tcp_keepalives_idle = 30;"
@@ -69,12 +70,12 @@ bool succeeded(const PGresult* result) {
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/// Host, port and database of a connection URI, for messages; nothing when it is none.
+/// Host, port and database of a connection URI, for messages; nothing if it is not one.
 std::optional<std::string> name_of(const std::string& url) {
   struct Free {
     void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
   };
-  char* problem = nullptr;  // shows parts of the URI, so it is not told
+  char* problem = nullptr;  // not reported, because it quotes parts of the URI
   const std::unique_ptr<PQconninfoOption, Free> options(PQconninfoParse(url.c_str(), &problem));
   PQfreemem(problem);
   if (!options) {
@@ -94,7 +95,7 @@ std::optional<std::string> name_of(const std::string& url) {
   const std::string host = value("host").empty() ? value("hostaddr") : value("host");
   const std::string port = value("port");
   const std::string database = value("dbname");
-  // A password with a / or @ that is not written as %2F or %40 ends up in one of these.
+  // If a password has a / or @ that is not written as %2F or %40, a part of it ends up here.
   const bool misread = host.find('@') != std::string::npos ||
                        database.find_first_of("@:/") != std::string::npos ||
                        port.find_first_not_of("0123456789,") != std::string::npos;
@@ -267,7 +268,7 @@ Result<std::unique_ptr<Connector>> Connector::create(std::string url, std::strin
   auto name = name_of(url);
   if (!name || !(url.starts_with("postgresql://") || url.starts_with("postgres://"))) {
     return fail(ErrorCode::kInvalidArgument,
-                "the URL of the database is no connection URI of PostgreSQL"
+                "the URL of the database is not a connection URI of PostgreSQL"
                 " (postgresql://user@host:port/database; reserved characters as %XX)");
   }
   return std::unique_ptr<Connector>(
@@ -283,7 +284,7 @@ Result<Connection> Connector::try_connect() const {
     }
     password = std::move(*read);
   }
-  // What stands before dbname are defaults that the URI may change; empty values do not count.
+  // The options before dbname are defaults that the URI may override; empty values have no effect.
   const std::array<std::pair<const char*, const char*>, 8> options{{
       {"fallback_application_name", "ceems_api_server"},
       {"connect_timeout", "10"},
@@ -318,12 +319,12 @@ Result<Connection> Connector::connect() {
       return fail(last_error_);
     }
   }
-  auto connection = try_connect();  // seconds, where a server does not answer
+  auto connection = try_connect();  // takes seconds if the server does not answer
   const MutexLock lock(mutex_);
   if (connection) {
     pause_ = {};
   } else {
-    pause_ = std::clamp<std::chrono::milliseconds>(pause_ * 2, kFirstPause, kLongestPause);
+    pause_ = std::clamp<std::chrono::milliseconds>(pause_ * 2, kFirstPause, kMaxPause);
     not_before_ = std::chrono::steady_clock::now() + pause_;
     last_error_ = connection.error();
   }

@@ -18,13 +18,13 @@ struct pg_result;
 
 namespace ceems::store::postgres {
 
-/// A result of libpq: rows, or the end of a command. Move-only.
+/// A result of libpq: the rows or the status of a statement. Move-only.
 class Answer {
  public:
   Answer() = default;
   explicit Answer(pg_result* result) : result_(result) {}
 
-  // Texts live as long as the answer; NULL is "" and 0.
+  // Texts are valid as long as the answer. NULL is read as "" or 0.
   [[nodiscard]] std::string_view text(int row, std::size_t column) const;
   [[nodiscard]] std::int64_t integer(int row, std::size_t column) const;
   [[nodiscard]] int rows() const;
@@ -38,8 +38,8 @@ class Answer {
   std::unique_ptr<pg_result, Clear> result_;
 };
 
-/// Values in the form that libpq takes: bigint and text. PostgreSQL stores no NUL and nothing but
-/// UTF-8, so other bytes become U+FFFD, as in answers of the API.
+/// Values in the form that libpq takes: bigint and text. PostgreSQL stores only UTF-8 without NUL,
+/// so other bytes become U+FFFD, as in answers of the API.
 class Parameters {
  public:
   explicit Parameters(const std::vector<SqlValue>& values);
@@ -59,34 +59,34 @@ void append_copy_line(std::string& out, const std::vector<SqlValue>& values);
 
 /// One connection to a server. Move-only; used by one thread at a time.
 ///
-/// Errors: kUnavailable for a lost connection, a server that stops or has no room, a lock;
-/// kTimeout for the statement time-out; kPermissionDenied for a password or right that is missing;
-/// kInvalidArgument for a value that a row cannot hold (see row_error()); kInternal else. Messages
-/// name server and database and carry no values.
+/// Errors: kUnavailable for a lost connection, a server that stops or has no space, or a lock;
+/// kTimeout after the statement timeout; kPermissionDenied for a wrong password or a missing right;
+/// kInvalidArgument for a value that a row cannot hold (see row_error()); kInternal otherwise.
+/// Messages name the server and the database, and contain no values.
 class Connection {
  public:
-  /// By Connector only.
+  /// For Connector only.
   Connection(pg_conn* handle, std::string name);
 
-  /// Runs statements without parameters and results.
+  /// Runs statements that have no parameters and no result.
   Result<> execute(const std::string& sql);
-  /// Runs one statement; all its rows.
+  /// Runs one statement and returns all its rows.
   Result<Answer> query(std::string_view sql, const std::vector<SqlValue>& values = {});
-  /// Prepares `sql` under the name.
+  /// Prepares `sql` as a statement with this name.
   Result<> prepare(const std::string& name, const std::string& sql, const Parameters& parameters);
-  /// Statements end with kTimeout after that; 0: never.
+  /// Statements fail with kTimeout after this time; 0: never.
   Result<> set_timeout(std::chrono::milliseconds limit);
 
-  /// False once the connection was lost.
+  /// False once the connection has been lost.
   [[nodiscard]] bool alive() const;
-  /// Outside of transactions and queries?
+  /// Whether there is neither a transaction nor a statement in progress.
   [[nodiscard]] bool idle() const;
-  /// Ready for another user; false when it is lost or in the middle of something.
+  /// Prepares the connection for the next user; false if it is lost or not idle.
   bool recycle() { return alive() && idle(); }
-  /// Stops the statement under way and closes the connection.
+  /// Cancels the statement in progress and closes the connection.
   void abandon();
 
-  /// The error that a failed result, or else the connection, tells of.
+  /// The error of a failed result or, if that has none, of the connection.
   [[nodiscard]] Error error(const Answer& answer) const;
   [[nodiscard]] const std::string& name() const { return name_; }
   [[nodiscard]] pg_conn* handle() const { return handle_.get(); }
@@ -100,15 +100,15 @@ class Connection {
   std::chrono::milliseconds timeout_{0};
 };
 
-/// True when an error of a statement concerns the row at hand only (a constraint, a value too
-/// large), false when everything must be tried again.
+/// True if an error concerns only the row that was written (a constraint, a value too large), false
+/// if everything must be tried again.
 bool row_error(const Answer& answer);
 
-/// Opens connections. While the server does not take any, it is asked ever less often and callers
-/// get the last error at once. Safe for concurrent use.
+/// Opens connections. While the server refuses them, it is tried at growing intervals of up to 10
+/// s; in between, callers get the last error immediately. Safe for concurrent use.
 class Connector {
  public:
-  /// kInvalidArgument for a text that is no connection URI; the message does not show it.
+  /// kInvalidArgument if `url` is not a connection URI. The message does not contain it.
   static Result<std::unique_ptr<Connector>> create(std::string url, std::string password_file);
 
   Result<Connection> connect();

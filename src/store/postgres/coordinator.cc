@@ -12,9 +12,9 @@
 namespace ceems::store::postgres {
 namespace {
 
-// How soon a stop, or a connection that another thread replaced, is noticed.
+// A stop, or a connection that another thread has replaced, is noticed within this time.
 constexpr int kPollMs = 200;
-// Between looks at a server that is away; the connector asks more seldom by itself.
+// Pause between attempts to reach the server. The connector makes real attempts less often.
 constexpr auto kPause = std::chrono::milliseconds(200);
 
 }  // namespace
@@ -48,7 +48,7 @@ void Coordinator::lost(const Error& error) {
   listening_ = false;
   connection_.reset();
   if (std::exchange(term_, std::nullopt)) {
-    log::warn("leadership ends: the connection to the database is lost", {{"err", error.message}});
+    log::warn("leadership lost: the connection to the database broke", {{"err", error.message}});
   } else if (!std::exchange(reported_, true)) {
     log::warn("the database does not answer", {{"err", error.message}});
   }
@@ -68,7 +68,7 @@ Result<> Coordinator::connect() {
     return done;
   }
   connection_ = std::make_unique<Connection>(std::move(*connection));
-  generation_->fetch_add(1);  // what was committed meanwhile was not told of
+  generation_->fetch_add(1);  // commits in the meantime were not announced
   listening_ = true;
   if (std::exchange(reported_, false)) {
     log::info("the database answers again", {{"database", connector_->name()}});
@@ -101,7 +101,7 @@ Result<std::optional<std::int64_t>> Coordinator::try_lead() {
   if (term_ || locked->text(0, 0) != "t") {
     return term_;
   }
-  // Waits for a transaction of the leader before, which may have lost its session.
+  // Waits for a transaction of the former leader, which may have lost only its other session.
   const auto done = connection_->execute(fmt::format(
       "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock({});"
       "UPDATE ceems_leader SET term = term + 1",
@@ -125,9 +125,9 @@ Result<std::optional<std::int64_t>> Coordinator::lead() {
   auto term = try_lead();
   if (!term && connection_) {
     const bool led = term_.has_value();
-    lost(term.error());  // with the session go its locks
+    lost(term.error());  // the server has released the locks of the session
     if (led || term.error().code == ErrorCode::kUnavailable) {
-      term = try_lead();  // a connection that broke while nobody used it
+      term = try_lead();  // the connection may have broken while it was idle
       if (!term && connection_) {
         lost(term.error());
       }
@@ -154,7 +154,7 @@ void Coordinator::listen(const std::stop_token& stop) {
       continue;
     }
     const MutexLock lock(mutex_);
-    // The connection may be another one by now; then there is simply nothing to read yet.
+    // If the connection has been replaced in the meantime, there is nothing to read yet.
     if (connection_) {
       if (PQconsumeInput(connection_->handle()) == 0 || !connection_->alive()) {
         lost(connection_->error({}));

@@ -12,35 +12,38 @@
 
 namespace ceems::store::postgres {
 
-// Advisory locks of a database, by number. The leader holds one as long as its session lives, a
-// writer the other one for each transaction, a program that changes tables the third.
+// The numbers of the advisory locks of a database. The leader holds the first as long as its
+// session lasts, a writer holds the second during each transaction, and a program that upgrades the
+// tables holds the third.
 inline constexpr std::int64_t kLeaderLock = 0x4345454D'53000001;  // "CEEMS", 1
 inline constexpr std::int64_t kWriterLock = 0x4345454D'53000002;
 inline constexpr std::int64_t kUpgradeLock = 0x4345454D'53000003;
 
-/// Who of the programs on a database leads, and when one of them has committed. Has a connection
-/// and a thread of its own. Safe for concurrent use.
+/// Elects the leader among the programs that use a database, and notices commits of the others. Has
+/// its own connection and thread. Safe for concurrent use.
 ///
-/// Leadership is a session lock of the server, which lets go of it when the session ends in any
-/// way. Each new leader counts up the term in ceems_leader; transactions of the writer check it, so
-/// whoever lost the lock without noticing cannot write once another has it.
+/// The leader holds a session lock, which the server releases when the session ends in any way.
+/// Each new leader increments the term in ceems_leader. Every transaction of a writer checks the
+/// term, so a former leader that has not noticed its loss cannot write any more.
 class Coordinator {
  public:
-  /// `generation` is counted up with every commit that is told of. Both must outlive the object.
+  /// `generation` is incremented with every commit that the server announces. Both must outlive the
+  /// object.
   Coordinator(Connector& connector, std::atomic<std::uint64_t>& generation);
   ~Coordinator();
   Coordinator(const Coordinator&) = delete;
   Coordinator& operator=(const Coordinator&) = delete;
 
-  /// The term when this program leads or just became leader; nothing when another one leads. Asks
-  /// the server.
+  /// Asks the server. Returns the term if this program leads, perhaps from now on; nothing if
+  /// another program leads.
   Result<std::optional<std::int64_t>> lead();
-  /// The term as far as is known without asking.
+  /// The term as of the last lead(); nothing if this program did not lead then, or has lost its
+  /// connection.
   [[nodiscard]] std::optional<std::int64_t> term() const;
-  /// Are commits of others told of at the moment?
+  /// Whether the server currently announces the commits of other programs.
   [[nodiscard]] bool listening() const { return listening_.load(); }
 
-  /// Ends the session, and with it the leadership.
+  /// Ends the session, and with it the leadership. Idempotent.
   void stop();
 
  private:

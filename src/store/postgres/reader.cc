@@ -6,7 +6,7 @@
 
 namespace ceems::store::postgres {
 
-/// Rows come one by one (libpq's single-row mode), so an answer of any size takes the memory of a
+/// Reads rows one by one (libpq's single-row mode), so a result of any size needs the memory of one
 /// row.
 class PgReader::Rows final : public Cursor {
  public:
@@ -46,7 +46,7 @@ class PgReader::Rows final : public Cursor {
     waiting_ = true;
     return {};
   }
-  /// Was it the connection that failed?
+  /// Whether the connection failed.
   [[nodiscard]] bool lost() { return !lease_.connection().alive(); }
   [[nodiscard]] bool fresh() const { return lease_.fresh(); }
 
@@ -96,7 +96,7 @@ Result<std::unique_ptr<Cursor>> PgReader::open(const Sql& sql, std::chrono::mill
     if (done) {
       return rows;
     }
-    // A connection that broke while it lay in the pool: all the others did so too.
+    // If a connection broke while it was in the pool, all the others did too.
     if (!rows->lost() || rows->fresh()) {
       return fail(std::move(done).error());
     }

@@ -12,7 +12,7 @@ namespace ceems::store::postgres {
 
 class PgReader final : public SqlReader {
  public:
-  /// `generation` is counted up at every commit. All must outlive the reader.
+  /// `generation` is incremented with every commit. All must outlive the reader.
   PgReader(Pool<Connection>& pool,
            const Coordinator& coordinator,
            std::atomic<std::uint64_t>& generation)
@@ -21,7 +21,7 @@ class PgReader final : public SqlReader {
         coordinator_(&coordinator),
         generation_(&generation) {}
 
-  /// While commits of other programs are not told of, every call gives another number.
+  /// While commits of other programs are not announced, every call returns a new number.
   [[nodiscard]] std::uint64_t generation() const override {
     return coordinator_->listening() ? generation_->load() : generation_->fetch_add(1) + 1;
   }

@@ -31,7 +31,7 @@ class Row final : public AnswerRow {
   int row_;
 };
 
-// Fewer rows are not worth a COPY.
+// With fewer rows, a COPY is not worthwhile.
 constexpr std::size_t kFewestToCopy = 8;
 
 bool can_copy(std::span<const WriterCall> calls) {
@@ -63,12 +63,13 @@ Result<> PgSession::connect() {
     return fail(std::move(connection).error());
   }
   connection_ = std::make_unique<Connection>(std::move(*connection));
-  // All statements of the writer go by an index. A plan made while a table is new and empty would
-  // read all of it each time, until statistics are there: minutes for the first window.
+  // All statements of the writer can use an index. A plan made while a table is new and empty would
+  // scan the table each time until there are statistics: minutes for the first window.
   return connection_->execute("SET enable_seqscan = off");
 }
 
-/// Inside a transaction a lost connection is not made anew: its first half would be missing.
+/// A connection that is lost within a transaction is not reopened, because what the transaction has
+/// done so far is lost too.
 Result<> PgSession::still_there() const {
   if (connection_ && connection_->alive()) {
     return {};
@@ -77,7 +78,7 @@ Result<> PgSession::still_there() const {
 }
 
 Result<> PgSession::begin() {
-  // A connection that broke while nobody used it shows at the first statement.
+  // A connection that broke while it was idle fails at the first statement.
   for (int attempt = 0;; ++attempt) {
     auto term = coordinator_->term();
     if (!term) {
@@ -94,7 +95,7 @@ Result<> PgSession::begin() {
     if (auto done = connect(); !done) {
       return done;
     }
-    roll_back();  // whatever an earlier failure left open
+    roll_back();  // a transaction that an earlier failure left open
     auto done = start_transaction(*term);
     if (done || attempt > 0 || connection_->alive()) {
       return done;
@@ -103,7 +104,7 @@ Result<> PgSession::begin() {
 }
 
 Result<> PgSession::start_transaction(std::int64_t term) {
-  // The lock first: what is read afterwards includes what the writer before has committed.
+  // The lock comes first, so that later statements see what the previous writer has committed.
   if (auto done = connection_->execute(fmt::format(
           "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; SELECT pg_advisory_xact_lock({})",
           kWriterLock));
@@ -257,7 +258,7 @@ Result<> PgSession::run(std::span<const WriterCall> calls, const OnRow& on_row) 
     return {};
   }
   const bool alone = !in_transaction_;
-  // A connection that broke while nobody used it shows at the first statement.
+  // A connection that broke while it was idle fails at the first statement.
   for (int attempt = 0;; ++attempt) {
     auto done = alone ? connect() : still_there();
     const bool copies = done && can_copy(calls);
@@ -345,7 +346,7 @@ Result<std::vector<std::optional<Error>>> PgSession::run_groups(
   if (auto done = undo(); !done) {
     return fail(std::move(done).error());
   }
-  // One of them is refused: each on its own.
+  // One of them was refused, so each is run separately.
   for (const std::size_t i : rest) {
     failure = pipeline(groups[i], {}, true);
     if (!failure) {

@@ -10,8 +10,8 @@
 
 namespace ceems::store::postgres {
 
-/// The writing connection to a server, made anew when it is lost. Many statements are sent at once
-/// (libpq's pipeline), as each way to the server takes as long as a statement.
+/// The writing connection to a server, which is reopened after it was lost. Sends many statements
+/// at once (libpq's pipeline mode), because a round trip takes as long as a statement.
 class PgSession final : public Session {
  public:
   /// Both must outlive the session.
@@ -28,7 +28,7 @@ class PgSession final : public Session {
   [[nodiscard]] Dialect dialect() const override { return Dialect::kPostgres; }
 
  private:
-  /// A failed pipeline: what of it concerns a row only leaves the rest of the transaction usable.
+  /// The failure of a pipeline. If it concerns only a row, the rest of the transaction is usable.
   struct Failure {
     Error error;
     bool row_only = false;
@@ -42,10 +42,10 @@ class PgSession final : public Session {
                                   const OnRow& on_row,
                                   bool savepoint);
   bool send(const WriterCall& call);
-  /// The calls, all of one statement with an insert_target(), by COPY: the server takes a row in a
-  /// fraction of the time of a statement.
+  /// Runs calls of one statement with an insert_target() as a COPY, which takes a fraction of the
+  /// time of single statements.
   std::optional<Failure> copy(std::span<const WriterCall* const> calls, bool savepoint);
-  /// Copies groups of one call each where there are many, and takes them out of `groups`.
+  /// Runs groups of a single call as a COPY if there are many, and removes them from `groups`.
   Result<> copy_groups(std::span<const std::vector<WriterCall>> all,
                        std::vector<std::size_t>& groups);
   Result<> undo() { return connection_->execute("ROLLBACK TO one; RELEASE one"); }

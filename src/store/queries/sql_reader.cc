@@ -8,7 +8,7 @@
 namespace ceems::store {
 namespace {
 
-// A listing is streamed while a client reads it, so it may take as long as the reference allows.
+// A listing is streamed while the client reads it. The reference allows it the same time.
 constexpr auto kListLimit = std::chrono::minutes(5);
 constexpr auto kShortLimit = std::chrono::seconds(10);
 
@@ -93,8 +93,8 @@ Sql SqlReader::units_sql(const UnitQuery& query, FieldList fields, bool ended, b
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::units(const UnitQuery& query, FieldList fields) {
-  // Of some users, what has ended and what runs are two ranges of one index. Written with OR,
-  // SQLite would read all units that they ever had.
+  // An index by user and end finds a user's ended and running units as two ranges. With OR, SQLite
+  // would read all units of the user.
   const bool apart = query.ended && query.running && !query.owners.everybody;
   Sql sql = units_sql(query, fields, true, query.running && !apart);
   if (apart) {
@@ -102,8 +102,8 @@ Result<std::unique_ptr<Cursor>> SqlReader::units(const UnitQuery& query, FieldLi
   }
   sql.add(" ORDER BY key1, key2, key3");
   if (query.limit > 0) {
-    constexpr std::size_t kMost = std::numeric_limits<std::int32_t>::max();
-    sql.add(" LIMIT ").value(static_cast<std::int64_t>(std::min(query.limit, kMost)));
+    constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
+    sql.add(" LIMIT ").value(static_cast<std::int64_t>(std::min(query.limit, kMaxRows)));
   }
   return open(sql, kListLimit);
 }
@@ -181,7 +181,7 @@ Result<std::unique_ptr<Cursor>> SqlReader::projects(const UsageQuery& query) {
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::clusters() {
-  // From one cluster to the next in the index: DISTINCT would read all units.
+  // Jumps from one cluster to the next in the index; DISTINCT would read all units.
   return open(
       query_of("WITH RECURSIVE found(cluster) AS (SELECT min(cluster_id) FROM units UNION ALL"
                " SELECT (SELECT min(cluster_id) FROM units WHERE cluster_id > found.cluster)"

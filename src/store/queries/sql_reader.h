@@ -8,7 +8,7 @@
 
 namespace ceems::store {
 
-/// The queries of the API, the same for every database; how they are run is the database's.
+/// The queries of the API, the same for every database. Subclasses run them.
 class SqlReader : public Reader {
  public:
   Result<> ping() override;
@@ -34,17 +34,17 @@ class SqlReader : public Reader {
  protected:
   explicit SqlReader(Dialect dialect) : dialect_(dialect) {}
 
-  /// Starts a query on a connection of its own. It ends with kTimeout when `limit` has passed.
+  /// Starts a query on a free connection. It fails with kTimeout after `limit`.
   virtual Result<std::unique_ptr<Cursor>> open(const Sql& sql, std::chrono::milliseconds limit) = 0;
 
  private:
-  /// Which spans of the range are summed up.
+  /// The spans in the range whose sums are valid.
   Result<Spans> known_spans(SumsOf what, const TimeRange& range);
-  /// stats() by reading the units.
+  /// Answers stats() by reading the units.
   Result<std::unique_ptr<Cursor>> count_units(const std::vector<std::string>& clusters,
                                               const std::optional<TimeRange>& ended);
-  /// Units without their order: those that ended in the range, and with `running` those that have
-  /// not; without `ended` only these.
+  /// Units, unordered. If the query has a range: with `ended` those that ended in it and, with
+  /// `running`, those that have not ended; without `ended` only the latter.
   [[nodiscard]] Sql units_sql(const UnitQuery& query,
                               FieldList fields,
                               bool ended,

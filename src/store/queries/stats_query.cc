@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kLimit = std::chrono::minutes(5);
 
-// What a row of the answer is made of.
+// The columns of a row of the result.
 enum Kind : std::int64_t { kUnitsOfUser, kSpanCount, kOddEnds };
 
 struct Counts {
@@ -27,7 +27,7 @@ struct Counts {
   std::set<std::string, std::less<>> projects, users;
 };
 
-/// Rows that are in memory already.
+/// A cursor over rows in memory.
 class CountRows final : public Cursor {
  public:
   explicit CountRows(const std::map<std::string, Counts>& clusters) {
@@ -89,8 +89,8 @@ void add(std::map<std::string, Counts>& clusters, const Cursor& row) {
   counts.running += row.integer(7);
 }
 
-/// Adds all rows up. False when a write has touched one of the spans since they were looked up, or
-/// when there are units that sums tell nothing of.
+/// Adds up all rows. False if a write has touched one of the spans since they were looked up, or if
+/// there are units that the sums do not cover.
 Result<bool> add_all(std::map<std::string, Counts>& clusters, Cursor& rows, std::size_t spans) {
   while (true) {
     const auto row = rows.next();

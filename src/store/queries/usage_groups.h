@@ -12,21 +12,21 @@
 
 namespace ceems::store {
 
-/// Adds rows of units or days up to groups (docs/api/endpoints.md, "usage/current"). Sums are
-/// floating point; an average k of a group is Σ value·weight / Σ weight over the rows that have k,
-/// and 0 without any weight. Not thread-safe.
+/// Adds up rows of units or days by group (docs/api/endpoints.md, "usage/current"). An average k of
+/// a group is Σ value·weight / Σ weight over the rows that have k, and 0 if they have no weight.
+/// Not thread-safe.
 class UsageGroups {
  public:
   explicit UsageGroups(const CurrentUsageQuery& query) : query_(&query) {}
 
-  /// `names` are the texts of the row that has the id: the smallest id gives the group its texts.
+  /// `names` are the texts of the row with this id. The group gets the texts of the smallest id.
   void add(const UsageGroup& names, std::int64_t id, const UsageSums& sums);
-  /// The same for one row as it is stored.
+  /// The same for a stored row.
   void add_row(const UsageGroup& names,
                std::int64_t id,
                std::int64_t num_units,
                const UsageMaps& maps);
-  /// The groups by cluster, user and project, with equal names in every map.
+  /// The groups, ordered by cluster, user and project. A map has the same names in all groups.
   std::vector<UsageGroup> finish() &&;
 
  private:

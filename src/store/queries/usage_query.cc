@@ -15,10 +15,11 @@ namespace {
 
 constexpr auto kLimit = std::chrono::minutes(5);
 
-// What a row of the answer is made of.
+// The columns of a row of the result.
 enum Kind : std::int64_t { kRow, kSums, kSpanCount };
 
-/// A map of a row; malformed text counts as empty, so one bad row does not take the answer away.
+/// Parses a map of a row. Malformed text counts as empty, so that one bad row does not fail the
+/// query.
 model::MetricMap map_of(std::string_view text) {
   auto map = parse_metric_map(text);
   return map ? std::move(*map) : model::MetricMap();
@@ -54,7 +55,7 @@ void add(UsageGroups& groups, const Cursor& row) {
   groups.add(names, row.integer(1), sums);
 }
 
-/// Where both tables have the same columns.
+/// The conditions on columns that both tables have.
 void add_rows_wanted(Sql& sql, const CurrentUsageQuery& query) {
   sql.and_project_of("project", query.rows.members);
   sql.and_in("project", query.rows.projects).and_in("cluster_id", query.rows.clusters);

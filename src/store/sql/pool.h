@@ -12,15 +12,16 @@
 
 namespace ceems::store {
 
-/// Connections for readers, opened when first needed and kept. Safe for concurrent use; must
-/// outlive its leases.
+/// Connections for readers, which are opened when they are needed and kept. Safe for concurrent
+/// use; must outlive its leases.
 ///
-/// `Connection` is movable and has `bool recycle()`, which makes it ready for the next lease; false
-/// throws it away.
+/// `Connection` is movable and has `bool recycle()`, which prepares it for the next lease. If that
+/// returns false the connection is closed.
 template <typename Connection>
 class Pool {
  public:
-  /// `name` of the database is for messages. `open` is called by any thread.
+  /// `name` is that of the database, for messages. `open` is called from any thread. `wait` limits
+  /// acquire().
   Pool(std::string name,
        int max_connections,
        std::chrono::milliseconds wait,
@@ -30,7 +31,7 @@ class Pool {
         wait_(wait),
         open_(std::move(open)) {}
 
-  /// A connection for one query; back in the pool when it goes away. Move-only.
+  /// A connection for one query. Its destructor returns it to the pool. Move-only.
   class Lease {
    public:
     Lease(Pool& pool, Connection connection, bool fresh)
@@ -48,7 +49,7 @@ class Pool {
       }
     }
     Connection& connection() { return connection_; }
-    /// Opened for this lease, not used before.
+    /// True if the connection was opened for this lease.
     [[nodiscard]] bool fresh() const { return fresh_; }
 
    private:
@@ -57,7 +58,8 @@ class Pool {
     bool fresh_;
   };
 
-  /// Waits for a free one, then kUnavailable.
+  /// Waits for a free connection. kUnavailable if there is none in time, or after close(); other
+  /// errors are those of `open`.
   Result<Lease> acquire() {
     {
       MutexLock lock(mutex_);

@@ -7,7 +7,7 @@
 
 namespace ceems::store {
 std::string_view Sql::members() const {
-  // A check of the schema lets nothing but arrays into PostgreSQL; a cast fails on other text.
+  // In PostgreSQL a constraint allows arrays only, because the cast fails on any other text.
   return dialect_ == Dialect::kSqlite
              ? "projects AS p,"
                " json_each(CASE WHEN json_valid(p.users) THEN p.users ELSE '[]' END) AS m"
@@ -40,7 +40,7 @@ Sql& Sql::value(std::int64_t number) {
 
 Sql& Sql::list(const std::vector<std::string>& values) {
   if (values.empty()) {
-    return add("(NULL)");  // PostgreSQL knows no empty list; nothing equals NULL
+    return add("(NULL)");  // PostgreSQL has no empty list, and nothing equals NULL
   }
   text_ += '(';
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -61,7 +61,7 @@ Sql& Sql::and_in(std::string_view column, const std::vector<std::string>& values
 }
 
 Sql& Sql::and_ended(const TimeRange& range, bool running) {
-  // 0 is "runs", not a moment.
+  // 0 means that the unit runs; it is not a time.
   add(" AND (ended_at_ts BETWEEN ").value(std::max<std::int64_t>(range.from_ms, 1));
   add(" AND ").value(range.to_ms);
   return add(running ? " OR ended_at_ts = 0)" : ")");

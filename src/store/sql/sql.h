@@ -11,43 +11,46 @@
 
 namespace ceems::store {
 
-/// A bound value.
+/// A value that is bound to a ?.
 using SqlValue = std::variant<std::string, std::int64_t>;
 
-/// A query under construction: text from constants only, values always bound. Not thread-safe.
+/// A statement that is being built. Its text consists of constants only; values are always bound.
+/// Not thread-safe.
 class Sql {
  public:
   Sql(Dialect dialect, std::string_view text) : dialect_(dialect), text_(text) {}
 
   /// Appends constant text.
   Sql& add(std::string_view text);
-  /// Appends another query with its values.
+  /// Appends another statement with its values.
   Sql& append(const Sql& other);
+  /// Appends a ? and binds the value.
   Sql& value(std::string_view text);
   Sql& value(std::int64_t number);
-  /// " AND column IN (?,...)", or nothing for an empty list.
+  /// Appends " AND column IN (?,...)", or nothing if the list is empty.
   Sql& and_in(std::string_view column, const std::vector<std::string>& values);
-  /// "(?,...)"; nothing is in an empty list.
+  /// Appends "(?,...)". No value is IN an empty list.
   Sql& list(const std::vector<std::string>& values);
-  /// " AND (ended_at_ts is in the range)", or runs when `running` is asked for.
+  /// Appends a condition on units: they ended in the range or, with `running`, have not ended.
   Sql& and_ended(const TimeRange& range, bool running);
-  /// " AND (the row of `units` is in scope)": by its user name, or its project where that is led.
+  /// Appends a condition on rows of `units`: the scope has their user or leads their project.
   Sql& and_owner_in(const Scope& scope);
-  /// " AND (column is in scope)": the row's user name.
+  /// Appends a condition: the scope has the user that the column names.
   Sql& and_user_in(std::string_view column, const Scope& scope);
-  /// " AND (the row's (cluster_id, project column) has a member in scope, or is led)".
+  /// Appends a condition: the scope has a member of the row's project (cluster_id, project column),
+  /// or leads it.
   Sql& and_project_of(std::string_view project_column, const Scope& scope);
 
   [[nodiscard]] Dialect dialect() const { return dialect_; }
-  /// With a ? for each value; see numbered().
+  /// The text, with a ? for each value; see numbered().
   [[nodiscard]] const std::string& text() const { return text_; }
   [[nodiscard]] const std::vector<SqlValue>& values() const { return values_; }
 
  private:
   void user_in(std::string_view column, const Scope& scope);
-  /// " OR the row's (cluster_id, project column) is led".
+  /// Appends " OR (the scope leads the row's project)".
   void or_led(std::string_view project_column, const Scope& scope);
-  /// The members of projects, one row each. A list that is no JSON array has none.
+  /// The members of projects, one row for each. A list that is not a JSON array has none.
   [[nodiscard]] std::string_view members() const;
 
   Dialect dialect_;
@@ -55,7 +58,7 @@ class Sql {
   std::vector<SqlValue> values_;
 };
 
-/// The text with $1, $2, ... in the places of ?. There must be no ? in literals.
+/// Replaces each ? by $1, $2, ... The text must not have a ? in a literal.
 std::string numbered(std::string_view text);
 
 }  // namespace ceems::store

@@ -1,4 +1,4 @@
-// The statements of the writer. Both databases take them as they are.
+// The statements of the writer, the same for both databases.
 #include <fmt/format.h>
 
 #include "store/schema/sums_columns.h"

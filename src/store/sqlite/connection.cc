@@ -59,7 +59,7 @@ void Statement::Finalize::operator()(sqlite3_stmt* statement) const {
 }
 
 void Statement::bind(int index, std::string_view text) {
-  // An empty view may have no data at all, which SQLite would store as NULL.
+  // The data of an empty view may be null, which SQLite would store as NULL.
   const char* data = text.empty() ? "" : text.data();
   const int status = sqlite3_bind_text64(
       handle_.get(), index, data, text.size(),
@@ -283,7 +283,7 @@ Result<> Connection::copy_to(const std::string& path, bool (*keep_going)(void*),
 Error last_error(sqlite3* handle, std::string_view context) {
   const int status = sqlite3_extended_errcode(handle);
   Error error = error_of(status, file_of(handle), sqlite3_errmsg(handle));
-  // Readers share a file of locks, which the first user of a database makes.
+  // Readers share the file of locks, which the first connection to a database creates.
   if ((status & 0xFF) == SQLITE_READONLY && sqlite3_db_readonly(handle, "main") == 1) {
     error.message +=
         ": nobody has it open, and this user may not make the file of its locks; start the API "

@@ -15,26 +15,26 @@ struct sqlite3_stmt;
 
 namespace ceems::store::sqlite {
 
-/// A prepared statement. Move-only; not thread-safe; must go before its connection.
+/// A prepared statement. Move-only; not thread-safe; must be destroyed before its connection.
 class Statement {
  public:
   Statement() = default;
 
-  /// Parameters count from 1. A failed bind is reported by the next step().
+  /// Binds a parameter; they count from 1. If that fails, the next step() reports it.
   void bind(int index, std::string_view text);
   void bind(int index, std::int64_t value);
   void bind_null(int index);
-  /// All of them, from parameter 1 on.
+  /// Binds all parameters, from 1.
   void bind_all(const std::vector<SqlValue>& values);
 
-  /// True for a row, false at the end. After an error or the end the statement can be run again
-  /// after reset().
+  /// Moves to the next row; false at the end. After the end or an error, reset() makes the
+  /// statement ready to run again.
   Result<bool> step();
-  /// step() to the end, then reset().
+  /// Runs step() to the end, then reset().
   Result<> run();
   void reset();
 
-  // Columns of the current row count from 0. Texts are valid until the next step() or reset().
+  // The columns of the current row, from 0. Texts are valid until the next step() or reset().
   [[nodiscard]] std::string_view text(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] bool is_null(int column) const;
@@ -52,29 +52,30 @@ enum class OpenMode { kReadWrite, kReadOnly };
 
 /// One connection to a database file. Move-only; used by one thread at a time.
 ///
-/// Errors: kUnavailable for a full disk, a locked file and I/O errors (trying again may help),
-/// kPermissionDenied for files that may not be opened or written, kParse for a file that is no
-/// database or is damaged, kInternal else. Messages name the file.
+/// Errors: kUnavailable for a full disk, a locked file and I/O errors (trying again may help);
+/// kPermissionDenied if the file may not be opened or written; kParse if it is damaged or not a
+/// database; kTimeout after the deadline; kInternal otherwise. Messages name the file.
 class Connection {
  public:
   static Result<Connection> open(const std::string& path, OpenMode mode);
 
   Result<Statement> prepare(std::string_view sql);
-  /// Runs statements without parameters and results.
+  /// Runs statements that have no parameters and no result.
   Result<> execute(const std::string& sql);
-  /// The first column of the first row, or "" when there is none.
+  /// The first column of the first row; "" if there is no row.
   Result<std::string> query_text(std::string_view sql);
   Result<std::int64_t> query_integer(std::string_view sql);
 
   /// False while a transaction is open.
   [[nodiscard]] bool autocommit() const;
-  /// Statements fail with kTimeout from then on.
+  /// From this time on, statements fail with kTimeout.
   void set_deadline(std::chrono::steady_clock::time_point deadline);
-  /// Ready for another user: without deadline. Always true.
+  /// Removes the deadline for the next user of the connection. Always true.
   bool recycle();
 
-  /// Copies the whole database into the file `path`, which is made with mode 0640. On failure the
-  /// file is removed. `keep_going` is asked between batches of pages; false ends with kUnavailable.
+  /// Copies the whole database to the file `path`, which is created with mode 0640 and removed
+  /// after an error. Calls `keep_going` between batches of pages and fails with kUnavailable if
+  /// that returns false.
   Result<> copy_to(const std::string& path, bool (*keep_going)(void*), void* context);
 
   [[nodiscard]] sqlite3* handle() const { return handle_.get(); }
@@ -87,11 +88,11 @@ class Connection {
   std::unique_ptr<std::chrono::steady_clock::time_point> deadline_;
 };
 
-/// The Error for what a connection reports last; `context` says what was tried.
+/// The last error of a connection. `context` says what was attempted.
 Error last_error(sqlite3* handle, std::string_view context);
 
-/// True when an error concerns the row at hand only (a constraint, a value too large), false when
-/// it concerns the database and everything must be tried again.
+/// True if an error concerns only the row that was written (a constraint, a value too large), false
+/// if it concerns the database, so that everything must be tried again.
 bool row_error(sqlite3* handle);
 
 }  // namespace ceems::store::sqlite

@@ -35,7 +35,7 @@ std::int64_t now_ms(const Clock& clock) {
       .count();
 }
 
-/// Takes the lock of the database, which the kernel lets go of when the process ends in any way.
+/// Takes the lock of the database. The kernel releases it when the process ends in any way.
 Result<UniqueFd> take_lock(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
   if (!file.valid()) {
@@ -54,8 +54,8 @@ Result<UniqueFd> take_lock(const std::string& path) {
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file.get(), 0) != 0 ||
       ::pwrite(file.get(), pid.data(), pid.size(), 0) != static_cast<ssize_t>(pid.size())) {
-    // The number only helps people; a full disk is reported by whoever has to write.
-    log::debug("lock file cannot be written", {{"file", path}});
+    // The number is only for messages. A full disk is reported by the first write of data.
+    log::debug("cannot write the lock file", {{"file", path}});
   }
   return file;
 }
@@ -72,8 +72,8 @@ class SqliteWriter final : public SessionWriter {
     if (auto done = SessionWriter::purge(cutoff_ms); !done) {
       return done;
     }
-    // Gives a bounded number of freed pages back to the file system, which readers do not notice;
-    // nothing to do in databases that were not created by us.
+    // Returns a bounded number of free pages to the file system, so that readers are not delayed.
+    // Has no effect in files that the reference created.
     return session_->connection().execute("PRAGMA incremental_vacuum(2000)");
   }
 
@@ -101,7 +101,7 @@ class SqliteDatabase final : public Database {
 
   ~SqliteDatabase() override {
     if (auto done = close(); !done) {
-      log::error("closing the database", {{"err", done.error().message}});
+      log::error("cannot close the database", {{"err", done.error().message}});
     }
   }
 
@@ -112,7 +112,7 @@ class SqliteDatabase final : public Database {
     }
     lock_ = std::move(*lock);
     {
-      // SQLite would make it with the permissions of the umask.
+      // SQLite would create it with the permissions of the umask.
       const UniqueFd file(::open(path_.c_str(), O_RDWR | O_CREAT | O_CLOEXEC, kFileMode));
       if (!file.valid()) {
         return fail(errno_error(errno, fmt::format("database {}", path_)));
@@ -146,7 +146,7 @@ class SqliteDatabase final : public Database {
     std::string name = fmt::format("{}/ceems-{}.db", directory, stamp);
     const std::string partial = name + ".partial";
     std::error_code ignored;
-    std::filesystem::remove(partial, ignored);  // of a program that was killed
+    std::filesystem::remove(partial, ignored);  // left by a program that was killed
     const auto keep_going = [](void* token) {
       return !static_cast<std::stop_token*>(token)->stop_requested();
     };
@@ -166,7 +166,7 @@ class SqliteDatabase final : public Database {
     if (!writer_) {
       return {};
     }
-    // So that a copy of ceems.db alone holds everything.
+    // A copy of ceems.db alone is complete then.
     auto done = writer_->checkpoint();
     writer_.reset();
     return done;
@@ -192,7 +192,7 @@ Result<Connection> open_for_reading(const std::string& path, const Around& aroun
     if (!connection) {
       return;
     }
-    // SQLite opens the log and its index with the first query.
+    // SQLite opens the log and its index at the first query.
     if (auto looked = connection->execute("SELECT 1 FROM sqlite_schema LIMIT 1"); !looked) {
       connection = fail(std::move(looked).error());
     }
@@ -205,7 +205,7 @@ Result<Connection> open_for_reading(const std::string& path, const Around& aroun
   return connection;
 }
 
-/// A reader of a file and what it stands on.
+/// A reader of a file, with everything that it uses.
 struct FileReading {
   FileReading(const std::string& path, const DatabaseOptions& options)
       : pool(path,

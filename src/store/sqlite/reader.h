@@ -11,7 +11,7 @@ namespace ceems::store::sqlite {
 
 class SqliteReader final : public SqlReader {
  public:
-  /// `generation` is counted up by the writer. Both must outlive the reader.
+  /// `generation` is incremented by the writer. Both must outlive the reader.
   SqliteReader(Pool<Connection>& pool, const std::atomic<std::uint64_t>& generation)
       : SqlReader(Dialect::kSqlite), pool_(&pool), generation_(&generation) {}
 

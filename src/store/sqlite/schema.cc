@@ -10,7 +10,7 @@
 namespace ceems::store::sqlite {
 namespace {
 
-/// Version 8: one row per admin instead of one per source.
+/// Version 8 has one row for each admin, before there was one for each source.
 constexpr const char* kAdminsByName =
     "ALTER TABLE admin_users RENAME TO admin_users_by_source;"
     "CREATE TABLE admin_users (id integer not null primary key, uid text default '',"
@@ -23,8 +23,8 @@ constexpr const char* kAdminsByName =
     "DROP TABLE admin_users_by_source;"
     "CREATE UNIQUE INDEX uq_cluster_id_admin_user ON admin_users (cluster_id, name);";
 
-/// The statements that lead from the version before to this one, from 1 to 7; for 8 and 9 see
-/// step_sql().
+/// The statements that upgrade to this version from the one before, for 1 to 7; step_sql() has
+/// those for 8 and 9.
 std::string first_steps(int version) {
   switch (version) {
     case 1:
@@ -56,9 +56,9 @@ std::string first_steps(int version) {
   }
 }
 
-/// Our additions. The reference ignores extra tables, indexes and columns of units, usage and
-/// daily_usage, so it can still open the file. Its updates leave last_updated_at_ts behind: the
-/// triggers mark such rows, and take_over() mends them.
+/// Our additions. The reference ignores extra tables, indexes and columns, so it can still open the
+/// file. Its updates do not set last_updated_at_ts: the triggers mark such rows, and take_over()
+/// corrects them.
 constexpr const char* kFirstOwnStep =
     "CREATE TABLE ceems_schema (version integer not null);"
     "INSERT INTO ceems_schema VALUES (1);"
@@ -79,7 +79,7 @@ constexpr const char* kFirstOwnStep =
     " AND NEW.last_updated_at IS NOT OLD.last_updated_at"
     " BEGIN UPDATE usage SET last_updated_at_ts = NULL WHERE id = NEW.id; END;";
 
-/// Version 2: sums over units (unit_sums.h).
+/// Version 2: sums over units (sums/unit_sums.h).
 std::string sums_tables() {
   return "CREATE TABLE ceems_unit_spans (level integer not null, span integer not null,"
          " PRIMARY KEY (level, span)) WITHOUT ROWID;"
@@ -90,7 +90,8 @@ std::string sums_tables() {
          ");CREATE INDEX ceems_unit_sums_span ON ceems_unit_sums (level, span);";
 }
 
-/// Version 3: updates of the reference make the weights of averages (merge.h) void; gaps (gaps.h).
+/// Version 3: gaps (writer/gaps.h); updates by the reference clear the weights of averages
+/// (merge.h).
 constexpr const char* kGapTables =
     "DROP TRIGGER ceems_units_foreign;"
     "DROP TRIGGER ceems_usage_foreign;"
@@ -109,12 +110,12 @@ constexpr const char* kGapTables =
     " started_at_ts integer, ended_at_ts integer, times text);"
     "CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);";
 
-/// Version 4: who leads which project, as resource managers say.
+/// Version 4: who leads which project according to the resource managers.
 constexpr const char* kLeadsTable =
     "CREATE TABLE ceems_project_leads (name text not null, cluster_id text not null,"
     " project text not null, PRIMARY KEY (name, cluster_id, project)) WITHOUT ROWID;";
 
-/// What a version of our additions makes beside columns.
+/// The statements of a version of our additions, except for new columns.
 std::string own_tables(int version) {
   switch (version) {
     case 1:
@@ -130,7 +131,7 @@ std::string own_tables(int version) {
   }
 }
 
-/// Leads from a version of our additions to the newest.
+/// The statements that upgrade a version of our additions to the newest.
 std::string own_steps(int version) {
   std::string sql;
   while (++version <= kOwnVersion) {
@@ -143,7 +144,7 @@ std::string own_steps(int version) {
   return sql;
 }
 
-/// SQL function ceems_local_ms(LOCAL text): epoch milliseconds, or 0 for what is no LOCAL text.
+/// SQL function ceems_local_ms(LOCAL text): epoch milliseconds; 0 if it is not a LOCAL text.
 void local_ms(sqlite3_context* context, int /*count*/, sqlite3_value** values) {
   const auto* zone = static_cast<const TimeZone*>(sqlite3_user_data(context));
   const auto* data = static_cast<const char*>(sqlite3_value_blob(values[0]));
@@ -178,8 +179,8 @@ Result<bool> has_column(Connection& connection, std::string_view table, std::str
   return *count > 0;
 }
 
-/// Databases of development versions of the reference are about that have the columns of a later
-/// version already: only what is missing is done.
+/// Development versions of the reference created databases that already have columns of a later
+/// version. Only missing ones are added.
 Result<std::string> step_sql(Connection& connection, int version) {
   if (version < 8) {
     return first_steps(version);
@@ -271,7 +272,7 @@ Result<State> inspect(Connection& connection, const std::string& path) {
     return state;  // migrations never ran
   }
   const std::int64_t version = row->integer(0);
-  // The reference binds a Go bool, which its driver stores as 0 or 1; be ready for words.
+  // The reference binds a Go bool, which its driver stores as 0 or 1; words are accepted as well.
   const bool dirty = row->integer(1) != 0 || row->text(1) == "true";
   if (dirty) {
     return fail(ErrorCode::kInvalidArgument,
@@ -312,28 +313,28 @@ Result<> take_over(Connection& connection, const TimeZone& zone) {
                                  nullptr, nullptr) != SQLITE_OK) {
     return fail(last_error(connection.handle(), "registering a function"));
   }
-  auto done = in_transaction(
-      connection,
-      // A cluster goes on where its last usage row was written, as the reference does at a start.
-      "INSERT INTO ceems_watermarks (cluster_id, window_end_ms)"
-      " SELECT cluster_id, max(ceems_local_ms(last_updated_at)) AS last FROM usage"
-      " WHERE last_updated_at_ts IS NULL AND cluster_id IS NOT NULL"
-      " GROUP BY cluster_id HAVING last > 0"
-      " ON CONFLICT (cluster_id) DO UPDATE"
-      " SET window_end_ms = max(window_end_ms, excluded.window_end_ms);"
-      // It purged, too.
-      "DELETE FROM ceems_unit_spans WHERE EXISTS"
-      " (SELECT 1 FROM usage WHERE last_updated_at_ts IS NULL);"
-      "UPDATE usage SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
-      " WHERE last_updated_at_ts IS NULL;"
-      "UPDATE units SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
-      " WHERE last_updated_at_ts IS NULL;"
-      "UPDATE daily_usage SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
-      " WHERE last_updated_at_ts IS NULL;"
-      "INSERT OR IGNORE INTO ceems_admin_sources (source, name)"
-      " SELECT tag.value, name FROM admin_users,"
-      " json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS tag"
-      " WHERE tag.type = 'text' AND name <> '';");
+  auto done =
+      in_transaction(connection,
+                     // A cluster continues at its newest row of usage, as with the reference.
+                     "INSERT INTO ceems_watermarks (cluster_id, window_end_ms)"
+                     " SELECT cluster_id, max(ceems_local_ms(last_updated_at)) AS last FROM usage"
+                     " WHERE last_updated_at_ts IS NULL AND cluster_id IS NOT NULL"
+                     " GROUP BY cluster_id HAVING last > 0"
+                     " ON CONFLICT (cluster_id) DO UPDATE"
+                     " SET window_end_ms = max(window_end_ms, excluded.window_end_ms);"
+                     // The reference may have purged units, so no sums are valid any more.
+                     "DELETE FROM ceems_unit_spans WHERE EXISTS"
+                     " (SELECT 1 FROM usage WHERE last_updated_at_ts IS NULL);"
+                     "UPDATE usage SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
+                     " WHERE last_updated_at_ts IS NULL;"
+                     "UPDATE units SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
+                     " WHERE last_updated_at_ts IS NULL;"
+                     "UPDATE daily_usage SET last_updated_at_ts = ceems_local_ms(last_updated_at)"
+                     " WHERE last_updated_at_ts IS NULL;"
+                     "INSERT OR IGNORE INTO ceems_admin_sources (source, name)"
+                     " SELECT tag.value, name FROM admin_users,"
+                     " json_each(CASE WHEN json_valid(tags) THEN tags ELSE '[]' END) AS tag"
+                     " WHERE tag.type = 'text' AND name <> '';");
   sqlite3_create_function_v2(connection.handle(), "ceems_local_ms", 1, SQLITE_UTF8, nullptr,
                              nullptr, nullptr, nullptr, nullptr);
   if (!done) {
@@ -369,14 +370,15 @@ Result<> upgrade(Connection& connection,
     return fail(state.error());
   }
   if (state->empty) {
-    // Takes effect before the first table only; lets a purge give space back bit by bit.
+    // Only possible before the first table. A purge can return space to the file system then.
     if (auto done = connection.execute("PRAGMA auto_vacuum = INCREMENTAL"); !done) {
       return done;
     }
   }
-  // WAL: readers go on while a window is written, and a copy program (litestream) may follow.
-  // NORMAL: a power cut can lose the last windows, which are then fetched again; never consistency.
-  // 64 MiB of cache and log: the pages of indexes that a window touches are read and written once.
+  // WAL: reading continues while a window is written, and replication programs (litestream) work.
+  // NORMAL: a power failure may lose the newest windows, which are then fetched again, but never
+  // damages the file. 64 MiB of cache and log: index pages that a window touches are read and
+  // written once.
   if (auto done =
           connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
                              "PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536");

@@ -21,7 +21,7 @@ class Row final : public AnswerRow {
   const Statement* statement_;
 };
 
-/// All rows of a statement that is the call with that index.
+/// Passes on all rows of a statement, which is the call with this index.
 Result<> step_all(Statement& statement, std::size_t index, const OnRow& on_row) {
   const Row answer(statement);
   auto row = statement.step();
@@ -49,7 +49,7 @@ Result<std::unique_ptr<SqliteSession>> SqliteSession::create(Connection connecti
 }
 
 Result<> SqliteSession::begin() {
-  roll_back();  // whatever an earlier failure left open
+  roll_back();  // a transaction that an earlier failure left open
   return connection_.execute("BEGIN IMMEDIATE");
 }
 
@@ -60,7 +60,7 @@ Result<> SqliteSession::commit() {
 void SqliteSession::roll_back() {
   if (!connection_.autocommit()) {
     if (auto done = connection_.execute("ROLLBACK"); !done) {
-      log::error("rolling back", {{"err", done.error().message}});
+      log::error("cannot roll back", {{"err", done.error().message}});
     }
   }
 }
@@ -87,7 +87,7 @@ Result<std::vector<std::optional<Error>>> SqliteSession::run_groups(
       continue;
     }
     if (groups[i].size() == 1) {
-      // One statement takes effect as a whole or not at all by itself.
+      // A single statement needs no savepoint to take effect as a whole or not at all.
       auto done = run(groups[i], {});
       if (!done && !row_error(connection_.handle())) {
         return fail(std::move(done).error());

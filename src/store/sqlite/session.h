@@ -10,7 +10,7 @@ namespace ceems::store::sqlite {
 /// The writing connection of a database file.
 class SqliteSession final : public Session {
  public:
-  /// Prepares the statements; the schema has to be current.
+  /// Prepares the statements. The schema must be current.
   static Result<std::unique_ptr<SqliteSession>> create(Connection connection);
 
   Result<> begin() override;
@@ -22,14 +22,14 @@ class SqliteSession final : public Session {
   Result<> run(const Sql& sql, const OnRow& on_row) override;
   [[nodiscard]] Dialect dialect() const override { return Dialect::kSqlite; }
 
-  /// For what only SQLite has.
+  /// For operations that only SQLite has.
   Connection& connection() { return connection_; }
 
  private:
   explicit SqliteSession(Connection connection) : connection_(std::move(connection)) {}
 
   Connection connection_;
-  std::array<Statement, kWriterStatements> statements_;  // go before the connection
+  std::array<Statement, kWriterStatements> statements_;  // destroyed before the connection
 };
 
 }  // namespace ceems::store::sqlite

@@ -18,8 +18,8 @@ namespace ceems::store {
 namespace {
 
 constexpr auto kTimeToSum = std::chrono::milliseconds(500);
-// More pieces than that make a query that takes longer than reading all units would.
-constexpr std::size_t kMostPieces = 400;
+// With more pieces a query takes longer than reading all units.
+constexpr std::size_t kMaxPieces = 400;
 
 /// cluster, user, project, group, manager, ended
 using SumsKey =
@@ -189,7 +189,7 @@ SpanPlan plan_spans(const TimeRange& range, const Spans& known) {
       plan.rest.push_back({from, to});
     }
   };
-  // Nothing is known outside of these.
+  // The sums are valid for spans in [begin, end) only.
   std::int64_t begin = range.to_ms;
   std::int64_t end = range.from_ms;
   for (const auto& [level, number] : known) {
@@ -222,7 +222,7 @@ SpanPlan plan_spans(const TimeRange& range, const Spans& known) {
     }
     ++plan.spans;
     at += span_width(level);
-    if (plan.runs.size() + plan.rest.size() > kMostPieces) {
+    if (plan.runs.size() + plan.rest.size() > kMaxPieces) {
       return nothing;
     }
   }
@@ -280,7 +280,7 @@ Result<> forget_spans_of(Session& session, SumsOf what, const Sql& condition) {
 
 namespace {
 
-/// Spans that ended before `until_ms`, until the deadline.
+/// Computes the sums of spans that ended before `until_ms`, until the deadline.
 Result<> sum_some(Session& session,
                   SumsOf what,
                   std::int64_t until_ms,
@@ -345,8 +345,8 @@ Result<> sum_spans(Session& session, std::int64_t until_ms) {
   if (!done) {
     return done;
   }
-  constexpr std::int64_t kLongestDayMs = 26LL * 60 * 60 * 1000;  // written to until it is over
-  return sum_some(session, SumsOf::kDays, until_ms - kLongestDayMs, deadline, std::move(days));
+  constexpr std::int64_t kMaxDayMs = 26LL * 60 * 60 * 1000;  // a day is written to until it is over
+  return sum_some(session, SumsOf::kDays, until_ms - kMaxDayMs, deadline, std::move(days));
 }
 
 }  // namespace ceems::store

@@ -8,11 +8,11 @@
 
 namespace ceems::store {
 
-/// total_time_seconds and the twelve metrics, in the order of the columns.
+/// The maps of a row: total_time_seconds and the twelve metrics, in the order of the columns.
 using UsageMaps = std::array<model::MetricMap, model::kMetricCount + 1>;
 
-/// Sums over rows of units or days, from which averages are made at last. They do not depend on the
-/// order of the rows but for rounding.
+/// Sums over rows of units or days, from which the averages are computed at the end. Except for
+/// rounding they do not depend on the order of the rows.
 struct UsageSums {
   std::int64_t num_units = 0;
   /// Times and totals: Σ value; averages: Σ value·weight.
@@ -25,7 +25,7 @@ struct UsageSums {
   void add(const UsageSums& other);
 };
 
-/// Is it a mean, which has a weight?
+/// Whether the map holds averages, which have a weight.
 bool is_average(std::size_t metric);
 
 }  // namespace ceems::store

@@ -25,8 +25,8 @@ Sql select_units(Dialect dialect,
   if (dialect == Dialect::kSqlite) {
     return sql.add("units WHERE cluster_id = ").value(cluster_id).add(" AND uuid IN ").list(uuids);
   }
-  // With IN, PostgreSQL reads all units of the cluster while the table has no statistics. OFFSET
-  // keeps it from making another join of this one, where each id is looked up in the index.
+  // With IN, PostgreSQL reads all units of the cluster as long as the table has no statistics.
+  // OFFSET keeps it from reordering this join, which looks up each uuid in the index.
   sql.add("(VALUES ");
   for (std::size_t i = 0; i < uuids.size(); ++i) {
     sql.add(i == 0 ? "(" : ",(").value(uuids[i]).add(")");
@@ -35,7 +35,7 @@ Sql select_units(Dialect dialect,
   return sql.value(cluster_id).add(" AND uuid = wanted.one OFFSET 0) AS found");
 }
 
-/// Is it stored as it is by every database? Then its row can be told by it.
+/// Whether every database stores the uuid unchanged, so that its row can be found.
 bool plain(std::string_view uuid) {
   return std::ranges::all_of(uuid, [](char c) { return c >= ' ' && c <= '~'; });
 }

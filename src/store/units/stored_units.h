@@ -10,8 +10,8 @@
 
 namespace ceems::store {
 
-/// The rows of a cluster with each of the ids, at the id's index. All ids are asked for at once, as
-/// a statement costs a database more than a row does: a few hundred ids at most.
+/// The rows of a cluster's units with these uuids, at the index of each uuid. One statement reads
+/// all of them, because statements cost more than rows; pass a few hundred uuids at most.
 Result<std::vector<std::vector<StoredUnit>>> find_units(Session& session,
                                                         std::string_view cluster_id,
                                                         std::span<const std::string_view> uuids);

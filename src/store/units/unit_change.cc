@@ -14,13 +14,13 @@
 namespace ceems::store {
 namespace {
 
-/// A stored map. One that something else damaged counts as empty and is replaced.
+/// Parses a stored map. If another program has damaged it, it counts as empty and is replaced.
 model::MetricMap stored_map(std::string_view text, std::string_view what) {
   auto map = parse_metric_map(text);
   if (map) {
     return std::move(*map);
   }
-  log::warn("malformed map in the database counts as empty",
+  log::warn("malformed map in the database, taken as empty",
             {{"row", printable(what)}, {"err", map.error().message}});
   return {};
 }
@@ -29,13 +29,13 @@ model::MetricMap finite_map(const model::MetricMap& map) {
   return add_maps({}, map);
 }
 
-/// A metric of the window; nothing where no updater said anything.
+/// The window's map of a metric; empty if no updater reported it.
 const model::MetricMap& window_map(const model::Unit& unit, std::size_t metric) {
   static const model::MetricMap nothing;
   return unit.has_metric[metric] ? unit.metrics[metric] : nothing;
 }
 
-/// Which of the rows with its cluster and uuid are those of a unit.
+/// The rows, of those with its cluster and uuid, that belong to a unit.
 struct Match {
   const StoredUnit* row = nullptr;
   const StoredUnit* stale = nullptr;  ///< a pending row beside the started one
@@ -55,7 +55,7 @@ Match match(const model::Unit& unit, std::span<const StoredUnit> stored) {
     }
   }
   if (found.row == nullptr) {
-    found.row = waiting;  // it has started since
+    found.row = waiting;  // the unit has started since
   } else if (waiting != nullptr) {
     found.stale = waiting;
   }
@@ -122,8 +122,8 @@ UnitChange change_of(const Batch& batch,
   }
   change.times = finite_map(unit.total_time_seconds);
   if (old != nullptr && unit.ended_at_ts > 0 && unit.ended_at_ts <= batch.window.start_ms) {
-    // Managers deliver the whole time of a unit that ended before the window, for its first
-    // sighting. Of a known unit a part is counted already.
+    // Managers report the whole time of a unit that ended before the window, as it may be new. If
+    // it is not, earlier windows have counted a part of that time.
     const model::MetricMap counted = stored_map(old->maps[0], unit.uuid);
     for (auto& [name, value] : change.times) {
       value = std::max(0.0, value - value_or_zero(counted, name));

@@ -15,49 +15,51 @@
 
 namespace ceems::store {
 
-// How a window is merged into rows (docs/api/database.md, "How a window is written"), without a
-// database: rows go in, statements come out. Pure functions; what is malformed is logged.
+// How a window is merged into rows (docs/api/database.md, "How a window is written"). Nothing here
+// uses a database: stored rows go in, statements come out. Pure functions, except that they log
+// malformed values of stored rows.
 
-/// What becomes of a unit.
+/// How a window changes the row of a unit.
 struct UnitChange {
-  std::vector<WriterCall> calls;         ///< empty: all is counted already
-  std::vector<std::int64_t> moved_from;  ///< when the rows that it changes were updated before
-  bool counts = false;                   ///< adds to the usage of its user and project
-  bool is_new = false;
-  std::string username, project;  ///< as stored
-  model::MetricMap times;         ///< that are counted
+  std::vector<WriterCall> calls;         ///< empty: the window has nothing new about it
+  std::vector<std::int64_t> moved_from;  ///< last updates (epoch ms) of the rows that it changes
+  bool counts = false;                   ///< it adds to the usage of its user and project
+  bool is_new = false;                   ///< nothing was stored of it
+  std::string username, project;         ///< as stored
+  model::MetricMap times;                ///< seconds that the window adds
 };
-/// `stored` are the rows of the unit's cluster and uuid.
+/// `stored` are the rows with the unit's cluster and uuid. Writer::write() says what is added.
 UnitChange change_of(const Batch& batch,
                      const model::Unit& unit,
                      std::span<const StoredUnit> stored);
 
-/// What a filled gap makes of a unit.
+/// How a filled gap changes the row of a unit.
 struct UnitFill {
-  std::optional<WriterCall> call;       ///< nothing: the unit is gone
-  std::int64_t last_updated_at_ts = 0;  ///< of its row
+  std::optional<WriterCall> call;       ///< nothing: the unit has been purged
+  std::int64_t last_updated_at_ts = 0;  ///< of its row, epoch ms
   std::string username, project;        ///< as stored
 };
-/// `unit` holds the metrics and the window's times, of which `times` are new.
+/// `unit` has the metrics of the gap and the window's times. Only the times named in `times` are
+/// added.
 UnitFill fill_of(const model::Unit& unit,
                  std::span<const std::string> times,
                  std::span<const StoredUnit> stored);
 
-/// One row of usage or daily_usage while a window is added to it.
+/// A row of usage or daily_usage to which a window is added.
 class UsageRow {
  public:
-  /// Of the first unit that adds to it.
+  /// The texts are those of the first unit that adds to it.
   UsageRow(std::string resource_manager, std::string groupname)
       : resource_manager_(std::move(resource_manager)), groupname_(std::move(groupname)) {}
 
-  /// Takes over what kFindUsage and kFindDay gave; `what` names it in the log.
+  /// Reads the stored row, a result of kFindUsage or kFindDay. `what` names it in the log.
   void load(const AnswerRow& row, std::string_view what);
   void add(const model::Unit& unit, const UnitChange& change);
-  /// Adds what a gap lacked; the unit's window has been added before.
+  /// Adds the metrics of a gap, whose window has been added before.
   void fill(const model::Unit& unit, std::span<const std::string> times);
-  /// The statement that stores what fill() added; nothing for a row that is gone.
+  /// The statement that stores what fill() added; nothing if the row has been purged.
   [[nodiscard]] std::optional<WriterCall> fill_call(bool daily) const;
-  /// The statement that stores it.
+  /// The statement that stores what add() added.
   [[nodiscard]] WriterCall call(const Batch& batch,
                                 bool daily,
                                 const std::string& username,

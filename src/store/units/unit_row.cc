@@ -18,19 +18,19 @@ struct Overloaded : Functions... {
   using Functions::operator()...;
 };
 
-/// JSON object text of a manager, or "{}" for anything else.
+/// The JSON object that a manager reported; "{}" for any other text.
 std::string object_text(std::string_view text, std::string_view what) {
   std::string out;
   if (!append_json_object(out, text)) {
     if (!text.empty() && text != "null") {
-      log::warn("malformed object of a unit is left out", {{"unit", printable(what)}});
+      log::warn("malformed JSON object of a unit, taken as empty", {{"unit", printable(what)}});
     }
     return "{}";
   }
   return out;
 }
 
-/// Does the column help to tell which row is a unit's?
+/// Whether the column helps to find the row of a unit.
 bool tells_units_apart(const Table& table, const Column& column) {
   return column.kind == ColumnKind::kMoment ||
          (is_key(table, column.name) && !std::holds_alternative<ClusterOfWindow>(column.source));
@@ -44,7 +44,7 @@ std::size_t place_of(const Column& map) {
   return metric == nullptr ? 0 : static_cast<std::size_t>(*metric) + 1;
 }
 
-/// The value that a unit delivers for a column.
+/// The value of a column according to the unit.
 SqlValue delivered(const Column& column, const Batch& batch, const model::Unit& unit) {
   return std::visit(
       Overloaded{

@@ -13,23 +13,24 @@ namespace ceems::store {
 
 // A row of `units` column by column, as its table says. Pure functions.
 
-/// What the rows of one write have in common.
+/// What all rows of one write share.
 struct Batch {
   model::Cluster cluster;
   model::Window window;
-  std::string updated;  ///< LOCAL end of the window
-  std::string day;      ///< marker of the window's day
-  std::int64_t day_ms = 0;
+  std::string updated;      ///< end of the window as a LOCAL text
+  std::string day;          ///< local midnight at which the window's day begins, as a LOCAL text
+  std::int64_t day_ms = 0;  ///< the same, epoch ms
 };
 
-/// The texts of the times, of the metrics in the order of model::Metric, and of the weights.
+/// The texts of total_time_seconds, of the metrics in the order of model::Metric, and of the
+/// weights.
 using MapTexts = std::array<std::string, model::kMetricCount + 2>;
 
-/// What is read of a row before a window is added to it.
+/// The parts of a row that are read before a window is added to it.
 struct StoredUnit {
   std::int64_t id = 0;
-  /// Holds the columns that tell units apart, the moments, and the columns that build on what is
-  /// stored; other members are as if nothing was known.
+  /// Has the columns that identify the unit, the moments, and those whose new value depends on the
+  /// stored one. The other members are empty.
   model::Unit unit;
   std::int64_t num_updates = 0;
   std::int64_t last_updated_at_ts = 0;
@@ -39,24 +40,24 @@ struct StoredUnit {
 /// Reads StoredUnits. Immutable.
 class StoredColumns {
  public:
-  /// The table has to outlive the object.
+  /// The table must outlive the object.
   explicit StoredColumns(const Table& table);
 
-  /// "id,uuid,...": what to select for read().
+  /// "id,uuid,...": the columns that read() needs.
   [[nodiscard]] const std::string& names() const { return names_; }
   [[nodiscard]] StoredUnit read(const AnswerRow& row) const;
-  /// The id that the manager gave the unit; lives until the next row.
+  /// The uuid of the unit; valid until the next row.
   [[nodiscard]] std::string_view uuid(const AnswerRow& row) const { return row.text(uuid_); }
 
  private:
-  std::vector<const Column*> columns_;  ///< behind the id
+  std::vector<const Column*> columns_;  ///< after the id
   std::string names_ = "id";
   std::size_t uuid_ = 0;
 };
 
 /// The values of an INSERT of the table or, with a stored row, those of its UPDATE
-/// (schema/table_sql.h). `maps` are those of the merged row. Objects of managers that are malformed
-/// are logged and count as empty.
+/// (schema/table_sql.h). `maps` are those of the merged row. A malformed JSON object from a manager
+/// is logged and counts as empty.
 std::vector<SqlValue> unit_values(const Table& table,
                                   const Batch& batch,
                                   const model::Unit& unit,

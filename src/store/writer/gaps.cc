@@ -10,7 +10,7 @@
 namespace ceems::store {
 namespace {
 
-// Rows that are sent to the database together.
+// Rows that are sent to the database at a time.
 constexpr std::size_t kRowsAtOnce = 256;
 
 Gap gap_of(const AnswerRow& row) {
@@ -22,7 +22,7 @@ Gap gap_of(const AnswerRow& row) {
   if (parts) {
     gap.parts = std::move(*parts);
   } else {
-    log::warn("malformed list in the database counts as empty", {{"table", "ceems_gaps"}});
+    log::warn("malformed list in the database, taken as empty", {{"table", "ceems_gaps"}});
   }
   return gap;
 }

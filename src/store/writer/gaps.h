@@ -12,26 +12,27 @@
 
 namespace ceems::store {
 
-// Windows whose metrics are not complete (docs/api/database.md, "Gaps"): the tables ceems_gaps and
-// ceems_gap_units. Writing belongs into a transaction of the caller.
+// The tables ceems_gaps and ceems_gap_units: windows without some of their metrics
+// (docs/api/database.md, "Gaps"). Call the functions that write in a transaction. Errors are those
+// of the session.
 
-/// Of one cluster, oldest first.
+/// The gaps of one cluster, oldest first.
 Result<std::vector<Gap>> read_gaps(Session& session, std::string_view cluster_id);
-/// Nothing when there is no such gap.
+/// Nothing if there is no such gap.
 Result<std::optional<Gap>> read_gap(Session& session, std::int64_t gap_id);
-/// With uuid, start, end and the times that were counted.
+/// The units of a gap, with uuid, start, end and the times that the window counted.
 Result<std::vector<model::Unit>> read_gap_units(Session& session, std::int64_t gap_id);
 
-/// `counted` are the units that the window counted, with the times that it did.
+/// Stores the gaps of a window. `counted` are the units that the window counted, with these times.
 Result<> insert_gaps(Session& session,
                      const ClusterUpdate& update,
                      std::span<const model::Unit> counted);
-/// No parts: the gap goes.
+/// Stores what is still missing. Deletes the gap if `parts` is empty.
 Result<> set_gap_parts(Session& session,
                        std::int64_t gap_id,
                        const std::vector<std::string>& parts);
 
-/// Gaps of windows that ended before go.
+/// Deletes the gaps of windows that ended before the cutoff (epoch ms).
 Result<> purge_gaps(Session& session, std::int64_t cutoff_ms);
 
 }  // namespace ceems::store

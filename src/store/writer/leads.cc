@@ -9,11 +9,11 @@ namespace {
 
 using Lead = std::pair<std::string, std::string>;  // name, project
 
-/// No database may refuse it, which would hold up the window: not every one holds a NUL, nor long
-/// texts in indexes.
+/// Whether every database can store the name. PostgreSQL refuses NULs, and long texts in an index,
+/// and a refused name would fail the window.
 bool is_name(const std::string& text) {
-  constexpr std::size_t kLongest = 512;
-  return !text.empty() && text.size() <= kLongest && text.find('\0') == std::string::npos;
+  constexpr std::size_t kMaxBytes = 512;
+  return !text.empty() && text.size() <= kMaxBytes && text.find('\0') == std::string::npos;
 }
 
 }  // namespace

@@ -9,9 +9,9 @@
 
 namespace ceems::store {
 
-/// Makes these the leads of the cluster's projects, names by project: takes out who leads no more
-/// and puts in who is new. Within a transaction; errors are the session's. Names that are empty,
-/// longer than 512 bytes or hold a NUL are left out.
+/// Stores who leads the cluster's projects (user names by project): deletes those who no longer
+/// lead one and adds the new ones. Call it in a transaction; errors are those of the session. Names
+/// that are empty, are longer than 512 bytes or contain a NUL are left out.
 Result<> write_leads(Session& session,
                      const std::string& cluster_id,
                      const std::map<std::string, std::vector<std::string>>& leads);

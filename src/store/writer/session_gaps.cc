@@ -1,4 +1,4 @@
-// What the writer does about gaps: windows whose metrics are completed later.
+// The part of the writer that fills gaps: it adds the missing metrics of earlier windows.
 #include <algorithm>
 
 #include "store/sums/unit_sums.h"

@@ -14,12 +14,12 @@
 namespace ceems::store {
 namespace {
 
-/// The reference writes null for tags that nobody set.
+/// Tags that are not set are "null", as in the reference.
 std::string tags_text(const std::vector<std::string>& tags) {
   return tags.empty() ? "null" : string_list_text(tags);
 }
 
-/// The names that a database can hold in a list; no manager has users with a NUL in their names.
+/// The list without names that PostgreSQL cannot store, which no resource manager has.
 std::string names_text(std::vector<std::string> names) {
   std::erase_if(names, [](const std::string& name) { return name.find('\0') != name.npos; });
   return string_list_text(names);
@@ -73,7 +73,8 @@ Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
   return report;
 }
 
-/// Makes answers faster and changes none, so a failure does not concern the window.
+/// Computes sums over time. They make answers faster but do not change them, so a failure does not
+/// affect the window.
 void SessionWriter::sum_up(std::int64_t until_ms) {
   constexpr std::int64_t kHourMs = 60LL * 60 * 1000;  // spans that are still being written to
   auto done = session_->begin();
@@ -88,7 +89,8 @@ void SessionWriter::sum_up(std::int64_t until_ms) {
   }
   const std::string error = done ? "" : done.error().message;
   if (!done && error != sums_error_) {
-    log::warn("units are not summed up, answers about long times take longer", {{"err", error}});
+    log::warn("cannot compute sums over time, so queries over long periods take longer",
+              {{"err", error}});
   }
   sums_error_ = error;
 }
@@ -107,7 +109,7 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
     return fail(ErrorCode::kInvalidArgument, "window starts at {} but the last one ended at {}",
                 start_ms, *before);
   }
-  // The window's last moment belongs to it, so one that ends at midnight belongs to the day before.
+  // A window includes its end, so one that ends at midnight belongs to the day before.
   const Batch batch{.cluster = update.cluster,
                     .window = update.window,
                     .updated = zone_.local(end_ms),
@@ -131,7 +133,7 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
         (purged_before_ms_ && unit.ended_at_ts > 0 && unit.ended_at_ts < *purged_before_ms_)) {
       continue;
     }
-    // An id that comes twice has to see its first row.
+    // If a uuid occurs twice, the first unit must be stored before the second one is looked up.
     if (chunk.size() == kUnitsAtOnce || ids.contains(unit.uuid)) {
       if (auto done = flush(); !done) {
         return done;
@@ -286,13 +288,13 @@ Result<> SessionWriter::write_units(const Batch& batch,
   return {};
 }
 
-/// `moments` are when the units that the batch changes were updated before.
+/// `moments` are the last updates (epoch ms) of the units that the batch changes.
 Result<> SessionWriter::forget_sums(const Batch& batch, const std::set<std::int64_t>& moments) {
   auto done = forget_spans(*session_, SumsOf::kUnits, moments);
   if (!done) {
     return done;
   }
-  // A row of the same day may have been written when another time zone was configured.
+  // The row of this day may have been written while another time zone was configured.
   constexpr std::int64_t kTwoDaysMs = 48LL * 60 * 60 * 1000;
   return forget_spans(*session_, SumsOf::kDays,
                       {std::max<std::int64_t>(batch.day_ms - kTwoDaysMs, 0), batch.day_ms,
@@ -317,7 +319,7 @@ Result<> SessionWriter::load_usage(const Batch& batch,
   });
 }
 
-/// A row that the database refuses must not hold up the window for ever.
+/// A row that the database refuses must not block the window forever.
 Result<> SessionWriter::run_and_log(std::span<const std::vector<WriterCall>> groups,
                                     std::string_view what) {
   const auto refused = session_->run_groups(groups);
@@ -326,7 +328,7 @@ Result<> SessionWriter::run_and_log(std::span<const std::vector<WriterCall>> gro
   }
   for (const auto& error : *refused) {
     if (error) {
-      log::error("refused by the database", {{"what", what}, {"err", error->message}});
+      log::error("the database refused a row", {{"what", what}, {"err", error->message}});
     }
   }
   return {};
@@ -369,8 +371,9 @@ Result<> SessionWriter::change_admins(std::string_view source,
   return {};
 }
 
-/// Writes the admins of one source into our own table, then brings the table of the reference in
-/// line: a name that no source has any more goes, the others carry the last source that named them.
+/// Writes the admins of one source into our own table, then updates the table of the reference:
+/// names that are in no source any more are deleted, the others get the last source that named
+/// them.
 Result<> SessionWriter::put_admins(std::string_view source,
                                    const std::vector<std::string>& names,
                                    bool replace) {
@@ -399,7 +402,7 @@ Result<> SessionWriter::put_admins(std::string_view source,
                       .add(") ON CONFLICT (cluster_id, name) DO UPDATE SET tags = excluded.tags,"
                            " last_updated_at = excluded.last_updated_at"));
   }
-  // Sources are names of our own, which need no escapes in JSON.
+  // The names of sources are ours and need no escapes in JSON.
   all.push_back(
       sql("DELETE FROM admin_users WHERE name NOT IN (SELECT name FROM ceems_admin_sources)"));
   all.push_back(
@@ -433,8 +436,8 @@ Result<> SessionWriter::remove_old(std::int64_t cutoff_ms) {
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
   const std::vector<Sql> units{
       sql("ended_at_ts > 0 AND ended_at_ts < ").value(cutoff_ms),
-      // Gone without an end: not updated for the retention period although its cluster was fetched
-      // since. Without the second condition a long stop of this program would purge running units.
+      // Units without an end that were not updated although their cluster was. Without the second
+      // condition, running units would be purged after this program was stopped for a long time.
       sql("ended_at_ts <= 0 AND last_updated_at_ts < ")
           .value(cutoff_ms)
           .add(" AND last_updated_at_ts < (SELECT window_end_ms FROM ceems_watermarks w"
@@ -454,7 +457,7 @@ Result<> SessionWriter::remove_old(std::int64_t cutoff_ms) {
     return done;
   }
   all.push_back(sql("DELETE FROM daily_usage WHERE ").append(days));
-  // Of spans without units nobody asks any more.
+  // Sums of spans that are no longer listed are of no use.
   all.push_back(
       sql("DELETE FROM ceems_unit_sums WHERE NOT EXISTS (SELECT 1 FROM ceems_unit_spans s"
           " WHERE s.level = ceems_unit_sums.level AND s.span = ceems_unit_sums.span)"));

@@ -19,10 +19,11 @@
 
 namespace ceems::store {
 
-/// The writer of every database: what is done, while a Session says how.
+/// The writer of every database. It decides what is written; a Session runs the statements.
 class SessionWriter : public Writer {
  public:
-  /// `generation` grows with every commit. Session, clock and generation must outlive the writer.
+  /// `generation` is incremented with every commit. Session, clock and generation must outlive the
+  /// writer.
   SessionWriter(Session& session,
                 const TimeZone& zone,
                 const Clock& clock,
@@ -43,11 +44,11 @@ class SessionWriter : public Writer {
   /// (user, project)
   using UsageRows = std::map<std::pair<std::string, std::string>, UsageRow>;
   struct People;
-  /// Units that are looked up and written together: enough to hide the way to a server, few enough
-  /// for one that is refused to cost little.
+  /// Units that are looked up and written at a time: enough to make the round trips to a server
+  /// cheap, few enough that a refused unit costs little.
   static constexpr std::size_t kUnitsAtOnce = 256;
 
-  /// All of `work` in one transaction.
+  /// Runs `work` in a transaction, which is rolled back if it fails.
   Result<> in_transaction(const std::function<Result<>()>& work);
 
   Result<> write_window(const ClusterUpdate& update, WriteReport& report);
@@ -80,7 +81,7 @@ class SessionWriter : public Writer {
   TimeZone zone_;
   const Clock* clock_;
   std::atomic<std::uint64_t>* generation_;
-  /// Units that ended earlier were purged and are not taken in again.
+  /// Units that ended earlier have been purged and are not added again.
   std::optional<std::int64_t> purged_before_ms_;
   std::string sums_error_;
 };
