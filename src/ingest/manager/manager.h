@@ -28,7 +28,7 @@ struct UsersAndProjects {
 /// Names of those who lead a project, by project.
 using ProjectLeads = std::map<std::string, std::vector<std::string>>;
 
-/// That a user belongs to a project.
+/// A user who belongs to a project.
 struct Membership {
   std::string project;
   std::string user;
@@ -37,39 +37,41 @@ struct Membership {
 /// The users with their projects and the projects with their users, each sorted by name.
 UsersAndProjects users_and_projects(const std::set<Membership>& members);
 
-/// Where units, users and projects of one cluster come from. Calls come from one thread at a time;
-/// `stop` ends them early with kUnavailable. Fields `cluster_id` and `resource_manager` are left
-/// empty: the caller sets them.
+/// The source of the units, users and projects of one cluster. Calls come from one thread at a
+/// time; `stop` ends them early with kUnavailable. The caller sets `cluster_id` and
+/// `resource_manager` of what is returned.
 class ResourceManager {
  public:
   virtual ~ResourceManager() = default;
-  /// The units of a window as they stood at its end: one that ended later is still running, one
-  /// that started later is left out. total_time_seconds holds what belongs to the window; for a
-  /// unit that ended at or before its start, because that was recorded late, all of the unit's
-  /// time: the store adds what it has not counted yet. Windows follow one another without gap or
-  /// overlap; one that could not be stored is asked for again, from the same start and with the
-  /// same or a later end. An error leaves the window to the next round.
+  /// Returns the units of a window as they stood at its end: a unit that ended later is still
+  /// running, and a unit that started later is left out. total_time_seconds has the time in the
+  /// window. For a unit that ended before the window, because its end was recorded late, it has all
+  /// of the unit's time, and the store adds what it has not counted yet (Writer::write()). A unit
+  /// that ended exactly at the window's start belongs to the window before; its time may be 0.
+  ///
+  /// Windows follow one another without gap or overlap. After an error, or if the window could not
+  /// be stored, the next round requests it again, with the same start and the same or a later end.
   virtual Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
-  /// All leads of all projects; users who are missing do not lead any more. Empty for managers
-  /// that do not know who leads, or whose answer cannot be trusted.
+  /// All leads of all projects. Users who are not in it lose the role. Empty for managers that do
+  /// not know who leads.
   virtual Result<ProjectLeads> fetch_leads(const std::stop_token& /*stop*/) {
     return ProjectLeads{};
   }
-  /// How long after its end a window must be left alone until its units can be fetched.
-  /// Thread-safe; may change between calls.
+  /// How long after its end a window may be fetched at the earliest. Thread-safe; the value may
+  /// change between calls.
   [[nodiscard]] virtual std::chrono::milliseconds settle() const {
     return std::chrono::milliseconds(0);
   }
 };
 
-/// What managers share. All of it outlives them.
+/// What all managers use. It outlives them.
 struct ManagerContext {
   const Clock* clock = nullptr;
   os::CommandRunner* runner = nullptr;
-  TimeZone zone = {};  ///< of times in texts
+  TimeZone zone = {};  ///< of times that are printed
 };
 
 /// Everything that describes one kind of manager: an entry of all_managers().

@@ -12,7 +12,7 @@
 
 namespace ceems::ingest {
 
-/// How "320.5G" is read: as CEEMS 0.10.2 does (320 GiB), or as what it says.
+/// How "320.5G" is read: as 320 GiB, like CEEMS 0.10.2, or exactly.
 enum class MemoryRule { kTruncated, kExact };
 
 /// AllocTRES; 0 where absent.
@@ -60,8 +60,10 @@ struct SlurmJob {
   Allocation allocation;
 };
 
-/// Milliseconds that the job ran in the window. A job that ended before the window counts in full:
-/// it was recorded late, and the store adds what it has not counted (ResourceManager).
+/// Milliseconds that the job ran in the window. A job that ended before the window was recorded
+/// late and counts in full; the store adds what it has not counted (ResourceManager). A job that
+/// ended exactly at the window's start counts 0, because sacct lists it for the window before as
+/// well.
 std::int64_t active_ms(const SlurmJob& job, model::Window window);
 
 /// The job as it stood at the end of the window: one that ended later is still running; nothing for
