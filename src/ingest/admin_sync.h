@@ -12,14 +12,14 @@ namespace ceems::ingest {
 
 struct AdminNames {
   std::vector<std::string> names;
-  bool all = true;  ///< false: there may be others, so known ones stay
+  bool all = true;  ///< false: there may be more, so known administrators are kept
 };
 
 /// Names of administrators kept elsewhere, e.g. Grafana teams. Called from one thread at a time.
 class AdminSource {
  public:
   virtual ~AdminSource() = default;
-  /// Those that can be found, or why none can.
+  /// The administrators that could be read, or why none could.
   virtual Result<AdminNames> fetch(const std::stop_token& stop) = 0;
 };
 
@@ -32,11 +32,11 @@ class AdminSync {
   AdminSync(std::vector<std::string> configured, bool has_source, store::Writer& writer)
       : configured_(std::move(configured)), has_source_(has_source), writer_(writer) {}
 
-  /// Writes the configured ones until it has succeeded once; without AdminSource also that
-  /// "grafana" has none.
+  /// Writes the configured administrators, unless an earlier call has done so. Without an
+  /// AdminSource it also removes those of "grafana".
   void write_configured();
-  /// Writes what the AdminSource answered. An empty list is taken for a mistake and changes
-  /// nothing. False when nothing was written.
+  /// Writes the answer of the AdminSource. An empty list is treated as an error and changes
+  /// nothing. Returns whether anything was written.
   bool write_fetched(Result<AdminNames> fetched);
 
  private:

@@ -20,7 +20,7 @@ struct ClusterConfig {
   net::ClientOptions web;
   std::string cli_path;  ///< directory of sacct and sacctmgr
   std::map<std::string, std::string> cli_environment;
-  config::Node extra;  ///< extra_config, read by the manager itself
+  config::Node extra;  ///< extra_config, which the manager parses
 };
 
 /// One entry of `updaters` in the configuration.
@@ -42,7 +42,7 @@ Result<> read_updaters(const config::Node& node,
                        const std::string& directory,
                        std::vector<UpdaterConfig>& updaters);
 
-/// net::client_options() with the name of the program that asks, ceems_api_server.
+/// net::client_options() with the user agent ceems_api_server.
 Result<net::ClientOptions> client_options(const config::Node& node,
                                           const std::string& directory,
                                           std::initializer_list<std::string_view> others);

@@ -19,9 +19,9 @@ namespace ceems::ingest {
 /// GET {url}/api/teams/{id}/members
 /// (https://grafana.com/docs/grafana/latest/developers/http_api/team/).
 ///
-/// A team that cannot be read keeps the members it had, and while one cannot, these are not all.
-/// An error only when no team was ever read. Nothing is asked for before the first fetch(). Not
-/// thread-safe, as its base says.
+/// A team that cannot be read keeps its last known members, and AdminNames::all is false then.
+/// Fails only if no team has ever been read. Sends no request before the first fetch(). Not
+/// thread-safe.
 class GrafanaAdmins final : public AdminSource {
  public:
   /// How requests reach Grafana; a seam for tests. Errors as net::Client::get().

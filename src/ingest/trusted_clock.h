@@ -8,16 +8,16 @@
 
 namespace ceems::ingest {
 
-/// The wall clock, except that a step ahead of more than a minute counts only once it has lasted:
-/// windows that reach into a time that did not come yet would never be fetched again. Steps back
-/// count at once. Not thread-safe.
+/// The wall clock, except that a step forward of more than a minute counts only after it has lasted
+/// for a while. Otherwise a clock that is wrong for a moment would let windows end in the future,
+/// and they would never be fetched again. Steps back count immediately. Not thread-safe.
 class TrustedClock {
  public:
-  /// Steps ahead are believed after `doubt`. `clock` must outlive it.
+  /// A step forward counts after `doubt`. `clock` must outlive the object.
   TrustedClock(const Clock& clock, std::chrono::milliseconds doubt)
       : clock_(clock), doubt_(doubt) {}
 
-  /// Epoch milliseconds; while a step ahead is doubted, what the clock would show without it.
+  /// Epoch milliseconds. While a step forward is doubted, the time without it.
   std::int64_t now_ms();
 
  private:

@@ -18,10 +18,10 @@ namespace ceems::ingest {
 
 /// One window of one cluster.
 struct FetchedWindow {
-  store::ClusterUpdate update;  ///< with the gaps, should it be written like this
-  /// Why metrics are missing; nothing when none are.
+  store::ClusterUpdate update;  ///< includes the gaps with which it may be written
+  /// Why metrics are missing; nothing if none are.
   std::optional<Error> cause;
-  bool lasting = false;                    ///< asking again soon is of no use
+  bool lasting = false;                    ///< Missing::lasting of all updaters
   std::optional<Error> people_cause = {};  ///< why users, projects or leads are missing
 };
 
@@ -30,19 +30,19 @@ struct WindowRequest {
   std::int64_t start_ms = 0;     ///< of the next window
   std::int64_t complete_ms = 0;  ///< for Updater::release()
   std::int64_t now_ms = 0;       ///< of the round
-  bool fetch = true;             ///< false: releases only
+  bool fetch = true;             ///< false: only release windows
 };
 struct WindowAnswer {
   bool fetch = true;  ///< as requested
-  /// Nothing when no window is due yet or none was requested.
+  /// Nothing if no window is due yet or none was requested.
   std::optional<DueWindow> due = {};
-  /// An error when there are no units; users, projects and leads may be missing, metrics as the
-  /// gaps say.
+  /// An error if the units could not be fetched. Without an error, users, projects and leads may be
+  /// missing, and the metrics that the gaps list.
   Result<FetchedWindow> fetched = FetchedWindow{};
-  double seconds = 0;  ///< how long that took
+  double seconds = 0;  ///< how long the fetch took
 };
 
-/// Asks the updater again for what is missing in a gap.
+/// Runs the updater again for the metrics that a gap lacks.
 struct GapRequest {
   store::Gap gap;
   std::vector<model::Unit> units;  ///< as the store returned them
@@ -50,15 +50,16 @@ struct GapRequest {
 };
 struct GapAnswer {
   store::Gap gap;
-  /// Parts that are no longer configured are filled at once, with nothing. kUnavailable when
-  /// nothing new is known.
+  /// Fills parts that are no longer configured with nothing. An error if all parts are still
+  /// missing.
   Result<store::GapFill> fill;
 };
 
 using FetchRequest = std::variant<WindowRequest, GapRequest>;
 using FetchAnswer = std::variant<WindowAnswer, GapAnswer>;
 
-/// Answers a request, of the same kind. Exceptions of managers and updaters become errors.
+/// Carries out a request and returns an answer of the same kind. Exceptions of managers and
+/// updaters become errors.
 FetchAnswer fetch(UpdateSource& source,
                   const WindowRules& rules,
                   const Clock& clock,

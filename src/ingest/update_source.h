@@ -25,9 +25,9 @@ struct UpdateSource {
   std::vector<NamedUpdater> updaters;
 };
 
-/// Creates the managers and updaters of the configuration. An updater id that is not configured and
-/// an updater without the URL it needs are logged and left out, as in CEEMS 0.10.2. Updaters that
-/// no cluster uses are created as well, so that mistakes in them are found, and thrown away.
+/// Creates the managers and updaters of the configuration. As in CEEMS 0.10.2, ids of updaters that
+/// are not configured, and updaters without the URL that they need, are logged and left out.
+/// Updaters that no cluster uses are created and destroyed again, to find errors in their options.
 /// Errors: those of create_manager() and create_updater().
 Result<std::vector<UpdateSource>> create_sources(const std::vector<ClusterConfig>& clusters,
                                                  const std::vector<UpdaterConfig>& updaters,
@@ -38,10 +38,10 @@ struct TsdbEndpoint {
   net::ClientOptions web;
 };
 
-/// The TSDB that has the metrics of a cluster's units: that of its first updater with one. For a
-/// manager that reads its units from a TSDB, web.url of the cluster comes before that, and
-/// extra_config.tsdb replaces the URL of either. Nothing where there is none. kInvalidArgument with
-/// file and line when extra_config.tsdb is not a text.
+/// The TSDB with the metrics of a cluster's units: that of its first updater that has one. If the
+/// manager reads the units from a TSDB, the cluster's web.url takes precedence, and
+/// extra_config.tsdb replaces the URL of either. Nothing if there is none. kInvalidArgument with
+/// file and line if extra_config.tsdb is not a text.
 Result<std::optional<TsdbEndpoint>> tsdb_of_cluster(const ClusterConfig& cluster,
                                                     const std::vector<UpdaterConfig>& updaters);
 

@@ -18,7 +18,7 @@ Result<std::int64_t> parse_update_from(std::string_view text,
                                        std::string_view time_zone,
                                        Clock::SystemTime now);
 
-/// What limits windows.
+/// The limits of windows.
 struct WindowRules {
   std::int64_t longest_ms = 0;
   TimeZone zone;  ///< of the midnights at which windows end
@@ -26,15 +26,15 @@ struct WindowRules {
 
 struct DueWindow {
   model::Window window;
-  bool last = false;  ///< reaches the end of what is due
+  bool last = false;  ///< no further window is due at the moment
 };
 
-/// The window that begins at `start_ms` and is due at `now_ms`, or nothing yet.
+/// The window that begins at `start_ms` and is due at `now_ms`; nothing if none is due yet.
 ///
-/// It ends `settle` (the longest of manager and updaters) before now at a whole second, and no
-/// later than `longest_ms` after its start or at midnight. It is no shorter than the updaters'
-/// shortest_window(), nor leaves a shorter one before midnight, as far as the start permits;
-/// otherwise it is not due yet.
+/// It ends at a whole second, at least settle() before now (the longest of manager and updaters),
+/// at most `longest_ms` after its start, and at the next midnight at the latest. If its start
+/// permits, it is at least as long as the updaters' shortest_window() and so is the rest of the
+/// day; a window that is still too short is not due.
 std::optional<DueWindow> due_window(const UpdateSource& source,
                                     const WindowRules& rules,
                                     std::int64_t start_ms,

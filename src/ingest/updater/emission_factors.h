@@ -10,18 +10,18 @@
 
 namespace ceems::ingest {
 
-/// g CO2e per kWh of one provider ("rte", "owid", ...) over a time.
+/// The emission factors of one provider ("rte", "owid", ...) over a period, in g CO2e/kWh.
 struct EmissionFactor {
   std::string provider;
   std::map<std::int64_t, double> by_time;  ///< by epoch ms, not empty
 
-  /// The newest value at or before a moment, else the oldest.
+  /// The newest value at or before this time; if there is none, the oldest value.
   [[nodiscard]] double at(std::int64_t time_ms) const;
   /// Mean of the values in (from, to], else at(to).
   [[nodiscard]] double mean(std::int64_t from_ms, std::int64_t to_ms) const;
 };
 
-/// What an emission factor is read for.
+/// The period and country for which emission factors are read.
 struct FactorRequest {
   std::int64_t from_ms = 0;
   std::int64_t to_ms = 0;
@@ -29,10 +29,10 @@ struct FactorRequest {
   bool accept_incomplete = false;
 };
 
-/// ceems_emissions_gCo2_kWh from an hour before the time on, at every fifth minute of the hour, so
-/// that a moment has the same factor whatever the window. Of a provider with several countries the
-/// one of `country_code` counts, or none; with one country it is that one unless `country_code`
-/// names another. Several exporters may export the same factor: their mean.
+/// Reads ceems_emissions_gCo2_kWh from one hour before the period, at every fifth minute of the
+/// hour, so that the factor of a moment does not depend on the window. If a provider has several
+/// countries, only `country_code` counts; if it has one, that one counts unless `country_code`
+/// names another. If several exporters export the same factor, their mean is used.
 Result<std::vector<EmissionFactor>> read_emission_factors(tsdb::Client& client,
                                                           const tsdb::Settings& settings,
                                                           const FactorRequest& request);

@@ -8,7 +8,7 @@
 
 namespace ceems::ingest {
 
-/// What a query template can name, as text ready to stand in PromQL.
+/// The variables of a query template, as PromQL text.
 struct QueryVariables {
   std::string uuids;  ///< expression for =~ inside double or single quotes
   std::string scrape_interval, scrape_interval_milli;

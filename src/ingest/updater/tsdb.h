@@ -18,8 +18,8 @@ namespace ceems::ingest {
 /// exporter's own counters (unit_counters.h): energy and used CPU time always, CPU and memory
 /// usage and emissions where no query gave them. docs/api/updaters.md has the formulas.
 ///
-/// A query that fails leaves out its sub-metric, for all units of the window, and what follows from
-/// it; update() reports them as missing. Not thread-safe, except settle() and shortest_window().
+/// If a query fails, its sub-metric and what is derived from it are missing for all units of the
+/// window. Not thread-safe, except settle() and shortest_window().
 class TsdbUpdater final : public Updater {
  public:
   TsdbUpdater(TsdbUpdaterOptions options, std::unique_ptr<tsdb::Client> client);

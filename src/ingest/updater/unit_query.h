@@ -13,13 +13,13 @@
 
 namespace ceems::ingest {
 
-/// What a unit has in the answer to a query.
+/// The value of a unit in the answer to a query.
 struct UnitValue {
   std::string uuid;
   double value = 0;
 };
 
-/// What a query needs besides the units.
+/// The parameters of a query except for the units.
 struct QueryContext {
   QueryVariables variables;
   std::int64_t time_ms = 0;
@@ -29,20 +29,20 @@ struct QueryContext {
   std::size_t max_series_per_unit = 1;
 };
 
-/// For queries about a window.
+/// The parameters for queries about a window.
 QueryContext query_context(model::Window window, const tsdb::Settings& settings);
 
-/// Runs one query for some units, sorted by uuid; splits them in halves while the TSDB refuses the
-/// query because of too many samples. Series of other units are left out. Errors: those of
-/// tsdb::Client::query(), kUnavailable when stopped.
+/// Runs one query for some units and returns their values, sorted by uuid. Halves the list as long
+/// as the TSDB refuses the query because of too many samples. Ignores series of other units. Errors
+/// are those of tsdb::Client::query(), and kUnavailable after a stop.
 Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
                                          const QueryTemplate& query,
                                          const QueryContext& context,
                                          const std::vector<std::string>& uuids,
                                          const std::stop_token& stop);
 
-/// How many units to ask for at once: as many as touch the share `min_samples` of the samples that
-/// the TSDB reads for a query, with `max_series` series each.
+/// How many units one query may name: as many as need the fraction `min_samples` of the samples
+/// that the TSDB allows for a query, if each has `max_series` series.
 std::int64_t batch_size(model::Window window,
                         const tsdb::Settings& settings,
                         std::int64_t max_series,

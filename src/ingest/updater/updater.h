@@ -19,42 +19,45 @@ namespace ceems::ingest {
 
 struct UpdateRequest {
   model::Window window;
-  /// Only these parts, by the names of Missing::parts; empty: all.
+  /// Only these parts, named as in Missing::parts. Empty: all parts.
   std::vector<std::string> parts = {};
-  /// The source has called its answers incomplete for so long that they are better than none.
+  /// Accept answers that the source itself calls incomplete; it has done so for too long.
   bool accept_incomplete = false;
 };
 
-/// What an updater could not find out, by part: the units hold nothing of these parts.
+/// The parts that an updater could not obtain. The units have no values of them.
 struct Missing {
-  /// "avg_cpu_usage.global": a sub-metric; "avg_cpu_usage.*": a whole metric;
-  /// "total_time_seconds.used_cputime"; "*": everything. Sorted, no repeats.
+  /// A sub-metric ("avg_cpu_usage.global"), a whole metric ("avg_cpu_usage.*"), a time
+  /// ("total_time_seconds.used_cputime") or everything ("*"). Sorted, without repetitions.
   std::vector<std::string> parts = {};
-  Error cause = {};  ///< of the first
-  /// Every part was refused by the source; asking the same again soon is of no use.
+  Error cause = {};  ///< of the first part
+  /// The source refused every part, so an early retry is useless.
   bool lasting = false;
 };
 
-/// Adds metrics of the window to units, in place. Called from one thread at a time.
+/// Adds the metrics of a window to its units. Called from one thread at a time.
 class Updater {
  public:
   virtual ~Updater() = default;
-  /// Returns what is missing. After an error everything is; the units may then be changed in part
-  /// and must be thrown away.
+  /// Changes the units in place and returns what is missing. After an error everything is missing:
+  /// the caller must discard the units, which may have been changed in part. For a gap, the units
+  /// have only what Writer::gap_units() returns. `stop` ends the call early with an error.
   virtual Result<Missing> update(const UpdateRequest& request,
                                  std::vector<model::Unit>& units,
                                  std::stop_token stop) = 0;
-  /// Every window up to here (epoch ms) is written and has all its metrics, so an updater may drop
-  /// what it kept for them. Called from the thread that calls update().
+  /// All windows that end at or before `complete_ms` (epoch ms) have been written with all their
+  /// metrics. The updater may drop what it kept for them. Called from the thread that calls
+  /// update().
   virtual void release(std::int64_t /*complete_ms*/, const std::stop_token& /*stop*/) {}
-  /// Whether it replaces this metric of updaters before it.
+  /// Whether it replaces this metric of earlier updaters.
   [[nodiscard]] virtual bool gives(model::Metric /*metric*/) const { return false; }
-  /// How long after its end a window must be left alone until everything that belongs to it can be
-  /// queried. Thread-safe; may change between calls.
+  /// How long after its end a window may be updated at the earliest, because its last samples take
+  /// time to arrive. Thread-safe; the value may change between calls.
   [[nodiscard]] virtual std::chrono::milliseconds settle() const {
     return std::chrono::milliseconds(0);
   }
-  /// Windows that are shorter have fewer metrics; the loop avoids them. Thread-safe; may change.
+  /// Shorter windows have fewer metrics, so the update loop avoids them. Thread-safe; the value may
+  /// change between calls.
   [[nodiscard]] virtual std::chrono::milliseconds shortest_window() const {
     return std::chrono::milliseconds(0);
   }

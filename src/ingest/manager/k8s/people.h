@@ -12,21 +12,21 @@
 
 namespace ceems::ingest {
 
-/// The users of namespaces in a file "users: {namespace: [user, ...]}". An empty mapping
-/// is valid; a file without one (cut off while it was written) is an error. Errors name file and
-/// line: kInvalidArgument.
+/// Parses a file "users: {namespace: [user, ...]}". The mapping may be empty but not missing,
+/// because the file may have been read while it was written. Errors: kInvalidArgument with file and
+/// line.
 Result<std::set<Membership>> users_of_file(const config::Node& document);
 
-/// Memberships by pods: the owner of a pod is a member of its project as long as this program runs,
-/// or until the lists (role bindings, users file) that named the owner no longer do. Not
-/// thread-safe.
+/// Memberships from pods and lists (role bindings, users file). The owner of a pod is a member of
+/// its project as long as this program runs, or until a list that named the owner no longer does.
+/// Not thread-safe.
 class PodMembers {
  public:
   void saw(const kube::Pod& pod, const K8sUnitOptions& options);
-  /// What the lists say now, at `now_ms`. Members that vanish from them lose what pods created
-  /// before gave them.
+  /// Takes the members that the lists name at `now_ms`. Members who are no longer named also lose
+  /// the memberships from pods that were created before.
   void listed(const std::set<Membership>& members, std::int64_t now_ms);
-  /// Of the lists and the pods.
+  /// The members according to the lists and the pods.
   [[nodiscard]] std::set<Membership> all() const;
 
  private:
