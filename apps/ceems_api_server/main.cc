@@ -22,7 +22,7 @@
 #include "directories.h"
 #include "ingest/grafana_admins.h"
 #include "ingest/update_loop.h"
-#include "ingest/update_metrics.h"
+#include "metrics/registry.h"
 #include "net/server/server.h"
 #include "options.h"
 #include "os/command.h"
@@ -122,6 +122,7 @@ int serve_database(api::Config config,
                    const api::CommandLine& line,
                    api::ApiOptions api_options,
                    ceems::net::Server& server,
+                   ceems::metrics::Registry& registry,
                    std::unique_ptr<api::ApiServer>& handler) {
   const ceems::Clock& clock = ceems::real_clock();
   auto database = ceems::store::open_database({.directory = config.data.path,
@@ -141,7 +142,7 @@ int serve_database(api::Config config,
     return os::give_up(updates.error());
   }
   auto loop = ingest::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
-                                         (*database)->writer(), clock, os::real_runner());
+                                         (*database)->writer(), registry, clock, os::real_runner());
   if (!loop) {
     return os::give_up(loop.error());
   }
@@ -155,11 +156,8 @@ int serve_database(api::Config config,
     return os::give_up(sign_in.error());
   }
   api_options.sign_in = sign_in->get();
-  api_options.other_figures = [&loop](ceems::metrics::Sink& sink) {
-    ingest::add_update_figures(sink, (*loop)->figures());
-  };
-  auto made =
-      api::ApiServer::create(std::move(api_options), (*database)->reader(), series->get(), clock);
+  auto made = api::ApiServer::create(std::move(api_options), (*database)->reader(), series->get(),
+                                     registry, clock);
   if (!made) {
     return os::give_up(made.error());
   }
@@ -222,6 +220,7 @@ int run(int argc, const char* const* argv) {
   }
 
   // Open sockets and the web configuration before dropping privileges.
+  ceems::metrics::Registry registry("ceems_api_server", "the API server");
   std::unique_ptr<api::ApiServer> handler;
   auto server = ceems::net::Server::create(
       std::move(*server_options),
@@ -234,7 +233,8 @@ int run(int argc, const char* const* argv) {
   if (auto dropped = drop_privileges(line); !dropped) {
     return os::give_up(dropped.error());
   }
-  return serve_database(std::move(*config), line, std::move(*api_options), **server, handler);
+  return serve_database(std::move(*config), line, std::move(*api_options), **server, registry,
+                        handler);
 }
 
 }  // namespace

@@ -108,7 +108,7 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
     if (GetParam() == LeadsFrom::kConfiguration) {
       options.roles.project_leads = {{.cluster_id = "b", .project = "p-bob", .users = {"lea"}}};
     }
-    auto server = ApiServer::create(std::move(options), db_->reader(), &series_, clock_);
+    auto server = ApiServer::create(std::move(options), db_->reader(), &series_, registry_, clock_);
     ASSERT_TRUE(server);
     server_ = std::move(*server);
   }
@@ -208,6 +208,7 @@ class AccessMatrix : public store::AnyDatabase, public ::testing::WithParamInter
 
   static inline const std::vector<std::string> kPeople{"ada", "lea", "sue", "root", "bob"};
   AnySeries series_;
+  metrics::Registry registry_{"ceems_api_server", "the API server"};
   std::unique_ptr<ApiServer> server_;
 };
 

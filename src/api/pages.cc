@@ -46,13 +46,13 @@ bool accepts_gzip(const net::Request& request) {
 }  // namespace
 
 void answer_health(const Services& services, net::Response& response) {
-  QueryMeter meter(*services.figures, Query::kPing);
-  const auto done = meter.run([&] { return services.reader->ping(); });
+  QueryTimer timer(*services.metrics, Query::kPing);
+  const auto done = timer.run([&] { return services.reader->ping(); });
   answer_text(response, done ? 200 : 503, done ? "CEEMS API Server is healthy" : "KO");
 }
 
-void answer_metrics(Figures& figures, net::Response& response) {
-  figures.append_page(response.body);
+void answer_metrics(metrics::Registry& registry, net::Response& response) {
+  registry.append_page(response.body);
   response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
   response.set_header("Cache-Control", "no-store");
 }

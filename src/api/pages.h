@@ -3,8 +3,8 @@
 #include <string>
 #include <string_view>
 
-#include "api/figures.h"
 #include "api/handlers/handlers.h"
+#include "metrics/registry.h"
 #include "net/http.h"
 #include "webui/asset.h"
 
@@ -13,8 +13,8 @@ namespace ceems::api {
 /// Answers 200, or 503 if the database does not respond.
 void answer_health(const Services& services, net::Response& response);
 
-/// The metrics of the server itself, for Prometheus.
-void answer_metrics(Figures& figures, net::Response& response);
+/// The server's metrics about itself, in the text format 0.0.4.
+void answer_metrics(metrics::Registry& registry, net::Response& response);
 
 /// A page or file that seldom changes. It gets an entity tag and the security headers of pages; the
 /// answer is 304 if the client already has it. `forms` allows forms that are sent to this server.

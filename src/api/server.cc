@@ -95,19 +95,24 @@ struct ApiServer::Target {
   std::string_view path = {};  ///< part of the path of the request, without the prefix
 };
 
-ApiServer::ApiServer(
-    ApiOptions options, Cors cors, store::Reader& reader, SeriesSource* series, const Clock& clock)
+ApiServer::ApiServer(ApiOptions options,
+                     Cors cors,
+                     store::Reader& reader,
+                     SeriesSource* series,
+                     metrics::Registry& registry,
+                     const Clock& clock)
     : options_(std::move(options)),
       cors_(std::move(cors)),
       limiter_(options_.max_requests, options_.trusted_proxies),
-      figures_(labels(), clock, options_.other_figures),
+      registry_(registry),
+      metrics_(registry, labels(), clock),
       document_({.route_prefix = options_.route_prefix,
                  .external_url = options_.external_url,
                  .user_headers = options_.user_headers}),
       services_{.reader = &reader,
                 .series = series,
                 .usage_cache = &usage_cache_,
-                .figures = &figures_,
+                .metrics = &metrics_,
                 .sign_in = options_.sign_in,
                 .clock = &clock,
                 .max_period_ms = options_.max_period_ms} {}
@@ -115,6 +120,7 @@ ApiServer::ApiServer(
 Result<std::unique_ptr<ApiServer>> ApiServer::create(ApiOptions options,
                                                      store::Reader& reader,
                                                      SeriesSource* series,
+                                                     metrics::Registry& registry,
                                                      const Clock& clock) {
   if (!options.route_prefix.empty() && options.route_prefix.front() != '/') {
     return fail(ErrorCode::kInvalidArgument, "--web.route-prefix must start with a slash, got '{}'",
@@ -128,7 +134,7 @@ Result<std::unique_ptr<ApiServer>> ApiServer::create(ApiOptions options,
     return fail(std::move(cors).error());
   }
   return std::unique_ptr<ApiServer>(
-      new ApiServer(std::move(options), std::move(*cors), reader, series, clock));
+      new ApiServer(std::move(options), std::move(*cors), reader, series, registry, clock));
 }
 
 ApiServer::Target ApiServer::find_target(const net::Request& request) const {
@@ -170,8 +176,8 @@ ApiServer::Target ApiServer::find_target(const net::Request& request) const {
 }
 
 access::Identity ApiServer::identify(const net::Request& request, net::Response& response) {
-  QueryMeter meter(figures_, Query::kIdentity);
-  const auto identity = meter.run([&]() -> Result<access::Identity> {
+  QueryTimer timer(metrics_, Query::kIdentity);
+  const auto identity = timer.run([&]() -> Result<access::Identity> {
     if (options_.sign_in != nullptr) {
       return options_.sign_in->identify(request, response);
     }
@@ -260,7 +266,7 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
     return;
   }
   if (options_.max_requests > 0 && !limiter_.admit(request, response, services_.now_ms())) {
-    figures_.count_limited();
+    metrics_.count_limited();
     return;
   }
   if (is_read_only(target.place) && request.method != "GET" && request.method != "HEAD") {
@@ -280,7 +286,7 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
       cors_.add_headers(request, response);
       break;
     case Place::kMetrics:
-      answer_metrics(figures_, response);
+      answer_metrics(registry_, response);
       break;
     case Place::kDocument:
       document_.answer_json(request, response);
@@ -316,14 +322,13 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
 void ApiServer::handle(const net::Request& request, net::Response& response) {
   const bool redirected = net::redirect_to_clean_path(request, response);
   const Target target = redirected ? Target{} : find_target(request);
-  const auto figure =
-      std::make_shared<Figures::Request>(figures_, label_of(target.place, target.route));
+  const auto timer = std::make_shared<RequestTimer>(metrics_, label_of(target.place, target.route));
   if (!redirected) {
     answer(target, request, response);
   }
-  figure->set_status(response.status);
+  timer->set_status(response.status);
   if (response.next_chunk) {  // counted after the last chunk, or when the client disconnects
-    response.next_chunk = [figure, next = std::move(response.next_chunk)](std::string& out) {
+    response.next_chunk = [timer, next = std::move(response.next_chunk)](std::string& out) {
       return next(out);
     };
   }

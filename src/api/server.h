@@ -8,10 +8,10 @@
 #include "api/answer/cors.h"
 #include "api/answer/entity_tag.h"
 #include "api/documentation/openapi.h"
-#include "api/figures.h"
 #include "api/handlers/handlers.h"
 #include "api/login/sign_in.h"
 #include "api/rate_limit.h"
+#include "api/request_metrics.h"
 #include "api/routes.h"
 #include "api/series.h"
 #include "api/usage_cache.h"
@@ -31,20 +31,21 @@ struct ApiOptions {
   std::vector<std::string> trusted_proxies = {};
   std::int64_t max_period_ms = 0;
   access::Roles roles = {};
-  login::SignIn* sign_in = nullptr;    ///< outlives the server; null: a header names the user
-  std::string external_url = {};       ///< public URL of the server, for the OpenAPI document
-  Figures::Others other_figures = {};  ///< more of /metrics
+  login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
+  std::string external_url = {};     ///< public URL of the server, for the OpenAPI document
 };
 
 /// Answers HTTP requests: routing, identity, access and the endpoints of docs/api/endpoints.md.
 /// Safe for concurrent use.
 class ApiServer {
  public:
-  /// `reader`, `series` (may be null) and `clock` must outlive the server. kInvalidArgument for an
+  /// `reader`, `series` (may be null), `registry` and `clock` must outlive the server. The server
+  /// adds its metrics to `registry` and serves all of it at /metrics. kInvalidArgument for an
   /// invalid route prefix or origin pattern.
   static Result<std::unique_ptr<ApiServer>> create(ApiOptions options,
                                                    store::Reader& reader,
                                                    SeriesSource* series,
+                                                   metrics::Registry& registry,
                                                    const Clock& clock);
   void handle(const net::Request& request, net::Response& response);
 
@@ -53,6 +54,7 @@ class ApiServer {
             Cors cors,
             store::Reader& reader,
             SeriesSource* series,
+            metrics::Registry& registry,
             const Clock& clock);
 
   struct Target;
@@ -70,7 +72,8 @@ class ApiServer {
   RateLimiter limiter_;
   UsageCache usage_cache_;
   EntityTags tags_;
-  Figures figures_;
+  metrics::Registry& registry_;
+  RequestMetrics metrics_;
   Document document_;
   Services services_;
 };

@@ -1,4 +1,4 @@
-// What the server adds around the rows: pages, entity tags, figures, its description.
+// What the server adds around the rows: pages, entity tags, metrics, its description.
 #include <algorithm>
 #include <set>
 
@@ -203,10 +203,8 @@ TEST_F(AnswersTest, ErrorsDemosAndSeriesAreNotCached) {
 }
 
 TEST_F(AnswersTest, TheServerCountsWhatItDoes) {
-  make({.max_requests = 5, .other_figures = [](metrics::Sink& sink) {
-          static const metrics::Desc kOther{"other", "Help.", metrics::Type::kGauge, {}};
-          sink.add(kOther, 7);
-        }});
+  make({.max_requests = 5});
+  registry_.gauge("other", "Help.").set(7);
   static_cast<void>(get("/api/v1/units?running", "ada"));
   static_cast<void>(get("/api/v1/usage/current", "ada"));
   static_cast<void>(get("/api/v1/usage/current", "ada"));

@@ -346,7 +346,7 @@ TEST_F(ServerTest, ThePrefixMovesTheApiAndKeepsHealth) {
   EXPECT_EQ(get("/health").status, 200);
   EXPECT_EQ(get("/ceems/health").body, "CEEMS API Server is healthy");
   EXPECT_EQ(get("/ceems/").status, 200);
-  EXPECT_FALSE(ApiServer::create({.route_prefix = "x"}, db_->reader(), nullptr, clock_));
+  EXPECT_FALSE(ApiServer::create({.route_prefix = "x"}, db_->reader(), nullptr, registry_, clock_));
 }
 
 TEST_F(ServerTest, RequestsPerMinuteAreLimited) {

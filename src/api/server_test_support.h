@@ -91,7 +91,7 @@ class ServerTest : public store::AnyDatabase {
   }
 
   void make(ApiOptions options = {}) {
-    auto server = ApiServer::create(std::move(options), db_->reader(), &series_, clock_);
+    auto server = ApiServer::create(std::move(options), db_->reader(), &series_, registry_, clock_);
     ASSERT_TRUE(server) << server.error().message;
     server_ = std::move(*server);
   }
@@ -120,6 +120,7 @@ class ServerTest : public store::AnyDatabase {
   }
 
   FakeSeries series_;
+  metrics::Registry registry_{"ceems_api_server", "the API server"};
   std::unique_ptr<ApiServer> server_;
 };
 

@@ -1,49 +1,47 @@
 #include "exporter/self_metrics.h"
 
-#include "metrics/build_info.h"
-
 namespace ceems::exporter {
 namespace {
 
-using metrics::Desc;
-using metrics::Type;
+metrics::Counter& requests(metrics::Registry& registry, std::string_view code) {
+  return registry
+      .counters("promhttp_metric_handler_requests_total",
+                "Scrapes that were answered, by HTTP status.", {"code"})
+      .with({code});
+}
 
-const Desc kBuildInfo = metrics::build_info("ceems_exporter");
-const Desc kRequests{"promhttp_metric_handler_requests_total",
-                     "Scrapes that were answered, by HTTP status.",
-                     Type::kCounter,
-                     {"code"}};
-const Desc kInFlight{"promhttp_metric_handler_requests_in_flight",
-                     "Scrapes being served now, this one included.",
-                     Type::kGauge,
-                     {}};
-const Desc kErrors{"promhttp_metric_handler_errors_total",
-                   "Series or pages lost to an internal error, by cause.",
-                   Type::kCounter,
-                   {"cause"}};
-constexpr std::array<std::string_view, 3> kCodes{"200", "500", "503"};
+metrics::Counter& errors(metrics::Registry& registry, std::string_view cause) {
+  return registry
+      .counters("promhttp_metric_handler_errors_total",
+                "Series or pages lost to an internal error, by cause.", {"cause"})
+      .with({cause});
+}
 
 }  // namespace
 
-SelfMetrics::SelfMetrics(bool full) : full_(full), process_("the exporter") {}
+SelfMetrics::SelfMetrics(bool full)
+    : full_(full),
+      registry_("ceems_exporter", "the exporter"),
+      succeeded_(requests(registry_, "200")),
+      failed_(requests(registry_, "500")),
+      unavailable_(requests(registry_, "503")),
+      gathering_errors_(errors(registry_, "gathering")),
+      in_flight_(registry_.gauge("promhttp_metric_handler_requests_in_flight",
+                                 "Scrapes being served now, this one included.")) {
+  errors(registry_, "encoding");  // The reference has it; writing the page cannot fail here.
+}
 
 void SelfMetrics::request_finished(int status) {
-  in_flight_.fetch_sub(1);
-  finished_.at(status == 200 ? 0 : status == 503 ? 2 : 1).fetch_add(1);
+  in_flight_.add(-1);
+  (status == 200 ? succeeded_ : status == 503 ? unavailable_ : failed_).add();
 }
 
 void SelfMetrics::add(metrics::Sink& sink) {
-  metrics::add_build_info(sink, kBuildInfo);
-  if (!full_) {
-    return;
+  if (full_) {
+    registry_.add_to(sink);
+  } else {
+    registry_.add_build_info(sink);
   }
-  for (std::size_t i = 0; i < kCodes.size(); ++i) {
-    sink.add(kRequests, static_cast<double>(finished_.at(i).load()), {kCodes.at(i)});
-  }
-  sink.add(kInFlight, static_cast<double>(in_flight_.load()));
-  sink.add(kErrors, static_cast<double>(gathering_errors_.load()), {"gathering"});
-  sink.add(kErrors, 0, {"encoding"});
-  process_.add(sink);
 }
 
 }  // namespace ceems::exporter

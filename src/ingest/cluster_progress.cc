@@ -28,9 +28,23 @@ std::string name_of(const store::Gap& gap, const std::string& part) {
 
 }  // namespace
 
-ClusterProgress::ClusterProgress(model::Cluster cluster, Rules rules, store::Writer& writer)
-    : cluster_(std::move(cluster)), rules_(rules), writer_(writer) {
-  figures_.id = cluster_.id;
+ClusterProgress::ClusterProgress(model::Cluster cluster,
+                                 Rules rules,
+                                 store::Writer& writer,
+                                 metrics::Registry& registry)
+    : cluster_(std::move(cluster)),
+      rules_(rules),
+      writer_(writer),
+      metrics_(registry, cluster_.id) {}
+
+void ClusterProgress::set_watermark_metric(std::int64_t watermark_ms) {
+  constexpr double kMsPerSecond = 1000;
+  metrics_.watermark.set(static_cast<double>(watermark_ms) / kMsPerSecond);
+}
+
+void ClusterProgress::set_gap_count(std::size_t count) {
+  gap_count_ = count;
+  metrics_.gaps.set(static_cast<double>(count));
 }
 
 void ClusterProgress::begin_round(std::optional<std::int64_t> purged_before_ms) {
@@ -39,8 +53,8 @@ void ClusterProgress::begin_round(std::optional<std::int64_t> purged_before_ms) 
 }
 
 void ClusterProgress::failed(const Error& error) {
-  ++figures_.failures;
-  figures_.failing = true;
+  metrics_.failures.add();
+  metrics_.failing.set(1);
   // Once per change: a TSDB that is down fails every round with the same words.
   if (last_error_ != error.message) {
     last_error_ = error.message;
@@ -89,14 +103,14 @@ std::optional<ClusterProgress::WindowTask> ClusterProgress::window_task() {
       return std::nullopt;
     }
     watermark_ = stored->value_or(rules_.first_ms);
-    figures_.watermark_ms = stored->value_or(0);
+    set_watermark_metric(stored->value_or(0));
   }
   const auto gaps = writer_.gaps(cluster_.id);
   if (!gaps) {
     failed(gaps.error());
     return std::nullopt;
   }
-  figures_.gaps = gaps->size();
+  set_gap_count(gaps->size());
   return WindowTask{.start_ms = *watermark_,
                     .complete_ms = gaps->empty()
                                        ? *watermark_
@@ -160,7 +174,7 @@ void ClusterProgress::note_missing(const FetchedWindow& fetched) {
 void ClusterProgress::written(const FetchedWindow& fetched, const store::WriteReport& report) {
   const auto& update = fetched.update;
   watermark_ = update.window.end_ms;
-  if (figures_.windows == 0 || !last_error_.empty()) {
+  if (windows_written() == 0 || !last_error_.empty()) {
     log::info("units updated", {{"cluster_id", cluster_.id},
                                 {"from", rules_.zone.local_with_offset(update.window.start_ms)},
                                 {"to", rules_.zone.local_with_offset(update.window.end_ms)},
@@ -172,11 +186,12 @@ void ClusterProgress::written(const FetchedWindow& fetched, const store::WriteRe
   }
   last_error_.clear();
   note_missing(fetched);
-  ++figures_.windows;
-  figures_.watermark_ms = update.window.end_ms;
-  figures_.units = update.units.size();
-  figures_.units_skipped += report.skipped;
-  figures_.failing = fetched.cause.has_value();
+  unit_count_ = update.units.size();
+  metrics_.windows.add();
+  set_watermark_metric(update.window.end_ms);
+  metrics_.units.set(static_cast<double>(unit_count_));
+  metrics_.units_skipped.add(report.skipped);
+  metrics_.failing.set(fetched.cause ? 1 : 0);
 }
 
 ClusterProgress::Next ClusterProgress::take_window(Result<FetchedWindow> fetched,
@@ -187,7 +202,7 @@ ClusterProgress::Next ClusterProgress::take_window(Result<FetchedWindow> fetched
     failed(fetched.error());
     return Next::kRest;
   }
-  figures_.fetch_seconds = seconds;
+  metrics_.fetch_seconds.set(seconds);
   if (keep_waiting(*fetched)) {
     failed(Error(fetched->cause.value_or(Error{})).with_context("updating metrics"));
     return Next::kRest;
@@ -218,7 +233,7 @@ ClusterProgress::Next ClusterProgress::take_window(Result<FetchedWindow> fetched
 }
 
 void ClusterProgress::give_up_oldest(std::vector<store::Gap>& gaps) {
-  const std::size_t per_window = std::max<std::size_t>(figures_.units, 1);
+  const std::size_t per_window = std::max<std::size_t>(unit_count_, 1);
   const std::size_t limit = std::clamp(kMaxGapUnits / per_window, kMinGaps, kMaxGaps);
   if (gaps.size() <= limit) {
     giving_up_ = false;
@@ -250,7 +265,7 @@ std::optional<GapRequest> ClusterProgress::gap_request(std::int64_t now_ms) {
     return std::nullopt;
   }
   give_up_oldest(*gaps);
-  figures_.gaps = gaps->size();
+  set_gap_count(gaps->size());
   // Begins after the gap that failed last, so that it does not hold up the others for ever.
   const auto begin = std::ranges::upper_bound(*gaps, failed_gap_, {}, &store::Gap::id);
   std::ranges::rotate(*gaps, begin == gaps->end() ? gaps->begin() : begin);
@@ -275,21 +290,21 @@ bool ClusterProgress::take_gap(const store::Gap& gap, Result<store::GapFill> fil
   const Result<> done = fill ? writer_.fill_gap(*fill) : Result<>(fail(Error(fill.error())));
   if (done) {
     gap_error_.clear();
-    if (fill->still_missing.empty() && figures_.gaps > 0) {
-      ++figures_.gaps_filled;
-      --figures_.gaps;
+    if (fill->still_missing.empty() && gap_count_ > 0) {
+      metrics_.gaps_filled.add();
+      set_gap_count(gap_count_ - 1);
     }
     log::debug("missing metrics are filled in",
                {{"cluster_id", cluster_.id},
                 {"from", rules_.zone.local_with_offset(gap.window.start_ms)},
                 {"to", rules_.zone.local_with_offset(gap.window.end_ms)}});
-    if (figures_.gaps == 0) {
+    if (gap_count_ == 0) {
       log::info("all missing metrics are filled in", {{"cluster_id", cluster_.id}});
     }
     return true;
   }
   failed_gap_ = gap.id;
-  ++figures_.failures;
+  metrics_.failures.add();
   if (gap_error_ != done.error().message) {
     gap_error_ = done.error().message;
     log::warn("missing metrics cannot be filled in yet",

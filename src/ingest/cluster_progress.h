@@ -12,23 +12,10 @@
 #include "base/result.h"
 #include "base/time/time_zone.h"
 #include "ingest/update_fetch.h"
+#include "ingest/update_metrics.h"
 #include "store/store.h"
 
 namespace ceems::ingest {
-
-/// What was done for one cluster since the start; for metrics.
-struct ClusterFigures {
-  std::string id = {};
-  std::int64_t watermark_ms = 0;    ///< end of the last window known to be written; 0: none yet
-  std::uint64_t windows = 0;        ///< written
-  std::uint64_t failures = 0;       ///< of fetching, updating or writing
-  bool failing = false;             ///< the last attempt failed or left something out
-  std::uint64_t units = 0;          ///< of the last window
-  std::uint64_t units_skipped = 0;  ///< that the store refused, of all windows
-  std::uint64_t gaps = 0;           ///< windows whose metrics are not complete
-  std::uint64_t gaps_filled = 0;
-  double fetch_seconds = 0;  ///< how long the last window took to fetch
-};
 
 /// Where one cluster stands and what comes next: windows one after another, then gaps. Decides what
 /// to do about a failure, writes, and logs when failing begins and when it ends. Used by the
@@ -44,8 +31,11 @@ class ClusterProgress {
   /// What may come next: a window; when there are none, a gap; when there are none, the next round.
   enum class Next { kWindow, kGap, kRest };
 
-  /// `writer` must outlive it.
-  ClusterProgress(model::Cluster cluster, Rules rules, store::Writer& writer);
+  /// `writer` and `registry` must outlive it.
+  ClusterProgress(model::Cluster cluster,
+                  Rules rules,
+                  store::Writer& writer,
+                  metrics::Registry& registry);
 
   void begin_round(std::optional<std::int64_t> purged_before_ms);
   /// Another program may write from now on.
@@ -58,7 +48,8 @@ class ClusterProgress {
   /// Writes what was fetched, or leaves it for the next round.
   Next take(FetchAnswer answer, std::int64_t now_ms);
 
-  [[nodiscard]] const ClusterFigures& figures() const { return figures_; }
+  /// The number of windows written since the start of the program.
+  [[nodiscard]] std::uint64_t windows_written() const { return metrics_.windows.value(); }
 
  private:
   struct WindowTask {
@@ -76,6 +67,8 @@ class ClusterProgress {
   bool take_gap(const store::Gap& gap, Result<store::GapFill> fill);
 
   void failed(const Error& error);
+  void set_watermark_metric(std::int64_t watermark_ms);
+  void set_gap_count(std::size_t count);
   void note_people(const std::optional<Error>& cause);
   [[nodiscard]] bool keep_waiting(const FetchedWindow& fetched);
   void note_missing(const FetchedWindow& fetched);
@@ -98,7 +91,9 @@ class ClusterProgress {
   bool missing_logged_ = false;
   bool giving_up_ = false;
   bool clock_behind_ = false;
-  ClusterFigures figures_;
+  std::size_t unit_count_ = 0;  ///< of the last window
+  std::size_t gap_count_ = 0;
+  ClusterMetrics metrics_;
 };
 
 }  // namespace ceems::ingest

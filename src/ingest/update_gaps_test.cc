@@ -83,7 +83,8 @@ TEST(UpdateGaps, AWindowWaitsForItsMetricsThreeRoundsThenIsWrittenWithoutAndFill
   EXPECT_EQ(loop->run_round(), 1U);
   EXPECT_THAT(f.writer.open_gaps["a"], SizeIs(2));
   EXPECT_THAT(f.writer.fills, IsEmpty());
-  EXPECT_EQ(loop->figures().clusters[0].gaps, 1U);
+  const ClusterMetrics metrics(f.registry, "a");
+  EXPECT_EQ(metrics.gaps.value(), 1);
   f.down = false;
   f.clock.advance(minutes(10));
   EXPECT_EQ(loop->run_round(), 1U);
@@ -93,9 +94,9 @@ TEST(UpdateGaps, AWindowWaitsForItsMetricsThreeRoundsThenIsWrittenWithoutAndFill
   EXPECT_EQ(filled.metric(Metric::kAvgCpuUsage).at("x"), 7);
   EXPECT_EQ(filled.metric(Metric::kTotalCpuEnergyUsageKwh).at("x"), 7);
   EXPECT_EQ(filled.total_time_seconds.at("walltime"), 1800);
-  EXPECT_EQ(loop->figures().clusters[0].gaps, 0U);
-  EXPECT_EQ(loop->figures().clusters[0].gaps_filled, 2U);
-  EXPECT_FALSE(loop->figures().clusters[0].failing);
+  EXPECT_EQ(metrics.gaps.value(), 0);
+  EXPECT_EQ(metrics.gaps_filled.value(), 2U);
+  EXPECT_EQ(metrics.failing.value(), 0);
 }
 
 TEST(UpdateGaps, AQueryThatIsRefusedHoldsNothingUpAndIsAskedAgainOnlyWhenItWorks) {
@@ -241,7 +242,7 @@ TEST(UpdateGaps, ALaterUpdaterReplacesMetricsOfAnEarlierOneInGapsToo) {
   source.updaters.push_back({.id = "later", .updater = std::make_unique<Later>()});
   std::vector<UpdateSource> sources;
   sources.push_back(std::move(source));
-  auto loop = UpdateLoop::create(f.options, std::move(sources), f.writer, f.clock);
+  auto loop = UpdateLoop::create(f.options, std::move(sources), f.writer, f.registry, f.clock);
   ASSERT_TRUE(loop);
   f.down = true;
   for (int i = 0; i < 3; ++i) {

@@ -171,7 +171,7 @@ class History : public ::testing::Test {
     source.updaters.push_back({.id = "up", .updater = std::make_unique<FakeUpdater>(script)});
     std::vector<UpdateSource> sources;
     sources.push_back(std::move(source));
-    auto made = UpdateLoop::create(options_, std::move(sources), writer, clock);
+    auto made = UpdateLoop::create(options_, std::move(sources), writer, registry_, clock);
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     return std::move(*made);
   }
@@ -267,6 +267,7 @@ class History : public ::testing::Test {
   }
 
   testing::TempDir dir_;
+  metrics::Registry registry_{"test", "the test"};
   testing::FakeClock database_clock_;
   std::unique_ptr<store::Database> database_;
   UpdateOptions options_;

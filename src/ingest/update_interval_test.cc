@@ -141,6 +141,7 @@ Result<net::ClientResponse> nonsense(std::mt19937_64& random, const std::string&
 template <typename Step>
 Totals play(World& world, Step step, unsigned trouble = 0) {
   const testing::TempDir dir;
+  metrics::Registry registry("test", "the test");
   testing::FakeClock clock;
   auto database =
       store::open_database({.directory = dir.path().string(), .time_zone = "UTC"}, clock);
@@ -161,7 +162,8 @@ Totals play(World& world, Step step, unsigned trouble = 0) {
         {.id = "up", .updater = std::make_unique<TsdbUpdater>(*options, world.tsdb.client())});
     std::vector<UpdateSource> sources;
     sources.push_back(std::move(source));
-    return UpdateLoop::create(update_options, std::move(sources), (*database)->writer(), clock)
+    return UpdateLoop::create(update_options, std::move(sources), (*database)->writer(), registry,
+                              clock)
         .value();
   };
   auto loop = make();

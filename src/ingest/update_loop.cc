@@ -9,6 +9,7 @@
 #include "base/mutex.h"
 #include "base/time/time_zone.h"
 #include "ingest/trusted_clock.h"
+#include "ingest/update_metrics.h"
 #include "ingest/update_window.h"
 
 namespace ceems::ingest {
@@ -36,10 +37,11 @@ struct UpdateLoop::Impl {
     Worker(std::size_t mailbox_in,
            UpdateSource source_in,
            ClusterProgress::Rules rules,
-           store::Writer& writer)
+           store::Writer& writer,
+           metrics::Registry& registry)
         : mailbox(mailbox_in),
           source(std::move(source_in)),
-          progress(source.cluster, rules, writer) {}
+          progress(source.cluster, rules, writer, registry) {}
 
     const std::size_t mailbox;  ///< place in `mailboxes`
     UpdateSource source;
@@ -53,16 +55,22 @@ struct UpdateLoop::Impl {
     std::optional<Clock::SteadyTime> resume_at;  ///< of a backfill
   };
 
-  Impl(UpdateOptions options_in, store::Writer& writer_in, const Clock& clock_in, WindowRules rules)
+  Impl(UpdateOptions options_in,
+       store::Writer& writer_in,
+       metrics::Registry& registry,
+       const Clock& clock_in,
+       WindowRules rules)
       : options(std::move(options_in)),
         writer(writer_in),
         clock(clock_in),
         window_rules(rules),
         trusted_clock(clock_in, std::min<milliseconds>(options.update_interval, kMaxDoubt)),
-        admins(options.admins, options.grafana != nullptr, writer_in) {}
+        admins(options.admins, options.grafana != nullptr, writer_in),
+        update_metrics(registry) {}
 
-  void add_worker(UpdateSource source, ClusterProgress::Rules rules) {
-    workers.push_back(std::make_unique<Worker>(workers.size(), std::move(source), rules, writer));
+  void add_worker(UpdateSource source, ClusterProgress::Rules rules, metrics::Registry& registry) {
+    workers.push_back(
+        std::make_unique<Worker>(workers.size(), std::move(source), rules, writer, registry));
     const MutexLock lock(mutex);
     mailboxes.emplace_back();
   }
@@ -130,7 +138,7 @@ struct UpdateLoop::Impl {
     const auto done = writer.purge(cutoff);
     const std::string error = done ? "" : done.error().message;
     if (!done) {
-      ++totals.purge_failures;
+      update_metrics.purge_failures.add();
     }
     if (!done && error != purge_error) {
       log::error("cannot purge old units", {{"err", error}});
@@ -145,7 +153,7 @@ struct UpdateLoop::Impl {
     if (!lead()) {
       return std::nullopt;
     }
-    ++totals.rounds;
+    update_metrics.rounds.add();
     admins.write_configured();
     std::optional<std::int64_t> cutoff;
     if (options.purge) {
@@ -159,7 +167,7 @@ struct UpdateLoop::Impl {
 
   void take_admins(Result<AdminNames> names) {
     if (!admins.write_fetched(std::move(names))) {
-      ++totals.admin_failures;
+      update_metrics.admin_failures.add();
     }
   }
 
@@ -258,18 +266,8 @@ struct UpdateLoop::Impl {
         }
       }
       take_answers();
-      publish();
       wait(next_round, stop);
     }
-  }
-
-  void publish() {
-    UpdateFigures now = totals;
-    for (const auto& worker : workers) {
-      now.clusters.push_back(worker->progress.figures());
-    }
-    const MutexLock lock(mutex);
-    published = std::move(now);
   }
 
   const UpdateOptions options;
@@ -278,17 +276,16 @@ struct UpdateLoop::Impl {
   const WindowRules window_rules;
   TrustedClock trusted_clock;
   AdminSync admins;
+  UpdateMetrics update_metrics;
   std::vector<std::unique_ptr<Worker>> workers;
   bool leading = true;
   std::string purge_error, lead_error;  ///< of the last attempt, as logged
-  UpdateFigures totals;                 ///< without clusters
 
   Mutex mutex;
   Condition wake;
   std::vector<Mailbox> mailboxes CEEMS_GUARDED_BY(mutex);  ///< one for each worker
   bool admins_wanted CEEMS_GUARDED_BY(mutex) = false;
   std::optional<Result<AdminNames>> fetched_admins CEEMS_GUARDED_BY(mutex);
-  UpdateFigures published CEEMS_GUARDED_BY(mutex);
 
   Mutex thread_mutex;  ///< makes start() and stop() wait for each other
   std::jthread thread CEEMS_GUARDED_BY(thread_mutex);
@@ -305,6 +302,7 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
                                                        const std::vector<ClusterConfig>& clusters,
                                                        const std::vector<UpdaterConfig>& updaters,
                                                        store::Writer& writer,
+                                                       metrics::Registry& registry,
                                                        const Clock& clock,
                                                        os::CommandRunner& runner) {
   auto zone = TimeZone::find(options.time_zone);
@@ -316,12 +314,13 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
   if (!sources) {
     return fail(std::move(sources).error());
   }
-  return create(std::move(options), std::move(*sources), writer, clock);
+  return create(std::move(options), std::move(*sources), writer, registry, clock);
 }
 
 Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
                                                        std::vector<UpdateSource> sources,
                                                        store::Writer& writer,
+                                                       metrics::Registry& registry,
                                                        const Clock& clock) {
   if (options.update_interval <= milliseconds(0) ||
       options.max_update_interval < std::chrono::seconds(1)) {
@@ -340,12 +339,12 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
     log::warn("no clusters are configured; there is nothing to update");
   }
   const WindowRules rules{.longest_ms = options.max_update_interval.count(), .zone = *zone};
-  auto impl = std::make_unique<Impl>(std::move(options), writer, clock, rules);
+  auto impl = std::make_unique<Impl>(std::move(options), writer, registry, clock, rules);
   for (auto& source : sources) {
     impl->add_worker(std::move(source),
-                     {.first_ms = *from, .zone = *zone, .purged_before_ms = std::nullopt});
+                     {.first_ms = *from, .zone = *zone, .purged_before_ms = std::nullopt},
+                     registry);
   }
-  impl->publish();
   return std::unique_ptr<UpdateLoop>(new UpdateLoop(std::move(impl)));
 }
 
@@ -393,7 +392,7 @@ std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
   std::size_t commits = 0;
   for (auto& worker : impl_->workers) {
     ClusterProgress& progress = worker->progress;
-    const std::uint64_t before = progress.figures().windows;
+    const std::uint64_t before = progress.windows_written();
     Next next = Next::kWindow;
     while (!stop.stop_requested()) {
       auto request = progress.next_request(next, *now_ms);
@@ -404,15 +403,9 @@ std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
           fetch(worker->source, impl_->window_rules, impl_->clock, std::move(*request), stop);
       next = progress.take(std::move(answer), *now_ms);
     }
-    commits += progress.figures().windows - before;
+    commits += progress.windows_written() - before;
   }
-  impl_->publish();
   return commits;
-}
-
-UpdateFigures UpdateLoop::figures() const {
-  const MutexLock lock(impl_->mutex);
-  return impl_->published;
 }
 
 }  // namespace ceems::ingest

@@ -37,15 +37,6 @@ struct UpdateOptions {
   std::chrono::milliseconds backfill_pause{100};
 };
 
-/// What the loop has done since its start; for metrics.
-struct UpdateFigures {
-  using Cluster = ClusterFigures;
-  std::vector<ClusterFigures> clusters;
-  std::uint64_t rounds = 0;
-  std::uint64_t purge_failures = 0;
-  std::uint64_t admin_failures = 0;  ///< of the AdminSource
-};
-
 /// Fetches units, users and projects of every cluster, adds the metrics and writes them, once per
 /// update interval.
 ///
@@ -66,17 +57,20 @@ struct UpdateFigures {
 class UpdateLoop {
  public:
   /// With the managers and updaters of the configuration; errors are those of create_sources().
-  /// `writer`, `clock` and `runner` must outlive the loop. Starts nothing.
+  /// `writer`, `registry`, `clock` and `runner` must outlive the loop, which counts in `registry`
+  /// what it does (UpdateMetrics). Starts nothing.
   static Result<std::unique_ptr<UpdateLoop>> create(UpdateOptions options,
                                                     const std::vector<ClusterConfig>& clusters,
                                                     const std::vector<UpdaterConfig>& updaters,
                                                     store::Writer& writer,
+                                                    metrics::Registry& registry,
                                                     const Clock& clock,
                                                     os::CommandRunner& runner);
   /// The same with ready-made sources.
   static Result<std::unique_ptr<UpdateLoop>> create(UpdateOptions options,
                                                     std::vector<UpdateSource> sources,
                                                     store::Writer& writer,
+                                                    metrics::Registry& registry,
                                                     const Clock& clock);
   ~UpdateLoop();  ///< stops
   UpdateLoop(const UpdateLoop&) = delete;
@@ -95,9 +89,6 @@ class UpdateLoop {
   /// every window that is due. Gives the number of windows committed. For tests and one-shot
   /// programs; not after start().
   std::size_t run_round(const std::stop_token& stop = {});
-
-  /// Thread-safe.
-  [[nodiscard]] UpdateFigures figures() const;
 
  private:
   struct Impl;

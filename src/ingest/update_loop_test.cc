@@ -281,7 +281,7 @@ TEST(UpdateLoop, AdminsOfGrafanaFollowEveryFetchThatIsNotEmpty) {
   grafana->answer = fail(ErrorCode::kUnavailable, "connection refused");
   loop->run_round();
   EXPECT_EQ(f.writer.admins["grafana"], Names{"old"});
-  EXPECT_EQ(loop->figures().admin_failures, 1U);
+  EXPECT_EQ(UpdateMetrics(f.registry).admin_failures.value(), 1U);
   grafana->answer = AdminNames{.names = {"ada"}, .all = false};
   loop->run_round();
   EXPECT_EQ(f.writer.admins["grafana"], (Names{"old", "ada"}));
@@ -314,21 +314,18 @@ TEST(UpdateLoop, CountsWhatItDoes) {
   };
   f.clock.advance(minutes(90));
   auto loop = f.loop();
-  EXPECT_EQ(loop->figures().clusters.at(0).watermark_ms, 0);
+  const ClusterMetrics metrics(f.registry, "a");
+  EXPECT_EQ(metrics.watermark.value(), 0);
   loop->run_round();
   down = true;
   f.clock.advance(minutes(10));
   loop->run_round();
-  const UpdateFigures figures = loop->figures();
-  EXPECT_EQ(figures.rounds, 2U);
-  ASSERT_EQ(figures.clusters.size(), 1U);
-  const auto& cluster = figures.clusters[0];
-  EXPECT_EQ(cluster.id, "a");
-  EXPECT_EQ(cluster.watermark_ms, kDay + 5'400'000);
-  EXPECT_EQ(cluster.windows, 2U);
-  EXPECT_EQ(cluster.units, 2U);
-  EXPECT_EQ(cluster.failures, 1U);
-  EXPECT_TRUE(cluster.failing);
+  EXPECT_EQ(UpdateMetrics(f.registry).rounds.value(), 2U);
+  EXPECT_EQ(metrics.watermark.value(), (kDay + 5'400'000) / 1000.0);
+  EXPECT_EQ(metrics.windows.value(), 2U);
+  EXPECT_EQ(metrics.units.value(), 2);
+  EXPECT_EQ(metrics.failures.value(), 1U);
+  EXPECT_EQ(metrics.failing.value(), 1);
 }
 
 TEST(UpdateLoop, WritesAdminsAndPurgesWholeDays) {
@@ -415,7 +412,8 @@ TEST(UpdateLoop, AClusterThatHangsDoesNotHoldUpOthersOrTheStop) {
 TEST(UpdateLoop, RefusesIntervalsOfNothing) {
   LoopFixture f;
   f.options.update_interval = milliseconds(0);
-  const auto made = UpdateLoop::create(f.options, std::vector<UpdateSource>{}, f.writer, f.clock);
+  const auto made =
+      UpdateLoop::create(f.options, std::vector<UpdateSource>{}, f.writer, f.registry, f.clock);
   ASSERT_FALSE(made);
   EXPECT_EQ(made.error().message,
             "update_interval and/or max_update_interval must be more than 0s");

@@ -200,13 +200,14 @@ struct LoopFixture {
       source.updaters.push_back({.id = "up", .updater = std::make_unique<FakeUpdater>(script)});
       sources.push_back(std::move(source));
     }
-    auto made = UpdateLoop::create(options, std::move(sources), writer, clock);
+    auto made = UpdateLoop::create(options, std::move(sources), writer, registry, clock);
     EXPECT_TRUE(made) << (made ? "" : made.error().message);
     return std::move(*made);
   }
 
   UpdateOptions options;
   FakeWriter writer;
+  metrics::Registry registry{"test", "the test"};
   testing::FakeClock clock;
   std::map<std::string, Script> scripts{{"a", {}}};
 };

@@ -1,11 +1,34 @@
 #pragma once
 
-#include "ingest/update_loop.h"
-#include "metrics/sink.h"
+#include <string_view>
+
+#include "metrics/registry.h"
 
 namespace ceems::ingest {
 
-/// What the update loop did, as metrics; docs/api/metrics.md has the table.
-void add_update_figures(metrics::Sink& sink, const UpdateFigures& figures);
+/// Metrics of the update loop; docs/api/metrics.md describes each. The registry must outlive them.
+struct UpdateMetrics {
+  explicit UpdateMetrics(metrics::Registry& registry);
+
+  metrics::Counter& rounds;
+  metrics::Counter& purge_failures;
+  metrics::Counter& admin_failures;  ///< of the AdminSource
+};
+
+/// Those of one cluster.
+struct ClusterMetrics {
+  ClusterMetrics(metrics::Registry& registry, std::string_view cluster_id);
+
+  metrics::Gauge& watermark;        ///< end of the last window written, in seconds since the epoch;
+                                    ///< 0, and not on the page, before the first
+  metrics::Counter& windows;        ///< written
+  metrics::Counter& failures;       ///< of fetching, updating or writing
+  metrics::Gauge& failing;          ///< 1: the last attempt failed or left something out
+  metrics::Gauge& units;            ///< of the last window
+  metrics::Counter& units_skipped;  ///< that the store refused, of all windows
+  metrics::Gauge& gaps;             ///< open ones
+  metrics::Counter& gaps_filled;
+  metrics::Gauge& fetch_seconds;  ///< how long the last window took to fetch
+};
 
 }  // namespace ceems::ingest

@@ -132,8 +132,8 @@ bool Frontend::handle_inline(const net::Request& request, net::Response& respons
   if (picked.empty()) {
     return false;  // handle() answers, and counts
   }
-  figures_->observe_decision(type_, seconds_since(start));
-  figures_->count_decision(type_, decision->admin ? "admin" : "allowed");
+  type_metrics_.observe_decision(seconds_since(start));
+  type_metrics_.count_allowed(decision->admin);
   relay(request, *decision, *now, picked, response);
   return true;
 }
@@ -145,14 +145,14 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
   }
   const auto start = steady_clock::now();
   if (request.body.size() > now->max_body_bytes) {  // the listener's limit is that of the start
-    figures_->count_decision(type_, "size");
+    type_metrics_.count_refused("size");
     net::plain_text(response, 413, "Request Entity Too Large");
     return;
   }
   const auto decided = now->gate.decide(raw_request(request), request.headers);
-  figures_->observe_decision(type_, seconds_since(start));
+  type_metrics_.observe_decision(seconds_since(start));
   if (!decided) {
-    figures_->count_decision(type_, decided.error().reason);
+    type_metrics_.count_refused(decided.error().reason);
     log::info("refused", {{"backend_type", gate::type_name(type_)},
                           {"user", printable(value_of(request.headers, model::kUserHeader), 100)},
                           {"path", printable(request.path, 200)},
@@ -161,7 +161,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     answer_refusal(decided.error(), response);
     return;
   }
-  figures_->count_decision(type_, decided->admin ? "admin" : "allowed");
+  type_metrics_.count_allowed(decided->admin);
   if (is_admin_health(*decided, request)) {
     response.set_header("Content-Type", "text/plain; charset=utf-8");
     response.body = kHealthy;
@@ -170,7 +170,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
   const Pool* const pool = now->backends->find(decided->cluster);
   const auto picked = pool == nullptr ? std::vector<const Backend*>() : pool->pick();
   if (picked.empty()) {
-    figures_->count_decision(type_, "no_backend");
+    type_metrics_.count_refused("no_backend");
     net::plain_text(response, 503, "Service not available");
     return;
   }
@@ -188,14 +188,8 @@ bool Frontend::answer_own_page(const net::Request& request,
     return true;
   }
   if (request.path == "/metrics") {
-    std::vector<Figures::Server> servers;
-    for (const auto& [cluster, pool] : backends.pools()) {
-      for (const Backend& backend : pool.backends()) {
-        servers.push_back({type_, cluster, backend.upstream.get()});
-      }
-    }
     response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-    response.body = figures_->page(servers);
+    response.body = metrics_.page(type_, backends);
     return true;
   }
   return false;
@@ -241,7 +235,7 @@ void Frontend::relay(const net::Request& request,
   relay->done = [this, start = steady_clock::now(), held = snapshot.backends,
                  tokens = std::move(tokens),
                  line = access_line(request, decision)](const net::RelayEnd& end) {
-    figures_->count_answer(type_, end, seconds_since(start));
+    type_metrics_.count_answer(end, seconds_since(start));
     drop_refused_tokens(tokens, end);
     if (line) {
       log::debug("passed on",

@@ -6,7 +6,7 @@
 #include "base/mutex.h"
 #include "gate/gate.h"
 #include "lb/backends.h"
-#include "lb/figures.h"
+#include "lb/request_metrics.h"
 #include "net/http.h"
 
 namespace ceems::lb {
@@ -32,8 +32,9 @@ struct FrontendSnapshot {
 /// One listener: decides each request and has it relayed. Safe for concurrent use.
 class Frontend {
  public:
-  /// `figures` must outlive the frontend.
-  Frontend(gate::BackendType type, Figures& figures) : type_(type), figures_(&figures) {}
+  /// `metrics` must outlive the frontend.
+  Frontend(gate::BackendType type, RequestMetrics& metrics)
+      : type_(type), metrics_(metrics), type_metrics_(metrics.of(type)) {}
 
   /// New requests go by this from now on; those under way end as they began.
   void publish(std::shared_ptr<const FrontendSnapshot> snapshot);
@@ -60,7 +61,8 @@ class Frontend {
              net::Response& response) const;
 
   gate::BackendType type_;
-  Figures* figures_;
+  RequestMetrics& metrics_;
+  TypeMetrics& type_metrics_;
   mutable Mutex mutex_;
   std::shared_ptr<const FrontendSnapshot> snapshot_ CEEMS_GUARDED_BY(mutex_);
 };

@@ -38,7 +38,7 @@ class FakeOwners final : public gate::Owners {
 /// A frontend with one server of cluster c, which hides the label `instance`.
 class FrontendTest : public ::testing::Test {
  protected:
-  explicit FrontendTest(BackendType type = BackendType::kTsdb) : frontend_(type, figures_) {
+  explicit FrontendTest(BackendType type = BackendType::kTsdb) : frontend_(type, metrics_) {
     Config config;
     ClusterConfig cluster{.id = "c"};
     const ServerConfig server{.url = "http://192.0.2.1", .filter_labels = {"instance"}};
@@ -85,7 +85,7 @@ class FrontendTest : public ::testing::Test {
 
   /// How many requests were decided so.
   [[nodiscard]] std::string decided(const std::string& reason) {
-    const std::string page = figures_.page({});
+    const std::string page = metrics_.page(frontend_.type(), *frontend_.snapshot()->backends);
     const std::string name =
         R"(ceems_lb_decisions_total{backend_type="tsdb",reason=")" + reason + "\"} ";
     const auto at = page.find(name);
@@ -105,7 +105,7 @@ class FrontendTest : public ::testing::Test {
   }
 
   std::shared_ptr<FakeOwners> owners_ = std::make_shared<FakeOwners>();
-  Figures figures_;
+  RequestMetrics metrics_;
   Frontend frontend_;
 };
 

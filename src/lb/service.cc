@@ -101,7 +101,7 @@ Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options,
                 options.listen_addresses.size());
   }
   for (std::size_t i = 0; i < types.size(); ++i) {
-    auto frontend = std::make_unique<Frontend>(types[i], service->figures_);
+    auto frontend = std::make_unique<Frontend>(types[i], service->metrics_);
     auto listening = server_options(options, config);
     if (!options.systemd_socket) {
       listening.listen_addresses = {options.listen_addresses[i]};

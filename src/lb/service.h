@@ -9,9 +9,9 @@
 #include "base/result.h"
 #include "lb/backends.h"
 #include "lb/config.h"
-#include "lb/figures.h"
 #include "lb/frontend.h"
 #include "lb/health.h"
+#include "lb/request_metrics.h"
 #include "net/server/server.h"
 
 namespace ceems::lb {
@@ -55,7 +55,7 @@ class Service {
  private:
   explicit Service(const HealthTimes& health) : health_times_(health) {}
 
-  Figures figures_;
+  RequestMetrics metrics_;
   std::vector<std::unique_ptr<Frontend>> frontends_;
   std::vector<std::unique_ptr<net::Server>> servers_;
   Mutex mutex_;

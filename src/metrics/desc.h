@@ -7,7 +7,11 @@
 
 namespace ceems::metrics {
 
-enum class Type { kCounter, kGauge };
+enum class Type {
+  kCounter,
+  kGauge,
+  kHistogram  ///< of a Registry only; a Sink does not take it
+};
 
 /// Describes a family of series: name, help, type and label names. Make it once (at namespace scope
 /// or as a collector member), never per sample. The constructor checks the names against the

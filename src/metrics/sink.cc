@@ -27,18 +27,6 @@ void append_value(std::string& key, std::string_view value) {
   key.push_back(kKeyEnd);
 }
 
-void append_escaped(std::string& out, std::string_view text, bool quote) {
-  while (true) {
-    const std::size_t at = text.find_first_of(quote ? std::string_view("\\\n\"") : "\\\n");
-    out.append(text.substr(0, at));
-    if (at == std::string_view::npos) {
-      return;
-    }
-    out.append(text[at] == '\n' ? "\\n" : text[at] == '"' ? "\\\"" : "\\\\");
-    text.remove_prefix(at + 1);
-  }
-}
-
 /// A set of label names of a family. Nearly all families have only one.
 struct Shape {
   std::vector<std::string> labels;  ///< sorted
@@ -105,6 +93,18 @@ struct Family {
 };
 
 }  // namespace
+
+void append_escaped(std::string& out, std::string_view text, bool quote) {
+  while (true) {
+    const std::size_t at = text.find_first_of(quote ? std::string_view("\\\n\"") : "\\\n");
+    out.append(text.substr(0, at));
+    if (at == std::string_view::npos) {
+      return;
+    }
+    out.append(text[at] == '\n' ? "\\n" : text[at] == '"' ? "\\\"" : "\\\\");
+    text.remove_prefix(at + 1);
+  }
+}
 
 struct Sink::Impl {
   struct Hash {
@@ -215,6 +215,7 @@ Sink::Sink(Sink&&) noexcept = default;
 Sink& Sink::operator=(Sink&&) noexcept = default;
 
 void Sink::add(const Desc& desc, double value, std::span<const std::string_view> label_values) {
+  CEEMS_CHECK(desc.type != Type::kHistogram);
   CEEMS_CHECK(label_values.size() == desc.label_names.size());
   Family& family = impl_->family_of(desc);
   if (family.type != desc.type || family.help != desc.help) {

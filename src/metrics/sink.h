@@ -59,6 +59,10 @@ class Sink {
   std::unique_ptr<Impl> impl_;
 };
 
+/// Appends the text of a label value (`quote` is true) or help with a backslash before backslashes,
+/// line feeds and, if `quote`, quotation marks.
+void append_escaped(std::string& out, std::string_view text, bool quote);
+
 /// Appends `value` as other Prometheus client libraries print it: the fewest digits that
 /// round-trip, without exponent for decimal exponents -4 to 5, otherwise d.ddde+NN; NaN, +Inf,
 /// -Inf.

@@ -44,7 +44,7 @@ class RowStream {
   Result<bool> fill(std::string& out, std::size_t limit) {
     json_.continue_in(out);
     while (out.size() < limit) {
-      const auto row = listing_.meter.run([this] { return listing_.rows->next(); });
+      const auto row = listing_.timer.run([this] { return listing_.rows->next(); });
       if (!row) {
         return fail(row.error());
       }
@@ -54,7 +54,7 @@ class RowStream {
         out += '\n';
         return false;
       }
-      listing_.meter.count_row();
+      listing_.timer.count_row();
       listing_.format.append(json_, *listing_.rows);
     }
     return true;

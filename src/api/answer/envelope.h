@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-#include "api/figures.h"
+#include "api/request_metrics.h"
 #include "base/error.h"
 #include "base/json.h"
 #include "base/time/time_zone.h"
@@ -36,7 +36,7 @@ void answer_error(net::Response& response,
                   std::string_view message,
                   std::string_view login = {});
 
-/// Answers a database error with a generic text. QueryMeter has already logged the error.
+/// Answers a database error with a generic text. QueryTimer has already logged the error.
 void answer_failure(net::Response& response, const Error& error);
 
 /// Answers {"status":"success","data":DATA}; `data` is JSON. `next` is the cursor of the next page;
@@ -78,7 +78,7 @@ class RowFormat {
 
 /// The rows of a query and how to write them.
 struct Listing {
-  QueryMeter meter;
+  QueryTimer timer;
   std::unique_ptr<store::Cursor> rows;
   RowFormat format;
 };

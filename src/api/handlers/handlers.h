@@ -8,10 +8,10 @@
 
 #include "access/policy.h"
 #include "api/answer/envelope.h"
-#include "api/figures.h"
 #include "api/login/sign_in.h"
 #include "api/request/paging.h"
 #include "api/request/params.h"
+#include "api/request_metrics.h"
 #include "api/series.h"
 #include "api/usage_cache.h"
 #include "base/clock.h"
@@ -25,8 +25,8 @@ struct Services {
   store::Reader* reader = nullptr;
   SeriesSource* series = nullptr;  ///< null: no cluster has one
   UsageCache* usage_cache = nullptr;
-  Figures* figures = nullptr;        ///< never null
-  login::SignIn* sign_in = nullptr;  ///< null: a header names the user
+  RequestMetrics* metrics = nullptr;  ///< never null
+  login::SignIn* sign_in = nullptr;   ///< null: a header names the user
   const Clock* clock = nullptr;
   std::int64_t max_period_ms = 0;  ///< maximum length of a window; 0: no limit
 
@@ -65,7 +65,7 @@ void get_demo_usage(const Services& services, Call& call);
 /// The result of a query: rows or an error. `key_columns` are the fields of the key of a row if the
 /// route has pages. `placed` is true if the query itself started after `page->after`.
 struct Rows {
-  QueryMeter meter;
+  QueryTimer timer;
   Result<std::unique_ptr<store::Cursor>> cursor;
   RowFormat format;
   std::span<const std::size_t> key_columns = {};

@@ -36,7 +36,7 @@ void answer_with(Call& call, Rows rows) {
     answer_failure(*call.response, rows.cursor.error());
     return;
   }
-  Listing listing{.meter = std::move(rows.meter),
+  Listing listing{.timer = std::move(rows.timer),
                   .rows = std::move(*rows.cursor),
                   .format = std::move(rows.format)};
   if (!call.page || rows.key_columns.empty()) {
@@ -54,15 +54,15 @@ void answer_with(Call& call, Rows rows) {
 
 void get_users(const Services& services, Call& call) {
   const Params& params = call.params;
-  QueryMeter meter(*services.figures, Query::kUsers);
+  QueryTimer timer(*services.metrics, Query::kUsers);
   if (call.admin_route && params.role == "admin") {
     if (access::see_admins(call.identity) != access::Decision::kAllow) {
       answer_error(*call.response, ApiErrorType::kForbidden,
                    "current user does not have admin privileges");
       return;
     }
-    auto admins = meter.run([&] { return services.reader->admins(); });
-    answer_with(call, {.meter = std::move(meter),
+    auto admins = timer.run([&] { return services.reader->admins(); });
+    answer_with(call, {.timer = std::move(timer),
                        .cursor = std::move(admins),
                        .format = all_of(store::user_fields())});
     return;
@@ -70,8 +70,8 @@ void get_users(const Services& services, Call& call) {
   const store::Scope scope = call.admin_route
                                  ? access::chosen_rows(call.identity, params.users, params.projects)
                                  : access::own_accounts(call.identity, params.projects);
-  auto users = meter.run([&] { return services.reader->users(scope, params.clusters); });
-  answer_with(call, {.meter = std::move(meter),
+  auto users = timer.run([&] { return services.reader->users(scope, params.clusters); });
+  answer_with(call, {.timer = std::move(timer),
                      .cursor = std::move(users),
                      .format = all_of(store::user_fields()),
                      .key_columns = kPersonKey});
@@ -85,18 +85,18 @@ void get_projects(const Services& services, Call& call) {
                      : access::own_projects(call.identity, access::parse_part(params.scope)),
       .projects = params.projects,
       .clusters = params.clusters};
-  QueryMeter meter(*services.figures, Query::kProjects);
-  auto projects = meter.run([&] { return services.reader->projects(query); });
-  answer_with(call, {.meter = std::move(meter),
+  QueryTimer timer(*services.metrics, Query::kProjects);
+  auto projects = timer.run([&] { return services.reader->projects(query); });
+  answer_with(call, {.timer = std::move(timer),
                      .cursor = std::move(projects),
                      .format = all_of(store::project_fields()),
                      .key_columns = kPersonKey});
 }
 
 void get_clusters(const Services& services, Call& call) {
-  QueryMeter meter(*services.figures, Query::kClusters);
-  auto clusters = meter.run([&] { return services.reader->clusters(); });
-  answer_with(call, {.meter = std::move(meter),
+  QueryTimer timer(*services.metrics, Query::kClusters);
+  auto clusters = timer.run([&] { return services.reader->clusters(); });
+  answer_with(call, {.timer = std::move(timer),
                      .cursor = std::move(clusters),
                      .format = all_of(store::cluster_fields())});
 }
@@ -104,9 +104,9 @@ void get_clusters(const Services& services, Call& call) {
 namespace {
 
 void answer_stats(const Services& services, Call& call) {
-  QueryMeter meter(*services.figures, Query::kStats);
-  auto stats = meter.run([&] { return services.reader->stats(call.params.clusters, call.window); });
-  answer_with(call, {.meter = std::move(meter),
+  QueryTimer timer(*services.metrics, Query::kStats);
+  auto stats = timer.run([&] { return services.reader->stats(call.params.clusters, call.window); });
+  answer_with(call, {.timer = std::move(timer),
                      .cursor = std::move(stats),
                      .format = all_of(store::stat_fields())});
 }

@@ -44,10 +44,10 @@ void get_units(const Services& services, Call& call) {
       query.after = {.cluster_id = after[0], .uuid = after[1], .started_at = after[2]};
     }
   }
-  QueryMeter meter(*services.figures, Query::kUnits);
-  auto rows = meter.run(
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  auto rows = timer.run(
       [&] { return access::read_units(*services.reader, call.identity, query, format.columns()); });
-  answer_with(call, {.meter = std::move(meter),
+  answer_with(call, {.timer = std::move(timer),
                      .cursor = std::move(rows),
                      .format = std::move(format),
                      .key_columns = key,
@@ -59,8 +59,8 @@ void verify_units(const Services& services, Call& call) {
     answer_error(*call.response, ApiErrorType::kBadData, "uuids missing in the request");
     return;
   }
-  QueryMeter meter(*services.figures, Query::kVerify);
-  const auto decision = meter.run([&] {
+  QueryTimer timer(*services.metrics, Query::kVerify);
+  const auto decision = timer.run([&] {
     return Result<access::Decision>(access::see_metrics(*services.reader, call.identity,
                                                         call.params.clusters, call.params.uuids));
   });
@@ -83,14 +83,14 @@ Result<std::optional<store::TimeRange>> life_of_unit(const Services& services, c
   query.clusters = call.params.clusters;
   query.uuids = call.params.uuids;
   const auto fields = select_fields(store::unit_fields(), {"started_at_ts", "ended_at_ts"});
-  QueryMeter meter(*services.figures, Query::kUnits);
-  auto rows = meter.run([&] { return services.reader->units(query, *fields); });
+  QueryTimer timer(*services.metrics, Query::kUnits);
+  auto rows = timer.run([&] { return services.reader->units(query, *fields); });
   if (!rows) {
     return fail(std::move(rows).error());
   }
   std::optional<store::TimeRange> life;
   while (true) {
-    const auto row = meter.run([&] { return (*rows)->next(); });
+    const auto row = timer.run([&] { return (*rows)->next(); });
     if (!row) {
       return fail(row.error());
     }

@@ -117,10 +117,10 @@ void get_global_usage(const Services& services, Call& call) {
   if (call.page) {
     key = format.read_also(store::usage_key_fields());
   }
-  QueryMeter meter(*services.figures, Query::kUsage);
+  QueryTimer timer(*services.metrics, Query::kUsage);
   auto rows =
-      meter.run([&] { return services.reader->usage(usage_query(call), format.columns()); });
-  answer_with(call, {.meter = std::move(meter),
+      timer.run([&] { return services.reader->usage(usage_query(call), format.columns()); });
+  answer_with(call, {.timer = std::move(timer),
                      .cursor = std::move(rows),
                      .format = std::move(format),
                      .key_columns = key});
@@ -153,14 +153,14 @@ void get_current_usage(const Services& services, Call& call) {
   const std::uint64_t generation = services.reader->generation();
   const std::int64_t now_ms = services.now_ms();
   const auto hit = services.usage_cache->find(key, generation, now_ms);
-  services.figures->count_cache(hit.has_value());
+  services.metrics->count_cache_lookup(hit.has_value());
   if (hit) {
     answer_data(*call.response, *hit->data);
     call.response->set_header("Expires", http_date(hit->expires_ms));
     return;
   }
-  QueryMeter meter(*services.figures, Query::kCurrentUsage);
-  const auto groups = meter.run([&] { return services.reader->current_usage(query); });
+  QueryTimer timer(*services.metrics, Query::kCurrentUsage);
+  const auto groups = timer.run([&] { return services.reader->current_usage(query); });
   if (!groups) {
     answer_failure(*call.response, groups.error());
     return;

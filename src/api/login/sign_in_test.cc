@@ -50,7 +50,8 @@ class SignInTest : public store::AnyDatabase {
     auto made = SignIn::create(options_, std::move(deployment), db_->reader(), clock_);
     ASSERT_TRUE(made) << made.error().message;
     sign_in_ = std::move(*made);
-    auto server = ApiServer::create({.sign_in = sign_in_.get()}, db_->reader(), nullptr, clock_);
+    auto server =
+        ApiServer::create({.sign_in = sign_in_.get()}, db_->reader(), nullptr, registry_, clock_);
     ASSERT_TRUE(server);
     server_ = std::move(*server);
   }
@@ -95,6 +96,7 @@ class SignInTest : public store::AnyDatabase {
 
   LoginOptions options_;
   std::unique_ptr<SignIn> sign_in_;
+  metrics::Registry registry_{"ceems_api_server", "the API server"};
   std::unique_ptr<ApiServer> server_;
   Cookies cookies_;
   std::string peer_ = "192.0.2.1";

@@ -136,7 +136,7 @@ void answer_page(net::Response& response, Listing listing, const PageRequest& re
   std::size_t count = 0;
   bool more = false;
   while (!more) {
-    const auto row = listing.meter.run([&listing] { return listing.rows->next(); });
+    const auto row = listing.timer.run([&listing] { return listing.rows->next(); });
     if (!row) {
       answer_failure(response, row.error());
       return;
@@ -144,7 +144,7 @@ void answer_page(net::Response& response, Listing listing, const PageRequest& re
     if (!*row) {
       break;
     }
-    listing.meter.count_row();
+    listing.timer.count_row();
     auto key = key_of(*listing.rows, request.key);
     if (request.skip && !request.page->after.empty() && key <= request.page->after) {
       continue;
