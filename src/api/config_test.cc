@@ -211,8 +211,8 @@ TEST(Config, PostgreSqlIsNotBackedUpByTheServer) {
   EXPECT_EQ(config->data.database_password_file, "/etc/ceems/secrets/db");
   EXPECT_EQ(error_of("ceems_api_server: {data: {database_url: 'postgresql://u:secret@db/ceems',"
                      " backup_path: /b}}"),
-            "c.yml:1: ceems_api_server.data.backup_path: backups of PostgreSQL are made with"
-            " pg_dump: leave it out with database_url");
+            "c.yml:1: ceems_api_server.data.backup_path: cannot be combined with database_url: use"
+            " pg_dump to back up PostgreSQL");
   EXPECT_EQ(error_of("ceems_api_server: {data: {database_password_file: /p}}"),
             "c.yml:1: ceems_api_server.data.database_password_file: needs database_url");
 }

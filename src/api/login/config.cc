@@ -48,8 +48,7 @@ Result<> read_local(const config::Node& node, const std::string& directory, Logi
   LocalOptions local;
   section.only({"enabled", "users_file"}).file("users_file", local.users_file, directory);
   if (is_on(node, section)) {
-    section.refuse(local.users_file.empty(), "users_file",
-                   "expected the name of a file in users_file");
+    section.refuse(local.users_file.empty(), "users_file", "users_file must be the name of a file");
     options.local = std::move(local);
   }
   return section.done();
@@ -86,7 +85,7 @@ Result<> read_oidc(const config::Node& node, const std::string& directory, Login
   const bool mapped = !oidc.admin_groups.empty() || !oidc.support_groups.empty();
   section
       .refuse(!is_provider_url(oidc.issuer), "issuer",
-              "expected an https URL without query in issuer (http only for localhost)")
+              "issuer must be an https URL without query (http only for localhost)")
       .refuse(oidc.client_id.empty(), "client_id", "expected the client_id from the provider")
       .refuse(std::ranges::find(oidc.scopes, "openid") == oidc.scopes.end(), "scopes",
               "expected the scope openid in the list")
@@ -133,9 +132,9 @@ Result<> read_leads(const config::Node& node, access::Roles& roles) {
         .text("cluster", entry.cluster_id)
         .text("project", entry.project)
         .list("users", entry.users)
-        .refuse(entry.cluster_id.empty(), "cluster", "expected the id of a cluster in cluster")
-        .refuse(entry.project.empty(), "project", "expected the name of a project in project")
-        .refuse(entry.users.empty(), "users", "expected a list of user names in users");
+        .refuse(entry.cluster_id.empty(), "cluster", "cluster must be the id of a cluster")
+        .refuse(entry.project.empty(), "project", "project must be the name of a project")
+        .refuse(entry.users.empty(), "users", "users must be a list of user names");
     if (auto done = section.done(); !done) {
       return done;
     }

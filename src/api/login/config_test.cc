@@ -119,7 +119,7 @@ TEST(LoginConfig, ProvidersAreAskedOverTlsOnly) {
   for (const std::string issuer :
        {"http://id.example", "http://localhost.evil.example", "id.example", "", "ftp://x",
         "https://id.example/?x", "https://u:p@id.example", "https://id.example/#x"}) {
-    EXPECT_THAT(with(issuer), HasSubstr("expected issuer, an https URL")) << issuer;
+    EXPECT_THAT(with(issuer), HasSubstr("issuer must be an https URL")) << issuer;
   }
 }
 
