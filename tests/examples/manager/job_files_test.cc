@@ -37,8 +37,9 @@ struct Fixture {
   }
   [[nodiscard]] std::map<std::string, model::Unit> units() const {
     std::map<std::string, model::Unit> found;
-    for (auto& unit : manager->fetch_units(kWindow, {}).value()) {
-      found[unit.uuid] = std::move(unit);
+    const auto units = manager->fetch_units(kWindow, {}).value();
+    for (const auto& unit : units) {
+      found[unit.uuid] = unit;
     }
     return found;
   }
