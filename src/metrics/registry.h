@@ -65,9 +65,9 @@ class Family {
     std::vector<std::string> label_values;
     Metric metric;
   };
-  void add_to(Sink& sink) const CEEMS_EXCLUDES(mutex_)
+  void add_to(Sink& sink) const
     requires(!std::is_same_v<Metric, Histogram>);
-  void append_to(std::string& page) const CEEMS_EXCLUDES(mutex_)
+  void append_to(std::string& page) const
     requires(std::is_same_v<Metric, Histogram>);
 
   const Desc desc_;
