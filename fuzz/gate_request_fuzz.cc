@@ -22,7 +22,7 @@ const Rules& wider(const Rules& rules) {
     Rules more = rules;
     more.max_body_bytes <<= 3U;
     more.selection.language.max_bytes <<= 3U;
-    more.selection.language.most_patterns <<= 3U;
+    more.selection.language.max_patterns <<= 3U;
     return more;
   }();
   return kWider;

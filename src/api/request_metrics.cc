@@ -21,7 +21,7 @@ double in_seconds(std::chrono::nanoseconds time) {
 metrics::Counter& cache_lookups(metrics::Registry& registry, std::string_view result) {
   return registry
       .counters("ceems_api_server_usage_cache_lookups_total",
-                "Requests for usage/current, by whether the answer was at hand (hit) or not.",
+                "Requests for usage/current, by whether the answer was cached (hit) or not (miss).",
                 {"result"})
       .with({result});
 }
@@ -56,10 +56,10 @@ RequestMetrics::RequestMetrics(metrics::Registry& registry,
   auto& rows = registry.counters("ceems_api_server_db_rows_total",
                                  "Rows read from the database for answers.", {"query"});
   auto& failures = registry.counters("ceems_api_server_db_query_failures_total",
-                                     "Queries of the database that failed.", {"query"});
+                                     "Database queries that failed.", {"query"});
   auto& query_seconds =
       registry.histograms("ceems_api_server_db_query_duration_seconds",
-                          "Time the database took for a query and all its rows, in seconds.",
+                          "Time that the database took for a query and all its rows, in seconds.",
                           {"query"}, Histogram::latencies());
   for (std::size_t i = 0; i < kQueryCount; ++i) {
     QueryKind& kind = queries_.at(i);

@@ -14,27 +14,27 @@ namespace {
 namespace json = boost::json;
 
 constexpr std::size_t kJsonDepth = 32;
-/// Units that do not fit are asked for in another request: servers take some 8 KiB.
+/// Units that do not fit go into another request. Servers accept URLs of some 8 KiB.
 constexpr std::size_t kMaxUrlBytes = 4096;
-constexpr std::size_t kMaxPageRows = 5000;  // the server takes no more
-constexpr std::size_t kMaxPages = 20;       // a unit's id may fill several rows
-/// Units that are asked for one by one, of servers that count rows.
+constexpr std::size_t kMaxPageRows = 5000;  // the limit of the API server
+constexpr std::size_t kMaxPages = 20;       // an ID may have several rows, one for each life
+/// Units that are verified one by one if the server counts rows (may_see_singly()).
 constexpr std::size_t kMaxSingleRequests = 100;
 
-std::unexpected<Error> no_list(std::string_view key) {
-  return fail(ErrorCode::kParse, "the API server answers a list without '{}'", key);
+std::unexpected<Error> missing_key(std::string_view key) {
+  return fail(ErrorCode::kParse, "the API server sent a list without '{}'", key);
 }
 
 /// The objects of a list of the API, or of a page of one.
 struct Page {
   std::vector<json::object> rows;
-  bool whole = true;  ///< false: something in the list was no object
-  std::string next;   ///< cursor of the page behind it; empty: there is none
+  bool whole = true;  ///< false: an element of the list was not an object
+  std::string next;   ///< cursor of the next page; empty: there is none
 };
 
 Result<Page> parse_page(const net::ClientResponse& response) {
   if (response.status != 200) {
-    return fail(ErrorCode::kUnavailable, "the API server answers {}", response.status);
+    return fail(ErrorCode::kUnavailable, "the API server answered with status {}", response.status);
   }
   boost::system::error_code error;
   json::parse_options options;
@@ -45,7 +45,7 @@ Result<Page> parse_page(const net::ClientResponse& response) {
   json::value* const data = object == nullptr ? nullptr : object->if_contains("data");
   const bool is_error = status != nullptr && status->is_string() && status->get_string() == "error";
   if (is_error || data == nullptr || !data->is_array()) {
-    return fail(ErrorCode::kParse, "the API server answers what is no list");
+    return fail(ErrorCode::kParse, "the API server did not send a list");
   }
   Page page;
   for (json::value& entry : data->get_array()) {
@@ -64,16 +64,16 @@ Result<Page> parse_page(const net::ClientResponse& response) {
 Result<std::string> text_of(const json::object& row, std::string_view key) {
   const json::value* const value = row.if_contains(key);
   if (value == nullptr || !value->is_string()) {
-    return no_list(key);
+    return missing_key(key);
   }
   return std::string(value->get_string());
 }
 
-/// Times that are 0 may be left out.
+/// A missing time is 0.
 Result<std::int64_t> time_of(const json::object& row, std::string_view key) {
   const json::value* const value = row.if_contains(key);
   if (value != nullptr && !value->is_int64()) {
-    return no_list(key);
+    return missing_key(key);
   }
   return value == nullptr ? 0 : value->get_int64();
 }
@@ -85,7 +85,7 @@ Result<store::UnitLife> life_of(const json::object& row, const std::vector<std::
   const auto started = time_of(row, "started_at_ts");
   const auto ended = time_of(row, "ended_at_ts");
   if (!uuid || !project || !created || !started || !ended) {
-    return no_list("uuid, project and times of units");
+    return missing_key("uuid, project and times of units");
   }
   return store::UnitLife{.uuid = std::move(*uuid),
                          .in_scope = std::ranges::find(projects, *project) != projects.end(),
@@ -124,10 +124,10 @@ class ApiOwners final : public Owners {
     }
     const std::string begin = url_ + "/api/v1/units/verify?cluster_id=" + net::url_encode(cluster);
     std::string url = begin;
-    std::size_t asked = 0;  // in `url`
+    std::size_t count = 0;  // of units in `url`
     for (auto unit = units.begin(); unit != units.end();) {
       url += "&uuid=" + net::url_encode(*unit);
-      ++asked;
+      ++count;
       if (++unit == units.end() || url.size() > kMaxUrlBytes) {
         const auto sees = verify(std::exchange(url, begin), user);
         if (!sees) {
@@ -136,7 +136,7 @@ class ApiOwners final : public Owners {
         if (!sees->all) {
           return false;
         }
-        if (std::exchange(asked, 0) > 1 && !sees->each) {
+        if (std::exchange(count, 0) > 1 && !sees->each) {
           return may_see_singly(begin, user, units);
         }
       }
@@ -146,17 +146,17 @@ class ApiOwners final : public Owners {
 
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
-                           std::size_t most) override {
+                           std::size_t limit) override {
     UnitSet units;
     auto read = for_each_row(fmt::format("units?field=uuid&{}&limit={}", all_times(cluster),
-                                         std::min(most + 1, kMaxPageRows)),
+                                         std::min(limit + 1, kMaxPageRows)),
                              user, [&](const json::object& row) -> Result<bool> {
                                auto uuid = text_of(row, "uuid");
                                if (!uuid) {
                                  return fail(std::move(uuid).error());
                                }
                                units.insert(std::move(*uuid));
-                               return units.size() <= most;
+                               return units.size() <= limit;
                              });
     if (!read) {
       return fail(std::move(read).error());
@@ -164,7 +164,7 @@ class ApiOwners final : public Owners {
     return units;
   }
 
-  /// Who else had an id is what an admin may ask; units that the server ignores are not listed.
+  /// Only an admin may ask who else had an ID. Units that the server ignores are not listed.
   Result<SharedIds> shared_ids(const std::string& user,
                                const std::string& cluster,
                                const UnitSet& units) override {
@@ -209,8 +209,8 @@ class ApiOwners final : public Owners {
     return "running&from=0&to=9999999999&cluster_id=" + net::url_encode(cluster);
   }
 
-  /// Reads a list in pages, where the server has them; one that does not gives all rows, and no
-  /// `next`. `take` says false when it has enough.
+  /// Reads a list page by page. A server without paging sends all rows at once, and no `next`.
+  /// `take` returns false when it has enough rows.
   template <typename Take>
   Result<> for_each_row(const std::string& path, const std::string& user, const Take& take) {
     const std::string begin = url_ + "/api/v1/" + path;
@@ -225,7 +225,8 @@ class ApiOwners final : public Owners {
         return fail(Error(page.error()));
       }
       if (!page->whole) {
-        return fail(ErrorCode::kParse, "the API server answers a list of what are no objects");
+        return fail(ErrorCode::kParse,
+                    "the API server sent a list with elements that are not objects");
       }
       for (const json::object& row : page->rows) {
         const Result<bool> more = take(row);
@@ -245,14 +246,14 @@ class ApiOwners final : public Owners {
                 kMaxPages);
   }
 
-  /// The server of CEEMS 0.10.2 compares the number of rows with that of ids. One whose id was
-  /// given out again has two rows, and lets a foreign one pass beside it.
+  /// The API server of CEEMS 0.10.2 compares the number of rows with the number of IDs. An ID with
+  /// two lives has two rows and so would let another user's unit pass in the same request.
   Result<bool> may_see_singly(const std::string& begin,
                               const std::string& user,
                               const UnitSet& units) {
     if (units.size() > kMaxSingleRequests) {
       return fail(ErrorCode::kUnavailable,
-                  "the API server is too old to be asked for more than {} units at once",
+                  "the API server is too old to verify more than {} units in one request",
                   kMaxSingleRequests);
     }
     for (const std::string& unit : units) {
@@ -268,8 +269,8 @@ class ApiOwners final : public Owners {
   }
 
   struct Verdict {
-    bool all;   ///< the user may see them all
-    bool each;  ///< the server judged each by itself
+    bool all;   ///< the user may see all units
+    bool each;  ///< the server checked each unit separately
   };
   Result<Verdict> verify(const std::string& url, const std::string& user) {
     const auto answer = client_->get(url, as_user(user));
@@ -283,7 +284,7 @@ class ApiOwners final : public Owners {
     if (answer->status == 403) {
       return Verdict{.all = false, .each = false};
     }
-    return fail(ErrorCode::kUnavailable, "the API server answers {} to units/verify",
+    return fail(ErrorCode::kUnavailable, "the API server answered units/verify with status {}",
                 answer->status);
   }
 

@@ -9,19 +9,19 @@
 
 namespace ceems::gate {
 
-/// Owners as a running API server tells them: users/admin?role=admin, units/verify and units, asked
-/// as its service account or as the user. Of servers that do not say `X-Ceems-Verified: each` to a
-/// question for several units each is asked for by itself, 100 at most. `url` is that of the
-/// server, with its route prefix. The options should have a short timeout: requests wait for the
-/// answers. kInvalidArgument for options that contradict each other.
+/// Owners that ask a running API server, at users/admin?role=admin, units/verify and units, as its
+/// service account or as the user. A server that answers a request for several units without
+/// `X-Ceems-Verified: each` is asked about each unit separately, up to 100 of them. `url` is the
+/// base URL of the server, with its route prefix. Set a short timeout in the options: requests wait
+/// for the answers. kInvalidArgument if the options contradict each other.
 Result<std::unique_ptr<Owners>> api_owners(std::string url, net::ClientOptions options);
 
-/// Ids of the clusters that the API server knows.
+/// The IDs of the clusters that the API server knows.
 Result<std::vector<std::string>> api_clusters(const std::string& url,
                                               const net::ClientOptions& options);
 
-/// The texts under `key` of the objects in `data` of an answer; what has none is skipped.
-/// kUnavailable for answers that are no success, kParse for others that are no list.
+/// The texts under `key` of the objects in the `data` of an answer. Objects without it are skipped.
+/// kUnavailable if the status is not 200, kParse if the answer is not a list.
 Result<std::vector<std::string>> parse_names(const net::ClientResponse& response,
                                              std::string_view key);
 

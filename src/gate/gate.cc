@@ -12,14 +12,14 @@
 namespace ceems::gate {
 namespace {
 
-constexpr std::size_t kMaxInlineBytes = 4096;  // bytes; parsing takes some 10 ns for each
-// With their texts and units some 10 MB at most.
+constexpr std::size_t kMaxInlineBytes = 4096;  // parsing takes some 10 ns per byte
+// With their texts and units, these take at most some 10 MB.
 constexpr std::size_t kMaxQueries = 500;
 constexpr std::size_t kMaxPatterns = 2000;
 constexpr std::size_t kMaxPatternBytes = 1024;
 
-/// The value of a header; empty where it is not there, or stands twice: two programs may read
-/// different ones.
+/// The value of a header, or empty if the header is missing or given twice: two programs may then
+/// read different values.
 std::string only_value(const net::Headers& headers, std::string_view name) {
   const std::string* value = nullptr;
   for (const auto& [key, text] : headers) {
@@ -48,7 +48,7 @@ Gate::Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock
       clock_(&clock) {
   rules_.tsdb.selection.language.patterns.known = patterns_.get();
   rules_.profiles.selection.language.patterns.known = patterns_.get();
-  if (!rules_.pin_cluster) {  // which changes the text by the cluster of the request
+  if (!rules_.pin_cluster) {  // pinning changes the text with the cluster of the request
     rules_.tsdb.checked = queries_.get();
   }
 }
@@ -62,7 +62,7 @@ std::optional<Decision> Gate::decide_inline(const RawRequest& raw,
   Owners* owners = nullptr;
   if (owners_ != nullptr) {
     owners = owners_->cached_only();
-    // Calls of profiles are packed and nested.
+    // Parsing calls to Pyroscope takes too long: they may be compressed and nested.
     if (owners == nullptr || type_ != BackendType::kTsdb ||
         raw.target.size() + raw.body.size() > kMaxInlineBytes) {
       return std::nullopt;
@@ -193,7 +193,7 @@ Checked<UnitSet> Gate::confine(Selection& selection,
   if (own->size() > max_units) {
     return std::unexpected(forbidden_units("too_many_units"));
   }
-  own->erase("");  // would match every series without unit
+  own->erase("");  // it would match every series without a unit
   if (own->empty()) {
     return std::unexpected(forbidden_units("no_unit"));
   }

@@ -22,44 +22,45 @@ enum class BackendType : std::uint8_t { kTsdb, kProfiles };
 std::string_view type_name(BackendType type);
 
 struct GateRules {
-  std::vector<std::string> clusters = {};  ///< ids of the backends of this listener
+  std::vector<std::string> clusters = {};  ///< whose backends this listener has, by ID
   TsdbRules tsdb = {};
   ProfileRules profiles = {};
-  /// Confines selectors without units to the caller's own instead of refusing them.
+  /// Confines selectors that name no unit to the user's own units, instead of refusing them.
   bool confine = false;
-  /// Confines selectors to the cluster as well, by its label: for backends that hold several
-  /// clusters, where the id of a unit may be another's on another cluster. Every series must bear
+  /// Also confines selectors to the cluster, by its label. This is for backends that hold several
+  /// clusters, in which the same ID may belong to units of different users. Every series must have
   /// the label.
   bool pin_cluster = false;
-  /// Keeps requests to times at which their units' ids were nobody else's.
+  /// Confines requests to times at which the IDs of their units did not belong to anybody else.
   bool lifetimes = false;
 };
 
-/// How a request may pass.
+/// A request that may pass.
 struct Decision {
   std::string user;
-  std::string cluster;  ///< whose backends get it
+  std::string cluster;  ///< whose backends get the request
   bool admin = false;
-  /// What goes on instead of the user's own request. Empty for admins, whose requests go on as they
-  /// came.
+  /// What is sent instead of the user's own request. Empty for admins, whose requests are not
+  /// changed.
   Forward forward = {};
   std::vector<std::string> units = {};  ///< for the log
 };
 
-/// Decides requests for one type of backends (docs/lb/access.md). Denies whatever it does not
-/// understand, and everything while owners are unknown. The service account of the API server,
-/// which its database lists as an admin, is refused as a user. Safe for concurrent use.
+/// Decides requests to one type of backends (docs/lb/access.md). It denies whatever it does not
+/// understand, and everything while owners are unknown. It refuses the service account as a user,
+/// although the database lists it as an admin. Safe for concurrent use.
 class Gate {
  public:
-  /// `owners` and `clock` must outlive the gate; null owners: there is no access control,
+  /// `owners` and `clock` must outlive the gate. Null `owners`: there is no access control and
   /// everything passes.
   Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock = real_clock());
 
-  /// `headers` are those of the client.
+  /// `headers` are those that the client sent.
   [[nodiscard]] Checked<Decision> decide(const RawRequest& raw, const net::Headers& headers) const;
 
-  /// The same within microseconds, for short requests that pass by what is in memory: it neither
-  /// looks up owners nor compiles patterns. Nothing for all others: decide() has to be called.
+  /// The same within microseconds, for short requests that can be allowed from memory: it neither
+  /// looks up owners nor compiles patterns. Returns nothing for all other requests; the caller must
+  /// then call decide().
   [[nodiscard]] std::optional<Decision> decide_inline(const RawRequest& raw,
                                                       const net::Headers& headers) const;
 
@@ -68,16 +69,16 @@ class Gate {
                                          const net::Headers& headers,
                                          Owners* owners,
                                          Budget budget) const;
-  /// Admins pass with everything; their requests are read for the cluster only.
+  /// Admins may send anything. Their requests are only searched for the cluster that they name.
   [[nodiscard]] Checked<Decision> route_admin(const RawRequest& raw,
                                               Budget budget,
                                               Decision decision) const;
   template <typename Request>
   Checked<Decision> check(Checked<Request> request, Owners& owners, Decision decision) const;
-  /// The units that the request selects, when the user may see them all.
+  /// The units that the request selects, if the user may see all of them.
   Checked<UnitSet> allow(Selection& selection, Owners& owners, Decision& decision) const;
   Checked<UnitSet> confine(Selection& selection, Owners& owners, const Decision& decision) const;
-  /// Keeps the request from times at which ids of these units were those of others.
+  /// Cuts off times at which the IDs of these units belonged to units of others.
   template <typename Request>
   Checked<bool> restrict_times(Request& request,
                                Owners& owners,

@@ -30,7 +30,7 @@ class FakeOwners final : public Owners {
   }
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
-                           std::size_t /*most*/) override {
+                           std::size_t /*limit*/) override {
     const auto found = owned.find({user, cluster});
     return found == owned.end() ? UnitSet{} : found->second;
   }

@@ -14,21 +14,21 @@ namespace ceems::gate {
 namespace {
 
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
-constexpr std::size_t kMaxQueryBytes = std::size_t{1} << 20U;  // as bodies
+constexpr std::size_t kMaxQueryBytes = std::size_t{1} << 20U;  // the limit of bodies
 
 Refusal cannot_tell(std::string_view label, std::string_view why) {
   return bad_data(fmt::format("cannot tell which cluster '{}' names: {}", label, why),
                   "cluster_label");
 }
 
-/// Takes in one text of PromQL; `matches`: of match[].
+/// Reads one PromQL text: a query or, if `matches`, a selector of match[].
 Checked<bool> read_text(NamedClusters& clusters,
                         std::string_view text,
                         bool matches,
                         std::string_view label,
                         const promql::ParseOptions& language,
                         Budget budget) {
-  // A name in quotes may be written with escapes.
+  // A quoted label name may contain escapes.
   const bool has_label = text.contains(label);
   if (!has_label && !text.contains('\\')) {
     return true;
@@ -54,7 +54,8 @@ Checked<bool> read_text(NamedClusters& clusters,
     return true;
   }
   if (budget == Budget::kInline) {
-    return std::unexpected(forbidden_units("budget"));  // a pattern may not be known yet
+    return std::unexpected(
+        forbidden_units("budget"));  // maybe only a pattern that is not compiled yet
   }
   if (has_label) {
     return std::unexpected(cannot_tell(label, *problem));
@@ -84,9 +85,8 @@ void NamedClusters::add(const promql::VectorSelector& selector) {
 Checked<std::optional<std::string>> NamedClusters::only() const {
   if (found_.size() > 1) {
     return std::unexpected(bad_data(
-        fmt::format(
-            "selectors name several clusters by '{}' ('{}' and '{}'): ask for one at a time",
-            label_, *found_.begin(), *std::next(found_.begin())),
+        fmt::format("selectors name several clusters by '{}' ('{}' and '{}'): select one at a time",
+                    label_, *found_.begin(), *std::next(found_.begin())),
         "cluster_label"));
   }
   return found_.empty() ? std::nullopt : std::optional(*found_.begin());
@@ -138,7 +138,7 @@ Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
   if (call) {
     return clusters.only();
   }
-  // Other paths, as those by which profiles come in, hold no selectors.
+  // Other paths, such as those to which profiles are sent, have no selectors.
   const bool is_call = call.error().reason != "path" && call.error().reason != "method";
   if (is_call && raw.body.contains(label)) {
     return std::unexpected(cannot_tell(label, call.error().message));

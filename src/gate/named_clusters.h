@@ -13,16 +13,16 @@
 
 namespace ceems::gate {
 
-/// The clusters that selectors name by a label, whatever else is in them.
+/// Collects the clusters that selectors name by a label. It looks at nothing else in them.
 class NamedClusters {
  public:
   explicit NamedClusters(std::string_view label) : label_(label) {}
 
-  /// Takes in the words that "=" and patterns with few words accept. What accepts anything, or
-  /// excludes, names no cluster, nor does the empty text.
+  /// Adds the values that "=" and patterns with few alternatives accept. A matcher that accepts
+  /// anything or excludes values names no cluster. Neither does an empty value.
   void add(const promql::VectorSelector& selector);
 
-  /// The only one, nothing where there is none; a refusal with 400 where they disagree.
+  /// The cluster, or nothing if none was named. Refuses with 400 if several were.
   [[nodiscard]] Checked<std::optional<std::string>> only() const;
 
  private:
@@ -30,11 +30,11 @@ class NamedClusters {
   std::set<std::string, std::less<>> found_;
 };
 
-/// Where a request of an admin goes: the cluster that its selectors name, or nothing, then the
-/// header counts. Units, functions, parameters and routes play no part, only the path must be one
-/// that nobody can read in two ways. Refuses with 400 where selectors disagree, and where a query
-/// or call cannot be read that holds the label: it is not known where it should go. With
-/// Budget::kInline whatever takes long is refused.
+/// The cluster that the selectors of an admin's request name, or nothing: then the header decides.
+/// Units, functions, parameters and endpoints do not matter, but the path must be unambiguous.
+/// Refuses with 400 if selectors name different clusters, or if a query or call that contains the
+/// label cannot be parsed, because its cluster is then unknown. With Budget::kInline, refuses
+/// whatever takes long.
 Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
                                                   const TsdbRules& rules,
                                                   Budget budget);

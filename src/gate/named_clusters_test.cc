@@ -81,7 +81,7 @@ TEST(NamedClusters, ThatCannotBeToldAreRefused) {
   ASSERT_FALSE(named);
   EXPECT_EQ(named.error().status, 400);
   EXPECT_EQ(named.error().message,
-            "selectors name several clusters by 'ceems_id' ('a' and 'b'): ask for one at a time");
+            "selectors name several clusters by 'ceems_id' ('a' and 'b'): select one at a time");
   const RawRequest broken{.method = "GET", .target = "/api/v1/query?query=%zz{ceems_id='a'}"};
   EXPECT_EQ(text_of(cluster_named(broken, TsdbRules{}, Budget::kFull)), "400 cluster_label");
   const RawRequest other{.method = "GET", .target = "/api/v1/query?query=%zz"};

@@ -38,10 +38,10 @@ class DatabaseOwners final : public Owners {
 
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
-                           std::size_t most) override {
+                           std::size_t limit) override {
     const auto uuid = store::find_field(store::unit_fields(), "uuid");
     if (!uuid) {
-      return fail(ErrorCode::kInternal, "units without ids");
+      return fail(ErrorCode::kInternal, "units have no field 'uuid'");
     }
     store::UnitQuery query;
     query.owners = scope_of(user);
@@ -52,7 +52,7 @@ class DatabaseOwners final : public Owners {
       return fail(std::move(rows).error());
     }
     UnitSet units;
-    while (units.size() <= most) {
+    while (units.size() <= limit) {
       const auto more = (*rows)->next();
       if (!more) {
         return fail(Error(more.error()));
@@ -77,8 +77,8 @@ class DatabaseOwners final : public Owners {
   }
 
  private:
-  /// What the user is a member of or leads, as the API server has it (access::own_projects). A data
-  /// base of CEEMS 0.10.2 has no table of leads: then nobody leads anything.
+  /// The projects of which the user is a member or a lead, as in the API server
+  /// (access::own_projects). A database of CEEMS 0.10.2 has no table of leads; then there are none.
   store::Scope scope_of(const std::string& user) {
     store::Scope scope{.names = {user}};
     auto led = reader_->led_projects(user);
@@ -86,7 +86,8 @@ class DatabaseOwners final : public Owners {
       scope.led_projects = std::move(*led);
     }
     if (knows_leads_.exchange(led.has_value()) && !led) {
-      log::warn("cannot read who leads projects, so nobody does", {{"err", led.error().message}});
+      log::warn("cannot read the leads of projects; treating all projects as having none",
+                {{"err", led.error().message}});
     }
     return scope;
   }
@@ -95,10 +96,10 @@ class DatabaseOwners final : public Owners {
   store::Reader* reader_;
 };
 
-/// Names are what clients send: longer ones are not worth their memory.
+/// Keys contain what clients send. Longer ones are not worth their memory.
 constexpr std::size_t kMaxKeyBytes = 1024;
 
-/// The least recently stored entries go first.
+/// A map whose entries expire. When it is full, the oldest entry is dropped.
 template <typename Value>
 class AgingMap {
  public:
@@ -150,7 +151,7 @@ class AgingMap {
       CEEMS_GUARDED_BY(mutex_);
 };
 
-/// Parts that no text can run into each other: lengths are told.
+/// A key of several parts with their lengths, so that different parts never give the same key.
 std::string key_of(std::initializer_list<std::string_view> parts) {
   std::string key;
   for (const std::string_view part : parts) {
@@ -181,7 +182,7 @@ class CachedOwners final : public Owners {
     return answer;
   }
 
-  /// A no for several units says nothing about each, so it is not remembered for them.
+  /// A negative answer for several units says nothing about each of them, so it is not cached.
   Result<bool> may_see(const std::string& user,
                        const std::string& cluster,
                        const UnitSet& units) override {
@@ -200,12 +201,12 @@ class CachedOwners final : public Owners {
 
   Result<UnitSet> units_of(const std::string& user,
                            const std::string& cluster,
-                           std::size_t most) override {
-    const std::string key = key_of({user, cluster, std::to_string(most)});
+                           std::size_t limit) override {
+    const std::string key = key_of({user, cluster, std::to_string(limit)});
     if (auto known = own_.find(key)) {
       return std::move(*known);
     }
-    auto answer = noted(owners_->units_of(user, cluster, most));
+    auto answer = noted(owners_->units_of(user, cluster, limit));
     if (answer) {
       own_.store(key, *answer);
     }
@@ -237,7 +238,7 @@ class CachedOwners final : public Owners {
   Owners* cached_only() override { return &memory_; }
 
  private:
-  /// What is known without asking anybody.
+  /// Answers from the cache alone.
   class Memory final : public Owners {
    public:
     explicit Memory(CachedOwners& all) : all_(&all) {}
@@ -257,10 +258,10 @@ class CachedOwners final : public Owners {
       }
       return unknown();
     }
-    /// Sets of all units are long: writing one into a query is nothing to be done at once.
+    /// Always an error: adding all units of a user to a query takes too long for this path.
     Result<UnitSet> units_of(const std::string& /*user*/,
                              const std::string& /*cluster*/,
-                             std::size_t /*most*/) override {
+                             std::size_t /*limit*/) override {
       return unknown();
     }
 
@@ -276,12 +277,13 @@ class CachedOwners final : public Owners {
 
    private:
     static std::unexpected<Error> unknown() {
-      return fail(ErrorCode::kUnavailable, "not known yet");
+      return fail(ErrorCode::kUnavailable, "not in the cache");
     }
     CachedOwners* all_;
   };
 
-  /// May the user see all? Nothing where that is not known of those put into `unknown`.
+  /// Whether the user may see all units; nothing if that is not known of some, which are then added
+  /// to `unknown`.
   std::optional<bool> known_units(const std::string& user,
                                   const std::string& cluster,
                                   const UnitSet& units,
@@ -298,7 +300,7 @@ class CachedOwners final : public Owners {
     return unknown.empty() ? std::optional(!units.empty()) : std::nullopt;
   }
 
-  /// Puts those that are known into `ids`; the others are what is returned.
+  /// Adds the known ones to `ids` and returns the units about which nothing is known.
   UnitSet known_shared_ids(const std::string& user,
                            const std::string& cluster,
                            const UnitSet& units,
@@ -322,10 +324,11 @@ class CachedOwners final : public Owners {
       return answer;
     }
     if (away) {
-      log::error("cannot tell who is an admin or owns units, so nobody is or does",
-                 {{"err", answer.error().message}});
+      log::error(
+          "cannot look up admins and owners of units; denying all requests that are not cached",
+          {{"err", answer.error().message}});
     } else {
-      log::info("admins and owners of units can be told again");
+      log::info("admins and owners of units can be looked up again");
     }
     return answer;
   }
@@ -335,7 +338,7 @@ class CachedOwners final : public Owners {
   std::atomic<bool> away_ = false;
   AgingMap<bool> admins_;
   AgingMap<bool> units_;
-  AgingMap<std::shared_ptr<const SharedId>> shared_;  ///< null: others never had it
+  AgingMap<std::shared_ptr<const SharedId>> shared_;  ///< null: units of others never had the ID
   AgingMap<UnitSet> own_;
 };
 

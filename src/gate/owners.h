@@ -17,45 +17,47 @@ namespace ceems::gate {
 
 using UnitSet = std::set<std::string, std::less<>>;
 
-/// Who may see which units. Safe for concurrent use. An error means: not known, so no.
+/// Knows who may see which units. Safe for concurrent use. An error means that the answer is not
+/// known, and callers must deny.
 class Owners {
  public:
   virtual ~Owners() = default;
   virtual Result<bool> is_admin(const std::string& user) = 0;
-  /// May the user see every one of these units of the cluster? False for none.
+  /// Whether the user may see all of these units of the cluster. False if `units` is empty.
   virtual Result<bool> may_see(const std::string& user,
                                const std::string& cluster,
                                const UnitSet& units) = 0;
-  /// Ids of the user's own units in the cluster, at most `most` + 1, for rules that confine open
-  /// selectors to them.
+  /// The IDs of the user's own units in the cluster, at most `limit` + 1, so that the caller sees
+  /// when there are more than `limit`.
   virtual Result<UnitSet> units_of(const std::string& user,
                                    const std::string& cluster,
-                                   std::size_t most) = 0;
+                                   std::size_t limit) = 0;
 
-  /// Of these ids of the cluster those that units of others had, too.
+  /// Those of these IDs of the cluster that units of others had as well.
   virtual Result<SharedIds> shared_ids(const std::string& user,
                                        const std::string& cluster,
                                        const UnitSet& units) = 0;
 
-  /// Owners that answer at once, from memory alone: what they do not know is an error. Null where
-  /// nothing is remembered. Lives as long as this.
+  /// Owners that answer at once, from memory alone; what is not in memory is an error. Null if
+  /// nothing is cached. They live as long as this object.
   virtual Owners* cached_only() { return nullptr; }
 };
 
-/// Owners as the database of the API server knows them: an admin is who the list of admins names;
-/// a unit may be seen by the members of its project in its cluster, and by those whom the resource
-/// manager says lead it; units_of() gives the user's units and those of led projects. Leads of the
-/// API server's configuration are not in the database. `reader` must outlive them.
+/// Owners that read the database of the API server. Admins are those on the list of admins. A unit
+/// may be seen by the members of its project in its cluster and by the leads that the resource
+/// manager reports for the project. units_of() returns the user's units and those of projects that
+/// the user leads. Leads from the API server's configuration are not in the database. `reader` must
+/// outlive the owners.
 std::unique_ptr<Owners> database_owners(store::Reader& reader);
 
 struct OwnerCacheOptions {
-  std::chrono::milliseconds age{15000};  ///< of an answer; 0: nothing is kept
+  std::chrono::milliseconds age{15000};  ///< how long an answer is kept; 0: not at all
   std::size_t entries = 20000;
 };
 
-/// Remembers the answers of `owners`, yes and no, for a short time and up to a bound. Errors are
-/// not remembered: an outage denies, and ends when it ends; it is logged when it begins and when it
-/// is over. Both must outlive it.
+/// Caches the answers of `owners`, positive and negative, for a short time and up to a number of
+/// entries. Errors are not cached: requests are denied during an outage and no longer. The
+/// beginning and the end of an outage are logged. `owners` and `clock` must outlive the cache.
 std::unique_ptr<Owners> cached_owners(Owners& owners,
                                       const Clock& clock,
                                       OwnerCacheOptions options = {});

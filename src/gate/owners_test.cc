@@ -120,7 +120,7 @@ class CountingOwners final : public Owners {
   }
   Result<UnitSet> units_of(const std::string& /*user*/,
                            const std::string& /*cluster*/,
-                           std::size_t /*most*/) override {
+                           std::size_t /*limit*/) override {
     ++calls;
     return UnitSet{"own"};
   }

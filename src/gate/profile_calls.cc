@@ -15,7 +15,7 @@ constexpr ProfileCall selecting(std::string_view method, std::uint32_t start = 3
   return call;
 }
 
-/// Of one point for each step: they read from a step before the start.
+/// A call that returns one point per step and therefore reads from one step before its start.
 constexpr ProfileCall stepping(std::string_view method, std::uint32_t step) {
   ProfileCall call = selecting(method);
   call.step = step;

@@ -8,19 +8,20 @@
 
 namespace ceems::gate {
 
-/// One method of querier.v1.QuerierService and where its selectors stand
+/// One method of querier.v1.QuerierService and the fields that hold its selectors
 /// (https://github.com/grafana/pyroscope, api/querier/v1 and api/types/v1).
 struct ProfileCall {
-  /// An inner message with a selector, as of Diff.
+  /// An inner message with a selector, as in Diff.
   struct Inner {
     std::uint32_t number;
     std::string_view name;
   };
   std::string_view method;
-  std::uint32_t number = 0;  ///< field of the selector; 0: none
-  std::uint32_t start = 3;   ///< field of the start; the end is the next
-  std::uint32_t step = 0;    ///< field of the step, seconds as a double; 0: none
-  std::uint32_t type = 0;    ///< field of the type of profiles; 0: none
+  // Field numbers; 0: there is no such field.
+  std::uint32_t number = 0;  ///< of the selector
+  std::uint32_t start = 3;   ///< of the start; the end is the next field
+  std::uint32_t step = 0;    ///< of the step, a double in seconds
+  std::uint32_t type = 0;    ///< of the profile type
   std::string_view proto_name = {};
   std::string_view json_name = {};
   bool repeated = false;
@@ -34,7 +35,7 @@ inline constexpr ProfileCall kSelectingCall{.method = "SelectMergeStacktraces",
                                             .proto_name = "label_selector",
                                             .json_name = "labelSelector"};
 
-/// Null for every other path.
+/// Null if the path is not that of a known call.
 const ProfileCall* find_profile_call(std::string_view path,
                                      const std::vector<std::string>& prefixes);
 

@@ -31,15 +31,15 @@ Refusal bad_message(std::string_view why) {
   return bad_data(fmt::format("cannot read the call: {}", why), "syntax");
 }
 
-/// A field of a message and the selector in it.
+/// A field of a message and the selector that it contains.
 struct Slot {
   WireField* field = nullptr;
-  json::string* value = nullptr;  // or in a JSON document
+  json::string* value = nullptr;  // instead of `field` in a JSON document
   promql::VectorSelector selector{};
-  std::string text{};  // canonical, once it is forwarded
+  std::string text{};  // canonical; set by forward()
 };
 
-/// An inner message of the field at `place`.
+/// The message in the field with the index `place`.
 struct InnerMessage {
   std::size_t place;
   std::vector<WireField> fields;
@@ -56,12 +56,12 @@ Checked<std::vector<WireField>> read_fields(std::string_view message) {
     fields.push_back(*field);
   }
   if (!reader.good()) {
-    return std::unexpected(bad_message("no message of protocol buffers"));
+    return std::unexpected(bad_message("invalid protocol buffers message"));
   }
   return fields;
 }
 
-/// A time of the call; nothing where it stands twice or is none. What is left out is 0.
+/// A time of the call; 0 if it is not given, nothing if it is given twice or invalid.
 std::optional<std::int64_t> time_in(const std::vector<WireField>& fields, std::uint32_t number) {
   std::int64_t time = 0;
   bool found = false;
@@ -79,7 +79,7 @@ std::optional<std::int64_t> time_in(const std::vector<WireField>& fields, std::u
   return time;
 }
 
-/// ProtoJSON writes such numbers as texts; it takes both.
+/// ProtoJSON writes 64-bit numbers as strings and accepts both.
 std::optional<std::int64_t> time_in(const json::object& object, std::string_view name) {
   const json::value* const value = object.if_contains(name);
   if (value == nullptr || value->is_null()) {
@@ -91,14 +91,14 @@ std::optional<std::int64_t> time_in(const json::object& object, std::string_view
   return value->is_int64() ? std::optional(value->get_int64()) : std::nullopt;
 }
 
-/// The value of a field of type double: its key, of one byte as numbers here are small, and eight
-/// bytes, the lowest first.
+/// The value of a field of type double: one byte of key, because field numbers here are small, then
+/// eight bytes in little-endian order.
 std::optional<double> double_in(const WireField& field) {
   constexpr std::size_t kLength = 9;
-  constexpr unsigned kKindBits = 7;
-  constexpr unsigned kEightBytes = 1;  // kind of the field
+  constexpr unsigned kWireTypeBits = 7;
+  constexpr unsigned kI64 = 1;  // wire type I64
   if (field.has_length || field.bytes.size() != kLength ||
-      (static_cast<unsigned char>(field.bytes[0]) & kKindBits) != kEightBytes) {
+      (static_cast<unsigned char>(field.bytes[0]) & kWireTypeBits) != kI64) {
     return std::nullopt;
   }
   std::uint64_t bits = 0;
@@ -108,7 +108,7 @@ std::optional<double> double_in(const WireField& field) {
   return std::bit_cast<double>(bits);
 }
 
-/// Milliseconds of a step, rounded up; nothing where it is none.
+/// A step in milliseconds, rounded up; nothing if it is not positive or too long.
 std::optional<std::int64_t> step_ms(std::optional<double> seconds) {
   constexpr double kMsPerSecond = 1000;
   if (!seconds || !std::isfinite(*seconds) || *seconds <= 0 ||
@@ -163,26 +163,26 @@ struct ProfileRequest::Parts {
   std::string path;
   const ProfileCall* call = nullptr;
   bool is_json = false;
-  std::string body;  ///< what `fields` are parts of
+  std::string body;  ///< `fields` point into it
   std::vector<WireField> fields;
   std::deque<InnerMessage> inner;
   json::value document;
   std::deque<Slot> slots;
   std::size_t length = 0;  ///< of the texts in `slots`
   Selection selection;
-  NamedClusters* clusters = nullptr;  ///< not null: selectors are told to it alone
+  NamedClusters* clusters = nullptr;  ///< not null: selectors are only added to it
 
   Checked<bool> read_proto(std::string_view message, const ProfileRules& rules);
   Checked<bool> read_texts(std::vector<WireField>& message,
-                           const ProfileCall& asked,
+                           const ProfileCall& expected,
                            const ProfileRules& rules);
   Checked<bool> read_json(std::string_view text, const ProfileRules& rules);
   Checked<bool> read_object(json::object& object,
-                            const ProfileCall& asked,
+                            const ProfileCall& expected,
                             const ProfileRules& rules);
   Checked<bool> add_slot(Slot slot, std::string_view text, const ProfileRules& rules);
   [[nodiscard]] Checked<bool> check_type(std::string_view text) const;
-  /// Start and end of the call, or of each of its inner messages; nothing where one is no time.
+  /// Start and end of the call, or of each of its inner messages; nothing if one is invalid.
   [[nodiscard]] std::optional<std::vector<promql::TimeSpan>> times() const;
 };
 
@@ -194,7 +194,7 @@ ProfileRequest::~ProfileRequest() = default;
 Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
                                               std::string_view text,
                                               const ProfileRules& rules) {
-  // Together no longer than a query may be: each of their patterns is compiled.
+  // Together they must not be longer than a query: each of their patterns is compiled.
   length += text.size();
   if (length > rules.selection.language.max_bytes || slots.size() >= kMaxSelectors) {
     return std::unexpected(bad_data("too many selectors", "size"));
@@ -213,7 +213,7 @@ Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
   return selection.add(slots.back().selector);
 }
 
-/// The server makes a matcher of it, beside those of the selector.
+/// Checks a profile type, of which the server makes another matcher.
 Checked<bool> ProfileRequest::Parts::check_type(std::string_view text) const {
   if (clusters == nullptr && !survives_raw(text)) {
     return std::unexpected(raw_text());
@@ -236,7 +236,7 @@ Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
     const auto number = [&](const WireField& field) { return field.number == part.number; };
     const auto found = std::ranges::find_if(fields, number);
     if (std::ranges::count_if(fields, number) != 1 || !found->has_length) {
-      return std::unexpected(bad_message(fmt::format("'{}' must stand once", part.name)));
+      return std::unexpected(bad_message(fmt::format("'{}' must be given once", part.name)));
     }
     auto below = read_fields(found->bytes);
     if (!below) {
@@ -252,31 +252,31 @@ Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
 }
 
 Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
-                                                const ProfileCall& asked,
+                                                const ProfileCall& expected,
                                                 const ProfileRules& rules) {
   std::size_t found = 0;
   for (WireField& field : message) {
-    if (asked.type != 0 && field.number == asked.type) {
+    if (expected.type != 0 && field.number == expected.type) {
       auto checked = field.has_length
                          ? check_type(field.bytes)
-                         : std::unexpected(bad_message("a type of profiles that is no text"));
+                         : std::unexpected(bad_message("the profile type is not a string"));
       if (!checked) {
         return checked;
       }
     }
-    if (field.number != asked.number) {
+    if (field.number != expected.number) {
       continue;
     }
-    if (!field.has_length || (++found > 1 && !asked.repeated)) {
-      return std::unexpected(bad_message("a selector that stands twice or is no text"));
+    if (!field.has_length || (++found > 1 && !expected.repeated)) {
+      return std::unexpected(bad_message("a selector is given twice or is not a string"));
     }
     if (auto added = add_slot({.field = &field}, field.bytes, rules); !added) {
       return added;
     }
   }
   if (found == 0) {
-    // Without selector the call is about everything: an open one that confine() may close.
-    message.push_back({.number = asked.number, .has_length = true, .bytes = "{}"});
+    // Without a selector the call covers everything: an open selector, which confine() can limit.
+    message.push_back({.number = expected.number, .has_length = true, .bytes = "{}"});
     return add_slot({.field = &message.back()}, "{}", rules);
   }
   return true;
@@ -289,7 +289,7 @@ Checked<bool> ProfileRequest::Parts::read_json(std::string_view text, const Prof
   document = json::parse(text, error, {}, options);
   auto* const object = error ? nullptr : document.if_object();
   if (object == nullptr) {
-    return std::unexpected(bad_message("no JSON object"));
+    return std::unexpected(bad_message("expected a JSON object"));
   }
   is_json = true;
   if (call->inner.empty()) {
@@ -309,45 +309,45 @@ Checked<bool> ProfileRequest::Parts::read_json(std::string_view text, const Prof
 }
 
 Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
-                                                 const ProfileCall& asked,
+                                                 const ProfileCall& expected,
                                                  const ProfileRules& rules) {
-  // Both spellings of a name mean the same field (ProtoJSON); only one may stand.
-  if (asked.json_name != asked.proto_name && object.contains(asked.json_name) &&
-      object.contains(asked.proto_name)) {
-    return std::unexpected(bad_message("a selector that stands twice"));
+  // ProtoJSON has two spellings of a field name, of which only one may be given.
+  if (expected.json_name != expected.proto_name && object.contains(expected.json_name) &&
+      object.contains(expected.proto_name)) {
+    return std::unexpected(bad_message("a selector is given twice"));
   }
   for (const char* const name : {"profileTypeID", "profile_typeID"}) {
-    const json::value* const type = asked.type == 0 ? nullptr : object.if_contains(name);
+    const json::value* const type = expected.type == 0 ? nullptr : object.if_contains(name);
     if (type == nullptr || type->is_null()) {
       continue;
     }
     if (!type->is_string()) {
-      return std::unexpected(bad_message("a type of profiles that is no text"));
+      return std::unexpected(bad_message("the profile type is not a string"));
     }
     if (auto checked = check_type(type->get_string()); !checked) {
       return checked;
     }
   }
-  json::value* value = object.if_contains(asked.json_name);
+  json::value* value = object.if_contains(expected.json_name);
   if (value == nullptr) {
-    value = object.if_contains(asked.proto_name);
+    value = object.if_contains(expected.proto_name);
   }
   if (value == nullptr || value->is_null() || (value->is_array() && value->get_array().empty())) {
-    object.erase(asked.proto_name);
-    value = &(object[asked.json_name] =
-                  asked.repeated ? json::value(json::array{"{}"}) : json::value("{}"));
+    object.erase(expected.proto_name);
+    value = &(object[expected.json_name] =
+                  expected.repeated ? json::value(json::array{"{}"}) : json::value("{}"));
   }
-  if (auto* const text = value->if_string(); text != nullptr && !asked.repeated) {
+  if (auto* const text = value->if_string(); text != nullptr && !expected.repeated) {
     return add_slot({.value = text}, *text, rules);
   }
   auto* const list = value->if_array();
-  if (list == nullptr || !asked.repeated) {
-    return std::unexpected(bad_message("a selector that is no text"));
+  if (list == nullptr || !expected.repeated) {
+    return std::unexpected(bad_message("a selector is not a string"));
   }
   for (json::value& element : *list) {
     auto* const text = element.if_string();
     if (text == nullptr) {
-      return std::unexpected(bad_message("a selector that is no text"));
+      return std::unexpected(bad_message("a selector is not a string"));
     }
     if (auto added = add_slot({.value = text}, *text, rules); !added) {
       return added;
@@ -385,7 +385,7 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw,
     plain = std::move(*unpacked);
     body = plain;
   } else if (!raw.content_encoding.empty() && !same_in_any_case(raw.content_encoding, "identity")) {
-    return std::unexpected(wrong_media("calls must not be compressed but with gzip"));
+    return std::unexpected(wrong_media("calls must not be compressed except with gzip"));
   }
   auto parts = std::make_unique<Parts>(rules.selection);
   parts->path = std::move(target->path);
@@ -444,12 +444,12 @@ std::optional<std::vector<promql::TimeSpan>> ProfileRequest::Parts::times() cons
 Checked<bool> ProfileRequest::restrict_times(const SharedIds& ids, std::int64_t /*now_ms*/) const {
   const auto spans = parts_->times();
   if (!spans) {
-    return std::unexpected(bad_message("start, end or step is no time"));
+    return std::unexpected(bad_message("start, end or step is invalid"));
   }
   for (const promql::TimeSpan& span : *spans) {
     const Evaluation asked{.start_ms = std::min(span.from_ms, kFarTime),
                            .end_ms = std::min(span.to_ms, kFarTime)};
-    if (narrowed(asked, {.around = promql::TimeSpan{}}, 0, ids) != asked) {
+    if (narrowed(requested, {.around = promql::TimeSpan{}}, 0, ids) != requested) {
       return std::unexpected(shared_id(ids.begin()->first));
     }
   }

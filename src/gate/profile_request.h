@@ -11,11 +11,10 @@
 
 namespace ceems::gate {
 
-/// What of the query API of Pyroscope users may ask for: unary calls of querier.v1.QuerierService
-/// over the Connect protocol (https://connectrpc.com/docs/protocol), protocol buffers or JSON, not
-/// compressed.
+/// What users may ask of Pyroscope: unary calls of querier.v1.QuerierService over the Connect
+/// protocol (https://connectrpc.com/docs/protocol), in protocol buffers or JSON, not compressed.
 struct ProfileRules {
-  /// No metric of profiles is everybody's.
+  /// No profile is visible to everybody, so there are no shared metrics.
   SelectionRules selection = {
       .unit_label = "service_name",
       .shared_metrics = {},
@@ -28,12 +27,12 @@ struct ProfileRules {
 
 class NamedClusters;
 
-/// A call whose selectors were all found and checked. Fields that only narrow a call (time, types,
-/// stack traces) pass as they are. Movable; not thread-safe.
+/// A call all of whose selectors were found and checked. Fields that only narrow a call (times,
+/// types, stack traces) are passed on unchanged. Movable; not thread-safe.
 class ProfileRequest {
  public:
-  /// `rules` must outlive the request. With `clusters` the selectors are told to these alone, and
-  /// not checked: the request is none that may be forwarded.
+  /// `rules` must outlive the request. With `clusters`, the selectors are only added to these and
+  /// not checked, so the request must not be forwarded.
   static Checked<ProfileRequest> read(const RawRequest& raw,
                                       const ProfileRules& rules,
                                       NamedClusters* clusters = nullptr);
@@ -45,11 +44,11 @@ class ProfileRequest {
   ~ProfileRequest();
 
   [[nodiscard]] Selection& selection();
-  /// Refuses a call whose times are not those of own units only. A call without start or end may
-  /// read all times; one with a step reads from one step before its start, so the step must be
-  /// there, finite and positive. `now_ms` plays no part.
+  /// Refuses a call that may read times of others' units. A call without start or end may read all
+  /// times. A call with a step reads from one step before its start, so its step must be given,
+  /// finite and positive. `now_ms` is not used.
   [[nodiscard]] Checked<bool> restrict_times(const SharedIds& ids, std::int64_t now_ms) const;
-  /// The call with the canonical texts of its selectors, not compressed.
+  /// The call to send on, with its selectors in canonical form, not compressed.
   [[nodiscard]] Forward forward() const;
 
  private:

@@ -13,7 +13,7 @@ namespace {
 
 constexpr std::size_t kMaxFields = 1000;
 
-/// Texts that hold what programs disagree about.
+/// Whether the text contains something that programs interpret differently.
 bool is_odd(std::string_view text) {
   return text.find('\0') != std::string_view::npos || !is_utf8(text);
 }
@@ -23,7 +23,8 @@ std::optional<std::string> decode_form_text(std::string_view text) {
   return decoded && !is_odd(*decoded) ? std::move(decoded) : std::nullopt;
 }
 
-/// Encoded characters that a backend might take for a part of the path's structure.
+/// Whether the path contains a backslash, or an encoded slash, backslash, NUL or '%', which a
+/// backend might decode to another path.
 bool hides_structure(std::string_view path) {
   for (std::size_t at = path.find('%'); at != std::string_view::npos; at = path.find('%', at + 1)) {
     const std::string_view code = path.substr(at + 1, 2);
@@ -59,8 +60,8 @@ Refusal forbidden_units(std::string_view reason) {
 }
 
 Refusal shared_id(const std::string& unit) {
-  return {.message = fmt::format("the request reads times in which id '{}' was that of somebody "
-                                 "else's unit: ask for times of your own unit only",
+  return {.message = fmt::format("the request reads times in which ID '{}' belonged to another "
+                                 "user's unit: select only times of your own unit",
                                  unit),
           .reason = "shared_id"};
 }
@@ -117,7 +118,7 @@ Checked<Fields> parse_form(std::string_view text) {
     auto name = decode_form_text(part.substr(0, equals));
     auto value = decode_form_text(part.substr(std::min(equals + 1, part.size())));
     if (!name || !value || part.find(';') != std::string_view::npos) {
-      return std::unexpected(bad_data("broken encoding of the parameters", "encoding"));
+      return std::unexpected(bad_data("invalid encoding of the parameters", "encoding"));
     }
     fields.emplace_back(std::move(*name), std::move(*value));
   }
@@ -136,11 +137,11 @@ Checked<Target> parse_target(std::string_view target) {
   const std::size_t question = std::min(target.find('?'), target.size());
   const std::string_view raw = target.substr(0, question);
   if (!raw.starts_with('/') || raw.find('#') != std::string_view::npos || hides_structure(raw)) {
-    return std::unexpected(bad_data("path that can be read in two ways", "path"));
+    return std::unexpected(bad_data("the path is ambiguous", "path"));
   }
   const auto decoded = net::url_decode(raw);
   if (!decoded || is_odd(*decoded)) {
-    return std::unexpected(bad_data("broken encoding of the path", "path"));
+    return std::unexpected(bad_data("invalid encoding of the path", "path"));
   }
   Target parsed;
   parsed.query = target.substr(std::min(question + 1, target.size()));
@@ -150,7 +151,7 @@ Checked<Target> parse_target(std::string_view target) {
     const std::string_view segment = rest.substr(0, rest.find('/'));
     rest.remove_prefix(segment.size());
     if (segment == "." || segment == "..") {
-      return std::unexpected(bad_data("path with dot segments", "path"));
+      return std::unexpected(bad_data("the path has dot segments", "path"));
     }
     if (!segment.empty()) {
       parsed.path += '/';

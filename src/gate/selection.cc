@@ -19,12 +19,12 @@ using promql::MatchOperator;
 using promql::VectorSelector;
 
 constexpr std::string_view kNameLabel = "__name__";
-constexpr std::string_view kInternal = "__";  // how names of the server's own begin
+constexpr std::string_view kInternal = "__";  // prefix of names that belong to the server
 constexpr promql::ByteSet kInRawName = promql::ByteSet::letters_digits_and(".:/-");
-/// Behind a backslash these are characters in a pattern and no escape in a string of Go.
+/// After a backslash, these are literal characters in a pattern and not an escape in a Go string.
 constexpr promql::ByteSet kNoEscape(".+*?()[]{}|^$-/");
 
-/// The only name that series of the selector can have.
+/// The metric name, if all series of the selector must have the same one.
 std::optional<std::string_view> only_name(const VectorSelector& selector) {
   if (!selector.name.empty()) {
     return selector.name;
@@ -44,7 +44,7 @@ bool is_control(char byte) {
   return code < kBlank || code == kDelete;
 }
 
-/// "__" where a name may begin: at the start, or behind what is no literal.
+/// Whether "__" is where a name may begin: at the start, or after something that is not a literal.
 bool begins_internal_somewhere(std::string_view pattern) {
   for (std::size_t at = pattern.find(kInternal); at != std::string_view::npos;
        at = pattern.find(kInternal, at + 1)) {
@@ -107,7 +107,7 @@ void Selection::add_known(const std::set<std::string, std::less<>>& units,
   cluster_ = cluster;
 }
 
-/// Patterns of 1 KB may have words in thousands to spell out.
+/// A pattern of 1 KB may expand to thousands of words.
 bool Selection::exceeds_budget(const Matcher& matcher) const {
   return budget_ == Budget::kInline && matcher.op == MatchOperator::kMatches &&
          !promql::is_words(matcher.value);
@@ -158,7 +158,7 @@ Checked<bool> Selection::add(VectorSelector& selector) {
       continue;
     }
     if (last_op_ == matcher.op && last_pattern_ == matcher.value) {
-      confined = true;  // its units were taken in: selectors of one query mostly name the same
+      confined = true;  // its units are already added: most selectors of a query name the same
       continue;
     }
     if (exceeds_budget(matcher)) {
@@ -177,8 +177,8 @@ Checked<bool> Selection::add(VectorSelector& selector) {
     if (std::ranges::any_of(*values, too_long)) {
       return std::unexpected(forbidden_units("foreign_unit"));
     }
-    // Of several matchers of the label all sets must be the caller's, though their intersection
-    // would do.
+    // If the label has several matchers, the user must own the units of all of them, although their
+    // intersection would be sufficient.
     units_.insert(values->begin(), values->end());
     last_op_ = matcher.op;
     last_pattern_ = matcher.value;
@@ -256,7 +256,7 @@ bool survives_raw(const Matcher& matcher) {
   if (matcher.op == MatchOperator::kEqual || matcher.op == MatchOperator::kNotEqual) {
     return survives_raw(std::string_view(matcher.value));
   }
-  std::string plain;  // without the backslashes that will do, and what they stand before
+  std::string plain;  // without harmless backslashes and the characters after them
   const std::string_view pattern = matcher.value;
   for (std::size_t i = 0; i < pattern.size(); ++i) {
     if (pattern[i] == '\\' && i + 1 < pattern.size() && kNoEscape.contains(pattern[i + 1])) {
@@ -291,13 +291,13 @@ bool may_name_internal(const Matcher& matcher) {
 
 Refusal raw_text() {
   return bad_data(
-      "selectors of profiles must hold no quotes, control characters or backslashes, but those "
-      "before punctuation in patterns",
+      "selectors of profiles must not contain quotes, control characters or backslashes, except "
+      "backslashes before punctuation in patterns",
       "raw_text");
 }
 
 Refusal internal_label(std::string_view label) {
-  return {.message = fmt::format("'{}' is an internal name: users may not select by it", label),
+  return {.message = fmt::format("'{}' is an internal name, which users must not select", label),
           .reason = "internal_label"};
 }
 

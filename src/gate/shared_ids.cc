@@ -9,25 +9,25 @@ namespace {
 
 using promql::TimeSpan;
 
-/// Clocks differ, and samples of a unit come until the exporter sees its end.
+/// Clocks differ, and a unit has samples until the exporter notices its end.
 constexpr std::int64_t kSlackMs = 60'000;
 
-bool meet(const TimeSpan& left, const TimeSpan& right) {
+bool overlap(const TimeSpan& left, const TimeSpan& right) {
   return left.from_ms <= right.to_ms && right.from_ms <= left.to_ms;
 }
 
-/// So that sums and signs are no overflow; farther times are nobody's.
+/// Prevents overflow in sums and negations. Units do not live beyond these times.
 TimeSpan bounded(const TimeSpan& span) {
   return {.from_ms = std::clamp(span.from_ms, -kFarTime, kFarTime),
           .to_ms = std::clamp(span.to_ms, -kFarTime, kFarTime)};
 }
 
-/// Where a query evaluated at `time` reads.
+/// The times that a query evaluated at `time` reads.
 TimeSpan read_at(std::int64_t time, const TimeSpan& around, std::int64_t lookback_ms) {
   return {.from_ms = time + around.from_ms - lookback_ms, .to_ms = time + around.to_ms};
 }
 
-/// The times of evaluation at which it reads something of `life`.
+/// The times of evaluation at which a query reads something of `life`.
 TimeSpan that_read(const TimeSpan& life, const TimeSpan& around, std::int64_t lookback_ms) {
   return {.from_ms = life.from_ms - around.to_ms,
           .to_ms = life.to_ms - around.from_ms + lookback_ms};
@@ -37,7 +37,7 @@ TimeSpan that_read(const TimeSpan& life, const TimeSpan& around, std::int64_t lo
 std::vector<TimeSpan> without(const std::vector<TimeSpan>& spans, const TimeSpan& hole) {
   std::vector<TimeSpan> left;
   for (const TimeSpan& span : spans) {
-    if (!meet(span, hole)) {
+    if (!overlap(span, hole)) {
       left.push_back(span);
       continue;
     }
@@ -51,18 +51,19 @@ std::vector<TimeSpan> without(const std::vector<TimeSpan>& spans, const TimeSpan
   return left;
 }
 
-/// The times of `asked` within the span; end before start where there are none.
-Evaluation within(const Evaluation& asked, const TimeSpan& span) {
-  Evaluation part = asked;
-  const std::int64_t steps =
-      (span.from_ms - asked.start_ms + asked.step_ms - 1) / asked.step_ms;  // rounded up
-  part.start_ms = asked.start_ms + steps * asked.step_ms;
+/// The times of `requested` within the span. If there are none, the end is before the start.
+Evaluation within(const Evaluation& requested, const TimeSpan& span) {
+  Evaluation part = requested;
+  const std::int64_t steps = (span.from_ms - requested.start_ms + requested.step_ms - 1) /
+                             requested.step_ms;  // rounded up
+  part.start_ms = requested.start_ms + steps * requested.step_ms;
   part.end_ms = span.to_ms;
   return part;
 }
 
 TimeSpan life_of(const store::UnitLife& unit) {
-  // Who has ended and never started lived at one time at most; who has done neither may start.
+  // A unit that ended without having started lived at most for a moment. One that did neither may
+  // still start.
   std::int64_t from = unit.started_ms;
   if (from <= 0) {
     from = unit.ended_ms > 0 ? unit.ended_ms : unit.created_ms;
@@ -100,41 +101,41 @@ SharedIds shared_ids_among(std::vector<store::UnitLife> lives) {
   return ids;
 }
 
-std::optional<Evaluation> narrowed(const Evaluation& asked,
+std::optional<Evaluation> narrowed(const Evaluation& requested,
                                    const promql::Reach& reach,
                                    std::int64_t lookback_ms,
                                    const SharedIds& ids) {
   const std::vector<TimeSpan> others = lives_of_others(ids);
   const auto reads = [&](std::int64_t base, const std::optional<TimeSpan>& around) {
     return around && std::ranges::any_of(others, [&](const TimeSpan& life) {
-             return meet(read_at(base, bounded(*around), lookback_ms), life);
+             return overlap(read_at(base, bounded(*around), lookback_ms), life);
            });
   };
-  if (reads(0, reach.fixed) || reads(asked.start_ms, reach.at_start) ||
-      reads(asked.end_ms, reach.at_end)) {
+  if (reads(0, reach.fixed) || reads(requested.start_ms, reach.at_start) ||
+      reads(requested.end_ms, reach.at_end)) {
     return std::nullopt;
   }
   if (!reach.around) {
-    return asked;
+    return requested;
   }
   const TimeSpan around = bounded(*reach.around);
-  std::vector<TimeSpan> parts = {{asked.start_ms, asked.end_ms}};
+  std::vector<TimeSpan> parts = {{requested.start_ms, requested.end_ms}};
   for (const TimeSpan& life : others) {
     parts = without(parts, that_read(life, around, lookback_ms));
   }
-  const bool whole = parts == std::vector<TimeSpan>{{asked.start_ms, asked.end_ms}};
+  const bool whole = parts == std::vector<TimeSpan>{{requested.start_ms, requested.end_ms}};
   if (whole || reach.at_start || reach.at_end) {
-    return whole ? std::optional(asked) : std::nullopt;
+    return whole ? std::optional(requested) : std::nullopt;
   }
   const auto sees_own = [&](const Evaluation& part) {
     return std::ranges::any_of(ids, [&](const auto& entry) {
       return std::ranges::any_of(entry.second.own, [&](const TimeSpan& life) {
-        return meet({part.start_ms, part.end_ms}, that_read(life, around, lookback_ms));
+        return overlap({part.start_ms, part.end_ms}, that_read(life, around, lookback_ms));
       });
     });
   };
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
-    const Evaluation left = within(asked, *part);
+    const Evaluation left = within(requested, *part);
     if (left.start_ms <= left.end_ms && sees_own(left)) {
       return left;
     }

@@ -11,26 +11,28 @@
 
 namespace ceems::gate {
 
-// Ids that a resource manager gave out again: numbers of SLURM jobs begin anew after MaxJobId or a
-// new database. Who owns one unit of such an id must not read the times of the others.
+// IDs that a resource manager has used more than once: SLURM starts again at FirstJobId after
+// MaxJobId, or with a new database. The owner of one unit with such an ID must not read the times
+// of the other units.
 
-/// The end of what runs still, and of times without bound: some 31,000 years. Far from where
-/// integers overflow, and seconds as floating point still tell milliseconds apart.
+/// The end of units that are still running and of unbounded times, in milliseconds: some 31,000
+/// years. It is far from integer overflow, and as a floating-point number of seconds it still has a
+/// resolution of milliseconds.
 inline constexpr std::int64_t kFarTime = 1'000'000'000'000'000;
 
-/// When the units lived that had one id, epoch milliseconds.
+/// The lives of all units that had one ID, in milliseconds since the epoch.
 struct SharedId {
   std::vector<promql::TimeSpan> own = {};
   std::vector<promql::TimeSpan> others = {};
 };
 using SharedIds = std::map<std::string, SharedId, std::less<>>;
 
-/// Those ids that units in scope and others had. An id is one unit's at a time: what runs still is
-/// over when the next one with its id starts.
+/// The IDs that both units in scope and other units had. Only one unit has an ID at a time: a unit
+/// that seems to be running has ended when the next one with its ID starts.
 SharedIds shared_ids_among(std::vector<store::UnitLife> lives);
 
-/// The times at which a query is evaluated: start, start + step, … up to end. Epoch milliseconds,
-/// none farther than kFarTime.
+/// The times at which a query is evaluated: start, start + step, … up to end, in milliseconds since
+/// the epoch, none beyond ±kFarTime.
 struct Evaluation {
   std::int64_t start_ms = 0;
   std::int64_t end_ms = 0;
@@ -38,11 +40,11 @@ struct Evaluation {
   bool operator==(const Evaluation&) const = default;
 };
 
-/// The times of `asked` at which a query with this reach, looking back so far (not negative, at
-/// most kFarTime), reads nothing of others, nor of the minute around their lives: all of them, or
-/// the last run of those that read something of the own units. Nothing where there are none, and
-/// where a part would mean something else ("@ start()").
-std::optional<Evaluation> narrowed(const Evaluation& asked,
+/// The times of `requested` at which a query reads nothing of others' units nor of the minute
+/// before and after their lives: all times, or the last consecutive ones that read some of the
+/// user's own units. `lookback_ms` is between 0 and kFarTime. Returns nothing if there are no such
+/// times, or if the query would mean something else with fewer times ("@ start()").
+std::optional<Evaluation> narrowed(const Evaluation& requested,
                                    const promql::Reach& reach,
                                    std::int64_t lookback_ms,
                                    const SharedIds& ids);

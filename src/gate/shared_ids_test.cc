@@ -43,27 +43,27 @@ const SharedIds& shared() {
 }
 
 std::optional<Evaluation> narrow(Evaluation asked, const Reach& reach, std::int64_t lookback = 0) {
-  return narrowed(asked, reach, lookback, shared());
+  return narrowed(requested, reach, lookback, shared());
 }
 
 TEST(Narrowed, TimesWithoutOthersStayAsTheyAre) {
   const Evaluation asked{.start_ms = 13 * kHour, .end_ms = 30 * kHour, .step_ms = 7};
-  EXPECT_EQ(narrow(asked, {.around = TimeSpan{}}), asked);
-  EXPECT_EQ(narrow(asked, {.around = TimeSpan{-kHour + 2 * kMinute, 0}}), asked);
-  EXPECT_EQ(narrow(asked, {}), asked);
+  EXPECT_EQ(narrow(requested, {.around = TimeSpan{}}), requested);
+  EXPECT_EQ(narrow(requested, {.around = TimeSpan{-kHour + 2 * kMinute, 0}}), requested);
+  EXPECT_EQ(narrow(requested, {}), requested);
   const Evaluation before{.start_ms = 1, .end_ms = 2 * kHour};
   EXPECT_EQ(narrow(before, {.around = TimeSpan{0, 7 * kHour}}), before);
 }
 
 TEST(Narrowed, ThePartAroundTheOwnUnitIsLeft) {
   const Evaluation asked{.start_ms = 0, .end_ms = 30 * kHour, .step_ms = kHour};
-  EXPECT_EQ(narrow(asked, {.around = TimeSpan{}}),
+  EXPECT_EQ(narrow(requested, {.around = TimeSpan{}}),
             (Evaluation{.start_ms = 13 * kHour, .end_ms = 30 * kHour, .step_ms = kHour}));
   // Reading five hours back, and looking back one more.
-  EXPECT_EQ(narrow(asked, {.around = TimeSpan{-5 * kHour, 0}}, kHour),
+  EXPECT_EQ(narrow(requested, {.around = TimeSpan{-5 * kHour, 0}}, kHour),
             (Evaluation{.start_ms = 19 * kHour, .end_ms = 30 * kHour, .step_ms = kHour}));
   // Two hours into the future, so the own unit comes earlier, and so do the others.
-  EXPECT_EQ(narrow(asked, {.around = TimeSpan{2 * kHour, 2 * kHour}}),
+  EXPECT_EQ(narrow(requested, {.around = TimeSpan{2 * kHour, 2 * kHour}}),
             (Evaluation{.start_ms = 11 * kHour, .end_ms = 30 * kHour, .step_ms = kHour}));
   // Nothing of the own unit: the rest is of no use.
   const Evaluation early{.start_ms = 0, .end_ms = 15 * kHour, .step_ms = kHour};
@@ -79,19 +79,19 @@ TEST(Narrowed, ThePartAroundTheOwnUnitIsLeft) {
 TEST(Narrowed, AnOwnUnitBeforeTheOthersIsLeftToo) {
   const SharedIds ids = {{"7", {.own = {{kHour, 2 * kHour}}, .others = {{10 * kHour, kFarTime}}}}};
   const Evaluation asked{.start_ms = 0, .end_ms = 30 * kHour, .step_ms = kHour};
-  EXPECT_EQ(narrowed(asked, {.around = TimeSpan{}}, 0, ids),
+  EXPECT_EQ(narrowed(requested, {.around = TimeSpan{}}, 0, ids),
             (Evaluation{.start_ms = 0, .end_ms = 10 * kHour - kMinute - 1, .step_ms = kHour}));
 }
 
 TEST(Narrowed, FixedTimesAreNotMoved) {
   const Evaluation asked{.start_ms = 20 * kHour, .end_ms = 30 * kHour, .step_ms = kHour};
-  EXPECT_EQ(narrow(asked, {.fixed = TimeSpan{11 * kHour, 11 * kHour}}), std::nullopt);
-  EXPECT_EQ(narrow(asked, {.fixed = TimeSpan{12 * kHour + kMinute, 13 * kHour}}), std::nullopt);
-  EXPECT_EQ(narrow(asked, {.fixed = TimeSpan{13 * kHour, 14 * kHour}}), asked);
-  EXPECT_EQ(narrow(asked, {.fixed = TimeSpan{13 * kHour, 14 * kHour}}, kHour), std::nullopt);
-  EXPECT_EQ(narrow(asked, {.at_start = TimeSpan{-9 * kHour, 0}}), std::nullopt);
-  EXPECT_EQ(narrow(asked, {.at_start = TimeSpan{-7 * kHour, 0}}), asked);
-  EXPECT_EQ(narrow(asked, {.at_end = TimeSpan{-18 * kHour, -18 * kHour}}), std::nullopt);
+  EXPECT_EQ(narrow(requested, {.fixed = TimeSpan{11 * kHour, 11 * kHour}}), std::nullopt);
+  EXPECT_EQ(narrow(requested, {.fixed = TimeSpan{12 * kHour + kMinute, 13 * kHour}}), std::nullopt);
+  EXPECT_EQ(narrow(requested, {.fixed = TimeSpan{13 * kHour, 14 * kHour}}), requested);
+  EXPECT_EQ(narrow(requested, {.fixed = TimeSpan{13 * kHour, 14 * kHour}}, kHour), std::nullopt);
+  EXPECT_EQ(narrow(requested, {.at_start = TimeSpan{-9 * kHour, 0}}), std::nullopt);
+  EXPECT_EQ(narrow(requested, {.at_start = TimeSpan{-7 * kHour, 0}}), requested);
+  EXPECT_EQ(narrow(requested, {.at_end = TimeSpan{-18 * kHour, -18 * kHour}}), std::nullopt);
   // A part of the times would have another start.
   const Evaluation wide{.start_ms = 0, .end_ms = 30 * kHour, .step_ms = kHour};
   EXPECT_EQ(narrow(wide, {.around = TimeSpan{}, .at_start = TimeSpan{}}), std::nullopt);
@@ -123,7 +123,7 @@ class SharingOwners final : public Owners {
   }
   Result<UnitSet> units_of(const std::string& /*user*/,
                            const std::string& /*cluster*/,
-                           std::size_t /*most*/) override {
+                           std::size_t /*limit*/) override {
     return UnitSet{"7", "8"};
   }
   Result<SharedIds> shared_ids(const std::string& /*user*/,

@@ -19,13 +19,13 @@ namespace ceems::gate {
 namespace {
 
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
-constexpr std::size_t kMaxKeptUnits = 50;  // of a query that is remembered
+constexpr std::size_t kMaxKeptUnits = 50;  // of a query that is cached
 
-/// What an endpoint takes its selectors from.
+/// The parameter that contains the selectors of an endpoint.
 enum class Source : std::uint8_t { kNothing, kQuery, kMatches };
 
 struct Endpoint {
-  std::string_view path;  // behind /api/v1/; "label/*/values" stands for every label
+  std::string_view path;  // after /api/v1/; "label/*/values" stands for every label
   Source source;
   std::span<const std::string_view> parameters;
 };
@@ -46,7 +46,7 @@ constexpr std::array kEndpoints = {
     Endpoint{"series", Source::kMatches, kMetadataParameters},
     Endpoint{"labels", Source::kMatches, kMetadataParameters},
     Endpoint{"label/*/values", Source::kMatches, kMetadataParameters},
-    // Read no series at all; editors ask for them.
+    // These read no series; query editors need them.
     Endpoint{"format_query", Source::kNothing, kFormatParameters},
     Endpoint{"status/buildinfo", Source::kNothing, {}},
 };
@@ -87,18 +87,18 @@ enum class TimeForm : std::uint8_t {
   kBounds,   ///< start, end, by default all times
 };
 
-struct AskedTimes {
+struct RequestTimes {
   Evaluation times;
-  std::int64_t lookback_ms = 0;  ///< of instant selectors, as the server is told
-  /// How far before a time of evaluation the server may read all the same: it may know no such
-  /// parameter, take the step for it, and begin up to a step earlier.
-  std::int64_t longest_lookback_ms = 0;
-  /// How much later than asked for it may evaluate: one step of a range.
+  std::int64_t lookback_ms = 0;  ///< of instant selectors, as sent to the server
+  /// How far before a time of evaluation the server may read in fact. It may ignore the parameter,
+  /// use the step instead, and start up to one step earlier.
+  std::int64_t max_lookback_ms = 0;
+  /// How much later than requested the server may evaluate: one step of a range.
   std::int64_t moved_ms = 0;
 };
 
-/// The default of Prometheus, also for those that ask for 0. A server may have another, so the
-/// request says it.
+/// The default of Prometheus, which also stands for 0. A server may have another default, so the
+/// request always gives the value.
 constexpr std::int64_t kLookbackMs = 300'000;
 constexpr double kMsPerSecond = 1000;
 
@@ -136,8 +136,8 @@ void write(Fields& fields, std::string_view name, std::int64_t ms) {
   }
 }
 
-/// Refuses what is missing, no time, or no positive step.
-Checked<AskedTimes> read_times(const Fields& fields, TimeForm form, std::int64_t now_ms) {
+/// Refuses a missing or invalid time and a step that is not positive.
+Checked<RequestTimes> read_times(const Fields& fields, TimeForm form, std::int64_t now_ms) {
   std::optional<Refusal> refusal;
   const auto read = [&](std::string_view name, const auto& parse,
                         std::optional<std::int64_t> otherwise) -> std::int64_t {
@@ -148,8 +148,8 @@ Checked<AskedTimes> read_times(const Fields& fields, TimeForm form, std::int64_t
     }
     return value.value_or(0);
   };
-  AskedTimes asked;
-  Evaluation& times = asked.times;
+  RequestTimes requested;
+  Evaluation& times = requested.times;
   if (form == TimeForm::kInstant) {
     times.start_ms = read("time", time_of, now_ms);
     times.end_ms = times.start_ms;
@@ -162,33 +162,33 @@ Checked<AskedTimes> read_times(const Fields& fields, TimeForm form, std::int64_t
     times.step_ms = read("step", duration_of, std::nullopt);
   }
   if (form != TimeForm::kBounds) {
-    asked.lookback_ms = read("lookback_delta", duration_of, kLookbackMs);
-    asked.lookback_ms = asked.lookback_ms == 0 ? kLookbackMs : asked.lookback_ms;
-    asked.longest_lookback_ms = std::max(asked.lookback_ms, kLookbackMs);
+    requested.lookback_ms = read("lookback_delta", duration_of, kLookbackMs);
+    requested.lookback_ms = requested.lookback_ms == 0 ? kLookbackMs : requested.lookback_ms;
+    requested.max_lookback_ms = std::max(requested.lookback_ms, kLookbackMs);
   }
   if (form == TimeForm::kRange && times.step_ms <= kFarTime) {
-    // VictoriaMetrics looks back for a step, and moves start and end to multiples of it; Mimir and
-    // Thanos may move them, too.
-    asked.moved_ms = std::max<std::int64_t>(times.step_ms, 0);
-    asked.longest_lookback_ms =
-        std::min(std::max(asked.longest_lookback_ms, asked.moved_ms) + asked.moved_ms, kFarTime);
+    // VictoriaMetrics looks back by one step and moves start and end to multiples of it. Mimir and
+    // Thanos may move them as well.
+    requested.moved_ms = std::max<std::int64_t>(times.step_ms, 0);
+    requested.max_lookback_ms = std::min(
+        std::max(requested.max_lookback_ms, requested.moved_ms) + requested.moved_ms, kFarTime);
   }
-  if (!refusal && (times.step_ms <= 0 || times.step_ms > kFarTime || asked.lookback_ms < 0 ||
-                   asked.lookback_ms > kFarTime || times.end_ms < times.start_ms)) {
+  if (!refusal && (times.step_ms <= 0 || times.step_ms > kFarTime || requested.lookback_ms < 0 ||
+                   requested.lookback_ms > kFarTime || times.end_ms < times.start_ms)) {
     refusal = bad_data("invalid parameters \"start\", \"end\", \"step\"", "times");
   }
   if (refusal) {
     return std::unexpected(std::move(*refusal));
   }
-  return asked;
+  return requested;
 }
 
-/// Writes start and end, or the time, and the look-back into `fields`, so that nobody reads them
-/// otherwise. Bounds that are far away stay out.
-void write_times(Fields& fields, TimeForm form, const AskedTimes& asked) {
-  const Evaluation& times = asked.times;
+/// Writes start and end, or the time, and the look-back into `fields` in a form that every server
+/// reads the same way. Unbounded times are left out.
+void write_times(Fields& fields, TimeForm form, const RequestTimes& requested) {
+  const Evaluation& times = requested.times;
   if (form != TimeForm::kBounds) {
-    write(fields, "lookback_delta", asked.lookback_ms);
+    write(fields, "lookback_delta", requested.lookback_ms);
   }
   if (form == TimeForm::kInstant) {
     write(fields, "time", times.start_ms);
@@ -217,8 +217,8 @@ struct TsdbRequest::Parts {
   std::size_t query_field = 0;  ///< of `query`
   promql::ExprPtr query;
   std::shared_ptr<const CheckedQuery> known;  ///< of the query
-  /// One per match[], with its place in `fields`, in their order. A deque: the selection points
-  /// into it.
+  /// One per match[], with its index in `fields`, in their order. It is a deque because the
+  /// selection points into it.
   std::deque<std::pair<std::size_t, promql::VectorSelector>> matches;
   promql::ParseOptions language;
   Selection selection;
@@ -319,7 +319,7 @@ Checked<bool> TsdbRequest::Parts::read_matches() {
     if (fields[i].first != "match[]") {
       continue;
     }
-    // Together no longer than a query may be: each of their patterns is compiled.
+    // Together they must not be longer than a query: each of their patterns is compiled.
     length += fields[i].second.size();
     if (length > language.max_bytes) {
       return std::unexpected(bad_data("parameters \"match[]\" are too long", "size"));
@@ -332,7 +332,7 @@ Checked<bool> TsdbRequest::Parts::read_matches() {
     matches.emplace_back(i, std::move(*parsed));
   }
   if (matches.empty()) {
-    // All series: an open selector that confine() may close.
+    // All series: an open selector, which confine() can limit.
     matches.emplace_back(fields.size(), promql::VectorSelector{});
     fields.emplace_back("match[]", "");
   }
@@ -400,25 +400,26 @@ Checked<bool> TsdbRequest::restrict_times(const SharedIds& ids, std::int64_t now
   const TimeForm form = name == "query"         ? TimeForm::kInstant
                         : name == "query_range" ? TimeForm::kRange
                                                 : TimeForm::kBounds;
-  promql::Reach reach{.around = promql::TimeSpan{}};  // what is not evaluated reads start to end
+  promql::Reach reach{
+      .around = promql::TimeSpan{}};  // without evaluation, everything from start to end is read
   if (form != TimeForm::kBounds) {
     reach = parts.known ? parts.known->reach : promql::reach_of(*parts.query);
   }
-  auto asked = read_times(parts.fields, form, now_ms);
-  if (!asked) {
-    return std::unexpected(std::move(asked).error());
+  auto requested = read_times(parts.fields, form, now_ms);
+  if (!requested) {
+    return std::unexpected(std::move(requested).error());
   }
   for (auto* const span : {&reach.around, &reach.at_start, &reach.at_end}) {
     if (*span) {
-      (*span)->to_ms = promql::add_times((*span)->to_ms, asked->moved_ms);
+      (*span)->to_ms = promql::add_times((*span)->to_ms, requested->moved_ms);
     }
   }
-  const auto left = narrowed(asked->times, reach, asked->longest_lookback_ms, ids);
+  const auto left = narrowed(requested->times, reach, requested->max_lookback_ms, ids);
   if (!left) {
     return std::unexpected(shared_id(ids.begin()->first));
   }
-  asked->times = *left;
-  write_times(parts.fields, form, *asked);
+  requested->times = *left;
+  write_times(parts.fields, form, *requested);
   return true;
 }
 

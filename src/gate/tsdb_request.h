@@ -15,32 +15,32 @@
 
 namespace ceems::gate {
 
-/// A query all of whose selectors are confined, so that nothing of its text depends on who asks.
+/// A query all of whose selectors name their units, so that its text does not depend on the user.
 struct CheckedQuery {
-  std::string encoded;  ///< canonical text as a value of a form
+  std::string encoded;  ///< canonical text, encoded as a form value
   std::set<std::string, std::less<>> units;
   std::optional<std::string> cluster;
   promql::Reach reach;
 };
-/// By the text of the query as it came: dashboards send the same ones again and again.
+/// Keyed by the text of the query as received: dashboards send the same queries again and again.
 using CheckedQueries = RecentMap<std::shared_ptr<const CheckedQuery>>;
 
-/// What of the HTTP API of Prometheus (https://prometheus.io/docs/prometheus/latest/querying/api/)
-/// users may ask for.
+/// What users may request from the HTTP API of Prometheus
+/// (https://prometheus.io/docs/prometheus/latest/querying/api/).
 struct TsdbRules {
   SelectionRules selection = {};
-  /// What may stand before /api/v1: "" and, say, "/prometheus".
+  /// What may precede /api/v1 in the path: "" or, for example, "/prometheus".
   std::vector<std::string> prefixes = {""};
   std::size_t max_body_bytes = std::size_t{1} << 20U;
-  /// Also what reads no series and editors of queries ask for.
+  /// Allows endpoints that read no series but that query editors need.
   bool editors = false;
-  /// Filled and asked by read(). Of these rules alone, and not where Selection::pin() is used;
-  /// null: every query is parsed.
+  /// A cache that read() uses. It must not be shared with other rules nor used together with
+  /// Selection::pin(). Null: every query is parsed.
   CheckedQueries* checked = nullptr;
 };
 
-/// A request that names nothing but what is known: endpoint, parameters, selectors. Everything else
-/// was refused. Movable; not thread-safe.
+/// A request of which every part is known: endpoint, parameters, selectors. Anything else was
+/// refused. Movable; not thread-safe.
 class TsdbRequest {
  public:
   /// `rules` must outlive the request.
@@ -55,11 +55,12 @@ class TsdbRequest {
   ~TsdbRequest();
 
   [[nodiscard]] Selection& selection();
-  /// Leaves of the request's times those at which it reads nothing of others' units; a refusal
-  /// where that leaves nothing. `now_ms`: epoch, for times that are not given.
+  /// Narrows the request to times at which it reads nothing of others' units, and refuses it if
+  /// there are none. `now_ms`, in milliseconds since the epoch, stands for times that are not
+  /// given.
   Checked<bool> restrict_times(const SharedIds& ids, std::int64_t now_ms);
-  /// The request as it goes on: canonical path, known parameters, canonical texts of queries. By
-  /// GET or POST, as it came (HEAD as HEAD).
+  /// The request to send on: canonical path, known parameters and canonical texts of queries. It
+  /// keeps its method.
   [[nodiscard]] Forward forward() const;
 
  private:

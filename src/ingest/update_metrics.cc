@@ -18,7 +18,7 @@ Gauge& gauge(Registry& registry, std::string_view cluster, const char* name, con
 }  // namespace
 
 UpdateMetrics::UpdateMetrics(Registry& registry)
-    : rounds(registry.counter("ceems_api_server_update_rounds_total", "Rounds of updates begun.")),
+    : rounds(registry.counter("ceems_api_server_update_rounds_total", "Update rounds started.")),
       purge_failures(registry.counter("ceems_api_server_purge_failures_total",
                                       "Failed attempts to purge old units.")),
       admin_failures(registry.counter("ceems_api_server_admin_sync_failures_total",
@@ -50,18 +50,18 @@ ClusterMetrics::ClusterMetrics(Registry& registry, std::string_view id)
       units_skipped(counter(registry,
                             id,
                             "ceems_api_server_update_units_skipped_total",
-                            "Units that the data base refused.")),
+                            "Units that the database refused.")),
       gaps(gauge(registry,
                  id,
                  "ceems_api_server_update_gaps",
-                 "Windows whose metrics are not complete yet.")),
+                 "Gaps: windows whose metrics are incomplete.")),
       gaps_filled(counter(registry,
                           id,
                           "ceems_api_server_update_gaps_filled_total",
-                          "Such windows that were completed later.")),
+                          "Gaps that were filled later.")),
       fetch_seconds(gauge(registry,
                           id,
                           "ceems_api_server_update_fetch_duration_seconds",
-                          "How long the last window took to fetch.")) {}
+                          "Time that fetching the last window took, in seconds.")) {}
 
 }  // namespace ceems::ingest

@@ -21,7 +21,7 @@ namespace json = boost::json;
 constexpr std::size_t kMaxTextBytes = std::size_t{1} << 20U;
 constexpr std::size_t kMaxDepth = 64;
 
-/// Keys from the top to the object of labels; "[]" is an array.
+/// Keys from the top level to the object with the labels; "[]" is an array.
 using Path = std::span<const std::string_view>;
 constexpr std::array<std::string_view, 4> kSamplePath = {"data", "result", "[]", "metric"};
 constexpr std::array<std::string_view, 2> kSeriesPath = {"data", "[]"};
@@ -30,7 +30,7 @@ constexpr std::array<std::string_view, 5> kExemplarLabels = {"data", "[]", "exem
                                                              "labels"};
 constexpr std::array<std::string_view, 1> kNamesPath = {"data"};
 
-/// Writes the document again while it is parsed. The names are those the parser calls.
+/// Writes the document again while it is parsed. The parser requires these names of its functions.
 struct Handler {
   // NOLINTBEGIN(readability-identifier-naming)
   static constexpr std::size_t max_object_size = std::size_t(-1);
@@ -41,22 +41,22 @@ struct Handler {
 
   struct Level {
     bool is_array = false;
-    std::string key;  // of an object: the one whose value stands here
+    std::string key;  // in an object: the current key
   };
 
   AnswerKind kind = AnswerKind::kSamples;
   std::vector<std::string> labels;
-  JsonWriter writer;  // continues in the output of each piece
+  JsonWriter writer;  // continues across pieces
   std::vector<Level> levels;
-  std::string text;         // of the key, or of a name that may be dropped
-  std::size_t dropped = 0;  // > 0: inside a value that is left out; counts its levels and itself
+  std::string text;         // of a key, or of a name that may be removed
+  std::size_t dropped = 0;  // > 0: nesting depth inside a value that is left out, at least 1
   bool in_string = false;
 
   [[nodiscard]] bool hidden(std::string_view name) const {
     return std::ranges::find(labels, name) != labels.end();
   }
 
-  /// Does the innermost level stand at this path?
+  /// Whether the innermost level is at this path.
   [[nodiscard]] bool is_at(Path path) const {
     if (levels.size() != path.size() + 1) {
       return false;
@@ -120,7 +120,7 @@ struct Handler {
     end_value();
   }
 
-  // What json::basic_parser calls. Errors are set by the parser itself.
+  // Called by json::basic_parser, which sets errors itself.
 
   static bool on_document_begin(json::error_code& /*error*/) { return true; }
   static bool on_document_end(json::error_code& /*error*/) { return true; }
@@ -174,7 +174,7 @@ struct Handler {
     end_value();
     return true;
   }
-  // Numbers come in parts as they were written, then once more as values.
+  // The parser passes the text of a number in parts and then its value.
   bool on_number_part(json::string_view part, json::error_code& /*error*/) {
     text.append(part.data(), part.size());
     return true;
@@ -218,7 +218,7 @@ constexpr std::array<std::string_view, 9> kErrorTypes{
 constexpr std::string_view kWithheld =
     "the server's message is withheld: it may name labels that are hidden here";
 
-/// What is looked for in a message. Only these texts go out, never a part of the message.
+/// Texts to look for in a message. Only these are sent to users, never a part of the message.
 constexpr std::array<std::string_view, 13> kKnownMessages{
     "many-to-many matching not allowed: matching labels must be unique on one side",
     "multiple matches for labels: many-to-one matching must be explicit (group_left/group_right)",
@@ -235,7 +235,7 @@ constexpr std::array<std::string_view, 13> kKnownMessages{
     "invalid parameter",
     "parse error"};
 
-/// The type that Prometheus has for the status, for answers that name none.
+/// The errorType that Prometheus uses for the status, for answers without one.
 std::string_view error_type_of(int status) {
   switch (status) {
     case 400:
@@ -263,7 +263,7 @@ std::string text_under(const json::object& object, std::string_view key) {
   return text == nullptr ? std::string() : std::string(*text);
 }
 
-/// Logs why an answer cannot be filtered: the server is at fault.
+/// Logs why an answer of a server cannot be filtered.
 class LoggedFilter final : public net::BodyFilter {
  public:
   LoggedFilter(HiddenLabels hidden, std::unique_ptr<net::BodyFilter> filter)
@@ -277,9 +277,9 @@ class LoggedFilter final : public net::BodyFilter {
  private:
   Result<> logged(Result<> done) const {
     if (!done) {
-      log::warn("labels cannot be taken out of an answer", {{"cluster_id", hidden_.cluster},
-                                                            {"path", printable(hidden_.path, 200)},
-                                                            {"err", done.error().message}});
+      log::warn("cannot remove labels from an answer", {{"cluster_id", hidden_.cluster},
+                                                        {"path", printable(hidden_.path, 200)},
+                                                        {"err", done.error().message}});
     }
     return done;
   }
@@ -288,7 +288,7 @@ class LoggedFilter final : public net::BodyFilter {
   std::unique_ptr<net::BodyFilter> filter_;
 };
 
-/// The whole answer to a request for the values of a hidden label.
+/// Replaces the answer to a request for the values of a hidden label by an empty list.
 class NoValuesFilter final : public net::BodyFilter {
  public:
   Result<> feed(std::string_view /*piece*/, std::string& /*out*/) override { return {}; }
@@ -300,12 +300,12 @@ class NoValuesFilter final : public net::BodyFilter {
   }
 };
 
-/// For a server that compresses although it was asked not to.
+/// Fails, because the server compressed its answer although the request did not allow it.
 class CompressedFilter final : public net::BodyFilter {
  public:
   Result<> feed(std::string_view /*piece*/, std::string& out) override { return finish(out); }
   Result<> finish(std::string& /*out*/) override {
-    return fail(ErrorCode::kParse, "the server has compressed it");
+    return fail(ErrorCode::kParse, "the answer is compressed");
   }
 };
 
@@ -325,7 +325,7 @@ std::optional<AnswerKind> kind_of(std::string_view endpoint) {
   return std::nullopt;
 }
 
-/// Prometheus 3 decodes names that begin with U__, so any of them may be that of a hidden label
+/// Prometheus 3 decodes names that begin with U__, so such a name may stand for a hidden label
 /// (https://prometheus.io/docs/instrumenting/escaping_schemes).
 bool may_be_hidden(std::string_view label, const std::vector<std::string>& names) {
   return label.starts_with("U__") || std::ranges::find(names, label) != names.end();

@@ -12,34 +12,34 @@
 
 namespace ceems::lb {
 
-// Takes the labels of `filter_labels` out of what a TSDB answers (docs/lb/access.md), while it
-// passes.
+// Removes the labels of `filter_labels` from the answers of a TSDB (docs/lb/access.md) while they
+// are streamed to the client.
 
 /// The end of a path of the HTTP API of Prometheus
 /// (https://prometheus.io/docs/prometheus/latest/querying/api/), a part of the caller's text.
 struct Endpoint {
   std::string_view name;   ///< the last segment: "query"
-  std::string_view label;  ///< of ".../label/NAME/values": NAME; else empty
+  std::string_view label;  ///< NAME in ".../label/NAME/values"; otherwise empty
 };
 Endpoint endpoint_of(std::string_view path);
 
-/// A request in whose answer labels are hidden.
+/// A request and the labels to remove from its answer.
 struct HiddenLabels {
   std::vector<std::string> names;
   std::string path = {};     ///< of the request
   std::string cluster = {};  ///< for the log
-  bool admin = false;        ///< error messages may name labels to admins
+  bool admin = false;        ///< admins may see labels in error messages
 };
 
-/// The filter for an answer with this status and these fields. Null where it passes unchanged: it
-/// holds no labels, or has no body. Answers of 300 and above to users become an ErrorFilter's,
-/// those to admins pass. An answer that a filter cannot read fails, which is logged: the client
-/// gets 502 or half an answer.
+/// The filter for an answer with this status and these header fields. Null if the answer is passed
+/// on unchanged because it has no labels or no body. Answers with a status of 300 or above go
+/// through an ErrorFilter for users and are passed on unchanged to admins. If a filter cannot parse
+/// an answer, that is logged and the client gets 502 or an incomplete answer.
 std::unique_ptr<net::BodyFilter> make_answer_filter(const HiddenLabels& hidden,
                                                     int status,
                                                     const net::Headers& headers);
 
-/// What an answer of the HTTP API holds, and so where its labels are.
+/// The kinds of answers of the HTTP API, which determine where the labels are.
 enum class AnswerKind : std::uint8_t {
   kSamples,    ///< query, query_range: data.result[].metric
   kSeries,     ///< series: data[]
@@ -47,21 +47,21 @@ enum class AnswerKind : std::uint8_t {
   kExemplars,  ///< query_exemplars: data[].seriesLabels, data[].exemplars[].labels
 };
 
-/// Takes labels out of a JSON answer piece by piece; everything else stays as it is, except
-/// whitespace. Memory does not grow with the answer: it holds at most one name or text. Not
+/// Removes labels from a JSON answer piece by piece. Everything else stays as it is, except
+/// whitespace. Memory use does not grow with the answer: at most one name or string is kept. Not
 /// thread-safe.
 class LabelFilter final : public net::BodyFilter {
  public:
-  /// `labels` are the names to take out.
+  /// `labels` are the names to remove.
   LabelFilter(AnswerKind kind, std::vector<std::string> labels);
   LabelFilter(const LabelFilter&) = delete;
   LabelFilter& operator=(const LabelFilter&) = delete;
   ~LabelFilter() override;
 
-  /// kParse where the answer is not JSON, holds a text of over 1 MiB in a place where labels are,
-  /// or is nested deeper than 64.
+  /// kParse if the answer is not JSON, has a string of more than 1 MiB among labels, or is nested
+  /// deeper than 64 levels.
   Result<> feed(std::string_view piece, std::string& out) override;
-  /// kParse where the answer is not complete.
+  /// kParse if the answer is incomplete.
   Result<> finish(std::string& out) override;
 
  private:
@@ -69,13 +69,13 @@ class LabelFilter final : public net::BodyFilter {
   std::unique_ptr<Impl> impl_;
 };
 
-/// Replaces an answer that is not a success: its text may name series with all their labels. Keeps
-/// the status and, of those that Prometheus knows, the errorType
-/// (https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview); the message
+/// Replaces an error answer, because its text may name series with all their labels. The status and
+/// the errorType stay, if Prometheus knows that type
+/// (https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview). The message
 /// becomes one of a few fixed texts. Not thread-safe.
 class ErrorFilter final : public net::BodyFilter {
  public:
-  /// `is_json`: by its Content-Type; others become one line of plain text.
+  /// `is_json` says whether the Content-Type is JSON; other answers become one line of plain text.
   ErrorFilter(int status, bool is_json) : status_(status), is_json_(is_json) {}
 
   Result<> feed(std::string_view piece, std::string& out) override;
@@ -85,7 +85,7 @@ class ErrorFilter final : public net::BodyFilter {
   int status_;
   bool is_json_;
   bool too_long_ = false;
-  std::string body_;  ///< as far as it is worth reading
+  std::string body_;  ///< its first bytes, up to a limit
 };
 
 }  // namespace ceems::lb

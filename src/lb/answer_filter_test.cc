@@ -257,7 +257,7 @@ TEST(AnswerFilter, SaysInTheLogWhichAnswerItCannotRead) {
   std::string out;
   EXPECT_FALSE(filter->feed("<html>", out));
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find("labels cannot be taken out of an answer"), std::string::npos) << log;
+  EXPECT_NE(log.find("cannot remove labels from an answer"), std::string::npos) << log;
   EXPECT_NE(log.find("cluster_id=c7 path=/api/v1/query"), std::string::npos) << log;
 }
 

@@ -18,7 +18,7 @@ namespace {
 constexpr std::size_t kMaxAttempts = 2;
 constexpr std::chrono::seconds kHealthTimeout{10};
 
-/// Can the header fields of the configuration change, or does finding them take time?
+/// Whether the header fields of the configuration can change or take time to find.
 bool has_dynamic_headers(const net::ClientOptions& options) {
   const auto& basic = options.basic_auth;
   const auto& authorization = options.authorization;
@@ -29,8 +29,8 @@ bool has_dynamic_headers(const net::ClientOptions& options) {
                              [](const auto& header) { return !header.second.files.empty(); });
 }
 
-/// Those that requests are sent to, so that a health request needs no lookup of its own. None for
-/// numeric hosts and sockets, which need no lookup.
+/// The addresses to which requests are sent, so that a health request needs no lookup. Empty for
+/// numeric hosts and sockets.
 std::vector<std::string> known_addresses(net::Upstream& server) {
   std::vector<std::string> all;
   if (!server.addresses().is_looked_up()) {
@@ -43,7 +43,7 @@ std::vector<std::string> known_addresses(net::Upstream& server) {
   return all;
 }
 
-/// Hands the servers of one configuration on to the next.
+/// Passes the servers of one configuration on to the next.
 class PreviousBackends {
  public:
   explicit PreviousBackends(const Backends* before) : before_(before) {}
@@ -67,7 +67,7 @@ class PreviousBackends {
   }
 
  private:
-  /// Of the same cluster, and each once: load is counted for each server of each cluster.
+  /// Only within a cluster and each server once, because load is counted per server and cluster.
   [[nodiscard]] std::shared_ptr<net::Upstream> find_same(
       const std::string& cluster, const net::UpstreamOptions& options) const {
     const Pool* const pool = before_ == nullptr ? nullptr : before_->find(cluster);
@@ -162,7 +162,7 @@ Result<Backend> make_backend(const ServerConfig& config,
   return backend;
 }
 
-/// Path and query behind those of the backend's URL.
+/// Appends path and query to those of the backend's URL.
 std::string target_of(const Backend& backend, std::string_view path, std::string_view query) {
   std::string target;
   target.reserve(backend.base_path.size() + path.size() + backend.base_query.size() + query.size() +
@@ -179,8 +179,8 @@ std::string target_of(const Backend& backend, std::string_view path, std::string
   return target;
 }
 
-/// Fields that a request of a user keeps when it was written anew: none that could make a backend
-/// choose other data (a tenant, a cookie, another method).
+/// Header fields that are kept when the request of a user is rewritten. None of them may make a
+/// backend choose other data (a tenant, a cookie, another method).
 bool passes_for_users(std::string_view low) {
   constexpr std::array<std::string_view, 14> kKnown{"accept",
                                                     "accept-encoding",
@@ -203,14 +203,15 @@ bool passes_for_users(std::string_view low) {
                              [low](std::string_view prefix) { return low.starts_with(prefix); });
 }
 
-/// Fields of the client that never go on: those that the relay or this program sets, credentials.
+/// Header fields of the client that are never passed on: credentials and those that the relay or
+/// this program sets.
 bool is_never_passed(std::string_view low) {
   return low == "host" || low == "content-length" || low == "authorization" ||
          low == "user-agent" || low == "x-forwarded-for" || low == "x-ceems-admin-user" ||
          low == "x-ceems-logged-user" || low == "x-http-method-override";
 }
 
-/// The path of a target, not decoded; a scheme and a host before it are left out.
+/// The path of a target, not decoded, without a scheme and host before it.
 std::string_view encoded_path(std::string_view target) {
   target = target.substr(0, target.find_first_of("?#"));
   if (const std::size_t scheme = target.find("://");
@@ -221,7 +222,7 @@ std::string_view encoded_path(std::string_view target) {
   return target;
 }
 
-/// What the server calls itself in its URL: without the port where that is the scheme's.
+/// The value of Host from the URL of the server, without the port if it is the default.
 std::string own_host(const net::Upstream& server) {
   const net::UpstreamOptions& options = server.options();
   if (!options.unix_socket.empty()) {
@@ -244,8 +245,8 @@ std::string forwarded_for(const net::Request& request) {
   return all + request.remote_address;
 }
 
-/// By requests in flight. Each count is read once: other threads change them meanwhile, and a sort
-/// whose order changes under it reads past the end.
+/// Sorts by requests in flight. It reads each count once, because other threads change them and
+/// std::sort may read past the end if the order changes while it runs.
 void sort_by_load(std::vector<const Backend*>& servers) {
   std::vector<std::pair<int, const Backend*>> counted;
   counted.reserve(servers.size());
@@ -340,8 +341,8 @@ Result<net::Relay::Attempt> attempt_for(const Backend& backend,
   const std::string* const host = net::find_header(request.headers, "Host");
   const bool behind_socket = !backend.upstream->options().unix_socket.empty();
   const std::string own_name = behind_socket ? "localhost" : backend.upstream->address();
-  // A reverse proxy in front of several servers chooses one by Host: what the gate has checked must
-  // go to ours, whatever name the client gave.
+  // A reverse proxy may choose a server by Host. What the gate checked must reach the configured
+  // server, whatever Host the client sent.
   attempt.host =
       host == nullptr || behind_socket || rewritten ? own_host(*backend.upstream) : *host;
 

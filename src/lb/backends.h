@@ -17,16 +17,16 @@
 
 namespace ceems::lb {
 
-/// One server and how to speak to it.
+/// One server and how to send requests to it.
 struct Backend {
   std::shared_ptr<net::Upstream> upstream;
-  std::shared_ptr<net::Client> client;  ///< knows the credentials
-  /// Header fields of the configuration, credentials among them. Null where they can change: where
-  /// a file has to be read or a token fetched for them.
+  std::shared_ptr<net::Client> client;  ///< has the credentials
+  /// Header fields of the configuration, including credentials. Null if they can change, because a
+  /// file must be read or a token fetched.
   std::optional<net::Headers> own_headers;
   std::string url;        ///< without user and password
   std::string origin;     ///< "http://host:port"
-  std::string base_path;  ///< no '/' at its end
+  std::string base_path;  ///< without '/' at its end
   std::string base_query;
   std::vector<std::string> filter_labels;
 };
@@ -38,34 +38,32 @@ class Pool {
       : strategy_(strategy), backends_(std::move(backends)) {}
 
   /// Live servers in the order in which the strategy tries them, at most two: a request that failed
-  /// twice is not worth a third server.
+  /// at two servers is not sent to a third.
   [[nodiscard]] std::vector<const Backend*> pick() const;
   [[nodiscard]] const std::vector<Backend>& backends() const { return backends_; }
-  /// True where attempt_for() waits for nothing.
+  /// Whether attempt_for() never waits.
   [[nodiscard]] bool has_static_headers() const;
 
  private:
   Strategy strategy_;
   std::vector<Backend> backends_;
-  mutable std::atomic<std::size_t> next_ = 0;  ///< of the round robin
+  mutable std::atomic<std::size_t> next_ = 0;  ///< next server of round-robin
 };
 
-/// Sends the server a request for its state and waits for any answer. False when none comes in 10
-/// s.
+/// Sends the server a health request. Returns whether any answer comes within 10 s.
 bool responds(const Backend& backend);
 
-/// All pools of one type by cluster.
+/// All pools of one type of backends, by cluster.
 class Backends {
  public:
-  /// Servers that cannot be used (URL, TLS files) are errors of the configuration. `before`, which
-  /// may be null, hands on what it knows: a server of the same cluster with the same options stays
-  /// in use, requests under way included; one with other options at the same place keeps its
-  /// addresses and its health.
+  /// An invalid URL or unusable TLS file is an error. `before`, which may be null, passes on its
+  /// servers: a server of the same cluster with the same options stays in use with its current
+  /// requests. A server with other options at the same URL keeps its addresses and its health.
   static Result<std::unique_ptr<Backends>> create(gate::BackendType type,
                                                   const Config& config,
                                                   const Backends* before = nullptr);
 
-  /// Null for a cluster that has none.
+  /// Null if there is no such cluster.
   [[nodiscard]] const Pool* find(const std::string& cluster) const;
   [[nodiscard]] const std::map<std::string, Pool, std::less<>>& pools() const { return pools_; }
   [[nodiscard]] std::vector<std::string> clusters() const;
@@ -74,9 +72,9 @@ class Backends {
   std::map<std::string, Pool, std::less<>> pools_;
 };
 
-/// The request for one server: the path below the server's own, without fields of the client's
-/// connection, with the configured credentials instead of the client's. Errors: a secret that
-/// cannot be read.
+/// The request to send to one server. The path is appended to that of the server's URL, fields that
+/// concern the client's connection are removed, and the configured credentials replace the
+/// client's. Fails if a secret cannot be read.
 Result<net::Relay::Attempt> attempt_for(const Backend& backend,
                                         const net::Request& request,
                                         const gate::Decision& decision);

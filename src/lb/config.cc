@@ -46,7 +46,7 @@ Result<> read_server(const Node& node,
   return section.done();
 }
 
-/// A request may go to any of them, so what one hides all of them hide.
+/// Any server of a cluster may get a request, so all of them hide the labels that one hides.
 void share_filters(std::vector<ServerConfig>& servers) {
   std::set<std::string> hidden;
   for (const ServerConfig& server : servers) {
@@ -115,8 +115,8 @@ Result<> read_access(const Node& node, AccessConfig& access) {
   return section.done();
 }
 
-/// A section that is there must not end as "no source of owners, so everything passes" because the
-/// keys that would name one are empty or commented out.
+/// Refuses a section `ceems_api_server` whose keys for the source of owners are empty or commented
+/// out. Otherwise a mistake there would switch off access control.
 Result<> check_owners(const Node& node, const Config& config) {
   if (config.has_owners() || (!node.present() && !node.is_null())) {
     return {};
@@ -125,12 +125,12 @@ Result<> check_owners(const Node& node, const Config& config) {
                                   std::pair("data", "path, the directory of ceems.db")}) {
     if (const Node part = node[key]; part.present() || part.is_null()) {
       return fail(part.error(
-          fmt::format("expected {}: nothing else says where owners of units are looked up", what)));
+          fmt::format("expected {}, because no other source of unit owners is configured", what)));
     }
   }
-  return fail(node.error(
-      "expected data.path or web.url, where owners of units are looked up. To run without "
-      "access control, leave out the whole section"));
+  return fail(
+      node.error("expected data.path or web.url, the source of unit owners. To run without "
+                 "access control, leave out the whole section"));
 }
 
 /// The keys of ceems_api_server that this program uses.
@@ -159,7 +159,7 @@ Result<> read_api_server(const Node& node, const std::string& directory, Config&
   return section.ok() ? check_owners(node, config) : section.done();
 }
 
-/// Every ID of a backend must be in `clusters`, unless that is empty.
+/// Checks that the ID of every backend is in `clusters`, unless that is empty.
 Result<> compare_ids(const Node& document, const Config& config) {
   std::set<std::string> ids;
   Section section(document);

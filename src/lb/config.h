@@ -19,7 +19,7 @@ enum class Strategy : std::uint8_t { kRoundRobin, kLeastConnection };
 struct ServerConfig {
   std::string url;
   net::ClientOptions client = {};
-  /// Labels taken out of answers; of TSDBs only. The same for all servers of a cluster.
+  /// Labels to remove from answers; for TSDBs only. They are the same for all servers of a cluster.
   std::vector<std::string> filter_labels = {};
 };
 
@@ -30,7 +30,7 @@ struct ClusterConfig {
   std::vector<ServerConfig> profiles = {};
 };
 
-/// `ceems_lb.access`: an addition, see docs/lb/access.md.
+/// `ceems_lb.access` (docs/lb/access.md). The reference does not have it.
 struct AccessConfig {
   bool confine = false;
   bool pin_cluster = false;
@@ -38,7 +38,7 @@ struct AccessConfig {
   bool editors = false;
   std::vector<std::string> path_prefixes = {};
   std::optional<std::set<std::string, std::less<>>> shared_metrics = {};
-  bool experimental = false;  ///< functions behind a switch in Prometheus
+  bool experimental = false;  ///< allows functions behind a feature flag of Prometheus
   std::chrono::milliseconds cache_age{15000};
 };
 
@@ -53,15 +53,15 @@ struct Config {
   std::string database_url = {};              ///< of PostgreSQL; empty: none
   std::string database_password_file = {};
 
-  /// Is a source of unit owners configured? Without one every request passes.
+  /// Whether a source of unit owners is configured. Without one, every request passes.
   [[nodiscard]] bool has_owners() const {
     return !api_url.empty() || data_path.has_value() || !database_url.empty();
   }
 };
 
-/// Reads the document. Unknown keys below `ceems_lb` are errors with line and nearest known key;
-/// sections of other programs are theirs to check. Relative file names are relative to
-/// `directory`. Errors: kInvalidArgument.
+/// Reads the document. An unknown key below `ceems_lb` is an error that names the line and the
+/// nearest known key. Sections of other programs are not checked. Relative file names are relative
+/// to `directory`. All errors are kInvalidArgument.
 Result<Config> parse_config(const config::Node& document, const std::string& directory);
 
 }  // namespace ceems::lb

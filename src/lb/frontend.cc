@@ -43,7 +43,7 @@ gate::RawRequest raw_request(const net::Request& request) {
           .body = request.body};
 }
 
-/// Does a request of an admin change nothing at a server, although it is sent by POST?
+/// Whether a POST request of an admin changes nothing at the server.
 bool only_reads(gate::BackendType type, std::string_view path) {
   constexpr std::array<std::string_view, 5> kReading = {"query", "query_range", "query_exemplars",
                                                         "series", "labels"};
@@ -52,12 +52,12 @@ bool only_reads(gate::BackendType type, std::string_view path) {
              : std::ranges::find(kReading, endpoint_of(path).name) != kReading.end();
 }
 
-/// Admins ask so for the state of this program.
+/// Whether an admin asks for the health of this program.
 bool is_admin_health(const gate::Decision& decision, const net::Request& request) {
   return decision.admin && request.path == "/health";
 }
 
-/// Of a request, for the log.
+/// What the log says about a request.
 struct AccessLine {
   std::string user;
   std::string cluster;
@@ -65,7 +65,7 @@ struct AccessLine {
   std::string units;
 };
 
-/// Null where it is not logged.
+/// Null if it is not logged.
 std::shared_ptr<const AccessLine> access_line(const net::Request& request,
                                               const gate::Decision& decision) {
   if (!log::enabled(log::Level::kDebug)) {
@@ -78,7 +78,7 @@ std::shared_ptr<const AccessLine> access_line(const net::Request& request,
                  .units = fmt::format("{}", fmt::join(decision.units, ","))});
 }
 
-/// A credential that a request takes to a server, where it may have to be fetched anew.
+/// A token that is sent to a server and must be replaced if the server refuses it.
 struct SentToken {
   const Backend* backend;
   std::string authorization;
@@ -97,12 +97,12 @@ void drop_refused_tokens(const std::vector<SentToken>& tokens, const net::RelayE
 
 FrontendSnapshot::FrontendSnapshot(gate::BackendType type,
                                    gate::GateRules rules,
-                                   std::shared_ptr<gate::Owners> asked,
-                                   std::shared_ptr<const Backends> passed_to)
-    : max_body_bytes(asked == nullptr ? kMaxBodyBytes : kMaxCheckedBodyBytes),
-      owners(std::move(asked)),
+                                   std::shared_ptr<gate::Owners> unit_owners,
+                                   std::shared_ptr<const Backends> targets)
+    : max_body_bytes(unit_owners == nullptr ? kMaxBodyBytes : kMaxCheckedBodyBytes),
+      owners(std::move(unit_owners)),
       gate(type, std::move(rules), owners.get()),
-      backends(std::move(passed_to)) {}
+      backends(std::move(targets)) {}
 
 void Frontend::publish(std::shared_ptr<const FrontendSnapshot> snapshot) {
   const MutexLock lock(mutex_);
@@ -130,7 +130,7 @@ bool Frontend::handle_inline(const net::Request& request, net::Response& respons
   }
   const auto picked = pool->pick();
   if (picked.empty()) {
-    return false;  // handle() answers, and counts
+    return false;  // handle() answers and counts the request
   }
   type_metrics_.observe_decision(seconds_since(start));
   type_metrics_.count_allowed(decision->admin);
@@ -144,7 +144,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     return;
   }
   const auto start = steady_clock::now();
-  if (request.body.size() > now->max_body_bytes) {  // the listener's limit is that of the start
+  if (request.body.size() > now->max_body_bytes) {  // a reload cannot change the listener's limit
     type_metrics_.count_refused("size");
     net::plain_text(response, 413, "Request Entity Too Large");
     return;
@@ -206,18 +206,18 @@ void Frontend::relay(const net::Request& request,
     auto attempt = attempt_for(*backend, request, decision);
     if (attempt) {
       if (!backend->own_headers) {
-        tokens.push_back(
-            {backend, std::string(value_of(attempt->headers, "Authorization"))});  // ours alone
+        tokens.push_back({backend, std::string(value_of(attempt->headers,
+                                                        "Authorization"))});  // never the client's
       }
       relay->attempts.push_back(std::move(*attempt));
     } else {
-      log::error("a backend cannot be asked",
+      log::error("cannot send a request to a backend",
                  {{"backend", backend->upstream->address()}, {"err", attempt.error().message}});
     }
   }
   const bool rewritten = !decision.forward.path.empty();
   relay->body = rewritten ? decision.forward.body : request.body;
-  // What users may ask for changes nothing.
+  // Requests of users never change anything.
   relay->repeatable = rewritten || request.method == "GET" || request.method == "HEAD" ||
                       (request.method == "POST" && only_reads(type_, request.path));
   net::plain_text(relay->unavailable, 503, "Service not available");
@@ -231,7 +231,7 @@ void Frontend::relay(const net::Request& request,
       return make_answer_filter(hidden, status, headers);
     };
   }
-  // Backends are checked as long as requests wait for them, also after a reload.
+  // Holding the backends keeps their health checks going while requests wait, even after a reload.
   relay->done = [this, start = steady_clock::now(), held = snapshot.backends,
                  tokens = std::move(tokens),
                  line = access_line(request, decision)](const net::RelayEnd& end) {

@@ -11,41 +11,42 @@
 
 namespace ceems::lb {
 
-/// What the requests of one type are decided and passed on by; replaced as a whole on reload.
+/// What a frontend needs to decide requests and pass them on. A reload replaces all of it.
 struct FrontendSnapshot {
-  /// Null owners: there is no access control.
+  /// With null `unit_owners`, there is no access control.
   FrontendSnapshot(gate::BackendType type,
                    gate::GateRules rules,
-                   std::shared_ptr<gate::Owners> asked,
-                   std::shared_ptr<const Backends> passed_to);
+                   std::shared_ptr<gate::Owners> unit_owners,
+                   std::shared_ptr<const Backends> targets);
 
-  /// Of a request. What the gate checks is held in memory, unpacked and read several times.
+  /// Limits of a request body. A body that the gate checks is kept in memory, decompressed and read
+  /// several times.
   static constexpr std::size_t kMaxCheckedBodyBytes = std::size_t{1} << 20U;
   static constexpr std::size_t kMaxBodyBytes = std::size_t{32} << 20U;
   std::size_t max_body_bytes;
 
-  std::shared_ptr<gate::Owners> owners;  ///< asked by the gate
+  std::shared_ptr<gate::Owners> owners;  ///< used by the gate
   gate::Gate gate;
-  std::shared_ptr<const Backends> backends;  ///< requests under way hold them as well
+  std::shared_ptr<const Backends> backends;  ///< current requests hold them as well
 };
 
-/// One listener: decides each request and has it relayed. Safe for concurrent use.
+/// The requests of one listener: decides each and relays it. Safe for concurrent use.
 class Frontend {
  public:
   /// `metrics` must outlive the frontend.
   Frontend(gate::BackendType type, RequestMetrics& metrics)
       : type_(type), metrics_(metrics), type_metrics_(metrics.of(type)) {}
 
-  /// New requests go by this from now on; those under way end as they began.
+  /// New requests use this snapshot from now on. Current requests keep theirs.
   void publish(std::shared_ptr<const FrontendSnapshot> snapshot);
   /// Null before the first publish().
   [[nodiscard]] std::shared_ptr<const FrontendSnapshot> snapshot() const;
 
-  /// For net::Server. Without a cluster header /metrics and /-/healthy are this program's own.
+  /// For net::Server. Requests for /metrics and /-/healthy without a cluster header are answered by
+  /// this program.
   void handle(const net::Request& request, net::Response& response) const;
 
-  /// For net::ServerOptions::inline_handler: has a request relayed if that is decided without
-  /// waiting.
+  /// For net::ServerOptions::inline_handler: relays a request if it can be decided without waiting.
   bool handle_inline(const net::Request& request, net::Response& response) const;
 
   [[nodiscard]] gate::BackendType type() const { return type_; }
@@ -67,7 +68,7 @@ class Frontend {
   std::shared_ptr<const FrontendSnapshot> snapshot_ CEEMS_GUARDED_BY(mutex_);
 };
 
-/// Labels that the servers of a type take out of their answers, for the gate's rules.
+/// The labels that are removed from the answers of these backends, for the gate's rules.
 std::vector<std::string> hidden_labels(const Backends& backends);
 
 }  // namespace ceems::lb

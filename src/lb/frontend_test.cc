@@ -24,7 +24,7 @@ class FakeOwners final : public gate::Owners {
   }
   Result<gate::UnitSet> units_of(const std::string& /*user*/,
                                  const std::string& /*cluster*/,
-                                 std::size_t /*most*/) override {
+                                 std::size_t /*limit*/) override {
     return gate::UnitSet{"1"};
   }
   Result<gate::SharedIds> shared_ids(const std::string& /*user*/,

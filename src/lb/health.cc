@@ -24,7 +24,7 @@ using net::Task;
 using net::Upstream;
 using std::chrono::steady_clock;
 
-/// True while it lives.
+/// A flag that is true while this object lives.
 class Busy {
  public:
   explicit Busy(bool& busy) : busy_(&busy) { busy = true; }
@@ -36,7 +36,7 @@ class Busy {
   bool* busy_;
 };
 
-/// What is under way for one backend, and so is not begun again.
+/// What is in progress for one backend and must not be started again.
 struct Checks {
   bool round = false;
   bool retry = false;
@@ -46,13 +46,14 @@ struct Checks {
 
 }  // namespace
 
-/// Everything happens on `thread`, but for what `responds` waits for.
+/// Everything runs on `thread`, except calls of `responds`.
 struct HealthChecker::Impl {
-  Impl(Targets asked, const HealthTimes& given) : targets(std::move(asked)), times(given) {
+  Impl(Targets targets_in, const HealthTimes& times_in)
+      : targets(std::move(targets_in)), times(times_in) {
     thread = std::jthread([this](const std::stop_token& token) {
       stop = token;
       spawn(run());
-      io.run();  // until all that was begun has ended
+      io.run();  // until everything that was started has ended
     });
   }
 
@@ -83,7 +84,7 @@ struct HealthChecker::Impl {
       try {
         check(targets(), round);
       } catch (const std::exception& error) {
-        log::error("health checks cannot be begun", {{"err", error.what()}});
+        log::error("cannot start health checks", {{"err", error.what()}});
       }
       next.expires_after(times.retry_interval);
       net::ErrorCondition ignored;
@@ -115,7 +116,7 @@ struct HealthChecker::Impl {
     }
   }
 
-  /// One whose name was not found yet has not even been connected to.
+  /// Without a resolved name, no connection was attempted.
   [[nodiscard]] bool needs_request(const HealthTarget& target, bool round) const {
     Upstream& upstream = *target.upstream;
     return (upstream.hangs() ? round : upstream.silence() >= times.silence) &&
@@ -129,13 +130,13 @@ struct HealthChecker::Impl {
     if (found == net::Reachability::kReachable) {
       revive(*upstream, *own);
     } else if (found == net::Reachability::kUnreachable && upstream->alive() &&
-               own->revived <= start) {  // a retry may have reached it meanwhile
+               own->revived <= start) {  // a retry may have reached it in the meantime
       upstream->set_alive(false);
-      log::warn("a backend cannot be reached", {{"backend", upstream->address()}});
+      log::warn("cannot reach a backend", {{"backend", upstream->address()}});
     }
   }
 
-  /// Briefly: a backend that a request found gone may have closed one connection and nothing else.
+  /// After a short pause: if a request failed, the backend may have closed just that connection.
   Task<void> retry(std::shared_ptr<Upstream> upstream, std::shared_ptr<Checks> own) {
     const Busy busy(own->retry);
     const auto timeout = std::min(times.probe_timeout, times.retry_interval);
@@ -149,7 +150,7 @@ struct HealthChecker::Impl {
     if (!upstream.hangs() && !upstream.alive()) {
       own.revived = steady_clock::now();
       upstream.set_alive(true);
-      log::info("a backend is back", {{"backend", upstream.address()}});
+      log::info("a backend can be reached again", {{"backend", upstream.address()}});
     }
   }
 
@@ -163,14 +164,14 @@ struct HealthChecker::Impl {
         try {
           responds = target.responds();
         } catch (const std::exception& error) {
-          log::error("a backend cannot be asked", {{"err", error.what()}});
+          log::error("cannot send a health request to a backend", {{"err", error.what()}});
         }
         asio::post(io, [&ended] { ended.cancel(); });
       });
       threads_short = false;
     } catch (const std::system_error& error) {
       if (!std::exchange(threads_short, true)) {
-        log::error("backends cannot be asked: no thread", {{"err", error.what()}});
+        log::error("cannot start a thread for health requests", {{"err", error.what()}});
       }
       round_due = true;  // try again soon
       co_return;
@@ -186,11 +187,11 @@ struct HealthChecker::Impl {
 
   void set_hangs(Upstream& upstream, bool hangs) {
     if (hangs && !upstream.hangs()) {
-      log::warn("a backend takes connections but answers nothing",
+      log::warn("a backend accepts connections but does not answer",
                 {{"backend", upstream.address()}});
     }
     if (!hangs && upstream.hangs()) {
-      check_now();  // it gets requests again when it has been probed
+      check_now();  // it gets requests again once a probe succeeds
     }
     upstream.set_hangs(hangs);
     if (hangs) {
@@ -204,9 +205,9 @@ struct HealthChecker::Impl {
   std::stop_token stop;
   net::Timer next{io.get_executor()};
   bool round_due = true;
-  bool threads_short = false;  ///< was logged
+  bool threads_short = false;  ///< the lack of threads was logged
   std::map<std::shared_ptr<Upstream>, std::shared_ptr<Checks>> checks;
-  std::jthread thread;  // ends before all else goes
+  std::jthread thread;  // last, so that it ends before the other members are destroyed
 };
 
 HealthChecker::HealthChecker(Targets targets, const HealthTimes& times)

@@ -12,36 +12,37 @@ namespace ceems::lb {
 /// A backend to check.
 struct HealthTarget {
   std::shared_ptr<net::Upstream> upstream;
-  /// Sends it a request and waits for any answer; false when none came in time. Runs on a thread of
-  /// its own.
+  /// Sends a request to the backend. Returns whether any answer came in time. Runs on its own
+  /// thread.
   std::function<bool()> responds;
 };
 
 struct HealthTimes {
-  std::chrono::milliseconds interval{20'000};       ///< between rounds: probes of all backends
-  std::chrono::milliseconds probe_timeout{10'000};  ///< of each
-  /// Between probes of those that cannot be reached, and looks for those that are silent.
+  std::chrono::milliseconds interval{
+      20'000};  ///< between rounds, each of which probes all backends
+  std::chrono::milliseconds probe_timeout{10'000};  ///< of one probe
+  /// Between probes of backends that are down, and between checks for backends that hang.
   std::chrono::milliseconds retry_interval{2500};
-  /// How long requests may wait without a byte of any answer before `responds` is asked.
+  /// How long requests may wait without a byte of any answer before `responds` is called.
   std::chrono::milliseconds silence{5000};
 };
 
-/// Probes backends on a thread of its own: all at the start and once per interval, those that are
-/// not alive at each retry. A backend that takes connections but keeps requests waiting is sent a
-/// request; while it does not respond it hangs, and is not alive. Each change is logged. A backend
-/// that takes its time delays no other.
+/// Probes backends on its own thread: all of them at the start and once per interval, those that
+/// are down at each retry. A backend that accepts connections but keeps requests waiting is sent a
+/// health request. While it does not respond, it counts as down. Each change is logged. A slow
+/// backend does not delay the others.
 class HealthChecker {
  public:
   using Targets = std::function<std::vector<HealthTarget>()>;
 
-  /// Starts. `targets` is asked at each retry, on the checker's thread.
+  /// Starts the thread, which calls `targets` at each retry.
   explicit HealthChecker(Targets targets, const HealthTimes& times = {});
-  /// Stops: probes end at once, and what `responds` is waited for.
+  /// Stops the thread. Probes are cancelled at once; calls of `responds` are waited for.
   ~HealthChecker();
   HealthChecker(const HealthChecker&) = delete;
   HealthChecker& operator=(const HealthChecker&) = delete;
 
-  /// Begins a round at once, for when the targets have changed. Thread-safe.
+  /// Starts a round at once, because the targets have changed. Thread-safe.
   void check_now();
 
  private:

@@ -247,8 +247,8 @@ TEST(HealthChecker, AFailureThatBeganBeforeTheServerWasBackSaysNothing) {
     checking.wait_for_looks(40);
   }
   const std::string log = ::testing::internal::GetCapturedStderr();
-  EXPECT_NE(log.find("a backend is back"), std::string::npos) << log;
-  EXPECT_EQ(log.find("a backend cannot be reached"), std::string::npos) << log;
+  EXPECT_NE(log.find("a backend can be reached again"), std::string::npos) << log;
+  EXPECT_EQ(log.find("cannot reach a backend"), std::string::npos) << log;
 }
 
 TEST(HealthChecker, ProbesEndWhenItStops) {

@@ -22,7 +22,7 @@ namespace {
 
 constexpr std::chrono::seconds kOwnerTimeout{1};
 
-/// True also where the directory cannot be read: opening the database then says why.
+/// Also true if the directory cannot be read: opening the database then gives the reason.
 bool may_hold_database(const std::string& directory) {
   bool there = false;
   read_as_root([&] {
@@ -34,7 +34,7 @@ bool may_hold_database(const std::string& directory) {
   return there;
 }
 
-/// Ids of the clusters that the source of owners has.
+/// The IDs of the clusters that the source of owners knows.
 Result<std::vector<std::string>> known_clusters(const Config& config, OwnerSource& source) {
   if (!source.reader) {
     net::ClientOptions options = config.api_client;

@@ -10,25 +10,24 @@
 
 namespace ceems::lb {
 
-/// Where one configuration looks up who owns units: the database of the API server, or its REST
-/// API.
+/// Where owners of units are looked up: in the database of the API server, or by its REST API.
 struct OwnerSource {
-  std::shared_ptr<store::Reader> reader;  ///< null where the API server is asked
+  std::shared_ptr<store::Reader> reader;  ///< null if the REST API is used
   std::unique_ptr<gate::Owners> direct;
-  std::unique_ptr<gate::Owners> cached;  ///< in front of `direct`; the one to ask
+  std::unique_ptr<gate::Owners> cached;  ///< caches the answers of `direct`; use this one
 };
 
-/// Null where the configuration names neither: then there is no access control. Of both the
-/// database is used, as it answers sooner and without another program; of the file only where it
-/// exists. Errors say what cannot be opened.
+/// Null if the configuration names neither; then there is no access control. If it names both, the
+/// database is used, because it is faster and needs no other program. A database file that does not
+/// exist is ignored if there is also an API server. Errors say what cannot be opened.
 Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config);
 
-/// Refuses backends whose ID is not that of a cluster of the API server: kInvalidArgument, with the
-/// IDs that are. Other errors where these cannot be read.
+/// Checks that the ID of each backend is that of a cluster of the API server. kInvalidArgument,
+/// with the known IDs, if not. Other errors if these cannot be read.
 Result<> check_clusters(const Config& config, OwnerSource& source);
 
-/// Runs `read` with the capability to read files that belong to others, as certificates and
-/// databases may.
+/// Runs `read` with the capability to read files of other users, which certificates and databases
+/// may be.
 void read_as_root(const std::function<void()>& read);
 
 }  // namespace ceems::lb

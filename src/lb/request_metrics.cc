@@ -42,25 +42,27 @@ TypeMetrics::TypeMetrics(metrics::Registry& registry, gate::BackendType type)
                  .with({type_})),
       broken_(registry
                   .counters("ceems_lb_answers_broken_total",
-                            "Answers that broke off: backend or client went away in their midst.",
+                            "Answers that broke off because the backend or the client went away.",
                             {"backend_type"})
                   .with({type_})),
-      decision_seconds_(registry
-                            .histograms("ceems_lb_decision_duration_seconds",
-                                        "Time from a whole request to the decision about it.",
-                                        {"backend_type"},
-                                        kDecisionBounds)
-                            .with({type_})),
-      answer_seconds_(registry
-                          .histograms("ceems_lb_answer_duration_seconds",
-                                      "Time from the decision to the last byte of the answer.",
-                                      {"backend_type"},
-                                      metrics::Histogram::latencies())
-                          .with({type_})) {
+      decision_seconds_(
+          registry
+              .histograms("ceems_lb_decision_duration_seconds",
+                          "Time from receiving the whole request to the decision, in seconds.",
+                          {"backend_type"},
+                          kDecisionBounds)
+              .with({type_})),
+      answer_seconds_(
+          registry
+              .histograms("ceems_lb_answer_duration_seconds",
+                          "Time from the decision to the last byte of the answer, in seconds.",
+                          {"backend_type"},
+                          metrics::Histogram::latencies())
+              .with({type_})) {
   auto& answers = registry.counters(
       "ceems_lb_answers_total",
       "Requests that were passed on, by class of the answer's HTTP status; 0xx: the client left "
-      "before one came.",
+      "before there was an answer.",
       {"backend_type", "status"});
   for (std::size_t i = 0; i < kStatusClasses; ++i) {
     answers_.at(i) = &answers.with({type_, kStatusClassNames.at(i)});

@@ -14,11 +14,11 @@ namespace ceems::lb {
 namespace {
 
 constexpr std::size_t kMaxConnections = 20000;
-/// Grafana asks for values of labels by GET only, with the whole query in the URL.
+/// Grafana requests the values of labels by GET, with the whole query in the URL.
 constexpr std::size_t kMaxHeaderBytes = std::size_t{128} << 10U;
-/// Longer than Grafana keeps a connection that it may use again (90 s).
+/// Longer than the 90 s for which Grafana keeps an idle connection.
 constexpr std::chrono::seconds kIdleTimeout{120};
-/// Of a body, and between pieces of an answer that the client takes: for slow but honest ones.
+/// For reading a body, and between writes of an answer. Long enough for slow clients.
 constexpr std::chrono::seconds kReadTimeout{30};
 constexpr std::chrono::seconds kWriteTimeout{60};
 
@@ -30,7 +30,7 @@ void cancel_health_requests(const Backends& backends) {
   }
 }
 
-/// Of one listener, without its address and handlers.
+/// The options of one listener, without its address and handlers.
 net::ServerOptions server_options(const ServiceOptions& options, const Config& config) {
   constexpr long kMinThreads = 2;
   constexpr long kMaxThreads = 64;
@@ -158,10 +158,11 @@ Result<> Service::apply(const Config& config) {
       return fail(std::move(backends).error());
     }
     auto rules = gate_rules(frontend->type(), config, **backends);
-    // A part of the source of owners, which it keeps alive.
-    const std::shared_ptr<gate::Owners> asked(*owners, *owners ? (*owners)->cached.get() : nullptr);
+    // Shares ownership of the source of owners and so keeps it alive.
+    const std::shared_ptr<gate::Owners> unit_owners(*owners,
+                                                    *owners ? (*owners)->cached.get() : nullptr);
     snapshots.push_back(std::make_shared<FrontendSnapshot>(frontend->type(), std::move(rules),
-                                                           asked, std::move(*backends)));
+                                                           unit_owners, std::move(*backends)));
   }
   for (std::size_t i = 0; i < frontends_.size(); ++i) {
     if (const auto before = frontends_[i]->snapshot()) {
@@ -195,7 +196,8 @@ std::vector<HealthTarget> Service::health_targets() {
   std::vector<std::shared_ptr<const Backends>> over;  // destroyed without the lock
   const MutexLock lock(mutex_);
   for (auto& backends : draining_) {
-    if (backends.use_count() == 1) {  // no request holds them, and none can any more
+    if (backends.use_count() ==
+        1) {  // only draining_ holds them, so no request can use them any more
       over.push_back(std::move(backends));
     } else {
       add(backends, true);
@@ -214,7 +216,7 @@ void Service::start() {
 
 void Service::stop(std::chrono::milliseconds grace) {
   {
-    std::vector<std::jthread> stopping;  // each takes as long as its longest request
+    std::vector<std::jthread> stopping;  // stopping a server takes as long as its longest request
     stopping.reserve(servers_.size());
     for (const auto& server : servers_) {
       stopping.emplace_back([&server, grace] { server->stop(grace); });
@@ -231,8 +233,8 @@ void Service::stop(std::chrono::milliseconds grace) {
       cancel_health_requests(*backends);
     }
   }
-  // Before the servers: it may hold the last reference to a backend whose connections are a
-  // server's.
+  // It may hold the last reference to a backend, and connections of a backend must be closed before
+  // the server whose thread they use.
   health_.reset();
   servers_.clear();
 }

@@ -12,8 +12,8 @@
 namespace ceems::promql {
 
 // The syntax tree of a query (https://prometheus.io/docs/prometheus/latest/querying/basics/).
-// Times are milliseconds. A tree owns its nodes; two trees are equal when they mean the same text:
-// places in the query play no part, and NaN equals NaN.
+// Times are in milliseconds. A tree owns its nodes. Two trees are equal if they print to the same
+// text: offsets in the query are ignored, and NaN equals NaN.
 
 enum class ValueType : std::uint8_t { kScalar, kString, kInstantVector, kRangeVector };
 /// "scalar", "string", "instant vector", "range vector"
@@ -27,7 +27,7 @@ enum class MatchOperator : std::uint8_t { kEqual, kNotEqual, kMatches, kNotMatch
 struct Matcher {
   std::string label;
   MatchOperator op = MatchOperator::kEqual;
-  std::string value;       ///< literal, or a pattern of RE2 that compiles
+  std::string value;       ///< literal, or a valid RE2 pattern
   std::size_t offset = 0;  ///< of the label in the query
 };
 
@@ -39,7 +39,7 @@ struct AtModifier {
   bool operator==(const AtModifier&) const = default;
 };
 
-/// "offset 5m" and "@ …" behind a selector or subquery.
+/// "offset 5m" and "@ …" after a selector or subquery.
 struct TimeShift {
   std::optional<std::int64_t> offset_ms;  ///< into the past; may be negative
   std::optional<AtModifier> at;
@@ -56,12 +56,12 @@ struct StringLiteral {
 
 /// name{matchers} offset … @ …
 struct VectorSelector {
-  std::string name;  ///< empty: none was given in front (a matcher of __name__ may be there)
+  std::string name;  ///< empty: not given before the braces; there may be a matcher of __name__
   std::vector<Matcher> matchers;
   TimeShift shift;
 };
 
-/// selector[range]; the selector's shift is that of the whole.
+/// selector[range]. Offset and "@" are in the selector's shift.
 struct MatrixSelector {
   VectorSelector selector;
   std::int64_t range_ms = 0;
@@ -103,7 +103,7 @@ enum class Grouping : std::uint8_t { kNone, kBy, kWithout };
 
 struct Aggregation {
   AggregateOperator op = AggregateOperator::kSum;
-  ExprPtr parameter;  ///< null where the operator has none
+  ExprPtr parameter;  ///< null if the operator has none
   ExprPtr expr;
   Grouping grouping = Grouping::kNone;
   std::vector<std::string> labels;
@@ -131,7 +131,7 @@ enum class BinaryOperator : std::uint8_t {
 /// on(…)/ignoring(…) group_left(…)/group_right(…)
 struct VectorMatching {
   enum class Group : std::uint8_t { kOneToOne, kLeft, kRight };
-  bool on = false;  ///< else ignoring
+  bool on = false;  ///< false: ignoring
   std::vector<std::string> labels;
   Group group = Group::kOneToOne;
   std::vector<std::string> include;  ///< labels copied from the "one" side
@@ -146,7 +146,7 @@ struct Binary {
   std::optional<VectorMatching> matching;  ///< between two vectors only
 };
 
-/// +x, -x of anything but a number, which is folded
+/// +x or -x, where x is not a number: signs of numbers are part of the literal.
 struct Unary {
   bool minus = false;
   ExprPtr expr;
@@ -169,8 +169,8 @@ struct Expr {
                             Paren>;
   Node node;
   ValueType type = ValueType::kScalar;
-  std::size_t offset = 0;  ///< where it begins in the query, bytes
-  unsigned depth = 1;      ///< of the tree below, itself included
+  std::size_t offset = 0;  ///< of its start in the query, in bytes
+  unsigned depth = 1;      ///< of this tree, at least 1
 };
 
 bool equal(const Expr& left, const Expr& right);

@@ -9,9 +9,9 @@
 
 namespace ceems::promql {
 
-// What Prometheus asks of an expression besides its grammar. Each tells what is wrong, or nothing.
+// The checks that Prometheus makes besides the grammar. Each returns an error message, or nothing.
 
-/// Also drops a matching that means nothing: between a vector and a scalar.
+/// Also removes a matching between a vector and a scalar, which has no meaning.
 std::optional<std::string> check_binary(Binary& node);
 std::optional<std::string> check_call(const Function& function,
                                       const std::vector<ExprPtr>& arguments);

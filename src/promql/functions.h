@@ -9,10 +9,10 @@
 
 namespace ceems::promql {
 
-/// When a function or a piece of syntax came into the language.
+/// The versions of Prometheus that have a function.
 enum class Since : std::uint8_t {
   k2,             ///< in Prometheus 2.42 and later
-  k3,             ///< later in 2.x or in 3.x, without a switch
+  k3,             ///< since a later 2.x or 3.x, without a feature flag
   kExperimental,  ///< behind --enable-feature=promql-experimental-functions
   kOnly2,         ///< holt_winters: renamed in 3.0
 };
@@ -22,17 +22,17 @@ struct Function {
   std::string_view name;
   ValueType result = ValueType::kInstantVector;
   std::array<ValueType, 5> arguments{};
-  std::uint8_t count = 0;     ///< of `arguments` that are known by type; more have the last one's
-  std::uint8_t at_least = 0;  ///< arguments that must be there
-  std::uint8_t at_most = 0;   ///< kAnyNumber: no bound
+  std::uint8_t count = 0;     ///< entries of `arguments` in use; the last is for all further ones
+  std::uint8_t at_least = 0;  ///< number of required arguments
+  std::uint8_t at_most = 0;   ///< kAnyNumber: no limit
   Since since = Since::k2;
-  /// Reads series besides those its arguments select.
+  /// The function reads series other than those that its arguments select.
   bool hidden_selector = false;
 };
 inline constexpr std::uint8_t kAnyNumber = 0xFF;
 
 std::span<const Function> all_functions();
-/// Null where there is none of this name. Names are in lower case, exactly.
+/// Null if there is no function of this name. Names are case-sensitive.
 const Function* find_function(std::string_view name);
 
 }  // namespace ceems::promql

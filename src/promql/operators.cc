@@ -62,7 +62,7 @@ constexpr std::array kAggregates = {
     AggregateRow{"limit_ratio", AggregateOperator::kLimitRatio},
 };
 
-/// Most words are longer than any keyword.
+/// Longer words are not keywords.
 bool is_keyword(std::string_view word, std::string_view keyword) {
   return word.size() == keyword.size() && same_in_any_case(word, keyword);
 }

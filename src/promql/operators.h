@@ -9,7 +9,7 @@
 
 namespace ceems::promql {
 
-// Operators by name and by strength.
+// Names and precedence of operators.
 
 std::string_view operator_text(BinaryOperator op);  ///< "and", "<="
 std::string_view operator_text(MatchOperator op);
@@ -17,21 +17,21 @@ std::string_view operator_text(AggregateOperator op);
 
 bool is_set_operator(BinaryOperator op);
 bool is_comparison(BinaryOperator op);
-/// 1 binds loosest: or; and, unless; comparisons; +, -; *, /, %, atan2; ^
+/// From 1, which binds loosest, to 6: or; and, unless; comparisons; +, -; *, /, %, atan2; ^.
 int precedence(BinaryOperator op);
-/// The sign in front of an expression binds as strongly as "*".
+/// A sign before an expression binds like "*".
 inline constexpr int kPowPrecedence = 6;
 
-/// Words are compared in any case.
+/// Words are compared without regard to case.
 std::optional<BinaryOperator> binary_operator(const Token& token);
 std::optional<MatchOperator> match_operator(TokenKind kind);
 std::optional<AggregateOperator> aggregate_operator(std::string_view word);
 bool is_experimental(AggregateOperator op);
-/// The type of the first argument of those that have two.
+/// The type of the parameter, the first of two arguments; nothing if the operator has none.
 std::optional<ValueType> parameter_type(AggregateOperator op);
 
-/// May a metric, or a label in by(…), on(…) and so on, bear this name without quotes? "inf" and
-/// "nan" are numbers.
+/// Whether a metric, or a label in by(…), on(…) and so on, may have this name without quotes. "inf"
+/// and "nan" may not, because they are numbers.
 bool may_name_metric(std::string_view word);
 bool may_name_label(std::string_view word);
 

@@ -15,8 +15,8 @@
 namespace ceems::promql {
 namespace {
 
-/// Recursive descent over the tokens. Each function starts at the first token of what it reads and
-/// stops behind its last.
+/// Recursive descent over the tokens. Each function starts at the first token of its part and stops
+/// after the last one.
 class Parser {
  public:
   Parser(std::string_view query, std::vector<Token> tokens, const ParseOptions& options)
@@ -30,8 +30,8 @@ class Parser {
     return expr;
   }
 
-  Parsed<VectorSelector> whole_selector(bool empty) {
-    auto parsed = read_selector(tokens_, *options_, empty);
+  Parsed<VectorSelector> whole_selector(bool allow_empty) {
+    auto parsed = read_selector(tokens_, *options_, allow_empty);
     if (parsed && tokens_.current().kind != TokenKind::kEnd) {
       return tokens_.unexpected("the end of the selector");
     }
@@ -51,7 +51,7 @@ class Parser {
     return expr;
   }
 
-  /// Counts how deep functions call each other.
+  /// Counts the depth of recursion.
   class Level {
    public:
     explicit Level(unsigned& depth) : depth_(&depth) { ++*depth_; }
@@ -67,7 +67,7 @@ class Parser {
 
   Parsed<ExprPtr> expression(int weakest) {
     const Level level(level_);
-    if (level_ > options_->deepest) {
+    if (level_ > options_->max_depth) {
       return tokens_.refuse(tokens_.current().offset, "query nested too deeply");
     }
     auto left = signed_expression();
@@ -99,7 +99,7 @@ class Parser {
       return tokens_.refuse(offset, std::move(*problem));
     }
     const unsigned depth = 1 + std::max(node.left->depth, node.right->depth);
-    if (depth > kDeepestTree) {
+    if (depth > kMaxTreeDepth) {
       return tokens_.refuse(offset, "too many operators in a row");
     }
     const bool scalar =
@@ -164,7 +164,7 @@ class Parser {
     return make(Unary{.minus = minus, .expr = std::move(*expr)}, type, token.offset, depth);
   }
 
-  /// Something without operators, and what stands behind it: ranges, offsets, "@".
+  /// An operand with the ranges, offsets and "@" after it.
   Parsed<ExprPtr> operand() {
     auto expr = primary();
     while (expr) {
@@ -230,7 +230,7 @@ class Parser {
     return make(Paren{std::move(*expr)}, type, offset, depth);
   }
 
-  /// What begins with a word: an aggregation, a call or a metric.
+  /// An aggregation, a call or a metric, all of which begin with a word.
   Parsed<ExprPtr> name() {
     const Token& token = tokens_.current();
     const Token& behind = tokens_.following();
@@ -262,7 +262,7 @@ class Parser {
     return make(std::move(*parsed), ValueType::kInstantVector, offset);
   }
 
-  // What stands behind a selector or subquery.
+  // Suffixes of selectors and subqueries.
 
   Parsed<ExprPtr> range(ExprPtr expr) {
     const std::size_t offset = tokens_.take().offset;
@@ -317,7 +317,7 @@ class Parser {
     return make(std::move(node), ValueType::kRangeVector, begin, depth);
   }
 
-  /// The shift of a node that may have one; null for others.
+  /// The shift of a node, or null if the node cannot have one.
   static TimeShift* shift_of(Expr& expr) {
     if (auto* const selector = std::get_if<VectorSelector>(&expr.node)) {
       return &selector->shift;
@@ -410,7 +410,7 @@ class Parser {
     }
   }
 
-  static unsigned deepest(const std::vector<ExprPtr>& exprs) {
+  static unsigned max_depth(const std::vector<ExprPtr>& exprs) {
     unsigned depth = 0;
     for (const ExprPtr& expr : exprs) {
       depth = std::max(depth, expr->depth);
@@ -450,7 +450,7 @@ class Parser {
     if (auto problem = check_call(*function, *given)) {
       return tokens_.refuse(token.offset, std::move(*problem));
     }
-    const unsigned depth = 1 + deepest(*given);
+    const unsigned depth = 1 + max_depth(*given);
     return make(Call{.function = function, .arguments = std::move(*given)}, function->result,
                 token.offset, depth);
   }
@@ -475,7 +475,7 @@ class Parser {
     if (auto problem = check_aggregation(op, *given)) {
       return tokens_.refuse(offset, std::move(*problem));
     }
-    const unsigned depth = 1 + deepest(*given);
+    const unsigned depth = 1 + max_depth(*given);
     node.expr = std::move(given->back());
     if (given->size() == 2) {
       node.parameter = std::move(given->front());
@@ -483,7 +483,7 @@ class Parser {
     return make(std::move(node), ValueType::kInstantVector, offset, depth);
   }
 
-  /// by(…) or without(…), if it stands here. True if so.
+  /// Reads by(…) or without(…) if there is one here. Returns whether there is.
   Parsed<bool> grouping(Aggregation& node) {
     const bool by = tokens_.at_keyword("by");
     if (!by && !tokens_.at_keyword("without")) {
@@ -499,8 +499,8 @@ class Parser {
     return true;
   }
 
-  /// Trees are taken down by recursion.
-  static constexpr unsigned kDeepestTree = 1000;
+  /// Limits the depth of the tree, because its destructor is recursive.
+  static constexpr unsigned kMaxTreeDepth = 1000;
 
   TokenCursor tokens_;
   const ParseOptions* options_;
@@ -518,11 +518,11 @@ Parsed<std::vector<Token>> tokens_within(std::string_view query, const ParseOpti
     const auto patterns = std::ranges::count_if(*tokens, [](const Token& token) {
       return token.kind == TokenKind::kMatches || token.kind == TokenKind::kNotMatches;
     });
-    if (std::cmp_greater(patterns, options.most_patterns)) {
+    if (std::cmp_greater(patterns, options.max_patterns)) {
       return std::unexpected(
           syntax_error_at(query, 0,
                           fmt::format("query with {} regular expressions, more than {}", patterns,
-                                      options.most_patterns)));
+                                      options.max_patterns)));
     }
   }
   return tokens;
@@ -540,12 +540,12 @@ Parsed<ExprPtr> parse(std::string_view query, const ParseOptions& options) {
 
 Parsed<VectorSelector> parse_selector(std::string_view text,
                                       const ParseOptions& options,
-                                      bool empty) {
+                                      bool allow_empty) {
   auto tokens = tokens_within(text, options);
   if (!tokens) {
     return std::unexpected(std::move(tokens).error());
   }
-  return Parser(text, std::move(*tokens), options).whole_selector(empty);
+  return Parser(text, std::move(*tokens), options).whole_selector(allow_empty);
 }
 
 }  // namespace ceems::promql

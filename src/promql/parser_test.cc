@@ -324,7 +324,7 @@ TEST(PromqlSelector, PatternsAreCounted) {
   EXPECT_TRUE(parse(query + "}"));
   EXPECT_FALSE(parse(query + "a=~'.+'}"));
   EXPECT_FALSE(parse_selector(query + "a=~'.+'}"));
-  EXPECT_TRUE(parse(query + "a=~'.+'}", {.most_patterns = 501}));
+  EXPECT_TRUE(parse(query + "a=~'.+'}", {.max_patterns = 501}));
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 namespace ceems::promql {
 
-/// The one text of a tree: no comments, one blank around operators, strings in double quotes.
+/// The canonical text of a tree: no comments, one blank around operators, strings in double quotes.
 /// parse(print(x)) equals x.
 std::string print(const Expr& expr);
 std::string print(const VectorSelector& selector);

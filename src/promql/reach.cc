@@ -20,7 +20,7 @@ std::int64_t minus(std::int64_t number) {
   return number == kLeast ? std::numeric_limits<std::int64_t>::max() : -number;
 }
 
-/// What a selector or subquery reads that is evaluated at these times.
+/// The times that a selector or subquery reads when it is evaluated at these times.
 Times shifted(Times times, const TimeShift& shift, std::int64_t range_ms) {
   if (shift.at) {
     switch (shift.at->kind) {

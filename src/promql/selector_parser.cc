@@ -22,7 +22,7 @@ class SelectorParser {
   SelectorParser(TokenCursor& tokens, const ParseOptions& options)
       : tokens_(&tokens), options_(&options) {}
 
-  Parsed<VectorSelector> selector(bool empty) {
+  Parsed<VectorSelector> selector(bool allow_empty) {
     const std::size_t offset = tokens_->current().offset;
     VectorSelector parsed;
     if (tokens_->current().kind == TokenKind::kWord) {
@@ -39,13 +39,13 @@ class SelectorParser {
         return std::unexpected(std::move(read).error());
       }
     }
-    if (parsed.name.empty() && !empty && every_matcher_accepts_empty(parsed)) {
+    if (parsed.name.empty() && !allow_empty && every_matcher_accepts_empty(parsed)) {
       return tokens_->refuse(offset, "vector selector must contain at least one non-empty matcher");
     }
     return parsed;
   }
 
-  /// Behind '{', up to and with '}'.
+  /// Reads from after '{' up to and including '}'.
   Parsed<bool> matchers(VectorSelector& parsed) {
     while (!tokens_->take_if(TokenKind::kRightBrace)) {
       if (auto read = matcher(parsed); !read) {
@@ -196,8 +196,10 @@ class SelectorParser {
 
 }  // namespace
 
-Parsed<VectorSelector> read_selector(TokenCursor& tokens, const ParseOptions& options, bool empty) {
-  return SelectorParser(tokens, options).selector(empty);
+Parsed<VectorSelector> read_selector(TokenCursor& tokens,
+                                     const ParseOptions& options,
+                                     bool allow_empty) {
+  return SelectorParser(tokens, options).selector(allow_empty);
 }
 
 Parsed<std::vector<std::string>> read_labels(TokenCursor& tokens, const ParseOptions& options) {

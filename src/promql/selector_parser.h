@@ -10,18 +10,20 @@
 
 namespace ceems::promql {
 
-// The parts of queries without expressions in them. Each starts at the first token of what it reads
-// and stops behind its last.
+// Parsers for the parts of a query that contain no expressions. Each starts at the first token of
+// its part and stops after the last one.
 
-/// name{matchers}. With `empty` one that every series matches will do.
-Parsed<VectorSelector> read_selector(TokenCursor& tokens, const ParseOptions& options, bool empty);
+/// name{matchers}. `allow_empty` is that of parse_selector().
+Parsed<VectorSelector> read_selector(TokenCursor& tokens,
+                                     const ParseOptions& options,
+                                     bool allow_empty);
 /// (a, b,)
 Parsed<std::vector<std::string>> read_labels(TokenCursor& tokens, const ParseOptions& options);
-/// Milliseconds, not negative.
+/// A duration in milliseconds, not negative.
 Parsed<std::int64_t> read_duration(TokenCursor& tokens,
                                    const ParseOptions& options,
                                    bool may_be_zero);
-/// Milliseconds of a number of seconds with or without sign.
+/// A signed number of seconds, in milliseconds.
 Parsed<std::int64_t> read_timestamp(TokenCursor& tokens);
 
 }  // namespace ceems::promql

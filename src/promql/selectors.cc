@@ -5,7 +5,7 @@
 namespace ceems::promql {
 namespace {
 
-/// Goes to the expressions right below a node.
+/// Visits the children of a node.
 template <typename Visit>
 struct Below {
   const Visit* visit;

@@ -164,7 +164,7 @@ def test_requests_leave_a_hanging_server(directory, _options):
         assert gate.metric("ceems_lb_backend_up", backend="127.0.0.1:%d" % bad.port) == 0
         start = time.monotonic()
         assert [gate.ask().status for _ in range(6)] == [200] * 6 and time.monotonic() - start < 5
-        assert "takes connections but answers nothing" in gate.program.output()
+        assert "accepts connections but does not answer" in gate.program.output()
 
 
 def test_a_reload_remembers_dead_and_hanging_servers(directory, _options):

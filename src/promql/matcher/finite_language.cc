@@ -18,7 +18,7 @@ using Words = std::set<std::string, std::less<>>;
 constexpr unsigned kDeepestGroup = 50;
 constexpr std::size_t kLargestClass = 256;
 
-/// Reads a pattern by recursive descent; every step gives the words its part accepts.
+/// Reads a pattern by recursive descent. Each function returns the words that its part accepts.
 class Language {
  public:
   Language(std::string_view pattern, const LanguageLimits& limits)
@@ -30,7 +30,7 @@ class Language {
   }
 
  private:
-  /// `at_start`: nothing can stand before this part, so ^ has no effect here.
+  /// `at_start`: nothing can precede this part, so ^ has no effect here.
   std::optional<Words> alternatives(bool at_start, unsigned depth) {
     if (depth > kDeepestGroup) {
       return std::nullopt;
@@ -53,7 +53,7 @@ class Language {
 
   std::optional<Words> sequence(bool at_start, unsigned depth) {
     Words words = {""};
-    std::string literal;  // behind `words`: parts that are one word, joined at once
+    std::string literal;  // follows `words`; collects parts that accept one word only
     bool first = at_start;
     while (!rest_.empty() && rest_.front() != '|' && rest_.front() != ')') {
       if (rest_.front() == '^') {
@@ -64,7 +64,7 @@ class Language {
         continue;
       }
       if (rest_.front() == '$') {
-        // Only where the whole pattern, or an alternative of its outermost level, ends.
+        // Only at the end of the pattern or of an alternative at its outermost level.
         rest_.remove_prefix(1);
         if (depth != 0 || !(rest_.empty() || rest_.front() == '|')) {
           return std::nullopt;
@@ -93,7 +93,7 @@ class Language {
     return literal.empty() ? std::move(words) : join(words, {literal});
   }
 
-  /// An atom with what says how often it stands.
+  /// An atom with its quantifier.
   std::optional<Words> repeated(bool at_start, unsigned depth) {
     auto words = atom(at_start, depth);
     if (!words || rest_.empty()) {
@@ -113,7 +113,7 @@ class Language {
     } else {
       return words;
     }
-    take('?');  // the same words, in another order
+    take('?');  // lazy: accepts the same words
     if (!rest_.empty() && (rest_.front() == '*' || rest_.front() == '+' || rest_.front() == '?' ||
                            rest_.front() == '{')) {
       return std::nullopt;
@@ -134,7 +134,7 @@ class Language {
     return take('}') && at_least <= at_most;
   }
 
-  /// With a zero in front it is none: RE2 takes "a{01}" for these five characters.
+  /// A leading zero makes it a literal: RE2 reads "a{01}" as these five characters.
   bool number(std::size_t& value) {
     if (rest_.size() > 1 && rest_[0] == '0' && is_digit(rest_[1])) {
       return false;
@@ -252,7 +252,8 @@ class Language {
     return byte;
   }
 
-  /// A backslash with punctuation stands for that; letters and digits may mean anything.
+  /// A backslash before punctuation stands for that character. Before a letter or digit it has a
+  /// special meaning.
   std::optional<std::string> escaped() {
     if (rest_.size() < 2) {
       return std::nullopt;

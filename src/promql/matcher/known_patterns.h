@@ -4,14 +4,14 @@
 
 namespace ceems::promql {
 
-/// Patterns that compiled, so that the dashboards that send them again and again do not pay for it
-/// each time: do they accept the empty text?
+/// A cache of patterns that compiled, because dashboards send the same ones again and again. The
+/// value says whether the pattern accepts the empty text.
 using KnownPatterns = RecentMap<bool>;
 
-/// How patterns are judged.
+/// How patterns are checked.
 struct PatternOptions {
-  KnownPatterns* known = nullptr;  ///< null: nothing is remembered; must outlive its use
-  /// False: a pattern that is neither known nor made of plain words is refused.
+  KnownPatterns* known = nullptr;  ///< null: no cache; must outlive the options
+  /// False: refuses patterns that are neither cached nor made of plain words.
   bool compile = true;
 };
 

@@ -14,8 +14,8 @@ namespace {
 
 constexpr std::string_view kMeta = R"(\.+*?()|[]{}^$)";
 
-/// A short pattern may stand for a large program, as (\pL){1000} does, and a query holds thousands
-/// of short patterns: what compiling may take grows with the length of the text.
+/// A short pattern can need a large program, as (\pL){1000} does, and a query can contain thousands
+/// of short patterns. So the limit grows with the length of the pattern.
 re2::RE2::Options options_for(std::string_view pattern) {
   constexpr std::size_t kSmallest = std::size_t{128} << 10U;
   constexpr std::size_t kEachByte = 64;
@@ -24,7 +24,7 @@ re2::RE2::Options options_for(std::string_view pattern) {
   return options;
 }
 
-/// As Prometheus compiles patterns: anchored, and "." is any character (3.0).
+/// Compiles like Prometheus 3.0: anchored, and "." matches any character.
 re2::RE2 compiled(std::string_view pattern) {
   re2::RE2::Options options = options_for(pattern);
   options.set_dot_nl(true);
@@ -33,7 +33,7 @@ re2::RE2 compiled(std::string_view pattern) {
 
 constexpr ByteSet kInWords = ByteSet::letters_digits_and("-:/| ");
 
-/// Of a pattern that compiles.
+/// The pattern must compile.
 bool accepts_empty(std::string_view pattern, const PatternOptions& options) {
   if (is_words(pattern)) {
     return pattern.empty() || pattern.starts_with('|') || pattern.ends_with('|') ||
@@ -53,14 +53,14 @@ std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOp
   if (matcher.op != MatchOperator::kMatches && matcher.op != MatchOperator::kNotMatches) {
     return std::nullopt;
   }
-  // Compiling costs 10 µs and more.
+  // Compiling takes 10 µs or more.
   if (is_words(matcher.value) || (options.known != nullptr && options.known->find(matcher.value))) {
     return std::nullopt;
   }
   if (!options.compile) {
     return "a regular expression that was not compiled yet";
   }
-  // On its own, too: "a)(b" is none, though "^(?:a)(b)$" is one.
+  // The pattern must also compile unanchored: "a)(b" is invalid, although "^(?:a)(b)$" is valid.
   const re2::RE2 bare(matcher.value, options_for(matcher.value));
   if (!bare.ok()) {
     return fmt::format("bad regular expression: {}", bare.error());

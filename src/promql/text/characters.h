@@ -6,7 +6,7 @@
 
 namespace ceems::promql {
 
-// Kinds of bytes. Every byte of a query is asked about several times.
+// Classes of bytes. They are tables, because every byte of a query is looked up several times.
 
 constexpr bool is_digit(char byte) {
   return byte >= '0' && byte <= '9';
@@ -16,7 +16,7 @@ constexpr bool is_letter(char byte) {
   return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_';
 }
 
-/// A set of bytes, to be looked up in.
+/// A set of bytes.
 class ByteSet {
  public:
   explicit constexpr ByteSet(std::string_view bytes) {
@@ -46,7 +46,7 @@ class ByteSet {
   std::array<bool, 256> known_{};
 };
 
-/// What names of labels and of metrics consist of behind their first byte.
+/// The bytes of names of labels and metrics after the first.
 inline constexpr ByteSet kInLabel = ByteSet::letters_digits_and("");
 inline constexpr ByteSet kInMetric = ByteSet::letters_digits_and(":");
 

@@ -19,7 +19,7 @@ struct Symbol {
   std::string_view text;
   TokenKind kind;
 };
-/// By their first byte, longer ones first. None has more than two bytes.
+/// Sorted by their first byte, longer ones first. None has more than two bytes.
 constexpr std::array kSymbols = {
     Symbol{"=~", TokenKind::kMatches},     Symbol{"==", TokenKind::kEqual},
     Symbol{"=", TokenKind::kAssign},       Symbol{"!~", TokenKind::kNotMatches},
@@ -35,8 +35,7 @@ constexpr std::array kSymbols = {
     Symbol{"%", TokenKind::kMod},          Symbol{"^", TokenKind::kPow},
 };
 
-/// Where those begin that start with a byte: most bytes of a query that are in no word are
-/// symbols.
+/// The index of the first symbol that starts with a byte, for fast lookup.
 constexpr auto kFirstSymbol = [] {
   std::array<std::uint8_t, 256> first{};
   first.fill(kSymbols.size());
@@ -133,12 +132,12 @@ class Lexer {
     while (length < rest.size() && in_word.contains(rest[length])) {
       ++length;
     }
-    // "inf" and "nan" are numbers wherever a name may not stand in their place.
+    // "inf" and "nan" are numbers wherever a name is not possible.
     const bool number = !in_braces_ && length == 3 && parse_number(rest.substr(0, 3)).has_value();
     add(number ? TokenKind::kNumber : TokenKind::kWord, length);
   }
 
-  /// Numbers and durations: everything that hangs together.
+  /// Numbers and durations: everything up to the next other character.
   std::optional<SyntaxError> number() {
     std::size_t length = 0;
     const bool hexadecimal = peek() == '0' && (peek(1) == 'x' || peek(1) == 'X');
@@ -158,7 +157,7 @@ class Lexer {
     return std::nullopt;
   }
 
-  /// Is the byte before this one the 'e' of a number?
+  /// Whether the byte before this one is the 'e' of a number.
   [[nodiscard]] bool after_exponent(std::size_t length) const {
     const char before = length > 0 ? peek(length - 1) : '\0';
     return (before == 'e' || before == 'E') && is_digit(peek(length + 1)) &&

@@ -11,7 +11,7 @@ namespace ceems::promql {
 
 enum class TokenKind : std::uint8_t {
   kEnd,
-  kWord,  ///< a name or keyword; keywords are in any case
+  kWord,  ///< a name or a keyword; keywords are case-insensitive
   kNumber,
   kDuration,
   kString,  ///< with its quotes
@@ -25,7 +25,7 @@ enum class TokenKind : std::uint8_t {
   kColon,
   kAt,
   kAssign,    // =
-  kNotEqual,  // !=, both of matchers and of comparisons
+  kNotEqual,  // !=, in matchers and comparisons
   kMatches,
   kNotMatches,
   kEqual,  // ==
@@ -47,13 +47,12 @@ struct Token {
   std::string_view text;   ///< part of the query
 };
 
-/// What a token is called in messages: "','", "number", "end of query".
+/// The name of a token in messages: "','", "number", "end of query".
 std::string_view describe(TokenKind kind);
 
-/// The tokens of a query, the last of which is kEnd; comments and blanks are left out. Names hold
-/// ':' outside braces only, and within brackets ':' stands alone. Refuses what is no UTF-8, strings
-/// without an end or with escapes that do not exist, and characters that begin nothing. `query`
-/// must outlive the tokens.
+/// The tokens of a query without comments and blanks. The last one is kEnd. Names may contain ':'
+/// outside braces only; within brackets ':' is a token. Errors: invalid UTF-8, unterminated
+/// strings, unknown escapes and characters that begin no token. `query` must outlive the tokens.
 Parsed<std::vector<Token>> tokenize(std::string_view query);
 
 }  // namespace ceems::promql

@@ -29,7 +29,7 @@ int hex_value(char byte) {
   return -1;
 }
 
-/// Without underscores; nothing where one is not between two digits.
+/// The text without underscores; nothing if one is not between two digits.
 std::optional<std::string> without_underscores(std::string_view text) {
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -45,7 +45,7 @@ std::optional<std::string> without_underscores(std::string_view text) {
   return out;
 }
 
-/// All of `text` in this base; nothing where it is no such number or too big.
+/// The number that is all of `text`, in this base; nothing if it is invalid or too large.
 std::optional<double> parse_integer(std::string_view text, int base) {
   std::int64_t value = 0;
   const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
@@ -67,10 +67,10 @@ constexpr std::array kUnits = {
     Unit{"y", 365 * kDay}, Unit{"w", 7 * kDay}, Unit{"d", kDay}, Unit{"h", kHour},
     Unit{"m", kMinute},    Unit{"s", kSecond},  Unit{"ms", 1},
 };
-/// Prometheus counts in nanoseconds of 63 bits.
+/// Prometheus stores durations as nanoseconds in 63 bits.
 constexpr std::int64_t kMaxMilliseconds = std::numeric_limits<std::int64_t>::max() / 1'000'000;
 
-/// The number of `digits` hexadecimal (or octal) digits at `place`, which moves behind them.
+/// The number made of `digits` hexadecimal (or octal) digits at `place`, which moves past them.
 std::optional<char32_t> escape_digits(std::string_view text,
                                       std::size_t& place,
                                       std::size_t digits,
@@ -86,7 +86,7 @@ std::optional<char32_t> escape_digits(std::string_view text,
   return value;
 }
 
-/// The character after a backslash that stands for one byte; nothing for others.
+/// The byte that a single character after a backslash stands for; nothing for other characters.
 std::optional<char> simple_escape(char name, char quote) {
   constexpr std::string_view kNames = "abfnrtv\\";
   constexpr std::string_view kValues = "\a\b\f\n\r\t\v\\";
@@ -96,7 +96,7 @@ std::optional<char> simple_escape(char name, char quote) {
   return name == quote ? std::optional<char>(quote) : std::nullopt;
 }
 
-/// Appends what the escape at `place` (behind its backslash) stands for and moves behind it.
+/// Appends what the escape at `place` (after its backslash) stands for, and moves past it.
 bool append_escape(std::string& out, std::string_view text, std::size_t& place, char quote) {
   if (place >= text.size()) {
     return false;
@@ -131,7 +131,7 @@ bool append_escape(std::string& out, std::string_view text, std::size_t& place, 
   return true;
 }
 
-/// What may have a meaning in quotes.
+/// The bytes that have a special meaning in quotes.
 constexpr ByteSet kNotPlain("\\\n\"'");
 
 bool is_shown_as_it_is(char byte) {
@@ -175,7 +175,7 @@ std::optional<double> parse_number(std::string_view text) {
     return std::nullopt;
   }
   if (error == std::errc::result_out_of_range) {
-    return std::nullopt;  // Go's parser refuses 1e999, too
+    return std::nullopt;  // Go's parser refuses 1e999 as well
   }
   return error == std::errc() ? std::optional<double>(value) : std::nullopt;
 }
@@ -305,7 +305,7 @@ void append_quoted(std::string& out, std::string_view value) {
     } else if (static_cast<unsigned char>(byte) < 0x20 || byte == 0x7F || length == 0) {
       fmt::format_to(std::back_inserter(out), "\\x{:02x}", static_cast<unsigned char>(byte));
     } else if (value.starts_with(kReplacementCharacter)) {
-      out += "\\ufffd";  // Prometheus takes a bare one for a broken character
+      out += "\\ufffd";  // Prometheus takes an unescaped one for an invalid character
     } else {
       out += value.substr(0, length);
     }

@@ -8,15 +8,15 @@
 namespace ceems::promql {
 
 // Literals of PromQL (https://prometheus.io/docs/prometheus/latest/querying/basics/#literals), from
-// text to value and back. Pure functions.
+// from text to value and back. Pure functions.
 
 /// A decimal number, a C-like octal integer ("010" is 8), a hexadecimal integer, "Inf" or "NaN" in
-/// any case; single underscores between digits are skipped. Nothing for any other text.
+/// any case. Single underscores between digits are ignored. Nothing for any other text.
 std::optional<double> parse_number(std::string_view text);
-/// The shortest text that parse_number reads as the same value; "Inf" and "NaN" by these names.
+/// The shortest text that parse_number() reads as the same value; "Inf" and "NaN" for these.
 void append_number(std::string& out, double value);
 
-/// "1h30m": whole numbers with y, w, d, h, m, s, ms, each unit at most once, the biggest first.
+/// "1h30m": integers with y, w, d, h, m, s, ms, each unit at most once, in descending order.
 /// Milliseconds, at most 292 years. Nothing for any other text.
 std::optional<std::int64_t> parse_duration_ms(std::string_view text);
 /// The same for a number of seconds (Prometheus 3); whole milliseconds only.
@@ -24,11 +24,11 @@ std::optional<std::int64_t> duration_ms_of_seconds(double seconds);
 /// "1d2h": a text that parse_duration_ms reads as the same; `milliseconds` must not be negative.
 void append_duration(std::string& out, std::int64_t milliseconds);
 
-/// The value of a quoted string, quotes included: "…" and '…' with the escapes of Go, `…` without
-/// any. A value is bytes: "\xff" is no UTF-8. Nothing where a quote, an escape or the end is wrong.
+/// The value of a string given with its quotes: "…" and '…' with the escapes of Go, `…` without
+/// any. The value need not be UTF-8 ("\xff"). Nothing if a quote, an escape or the end is invalid.
 std::optional<std::string> unquote(std::string_view quoted);
-/// In double quotes, printable ASCII and valid UTF-8 as they are, all else escaped, so that
-/// unquote() gives the same bytes.
+/// The text in double quotes. Everything except printable ASCII and valid UTF-8 is escaped, so that
+/// unquote() returns the same bytes.
 void append_quoted(std::string& out, std::string_view value);
 
 /// [a-zA-Z_][a-zA-Z0-9_]*

@@ -10,7 +10,7 @@
 
 namespace ceems::promql {
 
-/// Why a query is refused, and where.
+/// Why a query is refused, and at which place.
 struct SyntaxError {
   std::size_t offset = 0;  ///< bytes from the start of the query
   std::size_t line = 1;

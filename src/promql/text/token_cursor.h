@@ -12,7 +12,7 @@
 
 namespace ceems::promql {
 
-/// A place among the tokens of a query, which moves forward. `query` must outlive it. Not
+/// A position among the tokens of a query that moves forward. `query` must outlive it. Not
 /// thread-safe.
 class TokenCursor {
  public:
@@ -20,9 +20,9 @@ class TokenCursor {
       : query_(query), tokens_(std::move(tokens)) {}
 
   [[nodiscard]] const Token& current() const { return tokens_[next_]; }
-  /// The one behind it; at the end the end.
+  /// The token after the current one; at the end, the kEnd token.
   [[nodiscard]] const Token& following() const { return tokens_[behind()]; }
-  /// Gives the current one and goes on.
+  /// Returns the current token and moves to the next.
   const Token& take() { return tokens_[std::exchange(next_, behind())]; }
   bool take_if(TokenKind kind) {
     if (current().kind != kind) {
@@ -37,7 +37,7 @@ class TokenCursor {
   [[nodiscard]] std::unexpected<SyntaxError> refuse(std::size_t offset, std::string message) const;
   /// "unexpected ')', expected an expression"
   [[nodiscard]] std::unexpected<SyntaxError> unexpected(std::string_view expected) const;
-  /// Goes on past a token of this kind, or says that it is missing.
+  /// Moves past a token of this kind; an error if it is not there.
   Parsed<bool> expect(TokenKind kind);
 
  private:

@@ -161,6 +161,25 @@ TEST_F(AccountDeviceTest, IgnoresInvalidEnergy) {
   EXPECT_DOUBLE_EQ(unit("1"), 0);
 }
 
+AccountOptions idle_gpu_and_node(double gpu_watts, double node_watts) {
+  AccountOptions options = idle_gpu(gpu_watts);
+  options.idle_watts.at(index(Domain::kNode)) = node_watts;
+  return options;
+}
+
+class NodeIdleDeviceTest : public AccountDeviceTest {
+ protected:
+  NodeIdleDeviceTest() : AccountDeviceTest(idle_gpu_and_node(100, 50)) {}
+};
+
+TEST_F(NodeIdleDeviceTest, TheIdlePowerOfTheNodeLimitsThatOfDevices) {
+  device("a").joules = 400;
+  device("a").total_use = 1;
+  sample();
+  EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kGpu), 50);
+  EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kGpu), 350);
+}
+
 class LearningDeviceTest : public AccountDeviceTest {
  protected:
   LearningDeviceTest() : AccountDeviceTest(AccountOptions{}) {}
