@@ -39,8 +39,8 @@ TEST(Mutex, IsHeldUntilTheEndOfTheScope) {
   const auto taken_elsewhere = [&mutex] {
     bool taken = false;
     std::jthread([&] {
-      taken = mutex.try_lock();
-      if (taken) {
+      if (mutex.try_lock()) {
+        taken = true;
         mutex.unlock();
       }
     }).join();
