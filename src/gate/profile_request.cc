@@ -447,8 +447,8 @@ Checked<bool> ProfileRequest::restrict_times(const SharedIds& ids, std::int64_t 
     return std::unexpected(bad_message("start, end or step is invalid"));
   }
   for (const promql::TimeSpan& span : *spans) {
-    const Evaluation asked{.start_ms = std::min(span.from_ms, kFarTime),
-                           .end_ms = std::min(span.to_ms, kFarTime)};
+    const Evaluation requested{.start_ms = std::min(span.from_ms, kFarTime),
+                               .end_ms = std::min(span.to_ms, kFarTime)};
     if (narrowed(requested, {.around = promql::TimeSpan{}}, 0, ids) != requested) {
       return std::unexpected(shared_id(ids.begin()->first));
     }

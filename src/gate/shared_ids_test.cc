@@ -42,12 +42,14 @@ const SharedIds& shared() {
   return ids;
 }
 
-std::optional<Evaluation> narrow(Evaluation asked, const Reach& reach, std::int64_t lookback = 0) {
+std::optional<Evaluation> narrow(Evaluation requested,
+                                 const Reach& reach,
+                                 std::int64_t lookback = 0) {
   return narrowed(requested, reach, lookback, shared());
 }
 
 TEST(Narrowed, TimesWithoutOthersStayAsTheyAre) {
-  const Evaluation asked{.start_ms = 13 * kHour, .end_ms = 30 * kHour, .step_ms = 7};
+  const Evaluation requested{.start_ms = 13 * kHour, .end_ms = 30 * kHour, .step_ms = 7};
   EXPECT_EQ(narrow(requested, {.around = TimeSpan{}}), requested);
   EXPECT_EQ(narrow(requested, {.around = TimeSpan{-kHour + 2 * kMinute, 0}}), requested);
   EXPECT_EQ(narrow(requested, {}), requested);
@@ -56,7 +58,7 @@ TEST(Narrowed, TimesWithoutOthersStayAsTheyAre) {
 }
 
 TEST(Narrowed, ThePartAroundTheOwnUnitIsLeft) {
-  const Evaluation asked{.start_ms = 0, .end_ms = 30 * kHour, .step_ms = kHour};
+  const Evaluation requested{.start_ms = 0, .end_ms = 30 * kHour, .step_ms = kHour};
   EXPECT_EQ(narrow(requested, {.around = TimeSpan{}}),
             (Evaluation{.start_ms = 13 * kHour, .end_ms = 30 * kHour, .step_ms = kHour}));
   // Reading five hours back, and looking back one more.
@@ -78,13 +80,13 @@ TEST(Narrowed, ThePartAroundTheOwnUnitIsLeft) {
 
 TEST(Narrowed, AnOwnUnitBeforeTheOthersIsLeftToo) {
   const SharedIds ids = {{"7", {.own = {{kHour, 2 * kHour}}, .others = {{10 * kHour, kFarTime}}}}};
-  const Evaluation asked{.start_ms = 0, .end_ms = 30 * kHour, .step_ms = kHour};
+  const Evaluation requested{.start_ms = 0, .end_ms = 30 * kHour, .step_ms = kHour};
   EXPECT_EQ(narrowed(requested, {.around = TimeSpan{}}, 0, ids),
             (Evaluation{.start_ms = 0, .end_ms = 10 * kHour - kMinute - 1, .step_ms = kHour}));
 }
 
 TEST(Narrowed, FixedTimesAreNotMoved) {
-  const Evaluation asked{.start_ms = 20 * kHour, .end_ms = 30 * kHour, .step_ms = kHour};
+  const Evaluation requested{.start_ms = 20 * kHour, .end_ms = 30 * kHour, .step_ms = kHour};
   EXPECT_EQ(narrow(requested, {.fixed = TimeSpan{11 * kHour, 11 * kHour}}), std::nullopt);
   EXPECT_EQ(narrow(requested, {.fixed = TimeSpan{12 * kHour + kMinute, 13 * kHour}}), std::nullopt);
   EXPECT_EQ(narrow(requested, {.fixed = TimeSpan{13 * kHour, 14 * kHour}}), requested);
