@@ -5,8 +5,8 @@
 
 #include <cstdio>
 #include <memory>
+#include <optional>
 #include <string>
-#include <thread>
 #include <utility>
 
 #include <fmt/format.h>
@@ -17,7 +17,6 @@
 #include "api/server.h"
 #include "base/clock.h"
 #include "base/log.h"
-#include "base/mutex.h"
 #include "config/flags.h"
 #include "directories.h"
 #include "ingest/grafana_admins.h"
@@ -28,6 +27,7 @@
 #include "os/command.h"
 #include "os/daemon.h"
 #include "os/privileges.h"
+#include "store/backups.h"
 #include "store/database.h"
 #include "store/factory/open_database.h"
 
@@ -61,30 +61,6 @@ Result<> drop_privileges(const api::CommandLine& line) {
     return fail(std::move(dropped).error().with_context("dropping privileges"));
   }
   return {};
-}
-
-/// Copies the database once per interval; the first time after one interval.
-void keep_backups(const std::stop_token& stop,
-                  ceems::store::Database& database,
-                  const std::string& directory,
-                  std::chrono::milliseconds interval) {
-  ceems::Mutex mutex;
-  ceems::Condition wake;
-  while (true) {
-    {
-      ceems::MutexLock lock(mutex);
-      wake.wait_for(lock, stop, interval, [] { return false; });
-    }
-    if (stop.stop_requested()) {
-      return;
-    }
-    const auto name = database.backup(directory, stop);
-    if (name) {
-      log::info("backup written", {{"file", *name}});
-    } else {
-      log::error("backup failed", {{"err", name.error().message}});
-    }
-  }
 }
 
 void serve(ceems::net::Server& server) {
@@ -163,15 +139,13 @@ int serve_database(api::Config config,
   }
   handler = std::move(*made);
   (*loop)->start();
-  std::jthread backups;
+  std::optional<ceems::store::Backups> backups;
   if (!config.data.backup_path.empty()) {
-    backups = std::jthread([&](const std::stop_token& stop) {
-      keep_backups(stop, **database, config.data.backup_path, config.data.backup_interval);
-    });
+    backups.emplace(**database, config.data.backup_path, config.data.backup_interval);
   }
   serve(server);
   (*loop)->stop();
-  backups = {};
+  backups.reset();
   if (auto closed = (*database)->close(); !closed) {
     log::error("cannot close the database", {{"err", closed.error().message}});
   }
