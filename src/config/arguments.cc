@@ -14,7 +14,7 @@ namespace ceems::config {
 namespace {
 
 constexpr std::size_t kMaxArgumentFile = std::size_t{1} << 20U;  // bytes
-constexpr int kMaxArgumentFiles = 16;  // in all: a file may name other files, and itself
+constexpr int kMaxArgumentFiles = 16;  // in total; a file may name other files, or itself
 
 Result<std::string> read_argument_file(const std::string& path) {
   std::error_code code;
@@ -38,8 +38,8 @@ Result<std::string> read_argument_file(const std::string& path) {
   return text;
 }
 
-/// The arguments in the text of a file, one per line; blank lines and lines that begin with '#' are
-/// skipped.
+/// Splits the text of an argument file, which holds one argument per line. Blank lines and lines
+/// that begin with '#' are skipped.
 std::vector<std::string> split_arguments(std::string_view text) {
   std::vector<std::string> arguments;
   while (!text.empty()) {
@@ -52,7 +52,7 @@ std::vector<std::string> split_arguments(std::string_view text) {
   return arguments;
 }
 
-/// Reads one command line from its front to its end.
+/// Parses one command line.
 class Reader {
  public:
   Reader(std::span<const char* const> arguments, std::span<Flag> flags, bool takes_positionals)
@@ -101,7 +101,8 @@ class Reader {
     return {};
   }
 
-  /// Takes "name" or "name=value", and the next argument where that is the value.
+  /// Handles "name" or "name=value". Without "=value", the next argument is the value unless the
+  /// flag is boolean.
   Result<> take_flag(std::string_view text) {
     const std::size_t equals = text.find('=');
     const std::string_view name = text.substr(0, equals);
@@ -134,7 +135,7 @@ class Reader {
     return {};
   }
 
-  /// Puts the arguments in a file in the place of the one that names it.
+  /// Replaces an @path argument by the arguments in that file.
   Result<> take_file(const std::string& path) {
     if (++files_ > kMaxArgumentFiles) {
       return fail(ErrorCode::kInvalidArgument, "more than {} argument files", kMaxArgumentFiles);

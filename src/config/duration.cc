@@ -16,7 +16,7 @@ struct Unit {
   std::int64_t ms;
 };
 
-// Biggest first.
+// From the largest to the smallest.
 constexpr std::array<Unit, 7> kUnits{{{"y", 365LL * 24 * 3600 * 1000},
                                       {"w", 7LL * 24 * 3600 * 1000},
                                       {"d", 24LL * 3600 * 1000},
@@ -25,14 +25,15 @@ constexpr std::array<Unit, 7> kUnits{{{"y", 365LL * 24 * 3600 * 1000},
                                       {"s", 1000},
                                       {"ms", 1}}};
 
-// The longest duration of Go, which counts nanoseconds.
+// The longest duration of Go, which counts nanoseconds in 64 bits.
 constexpr std::int64_t kMaxMs = std::numeric_limits<std::int64_t>::max() / 1'000'000;
 
 bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/// Takes the digits, or else the characters up to the next digit, off the front.
+/// Removes the leading digits (or, with `digits` false, everything before the next digit) and
+/// returns them.
 std::string_view take_run(std::string_view& rest, bool digits) {
   const auto* const end = std::ranges::find_if(rest, [&](char c) { return is_digit(c) != digits; });
   const std::string_view run = rest.substr(0, static_cast<std::size_t>(end - rest.begin()));
@@ -83,7 +84,7 @@ std::string go_duration(std::chrono::milliseconds duration) {
     return "0s";
   }
   const bool negative = duration.count() < 0;
-  // The lowest value has no positive counterpart as a signed number.
+  // The minimum value cannot be negated as a signed number.
   const auto bits = static_cast<std::uint64_t>(duration.count());
   const std::uint64_t ms = negative ? 0 - bits : bits;
   std::string out = negative ? "-" : "";

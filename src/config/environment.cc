@@ -15,8 +15,9 @@ bool is_name(char c) {
   return c == '_' || (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z');
 }
 
-/// Name after a '$' and how many characters it takes; ("", n > 0) is broken syntax that is dropped,
-/// ("", 0) a lone dollar sign that stays.
+/// The variable name at the start of `text`, which follows a '$', and the number of characters that
+/// it takes up. ("", n > 0) means broken syntax, which is dropped; ("", 0) means a lone dollar
+/// sign, which stays.
 std::pair<std::string_view, std::size_t> variable(std::string_view text) {
   if (text.empty()) {
     return {"", 0};

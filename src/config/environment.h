@@ -8,11 +8,11 @@
 
 namespace ceems::config {
 
-/// Replaces $NAME and ${NAME} in a text by what `lookup` returns for NAME, and $$ by one $. The
-/// rules are those of os.Expand of Go (https://pkg.go.dev/os#Expand), which CEEMS 0.10.2 uses:
-/// a name is letters, digits and '_', or one of *#$@!?- or a digit; "${}" and an unclosed "${"
-/// vanish; any other '$' stays. Every part of the text counts, comments too.
-/// kInvalidArgument when the text holds [[{$}]], which CEEMS 0.10.2 refuses.
+/// Replaces $NAME and ${NAME} in a text with what `lookup` returns for NAME, and $$ with a single
+/// $. The rules are those of Go's os.Expand (https://pkg.go.dev/os#Expand), which CEEMS 0.10.2
+/// uses: a name is a run of letters, digits and '_', or a single digit, or one of *#$@!?-; "${}"
+/// and an unclosed "${" are removed; any other '$' is kept. The whole text is expanded, including
+/// comments. Returns kInvalidArgument when the text contains [[{$}]], which CEEMS 0.10.2 rejects.
 Result<std::string> expand_environment(
     std::string_view text, const std::function<std::string(const std::string&)>& lookup);
 

@@ -10,7 +10,7 @@
 
 namespace ceems::config {
 
-// Shared by the sources of FlagSet only.
+// Used only by the implementation of FlagSet.
 
 /// One flag of a program.
 struct Flag {
@@ -20,8 +20,8 @@ struct Flag {
   std::string name;  ///< without dashes
   Target target;
   FlagInfo info;
-  std::vector<std::string> choices = {};  ///< the values that are allowed; empty: any
-  std::string default_text = {};          ///< for help; of a list its first value
+  std::vector<std::string> choices = {};  ///< allowed values; empty: any
+  std::string default_text = {};          ///< shown in the help; for a list, its first value
   std::vector<std::string> aliases = {};  ///< other names, without dashes
   std::vector<std::string> given = {};    ///< values on the command line, in order
 

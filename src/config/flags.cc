@@ -15,11 +15,11 @@
 namespace ceems::config {
 namespace {
 
-/// A flag of every program.
+/// A flag that every program has.
 struct StandardFlag {
   std::string_view name;
   std::string_view help;                   ///< empty: hidden
-  std::string (*text)(const HelpSource&);  ///< what it prints; null: it has no effect
+  std::string (*text)(const HelpSource&);  ///< returns what it prints; null: no effect
 };
 
 constexpr std::array<StandardFlag, 7> kStandardFlags{{
@@ -50,7 +50,7 @@ std::vector<std::string> target_texts(const Flag& flag) {
   return std::visit([](const auto* target) { return to_texts(*target); }, flag.target);
 }
 
-/// Whole numbers are read as floating point and truncated, as kingpin does ("1e2" is 100).
+/// Parses a number as floating point and truncates it, as kingpin does ("1e2" is 100).
 std::optional<long> parse_long(std::string_view text) {
   if (text.size() > 1 && text[0] == '+' && text[1] != '-') {
     text.remove_prefix(1);
@@ -62,7 +62,7 @@ std::optional<long> parse_long(std::string_view text) {
   return static_cast<long>(*value);
 }
 
-/// Stores the values of one flag, at least one, in its target.
+/// Stores the values of one flag in its target. There must be at least one value.
 Result<> store(const Flag& flag, const std::vector<std::string>& values) {
   for (const std::string& value : values) {
     if (!flag.choices.empty() && std::ranges::find(flag.choices, value) == flag.choices.end()) {
@@ -180,7 +180,7 @@ void FlagSet::positionals(std::string_view name,
 
 void FlagSet::add_standard_flags() {
   for (const StandardFlag& standard : kStandardFlags) {
-    if (find_flag(flags_, standard.name) == nullptr) {  // parse() may be called again
+    if (find_flag(flags_, standard.name) == nullptr) {  // parse() may be called more than once
       add(standard.name, ignored_,
           {.help = std::string(standard.help), .hidden = standard.help.empty()});
     }

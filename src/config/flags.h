@@ -9,40 +9,40 @@ namespace ceems::config {
 
 struct Flag;
 
-/// How a flag is described, besides its name and target.
+/// The description of a flag, besides its name and target.
 struct FlagInfo {
-  std::string help;              ///< one sentence
-  std::string env = {};          ///< variable that gives the default when it is set and not empty
+  std::string help;      ///< one sentence
+  std::string env = {};  ///< environment variable that overrides the default if it is not empty
   std::string placeholder = {};  ///< shown as --name=PLACEHOLDER; empty: the default, or NAME
-  bool hidden = false;           ///< not in --help, the man page and completion
+  bool hidden = false;           ///< left out of --help, the man page and completion
 };
 
-/// What parse() decided.
+/// The result of parse().
 struct FlagOutcome {
-  std::optional<int> exit;  ///< set: print `text` and exit with this status
+  std::optional<int> exit;  ///< if set, print `text` and exit with this status
   std::string text;         ///< for stdout when `exit` is 0, else for stderr
 };
 
-/// The flags of a program. They follow the grammar of kingpin 2.4.0, the library that CEEMS 0.10.2
-/// uses:
+/// The command-line flags of a program. The grammar is that of kingpin 2.4.0, the library that
+/// CEEMS 0.10.2 uses:
 ///
-///   --name=value, --name value  a value; one that begins with '-' only after '='
+///   --name=value, --name value  a value; one that begins with '-' needs the '='
 ///   --name, --no-name           a boolean
-///   --                          ends the flags
-///   @path                       the arguments in that file, one per line; blank lines and lines
-///                               that begin with '#' are skipped
+///   --                          everything after it is positional
+///   @path                       replaced by the arguments in that file, one per line; blank
+///                               lines and lines that begin with '#' are skipped
 ///
-/// A list collects its values in order; any other flag may be given once. A number is read as a
-/// decimal fraction and truncated: 1e2 is 100. The command line wins over the environment, which
-/// wins over the default.
+/// A list flag collects its values in order; any other flag may be given at most once. A number is
+/// parsed as floating point and truncated, so 1e2 is 100. The command line takes precedence over
+/// the environment, which takes precedence over the default.
 ///
-/// Every program has --help (-h) and --version, and hidden --help-long, --help-man,
-/// --completion-script-bash and --completion-script-zsh: they print a text and end the program,
-/// their --no- form too. Hidden --completion-bash has no effect. docs/configuration.md describes
-/// all this for users.
+/// Every program has --help (-h) and --version, and the hidden flags --help-long, --help-man,
+/// --completion-script-bash and --completion-script-zsh. Each of them, and its --no- form, prints
+/// a text and ends the program. The hidden --completion-bash has no effect. docs/configuration.md
+/// describes the flags for users.
 ///
-/// A target holds the default when its flag is added and must outlive the set. Names of flags and
-/// aliases are unique. Not thread-safe.
+/// The target of a flag holds the default when the flag is added, and must outlive the set. Flag
+/// names and aliases must be unique. Not thread-safe.
 class FlagSet {
  public:
   FlagSet(std::string program, std::string description);
@@ -53,34 +53,35 @@ class FlagSet {
   void add(std::string_view name, bool& target, FlagInfo info);
   void add(std::string_view name, std::string& target, FlagInfo info);
   void add(std::string_view name, long& target, FlagInfo info);
-  /// A list: given values replace the whole default.
+  /// Adds a list flag. Values that are given replace the whole default.
   void add(std::string_view name, std::vector<std::string>& target, FlagInfo info);
-  /// One of `choices`, matched exactly; the default need not be one of them.
+  /// Adds a flag whose value must be one of `choices`, compared exactly. The default need not be
+  /// one of them.
   void add_enum(std::string_view name,
                 std::string& target,
                 std::vector<std::string> choices,
                 FlagInfo info);
-  /// A list of such values.
+  /// Adds a list flag whose values must all be among `choices`.
   void add_enums(std::string_view name,
                  std::vector<std::string>& target,
                  std::vector<std::string> choices,
                  FlagInfo info);
-  /// Another, hidden name of a flag that was added before.
+  /// Adds a hidden second name for a flag that was added before.
   void alias(std::string_view alias, std::string_view name);
-  /// Allows positional arguments, which the usage line shows by this name; parse() replaces the
-  /// content of `target`. Without this call every positional argument is an error.
+  /// Allows positional arguments, which the usage line shows under this name. parse() replaces the
+  /// content of `target`. Without this call, every positional argument is an error.
   void positionals(std::string_view name, std::vector<std::string>& target, std::string help);
 
-  /// Reads the command line, argv[0] being the program, and the environment into the targets.
-  /// An error is one line with exit status 1, and may leave some targets set. It wins over --help
-  /// and --version; of those, the first one wins.
+  /// Parses the command line, with argv[0] being the program, and the environment into the targets.
+  /// An error gives one line of text and exit status 1, and may leave some targets set. It takes
+  /// precedence over --help and --version; of those, the first one on the command line counts.
   FlagOutcome parse(int argc, const char* const* argv);
 
-  /// True when the flag with this name, by any alias or --no- form, was on the command line that
-  /// parse() read last.
+  /// True when this flag was on the command line that parse() read last, under any of its names or
+  /// in its --no- form.
   [[nodiscard]] bool given(std::string_view name) const;
-  /// The target of the flag with this name or alias, as text: one value for a scalar ("true" or
-  /// "false" for a boolean), any number for a list, none when there is no such flag.
+  /// The current value of the flag with this name or alias, as text: one element for a scalar
+  /// ("true" or "false" for a boolean), any number for a list, none when there is no such flag.
   [[nodiscard]] std::vector<std::string> values(std::string_view name) const;
   /// Names of the flags that are not hidden, without dashes, in the order in which they were added.
   [[nodiscard]] std::vector<std::string> names() const;
@@ -95,8 +96,8 @@ class FlagSet {
   std::vector<Flag> flags_;
   std::string positional_name_;
   std::string positional_help_;
-  std::vector<std::string>* positionals_ = nullptr;  // null: none are allowed
-  bool ignored_ = false;  // target of the flags of every program, whose values do not matter
+  std::vector<std::string>* positionals_ = nullptr;  // null: positional arguments are not allowed
+  bool ignored_ = false;  // target of the standard flags, whose values are not used
 };
 
 }  // namespace ceems::config

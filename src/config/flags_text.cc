@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::size_t kMaxLeft = 29;  // longer flags get their help on the next line
 
-/// "--[no-]name", "--name=VALUE", "--name=VALUE ..." as the left column shows it.
+/// The left column of the help: "--[no-]name", "--name=VALUE" or "--name=VALUE ...".
 std::string synopsis(const Flag& flag) {
   if (flag.name == "help") {
     return "-h, --[no-]help";
@@ -64,7 +64,8 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
-/// "help" first, as the reference lists it; then the order of registration.
+/// The flags that are not hidden: "help" first, as in the reference, then in the order in which
+/// they were added.
 std::vector<const Flag*> visible(const HelpSource& source) {
   std::vector<const Flag*> flags;
   for (const bool help : {true, false}) {
@@ -97,7 +98,7 @@ std::string identifier(std::string_view program) {
   return name;
 }
 
-/// Columns of the help.
+/// The width of the help text, in columns.
 std::size_t help_width() {
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
     if (const auto width = parse_int<std::size_t>(columns); width && *width >= 40) {

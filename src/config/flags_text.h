@@ -8,9 +8,9 @@
 
 namespace ceems::config {
 
-// Shared by the sources of FlagSet only.
+// Used only by the implementation of FlagSet.
 
-/// What is known of a program and its flags.
+/// What the help texts are made from.
 struct HelpSource {
   std::string_view program;
   std::string_view description;
@@ -19,12 +19,12 @@ struct HelpSource {
   std::span<const Flag> flags;
 };
 
-/// The text of --help: usage, description and flags in two columns, wrapped at $COLUMNS, else at
-/// the width of the terminal, else at 80.
+/// The text of --help: usage line, description, and flags in two columns. It is wrapped at $COLUMNS
+/// columns, or else at the width of the terminal, or else at 80.
 std::string help_text(const HelpSource& source);
-/// A man page in roff, section 8.
+/// A man page of section 8, in roff.
 std::string man_page(const HelpSource& source);
-/// Scripts that complete the names of flags in a shell.
+/// Shell scripts that complete the names of flags.
 std::string completion_bash(const HelpSource& source);
 std::string completion_zsh(const HelpSource& source);
 

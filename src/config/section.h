@@ -15,19 +15,19 @@
 
 namespace ceems::config {
 
-/// Top-level keys of the file that the programs may share. Each reads its own.
+/// Top-level keys of the configuration file. Programs may share one file; each reads its own keys.
 inline constexpr std::array<std::string_view, 11> kTopLevelKeys = {
     "ceems_api_server",   "clusters", "updaters",      "ceems_lb",       "ceems_exporter",
     "ceems_tool",         "cacct",    "redfish_proxy", "redfish_config", "redfish_collector",
     "redfish_web_config",
 };
 
-/// Keys of `ceems_api_server`, which ceems_lb reads as well.
+/// Keys of `ceems_api_server`, which ceems_lb also reads.
 inline constexpr std::array<std::string_view, 5> kApiServerKeys = {"data", "admin", "web",
                                                                    "identity", "roles"};
 
-/// Reads the keys of one mapping into variables, which keep their value where the key is absent.
-/// The first error stays; the rest is skipped. Not thread-safe.
+/// Reads the keys of one mapping into variables. A variable keeps its value when its key is absent.
+/// The first error is kept for done(), and later keys are not read. Not thread-safe.
 class Section {
  public:
   explicit Section(const Node& node) : node_(node) {
@@ -61,7 +61,7 @@ class Section {
   Section& duration(std::string_view key, std::chrono::milliseconds& target) {
     return take(key, target, &Node::as_duration);
   }
-  /// A file name, relative to the directory.
+  /// Reads a file name. A relative one is resolved against `directory`.
   Section& file(std::string_view key, std::string& target, const std::string& directory) {
     text(key, target);
     if (node_[key].present() && !target.empty() && target.front() != '/' && !directory.empty()) {
@@ -69,7 +69,7 @@ class Section {
     }
     return *this;
   }
-  /// Calls `read`, which returns a Result<>, with each item of a list.
+  /// Calls `read`, which returns a Result<>, for each item of a list.
   template <typename Read>
   Section& each(std::string_view key, const Read& read) {
     const Node list = node_[key];
@@ -82,7 +82,7 @@ class Section {
     }
     return *this;
   }
-  /// Refuses the value of a key when `wrong`.
+  /// Fails with `message` at this key when `wrong` is true.
   Section& refuse(bool wrong, std::string_view key, std::string_view message) {
     if (done_ && wrong) {
       done_ = fail(node_[key].present() ? node_[key].error(message) : node_.error(message));

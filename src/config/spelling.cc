@@ -29,7 +29,7 @@ std::size_t edits(std::string_view a, std::string_view b) {
 
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known) {
   std::string_view best;
-  std::size_t least = std::clamp<std::size_t>(word.size() / 3, 1, 21) + 1;  // not included
+  std::size_t least = std::clamp<std::size_t>(word.size() / 3, 1, 21) + 1;  // exclusive limit
   if (word.size() > 128) {
     return best;
   }

@@ -5,8 +5,9 @@
 
 namespace ceems::config {
 
-/// The known word that is nearest to a mistyped one (fewest single-character edits, at most a third
-/// of its length); empty when none is near. The view is one of `known`.
+/// The known word closest to a mistyped one, by the number of single-character edits. Empty when
+/// every known word needs more edits than a third of the length of `word` (one edit is always
+/// allowed). The result is one of `known`.
 std::string_view nearest(std::string_view word, std::span<const std::string_view> known);
 inline std::string_view nearest(std::string_view word,
                                 std::initializer_list<std::string_view> known) {

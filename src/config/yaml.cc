@@ -23,7 +23,7 @@
 
 namespace ceems::config {
 
-/// The document as plain data: yaml-cpp's own nodes throw on nearly every call.
+/// The document as plain data, because yaml-cpp's own nodes throw on nearly every call.
 struct Node::Impl {
   enum class Kind { kAbsent, kNull, kScalar, kList, kMap };
   std::shared_ptr<const std::string> file;
@@ -51,8 +51,8 @@ namespace {
 using Impl = YamlAccess::Impl;
 
 constexpr std::size_t kMaxText = std::size_t{8} << 20U;
-constexpr std::size_t kMaxNodes = 200'000;  // aliases count each time: stops "billion laughs"
-constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;  // of texts and places, the same
+constexpr std::size_t kMaxNodes = 200'000;  // counts each use of an alias: stops "billion laughs"
+constexpr std::size_t kMaxBytes = std::size_t{64} << 20U;  // of scalars and paths, counted likewise
 constexpr std::string_view kTooLarge = "the document is too large or too deep";
 constexpr std::size_t kMaxKey = 1024;
 constexpr int kMaxDepth = 64;
@@ -61,19 +61,19 @@ std::string place(const std::string& file, int line) {
   return line > 0 ? fmt::format("{}:{}", file, line) : file;
 }
 
-/// Ends yaml-cpp's parser out of one of its events.
+/// Thrown by an event handler to stop yaml-cpp's parser.
 struct Refused {
   Error error;
 };
 
-/// Makes plain data of the parser's events. Limits hold while it parses, so a document that grows
-/// without bounds is given up before it is in memory.
+/// Builds plain data from the parser's events. The limits are enforced during parsing, so that a
+/// document that expands without bound is rejected before it fills the memory.
 class Builder final : public YAML::EventHandler {
  public:
   Builder(std::string_view text, std::shared_ptr<const std::string> file)
       : text_(text), file_(std::move(file)) {}
 
-  /// The document; a null node when it was empty.
+  /// Returns the document, or a null node when it was empty.
   Node take() {
     if (odd_key_line_ != 0) {
       refuse(odd_key_line_, "expected a plain text as key");
@@ -152,9 +152,9 @@ class Builder final : public YAML::EventHandler {
   struct Open {
     std::shared_ptr<Impl> node;
     YAML::anchor_t anchor = 0;
-    std::optional<std::string> key = {};  ///< of a mapping: read, its value comes next
+    std::optional<std::string> key = {};  ///< in a mapping, when its value comes next
     int key_line = 0;
-    bool merging = false;  ///< that key is "<<"
+    bool merging = false;  ///< the key is "<<"
     std::unordered_set<std::string> keys = {};
     std::vector<std::shared_ptr<const Impl>> merged = {};  ///< values of "<<"
 
@@ -165,7 +165,8 @@ class Builder final : public YAML::EventHandler {
     throw Refused{{ErrorCode::kParse, fmt::format("{}: {}", place(*file_, line), message)}};
   }
 
-  /// yaml-cpp takes a quoted text that is never closed, with all that follows it.
+  /// Rejects a quoted scalar that is never closed. yaml-cpp would accept it and take the rest of
+  /// the file as its text.
   void check_last_quote() const {
     const auto at = static_cast<std::size_t>(std::max(last_scalar_, 0));
     const char quote = at < text_.size() ? text_[at] : '\0';
@@ -179,7 +180,7 @@ class Builder final : public YAML::EventHandler {
         if (quote == '"' || i + 1 == text_.size() || text_[i + 1] != quote) {
           return;
         }
-        ++i;  // '' inside '...' is one quote of the text
+        ++i;  // '' inside '...' is an escaped quote
       }
     }
     const auto line = 1 + std::count(text_.begin(), text_.begin() + last_scalar_, '\n');
@@ -199,7 +200,7 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  /// Where the next value stands.
+  /// The path of the next value, such as "clusters[0].manager".
   [[nodiscard]] std::string next_where() const {
     if (open_.empty()) {
       return "";
@@ -213,7 +214,8 @@ class Builder final : public YAML::EventHandler {
   }
 
   std::shared_ptr<Impl> start(Impl::Kind kind, const YAML::Mark& mark) {
-    // An empty value has no place of its own: its key's line says more than the next token's.
+    // An empty value has no position of its own. The line of its key is more useful than that of
+    // the next token.
     const bool after_key = !open_.empty() && open_.back().key && kind == Impl::Kind::kNull;
     const int line = after_key ? open_.back().key_line : std::max(mark.line, 0) + 1;
     auto node = std::make_shared<Impl>();
@@ -272,7 +274,8 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  /// "<<: *base" and "<<: [*one, *two]", see yaml.org/type/merge.html.
+  /// Handles the merge keys "<<: *base" and "<<: [*one, *two]"; see
+  /// https://yaml.org/type/merge.html.
   void add_merged(Open& map, const std::shared_ptr<const Impl>& value) const {
     if (value->kind == Impl::Kind::kMap) {
       map.merged.push_back(value);
@@ -288,8 +291,9 @@ class Builder final : public YAML::EventHandler {
     }
   }
 
-  /// Remembers a key that is no text. The parser may still find the true fault, a bracket that is
-  /// not closed, so that is reported at the end and the rest is passed over.
+  /// Remembers the first key that is not a text, and returns true from then on, so that events
+  /// are skipped. The key is reported at the end, because the parser may still find the real
+  /// mistake, such as an unclosed bracket.
   bool skips(const YAML::Mark& mark) {
     if (odd_key_line_ == 0 && !open_.empty() && open_.back().wants_key()) {
       odd_key_line_ = mark.line + 1;
@@ -303,7 +307,7 @@ class Builder final : public YAML::EventHandler {
     }
     Open done = std::move(open_.back());
     open_.pop_back();
-    // The mapping's own keys win, then the mapping that was merged first.
+    // The mapping's own keys take precedence, then those of the mapping that was merged first.
     for (const auto& from : done.merged) {
       for (const auto& [key, value] : from->entries) {
         if (done.keys.insert(key).second) {
@@ -318,7 +322,8 @@ class Builder final : public YAML::EventHandler {
     complete(std::move(done.node), done.anchor);
   }
 
-  /// The value of an alias at its new place; each use counts, which stops "billion laughs".
+  /// Copies the value of an alias to its new path. Each copy counts towards the limits, which stops
+  /// "billion laughs".
   std::shared_ptr<Impl> copy(const Impl& from, std::string where, int depth) {
     auto to = std::make_shared<Impl>();
     to->file = file_;
@@ -510,7 +515,7 @@ Result<Node> parse_yaml(std::string_view text, std::string_view file) {
     return fail(ErrorCode::kParse, "{}: not a text file in UTF-8", *name);
   }
   if (text.starts_with("\xEF\xBB\xBF")) {
-    text.remove_prefix(3);  // byte order mark; yaml-cpp's offsets leave it out
+    text.remove_prefix(3);  // the byte order mark, which yaml-cpp's offsets do not count
   }
   try {
     std::istringstream in{std::string(text)};

@@ -13,9 +13,10 @@
 
 namespace ceems::config {
 
-/// One value of a YAML document with its place, for typed reading with messages such as
-/// "ceems.yml:12: clusters[0].manager: expected one of slurm, openstack, k8s; got 'slrum'".
-/// A thin copyable handle; the document lives as long as any handle. yaml-cpp stays in yaml.cc.
+/// One value of a YAML document, with its position. The typed getters fail with messages such as
+/// "ceems.yml:12: clusters[0].manager: expected one of slurm, openstack, k8s; got 'slrum'". A node
+/// is a cheap handle that can be copied; the data lives as long as any handle to it. yaml-cpp is
+/// visible only in yaml.cc.
 class Node {
  public:
   Node();  ///< an absent value
@@ -23,18 +24,18 @@ class Node {
   Node(const Node&);
   Node& operator=(const Node&);
 
-  [[nodiscard]] bool present() const;  ///< there and not null
-  [[nodiscard]] bool is_null() const;  ///< there as null ("key:")
+  [[nodiscard]] bool present() const;  ///< exists and is not null
+  [[nodiscard]] bool is_null() const;  ///< exists and is null ("key:")
   [[nodiscard]] bool is_map() const;
   [[nodiscard]] bool is_list() const;
   [[nodiscard]] bool is_plain() const;             ///< a scalar without quotes or tag
-  [[nodiscard]] int line() const;                  ///< from 1; 0 when absent
+  [[nodiscard]] int line() const;                  ///< counted from 1; 0 when absent
   [[nodiscard]] const std::string& where() const;  ///< "clusters[0].manager"
 
-  [[nodiscard]] Node operator[](std::string_view key) const;  ///< absent when missing or no map
-  [[nodiscard]] std::vector<Node> items() const;              ///< of a list
+  [[nodiscard]] Node operator[](std::string_view key) const;  ///< absent if missing or not a map
+  [[nodiscard]] std::vector<Node> items() const;              ///< the items of a list
   [[nodiscard]] std::vector<std::pair<std::string, Node>> entries()
-      const;  ///< of a map, in file order
+      const;  ///< the entries of a map, in file order
 
   [[nodiscard]] Result<std::string> as_string() const;
   [[nodiscard]] Result<bool> as_bool() const;
@@ -43,11 +44,12 @@ class Node {
   /// See parse_duration().
   [[nodiscard]] Result<std::chrono::milliseconds> as_duration() const;
   [[nodiscard]] Result<std::vector<std::string>> as_string_list()
-      const;  ///< scalars of a list, as text
+      const;  ///< the scalars of a list, as text
 
-  /// kInvalidArgument "file:line: where: message" for a value of the right type but wrong content.
+  /// A kInvalidArgument error "file:line: where: message", for a value that has the right type but
+  /// is not acceptable.
   [[nodiscard]] Error error(std::string_view message) const;
-  /// Refuses keys that are not in `known`, naming the nearest known one.
+  /// Fails at the first key that is not in `known`, and suggests the closest known key.
   [[nodiscard]] Result<> only_keys(std::span<const std::string_view> known) const;
   [[nodiscard]] Result<> only_keys(std::initializer_list<std::string_view> known) const {
     return only_keys(std::span(known.begin(), known.size()));
@@ -59,15 +61,16 @@ class Node {
   std::shared_ptr<const Impl> impl_;
 };
 
-/// Parses one document. Duplicate keys are errors; `file` is for messages. An empty text is a null
-/// node.
+/// Parses one document. Duplicate keys are errors. `file` is used in messages only. An empty text
+/// gives a null node.
 Result<Node> parse_yaml(std::string_view text, std::string_view file);
-/// Reads and parses; with `expand_env` the text goes through expand_environment() first.
+/// Reads and parses a file. With `expand_env`, the text goes through expand_environment() first.
 Result<Node> load_yaml(const std::string& path, bool expand_env = false);
-/// What relative names in a file are relative to: its directory, empty for the working directory.
+/// The directory of a file, against which relative names in it are resolved. Empty for the working
+/// directory.
 std::string directory_of(const std::string& path);
-/// The configuration file of a program: `parse` takes the document and directory_of() the
-/// file. An empty path is no file, which the error says.
+/// Reads the configuration file of a program. `parse` is called with the document and
+/// directory_of() the file. An empty path is read as ".", which fails with "Is a directory".
 template <typename Parse>
 auto read_config(const std::string& path, bool expand_env, const Parse& parse)
     -> decltype(parse(Node{}, std::string{})) {
