@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to the parsers of requests and answers: shows Beast.
+// Internal to the parsers of requests and responses, because it exposes Beast.
 
 #include <algorithm>
 #include <cstddef>
@@ -12,9 +12,9 @@
 
 namespace ceems::net {
 
-/// What both parsers do: a header's fields go to take_field(), those behind the last chunk to
-/// nobody (RFC 9110 §6.5.1: who does not know a trailer field must not merge it into the header);
-/// bodies, in chunks (RFC 9112 §7.1) or not, go to take_body().
+/// The common part of both parsers. Header fields go to take_field(). Trailer fields are dropped,
+/// because a recipient must not merge a trailer field that it does not understand into the header
+/// (RFC 9110 §6.5.1). Bodies, chunked (RFC 9112 §7.1) or not, go to take_body().
 template <bool is_request>
 class ChunkedParser : public boost::beast::http::basic_parser<is_request> {
  public:
@@ -23,8 +23,9 @@ class ChunkedParser : public boost::beast::http::basic_parser<is_request> {
     this->eager(true);
   }
 
-  /// put(), with bounds that Beast does not keep: it counts a header's bytes anew at each call and
-  /// behind the first line, and those of a line between chunks and of trailers not at all.
+  /// Calls put() and enforces limits that Beast does not. Beast starts counting the bytes of a
+  /// header again in each call and after the first line, and it does not limit chunk-size lines and
+  /// trailers at all.
   std::size_t put_bounded(std::string_view data, boost::beast::error_code& error) {
     namespace http = boost::beast::http;
     if (!this->is_header_done()) {
@@ -38,16 +39,16 @@ class ChunkedParser : public boost::beast::http::basic_parser<is_request> {
     return used;
   }
 
-  /// Between chunks Beast 1.81 asserts that the shortest end of a body, "0" and two line ends, is
-  /// there when it looks at a last chunk again. True where it must not be given so few bytes: more
-  /// will come, or the body is broken.
+  /// True if the parser must not be given so few bytes: either more will come, or the body is
+  /// broken. Between chunks, when Beast 1.81 looks at a last chunk again, it asserts that at least
+  /// the shortest end of a body, "0" and two line ends, is present.
   [[nodiscard]] bool wants_more_than(std::size_t bytes) const {
     constexpr std::size_t kShortestEnd = 5;
     return this->is_header_done() && this->chunked() && chunk_left_ == 0 && bytes < kShortestEnd;
   }
 
  protected:
-  /// To be called with the first line, whose bytes count as the header's.
+  /// Must be called with the size of the first line, which counts towards the limit of the header.
   void count_first_line(std::size_t bytes) {
     this->header_limit(static_cast<std::uint32_t>(left_ - std::min(bytes, left_)));
   }
@@ -93,9 +94,9 @@ class ChunkedParser : public boost::beast::http::basic_parser<is_request> {
   static constexpr std::size_t kMaxFields = 500;
 
   std::size_t max_bytes_;
-  std::size_t left_;  // how long what is not complete may be: the rest of the header, or a line
+  std::size_t left_;  // bytes allowed for the rest of the header, or for a line after it
   std::size_t fields_ = 0;
-  std::uint64_t chunk_left_ = 0;  // bytes of the chunk that are still to come
+  std::uint64_t chunk_left_ = 0;  // bytes of the chunk still to come
 };
 
 }  // namespace ceems::net

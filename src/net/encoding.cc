@@ -14,7 +14,7 @@ namespace ceems::net {
 
 namespace {
 
-/// Weight of one element's parameters; 1 without any, refused (0) when unreadable.
+/// The weight in the parameters of one element: 1 if there is none, 0 (rejected) if it is invalid.
 double weight(std::string_view parameters) {
   while (!parameters.empty()) {
     const std::string_view one = trim(take_until(parameters, ';'));
@@ -43,7 +43,7 @@ std::string_view to_string(Encoding encoding) {
 }
 
 Encoding negotiate_encoding(std::string_view accept_encoding) {
-  // In the order in which a tie is settled.
+  // In the order of preference for equal weights.
   constexpr std::array kOffers = {Encoding::kIdentity, Encoding::kZstd, Encoding::kGzip,
                                   Encoding::kDeflate};
   std::array<std::optional<double>, kOffers.size()> named;
@@ -93,7 +93,7 @@ struct Compressor::Impl {
 
   Impl(Encoding which, int level) : encoding(which) {
     constexpr int kWindow = 15;
-    constexpr int kGzipHeader = 16;  // zlib.h: to be added to the window
+    constexpr int kGzipHeader = 16;  // added to the window for gzip (zlib.h)
     constexpr int kMemory = 8;
     if (of_zlib()) {
       ready = deflateInit2(&deflate_stream, std::clamp(level, 1, 9), Z_DEFLATED,
@@ -126,7 +126,7 @@ struct Compressor::Impl {
     do {
       const std::string_view part = text.substr(0, std::numeric_limits<uInt>::max());
       text.remove_prefix(part.size());
-      // zlib reads through a pointer to mutable bytes but does not write.
+      // zlib takes a pointer to mutable bytes but does not write to them.
       deflate_stream.next_in =
           const_cast<unsigned char*>(reinterpret_cast<const unsigned char*>(part.data()));
       deflate_stream.avail_in = static_cast<uInt>(part.size());

@@ -13,26 +13,27 @@ enum class Encoding { kIdentity, kGzip, kZstd, kDeflate };
 /// "identity", "gzip", "zstd", "deflate".
 std::string_view to_string(Encoding encoding);
 
-/// Picks the coding of an answer from the text of Accept-Encoding (RFC 9110 §12.5.3): the highest
-/// weight wins, q=0 refuses; identity wins a tie when it is named or covered by "*", then zstd,
-/// then gzip.
+/// Chooses the content coding of a response from the text of Accept-Encoding (RFC 9110 §12.5.3).
+/// The highest weight wins, and q=0 rejects a coding. In a tie, identity wins if it is named or
+/// covered by "*", then zstd, then gzip.
 Encoding negotiate_encoding(std::string_view accept_encoding);
 
-/// True for types worth compressing: text/*, JSON, JavaScript, XML, SVG, OpenMetrics.
+/// True for media types that are worth compressing: text/*, JSON, JavaScript, XML, SVG,
+/// OpenMetrics.
 bool compressible_type(std::string_view content_type);
 
-/// Streaming compressor; kIdentity passes through, kDeflate is the zlib format (RFC 1950) as RFC
-/// 9110 §8.4.1.2 has it. Not thread-safe.
+/// A streaming compressor. kIdentity passes the text through. kDeflate produces the zlib format
+/// (RFC 1950), as RFC 9110 §8.4.1.2 requires. Not thread-safe.
 class Compressor {
  public:
-  /// `level` is that of gzip and deflate, 1 to 9; zstd uses its level of like cost.
+  /// `level` is the level of gzip and deflate, 1 to 9. zstd uses a level of similar cost.
   Compressor(Encoding encoding, int level);
   ~Compressor();
   Compressor(Compressor&&) noexcept;
   Compressor& operator=(Compressor&&) noexcept;
 
-  /// Appends what comes out to `out`; `last` ends the stream, no call follows it. kInternal when
-  /// the library fails (memory).
+  /// Compresses `text` and appends the output to `out`. `last` ends the stream; no call may follow.
+  /// Returns kInternal when the library fails, for example for lack of memory.
   Result<> add(std::string_view text, bool last, std::string& out);
 
  private:

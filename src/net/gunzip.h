@@ -8,8 +8,9 @@
 
 namespace ceems::net {
 
-/// The content of one gzip member (RFC 1952) that fills `packed`. kParse for anything else, more
-/// behind it included, which readers may take or leave; kInvalidArgument for over `most` bytes.
+/// Decompresses `packed`, which must be exactly one gzip member (RFC 1952). Returns kParse for
+/// anything else, including data after the member, which decompressors treat differently. Returns
+/// kInvalidArgument for a content of more than `most` bytes.
 Result<std::string> gunzip(std::string_view packed, std::size_t most);
 
 }  // namespace ceems::net

@@ -8,7 +8,7 @@
 namespace ceems::net {
 namespace {
 
-/// Of the bytes that are hexadecimal digits; -1 of others.
+/// The value of each byte that is a hexadecimal digit; -1 for all others.
 constexpr auto kHexDigits = [] {
   std::array<signed char, 256> table{};
   table.fill(-1);
@@ -25,7 +25,8 @@ int hex_digit(char c) {
   return kHexDigits[static_cast<unsigned char>(c)];
 }
 
-/// A broken escape stays as it is: forms of browsers are not refused for a stray '%'.
+/// Decodes form text. An invalid escape is kept as it is, so that a form is not rejected for a
+/// stray '%'.
 std::string form_decode(std::string_view text) {
   std::string out;
   out.reserve(text.size());
@@ -42,7 +43,7 @@ std::string form_decode(std::string_view text) {
   return out;
 }
 
-/// Bytes that stand for themselves in every part of a URL (RFC 3986, 2.3).
+/// Bytes that stand for themselves in every part of a URL (RFC 3986 §2.3).
 constexpr auto kUnreserved = [] {
   std::array<bool, 256> table{};
   for (const char byte : std::string_view("0123456789-._~abcdefghijklmnopqrstuvwxyz"
@@ -131,7 +132,7 @@ void append_url_encoded(std::string& out, std::string_view text) {
 void append_in_line(std::string& out, std::string_view text) {
   const std::size_t begin = out.size();
   out += text;
-  // Nearly never is there any: three quick searches cost less than a look at every byte.
+  // Such bytes are rare, and three fast searches cost less than testing every byte.
   if (!text.contains('\n') && !text.contains('\r') && !text.contains('\0')) {
     return;
   }

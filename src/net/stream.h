@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to the server: the only header that shows Asio.
+// Internal to the server and the relay, because it exposes Asio.
 
 #include <cstddef>
 #include <memory>
@@ -29,7 +29,7 @@ using Timer = asio::basic_waitable_timer<std::chrono::steady_clock,
                                          IoExecutor>;
 inline constexpr asio::use_awaitable_t<IoExecutor> kAwait;
 
-/// Bytes of one connection, plain or TLS. Used on the I/O thread only.
+/// The bytes of one connection, plain or TLS. Used on the I/O thread only.
 class Stream {
  public:
   Stream() = default;
@@ -38,27 +38,28 @@ class Stream {
   Stream& operator=(const Stream&) = delete;
 
   virtual Socket& socket() = 0;
-  /// The TLS handshake; nothing for a plain stream.
+  /// Performs the TLS handshake. Does nothing for a plain stream.
   virtual Task<void> handshake(ErrorCondition& error) = 0;
-  /// At least one byte, or an error (end of stream included).
+  /// Reads at least one byte, or reports an error. The end of the stream is an error.
   virtual Task<std::size_t> read(asio::mutable_buffer into, ErrorCondition& error) = 0;
-  /// Everything of both, or an error.
+  /// Writes both texts completely, or reports an error.
   virtual Task<void> write(std::string_view first,
                            std::string_view second,
                            ErrorCondition& error) = 0;
-  /// Says that nothing more will be sent.
+  /// Tells the peer that nothing more will be sent.
   virtual Task<void> end(ErrorCondition& error) = 0;
 };
 
-/// Makes `text` so long without clearing what is new: the next read writes there.
+/// Resizes `text` without initialising the new bytes, because the next read overwrites them.
 inline void resize_for_read(std::string& text, std::size_t size) {
   text.resize_and_overwrite(size, [](char* /*begin*/, std::size_t count) { return count; });
 }
 
 std::unique_ptr<Stream> plain_stream(Socket socket);
-/// The server's side.
+/// The server side of TLS.
 std::unique_ptr<Stream> tls_stream(Socket socket, const std::shared_ptr<ssl_ctx_st>& context);
-/// The client's side, which asks for the server of this name (RFC 6066 §3).
+/// The client side of TLS. It sends `name` as the server name (RFC 6066 §3), unless that is an IP
+/// address.
 std::unique_ptr<Stream> tls_client_stream(Socket socket,
                                           const std::shared_ptr<ssl_ctx_st>& context,
                                           const std::string& name);
