@@ -46,7 +46,7 @@ bool is_redirect(int status) {
   return status == 301 || status == 302 || status == 303 || status == 307 || status == 308;
 }
 
-/// True where what was meant for `first` may also go to `next`.
+/// True if credentials for `first` may also be sent to `next`.
 bool same_trust(const Url& first, const Url& next) {
   const bool upgrade =
       first.scheme == "http" && first.port == "80" && next.scheme == "https" && next.port == "443";
@@ -54,16 +54,16 @@ bool same_trust(const Url& first, const Url& next) {
          (upgrade || (first.port == next.port && first.scheme == next.scheme));
 }
 
-/// A URL, and the unix socket that it is asked through if there is one.
+/// A URL, and the unix socket through which to reach it, if any.
 struct Target {
   Url url;
   std::string socket;
 
-  /// As Url::shown().
+  /// For messages, like Url::shown().
   [[nodiscard]] std::string shown() const {
     return socket.empty() ? url.shown() : "unix://" + socket + ":" + url.path;
   }
-  /// True where what was meant for this may also go to `next`.
+  /// True if credentials for this target may also be sent to `next`.
   [[nodiscard]] bool trusts(const Url& next) const {
     return socket.empty() ? same_trust(url, next) : url.origin() == next.origin();
   }
@@ -85,7 +85,7 @@ Result<Target> read_target(const std::string& text, const std::string& socket) {
   return Target{.url = *std::move(url), .socket = std::move(place.socket)};
 }
 
-/// How the answer is taken where it is taken while it arrives.
+/// How to receive a response while it arrives. Without a taker, the response is collected.
 struct Streaming {
   const StreamTaker* taker = nullptr;
   std::chrono::milliseconds idle_timeout{0};
@@ -105,7 +105,7 @@ struct Client::Impl {
   std::unique_ptr<TokenSource> tokens;
   TlsFiles tls_files;
   Mutex mutex;
-  std::shared_ptr<const TlsOptions> last_tls CEEMS_GUARDED_BY(mutex);  // of the kept connections
+  std::shared_ptr<const TlsOptions> last_tls CEEMS_GUARDED_BY(mutex);  // for kept connections
 
   explicit Impl(ClientOptions client_options)
       : options(std::move(client_options)), tls_files(options.tls) {
@@ -114,7 +114,8 @@ struct Client::Impl {
     }
   }
 
-  /// With the texts of the files as they are now. A connection made with others is not used again.
+  /// The TLS options with the current texts of the files. A connection that was made with older
+  /// texts is not used again.
   Result<std::shared_ptr<const TlsOptions>> current_tls() {
     auto tls = tls_files.read();
     if (tls) {
@@ -127,7 +128,7 @@ struct Client::Impl {
     return tls;
   }
 
-  /// The Authorization field, empty for none.
+  /// The value of the Authorization field; empty if there is none.
   Result<std::string> authorization(const TransferRequest& request, Haste haste) {
     if (options.basic_auth) {
       auto user = os::read_secret(options.basic_auth->username, options.basic_auth->username_file);
@@ -158,7 +159,7 @@ struct Client::Impl {
     return std::string();
   }
 
-  /// Fields only the first host may see.
+  /// The header fields that only the first host may receive.
   Result<Headers> private_headers(const TransferRequest& request,
                                   const Headers& given,
                                   Haste haste = Haste::kNone) {
@@ -189,7 +190,7 @@ struct Client::Impl {
     return all;
   }
 
-  /// These were answered by 401.
+  /// Reports that a request with these fields was answered with 401.
   void refused(const Headers& own) {
     const std::string* const value = tokens ? find_header(own, "Authorization") : nullptr;
     if (value != nullptr) {

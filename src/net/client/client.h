@@ -22,9 +22,9 @@ struct TlsOptions {
   bool operator==(const TlsOptions&) const = default;
 };
 
-/// Prometheus' http_config
-/// (https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config).
-/// Secrets stay here; they are never logged.
+/// The options of Prometheus' http_config
+/// (https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config). They
+/// contain secrets, which are never logged.
 struct ClientOptions {
   struct BasicAuth {
     std::string username{}, username_file{}, password{}, password_file{};
@@ -56,16 +56,18 @@ struct ClientOptions {
   std::map<std::string, ExtraHeader> headers;
 
   std::string user_agent = "ceems";
-  /// Absolute path that all calls go to but redirects to another host; URLs say http://… all the
-  /// same, or unix://… (unix_url.h) with this path, which they may continue without a colon.
+  /// Absolute path of a unix socket to which all requests go, except redirects to another host.
+  /// URLs are still http://…, or unix://… (unix_url.h) with this path, which may continue without a
+  /// colon.
   std::string unix_socket;
-  /// Asked for each call, unless empty: numeric addresses of the host of its URL, which is then not
-  /// looked up; where it gives none, and for a redirect elsewhere, it is.
+  /// If set, it is called for each request and returns numeric addresses for the host of the URL,
+  /// which is then not looked up. The host is looked up if there are none, and for a redirect to
+  /// another host.
   std::function<std::vector<std::string>()> addresses = {};
-  bool http2_prior_knowledge = false;  ///< HTTP/2 without TLS and without asking (gRPC)
+  bool http2_prior_knowledge = false;  ///< HTTP/2 without TLS or an upgrade (gRPC)
   std::chrono::milliseconds connect_timeout{5000};
-  std::chrono::milliseconds timeout{30000};      ///< whole exchange
-  std::size_t max_response_bytes = 512U << 20U;  ///< more fails with kUnavailable, nothing is kept
+  std::chrono::milliseconds timeout{30000};      ///< of the whole exchange
+  std::size_t max_response_bytes = 512U << 20U;  ///< a larger body fails with kUnavailable
 };
 
 struct ClientResponse {
@@ -74,23 +76,28 @@ struct ClientResponse {
   std::string body;
 };
 
-/// Takes an answer while it arrives, on the thread of the caller.
+/// Receives a response while it arrives, on the thread of the caller.
 struct StreamTaker {
-  std::function<void()> opened = {};  ///< the head of a 2xx has come; may be empty
-  /// A part of the body, of any size. An error ends the exchange and becomes its result.
+  std::function<void()> opened = {};  ///< called after the header of a 2xx; may be empty
+  /// Called with each part of the body, of any size. An error ends the exchange and becomes its
+  /// result.
   std::function<Result<>(std::string_view)> part;
 };
 
-/// HTTP client on libcurl with kept connections, for http, https and unix URLs. Safe for concurrent
-/// use. Redirects are followed ten times at most; credentials and extra headers go to the host of
-/// the first URL only, never to another host or port, nor from https to http. Secret files are read
-/// for each call, TLS files again when they have changed. No status is an error here; no answer is:
-/// kTimeout, kUnavailable (refused, reset, TLS, too large), kInvalidArgument (bad URL). Messages
-/// hold no URL user info, query or credentials.
+/// An HTTP client based on libcurl that reuses connections, for http, https and unix URLs. Safe for
+/// concurrent use.
+///
+/// It follows at most ten redirects. Credentials and extra headers are sent only to the scheme,
+/// host and port of the first URL, and after an upgrade from http to https on the default ports.
+/// Secret files are read for each call; TLS files are read again when they have changed.
+///
+/// No status is an error. A missing response is one: kTimeout, kUnavailable (refused, reset, TLS,
+/// too large) or kInvalidArgument (bad URL). Messages contain no user info or query of a URL, and
+/// no credentials.
 class Client {
  public:
-  /// kInvalidArgument for options that contradict each other, an unknown TLS version, or a TLS file
-  /// that cannot be read.
+  /// Returns kInvalidArgument for options that contradict each other, an unknown TLS version, or a
+  /// TLS file that cannot be read.
   static Result<std::unique_ptr<Client>> create(ClientOptions options);
   ~Client();
   Client(const Client&) = delete;
@@ -101,24 +108,25 @@ class Client {
                               std::string_view content_type,
                               std::string_view body,
                               const Headers& headers = {});
-  /// The method DELETE, without a body.
+  /// Sends a DELETE request without a body.
   Result<ClientResponse> send_delete(const std::string& url, const Headers& headers = {});
-  /// GET of an answer that may never end (a watch): the body of a 2xx goes to `taker`, without
-  /// limit of size or whole time, and that of the answer given is empty; other answers are given as
-  /// by get(). kTimeout when nothing comes for `idle_timeout`; kUnavailable "cancelled" soon after
-  /// `stop` is requested.
+  /// Sends a GET request whose response may never end, such as a watch. The body of a 2xx response
+  /// goes to `taker`, with no limit on its size or total time, and the body of the returned
+  /// response is empty. Other responses are returned as by get(). Returns kTimeout when nothing
+  /// arrives for `idle_timeout`, and kUnavailable "cancelled" soon after `stop` is requested.
   Result<ClientResponse> stream(const std::string& url,
                                 const Headers& headers,
                                 std::chrono::milliseconds idle_timeout,
                                 const StreamTaker& taker,
                                 std::stop_token stop = {});
-  /// What the options add to a request to `url` besides what is sent: http_headers, and
-  /// Authorization with secrets as they are now. For programs that pass requests on by themselves.
-  /// A token that has to be fetched first is waited for no longer than oauth2.h says.
+  /// The header fields that the options add to a request to `url`: http_headers, and Authorization
+  /// with the current secrets. For programs that pass requests on themselves. If a token must be
+  /// fetched first, the wait is limited as for Haste::kGreat (oauth2.h).
   Result<Headers> own_headers(const std::string& url);
-  /// What own_headers() gave was answered by 401: a token in it is not used again. Does not wait.
+  /// Reports that a request with these fields from own_headers() was answered with 401. A token
+  /// among them is then replaced; see TokenSource::forget(). Does not block.
   void refused(const Headers& own);
-  /// Makes calls under way and later ones fail with kUnavailable; for shutdown. Thread-safe.
+  /// Makes current and later calls fail with kUnavailable, for shutdown. Thread-safe.
   void cancel();
 
  private:

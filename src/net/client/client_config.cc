@@ -22,7 +22,7 @@ constexpr std::array<std::string_view, 13> kKeys = {
     "no_proxy",         "proxy_from_environment", "proxy_connect_header",
     "http_headers"};
 
-/// Reads one value after another; remembers the first error.
+/// Reads values one after another and remembers the first error.
 class Reader {
  public:
   explicit Reader(fs::path directory) : directory_(std::move(directory)) {}
@@ -171,7 +171,7 @@ void read_authorization(Reader& reader, const Node& node, ClientOptions& options
                 "at most one of credentials and credentials_file");
 }
 
-/// The deprecated spelling of authorization.
+/// Reads the deprecated form of `authorization`.
 void read_bearer(Reader& reader, const Node& node, ClientOptions& options) {
   const Node token = node["bearer_token"];
   const Node file = node["bearer_token_file"];
@@ -236,7 +236,7 @@ bool is_reserved(std::string_view name) {
   return low.starts_with("content-") || std::ranges::find(kReserved, low) != kReserved.end();
 }
 
-/// RFC 9110 §5.6.2 token.
+/// True for a token as defined in RFC 9110 §5.6.2.
 bool is_field_name(std::string_view name) {
   return !name.empty() && std::ranges::all_of(name, [](char c) {
     return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
@@ -272,12 +272,12 @@ void read_connect_header(Reader& reader, const Node& node, ClientOptions& option
                 node, "needs proxy_url or proxy_from_environment");
 }
 
-/// A socket in the URL beside the options.
+/// Reads a unix socket from the `url` beside the options.
 void read_socket(Reader& reader, const Node& node, ClientOptions& options) {
   const Node url = node["url"];
   const auto text = url.present() ? url.as_string() : std::string();
   if (!text || !is_unix_url(*text)) {
-    return;  // what else it may be is the caller's business
+    return;  // the caller checks any other value
   }
   auto read = parse_unix_url(*text);
   if (!read) {

@@ -11,16 +11,16 @@
 namespace ceems::net {
 
 /// Reads the keys of Prometheus' http_config
-/// (https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config), which
-/// stand beside others (`url`) in `node`. An absent node gives the defaults. Relative file names
-/// are relative to `directory`. A `url` beside them that names a unix socket (unix_url.h) is read
-/// for its path, and refused where it is none, or with TLS or a proxy. Unknown keys of `node`
-/// itself are the caller's business, those of the mappings below are refused. Errors: "file:line:
-/// where: message", without any secret.
+/// (https://prometheus.io/docs/prometheus/latest/configuration/configuration/#http_config) from
+/// `node`, which may contain other keys, such as `url`. An absent node gives the defaults. Relative
+/// file names are resolved against `directory`. If `url` names a unix socket (unix_url.h), the
+/// options get its path; an invalid path is an error, and so is a socket together with TLS or a
+/// proxy. Unknown keys of `node` itself are left to the caller; those of the mappings in it are
+/// errors. Errors: "file:line: where: message", without any secret.
 Result<ClientOptions> client_options(const config::Node& node,
                                      const std::filesystem::path& directory = {});
 
-/// The same for a mapping that holds nothing else but `others`: unknown keys are refused.
+/// The same, but all keys of `node` other than those of http_config and `others` are errors.
 Result<ClientOptions> client_options(const config::Node& node,
                                      const std::filesystem::path& directory,
                                      std::initializer_list<std::string_view> others);

@@ -25,7 +25,7 @@ using std::chrono::steady_clock;
 using ::testing::HasSubstr;
 using ::testing::Not;
 
-/// A server of ours that remembers what it was asked.
+/// A server of this project that records the requests it receives.
 class Peer {
  public:
   explicit Peer(Handler handler, ServerOptions options = {}) {
@@ -47,7 +47,7 @@ class Peer {
     const MutexLock lock(mutex_);
     return requests_;
   }
-  /// Of the request with this index, or "-".
+  /// A header of the request with this index, or "-".
   [[nodiscard]] std::string header(std::size_t index, std::string_view name) const {
     const MutexLock lock(mutex_);
     const std::string* value =
@@ -61,7 +61,8 @@ class Peer {
   std::unique_ptr<Server> server_;
 };
 
-/// Accepts connections and answers each with fixed bytes, then closes; no bytes: keeps it open.
+/// Accepts connections, answers each with fixed bytes and closes it. Without bytes, it keeps the
+/// connections open.
 class LyingPeer {
  public:
   explicit LyingPeer(std::string bytes) : bytes_(std::move(bytes)) {
@@ -214,7 +215,7 @@ TEST(Client, CutsAnAnswerThatIsTooLarge) {
   EXPECT_THAT(got.error().message, HasSubstr("the answer is larger than 1000000 bytes"));
 }
 
-/// Streams from `peer` and gives the parts joined.
+/// The result of stream_from(), with the parts of the body joined.
 struct Streamed {
   std::string text;
   int opened = 0;
@@ -481,7 +482,7 @@ TEST(Client, LooksUpNoNameWhoseAddressesItIsTold) {
   ClientOptions options;
   options.addresses = [&]() -> std::vector<std::string> {
     ++asked;
-    return {"::1", "127.0.0.1"};  // the first does not listen
+    return {"::1", "127.0.0.1"};  // nothing listens on the first
   };
   const auto client = client_with(options);
   const auto got = client->get("http://name.invalid" + port + "/a");
@@ -514,7 +515,7 @@ TEST(Client, TakesUrlsOfUnixSockets) {
   EXPECT_EQ(client->get("unix://" + path + ":/a?b=c")->body, "GET /a?b=c ");
   EXPECT_EQ(peer.header(0, "Host"), "localhost");
   EXPECT_EQ(peer.header(0, "Authorization"), "Bearer secret");
-  // Redirects stay at the socket, but for those to another host.
+  // Redirects stay on the socket, except those to another host.
   EXPECT_EQ(client->get("unix://" + path + ":/there")->body, "GET /end? ");
   EXPECT_EQ(peer.header(2, "Authorization"), "Bearer secret");
   EXPECT_EQ(client->get("unix://" + path + ":/away")->body, "other");
@@ -525,7 +526,7 @@ TEST(Client, TakesUrlsOfUnixSockets) {
   EXPECT_THAT(none.error().message, HasSubstr("GET unix://" + path + ".none:/a: "));
   EXPECT_EQ(client->get("unix://host" + path).error().code, ErrorCode::kInvalidArgument);
   EXPECT_EQ(client->own_headers("unix:").error().code, ErrorCode::kInvalidArgument);
-  // Where the socket is known a path needs no colon: what programs append to a URL.
+  // If the socket is known, a path needs no colon, so programs can append to the URL.
   options.unix_socket = path;
   EXPECT_EQ(client_with(options)->get("unix://" + path + "/api/x?y")->body, "GET /api/x?y ");
 }

@@ -42,11 +42,11 @@ bool find_all(void* handle, CurlLibrary& library) {
          find(handle, "curl_url_strerror", library.url_strerror);
 }
 
-/// Stays loaded to the end of the program.
+/// Loads the library, which stays loaded until the program ends.
 Result<CurlLibrary> load() {
   void* const handle = dlopen(kName, RTLD_NOW | RTLD_LOCAL);
   if (handle == nullptr) {
-    // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps the text by thread
+    // NOLINTNEXTLINE(concurrency-mt-unsafe): glibc keeps the text per thread
     const char* const error = dlerror();
     return fail(ErrorCode::kNotFound, "the HTTP client cannot be loaded: {}",
                 printable(error == nullptr ? kName : error, 256));

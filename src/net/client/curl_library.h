@@ -6,7 +6,7 @@
 
 namespace ceems::net {
 
-/// The functions of libcurl that are used, by their names without "curl_".
+/// The functions of libcurl that the client uses, under their names without "curl_".
 struct CurlLibrary {
   decltype(&::curl_global_init) global_init = nullptr;
   decltype(&::curl_free) free = nullptr;
@@ -33,12 +33,12 @@ struct CurlLibrary {
   decltype(&::curl_url_strerror) url_strerror = nullptr;
 };
 
-/// Loads and initialises libcurl when called first: with all that it pulls in (GnuTLS, Kerberos,
-/// LDAP, SSH) it costs 5 MB of memory, which a program without outgoing requests does not pay.
-/// kNotFound where it cannot be loaded. Safe for concurrent use.
+/// Loads and initialises libcurl on the first call. With its dependencies (GnuTLS, Kerberos, LDAP,
+/// SSH) it takes 5 MB of memory, which a program without outgoing requests saves. Returns kNotFound
+/// if it cannot be loaded. Safe for concurrent use.
 Result<> load_curl();
 
-/// After load_curl() succeeded.
+/// The functions of the library. Call this only after load_curl() has succeeded.
 const CurlLibrary& curl();
 
 }  // namespace ceems::net

@@ -19,13 +19,13 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr seconds kEarly{10};                          // a token about to end is not used any more
-constexpr seconds kRenewal{60};                        // and another is fetched so long before
-constexpr std::int64_t kMaxLifetimeSeconds = 1 << 30;  // so that adding never overflows
+constexpr seconds kEarly{10};    // at the end of its lifetime, a token is not used
+constexpr seconds kRenewal{60};  // before the end, a new token is fetched
+constexpr std::int64_t kMaxLifetimeSeconds = 1 << 30;  // so that sums do not overflow
 
 constexpr std::chrono::milliseconds kShortWait{2000};
-constexpr std::chrono::milliseconds kShortestWait{500};  // where the last fetch failed
-constexpr seconds kRest{5};                              // after a failure, between refusals
+constexpr std::chrono::milliseconds kShortestWait{500};  // if the last fetch failed
+constexpr seconds kRest{5};                              // after a failure, and between rejections
 
 std::string form_value(std::string_view text) {
   return url_encode(text);
@@ -49,7 +49,7 @@ Result<Token> parse_token(std::string_view text) {
   }
   if (const auto* value = object.if_contains("token_type"); value && value->is_string()) {
     const auto type = json::value_to<std::string>(*value);
-    // Servers spell it in any case; resource servers want the registered spelling.
+    // Token servers spell it in any case, but resource servers expect the registered spelling.
     token.type = type.empty() || to_lower(type) == "bearer" ? "Bearer" : type;
   }
   if (const auto* value = object.if_contains("expires_in")) {
@@ -161,13 +161,14 @@ void TokenSource::begin(const TransferRequest& model) {
   request.deadline = model.deadline;
   began_ = steady_clock::now();
   try {
-    // The one before has ended: it has nothing left to do but to leave.
+    // The previous thread has ended its fetch and is about to exit, so joining it here does not
+    // block.
     thread_ = std::jthread([this, request = std::move(request)](std::stop_token stop) mutable {
       request.stop = std::move(stop);
       Result<Token> token = fail(ErrorCode::kInternal, "OAuth2 token");
       try {
         token = fetch(std::move(request));
-      } catch (const std::exception& error) {  // memory, at most
+      } catch (const std::exception& error) {  // such as a lack of memory
         token = fail(ErrorCode::kInternal, "OAuth2 token: {}", error.what());
       }
       const MutexLock lock(mutex_);

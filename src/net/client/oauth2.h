@@ -15,32 +15,33 @@ namespace ceems::net {
 struct Token {
   std::string type = "Bearer";
   std::string access_token;
-  std::chrono::seconds lifetime{0};  ///< 0: not said
+  std::chrono::seconds lifetime{0};  ///< 0: not given
 };
 
-/// The answer of a token endpoint (RFC 6749 §5.1). kParse without a token in it.
+/// Parses the response of a token endpoint (RFC 6749 §5.1). Returns kParse if it contains no token.
 Result<Token> parse_token(std::string_view text);
 
-/// Who asks for a token: somebody with as much time as his request has, or a thread that others
-/// wait for.
+/// How long a caller may wait for a token: with kNone until the deadline of its request, with
+/// kGreat only briefly, because others wait for the calling thread.
 enum class Haste : std::uint8_t { kNone, kGreat };
 
-/// Tokens by the client-credentials grant (RFC 6749 §4.4). One fetch at a time, on a thread of its
-/// own: a token is renewed while the old one still counts, so that only who has none at all waits
-/// for the server of tokens. Safe for concurrent use.
+/// Gets tokens by the client-credentials grant (RFC 6749 §4.4). One fetch runs at a time, on its
+/// own thread. A token is renewed while the old one is still valid, so a caller waits for the token
+/// server only if there is no valid token at all. Safe for concurrent use.
 class TokenSource {
  public:
-  /// `pool` must outlive it.
+  /// `pool` must outlive this object.
   TokenSource(ClientOptions::OAuth2 options, TransferPool& pool)
       : options_(std::move(options)), pool_(&pool), tls_files_(options_.tls) {}
 
-  /// The value of the Authorization field. Where there is no token it waits for one until the
-  /// deadline of `request`; in great haste 2 s, and after a fetch that failed half a second of the
-  /// next, which begins 5 s later. Errors name the token URL without query; none is kTimeout, which
-  /// would be the server's that the request is for.
+  /// The value of the Authorization field. If there is no valid token, the call waits for one:
+  /// until the deadline of `request`, or in great haste until 2 s after the fetch began. After a
+  /// failed fetch, a call in great haste returns its error for 5 s; then the next fetch begins, and
+  /// the call waits for only 0.5 s of it. Errors name the token URL without its query. They are
+  /// never kTimeout, which would suggest a timeout of the server that the request is for.
   Result<std::string> authorization(const TransferRequest& request, Haste haste);
-  /// This value was refused: where it is still in use the next call fetches another, but not for
-  /// every request to a server that refuses them all.
+  /// Reports that a server rejected this value. If it is still in use, the next call fetches a new
+  /// token. This happens at most every 5 s, in case the server rejects all tokens.
   void forget(std::string_view refused);
 
  private:
@@ -52,22 +53,22 @@ class TokenSource {
   const ClientOptions::OAuth2 options_;
   TransferPool* const pool_;
   TlsFiles tls_files_;
-  /// Servers take the client's id and secret from the header or from the form; found by trying. Of
-  /// the thread that fetches.
+  /// Whether the client's ID and secret are sent in the header or in the form. Token servers accept
+  /// one or the other, so the fetch tries both. Used only by the thread that fetches.
   bool in_header_ = true;
 
   Mutex mutex_;
-  Condition ended_;  // a fetch
+  Condition ended_;  // notified when a fetch has ended
   std::string authorization_ CEEMS_GUARDED_BY(mutex_);
-  std::chrono::steady_clock::time_point renewed_ CEEMS_GUARDED_BY(mutex_);  // is it from then on
+  std::chrono::steady_clock::time_point renewed_ CEEMS_GUARDED_BY(mutex_);  // when to renew it
   std::chrono::steady_clock::time_point ends_ CEEMS_GUARDED_BY(mutex_);
   std::chrono::steady_clock::time_point forgotten_ CEEMS_GUARDED_BY(mutex_);
   bool fetching_ CEEMS_GUARDED_BY(mutex_) = false;
   std::chrono::steady_clock::time_point began_ CEEMS_GUARDED_BY(mutex_);
-  std::uint64_t fetches_ CEEMS_GUARDED_BY(mutex_) = 0;  // that ended
+  std::uint64_t fetches_ CEEMS_GUARDED_BY(mutex_) = 0;  // that have ended
   std::chrono::steady_clock::time_point failed_ CEEMS_GUARDED_BY(mutex_);
-  Result<std::string> last_ CEEMS_GUARDED_BY(mutex_);  // what a fetch gave
-  std::jthread thread_ CEEMS_GUARDED_BY(mutex_);       // ended before all the rest
+  Result<std::string> last_ CEEMS_GUARDED_BY(mutex_);  // result of the last fetch
+  std::jthread thread_ CEEMS_GUARDED_BY(mutex_);       // last member: it is joined first
 };
 
 }  // namespace ceems::net

@@ -26,7 +26,7 @@ TEST(Token, IsReadFromAnAnswer) {
   }
 }
 
-/// A server of tokens that can be told to fail or to take its time.
+/// A token server that can be made to fail or to hang.
 class TokenServer {
  public:
   explicit TokenServer(int lifetime)
@@ -86,7 +86,7 @@ TEST(OwnHeaders, AreNotHeldUpByAServerOfTokensForLong) {
   const auto first = steady_clock::now() - start;
   EXPECT_GE(first, milliseconds(1900));
   EXPECT_LT(first, milliseconds(8000));
-  // The same fetch still: nobody waits for it any more.
+  // The same fetch is still running, and callers no longer wait for it.
   const auto again = steady_clock::now();
   EXPECT_THAT(token_of(*client), HasSubstr("none came in time"));
   EXPECT_LT(steady_clock::now() - again, milliseconds(1000));
@@ -107,7 +107,7 @@ TEST(OwnHeaders, AFailureIsRememberedByThoseInHaste) {
   EXPECT_THAT(token_of(*client), HasSubstr("status 500"));
   EXPECT_THAT(token_of(*client), HasSubstr("status 500"));
   EXPECT_EQ(server.asked(), 1);
-  // A request with time of its own asks again.
+  // A request that may wait until its deadline fetches again.
   server.be_broken(false);
   EXPECT_FALSE(client->get("http://127.0.0.1:1/"));
   EXPECT_EQ(server.asked(), 2);
@@ -115,7 +115,7 @@ TEST(OwnHeaders, AFailureIsRememberedByThoseInHaste) {
 }
 
 TEST(OwnHeaders, ATokenIsRenewedWhileItStillCounts) {
-  TokenServer server(4);  // seconds: renewed after two, used for three
+  TokenServer server(4);  // seconds: it is renewed after two and used for three
   const auto client = server.client();
   EXPECT_EQ(token_of(*client), "Bearer t1");
   std::this_thread::sleep_for(milliseconds(2020));
@@ -139,7 +139,7 @@ TEST(OwnHeaders, ARefusedTokenIsFetchedAnewButNotForEveryRefusal) {
   EXPECT_EQ(token_of(*client), "Bearer t1");
   client->refused({{"Authorization", "Bearer t1"}});
   EXPECT_EQ(token_of(*client), "Bearer t2");
-  client->refused({{"Authorization", "Bearer t1"}});  // of a request that took long
+  client->refused({{"Authorization", "Bearer t1"}});  // from a slow request, with an outdated token
   client->refused({{"Authorization", "Bearer t2"}});
   EXPECT_EQ(token_of(*client), "Bearer t2");
 }

@@ -32,7 +32,7 @@ std::string tls_files_state(const TlsOptions& options) {
 }
 
 Result<std::shared_ptr<const TlsOptions>> TlsFiles::read() {
-  // Before the texts: what changes meanwhile is seen the next time.
+  // Taken before the texts are read, so that a change in the meantime is noticed by the next call.
   std::string state = tls_files_state(options_);
   const MutexLock lock(mutex_);
   if (texts_ && state == state_) {

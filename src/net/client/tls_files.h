@@ -9,17 +9,18 @@
 
 namespace ceems::net {
 
-/// Changes whenever one of the files of the options does.
+/// A text that changes whenever one of the files in the options does.
 std::string tls_files_state(const TlsOptions& options);
 
-/// TLS options with the texts of their files (PEM) in place of the names, read again whenever one
-/// of the files has changed. Safe for concurrent use.
+/// TLS options in which the names of files are replaced by the texts of the files (PEM). These are
+/// read again whenever one of the files has changed. Safe for concurrent use.
 class TlsFiles {
  public:
   explicit TlsFiles(TlsOptions options) : options_(std::move(options)) {}
 
-  /// The same object as long as the files stay as they are. kInvalidArgument names the file that
-  /// cannot be read or is empty: an empty list of authorities must not become the system's.
+  /// Returns the same object until one of the files changes. kInvalidArgument names the file that
+  /// cannot be read or is empty. An empty CA file is an error, because without a CA the client
+  /// would trust those of the system.
   Result<std::shared_ptr<const TlsOptions>> read();
 
  private:

@@ -45,7 +45,7 @@ TEST(TlsFiles, AreReadAgainWhenTheyHaveChanged) {
 
 TEST(TlsFiles, WithoutTextAreRefused) {
   const testing::TempDir dir;
-  TlsOptions options;  // would mean the authorities of the system
+  TlsOptions options;  // without a CA, those of the system would be trusted
   options.ca_file = dir.write("ca.pem", "\n").string();
   const auto empty = TlsFiles(options).read();
   ASSERT_FALSE(empty);

@@ -72,11 +72,11 @@ void append(List& list, const std::string& line) {
 }
 
 void append_header(List& list, const std::string& name, const std::string& value) {
-  // libcurl's spelling of a header without value.
+  // libcurl expects "name;" for a header without a value.
   append(list, value.empty() ? name + ";" : name + ": " + value);
 }
 
-/// What libcurl's callbacks fill.
+/// The data that libcurl's callbacks fill.
 struct Sink {
   ClientResponse response;
   std::size_t limit = 0;
@@ -84,19 +84,19 @@ struct Sink {
   bool too_large = false;
 
   const StreamTaker* stream = nullptr;
-  int status = 0;  ///< of the head that came last; filled for streams only
+  int status = 0;  ///< of the last header received
   bool opened = false;
-  steady_clock::time_point last_sign;  ///< of life
-  std::optional<Error> refused;        ///< by the taker
+  steady_clock::time_point last_sign;  ///< when anything last arrived
+  std::optional<Error> refused;        ///< the error of the taker
 };
 
-/// The status of "HTTP/1.1 200 OK"; 0 for anything else.
+/// The status code in "HTTP/1.1 200 OK"; 0 for anything else.
 int status_of(std::string_view line) {
   take_until(line, ' ');
   return parse_int<int>(take_word(line)).value_or(0);
 }
 
-/// Gives a part of a streamed body to its taker.
+/// Passes a part of a streamed body to its taker. Returns false if the taker fails.
 bool hand_over(Sink& sink, std::string_view part) {
   auto taken = sink.stream->part(part);
   if (!taken) {
@@ -132,7 +132,7 @@ std::size_t on_header(const char* data, std::size_t size, std::size_t count, voi
   }
   const std::string_view line = trim(std::string_view(data, bytes));
   if (line.starts_with("HTTP/")) {
-    sink.response.headers.clear();  // that was "100 Continue" or the proxy's answer
+    sink.response.headers.clear();  // those were of "100 Continue" or the proxy's response
     sink.status = status_of(line);
   } else if (const std::size_t colon = line.find(':'); colon != std::string_view::npos) {
     sink.response.headers.emplace_back(line.substr(0, colon), trim(line.substr(colon + 1)));
@@ -145,7 +145,8 @@ std::size_t on_header(const char* data, std::size_t size, std::size_t count, voi
   return bytes;
 }
 
-/// libcurl's easy options are a C variadic; this names each and its type once.
+/// A libcurl handle with its connections. curl_easy_setopt() is a C variadic function; set() gives
+/// it the right types.
 class Session {
  public:
   Session() : multi_(curl().multi_init()), easy_(curl().easy_init()) {}
@@ -212,11 +213,11 @@ void Session::set_tls(const TransferRequest& request, List& connect_to, List& he
   set(CURLOPT_SSLVERSION,
       version_bits(tls.min_version, false) | version_bits(tls.max_version, true));
   if (tls.min_version == "TLS10" || tls.min_version == "TLS11") {
-    set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT@SECLEVEL=0");  // OpenSSL 3 refuses them otherwise
+    set(CURLOPT_SSL_CIPHER_LIST, "DEFAULT@SECLEVEL=0");  // otherwise OpenSSL 3 rejects them
   }
   if (!tls.server_name.empty() && request.url.scheme == "https") {
-    // libcurl takes the name to send and to verify from the URL: name the server there and connect
-    // to the real place.
+    // libcurl takes the name to send and to verify from the URL. So the URL gets the name of the
+    // server, and CURLOPT_CONNECT_TO the real host.
     append(connect_to, tls.server_name + ":" + request.url.port + ":" + request.url.host + ":" +
                            request.url.port);
     std::string url = request.url.full;
@@ -233,7 +234,7 @@ void Session::set_proxy(const TransferRequest& request, List& proxy_headers) {
   if (request.proxy_from_environment) {
     return;
   }
-  set(CURLOPT_PROXY, request.proxy_url);  // an empty one turns the environment off
+  set(CURLOPT_PROXY, request.proxy_url);  // an empty text disables the environment
   set(CURLOPT_NOPROXY, request.no_proxy);
   for (const auto& [name, value] : request.proxy_headers) {
     append_header(proxy_headers, name, value);
@@ -296,7 +297,7 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
     set(CURLOPT_TIMEOUT_MS, static_cast<long>(left.count()));
   } else {
     set(CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
-    set(CURLOPT_TCP_KEEPALIVE, 1L);  // a peer that lost its power is noticed
+    set(CURLOPT_TCP_KEEPALIVE, 1L);  // detects a peer that lost power
     set(CURLOPT_TCP_KEEPIDLE, 30L);
     set(CURLOPT_TCP_KEEPINTVL, 5L);
   }
@@ -312,7 +313,7 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
     set(CURLOPT_UNIX_SOCKET_PATH, request.unix_socket);
   }
   if (!request.addresses.empty()) {
-    // Kept for a minute (+) unless it is told anew.
+    // The '+' lets the entry expire after a minute, unless it is added again.
     append(resolved, fmt::format("+{}:{}:{}", request.url.host, request.url.port,
                                  fmt::join(request.addresses, ",")));
     curl().easy_setopt(easy_, CURLOPT_RESOLVE, resolved.get());
@@ -320,12 +321,12 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   for (const auto& [name, value] : request.headers) {
     append_header(headers, name, value);
   }
-  append(headers, "Expect:");  // no pause before a large body
+  append(headers, "Expect:");  // do not wait before sending a large body
   if (request.method == "POST") {
     set(CURLOPT_POST, 1L);
     curl().easy_setopt(easy_, CURLOPT_POSTFIELDSIZE_LARGE,
                        static_cast<curl_off_t>(request.body.size()));
-    // A null pointer would mean "ask the read callback".
+    // A null pointer would make libcurl call the read callback.
     curl().easy_setopt(easy_, CURLOPT_POSTFIELDS, request.body.empty() ? "" : request.body.data());
     if (find_header(request.headers, "Content-Type") == nullptr) {
       append(headers, "Content-Type:");
@@ -355,7 +356,7 @@ Result<ClientResponse> Session::run(const TransferRequest& request,
   long os_errno = 0;
   curl().easy_getinfo(easy_, CURLINFO_RESPONSE_CODE, &status);
   curl().easy_getinfo(easy_, CURLINFO_OS_ERRNO, &os_errno);
-  curl().easy_reset(easy_);  // nothing of this call stays referenced
+  curl().easy_reset(easy_);  // drops all references to data of this call
   if (cancelled || request.stop.stop_requested()) {
     return fail(ErrorCode::kUnavailable, "cancelled");
   }

@@ -15,45 +15,46 @@ namespace ceems::net {
 struct Url {
   std::string scheme;  ///< "http" or "https"
   std::string host;    ///< IPv6 in brackets
-  std::string port;    ///< always there
+  std::string port;    ///< never empty
   std::string user, password;
   std::string path;  ///< with a leading slash, no query
   std::string full;  ///< without user, password and fragment
 
   [[nodiscard]] std::string origin() const { return scheme + "://" + host + ":" + port; }
-  /// For messages: no user, password, query.
+  /// For messages: without user, password and query.
   [[nodiscard]] std::string shown() const { return origin() + path; }
 };
 
-/// kInvalidArgument for anything but an absolute http or https URL; the message does not repeat it.
+/// Parses an absolute http or https URL. Returns kInvalidArgument for anything else; the message
+/// does not repeat the text.
 Result<Url> parse_url(const std::string& text);
-/// The absolute form of a Location field.
+/// Resolves the value of a Location field against `base`.
 Result<Url> resolve_url(const Url& base, const std::string& reference);
 
-/// One exchange without redirects and authentication of its own.
+/// One HTTP exchange. It does not follow redirects and does not add authentication.
 struct TransferRequest {
   std::string method = "GET";
   Url url;
   Headers headers;
   std::string_view body;
-  const TlsOptions* tls = nullptr;  ///< texts only, its files are not read; null: libcurl's own
+  const TlsOptions* tls = nullptr;  ///< only its texts, not its files; null: libcurl's defaults
   std::string proxy_url, no_proxy;
   bool proxy_from_environment = false;
   Headers proxy_headers;
   bool http2 = true;
   bool http2_prior_knowledge = false;
   std::string unix_socket;
-  std::vector<std::string> addresses;  ///< numeric; empty: the host is looked up
+  std::vector<std::string> addresses;  ///< numeric; if empty, the host is looked up
   std::chrono::milliseconds connect_timeout{5000};
   std::chrono::steady_clock::time_point deadline;
   std::size_t max_response_bytes = 0;
-  /// Where the body of a 2xx goes. Then the deadline does not count but `idle_timeout` and `stop`.
+  /// Receives the body of a 2xx response. If set, `idle_timeout` applies instead of the deadline.
   const StreamTaker* stream = nullptr;
   std::chrono::milliseconds idle_timeout{0};
   std::stop_token stop;
 };
 
-/// Kept libcurl handles with their connections. Safe for concurrent use.
+/// A pool of libcurl handles with their connections. Safe for concurrent use.
 class TransferPool {
  public:
   TransferPool();
@@ -61,10 +62,10 @@ class TransferPool {
   TransferPool(const TransferPool&) = delete;
   TransferPool& operator=(const TransferPool&) = delete;
 
-  /// Errors as Client says.
+  /// Errors are those of Client.
   Result<ClientResponse> run(const TransferRequest& request);
   void cancel();
-  /// Closes kept connections, so that the next one is made with what the TLS files hold now.
+  /// Closes idle connections, so that the next request uses the current TLS files.
   void drop_kept();
 
  private:
