@@ -62,7 +62,7 @@ std::size_t AnswerParser::feed(std::string_view data, std::string& body) {
   constexpr std::string_view kStart = "HTTP/";
   if (state() == State::kHeader && !impl_->got_some() &&
       data.substr(0, kStart.size()) != kStart.substr(0, data.size())) {
-    impl_->fail_with(http::error::bad_version);  // Beast would wait for more of it
+    impl_->fail_with(http::error::bad_version);  // Beast would wait for more
   }
   while (used < data.size() && state() != State::kDone && state() != State::kFailed) {
     impl_->body = &body;
@@ -80,7 +80,7 @@ std::size_t AnswerParser::feed(std::string_view data, std::string& body) {
       impl_->fail_with(error);
       break;
     }
-    constexpr int kSwitchingProtocols = 101;  // nobody asks for that
+    constexpr int kSwitchingProtocols = 101;  // is never requested
     if (state() != State::kHeader && (impl_->code < 100 || impl_->code == kSwitchingProtocols)) {
       impl_->fail_with(http::error::bad_status);
       break;

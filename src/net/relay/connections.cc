@@ -23,8 +23,9 @@ namespace {
 
 constexpr milliseconds kFullSocketPause{20};  // before a full unix socket is tried again
 
-/// A unix socket takes a connection at once, or is full and has to be tried again: Asio would wait
-/// for it to become writable, which it is, and take that for success.
+/// Connects to a unix socket. It accepts a connection at once, or it is full and connect() must be
+/// called again. Asio would wait for the socket to become writable, which it already is, and take
+/// that for success.
 Task<void> connect_unix(Socket& socket, const SocketAddress& address, ErrorCondition& error) {
   static_cast<void>(socket.native_non_blocking(true, error));
   Timer pause(socket.get_executor());
@@ -43,11 +44,11 @@ Task<void> connect_unix(Socket& socket, const SocketAddress& address, ErrorCondi
   }
 }
 
-/// The connections that one probe tries. They may end after it.
+/// The connections that one probe tries to make. They may end after the probe.
 struct Attempts {
   explicit Attempts(asio::io_context& io) : changed(io.get_executor()) {}
 
-  Timer changed;  ///< cancelled to have the probe look again
+  Timer changed;  ///< cancelled to wake the probe
   std::deque<std::pair<SocketAddress, Socket>> begun;
   std::size_t pending = 0;
   bool connected = false;

@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to what runs an io_context: shows Asio.
+// Internal to code that runs an io_context, because it exposes Asio.
 
 #include <chrono>
 #include <cstdint>
@@ -13,21 +13,22 @@
 
 namespace ceems::net {
 
-/// Connections to an upstream that wait for their next request. I/O thread only.
+/// The idle connections to an upstream. Used on the I/O thread only.
 struct Upstream::Kept {
   struct Entry {
     std::unique_ptr<Stream> stream;
     std::chrono::steady_clock::time_point since;
   };
-  std::vector<Entry> entries;  // the youngest last
+  std::vector<Entry> entries;  // the newest last
 };
 
 /// Opens `socket` and connects it. There is no time limit: the caller closes the socket to end the
 /// wait, which then fails with asio::error::operation_aborted.
 Task<void> connect_socket(Socket& socket, const SocketAddress& address, ErrorCondition& error);
 
-/// Does this machine lack descriptors or memory? Such a failure says nothing about the server.
-/// EADDRNOTAVAIL is no such error: [::1] gives it where there is no IPv6.
+/// True if this machine lacks descriptors or memory. Such a failure says nothing about the server.
+/// EADDRNOTAVAIL is not such an error, because connecting to [::1] gives it on a machine without
+/// IPv6.
 bool is_shortage(const ErrorCondition& error);
 
 enum class Reachability : std::uint8_t {
@@ -36,10 +37,11 @@ enum class Reachability : std::uint8_t {
   kReachable,
 };
 
-/// Finds out whether a server takes connections. Tries all its addresses at the same time, those
-/// known before and those that a new lookup of its name finds. Ends as soon as one connection is
-/// made or all have failed, when the time is over, and when stopped, which any thread may do.
-/// `upstream` and `io` must outlive it; run `io` on one thread, until it has nothing left to do.
+/// Finds out whether a server accepts connections. Tries all its addresses at the same time: those
+/// that are known and those that a new lookup of its name finds. Ends when one connection is made,
+/// when all have failed, after `timeout`, or when `stop` is requested, which any thread may do.
+/// `upstream` and `io` must outlive the probe. Run `io` on one thread until it has nothing left to
+/// do.
 Task<Reachability> probe(asio::io_context& io,
                          Upstream& upstream,
                          std::chrono::milliseconds timeout,

@@ -38,7 +38,8 @@ SocketAddress address_of(const TestPort& port) {
   return look_up("127.0.0.1", port.number())->front();
 }
 
-/// Probes all at the same time; `ended` is called with the place of each when it is decided.
+/// Probes all servers at the same time. `ended` is called with the index of each server when its
+/// result is known.
 Found probe_all(
     const Servers& servers,
     milliseconds timeout = std::chrono::seconds(10),
@@ -61,7 +62,7 @@ Found probe_all(
   return found;
 }
 
-/// Connections that fill the backlog of a port, so that others are left waiting.
+/// Opens connections that fill the backlog of a port, so that further ones are left waiting.
 std::vector<UniqueFd> fill(const TestPort& port) {
   std::vector<UniqueFd> waiting;
   for (int i = 0; i < 8; ++i) {
@@ -118,7 +119,7 @@ TEST(Probe, TriesUnixSockets) {
     return fd;
   };
   const UniqueFd open = listen("open", 16);
-  const UniqueFd left = listen("left", -1);  // a file that nobody listens at
+  const UniqueFd left = listen("left", -1);  // a socket on which nothing listens
   const UniqueFd full = listen("full", 0);
   std::vector<UniqueFd> waiting;
   const auto address = SocketAddress::of_unix(path("full"));
@@ -128,7 +129,7 @@ TEST(Probe, TriesUnixSockets) {
   const Servers servers = {server("none"), server("left"), server("full"), server("open")};
   EXPECT_EQ(probe_all(servers, milliseconds(50)),
             (Found{kUnreachable, kUnreachable, kUnreachable, kReachable}));
-  // A full one is tried again until it has room.
+  // A full socket is tried again until it has room.
   std::jthread taking([&] {
     std::this_thread::sleep_for(milliseconds(30));
     waiting.emplace_back(::accept4(full.get(), nullptr, nullptr, SOCK_CLOEXEC));

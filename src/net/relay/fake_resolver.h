@@ -15,7 +15,7 @@
 
 namespace ceems::net {
 
-/// A resolver whose lookups end when the test says how.
+/// A resolver whose lookups wait until the test supplies their results.
 class FakeResolver {
  public:
   FakeResolver() = default;
@@ -41,13 +41,13 @@ class FakeResolver {
       return answer;
     };
   }
-  /// Ends one lookup, under way or to come.
+  /// Ends one lookup, either the current or the next one, with this result.
   void answer(Result<SocketAddresses> found) const {
     const MutexLock lock(shared_->mutex);
     shared_->answers.push_back(std::move(found));
     shared_->changed.notify_all();
   }
-  /// Ends all others.
+  /// Ends all other lookups with this result.
   void answer_all(Result<SocketAddresses> found) const {
     const MutexLock lock(shared_->mutex);
     shared_->rest = std::move(found);
@@ -59,7 +59,8 @@ class FakeResolver {
         lock, std::chrono::seconds(30),
         [&]() CEEMS_REQUIRES(shared_->mutex) { return shared_->begun >= lookups; }));
   }
-  /// Waits until no lookup and no server use it any more.
+  /// Waits until no lookup and no server uses the resolver any more. Returns false if that takes
+  /// over 30 s.
   [[nodiscard]] bool is_left_alone() const {
     const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
     while (shared_.use_count() > 1 && std::chrono::steady_clock::now() < end) {

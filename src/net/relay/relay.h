@@ -12,29 +12,30 @@
 
 namespace ceems::net {
 
-/// Changes the body of an answer while it passes.
+/// Rewrites the body of a response while it is passed on.
 class BodyFilter {
  public:
   virtual ~BodyFilter() = default;
-  /// Appends what goes on after this piece.
+  /// Takes the next piece of the body and appends its replacement to `out`.
   virtual Result<> feed(std::string_view piece, std::string& out) = 0;
   virtual Result<> finish(std::string& out) = 0;
 };
 
-/// How passing a request on ended.
+/// The outcome of a relayed request.
 struct RelayEnd {
-  int status = 0;                      ///< that the client got
-  const Upstream* upstream = nullptr;  ///< whose answer it was; null: of none
-  std::string error = {};              ///< empty: the answer went through whole
+  int status = 0;                      ///< the status that the client got
+  const Upstream* upstream = nullptr;  ///< the server that answered; null: none
+  std::string error = {};              ///< empty: the whole response was passed on
   std::uint64_t body_bytes = 0;
 };
 
-/// A request that is passed on to another server instead of being answered. Set it in
-/// Response::relay; the server then does the rest without a thread waiting: bodies stream in both
-/// time and memory, nothing is sent to a second server that the first may have acted upon.
+/// A request that is passed on to another server instead of being answered here. Set it in
+/// Response::relay. The server then does the rest without blocking a thread, and streams the body
+/// of the response. Unless `repeatable`, a request that one server may have acted upon is not sent
+/// to another.
 struct Relay {
-  /// What one server gets. The line and fields are sent as they stand; Host, Content-Length and
-  /// Connection are the relay's.
+  /// The request for one server. The method, target and fields are sent as given. The relay adds
+  /// Host and Content-Length, so `headers` must not contain them or Connection.
   struct Attempt {
     std::shared_ptr<Upstream> upstream;
     std::string method;
@@ -42,28 +43,29 @@ struct Relay {
     std::string host;
     Headers headers;
   };
-  std::vector<Attempt> attempts;  ///< in this order, while nothing has come back
-  std::string body;               ///< the same for all
-  /// The request may be sent again after a first server broke off without an answer. Else only
-  /// where no connection was made.
+  std::vector<Attempt> attempts;  ///< tried in this order until a server responds
+  std::string body;               ///< the same for all attempts
+  /// The request may be sent again after a server has broken off without a response. Otherwise the
+  /// next server is tried only if no connection was made.
   bool repeatable = false;
-  /// For an answer with this status and these fields; null: it passes unchanged. A filtered answer
-  /// loses its length and coding fields, so ask servers for no coding.
+  /// Returns the filter for a response with this status and these fields, or null to pass it on
+  /// unchanged. A filtered response loses its length and content coding, so do not ask the servers
+  /// for one.
   std::function<std::unique_ptr<BodyFilter>(int, const Headers&)> filter;
-  Response unavailable;  ///< the answer when no server gives one; 504 when one took too long
+  Response unavailable;  ///< sent if no server responds; its status is 504 after a timeout
   std::function<void(const RelayEnd&)> done;
 };
 
-/// Fields of a message that concern one connection only (RFC 9110 §7.6.1), those that Connection
-/// names included, and those of the proxy's own hop.
+/// The fields of a message that concern a single connection (RFC 9110 §7.6.1), including those that
+/// Connection names and those for authentication at the proxy.
 class HopFields {
  public:
   explicit HopFields(const Headers& headers);
-  /// `low`: a name in lower case.
+  /// `low` is a name in lower case.
   [[nodiscard]] bool contains(std::string_view low) const;
 
  private:
-  std::vector<std::string> named_;  ///< by Connection
+  std::vector<std::string> named_;  ///< the names in Connection, sorted
 };
 Headers without_hop_fields(const Headers& headers);
 

@@ -36,7 +36,7 @@ inline std::shared_ptr<Upstream> upstream(const std::string& address,
   return *made;
 }
 
-/// A server that passes everything on to others.
+/// A fixture with a server that passes all requests on to others.
 class RelayTest : public ::testing::Test {
  protected:
   void pass_to(const std::vector<std::shared_ptr<Upstream>>& others, bool repeatable = true) {
@@ -86,7 +86,7 @@ class RelayTest : public ::testing::Test {
   std::unique_ptr<Server> front_;
 };
 
-/// Answers with what it was asked.
+/// Responds with the request that it received.
 inline void echo(const Request& request, Response& response) {
   response.set_header("Content-Type", "text/plain");
   response.set_header("X-Back", "yes");

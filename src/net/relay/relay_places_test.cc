@@ -15,7 +15,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-/// Behind the socket of this path.
+/// The upstream behind the unix socket with this path.
 std::shared_ptr<Upstream> upstream_at(const std::string& path, UpstreamOptions options = {}) {
   options.unix_socket = path;
   auto made = Upstream::create(std::move(options));
@@ -127,7 +127,7 @@ TEST(Upstream, BehindASocketNeedsAPathAndNoTls) {
   EXPECT_EQ(tls.error().message, "/run/p.sock: TLS is not spoken over a unix socket");
 }
 
-/// What a lookup of the host of "127.0.0.1:80" gives.
+/// The addresses that a lookup of the host of `server` gives.
 SocketAddresses addresses_of(const Server& server) {
   const std::string address = server.addresses()[0];
   const auto colon = address.rfind(':');
@@ -173,7 +173,8 @@ TEST_F(RelayTest, ANameThatHangsHoldsUpItsOwnRequestsOnlyAndThemForATime) {
   ASSERT_TRUE(wait_for_ends(2));
   EXPECT_EQ(ends()[1].error, "no address in time");
   EXPECT_EQ(names.begun(), 1) << "one lookup at a time";
-  // While a request waits for the name, those to others pass, and a client may leave.
+  // While a request waits for a lookup, requests to other servers are served, and the client may
+  // leave.
   const FakeResolver others;
   const auto slow = named(others);
   pass_to({slow});
@@ -232,7 +233,7 @@ TEST_F(RelayTest, KnownAddressesStayInUseWhileANewLookupHangs) {
   };
   EXPECT_EQ(ask(), "GET /a backend ");
   EXPECT_TRUE(other->addresses().get(milliseconds(0)).looking);
-  front_.reset();  // with the kept connections
+  front_.reset();  // closes the kept connections, too
   pass_to({other}, false);
   EXPECT_EQ(ask(), "GET /a backend ");
   EXPECT_TRUE(other->addresses().known().looking);

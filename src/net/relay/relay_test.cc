@@ -205,7 +205,7 @@ TEST_F(RelayTest, AnAnswerThatCannotBeFilteredIs502AndNobodysDeath) {
   EXPECT_EQ(ends()[0].error, "not understood");
 }
 
-/// A server of one connection after another that says what it is told, whatever it is asked.
+/// Accepts one connection after another and sends a fixed text on each, whatever the request.
 class TextServer {
  public:
   enum After { kKeep, kClose, kReset };
@@ -351,7 +351,7 @@ TEST_F(RelayTest, WhatMustNotBeSentTwiceTakesANewConnection) {
   const TextServer back("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok", TextServer::kKeep);
   const auto other = upstream(back.address(), {.answer_timeout = milliseconds(2000)});
   pass_to({other}, false);
-  for (int i = 1; i <= 3; ++i) {  // nobody answers on a connection that was used
+  for (int i = 1; i <= 3; ++i) {  // no response comes on a used connection
     EXPECT_EQ(raw_get(address(), "/").body, "ok");
     EXPECT_EQ(back.connections(), i);
   }
@@ -394,7 +394,7 @@ TEST_F(RelayTest, AClientThatLeavesEndsItsRequestAndHurtsNobody) {
   pass_to({other, other});
   {
     RawConnection client(address());
-    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /2");  // lies unread before the end
+    client.send("GET / HTTP/1.1\r\nHost: x\r\n\r\nGET /2");  // stays unread
     for (int i = 0; i < 200 && back.connections() == 0; ++i) {
       std::this_thread::sleep_for(milliseconds(10));
     }

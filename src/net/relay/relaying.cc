@@ -23,10 +23,10 @@ using std::chrono::steady_clock;
 
 namespace {
 
-// Most answers are short: clearing a large buffer for each would cost as much as passing it on.
+// Most responses are short, so the first read uses a small buffer.
 constexpr std::size_t kFirstPiece = std::size_t{8} * 1024;
 constexpr std::size_t kPiece = std::size_t{64} * 1024;
-constexpr milliseconds kWatch{1000};  // how often a silent client is looked at
+constexpr milliseconds kWatch{1000};  // how often to check that the client is still there
 
 bool is_hop_field(std::string_view low) {
   return low == "connection" || low == "proxy-connection" || low == "keep-alive" ||
@@ -57,7 +57,7 @@ std::string request_head(const Relay::Attempt& attempt, std::size_t body_bytes) 
   return head;
 }
 
-/// Has the other side closed, or said something unasked?
+/// True if the peer has closed the connection or has sent something unexpected.
 bool is_stale(Stream& stream) {
   char byte = 0;
   const ssize_t count = ::recv(stream.socket().native_handle(), &byte, 1, MSG_PEEK | MSG_DONTWAIT);
@@ -137,13 +137,14 @@ void Relaying::arm(milliseconds time) {
   }
 }
 
-/// Ends the call when its time is up or the client has left: closing the socket ends every wait.
+/// Ends the request when its time is up, the client has left or the server hangs. Closing the
+/// socket ends every wait.
 void Relaying::watch() {
   watched_ = true;
   static_cast<void>(timer_.expires_at(std::min(deadline_, steady_clock::now() + kWatch)));
   timer_.async_wait([this, alive = alive_](const ErrorCondition& error) {
     if (error || !*alive || timer_.expiry() > steady_clock::now()) {
-      return;  // set anew
+      return;  // the timer was set again
     }
     watched_ = false;
     if (stream_ == nullptr) {
@@ -168,13 +169,13 @@ Task<bool> Relaying::start() {
     const Outcome outcome = co_await attempt(next);
     if (outcome == Outcome::kAnswered) {
       end_.status = parser_->status();
-      end_.error.clear();  // of another server
+      end_.error.clear();  // from a server tried before
       end_.upstream = upstream_.get();
       if (relay_.filter) {
         filter_ = relay_.filter(parser_->status(), parser_->headers());
         filtered_ = filter_ != nullptr;
         if (next.method == "HEAD") {
-          filter_.reset();  // there is no body; what its length would be is not known
+          filter_.reset();  // there is no body, and its filtered length is not known
         }
       }
       co_return true;
@@ -207,11 +208,12 @@ Task<Relaying::Outcome> Relaying::attempt(const Relay::Attempt& attempt) {
   flight_ = std::make_unique<Upstream::Flight>(*upstream_);
   timed_out_ = false;
   local_ = false;
-  // The server may be closing a kept connection, so what must not be sent twice takes a new one.
+  // The server may be closing a kept connection, so a request that must not be sent twice uses a
+  // new one.
   const bool reused = relay_.repeatable && take_kept(*upstream_);
   if (reused) {
     const Outcome outcome = co_await exchange(attempt, true);
-    // The server may have closed the connection just then: once more on a new one.
+    // The server may have closed the connection at this moment, so try again on a new one.
     if (outcome == Outcome::kAnswered || timed_out_ || gone_ || abandoned_) {
       co_return outcome;
     }
@@ -237,7 +239,7 @@ bool Relaying::take_kept(Upstream& upstream) {
   return false;
 }
 
-/// What is known at once; the client waits only where there is nothing yet.
+/// Returns the known addresses at once. Waits for a lookup only if no address is known.
 Task<ServerAddresses::Known> Relaying::find_addresses(Upstream& upstream) {
   ServerAddresses& addresses = upstream.addresses();
   ServerAddresses::Known known = addresses.get();
@@ -316,7 +318,8 @@ Task<Relaying::Outcome> Relaying::exchange(const Relay::Attempt& attempt, bool r
   ErrorCondition error;
   const std::string head = request_head(attempt, relay_.body.size());
   co_await stream_->write(head, relay_.body, error);
-  // A server may refuse what it has not read to the end: its answer counts, not the failed write.
+  // A server may reject a request before reading all of it. Then its response counts and not the
+  // failed write.
   sent_whole_ = !error;
   while (parser_->state() == AnswerParser::State::kHeader) {
     const bool more = co_await read_more(milliseconds(0));
@@ -340,7 +343,7 @@ Task<Relaying::Outcome> Relaying::exchange(const Relay::Attempt& attempt, bool r
   co_return reused ? Outcome::kKeptClosed : Outcome::kMaybeSent;
 }
 
-/// Reads once and parses. 0: the deadline that is set stays.
+/// Reads once and parses. With a `patience` of 0, the current deadline stays in force.
 Task<bool> Relaying::read_more(milliseconds patience) {
   if (patience.count() > 0) {
     arm(patience);
@@ -352,10 +355,10 @@ Task<bool> Relaying::read_more(milliseconds patience) {
       co_await stream_->read(asio::buffer(received_.data() + old, piece_), error);
   received_.resize(old + (error ? 0 : count));
   if (patience.count() > 0 && !timed_out_) {
-    deadline_ = steady_clock::time_point::max();  // how long the client takes is not the server's
+    deadline_ = steady_clock::time_point::max();  // the client's time does not count
   }
   if (error) {
-    if (error == asio::error::eof) {  // not a reset, nor a close of our own
+    if (error == asio::error::eof) {  // neither a reset nor closed by this side
       parser_->end();
     }
     co_return parser_->state() == AnswerParser::State::kDone;
@@ -411,7 +414,7 @@ std::optional<std::uint64_t> Relaying::length() const {
   return filtered_ ? std::nullopt : parser_->length();
 }
 
-/// The answer is over: the connection waits for the next request.
+/// Keeps the connection for the next request, if possible. Called at the end of a response.
 void Relaying::keep() {
   flight_.reset();
   if (stream_ == nullptr || !sent_whole_ || !parser_->keep_alive() || !received_.empty()) {

@@ -1,6 +1,6 @@
 #pragma once
 
-// Internal to the server: shows Asio.
+// Internal to the server, because it exposes Asio.
 
 #include <cstdint>
 #include <functional>
@@ -15,7 +15,8 @@
 
 namespace ceems::net {
 
-/// Upstreams with kept connections of one server's I/O thread; the connections go before it does.
+/// The upstreams to which the I/O thread of one server keeps idle connections. The destructor
+/// closes these connections, which must not outlive the io_context.
 class Keepers {
  public:
   Keepers() = default;
@@ -29,22 +30,25 @@ class Keepers {
   std::map<const Upstream*, std::weak_ptr<Upstream>> all_;
 };
 
-/// One request on its way to an upstream and the answer on its way back. I/O thread only.
+/// Relays one request to an upstream and the response back. Used on the I/O thread only.
 class Relaying {
  public:
-  /// `client_gone` is asked now and then while nothing comes: true ends the call.
+  /// `client_gone` is called about once a second while the relay waits. If it returns true, the
+  /// request ends.
   Relaying(asio::io_context& io, Keepers& keepers, Relay& relay, std::function<bool()> client_gone);
   ~Relaying();
   Relaying(const Relaying&) = delete;
   Relaying& operator=(const Relaying&) = delete;
 
-  /// Sends the request until a server begins an answer. False when none does: see end().
+  /// Tries the servers until one begins a response. Returns false if none does; end() then says
+  /// why.
   Task<bool> start();
-  // From then on:
+  // Valid after start() has returned true:
   [[nodiscard]] const AnswerParser& answer() const { return *parser_; }
-  /// The next piece of the (filtered) body; empty at its end. False where it broke off.
+  /// Gives the next piece of the (filtered) body, or an empty one at its end. Returns false if the
+  /// response broke off.
   Task<bool> next(std::string& piece);
-  /// Length of the body as it goes to the client, where that is known.
+  /// The length of the body that the client gets, if it is known.
   [[nodiscard]] std::optional<std::uint64_t> length() const;
   [[nodiscard]] bool filtered() const { return filtered_; }
 
@@ -54,8 +58,8 @@ class Relaying {
   enum class Outcome : std::uint8_t {
     kAnswered,
     kNotSent,     ///< no connection
-    kMaybeSent,   ///< a new connection broke off without an answer
-    kKeptClosed,  ///< a kept one did, which says nothing about the server
+    kMaybeSent,   ///< a new connection broke off without a response
+    kKeptClosed,  ///< a kept connection did, which says nothing about the server
   };
 
   Task<Outcome> attempt(const Relay::Attempt& attempt);
@@ -83,15 +87,15 @@ class Relaying {
   std::unique_ptr<BodyFilter> filter_;
   bool filtered_ = false;
   std::string received_;   // bytes not yet used
-  std::size_t piece_ = 0;  // how many are read at once
+  std::size_t piece_ = 0;  // how many bytes to read at once
   std::string body_;       // decoded, not yet handed out
   bool timed_out_ = false;
   bool gone_ = false;
-  bool waiting_ = false;    // for the first byte of an answer, with another server to go to
-  bool abandoned_ = false;  // because the server hangs
+  bool waiting_ = false;    // for a response, and another server could be tried
+  bool abandoned_ = false;  // given up because the server hangs
   bool has_next_ = false;
   bool local_ = false;       // the failure is this machine's, not the server's
-  bool sent_whole_ = false;  // the request
+  bool sent_whole_ = false;  // the request was sent completely
   RelayEnd end_;
 };
 

@@ -82,7 +82,7 @@ struct ServerAddresses::State {
   std::shared_ptr<const SocketAddresses> list CEEMS_GUARDED_BY(mutex) =
       std::make_shared<const SocketAddresses>();
   std::string error CEEMS_GUARDED_BY(mutex);
-  bool told_error CEEMS_GUARDED_BY(mutex) = false;  ///< to the log
+  bool told_error CEEMS_GUARDED_BY(mutex) = false;  ///< the error was logged
   bool looking CEEMS_GUARDED_BY(mutex) = false;
   std::optional<steady_clock::time_point> looked CEEMS_GUARDED_BY(mutex);
   std::vector<const std::function<void()>*> waiting CEEMS_GUARDED_BY(mutex);

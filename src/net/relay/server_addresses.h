@@ -13,12 +13,12 @@
 
 namespace ceems::net {
 
-/// Where a socket can be connected to.
+/// An address to which a socket can be connected.
 class SocketAddress {
  public:
   /// Copies an address of any family.
   SocketAddress(const sockaddr* address, socklen_t size);
-  /// Of a unix socket; a path that passes check_unix_path().
+  /// The address of a unix socket. `path` must pass check_unix_path().
   static SocketAddress of_unix(std::string_view path);
 
   [[nodiscard]] const sockaddr* data() const { return reinterpret_cast<const sockaddr*>(&place_); }
@@ -34,46 +34,49 @@ class SocketAddress {
 };
 using SocketAddresses = std::vector<SocketAddress>;
 
-/// Finds the addresses of a name and takes its time. It runs on a thread that nobody waits for, so
-/// it must own what it uses and leave alone what the end of the program destroys, the log too.
+/// Finds the addresses of a name, which may take long. It runs on a detached thread that may
+/// outlive main(), so it must own what it uses and must not use anything that is destroyed at the
+/// end of the program, including the log.
 using Lookup =
     std::function<Result<SocketAddresses>(const std::string& host, const std::string& port)>;
 
-/// By the system's resolver: /etc/hosts, DNS, whatever nsswitch.conf names. A name server that is
-/// silent costs what resolv.conf(5) says, 10 s each by default.
+/// Uses the system's resolver: /etc/hosts, DNS, and whatever else nsswitch.conf names. A name
+/// server that does not respond causes the delay set in resolv.conf(5), by default 10 s for each
+/// server.
 Result<SocketAddresses> look_up(const std::string& host, const std::string& port);
 
-/// The addresses of one server, where those that were found stay in use until others are: whoever
-/// asks gets what is known at once, and a lookup that is due runs meanwhile on a thread of its own,
-/// one at a time. A lookup that fails or hangs changes nothing and holds up neither other servers
-/// nor the end of the program: its thread ends with it, or with the process. Thread-safe.
+/// The addresses of one server. get() returns the known addresses at once and starts a lookup if
+/// one is due. Lookups run in the background, one at a time. The known addresses stay in use until
+/// a lookup finds others. A lookup that fails or hangs changes nothing and delays neither other
+/// servers nor the end of the program: its thread is detached, and ends with the lookup or with the
+/// process. Thread-safe.
 class ServerAddresses {
  public:
   /// `host` is a name or an address, IPv6 without brackets; an address is never looked up.
   ServerAddresses(std::string host, std::string port, Lookup lookup = look_up);
-  /// Of a unix socket; a path that passes check_unix_path().
+  /// For a unix socket. The path must pass check_unix_path().
   explicit ServerAddresses(std::string_view unix_path);
   ~ServerAddresses();
   ServerAddresses(const ServerAddresses&) = delete;
   ServerAddresses& operator=(const ServerAddresses&) = delete;
 
   struct Known {
-    std::shared_ptr<const SocketAddresses> list;  ///< never null; empty: none was found so far
-    bool looking = false;                         ///< a lookup is under way
-    std::string error;                            ///< why the last one failed; else empty
+    std::shared_ptr<const SocketAddresses> list;  ///< never null; empty: none has been found yet
+    bool looking = false;                         ///< a lookup is running
+    std::string error;                            ///< why the last lookup failed; else empty
   };
-  /// What is known. Begins a lookup where the last one ended longer ago than `max_age`, or failed 5
-  /// s ago, and none is under way.
+  /// Returns what is known. Starts a lookup if none is running and the last one ended at least
+  /// `max_age` ago, or failed at least 5 s ago.
   Known get(std::chrono::milliseconds max_age = std::chrono::seconds(30));
-  /// The same, but begins nothing.
+  /// Returns what is known, without starting a lookup.
   [[nodiscard]] Known known() const;
 
-  /// False where they cannot change: of numbers and unix sockets.
+  /// False for numeric addresses and unix sockets, which never change.
   [[nodiscard]] bool is_looked_up() const;
 
   struct State;
-  /// While it lives, `told` is called at the end of each lookup: on another thread and under a lock
-  /// of the addresses, which it must not ask then.
+  /// While this object lives, `told` is called at the end of each lookup, on the thread that ended
+  /// it. `told` must not call the ServerAddresses, whose lock is held meanwhile.
   class Waiting {
    public:
     Waiting(ServerAddresses& addresses, std::function<void()> told);
@@ -87,7 +90,7 @@ class ServerAddresses {
   };
 
  private:
-  std::shared_ptr<State> state_;  // a lookup under way holds it as well
+  std::shared_ptr<State> state_;  // shared with a running lookup
 };
 
 }  // namespace ceems::net

@@ -26,7 +26,7 @@ SocketAddress v4(const char* host) {
   return {reinterpret_cast<const sockaddr*>(&address), sizeof address};
 }
 
-/// Waits for ends of lookups.
+/// Waits for lookups to end.
 class Ends {
  public:
   explicit Ends(ServerAddresses& addresses)
@@ -93,19 +93,19 @@ TEST(ServerAddresses, StayInUseUntilOthersAreFound) {
   resolver.answer(SocketAddresses{v4("192.0.2.1")});
   addresses.get();
   ends.wait_for(1);
-  // A lookup that hangs …
+  // A lookup that hangs keeps the known addresses.
   const auto hanging = addresses.get(milliseconds(0));
   EXPECT_TRUE(hanging.looking);
   EXPECT_EQ(*hanging.list, SocketAddresses{v4("192.0.2.1")});
   resolver.wait_for(2);
-  // … and fails …
+  // So does a lookup that fails.
   resolver.answer(fail(ErrorCode::kUnavailable, "no such name"));
   ends.wait_for(2);
   const auto failed = addresses.known();
   EXPECT_FALSE(failed.looking);
   EXPECT_EQ(failed.error, "no such name");
   EXPECT_EQ(*failed.list, SocketAddresses{v4("192.0.2.1")});
-  // … as does one that finds nothing.
+  // So does a lookup that finds nothing.
   resolver.answer(SocketAddresses{});
   addresses.get(milliseconds(0));
   ends.wait_for(3);

@@ -115,14 +115,15 @@ Result<std::shared_ptr<ssl_ctx_st>> make_client_tls_context(const TlsOptions& op
   if (!context) {
     return fail(ErrorCode::kInternal, "TLS cannot be set up: {}", crypto::openssl_reason());
   }
-  // An end without close_notify is an error: an answer without length would pass for whole.
+  // An end without close_notify stays an error, because a truncated response without a length would
+  // otherwise pass as complete.
   SSL_CTX_set_options(context.get(), SSL_OP_NO_RENEGOTIATION);
   SSL_CTX_set_mode(context.get(), SSL_MODE_RELEASE_BUFFERS);
   SSL_CTX_set_min_proto_version(context.get(), version_number(options.min_version, TLS1_2_VERSION));
   SSL_CTX_set_max_proto_version(context.get(), version_number(options.max_version, 0));
   if (!options.min_version.empty() &&
       version_number(options.min_version, TLS1_2_VERSION) < TLS1_2_VERSION) {
-    SSL_CTX_set_cipher_list(context.get(), "DEFAULT@SECLEVEL=0");  // refused otherwise
+    SSL_CTX_set_cipher_list(context.get(), "DEFAULT@SECLEVEL=0");  // rejected otherwise
   }
   if (auto done = use_authorities(context.get(), options); !done) {
     return fail(std::move(done).error());

@@ -10,9 +10,10 @@ struct ssl_ctx_st;
 
 namespace ceems::net {
 
-/// Client side of TLS as `tls_config` asks: certificates are checked against `ca`/`ca_file`, else
-/// the system's, and must be for `host` (or `server_name`), unless `insecure_skip_verify`.
-/// kInvalidArgument names the file or key and what is wrong with it.
+/// Creates the client side of TLS from a `tls_config`. The certificate of the server is checked
+/// against `ca` or `ca_file`, or else the CAs of the system, and must be valid for `server_name`,
+/// or else `host`. `insecure_skip_verify` turns these checks off. kInvalidArgument names the file
+/// or key and what is wrong with it.
 Result<std::shared_ptr<ssl_ctx_st>> make_client_tls_context(const TlsOptions& options,
                                                             const std::string& host);
 

@@ -17,30 +17,32 @@ namespace ceems::net {
 struct UpstreamOptions {
   std::string host = {};  ///< a name or an address, IPv6 without brackets
   std::string port = {};
-  std::string unix_socket = {};  ///< a path instead of both, without TLS; see unix_url.h
+  std::string unix_socket = {};  ///< path to use instead of both, without TLS
   Lookup lookup = look_up;
-  /// What is known of the same host and port already, to go on with; null: nothing.
+  /// Addresses already known for the same host and port, which are shared; null: none.
   std::shared_ptr<ServerAddresses> addresses = {};
   bool use_tls = false;
   TlsOptions tls = {};
-  /// For each address; as long again for those of a name of which none is known yet.
+  /// For each address. If no address of a name is known yet, a request also waits this long for the
+  /// lookup.
   std::chrono::milliseconds connect_timeout{5000};
-  /// From the request to the first byte of its answer; queries may run for minutes.
+  /// From the request to the end of the response header. Queries may run for minutes.
   std::chrono::milliseconds answer_timeout{300'000};
-  std::chrono::milliseconds idle_timeout{60'000};  ///< between pieces of an answer
-  std::size_t max_kept = 64;                       ///< connections that wait for the next request
+  std::chrono::milliseconds idle_timeout{60'000};  ///< between pieces of a response
+  std::size_t max_kept = 64;                       ///< idle connections
   std::chrono::milliseconds keep_for{30'000};
 
-  /// The same server, spoken to in the same way: all but what finds its addresses.
+  /// True if all options are equal, except those that only serve to find the addresses.
   [[nodiscard]] bool same_server(const UpstreamOptions& other) const;
 };
 
-/// A server that requests are passed on to, with its kept connections. Options, address and the
-/// counters may be read from any thread; connections belong to the I/O thread of one net::Server:
-/// while that is being destroyed, no other thread may let go of the last reference.
+/// A server that requests are passed on to, with its idle connections. Any thread may read the
+/// options, the address and the counters. The connections belong to the I/O thread of one
+/// net::Server; while that server is being destroyed, no other thread may release the last
+/// reference to the upstream.
 class Upstream {
  public:
-  /// kInvalidArgument for TLS files or a path of a socket that cannot be used.
+  /// Returns kInvalidArgument if the TLS files or the path of the socket cannot be used.
   static Result<std::shared_ptr<Upstream>> create(UpstreamOptions options);
   ~Upstream();
   Upstream(const Upstream&) = delete;
@@ -54,24 +56,26 @@ class Upstream {
   [[nodiscard]] bool alive() const { return alive_; }
   void set_alive(bool alive) { alive_ = alive; }
   [[nodiscard]] int in_flight() const { return in_flight_; }
-  /// Whoever watches the server finds that it takes connections but answers nothing: requests that
-  /// wait for it go to another server if they may.
+  /// True if the health checks find that the server accepts connections but does not respond.
+  /// Requests that wait for it then go to another server if they may be repeated.
   [[nodiscard]] bool hangs() const { return hangs_; }
   void set_hangs(bool hangs) { hangs_ = hangs; }
-  /// How long requests have been waiting without a byte of any answer; 0 when there are none.
+  /// How long requests have been waiting without receiving a byte of any response; 0 if there are
+  /// no requests.
   [[nodiscard]] std::chrono::milliseconds silence() const;
-  void heard();  ///< a byte
+  void heard();  ///< records that a byte has arrived
 
-  /// The TLS side, made anew when one of its files has changed. Null without TLS. Where that cannot
-  /// be done, as while a certificate is there and its key not yet, the old one stays in use, which
-  /// is logged. Thread-safe.
+  /// The TLS context, which is created again when one of its files has changed. Null without TLS.
+  /// If the new files cannot be used, for example because the key of a new certificate is still
+  /// missing, the old context stays in use and the failure is logged. Thread-safe.
   Result<std::shared_ptr<ssl_ctx_st>> tls_context();
 
   struct Kept;  // connections.h
   [[nodiscard]] Kept& kept() { return *kept_; }
-  /// Closes the kept connections. On their I/O thread, or when it does not run.
+  /// Closes the idle connections. Call this on their I/O thread, or when that thread is not
+  /// running.
   void drop_kept();
-  /// Counts a request while it lives.
+  /// Counts a request as in flight while this object lives.
   class Flight {
    public:
     explicit Flight(Upstream& upstream) : upstream_(&upstream) {
@@ -97,10 +101,10 @@ class Upstream {
   std::atomic<bool> hangs_ = false;
   std::atomic<std::chrono::steady_clock::rep> heard_ = 0;  // time of the last byte
   Mutex mutex_;
-  std::string tls_files_ CEEMS_GUARDED_BY(mutex_);  // what the context was made of
+  std::string tls_files_ CEEMS_GUARDED_BY(mutex_);  // the state of the files in use
   std::shared_ptr<ssl_ctx_st> context_ CEEMS_GUARDED_BY(mutex_);
-  std::string bad_files_ CEEMS_GUARDED_BY(mutex_);  // what none could be made of
-  std::chrono::steady_clock::time_point tried_ CEEMS_GUARDED_BY(mutex_);  // last in vain
+  std::string bad_files_ CEEMS_GUARDED_BY(mutex_);  // the state that could not be used
+  std::chrono::steady_clock::time_point tried_ CEEMS_GUARDED_BY(mutex_);  // of bad_files_
   std::unique_ptr<Kept> kept_;
 };
 
