@@ -5,14 +5,15 @@
 
 namespace ceems::net {
 
-/// A certificate and its key in PEM, made on the spot.
+/// A certificate and its key in PEM, generated for a test.
 struct TestCertificate {
   std::string cert;
   std::string key;
 };
 
-/// P-256, good for an hour. `sans` as in "DNS:localhost", "IP:127.0.0.1", "URI:x", "email:y".
-/// Self-signed and a CA without an issuer, else signed by it.
+/// Makes a P-256 certificate that is valid for an hour. `sans` are of the form "DNS:localhost",
+/// "IP:127.0.0.1", "URI:x" or "email:y". Without an issuer it is a self-signed CA certificate;
+/// otherwise the issuer signs it.
 TestCertificate make_certificate(const std::string& name,
                                  const std::vector<std::string>& sans,
                                  const TestCertificate* issuer = nullptr);

@@ -9,11 +9,11 @@
 
 namespace ceems::net {
 
-/// An answer as it stood on the wire, taken apart by this test client alone.
+/// A response as received, parsed by this test client and not by the code under test.
 struct RawAnswer {
   int status = 0;
   Headers headers;
-  std::string body;  ///< chunks joined
+  std::string body;  ///< with chunks joined
   bool complete = false;
   [[nodiscard]] std::string header(std::string_view name) const;
 };
@@ -27,10 +27,10 @@ class RawConnection {
   [[nodiscard]] bool connected() const { return fd_.valid(); }
   [[nodiscard]] int fd() const { return fd_.get(); }
   bool send(std::string_view bytes) const;  // NOLINT(modernize-use-nodiscard): answer() tells
-  /// One answer; incomplete when the connection ends or nothing comes for `patience`.
+  /// Reads one response. It is incomplete if the connection ends or nothing arrives for `patience`.
   RawAnswer answer(bool head = false,
                    std::chrono::milliseconds patience = std::chrono::milliseconds(5000));
-  /// True when the server closed (nothing more to read) within the time.
+  /// True if the server closes the connection within `time`. Discards what it sends before.
   bool ended_within(std::chrono::milliseconds time);
 
  private:
@@ -39,7 +39,7 @@ class RawConnection {
   std::string received_;
 };
 
-/// GET with "Connection: close" on a connection of its own.
+/// Sends a GET with "Connection: close" on a new connection.
 RawAnswer raw_get(const std::string& address,
                   const std::string& target,
                   const Headers& headers = {});

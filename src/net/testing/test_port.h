@@ -12,8 +12,8 @@
 
 namespace ceems::net {
 
-/// A port of the loopback interface that belongs to one test, whether it is listened on or not.
-/// Nobody accepts its connections.
+/// A port of the loopback interface that is reserved for one test, whether or not a socket listens
+/// on it. Connections to it are never accepted.
 class TestPort {
  public:
   explicit TestPort(bool listening, int backlog = 16) : backlog_(backlog) {
@@ -26,12 +26,12 @@ class TestPort {
     }
   }
   void listen() { listen(backlog_); }
-  /// Also while it is listened on, to make room.
+  /// May be called while the socket is listening, to make room in the backlog.
   void listen(int backlog) { EXPECT_EQ(::listen(fd_.get(), backlog), 0); }
-  /// Connections are refused from now on, until listen() is called again. Works once.
+  /// Refuses connections from now on, until listen() is called again. Works only once.
   void stop() { fd_ = std::move(spare_); }
   [[nodiscard]] std::string number() const { return std::to_string(ntohs(address_.sin_port)); }
-  /// Begins a connection, which takes a place in the backlog.
+  /// Starts a connection, which takes a place in the backlog.
   [[nodiscard]] UniqueFd connect() const {
     UniqueFd fd(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
     static_cast<void>(
@@ -58,7 +58,7 @@ class TestPort {
   int backlog_;
   sockaddr_in address_{};
   UniqueFd fd_;
-  UniqueFd spare_;  ///< holds the port when the first is closed
+  UniqueFd spare_;  ///< holds the port when fd_ is closed
 };
 
 }  // namespace ceems::net

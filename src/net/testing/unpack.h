@@ -5,8 +5,8 @@
 
 namespace ceems::net {
 
-/// What the packed text unpacks to, "(broken)" where it is cut off or damaged. With libraries, not
-/// with net's own code.
+/// Decompresses the text. Returns "(broken)" if it is truncated or damaged. Uses the compression
+/// libraries and not the code of net.
 std::string unzip(std::string_view packed);
 std::string undeflate(std::string_view packed);
 std::string unzstd(std::string_view packed);
