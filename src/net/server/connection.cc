@@ -25,10 +25,10 @@ namespace {
 
 constexpr std::size_t kHeaderPiece = 4096;
 constexpr std::size_t kBodyPiece = 65536;
-/// A client has to take this much within one write timeout.
+/// A client must receive this much within one write timeout.
 constexpr std::size_t kWriteSlice = std::size_t{256} * 1024;
 
-/// Runs `work` on the executor and comes back to the I/O thread. `work` must not throw.
+/// Runs `work` on the executor and then resumes on the I/O thread. `work` must not throw.
 template <typename Executor, typename Work>
 Task<void> run_on(const Executor& executor, Work& work) {
   auto start = [&executor, &work](auto done) {
@@ -99,7 +99,8 @@ void Connection::close() {
   (void)stream_->socket().close(ignored);
 }
 
-/// For an answer that only the end of the connection ends: a proper end would say that it is whole.
+/// Makes close() send a reset. This is for a response that broke off and whose end is the end of
+/// the connection: an orderly close would make it look complete.
 void Connection::reset() {
   ErrorCondition ignored;
   const asio::socket_base::linger no_wait(true, 0);
@@ -122,7 +123,7 @@ void Connection::watch() {
   timer_.expires_at(deadline_);
   timer_.async_wait([weak = weak_from_this()](const ErrorCondition& error) {
     const auto self = weak.lock();
-    // A timer that was set anew may have had its old completion queued already.
+    // If the timer was set again, its old completion may already have been queued.
     if (error || !self || self->timer_.expiry() > steady_clock::now()) {
       return;
     }
@@ -140,7 +141,7 @@ Task<bool> Connection::start_tls() {
   ErrorCondition error;
   char first = 0;
   ssize_t count = -1;
-  do {  // a wait may also end by an event of a socket that was closed before
+  do {  // a wait may also end because of an event for a socket closed before
     auto token = asio::redirect_error(kAwait, error);
     co_await stream_->socket().async_wait(Socket::wait_read, token);
     if (error) {
@@ -291,7 +292,7 @@ Task<bool> Connection::refuse(const RequestParser& parser) {
   co_return false;
 }
 
-/// Saves what changing to a worker and back costs.
+/// Tries the inline handler, which saves the cost of switching to a worker and back.
 bool Connection::produce_inline(Exchange& exchange) {
   if (!core_.options.inline_handler || core_.web) {
     return false;
@@ -308,7 +309,8 @@ bool Connection::produce_inline(Exchange& exchange) {
   return false;
 }
 
-/// Everything from the complete request to an answer ready to send, on worker threads.
+/// Does everything from the complete request to a response that is ready to send, on worker
+/// threads.
 Task<void> Connection::produce(Exchange& exchange, std::shared_ptr<const WebRules>& rules) {
   WebAccess* const web = core_.web.get();
   auto verdict = WebAccess::Verdict::kAllowed;
@@ -378,7 +380,7 @@ Task<bool> Connection::send_pieces(Exchange& exchange) {
     }
     if (exchange.failed) {
       cut_ = exchange.http_1_0;
-      co_return false;  // the missing last chunk tells the client
+      co_return false;  // the client notices the missing last chunk
     }
     last = piece.empty();
     if (exchange.http_1_0) {
@@ -399,11 +401,12 @@ Task<bool> Connection::send_pieces(Exchange& exchange) {
   co_return true;
 }
 
-/// Nothing waits for this client's request to end; the only sign is a socket whose other side is
-/// closed, also where something unread lies before that, e.g. the alert that ends TLS.
+/// True if the client has closed the connection. Nothing reads from the socket meanwhile, so it is
+/// polled. POLLRDHUP reports the close even if unread bytes precede it, such as the alert that ends
+/// TLS.
 bool Connection::client_gone() {
   if (!stream_->socket().is_open()) {
-    return true;  // by stop()
+    return true;  // closed by stop()
   }
   pollfd wait{.fd = stream_->socket().native_handle(), .events = POLLRDHUP, .revents = 0};
   return ::poll(&wait, 1, 0) == 1;
@@ -443,7 +446,7 @@ Task<bool> Connection::send_relayed(Exchange& exchange, Relaying& relaying, cons
   while (true) {
     const bool whole = co_await relaying.next(piece);
     if (!whole && first && relaying.filtered()) {
-      // Nothing has gone out yet: a clear answer instead of half of one.
+      // Nothing has been sent yet, so send a clear error instead of half a response.
       exchange.response = {};
       exchange.streaming = false;
       exchange.length.reset();
@@ -454,7 +457,7 @@ Task<bool> Connection::send_relayed(Exchange& exchange, Relaying& relaying, cons
     }
     if (!whole) {
       cut_ = exchange.http_1_0;
-      co_return false;  // the missing end tells the client
+      co_return false;  // the client notices the missing end
     }
     const bool last = piece.empty();
     std::string framed;
@@ -490,14 +493,14 @@ Task<bool> Connection::write(std::string_view first, std::string_view second) {
   co_return !error;
 }
 
-/// Closing a socket with unread bytes makes the kernel send a reset, which may overtake the answer:
-/// say that we are done and read a while what still comes.
+/// Ends this side of the connection, and then reads for a while what still arrives. Closing a
+/// socket with unread bytes would make the kernel send a reset, which may overtake the response.
 Task<void> Connection::linger() {
   constexpr std::size_t kMaxUnreadBytes = std::size_t{256} * 1024;
   constexpr std::chrono::milliseconds kMaxLinger{500};
   ErrorCondition error;
   arm(kMaxLinger);
-  idle_ = true;  // may be cut by stop()
+  idle_ = true;  // stop() may end this early
   if (!stream_->socket().is_open()) {
     co_return;
   }

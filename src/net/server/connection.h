@@ -26,8 +26,9 @@ namespace ceems::net {
 
 class Connection;
 
-/// What all connections of a server share. One thread runs `io` (sockets, timers, the list of
-/// connections: touched there only); `workers` run handlers and all else that may take its time.
+/// State that all connections of a server share. One thread runs `io`; only that thread uses the
+/// sockets, the timers and `connections`. `workers` run the handlers and everything else that may
+/// take long.
 struct ServerCore {
   ServerCore(ServerOptions server_options, Handler request_handler);
 
@@ -39,38 +40,41 @@ struct ServerCore {
 
   Mutex mutex;
   Condition changed;
-  std::size_t open CEEMS_GUARDED_BY(mutex) = 0;  ///< connections
+  std::size_t open CEEMS_GUARDED_BY(mutex) = 0;  ///< number of connections
 
-  // In this order: queued work of the pool holds coroutines, which hold sockets of io.
+  // The order of these members matters: work queued in the pool holds coroutines, which hold
+  // sockets of `io`.
   asio::io_context io{1};
-  Keepers keepers;  ///< of the same thread
-  /// Never expires; its waits are cancelled when a connection ends.
+  Keepers keepers;  ///< of the thread that runs `io`
+  /// Acceptors wait on it while the server is full. It never expires; the waits are cancelled when
+  /// a connection ends.
   Timer room{io.get_executor(), std::chrono::steady_clock::time_point::max()};
-  /// Made by start_workers(): threads that exist before privileges are dropped would keep them.
+  /// Created by start_workers(), because threads that exist before privileges are dropped would
+  /// keep them.
   std::unique_ptr<asio::thread_pool> workers;
-  /// Password checks: one at a time, and those that wait hold no worker.
+  /// Runs password checks one at a time. Checks that wait do not occupy a worker.
   std::unique_ptr<asio::strand<asio::thread_pool::executor_type>> password_checks;
 
-  std::string date;  ///< of the second `date_of`; I/O thread only
+  std::string date;  ///< HTTP date of the second `date_of`; I/O thread only
   std::time_t date_of = 0;
-  std::chrono::steady_clock::time_point hinted{};  ///< last "plain HTTP on a TLS port" line
+  std::chrono::steady_clock::time_point hinted{};  ///< when plain HTTP was last logged
 
-  /// Once, before the first connection is accepted.
+  /// Call this once, before the first connection is accepted.
   void start_workers();
 
-  /// Date of now in the form of RFC 9110 §5.6.7.
+  /// The current time as an HTTP date (RFC 9110 §5.6.7).
   const std::string& http_date();
 };
 
-/// Serves one accepted socket until it ends. Lives on the I/O thread.
+/// Serves one accepted socket until it is closed. Used on the I/O thread only.
 class Connection : public std::enable_shared_from_this<Connection> {
  public:
   Connection(ServerCore& core, Socket socket, std::string peer);
 
-  /// The coroutine of a connection; owns it.
+  /// The coroutine that runs a connection and owns it.
   static Task<void> serve(std::shared_ptr<Connection> self);
 
-  /// Between requests, nothing of the next one received.
+  /// True between requests, while no byte of the next one has been received.
   [[nodiscard]] bool idle() const { return idle_; }
   void close();
 
@@ -92,7 +96,7 @@ class Connection : public std::enable_shared_from_this<Connection> {
   Task<void> linger();
   void reset();
 
-  /// The socket is closed when the time is up before the next call.
+  /// Closes the socket after `time`, unless arm() or disarm() is called before.
   void arm(std::chrono::milliseconds time);
   void disarm();
   void watch();
@@ -100,8 +104,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   ServerCore& core_;
   std::unique_ptr<Stream> stream_;
   std::string peer_;
-  /// Set anew for nearer deadlines only: most requests end long before, and a timer that is set
-  /// costs more than all else here.
+  /// Set again for earlier deadlines only. Most requests end long before their deadline, and
+  /// setting a timer costs more than everything else here.
   Timer timer_;
   std::chrono::steady_clock::time_point deadline_ = std::chrono::steady_clock::time_point::max();
   bool watched_ = false;
@@ -109,8 +113,8 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool idle_ = true;
   bool first_ = true;
   bool tls_ = false;
-  bool drain_ = false;  ///< unread bytes may be under way: see linger()
-  bool cut_ = false;    ///< the answer broke off: see reset()
+  bool drain_ = false;  ///< unread bytes may still arrive: see linger()
+  bool cut_ = false;    ///< the response broke off: see reset()
 };
 
 }  // namespace ceems::net

@@ -19,7 +19,8 @@ void internal_error(Exchange& exchange) {
   plain_text(exchange.response, 500, "Internal Server Error");
 }
 
-/// Fills `text` up to a piece from the handler's chunks; false when nothing is left.
+/// Appends the handler's chunks to `text` until it has the size of a piece. Returns false if
+/// nothing is left.
 bool take_chunks(Response& response, std::string& text) {
   while (text.size() < kPiece) {
     if (!response.next_chunk(text)) {
@@ -57,7 +58,7 @@ std::string all_accepted_encodings(const Headers& headers) {
   return all;
 }
 
-/// Compresses in place; on failure the body stays plain.
+/// Compresses the body in place. If that fails, the body stays uncompressed.
 void compress_whole(Exchange& exchange, int level) {
   std::string packed;
   Compressor compressor(exchange.encoding, level);

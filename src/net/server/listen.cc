@@ -62,7 +62,7 @@ Result<std::uint32_t> parse_port(std::string_view text, std::string_view whole, 
 
 struct Opened {
   UniqueFd fd;
-  int error = 0;  ///< errno of what failed
+  int error = 0;  ///< errno of the call that failed
 };
 
 Opened open_socket(const Bindable& where, bool dual_stack) {
@@ -89,7 +89,7 @@ Opened open_socket(const Bindable& where, bool dual_stack) {
   return opened;
 }
 
-/// The error of a failed bind; errno says why.
+/// The error of a failed bind() or listen().
 Error bind_error(const std::string& name, int errno_value, std::uint32_t tcp_port) {
   if (errno_value != EADDRINUSE) {
     return errno_error(errno_value, "listen " + name);
@@ -115,8 +115,7 @@ Result<std::vector<Bindable>> resolve(const ListenAddress& address) {
   }
   const std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)> owner(list, &::freeaddrinfo);
   std::vector<Bindable> found;
-  // For a name that has both, IPv4 first, as Go's net.Listen chooses
-  // (https://pkg.go.dev/net#Listen).
+  // If a name has both, IPv4 comes first, as in net.Listen of Go (https://pkg.go.dev/net#Listen).
   for (const int family : {AF_INET, AF_INET6}) {
     for (const addrinfo* entry = list; entry != nullptr; entry = entry->ai_next) {
       if (entry->ai_family == family && entry->ai_addrlen <= sizeof(sockaddr_storage)) {
@@ -155,7 +154,7 @@ Result<Listener> listen_tcp(const ListenAddress& address) {
     if (both.error == EADDRINUSE || both.error == EACCES) {
       return fail(bind_error(fmt::format(":{}", address.port), both.error, address.port));
     }
-    sockaddr_in any4{};  // a kernel without IPv6
+    sockaddr_in any4{};  // the kernel has no IPv6
     any4.sin_family = AF_INET;
     any4.sin_port = htons(static_cast<std::uint16_t>(address.port));
     auto only4 = open_socket(bindable(any4), false);
@@ -197,7 +196,7 @@ Result<Listener> listen_unix(const ListenAddress& address) {
   if (::lstat(address.path.c_str(), &info) == 0 && S_ISSOCK(info.st_mode) && probe.valid() &&
       ::connect(probe.get(), reinterpret_cast<const sockaddr*>(&local), sizeof(local)) != 0 &&
       errno == ECONNREFUSED) {
-    ::unlink(address.path.c_str());  // left by a process that is gone
+    ::unlink(address.path.c_str());  // left behind by a process that has ended
   }
   auto opened = open_socket(bindable(local), false);
   if (opened.error != 0) {

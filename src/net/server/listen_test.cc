@@ -66,7 +66,7 @@ TEST(ListenOn, ReplacesASocketFileNobodyListensOnAndNoOther) {
 
 TEST(ListenOn, SaysWhatIsWrongWithAnAddress) {
   ListenAddress address;
-  address.host = "192.0.2.1";  // nobody's (RFC 5737)
+  address.host = "192.0.2.1";  // reserved for documentation (RFC 5737)
   const auto foreign = listen_on(address);
   ASSERT_FALSE(foreign);
   EXPECT_EQ(foreign.error().message, "listen 192.0.2.1:0: Cannot assign requested address");
@@ -118,7 +118,7 @@ TEST(SystemdListeners, WantTheirVariables) {
 }
 
 TEST(SystemdListeners, TakeTheSocketsThatWerePassed) {
-  // In a child, where descriptors from 3 on can be laid out at will.
+  // Runs in a child process, where the descriptors from 3 on can be chosen freely.
   const pid_t child = ::fork();
   if (child == 0) {
     auto made =

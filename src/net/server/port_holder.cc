@@ -31,7 +31,7 @@ std::optional<std::uint64_t> hex(std::string_view text) {
   return value;
 }
 
-/// True when one of the process' descriptors is one of the sockets.
+/// True if the process has one of the sockets open.
 bool holds(const fs::path& process, const std::vector<std::string>& sockets) {
   std::error_code error;
   for (fs::directory_iterator entry(process / "fd", error), end; !error && entry != end;

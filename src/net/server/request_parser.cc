@@ -10,7 +10,8 @@ using boost::beast::error_code;
 
 namespace {
 
-/// Splits the request target (RFC 9112 §3.2) into path and query; false for one we do not serve.
+/// Splits the request target (RFC 9112 §3.2) into path and query. Returns false for a form that the
+/// server does not support.
 bool split_target(Request& request) {
   std::string_view target = request.target;
   if (target == "*" && request.method == "OPTIONS") {
@@ -37,7 +38,8 @@ bool split_target(Request& request) {
   return true;
 }
 
-/// A field that goes on in the next line (RFC 9112 §5.2): others may take that line for a field.
+/// True if a field continues on the next line (RFC 9112 §5.2). Such a request is rejected, because
+/// other parsers may take that line for a separate field.
 bool has_folded_field(std::string_view data) {
   if (data.starts_with("\r\n")) {
     return false;  // the end of the header: what follows is the body
@@ -98,7 +100,7 @@ struct RequestParser::Impl final : ChunkedParser<true> {
     } else if (hosts > 1) {
       reject("too many Host headers", error);
     } else if (bad_coding) {
-      // Where the body ends is then a matter of opinion (RFC 9112 §6.1).
+      // Parsers do not agree where such a body ends (RFC 9112 §6.1).
       reject("unsupported transfer encoding", error);
     } else {
       state = State::kBody;
@@ -107,7 +109,7 @@ struct RequestParser::Impl final : ChunkedParser<true> {
   void on_body_init_impl(const boost::optional<std::uint64_t>& length,
                          error_code& /*error*/) override {
     if (length) {
-      // Not more than a piece ahead: a client may announce what it never sends.
+      // Reserve 64 KiB at most, because a client may announce a body that it never sends.
       request.body.reserve(static_cast<std::size_t>(std::min<std::uint64_t>(*length, 65536)));
     }
   }

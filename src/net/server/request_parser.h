@@ -14,8 +14,9 @@ struct RequestLimits {
   std::size_t max_body_bytes = 1U << 20U;
 };
 
-/// Incremental parser of one HTTP/1.0 or 1.1 request (RFC 9112): text in, Request out. The bytes
-/// of a header must be offered again until it is complete. Not thread-safe.
+/// An incremental parser that takes the text of one HTTP/1.0 or 1.1 request (RFC 9112) and gives a
+/// Request. Bytes that feed() leaves, such as those of an incomplete header, must be passed again
+/// with the next call. Not thread-safe.
 class RequestParser {
  public:
   enum class State { kHeader, kBody, kDone, kFailed };
@@ -25,16 +26,16 @@ class RequestParser {
   RequestParser(const RequestParser&) = delete;
   RequestParser& operator=(const RequestParser&) = delete;
 
-  /// Looks at `data`, which starts with what the last call left, and says how many bytes of its
-  /// front are used up. Never takes bytes behind the request.
+  /// Parses `data`, which begins with the bytes that the last call left, and returns how many bytes
+  /// at its front are used up. Never uses bytes after the request.
   std::size_t feed(std::string_view data);
   [[nodiscard]] State state() const;
 
-  /// In kFailed: what to answer.
+  /// In kFailed: the status and the reason to respond with.
   [[nodiscard]] int failure_status() const;
   [[nodiscard]] const std::string& failure() const;
 
-  /// From kBody on; the body is complete in kDone. The caller may move out of it.
+  /// Valid from kBody on; the body is complete in kDone. The caller may move out of it.
   [[nodiscard]] Request& request();
   [[nodiscard]] bool keep_alive() const;
   [[nodiscard]] bool http_1_0() const;

@@ -6,7 +6,7 @@
 namespace ceems::net {
 namespace {
 
-/// Gives what the parser left.
+/// Returns the bytes that the parser left.
 std::string feed_in_pieces(RequestParser& parser, const std::string& text, std::size_t step) {
   std::string buffer;
   for (std::size_t at = 0; at < text.size(); at += step) {
@@ -54,7 +54,8 @@ std::string times(std::size_t count, std::string_view text) {
   return all;
 }
 
-/// Feeds an endless text in pieces until the parser has enough; says how much was held at most.
+/// Feeds a text in pieces until it ends or the parser rejects it. Returns the largest number of
+/// bytes that were buffered.
 std::size_t most_held(RequestParser& parser, const std::string& text, std::size_t step) {
   std::string buffer;
   std::size_t most = 0;

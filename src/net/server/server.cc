@@ -59,7 +59,7 @@ void serve(ServerCore& core, int fd, const sockaddr_storage& peer) {
                  });
 }
 
-/// Takes all connections that wait; false when descriptors or memory are short.
+/// Accepts all connections that are waiting. Returns false if descriptors or memory run out.
 bool accept_all(ServerCore& core, int listener) {
   while (core.connections.size() < core.options.max_connections) {
     sockaddr_storage peer{};
@@ -72,7 +72,7 @@ bool accept_all(ServerCore& core, int listener) {
       }
       serve(core, fd, peer);
     } else {
-      // Anything else is "none waits" or about that one connection (accept(2)).
+      // Any other error means that none is waiting, or concerns that one connection (accept(2)).
       return errno != EMFILE && errno != ENFILE && errno != ENOBUFS && errno != ENOMEM;
     }
   }
@@ -129,7 +129,7 @@ struct Server::Impl {
     }
   }
 
-  /// On the I/O thread.
+  /// Call the next two functions on the I/O thread.
   void close_listeners() {
     for (const auto& listener : accepting) {
       ErrorCondition ignored;
@@ -164,7 +164,7 @@ Result<std::unique_ptr<Server>> Server::create(ServerOptions options, Handler ha
   if (chosen.systemd_socket) {
     auto passed = systemd_listeners(
         [](const std::string& name) {
-          // NOLINTNEXTLINE(concurrency-mt-unsafe): nobody changes the environment
+          // NOLINTNEXTLINE(concurrency-mt-unsafe): the environment never changes
           const char* value = std::getenv(name.c_str());
           return std::string(value == nullptr ? "" : value);
         },
@@ -236,7 +236,7 @@ void Server::stop(std::chrono::milliseconds grace) {
       lock.unlock();
       asio::post(impl.core.io, [&impl] { impl.close_connections(false); });
       lock.lock();
-      impl.core.changed.wait(lock, none);  // handlers return, then their connections end
+      impl.core.changed.wait(lock, none);  // connections end when their handlers return
     }
   }
   impl.core.workers->join();

@@ -148,8 +148,8 @@ INSTANTIATE_TEST_SUITE_P(
         BadRequest{"\x16\x03\x01\x02garbage\r\n\r\n", 400},
         BadRequest{"GET\r\n\r\n", 400},
         BadRequest{"GET / HTTP/1.1\r\n\r\n", 400},                        // no Host
-        BadRequest{"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},  // two
-        BadRequest{"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400},          // escape
+        BadRequest{"GET / HTTP/1.1\r\nHost: a\r\nHost: b\r\n\r\n", 400},  // two Hosts
+        BadRequest{"GET /%zz HTTP/1.1\r\nHost: a\r\n\r\n", 400},          // bad escape
         BadRequest{"GET nopath HTTP/1.1\r\nHost: a\r\n\r\n", 400},        // no slash
         BadRequest{"GET / HTTP/1.1\r\nHost: a\r\nBad Header\r\n\r\n", 400},
         BadRequest{"GET / HTTP/2.7\r\nHost: a\r\n\r\n", 505},
@@ -462,7 +462,7 @@ TEST(Server, ListensOnSeveralAddresses) {
     EXPECT_EQ(addresses[2], "unix:" + path);
     EXPECT_EQ(raw_get(addresses[2], "/").body, "unix");
     const std::string port = addresses[3].substr(addresses[3].rfind(':'));
-    EXPECT_EQ(raw_get("127.0.0.1" + port, "/").body, "127.0.0.1");  // dual stack reads as IPv4
+    EXPECT_EQ(raw_get("127.0.0.1" + port, "/").body, "127.0.0.1");  // on a dual-stack socket
     EXPECT_EQ(raw_get(addresses[4], "/").status, 200);
   }
   EXPECT_FALSE(std::filesystem::exists(path));

@@ -48,7 +48,7 @@ crypto::Bio reader(const Pem& pem) {
   return crypto::Bio(BIO_new_mem_buf(pem.text.data(), static_cast<int>(pem.text.size())));
 }
 
-/// No terminal is asked for the password of an encrypted key.
+/// Keeps OpenSSL from asking on the terminal for the password of an encrypted key.
 int no_password(char* /*buffer*/, int /*size*/, int /*write*/, void* encrypted) {
   *static_cast<bool*>(encrypted) = true;
   return -1;
@@ -70,7 +70,7 @@ Result<> use_certificate(SSL_CTX* context, const Pem& pem) {
       return fail(pem_error(pem, "chain certificate refused: " + crypto::openssl_reason()));
     }
   }
-  ERR_clear_error();  // the end of the file reads as an error
+  ERR_clear_error();  // the end of the file is reported as an error
   return {};
 }
 
@@ -97,7 +97,7 @@ Result<> use_key(SSL_CTX* context, const Pem& key_pem, const Pem& cert_pem) {
 
 Result<> use_client_ca(SSL_CTX* context, const WebConfig::Tls& config) {
   if (config.client_ca.empty() && config.client_ca_file.empty()) {
-    SSL_CTX_set_default_verify_paths(context);  // as Go does with no CA of its own
+    SSL_CTX_set_default_verify_paths(context);  // as Go does if no CA is given
     return {};
   }
   auto ca = pem("client_ca", config.client_ca, config.client_ca_file);
@@ -154,13 +154,14 @@ void free_sans(void* /*parent*/, void* list, CRYPTO_EX_DATA*, int, long, void*) 
   delete static_cast<SanList*>(list);  // NOLINT(cppcoreguidelines-owning-memory): OpenSSL's slot
 }
 
-/// Slot of SSL_CTX for the allowed names of clients.
+/// The index at which an SSL_CTX stores the allowed names of clients.
 int sans_slot() {
   static const int kSlot = SSL_CTX_get_ex_new_index(0, nullptr, nullptr, nullptr, free_sans);
   return kSlot;
 }
 
-/// Chain checked where the policy asks; the name of the client's own certificate in any case.
+/// Checks the chain if the policy requires it, and always the names in the client's own
+/// certificate.
 template <bool kCheckChain>
 int verify(int chain_is_good, X509_STORE_CTX* store) {
   if (kCheckChain && chain_is_good == 0) {
@@ -229,7 +230,7 @@ Result<> use_protocol(SSL_CTX* context, const WebConfig::Tls& config) {
   std::string ciphers = config.cipher_suites.empty() ? std::string("DEFAULT:!kRSA:!PSK:!SRP")
                                                      : joined(config.cipher_suites);
   if (config.min_version < TlsVersion::kTls12) {
-    ciphers += ":@SECLEVEL=0";  // OpenSSL 3 has them off otherwise
+    ciphers += ":@SECLEVEL=0";  // otherwise OpenSSL 3 disables them
   }
   if (SSL_CTX_set_min_proto_version(context, protocol(config.min_version)) != 1 ||
       SSL_CTX_set_max_proto_version(context, protocol(config.max_version)) != 1 ||
@@ -247,7 +248,7 @@ Result<> use_protocol(SSL_CTX* context, const WebConfig::Tls& config) {
   return {};
 }
 
-/// We speak HTTP/1.1 only; a client that offers it by ALPN is told so.
+/// Selects HTTP/1.1, the only protocol of this server, if the client offers it by ALPN.
 int choose_protocol(SSL* /*ssl*/,
                     const unsigned char** out,
                     unsigned char* out_size,

@@ -24,9 +24,9 @@ namespace ceems::net {
 
 namespace {
 
-constexpr std::size_t kCachedPasswords = 50;  // good ones, and as many bad ones
+constexpr std::size_t kCachedPasswords = 50;  // this many good ones and as many bad ones
 
-/// What stat(2) says about a file's content.
+/// The attributes from stat(2) that change with the content of a file.
 struct Stamp {
   ino_t inode = 0;
   off_t size = -1;
@@ -59,7 +59,7 @@ Stamp stamp_of(const std::string& file, const AroundFiles& around) {
     return stamp;
   }
   int status = ::stat(file.c_str(), &info);
-  if (status != 0 && errno == EACCES) {  // in a directory of root's
+  if (status != 0 && errno == EACCES) {  // in a directory that only root may search
     look_at(around, [&] { status = ::stat(file.c_str(), &info); });
   }
   if (status == 0) {
@@ -68,8 +68,8 @@ Stamp stamp_of(const std::string& file, const AroundFiles& around) {
   return stamp;
 }
 
-/// Written so lately that a second write could leave the same stamp: the kernel's clock for files
-/// ticks every few milliseconds.
+/// True if the file was written so recently that another write could leave the same stamp: the
+/// kernel's clock for files ticks only every few milliseconds.
 bool is_fresh(const Stamp& stamp) {
   constexpr std::int64_t kNanoseconds = 50'000'000;
   timespec now{};
@@ -99,7 +99,7 @@ struct Credentials {
   std::string password;
 };
 
-/// RFC 7617 §2.
+/// The credentials of basic authentication (RFC 7617 §2).
 std::optional<Credentials> credentials_of(const Request& request) {
   const std::string* field = find_header(request.headers, "Authorization");
   if (field == nullptr) {
@@ -127,7 +127,8 @@ struct Subject {
   std::string digest;
 };
 
-/// Whose password against which hash. Unknown users get a hash as well, so that they take as long.
+/// The password to check, and the hash to check it against. Unknown users get a dummy hash, so that
+/// their check takes as long.
 std::optional<Subject> subject_of(const WebRules& rules, const Request& request) {
   auto given = credentials_of(request);
   if (!given) {
@@ -159,10 +160,10 @@ struct WebAccess::Impl {
   std::shared_ptr<SSL_CTX> context CEEMS_GUARDED_BY(mutex);
   std::optional<Stamp> config_stamp CEEMS_GUARDED_BY(mutex);
   std::optional<Stamps> tls_stamps CEEMS_GUARDED_BY(mutex);
-  bool tls_refused CEEMS_GUARDED_BY(mutex) = false;  ///< the configuration, for a file it names
-  std::string reported CEEMS_GUARDED_BY(mutex);      ///< the trouble that was logged last
+  bool tls_refused CEEMS_GUARDED_BY(mutex) = false;  ///< configuration rejected for a TLS file
+  std::string reported CEEMS_GUARDED_BY(mutex);      ///< the problem that was logged last
 
-  /// Reads the configuration and what it names anew.
+  /// Reads the configuration and the files that it names again.
   Result<> read_all() CEEMS_REQUIRES(mutex) {
     const Stamp stamp = stamp_of(file, around);
     config_stamp = is_fresh(stamp) ? std::nullopt : std::optional(stamp);
@@ -184,7 +185,7 @@ struct WebAccess::Impl {
     return {};
   }
 
-  /// Certificates and key alone; on failure the last good ones stay.
+  /// Reads only the certificates and the key again. On failure, the last good ones stay in use.
   Result<> read_tls() CEEMS_REQUIRES(mutex) {
     const Stamps stamps = stamps_of(config.tls, around);
     bool fresh = false;

@@ -13,17 +13,18 @@ struct ssl_ctx_st;
 
 namespace ceems::net {
 
-/// What the web configuration asks of one request.
+/// The part of the web configuration that applies to a request.
 struct WebRules {
-  Headers headers;                                         ///< set on every answer
+  Headers headers;                                         ///< set on every response
   std::vector<std::pair<std::string, std::string>> users;  ///< name, bcrypt hash; empty: no auth
 };
 
-/// The web configuration in use: re-read when a file of it changes. Safe for concurrent use.
+/// The web configuration in use. It is read again when one of its files changes. Safe for
+/// concurrent use.
 ///
-/// A configuration that became invalid gives no rules (the server answers 500) until it is mended,
-/// logged once. Certificate files alone that became unreadable or do not match (a rotation half
-/// done) leave the last good ones in use, logged once.
+/// While a changed configuration is invalid, there are no rules, and the server responds with 500.
+/// If only the certificate files cannot be used, for example in the middle of a rotation, the last
+/// good ones stay in use. Each problem is logged once.
 class WebAccess {
  public:
   enum class Verdict {
@@ -32,24 +33,26 @@ class WebAccess {
     kUnknown,  ///< only hashing the password can tell: ask check_password()
   };
 
-  /// kInvalidArgument, kParse or kNotFound: file, line, key and what is wrong. `around_files`: see
-  /// ServerOptions.
+  /// Errors (kInvalidArgument, kParse or kNotFound) name the file, line and key and what is wrong.
+  /// For `around_files`, see ServerOptions.
   static Result<std::unique_ptr<WebAccess>> open(
       const std::string& file, std::function<void(const std::function<void()>&)> around_files = {});
   ~WebAccess();
   WebAccess(const WebAccess&) = delete;
   WebAccess& operator=(const WebAccess&) = delete;
 
-  /// As it was at open(): switching TLS on or off needs a restart.
+  /// Whether TLS was on at open(). Turning TLS on or off requires a restart.
   [[nodiscard]] bool tls() const;
-  /// For one handshake; null without TLS.
+  /// The context for the next handshake; null without TLS.
   [[nodiscard]] std::shared_ptr<ssl_ctx_st> tls_context();
-  /// For one request; null while the configuration is invalid.
+  /// The rules for the next request; null while the configuration is invalid.
   [[nodiscard]] std::shared_ptr<const WebRules> rules();
 
-  /// Cheap: answers from the cache of checked passwords. Sets request.authenticated_user.
+  /// Decides from the cache of checked passwords, which is fast. Sets request.authenticated_user if
+  /// that user is allowed.
   [[nodiscard]] Verdict authorize(const WebRules& rules, Request& request);
-  /// Hashes (tens of milliseconds); call it one at a time. kAllowed or kDenied.
+  /// Hashes the password, which takes tens of milliseconds; make one call at a time. Otherwise like
+  /// authorize(), but never returns kUnknown.
   [[nodiscard]] Verdict check_password(const WebRules& rules, Request& request);
 
  private:

@@ -49,7 +49,7 @@ class WebServer : public ::testing::Test {
     return raw_get(address_, "/",
                    {{"Authorization", "Basic " + crypto::base64_encode(user + ":" + password)}});
   }
-  /// One GET over TLS on a connection of its own.
+  /// Sends one GET over TLS on a new connection.
   [[nodiscard]] Result<ClientResponse> get(TlsOptions tls) const {
     ClientOptions options;
     options.tls = std::move(tls);
@@ -81,7 +81,7 @@ TEST_F(WebServer, AsksForAPasswordOnEveryPath) {
     EXPECT_EQ(answer.body, "Unauthorized\n");
   }
   EXPECT_EQ(handled_, 0);
-  for (int i = 0; i < 3; ++i) {  // hashed first, from the cache then
+  for (int i = 0; i < 3; ++i) {  // hashed first, then from the cache
     const RawAnswer good = ask("alice", "secret");
     EXPECT_EQ(good.status, 200);
     EXPECT_EQ(good.body, "user=alice");

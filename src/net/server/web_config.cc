@@ -20,8 +20,8 @@ struct Name {
   std::string_view openssl;
 };
 
-/// What Go lists as secure (crypto/tls.CipherSuites); those of TLS 1.3 cannot be chosen and have no
-/// effect, as in Go.
+/// The cipher suites that Go lists as secure (crypto/tls.CipherSuites). Those of TLS 1.3 are
+/// accepted but have no effect, as in Go.
 constexpr std::array<Name, 13> kCiphers = {{
     {"TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256", "ECDHE-ECDSA-AES128-GCM-SHA256"},
     {"TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256", "ECDHE-RSA-AES128-GCM-SHA256"},
@@ -78,7 +78,7 @@ Result<> expect_map(const Node& node) {
   return node.present() && !node.is_map() ? fail(node.error("expected a mapping")) : Result<>();
 }
 
-/// A text out of a table; absent leaves `into` alone.
+/// Reads a text that must be one of `choices`. If it is absent, `into` keeps its value.
 template <typename Value>
 Result<> read_choice(const Node& node,
                      std::span<const std::pair<std::string_view, Value>> choices,
@@ -152,7 +152,7 @@ Result<> read_files(const Node& node, const fs::path& directory, WebConfig::Tls&
   return {};
 }
 
-/// The rules between keys; sets `enabled`.
+/// Checks the rules that involve several keys, and sets `enabled`.
 Result<> settle_tls(const Node& node, bool auth_given, WebConfig::Tls& tls) {
   const bool cert = !tls.cert.empty() || !tls.cert_file.empty();
   const bool key = !tls.key.empty() || !tls.key_file.empty();

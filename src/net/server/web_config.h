@@ -14,7 +14,7 @@ namespace ceems::net {
 
 enum class TlsVersion { kTls10, kTls11, kTls12, kTls13 };
 
-/// Names as in Go's crypto/tls.
+/// The names are those of crypto/tls in Go.
 enum class ClientAuth {
   kNoClientCert,
   kRequestClientCert,
@@ -23,26 +23,28 @@ enum class ClientAuth {
   kRequireAndVerifyClientCert,
 };
 
-/// Content of a web configuration file (format: docs/web-config.md).
+/// The content of a web configuration file, in the format of docs/web-config.md.
 struct WebConfig {
   struct Tls {
     bool enabled = false;
-    std::string cert, key, client_ca;                 ///< PEM; not used where the file is given
-    std::string cert_file, key_file, client_ca_file;  ///< absolute, or relative to the process
+    std::string cert, key, client_ca;  ///< PEM; not used if the file is given
+    /// Absolute, or relative to the working directory.
+    std::string cert_file, key_file, client_ca_file;
     ClientAuth client_auth = ClientAuth::kNoClientCert;
     std::optional<std::vector<std::string>> client_allowed_sans;
     TlsVersion min_version = TlsVersion::kTls12;
     TlsVersion max_version = TlsVersion::kTls13;
-    std::vector<std::string> cipher_suites;      ///< in OpenSSL's names, TLS 1.2 and below
-    std::vector<std::string> curve_preferences;  ///< in OpenSSL's names
+    std::vector<std::string> cipher_suites;      ///< OpenSSL's names, for TLS 1.2 and below
+    std::vector<std::string> curve_preferences;  ///< OpenSSL's names
   };
   Tls tls;
   Headers headers;
   std::vector<std::pair<std::string, std::string>> basic_auth_users;  ///< name, bcrypt hash
 };
 
-/// Checks and reads a document; a null one (an empty file) is valid. `directory` is where relative
-/// file names start. Errors: "file:line: key: message", never with a hash or key in it.
+/// Parses and checks a document. A null document (an empty file) is valid. Relative file names are
+/// resolved against `directory`. Errors are of the form "file:line: key: message" and never contain
+/// a hash or key.
 Result<WebConfig> parse_web_config(const config::Node& root,
                                    const std::filesystem::path& directory);
 
