@@ -14,7 +14,7 @@ namespace {
 using std::chrono::seconds;
 
 constexpr std::size_t kMaxAnswerBytes = 64U << 20U;
-// Small enough that a page of servers with 64 KiB of user data each stays below kMaxAnswerBytes.
+// Small enough that a page stays below kMaxAnswerBytes even if each server has 64 KiB of user data.
 constexpr std::string_view kPageSize = "500";
 constexpr std::size_t kMaxPages = 400;
 constexpr seconds kDefaultLifetime{55 * 60};  // Keystone's default is an hour
@@ -50,7 +50,7 @@ std::string with_query(const std::string& url,
   return full;
 }
 
-/// "https://host:5000/v3/users": user info and query stay out of messages.
+/// For messages: "https://host:5000/v3/users", without user info and query.
 std::string shown(const std::string& url) {
   std::string text = url.substr(0, url.find('?'));
   const std::size_t host = text.find("://");
@@ -142,12 +142,12 @@ Result<Client::Token> Client::request_token() {
           .count();
   const auto stated = token_lifetime(answer->body, now_ms);
   const seconds lifetime = stated ? seconds(*stated) : kDefaultLifetime;
-  // Renewed a little early, so that none ends on its way.
+  // Renewed a little early, so that no token expires while a request is in flight.
   return Token{.text = *text, .good_until = asked_at + lifetime - std::min(kEarly, lifetime / 10)};
 }
 
 Result<std::string> Client::token() {
-  // Held while asking, so that of several threads one asks and the others wait for its token.
+  // Held during the request, so that one thread requests the token and the others wait for it.
   const MutexLock lock(mutex_);
   if (token_.text.empty() || clock_.steady_now() >= token_.good_until) {
     auto fresh = request_token();
@@ -278,21 +278,22 @@ Result<Client::Servers> Client::servers(const std::string& since) {
   Servers found;
   std::map<std::string, std::size_t> index;
   const Query live{{"all_tenants", "true"}, {"limit", std::string(kPageSize)}};
-  // Without changes-before: one that was deleted after the window is in no list of live servers any
-  // more, but was there in the window.
+  // Without changes-before: a server that was deleted after the window ended is no longer in the
+  // list of live servers, but it did exist in the window.
   const Query deleted{{"all_tenants", "true"},
                       {"deleted", "true"},
                       {"changes-since", since},
                       {"limit", std::string(kPageSize)}};
   for (const auto& [region, base] : endpoints_.compute) {
-    // In this order, so that one deleted meanwhile is in at least one of the answers.
+    // Live servers first, so that a server deleted between the two requests is in at least one
+    // answer.
     for (const Query* query : {&live, &deleted}) {
       if (auto done = add_servers(region, base, *query, found, index); !done) {
         return fail(std::move(done).error());
       }
     }
-    // From microversion 2.69 on, servers in a cell that is down come with hardly more than their
-    // id.
+    // Since microversion 2.69, Nova returns servers in a cell that is down with little more than
+    // their id.
     const auto bare = std::ranges::count_if(found.servers, [](const Server& server) {
       return server.status == "UNKNOWN" && server.user_id.empty();
     });

@@ -17,8 +17,8 @@
 
 namespace ceems::ingest::openstack {
 
-/// How requests reach Keystone and Nova; a seam for tests. Safe for concurrent use. Errors are
-/// those of net::Client: no HTTP status is one.
+/// The connection to Keystone and Nova; tests replace it. Safe for concurrent use. Errors are those
+/// of net::Client; no HTTP status counts as an error.
 class Transport {
  public:
   virtual ~Transport() = default;
@@ -26,30 +26,31 @@ class Transport {
   virtual Result<net::ClientResponse> post(const std::string& url,
                                            const std::string& body,
                                            const net::Headers& headers) = 0;
-  /// Fails calls under way and later ones.
+  /// Makes current and later calls fail.
   virtual void cancel() = 0;
 };
 
-/// Over HTTP. Redirects are not followed: requests carry tokens and passwords in places where no
-/// client knows them for such. Asks Nova for its latest microversion where the options name none.
-/// kInvalidArgument as net::Client::create().
+/// A transport over HTTP. It does not follow redirects, because requests carry tokens and passwords
+/// in places that the HTTP client does not recognize as secret. Requests Nova's latest microversion
+/// unless the options set one. kInvalidArgument as for net::Client::create().
 Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options,
                                                   std::chrono::milliseconds timeout);
 
 struct Endpoints {
-  std::string identity;                        ///< Keystone without /v3, no slash at the end
-  std::map<std::string, std::string> compute;  ///< Nova with its version, by region ("": the only)
+  std::string identity;  ///< base URL of Keystone, without /v3 and without a trailing slash
+  std::map<std::string, std::string>
+      compute;  ///< base URLs of Nova with its version, by region; "" if there is only one
 };
 
-/// Keystone and the Novas of one cloud. Safe for concurrent use; calls block.
+/// Keystone and all Nova services of one cloud. Safe for concurrent use; calls block.
 ///
-/// A token is kept until shortly before it ends and asked for by one thread at a time. An answer
-/// 401 throws the token away and the request is made once more with a new one.
+/// A token is kept until shortly before it expires, and only one thread at a time requests a new
+/// one. After a 401 answer the token is dropped and the request is repeated once with a new token.
 ///
-/// Errors: those of the transport; an HTTP status that was not expected is kPermissionDenied (401,
-/// 403), kNotFound (404) or kUnavailable, with the service's own message; kParse for answers of
-/// another form; kUnavailable for lists without end. Messages name method, host and path and hold
-/// no credentials.
+/// Errors are those of the transport. An unexpected HTTP status is kPermissionDenied (401, 403),
+/// kNotFound (404) or kUnavailable, with the service's own message. A malformed answer is kParse; a
+/// list with too many pages is kUnavailable. Messages contain method, host and path, and no
+/// credentials.
 class Client {
  public:
   /// `auth`: JSON text of the `auth` object of a token request.
@@ -63,9 +64,10 @@ class Client {
     std::size_t malformed = 0;
     std::string first_problem;
   };
-  /// Live servers of all projects and regions, and those deleted since `since`, an ISO 8601 time
-  /// with offset; each once, as deleted where a list says so. Flavors that are not embedded are
-  /// looked up. kUnavailable also while a cell of Nova is down and its servers have no details.
+  /// The live servers of all projects and regions, and those deleted since `since`, an ISO 8601
+  /// time with offset. Each server is returned once, as deleted if any list says so. Flavors that
+  /// are not embedded in the server are looked up. kUnavailable also while a cell of Nova is down,
+  /// because its servers then lack their details.
   Result<Servers> servers(const std::string& since);
 
   Result<std::vector<Named>> users();
@@ -85,9 +87,10 @@ class Client {
   Result<std::string> token();
   void forget(const std::string& token);
   Result<Token> request_token();
-  /// Body of a 200 answer.
+  /// Returns the body of a 200 answer.
   Result<std::string> get(const std::string& url);
-  /// All pages: `read` takes the body of one and gives the marker of the next, or nothing.
+  /// Fetches all pages. `read` parses the body of one and returns the marker of the next, empty
+  /// after the last.
   Result<> get_pages(const std::string& url,
                      const Query& query,
                      const std::function<Result<std::string>(std::string_view)>& read);

@@ -20,9 +20,9 @@ namespace json = boost::json;
 constexpr std::size_t kMaxTextBytes = 1024;
 constexpr std::size_t kMaxStateBytes = 64;
 constexpr std::size_t kMaxEntries = 128;  // Nova's own limit for metadata
-// A page has 100 to 200 values a server; far more would only fill the memory.
+// A page has 100 to 200 values per server; the limit bounds the memory for anything larger.
 constexpr std::ptrdiff_t kMaxValues = 2'000'000;
-constexpr std::int64_t kMaxCount = std::int64_t{1} << 40U;  // of memory, disk, CPUs
+constexpr std::int64_t kMaxCount = std::int64_t{1} << 40U;  // for memory, disk and CPUs
 constexpr std::int64_t kDay = 86'400;
 
 Result<json::object> parse_object(std::string_view text) {
@@ -44,7 +44,7 @@ std::string_view view(const json::string& text) {
   return {text.data(), text.size()};
 }
 
-/// Valid UTF-8 of bounded length; empty for anything but a text.
+/// Returns valid UTF-8 of bounded length; empty if the value is not a string.
 std::string text_at(const json::object& object,
                     std::string_view key,
                     std::size_t limit = kMaxTextBytes) {
@@ -65,7 +65,7 @@ const json::array* array_at(const json::object& object, std::string_view key) {
   return value != nullptr ? value->if_array() : nullptr;
 }
 
-/// A count that Nova gives as number, as text, or as "" for none; 0 for anything else.
+/// Reads a count that Nova gives as a number, as a string, or as "" for none; 0 for anything else.
 std::int64_t count_at(const json::object& object, std::string_view key) {
   const json::value* value = object.if_contains(key);
   std::int64_t number = 0;
@@ -113,8 +113,8 @@ std::map<std::string, std::string> texts_at(const json::object& object, std::str
   return texts;
 }
 
-/// The `marker` of a link to the next page. The host in the link is not used: it is what Nova takes
-/// for its own, which cannot be reached behind a proxy.
+/// Returns the `marker` of a link to the next page. The host in the link is not used, because it is
+/// the one by which Nova knows itself and may be unreachable behind a proxy.
 std::string marker_of(std::string_view link) {
   const std::size_t question = link.find('?');
   if (question == std::string_view::npos || link.size() > 8192) {
@@ -128,7 +128,7 @@ std::string marker_of(std::string_view link) {
   return {};
 }
 
-/// Marker in a list of links such as `servers_links`.
+/// Finds the marker in a list of links such as `servers_links`.
 std::string next_marker(const json::object& document, std::string_view key) {
   const json::array* links = array_at(document, key);
   if (links == nullptr) {
@@ -216,7 +216,7 @@ Named named_of(const json::object& object) {
   return item;
 }
 
-/// True where YAML's core schema sees a number in plain text that JSON writes the same way.
+/// Whether the plain text is a number in JSON. Such text is a number in YAML's core schema, too.
 bool is_json_number(std::string_view text) {
   boost::system::error_code error;
   const json::value value = json::parse(json::string_view(text.data(), text.size()), error);
@@ -403,7 +403,7 @@ std::string error_message(std::string_view text) {
   if (!document) {
     return {};
   }
-  // Keystone: {"error": {"message"}}; Nova: one member named after the fault, {"forbidden": {...}}.
+  // Keystone: {"error": {"message"}}. Nova: one member named after the fault, {"forbidden": {...}}.
   for (const auto& [name, value] : *document) {
     if (const json::object* object = value.if_object(); object != nullptr) {
       if (const std::string message = text_at(*object, "message"); !message.empty()) {

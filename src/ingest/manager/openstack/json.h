@@ -13,11 +13,11 @@
 
 namespace ceems::ingest::openstack {
 
-/// What a server may use. Nova embeds it in servers from microversion 2.47 on; before, a server has
-/// the id only.
+/// The resources of a server. Nova embeds the whole flavor in a server since microversion 2.47;
+/// with older ones a server has only the flavor's id.
 struct Flavor {
   std::string id = {};
-  bool detailed = false;  ///< the rest is known
+  bool detailed = false;  ///< whether the remaining fields are known
   std::string name = {};
   std::int64_t vcpus = 0;
   std::int64_t ram_mib = 0;
@@ -29,12 +29,12 @@ struct Flavor {
   bool operator==(const Flavor&) const = default;
 };
 
-/// A server as Nova lists it. Texts come from users; they are valid UTF-8 of bounded length. Times
-/// are epoch milliseconds.
+/// A server as Nova lists it. Texts may be set by users; they are valid UTF-8 of bounded length.
+/// Times are epoch milliseconds.
 struct Server {
   std::string id = {}, name = {}, status = {}, project_id = {}, user_id = {};
   std::string reservation_id = {}, availability_zone = {};
-  std::string region = {};  ///< set by the caller; empty where there is one only
+  std::string region = {};  ///< set by the caller; empty if there is only one
   std::map<std::string, std::string> metadata = {};
   std::vector<std::string> tags = {};
   std::int64_t power_state = -1;
@@ -51,15 +51,15 @@ struct ServerPage {
   std::string first_problem;
   std::string next_marker;
 };
-/// Answer of GET /servers/detail (https://docs.openstack.org/api-ref/compute/). kParse for
-/// anything but JSON with a list `servers`; elements without id or status are left out.
+/// Parses the answer of GET /servers/detail (https://docs.openstack.org/api-ref/compute/). kParse
+/// for anything but JSON with a list `servers`. Elements without id or status are left out.
 Result<ServerPage> parse_servers(std::string_view text);
 
 struct FlavorPage {
   std::vector<Flavor> flavors;
   std::string next_marker;
 };
-/// Answer of GET /flavors/detail.
+/// Parses the answer of GET /flavors/detail.
 Result<FlavorPage> parse_flavors(std::string_view text);
 
 /// A user or a project of Keystone.
@@ -71,29 +71,29 @@ struct NamedPage {
   std::vector<Named> items;
   std::string next_marker;
 };
-/// Answer of GET /v3/users or /v3/users/ID/projects, whose list is `key`
+/// Parses the answer of GET /v3/users or /v3/users/ID/projects, whose list is called `key`
 /// (https://docs.openstack.org/api-ref/identity/v3/). Elements without id or name are left out. A
-/// list that Keystone cut off (`truncated`) without a link to the rest is kUnavailable: who is
-/// missing must not lose access.
+/// list that Keystone truncated without a link to the rest is kUnavailable, because the users and
+/// projects missing from it must not lose access.
 Result<NamedPage> parse_named(std::string_view text, std::string_view key);
 
-/// Answer of GET /v3/users/ID or /v3/projects/ID, whose object is `key`.
+/// Parses the answer of GET /v3/users/ID or /v3/projects/ID, whose object is called `key`.
 Result<Named> parse_one_named(std::string_view text, std::string_view key);
 
-/// How long a token lives, in seconds, from the body of the answer to POST /v3/auth/tokens: by
-/// `expires_at` and `issued_at`, or `now_ms` (epoch) where the latter is missing. Nothing where
-/// `expires_at` is missing. At most a day.
+/// Lifetime of a token in seconds, at most a day, from the body of the answer to POST
+/// /v3/auth/tokens: `expires_at` minus `issued_at`, or minus `now_ms` (epoch) if the latter is
+/// missing. Nothing if `expires_at` is missing.
 std::optional<std::int64_t> token_lifetime(std::string_view text, std::int64_t now_ms);
 
-/// `error.message` of an error answer, printable and short, else empty.
+/// `error.message` of an error answer, printable and shortened; empty if there is none.
 std::string error_message(std::string_view text);
 
-/// A value of the configuration as JSON: quoted scalars are texts; plain ones are numbers, booleans
-/// or null where YAML's core schema takes them for such, else texts.
+/// Converts a value of the configuration to JSON. Quoted scalars become strings. Plain ones become
+/// numbers or booleans if they are written as in JSON; null stays null; all others become strings.
 Result<std::string> to_json(const config::Node& node);
 
-/// Epoch milliseconds of "2031-04-05T06:07:08", with a fraction and "Z" or not, UTC; nothing on
-/// anything else.
+/// Epoch milliseconds of a UTC time such as "2031-04-05T06:07:08", with or without a fraction and
+/// "Z"; nothing for anything else.
 std::optional<std::int64_t> parse_utc(std::string_view text);
 
 }  // namespace ceems::ingest::openstack

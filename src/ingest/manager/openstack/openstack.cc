@@ -17,9 +17,9 @@ namespace {
 using openstack::Client;
 using openstack::People;
 
-// Deletions are looked for from this long before the window on: a server whose deletion Nova
-// recorded late, or by a clock that is behind, would otherwise be running for ever. The store adds
-// a deletion that is reported twice only once.
+// The search for deleted servers starts this long before the window. Otherwise a server whose
+// deletion Nova recorded late, or with a clock that is behind, would seem to run forever. The store
+// counts a deletion that is reported twice only once.
 constexpr std::int64_t kOverlapMs = std::int64_t{5} * 60'000;
 
 class OpenstackManager final : public ResourceManager {
@@ -54,7 +54,7 @@ class OpenstackManager final : public ResourceManager {
       ids.projects.insert(server.project_id);
     }
     people_result_ = people_.refresh(ids, stop);
-    // A name that is missing would be stored as empty.
+    // A missing name would be stored as an empty one.
     if (!*people_result_ && !people_.knows(ids)) {
       return fail(people_result_->error());
     }
@@ -70,7 +70,7 @@ class OpenstackManager final : public ResourceManager {
     return units;
   }
 
-  /// As of the refresh in fetch_units(), whose error this is where it failed.
+  /// Returns the result of the refresh in fetch_units(), or its error if it failed.
   Result<UsersAndProjects> fetch_users_projects(model::Window /*window*/,
                                                 std::stop_token stop) override {
     const std::stop_callback cancel(stop, [this] { client_.cancel(); });
@@ -93,7 +93,7 @@ class OpenstackManager final : public ResourceManager {
   bool malformed_ = false;                 // some servers were left out; logged once
 };
 
-/// An http or https URL without a slash at its end.
+/// Reads an http or https URL and removes a trailing slash.
 Result<std::string> read_url(const config::Node& node) {
   auto text = node.as_string();
   if (!text) {

@@ -11,7 +11,7 @@
 
 namespace ceems::ingest {
 
-/// extra_config of an OpenStack cluster.
+/// The extra_config of an OpenStack cluster.
 struct OpenstackOptions {
   openstack::Endpoints endpoints;
   std::string auth;  ///< JSON text, secret
@@ -19,13 +19,13 @@ struct OpenstackOptions {
   std::chrono::milliseconds users_refresh_interval{std::chrono::minutes(5)};
 };
 
-/// Errors: kInvalidArgument with file and line; values of `auth` are never part of the message.
-/// Unknown keys are refused by create_manager().
+/// kInvalidArgument with file and line; messages never contain values of `auth`. create_manager()
+/// rejects unknown keys.
 Result<OpenstackOptions> parse_openstack_options(const config::Node& extra);
 
-/// Manager "openstack": servers of Nova; users and projects of Keystone
-/// (docs/api/resource-managers.md#openstack). Nothing is asked for before the first fetch, so a
-/// cloud that is down at the start only delays its own windows.
+/// The manager "openstack": servers of Nova, users and projects of Keystone
+/// (docs/api/resource-managers.md#openstack). It sends no request before the first fetch, so a
+/// cloud that is down at startup only delays its own windows.
 std::unique_ptr<ResourceManager> make_openstack(std::string cluster_id,
                                                 OpenstackOptions options,
                                                 std::unique_ptr<openstack::Transport> transport,

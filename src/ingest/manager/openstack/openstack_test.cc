@@ -221,7 +221,7 @@ TEST(Openstack, GivesServersAsUnitsWithNames) {
   EXPECT_EQ((*units)[0].project, "alpha");
   EXPECT_EQ((*units)[1].username, "bob");
   EXPECT_EQ((*units)[0].total_time_seconds.at("walltime"), 3600);
-  // Deletions are looked for from five minutes before the window.
+  // The search for deleted servers starts five minutes before the window.
   EXPECT_EQ(f.cloud.count("changes-since=2026-01-01T07%3A55%3A00%2B0000"), 1U);
 }
 

@@ -1,6 +1,6 @@
 #pragma once
 
-// A Keystone and a Nova in memory, for the tests of the manager `openstack`.
+// An in-memory Keystone and Nova for the tests of the manager `openstack`.
 
 #include <algorithm>
 #include <functional>
@@ -28,7 +28,7 @@ inline net::ClientResponse reply(int status, std::string body, net::Headers head
   return {.status = status, .headers = std::move(headers), .body = std::move(body)};
 }
 
-/// A cloud in memory: tokens tok1, tok2, ..., lists by path. Safe for concurrent use.
+/// An in-memory cloud: tokens tok1, tok2, ..., lists by path. Safe for concurrent use.
 class Cloud {
  public:
   using Answer = std::function<Result<net::ClientResponse>(const std::string& url)>;
@@ -64,7 +64,7 @@ class Cloud {
         requests, [part](const auto& url) { return url.find(part) != std::string::npos; }));
   }
 
-  // Tests read the rest without the mutex, between their calls of the manager.
+  // Tests access the rest without the mutex, between their calls of the manager.
   Mutex mutex;
   std::map<std::string, Answer> answers;
   std::set<std::string> refused;

@@ -15,14 +15,14 @@ namespace {
 
 constexpr std::size_t kMaxUsers = 200'000;
 constexpr std::size_t kThreads = 8;
-// A Keystone that refuses this many one after the other will refuse the rest, too.
+// If Keystone fails this many requests in a row, the remaining ones would fail as well.
 constexpr int kMaxFailures = 10;
 constexpr std::size_t kMaxLookups = 100;
 constexpr std::size_t kMaxOthers = 500'000;
 constexpr std::string_view kDefaultDomain = "default";
 
-/// The names that items go by, by id. `others` are called after what they were, unless that is now
-/// the name of somebody of another domain.
+/// Returns the names to use, by id. `others` keep their own name unless an item from another domain
+/// now has it.
 std::map<std::string, std::string> names_of(const std::map<std::string, Named>& items,
                                             const std::map<std::string, Named>& others) {
   std::map<std::string, int> uses;
@@ -30,7 +30,7 @@ std::map<std::string, std::string> names_of(const std::map<std::string, Named>& 
     ++uses[item.name];
   }
   std::map<std::string, std::string> names;
-  std::map<std::string, std::string> domains;  // of the names given
+  std::map<std::string, std::string> domains;  // of the users or projects that have these names
   for (const bool plain : {true, false}) {
     for (const auto& [id, item] : items) {
       const bool keeps =
@@ -54,13 +54,14 @@ std::map<std::string, std::string> names_of(const std::map<std::string, Named>& 
   return names;
 }
 
-/// What several threads ask for at once: the projects of each user.
+/// Fetches the projects of each user in several threads.
 class ProjectLookup {
  public:
   ProjectLookup(Client& client, const std::vector<Named>& users, const std::stop_token& stop)
       : client_(client), users_(users), stop_(stop), answers_(users.size()) {}
 
-  /// One answer per user; nothing for those that were not asked about any more.
+  /// Returns one answer per user, or nothing for the users that were skipped after too many
+  /// failures or a stop.
   std::vector<std::optional<Result<std::vector<Named>>>> run() {
     {
       std::vector<std::jthread> threads;
@@ -231,7 +232,7 @@ Result<std::vector<People::Entry>> People::fetch(const std::stop_token& stop) {
 }
 
 void People::take(std::vector<Entry> entries) {
-  // Names of those that are gone are still needed for their servers.
+  // The servers of users and projects that are gone still need their names.
   if (other_users_.size() + other_projects_.size() > kMaxOthers) {
     other_users_.clear();
     other_projects_.clear();

@@ -16,15 +16,15 @@
 
 namespace ceems::ingest::openstack {
 
-/// Users and projects of a Keystone, kept for `refresh_after`. Calls come from one thread at a
+/// Users and projects of Keystone, cached for `refresh_after`. Must be called from one thread at a
 /// time.
 ///
-/// A user whose projects cannot be read keeps the ones known before; where none are known the whole
-/// refresh fails, because what that user may see is then unknown. A refresh in which Keystone lists
-/// no user, or no project of any user, fails as well. So a failed or empty answer takes no rights
-/// away, and users and projects that a complete answer lacks are removed.
+/// If the projects of a user cannot be read, the user keeps those known before. If none are known,
+/// the whole refresh fails, because it is unknown what that user may see. A refresh also fails if
+/// Keystone lists no users at all, or no project for any user. So a failed or empty answer revokes
+/// no access. Users and projects that are missing from a complete answer are removed.
 ///
-/// Names are unique within a Keystone domain only. Where several users or projects share one, those
+/// Names are unique only within a Keystone domain. If several users or projects share a name, those
 /// outside the domain "default" are called NAME@DOMAIN_ID.
 class People {
  public:
@@ -33,19 +33,21 @@ class People {
   struct Ids {
     std::set<std::string> users, projects;
   };
-  /// Reads everything anew if the last success is `refresh_after` old, or if `ids` holds one that
-  /// is not known and was not looked for in vain since. Ids that no list has are looked up one by
-  /// one. Errors: those of Client and kUnavailable as above; what was known stays.
+  /// Reads everything again if the last success is at least `refresh_after` ago, or if `ids`
+  /// contains an id that is neither known nor was already looked up in vain. Ids that are in no
+  /// list are looked up one by one. Errors are those of Client, and kUnavailable as described
+  /// above; what was known before is kept.
   Result<> refresh(const Ids& ids, const std::stop_token& stop);
 
-  /// Whether every id has a name, or was looked for in vain at the last refresh.
+  /// Whether every id has a name or was looked up in vain in the last refresh.
   [[nodiscard]] bool knows(const Ids& ids) const;
 
-  /// Name for units and access; empty where Keystone does not know the id.
+  /// The name to use for units and access; empty if Keystone does not know the id.
   [[nodiscard]] std::string user_name(const std::string& id) const;
   [[nodiscard]] std::string project_name(const std::string& id) const;
 
-  /// Everybody as of the last success, for the store: users in Keystone's order, projects by id.
+  /// All users and projects of the last successful refresh, for the store: users in Keystone's
+  /// order, projects by id.
   [[nodiscard]] UsersAndProjects everybody() const;
 
  private:
@@ -67,11 +69,11 @@ class People {
   const Clock& clock_;
   const std::chrono::milliseconds refresh_after_;
   std::vector<Entry> entries_;
-  Items other_users_, other_projects_;  // in no list, or not any more
+  Items other_users_, other_projects_;  // in no list, or no longer
   Names user_names_, project_names_;
   std::set<std::string> unknown_;  // ids that Keystone did not know at the last refresh
   std::optional<Clock::SteadyTime> read_at_;
-  bool partial_ = false;  // some user kept old projects; logged once
+  bool partial_ = false;  // some users kept their old projects; logged once
 };
 
 }  // namespace ceems::ingest::openstack

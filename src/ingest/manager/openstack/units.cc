@@ -119,14 +119,14 @@ model::Unit make_unit(const Server& server,
   return unit;
 }
 
-/// How the last launch of a server went through the window.
+/// What happened to the last launch of a server in the window.
 struct Course {
   std::int64_t active_ms = 0;
   std::int64_t ended_ms = 0;
   bool running = false;  ///< at the end of the window
 };
 
-/// `before`: the state at the start of the window, of the same launch; null where not known.
+/// `before`: the state of the same launch at the start of the window; null if unknown.
 Course course_of(const Server& server,
                  std::int64_t launched_ms,
                  const ServerState* before,
@@ -195,7 +195,7 @@ std::vector<model::Unit> to_units(const Server& server,
   };
 
   if (!server.launched_ms) {
-    // Being built, or failed before it ran.
+    // Still being built, or failed before it ran.
     if (server.created_ms.value_or(0) <= window.end_ms) {
       const bool deleted = phase_of(server.status) == Phase::kDeleted;
       const std::int64_t end = server.terminated_ms.value_or(server.updated_ms.value_or(0));
@@ -229,7 +229,7 @@ std::vector<model::Unit> to_units(const Server& server,
   const Course course = course_of(server, launched, same, window);
   std::string_view status = server.status;
   if (phase_of(status) == Phase::kDeleted && course.ended_ms == 0) {
-    // Deleted after the window; its state then is the last one known.
+    // Deleted after the window: report the last state known within it.
     status = same != nullptr ? std::string_view(same->status) : "ACTIVE";
   }
   add({.launched_ms = launched,

@@ -13,25 +13,25 @@
 
 namespace ceems::ingest::openstack {
 
-/// What was known of a server at the end of a window.
+/// What was known about a server at the end of a window.
 struct ServerState {
   std::int64_t launched_ms = 0;
-  bool running = false;  ///< used resources
+  bool running = false;  ///< whether it used resources
   std::string status = {};
   Flavor flavor = {};
 };
 
-/// States of servers at the end of the window before, so that a change of `updated` is not taken
-/// for a start or a stop. Windows follow one another; one that is asked for again, because it
-/// could not be written, finds what the first call found. After a gap nothing is known. Not
-/// thread-safe.
+/// The states of the servers at the end of the previous window. They keep a change of `updated`
+/// from being mistaken for a start or a stop. If a window is fetched again because it could not be
+/// written, the second call finds the same states as the first. After a skipped window nothing is
+/// known. Not thread-safe.
 class ServerHistory {
  public:
-  /// Before the servers of a window are converted.
+  /// Must be called before the servers of a window are converted.
   void begin(model::Window window);
-  /// As of the window's start; null where nothing is known.
+  /// The state at the window's start; null if unknown.
   [[nodiscard]] const ServerState* find(const std::string& id) const;
-  /// As of the window's end.
+  /// Records the state at the window's end.
   void keep(const std::string& id, ServerState state);
 
  private:
@@ -41,14 +41,16 @@ class ServerHistory {
   std::optional<std::int64_t> before_ms_, after_ms_;
 };
 
-/// The units of a server in a window, as they stood at its end: none where it was created later,
-/// otherwise one; two where it was launched anew (resized, rebuilt, unshelved): Nova moves
-/// `launched_at` then, and the time before belongs to a unit that ended there.
+/// Returns the units of a server in a window, as they stood at its end: none if it was created or
+/// launched later, otherwise one, or two if it was launched again in between (resized, rebuilt,
+/// unshelved). Nova then moves `launched_at`, and the time before belongs to a unit that ended
+/// there.
 ///
-/// Time is counted from max(launch, window start) to min(end, window end) while the server used
-/// resources: in all states but SHUTOFF, SUSPENDED, SHELVED, SHELVED_OFFLOADED, ERROR, DELETED and
-/// SOFT_DELETED. A change between the two is put at `updated`, and is one only where the state
-/// before the window is known to be the other, or where a server that is off now was never seen.
+/// Time counts from max(launch, window start) to min(end, window end) while the server used
+/// resources, that is, in all states except SHUTOFF, SUSPENDED, SHELVED, SHELVED_OFFLOADED, ERROR,
+/// DELETED and SOFT_DELETED. A start or stop in between is assumed to have happened at `updated`.
+/// It is recognized only if the state before the window is known to differ, or if a server that is
+/// off now has never been seen before.
 std::vector<model::Unit> to_units(const Server& server,
                                   std::string_view project,
                                   std::string_view user,

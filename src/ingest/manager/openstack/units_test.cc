@@ -203,7 +203,7 @@ TEST(OpenstackUnit, KeepsItsTimeWhenItsMetadataChange) {
   Fixture f;
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "13:16:55")), 1800);
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "15:10:00"), next(window())), 1800);
-  // Also in the first window after a start, where the state before is not known.
+  // This also holds in the first window after a start, when the previous state is unknown.
   Fixture other;
   EXPECT_EQ(other.walltime(server("ACTIVE", "13:16:55", "14:40:00")), 1800);
 }
@@ -212,7 +212,7 @@ TEST(OpenstackUnit, StoppedInTheWindowCountsUpToThen) {
   for (const char* status : {"SHUTOFF", "SUSPENDED", "SHELVED", "SHELVED_OFFLOADED", "ERROR"}) {
     Fixture f;
     EXPECT_EQ(f.walltime(server(status, "13:16:55", "14:25:00")), 600) << status;
-    // Off, whatever moves `updated`.
+    // A server that is off counts no time, even if `updated` changes.
     EXPECT_EQ(f.walltime(server(status, "13:16:55", "15:10:00"), next(window())), 0) << status;
   }
   Fixture f;
@@ -246,7 +246,8 @@ TEST(OpenstackUnit, OfAWindowThatIsAskedForAgainIsTheSame) {
 }
 
 TEST(OpenstackUnit, TimeIsTheSameWhateverTheWindows) {
-  // One hour; stopped after 25 minutes, reported in windows of 60, 30, 20, 5 and 1 minutes.
+  // The server ran for 25 minutes of an hour that is reported in windows of 60, 30, 20, 5 or 1
+  // minutes.
   for (const std::int64_t minutes : {60, 30, 20, 5, 1}) {
     Fixture f;
     double sum = 0;
