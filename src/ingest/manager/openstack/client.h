@@ -37,9 +37,8 @@ Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options,
                                                   std::chrono::milliseconds timeout);
 
 struct Endpoints {
-  std::string identity;  ///< base URL of Keystone, without /v3 and without a trailing slash
-  std::map<std::string, std::string>
-      compute;  ///< base URLs of Nova with its version, by region; "" if there is only one
+  std::string identity;                        ///< base URL of Keystone, without /v3 and final /
+  std::map<std::string, std::string> compute;  ///< versioned URLs of Nova by region; "": no regions
 };
 
 /// Keystone and all Nova services of one cloud. Safe for concurrent use; calls block.

@@ -37,7 +37,7 @@ bool is_number(std::string_view text) {
          text.find_first_not_of("0123456789") == std::string_view::npos;
 }
 
-/// Appends the numbers of "08-11,15", or false.
+/// Appends the numbers of "08-11,15"; returns false if the text is invalid.
 bool expand_numbers(std::string_view text, std::vector<std::string>& numbers) {
   for (const std::string_view part : split(text, ',')) {
     const std::size_t dash = part.find('-');
@@ -58,7 +58,8 @@ bool expand_numbers(std::string_view text, std::vector<std::string>& numbers) {
   return true;
 }
 
-/// Takes one entry up to a comma outside brackets off the front and appends its names, or false.
+/// Removes the first entry, up to a comma outside brackets, and appends its names; returns false if
+/// it is invalid.
 bool expand_entry(std::string_view& rest, std::vector<std::string>& names) {
   std::vector<std::string> entry{""};
   while (!rest.empty() && rest.front() != ',') {
@@ -96,7 +97,7 @@ bool expand_entry(std::string_view& rest, std::vector<std::string>& names) {
   return true;
 }
 
-/// The time where it is known, printed in our zone; else SLURM's own word.
+/// The time in the configured zone if it is known, otherwise what SLURM printed.
 std::string time_text(const std::optional<std::int64_t>& ms,
                       const std::string& word,
                       const TimeZone& zone) {
@@ -206,7 +207,7 @@ std::optional<model::Unit> to_unit(const SlurmJob& job,
                                    model::Window window,
                                    const TimeZone& zone) {
   const bool ends_later = job.end_ms && *job.end_ms > window.end_ms;
-  // What never started was waiting then.
+  // A job that never started was still pending at that time.
   if (job.start_ms ? *job.start_ms > window.end_ms : ends_later) {
     return std::nullopt;
   }

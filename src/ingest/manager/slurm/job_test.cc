@@ -35,7 +35,7 @@ TEST(AllocTres, ReadsMemoryWithFractionsAndUnits) {
   }
 }
 
-// As CEEMS 0.10.2 reads them, except that it reads 0 where there is a unit it does not know.
+// CEEMS 0.10.2 reads them the same way, except that it reads 0 for an unknown unit.
 TEST(AllocTres, CutsFractionsOffMemoryUnlessAskedNotTo) {
   const auto bytes = [](std::string_view text) {
     return tres(text, MemoryRule::kTruncated).memory_bytes;
@@ -87,17 +87,17 @@ TEST(SlurmJob, CountsTheTimeInTheWindow) {
   EXPECT_EQ(active_ms(job_of(0, 1'500'000), window), 600'000);
   EXPECT_EQ(active_ms(job_of(1'500'000, std::nullopt), window), 300'000);
   EXPECT_EQ(active_ms(job_of(1'500'000, 1'620'000), window), 120'000);
-  EXPECT_EQ(active_ms(job_of(100'000, 800'000), window), 700'000);  // not seen in time
-  EXPECT_EQ(active_ms(job_of(100'000, 900'000), window), 0);        // counted by the window before
+  EXPECT_EQ(active_ms(job_of(100'000, 800'000), window), 700'000);  // recorded late
+  EXPECT_EQ(active_ms(job_of(100'000, 900'000), window), 0);  // counted by the previous window
   EXPECT_EQ(active_ms(job_of(std::nullopt, std::nullopt), window), 0);
   EXPECT_EQ(active_ms(job_of(1'900'000, 2'000'000), window), 0);
-  EXPECT_EQ(active_ms(job_of(800'000, 100'000), window), 0);  // a clock that went back
+  EXPECT_EQ(active_ms(job_of(800'000, 100'000), window), 0);  // the clock went back
 }
 
 constexpr model::Window kWindow{.start_ms = 900'000, .end_ms = 1'800'000};
 
 struct Seen {
-  std::int64_t ended_ms = -1;  ///< -1: the window has no such unit
+  std::int64_t ended_ms = -1;  ///< -1: the window has no unit for the job
   double walltime = -1;
   bool operator==(const Seen&) const = default;
 };
@@ -105,7 +105,7 @@ void PrintTo(const Seen& seen, std::ostream* out) {
   *out << "ended " << seen.ended_ms << ", walltime " << seen.walltime;
 }
 
-/// How kWindow sees a job.
+/// Returns how kWindow reports a job.
 Seen seen(std::optional<std::int64_t> start_ms, std::optional<std::int64_t> end_ms) {
   const auto unit = to_unit(job_of(start_ms, end_ms), kWindow, TimeZone());
   return unit ? Seen{unit->ended_at_ts, unit->total_time_seconds.at("walltime")} : Seen{};

@@ -54,7 +54,7 @@ std::size_t count_of(std::string_view text, std::string_view part) {
   return count;
 }
 
-/// Where "name|dir" is split.
+/// Returns where "name|dir" is split.
 std::size_t free_text_boundary(std::string_view text, std::string_view delimiter) {
   if (delimiter == "|") {
     const std::size_t slash = text.rfind("|/");
@@ -83,8 +83,8 @@ bool split_fields(std::string_view record, std::string_view delimiter, Fields& f
   return true;
 }
 
-/// With an offset or, where SLURM cuts it off (22.05 prints 19 characters whatever the format
-/// says), in UTC, the zone that the command was given.
+/// Parses a time with an offset. SLURM may cut the offset off (22.05 prints 19 characters whatever
+/// the format says); the time is then in UTC, the zone that the command was given.
 std::optional<std::int64_t> parse_time(std::string_view text) {
   constexpr std::size_t kWithoutOffset = 19;
   std::string full(text);
@@ -157,7 +157,8 @@ void SacctReader::add_line(std::string_view line) {
     return;
   }
   const std::size_t in_line = count_of(line, delimiter_);
-  // A whole record begins, or the one at hand has all its fields and this belongs to the next.
+  // Either the line begins a new record, or the current record has all its fields and the line
+  // belongs to the next one.
   if (in_line >= kDelimiters || (record_delimiters_ >= kDelimiters && in_line > 0) ||
       record_.size() + line.size() > kMaxRecordBytes) {
     end_record();
@@ -200,14 +201,14 @@ namespace {
 
 constexpr std::size_t kMaxLineBytes = 1U << 20U;
 
-/// A delimiter that no job can have put into its name, because it did not exist before.
+/// Returns a delimiter that no job can have in its name, because it is new and random.
 std::string fresh_delimiter() {
   std::random_device random;
   return fmt::format("|{:08x}{:08x}|", random(), random());
 }
 
-/// "2026-01-31T23:59:59" in UTC. sacct reads it in the zone of TZ, which we set; UTC has no hour
-/// that comes twice.
+/// Returns "2026-01-31T23:59:59" in UTC. sacct reads it in the zone of TZ, which we set. UTC has no
+/// hour that occurs twice.
 std::string utc_text(std::int64_t epoch_ms) {
   return TimeZone().local(epoch_ms);
 }
@@ -307,7 +308,7 @@ class SlurmCli final : public SlurmSource {
     return {};
   }
 
-  /// Anything but exit status 0 is an error: what came before may be incomplete.
+  /// Any exit status except 0 is an error, because the output may be incomplete.
   Result<> run(const char* program,
                std::vector<std::string> arguments,
                const std::function<void(std::string_view)>& line,
@@ -351,7 +352,7 @@ class SlurmCli final : public SlurmSource {
     return {};
   }
 
-  /// Whether this trouble began or ended now.
+  /// Returns whether the problem appeared or disappeared with this call.
   bool changed(const char* trouble, bool there) {
     return there ? troubles_.insert(trouble).second : troubles_.erase(trouble) > 0;
   }

@@ -18,39 +18,40 @@
 
 namespace ceems::ingest {
 
-/// Fields asked of sacct, in this order (sacct(1)). The two that users may fill freely come last.
+/// The fields requested from sacct, in this order (sacct(1)). The two that users can set freely
+/// come last.
 inline constexpr std::string_view kSacctFields =
     "jobidraw,partition,qos,account,group,gid,user,uid,submit,start,end,elapsed,elapsedraw,"
     "exitcode,state,alloctres,nodelist,jobname,workdir";
 inline constexpr std::size_t kSacctFieldCount = 19;
 
-/// States asked of sacct. All that hold or held resources: PENDING waits, and REVOKED runs on
-/// another cluster of the federation.
+/// The states requested from sacct: all that hold or held resources. PENDING jobs wait, and REVOKED
+/// ones run on another cluster of the federation.
 inline constexpr std::string_view kSacctStates =
     "BOOT_FAIL,CANCELLED,COMPLETED,DEADLINE,FAILED,NODE_FAIL,OUT_OF_MEMORY,PREEMPTED,RUNNING,"
     "REQUEUED,RESIZING,SUSPENDED,TIMEOUT";
 
-/// One record. Times without offset are UTC. Nothing for job steps and for jobs without nodes;
-/// kParse for anything that is not a record. With the delimiter "|" the job's name may hold
-/// delimiters; its working directory is then taken to begin at the last "|/".
+/// Parses one record. Times without an offset are UTC. Nothing for job steps and for jobs without
+/// nodes; kParse for anything that is not a record. With the delimiter "|", the job's name may
+/// contain delimiters; its working directory is then assumed to begin at the last "|/".
 Result<std::optional<SlurmJob>> parse_sacct_record(std::string_view record,
                                                    std::string_view delimiter,
                                                    MemoryRule rule);
 
-/// Joins lines to records and hands each job on at once. Job names may hold line ends and anything
-/// else, so a line may be part of a name; the delimiter of sacct --delimiter cannot be, because
-/// users cannot guess it. If the first record lacks it, sacct has ignored the option: then every
-/// line is a record with "|".
+/// Joins lines to records and passes each job on at once. A job name may contain newlines and
+/// anything else except the delimiter given to sacct --delimiter, because users cannot guess it. So
+/// a line may be part of a name. If the first record lacks the delimiter, sacct has ignored the
+/// option; then every line is a record delimited by "|".
 class SacctReader {
  public:
   SacctReader(std::string delimiter, MemoryRule rule, std::function<void(const SlurmJob&)> job)
       : delimiter_(std::move(delimiter)), rule_(rule), job_(std::move(job)) {}
 
-  /// The next line of output, without its end.
+  /// Adds the next line of output, without its newline.
   void add_line(std::string_view line);
-  /// To be called after the last line. kParse if there was output but not one record.
+  /// Must be called after the last line. kParse if there was output but no valid record.
   Result<> finish();
-  /// Lines or records left out because they do not parse.
+  /// The number of records left out because they do not parse.
   [[nodiscard]] std::size_t malformed() const { return malformed_; }
   [[nodiscard]] const std::string& first_problem() const { return first_problem_; }
 
@@ -60,7 +61,7 @@ class SacctReader {
   std::string delimiter_;
   MemoryRule rule_;
   std::function<void(const SlurmJob&)> job_;
-  bool decided_ = false;  ///< whether sacct honours the delimiter is known
+  bool decided_ = false;  ///< whether it is known if sacct honours the delimiter
   bool joins_lines_ = true;
   std::string record_;
   std::size_t record_delimiters_ = 0;
@@ -77,24 +78,25 @@ enum class SlurmMode {
 };
 
 struct SlurmCliOptions {
-  std::string cluster_id;           ///< for the log
+  std::string cluster_id;           ///< for log lines
   std::filesystem::path directory;  ///< of sacct and sacctmgr
   SlurmMode mode = SlurmMode::kNative;
-  std::string sudo = {};                                ///< path, for kSudo
-  std::map<std::string, std::string> environment = {};  ///< TZ and SLURM_TIME_FORMAT are set here
+  std::string sudo = {};  ///< path of sudo, for kSudo
+  std::map<std::string, std::string> environment =
+      {};  ///< TZ and SLURM_TIME_FORMAT are added to it
   std::chrono::milliseconds timeout{};
-  std::string slurm_cluster = {};  ///< name in slurmdbd; empty: as slurm.conf has it
+  std::string slurm_cluster = {};  ///< name in slurmdbd; empty: the one in slurm.conf
   MemoryRule memory = MemoryRule::kTruncated;
 };
 
-/// SLURM over sacct and sacctmgr. Their output is read line by line.
+/// The jobs of SLURM from sacct and sacctmgr. Their output is read line by line.
 std::unique_ptr<SlurmSource> make_slurm_cli(SlurmCliOptions options, os::CommandRunner& runner);
 
-/// "account|user", a line of
+/// Parses "account|user", a line of
 /// `sacctmgr --parsable2 --noheader list associations format=Account,User`.
 void add_association_line(std::string_view line, std::set<Membership>& members);
 
-/// "proj1|alice,bob", a line of
+/// Parses "proj1|alice,bob", a line of
 /// `sacctmgr --parsable2 --noheader list account withcoord format=Account,Coordinators`. False for
 /// a line that names no account.
 bool add_coordinator_line(std::string_view line, ProjectLeads& leads);

@@ -42,7 +42,7 @@ Result<std::vector<SlurmJob>> read_all(const std::vector<std::string>& lines,
   return jobs;
 }
 
-/// A record of 19 fields with this delimiter.
+/// Returns a record of 19 fields with this delimiter.
 std::string record(const std::string& id,
                    const std::string& name,
                    const std::string& dir,
@@ -136,7 +136,7 @@ TEST(Sacct, ReportsAJobAsItStoodAtTheEndOfTheWindow) {
 TEST(Sacct, NoJobNameCanForgeARecord) {
   const std::string d = "|5f00ba11|";
   const std::string forged = record("666", "x", "/y", "|");
-  // The name of job 1 is "evil", a line end, a record as with "|", a line end, "tail".
+  // The name of job 1 is "evil", a newline, a record forged with "|", a newline, "tail".
   const std::string whole = record("1", "evil", "", d);
   const auto jobs = read_all({whole.substr(0, whole.size() - d.size()), forged,
                               "tail" + d + "/home/a", record("2", "plain", "/home/b", d)},
@@ -230,7 +230,7 @@ TEST(Sacct, TakesNothingButGarbageForAFailure) {
             "output of sacct: expected 19 fields, got 1: 'sacct: error: slurmdbd is down'");
   EXPECT_TRUE(read_all({})->empty());
   EXPECT_TRUE(read_all({"", ""})->empty());
-  // Steps only are no failure.
+  // Output with only steps is not an error.
   EXPECT_TRUE(read_all({record("1.batch", "a", "/a", "|")})->empty());
 }
 

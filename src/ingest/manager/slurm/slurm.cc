@@ -26,7 +26,8 @@ namespace ceems::ingest {
 namespace {
 
 constexpr std::chrono::seconds kSudoProbeTimeout{5};
-/// Ids in one query, and ids and queries for one job: the length of a command line is limited.
+/// Limits for the ids in one query, for all ids, and for the queries per job. The length of a
+/// command line is limited.
 constexpr std::size_t kIdsAtOnce = 500;
 constexpr std::size_t kMaxIds = 20 * kIdsAtOnce;
 constexpr int kMaxAsks = 3;
@@ -95,8 +96,8 @@ class SlurmManager final : public ResourceManager {
   };
   using OpenJobs = std::map<Start, Open>;
 
-  /// Before a window is fetched: what ran at its start, where it follows the last one. One that
-  /// starts as the last one did is that one again, which was not stored.
+  /// Notes what ran at the start of the window if it follows the last one. A window with the same
+  /// start as the last one repeats it, because it was not stored.
   void follow(model::Window window) {
     if (last_ && window.start_ms == last_->end_ms) {
       follows_ = true;
@@ -109,8 +110,9 @@ class SlurmManager final : public ResourceManager {
     }
   }
 
-  /// The time that counts: of a job that runs at the start of the window, and was not there at the
-  /// end of the window before, the start was recorded late, so it counts from there.
+  /// Returns the time span that counts for the job. If a job runs at the start of the window but
+  /// was not seen at the end of the previous one, its start was recorded late, so it counts from
+  /// its start.
   [[nodiscard]] model::Window counted(const SlurmJob& job, model::Window window) const {
     const bool runs_at_start = job.start_ms && *job.start_ms < window.start_ms &&
                                (!job.end_ms || *job.end_ms > window.start_ms);
@@ -120,8 +122,8 @@ class SlurmManager final : public ResourceManager {
     return window;
   }
 
-  /// Asks for the missing jobs by id and adds what became of them. Those that SLURM does not know
-  /// leave `missing` after some rounds.
+  /// Queries the missing jobs by id and adds their units. Jobs that SLURM does not know are removed
+  /// from `missing` after some rounds.
   void ask_for(OpenJobs& missing,
                model::Window window,
                std::vector<model::Unit>& units,
@@ -138,7 +140,7 @@ class SlurmManager final : public ResourceManager {
       const std::vector<std::string> some(first, first + static_cast<std::ptrdiff_t>(count));
       auto found = ask_for_some(some, missing, window, stop);
       if (!found) {
-        // The window is complete without them; they are queried again.
+        // The window is complete without them; the next round queries them again.
         note_failure(found.error().message);
         return;
       }
@@ -167,7 +169,7 @@ class SlurmManager final : public ResourceManager {
         ids,
         [&](const SlurmJob& job) {
           if (!missing.contains({job.id, job.start_ms.value_or(0)})) {
-            return;  // another start of it, or another task of the array
+            return;  // another run of the job, or another task of the array
           }
           if (auto unit = to_unit(job, window, zone_)) {
             found.push_back(std::move(*unit));
@@ -206,9 +208,9 @@ class SlurmManager final : public ResourceManager {
   OpenJobs
       open_;  ///< running when last seen, or reported as ended in a window that may not be stored
   bool asking_fails_ = false;
-  std::optional<model::Window> last_;  ///< fetched last, stored or not
-  bool follows_ = false;               ///< the window at hand begins where the last one ended
-  std::set<Start> ran_before_;         ///< what ran where it begins
+  std::optional<model::Window> last_;  ///< the last one fetched, stored or not
+  bool follows_ = false;               ///< the current window begins where the last one ended
+  std::set<Start> ran_before_;         ///< what ran when the current window began
 };
 
 /// extra_config of the cluster.
@@ -223,7 +225,7 @@ struct SlurmOptions {
   std::chrono::milliseconds rest_page{std::chrono::hours(1)};
 };
 
-/// Refuses options of sacct, lists and patterns.
+/// Rejects names that sacct would read as options, lists or patterns.
 bool is_cluster_name(std::string_view name) {
   return !name.empty() && name.size() <= 64 && name.front() != '-' &&
          std::ranges::all_of(name, [](char c) {
@@ -262,7 +264,7 @@ Result<SlurmOptions> read_options(const config::Node& extra) {
   return options;
 }
 
-/// Directory with sacct: `cli.path`, or where PATH finds it.
+/// Returns the directory of sacct: `cli.path`, or the one found through PATH.
 Result<std::filesystem::path> command_directory(const ClusterConfig& config,
                                                 const std::string& search_path) {
   if (config.cli_path.empty()) {
@@ -393,7 +395,7 @@ ManagerSpec slurm_manager() {
           .extra_keys = {"command_timeout", "exact_memory", "slurm_cluster", "coordinators_lead",
                          "api", "rest_version", "rest_socket", "rest_page"},
           .create = [](const ClusterConfig& config, const ManagerContext& context) {
-            // CEEMS 0.10.2 gives its capabilities up for a SLURM cluster with web.url.
+            // CEEMS 0.10.2 drops its capabilities for a SLURM cluster with web.url.
             const bool may_raise =
                 config.web_url.empty() && os::may_raise(CAP_SETUID) && os::may_raise(CAP_SETGID);
             return create_slurm(config, context, geteuid() == 0 || may_raise);

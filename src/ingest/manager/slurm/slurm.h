@@ -16,45 +16,47 @@
 
 namespace ceems::ingest {
 
-/// Where the accounting data of one SLURM cluster come from. Calls come from one thread at a time.
-/// After an error the jobs that were handed over may be incomplete.
+/// The accounting data of one SLURM cluster. Must be called from one thread at a time. If a call
+/// fails, it may have passed on only some of the jobs.
 class SlurmSource {
  public:
   using JobSink = std::function<void(const SlurmJob&)>;
 
   virtual ~SlurmSource() = default;
-  /// Every start of a job, steps left out, that held resources in the window; others may come too.
+  /// Passes on every run of a job that held resources in the window, without steps. It may pass on
+  /// others, too.
   virtual Result<> jobs(model::Window window, const JobSink& job, std::stop_token stop) = 0;
-  /// The same for these raw job ids, whenever they ran.
+  /// Does the same for these raw job ids, whenever the jobs ran.
   virtual Result<> jobs_by_id(const std::vector<std::string>& ids,
                               const JobSink& job,
                               std::stop_token stop) = 0;
-  /// Which users belong to which accounts, see add_association().
+  /// Returns which users belong to which accounts, see add_association().
   virtual Result<std::set<Membership>> associations(std::stop_token stop) = 0;
-  /// Coordinators of accounts, by account. An error when no account is listed: there always is one.
+  /// Returns the coordinators by account. An empty list of accounts is an error, because SLURM
+  /// always has at least one.
   virtual Result<ProjectLeads> coordinators(std::stop_token stop) = 0;
 };
 
-/// Adds the membership of a user in an account, with texts as SLURM has them. Associations of the
-/// user or account root and those of an account itself, without user, are left out.
+/// Adds the membership of a user in an account, with texts as SLURM prints them. Ignores the user
+/// root, the account root and associations without a user, which belong to the account itself.
 void add_association(std::string_view account,
                      std::string_view user,
                      std::set<Membership>& members);
 
-/// Manager "slurm" of one cluster: over sacct and sacctmgr of `cli.path` (or of PATH), or with
-/// `extra_config.api: rest` over slurmrestd at `web.url`. Other keys of extra_config are in
-/// docs/api/resource-managers.md. kNotFound when sacct is not there, kInvalidArgument for other
-/// configuration errors. `may_become_root` lets commands run as root by raising capabilities;
-/// production passes what the process holds.
+/// Creates the manager "slurm" of one cluster. It uses sacct and sacctmgr from `cli.path` (or
+/// PATH), or with `extra_config.api: rest` slurmrestd at `web.url`. The other keys of extra_config
+/// are documented in docs/api/resource-managers.md. kNotFound if sacct does not exist,
+/// kInvalidArgument for other configuration errors. `may_become_root` allows commands to run as
+/// root by raising capabilities; slurm_manager() sets it if the process is root or may raise them.
 Result<std::unique_ptr<ResourceManager>> create_slurm(const ClusterConfig& config,
                                                       const ManagerContext& context,
                                                       bool may_become_root);
 
-/// The manager over any source of records. A job that ran at the end of the last window and is not
-/// in the next one is queried by its id: its end was recorded late. The unit is reported again
-/// until a window starts at or after the end of the one that reported it; a job that SLURM no
-/// longer knows stays as it is. A job whose start was recorded late counts from its start. With
-/// `coordinators_lead` the coordinators of an account lead the project.
+/// Creates the manager for any source of records. A job that ran at the end of the last window and
+/// is missing from the next one is queried by its id, because its end was recorded late. The unit
+/// is reported again until a window starts at or after the end of the one that reported it. A job
+/// that SLURM no longer knows stays as it is. A job whose start was recorded late counts from its
+/// start. If `coordinators_lead`, the coordinators of an account lead the project.
 std::unique_ptr<ResourceManager> make_slurm(std::string cluster_id,
                                             std::unique_ptr<SlurmSource> source,
                                             TimeZone zone,

@@ -19,7 +19,7 @@ constexpr const char* kJob =
     "0000|"
     "Unknown|00:59:50|3590|0:0|RUNNING|cpu=8,mem=1G,node=1|n1|name|/home/alice";
 
-/// Answers with set lines; keeps what was run.
+/// Answers with the lines that the test set; records the commands.
 class FakeRunner final : public os::CommandRunner {
  public:
   Result<os::CommandResult> run(const os::Command& command, std::stop_token /*stop*/) override {
@@ -220,7 +220,7 @@ TEST(Slurm, CoordinatorsLeadWhereTheConfigurationSaysSo) {
   EXPECT_EQ(f.runner.commands[0].arguments,
             (std::vector<std::string>{"--parsable2", "--noheader", "list", "account", "withcoord",
                                       "format=Account,Coordinators"}));
-  // Accounts without coordinators have no leads; without accounts the answer is not believed.
+  // Accounts without coordinators have no leads; an answer without accounts is rejected.
   f.runner.lines = {"proj1|", "proj2|"};
   EXPECT_EQ(manager->fetch_leads({}).value(), ProjectLeads{});
   f.runner.lines = {"|eve", ""};
@@ -230,7 +230,7 @@ TEST(Slurm, CoordinatorsLeadWhereTheConfigurationSaysSo) {
   EXPECT_FALSE(manager->fetch_leads({}));
 }
 
-/// Hands over set jobs; keeps the ids it was asked for.
+/// Passes on the jobs that the test set; records the ids it was asked for.
 class FakeSource final : public SlurmSource {
  public:
   Result<> jobs(model::Window /*window*/, const JobSink& job, std::stop_token /*stop*/) override {
@@ -274,7 +274,7 @@ SlurmJob job_from(const std::string& id, std::int64_t start, std::optional<std::
   return job;
 }
 
-/// The window that begins `from` hours after kWindow.
+/// Returns a window that starts and ends so many hours after the start of kWindow.
 model::Window hours(int from, int until) {
   return {.start_ms = kWindow.start_ms + from * kHour, .end_ms = kWindow.start_ms + until * kHour};
 }
@@ -286,7 +286,7 @@ struct LateFixture {
     manager = make_slurm("c1", std::move(owned), TimeZone());
     source->in_window = {job_from("1", kHour / 2, {}), job_from("2", kHour / 2, {})};
     EXPECT_EQ(manager->fetch_units(hours(0, 1), {})->size(), 2U);
-    // Job 1 ended in that hour already, but SLURM learned of it later.
+    // Job 1 ended in the first hour, but SLURM recorded it later.
     source->in_window = {job_from("2", kHour / 2, {})};
     source->by_id = {job_from("1", kHour / 2, kHour - 60'000), job_from("1", 0, kHour / 4),
                      job_from("9", 0, {})};
@@ -304,10 +304,10 @@ TEST(SlurmLate, AJobWhoseEndWasRecordedLateIsClosed) {
   EXPECT_EQ((*units)[1].uuid, "1");
   EXPECT_EQ((*units)[1].state, "COMPLETED");
   EXPECT_EQ((*units)[1].ended_at_ts, kWindow.start_ms + kHour - 60'000);
-  // The whole of it: the store adds what it has not got yet.
+  // All of its time: the store adds what it has not counted yet.
   EXPECT_EQ((*units)[1].total_time_seconds.at("walltime"), 1740);
   EXPECT_EQ(f.source->asked, (std::vector<std::vector<std::string>>{{"1"}}));
-  // The next window starts behind, so that one is stored: no more questions.
+  // The next window starts after this one, so this one was stored: no more queries.
   EXPECT_EQ(f.manager->fetch_units(hours(2, 3), {})->size(), 1U);
   EXPECT_EQ(f.source->asked.size(), 1U);
 }
@@ -346,7 +346,7 @@ TEST(SlurmLate, AJobThatSlurmForgotIsNotEndedByGuess) {
 }
 
 TEST(SlurmLate, AStartThatWasRecordedLateCountsFromThere) {
-  LateFixture f;  // in the first hour jobs 1 and 2 were seen
+  LateFixture f;  // jobs 1 and 2 ran in the first hour
   const auto seconds = [&f](model::Window window) {
     std::map<std::string, double> found;
     const auto units = f.manager->fetch_units(window, {});
@@ -364,7 +364,7 @@ TEST(SlurmLate, AStartThatWasRecordedLateCountsFromThere) {
   EXPECT_EQ(seconds(hours(1, 2)), expected);
   EXPECT_EQ(seconds(hours(1, 2)), expected) << "the same window again";
   EXPECT_EQ(seconds(hours(2, 3)).at("3"), 3600);
-  // Behind a gap nothing is known about what ran before.
+  // After a skipped window nothing is known about what ran before.
   f.source->in_window.push_back(job_from("6", 2 * kHour, {}));
   EXPECT_EQ(seconds(hours(4, 5)).at("6"), 3600);
 }

@@ -28,7 +28,7 @@ constexpr std::array<std::string_view, 6> kVersions = {"v0.0.43", "v0.0.42", "v0
 /// ESLURM_REST_EMPTY_RESULT: an empty list, which older versions report as an error.
 constexpr std::int64_t kEmptyResult = 9003;
 
-/// The calls of getpwnam_r and getgrnam_r differ in types alone.
+/// getpwnam_r and getgrnam_r differ only in their types.
 template <typename Entry, typename Find, typename Number>
 std::optional<std::int64_t> look_up(const std::string& name, Find find, Number number) {
   constexpr std::size_t kMaxBuffer = 1U << 20U;
@@ -44,7 +44,7 @@ std::optional<std::int64_t> look_up(const std::string& name, Find find, Number n
                                         : std::nullopt;
 }
 
-/// Remembers answers, also that there is none.
+/// Caches the numbers of names, including names that have none.
 class NumberCache {
  public:
   explicit NumberCache(std::function<std::optional<std::int64_t>(const std::string&)> find)
@@ -101,7 +101,7 @@ class SlurmRest final : public SlurmSource {
     return {};
   }
 
-  /// One by one: slurmrestd 22.05 hangs up on a list.
+  /// One request per id, because slurmrestd 22.05 closes the connection when it gets a list.
   Result<> jobs_by_id(const std::vector<std::string>& ids,
                       const JobSink& job,
                       std::stop_token stop) override {
@@ -166,13 +166,13 @@ class SlurmRest final : public SlurmSource {
   struct Which {
     std::int64_t from = 0;  ///< epoch seconds
     std::int64_t until = 0;
-    std::string id;  ///< instead of a time
+    std::string id;  ///< the job, instead of a time span
   };
   using Parameters = std::function<std::string(std::string_view version)>;
   using ElementSink = std::function<Result<>(std::string_view json)>;
 
-  /// Before v0.0.40 a start time goes through SLURM's parser of times, which reads "uts" and a
-  /// number as an epoch, and repeated starts of a job are always listed.
+  /// Before v0.0.40 slurmrestd passes times to SLURM's time parser, which reads "uts" and a number
+  /// as an epoch, and it always lists repeated runs of a job.
   [[nodiscard]] std::string job_parameters(const Which& which, std::string_view version) const {
     const bool old = version == "v0.0.38" || version == "v0.0.39";
     std::string text = "skip_steps=true";
@@ -241,7 +241,7 @@ class SlurmRest final : public SlurmSource {
     return {};
   }
 
-  /// Job ids are unique within one cluster only; those of two would be mixed up.
+  /// Job ids are unique only within one cluster; those of two clusters would be mixed up.
   Result<bool> is_ours(const std::string& cluster) {
     if (!options_.slurm_cluster.empty()) {
       return cluster == options_.slurm_cluster;
@@ -258,7 +258,7 @@ class SlurmRest final : public SlurmSource {
     return true;
   }
 
-  /// Hands each element of the list to `element`; finds out the version of the API.
+  /// Passes each element of the list to `element`. Detects the version of the API.
   Result<> read(std::string_view endpoint,
                 std::string_view list,
                 const Parameters& parameters,
@@ -283,11 +283,11 @@ class SlurmRest final : public SlurmSource {
     }
     Error missing{ErrorCode::kNotFound,
                   fmt::format("slurmrestd has none of /slurmdb/{}", fmt::join(versions, ", "))};
-    version_ = options_.version;  // after an upgrade another one may be there
+    version_ = options_.version;  // after an upgrade the server may have another version
     return fail(std::move(missing));
   }
 
-  /// False: there is no such path.
+  /// Returns false if the path does not exist.
   Result<bool> exchange(const std::string& url,
                         std::string_view list,
                         const ElementSink& element,
@@ -319,7 +319,7 @@ class SlurmRest final : public SlurmSource {
       return false;
     }
     if (answer->status < 200 || answer->status > 299) {
-      // The text of an error is in the same form, or no JSON at all.
+      // The body of an error has the same form, or is not JSON at all.
       const bool has_problems = cutter.add(answer->body) && !problems.empty();
       return fail(answer->status == 401 || answer->status == 403 ? ErrorCode::kPermissionDenied
                                                                  : ErrorCode::kUnavailable,
@@ -342,7 +342,7 @@ class SlurmRest final : public SlurmSource {
 
   SlurmRestOptions options_;
   RestGet get_;
-  std::string version_;  ///< empty: not known yet
+  std::string version_;  ///< empty: not detected yet
   NumberCache uids_;
   NumberCache gids_;
   std::string only_cluster_;

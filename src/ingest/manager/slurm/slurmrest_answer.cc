@@ -27,7 +27,8 @@ std::string text_of(const json::string& text) {
 Result<json::object> parse_object(std::string_view text, std::string_view what) {
   json::parse_options options;
   options.max_depth = kMaxDepth;
-  options.allow_invalid_utf8 = true;  // of job names; cleaned before they are stored
+  options.allow_invalid_utf8 =
+      true;  // job names may contain it; they are cleaned before they are stored
   boost::system::error_code error;
   json::value value = json::parse(json::string_view(text.data(), text.size()), error, {}, options);
   if (error || !value.is_object()) {
@@ -37,7 +38,7 @@ Result<json::object> parse_object(std::string_view text, std::string_view what) 
   return std::move(value.get_object());
 }
 
-/// The value behind these keys, one inside the other, or null.
+/// Returns the value at this path of nested keys, or null.
 const json::value* find(const json::object& object, std::initializer_list<const char*> path) {
   const json::object* at = &object;
   const json::value* value = nullptr;
@@ -63,7 +64,7 @@ std::optional<std::int64_t> plain_number(const json::value& value) {
   return std::nullopt;  // too large for any count or time, or none
 }
 
-/// 5, "5", or {"set": true, "infinite": false, "number": 5}.
+/// Reads 5, "5", or {"set": true, "infinite": false, "number": 5}.
 std::optional<std::int64_t> number_at(const json::object& object,
                                       std::initializer_list<const char*> path) {
   const json::value* value = find(object, path);
@@ -82,7 +83,7 @@ std::optional<std::int64_t> number_at(const json::object& object,
   return number == nullptr || !is_set || is_infinite ? std::nullopt : plain_number(*number);
 }
 
-/// Epoch milliseconds; 0 is SLURM's "not yet".
+/// Reads epoch seconds as milliseconds; nothing for 0, which is SLURM's "not yet".
 std::optional<std::int64_t> time_at(const json::object& object,
                                     std::initializer_list<const char*> path) {
   const auto seconds = number_at(object, path);
@@ -92,7 +93,7 @@ std::optional<std::int64_t> time_at(const json::object& object,
   return *seconds * 1000;
 }
 
-/// A text, or the texts of a list.
+/// Returns a string as a list of one, or the strings of a list.
 std::vector<std::string> texts_at(const json::object& object,
                                   std::initializer_list<const char*> path) {
   std::vector<std::string> texts;
@@ -112,7 +113,7 @@ std::vector<std::string> texts_at(const json::object& object,
   return texts;
 }
 
-/// As sacct prints it: of a state with flags the flag, such as RESIZING.
+/// Returns the state as sacct prints it: if the state has a flag such as RESIZING, the flag.
 std::string state_of(const json::object& job) {
   static constexpr std::array<std::string_view, 12> kBaseStates = {
       "PENDING", "RUNNING",   "SUSPENDED", "COMPLETED", "CANCELLED", "FAILED",
@@ -355,7 +356,7 @@ RestProblem parse_rest_problem(std::string_view text) {
   }
   const auto number =
       number_at(*object, {"error_number"})
-          .value_or(number_at(*object, {"errno"}).value_or(0));  // v0.0.37 and before
+          .value_or(number_at(*object, {"errno"}).value_or(0));  // v0.0.37 and older
   return {.number = number,
           .text = message.empty() ? fmt::format("error {}", number) : printable(message, 200)};
 }

@@ -13,19 +13,19 @@
 
 namespace ceems::ingest {
 
-/// Cuts an answer of slurmrestd while it arrives: an object, most of whose members are long lists.
-/// Holds one element at a time, of 4 MiB at most. Looks at brackets and quotes only; whether an
-/// element is valid JSON is left to its parser.
+/// Splits an answer of slurmrestd while it arrives. The answer is an object, most of whose members
+/// are long lists. Holds one element at a time, of at most 4 MiB. Tracks only brackets and quotes;
+/// whether an element is valid JSON is left to its parser.
 class RestCutter {
  public:
-  /// Gets each element of a member that is a list, and each other member whole. An error stops the
-  /// cutter.
+  /// Called with each element of a member that is a list, and with each other member as a whole. An
+  /// error stops the splitting.
   using Take = std::function<Result<>(std::string_view member, std::string_view json)>;
 
   explicit RestCutter(Take take) : take_(std::move(take)) {}
-  /// kParse, or the error of Take.
+  /// kParse, or the error that Take returned.
   Result<> add(std::string_view part);
-  /// kParse when the object has not ended.
+  /// kParse if the object is incomplete.
   [[nodiscard]] Result<> finish() const;
   [[nodiscard]] bool has_list(std::string_view member) const { return lists_.contains(member); }
 
@@ -39,24 +39,24 @@ class RestCutter {
 
   Take take_;
   std::set<std::string, std::less<>> lists_;
-  std::string member_;    ///< key of the member at hand
-  bool has_key_ = false;  ///< the colon behind it has come
+  std::string member_;    ///< key of the current member
+  bool has_key_ = false;  ///< the colon after the key has been read
   bool in_list_ = false;  ///< the member is a list
-  std::string text_;      ///< of the key or element so far
+  std::string text_;      ///< of the current key or element so far
   int depth_ = 0;
   bool in_string_ = false;
   bool escaped_ = false;
   bool ended_ = false;
 };
 
-/// A job of /slurmdb/v0.0.38 to v0.0.43. Numbers come plain or as {"set", "infinite", "number"},
-/// states as text or list.
+/// A job of /slurmdb/v0.0.38 to v0.0.43. Numbers are plain or {"set", "infinite", "number"}; a
+/// state is a string or a list.
 struct RestJob {
   SlurmJob
-      job;  ///< uid, gid and the "by" of CANCELLED are left to the caller: answers have names only
+      job;  ///< the caller sets uid, gid and the "by" of CANCELLED, because answers have only names
   std::string cluster;
-  std::string killed_by;  ///< user who cancelled it
-  bool waiting = false;   ///< never had a node
+  std::string killed_by;  ///< the user who cancelled it
+  bool waiting = false;   ///< whether it never had a node
 };
 Result<RestJob> parse_rest_job(std::string_view text);
 

@@ -19,7 +19,7 @@ using ::testing::HasSubstr;
 constexpr model::Window kWindow{.start_ms = 1'767'254'400'000,  // 08:00 UTC
                                 .end_ms = 1'767'258'000'000};
 
-// The same job as slurmrestd 22.05 and 25.05 print it, reduced to what matters.
+// The same job as printed by slurmrestd 22.05 and 25.05, reduced to the fields used.
 constexpr const char* kJob38 = R"({"account":"proj1","cluster":"alpha","job_id":5003,"name":"a|b",
   "group":"users","user":"bob","nodes":"n10","partition":"debug","qos":"normal",
   "kill_request_user":"alice","working_directory":"/scratch/bob","flags":["CLEAR_SCHEDULING"],
@@ -148,7 +148,7 @@ TEST(RestJob, ReadsWhatIsMissingUnsetOrStrange) {
   }
 }
 
-/// Answers by path; keeps the URLs.
+/// Answers by path and records the URLs.
 struct FakeRest {
   RestGet get() {
     return [this](const std::string& url, const net::StreamTaker& taker,
@@ -225,7 +225,7 @@ TEST(SlurmRest, FindsTheVersionAndAsksInItsWay) {
             "uts1767258000");
   ASSERT_TRUE(rest.jobs());
   EXPECT_EQ(rest.urls.size(), 7U);  // the version is known now
-  // After an upgrade of slurmrestd it is looked for again.
+  // After an upgrade of slurmrestd it is detected again.
   rest.answers.clear();
   rest.answers[kJobs43] = {200, answer("jobs", kJob43)};
   EXPECT_FALSE(rest.jobs());
