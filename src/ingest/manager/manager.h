@@ -25,7 +25,7 @@ struct UsersAndProjects {
   std::vector<model::Project> projects;
 };
 
-/// Names of those who lead a project, by project.
+/// Names of the users who lead a project, by project.
 using ProjectLeads = std::map<std::string, std::vector<std::string>>;
 
 /// A user who belongs to a project.
@@ -55,8 +55,8 @@ class ResourceManager {
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
-  /// All leads of all projects. Users who are not in it lose the role. Empty for managers that do
-  /// not know who leads.
+  /// Returns all leads of all projects. A user who is not among them loses the role. Empty for
+  /// managers that do not know the leads.
   virtual Result<ProjectLeads> fetch_leads(const std::stop_token& /*stop*/) {
     return ProjectLeads{};
   }
@@ -67,11 +67,11 @@ class ResourceManager {
   }
 };
 
-/// What all managers use. It outlives them.
+/// What all managers use. It must outlive them.
 struct ManagerContext {
   const Clock* clock = nullptr;
   os::CommandRunner* runner = nullptr;
-  TimeZone zone = {};  ///< of times that are printed
+  TimeZone zone = {};  ///< the zone of printed times
 };
 
 /// Everything that describes one kind of manager: an entry of all_managers().
@@ -79,21 +79,21 @@ struct ManagerSpec {
   /// Value of clusters[].manager, and the name of its row and section in
   /// docs/api/resource-managers.md.
   std::string name;
-  std::string units;       ///< what its units are ("jobs"); a cell of that row, as Markdown
-  std::string source;      ///< where they are read from; a cell of that row, as Markdown
+  std::string units;       ///< what its units are ("jobs"); a Markdown cell of that row
+  std::string source;      ///< where they are read from; a Markdown cell of that row
   bool reads_cli = false;  ///< whether clusters[].cli matters; if not, a configured one is logged
   bool reads_web = false;  ///< the same for clusters[].web
-  /// The units are read from the TSDB that has their metrics: config.web_url and config.web are
-  /// those of tsdb_of_cluster(), and empty where it finds none.
+  /// Whether the units are read from the TSDB that has their metrics. config.web_url and config.web
+  /// are then those of tsdb_of_cluster(), and empty if it finds none.
   bool units_from_tsdb = false;
-  std::vector<std::string_view> extra_keys = {};  ///< keys of extra_config; others are refused
+  std::vector<std::string_view> extra_keys = {};  ///< keys of extra_config; others are rejected
   std::function<Result<std::unique_ptr<ResourceManager>>(const ClusterConfig&,
                                                          const ManagerContext&)>
       create;
 };
 
 const std::vector<ManagerSpec>& all_managers();
-/// Null for unknown names.
+/// Returns null for an unknown name.
 const ManagerSpec* find_manager(std::string_view name);
 
 /// Checks the configuration against the spec and creates the manager. kInvalidArgument with file

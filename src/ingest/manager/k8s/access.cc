@@ -31,7 +31,7 @@ Result<std::string> read_file(const std::string& path) {
   return os::read_secret({}, path);
 }
 
-/// What a plug-in is told about its caller
+/// What a plug-in gets to know about its caller
 /// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/).
 std::string exec_info(const kube::ExecPlugin& plugin) {
   constexpr std::string_view kBeta = "client.authentication.k8s.io/v1beta1";
@@ -45,7 +45,7 @@ std::string exec_info(const kube::ExecPlugin& plugin) {
   return text;
 }
 
-/// Runs a plug-in and keeps what it printed. Thread-safe.
+/// Runs a plug-in and caches the credentials it prints. Thread-safe.
 class PluginCredentials {
  public:
   PluginCredentials(os::CommandRunner& runner, const Clock& clock)

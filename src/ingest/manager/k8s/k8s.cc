@@ -20,7 +20,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// The end of a pod takes a moment from the node by way of the API server to us.
+// The end of a pod takes a moment to reach us from the node through the API server.
 constexpr milliseconds kSettle{5000};
 constexpr milliseconds kPatience{30'000};
 constexpr milliseconds kListTimeout{30'000};
@@ -28,12 +28,12 @@ constexpr std::size_t kMaxAnswerBytes = std::size_t{64} << 20U;
 constexpr std::size_t kMaxBindings = 1'000'000;
 constexpr const char* kDefaultUsersFile = "/var/run/ceems/users.yaml";
 
-/// One of the lists of members. While it cannot be read, the last one that was read counts.
+/// One of the lists of members. While it cannot be read, the last version that was read is used.
 class MemberList {
  public:
   explicit MemberList(std::string name) : name_(std::move(name)) {}
 
-  /// `read` or what was read before; an error if nothing ever was.
+  /// Returns `read`, or the last list that was read; an error if none ever was.
   Result<std::set<Membership>> take(Result<std::set<Membership>> read,
                                     const std::string& cluster_id) {
     if (read) {
@@ -103,7 +103,7 @@ class K8sManager final : public ResourceManager {
       if (!unit) {
         continue;
       }
-      // What was not counted yet, because the pod waits or is out of reach, is counted later.
+      // The time of a pod that is pending or out of reach is counted by a later window.
       const bool counted = unit->ended_at_ts > 0 || stored->pod.phase != "Unknown";
       reporting_[stored->pod.uid] = {
           .until_ms = has_started(stored->pod) && counted ? window.end_ms : 0,
@@ -138,14 +138,14 @@ class K8sManager final : public ResourceManager {
   }
 
  private:
-  /// What a window said about a pod.
+  /// What a window reported about a pod.
   struct Reported {
     std::int64_t until_ms = 0;  ///< its time was counted up to here; 0: not at all
     bool ended = false;
   };
 
-  /// The window that was fetched last was written if this one begins at its end. Then what it said
-  /// need not be said again; else it has to be.
+  /// The last window fetched was written if this one begins at its end or later. Then what it
+  /// reported counts as reported; otherwise it must be reported again.
   void settle_last_window(model::Window window) {
     if (window.start_ms >= last_end_ms_) {
       for (const auto& [uid, reported] : reporting_) {
@@ -158,7 +158,7 @@ class K8sManager final : public ResourceManager {
     first_ms_ = first_ms_ == 0 ? window.start_ms : std::min(first_ms_, window.start_ms);
   }
 
-  /// Pods that are gone and whose end was written.
+  /// Forgets pods that are gone and whose end was written.
   void forget(const std::vector<std::string>& uids) {
     for (const auto& uid : uids) {
       reported_.erase(uid);
@@ -183,7 +183,7 @@ class K8sManager final : public ResourceManager {
     if (!list) {
       return fail(std::move(list).error());
     }
-    // Every cluster has some of its own.
+    // Kubernetes itself creates some in every cluster, so an empty list is wrong.
     if (list->bindings == 0 && bindings_.had_members()) {
       return fail(ErrorCode::kUnavailable, "the API server lists none at all");
     }
@@ -269,7 +269,7 @@ Result<ExtraConfig> read_extra(const config::Node& node) {
   if (auto done = section.done(); !done) {
     return fail(std::move(done).error());
   }
-  // A resource named twice would count twice.
+  // A resource that is listed twice would be counted twice.
   std::set<std::string> seen;
   std::erase_if(extra.units.gpu_resources,
                 [&seen](const std::string& name) { return !seen.insert(name).second; });

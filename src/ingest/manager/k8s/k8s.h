@@ -18,18 +18,19 @@
 
 namespace ceems::ingest {
 
-/// Where the manager gets everything from.
+/// The sources of the manager's data.
 struct K8sSources {
   std::unique_ptr<kube::PodSource> pods;
-  /// All role bindings of the cluster. Empty: not asked for.
+  /// Reads all role bindings of the cluster. If empty, they are not requested.
   std::function<Result<kube::RoleBindingList>(const std::stop_token&)> role_bindings = {};
-  /// The users file; kNotFound where there need not be one. Empty: there is none.
+  /// Reads the users file; kNotFound if an optional file does not exist. Empty: there is no users
+  /// file.
   std::function<Result<config::Node>()> users_file = {};
   bool users_file_optional = false;
 };
 
-/// The manager "k8s" of one cluster. A window waits up to `patience` for a complete view of the
-/// pods; without one it fails, and so stays to be fetched. `clock` outlives it.
+/// Creates the manager "k8s" of one cluster. A window waits up to `patience` for a complete view of
+/// the pods; otherwise it fails and stays due. `clock` must outlive the manager.
 std::unique_ptr<ResourceManager> make_k8s(std::string cluster_id,
                                           K8sUnitOptions options,
                                           K8sSources sources,

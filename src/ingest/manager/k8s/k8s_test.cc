@@ -83,7 +83,7 @@ TEST(K8sUnit, CanCountMemoryAsOtherManagersDo) {
 }
 
 TEST(K8sUnit, EndsWithItsContainers) {
-  // For CEEMS 0.10.2 a finished pod that is never deleted runs on.
+  // CEEMS 0.10.2 counts a finished pod as running until it is deleted.
   auto finished = stored(pod("u", kNoon + 2 * kMinute, "Succeeded"));
   finished.pod.finished_ms = kNoon + 12 * kMinute;
   const auto unit = unit_of(finished);
@@ -153,7 +153,7 @@ TEST(K8sUnit, WaitsWithoutStartAndTime) {
   EXPECT_EQ(unit.state, "Pending");
   EXPECT_EQ(unit.total_time_seconds.at("walltime"), 0);
   auto unstarted = pod("v", kNoon);
-  unstarted.start_ms = 0;  // CEEMS 0.10.2 crashes
+  unstarted.start_ms = 0;  // CEEMS 0.10.2 crashes on such a pod
   EXPECT_EQ(unit_of(stored(unstarted)).started_at, "N/A");
 }
 
@@ -213,7 +213,7 @@ TEST(UsersFile, IsAnErrorWhenCutOff) {
   }
 }
 
-/// Pods a test sets.
+/// Returns the pods that the test set.
 class FakePods final : public kube::PodSource {
  public:
   Result<std::vector<std::shared_ptr<const kube::StoredPod>>> pods(
@@ -250,12 +250,12 @@ class K8sManagerTest : public ::testing::Test {
     manager_ = make_k8s("c", {}, std::move(sources), {}, clock_, milliseconds(10));
   }
   void put(kube::Pod made) { pods_->known[made.uid].pod = std::move(made); }
-  /// Of the window from minute `from` to minute `to` after noon.
+  /// Fetches the window from minute `from` to minute `to` after noon.
   Result<std::vector<model::Unit>> fetch(int from, int to) {
     return manager_->fetch_units(
         {.start_ms = kNoon + from * kMinute, .end_ms = kNoon + to * kMinute}, {});
   }
-  /// Seconds each unit adds in that window.
+  /// The seconds that the window adds to each unit.
   std::map<std::string, double> seconds(int from, int to) {
     std::map<std::string, double> found;
     const auto units = fetch(from, to);
@@ -267,7 +267,7 @@ class K8sManagerTest : public ::testing::Test {
     }
     return found;
   }
-  /// "project: user user ..."
+  /// Returns "project: user user ..." for each project.
   std::vector<std::string> people() {
     const auto result = manager_->fetch_users_projects(kWindow, {});
     if (!result) {
@@ -411,7 +411,7 @@ TEST_F(K8sManagerTest, RevokesWithinOneRefresh) {
   bindings_->users.clear();
   EXPECT_THAT(people(), ElementsAre("lab: bob")) << "also though a pod of hers is still there";
   made.uid = "v";
-  made.created_ms += 5000;  // somebody let her make another one
+  made.created_ms += 5000;  // she was allowed to create another pod
   put(made);
   ASSERT_TRUE(fetch(15, 30));
   EXPECT_THAT(people(), ElementsAre("lab: bob eve"));

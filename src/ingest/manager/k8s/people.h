@@ -13,24 +13,24 @@
 namespace ceems::ingest {
 
 /// Parses a file "users: {namespace: [user, ...]}". The mapping may be empty but not missing,
-/// because the file may have been read while it was written. Errors: kInvalidArgument with file and
-/// line.
+/// because a missing one may mean that the file was being written. Errors: kInvalidArgument with
+/// file and line.
 Result<std::set<Membership>> users_of_file(const config::Node& document);
 
-/// Memberships from pods and lists (role bindings, users file). The owner of a pod is a member of
-/// its project as long as this program runs, or until a list that named the owner no longer does.
-/// Not thread-safe.
+/// Memberships from pods and from lists (role bindings, users file). The owner of a pod is a member
+/// of its project as long as this program runs, or until a list that named the owner no longer
+/// does. Not thread-safe.
 class PodMembers {
  public:
   void saw(const kube::Pod& pod, const K8sUnitOptions& options);
-  /// Takes the members that the lists name at `now_ms`. Members who are no longer named also lose
-  /// the memberships from pods that were created before.
+  /// Records the members that the lists name at `now_ms`. Members that the lists no longer name
+  /// also lose their memberships from pods created before that time.
   void listed(const std::set<Membership>& members, std::int64_t now_ms);
   /// The members according to the lists and the pods.
   [[nodiscard]] std::set<Membership> all() const;
 
  private:
-  std::map<Membership, std::int64_t> pods_;  ///< creation of the newest, epoch ms
+  std::map<Membership, std::int64_t> pods_;  ///< creation time of the newest pod, epoch ms
   std::map<Membership, std::int64_t> revoked_;
   std::set<Membership> listed_;
 };

@@ -16,7 +16,7 @@ constexpr double kMinCpus = 0.001;
 constexpr double kMinMemoryBytes = 1;
 constexpr const char* kUnknown = "N/A";
 
-/// The value of the first of `names` that is there; empty without one.
+/// Returns the value of the first of `names` that is set; empty if none is.
 std::string_view first_annotation(const kube::Pod& pod, const std::vector<std::string>& names) {
   for (const auto& name : names) {
     const auto found = pod.annotations.find(name);
@@ -53,7 +53,7 @@ std::string tags_text(const kube::Pod& pod) {
   return text;
 }
 
-/// `over`: at the end of the window.
+/// `over`: whether the pod had ended by the end of the window.
 std::string state_of(const kube::StoredPod& stored, bool over) {
   const kube::Pod& pod = stored.pod;
   if (over) {
@@ -62,7 +62,7 @@ std::string state_of(const kube::StoredPod& stored, bool over) {
   if (pod.phase == "Running") {
     return pod.ready.empty() ? pod.phase : pod.phase + "/" + pod.ready;
   }
-  // Finished since: then it was running, with what readiness is not known.
+  // If it finished after the window, it was still running then; whether it was ready is not known.
   return pod.finished() ? "Running" : pod.phase;
 }
 

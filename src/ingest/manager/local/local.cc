@@ -29,7 +29,7 @@ std::string origin_of(const tsdb::Labels& labels) {
                      labels.get("cgrouphostname"));
 }
 
-/// Unit on one host.
+/// A unit on one host.
 using Key = std::pair<std::string, std::string>;  // uuid, origin
 Key key_of(const tsdb::Labels& labels) {
   return {std::string(labels.get("uuid")), origin_of(labels)};
@@ -102,11 +102,11 @@ class LocalManager final : public ResourceManager {
                        zone_);
   }
 
-  /// All users seen in the last 30 days or since the start of the program, in the one project.
+  /// Returns all users seen in the last 30 days or since the program started, in the one project.
   Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                 std::stop_token stop) override {
     const std::stop_callback cancel(stop, [this] { client_->cancel(); });
-    // Owners of units long gone must not lose access to them at a restart.
+    // After a restart, owners of units that ended long ago must not lose access to them.
     if (!history_read_) {
       const milliseconds reach = std::chrono::days(30);
       auto series = client_->series({fmt::format("ceems_compute_unit_info{{{}}}", matcher_)},
@@ -131,7 +131,7 @@ class LocalManager final : public ResourceManager {
   struct Range {
     std::int64_t first_ms = 0;
     std::int64_t last_ms = 0;
-    std::int64_t mark_ms = 0;  ///< samples up to here were there for the window before
+    std::int64_t mark_ms = 0;  ///< samples up to here were visible to the previous window
   };
   struct Latest {
     tsdb::Labels labels;
@@ -142,7 +142,7 @@ class LocalManager final : public ResourceManager {
     return fmt::format("{}{{{}}}[{}]", metric, matcher_, tsdb::duration_text(range));
   }
 
-  /// Raw samples, in parts so that an answer stays small, kept as runs.
+  /// Reads raw samples in parts, to keep each answer small, and stores them as runs.
   Result<std::map<Key, std::vector<Run>>> runs(std::string_view metric,
                                                Range range,
                                                const std::stop_token& stop) {
@@ -159,7 +159,7 @@ class LocalManager final : public ResourceManager {
       if (!answer) {
         return fail(std::move(answer).error());
       }
-      // A target that changed its address within the part gives two series of one unit.
+      // If a target changed its address within the part, one unit has two series.
       std::map<Key, std::vector<tsdb::Sample>> samples;
       for (const auto& series : answer->series) {
         if (!series.labels.get("uuid").empty()) {

@@ -40,7 +40,8 @@ double seconds(std::int64_t ms) {
   return static_cast<double>(kDay + ms) / 1000;
 }
 
-/// A unit that lived from start to end (0: for ever), seen from `first` to `last`.
+/// Adds a unit that lived from start to end (0: still running), with samples from `first` to
+/// `last`.
 void add_unit(FakeTsdb& tsdb,
               const std::string& uuid,
               std::int64_t start,
@@ -69,7 +70,7 @@ std::unique_ptr<ResourceManager> manager(FakeTsdb& tsdb) {
   return make_local({}, tsdb.client(), TimeZone());
 }
 
-/// The units of a window, asked when it has settled.
+/// Fetches the units of a window after it has settled.
 std::vector<model::Unit> fetch(FakeTsdb& tsdb, std::int64_t from, std::int64_t to) {
   tsdb.now_ms = kDay + to + 25'000;
   auto units = manager(tsdb)->fetch_units({.start_ms = kDay + from, .end_ms = kDay + to}, {});
@@ -100,9 +101,9 @@ TEST(Local, ReportsARunningUnit) {
                                                        {"alloc_gpumemtime", 0}}));
 }
 
-/// The unit of the window (kDay + 60 s, kDay + 120 s] with one life, if it has one. Times are
-/// milliseconds after kDay; samples up to 25 s after the window were seen, and a unit without any
-/// for 45 s is gone.
+/// Returns the unit of the window (kDay + 60 s, kDay + 120 s] for one life, if there is one. Times
+/// are milliseconds after kDay. Samples up to 25 s after the window are visible, and a unit without
+/// samples for 45 s has ended.
 std::optional<model::Unit> unit_at(UnitLife life) {
   life.uuid = "u";
   life.start_ms += kDay;
@@ -190,7 +191,7 @@ TEST(Local, EndsAUnitThatVanishedAtItsLastSampleOnce) {
 
 TEST(Local, ReportsAnEndThatTheWindowBeforeCouldNotSee) {
   FakeTsdb tsdb;
-  // Ended at 55 s, but nothing could be scraped between 50 s and 100 s.
+  // The unit ended at 55 s, but nothing could be scraped between 50 s and 100 s.
   tsdb.add(kStart, unit_labels("late"), constant(seconds(5'000), 20'000, 50'000));
   tsdb.series.back().samples.push_back({kDay + 100'000, seconds(5'000)});
   tsdb.add(kEnd, unit_labels("late"), {{kDay + 100'000, seconds(55'000)}});
@@ -208,7 +209,8 @@ TEST(Local, ReportsAnEndThatTheWindowBeforeCouldNotSee) {
 TEST(Local, CountsATimeWithoutSamplesWhenTheUnitIsSeenAgain) {
   FakeTsdb tsdb;
   auto samples = constant(seconds(0), 0, 105'000);
-  for (const auto& sample : constant(seconds(0), 150'000, 600'000)) {  // shorter than "gone"
+  for (const auto& sample :
+       constant(seconds(0), 150'000, 600'000)) {  // the pause is shorter than `gone_after`
     samples.push_back(sample);
   }
   tsdb.add(kStart, unit_labels("gap"), samples);

@@ -14,12 +14,13 @@ namespace {
 
 constexpr double kMebi = 1 << 20;
 
-/// Epoch seconds to milliseconds; 0 for values that are not a time from the epoch to the year 5000.
+/// Converts epoch seconds to milliseconds; 0 for values that are not a time between the epoch and
+/// the year 5000.
 std::int64_t time_of(double seconds) {
   return std::isfinite(seconds) && seconds > 0 && seconds < 1e11 ? std::llround(seconds * 1000) : 0;
 }
 
-/// When the life ended, as far as known; 0: not yet at the end of the window.
+/// When the life ended, as far as known; 0 if it had not ended by the end of the window.
 std::int64_t end_of(const UnitLife& life, const LocalUnitContext& context) {
   if (life.end_ms > 0) {
     return life.end_ms <= context.window.end_ms ? life.end_ms : 0;
@@ -28,14 +29,14 @@ std::int64_t end_of(const UnitLife& life, const LocalUnitContext& context) {
   return gone ? life.last_seen_ms : 0;
 }
 
-/// Milliseconds of the life that this window counts.
+/// Milliseconds of the life that count in this window.
 std::int64_t time_in_window(const UnitLife& life,
                             std::int64_t end,
                             const LocalUnitContext& context) {
   const auto& window = context.window;
   const std::int64_t until = end > 0 ? end : std::min(window.end_ms, life.last_seen_ms);
-  // Where the window before left off. If that never saw the unit, it counted nothing of it, as far
-  // as the unit can have begun in it.
+  // Continue where the previous window left off. If that window never saw the unit, it counted none
+  // of its time; a unit that started not long before this window then counts from its start.
   std::int64_t from = std::min(window.start_ms, life.seen_before_ms);
   if (life.seen_before_ms == 0) {
     const bool recent = life.start_ms > window.start_ms - context.gone_after_ms;
@@ -100,7 +101,7 @@ std::vector<UnitLife> lives_of(const std::vector<Run>& starts, const std::vector
       continue;
     }
     UnitLife& life = *std::prev(next);
-    // A cgroup that was taken for ended and came back gets its later end.
+    // A cgroup that seemed to have ended and came back gets its later end.
     if (end > life.end_ms) {
       life.end_ms = end;
       life.end_first_seen_ms = run.first_ms;
@@ -146,8 +147,9 @@ std::vector<model::Unit> local_units(const std::vector<UnitLife>& lives,
     }
     const std::int64_t end = end_of(life, context);
     if (end > 0 && end <= window.start_ms) {
-      // Reported already, unless the window before could not see the end. That one read samples up
-      // to `settle` after its end, and took a unit without samples for gone after `gone_after`.
+      // The previous window has reported it already, unless that window could not see the end. It
+      // read samples up to `settle` after its end, and considered a unit ended after `gone_after`
+      // without samples.
       const std::int64_t known_at =
           life.end_ms > 0 ? life.end_first_seen_ms : end + context.gone_after_ms;
       const std::int64_t seen_by_last_window =

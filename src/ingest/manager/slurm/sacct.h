@@ -81,9 +81,8 @@ struct SlurmCliOptions {
   std::string cluster_id;           ///< for log lines
   std::filesystem::path directory;  ///< of sacct and sacctmgr
   SlurmMode mode = SlurmMode::kNative;
-  std::string sudo = {};  ///< path of sudo, for kSudo
-  std::map<std::string, std::string> environment =
-      {};  ///< TZ and SLURM_TIME_FORMAT are added to it
+  std::string sudo = {};                                ///< path of sudo, for kSudo
+  std::map<std::string, std::string> environment = {};  ///< TZ and SLURM_TIME_FORMAT are added
   std::chrono::milliseconds timeout{};
   std::string slurm_cluster = {};  ///< name in slurmdbd; empty: the one in slurm.conf
   MemoryRule memory = MemoryRule::kTruncated;

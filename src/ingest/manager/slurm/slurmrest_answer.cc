@@ -27,8 +27,7 @@ std::string text_of(const json::string& text) {
 Result<json::object> parse_object(std::string_view text, std::string_view what) {
   json::parse_options options;
   options.max_depth = kMaxDepth;
-  options.allow_invalid_utf8 =
-      true;  // job names may contain it; they are cleaned before they are stored
+  options.allow_invalid_utf8 = true;  // in job names; cleaned before they are stored
   boost::system::error_code error;
   json::value value = json::parse(json::string_view(text.data(), text.size()), error, {}, options);
   if (error || !value.is_object()) {

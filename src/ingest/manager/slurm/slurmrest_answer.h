@@ -52,8 +52,7 @@ class RestCutter {
 /// A job of /slurmdb/v0.0.38 to v0.0.43. Numbers are plain or {"set", "infinite", "number"}; a
 /// state is a string or a list.
 struct RestJob {
-  SlurmJob
-      job;  ///< the caller sets uid, gid and the "by" of CANCELLED, because answers have only names
+  SlurmJob job;  ///< without uid, gid and the "by" of CANCELLED: answers have only names
   std::string cluster;
   std::string killed_by;  ///< the user who cancelled it
   bool waiting = false;   ///< whether it never had a node
