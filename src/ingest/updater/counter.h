@@ -9,27 +9,27 @@
 
 namespace ceems::ingest {
 
-/// What one counter counted in (from, to], from its raw samples in ascending order.
+/// Returns what one counter counted in (from, to], given its raw samples in ascending order.
 ///
-/// Every sample stands for what was counted since the one before it: the difference, or after a
-/// reset (a smaller value) the whole value. A sample belongs to the window that holds its time. So
-/// windows that follow one another add up to the same total however they are cut, which
-/// increase() of PromQL does not give: it extrapolates to the ends of its range.
+/// Every sample stands for the increase since the previous one: the difference or, after a reset (a
+/// smaller value), the whole value. The increase belongs to the window that contains the sample's
+/// time. So consecutive windows add up to the same total however time is divided. PromQL's
+/// increase() does not guarantee this, because it extrapolates to the ends of its range.
 ///
-/// `before` is the value ahead of the first sample: 0 for a counter that was born with it. Values
+/// `before` is the value before the first sample: 0 if the counter began with that sample. Values
 /// that are negative or not finite are skipped.
 double counter_increase(std::span<const tsdb::Sample> samples,
                         double before,
                         std::int64_t from_ms,
                         std::int64_t to_ms);
 
-/// What was added since the sample before, at the time of a sample.
+/// The increase since the previous sample, at the time of a sample.
 struct Increment {
   std::int64_t time_ms = 0;
   double value = 0;
 };
 
-/// The increments of which counter_increase() is the sum, without those of 0.
+/// Returns the increments that counter_increase() adds up, without those of 0.
 std::vector<Increment> counter_increments(std::span<const tsdb::Sample> samples,
                                           double before,
                                           std::int64_t from_ms,
@@ -43,14 +43,14 @@ struct Life {
 
 struct GaugeArea {
   double value_ms = 0;         ///< value times milliseconds
-  std::int64_t unseen_ms = 0;  ///< of the window's part of the life, behind `reach` before a sample
+  std::int64_t unseen_ms = 0;  ///< time in the window that no later sample reaches
 };
 
-/// The area under a gauge in (from, to]. Every sample stands for the time since the sample before
-/// it, or since the unit's start, but for `reach_ms` at most, and counts in the window that
-/// contains its time, as with counters. So the areas of successive windows add up to the same sum
-/// however time is divided. The last value of a unit that ended in the window lasts until its end.
-/// Nothing if no sample covers a part of the window.
+/// Returns the area under a gauge in (from, to]. Every sample stands for the time since the
+/// previous sample or since the unit's start, but for at most `reach_ms`. It counts in the window
+/// that contains its time, as with counters. So the areas of consecutive windows add up to the same
+/// sum however time is divided. The last value of a unit that ended in the window lasts until its
+/// end, again for at most `reach_ms`. Nothing if no sample covers a part of the window.
 std::optional<GaugeArea> gauge_area(std::span<const tsdb::Sample> samples,
                                     Life life,
                                     std::int64_t from_ms,
@@ -61,12 +61,12 @@ std::optional<GaugeArea> gauge_area(std::span<const tsdb::Sample> samples,
 /// renamed or is scraped twice.
 struct CounterSeries {
   std::vector<tsdb::Sample> samples;  ///< ascending, at least one
-  std::optional<double> before;       ///< known value ahead of the first sample
+  std::optional<double> before;       ///< value before the first sample, if known
 };
 
-/// What the origin counted. Series that follow one another in time are one counter. Of series at
-/// the same time, which show the same counter twice, the one with the larger increase is used. If
-/// the value before the first sample is not known, it counts from 0.
+/// Returns what the origin counted. Series that follow one another in time are one counter. If
+/// series overlap in time, they show the same counter twice, and the one with the larger increase
+/// is used. If the value before the first sample is not known, counting starts from 0.
 std::vector<Increment> origin_increments(std::vector<CounterSeries> series,
                                          std::int64_t from_ms,
                                          std::int64_t to_ms);

@@ -35,7 +35,7 @@ TEST(Counter, AddsUpToTheSameTotalHoweverTheTimeIsCut) {
     std::int64_t time = 0;
     while (time < 100'000) {
       time += 1 + static_cast<std::int64_t>(random() % 3000);
-      // Multiples of 1/8 add exactly.
+      // Multiples of 1/8 are added without rounding.
       value = random() % 20 == 0 ? 0 : value + static_cast<double>(random() % 100) / 8;
       samples.push_back({time, value});
     }
@@ -74,7 +74,7 @@ TEST(Gauge, EverySampleStandsForTheTimeSinceTheOneBeforeIt) {
   // The last value of a unit that ended lasts up to its end.
   EXPECT_EQ(gauge_area(samples, {.start_ms = 5, .end_ms = 45}, 20, 90, 50)->value_ms,
             100 * 20 + 100 * 5);
-  // Nothing of what comes after the end.
+  // Samples after the end do not count.
   EXPECT_EQ(gauge_area(samples, {.start_ms = 5, .end_ms = 45}, 20, 200, 500)->value_ms,
             100 * 20 + 5 * 5);
 }
@@ -86,7 +86,7 @@ TEST(Gauge, LongSilencesAreUnseen) {
   EXPECT_EQ(area->unseen_ms, 440);
   EXPECT_EQ(gauge_area(samples, {.start_ms = 0, .end_ms = 0}, 100, 200, 50), std::nullopt);
   EXPECT_EQ(gauge_area({}, {.start_ms = 0, .end_ms = 0}, 100, 200, 50), std::nullopt);
-  // The unit's first sample comes behind the window and will speak for it.
+  // The unit's first sample is after the window and will cover this time.
   EXPECT_EQ(gauge_area(samples, {.start_ms = 490, .end_ms = 0}, 450, 495, 50)->value_ms, 0);
 }
 
@@ -107,7 +107,7 @@ TEST(Gauge, AreasAddUpHoweverTheTimeIsCut) {
     double parts = 0;
     for (std::int64_t at = 0; at < end;) {
       const std::int64_t next = at + 1 + static_cast<std::int64_t>(random() % 20'000);
-      // As the loop asks: of a unit that runs at the window's end the end is not known.
+      // The loop does the same: the end of a unit that runs at the window's end is not known.
       const bool ended = end <= next;
       const Life known{.start_ms = start, .end_ms = ended ? end : 0};
       const std::int64_t last = next + kSettle;
@@ -121,7 +121,7 @@ TEST(Gauge, AreasAddUpHoweverTheTimeIsCut) {
       }
       at = next;
     }
-    // Samples behind the end say nothing new, so it does not matter how many were seen.
+    // Samples after the end add nothing, so it does not matter how many were visible.
     ASSERT_NEAR(parts, whole ? whole->value_ms : 0, 1e-6) << "round " << round;
   }
 }

@@ -15,10 +15,10 @@ using std::chrono::milliseconds;
 
 constexpr milliseconds kStep = std::chrono::minutes(5);
 constexpr milliseconds kBefore = std::chrono::hours(1);
-// Points of one series in an answer: Prometheus refuses more than 11,000.
+// Points per series in an answer: Prometheus rejects queries with more than 11,000.
 constexpr std::int64_t kPointsPerQuery = 10'000;
 
-/// Provider and country of the factors that count.
+/// Returns the country whose factor is used, by provider.
 Result<std::map<std::string, std::string>> find_providers(tsdb::Client& client,
                                                           const tsdb::Settings& settings,
                                                           const FactorRequest& request) {
@@ -44,7 +44,7 @@ Result<std::map<std::string, std::string>> find_providers(tsdb::Client& client,
   }
   std::map<std::string, std::string> providers;
   for (const auto& [provider, codes] : countries) {
-    // "ZZ" is not a country: it is a factor for the whole world.
+    // "ZZ" is not a country but stands for the whole world.
     if (codes.contains(request.country_code)) {
       providers[provider] = request.country_code;
     } else if (codes.size() == 1 && (request.country_code.empty() || *codes.begin() == "ZZ")) {

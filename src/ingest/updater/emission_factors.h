@@ -17,7 +17,7 @@ struct EmissionFactor {
 
   /// The newest value at or before this time; if there is none, the oldest value.
   [[nodiscard]] double at(std::int64_t time_ms) const;
-  /// Mean of the values in (from, to], else at(to).
+  /// The mean of the values in (from, to], or at(to) if there are none.
   [[nodiscard]] double mean(std::int64_t from_ms, std::int64_t to_ms) const;
 };
 
@@ -30,9 +30,10 @@ struct FactorRequest {
 };
 
 /// Reads ceems_emissions_gCo2_kWh from one hour before the period, at every fifth minute of the
-/// hour, so that the factor of a moment does not depend on the window. If a provider has several
-/// countries, only `country_code` counts; if it has one, that one counts unless `country_code`
-/// names another. If several exporters export the same factor, their mean is used.
+/// hour, so that the factor of a moment does not depend on the window. Of each provider only the
+/// country `country_code` counts. A provider with a single country also counts if `country_code` is
+/// empty, or if that country is "ZZ", the whole world. If several exporters export the same factor,
+/// their mean is used.
 Result<std::vector<EmissionFactor>> read_emission_factors(tsdb::Client& client,
                                                           const tsdb::Settings& settings,
                                                           const FactorRequest& request);

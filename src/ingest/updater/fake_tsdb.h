@@ -18,10 +18,10 @@
 namespace ceems::ingest {
 
 /// A small TSDB for tests. It understands range selectors, `function(selector[range])` for
-/// max_over_time, last_over_time, avg_over_time, the subqueries of the default queries
-/// (both ends of a range included, as Prometheus 2 has it), the queries for emission factors, and
-/// /series; every other query has an empty answer. Only samples scraped before `now_ms` are there,
-/// which is how late samples are played.
+/// max_over_time, last_over_time and avg_over_time, the subqueries of the default queries (both
+/// ends of a range included, as in Prometheus 2), the queries for emission factors, and /series.
+/// The answer to any other query is empty. Only samples scraped before `now_ms` are visible, so
+/// tests can let samples arrive late.
 class FakeTsdb {
  public:
   struct Series {
@@ -52,7 +52,7 @@ class FakeTsdb {
   std::string scrape_interval = "15s";
   std::int64_t evaluation_ms = 60'000;
   std::vector<std::string> deletions;
-  /// Answers a request before anything else does, when it gives something.
+  /// If it returns an answer, that is used instead of the TSDB's.
   std::function<std::optional<Result<net::ClientResponse>>(
       const tsdb::FakeTransport::Request& request)>
       override_answer;
@@ -76,7 +76,7 @@ class FakeTsdb {
     return out;
   }
 
-  /// metric{a=~"x",b!="y"}[15s]; false for anything else.
+  /// Parses metric{a=~"x",b!="y"}[15s]; returns false for anything else.
   static bool parse(const std::string& text, Selection& selection) {
     static const std::regex kSelector(R"re(([\w:]*)\{(.*)\}(?:\[(\d+)(ms|s)\])?)re");
     static const std::regex kMatcher(R"re((\w+)(=~|!~|!=|=)"((?:[^"\\]|\\.)*)",?)re");
@@ -134,7 +134,7 @@ class FakeTsdb {
                        sample.value);
   }
 
-  /// Value of an instant selector.
+  /// Returns the value of an instant selector.
   std::optional<double> instant(const Series& one, std::int64_t time_ms, std::int64_t lookback_ms) {
     std::optional<double> value;
     for (const auto& sample : one.samples) {
@@ -146,8 +146,8 @@ class FakeTsdb {
     return value;
   }
 
-  /// avg_over_time(avg by (uuid) (SELECTOR >= 0 < inf)[R:]) and sum_over_time(sum ...[R:S]) * A /
-  /// B.
+  /// Answers avg_over_time(avg by (uuid) (SELECTOR >= 0 < inf)[R:]) and sum_over_time(sum ...[R:S])
+  /// * A / B.
   std::optional<std::string> subquery(const std::string& text,
                                       std::int64_t time_ms,
                                       std::int64_t lookback_ms) {
@@ -192,7 +192,7 @@ class FakeTsdb {
     return R"({"status":"success","data":{"resultType":"vector","result":[)" + result + "]}}";
   }
 
-  /// avg(SELECTOR > 0 < inf) at steps.
+  /// Answers avg(SELECTOR > 0 < inf) for a range of steps.
   std::string query_range(const tsdb::FakeTransport::Request& request) {
     const std::string text = request.first("query");
     constexpr std::string_view kBegin = "avg(";

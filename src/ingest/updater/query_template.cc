@@ -23,7 +23,7 @@ constexpr std::array<Variable, 7> kVariables{{
 
 constexpr std::string_view kSpaces = " \t\r\n";
 
-/// The variable named by the text between {{ and }}, or null.
+/// Returns the variable named between {{ and }}, or null.
 std::string QueryVariables::* variable_of(std::string_view action) {
   action = trim(action);
   if (!action.starts_with('.')) {
@@ -44,7 +44,7 @@ bool is_comment(std::string_view action) {
          action.find("*/") == action.size() - 2;
 }
 
-/// The text between {{ and }} without the markers that trim what is around it: "- " and " -".
+/// The text between {{ and }} without the trim markers "- " and " -".
 struct Action {
   std::string_view text;
   bool trims_before = false;

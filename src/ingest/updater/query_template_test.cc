@@ -49,7 +49,7 @@ TEST(QueryTemplate, TrimsAndLeavesOutCommentsAsGoDoes) {
   EXPECT_EQ(rendered("a {{ .Range -}} \t\n b"), "a 6h51m12sb");
   EXPECT_EQ(rendered("a {{/* the range */}}[{{.Range}}]"), "a [6h51m12s]");
   EXPECT_EQ(rendered("a {{- /* nothing */ -}} b"), "ab");
-  // Without the blank the minus belongs to what is refused.
+  // Without the space, the minus is not a trim marker but part of the name, which is rejected.
   EXPECT_NE(rendered("a{{-.Range}}").find("expected one of"), std::string::npos);
   EXPECT_NE(rendered("a{{.Range-}}").find("expected one of"), std::string::npos);
   EXPECT_NE(rendered("a{{- .Range | printf \"%s\" -}}").find("expected one of"), std::string::npos);

@@ -29,9 +29,9 @@ constexpr double kJoulesPerKwh = 3.6e6;
 constexpr std::string_view kGlobalFactor = "global";
 constexpr std::string_view kUsedCpuTime = "used_cputime";
 constexpr std::string_view kUsedCpuTimePart = "total_time_seconds.used_cputime";
-// Windows whose series are still to be deleted; the oldest go first.
+// The number of windows whose series are still to be deleted; the oldest are dropped first.
 constexpr std::size_t kMaxPending = 1000;
-// What the exporter's counters may give.
+// The metrics that the exporter's counters may provide.
 constexpr std::array kCounterMetrics{Metric::kAvgCpuUsage,
                                      Metric::kAvgCpuMemUsage,
                                      Metric::kTotalCpuEnergyUsageKwh,
@@ -44,7 +44,7 @@ double usable(double value) {
   return std::isfinite(value) && value > 0 ? value : 0;
 }
 
-/// Calls work(0) to work(count - 1) on a few threads; returns when all are done.
+/// Calls work(0) to work(count - 1) on a few threads and returns when all are done.
 template <typename Work>
 void in_parallel(std::size_t count, Work&& work) {
   std::atomic<std::size_t> next{0};
@@ -65,9 +65,9 @@ void set_value(model::Unit& unit, Metric metric, std::string_view key, double va
   unit.has_metric[static_cast<std::size_t>(metric)] = true;
 }
 
-/// Grams of an energy by provider, where no query gave that key; always with global_total.
-/// `by_time` is energy times factor, summed over increments; where it is empty, the mean of each
-/// factor over the window is used.
+/// Adds the emissions of an energy in grams, by provider, for the keys that no query gave; always
+/// with global_total. `by_time` is energy times factor, summed over the increments. If it is empty,
+/// the mean of each factor over the window is used.
 void add_emissions(model::Unit& unit,
                    Metric metric,
                    double kwh,
@@ -127,7 +127,7 @@ bool is_energy_total(const MetricQuery& query) {
                                   query.metric == Metric::kTotalGpuEnergyUsageKwh);
 }
 
-/// True for sub-metrics that the counters may give where no query does.
+/// Whether the counters may provide the sub-metric if no query does.
 bool counters_may_give(const MetricQuery& query) {
   switch (query.metric) {
     case Metric::kAvgCpuUsage:
@@ -168,7 +168,7 @@ class TsdbUpdater::Parts {
   }
 
   void fail_part(std::string part, const Error& error) {
-    // A query that was refused is refused again when it is repeated soon.
+    // A rejected query will be rejected again if it is repeated soon.
     lasting_ = lasting_ && error.code == ErrorCode::kInvalidArgument;
     if (missing_.empty()) {
       cause_ = error;
@@ -176,8 +176,8 @@ class TsdbUpdater::Parts {
     missing_.insert(std::move(part));
   }
 
-  /// Leaves only what is wanted and did not fail. `had_time` by unit: used_cputime was there
-  /// before.
+  /// Removes everything that is not wanted or that failed. `had_time`, by unit: used_cputime was
+  /// set before.
   void restrict(std::vector<model::Unit>& units, const std::vector<bool>& had_time) const {
     const bool time_wanted = wanted_.empty() || wanted_.contains(std::string(kUsedCpuTimePart));
     const bool keep_time = time_wanted && !missing_.contains(std::string(kUsedCpuTimePart));
@@ -288,7 +288,7 @@ Result<> TsdbUpdater::run_queries(const UpdateRequest& request,
                                   Parts& parts,
                                   const std::stop_token& stop) {
   const model::Window window = request.window;
-  // In a shorter window irate() and increase() see nothing or nonsense.
+  // In a shorter window irate() and increase() return nothing or wrong values.
   if (milliseconds(window.end_ms - window.start_ms) < settings.rate_interval()) {
     return {};
   }
@@ -336,7 +336,7 @@ Result<> TsdbUpdater::run_batch(const Batch& batch,
   std::atomic<bool> any_answer = false;
   std::atomic<std::size_t> silent = 0;
   in_parallel(batch.queries.size(), [&](std::size_t i) {
-    // While a TSDB is down, not every query shall wait for its timeout.
+    // While a TSDB is down, only the first queries wait for their timeout.
     if (!any_answer && silent >= kParallelQueries) {
       answers[i] = fail(ErrorCode::kUnavailable, "the TSDB does not answer");
       return;
@@ -452,7 +452,7 @@ void TsdbUpdater::mark_ignored(model::Window window, std::vector<model::Unit>& u
     deletion.matchers.push_back(
         fmt::format("{{uuid=~\"{}\"}}", tsdb::quote_text(tsdb::exact_regex(ignored))));
   }
-  // The same window again takes the place of what was kept for it.
+  // A window that is updated again replaces what was kept for it.
   std::erase_if(pending_, [window](const PendingDeletion& pending) {
     return pending.window.start_ms >= window.start_ms;
   });
@@ -492,7 +492,7 @@ Result<std::unique_ptr<Updater>> create_tsdb(const UpdaterConfig& config, const 
     return fail(std::move(options).error());
   }
   net::ClientOptions web = config.web;
-  // Prometheus gives up after its own timeout, 2 min by default; ours is longer.
+  // Prometheus has a query timeout of 2 min by default; ours is longer, so that we see its error.
   web.timeout = std::max<milliseconds>(web.timeout, std::chrono::seconds(130));
   auto transport = tsdb::http_transport(std::move(web));
   if (!transport) {
@@ -506,7 +506,7 @@ Result<std::unique_ptr<Updater>> create_tsdb(const UpdaterConfig& config, const 
 }  // namespace
 
 UpdaterSpec tsdb_updater() {
-  // query_batch_size belonged to older releases and has no effect any more.
+  // query_batch_size was an option of older releases and has no effect any more.
   return {
       .name = "tsdb",
       .source = "Prometheus, VictoriaMetrics, Thanos, Mimir: anything with the Prometheus HTTP API",

@@ -12,11 +12,11 @@
 
 namespace ceems::ingest {
 
-/// Updater "tsdb": aggregated metrics of units from a TSDB.
+/// The updater "tsdb": aggregated metrics of units from a TSDB.
 ///
-/// Runs the queries of the options for batches of units, then, with `unit_counters`, reads the
-/// exporter's own counters (unit_counters.h): energy and used CPU time always, CPU and memory
-/// usage and emissions where no query gave them. docs/api/updaters.md has the formulas.
+/// Runs the queries of the options for batches of units. Then, with `unit_counters`, it reads the
+/// exporter's own counters (unit_counters.h): energy and used CPU time always, CPU and memory usage
+/// and emissions only if no query gave them. The formulas are in docs/api/updaters.md.
 ///
 /// If a query fails, its sub-metric and what is derived from it are missing for all units of the
 /// window. Not thread-safe, except settle() and shortest_window().
@@ -58,13 +58,13 @@ class TsdbUpdater final : public Updater {
   std::unique_ptr<tsdb::Client> client_;
   std::set<std::string> rejected_;  ///< queries whose rejection was logged
 
-  /// Series to delete once the window that needed them is written and complete.
+  /// Series to delete once the window that needed them is written completely.
   struct PendingDeletion {
     model::Window window;
     std::vector<std::string> matchers;
   };
   std::vector<PendingDeletion> pending_;
-  std::string deletion_error_;  ///< of the last deletion, in the log
+  std::string deletion_error_;  ///< of the last deletion, as logged
 };
 
 }  // namespace ceems::ingest

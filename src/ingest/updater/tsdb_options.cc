@@ -28,7 +28,8 @@ std::optional<Metric> metric_named(std::string_view name) {
   return std::nullopt;
 }
 
-// The three forms of the default queries; %s is the series, %e further matchers, %c a divisor.
+// The three forms of the default queries. %s is the series, %e are further matchers, %c is a
+// divisor.
 constexpr std::string_view kAverage =
     R"(avg_over_time(avg by (uuid) (%s{uuid=~"{{.UUIDs}}"} >= 0 < inf)[{{.Range}}:]))";
 constexpr std::string_view kSum =
@@ -45,7 +46,7 @@ struct DefaultQuery {
   std::string_view divisor;
 };
 
-// Watts or g/s, summed every Sms milliseconds: / 3.6e9 gives kWh, / 1e3 grams.
+// Watts or g/s, summed every S ms. Dividing by 3.6e9 gives kWh, by 1e3 grams.
 constexpr std::array<DefaultQuery, 20> kDefaults{{
     {Metric::kAvgCpuUsage, "global", kAverage, "uuid:ceems_cpu_usage:ratio_irate", "", ""},
     {Metric::kAvgCpuMemUsage, "global", kAverage, "uuid:ceems_cpu_memory_usage:ratio", "", ""},
@@ -164,7 +165,7 @@ Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra) 
       .refuse(!(options.emission_factor >= 0 && options.emission_factor < 1e6), "emission_factor",
               "emission_factor must be in grams per kWh, 0 or more")
       .text("country_code", options.country_code);
-  // 0 is the default, as for an absent key.
+  // 0 means the default, as if the key were absent.
   options.query_max_series = max_series == 0 ? options.query_max_series : max_series;
   options.query_min_samples = min_samples == 0 ? options.query_min_samples : min_samples;
   const auto queries = extra["queries"];

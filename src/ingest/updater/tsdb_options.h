@@ -19,7 +19,7 @@ struct MetricQuery {
   QueryTemplate query;
 };
 
-/// extra_config of the updater `tsdb` (docs/api/updaters.md).
+/// The extra_config of the updater `tsdb` (docs/api/updaters.md).
 struct TsdbUpdaterOptions {
   std::int64_t query_max_series = 50;
   double query_min_samples = 0.5;
@@ -30,16 +30,15 @@ struct TsdbUpdaterOptions {
   /// Use the exporter's own counters of energy, CPU time and memory: on unless `queries` is given.
   bool unit_counters = true;
   double emission_factor = 475;  ///< g/kWh, for the key global_total
-  std::string country_code;      ///< whose factors count where a provider has several countries
+  std::string country_code;      ///< used if a provider has several countries
 };
 
-/// The queries of CEEMS 0.10.2 on the series of its recording rules
+/// The queries of CEEMS 0.10.2 on the series that its recording rules produce
 /// (docs/api/updaters.md#default-queries).
 std::vector<MetricQuery> default_queries();
 
 /// kInvalidArgument with file and line for wrong types and values and for templates that do not
-/// parse; which keys there are is up to the caller. Queries for metrics without a column are logged
-/// and left out.
+/// parse. The caller checks the keys. Queries for metrics without a column are logged and left out.
 Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra);
 
 }  // namespace ceems::ingest

@@ -41,7 +41,7 @@ std::string vector(const std::map<std::string, std::string>& values) {
   return R"({"status":"success","data":{"resultType":"vector","result":[)" + text + "]}}";
 }
 
-/// Options as of a configuration with one query.
+/// Returns the options of a configuration with one query.
 TsdbUpdaterOptions options_with(const std::string& yaml) {
   auto node = config::parse_yaml(yaml, "c.yml");
   EXPECT_TRUE(node);
@@ -339,7 +339,7 @@ TEST(TsdbUpdater, HalvesBatchesThatAreTooManySamples) {
   EXPECT_EQ(refused, 2);
 }
 
-/// One unit with 2 CPUs that used 450 of 1800 CPU-seconds and 3.6 MJ.
+/// Adds one unit with 2 CPUs that used 450 of 1800 CPU-seconds and 3.6 MJ.
 void add_counters(FakeTsdb& tsdb) {
   const std::map<std::string, std::string> labels{
       {"manager", "cgroup"}, {"hostname", "n1"}, {"uuid", "1"}};
@@ -408,7 +408,7 @@ TEST(TsdbUpdater, TakesEmissionFactorsOfTheTsdbAndKeepsWhatRulesSay) {
   TsdbUpdater updater(options_with("country_code: DE\n"), tsdb.client());
   std::vector<model::Unit> units{unit("1"), unit("2")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
-  // Our counters win for energy, rules for the rest.
+  // Energy comes from our counters, everything else from the rules.
   EXPECT_EQ(units[0].metric(Metric::kAvgCpuUsage), (MetricMap{{"global", 33}}));
   EXPECT_EQ(units[0].metric(Metric::kTotalCpuEnergyUsageKwh), (MetricMap{{"total", 1}}));
   const MetricMap& grams = units[0].metric(Metric::kTotalCpuEmissionsGms);
@@ -416,7 +416,7 @@ TEST(TsdbUpdater, TakesEmissionFactorsOfTheTsdbAndKeepsWhatRulesSay) {
   EXPECT_EQ(grams.at("rte_total"), 77);
   EXPECT_DOUBLE_EQ(grams.at("owid_total"), 380);
   EXPECT_DOUBLE_EQ(grams.at("global_total"), 480);
-  // Without counters the rules' energy stands.
+  // Without counters the energy comes from the rules.
   EXPECT_EQ(units[1].metric(Metric::kTotalCpuEnergyUsageKwh), (MetricMap{{"total", 9}}));
   EXPECT_EQ(units[1].metric(Metric::kTotalCpuEmissionsGms),
             (MetricMap{{"owid_total", 9 * 380}, {"global_total", 9 * 480}}));
@@ -432,7 +432,7 @@ TEST(TsdbUpdater, IgnoresShortUnitsAndDeletesTheirSeriesOnceTheWindowIsCommitted
   EXPECT_TRUE(units[0].ignore);
   EXPECT_FALSE(units[1].ignore);
   EXPECT_FALSE(units[2].ignore);
-  // The same window again: it was not committed, the series are still needed.
+  // The same window again: it was not committed, so the series are still needed.
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   updater.release(kQuarter.end_ms - 1, {});
   EXPECT_TRUE(tsdb.deletions.empty());
@@ -466,7 +466,8 @@ TEST(TsdbUpdater, EmissionsFollowTheFactorOfTheMoment) {
   TsdbUpdater updater(options_with(""), tsdb.client());
   std::vector<model::Unit> units{unit("1")};
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
-  // 1 kWh in 60 samples, 19 of them before the factor changed (that at 300 s has the new one).
+  // 1 kWh in 60 samples, 19 of them before the factor changed (the one at 300 s has the new
+  // factor).
   EXPECT_NEAR(units[0].metric(Metric::kTotalCpuEmissionsGms).at("rte_total"),
               (19 * 100.0 + 41 * 40.0) / 60, 1e-9);
 }
@@ -510,7 +511,7 @@ TEST(TsdbUpdater, BatchesRespectTheSamplesOfTheTsdb) {
   for (int i = 0; i < 30; ++i) {
     units.push_back(unit("u" + std::to_string(i)));
   }
-  // 60 samples of each of 50 series per unit: 72,000 / 3,000 / 2 = 12 units.
+  // 60 samples for each of the 50 series per unit: 72,000 / 3,000 / 2 = 12 units.
   ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
   EXPECT_EQ(sizes, (std::vector<std::size_t>{12, 12, 6}));
 }

@@ -19,27 +19,28 @@ using std::chrono::milliseconds;
 
 constexpr std::string_view kCpus = "ceems_compute_unit_cpus";
 constexpr std::string_view kEnergy = "ceems_compute_unit_energy_joules_total";
-// Raw samples asked for in one query: some 8 MB of JSON.
+// The maximum number of raw samples per query, about 8 MB of JSON.
 constexpr std::int64_t kSamplesPerQuery = 300'000;
 constexpr std::size_t kUnitsPerQuery = 200;
 constexpr milliseconds kPart = std::chrono::hours(1);
 constexpr milliseconds kMinLookback = std::chrono::minutes(5);
-// How far back a counter is looked for that was silent for longer than the look-back.
+// How far back the last value of a counter is searched for if it was silent for longer than the
+// lookback.
 constexpr milliseconds kMaxSilence = std::chrono::days(30);
 
 bool is_gpu(std::string_view domain) {
   return domain.starts_with("gpu");
 }
 
-/// Host and manager of a series. The address it was scraped at may change while the counter goes
-/// on, so it is used only where there is no hostname.
+/// Returns the host and manager of a series. The scraped address may change while the counter
+/// continues, so it is used only if there is no hostname.
 std::string origin_of(const tsdb::Labels& labels) {
   const std::string_view host = labels.get("hostname");
   return fmt::format("{}\n{}\n{}", labels.get("manager"),
                      host.empty() ? labels.get("instance") : host, labels.get("cgrouphostname"));
 }
 
-/// All labels but the name, which functions drop.
+/// Returns all labels except the metric name, which PromQL functions drop.
 std::string identity_of(const tsdb::Labels& labels) {
   auto entries = labels.entries();
   std::ranges::sort(entries);
@@ -59,21 +60,21 @@ std::string counter_key(std::string_view uuid, std::string_view origin, std::str
 struct Series {
   std::string uuid;
   std::string origin;
-  std::string domain;  ///< of energy
+  std::string domain;  ///< for energy
   CounterSeries counter;
 };
 
-/// Series of one metric by uuid.
+/// The series of one metric by uuid.
 using History = std::map<std::string, std::vector<Series>, std::less<>>;
 
-/// What a first query finds out about a unit: which hosts and energy domains there are.
+/// The result of a first query about a unit: which hosts and energy domains exist.
 struct Presence {
   std::map<std::string, double> cpus;  ///< by origin
   std::map<std::string, std::set<std::string>> domains;
   std::size_t series = 0;
 };
 
-/// Reads for one update. Times: (start - lookback, end + settle].
+/// Reads the samples for one update. They span (start - lookback, end + settle].
 class Reader {
  public:
   Reader(tsdb::Client& client,
@@ -152,7 +153,7 @@ class Reader {
             .complete = !request_.accept_incomplete};
   }
 
-  /// `function(selector[whole range])` at the end of the range.
+  /// Runs `function(selector[whole range])` at the end of the range.
   Result<tsdb::QueryAnswer> over_range(std::string_view function, const std::string& selection) {
     if (auto go = check_stop(); !go) {
       return fail(std::move(go).error());
@@ -203,7 +204,7 @@ class Reader {
     return ask();
   }
 
-  /// Raw samples of the whole range, in parts.
+  /// Reads the raw samples of the whole range, in parts.
   Result<History> raw(const std::string& selection) {
     std::map<std::string, std::pair<tsdb::Labels, std::vector<tsdb::Sample>>> found;
     for (std::int64_t begin = first_ms_; begin < last_ms_; begin += kPart.count()) {
@@ -219,7 +220,7 @@ class Reader {
       for (auto& series : answer->series) {
         auto& entry = found[identity_of(series.labels)];
         for (const auto& sample : series.samples) {
-          // Both ends of a range are included, so a sample on a seam comes twice.
+          // Both ends of a range are included, so a sample on the boundary is returned twice.
           if (entry.second.empty() || sample.time_ms > entry.second.back().time_ms) {
             entry.second.push_back(sample);
           }
@@ -241,9 +242,9 @@ class Reader {
     return history;
   }
 
-  /// Raw samples of a counter. Where they begin in the window although the unit is older than the
-  /// range, the value it had before is looked for (the target was down for longer than the
-  /// look-back); where there never was one, counting begins with the first sample.
+  /// Reads the raw samples of a counter. If they begin within the window although the unit is older
+  /// than the range (the target was down for longer than the lookback), the value before them is
+  /// queried. If there never was one, counting begins with the first sample.
   Result<History> raw_counter(const std::string& selection) {
     auto history = raw(selection);
     if (!history) {
@@ -276,7 +277,7 @@ class Reader {
     }
     std::map<std::string, double> earlier;
     for (const auto& series : answer->series) {
-      // Several addresses of one origin: the largest is the latest of a counter.
+      // If one origin has several addresses, the largest value of a counter is the latest.
       double& value = earlier[counter_key(series.labels.get("uuid"), origin_of(series.labels),
                                           series.labels.get("domain"))];
       value = std::max(value, series.samples.front().value);
@@ -289,7 +290,7 @@ class Reader {
     return history;
   }
 
-  /// The part of the samples that belongs to a unit, (from, to].
+  /// Returns the time span (from, to] of the samples that belong to a unit.
   [[nodiscard]] std::pair<std::int64_t, std::int64_t> span_of(std::size_t index) const {
     const model::Unit& unit = units_[index];
     const auto& same = by_uuid_.at(unit.uuid);
@@ -299,7 +300,7 @@ class Reader {
     if (unit.ended_at_ts > 0 && unit.ended_at_ts <= window_.end_ms) {
       to = last_ms_;
     }
-    // Ended before the window and only now heard of: all there is.
+    // The unit ended before the window and was reported late: use all samples.
     if (unit.ended_at_ts > 0 && unit.ended_at_ts < window_.start_ms) {
       from = first_ms_;
     }
@@ -312,7 +313,7 @@ class Reader {
     return {from, to};
   }
 
-  /// What the hosts counted; nothing where there is no series of the wanted domains.
+  /// Returns what the hosts counted; nothing if there is no series of the wanted domains.
   template <typename Wanted>
   [[nodiscard]] std::optional<std::vector<Increment>> increments(const History& history,
                                                                  std::size_t index,
@@ -525,7 +526,7 @@ class Reader {
   const milliseconds reach_;
   const std::int64_t first_ms_;
   const std::int64_t last_ms_;
-  std::map<std::string, std::vector<std::size_t>, std::less<>> by_uuid_;  ///< by start
+  std::map<std::string, std::vector<std::size_t>, std::less<>> by_uuid_;  ///< ordered by start
   std::map<std::string, Presence> presence_;
   std::vector<UnitUse> uses_;
 };

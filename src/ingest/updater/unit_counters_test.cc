@@ -33,7 +33,7 @@ Labels unit_labels(const std::string& uuid,
   return labels;
 }
 
-/// A sample every 15 s from `first` on, value(t) with t in ms since `kDay`.
+/// Returns a sample every 15 s from `first` on, with value(t), where t is in ms since `kDay`.
 template <typename Value>
 std::vector<tsdb::Sample> scraped(std::int64_t first, std::int64_t last, Value&& value) {
   std::vector<tsdb::Sample> samples;
@@ -69,7 +69,7 @@ struct Totals {
   double joules = 0;
 };
 
-/// Runs windows of one length after another as the loop does: each when it has settled, with the
+/// Runs consecutive windows of one length as the loop does: each one after it has settled, with the
 /// unit as the manager would report it at the window's end, until the unit has ended.
 Totals run_windows(FakeTsdb& tsdb,
                    std::int64_t length_ms,
@@ -103,7 +103,7 @@ TEST_P(WindowLengths, GiveTheSameTotalsOfALongUnitWithRestartsOfTheExporter) {
   tsdb.add(kUser, unit_labels("42"), scraped(start + 7000, end + 60'000, life));
   tsdb.add(kSystem, unit_labels("42"),
            scraped(start + 7000, end + 60'000, [&](std::int64_t t) { return life(t) / 4; }));
-  // The energy counter begins again with the exporter at 2000 s.
+  // The energy counter restarts with the exporter at 2000 s.
   tsdb.add(kEnergy, unit_labels("42", "n1", "node"),
            scraped(start + 7000, end + 60'000,
                    [&](auto t) { return t < 2'000'000 ? life(t) * 8 : life(t) * 8 - 15'200 + 8; }));
@@ -121,7 +121,7 @@ TEST_P(WindowLengths, CountAFiveSecondUnitThatWasScrapedOnceAfterItsEnd) {
     tsdb.add(metric, unit_labels("42"), {{kDay + 609'000, 2.5}});
   }
   tsdb.add(kEnergy, unit_labels("42", "n1", "node"), {{kDay + 609'000, 321.5}});
-  // 598 s to 603 s: over a seam of windows, scraped at 609 s.
+  // 598 s to 603 s crosses a boundary between windows; scraped at 609 s.
   const Totals totals = run_windows(tsdb, GetParam(), 598'000, 603'000, 1800 * kSecond);
   EXPECT_DOUBLE_EQ(totals.cpu_seconds, 5);
   EXPECT_DOUBLE_EQ(totals.joules, 321.5);
@@ -160,14 +160,14 @@ TEST(UnitCounters, SumsHostsAndTakesEnergyOfTheNodeLessItsGpus) {
       tsdb.add(kEnergy, unit_labels("7", host, domain), {{kDay + 10'000, joules}});
     }
   }
-  // No node meter on n3.
+  // n3 has no meter for the whole node.
   tsdb.add(kEnergy, unit_labels("7", "n3", "package"), {{kDay + 10'000, 5}});
   tsdb.add(kEnergy, unit_labels("7", "n3", "dram"), {{kDay + 10'000, 2}});
   tsdb.add(kEnergy, unit_labels("7", "n3", "gpu"), {{kDay + 10'000, 1}});
   const auto uses = read(tsdb, 0, 60'000, {unit("7", 1000)});
   EXPECT_EQ(uses[0].cpus, 16);
   EXPECT_EQ(uses[0].cpu_seconds, 60);
-  // 9 s of 1 GB, 10 s of 3 GB and nothing yet of the 40 s to the next sample.
+  // 9 s of 1 GB, 10 s of 3 GB, and nothing yet for the 40 s until the next sample.
   EXPECT_DOUBLE_EQ(*uses[0].memory_ratio, (9 * 1e9 + 10 * 3e9) / (8e9 * 59));
   EXPECT_EQ(uses[0].cpu_energy_joules, 2 * (100 - 35) + 5 + 2);
   EXPECT_EQ(uses[0].gpu_energy_joules, 2 * 35 + 1);
@@ -179,7 +179,7 @@ TEST(UnitCounters, GivesNothingForUnitsWithoutSeries) {
   ASSERT_EQ(uses.size(), 2U);
   EXPECT_FALSE(uses[0].cpu_seconds);
   EXPECT_FALSE(uses[0].cpu_energy_joules);
-  // One question is enough to know.
+  // One query is enough to find out.
   EXPECT_EQ(tsdb.queries_asked().size(), 1U);
 }
 

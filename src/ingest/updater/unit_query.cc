@@ -15,7 +15,7 @@ namespace {
 
 constexpr std::int64_t kMinBatch = 10;
 constexpr std::int64_t kMaxBatch = 2000;
-// An answer of more series than that is not about a batch of units.
+// An answer with more series than this is not about a batch of units.
 constexpr std::size_t kMinSeriesBound = 10'000;
 
 std::string uuids_expression(const std::vector<std::string>& uuids) {
@@ -34,11 +34,11 @@ QueryContext query_context(model::Window window, const tsdb::Settings& settings)
   variables.rate_interval = config::go_duration(settings.rate_interval());
   variables.range =
       config::go_duration(std::chrono::seconds((window.end_ms - window.start_ms) / 1000));
-  // The points of a subquery lie at multiples of its step. Prometheus 2 takes the points at both
-  // ends of a range, so ranges that follow one another would share one: a millisecond earlier they
-  // do not.
+  // The points of a subquery are at multiples of its step. Prometheus 2 includes the points at both
+  // ends of a range, so consecutive ranges would share one. Ending a millisecond earlier avoids
+  // this.
   context.time_ms = window.end_ms - 1;
-  // So that samples after a unit's end do not count.
+  // Keeps samples after a unit's end from counting.
   context.lookback = settings.scrape_interval;
   context.timeout = settings.query_timeout;
   return context;
@@ -65,7 +65,7 @@ Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
     std::vector<UnitValue> values;
     for (const auto& series : answer->series) {
       const std::string_view uuid = series.labels.get("uuid");
-      // The answer may hold units that were not asked for.
+      // The answer may contain units that were not requested.
       if (std::ranges::binary_search(uuids, uuid)) {
         values.push_back({.uuid = std::string(uuid), .value = series.samples.front().value});
       }

@@ -29,20 +29,20 @@ struct QueryContext {
   std::size_t max_series_per_unit = 1;
 };
 
-/// The parameters for queries about a window.
+/// Returns the parameters for queries about a window.
 QueryContext query_context(model::Window window, const tsdb::Settings& settings);
 
-/// Runs one query for some units and returns their values, sorted by uuid. Halves the list as long
-/// as the TSDB refuses the query because of too many samples. Ignores series of other units. Errors
-/// are those of tsdb::Client::query(), and kUnavailable after a stop.
+/// Runs one query for some units and returns their values, sorted by uuid. While the TSDB rejects
+/// the query because of too many samples, the list is halved. Series of other units are ignored.
+/// Errors are those of tsdb::Client::query(), and kUnavailable after a stop.
 Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
                                          const QueryTemplate& query,
                                          const QueryContext& context,
                                          const std::vector<std::string>& uuids,
                                          const std::stop_token& stop);
 
-/// How many units one query may name: as many as need the fraction `min_samples` of the samples
-/// that the TSDB allows for a query, if each has `max_series` series.
+/// How many units one query may name, if each has `max_series` series: as many as need the fraction
+/// `min_samples` of the samples that the TSDB allows per query.
 std::int64_t batch_size(model::Window window,
                         const tsdb::Settings& settings,
                         std::int64_t max_series,

@@ -21,17 +21,17 @@ struct UpdateRequest {
   model::Window window;
   /// Only these parts, named as in Missing::parts. Empty: all parts.
   std::vector<std::string> parts = {};
-  /// Accept answers that the source itself calls incomplete; it has done so for too long.
+  /// Accept answers that the source itself calls incomplete, because it has done so for too long.
   bool accept_incomplete = false;
 };
 
-/// The parts that an updater could not obtain. The units have no values of them.
+/// The parts that an updater could not obtain. The units have no values for them.
 struct Missing {
   /// A sub-metric ("avg_cpu_usage.global"), a whole metric ("avg_cpu_usage.*"), a time
   /// ("total_time_seconds.used_cputime") or everything ("*"). Sorted, without repetitions.
   std::vector<std::string> parts = {};
   Error cause = {};  ///< of the first part
-  /// The source refused every part, so an early retry is useless.
+  /// The source rejected every part, so an early retry is useless.
   bool lasting = false;
 };
 
@@ -67,15 +67,15 @@ class Updater {
 struct UpdaterSpec {
   /// Value of updaters[].updater, and the name of its row and section in docs/api/updaters.md.
   std::string name;
-  std::string source;        ///< where its metrics come from; a cell of that row, as Markdown
+  std::string source;        ///< where its metrics come from; a Markdown cell of that row
   bool needs_url = false;    ///< without updaters[].web.url it is disabled, with a warning
-  bool web_is_tsdb = false;  ///< updaters[].web is the client of a TSDB with metrics of the units
-  std::vector<std::string_view> extra_keys = {};  ///< keys of extra_config; others are refused
+  bool web_is_tsdb = false;  ///< whether updaters[].web is a TSDB with metrics of the units
+  std::vector<std::string_view> extra_keys = {};  ///< keys of extra_config; others are rejected
   std::function<Result<std::unique_ptr<Updater>>(const UpdaterConfig&, const Clock&)> create;
 };
 
 const std::vector<UpdaterSpec>& all_updaters();
-/// Null for unknown names.
+/// Returns null for an unknown name.
 const UpdaterSpec* find_updater(std::string_view name);
 
 /// Checks the configuration against the spec and creates the updater. kInvalidArgument with file

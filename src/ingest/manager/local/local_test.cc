@@ -209,8 +209,8 @@ TEST(Local, ReportsAnEndThatTheWindowBeforeCouldNotSee) {
 TEST(Local, CountsATimeWithoutSamplesWhenTheUnitIsSeenAgain) {
   FakeTsdb tsdb;
   auto samples = constant(seconds(0), 0, 105'000);
-  for (const auto& sample :
-       constant(seconds(0), 150'000, 600'000)) {  // the pause is shorter than `gone_after`
+  // The pause is shorter than `gone_after`.
+  for (const auto& sample : constant(seconds(0), 150'000, 600'000)) {
     samples.push_back(sample);
   }
   tsdb.add(kStart, unit_labels("gap"), samples);
