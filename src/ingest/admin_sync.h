@@ -15,11 +15,12 @@ struct AdminNames {
   bool all = true;  ///< false: there may be more, so known administrators are kept
 };
 
-/// Names of administrators kept elsewhere, e.g. Grafana teams. Called from one thread at a time.
+/// The names of administrators kept elsewhere, e.g. in Grafana teams. Must be called from one
+/// thread at a time.
 class AdminSource {
  public:
   virtual ~AdminSource() = default;
-  /// The administrators that could be read, or why none could.
+  /// Returns the administrators that could be read, or an error if none could.
   virtual Result<AdminNames> fetch(const std::stop_token& stop) = 0;
 };
 

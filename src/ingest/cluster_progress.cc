@@ -11,12 +11,12 @@
 namespace ceems::ingest {
 namespace {
 
-// Rounds in which a window is not written because metrics are missing that may come yet. A source
-// that is down for longer must not keep users from seeing their units.
+// For so many rounds a window is not written while metrics are missing that may still arrive. If a
+// source is down for longer, users must be able to see their units anyway.
 constexpr int kMaxIncompleteRounds = 3;
 constexpr std::size_t kGapsPerRound = 64;
-// Three weeks of 15-minute windows. More would fill the disk because of a query that is never
-// corrected, and so would more units in all of them (some 100 bytes each).
+// Three weeks of 15-minute windows. The limits keep a query that is never corrected from filling
+// the disk with gaps and with their units (about 100 bytes each).
 constexpr std::size_t kMaxGaps = 2000;
 constexpr std::size_t kMaxGapUnits = 2'000'000;
 constexpr std::size_t kMinGaps = 16;
@@ -55,7 +55,7 @@ void ClusterProgress::begin_round(std::optional<std::int64_t> purged_before_ms) 
 void ClusterProgress::failed(const Error& error) {
   metrics_.failures.add();
   metrics_.failing.set(1);
-  // Once per change: a TSDB that is down fails every round with the same words.
+  // Logged only if the message changes: a TSDB that is down fails every round with the same one.
   if (last_error_ != error.message) {
     last_error_ = error.message;
     log::error("update failed, its window will be tried again",
@@ -209,7 +209,7 @@ ClusterProgress::Next ClusterProgress::take_window(Result<FetchedWindow> fetched
   }
   store::ClusterUpdate& update = fetched->update;
   if (rules_.purged_before_ms) {
-    // The next purge would delete them, and the next window would bring them back.
+    // The next purge would delete them, and the next window would add them again.
     std::erase_if(update.units, [cutoff = *rules_.purged_before_ms](const model::Unit& unit) {
       return unit.ended_at_ts > 0 && unit.ended_at_ts < cutoff;
     });
@@ -266,7 +266,7 @@ std::optional<GapRequest> ClusterProgress::gap_request(std::int64_t now_ms) {
   }
   give_up_oldest(*gaps);
   set_gap_count(gaps->size());
-  // Begins after the gap that failed last, so that it does not hold up the others for ever.
+  // Begin after the gap that failed last, so that it does not block the others forever.
   const auto begin = std::ranges::upper_bound(*gaps, failed_gap_, {}, &store::Gap::id);
   std::ranges::rotate(*gaps, begin == gaps->end() ? gaps->begin() : begin);
   for (auto& gap : *gaps) {
@@ -312,7 +312,7 @@ bool ClusterProgress::take_gap(const store::Gap& gap, Result<store::GapFill> fil
                {"from", rules_.zone.local_with_offset(gap.window.start_ms)},
                {"err", done.error().message}});
   }
-  // Queries that are refused for this window may be accepted for others.
+  // Queries that are rejected for this window may be accepted for others.
   return done.error().code == ErrorCode::kInvalidArgument;
 }
 

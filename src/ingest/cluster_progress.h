@@ -17,18 +17,19 @@
 
 namespace ceems::ingest {
 
-/// Where one cluster stands and what comes next: windows one after another, then gaps. Decides what
-/// to do about a failure, writes, and logs when failing begins and when it ends. Used by the
-/// writing thread only; starts no threads.
+/// The progress of one cluster and what to fetch next: windows one after another, then gaps.
+/// Decides how to handle failures, writes, and logs when failures begin and end. Used only by the
+/// writing thread; starts no threads.
 class ClusterProgress {
  public:
   struct Rules {
-    std::int64_t first_ms = 0;  ///< start of the first window of a cluster without watermark
-    TimeZone zone;              ///< of times in the log
-    /// Units that ended before are not written, nor gaps of windows that did; set by each round.
+    std::int64_t first_ms = 0;  ///< start of the first window of a cluster that has no watermark
+    TimeZone zone;              ///< of times in log lines
+    /// Units that ended before this time are not written, nor are gaps of windows that ended before
+    /// it. Set by each round.
     std::optional<std::int64_t> purged_before_ms;
   };
-  /// What may come next: a window; when there are none, a gap; when there are none, the next round.
+  /// What may come next: a window; if none is due, a gap; if there is none, the next round.
   enum class Next { kWindow, kGap, kRest };
 
   /// `writer` and `registry` must outlive it.
@@ -38,14 +39,14 @@ class ClusterProgress {
                   metrics::Registry& registry);
 
   void begin_round(std::optional<std::int64_t> purged_before_ms);
-  /// Another program may write from now on.
+  /// Must be called when another program may have become the writer.
   void forget() { watermark_.reset(); }
 
-  /// The request for the fetching thread; nothing when this round is over, for lack of work or
-  /// because the store does not answer. A round begins with kWindow and goes on with what take()
-  /// returned.
+  /// Returns the next request for the fetching thread. Returns nothing when this round is over,
+  /// because there is no more work or the store does not respond. A round begins with kWindow and
+  /// continues with what take() returned.
   std::optional<FetchRequest> next_request(Next next, std::int64_t now_ms);
-  /// Writes what was fetched, or leaves it for the next round.
+  /// Writes what was fetched, or leaves it to the next round.
   Next take(FetchAnswer answer, std::int64_t now_ms);
 
   /// The number of windows written since the start of the program.
@@ -56,14 +57,14 @@ class ClusterProgress {
     std::int64_t start_ms = 0;
     std::int64_t complete_ms = 0;  ///< for Updater::release()
   };
-  /// Nothing while the store does not answer.
+  /// Returns nothing while the store does not respond.
   std::optional<WindowTask> window_task();
-  /// There is no window to fetch yet.
+  /// Called if no window is due yet.
   Next nothing_due(std::int64_t now_ms);
   Next take_window(Result<FetchedWindow> fetched, bool last, double seconds);
-  /// The next gap of this round that may be filled.
+  /// Returns the next gap that may be filled in this round.
   std::optional<GapRequest> gap_request(std::int64_t now_ms);
-  /// True when another gap may be tried in this round.
+  /// Returns whether another gap may be tried in this round.
   bool take_gap(const store::Gap& gap, Result<store::GapFill> fill);
 
   void failed(const Error& error);
@@ -81,17 +82,17 @@ class ClusterProgress {
   store::Writer& writer_;
   std::optional<std::int64_t> watermark_;
   std::int64_t released_ms_ = 0;   ///< up to where updaters were asked to release windows
-  std::string last_error_;         ///< of the window; empty: all is well
-  std::string people_error_;       ///< of users and projects
-  std::string gap_error_;          ///< of the store's gaps
-  int incomplete_rounds_ = 0;      ///< in which metrics were missing that may come yet
-  std::set<std::string> refused_;  ///< "updater/part" that the last window was refused
-  std::set<std::int64_t> tried_;   ///< gaps of this round
-  std::int64_t failed_gap_ = 0;    ///< id of the one that failed last
+  std::string last_error_;         ///< of the last window; empty if it succeeded
+  std::string people_error_;       ///< of fetching users and projects
+  std::string gap_error_;          ///< of reading or writing gaps in the store
+  int incomplete_rounds_ = 0;      ///< rounds in which metrics were missing that may still arrive
+  std::set<std::string> refused_;  ///< "updater/part" rejected by the source for the last window
+  std::set<std::int64_t> tried_;   ///< the gaps tried in this round
+  std::int64_t failed_gap_ = 0;    ///< id of the gap that failed last
   bool missing_logged_ = false;
   bool giving_up_ = false;
   bool clock_behind_ = false;
-  std::size_t unit_count_ = 0;  ///< of the last window
+  std::size_t unit_count_ = 0;  ///< in the last window
   std::size_t gap_count_ = 0;
   ClusterMetrics metrics_;
 };

@@ -19,7 +19,7 @@ bool is_id(std::string_view text) {
   });
 }
 
-/// `web` of a cluster or updater.
+/// Reads `web` of a cluster or updater.
 Result<> read_web(const config::Node& node,
                   const std::string& directory,
                   std::string& url,

@@ -32,9 +32,9 @@ struct UpdaterConfig {
   config::Node extra;
 };
 
-/// Read the lists `clusters` and `updaters` of the configuration (docs/api/configuration.md).
-/// Relative file names in blocks of HTTP clients are relative to `directory`. Errors:
-/// kInvalidArgument, with file and line.
+/// Reads the lists `clusters` and `updaters` of the configuration (docs/api/configuration.md).
+/// Relative file names in HTTP client blocks are relative to `directory`. Errors: kInvalidArgument
+/// with file and line.
 Result<> read_clusters(const config::Node& node,
                        const std::string& directory,
                        std::vector<ClusterConfig>& clusters);

@@ -15,8 +15,8 @@
 
 namespace ceems::ingest {
 
-/// The members of Grafana teams as administrators: `login` of each entry of
-/// GET {url}/api/teams/{id}/members
+/// Administrators from the members of Grafana teams: the `login` of each entry of GET
+/// {url}/api/teams/{id}/members
 /// (https://grafana.com/docs/grafana/latest/developers/http_api/team/).
 ///
 /// A team that cannot be read keeps its last known members, and AdminNames::all is false then.
@@ -24,11 +24,11 @@ namespace ceems::ingest {
 /// thread-safe.
 class GrafanaAdmins final : public AdminSource {
  public:
-  /// How requests reach Grafana; a seam for tests. Errors as net::Client::get().
+  /// Sends a request to Grafana; tests replace it. Errors are those of net::Client::get().
   using Get = std::function<Result<net::ClientResponse>(const std::string& url,
                                                         const std::stop_token& stop)>;
 
-  /// `url` without /api.
+  /// `url` does not include /api.
   GrafanaAdmins(std::string url, std::vector<std::string> teams, Get get);
 
   Result<AdminNames> fetch(const std::stop_token& stop) override;
@@ -44,13 +44,14 @@ class GrafanaAdmins final : public AdminSource {
   bool partial_ = false;  // some team could not be read; logged once
 };
 
-/// Over HTTP. kInvalidArgument as net::Client::create().
+/// Creates the source over HTTP. kInvalidArgument as for net::Client::create().
 Result<std::shared_ptr<AdminSource>> grafana_admins(const std::string& url,
                                                     std::vector<std::string> teams,
                                                     net::ClientOptions options);
 
-/// Non-empty `login`s of a list of members; kParse for anything but a JSON list of objects with
-/// such a text each: a list that cannot be parsed must not take rights away.
+/// Returns the non-empty `login`s of a list of members. kParse for anything but a JSON list of
+/// objects that each have such a string, because a list that cannot be parsed must not revoke
+/// rights.
 Result<std::set<std::string>> parse_team_members(std::string_view text);
 
 }  // namespace ceems::ingest

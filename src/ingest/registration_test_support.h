@@ -15,8 +15,8 @@
 
 namespace ceems::ingest {
 
-/// Where every manager, or every updater, has to be registered besides its spec. Paths are relative
-/// to the repository.
+/// Where each manager or updater must be registered in addition to its spec. Paths are relative to
+/// the repository.
 struct Registration {
   std::string type;    ///< "ManagerSpec"
   std::string suffix;  ///< "manager": NAME_manager() is defined in folder/NAME.cc
@@ -24,7 +24,7 @@ struct Registration {
   std::string page;    ///< "docs/api/resource-managers.md"
 };
 
-/// A row of the table on the page, as the spec describes it.
+/// Returns the row of the table on the page, as the spec describes it.
 inline std::string row_of(const ManagerSpec& spec) {
   std::string sections;
   for (const auto& [read, name] :
@@ -52,7 +52,7 @@ inline std::string text_of(const std::string& path) {
   return {std::istreambuf_iterator<char>(file), {}};
 }
 
-/// The page has the row of the spec and a section "## NAME" that mentions every key of
+/// Expects that the page has the row of the spec and a section "## NAME" that mentions every key of
 /// extra_config.
 template <typename Spec>
 void expect_documented(const Registration& registration, const Spec& spec) {
@@ -74,7 +74,7 @@ void expect_documented(const Registration& registration, const Spec& spec) {
   }
 }
 
-/// The names of the specs that the sources define, listed in all.h or not.
+/// Returns the names of the specs that the sources define, whether or not they are listed in all.h.
 inline std::vector<std::string> defined_names(const Registration& registration) {
   const std::string root = std::string(CEEMS_TEST_ROOT) + "/../";
   const std::string begin = registration.type + " ";

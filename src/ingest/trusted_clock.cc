@@ -9,7 +9,7 @@ namespace {
 
 using std::chrono::milliseconds;
 
-// NTP slews the wall clock, so it may part from the steady clock by this much without a step.
+// NTP slews the wall clock, so it may deviate from the steady clock by this much without a step.
 constexpr milliseconds kMaxDrift = std::chrono::minutes(1);
 
 std::int64_t count_ms(Clock::SteadyTime::duration duration) {

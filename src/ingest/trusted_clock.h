@@ -17,13 +17,14 @@ class TrustedClock {
   TrustedClock(const Clock& clock, std::chrono::milliseconds doubt)
       : clock_(clock), doubt_(doubt) {}
 
-  /// Epoch milliseconds. While a step forward is doubted, the time without it.
+  /// Returns epoch milliseconds. While a step forward is not trusted yet, the time does not include
+  /// it.
   std::int64_t now_ms();
 
  private:
   const Clock& clock_;
   const std::chrono::milliseconds doubt_;
-  bool known_ = false;  ///< the last time below was read
+  bool known_ = false;  ///< whether the times below have been read
   std::int64_t last_ms_ = 0;
   Clock::SteadyTime last_steady_;
   std::optional<Clock::SteadyTime> ahead_since_;

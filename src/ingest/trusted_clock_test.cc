@@ -13,7 +13,7 @@ using std::chrono::seconds;
 class TrustedClockTest : public ::testing::Test {
  protected:
   void SetUp() override { start_ms_ = clock_.now_ms(); }
-  /// Minutes since the start.
+  /// Returns the trusted time in minutes since the start.
   std::int64_t now() { return (clock_.now_ms() - start_ms_) / 60'000; }
   void step(minutes by) { fake_.step_to(fake_.now() + by); }
 

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::string_view kEverything = "*";
 
-/// A unit that a manager returns twice would count twice; the last record is the newest.
+/// Removes all but the last record of a unit that a manager returned several times, because it
+/// would count several times. The last record is the newest.
 void drop_repeated(std::vector<model::Unit>& units) {
   std::set<std::pair<std::string_view, std::string_view>> seen;
   std::vector<bool> keep(units.size());
@@ -32,7 +33,7 @@ void drop_repeated(std::vector<model::Unit>& units) {
   units = std::move(kept);
 }
 
-/// Of units, users or projects.
+/// `rows`: units, users or projects.
 template <typename Row>
 void set_cluster(const model::Cluster& cluster, std::vector<Row>& rows) {
   for (Row& row : rows) {
@@ -58,7 +59,7 @@ bool holds(const std::vector<std::string>& parts, std::string_view part) {
   return std::ranges::find(parts, part) != parts.end();
 }
 
-/// Adds the metrics of one updater and notes what is missing.
+/// Adds the metrics of one updater and records what is missing.
 void run_updater(UpdateSource::NamedUpdater& named,
                  const UpdateRequest& request,
                  FetchedWindow& result,
@@ -75,8 +76,8 @@ void run_updater(UpdateSource::NamedUpdater& named,
   if (missing.parts.empty()) {
     return;
   }
-  // These metrics replace those of earlier updaters. They are added once the gap is filled, and the
-  // earlier ones must not be there then.
+  // These metrics replace those of earlier updaters. They are added when the gap is filled, so the
+  // earlier ones must be removed now.
   clear_metrics(result.update.units, [&](model::Metric metric) {
     return named.updater->gives(metric) &&
            (holds(missing.parts, kEverything) ||
@@ -174,7 +175,7 @@ Result<store::GapFill> fetch_gap(UpdateSource& source,
   return result;
 }
 
-/// So that an exception ends neither the thread nor the program.
+/// Turns an exception into an error, so that it ends neither the thread nor the program.
 template <typename Call>
 auto guarded(const Call& call) -> decltype(call()) {
   try {

@@ -17,7 +17,8 @@ using ::testing::SizeIs;
 
 using Parts = std::vector<std::string>;
 
-/// A cluster with one unit and an updater that gives avg_cpu_usage and energy, as far as it can.
+/// A cluster with one unit and an updater that provides avg_cpu_usage and energy unless the test
+/// makes it fail.
 struct GapFixture : LoopFixture {
   GapFixture() {
     scripts["a"].units = [](model::Window window, const auto&) {
@@ -30,7 +31,7 @@ struct GapFixture : LoopFixture {
                                  std::vector<model::Unit>& units) -> Result<Missing> {
       requests.push_back(request);
       if (down) {
-        units.at(0).metric(Metric::kAvgCpuUsage)["global"] = -1;  // half of it
+        units.at(0).metric(Metric::kAvgCpuUsage)["global"] = -1;  // an incomplete result
         return fail(ErrorCode::kTimeout, "TSDB: no answer");
       }
       const auto wanted = [&request](const std::string& part) {
@@ -78,7 +79,7 @@ TEST(UpdateGaps, AWindowWaitsForItsMetricsThreeRoundsThenIsWrittenWithoutAndFill
   ASSERT_THAT(f.writer.open_gaps["a"], SizeIs(1));
   EXPECT_EQ(f.writer.open_gaps["a"][0].first.updater, "up");
   EXPECT_EQ(f.writer.open_gaps["a"][0].first.parts, Parts{"*"});
-  // From now on users see their units at once.
+  // From now on users see their units without delay.
   f.clock.advance(minutes(10));
   EXPECT_EQ(loop->run_round(), 1U);
   EXPECT_THAT(f.writer.open_gaps["a"], SizeIs(2));
@@ -108,7 +109,7 @@ TEST(UpdateGaps, AQueryThatIsRefusedHoldsNothingUpAndIsAskedAgainOnlyWhenItWorks
     f.clock.advance(minutes(10));
     EXPECT_EQ(loop->run_round(), 1U);
   }
-  // One request for each window: nothing is gained by asking for the gaps.
+  // One request per window: retrying the gaps would be useless.
   EXPECT_THAT(f.requests, SizeIs(3));
   ASSERT_THAT(f.writer.open_gaps["a"], SizeIs(3));
   EXPECT_EQ(f.writer.open_gaps["a"][0].first.parts, Parts{"avg_cpu_usage.x"});
@@ -119,7 +120,7 @@ TEST(UpdateGaps, AQueryThatIsRefusedHoldsNothingUpAndIsAskedAgainOnlyWhenItWorks
   EXPECT_THAT(f.writer.open_gaps["a"], IsEmpty());
   ASSERT_THAT(f.writer.fills, SizeIs(3));
   EXPECT_EQ(f.writer.fills[0].units[0].metric(Metric::kAvgCpuUsage).at("x"), 7);
-  // What was written with the window is not added again.
+  // Metrics that were written with the window are not added again.
   EXPECT_THAT(f.writer.fills[0].units[0].metric(Metric::kTotalCpuEnergyUsageKwh), IsEmpty());
 }
 
@@ -169,7 +170,7 @@ TEST(UpdateGaps, UpdatersAreToldUpToWhereEverythingIsComplete) {
     loop->run_round();
   }
   const auto& released = f.scripts["a"].released;
-  EXPECT_THAT(released, ElementsAre(kDay, kDay, kDay));  // the first window still lacks something
+  EXPECT_THAT(released, ElementsAre(kDay, kDay, kDay));  // the first window is incomplete
   f.broken_part.clear();
   f.clock.advance(minutes(10));
   loop->run_round();

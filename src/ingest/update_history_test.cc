@@ -1,4 +1,5 @@
-// Histories of a cluster with real rows: what interruptions, windows and days must not change.
+// Plays histories of a cluster with a real database: interruptions, the length of windows, and the
+// boundaries of days must not change the result.
 
 #include <algorithm>
 #include <array>
@@ -38,7 +39,7 @@ void set(model::Unit& one, Metric metric, const std::string& key, double value) 
   one.has_metric[static_cast<std::size_t>(metric)] = true;
 }
 
-/// What a TSDB with exact values would add.
+/// Adds what a TSDB with exact values would add.
 void add_metrics(const std::vector<Job>& jobs,
                  const UpdateRequest& request,
                  std::vector<model::Unit>& units) {
@@ -95,10 +96,10 @@ std::vector<Job> random_jobs(std::mt19937_64& random, std::int64_t span) {
   return jobs;
 }
 
-/// Passes calls on, or fails as a test says.
+/// Passes calls on to the real writer, or fails as a test demands.
 class FaultyWriter final : public store::Writer {
  public:
-  enum class Fault { kNone, kBefore, kAfter };  ///< the commit takes effect or not
+  enum class Fault { kNone, kBefore, kAfter };  ///< whether it fails before or after the commit
 
   explicit FaultyWriter(store::Writer& real) : real_(real) {}
 
@@ -149,7 +150,7 @@ class FaultyWriter final : public store::Writer {
   store::Writer& real_;
 };
 
-/// A database, a clock, and clusters that play jobs.
+/// A database, a clock, and clusters that run simulated jobs.
 class History : public ::testing::Test {
  protected:
   void open(const std::string& zone = "UTC") {
@@ -197,7 +198,7 @@ class History : public ::testing::Test {
     return script;
   }
 
-  /// All rows of a cluster as texts: a key, and numbers by name.
+  /// All rows of a cluster: a key, and the numbers by name.
   using Rows = std::map<std::string, std::map<std::string, double>>;
   Rows rows(const std::string& cluster) {
     constexpr std::array kMaps{"total_time_seconds",      "avg_cpu_usage",
@@ -273,7 +274,7 @@ class History : public ::testing::Test {
   UpdateOptions options_;
 };
 
-/// What happens to one history while it is played.
+/// The failures injected into one history while it is played.
 class Trouble {
  public:
   Trouble(std::mt19937_64& random, Script& script, FaultyWriter& writer)
@@ -284,7 +285,7 @@ class Trouble {
     writer_.fault = FaultyWriter::Fault::kNone;
   }
 
-  /// Something goes wrong, or nothing.
+  /// Injects a random failure, or none.
   void strike() {
     heal();
     switch (random_() % 10) {
@@ -307,7 +308,7 @@ class Trouble {
         script_.people = [] { return UsersAndProjects{}; };
         break;
       case 4:
-        // Half of the units have metrics already when the TSDB goes away.
+        // Half of the units already have metrics when the TSDB goes down.
         script_.update = [this](const UpdateRequest& request,
                                 std::vector<model::Unit>& units) -> Result<Missing> {
           std::vector<model::Unit> half(
@@ -371,7 +372,7 @@ Clock::SystemTime at(std::int64_t second) {
 TEST_F(History, EndsTheSameHoweverOftenItWasInterrupted) {
   open();
   options_.max_update_interval = hours(3);
-  options_.update_interval = minutes(1);  // for which a clock that jumped ahead is doubted
+  options_.update_interval = minutes(1);  // how long a step forward of the clock is not trusted
   constexpr std::int64_t kSpan = 15'000;
   constexpr std::int64_t kEnd = kSpan + 600;
   constexpr int kHistories = 1000;
@@ -400,8 +401,8 @@ TEST_F(History, EndsTheSameHoweverOftenItWasInterrupted) {
       if (random() % 4 == 0) {  // killed
         broken = loop(broken_id, script, writer, unsteady);
       } else if (now > step && random() % 4 == 0) {
-        // The clock steps, and is set right before the next round. (A program that has just begun
-        // knows no better.)
+        // The clock steps, and is corrected before the next round. (A program that has just started
+        // could not notice the step.)
         unsteady.step_to(at(now + static_cast<std::int64_t>(random() % 200'000) - 100'000));
       }
       broken->run_round();
@@ -420,12 +421,13 @@ TEST_F(History, EndsTheSameHoweverOftenItWasInterrupted) {
 class ZoneHistory : public History,
                     public ::testing::WithParamInterface<std::pair<const char*, std::int64_t>> {};
 
-/// Days of 23, 24, 24.5, 25 hours and one that never was: every second is booked on its own day.
+/// Days of 23, 24, 24.5 and 25 hours, and one that does not exist: every second counts on its own
+/// day.
 TEST_P(ZoneHistory, DaysHoldWhatWasUsedOnThem) {
   const auto [zone_name, change] = GetParam();
   open(zone_name);
   const auto zone = TimeZone::find(zone_name).value();
-  // Two days before the change to two days after it.
+  // From two days before the change to two days after it.
   constexpr std::int64_t kDays = 86'400;
   const std::int64_t begin = zone.day_start(change - 2 * kDays * kSecond);
   const std::int64_t base = (begin - kDay) / kSecond;
@@ -565,10 +567,10 @@ TEST_F(History, RightsFollowEveryFetchThatIsNotEmpty) {
   refresh();
   EXPECT_FALSE(may_see("ada", "p"));
   EXPECT_TRUE(may_see("ada", "q") && may_see("bob", "p"));
-  lists["eve"] = {};  // a list that became empty is a list
+  lists["eve"] = {};  // an empty list of one user is valid
   refresh();
   EXPECT_FALSE(may_see("eve", "q"));
-  lists.erase("bob");  // gone, and project p with him
+  lists.erase("bob");  // bob is gone, and project p with him
   refresh();
   EXPECT_FALSE(may_see("bob", "p"));
   EXPECT_TRUE(may_see("ada", "q"));
@@ -577,7 +579,7 @@ TEST_F(History, RightsFollowEveryFetchThatIsNotEmpty) {
   EXPECT_TRUE(may_see("ada", "q"));
   broken = false;
   const auto known = lists;
-  lists.clear();  // an empty list is taken for a mistake
+  lists.clear();  // an empty list of all users is considered an error
   refresh();
   EXPECT_TRUE(may_see("ada", "q"));
   lists = known;

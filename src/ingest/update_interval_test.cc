@@ -1,4 +1,5 @@
-// The same job history seen through different update intervals, by the real updater, from samples.
+// Plays the same job history with different update intervals, with the real updater reading
+// samples.
 
 #include <algorithm>
 #include <cmath>
@@ -27,7 +28,7 @@ using std::chrono::seconds;
 
 constexpr std::int64_t kSpan = 3600;
 
-/// What exporters and recording rules left in the TSDB.
+/// The data that exporters and recording rules left in the TSDB.
 struct World {
   std::vector<Job> jobs;
   FakeTsdb tsdb;
@@ -52,7 +53,7 @@ void add_job(World& world, const Job& job, std::mt19937_64& random, bool by_rule
   double joules = 0;
   std::int64_t before = job.start;
   for (std::int64_t at = job.start / 15 * 15 + phase; at <= job.end + 60; at += 15) {
-    // A scrape fails now and then; the first one after the end does not.
+    // Some scrapes fail, but never the first one after the end.
     if (at <= job.start || (random() % 6 == 0 && at < job.end - 200)) {
       continue;
     }
@@ -107,7 +108,7 @@ std::unique_ptr<World> random_world(std::uint64_t seed) {
 
 using Totals = std::map<std::string, double>;
 
-/// What a TSDB may say instead of an answer.
+/// Returns an invalid answer or an error in place of the TSDB's answer.
 Result<net::ClientResponse> nonsense(std::mt19937_64& random, const std::string& query) {
   using tsdb::FakeTransport;
   switch (random() % 7) {
@@ -127,7 +128,7 @@ Result<net::ClientResponse> nonsense(std::mt19937_64& random, const std::string&
       return FakeTransport::ok(
           R"({"status":"success","isPartial":true,"data":{"resultType":"matrix","result":[]}})");
     default:
-      // Halved until it is one unit, which is not too many.
+      // The updater halves the list down to one unit; a single unit is never too many.
       return query.find('|') == std::string::npos
                  ? FakeTransport::status(502, "<html>")
                  : FakeTransport::status(
@@ -136,8 +137,8 @@ Result<net::ClientResponse> nonsense(std::mt19937_64& random, const std::string&
   }
 }
 
-/// Plays the history; the loop's rounds come at the times that `step` gives, in seconds. Of the
-/// answers of the TSDB `trouble` in a hundred are nonsense, but in the last rounds.
+/// Plays the history. Rounds run at the times that `step` returns, in seconds. `trouble` percent of
+/// the TSDB's answers are invalid, except in the last rounds.
 template <typename Step>
 Totals play(World& world, Step step, unsigned trouble = 0) {
   const testing::TempDir dir;
@@ -206,7 +207,7 @@ Totals play(World& world, Step step, unsigned trouble = 0) {
       while (*row->step()) {
         const auto map = store::parse_metric_map(row->text(1)).value();
         for (const auto& [name, value] : map) {
-          // Energy by rules has no moments, so the mean factor of each window counts.
+          // The rules' energy has no timestamps, so the mean factor of each window is used.
           const bool by_rules = row->text(0) == "103" || row->text(0) == "rules";
           if (by_rules && name == "rte_total") {
             continue;

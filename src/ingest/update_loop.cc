@@ -18,10 +18,9 @@ namespace {
 using std::chrono::milliseconds;
 using Next = ClusterProgress::Next;
 
-// How often the clock is read while nothing happens, so that a machine that slept or a clock that
-// was set is noticed.
+// How often the clock is read while idle, to notice that the machine slept or the clock was set.
 constexpr milliseconds kMaxWait{1000};
-// How long a step of the clock ahead is doubted at most.
+// The longest time for which a step forward of the clock is not trusted.
 constexpr milliseconds kMaxDoubt{std::chrono::minutes(15)};
 
 }  // namespace
@@ -32,7 +31,7 @@ struct UpdateLoop::Impl {
     std::optional<FetchRequest> request = {};
     std::optional<FetchAnswer> answer = {};
   };
-  /// A cluster.
+  /// A cluster with its thread.
   struct Worker {
     Worker(std::size_t mailbox_in,
            UpdateSource source_in,
@@ -43,16 +42,16 @@ struct UpdateLoop::Impl {
           source(std::move(source_in)),
           progress(source.cluster, rules, writer, registry) {}
 
-    const std::size_t mailbox;  ///< place in `mailboxes`
+    const std::size_t mailbox;  ///< index in `mailboxes`
     UpdateSource source;
     std::jthread thread;
 
     // Used by the writing thread only.
     ClusterProgress progress;
-    bool busy = false;   ///< a request is on its way
+    bool busy = false;   ///< a request is being carried out
     bool again = false;  ///< a round began while busy
     std::int64_t round_ms = 0;
-    std::optional<Clock::SteadyTime> resume_at;  ///< of a backfill
+    std::optional<Clock::SteadyTime> resume_at;  ///< when a backfill continues
   };
 
   Impl(UpdateOptions options_in,
@@ -93,7 +92,7 @@ struct UpdateLoop::Impl {
     }
   }
 
-  /// Asks the source of administrators each time a round begins.
+  /// Fetches the administrators from their source each time a round begins.
   void fetch_admins(const std::stop_token& stop) {
     MutexLock lock(mutex);
     while (wake.wait(lock, stop, [this]() CEEMS_REQUIRES(mutex) { return admins_wanted; })) {
@@ -108,7 +107,7 @@ struct UpdateLoop::Impl {
 
   // A round, on the writing thread --------------------------------------------------------------
 
-  /// Of several programs that share a database one fetches and writes.
+  /// Of several programs that share a database, only one fetches and writes.
   bool lead() {
     const auto leads = writer.lead();
     const std::string error = leads ? "" : leads.error().message;
@@ -129,7 +128,7 @@ struct UpdateLoop::Impl {
     return now;
   }
 
-  /// Deletes old units; gives the time before which they ended.
+  /// Deletes old units and returns the cutoff: units that ended before it are gone.
   std::int64_t purge(std::int64_t now_ms) {
     const std::int64_t days =
         std::chrono::duration_cast<std::chrono::days>(options.retention).count();
@@ -147,7 +146,7 @@ struct UpdateLoop::Impl {
     return cutoff;
   }
 
-  /// Gives the round's time, or nothing when there is nothing to do for this program.
+  /// Returns the round's time, or nothing if this program is not the one that updates the database.
   std::optional<std::int64_t> begin_round() {
     const std::int64_t now_ms = trusted_clock.now_ms();
     if (!lead()) {
@@ -173,7 +172,7 @@ struct UpdateLoop::Impl {
 
   // The writing thread and its requests to the others -------------------------------------------
 
-  /// Hands the next request to the worker's thread, if there is one.
+  /// Passes the next request to the worker's thread, if there is one.
   void ask(Worker& worker, Next next, std::int64_t now_ms) {
     worker.resume_at.reset();
     auto request = worker.progress.next_request(next, now_ms);
@@ -239,7 +238,8 @@ struct UpdateLoop::Impl {
     }
   }
 
-  /// Until an answer comes, the next round or backfill is due, or the clock is to be read again.
+  /// Waits until an answer arrives, the next round or backfill is due, or the clock must be read
+  /// again.
   void wait(Clock::SteadyTime next_round, const std::stop_token& stop) {
     Clock::SteadyTime until = std::min(next_round, clock.steady_now() + kMaxWait);
     for (const auto& worker : workers) {
@@ -259,7 +259,7 @@ struct UpdateLoop::Impl {
     Clock::SteadyTime next_round = clock.steady_now();
     while (!stop.stop_requested()) {
       if (const auto now = clock.steady_now(); now >= next_round) {
-        // One round that was missed is made up for now; more are dropped.
+        // One missed round is made up for now; any others are dropped.
         next_round = std::max(next_round + options.update_interval, now);
         if (const auto now_ms = begin_round()) {
           ask_all(*now_ms);

@@ -18,47 +18,48 @@
 
 namespace ceems::ingest {
 
-/// `data` and `admin` of the configuration, as far as updates need them.
+/// The parts of `data` and `admin` of the configuration that updates need.
 struct UpdateOptions {
   std::chrono::milliseconds update_interval{std::chrono::minutes(15)};
-  /// Longest window of one run; what lies further back is filled in windows of this length.
+  /// The longest window. Older data is filled in windows of this length.
   std::chrono::milliseconds max_update_interval{std::chrono::hours(1)};
-  /// Units that ended earlier are purged before each round; 0: everything that ended before today.
+  /// Units that ended longer ago are purged before each round; 0: everything that ended before
+  /// today.
   std::chrono::milliseconds retention{std::chrono::days(30)};
   bool purge = true;
-  /// Start of the first window of a cluster without watermark, see parse_update_from().
+  /// Start of the first window of a cluster that has no watermark, see parse_update_from().
   std::string update_from = "today";
   std::string time_zone = "UTC";  ///< IANA name, "UTC" or "Local"
-  /// Written as the admins of source "ceems" at the start; the caller adds ceems-int-svc.
+  /// Written as the admins of source "ceems" at startup; the caller adds ceems-int-svc.
   std::vector<std::string> admins;
-  /// Admins of source "grafana", fetched with each round; null: there are none (AdminSync).
+  /// Admins of source "grafana", fetched in each round; null if there are none (AdminSync).
   std::shared_ptr<AdminSource> grafana;
-  /// Pause between the windows of a backfill, so that readers of the database get their turn.
+  /// Pause between the windows of a backfill, so that it does not block readers of the database.
   std::chrono::milliseconds backfill_pause{100};
 };
 
-/// Fetches units, users and projects of every cluster, adds the metrics and writes them, once per
-/// update interval.
+/// Once per update interval, fetches units, users and projects of every cluster, adds the metrics
+/// and writes everything.
 ///
 /// Windows are half open, (start, end], and end at whole seconds (due_window()). A cluster's
 /// windows follow one another without gap or overlap: each starts where the last committed one
-/// ended (its watermark in the store), and only a window that was fetched, updated and written
-/// completely moves the watermark. So when a cluster, updater or database fails, the window is
-/// tried again in the next round, and other clusters go on: each has a thread of its own for
-/// fetching; one thread writes.
+/// ended (its watermark in the store). Only a window that was fetched, updated and written
+/// completely moves the watermark. So if a cluster, updater or database fails, the window is tried
+/// again in the next round. Other clusters continue, because each has its own thread for fetching.
+/// One thread writes for all of them.
 ///
-/// A window whose metrics are not complete is tried again in the next rounds; when that does not
-/// help, or the source refuses what it is asked, it is written without them and the store keeps the
+/// A window with missing metrics is tried again in the next rounds. If that does not help, or if
+/// the source rejects the queries, the window is written without these metrics. The store keeps the
 /// gap, which later rounds fill (docs/api/updaters.md).
 ///
-/// When the wall clock steps back, rounds do nothing until it has passed the watermark again. A
-/// step forward counts once it has lasted an update interval, and is filled in windows of
-/// max_update_interval.
+/// If the wall clock steps back, rounds do nothing until it has passed the watermark again. A step
+/// forward counts once it has lasted for an update interval. The time in between is then filled in
+/// windows of max_update_interval.
 class UpdateLoop {
  public:
-  /// With the managers and updaters of the configuration; errors are those of create_sources().
-  /// `writer`, `registry`, `clock` and `runner` must outlive the loop, which counts in `registry`
-  /// what it does (UpdateMetrics). Starts nothing.
+  /// Creates the loop with the managers and updaters of the configuration, and starts nothing.
+  /// Errors are those of create_sources(). `writer`, `registry`, `clock` and `runner` must outlive
+  /// the loop. It keeps its metrics in `registry` (UpdateMetrics).
   static Result<std::unique_ptr<UpdateLoop>> create(UpdateOptions options,
                                                     const std::vector<ClusterConfig>& clusters,
                                                     const std::vector<UpdaterConfig>& updaters,
@@ -66,28 +67,28 @@ class UpdateLoop {
                                                     metrics::Registry& registry,
                                                     const Clock& clock,
                                                     os::CommandRunner& runner);
-  /// The same with ready-made sources.
+  /// Does the same with sources that already exist.
   static Result<std::unique_ptr<UpdateLoop>> create(UpdateOptions options,
                                                     std::vector<UpdateSource> sources,
                                                     store::Writer& writer,
                                                     metrics::Registry& registry,
                                                     const Clock& clock);
-  ~UpdateLoop();  ///< stops
+  ~UpdateLoop();  ///< calls stop()
   UpdateLoop(const UpdateLoop&) = delete;
   UpdateLoop& operator=(const UpdateLoop&) = delete;
 
   /// Writes the administrators of the configuration, so that they are known when the first request
-  /// is answered, and starts the threads; the first round runs at once. From then on the writer
-  /// belongs to the loop's thread. Once.
+  /// is answered, and starts the threads. The first round runs at once. From then on only the
+  /// loop's thread may use the writer. Must be called only once.
   void start();
-  /// Ends fetches under way (commands are killed, requests cancelled), lets a commit under way
-  /// finish and joins all threads. Windows not yet written are fetched again after the next start.
-  /// Idempotent; thread-safe.
+  /// Cancels running fetches (commands are killed, requests cancelled), lets a running commit
+  /// finish, and joins all threads. Windows not yet written are fetched again after the next start.
+  /// Idempotent and thread-safe.
   void stop();
 
-  /// One round of all clusters on the calling thread, one after the other: admins, purge, then
-  /// every window that is due. Gives the number of windows committed. For tests and one-shot
-  /// programs; not after start().
+  /// Runs one round on the calling thread, one cluster after the other: admins, purge, then every
+  /// window that is due. Returns the number of windows committed. For tests and one-shot programs;
+  /// must not be called after start().
   std::size_t run_round(const std::stop_token& stop = {});
 
  private:

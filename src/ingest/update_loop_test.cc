@@ -184,7 +184,7 @@ TEST(UpdateLoop, WaitsWhileTheClockIsBehindAndFillsWhenItJumpsAhead) {
   f.clock.advance(minutes(31));
   EXPECT_EQ(loop->run_round(), 1U);
   f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + hours(3));
-  EXPECT_EQ(loop->run_round(), 0U);  // the step may be taken back
+  EXPECT_EQ(loop->run_round(), 0U);  // the clock may still step back
   f.clock.advance(minutes(15));
   EXPECT_EQ(loop->run_round(), 3U);
   EXPECT_THAT(f.writer.windows["a"],
@@ -199,7 +199,7 @@ TEST(UpdateLoop, AClockThatStepsAheadAndBackLosesNothing) {
   EXPECT_EQ(loop->run_round(), 1U);
   f.clock.advance(minutes(5));
   f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + hours(24 * 365));
-  EXPECT_EQ(loop->run_round(), 1U);  // as far as the other clock says
+  EXPECT_EQ(loop->run_round(), 1U);  // as far as the steady clock says
   f.clock.step_to(Clock::SystemTime(milliseconds(kDay)) + minutes(66));
   EXPECT_EQ(loop->run_round(), 1U);
   EXPECT_THAT(f.writer.windows["a"],
@@ -217,7 +217,7 @@ TEST(UpdateLoop, WindowsAreNotShorterThanUpdatersNeedNorIsWhatIsLeftOfTheDay) {
   EXPECT_EQ(loop->run_round(), 1U);
   f.clock.advance(minutes(57));  // 23:01
   EXPECT_EQ(loop->run_round(), 1U);
-  f.clock.advance(minutes(57));  // 23:58: would leave two minutes
+  f.clock.advance(minutes(57));  // 23:58: a window up to now would leave two minutes
   EXPECT_EQ(loop->run_round(), 1U);
   f.clock.advance(minutes(3));
   EXPECT_EQ(loop->run_round(), 1U);
@@ -238,7 +238,7 @@ TEST(UpdateLoop, OnlyTheProgramThatLeadsFetchesAndWrites) {
   auto loop = f.loop();
   EXPECT_EQ(loop->run_round(), 0U);
   EXPECT_THAT(f.writer.cutoffs, IsEmpty());
-  // Another program has written meanwhile.
+  // Another program has written in the meantime.
   f.writer.watermarks["a"] = kDay + 300'000;
   f.writer.leads = true;
   EXPECT_EQ(loop->run_round(), 1U);
@@ -264,7 +264,7 @@ TEST(UpdateLoop, AWrittenWindowIsReleasedInItsRound) {
   EXPECT_EQ(f.scripts["a"].released.back(), kDay + 5'400'000);
 }
 
-/// Admins as a test says.
+/// Returns the admins that a test sets.
 class FakeAdmins final : public AdminSource {
  public:
   Result<AdminNames> fetch(const std::stop_token& /*stop*/) override { return answer; }

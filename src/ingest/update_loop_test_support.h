@@ -18,7 +18,7 @@
 
 namespace ceems::ingest {
 
-using Window = std::pair<std::int64_t, std::int64_t>;  // seconds since the day began
+using Window = std::pair<std::int64_t, std::int64_t>;  // in seconds since kDay
 
 inline constexpr std::int64_t kDay =
     1'767'225'600'000;  // FakeClock starts here: 2026-01-01T00:00:00Z
@@ -27,7 +27,7 @@ inline Window in_seconds(model::Window window) {
   return {(window.start_ms - kDay) / 1000, (window.end_ms - kDay) / 1000};
 }
 
-/// A store in memory that checks the contract. Safe for concurrent use.
+/// An in-memory store that checks how it is called. Safe for concurrent use.
 class FakeWriter final : public store::Writer {
  public:
   Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override {
@@ -121,7 +121,7 @@ class FakeWriter final : public store::Writer {
                             [&] { return windows[cluster].size() >= count; });
   }
 
-  // Tests read the rest without the mutex, once the loop has stopped.
+  // Tests access the rest without the mutex, after the loop has stopped.
   Mutex mutex;
   Condition changed;
   std::map<std::string, std::int64_t, std::less<>> watermarks;
@@ -138,7 +138,7 @@ class FakeWriter final : public store::Writer {
   bool keeping_gaps = true;
 };
 
-/// What a test says a cluster does.
+/// The behaviour of a cluster, set by a test.
 struct Script {
   std::function<Result<std::vector<model::Unit>>(model::Window, std::stop_token)> units =
       [](const auto&, const auto&) { return std::vector<model::Unit>{}; };
@@ -234,7 +234,7 @@ struct Job {
   }
 };
 
-/// What the manager would report at the window's end.
+/// Returns what the manager would report at the window's end.
 inline std::vector<model::Unit> units_of(const std::vector<Job>& jobs, model::Window window) {
   const auto [from, to] = in_seconds(window);
   std::vector<model::Unit> units;
@@ -263,7 +263,7 @@ inline std::vector<model::Unit> units_of(const std::vector<Job>& jobs, model::Wi
       one.ended_at_ts = kDay + job.end * 1000;
       one.state = "COMPLETED";
     }
-    // One that ended before the window is reported with its whole time.
+    // A job that ended before the window is reported with its whole time.
     const double walltime =
         job.end <= from ? static_cast<double>(job.end - job.start) : job.overlap(from, to);
     one.total_time_seconds = {{"walltime", walltime},

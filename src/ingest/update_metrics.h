@@ -15,7 +15,7 @@ struct UpdateMetrics {
   metrics::Counter& admin_failures;  ///< of the AdminSource
 };
 
-/// Those of one cluster.
+/// The metrics of one cluster.
 struct ClusterMetrics {
   ClusterMetrics(metrics::Registry& registry, std::string_view cluster_id);
 
@@ -24,9 +24,9 @@ struct ClusterMetrics {
   metrics::Counter& windows;        ///< written
   metrics::Counter& failures;       ///< of fetching, updating or writing
   metrics::Gauge& failing;          ///< 1: the last attempt failed or left something out
-  metrics::Gauge& units;            ///< of the last window
-  metrics::Counter& units_skipped;  ///< that the store refused, of all windows
-  metrics::Gauge& gaps;             ///< open ones
+  metrics::Gauge& units;            ///< in the last window
+  metrics::Counter& units_skipped;  ///< rejected by the store, in all windows
+  metrics::Gauge& gaps;             ///< open gaps
   metrics::Counter& gaps_filled;
   metrics::Gauge& fetch_seconds;  ///< how long the last window took to fetch
 };

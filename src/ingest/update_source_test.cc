@@ -30,7 +30,7 @@ ClusterConfig cluster(const std::string& manager, const std::vector<std::string>
   return config;
 }
 
-/// URL and user agent, or "none".
+/// Returns the URL and user agent, or "none".
 std::string tsdb_of(const ClusterConfig& config, const std::vector<UpdaterConfig>& updaters) {
   const auto found = tsdb_of_cluster(config, updaters);
   if (!found) {

@@ -12,8 +12,8 @@ using std::chrono::milliseconds;
 
 constexpr std::int64_t kSecond = 1000;
 
-/// The first midnight after a moment. A day has 23 to 25 hours, so 36 hours after its start is the
-/// next day wherever the clocks change.
+/// Returns the first midnight after a moment. Days have 23 to 25 hours, so 36 hours after a day's
+/// start is always within the next day.
 std::int64_t next_midnight(std::int64_t epoch_ms, const TimeZone& zone) {
   constexpr std::int64_t kHour = 3'600'000;
   return zone.day_start(zone.day_start(epoch_ms) + 36 * kHour);
@@ -56,7 +56,7 @@ std::optional<DueWindow> due_window(const UpdateSource& source,
   if (due <= start_ms) {
     return std::nullopt;
   }
-  // Windows end at midnight, so that a day's usage is that day's.
+  // Windows end at midnight, so that usage counts on the day it occurred.
   const std::int64_t midnight = next_midnight(start_ms, rules.zone);
   const std::int64_t limit = std::min(start_ms + rules.longest_ms, midnight);
   std::int64_t end = std::min(due, limit);

@@ -12,8 +12,9 @@
 
 namespace ceems::ingest {
 
-/// Epoch milliseconds of `update_from`: "" or "today" (00:00 of today in the zone), YYYY-MM-DD,
-/// YYYY-MM-DDTHH:MM or YYYY-MM-DDTHH:MM:SS. Else kInvalidArgument "failed to parse time string: x".
+/// Returns `update_from` in epoch milliseconds: "" or "today" (00:00 of today in the zone),
+/// YYYY-MM-DD, YYYY-MM-DDTHH:MM or YYYY-MM-DDTHH:MM:SS. kInvalidArgument "failed to parse time
+/// string: x" for anything else.
 Result<std::int64_t> parse_update_from(std::string_view text,
                                        std::string_view time_zone,
                                        Clock::SystemTime now);
@@ -21,7 +22,7 @@ Result<std::int64_t> parse_update_from(std::string_view text,
 /// The limits of windows.
 struct WindowRules {
   std::int64_t longest_ms = 0;
-  TimeZone zone;  ///< of the midnights at which windows end
+  TimeZone zone;  ///< in which windows end at midnight
 };
 
 struct DueWindow {
@@ -29,12 +30,13 @@ struct DueWindow {
   bool last = false;  ///< no further window is due at the moment
 };
 
-/// The window that begins at `start_ms` and is due at `now_ms`; nothing if none is due yet.
+/// Returns the window that begins at `start_ms` and is due at `now_ms`, or nothing if none is due
+/// yet.
 ///
-/// It ends at a whole second, at least settle() before now (the longest of manager and updaters),
-/// at most `longest_ms` after its start, and at the next midnight at the latest. If its start
-/// permits, it is at least as long as the updaters' shortest_window() and so is the rest of the
-/// day; a window that is still too short is not due.
+/// It ends at a whole second, at least settle() ago (the longest of manager and updaters), at most
+/// `longest_ms` after its start, and at the next midnight at the latest. If its start permits, both
+/// the window and the rest of the day after it are at least as long as the updaters'
+/// shortest_window(). A window that is still too short is not due.
 std::optional<DueWindow> due_window(const UpdateSource& source,
                                     const WindowRules& rules,
                                     std::int64_t start_ms,
