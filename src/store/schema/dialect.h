@@ -4,8 +4,8 @@
 
 namespace ceems::store {
 
-/// The databases that hold the tables. Statements are written so that both take them; this decides
-/// the words that differ.
+/// The database systems that hold the tables. Statements are written so that both accept them; the
+/// dialect selects the words that differ.
 enum class Dialect : std::uint8_t { kSqlite, kPostgres };
 
 }  // namespace ceems::store

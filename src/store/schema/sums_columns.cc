@@ -9,9 +9,9 @@
 namespace ceems::store {
 namespace {
 
-constexpr int kFirstVersion = 2;  // of ceems_schema that has the table
+constexpr int kFirstVersion = 2;  // of ceems_schema in which the table was added
 
-/// The names of the sums of these columns.
+/// Returns the names of the sums of these columns.
 template <typename Wanted>
 std::vector<std::string> sums_of(std::span<const Column> maps, Wanted wanted) {
   std::vector<std::string> names;

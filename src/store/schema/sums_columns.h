@@ -11,9 +11,10 @@
 namespace ceems::store {
 
 // The columns of ceems_unit_sums that hold sums (docs/api/database.md, "Sums over time"): the maps
-// of units in their order, then "weight_" and the name for each that is an average. All are texts.
+// of units in their order, then a column "weight_<name>" for each map that is an average. All
+// columns are texts.
 
-/// Which of total_time_seconds and the metrics, in their order, are asked for.
+/// Which of total_time_seconds and the metrics, in this order, are requested.
 using WantedMaps = std::array<bool, model::kMetricCount + 1>;
 
 inline constexpr WantedMaps kAllMaps = [] {
@@ -22,16 +23,17 @@ inline constexpr WantedMaps kAllMaps = [] {
   return maps;
 }();
 
-/// To select the sums; '' stands for maps that are not wanted. With kAllMaps, their names.
+/// The SELECT list for the sums, with '' for maps that are not wanted. With kAllMaps it is a list
+/// of their names.
 std::string sums_columns(const WantedMaps& wanted);
-/// To select the same from units and daily_usage, which have no weights. The times, which are the
-/// weights of averages, are always read.
+/// The same SELECT list for units and daily_usage, which have no weights. It always includes the
+/// times, because they are the weights of averages.
 std::string unit_columns(const WantedMaps& wanted);
 
-/// For CREATE TABLE: "name type,name type" of the columns that the first version of the table had.
-/// `maps` are kMapColumns.
+/// For CREATE TABLE: "name type,name type" of the columns in the first version of the table. `maps`
+/// are kMapColumns.
 std::string sums_definitions(Dialect dialect, std::span<const Column> maps);
-/// The ALTER statements that lead to a later version of ceems_schema, each ended by ";".
+/// The ALTER statements that upgrade to a later version of ceems_schema, each terminated by ";".
 std::string add_sums_columns(Dialect dialect, std::span<const Column> maps, int version);
 
 }  // namespace ceems::store

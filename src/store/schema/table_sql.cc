@@ -27,7 +27,7 @@ std::string_view sqlite_type(const Column& column) {
   return {};
 }
 
-/// Bytes decide the order of texts, as in SQLite.
+/// Texts are ordered by bytes, as in SQLite.
 std::string_view postgres_type(const Column& column) {
   if (!column.postgres_type.empty()) {
     return column.postgres_type;
@@ -61,7 +61,7 @@ std::string create_sqlite_table(const Table& table) {
   return sql + ");";
 }
 
-/// Columns of PostgreSQL tables are ordered by this.
+/// Returns the sort key for the order of columns in PostgreSQL tables.
 int postgres_group(const Column& column) {
   if (column.place == Place::kHidden) {
     return 3;
@@ -97,7 +97,7 @@ std::string create_postgres_table(const Table& table) {
   return sql + ");";
 }
 
-/// "a=?,b=?" for the columns that `wanted` holds for.
+/// Returns "a=?,b=?" for the columns that `wanted` selects.
 template <typename Wanted>
 std::string assignments(const Table& table, Wanted wanted) {
   std::string text;

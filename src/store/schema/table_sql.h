@@ -9,29 +9,30 @@
 
 namespace ceems::store {
 
-// The statements that follow from the columns of a table. Pure functions; a ? stands for each
-// value.
+// The SQL statements for the columns of a table. Pure functions; each value is a ? in the
+// statement.
 
-/// CREATE TABLE as it was first made, ended by ";": in SQLite the columns of the reference before
-/// its version 8, in PostgreSQL those of version 1 of ceems_schema, texts first, then numbers,
-/// JSON, and what answers do not show.
+/// CREATE TABLE of the table's first version, terminated by ";". In SQLite it has the columns of
+/// the reference before its version 8. In PostgreSQL it has those of version 1 of ceems_schema:
+/// texts first, then numbers, JSON, and columns that answers do not show.
 std::string create_table(Dialect dialect, const Table& table);
-/// CREATE UNIQUE INDEX over the key, ended by ";".
+/// CREATE UNIQUE INDEX over the key, terminated by ";".
 std::string create_key(Dialect dialect, const Table& table);
-/// The ALTER statements that lead to a version of ceems_schema, each ended by ";"; empty where the
-/// version, from 1, has no new columns that create_table() does not make.
+/// The ALTER statements that upgrade to a version of ceems_schema (from 1), each terminated by ";".
+/// Empty if the version adds no columns besides those that create_table() makes.
 std::string add_columns(Dialect dialect, const Table& table, int version);
 
-/// "units (cluster_id,...)": all columns but the id.
+/// "units (cluster_id,...)": all columns except the id.
 std::string insert_target(const Table& table);
-/// INSERT with a value for each column of the target.
+/// INSERT with one value for each column of the target.
 std::string insert_text(std::string_view target);
-/// UPDATE of all columns but those with Update::kNever, in their order; the last value is the id.
+/// UPDATE of all columns except those with Update::kNever, in their order; the last value is the
+/// id.
 std::string update_text(const Table& table);
 /// UPDATE of the maps and their weights, in their order; the last value is the id.
 std::string update_maps_text(const Table& table);
-/// SELECT of the id and of the columns that build on what is stored, in their order. The values are
-/// those of the key.
+/// SELECT of the id and of the columns whose new value depends on the stored one, in their order.
+/// The values are those of the key.
 std::string find_text(const Table& table);
 
 /// "a,b,c"

@@ -10,13 +10,13 @@
 
 namespace ceems::store {
 
-// The columns of units, usage and daily_usage (docs/api/database.md). A row that is added here is
-// in new and upgraded databases of both kinds, in all statements, and, unless its place is kHidden,
-// in the answers and the documentation of the API. Its `since` is a new version.
+// The columns of units, usage and daily_usage (docs/api/database.md). A row added here adds the
+// column to new and upgraded databases of both systems, to all statements and, unless its place is
+// kHidden, to the answers and the documentation of the API. Its `since` must be a new version.
 
 namespace tables {
 
-/// The rows of some lists one after the other.
+/// Concatenates the rows of some lists.
 template <std::size_t... kSizes>
 constexpr auto joined(const std::array<Column, kSizes>&... lists) {
   std::array<Column, (kSizes + ...)> all{};
@@ -25,7 +25,7 @@ constexpr auto joined(const std::array<Column, kSizes>&... lists) {
   return all;
 }
 
-// What means the same in several tables, and in the fields of users and projects.
+// Help texts that several tables and the fields of users and projects share.
 inline constexpr std::string_view kClusterHelp = "Id of the cluster in the configuration.";
 inline constexpr std::string_view kManagerHelp =
     "Kind of the cluster: slurm, openstack, k8s, local.";
@@ -193,7 +193,7 @@ inline constexpr std::array kUsageNames = std::to_array<Column>({
      .example = R"("phys")"},
 });
 
-/// A metric whose numbers add up.
+/// A metric whose numbers are added up.
 constexpr Column total(std::string_view name,
                        Metric metric,
                        std::string_view help,
@@ -208,7 +208,7 @@ constexpr Column total(std::string_view name,
           .example = example,
           .old_name = old_name};
 }
-/// One whose numbers are averages over what `weight` counts.
+/// A metric whose numbers are averages weighted by `weight`.
 constexpr Column mean(std::string_view name,
                       Metric metric,
                       std::string_view weight,
@@ -294,7 +294,7 @@ inline constexpr std::array kIgnore = std::to_array<Column>({
      .postgres_type = "integer NOT NULL DEFAULT 0"},
 });
 
-/// What the writer keeps about a row.
+/// The columns in which the writer keeps its own data about a row.
 inline constexpr std::array kWriting = std::to_array<Column>({
     {.name = "num_updates",
      .kind = ColumnKind::kNumber,
@@ -325,7 +325,7 @@ inline constexpr std::array<std::string_view, 5> kTightOfUnits{
 inline constexpr std::array<std::string_view, 3> kTightOfUsage{"cluster_id", "groupname",
                                                                "num_updates"};
 
-/// Are the metrics all there, and at their numbers?
+/// Whether all metrics are present, each at the index of its enumerator.
 constexpr bool metrics_in_order() {
   for (std::size_t i = 0; i < model::kMetricCount; ++i) {
     const Source& source = kMaps.at(i + 1).source;
@@ -352,32 +352,33 @@ inline constexpr Table kUsage{.name = "usage",
                               .key = tables::kUsageKey,
                               .key_index = "uq_cluster_id_project_usr",
                               .tight = tables::kTightOfUsage};
-/// The same for each day.
+/// The same per day.
 inline constexpr Table kDailyUsage{.name = "daily_usage",
                                    .columns = tables::kUsageColumns,
                                    .key = tables::kDayKey,
                                    .key_index = "uq_cluster_id_project_usr_lastupdated",
                                    .tight = tables::kTightOfUsage,
                                    .tight_key = true};
-/// In the order in which they are upgraded.
+/// The tables in the order in which they are upgraded.
 inline constexpr std::array<const Table*, 3> kTables{&kUnits, &kUsage, &kDailyUsage};
 
-/// Version of ceems_schema (docs/api/database.md): 4 made the last table, later ones add columns.
+/// The current version of ceems_schema (docs/api/database.md): 4 added the last table, later ones
+/// add columns.
 inline constexpr int kOwnVersion = std::max(4, newest_version(kTables));
 
-/// Their maps: the times, and the metrics in the order of model::Metric.
+/// The maps of these tables: the times, then the metrics in the order of model::Metric.
 inline constexpr std::span<const Column> kMapColumns = tables::kMaps;
 
 /// The column of a metric.
 constexpr const Column& column_of(model::Metric metric) {
   return kMapColumns[static_cast<std::size_t>(metric) + 1];
 }
-/// Column and JSON key, e.g. "avg_cpu_usage".
+/// The name of the metric's column and JSON key, e.g. "avg_cpu_usage".
 constexpr std::string_view column_name(model::Metric metric) {
   return column_of(metric).name;
 }
-/// The name in the times that weights an average, e.g. "alloc_cputime"; empty for totals, which add
-/// up.
+/// The name in the times by which an average is weighted, e.g. "alloc_cputime"; empty for totals,
+/// which are added up.
 constexpr std::string_view weight_name(model::Metric metric) {
   return column_of(metric).weight;
 }
