@@ -24,7 +24,7 @@ class Statement {
   void bind(int index, std::string_view text);
   void bind(int index, std::int64_t value);
   void bind_null(int index);
-  /// Binds all parameters, from 1.
+  /// Binds all parameters, starting at 1.
   void bind_all(const std::vector<SqlValue>& values);
 
   /// Moves to the next row; false at the end. After the end or an error, reset() makes the
@@ -34,7 +34,8 @@ class Statement {
   Result<> run();
   void reset();
 
-  // The columns of the current row, from 0. Texts are valid until the next step() or reset().
+  // The columns of the current row, counted from 0. Texts are valid until the next step() or
+  // reset().
   [[nodiscard]] std::string_view text(int column) const;
   [[nodiscard]] std::int64_t integer(int column) const;
   [[nodiscard]] bool is_null(int column) const;
@@ -62,15 +63,15 @@ class Connection {
   Result<Statement> prepare(std::string_view sql);
   /// Runs statements that have no parameters and no result.
   Result<> execute(const std::string& sql);
-  /// The first column of the first row; "" if there is no row.
+  /// Returns the first column of the first row; "" if there is no row.
   Result<std::string> query_text(std::string_view sql);
   Result<std::int64_t> query_integer(std::string_view sql);
 
   /// False while a transaction is open.
   [[nodiscard]] bool autocommit() const;
-  /// From this time on, statements fail with kTimeout.
+  /// Statements fail with kTimeout from this time on.
   void set_deadline(std::chrono::steady_clock::time_point deadline);
-  /// Removes the deadline for the next user of the connection. Always true.
+  /// Removes the deadline for the next user of the connection. Always returns true.
   bool recycle();
 
   /// Copies the whole database to the file `path`, which is created with mode 0640 and removed
@@ -88,7 +89,7 @@ class Connection {
   std::unique_ptr<std::chrono::steady_clock::time_point> deadline_;
 };
 
-/// The last error of a connection. `context` says what was attempted.
+/// Returns the last error of a connection. `context` says what was attempted.
 Error last_error(sqlite3* handle, std::string_view context);
 
 /// True if an error concerns only the row that was written (a constraint, a value too large), false

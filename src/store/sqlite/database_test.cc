@@ -39,11 +39,11 @@ TEST_F(SqliteDatabaseTest, ALockedFileIsReportedAndTheWriterGoesOnLater) {
     std::this_thread::sleep_for(std::chrono::milliseconds(200));
     static_cast<void>(other.execute("ROLLBACK"));
   });
-  write(kNow, kNow + kMinute, {job("1", kNow)});  // waits for it
+  write(kNow, kNow + kMinute, {job("1", kNow)});  // waits for the lock
   EXPECT_EQ(text("SELECT count(*) FROM units"), "1");
 }
 
-/// Files of this process cannot grow beyond a size while it lives: writing fails as on a full disk.
+/// Limits the size of this process's files while it exists: writing fails as on a full disk.
 class FullDisk {
  public:
   explicit FullDisk(std::uintmax_t bytes) {
@@ -104,7 +104,7 @@ TEST_F(SqliteDatabaseTest, PurgeAndVacuumGoOnBesideReaders) {
   while (before->next().value()) {
     ++rest;
   }
-  EXPECT_EQ(rest, 2999U);  // the reader's snapshot is whole
+  EXPECT_EQ(rest, 2999U);  // the reader's snapshot is complete
   write(kNow, kNow + kMinute, {job("next", kNow)});
 }
 

@@ -10,7 +10,7 @@
 namespace ceems::store::sqlite {
 namespace {
 
-/// Version 8 has one row for each admin, before there was one for each source.
+/// Version 8 has one row per admin; before, there was one row per source.
 constexpr const char* kAdminsByName =
     "ALTER TABLE admin_users RENAME TO admin_users_by_source;"
     "CREATE TABLE admin_users (id integer not null primary key, uid text default '',"
@@ -23,8 +23,8 @@ constexpr const char* kAdminsByName =
     "DROP TABLE admin_users_by_source;"
     "CREATE UNIQUE INDEX uq_cluster_id_admin_user ON admin_users (cluster_id, name);";
 
-/// The statements that upgrade to this version from the one before, for 1 to 7; step_sql() has
-/// those for 8 and 9.
+/// Returns the statements that upgrade from the previous version to this one, for 1 to 7;
+/// step_sql() has those for 8 and 9.
 std::string first_steps(int version) {
   switch (version) {
     case 1:
@@ -110,12 +110,12 @@ constexpr const char* kGapTables =
     " started_at_ts integer, ended_at_ts integer, times text);"
     "CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);";
 
-/// Version 4: who leads which project according to the resource managers.
+/// Version 4: the leads of each project according to the resource managers.
 constexpr const char* kLeadsTable =
     "CREATE TABLE ceems_project_leads (name text not null, cluster_id text not null,"
     " project text not null, PRIMARY KEY (name, cluster_id, project)) WITHOUT ROWID;";
 
-/// The statements of a version of our additions, except for new columns.
+/// Returns the statements of a version of our additions, except for new columns.
 std::string own_tables(int version) {
   switch (version) {
     case 1:
@@ -131,7 +131,7 @@ std::string own_tables(int version) {
   }
 }
 
-/// The statements that upgrade a version of our additions to the newest.
+/// Returns the statements that upgrade a version of our additions to the newest.
 std::string own_steps(int version) {
   std::string sql;
   while (++version <= kOwnVersion) {
@@ -227,7 +227,7 @@ Result<> run_step(Connection& connection, int version) {
 }
 
 struct State {
-  bool empty = false;  ///< no tables at all
+  bool empty = false;  ///< the database has no tables
   int version = 0;     ///< of the reference's schema
   int own = 0;         ///< of our additions
 };

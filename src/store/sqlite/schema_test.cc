@@ -93,8 +93,8 @@ TEST_F(SchemaTest, AFreshDataBaseHasTheSchemaOfTheReference) {
   EXPECT_TRUE(backups().empty());
 }
 
-/// The texts that the file keeps of its tables, indexes and triggers, without those that `known`
-/// holds already.
+/// Returns the SQL texts that the file stores for its tables, indexes and triggers, except those
+/// already in `known`.
 std::string new_objects(Connection& connection, std::map<std::string, std::string>& known) {
   std::string texts;
   auto statement =
@@ -110,8 +110,8 @@ std::string new_objects(Connection& connection, std::map<std::string, std::strin
   return texts;
 }
 
-/// Files of all versions in use were made with these texts. With CEEMS_UPDATE_GOLDEN in the
-/// environment they are written anew.
+/// Existing files of all versions were created with these texts. If CEEMS_UPDATE_GOLDEN is set in
+/// the environment, the golden file is rewritten.
 TEST_F(SchemaTest, EveryVersionHasTheTextsOfTheGoldenFile) {
   std::map<std::string, std::string> known;
   std::string texts;
@@ -185,7 +185,8 @@ TEST_F(SchemaTest, AdminsBySourceBecomeRows) {
 }
 
 TEST_F(SchemaTest, ADevelopmentVersionWithLaterColumnsIsUpgraded) {
-  // Says version 5 although admins are rows and the egress column has its new name already.
+  // The file claims version 5, although admins are rows and the egress column already has its new
+  // name.
   {
     auto db = raw();
     ASSERT_TRUE(sqlite::create_reference_schema(db, 9));
@@ -263,7 +264,7 @@ TEST_F(SchemaTest, GoesOnWhereTheReferenceStopped) {
     EXPECT_FALSE((*opened)->writer().watermark("b").value());
     EXPECT_FALSE((*opened)->writer().watermark("c").value());
   }
-  // The reference runs again for a while, and is replaced by us again.
+  // The reference runs again for a while, then our program replaces it again.
   run("UPDATE usage SET last_updated_at = '2026-01-01T13:00:00' WHERE username = 'v'");
   EXPECT_EQ(text("SELECT last_updated_at_ts IS NULL FROM usage WHERE username = 'v'"), "1");
   const auto again = open("Europe/Paris");
