@@ -41,7 +41,8 @@ ErrorCode code_of(std::string_view state) {
   if (group == "28" || state == "42501") {
     return ErrorCode::kPermissionDenied;
   }
-  // Connections, rollbacks, resources, the operator; a lock that is not free; a read-only server.
+  // Connection failures, rollbacks, lack of resources, operator intervention; a lock that is not
+  // free; a read-only server.
   for (const std::string_view again : {"08", "40", "53", "57", "58"}) {
     if (group == again) {
       return ErrorCode::kUnavailable;
@@ -70,7 +71,7 @@ bool succeeded(const PGresult* result) {
   return status == PGRES_COMMAND_OK || status == PGRES_TUPLES_OK;
 }
 
-/// Host, port and database of a connection URI, for messages; nothing if it is not one.
+/// Returns host, port and database of a connection URI, for messages; nothing if it is not one.
 std::optional<std::string> name_of(const std::string& url) {
   struct Free {
     void operator()(PQconninfoOption* options) const { PQconninfoFree(options); }
@@ -95,7 +96,7 @@ std::optional<std::string> name_of(const std::string& url) {
   const std::string host = value("host").empty() ? value("hostaddr") : value("host");
   const std::string port = value("port");
   const std::string database = value("dbname");
-  // If a password has a / or @ that is not written as %2F or %40, a part of it ends up here.
+  // If a password contains a / or @ that is not written as %2F or %40, a part of it ends up here.
   const bool misread = host.find('@') != std::string::npos ||
                        database.find_first_of("@:/") != std::string::npos ||
                        port.find_first_not_of("0123456789,") != std::string::npos;

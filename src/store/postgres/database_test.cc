@@ -95,13 +95,13 @@ TEST_F(PgDatabaseTest, OneOfSeveralProgramsLeadsAndAnotherTakesOver) {
   EXPECT_EQ(db_->writer().lead().value(), true);
   EXPECT_EQ(other->writer().lead().value(), false);
   write(kNow, kNow + kMinute, {job("1", kNow)});
-  // Who does not lead cannot write.
+  // A program that does not lead cannot write.
   const auto refused = other->writer().write(update(kNow + kMinute, kNow + 2 * kMinute, {}));
   ASSERT_FALSE(refused);
   EXPECT_EQ(refused.error().code, ErrorCode::kUnavailable);
   EXPECT_FALSE(other->writer().purge(kNow));
   EXPECT_FALSE(other->writer().write_admins("ceems", {"root"}));
-  // The leader ends.
+  // The leader shuts down.
   db_.reset();
   EXPECT_TRUE(eventually([&] { return other->writer().lead().value_or(false); }));
   EXPECT_EQ(other->writer().watermark("hpc").value(), kNow + kMinute);
@@ -113,7 +113,7 @@ TEST_F(PgDatabaseTest, ALeaderThatLostItsLockCannotWriteAfterAnotherHasIt) {
   ASSERT_TRUE(db_->writer().lead().value());
   write(kNow, kNow + kMinute, {job("1", kNow)});
   terminate_leader();
-  // The other one asks first; whichever led before must not write, whether it noticed or not.
+  // The other one asks first. The former leader must not write, whether it has noticed or not.
   ASSERT_TRUE(eventually([&] {
     terminate_leader();
     return other->writer().lead().value_or(false);
@@ -151,7 +151,7 @@ TEST_F(PgDatabaseTest, AConnectionThatIsLostDuringAWriteLosesAndDoublesNothing) 
     ASSERT_TRUE(eventually([&] {
       const auto report = db_->writer().write(window);
       failures += report ? 0 : 1;
-      // Only the watermark tells whether a failed commit took effect.
+      // Only the watermark shows whether a failed commit took effect.
       const auto watermark = db_->writer().watermark("hpc");
       written = watermark && *watermark == start + kMinute;
       return written;
@@ -238,7 +238,7 @@ TEST_F(PgDatabaseTest, AllConnectionsBusyIsAnErrorNotAWait) {
 TEST_F(PgDatabaseTest, ARowThatTheServerRefusesIsSkippedAlone) {
   auto good = job("good", kNow);
   auto bad = job("bad", kNow);
-  // Does not compress, and is longer than an entry of an index may be.
+  // This text does not compress and is longer than an index entry may be.
   std::uint32_t state = 1;
   for (int i = 0; i < 20000; ++i) {
     state = state * 1664525U + 1013904223U;
@@ -259,7 +259,8 @@ TEST_F(PgDatabaseTest, ARowThatTheServerRefusesIsSkippedAlone) {
 }
 
 TEST_F(PgDatabaseTest, UnitsOfAnEmptyTableAreFoundByTheirIndex) {
-  // A plan is kept for the whole first window; another index would read all units for each unit.
+  // The plan is kept for the whole first window. With another index it would read all units for
+  // each unit.
   const std::string plan =
       text("EXPLAIN SELECT id, name FROM units WHERE cluster_id = 'hpc' AND uuid = '1'");
   EXPECT_NE(plan.find("uq_cluster_id_uuid_start"), std::string::npos) << plan;

@@ -6,8 +6,8 @@
 
 namespace ceems::store::postgres {
 
-/// Reads rows one by one (libpq's single-row mode), so a result of any size needs the memory of one
-/// row.
+/// Reads rows one by one (libpq's single-row mode), so a result of any size needs memory for only
+/// one row.
 class PgReader::Rows final : public Cursor {
  public:
   explicit Rows(Pool<Connection>::Lease lease) : lease_(std::move(lease)) {}
@@ -81,8 +81,8 @@ class PgReader::Rows final : public Cursor {
 
   Pool<Connection>::Lease lease_;
   Answer current_;
-  bool ended_ = true;     ///< nothing more comes
-  bool waiting_ = false;  ///< the first row was fetched and not asked for yet
+  bool ended_ = true;     ///< there are no more rows
+  bool waiting_ = false;  ///< the first row was fetched but not requested yet
 };
 
 Result<std::unique_ptr<Cursor>> PgReader::open(const Sql& sql, std::chrono::milliseconds limit) {

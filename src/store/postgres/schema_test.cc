@@ -13,8 +13,8 @@
 namespace ceems::store::postgres {
 namespace {
 
-/// Databases in use were made with these statements. With CEEMS_UPDATE_GOLDEN in the environment
-/// they are written anew.
+/// Existing databases were created with these statements. If CEEMS_UPDATE_GOLDEN is set in the
+/// environment, the golden file is rewritten.
 TEST(PgSchema, EveryVersionHasTheStatementsOfTheGoldenFile) {
   std::string texts;
   for (int version = 1; version <= kOwnVersion; ++version) {

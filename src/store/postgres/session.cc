@@ -64,7 +64,8 @@ Result<> PgSession::connect() {
   }
   connection_ = std::make_unique<Connection>(std::move(*connection));
   // All statements of the writer can use an index. A plan made while a table is new and empty would
-  // scan the table each time until there are statistics: minutes for the first window.
+  // scan the whole table each time until there are statistics, which takes minutes for the first
+  // window.
   return connection_->execute("SET enable_seqscan = off");
 }
 
@@ -346,7 +347,7 @@ Result<std::vector<std::optional<Error>>> PgSession::run_groups(
   if (auto done = undo(); !done) {
     return fail(std::move(done).error());
   }
-  // One of them was refused, so each is run separately.
+  // One of them was rejected, so each is run separately.
   for (const std::size_t i : rest) {
     failure = pipeline(groups[i], {}, true);
     if (!failure) {
