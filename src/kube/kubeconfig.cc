@@ -72,7 +72,7 @@ class Taker {
   std::optional<Error> error_;
 };
 
-/// The value of `part` in the item of `list` that has this name.
+/// Returns the value of `part` in the item of `list` that has this name.
 Result<config::Node> named(const config::Node& root,
                            std::string_view list,
                            const std::string& name,

@@ -49,7 +49,8 @@ class Document {
   json::value root_;  // last, because its construction uses the other members
 };
 
-/// A member as an object; null if `parent` is null or the member is missing or something else.
+/// Returns a member as an object; null if `parent` is null or the member is missing or not an
+/// object.
 const json::object* object_of(const json::object* parent, std::string_view key) {
   const json::value* value = parent == nullptr ? nullptr : parent->if_contains(key);
   return value == nullptr ? nullptr : value->if_object();
@@ -97,7 +98,7 @@ TextMap text_map(const json::object* members, std::size_t& left) {
   return map;
 }
 
-/// A quantity, which is a number or a text with a suffix.
+/// Reads a quantity, which is a number or a string with a suffix.
 std::optional<double> quantity_of(const json::value& value) {
   if (value.is_string()) {
     return parse_quantity({value.get_string().data(), value.get_string().size()});
@@ -150,7 +151,7 @@ std::map<std::string, double, std::less<>> limits_of(const json::object* spec) {
   return limits;
 }
 
-/// When the last container ended; 0 while any of them has not.
+/// Returns when the last container ended; 0 while any of them has not.
 std::int64_t containers_end(const json::object* status) {
   const json::array* containers = array_of(status, "containerStatuses");
   if (containers == nullptr) {
@@ -184,7 +185,7 @@ void read_ready(const json::object* status, Pod& pod) {
   }
 }
 
-/// Nothing if the object has no UID.
+/// Returns nothing if the object has no UID.
 std::optional<Pod> read_pod(const json::object* object) {
   const json::object* metadata = object_of(object, "metadata");
   const json::object* status = object_of(object, "status");
@@ -208,7 +209,7 @@ std::optional<Pod> read_pod(const json::object* object) {
   return pod;
 }
 
-/// The items of a list, or an error if the document is not a list.
+/// Returns the items of a list, or an error if the document is not a list.
 Result<const json::array*> items_of(const Document& document) {
   static const json::array kNone;
   if (!document.error().empty()) {

@@ -11,14 +11,14 @@
 
 namespace ceems::kube {
 
-// The parts that we use of Kubernetes API objects, read from JSON
+// The parts of Kubernetes API objects that we use, read from JSON
 // (https://kubernetes.io/docs/reference/kubernetes-api/). The users of a cluster write the content
 // of its objects, so all sizes are bounded. Times are epoch milliseconds; 0 means not set.
 
 using TextMap = std::map<std::string, std::string, std::less<>>;
 
-/// Limits for annotations and labels, so that users cannot fill our memory. Longer values are left
-/// out, and so are entries that would bring the keys and values of a pod above kMaxMapBytes.
+/// Limits for annotations and labels, so that users cannot exhaust our memory. Longer values are
+/// left out, and so are entries that would bring the keys and values of a pod above kMaxMapBytes.
 inline constexpr std::size_t kMaxMapValueBytes = 1024;
 inline constexpr std::size_t kMaxMapBytes = 8192;
 
@@ -87,7 +87,7 @@ struct ExecCredential {
   std::string token;
   std::string client_cert;
   std::string client_key;
-  std::int64_t expires_ms = 0;  ///< 0: valid until the API server refuses them
+  std::int64_t expires_ms = 0;  ///< 0: valid until the API server rejects them
 };
 /// Errors: kParse. They never quote the text, because it contains secrets.
 Result<ExecCredential> parse_exec_credential(std::string_view text);

@@ -11,12 +11,12 @@
 
 namespace ceems::kube {
 
-/// Something that knows the pods of a cluster.
+/// A view of the pods of a cluster.
 class PodSource {
  public:
   virtual ~PodSource() = default;
-  /// All current pods, and deleted ones until they are forgotten, in any order. May wait up to
-  /// `wait`. If that is not enough, or on a stop, fails with kUnavailable and the cause.
+  /// Returns all current pods, and deleted ones until they are forgotten, in any order. May wait up
+  /// to `wait`. If that is not enough, or after a stop, fails with kUnavailable and the cause.
   virtual Result<std::vector<std::shared_ptr<const StoredPod>>> pods(
       std::chrono::milliseconds wait, const std::stop_token& stop) = 0;
   /// Drops deleted pods that are no longer needed. Those of `uids` that still exist are kept.

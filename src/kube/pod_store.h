@@ -17,10 +17,10 @@ struct StoredPod {
   std::int64_t finished_seen_ms = 0;  ///< when we first saw that it had finished
   std::int64_t gone_ms = 0;           ///< when it was deleted, as far as we know
 
-  /// When the pod ended: the end of its last container if it is known. Otherwise, for a finished
-  /// pod, the first that is known of its deletion, the end of its readiness, and the time we saw
-  /// that it had finished. For a pod deleted while it ran, its deletion. Never before its start; 0
-  /// while it runs.
+  /// When the pod ended: the end of its last container if known. Otherwise, for a finished pod, it
+  /// is the first of these times that is known: its deletion, the end of its readiness, the time we
+  /// saw that it had finished. For a pod deleted while it ran, it is the deletion. Never before its
+  /// start; 0 while the pod runs.
   [[nodiscard]] std::int64_t end_ms() const;
 };
 

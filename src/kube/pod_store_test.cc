@@ -55,7 +55,7 @@ TEST(PodEnd, IsTheDeletionOfAPodThatRan) {
   EXPECT_EQ(stored.end_ms(), 0) << "still in its grace period";
   stored.gone_ms = 11'000;
   EXPECT_EQ(stored.end_ms(), 11'000);
-  stored.gone_ms = 90'000;  // we learned of it late
+  stored.gone_ms = 90'000;  // we noticed it late
   EXPECT_EQ(stored.end_ms(), 40'000);
   stored.pod.finished_ms = 10'000;
   EXPECT_EQ(stored.end_ms(), 10'000);

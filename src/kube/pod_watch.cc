@@ -19,7 +19,7 @@ using std::chrono::steady_clock;
 constexpr int kGone = 410;
 constexpr const char* kPods = "/api/v1/pods?";
 
-/// An HTTP client for the current connection.
+/// Creates an HTTP client for the current connection.
 Result<std::unique_ptr<net::Client>> make_client(Connection connection,
                                                  milliseconds timeout,
                                                  std::size_t max_bytes) {
@@ -29,8 +29,8 @@ Result<std::unique_ptr<net::Client>> make_client(Connection connection,
   return net::Client::create(std::move(connection.options));
 }
 
-/// Whether a watch can resume where it was. Otherwise the list has to be read again, because the
-/// place is too old (410), or watching is not allowed or not known.
+/// Whether a watch can resume at the same place. Otherwise the list must be read again, because the
+/// place is too old (410), or watching is forbidden or not supported.
 bool may_resume(int status) {
   return status >= 500 || status == 429 || status == 401;
 }

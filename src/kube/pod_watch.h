@@ -20,7 +20,7 @@
 namespace ceems::kube {
 
 struct PodWatchOptions {
-  std::string cluster_id;  ///< for the log
+  std::string cluster_id;  ///< for log lines
   Connect connect;         ///< called for each list and watch, on the thread of the watch
   std::size_t page_size = 250;
   std::size_t max_page_bytes = std::size_t{128} << 20U;

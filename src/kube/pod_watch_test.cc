@@ -184,7 +184,7 @@ class PodWatchTest : public ::testing::Test {
     options.max_event_bytes = max_event_bytes_;
     watch_ = std::make_unique<PodWatch>(std::move(options), clock_);
   }
-  /// "uid phase" for each pod, and "uid -" for deleted ones.
+  /// Returns "uid phase" for each pod, and "uid -" for deleted ones.
   std::vector<std::string> pods() {
     const auto found = watch_->pods(milliseconds(3000), {});
     if (!found) {
@@ -197,7 +197,7 @@ class PodWatchTest : public ::testing::Test {
     std::ranges::sort(names);
     return names;
   }
-  /// pods() as soon as it equals `expected`, or its last value after three seconds.
+  /// Returns pods() as soon as it equals `expected`, or its last value after three seconds.
   std::vector<std::string> pods_become(const std::vector<std::string>& expected) {
     std::vector<std::string> seen;
     for (int i = 0; i < 300; ++i) {
