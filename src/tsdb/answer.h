@@ -14,8 +14,8 @@ namespace ceems::tsdb {
 class Labels {
  public:
   void add(std::string name, std::string value);
-  /// The value of a label, or "" if it is missing, which Prometheus does not distinguish. Valid as
-  /// long as the object.
+  /// Returns the value of a label, or "" if it is missing, which means the same to Prometheus.
+  /// Valid as long as the object.
   [[nodiscard]] std::string_view get(std::string_view name) const;
   [[nodiscard]] const std::vector<std::pair<std::string, std::string>>& entries() const {
     return entries_;

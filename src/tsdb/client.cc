@@ -58,7 +58,7 @@ ErrorCode code_of_status(int status) {
   }
 }
 
-/// The body of a response with a status of 2xx, or the error.
+/// Returns the body of a 2xx response, or the error.
 Result<std::string> body_of(net::ClientResponse response) {
   if (response.status >= 200 && response.status < 300) {
     return std::move(response.body);
@@ -99,7 +99,7 @@ Result<std::string> Client::post(std::string_view path, const Form& form) {
   const std::string url = url_ + std::string(path);
   const std::string text = encode(form);
   auto response = transport_->post_form(url, text);
-  // Read-only proxies refuse POST. Prometheus' own clients fall back to GET as well.
+  // Read-only proxies reject POST. Prometheus's own clients fall back to GET as well.
   if (response && (response->status == 405 || response->status == 501)) {
     response = transport_->get(url + "?" + text);
   }

@@ -78,9 +78,9 @@ class Client {
                          std::int64_t start_ms,
                          std::int64_t end_ms);
 
-  /// The settings of the TSDB. It is asked at most every 6 h, or every 30 s after a failure. Until
-  /// it responds, they are the last known settings or the defaults. Missing endpoints are not
-  /// failures.
+  /// Returns the settings of the TSDB. They are fetched at most every 6 h, or every 30 s after a
+  /// failure. Until the TSDB responds, they are the last known settings or the defaults. Missing
+  /// endpoints are not failures.
   Settings settings();
 
   void cancel() { transport_->cancel(); }

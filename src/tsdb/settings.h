@@ -7,8 +7,9 @@
 
 namespace ceems::tsdb {
 
-/// The settings that the status endpoints of a TSDB return. What they do not contain keeps its
-/// default (VictoriaMetrics has the endpoints but returns an empty configuration and no flags).
+/// The settings that the status endpoints of a TSDB return. Settings that they do not contain keep
+/// their defaults (VictoriaMetrics has the endpoints but returns an empty configuration and no
+/// flags).
 struct Settings {
   std::chrono::milliseconds scrape_interval{std::chrono::minutes(1)};
   std::chrono::milliseconds evaluation_interval{std::chrono::minutes(1)};
@@ -21,7 +22,7 @@ struct Settings {
   [[nodiscard]] std::chrono::milliseconds rate_interval() const { return 4 * scrape_interval; }
 };
 
-/// Parses a Prometheus duration: "1h30m", "15s", "500ms", "0". Nothing on any other text.
+/// Parses a Prometheus duration: "1h30m", "15s", "500ms", "0". Nothing for any other text.
 std::optional<std::chrono::milliseconds> parse_duration(std::string_view text);
 
 /// Reads scrape_interval and evaluation_interval from the block `global` of a configuration as
