@@ -28,7 +28,7 @@ enum class Metric : std::size_t {
 };
 inline constexpr std::size_t kMetricCount = 12;
 
-/// A job, VM, pod or cgroup as one update delivers it: times and metrics cover only the window of
+/// A job, VM, pod or cgroup as one update delivers it. Times and metrics cover only the window of
 /// the update, and the store adds them up. Texts come from resource managers and are untrusted:
 /// escape them before printing.
 struct Unit {
@@ -54,7 +54,7 @@ struct Unit {
   /// in seconds (MiB·seconds for memory). A missing key counts as 0.
   MetricMap total_time_seconds;
   std::array<MetricMap, kMetricCount> metrics;
-  std::array<bool, kMetricCount> has_metric{};  ///< false: no updater reported this metric
+  std::array<bool, kMetricCount> has_metric{};  ///< false: no updater provided this metric
   bool ignore = false;                          ///< the unit ran for less than the updater's cutoff
 
   MetricMap& metric(Metric m) { return metrics[static_cast<std::size_t>(m)]; }
@@ -75,7 +75,7 @@ struct Project {
 };
 
 struct Cluster {
-  std::string id;       ///< config id
+  std::string id;       ///< `id` in the configuration
   std::string manager;  ///< "slurm", "local", ...
   std::vector<std::string> updaters;
 };
