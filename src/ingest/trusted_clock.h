@@ -24,7 +24,7 @@ class TrustedClock {
  private:
   const Clock& clock_;
   const std::chrono::milliseconds doubt_;
-  bool known_ = false;  ///< whether the times below have been read
+  bool known_ = false;  ///< whether the last times below are set
   std::int64_t last_ms_ = 0;
   Clock::SteadyTime last_steady_;
   std::optional<Clock::SteadyTime> ahead_since_;

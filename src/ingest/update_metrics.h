@@ -20,7 +20,7 @@ struct ClusterMetrics {
   ClusterMetrics(metrics::Registry& registry, std::string_view cluster_id);
 
   metrics::Gauge& watermark;        ///< end of the last window written, in seconds since the epoch;
-                                    ///< 0, and not on the page, before the first
+                                    ///< 0, and not exported, before the first
   metrics::Counter& windows;        ///< written
   metrics::Counter& failures;       ///< of fetching, updating or writing
   metrics::Gauge& failing;          ///< 1: the last attempt failed or left something out

@@ -29,7 +29,7 @@ constexpr double kJoulesPerKwh = 3.6e6;
 constexpr std::string_view kGlobalFactor = "global";
 constexpr std::string_view kUsedCpuTime = "used_cputime";
 constexpr std::string_view kUsedCpuTimePart = "total_time_seconds.used_cputime";
-// The number of windows whose series are still to be deleted; the oldest are dropped first.
+// The maximum number of windows whose series are still to be deleted; the oldest are dropped first.
 constexpr std::size_t kMaxPending = 1000;
 // The metrics that the exporter's counters may provide.
 constexpr std::array kCounterMetrics{Metric::kAvgCpuUsage,

@@ -58,7 +58,7 @@ class TsdbUpdater final : public Updater {
   std::unique_ptr<tsdb::Client> client_;
   std::set<std::string> rejected_;  ///< queries whose rejection was logged
 
-  /// Series to delete once the window that needed them is written completely.
+  /// Series to delete once the window that needed them is written with all its metrics.
   struct PendingDeletion {
     model::Window window;
     std::vector<std::string> matchers;

@@ -46,7 +46,8 @@ struct DefaultQuery {
   std::string_view divisor;
 };
 
-// Watts or g/s, summed every S ms. Dividing by 3.6e9 gives kWh, by 1e3 grams.
+// Watts or g/s, summed at every scrape interval and multiplied by its length in ms. Dividing by
+// 3.6e9 gives kWh, by 1e3 grams.
 constexpr std::array<DefaultQuery, 20> kDefaults{{
     {Metric::kAvgCpuUsage, "global", kAverage, "uuid:ceems_cpu_usage:ratio_irate", "", ""},
     {Metric::kAvgCpuMemUsage, "global", kAverage, "uuid:ceems_cpu_memory_usage:ratio", "", ""},

@@ -31,7 +31,7 @@ Result<std::string> read_file(const std::string& path) {
   return os::read_secret({}, path);
 }
 
-/// What a plug-in gets to know about its caller
+/// The information about its caller that a plug-in receives
 /// (https://kubernetes.io/docs/reference/access-authn-authz/authentication/).
 std::string exec_info(const kube::ExecPlugin& plugin) {
   constexpr std::string_view kBeta = "client.authentication.k8s.io/v1beta1";

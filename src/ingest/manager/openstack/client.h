@@ -38,7 +38,7 @@ Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options,
 
 struct Endpoints {
   std::string identity;                        ///< base URL of Keystone, without /v3 and final /
-  std::map<std::string, std::string> compute;  ///< versioned URLs of Nova by region; "": no regions
+  std::map<std::string, std::string> compute;  ///< versioned URLs of Nova by region; "": only one
 };
 
 /// Keystone and all Nova services of one cloud. Safe for concurrent use; calls block.

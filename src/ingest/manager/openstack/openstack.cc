@@ -93,7 +93,7 @@ class OpenstackManager final : public ResourceManager {
   bool malformed_ = false;                 // some servers were left out; logged once
 };
 
-/// Reads an http or https URL and removes a trailing slash.
+/// Reads an http or https URL and removes trailing slashes.
 Result<std::string> read_url(const config::Node& node) {
   auto text = node.as_string();
   if (!text) {

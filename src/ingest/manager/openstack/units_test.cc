@@ -203,7 +203,7 @@ TEST(OpenstackUnit, KeepsItsTimeWhenItsMetadataChange) {
   Fixture f;
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "13:16:55")), 1800);
   EXPECT_EQ(f.walltime(server("ACTIVE", "13:16:55", "15:10:00"), next(window())), 1800);
-  // This also holds in the first window after a start, when the previous state is unknown.
+  // This also holds in the first window after startup, when the previous state is unknown.
   Fixture other;
   EXPECT_EQ(other.walltime(server("ACTIVE", "13:16:55", "14:40:00")), 1800);
 }
