@@ -144,7 +144,8 @@ std::string own_steps(int version) {
   return sql;
 }
 
-/// SQL function ceems_local_ms(LOCAL text): epoch milliseconds; 0 if it is not a LOCAL text.
+/// The SQL function ceems_local_ms(text) converts a local time to epoch milliseconds; 0 if the text
+/// is not a local time.
 void local_ms(sqlite3_context* context, int /*count*/, sqlite3_value** values) {
   const auto* zone = static_cast<const TimeZone*>(sqlite3_user_data(context));
   const auto* data = static_cast<const char*>(sqlite3_value_blob(values[0]));
