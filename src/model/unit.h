@@ -39,8 +39,8 @@ struct Unit {
   std::string project;
   std::string groupname;
   std::string username;
-  std::string created_at;  ///< LOCALZ, e.g. "2031-04-05T06:07:08+0200", or what the manager prints
-                           ///< for unknown
+  std::string created_at;  ///< local time, e.g. "2031-04-05T06:07:08+0200", or what the manager
+                           ///< prints for an unknown time
   std::string started_at;
   std::string ended_at;
   std::int64_t created_at_ts = 0;  ///< epoch milliseconds; 0: unknown
