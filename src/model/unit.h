@@ -11,7 +11,8 @@ namespace ceems::model {
 /// Numbers by sub-metric name, e.g. {"total": 0.25}. The metric columns hold them as JSON objects.
 using MetricMap = std::map<std::string, double, std::less<>>;
 
-/// The metrics of units and usage. Their names and weights are in store/schema/tables.h.
+/// The metrics of units and usage. Their names and weights are in store/schema/tables.h:
+/// store::column_name() and store::weight_name(), which is empty for totals.
 enum class Metric : std::size_t {
   kAvgCpuUsage,
   kAvgCpuMemUsage,

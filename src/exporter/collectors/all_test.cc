@@ -133,6 +133,27 @@ TEST(AllCollectors, AreDocumentedAndTested) {
   }
 }
 
+TEST(AllCollectors, AreListed) {
+  const std::string list = text_of("src/exporter/collectors/all.h");
+  const RE2 definition("(?m)^CollectorSpec (\\w+)_collector\\((.*)\\) \\{$");
+  std::size_t defined = 0;
+  for (const auto& file :
+       std::filesystem::directory_iterator(CEEMS_TEST_ROOT "/../src/exporter/collectors")) {
+    std::string name;
+    std::string parameters;
+    if (file.path().extension() != ".cc" ||
+        !RE2::PartialMatch(text_of("src/exporter/collectors/" + file.path().filename().string()),
+                           definition, &name, &parameters)) {
+      continue;
+    }
+    ++defined;
+    const std::string line = "CollectorSpec " + name + "_collector(" + parameters + ");";
+    EXPECT_TRUE(list.contains("\n" + line + "\n"))
+        << "src/exporter/collectors/all.h: the line '" << line << "' is missing";
+  }
+  EXPECT_EQ(defined, all_collectors().size());
+}
+
 TEST(AllCollectors, HaveTheirFlagsInTheDocumentation) {
   const std::string page = text_of("docs/exporter/flags.md");
   config::FlagSet flags("test", "");

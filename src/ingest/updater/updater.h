@@ -19,7 +19,7 @@ namespace ceems::ingest {
 
 struct UpdateRequest {
   model::Window window;
-  /// Only these parts, named as in Missing::parts. Empty: all parts.
+  /// Only these parts, which this updater returned as missing before. Empty: all parts.
   std::vector<std::string> parts = {};
   /// Accept answers that the source itself calls incomplete, because it has done so for too long.
   bool accept_incomplete = false;
@@ -49,7 +49,9 @@ class Updater {
   /// metrics. The updater may drop what it kept for them. Called from the thread that calls
   /// update().
   virtual void release(std::int64_t /*complete_ms*/, const std::stop_token& /*stop*/) {}
-  /// Whether it replaces this metric of earlier updaters.
+  /// Whether it replaces this metric of earlier updaters. An updater that only adds to a metric of
+  /// another one returns false. It must keep to totals: when a gap is filled, only the updater that
+  /// left it runs again, and its values are added to the stored ones.
   [[nodiscard]] virtual bool gives(model::Metric /*metric*/) const { return false; }
   /// How long after its end a window may be updated at the earliest, because its last samples take
   /// time to arrive. Thread-safe; the value may change between calls.
