@@ -8,8 +8,11 @@
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <thread>
 #include <utility>
 
 #include "base/fd.h"
@@ -35,21 +38,40 @@ std::int64_t now_ms(const Clock& clock) {
       .count();
 }
 
+/// The number in a lock file: the process that wrote it.
+std::string holder_of(const UniqueFd& file) {
+  std::array<char, 32> holder{};
+  const ssize_t size = ::pread(file.get(), holder.data(), holder.size() - 1, 0);
+  return std::string(
+      trim(std::string_view(holder.data(), size > 0 ? static_cast<std::size_t>(size) : 0)));
+}
+
+/// Has the process ended? A child that it was just forking when it was killed shares its lock until
+/// the child has called exec(), which is a matter of milliseconds.
+bool has_ended(std::string_view pid) {
+  const auto number = parse_int<pid_t>(pid);
+  return number && *number > 0 && ::kill(*number, 0) != 0 && errno == ESRCH;
+}
+
+constexpr int kLockTries = 100;
+constexpr std::chrono::milliseconds kLockPause{20};
+
 /// Takes the lock of the database. The kernel releases it when the process ends in any way.
 Result<UniqueFd> take_lock(const std::string& path) {
   UniqueFd file(::open(path.c_str(), O_RDWR | O_CREAT | O_CLOEXEC | O_NOFOLLOW, kFileMode));
   if (!file.valid()) {
     return fail(errno_error(errno, fmt::format("lock file {}", path)));
   }
-  if (::flock(file.get(), LOCK_EX | LOCK_NB) != 0) {
+  for (int tries = 1; ::flock(file.get(), LOCK_EX | LOCK_NB) != 0; ++tries) {
     if (errno != EWOULDBLOCK) {
       return fail(errno_error(errno, fmt::format("lock file {}", path)));
     }
-    std::array<char, 32> holder{};
-    const ssize_t size = ::pread(file.get(), holder.data(), holder.size() - 1, 0);
-    const std::string_view text(holder.data(), size > 0 ? static_cast<std::size_t>(size) : 0);
-    return fail(ErrorCode::kUnavailable, "database is in use: process {} holds {}",
-                trim(text).empty() ? "?" : printable(trim(text)), path);
+    const std::string holder = holder_of(file);
+    if (!has_ended(holder) || tries == kLockTries) {
+      return fail(ErrorCode::kUnavailable, "database is in use: process {} holds {}",
+                  holder.empty() ? "?" : printable(holder), path);
+    }
+    std::this_thread::sleep_for(kLockPause);
   }
   const std::string pid = fmt::format("{}\n", ::getpid());
   if (::ftruncate(file.get(), 0) != 0 ||

@@ -1,16 +1,23 @@
 #include "store/sqlite/schema.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
 #include <sys/stat.h>
+#include <sys/wait.h>
+#include <unistd.h>
 
+#include <chrono>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <map>
 #include <sstream>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/fd.h"
 #include "store/database.h"
 #include "store/factory/open_database.h"
 #include "testing/fake_clock.h"
@@ -238,6 +245,24 @@ TEST_F(SchemaTest, ASecondWriterIsRefused) {
   ASSERT_FALSE(second);
   EXPECT_EQ(second.error().message,
             fmt::format("database is in use: process {} holds {}.lock", ::getpid(), file()));
+}
+
+TEST_F(SchemaTest, ALockThatAKilledProcessLeftToItsChildIsWaitedFor) {
+  const pid_t ended = ::fork();
+  ASSERT_GE(ended, 0);
+  if (ended == 0) {
+    ::_exit(0);
+  }
+  ASSERT_EQ(::waitpid(ended, nullptr, 0), ended);
+  dir_.write("ceems.db.lock", fmt::format("{}\n", ended));
+  UniqueFd lock(::open((file() + ".lock").c_str(), O_RDWR | O_CLOEXEC));
+  ASSERT_EQ(::flock(lock.get(), LOCK_EX | LOCK_NB), 0);
+  const std::jthread child([&lock] {
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+    lock = {};
+  });
+  const auto opened = open();
+  EXPECT_TRUE(opened) << opened.error().message;
 }
 
 TEST_F(SchemaTest, AMissingDirectoryIsNamed) {
