@@ -49,7 +49,7 @@ class Case:
     def problems(self):
         """Warnings and errors, except the one that every node with GPUs and without a prolog causes."""
         return [line for line in self.exporter.output().splitlines()
-                if re.search(r"level=(WARN|ERROR)", line) and "environment of their processes only" not in line]
+                if re.search(r"level=(WARN|ERROR)", line) and "only known from the environment of their processes" not in line]
 
     def one_problem(self, *parts):
         lines = self.problems()
