@@ -172,7 +172,7 @@ def test_queries(site, options, maker, begin, end, must_pass):
 def test_fixed(site, lb):
     query = "m_cpu{uuid='7'}"
     assert site.ask(lb, "query", {"query": query, "time": BOB[1]}).status == 403
-    assert "id '7'" in site.ask(lb, "query", {"query": query, "time": BOB[1]}).json["error"]
+    assert "ID '7'" in site.ask(lb, "query", {"query": query, "time": BOB[1]}).json["error"]
     assert site.ask(lb, "query", {"query": query, "time": BOB[1]}, user="bob").status == 200
     assert site.ask(lb, "query", {"query": query, "time": ALICE[1]}, user="bob").status == 403
     assert site.ask(lb, "query", {"query": query, "time": BOB[1]}, user="root").status == 200
