@@ -10,7 +10,8 @@
 namespace ceems {
 namespace {
 
-/// By byte: does it stand for itself? Those of characters beyond ASCII are looked at together.
+/// For each byte, whether it is written unescaped. Bytes beyond ASCII are false:
+/// append_character() handles them.
 using PlainBytes = std::array<bool, 256>;
 
 constexpr PlainBytes plain_bytes(std::string_view escaped) {
@@ -45,7 +46,7 @@ void append_escaped(std::string& out, char c) {
   }
 }
 
-/// Appends the character at the front of `text`, which is beyond ASCII; gives its length.
+/// Appends the first character of `text`, which is not ASCII, and returns its length.
 std::size_t append_character(std::string& out, std::string_view text, JsonEscape escape) {
   const std::size_t length = utf8_length(text);
   const bool html = escape == JsonEscape::kHtml;
@@ -71,7 +72,7 @@ void append_json_string(std::string& out, std::string_view text, JsonEscape esca
   out += '"';
   const char* place = text.data();
   const char* const end = place + text.size();
-  const char* begin = place;  // of what stands for itself and is not written yet
+  const char* begin = place;  // of the unescaped text that is not written yet
   while (true) {
     while (place != end && plain[static_cast<unsigned char>(*place)]) {
       ++place;

@@ -10,7 +10,7 @@
 namespace ceems {
 
 /// Which characters a JSON string (RFC 8259) escapes. Both forms escape quotes, backslashes and
-/// control characters; everything else is UTF-8 and stands for itself.
+/// control characters; everything else is UTF-8 and is written as it is.
 enum class JsonEscape : std::uint8_t {
   /// Safe inside HTML and JavaScript, as Go's encoding/json writes it: also <, >, &, U+2028 and
   /// U+2029. Each byte that is not UTF-8 becomes the escape \ufffd.
@@ -106,7 +106,7 @@ class JsonWriter {
 
   std::string* out_;
   JsonEscape escape_;
-  bool first_ = true;  // nothing stands before the next value or key in its object or array
+  bool first_ = true;  // no value or key was written yet in the current object or array
 };
 
 }  // namespace ceems

@@ -35,7 +35,7 @@ class JsonScanner {
   bool string(std::string& out);
   /// The text of a number; empty when none is next.
   std::string_view number();
-  /// What stands before the next comma, brace or blank, at most 16 bytes: for words that are not
+  /// Takes the text before the next comma, brace or blank, at most 16 bytes. For words that are not
   /// JSON, such as NaN.
   std::string_view bare_word();
   /// Appends the next value, as append_json() does. `depth` counts the objects and arrays around

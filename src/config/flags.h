@@ -81,7 +81,7 @@ class FlagSet {
   /// in its --no- form.
   [[nodiscard]] bool given(std::string_view name) const;
   /// The current value of the flag with this name or alias, as text: one element for a scalar
-  /// ("true" or "false" for a boolean), any number for a list, none when there is no such flag.
+  /// ("true" or "false" for a boolean), any number for a list, none if the flag is unknown.
   [[nodiscard]] std::vector<std::string> values(std::string_view name) const;
   /// Names of the flags that are not hidden, without dashes, in the order in which they were added.
   [[nodiscard]] std::vector<std::string> names() const;

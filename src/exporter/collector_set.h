@@ -51,8 +51,8 @@ class CollectorSet {
                            const Sources& sources) const;
 
   std::vector<CollectorSpec> specs_;
-  std::deque<bool>
-      switches_;  ///< a flag needs a bool& to write to, which vector<bool> does not have
+  /// A deque, because a flag needs a bool& to write to, which vector<bool> does not have.
+  std::deque<bool> switches_;
   bool disable_defaults_ = false;
 };
 

@@ -25,7 +25,7 @@ std::int64_t TrustedClock::now_ms() {
   const std::int64_t expected = last_ms_ + count_ms(steady - last_steady_);
   if (const std::int64_t ahead = now - expected; known_ && ahead > kMaxDrift.count()) {
     if (!ahead_since_ || std::abs(ahead - ahead_ms_) > kMaxDrift.count()) {
-      log::warn("the clock has jumped ahead; waiting whether it stays",
+      log::warn("the clock has jumped ahead; waiting to see whether it stays",
                 {{"seconds", ahead / 1000}});
       ahead_since_ = steady;
       ahead_ms_ = ahead;

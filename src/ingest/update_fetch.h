@@ -50,8 +50,8 @@ struct GapRequest {
 };
 struct GapAnswer {
   store::Gap gap;
-  /// Fills parts that are no longer configured with nothing. An error if all parts are still
-  /// missing.
+  /// Parts that are no longer configured are empty, which closes the gap. An error if all parts are
+  /// still missing.
   Result<store::GapFill> fill;
 };
 

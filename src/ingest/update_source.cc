@@ -139,7 +139,7 @@ Result<std::optional<TsdbEndpoint>> tsdb_of_cluster(const ClusterConfig& cluster
       if (!text) {
         return fail(std::move(text).error());
       }
-      found.url = std::move(*text);
+      found = {.url = std::move(*text), .web = cluster.web};
     }
   }
   return found.url.empty() ? std::nullopt : std::optional(std::move(found));

@@ -40,7 +40,8 @@ struct TsdbEndpoint {
 
 /// Returns the TSDB with the metrics of a cluster's units: that of its first updater that has one.
 /// If the manager reads the units from a TSDB, the cluster's web.url takes precedence.
-/// extra_config.tsdb replaces the URL of either. Nothing if there is none. kInvalidArgument with
+/// extra_config.tsdb, with the cluster's web options, replaces either, so that no other server gets
+/// the credentials of an updater. Nothing if there is none. kInvalidArgument with
 /// file and line if extra_config.tsdb is not a string.
 Result<std::optional<TsdbEndpoint>> tsdb_of_cluster(const ClusterConfig& cluster,
                                                     const std::vector<UpdaterConfig>& updaters);

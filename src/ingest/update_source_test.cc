@@ -63,7 +63,7 @@ TEST(TsdbOfCluster, IsThatOfTheManagerThatReadsItsUnitsFromIt) {
   config.extra = config::parse_yaml("tsdb: http://extra.example.org", "c.yml").value();
   EXPECT_EQ(tsdb_of(config, {updater("a", kFirst)}), "http://extra.example.org client of c1");
   config.web_url.clear();
-  EXPECT_EQ(tsdb_of(config, {updater("a", kFirst)}), "http://extra.example.org client of a");
+  EXPECT_EQ(tsdb_of(config, {updater("a", kFirst)}), "http://extra.example.org client of c1");
   EXPECT_EQ(tsdb_of(config, {}), "http://extra.example.org client of c1");
   config.extra = config::parse_yaml("tsdb: [1]", "c.yml").value();
   EXPECT_THAT(tsdb_of(config, {}), HasSubstr("c.yml:1: tsdb:"));

@@ -50,7 +50,6 @@ struct Handler {
   std::vector<Level> levels;
   std::string text;         // of a key, or of a name that may be removed
   std::size_t dropped = 0;  // > 0: nesting depth inside a value that is left out, at least 1
-  bool in_string = false;
 
   [[nodiscard]] bool hidden(std::string_view name) const {
     return std::ranges::find(labels, name) != labels.end();
@@ -361,12 +360,12 @@ std::unique_ptr<net::BodyFilter> make_answer_filter(const HiddenLabels& hidden,
                                                     int status,
                                                     const net::Headers& headers) {
   constexpr int kNoContent = 204;
-  constexpr int kFirstOtherThanSuccess = 300;
+  constexpr int kFirstNonSuccess = 300;
   constexpr int kNotModified = 304;
   if (status == kNoContent || status == kNotModified) {
     return nullptr;
   }
-  if (status >= kFirstOtherThanSuccess) {
+  if (status >= kFirstNonSuccess) {
     return hidden.admin ? nullptr : std::make_unique<ErrorFilter>(status, is_json(headers));
   }
   const Endpoint endpoint = endpoint_of(hidden.path);

@@ -146,7 +146,7 @@ Result<> Service::apply(const Config& config) {
     }
   } else {
     log::warn(
-        "there is NO access control: neither ceems_api_server.data nor ceems_api_server.web is "
+        "access control is OFF because neither ceems_api_server.data nor ceems_api_server.web is "
         "configured");
   }
   std::vector<std::shared_ptr<const FrontendSnapshot>> snapshots;
@@ -196,8 +196,7 @@ std::vector<HealthTarget> Service::health_targets() {
   std::vector<std::shared_ptr<const Backends>> over;  // destroyed without the lock
   const MutexLock lock(mutex_);
   for (auto& backends : draining_) {
-    if (backends.use_count() ==
-        1) {  // only draining_ holds them, so no request can use them any more
+    if (backends.use_count() == 1) {  // no request holds them any more
       over.push_back(std::move(backends));
     } else {
       add(backends, true);

@@ -186,7 +186,7 @@ TEST(Service, WarnsThatThereIsNoAccessControl) {
   const auto applied = service->apply(config);
   const std::string log = ::testing::internal::GetCapturedStderr();
   ASSERT_TRUE(applied) << applied.error().message;
-  EXPECT_THAT(log, HasSubstr("there is NO access control"));
+  EXPECT_THAT(log, HasSubstr("access control is OFF"));
   service->start();
   EXPECT_EQ(ask(*service, "/api/v1/admin/anything", "").body, "answer");
   EXPECT_EQ(backend.last(), "/api/v1/admin/anything");

@@ -28,6 +28,7 @@ TEST(SanitizeName, ReplacesRunsOfForeignCharacters) {
   EXPECT_EQ(sanitize_name("a__b"), "a__b");
   EXPECT_EQ(sanitize_name("package-0-die-1"), "package_0_die_1");
   EXPECT_EQ(sanitize_name("\xff\xfe"), "_");
+  EXPECT_EQ(sanitize_name("a{b}\xFF"), "a_b_");
   EXPECT_EQ(sanitize_name(""), "");
 }
 

@@ -18,9 +18,10 @@ Result<> check_unix_path(std::string_view path) {
                 path.size());
   }
   if (path.ends_with('/') || path.find_first_of(std::string_view("?#\r\n\0", 5)) != path.npos) {
-    return fail(ErrorCode::kInvalidArgument,
-                "the path of a unix socket names a file, without '?' or '#': what is asked there "
-                "stands after a colon, unix:///run/name.sock:/prefix");
+    return fail(
+        ErrorCode::kInvalidArgument,
+        "the path of a unix socket must name a file, without '?' or '#'; write the URL path after "
+        "a colon: unix:///run/name.sock:/prefix");
   }
   return {};
 }

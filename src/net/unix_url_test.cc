@@ -39,8 +39,8 @@ TEST(UnixUrl, SaysWhatIsWrong) {
   EXPECT_THAT(parts("unix://localhost/run/p.sock"), HasSubstr("no host"));
   EXPECT_THAT(parts("unix:///run/p.sock:9090"), HasSubstr("begins with '/'"));
   EXPECT_THAT(parts("unix:///run/p.sock?k=v"), HasSubstr("after a colon"));
-  EXPECT_THAT(parts("unix:///run/"), HasSubstr("names a file"));
-  EXPECT_THAT(parts(std::string("unix:///run/a\0b", 15)), HasSubstr("names a file"));
+  EXPECT_THAT(parts("unix:///run/"), HasSubstr("must name a file"));
+  EXPECT_THAT(parts(std::string("unix:///run/a\0b", 15)), HasSubstr("must name a file"));
   const std::string longest = "/" + std::string(kMaxUnixPathBytes - 1, 'x');
   EXPECT_EQ(parts("unix://" + longest), longest + " http://localhost");
   EXPECT_THAT(parts("unix://" + longest + "x"), HasSubstr("at most 107 bytes, this one 108"));

@@ -86,9 +86,8 @@ class Writer {
   /// (the unit was waiting then and has started since):
   /// - Nothing is stored: all of its times and metrics count.
   /// - It is stored with the same end: nothing is added or changed.
-  /// - It ended at or before the window's start, which was recorded late: state, end and metrics
-  /// are
-  ///   written as usual, but of each of its times only the part beyond the stored sum is added,
+  /// - It ended at or before the window's start, which was recorded late: its state, end and
+  ///   metrics are written, but of each of its times only the part beyond the stored sum is added,
   ///   because its earlier windows have counted the rest. Time that they counted beyond its real
   ///   end stays.
   /// - Otherwise: its times and metrics, which are those of this window, are added.

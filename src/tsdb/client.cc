@@ -253,7 +253,7 @@ bool Client::fetch_settings(Settings& settings) {
     apply_retention(status("runtimeinfo").get("storageRetention"), settings);
   }
   if (answered && settings_failed_.exchange(false)) {
-    log::info("read the settings of the TSDB again");
+    log::info("the settings of the TSDB can be read again");
   }
   return answered;
 }

@@ -14,7 +14,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def start_time(pid):
-    """The start time of the process in clock ticks since boot (proc(5), field 22); None if there is no such process or it is a zombie."""
+    """The start time of the process in clock ticks since boot (proc(5), field 22); None if the process does not exist or is a zombie."""
     try:
         with open("/proc/%d/stat" % pid) as f:
             fields = f.read().rsplit(")", 1)[1].split()

@@ -7,7 +7,7 @@
 
 namespace ceems {
 
-/// What a template shows. A name stands in one of the two maps.
+/// The values for a template. Each name is in one of the two maps.
 struct TemplateData {
   std::map<std::string, std::string, std::less<>> texts = {};
   std::map<std::string, std::vector<TemplateData>, std::less<>> lists = {};

@@ -12,8 +12,8 @@
 namespace ceems::exporter {
 
 struct CgroupOptions {
-  std::vector<std::string> patterns =
-      {};  ///< RE2 syntax; if empty, the defaults of pattern_matcher()
+  /// RE2 syntax. If empty, the defaults of pattern_matcher().
+  std::vector<std::string> patterns = {};
   UnitMetricOptions metrics = {};
 };
 

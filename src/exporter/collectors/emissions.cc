@@ -54,7 +54,7 @@ class EmissionsCollector final : public Collector {
   std::vector<std::unique_ptr<emissions::Provider>> providers_;
 };
 
-std::optional<std::string> process_environment(const char* name) {
+std::optional<std::string> environment_variable(const char* name) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started
   const char* value = std::getenv(name);
   return value != nullptr ? std::optional<std::string>(value) : std::nullopt;
@@ -87,7 +87,7 @@ CollectorSpec emissions_collector() {
               },
           .create =
               [keys](const CollectorContext& context, const Sources&) {
-                return make_emissions_collector(context, *keys, process_environment);
+                return make_emissions_collector(context, *keys, environment_variable);
               }};
 }
 

@@ -196,33 +196,33 @@ Result<> prepare(const Flags& flags, CollectorContext& context) {
 /// and those of other collectors.
 CollectorSpec energy_collector() {
   const auto flags = std::make_shared<Flags>();
-  return {.name = "energy",
-          .help =
-              "Enable the energy collector (energy of units and node; on by default if a unit "
-              "collector is on)",
-          .stage = Stage::kEnergy,
-          .enabled_by_default = true,
-          .enabled_when =
-              [](const CollectorContext& context, const Sources& sources) {
-                // A copied tree of plain files has no running units, and its CPU times do not
-                // change.
-                return !sources.units.empty() && host::detect_cgroup(context.paths.cgroup).live;
-              },
-          .add_flags =
-              [flags](config::FlagSet& set) {
-                set.add("collector.energy.interval", flags->interval,
-                        {.help = "Time between two samples of energy meters and units"});
-                set.add(
-                    "collector.energy.idle-watts", flags->idle_watts,
+  return {
+      .name = "energy",
+      .help =
+          "Enable the energy collector (energy of units and node; on by default if a unit "
+          "collector is on)",
+      .stage = Stage::kEnergy,
+      .enabled_by_default = true,
+      .enabled_when =
+          [](const CollectorContext& context, const Sources& sources) {
+            // A copied tree of plain files has no running units, and its CPU times do not
+            // change.
+            return !sources.units.empty() && host::detect_cgroup(context.paths.cgroup).live;
+          },
+      .add_flags =
+          [flags](config::FlagSet& set) {
+            set.add("collector.energy.interval", flags->interval,
+                    {.help = "Time between two samples of energy meters and units"});
+            set.add("collector.energy.idle-watts", flags->idle_watts,
                     {.help = "Idle power, instead of learning it: watts of the whole node, or a "
                              "list such as package=90,dram=12",
                      .placeholder = "WATTS"});
-                set.add("collector.energy.keep-ended", flags->keep_ended,
-                        {.help = "How long the energy of ended units stays exported at most"});
-              },
-          .prepare = [flags](CollectorContext& context) { return prepare(*flags, context); },
-          .create = [flags](const CollectorContext& context,
-                            const Sources& sources) { return create(*flags, context, sources); }};
+            set.add("collector.energy.keep-ended", flags->keep_ended,
+                    {.help = "Maximum time for which the energy of ended units stays exported"});
+          },
+      .prepare = [flags](CollectorContext& context) { return prepare(*flags, context); },
+      .create = [flags](const CollectorContext& context,
+                        const Sources& sources) { return create(*flags, context, sources); }};
 }
 
 }  // namespace ceems::exporter

@@ -1,34 +1,18 @@
 #include "exporter/collectors/gpu_flags.h"
 
-#include <unistd.h>
 
 #include <algorithm>
 #include <array>
 #include <cstdlib>
-#include <map>
-#include <string_view>
 
 #include <fmt/format.h>
 
-#include "base/strings.h"
 #include "host/directory.h"
 
 namespace ceems::exporter {
 namespace {
 
 constexpr std::array kVendors{gpu::Vendor::kNvidia, gpu::Vendor::kAmd, gpu::Vendor::kIntel};
-
-/// The libraries read the environment (LD_LIBRARY_PATH, variables of the driver), and the process
-/// that lists the GPUs should see the same one.
-std::map<std::string, std::string> environment() {
-  std::map<std::string, std::string> all;
-  for (char** entry = ::environ; entry != nullptr && *entry != nullptr; ++entry) {
-    std::string_view value = *entry;
-    const auto name = take_until(value, '=');
-    all.emplace(name, value);
-  }
-  return all;
-}
 
 }  // namespace
 
@@ -57,17 +41,20 @@ std::shared_ptr<gpu::Inventory> GpuFlags::inventory(const CollectorContext& cont
     const char* path = std::getenv("PATH");
     const bool ask = std::ranges::any_of(
         kVendors, [&](gpu::Vendor vendor) { return may_use_library(vendor, context.paths); });
-    inventory_ = gpu::Inventory::create({.paths = context.paths,
-                                         .type = type_,
-                                         .nvidia_smi = nvidia_smi_,
-                                         .amd_smi = amd_smi_,
-                                         .rocm_smi = rocm_smi_,
-                                         .search_path = path == nullptr ? "" : path,
-                                         .own_program = ask ? "/proc/self/exe" : "",
-                                         .own_environment = environment(),
-                                         .libraries = libraries_,
-                                         .start_until = context.start_until},
-                                        os::real_runner());
+    inventory_ =
+        gpu::Inventory::create({.paths = context.paths,
+                                .type = type_,
+                                .nvidia_smi = nvidia_smi_,
+                                .amd_smi = amd_smi_,
+                                .rocm_smi = rocm_smi_,
+                                .search_path = path == nullptr ? "" : path,
+                                .own_program = ask ? "/proc/self/exe" : "",
+                                // The libraries read the environment (LD_LIBRARY_PATH, variables of
+                                // the driver); the process that lists the GPUs sees the same one.
+                                .own_environment = os::process_environment(),
+                                .libraries = libraries_,
+                                .start_until = context.start_until},
+                               os::real_runner());
   }
   return inventory_;
 }

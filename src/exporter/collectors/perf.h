@@ -15,8 +15,8 @@ struct PerfOptions {
   perf::GroupChoice hardware;
   perf::GroupChoice software;
   perf::GroupChoice cache;
-  std::vector<std::string> variables =
-      {};  ///< count only processes with one of these; all if empty
+  /// Count only processes with one of these variables. All if empty.
+  std::vector<std::string> variables = {};
 };
 
 /// Perf events of each unit. Null if every group is off. Errors: the kernel refuses every event;

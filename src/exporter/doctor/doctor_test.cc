@@ -190,7 +190,7 @@ const std::vector<Fault> kFaults{
     {"FewOpenFiles", [](Host& host) { host.context.file_limit = 1024; }, "exporter", "1024 files",
      "LimitNOFILE"},
     {"UnknownUser", [](Host& host) { host.context.run_as_user = "nobody-of-that-name"; },
-     "exporter", "no user nobody-of-that-name", "useradd"},
+     "exporter", "unknown user nobody-of-that-name", "useradd"},
     {"TypoInWebConfig", [](Host& host) { host.write("etc/web.yml", "\nbasic_auth_user: {}\n"); },
      "exporter", "web.yml:2: ", "web-config.md"},
     {"NoWebConfig", [](Host& host) { host.remove("etc/web.yml"); }, "exporter", "web.yml",
@@ -202,7 +202,7 @@ const std::vector<Fault> kFaults{
        host.privileged = false;
        host.extra_capability = CAP_DAC_OVERRIDE;  // for IPMI
      },
-     "rapl", "only root may read", "CAP_DAC_READ_SEARCH"},
+     "rapl", "intel-rapl:0/energy_uj", "CAP_DAC_READ_SEARCH"},
     {"RaplWithoutCounter",
      [](Host& host) { host.remove("sys/class/powercap/intel-rapl:0/energy_uj"); }, "rapl",
      "no zone has a counter", "modprobe"},
@@ -210,7 +210,7 @@ const std::vector<Fault> kFaults{
      "hwmon", "hwmon", "--collector.hwmon"},
     {"SensorForRootOnly",
      [](Host& host) { host.write("sys/class/hwmon/hwmon0/power1_input", "1\n", 0400); }, "hwmon",
-     "only root may read", "chmod a+r"},
+     "power1_input, and the exporter does not run as root", "chmod a+r"},
     {"CrayWanted", [](Host& host) { host.context.wanted.insert("cray_pm_counters"); },
      "cray_pm_counters", "pm_counters", "--collector.cray_pm_counters"},
     {"CrayGarbage",
@@ -248,7 +248,7 @@ const std::vector<Fault> kFaults{
     {"MemoryControllerOff",
      [](Host& host) { host.write("cgroup/cgroup.controllers", "cpuset cpu io pids\n"); }, "cgroup",
      "no controller memory", "cgroup_disable=memory"},
-    {"NoCgroups", [](Host& host) { host.remove("cgroup"); }, "cgroup", "there is no",
+    {"NoCgroups", [](Host& host) { host.remove("cgroup"); }, "cgroup", "cgroup does not exist",
      "mount -t cgroup2"},
     {"WrongSubsystem",
      [](Host& host) {

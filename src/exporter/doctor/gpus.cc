@@ -39,8 +39,8 @@ void examine_vendor(const DoctorContext& context,
       return;
     }
   }
-  report.cannot(fmt::format("{} GPUs of {}, but its library cannot be loaded and there is no "
-                            "program {} on the PATH",
+  report.cannot(fmt::format("{} GPUs of {}, but its library cannot be loaded, and the PATH has no "
+                            "program {}",
                             count, needs.name, fmt::join(needs.tools, " or ")),
                 needs.package);
 }
@@ -87,7 +87,7 @@ void examine_gpus(const DoctorContext& context, Findings& findings) {
     examine_evidence(context, Report(context, findings, "slurm"));
   } else {
     Report(context, findings, "gpu")
-        .absent("there is no GPU of NVIDIA or AMD on the PCI bus", "remove --collector.gpu");
+        .absent("no NVIDIA or AMD GPU on the PCI bus", "remove --collector.gpu");
   }
 }
 

@@ -66,9 +66,9 @@ void examine_exporter(const DoctorContext& context, Report report) {
   }
   if (!context.run_as_user.empty() &&
       context.run_as_user.find_first_not_of("0123456789") != std::string::npos &&
-      // NOLINTNEXTLINE(concurrency-mt-unsafe): there is one thread
+      // NOLINTNEXTLINE(concurrency-mt-unsafe): the program has one thread here
       ::getpwnam(context.run_as_user.c_str()) == nullptr) {
-    report.cannot(fmt::format("--security.run-as-user: there is no user {}", context.run_as_user),
+    report.cannot(fmt::format("--security.run-as-user: unknown user {}", context.run_as_user),
                   fmt::format("useradd --system {}, or give another --security.run-as-user",
                               context.run_as_user));
   }

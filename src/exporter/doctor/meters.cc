@@ -116,7 +116,7 @@ void examine_ipmi(const DoctorContext& context, Report report) {
   for (const char* tool : {"ipmi-dcmi", "ipmitool", "ipmiutil", "capmc"}) {
     if (const auto path = os::find_program(tool, context.search_path)) {
       if (report.wanted()) {
-        report.works("there is no IPMI device, but the tool " + *path);
+        report.works("no IPMI device; uses " + *path);
       } else {
         report.off("not requested");
       }
@@ -124,8 +124,7 @@ void examine_ipmi(const DoctorContext& context, Report report) {
     }
   }
   report.absent(
-      "there is no IPMI device and none of the tools ipmi-dcmi, ipmitool, ipmiutil, "
-      "capmc",
+      "no IPMI device, and none of the tools ipmi-dcmi, ipmitool, ipmiutil and capmc is installed",
       "modprobe ipmi_si ipmi_devintf if the machine has a BMC; otherwise remove "
       "--collector.ipmi_dcmi");
 }
@@ -136,7 +135,7 @@ void examine_redfish(const DoctorContext& context, Report report) {
     return;
   }
   if (context.redfish_config.empty()) {
-    report.cannot("there is no configuration file",
+    report.cannot("no configuration file is given",
                   "--collector.redfish.config.file=/etc/ceems_exporter/redfish-config.yml");
     return;
   }

@@ -12,7 +12,7 @@ constexpr std::uint64_t kActive = 4;  // IBTA port state
 void examine_netdev(const DoctorContext& context, Report report) {
   const std::string file = context.paths.proc / "net/dev";
   if (!exists(file)) {
-    report.absent(fmt::format("there is no {}", file),
+    report.absent(fmt::format("{} does not exist", file),
                   "mount /proc of the host's network, or remove --collector.netdev");
   } else if (report.wanted()) {
     report.works("the network devices of this network namespace");
@@ -24,7 +24,7 @@ void examine_netdev(const DoctorContext& context, Report report) {
 void examine_infiniband(const DoctorContext& context, Report report) {
   const auto devices = host::read_infiniband(context.paths.sys);
   if (!devices || devices->empty()) {
-    report.absent(devices ? "there is no InfiniBand device" : devices.error().message,
+    report.absent(devices ? "no InfiniBand device" : devices.error().message,
                   "load the driver of the adapter (mlx5_ib, hfi1, irdma), or remove "
                   "--collector.infiniband");
     return;
@@ -54,11 +54,11 @@ void examine_rdma(const DoctorContext& context, Report report) {
   if (!context.rdma_wanted) {
     report.off("not requested");
   } else if (!exists(context.paths.sys / "class/infiniband")) {
-    report.cannot("there is no RDMA device",
+    report.cannot("no RDMA device",
                   "load the driver of the adapter, or remove "
                   "--collector.rdma.stats");
   } else {
-    report.works("there are RDMA devices");
+    report.works("RDMA devices found");
   }
 }
 

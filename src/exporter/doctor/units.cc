@@ -29,7 +29,7 @@ std::string root_of(const DoctorContext& context, const host::CgroupMount& mount
 /// Checks what all unit collectors need from the kernel. False if none of them can work.
 bool examine_cgroups(const DoctorContext& context, const host::CgroupMount& mount, Report report) {
   if (!host::is_directory(context.paths.cgroup)) {
-    report.cannot(fmt::format("there is no {}", context.paths.cgroup.string()),
+    report.cannot(fmt::format("{} does not exist", context.paths.cgroup.string()),
                   "mount -t cgroup2 none /sys/fs/cgroup, or give its path with --path.cgroupfs");
     return false;
   }
@@ -104,7 +104,7 @@ void examine_slurm(const DoctorContext& context,
   if (report.wanted()) {
     report.works("cgroups of SLURM in " + slurm);
   } else {
-    report.off("there are cgroups of SLURM; --collector.slurm exports its jobs");
+    report.off("found cgroups of SLURM; --collector.slurm exports its jobs");
   }
 }
 
@@ -117,11 +117,11 @@ void examine_libvirt(const DoctorContext& context, const std::string& root, Repo
     return;
   }
   if (!report.wanted()) {
-    report.off("there are cgroups of VMs; --collector.libvirt exports OpenStack's VMs");
+    report.off("found cgroups of VMs; --collector.libvirt exports OpenStack's VMs");
     return;
   }
   if (!host::is_directory(context.xml_directory)) {
-    report.cannot(fmt::format("there is no {}, so VMs have no UUID", context.xml_directory),
+    report.cannot(fmt::format("{} does not exist, so VMs have no UUID", context.xml_directory),
                   "mount the directory of the domain XML files into the container");
     return;
   }
@@ -142,12 +142,12 @@ void examine_k8s(const DoctorContext& context, const std::string& root, Report r
     return;
   }
   if (!report.wanted()) {
-    report.off("there are cgroups of pods; --collector.k8s exports them");
+    report.off("found cgroups of pods; --collector.k8s exports them");
     return;
   }
   if (!exists(context.kubelet_socket)) {
     report.cannot(
-        fmt::format("there is no {}, so GPUs of pods are unknown", context.kubelet_socket),
+        fmt::format("{} does not exist, so GPUs of pods are unknown", context.kubelet_socket),
         "mount /var/lib/kubelet/pod-resources of the host, or "
         "--collector.k8s.kubelet-podresources-socket.file");
     return;

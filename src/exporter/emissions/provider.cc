@@ -67,8 +67,8 @@ class RemoteProvider final : public Provider {
 
   const Clock& clock_;
   Refresh refresh_;  // used by the source's thread only
-  mutable SlowSource<Refresh::Fetched>
-      source_;  // mutable, as value() may wake it; the last member, so that it ends first
+  // Mutable, as value() may wake it. The last member, so that it ends first.
+  mutable SlowSource<Refresh::Fetched> source_;
 };
 
 }  // namespace

@@ -117,8 +117,8 @@ TEST_F(SamplerTest, SharesEnergyByCpuTime) {
   meter_->publish({.watts = 100, .time = fake_.steady_now()});
   sampler.tick(Sampler::Caller::kThread);
   fake_.advance(seconds(1));
-  sampler.tick(
-      Sampler::Caller::kThread);  // 100 J when idle: all of it is idle energy, half of it reserved
+  // 100 J when idle: all of it is idle energy, half of it reserved.
+  sampler.tick(Sampler::Caller::kThread);
   EXPECT_DOUBLE_EQ(unit_joules(), 50);
   for (int i = 1; i <= 10; ++i) {
     fake_.advance(seconds(1));

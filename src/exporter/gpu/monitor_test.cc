@@ -154,7 +154,7 @@ TEST_F(MonitorTest, RestartsALibraryAfterAPause) {
   scenario_.set("nvmlInit_v2", "9");
   begin();
   EXPECT_EQ(monitor_->latest(), nullptr);
-  EXPECT_EQ(monitor_->last_error(), "nvmlInit_v2 answers 9");
+  EXPECT_EQ(monitor_->last_error(), "nvmlInit_v2 returned 9");
   scenario_.erase("nvmlInit_v2");
   clock_.advance(std::chrono::seconds(6));
   EXPECT_TRUE(eventually([this] { return monitor_->latest() != nullptr; }));

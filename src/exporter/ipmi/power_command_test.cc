@@ -179,8 +179,8 @@ TEST(PowerCommand, FailsInOneLine) {
     return power ? "" : power.error().message;
   };
   EXPECT_NE(message().find("/opt/ipmitool"), std::string::npos) << "no such program";
-  runner.refuse("ipmitool", {ErrorCode::kTimeout, "no end within 5000 ms"});
-  EXPECT_EQ(message(), "as own user: run /opt/ipmitool: no end within 5000 ms");
+  runner.refuse("ipmitool", {ErrorCode::kTimeout, "still running after 5000 ms"});
+  EXPECT_EQ(message(), "as own user: run /opt/ipmitool: still running after 5000 ms");
   runner.reply("ipmitool", {.output = "garbage\nin many\nlines\n"});
   EXPECT_EQ(message(),
             "as own user: /opt/ipmitool: the output has no line with the state of power "

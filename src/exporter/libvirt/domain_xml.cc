@@ -78,7 +78,7 @@ Result<Domain> parse_domain_xml(std::string_view text) {
     return fail(ErrorCode::kParse, "expected at most {} bytes", kMaxDomainXml);
   }
   if (std::count(text.begin(), text.end(), '<') > kMaxElements) {
-    return fail(ErrorCode::kParse, "expected fewer elements");
+    return fail(ErrorCode::kParse, "too many elements");
   }
   // pugixml builds the tree without recursion and ignores document types, so neither depth nor
   // entities can do harm. The code below visits three levels.

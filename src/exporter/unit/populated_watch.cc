@@ -66,7 +66,7 @@ void PopulatedWatch::run() {
     const int count =
         ::epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), -1);
     if (count < 0 && errno != EINTR) {
-      log::error("the end of units is no longer watched",
+      log::error("stopped watching for the end of units",
                  {{"err", errno_error(errno, "epoll_wait").message}});
       return;
     }

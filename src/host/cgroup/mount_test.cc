@@ -18,7 +18,7 @@ TEST(CgroupMount, ForcedVersionsDecideForPlainFiles) {
 TEST(CgroupMount, FileSystemOfTheMachineIsLive) {
   if (!std::filesystem::exists("/sys/fs/cgroup/memory/memory.stat") &&
       !std::filesystem::exists("/sys/fs/cgroup/cgroup.controllers")) {
-    GTEST_SKIP() << "there is no cgroup file system at /sys/fs/cgroup";
+    GTEST_SKIP() << "no cgroup file system at /sys/fs/cgroup";
   }
   const CgroupMount mount = detect_cgroup("/sys/fs/cgroup");
   EXPECT_TRUE(mount.live);

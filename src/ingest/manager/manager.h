@@ -67,7 +67,7 @@ class ResourceManager {
   }
 };
 
-/// What all managers use. It must outlive them.
+/// What all managers use. `clock` and `runner` must outlive the managers.
 struct ManagerContext {
   const Clock* clock = nullptr;
   os::CommandRunner* runner = nullptr;

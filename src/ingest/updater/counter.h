@@ -47,7 +47,7 @@ struct GaugeArea {
 };
 
 /// Returns the area under a gauge in (from, to]. Every sample stands for the time since the
-/// previous sample or since the unit's start, but for at most `reach_ms`. It counts in the window
+/// previous sample or since the unit's start, up to a limit of `reach_ms`. It counts in the window
 /// that contains its time, as with counters. So the areas of consecutive windows add up to the same
 /// sum however time is divided. The last value of a unit that ended in the window lasts until its
 /// end, again for at most `reach_ms`. Nothing if no sample covers a part of the window.

@@ -249,7 +249,7 @@ void read_headers(Reader& reader, const Node& node, ClientOptions& options) {
   for (const auto& [name, value] : node.entries()) {
     reader.refuse(is_reserved(name), value,
                   fmt::format("setting header \"{}\" is not allowed", printable(name)));
-    reader.refuse(!is_field_name(name), value, "this is no name of a header");
+    reader.refuse(!is_field_name(name), value, "invalid header name");
     reader.mapping(value);
     reader.keys(value, {"values", "secrets", "files"});
     auto& extra = options.headers[name];

@@ -103,7 +103,7 @@ INSTANTIATE_TEST_SUITE_P(
             "http_headers:\n  content-type: {values: [a]}\n",
             R"(c.yml:2: http_headers.content-type: setting header "content-type" is not allowed)"},
         BadBlock{"http_headers:\n  'a b': {values: [a]}\n",
-                 "c.yml:2: http_headers.a b: this is no name of a header"},
+                 "c.yml:2: http_headers.a b: invalid header name"},
         BadBlock{"authorization:\n  type: BASIC\n",
                  "c.yml:2: authorization.type: cannot be basic: use basic_auth instead"},
         BadBlock{"basic_auth: {username: u}\nbearer_token: t\n",

@@ -336,7 +336,7 @@ Task<Relaying::Outcome> Relaying::exchange(const Relay::Attempt& attempt, bool r
   end_.error = timed_out_   ? "no answer in time"
                : abandoned_ ? "the server hangs"
                : state == AnswerParser::State::kFailed && !received_.empty()
-                   ? fmt::format("an answer that is no HTTP: {}", parser_->failure())
+                   ? fmt::format("invalid HTTP response: {}", parser_->failure())
                : reused ? "a kept connection was closed"
                         : "the connection was closed without an answer";
   stream_.reset();

@@ -252,7 +252,7 @@ Result<ListenAddress> parse_listen_address(std::string_view text) {
     host = host.substr(1, host.size() - 2);
   } else if (host.find_first_of(":[]") != std::string_view::npos) {
     return fail(ErrorCode::kInvalidArgument,
-                "listen address '{}': an IPv6 address stands in brackets, as in [::1]:9010",
+                "listen address '{}': write an IPv6 address in brackets, as in [::1]:9010",
                 printable(text));
   }
   if (vsock && !host.empty()) {
@@ -296,7 +296,7 @@ Result<std::vector<Listener>> systemd_listeners(
     socklen_t size = sizeof(listening);
     if (::getsockopt(fd, SOL_SOCKET, SO_ACCEPTCONN, &listening, &size) != 0 || listening == 0) {
       return fail(ErrorCode::kInvalidArgument,
-                  "descriptor {} passed by systemd is no listening stream socket", fd);
+                  "descriptor {} passed by systemd is not a listening stream socket", fd);
     }
     ::fcntl(fd, F_SETFD, FD_CLOEXEC);
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);

@@ -35,7 +35,7 @@ TEST(ListenAddress, ReadsEveryForm) {
   EXPECT_EQ(text("9010"), "listen address '9010': the port is missing");
   EXPECT_EQ(text("[::1]"), "listen address '[::1]': the port is missing");
   EXPECT_EQ(text("::1:80"),
-            "listen address '::1:80': an IPv6 address stands in brackets, as in [::1]:9010");
+            "listen address '::1:80': write an IPv6 address in brackets, as in [::1]:9010");
   EXPECT_EQ(text("h:http"), "listen address 'h:http': expected a port from 0 to 65535, got 'http'");
   EXPECT_EQ(text("h:"), "listen address 'h:': expected a port from 0 to 65535, got ''");
   EXPECT_EQ(text("h:-1"), "listen address 'h:-1': expected a port from 0 to 65535, got '-1'");
@@ -132,8 +132,8 @@ TEST(SystemdListeners, TakeTheSocketsThatWerePassed) {
       };
     };
     const auto wrong = systemd_listeners(environment("2"), 7);
-    if (wrong ||
-        wrong.error().message != "descriptor 4 passed by systemd is no listening stream socket") {
+    if (wrong || wrong.error().message !=
+                     "descriptor 4 passed by systemd is not a listening stream socket") {
       ::_exit(1);
     }
     ::dup2(fd, 3);

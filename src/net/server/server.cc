@@ -187,7 +187,7 @@ Result<std::unique_ptr<Server>> Server::create(ServerOptions options, Handler ha
     }
   }
   if (impl->listeners.empty()) {
-    return fail(ErrorCode::kInvalidArgument, "there is no address to listen on");
+    return fail(ErrorCode::kInvalidArgument, "no address to listen on");
   }
   return std::unique_ptr<Server>(new Server(std::move(impl)));
 }

@@ -18,7 +18,7 @@ namespace {
 
 constexpr auto kLimit = std::chrono::minutes(5);
 
-// The columns of a row of the result.
+// The kind of a row of the result, its first column.
 enum Kind : std::int64_t { kUnitsOfUser, kSpanCount, kOddEnds };
 
 struct Counts {

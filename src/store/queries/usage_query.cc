@@ -15,7 +15,7 @@ namespace {
 
 constexpr auto kLimit = std::chrono::minutes(5);
 
-// The columns of a row of the result.
+// The kind of a row of the result, its first column.
 enum Kind : std::int64_t { kRow, kSums, kSpanCount };
 
 /// Parses a map of a row. Malformed text counts as empty, so that one bad row does not fail the

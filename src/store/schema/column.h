@@ -13,7 +13,7 @@ namespace ceems::store {
 
 // Everything known about a column of a table is in one row. All code that must agree about columns
 // derives from these rows: SQL statements (schema/table_sql.h), how a window changes a stored row
-// (unit_change.h), and the fields of answers (fields.h).
+// (units/unit_row.h), and the fields of answers (fields.h).
 
 /// The kind of value in a column. It decides the SQL type and the type of the field in answers.
 enum class ColumnKind : std::uint8_t {

@@ -33,7 +33,7 @@ inline constexpr std::string_view kProjectHelp = "Account, tenant or namespace."
 inline constexpr std::string_view kGroupHelp = "Group of the user, where the manager knows one.";
 inline constexpr std::string_view kUserHelp = "Owner of the unit.";
 inline constexpr std::string_view kNameHelp = "Name of the unit, user or project.";
-inline constexpr std::string_view kTagsHelp = "What else the manager says.";
+inline constexpr std::string_view kTagsHelp = "Other details from the manager.";
 inline constexpr std::string_view kUnitCountHelp = "Number of units.";
 
 using model::Metric;
@@ -244,7 +244,7 @@ inline constexpr std::array kMaps = std::to_array<Column>({
          R"({"global":12.5})"),
     total("total_cpu_energy_usage_kwh",
           Metric::kTotalCpuEnergyUsageKwh,
-          "Energy but that of GPUs, in kWh.",
+          "Energy without that of GPUs, in kWh.",
           R"({"total":0.0732})"),
     total("total_cpu_emissions_gms",
           Metric::kTotalCpuEmissionsGms,

@@ -63,7 +63,7 @@ class Connection {
   Result<Statement> prepare(std::string_view sql);
   /// Runs statements that have no parameters and no result.
   Result<> execute(const std::string& sql);
-  /// Returns the first column of the first row; "" if there is no row.
+  /// Returns the first column of the first row; "" if the result is empty.
   Result<std::string> query_text(std::string_view sql);
   Result<std::int64_t> query_integer(std::string_view sql);
 

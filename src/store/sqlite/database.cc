@@ -46,8 +46,8 @@ std::string holder_of(const UniqueFd& file) {
       trim(std::string_view(holder.data(), size > 0 ? static_cast<std::size_t>(size) : 0)));
 }
 
-/// Has the process ended? A child that it was just forking when it was killed shares its lock until
-/// the child has called exec(), which is a matter of milliseconds.
+/// Whether the process has ended. If it was killed while forking, the child holds the lock until it
+/// calls exec(), a few milliseconds later.
 bool has_ended(std::string_view pid) {
   const auto number = parse_int<pid_t>(pid);
   return number && *number > 0 && ::kill(*number, 0) != 0 && errno == ESRCH;

@@ -80,7 +80,7 @@ class UsageRow {
   std::array<model::MetricMap, model::kMetricCount> maps_;
   std::array<bool, model::kMetricCount> has_map_{};
   AverageWeights weights_;
-  bool fresh_ = true;  ///< nothing was added to it ever: the first maps are taken as they are
+  bool fresh_ = true;  ///< no unit was added yet; the maps of the first one are taken unchanged
 };
 
 }  // namespace ceems::store

@@ -97,12 +97,13 @@ SqlValue merged(const Column& column,
       return value;
     }
     case Update::kCount:
-    case Update::kCountNew:
       return (stored == nullptr ? 0 : stored->num_updates) + 1;
     case Update::kSum:
     case Update::kMean:
     case Update::kWeights:
       return std::move(maps.at(place_of(column)));
+    case Update::kCountNew:  // no column of `units`
+      break;
   }
   return std::string();
 }

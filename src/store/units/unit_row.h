@@ -11,7 +11,8 @@
 
 namespace ceems::store {
 
-// A row of `units` column by column, as its table says. Pure functions.
+// Reads and builds rows of `units` column by column from the table's description. Without access to
+// the database.
 
 /// What all rows of one write share.
 struct Batch {

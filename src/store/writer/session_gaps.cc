@@ -32,7 +32,7 @@ Result<> SessionWriter::fill_in_transaction(const GapFill& fill) {
   }
   const std::optional<Gap>& gap = *found;
   if (!gap) {
-    return fail(ErrorCode::kNotFound, "there is no gap {}", fill.gap_id);
+    return fail(ErrorCode::kNotFound, "gap {} does not exist", fill.gap_id);
   }
   const model::Window window = gap->window;
   const Batch batch{.cluster = fill.cluster,

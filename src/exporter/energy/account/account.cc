@@ -284,8 +284,8 @@ void Account::split_other(const Interval& interval, const NodeUse& node) {
   if (interval.known_joules > 0) {
     rest = split_in_proportion(other, known_units_, known_rest_, split_);
   } else if (interval.known_source) {
-    rest = split(other, other, 0, cpu_claims_,
-                 split_);  // known domains without energy: split by reservation
+    // The known domains had no energy: split by reservation.
+    rest = split(other, other, 0, cpu_claims_, split_);
   } else {
     // Only the node's energy is known. It is split as the energy of the packages would be.
     const double idle = idle_watts(Domain::kNode).value_or(0) * interval.seconds;

@@ -48,8 +48,7 @@ class PublishedPowerMeter final : public EnergyMeter {
   Result<Reading> read(const MeterContext& context) override;
 
  private:
-  static constexpr std::size_t kMaxQueue =
-      64;  // when the sampler is stuck, older readings are dropped
+  static constexpr std::size_t kMaxQueue = 64;  // when the sampler is stuck, the oldest is dropped
   SourceInfo source_;
   HeldPower power_;
   Mutex mutex_;

@@ -11,8 +11,8 @@ namespace ceems::exporter::gpu {
 
 struct InventoryOptions {
   host::Paths paths;
-  std::string
-      type;  ///< "": vendors on the PCI bus; "nvidia" or "amd": only that one; "nogpu": none
+  /// "": vendors on the PCI bus; "nvidia" or "amd": only that one; "nogpu": none.
+  std::string type;
   std::string nvidia_smi;  ///< path; empty: search in search_path
   std::string amd_smi;
   std::string rocm_smi;

@@ -23,8 +23,8 @@ struct K8sSources {
   std::unique_ptr<kube::PodSource> pods;
   /// Reads all role bindings of the cluster. If empty, they are not requested.
   std::function<Result<kube::RoleBindingList>(const std::stop_token&)> role_bindings = {};
-  /// Reads the users file; kNotFound if an optional file does not exist. Empty: there is no users
-  /// file.
+  /// Reads the users file; kNotFound if an optional file does not exist. Empty: none is
+  /// configured.
   std::function<Result<config::Node>()> users_file = {};
   bool users_file_optional = false;
 };

@@ -177,10 +177,10 @@ Result<std::vector<People::Entry>> People::fetch(const std::stop_token& stop) {
     return fail(std::move(users).error());
   }
   if (users->empty()) {
-    return fail(ErrorCode::kUnavailable, "Keystone names no user");
+    return fail(ErrorCode::kUnavailable, "Keystone lists no users");
   }
   if (users->size() > kMaxUsers) {
-    return fail(ErrorCode::kUnavailable, "Keystone names more than {} users", kMaxUsers);
+    return fail(ErrorCode::kUnavailable, "Keystone lists more than {} users", kMaxUsers);
   }
   auto answers = ProjectLookup(client_, *users, stop).run();
   if (stop.stop_requested()) {
@@ -221,7 +221,7 @@ Result<std::vector<People::Entry>> People::fetch(const std::stop_token& stop) {
     entries.push_back(std::move(entry));
   }
   if (!any_project) {
-    return fail(ErrorCode::kUnavailable, "Keystone names no project of any user");
+    return fail(ErrorCode::kUnavailable, "Keystone lists no project for any user");
   }
   if (kept > 0 && !partial_) {
     log::warn("cannot read the projects of some users, keeping the known ones",

@@ -84,7 +84,7 @@ TEST(OpenstackPeople, AreAnErrorWhereAnAnswerIsEmpty) {
     ASSERT_TRUE(f.manager().fetch_units(kWindow, {}));
     const auto people = f.manager().fetch_users_projects(kWindow, {});
     ASSERT_FALSE(people) << key;
-    EXPECT_THAT(people.error().message, HasSubstr("Keystone names no "));
+    EXPECT_THAT(people.error().message, HasSubstr("Keystone lists no "));
   }
 }
 

@@ -193,10 +193,10 @@ class SlurmManager final : public ResourceManager {
 
   void note_failure(const std::string& message) {
     if (!message.empty() && !asking_fails_) {
-      log::warn("jobs that ended late cannot be asked for",
+      log::warn("cannot query jobs that ended late",
                 {{"cluster_id", cluster_id_}, {"error", message}});
     } else if (message.empty() && asking_fails_) {
-      log::info("jobs that ended late can be asked for again", {{"cluster_id", cluster_id_}});
+      log::info("jobs that ended late can be queried again", {{"cluster_id", cluster_id_}});
     }
     asking_fails_ = !message.empty();
   }
@@ -205,8 +205,8 @@ class SlurmManager final : public ResourceManager {
   std::unique_ptr<SlurmSource> source_;
   TimeZone zone_;
   const bool coordinators_lead_;
-  OpenJobs
-      open_;  ///< running when last seen, or reported as ended in a window that may not be stored
+  /// Running when last seen, or reported as ended in a window that may not be stored.
+  OpenJobs open_;
   bool asking_fails_ = false;
   std::optional<model::Window> last_;  ///< the last one fetched, stored or not
   bool follows_ = false;               ///< the current window begins where the last one ended

@@ -282,7 +282,8 @@ class SlurmRest final : public SlurmSource {
       }
     }
     Error missing{ErrorCode::kNotFound,
-                  fmt::format("slurmrestd has none of /slurmdb/{}", fmt::join(versions, ", "))};
+                  fmt::format("slurmrestd supports none of the versions {} of /slurmdb",
+                              fmt::join(versions, ", "))};
     version_ = options_.version;  // after an upgrade the server may have another version
     return fail(std::move(missing));
   }
@@ -307,7 +308,7 @@ class SlurmRest final : public SlurmSource {
     net::StreamTaker taker;
     taker.part = [&](std::string_view part) -> Result<> {
       if (SteadyClock::now() > deadline) {
-        return fail(ErrorCode::kTimeout, "no end within {} ms", options_.timeout.count());
+        return fail(ErrorCode::kTimeout, "still running after {} ms", options_.timeout.count());
       }
       return cutter.add(part);
     };

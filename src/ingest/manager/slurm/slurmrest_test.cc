@@ -341,7 +341,8 @@ TEST(SlurmRest, AFailedAnswerIsAFailure) {
   EXPECT_EQ(error_of(200, whole.substr(0, whole.size() - 2)),
             "slurmrestd jobs: answer of slurmrestd: it ends too early");
   rest.answers.clear();
-  EXPECT_EQ(rest.jobs().error().message, "slurmrestd has none of /slurmdb/v0.0.43");
+  EXPECT_EQ(rest.jobs().error().message,
+            "slurmrestd supports none of the versions v0.0.43 of /slurmdb");
   EXPECT_THAT(rest.jobs().error().message, HasSubstr("v0.0.38"));
   std::stop_source stop;
   stop.request_stop();

@@ -320,8 +320,8 @@ void LevelZero::read_seldom(Gpu& gpu) const {
     }
     auto& place =
         kind == kSensorMemory ? state.memory_temperature_celsius : state.temperature_celsius;
-    if (const auto value = within(celsius, kMaxCelsius);
-        value > place) {  // the highest value counts
+    // The highest value counts.
+    if (const auto value = within(celsius, kMaxCelsius); value > place) {
       place = value;
     }
   }

@@ -134,13 +134,13 @@ Result<> Nvml::start() {
   }
   stop();
   if (const Return result = api_.init(); result != kSuccess) {
-    return fail(ErrorCode::kUnavailable, "nvmlInit_v2 answers {}", result);
+    return fail(ErrorCode::kUnavailable, "nvmlInit_v2 returned {}", result);
   }
   running_ = true;
   unsigned count = 0;
   if (const Return result = api_.get_count(&count); result != kSuccess) {
     stop();
-    return fail(ErrorCode::kUnavailable, "nvmlDeviceGetCount_v2 answers {}", result);
+    return fail(ErrorCode::kUnavailable, "nvmlDeviceGetCount_v2 returned {}", result);
   }
   if (count > kMaxDevices) {
     stop();
@@ -272,8 +272,8 @@ void Nvml::read_seldom(Gpu& gpu) const {
   state.memory_total_bytes.reset();
   MemoryV2 memory_v2{.version = kMemoryV2Version, .total = 0, .reserved = 0, .free = 0, .used = 0};
   Memory memory{};
-  if (api_.get_memory_v2 != nullptr && api_.get_memory_v2(gpu.handle, &memory_v2) ==
-                                           kSuccess) {  // `used` excludes the reserved memory
+  // `used` of version 2 excludes the reserved memory.
+  if (api_.get_memory_v2 != nullptr && api_.get_memory_v2(gpu.handle, &memory_v2) == kSuccess) {
     state.memory_used_bytes = within(static_cast<double>(memory_v2.used), kMaxBytes);
     state.memory_total_bytes = within(static_cast<double>(memory_v2.total), kMaxBytes);
   } else if (api_.get_memory != nullptr && api_.get_memory(gpu.handle, &memory) == kSuccess) {
@@ -500,8 +500,8 @@ void Nvml::read_processes(Gpu& gpu) const {
       gpu.process_use.erase(known);
     }
   }
-  for (const auto& [pid, utilisation] :
-       gpu.process_use) {  // processes with graphics only, or that have ended
+  // The rest are processes with graphics only, or that have ended.
+  for (const auto& [pid, utilisation] : gpu.process_use) {
     list.push_back({.pid = pid, .utilisation = utilisation});
   }
 }

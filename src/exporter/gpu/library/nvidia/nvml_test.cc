@@ -254,7 +254,7 @@ TEST(Nvml, ReportsWhyItDoesNotStart) {
   const auto library = load();
   const auto failed = library->start();
   ASSERT_FALSE(failed);
-  EXPECT_EQ(failed.error().message, "nvmlInit_v2 answers 9");
+  EXPECT_EQ(failed.error().message, "nvmlInit_v2 returned 9");
   scenario.erase("nvmlInit_v2");
   scenario.set("count", "2147483648");
   const auto absurd = library->start();
