@@ -17,6 +17,7 @@ constexpr std::size_t kMaxInlineBytes = 4096;  // parsing takes some 10 ns per b
 constexpr std::size_t kMaxQueries = 500;
 constexpr std::size_t kMaxPatterns = 2000;
 constexpr std::size_t kMaxPatternBytes = 1024;
+constexpr std::size_t kMaxLanguages = 500;
 
 /// The value of a header, or empty if the header is missing or given twice: two programs may then
 /// read different values.
@@ -42,12 +43,16 @@ std::string_view type_name(BackendType type) {
 Gate::Gate(BackendType type, GateRules rules, Owners* owners, const Clock& clock)
     : type_(type),
       patterns_(std::make_unique<promql::KnownPatterns>(kMaxPatterns, kMaxPatternBytes)),
+      languages_(std::make_unique<promql::KnownLanguages>(kMaxLanguages, kMaxPatternBytes)),
       queries_(std::make_unique<CheckedQueries>(kMaxQueries, kMaxInlineBytes)),
       rules_(std::move(rules)),
       owners_(owners),
       clock_(&clock) {
-  rules_.tsdb.selection.language.patterns.known = patterns_.get();
-  rules_.profiles.selection.language.patterns.known = patterns_.get();
+  for (SelectionRules* const selection : {&rules_.tsdb.selection, &rules_.profiles.selection}) {
+    selection->language.patterns.known = patterns_.get();
+    selection->language.patterns.languages = languages_.get();
+    selection->refuse_open = !rules_.confine;
+  }
   if (!rules_.pin_cluster) {  // pinning changes the text with the cluster of the request
     rules_.tsdb.checked = queries_.get();
   }

@@ -87,6 +87,7 @@ class Gate {
 
   BackendType type_;
   std::unique_ptr<promql::KnownPatterns> patterns_;
+  std::unique_ptr<promql::KnownLanguages> languages_;
   std::unique_ptr<CheckedQueries> queries_;
   GateRules rules_;
   Owners* owners_;

@@ -156,7 +156,7 @@ TEST_F(GateTest, EverySelectorMustBeConfinedToOwnUnits) {
       {"a # ,uuid=\"own\"", "403 no_unit"},
       {R"(label_replace(a,'d',' uuid="own"','s',''))", "403 no_unit"},
       {R"(count_values(' uuid="own"',a))", "403 no_unit"},
-      {R"({uuid=~".*",xuuid=~"own|"})", "400 syntax"},
+      {R"({uuid=~".*",xuuid=~"own|"})", "403 no_unit"},
       {R"(a{uuid=~".*",xuuid=~"own|"})", "403 no_unit"},
       {R"({service_name=~"own|x"})", "403 no_unit"},
       {R"(a{uuid=~"own|"})", "403 empty_unit"},

@@ -14,6 +14,7 @@ namespace ceems::gate {
 namespace {
 
 constexpr std::string_view kForm = "application/x-www-form-urlencoded";
+constexpr std::size_t kInlineSteps = 1000;
 constexpr std::size_t kMaxQueryBytes = std::size_t{1} << 20U;  // the limit of bodies
 
 Refusal cannot_tell(std::string_view label, std::string_view why) {
@@ -75,7 +76,7 @@ void NamedClusters::add(const promql::VectorSelector& selector) {
     if (matcher.label != label_) {
       continue;
     }
-    if (auto words = promql::accepted_values(matcher)) {
+    if (auto words = promql::accepted_values(matcher, {}, {.work = &work_})) {
       found_.insert(words->begin(), words->end());
     }
   }
@@ -83,6 +84,9 @@ void NamedClusters::add(const promql::VectorSelector& selector) {
 }
 
 Checked<std::optional<std::string>> NamedClusters::only() const {
+  if (work_.exhausted()) {
+    return std::unexpected(too_much_work());
+  }
   if (found_.size() > 1) {
     return std::unexpected(bad_data(
         fmt::format("selectors name several clusters by '{}' ('{}' and '{}'): select one at a time",
@@ -103,8 +107,9 @@ Checked<std::optional<std::string>> cluster_named(const RawRequest& raw,
   promql::ParseOptions language = rules.selection.language;
   language.experimental = true;
   language.max_bytes = kMaxQueryBytes;
-  language.patterns.compile = budget == Budget::kFull;
-  NamedClusters clusters(label);
+  language.patterns.check = false;  // the server checks them
+  NamedClusters clusters(
+      label, budget == Budget::kInline ? kInlineSteps : promql::WorkBudget::kDefaultSteps);
   for (const std::string_view form :
        {target->query, is_form(raw) ? raw.body : std::string_view{}}) {
     const auto fields = parse_form(form);

@@ -10,23 +10,29 @@
 #include "gate/selection.h"
 #include "gate/tsdb_request.h"
 #include "promql/ast.h"
+#include "promql/matcher/work_budget.h"
 
 namespace ceems::gate {
 
 /// Collects the clusters that selectors name by a label. It looks at nothing else in them.
 class NamedClusters {
  public:
-  explicit NamedClusters(std::string_view label) : label_(label) {}
+  /// `steps` bounds the work for all selectors.
+  explicit NamedClusters(std::string_view label,
+                         std::size_t steps = promql::WorkBudget::kDefaultSteps)
+      : label_(label), work_(steps) {}
 
   /// Adds the values that "=" and patterns with few alternatives accept. A matcher that accepts
   /// anything or excludes values names no cluster. Neither does an empty value.
   void add(const promql::VectorSelector& selector);
 
-  /// The cluster, or nothing if none was named. Refuses with 400 if several were.
+  /// The cluster, or nothing if none was named. Refuses with 400 if several were, or if finding out
+  /// took too much work.
   [[nodiscard]] Checked<std::optional<std::string>> only() const;
 
  private:
   std::string_view label_;
+  promql::WorkBudget work_;
   std::set<std::string, std::less<>> found_;
 };
 

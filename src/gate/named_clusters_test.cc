@@ -119,7 +119,8 @@ TEST(NamedClusters, PathsMustBeReadInOneWay) {
 TEST(NamedClusters, AreToldAtOnceWhereNothingMustBeCompiled) {
   EXPECT_EQ(ask(R"(x{ceems_id="c2"})", "query", Budget::kInline), "c2");
   EXPECT_EQ(ask("up", "query", Budget::kInline), "");
-  EXPECT_EQ(ask(R"(x{ceems_id="c2",y=~"a.*"})", "query", Budget::kInline), "403 budget");
+  EXPECT_EQ(ask(R"(x{ceems_id="c2",y=~"a.*"})", "query", Budget::kInline), "c2");
+  EXPECT_EQ(ask(R"(x{ceems_id=~"[a-j][a-j][a-j]"})", "query", Budget::kInline), "400 work");
   EXPECT_EQ(ask(R"(x{ceems_id="c2",y=~"a.*"})", "query", Budget::kFull), "c2");
 }
 

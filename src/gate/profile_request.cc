@@ -14,6 +14,7 @@
 #include "gate/named_clusters.h"
 #include "gate/profile_calls.h"
 #include "net/gunzip.h"
+#include "promql/patterns.h"
 #include "promql/printer.h"
 
 namespace ceems::gate {
@@ -31,10 +32,15 @@ Refusal bad_message(std::string_view why) {
   return bad_data(fmt::format("cannot read the call: {}", why), "syntax");
 }
 
+Refusal bad_selector(const promql::SyntaxError& error) {
+  return bad_data(fmt::format("invalid selector: {}", error.text()), "syntax");
+}
+
 /// A field of a message and the selector that it contains.
 struct Slot {
   WireField* field = nullptr;
   json::string* value = nullptr;  // instead of `field` in a JSON document
+  std::string_view source{};      ///< the selector as received
   promql::VectorSelector selector{};
   std::string text{};  // canonical; set by forward()
 };
@@ -158,7 +164,9 @@ std::string write_fields(const std::vector<WireField>& fields) {
 }  // namespace
 
 struct ProfileRequest::Parts {
-  explicit Parts(const SelectionRules& rules) : selection(rules) {}
+  explicit Parts(const SelectionRules& rules)
+      : language(within(rules.language, work)),
+        selection(rules, Budget::kFull, language.patterns) {}
 
   std::string path;
   const ProfileCall* call = nullptr;
@@ -169,18 +177,23 @@ struct ProfileRequest::Parts {
   json::value document;
   std::deque<Slot> slots;
   std::size_t length = 0;  ///< of the texts in `slots`
+  promql::WorkBudget work;
+  promql::ParseOptions language;
   Selection selection;
   NamedClusters* clusters = nullptr;  ///< not null: selectors are only added to it
 
-  Checked<bool> read_proto(std::string_view message, const ProfileRules& rules);
-  Checked<bool> read_texts(std::vector<WireField>& message,
-                           const ProfileCall& expected,
-                           const ProfileRules& rules);
-  Checked<bool> read_json(std::string_view text, const ProfileRules& rules);
-  Checked<bool> read_object(json::object& object,
-                            const ProfileCall& expected,
-                            const ProfileRules& rules);
-  Checked<bool> add_slot(Slot slot, std::string_view text, const ProfileRules& rules);
+  static promql::ParseOptions within(promql::ParseOptions language, promql::WorkBudget& work) {
+    language.patterns.work = &work;
+    language.patterns.check = false;  // patterns are compiled when all selectors have passed
+    return language;
+  }
+
+  Checked<bool> read_proto(std::string_view message);
+  Checked<bool> read_texts(std::vector<WireField>& message, const ProfileCall& expected);
+  Checked<bool> read_json(std::string_view text);
+  Checked<bool> read_object(json::object& object, const ProfileCall& expected);
+  Checked<bool> add_slot(Slot slot);
+  [[nodiscard]] Checked<bool> check_selectors() const;
   [[nodiscard]] Checked<bool> check_type(std::string_view text) const;
   /// Start and end of the call, or of each of its inner messages; nothing if one is invalid.
   [[nodiscard]] std::optional<std::vector<promql::TimeSpan>> times() const;
@@ -191,18 +204,15 @@ ProfileRequest::ProfileRequest(ProfileRequest&&) noexcept = default;
 ProfileRequest& ProfileRequest::operator=(ProfileRequest&&) noexcept = default;
 ProfileRequest::~ProfileRequest() = default;
 
-Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
-                                              std::string_view text,
-                                              const ProfileRules& rules) {
+Checked<bool> ProfileRequest::Parts::add_slot(Slot slot) {
   // Together they must not be longer than a query: each of their patterns is compiled.
-  length += text.size();
-  if (length > rules.selection.language.max_bytes || slots.size() >= kMaxSelectors) {
+  length += slot.source.size();
+  if (length > language.max_bytes || slots.size() >= kMaxSelectors) {
     return std::unexpected(bad_data("too many selectors", "size"));
   }
-  auto parsed = promql::parse_selector(text, rules.selection.language, true);
+  auto parsed = promql::parse_selector(slot.source, language, true);
   if (!parsed) {
-    return std::unexpected(
-        bad_data(fmt::format("invalid selector: {}", parsed.error().text()), "syntax"));
+    return std::unexpected(bad_selector(parsed.error()));
   }
   slot.selector = std::move(*parsed);
   slots.push_back(std::move(slot));
@@ -213,6 +223,19 @@ Checked<bool> ProfileRequest::Parts::add_slot(Slot slot,
   return selection.add(slots.back().selector);
 }
 
+/// Compiles the patterns of all selectors.
+Checked<bool> ProfileRequest::Parts::check_selectors() const {
+  if (clusters != nullptr) {
+    return true;
+  }
+  for (const Slot& slot : slots) {
+    if (auto error = promql::check_patterns(slot.source, slot.selector, language.patterns, true)) {
+      return std::unexpected(work.exhausted() ? too_much_work() : bad_selector(*error));
+    }
+  }
+  return true;
+}
+
 /// Checks a profile type, of which the server makes another matcher.
 Checked<bool> ProfileRequest::Parts::check_type(std::string_view text) const {
   if (clusters == nullptr && !survives_raw(text)) {
@@ -221,8 +244,7 @@ Checked<bool> ProfileRequest::Parts::check_type(std::string_view text) const {
   return true;
 }
 
-Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
-                                                const ProfileRules& rules) {
+Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message) {
   body = message;
   auto parsed = read_fields(body);
   if (!parsed) {
@@ -230,7 +252,7 @@ Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
   }
   fields = std::move(*parsed);
   if (call->inner.empty()) {
-    return call->number == 0 ? true : read_texts(fields, *call, rules);
+    return call->number == 0 ? true : read_texts(fields, *call);
   }
   for (const ProfileCall::Inner& part : call->inner) {
     const auto number = [&](const WireField& field) { return field.number == part.number; };
@@ -244,7 +266,7 @@ Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
     }
     inner.push_back(
         {.place = static_cast<std::size_t>(found - fields.begin()), .fields = std::move(*below)});
-    if (auto read = read_texts(inner.back().fields, kSelectingCall, rules); !read) {
+    if (auto read = read_texts(inner.back().fields, kSelectingCall); !read) {
       return read;
     }
   }
@@ -252,8 +274,7 @@ Checked<bool> ProfileRequest::Parts::read_proto(std::string_view message,
 }
 
 Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
-                                                const ProfileCall& expected,
-                                                const ProfileRules& rules) {
+                                                const ProfileCall& expected) {
   std::size_t found = 0;
   for (WireField& field : message) {
     if (expected.type != 0 && field.number == expected.type) {
@@ -270,19 +291,19 @@ Checked<bool> ProfileRequest::Parts::read_texts(std::vector<WireField>& message,
     if (!field.has_length || (++found > 1 && !expected.repeated)) {
       return std::unexpected(bad_message("a selector is given twice or is not a string"));
     }
-    if (auto added = add_slot({.field = &field}, field.bytes, rules); !added) {
+    if (auto added = add_slot({.field = &field, .source = field.bytes}); !added) {
       return added;
     }
   }
   if (found == 0) {
     // Without a selector the call covers everything: an open selector, which confine() can limit.
     message.push_back({.number = expected.number, .has_length = true, .bytes = "{}"});
-    return add_slot({.field = &message.back()}, "{}", rules);
+    return add_slot({.field = &message.back(), .source = "{}"});
   }
   return true;
 }
 
-Checked<bool> ProfileRequest::Parts::read_json(std::string_view text, const ProfileRules& rules) {
+Checked<bool> ProfileRequest::Parts::read_json(std::string_view text) {
   boost::system::error_code error;
   json::parse_options options;
   options.max_depth = kJsonDepth;
@@ -293,7 +314,7 @@ Checked<bool> ProfileRequest::Parts::read_json(std::string_view text, const Prof
   }
   is_json = true;
   if (call->inner.empty()) {
-    return call->number == 0 ? true : read_object(*object, *call, rules);
+    return call->number == 0 ? true : read_object(*object, *call);
   }
   for (const ProfileCall::Inner& part : call->inner) {
     auto* const value = object->if_contains(part.name);
@@ -301,7 +322,7 @@ Checked<bool> ProfileRequest::Parts::read_json(std::string_view text, const Prof
     if (message == nullptr) {
       return std::unexpected(bad_message(fmt::format("'{}' must be an object", part.name)));
     }
-    if (auto read = read_object(*message, kSelectingCall, rules); !read) {
+    if (auto read = read_object(*message, kSelectingCall); !read) {
       return read;
     }
   }
@@ -309,8 +330,7 @@ Checked<bool> ProfileRequest::Parts::read_json(std::string_view text, const Prof
 }
 
 Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
-                                                 const ProfileCall& expected,
-                                                 const ProfileRules& rules) {
+                                                 const ProfileCall& expected) {
   // ProtoJSON has two spellings of a field name, of which only one may be given.
   if (expected.json_name != expected.proto_name && object.contains(expected.json_name) &&
       object.contains(expected.proto_name)) {
@@ -338,7 +358,7 @@ Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
                   expected.repeated ? json::value(json::array{"{}"}) : json::value("{}"));
   }
   if (auto* const text = value->if_string(); text != nullptr && !expected.repeated) {
-    return add_slot({.value = text}, *text, rules);
+    return add_slot({.value = text, .source = *text});
   }
   auto* const list = value->if_array();
   if (list == nullptr || !expected.repeated) {
@@ -349,7 +369,7 @@ Checked<bool> ProfileRequest::Parts::read_object(json::object& object,
     if (text == nullptr) {
       return std::unexpected(bad_message("a selector is not a string"));
     }
-    if (auto added = add_slot({.value = text}, *text, rules); !added) {
+    if (auto added = add_slot({.value = text, .source = *text}); !added) {
       return added;
     }
   }
@@ -394,11 +414,14 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw,
   const std::string_view type = media_type(raw.content_type);
   Checked<bool> read = true;
   if (same_in_any_case(type, kJson)) {
-    read = parts->read_json(body, rules);
+    read = parts->read_json(body);
   } else if (same_in_any_case(type, kProto) || type.empty()) {
-    read = parts->read_proto(body, rules);
+    read = parts->read_proto(body);
   } else {
     read = std::unexpected(wrong_media(fmt::format("calls must be {} or {}", kProto, kJson)));
+  }
+  if (read) {
+    read = parts->check_selectors();
   }
   if (!read) {
     return std::unexpected(std::move(read).error());

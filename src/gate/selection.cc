@@ -55,6 +55,10 @@ bool begins_internal_somewhere(std::string_view pattern) {
   return false;
 }
 
+bool is_exhausted(const promql::PatternOptions& patterns) {
+  return patterns.work != nullptr && patterns.work->exhausted();
+}
+
 }  // namespace
 
 Checked<bool> Selection::add(promql::Expr& query) {
@@ -130,7 +134,11 @@ Checked<bool> Selection::check_texts(const VectorSelector& selector) const {
       if (exceeds_budget(matcher)) {
         return std::unexpected(forbidden_units("budget"));
       }
-      if (may_name_internal(matcher)) {
+      const bool internal = may_name_internal(matcher, patterns_);
+      if (is_exhausted(patterns_)) {
+        return std::unexpected(too_much_work());
+      }
+      if (internal) {
         return std::unexpected(internal_label(matcher.value));
       }
     }
@@ -157,32 +165,11 @@ Checked<bool> Selection::add(VectorSelector& selector) {
     if (matcher.label != rules_->unit_label) {
       continue;
     }
-    if (last_op_ == matcher.op && last_pattern_ == matcher.value) {
-      confined = true;  // its units are already added: most selectors of a query name the same
-      continue;
+    const auto taken = take_units(matcher);
+    if (!taken) {
+      return taken;
     }
-    if (exceeds_budget(matcher)) {
-      return std::unexpected(forbidden_units("budget"));
-    }
-    const auto values = promql::accepted_values(matcher, {.words = rules_->max_units});
-    if (!values) {
-      continue;
-    }
-    if (std::ranges::find(*values, "") != values->end()) {
-      return std::unexpected(forbidden_units("empty_unit"));
-    }
-    const auto too_long = [&](const std::string& value) {
-      return value.size() > rules_->max_unit_bytes;
-    };
-    if (std::ranges::any_of(*values, too_long)) {
-      return std::unexpected(forbidden_units("foreign_unit"));
-    }
-    // If the label has several matchers, the user must own the units of all of them, although their
-    // intersection would be sufficient.
-    units_.insert(values->begin(), values->end());
-    last_op_ = matcher.op;
-    last_pattern_ = matcher.value;
-    confined = true;
+    confined = confined || *taken;
   }
   if (units_.size() > rules_->max_units) {
     return std::unexpected(forbidden_units("too_many_units"));
@@ -190,6 +177,9 @@ Checked<bool> Selection::add(VectorSelector& selector) {
   if (!confined) {
     if (const auto name = only_name(selector); name && rules_->shared_metrics.contains(*name)) {
       return true;
+    }
+    if (rules_->refuse_open) {
+      return std::unexpected(forbidden_units("no_unit"));
     }
     open_.push_back(&selector);
   }
@@ -199,11 +189,56 @@ Checked<bool> Selection::add(VectorSelector& selector) {
   return true;
 }
 
-Checked<bool> Selection::take_cluster(const Matcher& matcher) {
+Checked<promql::Language> Selection::values_of(const Matcher& matcher) const {
   if (exceeds_budget(matcher)) {
     return std::unexpected(forbidden_units("budget"));
   }
-  const auto values = promql::accepted_values(matcher, {.words = 2});
+  auto values = promql::accepted_values(matcher, {.words = rules_->max_units}, patterns_);
+  if (is_exhausted(patterns_)) {
+    return std::unexpected(too_much_work());
+  }
+  return values;
+}
+
+Checked<bool> Selection::take_units(const Matcher& matcher) {
+  if (last_op_ == matcher.op && last_pattern_ == matcher.value) {
+    return true;  // its units are already added: most selectors of a query name the same
+  }
+  const auto accepted = values_of(matcher);
+  if (!accepted) {
+    return std::unexpected(accepted.error());
+  }
+  if (!*accepted) {
+    return false;
+  }
+  const std::vector<std::string>& values = **accepted;
+  if (std::ranges::find(values, "") != values.end()) {
+    return std::unexpected(forbidden_units("empty_unit"));
+  }
+  const auto too_long = [&](const std::string& value) {
+    return value.size() > rules_->max_unit_bytes;
+  };
+  if (std::ranges::any_of(values, too_long)) {
+    return std::unexpected(forbidden_units("foreign_unit"));
+  }
+  constexpr std::size_t kStepsPerUnit = 2;
+  if (!promql::take_steps(patterns_.work, kStepsPerUnit * values.size())) {
+    return std::unexpected(too_much_work());
+  }
+  // If the label has several matchers, the user must own the units of all of them, although their
+  // intersection would be sufficient.
+  units_.insert(values.begin(), values.end());
+  last_op_ = matcher.op;
+  last_pattern_ = matcher.value;
+  return true;
+}
+
+Checked<bool> Selection::take_cluster(const Matcher& matcher) {
+  const auto accepted = values_of(matcher);
+  if (!accepted) {
+    return std::unexpected(accepted.error());
+  }
+  const promql::Language& values = *accepted;
   if (!values || values->size() != 1 || values->front().empty() ||
       (cluster_ && *cluster_ != values->front())) {
     return std::unexpected(forbidden_units("cluster_label"));
@@ -272,7 +307,7 @@ bool is_raw_name(std::string_view name) {
   return kInRawName.contains_all(name);
 }
 
-bool may_name_internal(const Matcher& matcher) {
+bool may_name_internal(const Matcher& matcher, const promql::PatternOptions& patterns) {
   const std::string_view value = matcher.value;
   if (value.starts_with(kInternal)) {
     return true;
@@ -283,7 +318,7 @@ bool may_name_internal(const Matcher& matcher) {
   if (promql::is_words(value)) {
     return value.contains("|__");
   }
-  const auto words = promql::finite_language(value);
+  const auto words = promql::known_language(value, {}, patterns);
   return words ? std::ranges::any_of(
                      *words, [](const std::string& word) { return word.starts_with(kInternal); })
                : begins_internal_somewhere(value);
@@ -294,6 +329,11 @@ Refusal raw_text() {
       "selectors of profiles must not contain quotes, control characters or backslashes, except "
       "backslashes before punctuation in patterns",
       "raw_text");
+}
+
+Refusal too_much_work() {
+  return bad_data(
+      "the patterns of the request take too much work to check: use fewer or simpler ones", "work");
 }
 
 Refusal internal_label(std::string_view label) {

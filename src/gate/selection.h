@@ -25,6 +25,8 @@ struct SelectionRules {
   /// Labels that begin with "__" but may be used in selectors. All others belong to the server:
   /// Mimir, for example, runs the queries in `__queries__` without checks.
   std::vector<std::string> internal_labels = {"__name__", "__type__", "__unit__"};
+  /// Refuses open selectors, instead of leaving them to confine().
+  bool refuse_open = false;
   /// Refuses texts that would become another selector when written without escapes
   /// (survives_raw()).
   bool raw_safe = false;
@@ -46,9 +48,11 @@ enum class Budget : std::uint8_t {
 /// access. Not thread-safe.
 class Selection {
  public:
-  /// `rules` must outlive the selection.
-  explicit Selection(const SelectionRules& rules, Budget budget = Budget::kFull)
-      : rules_(&rules), budget_(budget) {}
+  /// `rules` and what `patterns` points to must outlive the selection.
+  explicit Selection(const SelectionRules& rules,
+                     Budget budget = Budget::kFull,
+                     const promql::PatternOptions& patterns = {})
+      : rules_(&rules), budget_(budget), patterns_(patterns) {}
 
   /// Checks and adds every selector of a query. `query` must stay alive until confine() returns.
   Checked<bool> add(promql::Expr& query);
@@ -75,6 +79,10 @@ class Selection {
   void pin(const std::string& cluster);
 
  private:
+  /// Adds the units that the matcher names. Returns whether it names any.
+  Checked<bool> take_units(const promql::Matcher& matcher);
+  /// The values that the matcher accepts, or nothing if it accepts anything.
+  [[nodiscard]] Checked<promql::Language> values_of(const promql::Matcher& matcher) const;
   Checked<bool> take_cluster(const promql::Matcher& matcher);
   /// Refuses texts that some servers interpret differently (see below).
   [[nodiscard]] Checked<bool> check_texts(const promql::VectorSelector& selector) const;
@@ -84,6 +92,7 @@ class Selection {
 
   const SelectionRules* rules_;
   Budget budget_;
+  promql::PatternOptions patterns_;
   std::set<std::string, std::less<>> units_;
   std::optional<std::string> cluster_;
   /// The matcher whose units were added last: most queries repeat it.
@@ -112,9 +121,10 @@ bool is_raw_name(std::string_view name);
 /// server. Mimir recognises `__embedded_queries__` by the text of the value, whatever the operator.
 /// A pattern with few alternatives is judged by these. In any other pattern, "__" must not be where
 /// a name may begin. No server recognises other spellings, such as "_{2}x.*".
-bool may_name_internal(const promql::Matcher& matcher);
+bool may_name_internal(const promql::Matcher& matcher, const promql::PatternOptions& patterns = {});
 
 Refusal raw_text();                              ///< 400
+Refusal too_much_work();                         ///< 400: the budget of the request is exhausted
 Refusal internal_label(std::string_view label);  ///< 403
 
 }  // namespace ceems::gate

@@ -33,22 +33,43 @@ TimeSpan that_read(const TimeSpan& life, const TimeSpan& around, std::int64_t lo
           .to_ms = life.to_ms - around.from_ms + lookback_ms};
 }
 
-/// What is left of `spans` without `hole`, in order.
-std::vector<TimeSpan> without(const std::vector<TimeSpan>& spans, const TimeSpan& hole) {
+/// What is left of `span` without the holes, in order. There may be thousands of holes.
+std::vector<TimeSpan> without(TimeSpan span, std::vector<TimeSpan> holes) {
+  std::ranges::sort(holes, {}, &TimeSpan::from_ms);
   std::vector<TimeSpan> left;
-  for (const TimeSpan& span : spans) {
-    if (!overlap(span, hole)) {
-      left.push_back(span);
-      continue;
+  for (const TimeSpan& hole : holes) {
+    if (span.from_ms > span.to_ms || hole.from_ms > span.to_ms) {
+      break;
     }
-    if (span.from_ms < hole.from_ms) {
+    if (hole.from_ms > span.from_ms) {
       left.push_back({span.from_ms, hole.from_ms - 1});
     }
-    if (span.to_ms > hole.to_ms) {
-      left.push_back({hole.to_ms + 1, span.to_ms});
-    }
+    span.from_ms = std::max(span.from_ms, hole.to_ms + 1);
+  }
+  if (span.from_ms <= span.to_ms) {
+    left.push_back(span);
   }
   return left;
+}
+
+/// Whether one of `spans`, which are sorted and apart, overlaps with the span.
+bool overlaps_any(const std::vector<TimeSpan>& spans, const TimeSpan& span) {
+  const auto next = std::ranges::lower_bound(spans, span.from_ms, {}, &TimeSpan::to_ms);
+  return next != spans.end() && overlap(*next, span);
+}
+
+/// The same times as sorted spans that do not overlap.
+std::vector<TimeSpan> joined(std::vector<TimeSpan> spans) {
+  std::ranges::sort(spans, {}, &TimeSpan::from_ms);
+  std::vector<TimeSpan> all;
+  for (const TimeSpan& span : spans) {
+    if (!all.empty() && span.from_ms <= all.back().to_ms) {
+      all.back().to_ms = std::max(all.back().to_ms, span.to_ms);
+    } else {
+      all.push_back(span);
+    }
+  }
+  return all;
 }
 
 /// The times of `requested` within the span. If there are none, the end is before the start.
@@ -119,24 +140,26 @@ std::optional<Evaluation> narrowed(const Evaluation& requested,
     return requested;
   }
   const TimeSpan around = bounded(*reach.around);
-  std::vector<TimeSpan> parts = {{requested.start_ms, requested.end_ms}};
+  std::vector<TimeSpan> holes;
+  holes.reserve(others.size());
   for (const TimeSpan& life : others) {
-    parts = without(parts, that_read(life, around, lookback_ms));
+    holes.push_back(that_read(life, around, lookback_ms));
   }
+  const auto parts = without({requested.start_ms, requested.end_ms}, std::move(holes));
   const bool whole = parts == std::vector<TimeSpan>{{requested.start_ms, requested.end_ms}};
   if (whole || reach.at_start || reach.at_end) {
     return whole ? std::optional(requested) : std::nullopt;
   }
-  const auto sees_own = [&](const Evaluation& part) {
-    return std::ranges::any_of(ids, [&](const auto& entry) {
-      return std::ranges::any_of(entry.second.own, [&](const TimeSpan& life) {
-        return overlap({part.start_ms, part.end_ms}, that_read(life, around, lookback_ms));
-      });
-    });
-  };
+  std::vector<TimeSpan> own;
+  for (const auto& [id, shared] : ids) {
+    for (const TimeSpan& life : shared.own) {
+      own.push_back(that_read(life, around, lookback_ms));
+    }
+  }
+  own = joined(std::move(own));
   for (auto part = parts.rbegin(); part != parts.rend(); ++part) {
     const Evaluation left = within(requested, *part);
-    if (left.start_ms <= left.end_ms && sees_own(left)) {
+    if (left.start_ms <= left.end_ms && overlaps_any(own, {left.start_ms, left.end_ms})) {
       return left;
     }
   }

@@ -12,6 +12,7 @@
 #include "base/strings.h"
 #include "base/time/rfc3339.h"
 #include "net/http.h"
+#include "promql/patterns.h"
 #include "promql/printer.h"
 #include "promql/text/literal.h"
 
@@ -206,9 +207,8 @@ void write_times(Fields& fields, TimeForm form, const RequestTimes& requested) {
 
 struct TsdbRequest::Parts {
   Parts(const SelectionRules& rules, Budget budget)
-      : language(rules.language), selection(rules, budget) {
-    language.patterns.compile = budget == Budget::kFull;
-  }
+      : language(within(rules.language, budget, work)),
+        selection(rules, budget, language.patterns) {}
 
   std::string method;
   std::string path;
@@ -220,8 +220,18 @@ struct TsdbRequest::Parts {
   /// One per match[], with its index in `fields`, in their order. It is a deque because the
   /// selection points into it.
   std::deque<std::pair<std::size_t, promql::VectorSelector>> matches;
+  promql::WorkBudget work;
   promql::ParseOptions language;
   Selection selection;
+
+  static promql::ParseOptions within(promql::ParseOptions language,
+                                     Budget budget,
+                                     promql::WorkBudget& work) {
+    language.patterns.work = &work;
+    language.patterns.compile = budget == Budget::kFull;
+    language.patterns.check = false;  // patterns are compiled when all selectors have passed
+    return language;
+  }
 
   Checked<bool> read_fields(const RawRequest& raw,
                             std::string_view query_text,
@@ -229,6 +239,8 @@ struct TsdbRequest::Parts {
   Checked<bool> keep_known(Fields given);
   Checked<bool> read_query(const TsdbRules& rules);
   Checked<bool> read_matches();
+  [[nodiscard]] Checked<bool> checked(const std::optional<promql::SyntaxError>& error,
+                                      std::string_view parameter) const;
   void append_form(std::string& form) const;
 };
 
@@ -298,11 +310,13 @@ Checked<bool> TsdbRequest::Parts::read_query(const TsdbRules& rules) {
   }
   auto parsed = promql::parse(text, language);
   if (!parsed) {
-    return std::unexpected(
-        bad_data(fmt::format("invalid parameter \"query\": {}", parsed.error().text()), "syntax"));
+    return checked(parsed.error(), "query");
   }
   query = std::move(*parsed);
   auto added = selection.add(*query);
+  if (added) {
+    added = checked(promql::check_patterns(text, *query, language.patterns), "query");
+  }
   if (added && rules.checked != nullptr && !selection.is_open() &&
       selection.units().size() <= kMaxKeptUnits) {
     known = std::make_shared<const CheckedQuery>(net::url_encode(promql::print(*query)),
@@ -326,8 +340,7 @@ Checked<bool> TsdbRequest::Parts::read_matches() {
     }
     auto parsed = promql::parse_selector(fields[i].second, language);
     if (!parsed) {
-      return std::unexpected(bad_data(
-          fmt::format("invalid parameter \"match[]\": {}", parsed.error().text()), "syntax"));
+      return checked(parsed.error(), "match[]");
     }
     matches.emplace_back(i, std::move(*parsed));
   }
@@ -341,7 +354,27 @@ Checked<bool> TsdbRequest::Parts::read_matches() {
       return added;
     }
   }
+  for (const auto& [place, selector] : matches) {
+    const std::string& text = fields[place].second;
+    auto good =
+        checked(promql::check_patterns(text, selector, language.patterns, text.empty()), "match[]");
+    if (!good) {
+      return good;
+    }
+  }
   return true;
+}
+
+Checked<bool> TsdbRequest::Parts::checked(const std::optional<promql::SyntaxError>& error,
+                                          std::string_view parameter) const {
+  if (!error) {
+    return true;
+  }
+  if (work.exhausted()) {
+    return std::unexpected(too_much_work());
+  }
+  return std::unexpected(
+      bad_data(fmt::format("invalid parameter \"{}\": {}", parameter, error->text()), "syntax"));
 }
 
 void TsdbRequest::Parts::append_form(std::string& form) const {

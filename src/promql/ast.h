@@ -29,6 +29,7 @@ struct Matcher {
   MatchOperator op = MatchOperator::kEqual;
   std::string value;       ///< literal, or a valid RE2 pattern
   std::size_t offset = 0;  ///< of the label in the query
+  std::size_t value_offset = 0;
 };
 
 /// "@ 1609746000", "@ start()", "@ end()"
@@ -59,6 +60,7 @@ struct VectorSelector {
   std::string name;  ///< empty: not given before the braces; there may be a matcher of __name__
   std::vector<Matcher> matchers;
   TimeShift shift;
+  std::size_t offset = 0;  ///< in the query
 };
 
 /// selector[range]. Offset and "@" are in the selector's shift.

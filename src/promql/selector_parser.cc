@@ -23,8 +23,8 @@ class SelectorParser {
       : tokens_(&tokens), options_(&options) {}
 
   Parsed<VectorSelector> selector(bool allow_empty) {
-    const std::size_t offset = tokens_->current().offset;
     VectorSelector parsed;
+    parsed.offset = tokens_->current().offset;
     if (tokens_->current().kind == TokenKind::kWord) {
       if (!may_name_metric(tokens_->current().text)) {
         return tokens_->unexpected("an expression");
@@ -39,8 +39,10 @@ class SelectorParser {
         return std::unexpected(std::move(read).error());
       }
     }
-    if (parsed.name.empty() && !allow_empty && every_matcher_accepts_empty(parsed)) {
-      return tokens_->refuse(offset, "vector selector must contain at least one non-empty matcher");
+    if (!allow_empty && is_decided(parsed)) {
+      if (auto problem = check_not_empty(parsed, options_->patterns)) {
+        return tokens_->refuse(parsed.offset, std::move(*problem));
+      }
     }
     return parsed;
   }
@@ -88,8 +90,11 @@ class SelectorParser {
       return tokens_->unexpected("a string as value of a label");
     }
     matcher.value = unquote(tokens_->current().text).value_or("");
-    if (auto problem = check_pattern(matcher, options_->patterns)) {
-      return tokens_->refuse(tokens_->current().offset, std::move(*problem));
+    matcher.value_offset = tokens_->current().offset;
+    if (options_->patterns.check) {
+      if (auto problem = check_pattern(matcher, options_->patterns)) {
+        return tokens_->refuse(matcher.value_offset, std::move(*problem));
+      }
     }
     tokens_->take();
     if (matcher.label == kNameLabel && !parsed.name.empty()) {
@@ -99,10 +104,9 @@ class SelectorParser {
     return true;
   }
 
-  [[nodiscard]] bool every_matcher_accepts_empty(const VectorSelector& parsed) const {
-    return std::ranges::all_of(parsed.matchers, [this](const Matcher& matcher) {
-      return matches_empty(matcher, options_->patterns);
-    });
+  /// Whether it is known what the matchers accept, because their patterns were checked.
+  [[nodiscard]] bool is_decided(const VectorSelector& parsed) const {
+    return options_->patterns.check || std::ranges::none_of(parsed.matchers, &is_pattern);
   }
 
   Parsed<std::string> quoted_name() {

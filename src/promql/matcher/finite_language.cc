@@ -19,10 +19,10 @@ constexpr unsigned kDeepestGroup = 50;
 constexpr std::size_t kLargestClass = 256;
 
 /// Reads a pattern by recursive descent. Each function returns the words that its part accepts.
-class Language {
+class WordsOf {
  public:
-  Language(std::string_view pattern, const LanguageLimits& limits)
-      : rest_(pattern), limits_(&limits) {}
+  WordsOf(std::string_view pattern, const LanguageLimits& limits, WorkBudget* work)
+      : rest_(pattern), limits_(&limits), work_(work) {}
 
   std::optional<Words> run() {
     auto words = alternatives(true, 0);
@@ -36,13 +36,20 @@ class Language {
       return std::nullopt;
     }
     Words all;
+    std::size_t bytes = 0;
     while (true) {
       auto words = sequence(at_start, depth);
-      if (!words) {
+      if (!words || !take_steps(work_, 1 + words->size())) {
         return std::nullopt;
       }
-      all.merge(*words);
-      if (!within_limits(all)) {
+      bytes += bytes_of(*words);
+      if (all.empty()) {
+        all = std::move(*words);
+      } else {
+        all.merge(*words);
+        bytes -= bytes_of(*words);  // those that were known
+      }
+      if (all.size() > limits_->words || bytes > limits_->bytes) {
         return std::nullopt;
       }
       if (!take('|')) {
@@ -77,20 +84,23 @@ class Language {
       }
       first = false;
       if (part->size() == 1) {
+        if (!take_steps(work_, 1)) {
+          return std::nullopt;
+        }
         literal += *part->begin();
         if (literal.size() > limits_->bytes) {
           return std::nullopt;
         }
         continue;
       }
-      auto joined = join(words, {std::exchange(literal, {})});
-      joined = joined ? join(*joined, *part) : std::nullopt;
+      auto joined = join(std::move(words), {std::exchange(literal, {})});
+      joined = joined ? join(std::move(*joined), std::move(*part)) : std::nullopt;
       if (!joined) {
         return std::nullopt;
       }
       words = std::move(*joined);
     }
-    return literal.empty() ? std::move(words) : join(words, {literal});
+    return literal.empty() ? std::move(words) : join(std::move(words), {literal});
   }
 
   /// An atom with its quantifier.
@@ -153,6 +163,9 @@ class Language {
     Words all;
     Words power = {""};
     for (std::size_t times = 0; times <= at_most; ++times) {
+      if (!take_steps(work_, 1 + 2 * power.size() + all.size() + words.size())) {
+        return std::nullopt;
+      }
       if (times >= at_least) {
         all.insert(power.begin(), power.end());
       }
@@ -226,6 +239,9 @@ class Language {
         }
         high = *end;
       }
+      if (!take_steps(work_, 1 + static_cast<std::size_t>(high - *low))) {
+        return std::nullopt;
+      }
       for (char byte = *low; byte < high; ++byte) {
         words.emplace(1, byte);
       }
@@ -291,9 +307,19 @@ class Language {
     return bytes;
   }
 
-  [[nodiscard]] std::optional<Words> join(const Words& left, const Words& right) const {
-    if (left.size() * right.size() > limits_->words ||
-        bytes_of(left) * right.size() + bytes_of(right) * left.size() > limits_->bytes) {
+  /// Each word of `left` with each of `right` behind it.
+  [[nodiscard]] std::optional<Words> join(Words left, Words right) const {
+    constexpr std::size_t kBytesPerStep = 16;
+    if (is_only_empty(left)) {
+      return within_limits(right) ? std::optional(std::move(right)) : std::nullopt;
+    }
+    if (is_only_empty(right)) {
+      return within_limits(left) ? std::optional(std::move(left)) : std::nullopt;
+    }
+    const std::size_t count = left.size() * right.size();
+    const std::size_t bytes = bytes_of(left) * right.size() + bytes_of(right) * left.size();
+    if (count > limits_->words || bytes > limits_->bytes ||
+        !take_steps(work_, count + left.size() + right.size() + bytes / kBytesPerStep)) {
       return std::nullopt;
     }
     Words joined;
@@ -305,18 +331,29 @@ class Language {
     return joined;
   }
 
+  static bool is_only_empty(const Words& words) {
+    return words.size() == 1 && words.begin()->empty();
+  }
+
   [[nodiscard]] bool within_limits(const Words& words) const {
     return words.size() <= limits_->words && bytes_of(words) <= limits_->bytes;
   }
 
   std::string_view rest_;
   const LanguageLimits* limits_;
+  WorkBudget* work_;
 };
 
-std::optional<std::vector<std::string>> words_between_bars(std::string_view pattern,
-                                                           const LanguageLimits& limits) {
+Language words_between_bars(std::string_view pattern,
+                            const LanguageLimits& limits,
+                            WorkBudget* work) {
+  constexpr std::size_t kBytesPerStep = 16;
+  const auto bars = static_cast<std::size_t>(std::ranges::count(pattern, '|'));
+  if (!take_steps(work, 1 + bars + pattern.size() / kBytesPerStep)) {
+    return std::nullopt;
+  }
   std::vector<std::string> words;
-  words.reserve(1 + static_cast<std::size_t>(std::ranges::count(pattern, '|')));
+  words.reserve(1 + bars);
   for (bool more = true; more;) {
     const std::size_t bar = pattern.find('|');
     words.emplace_back(pattern.substr(0, bar));
@@ -336,12 +373,11 @@ std::optional<std::vector<std::string>> words_between_bars(std::string_view patt
 
 }  // namespace
 
-std::optional<std::vector<std::string>> finite_language(std::string_view pattern,
-                                                        const LanguageLimits& limits) {
+Language finite_language(std::string_view pattern, const LanguageLimits& limits, WorkBudget* work) {
   if (is_words(pattern)) {
-    return words_between_bars(pattern, limits);
+    return words_between_bars(pattern, limits, work);
   }
-  auto words = Language(pattern, limits).run();
+  auto words = WordsOf(pattern, limits, work).run();
   if (!words) {
     return std::nullopt;
   }

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 #include <re2/re2.h>
 
+#include "promql/matcher/pattern_cost.h"
 #include "promql/text/characters.h"
 
 namespace ceems::promql {
@@ -31,6 +32,7 @@ re2::RE2 compiled(std::string_view pattern) {
   return re2::RE2(fmt::format("^(?:{})$", pattern), options);
 }
 
+constexpr const char* kTooMuchWork = "checking the regular expressions takes too much work";
 constexpr ByteSet kInWords = ByteSet::letters_digits_and("-:/| ");
 
 /// The pattern must compile.
@@ -50,7 +52,7 @@ bool is_words(std::string_view pattern) {
 }
 
 std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOptions& options) {
-  if (matcher.op != MatchOperator::kMatches && matcher.op != MatchOperator::kNotMatches) {
+  if (!is_pattern(matcher)) {
     return std::nullopt;
   }
   // Compiling takes 10 µs or more.
@@ -60,13 +62,34 @@ std::optional<std::string> check_pattern(const Matcher& matcher, const PatternOp
   if (!options.compile) {
     return "a regular expression that was not compiled yet";
   }
+  const std::size_t steps = compile_steps(matcher.value);
+  if (!take_steps(options.work, steps)) {
+    return kTooMuchWork;
+  }
   // The pattern must also compile unanchored: "a)(b" is invalid, although "^(?:a)(b)$" is valid.
   const re2::RE2 bare(matcher.value, options_for(matcher.value));
   if (!bare.ok()) {
     return fmt::format("bad regular expression: {}", bare.error());
   }
+  const std::size_t measured = program_steps(bare.ProgramSize());
+  if (measured > steps && !take_steps(options.work, measured - steps)) {
+    return kTooMuchWork;
+  }
   if (options.known != nullptr) {
     options.known->store(matcher.value, re2::RE2::FullMatch("", bare));
+  }
+  return std::nullopt;
+}
+
+bool is_pattern(const Matcher& matcher) {
+  return matcher.op == MatchOperator::kMatches || matcher.op == MatchOperator::kNotMatches;
+}
+
+std::optional<std::string> check_not_empty(const VectorSelector& selector,
+                                           const PatternOptions& options) {
+  const auto empty = [&](const Matcher& matcher) { return matches_empty(matcher, options); };
+  if (selector.name.empty() && std::ranges::all_of(selector.matchers, empty)) {
+    return "vector selector must contain at least one non-empty matcher";
   }
   return std::nullopt;
 }
@@ -100,13 +123,32 @@ std::string quote_pattern(std::string_view text) {
   return out;
 }
 
-std::optional<std::vector<std::string>> accepted_values(const Matcher& matcher,
-                                                        const LanguageLimits& limits) {
+Language known_language(std::string_view pattern,
+                        const LanguageLimits& limits,
+                        const PatternOptions& options) {
+  constexpr std::size_t kMaxKeptWords = 100;
+  if (options.languages == nullptr || is_words(pattern)) {
+    return finite_language(pattern, limits, options.work);
+  }
+  if (const auto known = options.languages->find(pattern)) {
+    return take_steps(options.work, 1) ? **known : std::nullopt;
+  }
+  Language words = finite_language(pattern, limits, options.work);
+  const bool finished = options.work == nullptr || !options.work->exhausted();
+  if (finished && (!words || words->size() <= kMaxKeptWords)) {
+    options.languages->store(pattern, std::make_shared<const Language>(words));
+  }
+  return words;
+}
+
+Language accepted_values(const Matcher& matcher,
+                         const LanguageLimits& limits,
+                         const PatternOptions& options) {
   switch (matcher.op) {
     case MatchOperator::kEqual:
       return std::vector{matcher.value};
     case MatchOperator::kMatches:
-      return finite_language(matcher.value, limits);
+      return known_language(matcher.value, limits, options);
     case MatchOperator::kNotEqual:
     case MatchOperator::kNotMatches:
       return std::nullopt;

@@ -16,6 +16,14 @@ namespace ceems::promql {
 std::optional<std::string> check_pattern(const Matcher& matcher,
                                          const PatternOptions& options = {});
 
+/// Whether the matcher is =~ or !~.
+bool is_pattern(const Matcher& matcher);
+
+/// An error message if the selector has no name and all of its matchers accept series without their
+/// labels, which Prometheus refuses. Its patterns must compile.
+std::optional<std::string> check_not_empty(const VectorSelector& selector,
+                                           const PatternOptions& options = {});
+
 /// Whether the matcher accepts series without the label. The pattern must compile.
 bool matches_empty(const Matcher& matcher, const PatternOptions& options = {});
 
@@ -36,13 +44,21 @@ struct LanguageLimits {
 /// All words that a pattern accepts, sorted and without duplicates, if they are few and the pattern
 /// consists of literals, escapes, alternatives, groups, small classes, "?", {n}, {n,m}, and ^ and $
 /// at its ends. Nothing for any other pattern, which must be assumed to accept anything. Patterns
-/// are anchored at both ends, as in Prometheus.
-std::optional<std::vector<std::string>> finite_language(std::string_view pattern,
-                                                        const LanguageLimits& limits = {});
+/// are anchored at both ends, as in Prometheus. Also nothing if `work`, which may be null, is
+/// exhausted.
+Language finite_language(std::string_view pattern,
+                         const LanguageLimits& limits = {},
+                         WorkBudget* work = nullptr);
+
+/// The same with a cache: small languages, and that a pattern has none, are remembered.
+Language known_language(std::string_view pattern,
+                        const LanguageLimits& limits,
+                        const PatternOptions& options);
 
 /// The values that satisfy the matcher: for "=" the value itself, for "=~" its finite language.
 /// Nothing for negative matchers and unbounded patterns.
-std::optional<std::vector<std::string>> accepted_values(const Matcher& matcher,
-                                                        const LanguageLimits& limits = {});
+Language accepted_values(const Matcher& matcher,
+                         const LanguageLimits& limits = {},
+                         const PatternOptions& options = {});
 
 }  // namespace ceems::promql
