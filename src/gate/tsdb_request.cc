@@ -112,6 +112,12 @@ std::optional<std::int64_t> ms_of_seconds(std::string_view text) {
   return std::llround(*seconds * kMsPerSecond);
 }
 
+/// Whether this is a time in seconds that servers round to 0, which means their default to them.
+bool is_below_ms(std::string_view text) {
+  const auto seconds = parse_double(text);
+  return seconds && *seconds > 0 && *seconds * kMsPerSecond < 1;
+}
+
 std::optional<std::int64_t> time_of(std::string_view text) {
   const auto ms = ms_of_seconds(text);
   return ms ? ms : parse_rfc3339_ms(text);
@@ -290,6 +296,9 @@ Checked<bool> TsdbRequest::Parts::keep_known(Fields given) {
     }
     if (name == "query") {
       query_field = fields.size();
+    }
+    if (name == "lookback_delta" && is_below_ms(value)) {
+      value = "0.001";
     }
     fields.emplace_back(std::move(name), std::move(value));
   }
