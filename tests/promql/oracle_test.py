@@ -3,7 +3,8 @@
 Prometheus what the query means.
 
 Queries are made from a grammar by a seeded generator, half of them then broken at a random place. Prometheus' /api/v1/format_query
-parses without evaluating; its own formatting of a query and of our text of it must be equal.
+parses without evaluating; its own formatting of a query and of our text of it must be equal. Numbers that only seem to be octal
+are refused by us and by VictoriaMetrics (08, 00.5), but not by Prometheus.
 
 usage: oracle_test.py PRINT_QUERIES [COUNT [SEED]]"""
 
@@ -11,6 +12,7 @@ import http.client
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 import tempfile
@@ -184,6 +186,11 @@ def ours(program, queries):
     return [(answer.startswith("ok "), undo(answer[3:])) for answer in answers]
 
 
+def seems_octal(error):
+    """Whether we refuse the query because of a number such as 08."""
+    return re.search(r"bad number or duration syntax: '0[0-9_]", error) is not None
+
+
 class Prometheus:
     def __init__(self, port):
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=60)
@@ -210,7 +217,7 @@ def main():
         queries.append(maker.broken(query) if number % 2 else query)
     answers = ours(program, queries)
     problems = []
-    accepted = 0
+    accepted = octal = 0
     with tempfile.TemporaryDirectory() as directory:
         config = os.path.join(directory, "prometheus.yml")
         with open(config, "w", encoding="utf-8") as out:
@@ -225,7 +232,9 @@ def main():
             for query, (ok, text) in zip(queries, answers):
                 theirs, formatted = server.formatted(query)
                 accepted += theirs
-                if ok != theirs:
+                if theirs and not ok and seems_octal(text):
+                    octal += 1
+                elif ok != theirs:
                     problems.append("%r\n    ours: %s %s\n    Prometheus: %s %s" % (query, ok, text, theirs, formatted))
                 elif ok:
                     again, same = server.formatted(text)
@@ -239,7 +248,7 @@ def main():
     for problem in problems[:20]:
         print(problem)
     print("%d queries, %d accepted by Prometheus, %d differences" % (count, accepted, len(problems)))
-    return 1 if problems or accepted < count // 4 else 0
+    return 1 if problems or accepted < count // 4 or octal == 0 else 0
 
 
 if __name__ == "__main__":

@@ -164,10 +164,10 @@ std::optional<double> parse_number(std::string_view text) {
   if (digits.starts_with("0x") || digits.starts_with("0X")) {
     return parse_integer(digits.substr(2), 16);
   }
-  if (digits.size() > 1 && digits.front() == '0') {
-    if (const auto octal = parse_integer(digits, 8)) {
-      return octal;
-    }
+  if (digits.size() > 1 && digits.front() == '0' && is_digit(digits[1])) {
+    // To Prometheus, "08" and "00.5" are decimal although "010" is octal. VictoriaMetrics refuses
+    // them.
+    return parse_integer(digits, 8);
   }
   double value = 0;
   const auto [end, error] = std::from_chars(digits.data(), digits.data() + digits.size(), value);

@@ -11,7 +11,8 @@ namespace ceems::promql {
 // from text to value and back. Pure functions.
 
 /// A decimal number, a C-like octal integer ("010" is 8), a hexadecimal integer, "Inf" or "NaN" in
-/// any case. Single underscores between digits are ignored. Nothing for any other text.
+/// any case. Single underscores between digits are ignored. Nothing for any other text, nor for
+/// numbers that only seem to be octal ("08", "00.5"), of which servers make different things.
 std::optional<double> parse_number(std::string_view text);
 /// The shortest text that parse_number() reads as the same value; "Inf" and "NaN" for these.
 void append_number(std::string& out, double value);

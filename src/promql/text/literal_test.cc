@@ -19,15 +19,18 @@ TEST(PromqlNumber, ReadsEveryForm) {
   EXPECT_EQ(parse_number("0x8f"), 143);
   EXPECT_EQ(parse_number("0X8F"), 143);
   EXPECT_EQ(parse_number("010"), 8);
-  EXPECT_EQ(parse_number("08"), 8);
+  EXPECT_EQ(parse_number("00"), 0);
+  EXPECT_EQ(parse_number("0.5"), 0.5);
+  EXPECT_EQ(parse_number("0e1"), 0);
   EXPECT_EQ(parse_number("1_000"), 1000);
   EXPECT_EQ(parse_number("iNf"), std::numeric_limits<double>::infinity());
   EXPECT_TRUE(std::isnan(parse_number("NAN").value_or(0)));
 }
 
 TEST(PromqlNumber, RefusesWhatIsNone) {
-  for (const char* text : {"", "-1", "+1", "1e", "0x", "1__0", "_1", "1_", "1.2.3", "infinity",
-                           "5m", "e5", " 1", "1e999"}) {
+  for (const char* text :
+       {"",   "-1", "+1",    "1e", "0x", "1__0", "_1",   "1_",    "1.2.3", "infinity", "5m",
+        "e5", " 1", "1e999", "08", "09", "00.5", "01.5", "010e1", "0_8",   "018"}) {
     EXPECT_EQ(parse_number(text), std::nullopt) << text;
   }
 }
