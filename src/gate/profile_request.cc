@@ -13,6 +13,7 @@
 #include "base/wire_format.h"
 #include "gate/named_clusters.h"
 #include "gate/profile_calls.h"
+#include "gate/profile_fields.h"
 #include "net/gunzip.h"
 #include "promql/patterns.h"
 #include "promql/printer.h"
@@ -193,7 +194,8 @@ struct ProfileRequest::Parts {
   Checked<bool> read_json(std::string_view text);
   Checked<bool> read_object(json::object& object, const ProfileCall& expected);
   Checked<bool> add_slot(Slot slot);
-  [[nodiscard]] Checked<bool> check_selectors() const;
+  /// Refuses fields that are not known, and compiles the patterns of all selectors.
+  [[nodiscard]] Checked<bool> check_rest() const;
   [[nodiscard]] Checked<bool> check_type(std::string_view text) const;
   /// Start and end of the call, or of each of its inner messages; nothing if one is invalid.
   [[nodiscard]] std::optional<std::vector<promql::TimeSpan>> times() const;
@@ -223,10 +225,14 @@ Checked<bool> ProfileRequest::Parts::add_slot(Slot slot) {
   return selection.add(slots.back().selector);
 }
 
-/// Compiles the patterns of all selectors.
-Checked<bool> ProfileRequest::Parts::check_selectors() const {
+Checked<bool> ProfileRequest::Parts::check_rest() const {
   if (clusters != nullptr) {
     return true;
+  }
+  const ProfileFields known = fields_of_call(call->method);
+  auto good = is_json ? check_fields(document.get_object(), known) : check_fields(fields, known);
+  if (!good) {
+    return good;
   }
   for (const Slot& slot : slots) {
     if (auto error = promql::check_patterns(slot.source, slot.selector, language.patterns, true)) {
@@ -421,7 +427,7 @@ Checked<ProfileRequest> ProfileRequest::read(const RawRequest& raw,
     read = std::unexpected(wrong_media(fmt::format("calls must be {} or {}", kProto, kJson)));
   }
   if (read) {
-    read = parts->check_selectors();
+    read = parts->check_rest();
   }
   if (!read) {
     return std::unexpected(std::move(read).error());

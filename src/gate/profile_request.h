@@ -27,8 +27,9 @@ struct ProfileRules {
 
 class NamedClusters;
 
-/// A call all of whose selectors were found and checked. Fields that only narrow a call (times,
-/// types, stack traces) are passed on unchanged. Movable; not thread-safe.
+/// A call all of whose selectors were found and checked. Known fields that only narrow a call
+/// (times, types, stack traces; profile_fields.h) are passed on unchanged; all others are refused.
+/// Movable; not thread-safe.
 class ProfileRequest {
  public:
   /// `rules` must outlive the request. With `clusters`, the selectors are only added to these and

@@ -10,12 +10,16 @@ namespace {
 const ProfileRules kRules;
 constexpr const char* kService = "/querier.v1.QuerierService/";
 
-std::string message(const std::vector<std::pair<std::uint32_t, std::string>>& texts) {
+std::string only(const std::vector<std::pair<std::uint32_t, std::string>>& texts) {
   std::string out;
   for (const auto& [number, text] : texts) {
     append_wire_field(out, {.number = number, .has_length = true, .bytes = text});
   }
-  return out + "\x18\x96\x01";  // start=3: a number
+  return out;
+}
+
+std::string message(const std::vector<std::pair<std::uint32_t, std::string>>& texts) {
+  return only(texts) + "\x18\x96\x01";  // start=3, of LabelNames end=3: a number
 }
 
 Checked<ProfileRequest> read(const std::string& method,
@@ -49,7 +53,7 @@ TEST(ProfileRequest, SelectorsOfEveryCallAreFound) {
   EXPECT_EQ(outcome("Series", message({{1, R"({service_name="own"})"}, {2, "x"}})), ",own");
   const std::string left = message({{2, R"({service_name="l"})"}});
   const std::string right = message({{2, R"({service_name="r"})"}});
-  EXPECT_EQ(outcome("Diff", message({{1, left}, {2, right}})), ",l,r");
+  EXPECT_EQ(outcome("Diff", only({{1, left}, {2, right}})), ",l,r");
   EXPECT_EQ(outcome("ProfileTypes", ""), "");
 }
 
@@ -67,11 +71,11 @@ TEST(ProfileRequest, WhatIsNotConfinedIsOpen) {
 TEST(ProfileRequest, WhatCanBeReadInTwoWaysIsRefused) {
   const std::string own = R"({service_name="own"})";
   EXPECT_EQ(outcome("SelectMergeStacktraces", message({{2, own}, {2, "{}"}})), "400 syntax");
-  EXPECT_EQ(outcome("Diff", message({{1, message({{2, own}})}})), "400 syntax");
+  EXPECT_EQ(outcome("Diff", only({{1, message({{2, own}})}})), "400 syntax");
   EXPECT_EQ(outcome("SelectMergeStacktraces", "\x10\x01"), "400 syntax");
   EXPECT_EQ(outcome("SelectMergeStacktraces", "garbage"), "400 syntax");
   EXPECT_EQ(outcome("ProfileTypes", "garbage"), "400 syntax");
-  EXPECT_EQ(outcome("Diff", message({{1, "garbage"}, {2, message({{2, own}})}})), "400 syntax");
+  EXPECT_EQ(outcome("Diff", only({{1, "garbage"}, {2, message({{2, own}})}})), "400 syntax");
   std::string many;
   for (int i = 0; i < 10'001; ++i) {
     many += "\x18\x01";
@@ -121,7 +125,7 @@ TEST(ProfileRequest, NoTextOfACallBecomesAnotherSelector) {
   for (const char* method : {"SelectMergeStacktraces", "SelectMergeProfile",
                              "SelectMergeSpanProfile", "SelectSeries", "SelectHeatmap"}) {
     EXPECT_EQ(outcome(method, message({{2, evil}})), "400 raw_text") << method;
-    EXPECT_EQ(outcome(method, message({{1, "cpu:a:b:c:d"}, {2, own}})), ",own") << method;
+    EXPECT_EQ(outcome(method, only({{1, "cpu:a:b:c:d"}, {2, own}})), ",own") << method;
     EXPECT_EQ(outcome(method, message({{1, "cpu:a:b:c:d\"} #"}, {2, own}})), "400 raw_text")
         << method;
     EXPECT_EQ(outcome(method, message({{2, own}, {1, "cpu:a:b:c:d"}, {1, "\\"}})), "400 raw_text")
@@ -132,8 +136,8 @@ TEST(ProfileRequest, NoTextOfACallBecomesAnotherSelector) {
   EXPECT_EQ(outcome("LabelValues", message({{1, "pod"}, {2, evil}})), "400 raw_text");
   EXPECT_EQ(outcome("Series", message({{1, evil}})), "400 raw_text");
   const std::string good = message({{2, own}});
-  EXPECT_EQ(outcome("Diff", message({{1, good}, {2, message({{2, evil}})}})), "400 raw_text");
-  EXPECT_EQ(outcome("Diff", message({{1, message({{1, "\""}, {2, own}})}, {2, good}})),
+  EXPECT_EQ(outcome("Diff", only({{1, good}, {2, message({{2, evil}})}})), "400 raw_text");
+  EXPECT_EQ(outcome("Diff", only({{1, message({{1, "\""}, {2, own}})}, {2, good}})),
             "400 raw_text");
   const auto json = [](const std::string& type) {
     return outcome("SelectSeries", R"({"labelSelector":"{service_name=\"own\"}",)" + type + "}",
@@ -165,11 +169,11 @@ TEST(ProfileRequest, GoesOnInCanonicalText) {
   forward = request->forward();
   EXPECT_EQ(forward.body, R"({"start":5,"matchers":["{service_name=\"own\"}"]})");
 
-  request = read("Diff", message({{1, message({{2, "{service_name='l'}"}})},
-                                  {2, message({{2, "{service_name='r'}"}})}}));
+  request = read("Diff", only({{1, message({{2, "{service_name='l'}"}})},
+                               {2, message({{2, "{service_name='r'}"}})}}));
   ASSERT_TRUE(request);
-  EXPECT_EQ(request->forward().body, message({{1, message({{2, R"({service_name="l"})"}})},
-                                              {2, message({{2, R"({service_name="r"})"}})}}));
+  EXPECT_EQ(request->forward().body, only({{1, message({{2, R"({service_name="l"})"}})},
+                                           {2, message({{2, R"({service_name="r"})"}})}}));
 }
 
 TEST(ProfileRequest, SelectorsAreBounded) {
