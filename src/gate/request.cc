@@ -36,15 +36,54 @@ bool hides_structure(std::string_view path) {
   return path.find('\\') != std::string_view::npos;
 }
 
+/// The code for a status (https://connectrpc.com/docs/protocol/#error-codes).
+std::string_view connect_code(int status) {
+  switch (status) {
+    case 400:
+    case 415:
+      return "invalid_argument";
+    case 401:
+      return "unauthenticated";
+    case 403:
+      return "permission_denied";
+    case 405:
+      return "unimplemented";
+    case 413:
+      return "resource_exhausted";
+    default:
+      return "unavailable";
+  }
+}
+
 }  // namespace
 
 std::string Refusal::body() const {
   std::string out;
   JsonWriter json(out);
-  json.begin_object().member("status", "error").member("data", nullptr);
+  json.begin_object().member("status", "error");
   json.member("errorType", error_type).member("error", message).end_object();
   out += '\n';
   return out;
+}
+
+std::string Refusal::connect_body() const {
+  std::string out;
+  JsonWriter json(out);
+  json.begin_object().member("code", connect_code(status)).member("message", message);
+  json.member("status", "error").member("errorType", error_type).member("error", message);
+  json.end_object();
+  out += '\n';
+  return out;
+}
+
+bool is_connect_path(std::string_view path) {
+  const std::size_t method = path.rfind('/');
+  if (method == std::string_view::npos || method + 1 == path.size()) {
+    return false;
+  }
+  path = path.substr(0, method);
+  const std::string_view service = path.substr(path.rfind('/') + 1);
+  return service.contains('.') && path.contains('/');
 }
 
 Refusal bad_data(std::string message, std::string_view reason) {

@@ -25,11 +25,12 @@ struct Refusal {
   /// Value of the label `reason` of ceems_lb_decisions_total (docs/lb/metrics.md).
   std::string_view reason = "denied";
 
-  /// {"status":"error","data":null,"errorType":…,"error":…} and a line feed. This is the error
-  /// format of Prometheus
-  /// (https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview), with "data" as
-  /// ceems_lb of CEEMS 0.10.2 sends it.
+  /// {"status":"error","errorType":…,"error":…} and a line feed. This is the error format of
+  /// Prometheus (https://prometheus.io/docs/prometheus/latest/querying/api/#format-overview).
   [[nodiscard]] std::string body() const;
+  /// The same with "code" and "message", the error format of the Connect protocol
+  /// (https://connectrpc.com/docs/protocol/#error-end-stream).
+  [[nodiscard]] std::string connect_body() const;
 };
 
 Refusal bad_data(std::string message, std::string_view reason);  ///< 400
@@ -72,6 +73,9 @@ struct Target {
 Checked<Target> parse_target(std::string_view target);
 /// The path with everything percent-encoded except unreserved characters and '/'.
 std::string write_path(std::string_view path);
+
+/// Whether a path is that of a call over the Connect protocol: …/package.Service/Method.
+bool is_connect_path(std::string_view path);
 
 /// "text/html" of "text/html; charset=utf-8". Compare it without regard to case.
 std::string_view media_type(std::string_view content_type);

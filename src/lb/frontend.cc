@@ -23,11 +23,12 @@ double seconds_since(steady_clock::time_point start) {
   return std::chrono::duration<double>(steady_clock::now() - start).count();
 }
 
-void answer_refusal(const gate::Refusal& refusal, net::Response& response) {
+/// Pyroscope's clients read errors of the Connect protocol only.
+void answer_refusal(const gate::Refusal& refusal, bool to_connect, net::Response& response) {
   response.status = refusal.status;
   response.set_header("Content-Type", "application/json");
   response.set_header("X-Content-Type-Options", "nosniff");
-  response.body = refusal.body();
+  response.body = to_connect ? refusal.connect_body() : refusal.body();
 }
 
 std::string_view value_of(const net::Headers& headers, std::string_view name) {
@@ -158,7 +159,9 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
                           {"path", printable(request.path, 200)},
                           {"reason", decided.error().reason},
                           {"status", decided.error().status}});
-    answer_refusal(decided.error(), response);
+    const bool to_connect =
+        type_ == gate::BackendType::kProfiles && gate::is_connect_path(request.path);
+    answer_refusal(decided.error(), to_connect, response);
     return;
   }
   type_metrics_.count_allowed(decided->admin);

@@ -122,6 +122,29 @@ TEST_F(FrontendTest, AnswersHealthBehindTheGateOnly) {
   EXPECT_EQ(ask("GET", "/health", "").status, 401);
 }
 
+TEST_F(ProfileFrontendTest, RefusedCallsHaveACodeForClientsOfConnect) {
+  const auto call = ask("POST", "/querier.v1.QuerierService/GetProfileStats", "alice");
+  EXPECT_EQ(call.status, 403);
+  EXPECT_EQ(call.body,
+            R"({"code":"permission_denied",)"
+            R"("message":"user do not have permissions to this resource","status":"error",)"
+            R"("errorType":"forbidden","error":"user do not have permissions to this resource"})"
+            "\n");
+  EXPECT_THAT(ask("POST", "/querier.v1.QuerierService/Series", "").body,
+              HasSubstr(R"("code":"unauthenticated")"));
+  EXPECT_EQ(ask("POST", "/ingest", "alice").body,
+            R"({"status":"error","errorType":"forbidden",)"
+            R"("error":"user do not have permissions to this resource"})"
+            "\n");
+}
+
+TEST_F(FrontendTest, RefusedQueriesHaveNoData) {
+  EXPECT_EQ(ask("GET", "/api/v1/metadata", "alice").body,
+            R"({"status":"error","errorType":"forbidden",)"
+            R"("error":"user do not have permissions to this resource"})"
+            "\n");
+}
+
 TEST_F(FrontendTest, WhatReadsMayBeSentToASecondServer) {
   for (const auto* const path : {"/api/v1/query", "/api/v1/query_range", "/prom/api/v1/series",
                                  "/api/v1/labels/", "/api/v1/query_exemplars"}) {
