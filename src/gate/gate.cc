@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <optional>
+#include <type_traits>
 #include <utility>
 
 #include "base/strings.h"
@@ -131,6 +132,14 @@ Checked<Decision> Gate::check(Checked<Request> request, Owners& owners, Decision
   const auto allowed = allow(request->selection(), owners, decision);
   if (!allowed) {
     return std::unexpected(allowed.error());
+  }
+  if constexpr (std::is_same_v<Request, TsdbRequest>) {
+    const auto server = rules_.servers.find(decision.cluster);
+    if (server != rules_.servers.end()) {
+      if (auto kept = request->keep_parameters_of(server->second); !kept) {
+        return std::unexpected(std::move(kept).error());
+      }
+    }
   }
   if (rules_.lifetimes && !allowed->empty()) {
     if (auto kept = restrict_times(*request, owners, decision, *allowed); !kept) {

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -23,6 +24,8 @@ std::string_view type_name(BackendType type);
 
 struct GateRules {
   std::vector<std::string> clusters = {};  ///< whose backends this listener has, by ID
+  /// The kinds of servers, by cluster; Prometheus if the cluster is not named.
+  std::map<std::string, TsdbServer, std::less<>> servers = {};
   TsdbRules tsdb = {};
   ProfileRules profiles = {};
   /// Confines selectors that name no unit to the user's own units, instead of refusing them.

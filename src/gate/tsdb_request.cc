@@ -52,6 +52,39 @@ constexpr std::array kEndpoints = {
     Endpoint{"status/buildinfo", Source::kNothing, {}},
 };
 
+/// A parameter that only one kind of server has.
+struct OwnParameter {
+  TsdbServer server;
+  std::string_view name;
+  std::span<const std::string_view> paths;  // of endpoints
+  bool is_time = false;                     // otherwise it is true or false
+};
+constexpr std::string_view kMaxSourceResolution = "max_source_resolution";
+constexpr std::array<std::string_view, 2> kEvaluating = {"query", "query_range"};
+constexpr std::array<std::string_view, 3> kReturningSeries = {"query", "query_range", "series"};
+constexpr std::array<std::string_view, 5> kReading = {"query", "query_range", "series", "labels",
+                                                      "label/*/values"};
+/// https://thanos.io/tip/components/query.md/ and
+/// https://docs.victoriametrics.com/#prometheus-querying-api-enhancements. The other parameters of
+/// these servers choose stores, tenants, labels of replicas or further filters, or show how a query
+/// was executed.
+constexpr std::array kOwnParameters = {
+    OwnParameter{TsdbServer::kThanos, "dedup", kReturningSeries},
+    OwnParameter{TsdbServer::kThanos, "partial_response", kReading},
+    OwnParameter{TsdbServer::kThanos, kMaxSourceResolution, kEvaluating, true},
+    OwnParameter{TsdbServer::kVictoriaMetrics, "nocache", kEvaluating},
+};
+
+bool is_own_parameter(std::string_view name) {
+  return std::ranges::find(kOwnParameters, name, &OwnParameter::name) != kOwnParameters.end();
+}
+
+bool is_truth(std::string_view text) {
+  constexpr std::array<std::string_view, 12> kWords = {"1", "t", "T", "true",  "TRUE",  "True",
+                                                       "0", "f", "F", "false", "FALSE", "False"};
+  return std::ranges::find(kWords, text) != kWords.end();
+}
+
 bool is_label_values(std::string_view path) {
   constexpr std::string_view kBegin = "label/";
   constexpr std::string_view kEnd = "/values";
@@ -133,14 +166,17 @@ const std::string* find(const Fields& fields, std::string_view name) {
   return found == fields.end() ? nullptr : &found->second;
 }
 
-void write(Fields& fields, std::string_view name, std::int64_t ms) {
-  std::string text = fmt::format("{:.3f}", static_cast<double>(ms) / kMsPerSecond);
+void write_text(Fields& fields, std::string_view name, std::string text) {
   const auto found = std::ranges::find(fields, name, &Fields::value_type::first);
   if (found != fields.end()) {
     found->second = std::move(text);
   } else {
     fields.emplace_back(name, std::move(text));
   }
+}
+
+void write(Fields& fields, std::string_view name, std::int64_t ms) {
+  write_text(fields, name, fmt::format("{:.3f}", static_cast<double>(ms) / kMsPerSecond));
 }
 
 /// Refuses a missing or invalid time and a step that is not positive.
@@ -219,7 +255,9 @@ struct TsdbRequest::Parts {
   std::string method;
   std::string path;
   const Endpoint* endpoint = nullptr;
+  TsdbServer server = TsdbServer::kPrometheus;
   Fields fields;
+  Fields own;                   ///< parameters of single kinds of servers, as given
   std::size_t query_field = 0;  ///< of `query`
   promql::ExprPtr query;
   std::shared_ptr<const CheckedQuery> known;  ///< of the query
@@ -243,6 +281,7 @@ struct TsdbRequest::Parts {
                             std::string_view query_text,
                             const TsdbRules& rules);
   Checked<bool> keep_known(Fields given);
+  [[nodiscard]] Checked<bool> check_own(const OwnParameter& parameter) const;
   Checked<bool> read_query(const TsdbRules& rules);
   Checked<bool> read_matches();
   [[nodiscard]] Checked<bool> checked(const std::optional<promql::SyntaxError>& error,
@@ -286,6 +325,9 @@ Checked<bool> TsdbRequest::Parts::read_fields(const RawRequest& raw,
 Checked<bool> TsdbRequest::Parts::keep_known(Fields given) {
   for (auto& [name, value] : given) {
     if (std::ranges::find(endpoint->parameters, name) == endpoint->parameters.end()) {
+      if (is_own_parameter(name)) {
+        own.emplace_back(std::move(name), std::move(value));
+      }
       continue;  // not passed on
     }
     const bool repeated =
@@ -462,6 +504,45 @@ Checked<bool> TsdbRequest::restrict_times(const SharedIds& ids, std::int64_t now
   }
   requested->times = *left;
   write_times(parts.fields, form, *requested);
+  if (parts.server == TsdbServer::kThanos && form != TimeForm::kBounds) {
+    // A sample of lower resolution stands for minutes or hours, in which the ID may have had
+    // others' units.
+    write_text(parts.fields, kMaxSourceResolution, "0s");
+  }
+  return true;
+}
+
+Checked<bool> TsdbRequest::Parts::check_own(const OwnParameter& parameter) const {
+  if (std::ranges::count(own, parameter.name, &Fields::value_type::first) > 1) {
+    return std::unexpected(bad_data(
+        fmt::format("parameter '{}' is given more than once", parameter.name), "parameters"));
+  }
+  const std::string* const value = find(own, parameter.name);
+  const bool good = value == nullptr ||
+                    (parameter.is_time ? *value == "auto" || duration_of(*value).value_or(-1) >= 0
+                                       : is_truth(*value));
+  if (!good) {
+    return std::unexpected(bad_data(
+        fmt::format("invalid parameter \"{}\": cannot parse it", parameter.name), "parameters"));
+  }
+  return true;
+}
+
+Checked<bool> TsdbRequest::keep_parameters_of(TsdbServer server) {
+  Parts& parts = *parts_;
+  parts.server = server;
+  for (const OwnParameter& parameter : kOwnParameters) {
+    if (parameter.server != server ||
+        std::ranges::find(parameter.paths, parts.endpoint->path) == parameter.paths.end()) {
+      continue;
+    }
+    if (auto good = parts.check_own(parameter); !good) {
+      return good;
+    }
+    if (const std::string* const value = find(parts.own, parameter.name)) {
+      parts.fields.emplace_back(parameter.name, *value);
+    }
+  }
   return true;
 }
 

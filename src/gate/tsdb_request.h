@@ -25,6 +25,9 @@ struct CheckedQuery {
 /// Keyed by the text of the query as received: dashboards send the same queries again and again.
 using CheckedQueries = RecentMap<std::shared_ptr<const CheckedQuery>>;
 
+/// The kinds of servers that have parameters of their own.
+enum class TsdbServer : std::uint8_t { kPrometheus, kThanos, kVictoriaMetrics };
+
 /// What users may request from the HTTP API of Prometheus
 /// (https://prometheus.io/docs/prometheus/latest/querying/api/).
 struct TsdbRules {
@@ -55,6 +58,10 @@ class TsdbRequest {
   ~TsdbRequest();
 
   [[nodiscard]] Selection& selection();
+  /// Keeps the parameters that only this kind of server has, and that cannot make it read other
+  /// series (docs/lb/access.md). Without this call, they are dropped. Refuses invalid values. To be
+  /// called once, before restrict_times().
+  Checked<bool> keep_parameters_of(TsdbServer server);
   /// Narrows the request to times at which it reads nothing of others' units, and refuses it if
   /// there are none. `now_ms`, in milliseconds since the epoch, stands for times that are not
   /// given.

@@ -1,6 +1,8 @@
 #include "lb/config.h"
 
 #include <algorithm>
+#include <array>
+#include <functional>
 #include <set>
 #include <utility>
 
@@ -14,6 +16,14 @@ namespace {
 
 using config::Node;
 using config::Section;
+
+struct Kind {
+  std::string_view name;
+  gate::TsdbServer server;
+};
+constexpr std::array kKinds = {Kind{"prometheus", gate::TsdbServer::kPrometheus},
+                               Kind{"thanos", gate::TsdbServer::kThanos},
+                               Kind{"victoriametrics", gate::TsdbServer::kVictoriaMetrics}};
 
 /// `web`: a URL and the options of an HTTP client.
 Result<> read_web(const Node& node,
@@ -31,12 +41,24 @@ Result<> read_web(const Node& node,
   return section.done();
 }
 
+/// What operators call the kinds of servers, and what a missing key means.
+Result<> read_kind(const Node& node, gate::TsdbServer& kind) {
+  std::string text = "prometheus";
+  Section section(node);
+  section.text("server", text);
+  const auto* const found = std::ranges::find(kKinds, text, &Kind::name);
+  section.refuse(found == kKinds.end(), "server", "expected prometheus, thanos or victoriametrics");
+  kind = found == kKinds.end() ? gate::TsdbServer::kPrometheus : found->server;
+  return section.done();
+}
+
 Result<> read_server(const Node& node,
                      const std::string& directory,
                      std::vector<ServerConfig>& servers) {
   ServerConfig server;
   Section section(node);
-  section.only({"web", "filter_labels"})
+  section.only({"web", "filter_labels", "server"})
+      .also(read_kind(node, server.kind))
       .also(read_web(node["web"], directory, server.url, server.client))
       .list("filter_labels", server.filter_labels)
       .refuse(server.url.empty(), "web", "a backend needs web.url")
@@ -57,6 +79,18 @@ void share_filters(std::vector<ServerConfig>& servers) {
   }
 }
 
+bool names_kind(const std::vector<ServerConfig>& servers) {
+  return std::ranges::any_of(servers, [](const ServerConfig& server) {
+    return server.kind != gate::TsdbServer::kPrometheus;
+  });
+}
+
+/// Any server of a cluster may get a request, with the same parameters.
+bool has_several_kinds(const std::vector<ServerConfig>& servers) {
+  return std::ranges::adjacent_find(servers, std::ranges::not_equal_to(), &ServerConfig::kind) !=
+         servers.end();
+}
+
 Result<> read_backend(const Node& node, const std::string& directory, Config& config) {
   ClusterConfig cluster;
   const auto into = [&directory](std::vector<ServerConfig>& servers) {
@@ -67,6 +101,9 @@ Result<> read_backend(const Node& node, const std::string& directory, Config& co
       .text("id", cluster.id)
       .each("tsdb", into(cluster.tsdb))
       .each("pyroscope", into(cluster.profiles))
+      .refuse(names_kind(cluster.profiles), "pyroscope", "`server` is for TSDBs only")
+      .refuse(has_several_kinds(cluster.tsdb), "tsdb",
+              "the servers of a cluster must be of the same kind: name the same `server`")
       .refuse(cluster.id.empty(), "id", "missing ID for backend(s)")
       .refuse(cluster.tsdb.empty() && cluster.profiles.empty(), "",
               "missing TSDB and Pyroscope URL(s) for backend(s)")

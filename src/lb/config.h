@@ -9,6 +9,7 @@
 
 #include "base/result.h"
 #include "config/yaml.h"
+#include "gate/tsdb_request.h"
 #include "net/client/client.h"
 
 namespace ceems::lb {
@@ -19,6 +20,8 @@ enum class Strategy : std::uint8_t { kRoundRobin, kLeastConnection };
 struct ServerConfig {
   std::string url;
   net::ClientOptions client = {};
+  /// For TSDBs only. It is the same for all servers of a cluster.
+  gate::TsdbServer kind = gate::TsdbServer::kPrometheus;
   /// Labels to remove from answers; for TSDBs only. They are the same for all servers of a cluster.
   std::vector<std::string> filter_labels = {};
 };

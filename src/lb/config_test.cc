@@ -79,6 +79,32 @@ ceems_lb:
   EXPECT_TRUE(config->clusters[1].tsdb[0].filter_labels.empty());
 }
 
+TEST(LbConfig, ServersOfAClusterAreOfOneKind) {
+  const auto config = read(R"(
+ceems_lb:
+  backends:
+    - {id: c0, tsdb: [{web: {url: http://a}}]}
+    - {id: c1, tsdb: [{web: {url: http://a}, server: thanos}]}
+    - id: c2
+      tsdb:
+        - {web: {url: http://a}, server: victoriametrics}
+        - {web: {url: http://b}, server: victoriametrics}
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->clusters[0].tsdb[0].kind, gate::TsdbServer::kPrometheus);
+  EXPECT_EQ(config->clusters[1].tsdb[0].kind, gate::TsdbServer::kThanos);
+  EXPECT_EQ(config->clusters[2].tsdb[1].kind, gate::TsdbServer::kVictoriaMetrics);
+  const auto backend = [](const std::string& servers) {
+    return refusal("ceems_lb: {backends: [{id: c, " + servers + "}]}");
+  };
+  EXPECT_THAT(backend("tsdb: [{web: {url: http://a}, server: influx}]"),
+              HasSubstr("expected prometheus, thanos or victoriametrics"));
+  EXPECT_THAT(backend("tsdb: [{web: {url: http://a}, server: thanos}, {web: {url: http://b}}]"),
+              HasSubstr("must be of the same kind"));
+  EXPECT_THAT(backend("pyroscope: [{web: {url: http://a}, server: thanos}]"),
+              HasSubstr("for TSDBs only"));
+}
+
 TEST(LbConfig, NothingIsEnoughForNoListener) {
   const auto config = read("{}");
   ASSERT_TRUE(config);

@@ -52,6 +52,11 @@ net::ServerOptions server_options(const ServiceOptions& options, const Config& c
 gate::GateRules gate_rules(gate::BackendType type, const Config& config, const Backends& backends) {
   gate::GateRules rules;
   rules.clusters = backends.clusters();
+  for (const ClusterConfig& cluster : config.clusters) {
+    if (!cluster.tsdb.empty()) {
+      rules.servers.emplace(cluster.id, cluster.tsdb.front().kind);
+    }
+  }
   rules.confine = config.access.confine;
   rules.pin_cluster = type == gate::BackendType::kTsdb && config.access.pin_cluster;
   rules.lifetimes = config.access.lifetimes;
