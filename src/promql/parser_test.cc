@@ -122,6 +122,15 @@ TEST(PromqlParser, RefusesWhatPrometheusRefuses) {
   expect_refused("foo{", "unexpected end of query");
   expect_refused("foo}", "unexpected '}'");
   expect_refused("foo{a}", "behind a label name");
+  // To VictoriaMetrics these are names.
+  expect_refused("foo{offset}", "behind a label name");
+  expect_refused("foo{sum,a=\"b\"}", "behind a label name");
+  expect_refused("sum by (without) (foo)", "a label name");
+  expect_refused("sum by (nan) (foo)", "a label name");
+  expect_refused("group_left + foo", "an expression");
+  // To Prometheus these are numbers.
+  expect_refused("foo + on() 08", "bad number");
+  expect_refused("foo @ 00.5", "bad number");
   expect_refused("foo{a=b}", "a string as value");
   expect_refused("foo{a=\"b\" c=\"d\"}", "',' or '}'");
   expect_refused("foo{,}", "a label name");
