@@ -17,6 +17,8 @@ namespace {
 
 constexpr std::size_t kMaxAttempts = 2;
 constexpr std::chrono::seconds kHealthTimeout{10};
+constexpr std::chrono::seconds kMatchersTimeout{2};  // a request waits for it
+constexpr std::size_t kMaxMatchersBytes = std::size_t{8} << 20U;
 
 /// Whether the header fields of the configuration can change or take time to find.
 bool has_dynamic_headers(const net::ClientOptions& options) {
@@ -102,7 +104,33 @@ class PreviousBackends {
   std::set<const net::Upstream*> reused_;
 };
 
-Result<Backend> make_backend(const ServerConfig& config,
+/// `options` are those of the client of the server at `base`.
+Result<std::shared_ptr<MatcherSupport>> make_matcher_support(net::ClientOptions options,
+                                                             const std::string& base) {
+  options.timeout = kMatchersTimeout;
+  options.max_response_bytes = kMaxMatchersBytes;
+  auto client = net::Client::create(std::move(options));
+  if (!client) {
+    return fail(std::move(client).error());
+  }
+  return std::make_shared<MatcherSupport>(
+      [base, client = std::shared_ptr<net::Client>(std::move(*client))](
+          std::string_view method, std::string_view call) -> Result<std::string> {
+        constexpr int kOk = 200;
+        auto answer = client->post(fmt::format("{}/querier.v1.QuerierService/{}", base, method),
+                                   "application/json", call);
+        if (!answer) {
+          return fail(std::move(answer).error());
+        }
+        if (answer->status != kOk) {
+          return fail(ErrorCode::kUnavailable, "the server answered {}", answer->status);
+        }
+        return std::move(answer->body);
+      });
+}
+
+Result<Backend> make_backend(gate::BackendType type,
+                             const ServerConfig& config,
                              const std::string& cluster,
                              PreviousBackends& previous) {
   net::UnixUrl place{.socket = {}, .http = config.url};
@@ -135,7 +163,7 @@ Result<Backend> make_backend(const ServerConfig& config,
   client_options.addresses = [server = *upstream] { return known_addresses(*server); };
   client_options.timeout = kHealthTimeout;
   client_options.follow_redirects = false;
-  auto client = net::Client::create(std::move(client_options));
+  auto client = net::Client::create(client_options);
   if (!client) {
     return fail(std::move(client).error());
   }
@@ -152,6 +180,14 @@ Result<Backend> make_backend(const ServerConfig& config,
     backend.base_query = url->full.substr(question + 1);
   }
   backend.filter_labels = config.filter_labels;
+  if (type == gate::BackendType::kProfiles) {
+    auto matchers =
+        make_matcher_support(std::move(client_options), backend.origin + backend.base_path);
+    if (!matchers) {
+      return fail(std::move(matchers).error());
+    }
+    backend.matchers = std::move(*matchers);
+  }
   if (!has_dynamic_headers(config.client)) {
     auto own = backend.client->own_headers(backend.url);
     if (!own) {
@@ -284,6 +320,13 @@ std::vector<const Backend*> Pool::pick() const {
   return live;
 }
 
+bool drop_without_matchers(std::vector<const Backend*>& servers, std::string_view path) {
+  const std::string_view method = path.substr(path.rfind('/') + 1);
+  return std::erase_if(servers, [&](const Backend* server) {
+           return server->matchers != nullptr && !server->matchers->allows(method);
+         }) > 0;
+}
+
 bool responds(const Backend& backend) {
   const auto answer = backend.client->get(backend.origin + backend.base_path + "/-/healthy");
   return answer || answer.error().code != ErrorCode::kTimeout;
@@ -299,7 +342,7 @@ Result<std::unique_ptr<Backends>> Backends::create(gate::BackendType type,
     std::vector<Backend> backends;
     backends.reserve(servers.size());
     for (const ServerConfig& server : servers) {
-      auto backend = make_backend(server, cluster.id, previous);
+      auto backend = make_backend(type, server, cluster.id, previous);
       if (!backend) {
         return fail(std::move(backend).error().with_context("backend of " + cluster.id));
       }

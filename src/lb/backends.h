@@ -11,6 +11,7 @@
 #include "base/result.h"
 #include "gate/gate.h"
 #include "lb/config.h"
+#include "lb/matcher_support.h"
 #include "net/client/client.h"
 #include "net/relay/relay.h"
 #include "net/relay/upstream.h"
@@ -29,6 +30,7 @@ struct Backend {
   std::string base_path;  ///< without '/' at its end
   std::string base_query;
   std::vector<std::string> filter_labels;
+  std::shared_ptr<MatcherSupport> matchers;  ///< of Pyroscope servers; null for TSDBs
 };
 
 /// The servers of one cluster and one type. Safe for concurrent use.
@@ -52,6 +54,11 @@ class Pool {
 
 /// Sends the server a health request. Returns whether any answer comes within 10 s.
 bool responds(const Backend& backend);
+
+/// Removes Pyroscope servers that would ignore the matchers of a call, or of which that is not
+/// known, which may take a few seconds to find out. `path` is that of the call. Returns whether it
+/// removed any.
+bool drop_without_matchers(std::vector<const Backend*>& servers, std::string_view path);
 
 /// All pools of one type of backends, by cluster.
 class Backends {

@@ -31,6 +31,13 @@ void answer_refusal(const gate::Refusal& refusal, bool to_connect, net::Response
   response.body = to_connect ? refusal.connect_body() : refusal.body();
 }
 
+gate::Refusal ignored_matchers() {
+  return {.message =
+              "the Pyroscope server ignores the matchers of this call, has no profiles of the "
+              "last 30 days, or did not answer",
+          .reason = "matchers"};
+}
+
 std::string_view value_of(const net::Headers& headers, std::string_view name) {
   const std::string* const text = net::find_header(headers, name);
   return text == nullptr ? std::string_view() : *text;
@@ -153,15 +160,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
   const auto decided = now->gate.decide(raw_request(request), request.headers);
   type_metrics_.observe_decision(seconds_since(start));
   if (!decided) {
-    type_metrics_.count_refused(decided.error().reason);
-    log::info("refused", {{"backend_type", gate::type_name(type_)},
-                          {"user", printable(value_of(request.headers, model::kUserHeader), 100)},
-                          {"path", printable(request.path, 200)},
-                          {"reason", decided.error().reason},
-                          {"status", decided.error().status}});
-    const bool to_connect =
-        type_ == gate::BackendType::kProfiles && gate::is_connect_path(request.path);
-    answer_refusal(decided.error(), to_connect, response);
+    refuse(request, decided.error(), response);
     return;
   }
   type_metrics_.count_allowed(decided->admin);
@@ -171,13 +170,31 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     return;
   }
   const Pool* const pool = now->backends->find(decided->cluster);
-  const auto picked = pool == nullptr ? std::vector<const Backend*>() : pool->pick();
+  auto picked = pool == nullptr ? std::vector<const Backend*>() : pool->pick();
   if (picked.empty()) {
     type_metrics_.count_refused("no_backend");
     net::plain_text(response, 503, "Service not available");
     return;
   }
+  if (!decided->admin && drop_without_matchers(picked, decided->forward.path) && picked.empty()) {
+    refuse(request, ignored_matchers(), response);
+    return;
+  }
   relay(request, *decided, *now, picked, response);
+}
+
+void Frontend::refuse(const net::Request& request,
+                      const gate::Refusal& refusal,
+                      net::Response& response) const {
+  type_metrics_.count_refused(refusal.reason);
+  log::info("refused", {{"backend_type", gate::type_name(type_)},
+                        {"user", printable(value_of(request.headers, model::kUserHeader), 100)},
+                        {"path", printable(request.path, 200)},
+                        {"reason", refusal.reason},
+                        {"status", refusal.status}});
+  const bool to_connect =
+      type_ == gate::BackendType::kProfiles && gate::is_connect_path(request.path);
+  answer_refusal(refusal, to_connect, response);
 }
 
 bool Frontend::answer_own_page(const net::Request& request,

@@ -52,6 +52,9 @@ class Frontend {
   [[nodiscard]] gate::BackendType type() const { return type_; }
 
  private:
+  void refuse(const net::Request& request,
+              const gate::Refusal& refusal,
+              net::Response& response) const;
   bool answer_own_page(const net::Request& request,
                        const Backends& backends,
                        net::Response& response) const;

@@ -8,6 +8,7 @@ import socketserver
 import threading
 import time
 
+NAMES = {"LabelNames": b'{"names":["service_name"]}', "LabelValues": b'{"names":["1"]}', "Series": b'{"labelsSet":[{"labels":[]}]}'}
 GOOD = b'{"status":"success","data":{"resultType":"vector","result":[]}}'
 SECRETIVE = (b'{"status":"error","errorType":"execution","error":"found duplicate series for the match group {} on the right hand-side: '
              b'[{instance=\\"secret-host\\"}];many-to-many matching not allowed: matching labels must be unique on one side"}')
@@ -15,7 +16,8 @@ SECRETIVE = (b'{"status":"error","errorType":"execution","error":"found duplicat
 
 class Backend:
     """An HTTP/1.1 server that behaves according to `mood`: well, broken, garbage, silent, gone, closing, slow, big, secretive, api,
-    or one of the failures below. With `path` it listens on that Unix socket."""
+    or one of the failures below. With `path` it listens on that Unix socket. As Pyroscope it has one profile, of service 1; with the
+    mood "old" it ignores matchers, as Phlare did."""
 
     def __init__(self, mood="well", context=None, path=None):
         outer = self
@@ -104,6 +106,11 @@ class Backend:
             return True
         if mood == "slow":
             time.sleep(0.3)
+        call = line.split()[1].rsplit("/", 1)[-1]
+        if call in NAMES:
+            names = NAMES[call] if mood == "old" or b'"{}"' in body or b'service_name="1"' in body else b"{}"
+            wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(names) + names)
+            return True
         wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nX-Port: %d\r\nContent-Length: %d\r\n\r\n"
                     % (self.port, len(GOOD)) + GOOD)
         return mood != "closing"  # closes without having announced it

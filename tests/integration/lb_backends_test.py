@@ -532,7 +532,47 @@ def test_what_grafana_asks_pyroscope(directory, _options):
             assert gate.ask(path, data=b"x", headers=connect, port=gate.ports[1]).status == 403, path
 
 
-TESTS = [test_what_grafana_asks_pyroscope, test_servers_that_fail, test_writes_are_sent_only_once, test_reload_drops_nothing, test_large_responses_are_streamed,
+def test_a_pyroscope_that_ignores_matchers(directory, _options):
+    """Such a server gets no call of users that it would answer for everybody."""
+    text = {"Content-Type": "application/json"}
+    own = {"matchers": ['{service_name="1"}']}
+    calls = [("LabelNames", own), ("LabelValues", dict(own, name="service_name")), ("Series", own)]
+    with Backend() as tsdb, Backend("old") as old, Backend() as new, Gate(directory, [tsdb.url], [old.url]) as gate:
+        def ask(name, body, user="alice"):
+            return gate.ask("/querier.v1.QuerierService/" + name, user=user, data=json.dumps(body).encode(), headers=text,
+                            port=gate.ports[1])
+
+        for name, body in calls:
+            answer = ask(name, body)
+            assert answer.status == 403 and "ignores the matchers" in answer.json["message"], (name, answer.text)
+            assert answer.json["code"] == "permission_denied"
+            assert b"ceems_lb asks" in old.seen[-1][3], "the call was sent on: %r" % (old.seen[-1],)
+        assert ask("SelectSeries", {"labelSelector": '{service_name="1"}'}).status == 200
+        assert ask("LabelNames", {}, user="root").status == 200
+        gate.write([tsdb.url], [old.url, new.url])
+        gate.reload()
+        for name, body in calls * 2:
+            answer = ask(name, body)
+            assert answer.status == 200, (name, answer.text)
+        sent = [b"ceems_lb asks" in seen[3] or b'"{}"' in seen[3] for seen in new.seen]
+        assert sent.count(False) == 6, new.seen
+        assert gate.metric("ceems_lb_decisions_total", backend_type="pyroscope", reason="matchers") == 3
+
+
+def test_parameters_of_servers(directory, _options):
+    more = "&dedup=false&max_source_resolution=5m&nocache=1&extra_label=uuid%3D2&storeMatch[]=x"
+    with Backend() as server, Gate(directory, [server.url]) as gate:
+        for kind, wanted in (("", ""), ("          server: thanos\n", "&dedup=false&max_source_resolution=5m"),
+                             ("          server: victoriametrics\n", "&nocache=1"), ("          server: prometheus\n", "")):
+            gate.write([server.url], web_options=kind)
+            gate.reload()
+            for _ in range(2):  # the second query is known
+                assert gate.ask(OWN + more).status == 200
+                sent = server.seen[-1][1]
+                assert sent[sent.index("query="):].partition("&")[1:] == (("&", wanted[1:]) if wanted else ("", "")), (kind, sent)
+
+
+TESTS = [test_a_pyroscope_that_ignores_matchers, test_parameters_of_servers, test_what_grafana_asks_pyroscope, test_servers_that_fail, test_writes_are_sent_only_once, test_reload_drops_nothing, test_large_responses_are_streamed,
          test_idle_connections_cost_little, test_errors_do_not_name_hidden_labels,
          test_tls_and_passwords_on_both_sides, test_servers_behind_unix_sockets, test_both_kinds_and_strategies, test_requests_leave_a_hanging_server,
          test_a_reload_remembers_dead_and_hanging_servers]

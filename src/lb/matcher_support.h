@@ -1,0 +1,56 @@
+#pragma once
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/clock.h"
+#include "base/mutex.h"
+#include "base/result.h"
+
+namespace ceems::lb {
+
+/// Whether a Pyroscope server honours the field `matchers` of LabelNames, LabelValues and Series.
+/// Phlare, from which Pyroscope 1.0 was made, ignored it in the first two and answered for all
+/// profiles. The server is asked for labels that nothing has: if it returns any, it ignores the
+/// matchers. An empty answer counts only if the server returns some labels without matchers.
+///
+/// Safe for concurrent use.
+class MatcherSupport {
+ public:
+  /// Sends a call (method and JSON) to the server and returns the body of its answer. It must not
+  /// take longer than a request may wait.
+  using Ask = std::function<Result<std::string>(std::string_view method, std::string_view call)>;
+
+  /// `clock` must outlive the object.
+  explicit MatcherSupport(Ask ask, const Clock& clock = real_clock())
+      : ask_(std::move(ask)), clock_(&clock) {}
+
+  /// Whether calls of this method may be sent to the server. True for methods without `matchers`;
+  /// false while it is not known. Asks the server if nothing recent is known, while other callers
+  /// wait.
+  bool allows(std::string_view method) CEEMS_EXCLUDES(mutex_);
+
+ private:
+  enum class State : std::uint8_t { kHonours, kIgnores, kUnknown };
+  struct Known {
+    State state = State::kUnknown;
+    std::chrono::system_clock::time_point until{};  ///< when it must be asked again
+  };
+
+  [[nodiscard]] State find_out(std::string_view method) const;
+  /// Whether the answer lists anything.
+  [[nodiscard]] Result<bool> lists(std::string_view method,
+                                   std::string_view matcher,
+                                   std::chrono::hours back) const;
+
+  Ask ask_;
+  const Clock* clock_;
+  Mutex mutex_;
+  std::map<std::string, Known, std::less<>> known_ CEEMS_GUARDED_BY(mutex_);  ///< by method
+};
+
+}  // namespace ceems::lb

@@ -1,0 +1,111 @@
+#include "lb/matcher_support.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "testing/fake_clock.h"
+
+namespace ceems::lb {
+namespace {
+
+/// A stand-in for a Pyroscope server with one profile, of service `other`.
+class FakeServer {
+ public:
+  Result<std::string> answer(std::string_view method, std::string_view call) {
+    calls.emplace_back(call);
+    if (broken) {
+      return fail(ErrorCode::kUnavailable, "down");
+    }
+    if (garbage) {
+      return "<html>";
+    }
+    const bool everything = ignores_matchers || call.contains(R"("{}")");
+    if (!everything || empty || (only_old && calls.size() <= 4)) {
+      return "{}";
+    }
+    return method == "Series" ? R"({"labelsSet":[{"labels":[]}]})" : R"({"names":["other"]})";
+  }
+
+  std::vector<std::string> calls;
+  bool ignores_matchers = false;
+  bool empty = false;
+  bool only_old = false;  ///< no profiles of the last day
+  bool broken = false;
+  bool garbage = false;
+};
+
+class MatcherSupportTest : public ::testing::Test {
+ protected:
+  FakeServer server;
+  testing::FakeClock clock;
+  MatcherSupport support{[this](std::string_view method, std::string_view call) {
+                           return server.answer(method, call);
+                         },
+                         clock};
+};
+
+TEST_F(MatcherSupportTest, AServerThatHonoursThemIsAskedOnce) {
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_TRUE(support.allows("LabelNames"));
+    EXPECT_EQ(server.calls.size(), 2U);
+  }
+  EXPECT_TRUE(server.calls[0].contains("ceems_lb asks"));
+  EXPECT_TRUE(server.calls[1].contains(R"("matchers":["{}"])"));
+  EXPECT_TRUE(support.allows("LabelValues"));
+  EXPECT_TRUE(server.calls[2].contains(R"("name":"service_name")"));
+  EXPECT_TRUE(support.allows("Series"));
+  EXPECT_EQ(server.calls.size(), 6U);
+  clock.advance(std::chrono::minutes(61));
+  server.ignores_matchers = true;
+  EXPECT_FALSE(support.allows("LabelNames")) << "another server may answer by now";
+}
+
+TEST_F(MatcherSupportTest, AnOldServerIsRefusedUntilItIsUpdated) {
+  server.ignores_matchers = true;
+  for (const char* method : {"LabelNames", "LabelValues", "Series"}) {
+    EXPECT_FALSE(support.allows(method)) << method;
+    EXPECT_FALSE(support.allows(method)) << method;
+  }
+  EXPECT_EQ(server.calls.size(), 3U);
+  server.ignores_matchers = false;
+  EXPECT_FALSE(support.allows("LabelNames"));
+  clock.advance(std::chrono::seconds(61));
+  EXPECT_TRUE(support.allows("LabelNames"));
+}
+
+TEST_F(MatcherSupportTest, CallsWithALabelSelectorNeedNoQuestion) {
+  server.ignores_matchers = true;
+  for (const char* method : {"SelectSeries", "SelectMergeStacktraces", "Diff", "ProfileTypes"}) {
+    EXPECT_TRUE(support.allows(method)) << method;
+  }
+  EXPECT_TRUE(server.calls.empty());
+}
+
+TEST_F(MatcherSupportTest, WhatIsNotKnownIsRefused) {
+  server.empty = true;
+  EXPECT_FALSE(support.allows("LabelNames")) << "an empty server shows nothing";
+  EXPECT_EQ(server.calls.size(), 6U) << "of an hour, a day and a month";
+  server.empty = false;
+  server.broken = true;
+  clock.advance(std::chrono::seconds(6));
+  EXPECT_FALSE(support.allows("LabelNames"));
+  EXPECT_FALSE(support.allows("LabelNames"));
+  EXPECT_EQ(server.calls.size(), 7U) << "not asked again at once";
+  server.broken = false;
+  server.garbage = true;
+  clock.advance(std::chrono::seconds(6));
+  EXPECT_FALSE(support.allows("LabelNames"));
+  server.garbage = false;
+  clock.advance(std::chrono::seconds(6));
+  EXPECT_TRUE(support.allows("LabelNames"));
+}
+
+TEST_F(MatcherSupportTest, ProfilesOfThisMonthSuffice) {
+  server.only_old = true;
+  EXPECT_TRUE(support.allows("LabelNames"));
+  EXPECT_EQ(server.calls.size(), 6U);
+}
+
+}  // namespace
+}  // namespace ceems::lb
