@@ -25,6 +25,7 @@ LABELS = ["uuid", "job", "instance", "a_b", "by", "on", "sum", "le", "offset", "
 METRICS = ["up", "foo", "a:b:c", "ceems_compute_units", "sum", "by", "offset", "start", "topk", "and"]
 WORDS = ["", "own", "1|2", "a.*", "x\\\\.y", "^a$", "(a|b)c", "[0-9]+", "\\u00e9", "q\\\"q", "\\x41"]
 DURATIONS = ["5m", "1h", "1h30m", "90s", "1d", "1w", "100ms", "1y2w"]
+NUMBERS = ["1", "0.5", ".5", "5.", "1e3", "0x1F", "010", "Inf", "nan", "-1", "+2", "1e-7"]
 VECTOR1 = ["abs", "absent", "ceil", "floor", "sqrt", "ln", "sort", "timestamp", "sgn", "hour", "month", "histogram_sum"]
 MATRIX1 = ["rate", "irate", "increase", "delta", "avg_over_time", "last_over_time", "changes", "deriv", "absent_over_time"]
 AGGREGATES = ["sum", "avg", "count", "min", "max", "group", "stddev", "stdvar", "SUM", "Count"]
@@ -32,7 +33,7 @@ BINARY = ["+", "-", "*", "/", "%", "^", "atan2", "==", "!=", "<", "<=", ">", ">=
 
 
 class Maker:
-    durations = DURATIONS
+    durations, numbers = DURATIONS, NUMBERS
 
     def __init__(self, seed):
         self.r = random.Random(seed)
@@ -83,7 +84,7 @@ class Maker:
         return self.selector() + self.blank() + "[" + self.pick(self.durations) + "]" + self.shift()
 
     def number(self):
-        return self.pick(["1", "0.5", ".5", "5.", "1e3", "0x1F", "010", "08", "Inf", "nan", "-1", "+2", "1e-7"])
+        return self.pick(self.numbers)
 
     def scalar(self, depth):
         if depth > 0 and self.chance(0.3):
@@ -186,6 +187,10 @@ def ours(program, queries):
     return [(answer.startswith("ok "), undo(answer[3:])) for answer in answers]
 
 
+class MakerOfOddNumbers(Maker):
+    numbers = NUMBERS + ["08"]
+
+
 def seems_octal(error):
     """Whether we refuse the query because of a number such as 08."""
     return re.search(r"bad number or duration syntax: '0[0-9_]", error) is not None
@@ -210,7 +215,7 @@ def main():
     program = sys.argv[1]
     count = int(sys.argv[2]) if len(sys.argv) > 2 else 4000
     seed = int(sys.argv[3]) if len(sys.argv) > 3 else 1
-    maker = Maker(seed)
+    maker = MakerOfOddNumbers(seed)
     queries = []
     for number in range(count):
         query = maker.query()
