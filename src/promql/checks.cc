@@ -58,10 +58,9 @@ std::optional<std::string> check_binary(Binary& node) {
     return problem;
   }
   if (!vectors) {
-    if (!node.matching->labels.empty()) {
-      return "vector matching only allowed between instant vectors";
-    }
-    node.matching.reset();
+    // Prometheus ignores "on()" beside a scalar. VictoriaMetrics takes the scalar for a series,
+    // with which several others do not match.
+    return "vector matching only allowed between instant vectors";
   }
   return std::nullopt;
 }

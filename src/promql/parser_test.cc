@@ -54,7 +54,6 @@ TEST(PromqlParser, PrintsOneTextForManySpellings) {
       {"a ==bool b", "a == bool b"},
       {"a * ON(x) GROUP_LEFT b", "a * on (x) group_left () b"},
       {"a / ignoring (x,y) group_right(z) b", "a / ignoring (x, y) group_right (z) b"},
-      {"1 + on() 2", "1 + 2"},
       {"-a^2", "-a ^ 2"},
       {"(-a)^2", "(-a) ^ 2"},
       {"time()", "time()"},
@@ -128,7 +127,10 @@ TEST(PromqlParser, RefusesWhatPrometheusRefuses) {
   expect_refused("sum by (without) (foo)", "a label name");
   expect_refused("sum by (nan) (foo)", "a label name");
   expect_refused("group_left + foo", "an expression");
-  // To Prometheus these are numbers.
+  // Prometheus accepts these.
+  expect_refused("1 + on() 2", "vector matching only allowed");
+  expect_refused("foo <= on() 010", "vector matching only allowed");
+  expect_refused("foo * ignoring() group_left() 1", "vector matching only allowed");
   expect_refused("foo + on() 08", "bad number");
   expect_refused("foo @ 00.5", "bad number");
   expect_refused("foo{a=b}", "a string as value");
