@@ -5,7 +5,7 @@
     bench/lb.py --bin build/bench/bin [--write bench/RESULTS.md]
 
 Needs the Debian packages nginx-light, haproxy and wrk. The backend of all of them is another nginx with a file of 1 KB or 1 MB. wrk
-sends a query of 1 KB over 16 kept connections as fast as it can. CPU time is that of all threads of the proxy. ceems_lb runs with the
+sends a query of 1 KB over 16 kept connections as fast as it can. CPU time is that of the whole process. ceems_lb runs with the
 gate off (no source of owners) and on (a database). nginx and HAProxy have one worker process or thread."""
 
 import argparse
@@ -21,6 +21,8 @@ import subprocess
 import sys
 import tempfile
 import urllib.parse
+
+from cpu_time import process_cpu_seconds
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration"))
 import lb_test  # noqa: E402
@@ -50,12 +52,7 @@ uwsgi_temp_path %s/d; scgi_temp_path %s/e; %s }""" % ((home,) * 7 + (server,)))]
 
 
 def cpu_seconds(pids):
-    total = 0
-    for pid in pids:
-        for path in glob.glob("/proc/%d/task/*/schedstat" % pid):
-            with contextlib.suppress(OSError), open(path, encoding="utf-8") as text:
-                total += int(text.read().split()[0])
-    return total / 1e9
+    return sum(map(process_cpu_seconds, pids))
 
 
 def family(pid):

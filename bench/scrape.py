@@ -6,8 +6,8 @@
 
 For 20, 100 and 1,000 SLURM jobs, a tree of cgroup v2 files is made in a temporary directory. Three exporters are scraped in turn over
 one connection each: ours with the default collectors and slurm, the same with the energy counters, and node_exporter with its defaults.
-They are scraped in a burst and at a fixed spacing, compressed as Prometheus requests it. CPU time is that of all threads of a process
-(/proc/PID/task/*/schedstat). `floor` reads the same files and does nothing else.
+They are scraped in a burst and at a fixed spacing, compressed as Prometheus requests it. CPU time is that of the whole process
+(cpu_time.py). `floor` reads the same files and does nothing else.
 
 --live makes the jobs real cgroups (v1, as root; each with one sleeping process in one step), so that the exporter works as in
 production: the kernel reports which jobs are alive, and not every cgroup has to be read. The floor then reads the files that the
@@ -22,7 +22,6 @@ all of /proc are real.
 (RssAnon), with 1,000 (and --live) at most 1.5 times the floor that opens, reads and closes each file."""
 
 import argparse
-import glob
 import gzip
 import http.client
 import os
@@ -33,6 +32,8 @@ import subprocess
 import sys
 import tempfile
 import time
+
+from cpu_time import process_cpu_seconds
 
 sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration"))
 from slurm_node import SlurmNode  # noqa: E402
@@ -138,15 +139,8 @@ class Target:
         return sum(1 for line in text.splitlines() if line and not line.startswith(b"#"))
 
     def cpu(self):
-        """CPU seconds of all threads so far."""
-        total = 0
-        for path in glob.glob("/proc/%d/task/*/schedstat" % self.process.pid):
-            try:
-                with open(path) as f:
-                    total += int(f.read().split()[0])
-            except (OSError, IndexError):
-                pass
-        return total / 1e9
+        """CPU seconds of the process so far."""
+        return process_cpu_seconds(self.process.pid)
 
     def memory(self):
         """Resident bytes (proc_pid_status(5)): anonymous memory, which the program allocates, and all of it, including mapped files such
