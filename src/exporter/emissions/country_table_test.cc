@@ -1,6 +1,9 @@
 #include "exporter/emissions/country_table.h"
 
 #include <algorithm>
+#include <string>
+#include <utility>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -43,6 +46,52 @@ TEST(CountryFactors, HoldsTheCountriesWithoutZeros) {
   ASSERT_NE(france, factors->end());
   EXPECT_EQ(france->country, "France");
   EXPECT_NEAR(france->grams_per_kwh, 45, 35);
+}
+
+/// The names of Our World in Data, which dashboards of the reference select by, where they are not
+/// those of ISO 3166-1, and territories that other lists leave out.
+TEST(CountryFactors, HasTheNamesAndTerritoriesOfOurWorldInData) {
+  const auto factors = country_factors();
+  ASSERT_TRUE(factors);
+  const std::vector<std::pair<std::string, std::string>> expected{
+      {"BM", "Bermuda"},
+      {"BN", "Brunei"},
+      {"CD", "Democratic Republic of Congo"},
+      {"CI", "Cote d'Ivoire"},
+      {"CV", "Cape Verde"},
+      {"EH", "Western Sahara"},
+      {"FK", "Falkland Islands"},
+      {"GI", "Gibraltar"},
+      {"NA", "Namibia"},
+      {"PS", "Palestine"},
+      {"RE", "Reunion"},
+      {"RU", "Russia"},
+      {"SH", "Saint Helena"},
+      {"TL", "East Timor"},
+      {"TR", "Turkey"},
+      {"VG", "British Virgin Islands"},
+      {"VI", "United States Virgin Islands"}};
+  for (const auto& [code, name] : expected) {
+    const auto found = std::ranges::find(*factors, code, &Factor::code);
+    ASSERT_NE(found, factors->end()) << code;
+    EXPECT_EQ(found->country, name);
+  }
+}
+
+/// The twelve countries whose numbers in Ember's newer edition are more than 1 % off.
+TEST(CountryFactors, HasTheNumbersOfOurWorldInData) {
+  const auto factors = country_factors();
+  ASSERT_TRUE(factors);
+  const std::vector<std::pair<std::string, double>> expected{
+      {"AE", 492.69827}, {"AR", 358.94824}, {"BR", 103.212296}, {"BY", 313.6173},
+      {"CA", 174.81425}, {"FR", 44.179085}, {"GB", 210.89114},  {"IR", 641.93616},
+      {"KG", 163.70107}, {"SV", 101.56249}, {"TJ", 115.87792},  {"UA", 256.21008},
+      {"VN", 471.15857}};
+  for (const auto& [code, grams] : expected) {
+    const auto found = std::ranges::find(*factors, code, &Factor::code);
+    ASSERT_NE(found, factors->end()) << code;
+    EXPECT_DOUBLE_EQ(found->grams_per_kwh, grams) << code;
+  }
 }
 
 }  // namespace
