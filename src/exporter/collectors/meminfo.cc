@@ -1,5 +1,7 @@
 #include "host/meminfo.h"
 
+#include <sys/stat.h>
+
 #include <algorithm>
 #include <array>
 #include <map>
@@ -43,11 +45,14 @@ class MeminfoCollector final : public Collector {
       : path_(context.paths.proc / "meminfo"), hostname_(context.hostname), all_stats_(all_stats) {}
 
   Result<> collect(metrics::Sink& sink) override {
-    if (auto done = host::read_file(path_.c_str(), buffer_); !done) {
+    if (auto done = read(); !done) {
       return done;
     }
     if (auto done = host::parse_meminfo(buffer_, lines_); !done) {
       return fail(std::move(done).error().with_context(path_));
+    }
+    if (lines_.empty()) {
+      return fail(ErrorCode::kNoData, "{}: the file is empty", path_);
     }
     if (lines_.size() > kMaxLines) {
       return fail(ErrorCode::kParse, "{}: more than {} lines", path_, kMaxLines);
@@ -67,6 +72,22 @@ class MeminfoCollector final : public Collector {
   }
 
  private:
+  /// Reads the file into the buffer. A pipe or device in its place is an error.
+  Result<> read() {
+    const auto file = host::open_file(path_.c_str());
+    if (!file) {
+      return fail(file.error());
+    }
+    struct stat status{};
+    if (::fstat(file->get(), &status) != 0 || !S_ISREG(status.st_mode)) {
+      return fail(ErrorCode::kInvalidArgument, "{}: expected a regular file", path_);
+    }
+    if (auto done = host::reread(*file, buffer_); !done) {
+      return fail(std::move(done).error().with_context(path_));
+    }
+    return {};
+  }
+
   void add(metrics::Sink& sink, const host::MeminfoLine& line) {
     auto desc = descs_.find(line.key);
     if (desc == descs_.end()) {

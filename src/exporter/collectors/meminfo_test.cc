@@ -1,3 +1,7 @@
+#include <fcntl.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
 #include <gtest/gtest.h>
 
 #include "exporter/collectors/all.h"
@@ -61,6 +65,38 @@ TEST(Meminfo, FailsWhileTheFileIsInvalidAndRecovers) {
   root.write("proc/meminfo", "MemTotal: 2 kB\n");
   EXPECT_NE(samples_of(*collector, &result), "");
   EXPECT_TRUE(result);
+}
+
+TEST(Meminfo, FailsOnAnEmptyFile) {
+  const testing::TempDir root;
+  for (const char* text : {"", "\n\n"}) {
+    root.write("proc/meminfo", text);
+    for (const char* flag : {"--no-collector.meminfo.all-stats", "--collector.meminfo.all-stats"}) {
+      TestContext host(root.path());
+      Result<> result;
+      EXPECT_EQ(samples_of(*meminfo(host.context, {flag}), &result), "");
+      ASSERT_FALSE(result);
+      EXPECT_EQ(result.error().code, ErrorCode::kNoData);
+      EXPECT_EQ(result.error().message,
+                (root.path() / "proc/meminfo").string() + ": the file is empty");
+    }
+  }
+}
+
+TEST(Meminfo, FailsOnWhatIsNotARegularFile) {
+  const testing::TempDir root;
+  const auto path = root.path() / "proc/meminfo";
+  root.write("proc/other", "");
+  ASSERT_EQ(::mkfifo(path.c_str(), 0600), 0);
+  // Somebody writes a plausible table to the pipe.
+  const int writer = ::open(path.c_str(), O_RDWR | O_NONBLOCK | O_CLOEXEC);
+  ASSERT_EQ(::write(writer, "MemTotal: 2 kB\n", 15), 15);
+  TestContext host(root.path());
+  Result<> result;
+  EXPECT_EQ(samples_of(*meminfo(host.context), &result), "");
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().message, path.string() + ": expected a regular file");
+  ::close(writer);
 }
 
 }  // namespace
