@@ -37,6 +37,10 @@ class EnergyCollector final : public Collector {
 
   void start() override { sampler_->start(); }
 
+  void wait_first(std::chrono::steady_clock::time_point deadline) override {
+    sampler_->wait_first(deadline);
+  }
+
   Result<> collect(metrics::Sink& sink) override {
     sampler_->tick(energy::Sampler::Caller::kScrape);
     sampler_->with_account([&](Account& account, Clock::SteadyTime) {
@@ -78,12 +82,16 @@ class EnergyCollector final : public Collector {
 
   void add_sources(const Account& account, metrics::Sink& sink) {
     const std::string_view other = energy::to_string(Domain::kOther);
-    for (const energy::SourceAccount& source : account.sources()) {
+    const auto sources = account.sources();
+    for (std::size_t i = 0; i < sources.size(); ++i) {
+      const energy::SourceAccount& source = sources[i];
       const energy::SourceInfo& info = source.info;
       const std::string_view domain = energy::to_string(info.domain);
       const bool counted = source.joules.value() > 0;
-      // Only one source of the node counts at a time. One that never counted is not shown.
-      if (info.domain != Domain::kNode || counted) {
+      // Only one source of the node counts at a time. One that never counted is not shown, except
+      // for the one that counts now, so that the first page already has the energy of the node.
+      const bool shown = counted || account.node_source() == i;
+      if (info.domain != Domain::kNode || shown) {
         sink.add(node_joules_, source.joules.value(), {hostname_, domain, info.name});
         sink.add(info_, 1, {hostname_, domain, info.name, energy::to_string(info.method)});
       }
@@ -94,7 +102,7 @@ class EnergyCollector final : public Collector {
         sink.add(node_joules_, source.other_joules.value(), {hostname_, other, info.name});
         sink.add(info_, 1, {hostname_, other, info.name, energy::to_string(method)});
       }
-      if (info.name != "sum" && (info.method != energy::Method::kModelled || counted)) {
+      if (info.name != "sum" && (info.method != energy::Method::kModelled || shown)) {
         const auto age = clock_.steady_now() - source.fresh.value_or(started_);
         sink.add(age_, std::max(0.0, std::chrono::duration<double>(age).count()),
                  {hostname_, info.name});

@@ -1,7 +1,10 @@
+#include <atomic>
 #include <memory>
 #include <string>
+#include <thread>
 #include <vector>
 
+#include <fmt/format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -23,7 +26,11 @@ class OneUnit final : public UnitSource {
   explicit OneUnit(const Clock& clock) : clock_(clock) {}
   [[nodiscard]] std::string_view manager() const override { return "slurm"; }
   Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds) override {
+    if (slow) {
+      std::this_thread::sleep_for(std::chrono::milliseconds(200));
+    }
     auto snapshot = std::make_shared<UnitSnapshot>();
+    ++calls;
     snapshot->taken = clock_.steady_now();
     snapshot->wall = clock_.now();
     if (present) {
@@ -35,6 +42,8 @@ class OneUnit final : public UnitSource {
     return snapshot;
   }
   bool present = true;
+  bool slow = false;
+  std::atomic<int> calls = 0;
 
  private:
   const Clock& clock_;
@@ -139,6 +148,59 @@ TEST_F(EnergyCollectorTest, KeepsAnEndedUnitForAMinuteAfterItsEnd) {
   EXPECT_THAT(page, Not(HasSubstr("cgrouphostname=\"vnode1\"")));
   EXPECT_THAT(page, HasSubstr("ceems_ended_units_energy_joules_total{domain=\"package\","
                               "hostname=\"n1\"} 30"));
+}
+
+TEST_F(EnergyCollectorTest, ShowsTheEnergyOfTheNodeOnTheFirstPage) {
+  package_->publish({.watts = 60, .time = test_.clock.steady_now()});
+  wall_->publish({.watts = 100, .time = test_.clock.steady_now()});
+  const std::string page = scrape(0);
+  EXPECT_THAT(page, HasSubstr("ceems_node_energy_joules_total{domain=\"node\",hostname=\"n1\","
+                              "source=\"ipmi\"} 0\n"));
+  EXPECT_THAT(page, HasSubstr("ceems_energy_source_info{domain=\"node\",hostname=\"n1\","
+                              "method=\"measured\",source=\"ipmi\"} 1\n"));
+  EXPECT_THAT(page, Not(HasSubstr("source=\"sum\"")));
+  EXPECT_THAT(page, Not(HasSubstr("source=\"power-model\"")));
+}
+
+class FirstPageTest : public EnergyCollectorTest {
+ protected:
+  /// Creates the collector again, with these meters beside the model of the CPU.
+  void create(energy::Meters meters) {
+    collector_ = create_collector(energy_collector(), test_.context, {},
+                                  {.units = {source_}, .meters = std::move(meters)})
+                     .value();
+  }
+};
+
+TEST_F(FirstPageTest, ShowsTheModelWithoutAnyMeter) {
+  create({});
+  constexpr double kIdleWatts = 1.4875;  // of two CPUs that the table of models does not know
+  EXPECT_THAT(scrape(0), HasSubstr("ceems_node_energy_joules_total{domain=\"node\","
+                                   "hostname=\"n1\",source=\"power-model\"} 0\n"));
+  EXPECT_THAT(scrape(10), HasSubstr("ceems_node_energy_joules_total{domain=\"node\","
+                                    "hostname=\"n1\",source=\"power-model\"} " +
+                                    fmt::format("{}\n", 10 * kIdleWatts)));
+}
+
+TEST_F(FirstPageTest, ShowsTheSumOfMeteredPackages) {
+  energy::Meters meters;
+  package_ = add(meters, {.name = "rapl-package-0", .domain = Domain::kPackage});
+  package_->publish({.watts = 60, .time = test_.clock.steady_now()});
+  create(std::move(meters));
+  for (const int joules : {0, 600}) {  // the same series on the first page and on the next
+    const std::string page = scrape(joules / 60);
+    EXPECT_THAT(page, HasSubstr(fmt::format("ceems_node_energy_joules_total{{domain=\"node\","
+                                            "hostname=\"n1\",source=\"sum\"}} {}\n",
+                                            joules)));
+    EXPECT_THAT(page, Not(HasSubstr("source=\"power-model\"")));
+  }
+}
+
+TEST_F(EnergyCollectorTest, WaitsForTheFirstSampleOfItsThread) {
+  source_->slow = true;
+  EXPECT_EQ(source_->calls, 0);
+  start_and_wait(*collector_);
+  EXPECT_GE(source_->calls, 1);
 }
 
 TEST(EnergyCollectorSpec, IsOnByDefaultOnlyWithUnitsOfALiveCgroupTree) {

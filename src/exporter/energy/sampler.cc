@@ -179,6 +179,15 @@ void Sampler::take_sample(bool may_block) {
                     .managers = managers_,
                     .devices = device_samples_});
   updated_ = now;
+  if (!std::exchange(sampled_, true)) {
+    first_sample_.notify_all();
+  }
+}
+
+void Sampler::wait_first(std::chrono::steady_clock::time_point deadline) {
+  MutexLock lock(account_mutex_);
+  first_sample_.wait_until(lock, deadline,
+                           [this]() CEEMS_REQUIRES(account_mutex_) { return sampled_; });
 }
 
 void Sampler::with_account(const std::function<void(Account&, Clock::SteadyTime)>& use) {

@@ -63,6 +63,8 @@ class Sampler {
   Sampler& operator=(const Sampler&) = delete;
 
   void start();
+  /// Returns once a sample has been taken, at the deadline at the latest.
+  void wait_first(std::chrono::steady_clock::time_point deadline) CEEMS_EXCLUDES(account_mutex_);
 
   enum class Caller { kThread, kScrape };
   /// Takes one sample. A scrape takes none while another tick is under way or when the last one is
@@ -108,6 +110,8 @@ class Sampler {
   Mutex account_mutex_;  // locked after tick_mutex_ where both are held
   Account account_ CEEMS_GUARDED_BY(account_mutex_);
   Clock::SteadyTime updated_ CEEMS_GUARDED_BY(account_mutex_){};
+  bool sampled_ CEEMS_GUARDED_BY(account_mutex_) = false;
+  Condition first_sample_;  // notified when sampled_ becomes true
 
   Mutex wait_mutex_;     // guards nothing: a condition needs a mutex to wait with
   Condition wake_;       // never notified: only its time or a stop request ends a wait

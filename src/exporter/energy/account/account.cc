@@ -294,6 +294,17 @@ void Account::split_other(const Interval& interval, const NodeUse& node) {
   charge(Domain::kOther, split_, rest);
 }
 
+std::optional<std::size_t> Account::choose_node_source(const Interval& interval, bool first) const {
+  const std::size_t sum = sources_.size() - 1;
+  if (!interval.wall) {
+    return interval.known_source ? std::optional(sum) : std::nullopt;
+  }
+  // The model counts only until a meter has delivered energy, which takes that of the packages a
+  // second sample.
+  const bool modelled = sources_[*interval.wall].info.method == Method::kModelled;
+  return first && modelled && known(Domain::kPackage) ? sum : *interval.wall;
+}
+
 void Account::advance(const Sample& sample) {
   CEEMS_CHECK(sample.readings.size() + 1 == sources_.size());
   units_.update(sample.time, sample.node.cpus_online, sample.managers,
@@ -303,6 +314,7 @@ void Account::advance(const Sample& sample) {
                   }
                 });
   Interval interval;
+  const bool first = !last_;
   interval.seconds =
       last_ ? std::max(0.0, std::chrono::duration<double>(sample.time - *last_).count()) : 0;
   last_ = sample.time;
@@ -351,6 +363,7 @@ void Account::advance(const Sample& sample) {
   }
   known_.at(index(Domain::kNode)) =
       known_.at(index(Domain::kNode)) || interval.wall || interval.known_source;
+  node_source_ = choose_node_source(interval, first);
   if (interval.seconds >= 0.1) {
     peak_known_watts_ = std::max(peak_known_watts_, interval.known_joules / interval.seconds);
   }

@@ -99,6 +99,10 @@ class Account {
   [[nodiscard]] double ended_joules(Domain domain) const { return total(ended_, domain); }
   /// Sum over the sources of the domain.
   [[nodiscard]] double node_joules(Domain domain) const;
+  /// The source of kNode whose value counted in the last sample, as an index in sources(). After
+  /// the first sample, which has no energy yet, it is the one that is expected to count from then
+  /// on. Nothing if none has a value.
+  [[nodiscard]] std::optional<std::size_t> node_source() const { return node_source_; }
   /// Idle power in use now; nothing while it is not known.
   [[nodiscard]] std::optional<double> idle_watts(Domain domain) const;
 
@@ -122,6 +126,8 @@ class Account {
   [[nodiscard]] double idle_scale() const;
   [[nodiscard]] double device_idle_watts(std::size_t device) const;
   [[nodiscard]] std::optional<std::size_t> wall_source(const Sample& sample) const;
+  [[nodiscard]] std::optional<std::size_t> choose_node_source(const Interval& interval,
+                                                              bool first) const;
   void charge(Domain domain, std::span<const double> units, const Remainder& rest);
 
   AccountOptions options_;
@@ -139,6 +145,7 @@ class Account {
   double peak_known_watts_ = 0;
   bool measured_ = false;  // a meter of package or node has delivered energy
   std::optional<Clock::SteadyTime> last_;
+  std::optional<std::size_t> node_source_;
 
   // Scratch space of one interval, indexed like units_.entries().
   std::vector<Claim> cpu_claims_;
