@@ -176,6 +176,9 @@ int run(int argc, const char* const* argv) {
   if (auto configured = log::configure(options.log_level, options.log_format); !configured) {
     return os::give_up(configured.error());
   }
+  if (auto checked = exporter::check(options); !checked) {
+    return os::give_up(checked.error());
+  }
   os::raise_file_limit();  // descriptors of cgroup files are kept open
   if (doctor) {
     return diagnose(flags, options, known, doctor_json);

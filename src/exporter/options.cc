@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <functional>
+#include <tuple>
 
 #include "os/privileges.h"
 
@@ -51,12 +52,27 @@ void add_last_flags(config::FlagSet& flags, Options& options) {
   flags.add("security.disable-cap-awareness", options.disable_cap_awareness,
             {.help = "Keep needed capabilities effective all the time", .hidden = true});
   flags.add("runtime.gomaxprocs", options.max_procs,
-            {.help = "Maximum number of threads that answer scrapes", .env = "GOMAXPROCS"});
+            {.help = "Number of threads that answer scrapes, 1 to 16; values outside count as the "
+                     "nearest of these",
+             .env = "GOMAXPROCS"});
   flags.add("once", options.once,
             {.help = "Print one page of metrics to standard output and exit, without listening"});
   flags.add("log.level", options.log_level,
             {.help = "Only log messages of this level or above: debug, info, warn, error"});
   flags.add("log.format", options.log_format, {.help = "Format of log messages: logfmt, json"});
+}
+
+Result<> check(const Options& options) {
+  const Options defaults;
+  for (const auto& [flag, path, usual] :
+       {std::tuple("telemetry", &options.telemetry_path, &defaults.telemetry_path),
+        std::tuple("targets", &options.targets_path, &defaults.targets_path)}) {
+    if (path->empty()) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "--web.{}-path must not be empty; leave the flag out for {}", flag, *usual);
+    }
+  }
+  return {};
 }
 
 net::ServerOptions server_options(const Options& options) {

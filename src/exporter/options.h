@@ -41,6 +41,8 @@ struct Options {
 void add_first_flags(config::FlagSet& flags, Options& options);
 void add_last_flags(config::FlagSet& flags, Options& options);
 
+/// kInvalidArgument: a value that cannot work, with the name of its flag.
+Result<> check(const Options& options);
 net::ServerOptions server_options(const Options& options);
 RouteOptions route_options(const Options& options);
 host::Paths paths(const Options& options);
