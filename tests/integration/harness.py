@@ -21,6 +21,8 @@ import urllib.request
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 BIN = os.environ.get("CEEMS_BIN_DIR", os.path.join(ROOT, "build", "bin"))
+# tests/servers/with runs tests with VictoriaMetrics, whose language is not quite PromQL, in the place of Prometheus.
+VICTORIA = os.environ.get("CEEMS_TEST_SERVER") == "victoriametrics"
 SKIP = 77  # exit status that ctest shows as "skipped"
 
 

@@ -83,8 +83,8 @@ def main():
     jobs = fake_slurm.random_jobs(JOBS, begin, end, rng)
     with scratch("ceems-kill-") as directory:
         fake_slurm.install(directory, jobs)
-        write(directory + "/old.om", openmetrics(jobs))
-        subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", directory + "/old.om", directory + "/tsdb"],
+        write(directory + "/tsdb.txt", openmetrics(jobs))
+        subprocess.run(["promtool", "tsdb", "create-blocks-from", "openmetrics", directory + "/tsdb.txt", directory + "/tsdb"],
                        check=True, stdout=subprocess.DEVNULL)
         port = free_port()
         config_file = write(directory + "/prometheus.yml", "global: {scrape_interval: 15s}\n")

@@ -155,8 +155,8 @@ def test_queries(site, options, maker, begin, end, must_pass):
             if must_pass:
                 problems.append("%r: refused: %s" % (fields, answer.text))
             continue
-        if answer.status == 422:
-            continue
+        if answer.status == 422 or (answer.status == 400 and harness.VICTORIA and "parse error" in answer.text):
+            continue  # the latter: not PromQL, even if VictoriaMetrics reads it
         assert answer.status == 200, (fields, answer.status, answer.text)
         passed += 1
         told = leak(points(answer), points(own), must_pass)

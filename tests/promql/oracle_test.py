@@ -217,6 +217,11 @@ class Prometheus:
         return False, answer["error"]
 
 
+# Prometheus 3 reads more than the language of Prometheus 2, which is ours: numbers as durations, durations as numbers, names of metrics
+# in quotes. Nothing that we accept may mean something else there.
+NEWER = os.environ.get("CEEMS_TEST_SERVER") == "prometheus3"
+
+
 def main():
     harness.need_programs("prometheus")
     program = sys.argv[1]
@@ -229,7 +234,7 @@ def main():
         queries.append(maker.broken(query) if number % 2 else query)
     answers = ours(program, queries)
     problems = []
-    accepted = known = 0
+    accepted = known = newer = 0
     with tempfile.TemporaryDirectory() as directory:
         config = os.path.join(directory, "prometheus.yml")
         with open(config, "w", encoding="utf-8") as out:
@@ -246,6 +251,8 @@ def main():
                 accepted += theirs
                 if theirs and not ok and is_known(text):
                     known += 1
+                elif theirs and not ok and NEWER:
+                    newer += 1
                 elif ok != theirs:
                     problems.append("%r\n    ours: %s %s\n    Prometheus: %s %s" % (query, ok, text, theirs, formatted))
                 elif ok:
@@ -259,8 +266,9 @@ def main():
             log.close()
     for problem in problems[:20]:
         print(problem)
-    print("%d queries, %d accepted by Prometheus, %d differences" % (count, accepted, len(problems)))
-    return 1 if problems or accepted < count // 4 or known == 0 else 0
+    print("%d queries, %d accepted by Prometheus, %d refused for VictoriaMetrics, %d only in Prometheus 3, %d differences" %
+          (count, accepted, known, newer, len(problems)))
+    return 1 if problems or accepted < count // 4 or known == 0 or newer > count // 100 else 0
 
 
 if __name__ == "__main__":
