@@ -25,6 +25,7 @@ struct Request {
   std::string query;   ///< raw text after '?', or empty
   Headers headers;
   std::string body;
+  bool body_missing = false;   ///< the header was enough (ServerOptions::needs_body)
   std::string remote_address;  ///< "192.0.2.1", "2001:db8::1", or "unix"
   bool tls = false;
   std::string authenticated_user;  ///< basic-auth user of the web configuration, or empty

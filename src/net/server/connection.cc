@@ -6,11 +6,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <ctime>
-#include <exception>
 
-#include <boost/asio/associated_executor.hpp>
-#include <boost/asio/post.hpp>
 #include <boost/asio/redirect_error.hpp>
 #include <fmt/format.h>
 
@@ -23,53 +19,10 @@ using std::chrono::steady_clock;
 
 namespace {
 
-constexpr std::size_t kHeaderPiece = 4096;
-constexpr std::size_t kBodyPiece = 65536;
 /// A client must receive this much within one write timeout.
 constexpr std::size_t kWriteSlice = std::size_t{256} * 1024;
 
-/// Runs `work` on the executor and then resumes on the I/O thread. `work` must not throw.
-template <typename Executor, typename Work>
-Task<void> run_on(const Executor& executor, Work& work) {
-  auto start = [&executor, &work](auto done) {
-    asio::post(executor, [&work, done = std::move(done)]() mutable {
-      work();
-      const auto io = asio::get_associated_executor(done);
-      asio::post(io, std::move(done));
-    });
-  };
-  auto token = kAwait;
-  co_await asio::async_initiate<asio::use_awaitable_t<IoExecutor>, void()>(start, token);
-}
-
 }  // namespace
-
-ServerCore::ServerCore(ServerOptions server_options, Handler request_handler)
-    : options(std::move(server_options)), handler(std::move(request_handler)) {}
-
-void ServerCore::start_workers() {
-  workers =
-      std::make_unique<asio::thread_pool>(static_cast<std::size_t>(std::max(1, options.threads)));
-  password_checks =
-      std::make_unique<asio::strand<asio::thread_pool::executor_type>>(workers->get_executor());
-}
-
-const std::string& ServerCore::http_date() {
-  const std::time_t now = std::time(nullptr);
-  if (now != date_of) {
-    constexpr std::array kDays = {"Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat"};
-    constexpr std::array kMonths = {"Jan", "Feb", "Mar", "Apr", "May", "Jun",
-                                    "Jul", "Aug", "Sep", "Oct", "Nov", "Dec"};
-    std::tm utc{};
-    gmtime_r(&now, &utc);
-    date = fmt::format("{}, {:02} {} {} {:02}:{:02}:{:02} GMT",
-                       kDays.at(static_cast<std::size_t>(utc.tm_wday)), utc.tm_mday,
-                       kMonths.at(static_cast<std::size_t>(utc.tm_mon)), utc.tm_year + 1900,
-                       utc.tm_hour, utc.tm_min, utc.tm_sec);
-    date_of = now;
-  }
-  return date;
-}
 
 Connection::Connection(ServerCore& core, Socket socket, std::string peer)
     : core_(core),
@@ -84,6 +37,9 @@ Task<void> Connection::serve(std::shared_ptr<Connection> self) {
   }
   while (more) {
     more = co_await self->serve_one();
+    if (self->core_.memory->burst_is_over()) {
+      self->core_.give_memory_back();
+    }
   }
   if (self->cut_) {
     self->reset();
@@ -129,6 +85,7 @@ void Connection::watch() {
     }
     self->watched_ = false;
     if (self->deadline_ <= steady_clock::now()) {
+      self->timed_out_ = true;
       self->close();
     } else if (self->deadline_ != steady_clock::time_point::max()) {
       self->watch();
@@ -185,167 +142,6 @@ Task<void> Connection::answer_plain_http() {
   co_await write(kAnswer, {});
 }
 
-Task<std::size_t> Connection::read_more() {
-  ErrorCondition error;
-  if (received_.empty() && !tls_) {
-    received_.shrink_to_fit();  // an idle connection holds no buffer
-    auto token = asio::redirect_error(kAwait, error);
-    co_await stream_->socket().async_wait(Socket::wait_read, token);
-    if (error) {
-      co_return 0;
-    }
-  }
-  const std::size_t old = received_.size();
-  resize_for_read(received_, old + (old < kHeaderPiece ? kHeaderPiece : kBodyPiece));
-  const std::size_t count =
-      co_await stream_->read(asio::buffer(received_.data() + old, received_.size() - old), error);
-  received_.resize(old + (error ? 0 : count));
-  co_return error ? 0 : count;
-}
-
-Task<bool> Connection::read_request(RequestParser& parser) {
-  const ServerOptions& options = core_.options;
-  auto started = steady_clock::now();
-  idle_ = received_.empty();
-  arm(first_ || !idle_ ? options.header_timeout : options.idle_timeout);
-  if (idle_ && core_.stopping) {
-    co_return false;
-  }
-  bool in_body = false;
-  while (true) {
-    received_.erase(0, parser.feed(received_));
-    const auto state = parser.state();
-    if (state == RequestParser::State::kDone || state == RequestParser::State::kFailed) {
-      co_return true;
-    }
-    if (state == RequestParser::State::kBody && !in_body) {
-      in_body = true;
-      if (parser.expects_continue()) {
-        const bool sent = co_await write("HTTP/1.1 100 Continue\r\n\r\n", {});
-        if (!sent) {
-          co_return false;
-        }
-      }
-      const auto spent = steady_clock::now() - started;
-      arm(std::max(
-          std::chrono::milliseconds(0),
-          std::chrono::duration_cast<std::chrono::milliseconds>(options.read_timeout - spent)));
-    }
-    const std::size_t count = co_await read_more();
-    if (count == 0) {
-      co_return false;
-    }
-    if (idle_) {
-      idle_ = false;
-      started = steady_clock::now();
-      arm(options.header_timeout);
-    }
-  }
-}
-
-Task<bool> Connection::serve_one() {
-  RequestParser parser({core_.options.max_header_bytes, core_.options.max_body_bytes});
-  const bool complete = co_await read_request(parser);
-  first_ = false;
-  if (!complete) {
-    co_return false;
-  }
-  if (parser.state() == RequestParser::State::kFailed) {
-    co_return co_await refuse(parser);
-  }
-  disarm();
-  Exchange exchange;
-  exchange.request = std::move(parser.request());
-  exchange.request.remote_address = peer_;
-  exchange.request.tls = tls_;
-  exchange.http_1_0 = parser.http_1_0();
-  exchange.keep_alive = parser.keep_alive();
-
-  std::shared_ptr<const WebRules> rules;
-  if (!produce_inline(exchange)) {
-    co_await produce(exchange, rules);
-  }
-  if (core_.stopping || (exchange.streaming && exchange.http_1_0)) {
-    exchange.keep_alive = false;
-  }
-  static const Headers kNone;
-  const Headers& extra = rules ? rules->headers : kNone;
-  bool sent = false;
-  if (exchange.response.relay) {
-    sent = co_await pass_on(exchange, extra);
-  } else {
-    sent = co_await send(exchange, extra);
-  }
-  drain_ = !received_.empty();
-  co_return sent&& exchange.keep_alive;
-}
-
-Task<bool> Connection::refuse(const RequestParser& parser) {
-  Exchange exchange;
-  const std::string_view status = status_text(parser.failure_status());
-  const std::string why = parser.failure() == status ? "" : ": " + parser.failure();
-  plain_text(exchange.response, parser.failure_status(),
-             fmt::format("{} {}{}", parser.failure_status(), status, why));
-  static const Headers kNone;
-  drain_ = true;
-  co_await send(exchange, kNone);
-  co_return false;
-}
-
-/// Tries the inline handler, which saves the cost of switching to a worker and back.
-bool Connection::produce_inline(Exchange& exchange) {
-  if (!core_.options.inline_handler || core_.web) {
-    return false;
-  }
-  try {
-    if (core_.options.inline_handler(exchange.request, exchange.response) &&
-        exchange.response.relay) {
-      return true;
-    }
-  } catch (const std::exception& exception) {
-    log::error("Handling a request failed", {{"err", exception.what()}});
-  }
-  exchange.response = {};
-  return false;
-}
-
-/// Does everything from the complete request to a response that is ready to send, on worker
-/// threads.
-Task<void> Connection::produce(Exchange& exchange, std::shared_ptr<const WebRules>& rules) {
-  WebAccess* const web = core_.web.get();
-  auto verdict = WebAccess::Verdict::kAllowed;
-  auto answer = [this, web, &exchange, &rules, &verdict] {
-    if (web != nullptr && !rules) {
-      plain_text(exchange.response, 500, "Internal Server Error");
-    } else if (verdict == WebAccess::Verdict::kDenied) {
-      plain_text(exchange.response, 401, "Unauthorized");
-      exchange.response.set_header("WWW-Authenticate", "Basic");
-    } else {
-      run_handler(core_.handler, exchange);
-    }
-    prepare_body(exchange, core_.options.gzip_level);
-  };
-  auto begin = [web, &exchange, &rules, &verdict, &answer] {
-    if (web != nullptr) {
-      rules = web->rules();
-      if (rules) {
-        verdict = web->authorize(*rules, exchange.request);
-      }
-    }
-    if (verdict != WebAccess::Verdict::kUnknown) {
-      answer();
-    }
-  };
-  co_await run_on(core_.workers->get_executor(), begin);
-  if (verdict == WebAccess::Verdict::kUnknown) {
-    auto check = [web, &exchange, &rules, &verdict] {
-      verdict = web->check_password(*rules, exchange.request);
-    };
-    co_await run_on(*core_.password_checks, check);
-    co_await run_on(core_.workers->get_executor(), answer);
-  }
-}
-
 Task<bool> Connection::send(Exchange& exchange, const Headers& extra) {
   const std::string header = header_text(exchange, extra, core_.http_date());
   if (!sends_body(exchange)) {
@@ -372,11 +168,11 @@ Task<bool> Connection::send(Exchange& exchange, const Headers& extra) {
 
 Task<bool> Connection::send_pieces(Exchange& exchange) {
   std::string piece = std::move(exchange.response.body);
-  auto take = [&exchange, &piece] { piece = next_piece(exchange); };
+  const std::function<void()> take = [&exchange, &piece] { piece = next_piece(exchange); };
   bool last = false;
   while (!last) {
     if (piece.empty()) {
-      co_await run_on(core_.workers->get_executor(), take);
+      co_await in_turn(exchange.request, take, false);
     }
     if (exchange.failed) {
       cut_ = exchange.http_1_0;
@@ -490,6 +286,9 @@ Task<bool> Connection::write(std::string_view first, std::string_view second) {
   ErrorCondition error;
   co_await stream_->write(first, second, error);
   disarm();
+  if (error && timed_out_) {
+    core_.count(Dropped::kSlowReader);
+  }
   co_return !error;
 }
 

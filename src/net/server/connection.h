@@ -2,69 +2,22 @@
 
 // Internal to the server.
 
-#include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
-#include <unordered_map>
-#include <vector>
 
-#include <boost/asio/strand.hpp>
-#include <boost/asio/thread_pool.hpp>
-
-#include "base/mutex.h"
 #include "net/relay/relaying.h"
 #include "net/server/exchange.h"
-#include "net/server/listen.h"
+#include "net/server/fair_queue.h"
+#include "net/server/request_memory.h"
 #include "net/server/request_parser.h"
-#include "net/server/server.h"
+#include "net/server/server_core.h"
 #include "net/server/web_access.h"
 #include "net/stream.h"
 
 namespace ceems::net {
-
-class Connection;
-
-/// State that all connections of a server share. One thread runs `io`; only that thread uses the
-/// sockets, the timers and `connections`. `workers` run the handlers and everything else that may
-/// take long.
-struct ServerCore {
-  ServerCore(ServerOptions server_options, Handler request_handler);
-
-  ServerOptions options;
-  Handler handler;
-  std::unique_ptr<WebAccess> web;
-  std::atomic<bool> stopping = false;
-  std::unordered_map<Connection*, std::weak_ptr<Connection>> connections;
-
-  Mutex mutex;
-  Condition changed;
-  std::size_t open CEEMS_GUARDED_BY(mutex) = 0;  ///< number of connections
-
-  // The order of these members matters: work queued in the pool holds coroutines, which hold
-  // sockets of `io`.
-  asio::io_context io{1};
-  Keepers keepers;  ///< of the thread that runs `io`
-  /// Acceptors wait on it while the server is full. It never expires; the waits are cancelled when
-  /// a connection ends.
-  Timer room{io.get_executor(), std::chrono::steady_clock::time_point::max()};
-  /// Created by start_workers(), because threads that exist before privileges are dropped would
-  /// keep them.
-  std::unique_ptr<asio::thread_pool> workers;
-  /// Runs password checks one at a time. Checks that wait do not occupy a worker.
-  std::unique_ptr<asio::strand<asio::thread_pool::executor_type>> password_checks;
-
-  std::string date;  ///< HTTP date of the second `date_of`; I/O thread only
-  std::time_t date_of = 0;
-  std::chrono::steady_clock::time_point hinted{};  ///< when plain HTTP was last logged
-
-  /// Call this once, before the first connection is accepted.
-  void start_workers();
-
-  /// The current time as an HTTP date (RFC 9110 §5.6.7).
-  const std::string& http_date();
-};
 
 /// Serves one accepted socket until it is closed. Used on the I/O thread only.
 class Connection : public std::enable_shared_from_this<Connection> {
@@ -77,16 +30,46 @@ class Connection : public std::enable_shared_from_this<Connection> {
   /// True between requests, while no byte of the next one has been received.
   [[nodiscard]] bool idle() const { return idle_; }
   void close();
+  /// Drops the request if it waits for a worker and its client has left, or it has waited too long.
+  /// True if it still waits.
+  bool drop_if_late(std::chrono::steady_clock::time_point now);
 
  private:
+  /// What the web configuration says about a request.
+  struct Access {
+    std::shared_ptr<const WebRules> rules;
+    WebAccess::Verdict verdict = WebAccess::Verdict::kAllowed;
+    bool decided = false;
+  };
+  /// A job that waits for a worker.
+  struct Wait {
+    FairQueue::Ticket ticket;
+    std::chrono::steady_clock::time_point since;
+  };
+
   Task<bool> start_tls();
   Task<void> answer_plain_http();
+
+  // connection_request.cc: from the first byte of a request to its response
   Task<bool> serve_one();
-  Task<bool> read_request(RequestParser& parser);
+  Task<bool> read_header(RequestParser& parser, RequestMemory::Share& memory);
+  Task<bool> read_body(RequestParser& parser, RequestMemory::Share& memory);
   Task<std::size_t> read_more();
-  Task<bool> refuse(const RequestParser& parser);
+  bool feed(RequestParser& parser, RequestMemory::Share& memory);
+  Task<Turn> admit(Request& request, Access& access, bool& with_body);
+  Task<bool> refuse(int status, std::string_view why);
+  Task<bool> answer(Exchange& exchange, Access& access);
+  Task<bool> answer_dropped(Exchange& exchange, Turn turn);
   bool produce_inline(Exchange& exchange);
-  Task<void> produce(Exchange& exchange, std::shared_ptr<const WebRules>& rules);
+  Task<Turn> produce(Exchange& exchange, Access& access);
+  void look_up(Request& request, Access& access);
+  Task<Turn> authenticate(Request& request, Access& access);
+  Task<void> check_password(Request& request, Access& access);
+  /// Runs `work`, which must not throw, on a worker when it is this user's turn. Unless it is
+  /// dropped before: work that is not `droppable` is always run.
+  Task<Turn> in_turn(const Request& request, const std::function<void()>& work, bool droppable);
+
+  // connection.cc
   Task<bool> send(Exchange& exchange, const Headers& extra);
   Task<bool> send_pieces(Exchange& exchange);
   Task<bool> pass_on(Exchange& exchange, const Headers& extra);
@@ -113,8 +96,11 @@ class Connection : public std::enable_shared_from_this<Connection> {
   bool idle_ = true;
   bool first_ = true;
   bool tls_ = false;
-  bool drain_ = false;  ///< unread bytes may still arrive: see linger()
-  bool cut_ = false;    ///< the response broke off: see reset()
+  bool drain_ = false;          ///< unread bytes may still arrive: see linger()
+  bool cut_ = false;            ///< the response broke off: see reset()
+  bool timed_out_ = false;      ///< closed at a deadline
+  bool out_of_memory_ = false;  ///< the request does not fit into what requests may occupy
+  std::optional<Wait> wait_;
 };
 
 }  // namespace ceems::net

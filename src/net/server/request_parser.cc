@@ -179,6 +179,10 @@ const std::string& RequestParser::failure() const {
 Request& RequestParser::request() {
   return impl_->request;
 }
+std::optional<std::uint64_t> RequestParser::body_bytes() const {
+  const auto length = impl_->content_length();
+  return length ? std::optional<std::uint64_t>(*length) : std::nullopt;
+}
 bool RequestParser::keep_alive() const {
   return impl_->keep_alive();
 }

@@ -1,7 +1,9 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -37,6 +39,8 @@ class RequestParser {
 
   /// Valid from kBody on; the body is complete in kDone. The caller may move out of it.
   [[nodiscard]] Request& request();
+  /// The announced size of the body; nothing if it is sent in chunks.
+  [[nodiscard]] std::optional<std::uint64_t> body_bytes() const;
   [[nodiscard]] bool keep_alive() const;
   [[nodiscard]] bool http_1_0() const;
   /// The client waits for "100 Continue" before it sends the body.

@@ -19,6 +19,7 @@
 #include "base/log.h"
 #include "base/mutex.h"
 #include "net/server/connection.h"
+#include "net/server/listen.h"
 
 namespace ceems::net {
 
@@ -61,7 +62,7 @@ void serve(ServerCore& core, int fd, const sockaddr_storage& peer) {
 
 /// Accepts all connections that are waiting. Returns false if descriptors or memory run out.
 bool accept_all(ServerCore& core, int listener) {
-  while (core.connections.size() < core.options.max_connections) {
+  while (core.connections.size() < core.max_connections) {
     sockaddr_storage peer{};
     socklen_t size = sizeof(peer);
     const int fd = ::accept4(listener, reinterpret_cast<sockaddr*>(&peer), &size,
@@ -83,7 +84,7 @@ Task<void> accept_loop(ServerCore& core, std::shared_ptr<Descriptor> listener) {
   bool short_of_descriptors = false;
   while (listener->is_open()) {
     ErrorCondition error;
-    if (core.connections.size() >= core.options.max_connections) {
+    if (core.connections.size() >= core.max_connections) {
       auto token = asio::redirect_error(kAwait, error);
       co_await core.room.async_wait(token);
       continue;
@@ -204,7 +205,14 @@ Server::~Server() {
 }
 
 void Server::start() {
-  impl_->core.start_workers();
+  ServerCore& core = impl_->core;
+  const std::size_t wanted = core.options.max_connections;
+  core.max_connections = connections_allowed(wanted, open_file_limit(), core.options.file_share);
+  if (core.max_connections < wanted) {
+    log::info("The limit of open files bounds the number of connections",
+              {{"connections", core.max_connections}, {"files", open_file_limit()}});
+  }
+  core.start_workers();
   for (Listener& listener : impl_->listeners) {
     auto descriptor =
         std::make_shared<Descriptor>(impl_->core.io.get_executor(), listener.fd.release());
@@ -234,12 +242,15 @@ void Server::stop(std::chrono::milliseconds grace) {
     const auto none = [&impl]() CEEMS_REQUIRES(impl.core.mutex) { return impl.core.open == 0; };
     if (!impl.core.changed.wait_for(lock, grace, none)) {
       lock.unlock();
-      asio::post(impl.core.io, [&impl] { impl.close_connections(false); });
+      asio::post(impl.core.io, [&impl] {
+        impl.close_connections(false);
+        impl.core.drop_late();  // their clients are gone now
+      });
       lock.lock();
       impl.core.changed.wait(lock, none);  // connections end when their handlers return
     }
   }
-  impl.core.workers->join();
+  impl.core.join_workers();
   impl.work.reset();
   impl.core.io.stop();
   impl.thread.join();

@@ -1,0 +1,54 @@
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <functional>
+#include <list>
+#include <map>
+#include <string>
+#include <unordered_map>
+
+#include "base/mutex.h"
+
+namespace ceems::net {
+
+/// What became of a job that waited for its turn.
+enum class Turn : std::uint8_t {
+  kRun,   ///< it is run
+  kLate,  ///< dropped: it waited too long
+  kGone,  ///< dropped: nobody waits for its result any more
+};
+
+/// Jobs that wait for a worker, in one queue for each key, such as the name of a user. take()
+/// serves the keys in turn, so a user with many jobs delays another user by one job. Thread-safe.
+class FairQueue {
+ public:
+  /// Called exactly once: by whoever took the job, or dropped it.
+  using Job = std::move_only_function<void(Turn)>;
+  struct Ticket {
+    std::string key;
+    std::uint64_t number = 0;
+  };
+
+  Ticket add(std::string key, Job job) CEEMS_EXCLUDES(mutex_);
+  /// Removes the next job. It is null if none waits.
+  [[nodiscard]] Job take() CEEMS_EXCLUDES(mutex_);
+  /// Removes this job. It is null if it was taken before.
+  [[nodiscard]] Job remove(const Ticket& ticket) CEEMS_EXCLUDES(mutex_);
+
+ private:
+  struct Lane {
+    std::string key;
+    std::map<std::uint64_t, Job> jobs;  ///< by ticket, so in the order of arrival
+  };
+  using Lanes = std::list<Lane>;
+
+  void erase(Lanes::iterator lane) CEEMS_REQUIRES(mutex_);
+
+  Mutex mutex_;
+  Lanes turns_ CEEMS_GUARDED_BY(mutex_);  ///< none is empty; the first one is next
+  std::unordered_map<std::string, Lanes::iterator> lanes_ CEEMS_GUARDED_BY(mutex_);
+  std::uint64_t last_ CEEMS_GUARDED_BY(mutex_) = 0;
+};
+
+}  // namespace ceems::net

@@ -1,0 +1,314 @@
+#include <fcntl.h>
+#include <sys/resource.h>
+
+#include <array>
+#include <atomic>
+#include <fstream>
+#include <latch>
+#include <string>
+#include <thread>
+#include <vector>
+
+#include <fmt/format.h>
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "base/fd.h"
+#include "base/mutex.h"
+#include "net/server/request_memory.h"
+#include "net/server/server.h"
+#include "net/testing/test_client.h"
+#include "testing/temp_dir.h"
+
+// What a server does for those who send and take too much, too slowly or too often.
+
+namespace ceems::net {
+namespace {
+
+using std::chrono::milliseconds;
+using std::chrono::steady_clock;
+
+template <typename Condition>
+bool comes_true(Condition condition) {
+  const auto end = steady_clock::now() + std::chrono::seconds(30);
+  while (!condition() && steady_clock::now() < end) {
+    std::this_thread::sleep_for(milliseconds(1));
+  }
+  return condition();
+}
+
+std::string get(const std::string& path, const std::string& user) {
+  return fmt::format("GET {} HTTP/1.1\r\nHost: x\r\nUser: {}\r\n\r\n", path, user);
+}
+
+std::string user_of(const Request& request) {
+  const std::string* const user = find_header(request.headers, "User");
+  return user == nullptr ? "" : *user;
+}
+
+/// A server with one worker, whose handler remembers the order of requests and waits at "/hold"
+/// until it may go on.
+class ServerLoad : public ::testing::Test {
+ protected:
+  ServerLoad() {
+    options_.listen_addresses = {"127.0.0.1:0"};
+    options_.threads = 1;
+    options_.queue_key = user_of;
+    options_.on_dropped = [this](Dropped what) { ++dropped_.at(static_cast<std::size_t>(what)); };
+    options_.give_memory_back = [this] { ++given_back_; };
+  }
+  ~ServerLoad() override {
+    release();
+    server_.reset();
+  }
+  void start() {
+    auto server = Server::create(options_, [this](const Request& request, Response& response) {
+      if (request.path == "/hold") {
+        held_ = true;
+        hold_.wait();
+      }
+      {
+        const MutexLock lock(mutex_);
+        handled_ += request.path + (request.body_missing ? "!" : "") + " ";
+      }
+      bytes_ += request.body.size();
+      response.set_header("Content-Type", "text/plain");
+      response.body = request.path == "/large" ? std::string(std::size_t{64} << 20U, 'x') : "done";
+    });
+    ASSERT_TRUE(server) << server.error().message;
+    server_ = std::move(*server);
+    server_->start();
+  }
+  void stop(milliseconds grace) { server_->stop(grace); }
+  void release() {
+    if (!released_.exchange(true)) {
+      hold_.count_down();
+    }
+  }
+  [[nodiscard]] std::string address() const { return server_->addresses()[0]; }
+  std::unique_ptr<RawConnection> sent(const std::string& text) {
+    auto connection = std::make_unique<RawConnection>(address());
+    EXPECT_TRUE(connection->send(text));
+    return connection;
+  }
+  /// A connection whose request occupies the worker.
+  std::unique_ptr<RawConnection> hold() {
+    auto connection = sent(get("/hold", "mallory"));
+    EXPECT_TRUE(comes_true([this] { return held_.load(); }));
+    return connection;
+  }
+  [[nodiscard]] int dropped(Dropped what) { return dropped_.at(static_cast<std::size_t>(what)); }
+  [[nodiscard]] std::string handled() {
+    const MutexLock lock(mutex_);
+    return handled_;
+  }
+
+  ServerOptions options_;
+  std::atomic<std::size_t> bytes_ = 0;
+  std::atomic<int> given_back_ = 0;
+
+ private:
+  std::array<std::atomic<int>, 4> dropped_{};
+  std::atomic<bool> held_ = false;
+  std::atomic<bool> released_ = false;
+  std::latch hold_{1};
+  Mutex mutex_;
+  std::string handled_ CEEMS_GUARDED_BY(mutex_);
+  std::unique_ptr<Server> server_;
+};
+
+TEST_F(ServerLoad, AUserWithManyRequestsDelaysAnotherByOne) {
+  start();
+  const auto first = hold();
+  constexpr int kMany = 30;
+  std::vector<std::unique_ptr<RawConnection>> flood;
+  flood.reserve(kMany);
+  for (int i = 0; i < kMany; ++i) {
+    flood.push_back(sent(get("/m", "mallory")));
+  }
+  std::this_thread::sleep_for(milliseconds(50));  // they are queued
+  const auto alice = sent(get("/alice", "alice"));
+  std::this_thread::sleep_for(milliseconds(50));
+  release();
+  EXPECT_EQ(alice->answer().body, "done");
+  for (const auto& connection : flood) {
+    EXPECT_EQ(connection->answer().body, "done");
+  }
+  EXPECT_THAT(handled(), ::testing::StartsWith("/hold /m /alice /m "));
+}
+
+TEST_F(ServerLoad, UrgentRequestsNeverWait) {
+  options_.urgent = [](const Request& request) { return request.path == "/-/healthy"; };
+  start();
+  const auto first = hold();
+  EXPECT_EQ(raw_get(address(), "/-/healthy").body, "done");
+  EXPECT_EQ(handled(), "/-/healthy ");
+}
+
+TEST_F(ServerLoad, ARequestThatWaitsTooLongIsAnswered) {
+  options_.queue_timeout = milliseconds(50);
+  start();
+  const auto first = hold();
+  const auto late = sent(get("/late", "alice"));
+  const RawAnswer answer = late->answer();
+  EXPECT_EQ(answer.status, 503);
+  EXPECT_EQ(answer.header("Retry-After"), "1");
+  EXPECT_EQ(dropped(Dropped::kLate), 1);
+  release();
+  EXPECT_EQ(first->answer().body, "done");
+  late->send(get("/again", "alice"));
+  EXPECT_EQ(late->answer().body, "done");
+  EXPECT_EQ(handled(), "/hold /again ");
+}
+
+TEST_F(ServerLoad, ARequestWhoseClientLeftIsNotServed) {
+  options_.queue_timeout = milliseconds(20'000);
+  start();
+  const auto first = hold();
+  sent(get("/left", "alice")).reset();
+  EXPECT_TRUE(comes_true([this] { return dropped(Dropped::kGone) == 1; }));
+  release();
+  EXPECT_EQ(first->answer().body, "done");
+  EXPECT_EQ(raw_get(address(), "/next").body, "done");
+  EXPECT_EQ(handled(), "/hold /next ");
+}
+
+TEST_F(ServerLoad, WhatWaitsInVainDoesNotHoldUpAStop) {
+  start();
+  const auto first = hold();
+  const auto waiting = sent(get("/waiting", "alice"));
+  std::this_thread::sleep_for(milliseconds(50));
+  std::jthread stopping([this] { stop(milliseconds(10)); });
+  EXPECT_TRUE(comes_true([this] { return dropped(Dropped::kGone) == 1; }));
+  release();
+  stopping.join();
+  EXPECT_EQ(handled(), "/hold ");
+}
+
+TEST_F(ServerLoad, TheHeaderDecidesBeforeTheBodyIsRead) {
+  options_.needs_body = [](const Request& request) { return request.path == "/form"; };
+  start();
+  const auto refused = sent("POST /no HTTP/1.1\r\nHost: x\r\nContent-Length: 1000000\r\n\r\n" +
+                            std::string(1000, 'x'));
+  const RawAnswer answer = refused->answer();
+  EXPECT_EQ(answer.body, "done");
+  EXPECT_EQ(answer.header("Connection"), "close");
+  EXPECT_EQ(bytes_, 0U);
+  const auto asks =
+      sent("POST /no HTTP/1.1\r\nHost: x\r\nContent-Length: 2\r\nExpect: 100-continue\r\n\r\n");
+  EXPECT_EQ(asks->answer().status, 200) << "and not 100";
+  const auto read = sent("POST /form HTTP/1.1\r\nHost: x\r\nContent-Length: 4\r\n\r\nab");
+  read->send("cd");
+  EXPECT_EQ(read->answer().body, "done");
+  EXPECT_EQ(bytes_, 4U);
+  EXPECT_EQ(handled(), "/no! /no! /form ");
+}
+
+TEST_F(ServerLoad, SmallBodiesAreReadWithoutAsking) {
+  std::atomic<int> asked = 0;
+  options_.small_body_bytes = 10;
+  options_.needs_body = [&](const Request&) {
+    ++asked;
+    return false;
+  };
+  start();
+  const auto small = sent("POST /small HTTP/1.1\r\nHost: x\r\nContent-Length: 10\r\n\r\n");
+  std::this_thread::sleep_for(milliseconds(20));
+  small->send("0123456789");
+  EXPECT_EQ(small->answer().body, "done");
+  for (const char* const size : {"Content-Length: 11", "Transfer-Encoding: chunked"}) {
+    const auto large = sent(fmt::format("POST /large! HTTP/1.1\r\nHost: x\r\n{}\r\n\r\n", size));
+    EXPECT_EQ(large->answer().body, "done");
+  }
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(bytes_, 10U);
+}
+
+TEST_F(ServerLoad, PasswordsAreCheckedBeforeTheBodyIsRead) {
+  const ceems::testing::TempDir directory;
+  const std::string file = (directory.path() / "web.yml").string();
+  std::ofstream(file) << "basic_auth_users:\n"
+                         "  alice: $2y$04$c2FsdHNhbHRzYWx0c2Fsd.Wz4NnBWm4Tk1yYPC1ecE3o7zXo8bBWi\n";
+  options_.web_config_file = file;
+  options_.request_memory = std::make_shared<RequestMemory>(std::size_t{64} << 10U);
+  start();
+  for (const char* const credentials : {"", "Authorization: Basic bWFsbG9yeTp4\r\n"}) {
+    const auto refused = sent(fmt::format(
+        "POST / HTTP/1.1\r\nHost: x\r\n{}Content-Length: 1000000\r\n\r\n", credentials));
+    const RawAnswer answer = refused->answer();
+    EXPECT_EQ(answer.status, 401);
+    EXPECT_EQ(answer.header("Connection"), "close");
+  }
+  EXPECT_EQ(handled(), "");
+}
+
+TEST_F(ServerLoad, BodiesOfAllRequestsTogetherAreBounded) {
+  constexpr std::size_t kBody = std::size_t{1} << 20U;
+  constexpr std::size_t kLimit = 20 * kBody;
+  options_.max_body_bytes = kBody;
+  options_.request_memory = std::make_shared<RequestMemory>(kLimit);
+  start();
+  std::vector<std::unique_ptr<RawConnection>> clients;
+  const std::string most(kBody - 1, 'x');
+  std::size_t refused = 0;
+  for (int i = 0; i < 60; ++i) {
+    auto client =
+        sent(fmt::format("POST /{} HTTP/1.1\r\nHost: x\r\nContent-Length: {}\r\n\r\n", i, kBody));
+    static_cast<void>(client->send(most));
+    EXPECT_LE(options_.request_memory->used(), kLimit);
+    clients.push_back(std::move(client));
+  }
+  EXPECT_TRUE(comes_true([this] { return dropped(Dropped::kMemory) > 0; }));
+  for (const auto& client : clients) {
+    const RawAnswer answer = client->answer(false, milliseconds(20));
+    refused += answer.status == 503 ? 1 : 0;
+  }
+  EXPECT_GE(refused, 1U);
+  EXPECT_LE(options_.request_memory->used(), kLimit);
+  EXPECT_EQ(given_back_, 0);
+  clients.clear();
+  EXPECT_TRUE(comes_true([this] { return given_back_ == 1; }));
+  EXPECT_TRUE(comes_true([this] { return options_.request_memory->used() == 0; }));
+  EXPECT_EQ(raw_get(address(), "/").status, 200);
+}
+
+TEST_F(ServerLoad, AReaderThatTakesNothingIsCutAndCounted) {
+  options_.write_timeout = milliseconds(100);
+  start();
+  const auto reader = sent(get("/large", "alice"));
+  EXPECT_TRUE(comes_true([this] { return dropped(Dropped::kSlowReader) == 1; }));
+  EXPECT_FALSE(reader->answer().complete);
+  EXPECT_EQ(raw_get(address(), "/").body, "done");
+  EXPECT_EQ(dropped(Dropped::kSlowReader), 1);
+}
+
+TEST_F(ServerLoad, ConnectionsLeaveDescriptorsForEverythingElse) {
+  rlimit old{};
+  ::getrlimit(RLIMIT_NOFILE, &old);
+  const rlimit tight{160, old.rlim_max};
+  options_.file_share = 4;
+  ::setrlimit(RLIMIT_NOFILE, &tight);
+  start();
+  std::vector<std::unique_ptr<RawConnection>> clients;
+  for (int i = 0; i < 60; ++i) {  // each takes two descriptors of this process
+    clients.push_back(sent("GET / HT"));
+  }
+  std::this_thread::sleep_for(milliseconds(50));
+  std::vector<UniqueFd> files;
+  for (int i = 0; i < 20; ++i) {
+    files.emplace_back(::open("/proc/stat", O_RDONLY | O_CLOEXEC));
+    EXPECT_TRUE(files.back().valid()) << i;
+  }
+  ::setrlimit(RLIMIT_NOFILE, &old);
+}
+
+TEST(Connections, AreBoundedByTheLimitOfOpenFiles) {
+  EXPECT_EQ(connections_allowed(10'000, 1024, 4), 256U);
+  EXPECT_EQ(connections_allowed(10'000, 65'536, 4), 10'000U);
+  EXPECT_EQ(connections_allowed(20'000, 1024, 5), 204U);
+  EXPECT_EQ(connections_allowed(10'000, 16, 4), 8U);
+  EXPECT_EQ(connections_allowed(4, 16, 4), 4U);
+}
+
+}  // namespace
+}  // namespace ceems::net
