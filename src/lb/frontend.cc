@@ -18,6 +18,8 @@ namespace {
 using std::chrono::steady_clock;
 
 constexpr std::string_view kHealthy = "CEEMS LB Server is healthy";
+constexpr std::string_view kHealthPath = "/-/healthy";
+constexpr std::string_view kMetricsPath = "/metrics";
 
 double seconds_since(steady_clock::time_point start) {
   return std::chrono::duration<double>(steady_clock::now() - start).count();
@@ -163,6 +165,11 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     refuse(request, decided.error(), response);
     return;
   }
+  if (request.body_missing) {  // the rules changed after needs_body()
+    type_metrics_.count_refused("size");
+    net::plain_text(response, 503, "Service not available");
+    return;
+  }
   type_metrics_.count_allowed(decided->admin);
   if (is_admin_health(*decided, request)) {
     response.set_header("Content-Type", "text/plain; charset=utf-8");
@@ -197,22 +204,30 @@ void Frontend::refuse(const net::Request& request,
   answer_refusal(refusal, to_connect, response);
 }
 
+bool Frontend::needs_body(const net::Request& request) const {
+  constexpr std::array<std::string_view, 4> kOfHeader = {"cluster", "user", "path", "method"};
+  if (is_own_page(request)) {
+    return false;
+  }
+  auto raw = raw_request(request);
+  raw.body = {};  // a part of it may be here
+  const auto decided = snapshot()->gate.decide(raw, request.headers);
+  return decided || std::ranges::find(kOfHeader, decided.error().reason) == kOfHeader.end();
+}
+
 bool Frontend::answer_own_page(const net::Request& request,
                                const Backends& backends,
                                net::Response& response) const {
-  if (net::find_header(request.headers, model::kClusterHeader) != nullptr) {
+  if (!is_own_page(request)) {
     return false;
   }
-  if (request.path == "/-/healthy") {
+  if (request.path == kHealthPath) {
     net::plain_text(response, 200, kHealthy);
-    return true;
-  }
-  if (request.path == "/metrics") {
+  } else {
     response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
     response.body = metrics_.page(type_, backends);
-    return true;
   }
-  return false;
+  return true;
 }
 
 void Frontend::relay(const net::Request& request,
@@ -270,6 +285,16 @@ void Frontend::relay(const net::Request& request,
     }
   };
   response.relay = std::move(relay);
+}
+
+bool is_own_page(const net::Request& request) {
+  return (request.path == kHealthPath || request.path == kMetricsPath) &&
+         net::find_header(request.headers, model::kClusterHeader) == nullptr;
+}
+
+std::string user_of(const net::Request& request) {
+  const std::string* const user = net::find_header(request.headers, model::kUserHeader);
+  return user == nullptr || user->empty() ? "@" + request.remote_address : *user;
 }
 
 std::vector<std::string> hidden_labels(const Backends& backends) {

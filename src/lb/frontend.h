@@ -1,6 +1,7 @@
 #pragma once
 
 #include <memory>
+#include <string>
 #include <vector>
 
 #include "base/mutex.h"
@@ -49,6 +50,10 @@ class Frontend {
   /// For net::ServerOptions::inline_handler: relays a request if it can be decided without waiting.
   bool handle_inline(const net::Request& request, net::Response& response) const;
 
+  /// For net::ServerOptions::needs_body: whether the gate could let a request with this header
+  /// pass. Asks whether the user is an admin, so it may wait.
+  [[nodiscard]] bool needs_body(const net::Request& request) const;
+
   [[nodiscard]] gate::BackendType type() const { return type_; }
 
  private:
@@ -70,6 +75,11 @@ class Frontend {
   mutable Mutex mutex_;
   std::shared_ptr<const FrontendSnapshot> snapshot_ CEEMS_GUARDED_BY(mutex_);
 };
+
+/// Whether this program itself answers a request, with its health or metrics.
+bool is_own_page(const net::Request& request);
+/// The user whom the client names, for whom a request waits; or the address of the client.
+std::string user_of(const net::Request& request);
 
 /// The labels that are removed from the answers of these backends, for the gate's rules.
 std::vector<std::string> hidden_labels(const Backends& backends);

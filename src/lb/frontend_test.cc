@@ -192,6 +192,46 @@ TEST_F(FrontendTest, BodiesAreBoundedWhereTheyAreChecked) {
   EXPECT_EQ(ask_inline_first(request).status, 413);
 }
 
+TEST_F(FrontendTest, TheHeaderTellsWhetherTheBodyIsNeeded) {
+  const auto needed = [&](const std::string& method, const std::string& path,
+                          const std::string& user, const std::string& cluster = "c") {
+    auto request = request_of(method, path, user, "");
+    request.headers[1].second = cluster;
+    return frontend_.needs_body(request);
+  };
+  EXPECT_TRUE(needed("POST", "/api/v1/query", "alice"));
+  EXPECT_TRUE(needed("POST", "/api/v1/admin/tsdb/delete_series", "root"));
+  EXPECT_FALSE(needed("POST", "/api/v1/admin/tsdb/delete_series", "alice"));
+  EXPECT_FALSE(needed("PUT", "/api/v1/query", "alice"));
+  EXPECT_FALSE(needed("POST", "/api/v1/query", ""));
+  EXPECT_FALSE(needed("POST", "/api/v1/query", "ceems-int-svc"));
+  EXPECT_FALSE(needed("POST", "/api/v1/query", "alice", "z"));
+  net::Request own;
+  own.method = "POST";
+  own.path = own.target = "/metrics";
+  EXPECT_FALSE(frontend_.needs_body(own));
+}
+
+TEST_F(FrontendTest, WithoutItsBodyNothingPasses) {
+  auto request = request_of("POST", "/api/v1/query", "alice", kOwn);
+  request.body_missing = true;
+  net::Response response;
+  frontend_.handle(request, response);
+  EXPECT_FALSE(response.relay);
+  EXPECT_EQ(response.status, 503);
+}
+
+TEST_F(FrontendTest, ItsOwnPagesAreKnownByPathAndHeader) {
+  net::Request request;
+  for (const char* const path : {"/-/healthy", "/metrics"}) {
+    request.path = path;
+    EXPECT_TRUE(is_own_page(request)) << path;
+  }
+  request.headers = {{"X-Ceems-Cluster-Id", "c"}};
+  EXPECT_FALSE(is_own_page(request));
+  EXPECT_FALSE(is_own_page(request_of("GET", "/api/v1/query", "alice", "")));
+}
+
 TEST_F(FrontendTest, RequestsUnderWayHoldTheirServers) {
   std::weak_ptr<const Backends> servers = frontend_.snapshot()->backends;
   auto response = ask("GET", "/api/v1/query", "alice", kOwn);

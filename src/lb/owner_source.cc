@@ -13,14 +13,14 @@
 #include "base/clock.h"
 #include "gate/api_owners.h"
 #include "gate/owners.h"
+#include "lb/followed_owners.h"
+#include "lb/owner_breaker.h"
 #include "os/privileges.h"
 #include "store/database.h"
 #include "store/factory/open_database.h"
 
 namespace ceems::lb {
 namespace {
-
-constexpr std::chrono::seconds kOwnerTimeout{1};
 
 /// Also true if the directory cannot be read: opening the database then gives the reason.
 bool may_hold_database(const std::string& directory) {
@@ -38,7 +38,7 @@ bool may_hold_database(const std::string& directory) {
 Result<std::vector<std::string>> known_clusters(const Config& config, OwnerSource& source) {
   if (!source.reader) {
     net::ClientOptions options = config.api_client;
-    options.timeout = kOwnerTimeout;
+    options.timeout = OwnerTimes().question;
     return gate::api_clusters(config.api_url, options);
   }
   auto rows = source.reader->clusters();
@@ -58,6 +58,83 @@ Result<std::vector<std::string>> known_clusters(const Config& config, OwnerSourc
   }
 }
 
+/// A source with everything that stands before it.
+class AskedOwners {
+ public:
+  AskedOwners(std::shared_ptr<store::Reader> reader,
+              std::unique_ptr<gate::Owners> direct,
+              const Config& config)
+      : reader_(std::move(reader)),
+        direct_(std::move(direct)),
+        interruptible_(interruptible_owners(*direct_, real_clock())),
+        cached_(
+            gate::cached_owners(*interruptible_, real_clock(), {.age = config.access.cache_age})) {}
+
+  [[nodiscard]] gate::Owners& owners() { return *cached_; }
+
+ private:
+  std::shared_ptr<store::Reader> reader_;  ///< null if `direct_` needs none
+  std::unique_ptr<gate::Owners> direct_;
+  std::unique_ptr<gate::Owners> interruptible_;
+  std::unique_ptr<gate::Owners> cached_;
+};
+
+std::shared_ptr<gate::Owners> asked_owners(std::shared_ptr<store::Reader> reader,
+                                           std::unique_ptr<gate::Owners> direct,
+                                           const Config& config) {
+  auto asked = std::make_shared<AskedOwners>(std::move(reader), std::move(direct), config);
+  gate::Owners& owners = asked->owners();
+  return {std::move(asked), &owners};
+}
+
+Result<std::shared_ptr<gate::Owners>> owners_of_api(const Config& config, const OwnerTimes& times) {
+  net::ClientOptions options = config.api_client;
+  options.timeout = times.question;
+  options.connect_timeout = times.question;
+  auto owners = gate::api_owners(config.api_url, std::move(options));
+  if (!owners) {
+    return fail(std::move(owners).error());
+  }
+  return asked_owners(nullptr, std::move(*owners), config);
+}
+
+Result<> open_database(const Config& config, const OwnerTimes& times, OwnerSource& source) {
+  auto reader = store::open_reader({.directory = config.data_path.value_or(""),
+                                    .connection_wait = times.question,
+                                    .busy_wait = times.question,
+                                    .url = config.database_url,
+                                    .password_file = config.database_password_file,
+                                    .around_open = read_as_root});
+  if (!reader) {
+    return fail(std::move(reader).error());
+  }
+  source.reader = std::move(*reader);
+  source.cached = asked_owners(source.reader, gate::database_owners(*source.reader), config);
+  return {};
+}
+
+/// Opens the database file, and again whenever there is another one at its path.
+Result<> follow_database(const Config& config, const OwnerTimes& times, OwnerSource& source) {
+  const auto path = std::filesystem::path(config.data_path.value_or("")) / store::kDatabaseFile;
+  auto open = [config, times, &source,
+               first = true]() mutable -> Result<std::shared_ptr<gate::Owners>> {
+    OwnerSource opened;
+    if (auto done = open_database(config, times, opened); !done) {
+      return fail(std::move(done).error());
+    }
+    if (std::exchange(first, false)) {
+      source.reader = std::move(opened.reader);  // `source` may be gone later
+    }
+    return std::move(opened.cached);
+  };
+  auto followed = FollowedOwners::create(path.string(), std::move(open), read_as_root, times.look);
+  if (!followed) {
+    return fail(std::move(followed).error());
+  }
+  source.cached = std::move(*followed);
+  return {};
+}
+
 }  // namespace
 
 void read_as_root(const std::function<void()>& read) {
@@ -65,35 +142,25 @@ void read_as_root(const std::function<void()>& read) {
   read();
 }
 
-Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config) {
-  auto source = std::make_shared<OwnerSource>();
+Result<std::shared_ptr<OwnerSource>> open_owners(const Config& config, const OwnerTimes& times) {
   if (!config.has_owners()) {
     return std::shared_ptr<OwnerSource>();
   }
+  auto source = std::make_shared<OwnerSource>();
   const bool has_file = config.data_path && may_hold_database(*config.data_path);
-  if (!config.database_url.empty() || has_file || config.api_url.empty()) {
-    auto reader = store::open_reader({.directory = config.data_path.value_or(""),
-                                      .url = config.database_url,
-                                      .password_file = config.database_password_file,
-                                      .around_open = read_as_root});
-    if (!reader) {
-      return fail(
-          std::move(reader).error().with_context("cannot open the database of unit owners"));
-    }
-    source->reader = std::move(*reader);
-    source->direct = gate::database_owners(*source->reader);
-  } else {
-    net::ClientOptions options = config.api_client;
-    options.timeout = kOwnerTimeout;
-    options.connect_timeout = kOwnerTimeout;
-    auto owners = gate::api_owners(config.api_url, std::move(options));
+  if (config.database_url.empty() && !has_file && !config.api_url.empty()) {
+    auto owners = owners_of_api(config, times);
     if (!owners) {
       return fail(std::move(owners).error().with_context("ceems_api_server.web"));
     }
-    source->direct = std::move(*owners);
+    source->cached = std::move(*owners);
+    return source;
   }
-  source->cached =
-      gate::cached_owners(*source->direct, real_clock(), {.age = config.access.cache_age});
+  auto opened = config.database_url.empty() ? follow_database(config, times, *source)
+                                            : open_database(config, times, *source);
+  if (!opened) {
+    return fail(std::move(opened).error().with_context("cannot open the database of unit owners"));
+  }
   return source;
 }
 

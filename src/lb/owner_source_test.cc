@@ -1,6 +1,9 @@
 #include "lb/owner_source.h"
 
 #include <atomic>
+#include <chrono>
+#include <filesystem>
+#include <thread>
 
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -16,6 +19,15 @@ namespace {
 
 using ::testing::HasSubstr;
 
+template <typename Condition>
+bool comes_true(Condition condition) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(30);
+  while (!condition() && std::chrono::steady_clock::now() < end) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(1));
+  }
+  return condition();
+}
+
 /// Clusters a and b in a database, and an API server that has cluster z and the admin "root".
 class OwnerSourceTest : public ::testing::Test {
  protected:
@@ -25,6 +37,7 @@ class OwnerSourceTest : public ::testing::Test {
     api_ = *net::Server::create(
         std::move(options), [this](const net::Request& request, net::Response& response) {
           ++asked_;
+          EXPECT_TRUE(comes_true([this] { return !hangs_; }));
           response.body = request.path == "/api/v1/clusters/admin"
                               ? R"({"status":"success","data":[{"id":"z"}]})"
                               : R"({"status":"success","data":[{"name":"root"}]})";
@@ -33,9 +46,12 @@ class OwnerSourceTest : public ::testing::Test {
   }
   [[nodiscard]] std::string api_url() const { return "http://" + api_->addresses()[0]; }
   [[nodiscard]] std::string directory() const { return directory_.path().string(); }
-  void make_database() {
+  [[nodiscard]] std::filesystem::path file() const { return directory_.path() / "ceems.db"; }
+  void make_database() { make_database_in(directory(), "ada"); }
+  /// Unit 1 of both clusters is that of `user`.
+  static void make_database_in(const std::string& directory, const std::string& user) {
     const ceems::testing::FakeClock clock;
-    auto database = store::open_database({.directory = directory(), .time_zone = "UTC"}, clock);
+    auto database = store::open_database({.directory = directory, .time_zone = "UTC"}, clock);
     ASSERT_TRUE(database) << database.error().message;
     for (const std::string id : {"a", "b"}) {
       store::ClusterUpdate update;
@@ -44,10 +60,11 @@ class OwnerSourceTest : public ::testing::Test {
       model::Unit unit;
       unit.resource_manager = "slurm";
       unit.uuid = "1";
-      unit.project = "fluids";
-      unit.username = "ada";
+      unit.project = "project of " + user;
+      unit.username = user;
       unit.state = "RUNNING";
       update.units = {unit};
+      update.projects = std::vector<model::Project>{{.name = unit.project, .users = {user}}};
       ASSERT_TRUE((*database)->writer().write(update));
     }
   }
@@ -67,6 +84,7 @@ class OwnerSourceTest : public ::testing::Test {
   }
 
   std::atomic<int> asked_ = 0;
+  std::atomic<bool> hangs_ = false;
 
  private:
   ceems::testing::TempDir directory_;
@@ -114,6 +132,48 @@ TEST_F(OwnerSourceTest, AnswersAreCachedForTheConfiguredTime) {
     }
     EXPECT_EQ(asked_, wanted);
   }
+}
+
+TEST_F(OwnerSourceTest, ADatabaseThatIsReplacedOrRemovedIsNotReadAnyMore) {
+  make_database();
+  const auto source =
+      open_owners({.data_path = directory()}, {.look = std::chrono::milliseconds(5)});
+  ASSERT_TRUE(source && *source);
+  (*source)->reader.reset();
+  gate::Owners& owners = *(*source)->cached;
+  const auto sees = [&](const std::string& user) -> std::string {
+    const auto answer = owners.may_see(user, "a", {"1"});
+    return answer ? (*answer ? "yes" : "no") : "unknown";
+  };
+  const auto remembered = [&] { return owners.cached_only()->may_see("ada", "a", {"1"}); };
+  EXPECT_EQ(sees("ada"), "yes");
+  EXPECT_TRUE(remembered());
+
+  ceems::testing::TempDir other;
+  make_database_in(other.path().string(), "bob");
+  std::filesystem::rename(other.path() / "ceems.db", file());
+  EXPECT_TRUE(comes_true([&] { return sees("ada") == "no"; }));
+  EXPECT_EQ(sees("bob"), "yes");
+
+  std::filesystem::remove(file());
+  EXPECT_TRUE(comes_true([&] { return sees("bob") == "unknown"; }));
+  EXPECT_FALSE(owners.is_admin("root"));
+  EXPECT_FALSE(remembered());
+
+  make_database();
+  EXPECT_TRUE(comes_true([&] { return sees("ada") == "yes"; }));
+}
+
+TEST_F(OwnerSourceTest, AnApiServerThatHangsIsNotAskedAgainForAWhile) {
+  const auto source =
+      open_owners({.api_url = api_url()}, {.question = std::chrono::milliseconds(600)});
+  ASSERT_TRUE(source && *source);
+  hangs_ = true;
+  for (int i = 0; i < 50; ++i) {
+    EXPECT_FALSE((*source)->cached->is_admin("user" + std::to_string(i)));
+  }
+  EXPECT_EQ(asked_, 1);
+  hangs_ = false;
 }
 
 TEST_F(OwnerSourceTest, SaysWhatCannotBeOpened) {

@@ -45,6 +45,12 @@ TypeMetrics::TypeMetrics(metrics::Registry& registry, gate::BackendType type)
                             "Answers that broke off because the backend or the client went away.",
                             {"backend_type"})
                   .with({type_})),
+      dropped_(
+          registry
+              .counters("ceems_lb_dropped_requests_total",
+                        "Requests that the server gave up because of too much load, by reason.",
+                        {"backend_type", "reason"})
+              .hide_zeros()),
       decision_seconds_(
           registry
               .histograms("ceems_lb_decision_duration_seconds",
@@ -67,6 +73,10 @@ TypeMetrics::TypeMetrics(metrics::Registry& registry, gate::BackendType type)
   for (std::size_t i = 0; i < kStatusClasses; ++i) {
     answers_.at(i) = &answers.with({type_, kStatusClassNames.at(i)});
   }
+}
+
+void TypeMetrics::count_dropped(net::Dropped what) {
+  dropped_.with({type_, net::to_string(what)}).add();
 }
 
 void TypeMetrics::count_answer(const net::RelayEnd& end, double seconds) {

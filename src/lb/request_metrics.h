@@ -8,6 +8,7 @@
 #include "lb/backends.h"
 #include "metrics/registry.h"
 #include "net/relay/relay.h"
+#include "net/server/server.h"
 
 namespace ceems::lb {
 
@@ -21,6 +22,8 @@ class TypeMetrics {
   /// Counts a request that was refused: `reason` is that of a gate::Refusal, "size" or
   /// "no_backend". Reasons must be few and fixed.
   void count_refused(std::string_view reason) { decisions_.with({type_, reason}).add(); }
+  /// Counts a request that the server dropped before or after the decision.
+  void count_dropped(net::Dropped what);
   /// `seconds` is the time from receiving the whole request to the decision about it.
   void observe_decision(double seconds) { decision_seconds_.observe(seconds); }
   /// `seconds` is the time from the decision to the end of the answer.
@@ -36,6 +39,7 @@ class TypeMetrics {
   std::array<metrics::Counter*, kStatusClasses> answers_{};
   metrics::Counter& bytes_;
   metrics::Counter& broken_;
+  metrics::Family<metrics::Counter>& dropped_;
   metrics::Histogram& decision_seconds_;
   metrics::Histogram& answer_seconds_;
 };

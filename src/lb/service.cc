@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "lb/owner_source.h"
+#include "net/server/request_memory.h"
 
 namespace ceems::lb {
 namespace {
@@ -18,9 +19,16 @@ constexpr std::size_t kMaxConnections = 20000;
 constexpr std::size_t kMaxHeaderBytes = std::size_t{128} << 10U;
 /// Longer than the 90 s for which Grafana keeps an idle connection.
 constexpr std::chrono::seconds kIdleTimeout{120};
-/// For reading a body, and between writes of an answer. Long enough for slow clients.
+/// For reading a body. Long enough for slow clients.
 constexpr std::chrono::seconds kReadTimeout{30};
-constexpr std::chrono::seconds kWriteTimeout{60};
+/// In which a client must take the next 64 KiB of an answer.
+constexpr std::chrono::seconds kWriteTimeout{10};
+/// Of the bodies of all requests, those to both listeners together.
+constexpr std::size_t kMaxRequestMemory = std::size_t{256} << 20U;
+/// Nearly all queries are smaller. Their bodies are read before anything is decided.
+constexpr std::size_t kSmallBodyBytes = std::size_t{16} << 10U;
+/// Of the answers of this program; those of backends pass as they are.
+constexpr int kCompressionLevel = 5;
 
 void cancel_health_requests(const Backends& backends) {
   for (const auto& [cluster, pool] : backends.pools()) {
@@ -46,6 +54,10 @@ net::ServerOptions server_options(const ServiceOptions& options, const Config& c
   server.idle_timeout = kIdleTimeout;
   server.read_timeout = kReadTimeout;
   server.write_timeout = kWriteTimeout;
+  server.gzip_level = kCompressionLevel;
+  server.small_body_bytes = kSmallBodyBytes;
+  server.queue_key = user_of;
+  server.urgent = is_own_page;
   return server;
 }
 
@@ -95,6 +107,7 @@ Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options,
                                                  const Config& config) {
   std::unique_ptr<Service> service(new Service(options.health));
   const auto types = backend_types(config);
+  const auto memory = std::make_shared<net::RequestMemory>(kMaxRequestMemory);
   if (options.systemd_socket && types.size() > 1) {
     return fail(ErrorCode::kInvalidArgument,
                 "--web.systemd-socket is for one type of backends; the configuration has {}",
@@ -111,6 +124,15 @@ Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options,
     if (!options.systemd_socket) {
       listening.listen_addresses = {options.listen_addresses[i]};
     }
+    listening.request_memory = memory;
+    // A request has a connection of its own and one to a backend. A part is left for the rest.
+    listening.file_share = 2 * types.size() + 1;
+    listening.on_dropped = [&metrics = service->metrics_.of(types[i])](net::Dropped what) {
+      metrics.count_dropped(what);
+    };
+    listening.needs_body = [frontend = frontend.get()](const net::Request& request) {
+      return frontend->needs_body(request);
+    };
     listening.inline_handler = [frontend = frontend.get()](const net::Request& request,
                                                            net::Response& response) {
       return frontend->handle_inline(request, response);
@@ -149,6 +171,7 @@ Result<> Service::apply(const Config& config) {
     if (auto checked = check_clusters(config, **owners); !checked) {
       return checked;
     }
+    (*owners)->reader.reset();
   } else {
     log::warn(
         "access control is OFF because neither ceems_api_server.data nor ceems_api_server.web is "
@@ -163,9 +186,7 @@ Result<> Service::apply(const Config& config) {
       return fail(std::move(backends).error());
     }
     auto rules = gate_rules(frontend->type(), config, **backends);
-    // Shares ownership of the source of owners and so keeps it alive.
-    const std::shared_ptr<gate::Owners> unit_owners(*owners,
-                                                    *owners ? (*owners)->cached.get() : nullptr);
+    const auto unit_owners = *owners ? (*owners)->cached : nullptr;
     snapshots.push_back(std::make_shared<FrontendSnapshot>(frontend->type(), std::move(rules),
                                                            unit_owners, std::move(*backends)));
   }

@@ -47,7 +47,7 @@ class FakeBackend {
             last_ = request.target + (request.body.empty() ? "" : " " + request.body);
           }
           EXPECT_TRUE(comes_true([this] { return !hangs; }));
-          response.body = "answer";
+          response.body = body;
         });
     server_->start();
   }
@@ -62,6 +62,7 @@ class FakeBackend {
   std::atomic<int> requests = 0;
   std::atomic<int> health_requests = 0;
   std::atomic<bool> hangs = false;
+  std::string body = "answer";  ///< to be set before the first request
 
  private:
   Mutex mutex_;
@@ -286,6 +287,35 @@ TEST(Service, StopsInTheMidstOfRequestsAndHealthRequests) {
   EXPECT_EQ(service->listeners(), std::vector<std::string>{});
   service->stop();
   backend.hangs = false;
+}
+
+TEST(Service, HealthAndMetricsDoNotWaitForOwners) {
+  FakeBackend backend;
+  FakeBackend api;  // it hangs once the clusters are known
+  api.body = R"({"status":"success","data":[{"id":"c"}]})";
+  Config config = config_with(backend.url());
+  config.api_url = api.url();
+  const auto service = made(options_with(1), config);
+  ASSERT_TRUE(service->apply(config));
+  service->start();
+  api.hangs = true;
+  const std::string address = address_of(*service);
+  std::vector<std::unique_ptr<net::RawConnection>> clients;
+  for (int i = 0; i < 20; ++i) {
+    clients.push_back(std::make_unique<net::RawConnection>(address));
+    clients.back()->send(
+        "GET /api/v1/query?query=x HTTP/1.1\r\nHost: x\r\nX-Ceems-Cluster-Id: c\r\n"
+        "X-Grafana-User: user" +
+        std::to_string(i) + "\r\n\r\n");
+  }
+  ASSERT_TRUE(comes_true([&] { return api.requests > 1; }));
+  EXPECT_EQ(net::raw_get(address, "/-/healthy").status, 200);
+  EXPECT_THAT(net::raw_get(address, "/metrics").body, HasSubstr("ceems_lb_build_info"));
+  for (const auto& client : clients) {
+    EXPECT_EQ(client->answer().status, 403);
+  }
+  EXPECT_LE(api.requests, 1 + 2) << "the clusters, and one question of each worker";
+  api.hangs = false;
 }
 
 /// alice owns unit 1 of cluster c, whose id was that of a unit of bob's some days before.

@@ -21,6 +21,8 @@ struct DatabaseOptions {
   std::string time_zone = {};  ///< of LOCAL texts and of days; IANA name, "", "UTC" or "Local"
   int max_connections = 8;     ///< of readers at the same time
   std::chrono::milliseconds connection_wait{5000};  ///< how long a reader waits for a free one
+  /// SQLite: how long a reader waits for a file that another program has locked.
+  std::chrono::milliseconds busy_wait{5000};
   /// A connection URI of libpq, for a database on a PostgreSQL server. Empty: SQLite. No message
   /// contains its password or that of the file, which is read at every connect.
   std::string url = {};

@@ -165,6 +165,10 @@ Result<Connection> Connection::open(const std::string& path, OpenMode mode) {
   return result;
 }
 
+void Connection::set_busy_wait(std::chrono::milliseconds wait) {
+  sqlite3_busy_timeout(handle_.get(), static_cast<int>(wait.count()));
+}
+
 Result<Statement> Connection::prepare(std::string_view sql) {
   Statement statement;
   sqlite3_stmt* raw = nullptr;

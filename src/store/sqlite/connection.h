@@ -69,6 +69,8 @@ class Connection {
 
   /// False while a transaction is open.
   [[nodiscard]] bool autocommit() const;
+  /// How long statements wait for a lock of another connection; 5 s unless it is set.
+  void set_busy_wait(std::chrono::milliseconds wait);
   /// Statements fail with kTimeout from this time on.
   void set_deadline(std::chrono::steady_clock::time_point deadline);
   /// Removes the deadline for the next user of the connection. Always returns true.

@@ -207,13 +207,16 @@ class SqliteDatabase final : public Database {
 
 using Around = std::function<void(const std::function<void()>&)>;
 
-Result<Connection> open_for_reading(const std::string& path, const Around& around) {
+Result<Connection> open_for_reading(const std::string& path,
+                                    const Around& around,
+                                    std::chrono::milliseconds busy_wait) {
   Result<Connection> connection = fail(ErrorCode::kInternal, "not opened");
   const auto open_now = [&] {
     connection = Connection::open(path, OpenMode::kReadOnly);
     if (!connection) {
       return;
     }
+    connection->set_busy_wait(busy_wait);
     // SQLite opens the log and its index at the first query.
     if (auto looked = connection->execute("SELECT 1 FROM sqlite_schema LIMIT 1"); !looked) {
       connection = fail(std::move(looked).error());
@@ -233,7 +236,9 @@ struct FileReading {
       : pool(path,
              options.max_connections,
              options.connection_wait,
-             [path, around = options.around_open] { return open_for_reading(path, around); }) {}
+             [path, around = options.around_open, wait = options.busy_wait] {
+               return open_for_reading(path, around, wait);
+             }) {}
 
   std::atomic<std::uint64_t> generation{0};
   Pool<Connection> pool;
