@@ -72,6 +72,11 @@ Result<> check(const Options& options) {
                   "--web.{}-path must not be empty; leave the flag out for {}", flag, *usual);
     }
   }
+  if (options.max_requests < 0) {
+    return fail(ErrorCode::kInvalidArgument,
+                "--web.max-requests must not be negative; 0 means no limit, got {}",
+                options.max_requests);
+  }
   return {};
 }
 
@@ -91,6 +96,8 @@ net::ServerOptions server_options(const Options& options) {
   // One more than may scrape, so that /health is answered during a long scrape.
   server.threads = static_cast<int>(std::clamp(options.max_procs, 1L, kMaxWorkers)) + 1;
   server.gzip_level = kGzipLevel;
+  server.needs_body = [](const net::Request&) { return false; };
+  server.file_share = kConnectionFileShare;
   return server;
 }
 

@@ -12,6 +12,10 @@
 
 namespace ceems::exporter {
 
+/// Connections use at most one quarter of the files that may be open. The rest is for files of
+/// units and of the node, which are opened at each scrape.
+constexpr std::size_t kConnectionFileShare = 4;
+
 /// Values of the flags that belong to no collector (docs/exporter/flags.md).
 struct Options {
   bool empty_hostname_label = false;

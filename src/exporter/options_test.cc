@@ -25,6 +25,23 @@ TEST(ExporterOptions, RefuseAnEmptyPath) {
             "--web.targets-path must not be empty; leave the flag out for /alloy-targets");
 }
 
+TEST(ExporterOptions, RefuseANegativeNumberOfScrapes) {
+  Options options;
+  options.max_requests = 0;
+  EXPECT_TRUE(check(options));
+  options.max_requests = -1;
+  const auto checked = check(options);
+  ASSERT_FALSE(checked);
+  EXPECT_EQ(checked.error().message,
+            "--web.max-requests must not be negative; 0 means no limit, got -1");
+}
+
+TEST(ExporterOptions, LeaveMostFilesToOthersThanConnectionsAndReadNoBodies) {
+  const auto server = server_options({});
+  EXPECT_EQ(net::connections_allowed(server.max_connections, 1024, server.file_share), 256U);
+  EXPECT_FALSE(server.needs_body({}));
+}
+
 TEST(ExporterOptions, RunAtLeastOneThreadForScrapesAndOneForOtherRequests) {
   Options options;
   for (const auto& [procs, threads] : {std::pair(-1L, 2), std::pair(0L, 2), std::pair(1L, 2),

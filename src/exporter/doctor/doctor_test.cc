@@ -118,6 +118,13 @@ TEST(Doctor, FindsNothingOnAHealthyHost) {
   EXPECT_EQ(exit_status(examine(host.context)), 0);
 }
 
+TEST(Doctor, ReportsHowManyFilesConnectionsLeave) {
+  Host host;
+  host.context.file_limit = 8192;
+  EXPECT_THAT(as_text(examine(host.context)),
+              HasSubstr("up to 8192 files may be open, and connections use at most 2048 of them"));
+}
+
 TEST(Doctor, FindsNothingOnABareVirtualMachine) {
   Host host;
   for (const char* path : {"sys/class", "sys/bus", "dev", "cgroup/system.slice",
@@ -187,8 +194,8 @@ const std::vector<Fault> kFaults{
      "--path.procfs"},
     {"MalformedMeminfo", [](Host& host) { host.write("proc/meminfo", "a b c d\n"); }, "meminfo",
      "proc/meminfo", "--path.procfs"},
-    {"FewOpenFiles", [](Host& host) { host.context.file_limit = 1024; }, "exporter", "1024 files",
-     "LimitNOFILE"},
+    {"FewOpenFiles", [](Host& host) { host.context.file_limit = 1024; }, "exporter",
+     "1024 files may be open, of which connections use up to 256", "LimitNOFILE"},
     {"UnknownUser", [](Host& host) { host.context.run_as_user = "nobody-of-that-name"; },
      "exporter", "unknown user nobody-of-that-name", "useradd"},
     {"TypoInWebConfig", [](Host& host) { host.write("etc/web.yml", "\nbasic_auth_user: {}\n"); },

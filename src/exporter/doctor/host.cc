@@ -7,10 +7,12 @@
 #include "config/yaml.h"
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
+#include "exporter/options.h"
 #include "host/cpuinfo.h"
 #include "host/meminfo.h"
 #include "host/read_file.h"
 #include "host/stat.h"
+#include "net/server/server.h"
 #include "net/server/web_config.h"
 
 namespace ceems::exporter {
@@ -58,11 +60,17 @@ void examine_meminfo(const DoctorContext& context, Report report) {
 }
 
 void examine_exporter(const DoctorContext& context, Report report) {
+  const std::size_t connections = net::connections_allowed(
+      net::ServerOptions().max_connections, context.file_limit, kConnectionFileShare);
   if (context.file_limit < kFewFiles) {
     report.cannot(
-        fmt::format("at most {} files may be open, but several files of every unit are kept open",
-                    context.file_limit),
+        fmt::format("at most {} files may be open, of which connections use up to {}, but several "
+                    "files of every unit are kept open",
+                    context.file_limit, connections),
         "LimitNOFILE=65536 in the unit file, or ulimit -n 65536");
+  } else {
+    report.works(fmt::format("up to {} files may be open, and connections use at most {} of them",
+                             context.file_limit, connections));
   }
   if (!context.run_as_user.empty() &&
       context.run_as_user.find_first_not_of("0123456789") != std::string::npos &&
