@@ -188,6 +188,7 @@ int run(int argc, const char* const* argv) {
   if (auto configured = log::configure(line.log_level, line.log_format); !configured) {
     return os::give_up_early(configured.error());
   }
+  os::raise_file_limit();
   os::log_start("ceems_api_server");
   for (const std::string& warning : config->warnings) {
     log::warn(warning);
@@ -196,6 +197,16 @@ int run(int argc, const char* const* argv) {
   // Open sockets and the web configuration before dropping privileges.
   ceems::metrics::Registry registry("ceems_api_server", "the API server");
   std::unique_ptr<api::ApiServer> handler;
+  server_options->needs_body = [&handler](const ceems::net::Request& request) {
+    return handler->needs_body(request);
+  };
+  server_options->on_dropped =
+      [&dropped = registry.counters("ceems_api_server_dropped_requests_total",
+                                    "Requests that the server gave up because of too much load, by "
+                                    "reason.",
+                                    {"reason"})](ceems::net::Dropped what) {
+        dropped.with({ceems::net::to_string(what)}).add();
+      };
   auto server = ceems::net::Server::create(
       std::move(*server_options),
       [&handler](const ceems::net::Request& request, ceems::net::Response& response) {

@@ -29,7 +29,8 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
   flags.add("web.cors.origin", line.cors_origin,
             {.help = "Regular expression for the origins that may make cross-origin requests. It "
                      "must match the whole origin."});
-  flags.add("web.compression", line.compression, {.help = "Compress responses (gzip, zstd)."});
+  flags.add("web.compression", line.compression,
+            {.help = "Compress responses of 512 bytes and more (gzip, zstd)."});
   flags.add("web.compression.level", line.compression_level,
             {.help = "Compression level, from 1 (fastest) to 9 (smallest)."});
   flags.add("web.debug-server", line.debug_server,
@@ -100,6 +101,15 @@ Result<net::ServerOptions> server_options(const CommandLine& line) {
   options.systemd_socket = line.systemd_socket;
   options.web_config_file = line.web_config_file;
   options.threads = static_cast<int>(std::clamp(line.threads, kMinThreads, kMaxThreads));
+  constexpr std::size_t kMaxBodyBytes = std::size_t{16} << 10U;  // the form of a login
+  options.max_body_bytes = kMaxBodyBytes;
+  options.queue_key = [header = line.user_headers.empty() ? "" : line.user_headers.front()](
+                          const net::Request& request) {
+    const std::string* const user = net::find_header(request.headers, header);
+    return user == nullptr ? "@" + request.remote_address : *user;
+  };
+  options.urgent = [path = line.route_prefix + (line.route_prefix.ends_with('/') ? "" : "/") +
+                           "health"](const net::Request& request) { return request.path == path; };
   options.gzip_level = line.compression ? static_cast<int>(line.compression_level) : 0;
   return options;
 }

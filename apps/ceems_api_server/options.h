@@ -21,7 +21,7 @@ struct CommandLine {
   long max_requests = 0;
   std::vector<std::string> trusted_proxies;
   std::string cors_origin = ".*";
-  bool compression = false;
+  bool compression = true;
   long compression_level = 5;
   bool debug_server = false;
   bool systemd_socket = false;

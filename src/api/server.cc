@@ -260,6 +260,10 @@ void ApiServer::call_route(const Route& route,
   }
 }
 
+bool ApiServer::needs_body(const net::Request& request) const {
+  return request.method == "POST" && find_target(request).place == Place::kLogin;
+}
+
 void ApiServer::answer(const Target& target, const net::Request& request, net::Response& response) {
   if (target.place == Place::kNothing) {
     answer_not_found(response);

@@ -48,6 +48,8 @@ class ApiServer {
                                                    metrics::Registry& registry,
                                                    const Clock& clock);
   void handle(const net::Request& request, net::Response& response);
+  /// Whether the answer depends on the body of a request with this header: that of a form.
+  [[nodiscard]] bool needs_body(const net::Request& request) const;
 
  private:
   ApiServer(ApiOptions options,

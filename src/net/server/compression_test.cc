@@ -26,6 +26,8 @@ std::unique_ptr<Server> compressing(int level) {
         out += line;
         return --left > 0;
       };
+    } else if (request.path == "/short") {
+      response.body = line.substr(0, 511);
     } else if (request.path != "/empty") {
       response.body = line;
     }
@@ -54,6 +56,8 @@ TEST(Compression, TheServerCompressesWhatIsAskedForAndWorthIt) {
   EXPECT_EQ(raw_get(address, "/done", gzip).header("Content-Encoding"), "br");
   EXPECT_EQ(raw_get(address, "/done", gzip).body.size(), 1000U);
   EXPECT_EQ(raw_get(address, "/empty", gzip).header("Content-Encoding"), "");
+  EXPECT_EQ(raw_get(address, "/short", gzip).header("Content-Encoding"), "");
+  EXPECT_EQ(raw_get(address, "/short", gzip).body.size(), 511U);
   EXPECT_EQ(raw_get(compressing(0)->addresses()[0], "/", gzip).header("Content-Encoding"), "");
 }
 

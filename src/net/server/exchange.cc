@@ -13,6 +13,8 @@ namespace ceems::net {
 namespace {
 
 constexpr std::size_t kPiece = std::size_t{64} * 1024;
+/// Shorter bodies fit into one packet with their header anyway.
+constexpr std::size_t kWorthCompressing = 512;
 
 void internal_error(Exchange& exchange) {
   exchange.response = {};
@@ -110,10 +112,11 @@ void prepare_body(Exchange& exchange, int gzip_level) {
     internal_error(exchange);
   }
   const std::string* type = find_header(response.headers, "Content-Type");
-  const bool may_compress = gzip_level > 0 && status_has_body(response.status) &&
-                            (!response.body.empty() || response.next_chunk) && type != nullptr &&
-                            compressible_type(*type) &&
-                            find_header(response.headers, "Content-Encoding") == nullptr;
+  const bool may_compress =
+      gzip_level > 0 && status_has_body(response.status) &&
+      (response.body.size() >= kWorthCompressing || response.next_chunk || exchange.streaming) &&
+      type != nullptr && compressible_type(*type) &&
+      find_header(response.headers, "Content-Encoding") == nullptr;
   if (!may_compress) {
     return;
   }
