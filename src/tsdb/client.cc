@@ -194,6 +194,15 @@ Result<std::vector<std::string>> Client::label_names(const std::vector<std::stri
 Result<> Client::delete_series(const std::vector<std::string>& matchers,
                                std::int64_t start_ms,
                                std::int64_t end_ms) {
+  return delete_matching(matchers,
+                         {{"start", seconds_text(start_ms)}, {"end", seconds_text(end_ms)}});
+}
+
+Result<> Client::delete_whole_series(const std::vector<std::string>& matchers) {
+  return delete_matching(matchers, {});
+}
+
+Result<> Client::delete_matching(const std::vector<std::string>& matchers, const Form& range) {
   if (matchers.empty()) {
     return fail(ErrorCode::kInvalidArgument, "TSDB: refusing to delete series without a matcher");
   }
@@ -201,8 +210,7 @@ Result<> Client::delete_series(const std::vector<std::string>& matchers,
   for (const auto& matcher : matchers) {
     form.emplace_back("match[]", matcher);
   }
-  form.emplace_back("start", seconds_text(start_ms));
-  form.emplace_back("end", seconds_text(end_ms));
+  form.insert(form.end(), range.begin(), range.end());
   auto response =
       transport_->post_form(url_ + "/api/v1/admin/tsdb/delete_series?" + encode(form), "");
   if (!response) {
@@ -275,6 +283,15 @@ Settings Client::settings() {
     next_fetch_ = clock_.steady_now() + kSettingsLife;
   }
   return settings_;
+}
+
+bool takes_no_range(const Error& error) {
+  // "start and end aren't supported. Remove these args from the query in order to delete all the
+  // matching metrics"; newer versions print their values.
+  return error.code == ErrorCode::kInvalidArgument &&
+         error.message.find("aren't supported") != std::string::npos &&
+         error.message.find("start") != std::string::npos &&
+         error.message.find("end") != std::string::npos;
 }
 
 std::string seconds_text(std::int64_t milliseconds) {

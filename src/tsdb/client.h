@@ -78,6 +78,9 @@ class Client {
                          std::int64_t start_ms,
                          std::int64_t end_ms);
 
+  /// Deletes them at all times, for TSDBs that take no range. Errors as above.
+  Result<> delete_whole_series(const std::vector<std::string>& matchers);
+
   /// Returns the settings of the TSDB. They are fetched at most every 6 h, or every 30 s after a
   /// failure. Until the TSDB responds, they are the last known settings or the defaults. Missing
   /// endpoints are not failures.
@@ -88,6 +91,8 @@ class Client {
  private:
   using Form = std::vector<std::pair<std::string, std::string>>;
   Result<std::string> post(std::string_view path, const Form& form);
+  /// `range`: start and end, or nothing.
+  Result<> delete_matching(const std::vector<std::string>& matchers, const Form& range);
   Result<QueryAnswer> query_typed(const InstantQuery& query, ResultType expected);
   /// Returns false if the TSDB does not respond.
   bool fetch_settings(Settings& settings);
@@ -100,6 +105,10 @@ class Client {
   Clock::SteadyTime next_fetch_ CEEMS_GUARDED_BY(mutex_);
   std::atomic<bool> settings_failed_{false};  ///< the failure has been logged
 };
+
+/// Whether this error of Client::delete_series() means that the TSDB takes no start and end, as
+/// VictoriaMetrics: it can only delete whole series.
+bool takes_no_range(const Error& error);
 
 /// Epoch seconds as the API expects them: "1767225600.5".
 std::string seconds_text(std::int64_t milliseconds);

@@ -62,9 +62,15 @@ class TsdbUpdater final : public Updater {
   struct PendingDeletion {
     model::Window window;
     std::vector<std::string> matchers;
+    /// The ignored units that may lose their series as a whole.
+    std::vector<std::string> unique_ids;
   };
+  Result<> delete_now(const PendingDeletion& deletion);
+  void note_whole_series_only();
+
   std::vector<PendingDeletion> pending_;
-  std::string deletion_error_;  ///< of the last deletion, as logged
+  bool whole_series_only_ = false;  ///< the TSDB was found to take no range; logged once
+  std::string deletion_error_;      ///< of the last deletion, as logged
 };
 
 }  // namespace ceems::ingest

@@ -159,6 +159,7 @@ Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra) 
               "query_min_samples must be between (0, 1]")
       .duration("cutoff_duration", options.cutoff)
       .boolean("delete_ignored", options.delete_ignored)
+      .boolean("delete_whole_series", options.delete_whole_series)
       .list("labels_to_drop", options.labels_to_drop)
       .refuse(std::ranges::any_of(options.labels_to_drop, selects_everything), "labels_to_drop",
               "an empty selector would delete everything")

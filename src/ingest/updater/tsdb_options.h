@@ -25,6 +25,9 @@ struct TsdbUpdaterOptions {
   double query_min_samples = 0.5;
   std::chrono::milliseconds cutoff{0};
   bool delete_ignored = false;
+  /// If the TSDB can only delete whole series: delete those of ignored units whose ids are never
+  /// given out again.
+  bool delete_whole_series = false;
   std::vector<std::string> labels_to_drop;
   std::vector<MetricQuery> queries;
   /// Use the exporter's own counters of energy, CPU time and memory: on unless `queries` is given.
