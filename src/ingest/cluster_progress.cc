@@ -77,11 +77,20 @@ std::optional<FetchRequest> ClusterProgress::next_request(Next next, std::int64_
   if (!task || (!fetch && task->complete_ms <= released_ms_)) {
     return std::nullopt;
   }
+  WindowRequest request{.start_ms = task->start_ms,
+                        .complete_ms = task->complete_ms,
+                        .now_ms = now_ms,
+                        .fetch = fetch};
+  if (fetch && !std::exchange(names_stored_, false)) {
+    auto names = writer_.account_names(cluster_.id);
+    if (!names) {
+      failed(names.error());
+      return std::nullopt;
+    }
+    request.names = std::move(*names);
+  }
   released_ms_ = task->complete_ms;
-  return WindowRequest{.start_ms = task->start_ms,
-                       .complete_ms = task->complete_ms,
-                       .now_ms = now_ms,
-                       .fetch = fetch};
+  return request;
 }
 
 ClusterProgress::Next ClusterProgress::take(FetchAnswer answer, std::int64_t now_ms) {
@@ -174,6 +183,7 @@ void ClusterProgress::note_missing(const FetchedWindow& fetched) {
 void ClusterProgress::written(const FetchedWindow& fetched, const store::WriteReport& report) {
   const auto& update = fetched.update;
   watermark_ = update.window.end_ms;
+  names_stored_ = true;
   if (windows_written() == 0 || !last_error_.empty()) {
     log::info("units updated", {{"cluster_id", cluster_.id},
                                 {"from", rules_.zone.local_with_offset(update.window.start_ms)},

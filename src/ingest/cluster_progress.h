@@ -40,7 +40,10 @@ class ClusterProgress {
 
   void begin_round(std::optional<std::int64_t> purged_before_ms);
   /// Must be called when another program may have become the writer.
-  void forget() { watermark_.reset(); }
+  void forget() {
+    watermark_.reset();
+    names_stored_ = false;
+  }
 
   /// Returns the next request for the fetching thread. Returns nothing when this round is over,
   /// because there is no more work or the store does not respond. A round begins with kWindow and
@@ -81,6 +84,8 @@ class ClusterProgress {
   Rules rules_;
   store::Writer& writer_;
   std::optional<std::int64_t> watermark_;
+  /// Whether the last window that was requested has been written, with the names of its accounts.
+  bool names_stored_ = false;
   std::int64_t released_ms_ = 0;   ///< up to where updaters were asked to release windows
   std::string last_error_;         ///< of the last window; empty if it succeeded
   std::string people_error_;       ///< of fetching users and projects

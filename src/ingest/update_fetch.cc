@@ -93,10 +93,12 @@ void run_updater(UpdateSource::NamedUpdater& named,
 
 Result<FetchedWindow> fetch_window(UpdateSource& source,
                                    model::Window window,
+                                   std::optional<model::AccountNames> names,
                                    const std::stop_token& stop) {
   FetchedWindow result;
   result.update.cluster = source.cluster;
   result.update.window = window;
+  source.manager->restore_names(std::move(names));
   auto units = source.manager->fetch_units(window, stop);
   if (!units) {
     return fail(std::move(units).error().with_context("fetching units"));
@@ -118,6 +120,7 @@ Result<FetchedWindow> fetch_window(UpdateSource& source,
   } else if (!result.people_cause) {
     result.people_cause = std::move(leads).error().with_context("fetching project leads");
   }
+  result.update.names = source.manager->new_names();
   const UpdateRequest request{.window = window, .parts = {}, .accept_incomplete = false};
   for (auto& named : source.updaters) {
     run_updater(named, request, result, stop);
@@ -203,7 +206,7 @@ void release_windows(UpdateSource& source, std::int64_t complete_ms, const std::
 WindowAnswer answer_window(UpdateSource& source,
                            const WindowRules& rules,
                            const Clock& clock,
-                           const WindowRequest& request,
+                           WindowRequest request,
                            const std::stop_token& stop) {
   WindowAnswer answer{.fetch = request.fetch};
   release_windows(source, request.complete_ms, stop);
@@ -212,7 +215,8 @@ WindowAnswer answer_window(UpdateSource& source,
   }
   if (answer.due) {
     const auto begin = clock.steady_now();
-    answer.fetched = guarded([&] { return fetch_window(source, answer.due->window, stop); });
+    answer.fetched = guarded(
+        [&] { return fetch_window(source, answer.due->window, std::move(request.names), stop); });
     answer.seconds = std::chrono::duration<double>(clock.steady_now() - begin).count();
   }
   return answer;
@@ -225,8 +229,8 @@ FetchAnswer fetch(UpdateSource& source,
                   const Clock& clock,
                   FetchRequest request,
                   const std::stop_token& stop) {
-  if (const auto* window = std::get_if<WindowRequest>(&request)) {
-    return answer_window(source, rules, clock, *window, stop);
+  if (auto* window = std::get_if<WindowRequest>(&request)) {
+    return answer_window(source, rules, clock, std::move(*window), stop);
   }
   auto& gap = std::get<GapRequest>(request);
   const store::Gap which = gap.gap;

@@ -31,6 +31,8 @@ struct WindowRequest {
   std::int64_t complete_ms = 0;  ///< for Updater::release()
   std::int64_t now_ms = 0;       ///< of the round
   bool fetch = true;             ///< false: only release windows
+  /// For ResourceManager::restore_names().
+  std::optional<model::AccountNames> names = {};
 };
 struct WindowAnswer {
   bool fetch = true;  ///< as requested

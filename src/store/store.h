@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "model/account_names.h"
 #include "model/unit.h"
 
 namespace ceems::store {
@@ -37,6 +38,9 @@ struct ClusterUpdate {
   /// Written with the window, together with the uuid, start, end and counted times of each unit;
   /// not written if no unit counted anything.
   std::vector<Gap> gaps = {};
+  /// Names that were given to ids since account_names(), written with the window. If one of them
+  /// was given by another program meanwhile, the window is refused with kUnavailable.
+  model::AccountNames names = {};
 };
 
 /// Metrics for a gap. The units are those that gap_units() returned.
@@ -77,6 +81,12 @@ class Writer {
   /// before the first window. In a database of the reference it is the newest last_updated_at of
   /// the cluster's rows in `usage`.
   virtual Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) = 0;
+
+  /// The names that users and projects of the cluster bear, for managers that know them by id.
+  /// Names are never purged.
+  virtual Result<model::AccountNames> account_names(const std::string& /*cluster_id*/) {
+    return model::AccountNames{};
+  }
 
   /// Writes units, usage, daily usage, users, projects, leads and the cluster's watermark in one
   /// transaction, so a window is never counted twice or lost, even after kill -9. A window that

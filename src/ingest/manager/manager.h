@@ -5,6 +5,7 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <stop_token>
 #include <string>
@@ -15,6 +16,7 @@
 #include "base/result.h"
 #include "base/time/time_zone.h"
 #include "ingest/config.h"
+#include "model/account_names.h"
 #include "model/unit.h"
 #include "os/command.h"
 
@@ -43,6 +45,11 @@ UsersAndProjects users_and_projects(const std::set<Membership>& members);
 class ResourceManager {
  public:
   virtual ~ResourceManager() = default;
+  /// Called before fetch_units(), for managers that know accounts by ids. `stored` has the names of
+  /// the database; nothing if the new_names() of the last window were written since.
+  virtual void restore_names(std::optional<model::AccountNames> /*stored*/) {}
+  /// The names that were given to ids since they were stored. Called after the fetches of a window.
+  [[nodiscard]] virtual model::AccountNames new_names() const { return {}; }
   /// Returns the units of a window as they stood at its end: a unit that ended later is still
   /// running, and a unit that started later is left out. total_time_seconds has the time in the
   /// window. For a unit that ended before the window, because its end was recorded late, it has all

@@ -1,11 +1,10 @@
-#include "store/postgres/schema.h"
-
 #include <array>
 #include <string>
 
 #include "base/log.h"
 #include "base/strings.h"
 #include "store/postgres/coordinator.h"
+#include "store/postgres/schema.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
@@ -103,9 +102,27 @@ std::string leads_table() {
          "project text COLLATE \"C\", PRIMARY KEY (name, cluster_id, project));";
 }
 
+/// Version 5: the names of accounts by the ids of the resource manager. Those of the newest lists
+/// keep theirs.
+std::string names_table() {
+  std::string sql =
+      "CREATE TABLE ceems_names (cluster_id text COLLATE \"C\", kind text COLLATE \"C\","
+      "id text COLLATE \"C\", name text COLLATE \"C\" NOT NULL,"
+      "PRIMARY KEY (cluster_id, kind, id));"
+      "CREATE UNIQUE INDEX ceems_names_name ON ceems_names (cluster_id, kind, name);";
+  for (const std::string_view kind : {"user", "project"}) {
+    sql += fmt::format(
+        "INSERT INTO ceems_names SELECT cluster_id, '{0}', uid, name FROM {0}s"
+        " WHERE resource_manager = 'openstack' AND uid <> '' AND name <> ''"
+        " ORDER BY last_updated_at DESC ON CONFLICT DO NOTHING;",
+        kind);
+  }
+  return sql;
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 4> kSteps{first_tables, sums_tables, gap_tables,
-                                                  leads_table};
+constexpr std::array<std::string (*)(), 5> kSteps{first_tables, sums_tables, gap_tables,
+                                                  leads_table, names_table};
 
 Result<std::int64_t> number(Connection& connection, std::string_view sql) {
   auto answer = connection.query(sql);

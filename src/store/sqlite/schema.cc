@@ -1,11 +1,10 @@
-#include "store/sqlite/schema.h"
-
 #include <sqlite3.h>
 
 #include "base/log.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
+#include "store/sqlite/schema.h"
 
 namespace ceems::store::sqlite {
 namespace {
@@ -115,6 +114,19 @@ constexpr const char* kLeadsTable =
     "CREATE TABLE ceems_project_leads (name text not null, cluster_id text not null,"
     " project text not null, PRIMARY KEY (name, cluster_id, project)) WITHOUT ROWID;";
 
+/// Version 5: the names of accounts by the ids of the resource manager. Those of the newest lists
+/// keep theirs.
+constexpr const char* kNamesTable =
+    "CREATE TABLE ceems_names (cluster_id text not null, kind text not null, id text not null,"
+    " name text not null, PRIMARY KEY (cluster_id, kind, id)) WITHOUT ROWID;"
+    "CREATE UNIQUE INDEX ceems_names_name ON ceems_names (cluster_id, kind, name);"
+    "INSERT OR IGNORE INTO ceems_names SELECT cluster_id, 'user', uid, name FROM users"
+    " WHERE resource_manager = 'openstack' AND uid <> '' AND name <> ''"
+    " ORDER BY last_updated_at DESC;"
+    "INSERT OR IGNORE INTO ceems_names SELECT cluster_id, 'project', uid, name FROM projects"
+    " WHERE resource_manager = 'openstack' AND uid <> '' AND name <> ''"
+    " ORDER BY last_updated_at DESC;";
+
 /// Returns the statements of a version of our additions, except for new columns.
 std::string own_tables(int version) {
   switch (version) {
@@ -126,6 +138,8 @@ std::string own_tables(int version) {
       return kGapTables;
     case 4:
       return kLeadsTable;
+    case 5:
+      return kNamesTable;
     default:
       return {};
   }

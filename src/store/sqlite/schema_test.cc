@@ -265,6 +265,26 @@ TEST_F(SchemaTest, ALockThatAKilledProcessLeftToItsChildIsWaitedFor) {
   EXPECT_TRUE(opened) << opened.error().message;
 }
 
+TEST_F(SchemaTest, AccountsOfOpenstackKeepTheNamesOfTheLists) {
+  {
+    auto db = raw();
+    ASSERT_TRUE(sqlite::create_reference_schema(db, 9));
+  }
+  run("INSERT INTO users (cluster_id,resource_manager,uid,name,last_updated_at) VALUES"
+      " ('os','openstack','u1','ann','2'), ('os','openstack','u1','anna','1'),"
+      " ('os','openstack','u2','bob','1'), ('hpc','slurm','7','cat','1')");
+  run("INSERT INTO projects (cluster_id,resource_manager,uid,name) VALUES"
+      " ('os','openstack','p1','dev')");
+  const auto opened = open();
+  ASSERT_TRUE(opened) << opened.error().message;
+  const auto names = (*opened)->writer().account_names("os");
+  ASSERT_TRUE(names) << names.error().message;
+  EXPECT_EQ(names->users.by_id,
+            (std::map<std::string, std::string>{{"u1", "ann"}, {"u2", "bob"}}));
+  EXPECT_EQ(names->projects.by_id, (std::map<std::string, std::string>{{"p1", "dev"}}));
+  EXPECT_TRUE((*opened)->writer().account_names("hpc")->users.by_id.empty());
+}
+
 TEST_F(SchemaTest, AMissingDirectoryIsNamed) {
   const auto opened =
       open_database({.directory = (dir_.path() / "none").string(), .time_zone = "UTC"}, clock_);

@@ -8,6 +8,7 @@
 #include "store/json.h"
 #include "store/sums/unit_sums.h"
 #include "store/units/stored_units.h"
+#include "store/writer/account_names.h"
 #include "store/writer/gaps.h"
 #include "store/writer/leads.h"
 
@@ -60,6 +61,10 @@ Result<std::optional<std::int64_t>> SessionWriter::watermark(std::string_view cl
     return fail(std::move(done).error());
   }
   return result;
+}
+
+Result<model::AccountNames> SessionWriter::account_names(const std::string& cluster_id) {
+  return read_account_names(*session_, cluster_id);
 }
 
 Result<WriteReport> SessionWriter::write(const ClusterUpdate& update) {
@@ -202,6 +207,9 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
     if (auto done = write_leads(*session_, update.cluster.id, *update.leads); !done) {
       return done;
     }
+  }
+  if (auto done = add_account_names(*session_, update.cluster.id, update.names); !done) {
+    return done;
   }
   const WriterCall call{.statement = WriterStatement::kSetWatermark,
                         .values = {batch.cluster.id, end_ms}};

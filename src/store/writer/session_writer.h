@@ -31,6 +31,7 @@ class SessionWriter : public Writer {
       : session_(&session), zone_(zone), clock_(&clock), generation_(&generation) {}
 
   Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override;
+  Result<model::AccountNames> account_names(const std::string& cluster_id) override;
   Result<WriteReport> write(const ClusterUpdate& update) override;
   Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override;
   Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override;

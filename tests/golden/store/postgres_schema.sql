@@ -38,3 +38,8 @@ CREATE TABLE ceems_gap_units (gap_id bigint NOT NULL, uuid text COLLATE "C" NOT 
 CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);
 -- version 4
 CREATE TABLE ceems_project_leads (name text COLLATE "C", cluster_id text COLLATE "C",project text COLLATE "C", PRIMARY KEY (name, cluster_id, project));
+-- version 5
+CREATE TABLE ceems_names (cluster_id text COLLATE "C", kind text COLLATE "C",id text COLLATE "C", name text COLLATE "C" NOT NULL,PRIMARY KEY (cluster_id, kind, id));
+CREATE UNIQUE INDEX ceems_names_name ON ceems_names (cluster_id, kind, name);
+INSERT INTO ceems_names SELECT cluster_id, 'user', uid, name FROM users WHERE resource_manager = 'openstack' AND uid <> '' AND name <> '' ORDER BY last_updated_at DESC ON CONFLICT DO NOTHING;
+INSERT INTO ceems_names SELECT cluster_id, 'project', uid, name FROM projects WHERE resource_manager = 'openstack' AND uid <> '' AND name <> '' ORDER BY last_updated_at DESC ON CONFLICT DO NOTHING;

@@ -32,7 +32,12 @@ class OpenstackManager final : public ResourceManager {
       : cluster_id_(std::move(cluster_id)),
         zone_(zone),
         client_(std::move(options.endpoints), std::move(options.auth), std::move(transport), clock),
-        people_(client_, clock, options.users_refresh_interval) {}
+        people_(client_, clock, options.users_refresh_interval, options.default_domain_id) {}
+
+  void restore_names(std::optional<model::AccountNames> stored) override {
+    people_.restore_names(std::move(stored));
+  }
+  [[nodiscard]] model::AccountNames new_names() const override { return people_.new_names(); }
 
   Result<std::vector<model::Unit>> fetch_units(model::Window window,
                                                std::stop_token stop) override {
@@ -157,6 +162,7 @@ Result<OpenstackOptions> parse_openstack_options(const config::Node& extra) {
   config::Section section(extra);
   section.duration("request_timeout", options.request_timeout)
       .duration("users_refresh_interval", options.users_refresh_interval)
+      .text("default_domain_id", options.default_domain_id)
       .refuse(options.request_timeout <= std::chrono::milliseconds(0), "request_timeout",
               "must be more than 0s");
   if (!section.ok()) {
@@ -217,13 +223,13 @@ Result<std::unique_ptr<ResourceManager>> create_openstack(const ClusterConfig& c
 }  // namespace
 
 ManagerSpec openstack_manager() {
-  return {
-      .name = "openstack",
-      .units = "servers (VMs)",
-      .source = "Nova, Keystone",
-      .reads_web = true,
-      .extra_keys = {"api_service_endpoints", "auth", "request_timeout", "users_refresh_interval"},
-      .create = create_openstack};
+  return {.name = "openstack",
+          .units = "servers (VMs)",
+          .source = "Nova, Keystone",
+          .reads_web = true,
+          .extra_keys = {"api_service_endpoints", "auth", "request_timeout",
+                         "users_refresh_interval", "default_domain_id"},
+          .create = create_openstack};
 }
 
 }  // namespace ceems::ingest

@@ -17,6 +17,7 @@ struct OpenstackOptions {
   std::string auth;  ///< JSON text, secret
   std::chrono::milliseconds request_timeout{std::chrono::minutes(1)};
   std::chrono::milliseconds users_refresh_interval{std::chrono::minutes(5)};
+  std::string default_domain_id = "default";  ///< its accounts have names without a suffix
 };
 
 /// kInvalidArgument with file and line; messages never contain values of `auth`. create_manager()

@@ -18,41 +18,6 @@ constexpr std::size_t kThreads = 8;
 // If Keystone fails this many requests in a row, the remaining ones would fail as well.
 constexpr int kMaxFailures = 10;
 constexpr std::size_t kMaxLookups = 100;
-constexpr std::size_t kMaxOthers = 500'000;
-constexpr std::string_view kDefaultDomain = "default";
-
-/// Returns the names to use, by id. `others` keep their own name unless an item from another domain
-/// now has it.
-std::map<std::string, std::string> names_of(const std::map<std::string, Named>& items,
-                                            const std::map<std::string, Named>& others) {
-  std::map<std::string, int> uses;
-  for (const auto& [id, item] : items) {
-    ++uses[item.name];
-  }
-  std::map<std::string, std::string> names;
-  std::map<std::string, std::string> domains;  // of the users or projects that have these names
-  for (const bool plain : {true, false}) {
-    for (const auto& [id, item] : items) {
-      const bool keeps =
-          uses[item.name] == 1 || item.domain_id.empty() || item.domain_id == kDefaultDomain;
-      if (keeps != plain) {
-        continue;
-      }
-      std::string name = plain ? item.name : item.name + "@" + item.domain_id;
-      if (domains.contains(name)) {
-        name = item.name + "@" + id;
-      }
-      domains.emplace(name, item.domain_id);
-      names.emplace(id, std::move(name));
-    }
-  }
-  for (const auto& [id, item] : others) {
-    const auto taken = domains.find(item.name);
-    const bool foreign = taken != domains.end() && taken->second != item.domain_id;
-    names.emplace(id, foreign ? item.name + "@" + item.domain_id : item.name);
-  }
-  return names;
-}
 
 /// Fetches the projects of each user in several threads.
 class ProjectLookup {
@@ -110,16 +75,39 @@ class ProjectLookup {
 
 }  // namespace
 
-People::People(Client& client, const Clock& clock, std::chrono::milliseconds refresh_after)
-    : client_(client), clock_(clock), refresh_after_(refresh_after) {}
+People::People(Client& client,
+               const Clock& clock,
+               std::chrono::milliseconds refresh_after,
+               const std::string& plain_domain)
+    : client_(client),
+      clock_(clock),
+      refresh_after_(refresh_after),
+      users_(plain_domain),
+      projects_(plain_domain) {}
+
+void People::restore_names(std::optional<model::AccountNames> stored) {
+  if (!stored) {
+    users_.stored();
+    projects_.stored();
+    return;
+  }
+  users_.restore(std::move(stored->users));
+  projects_.restore(std::move(stored->projects));
+  name_everybody();
+}
+
+model::AccountNames People::new_names() const {
+  return {.users = {.by_id = users_.fresh(), .without_id = {}},
+          .projects = {.by_id = projects_.fresh(), .without_id = {}}};
+}
 
 bool People::knows(const Ids& ids) const {
-  const auto known = [this](const std::set<std::string>& wanted, const Names& names) {
+  const auto known = [this](const std::set<std::string>& wanted, const NameBook& names) {
     return std::ranges::all_of(wanted, [&](const std::string& id) {
       return id.empty() || names.contains(id) || unknown_.contains(id);
     });
   };
-  return known(ids.users, user_names_) && known(ids.projects, project_names_);
+  return known(ids.users, users_) && known(ids.projects, projects_);
 }
 
 Result<> People::refresh(const Ids& ids, const std::stop_token& stop) {
@@ -131,13 +119,13 @@ Result<> People::refresh(const Ids& ids, const std::stop_token& stop) {
   if (!entries) {
     return fail(std::move(entries).error().with_context("users and projects"));
   }
-  take(std::move(*entries));
-  unknown_.clear();
-  auto done = look_up(ids.users, "user", other_users_, user_names_);
-  if (done) {
-    done = look_up(ids.projects, "project", other_projects_, project_names_);
-  }
+  entries_ = std::move(*entries);
   name_everybody();
+  unknown_.clear();
+  auto done = look_up(ids.users, "user", users_);
+  if (done) {
+    done = look_up(ids.projects, "project", projects_);
+  }
   if (!done) {
     return fail(std::move(done).error().with_context("users and projects"));
   }
@@ -145,10 +133,7 @@ Result<> People::refresh(const Ids& ids, const std::stop_token& stop) {
   return {};
 }
 
-Result<> People::look_up(const std::set<std::string>& ids,
-                         std::string_view kind,
-                         Items& others,
-                         const Names& names) {
+Result<> People::look_up(const std::set<std::string>& ids, std::string_view kind, NameBook& names) {
   std::size_t asked = 0;
   for (const auto& id : ids) {
     if (id.empty() || names.contains(id)) {
@@ -160,7 +145,8 @@ Result<> People::look_up(const std::set<std::string>& ids,
     }
     auto found = client_.find(kind, id);
     if (found) {
-      others.insert_or_assign(id, std::move(*found));
+      found->id = id;
+      names.give(*found);
     } else if (found.error().code == ErrorCode::kNotFound ||
                found.error().code == ErrorCode::kPermissionDenied) {
       unknown_.insert(id);
@@ -231,43 +217,20 @@ Result<std::vector<People::Entry>> People::fetch(const std::stop_token& stop) {
   return entries;
 }
 
-void People::take(std::vector<Entry> entries) {
-  // The servers of users and projects that are gone still need their names.
-  if (other_users_.size() + other_projects_.size() > kMaxOthers) {
-    other_users_.clear();
-    other_projects_.clear();
-  }
-  for (const auto& entry : entries_) {
-    other_users_.insert_or_assign(entry.user.id, entry.user);
-    for (const auto& project : entry.projects) {
-      other_projects_.insert_or_assign(project.id, project);
-    }
-  }
-  entries_ = std::move(entries);
-  name_everybody();
-}
-
 void People::name_everybody() {
-  Items users;
-  Items projects;
-  for (const auto& entry : entries_) {
-    users.emplace(entry.user.id, entry.user);
-    for (const auto& project : entry.projects) {
-      projects.emplace(project.id, project);
+  // The accounts of the plain domain first, so that their names are not taken by others.
+  for (const bool plain : {true, false}) {
+    for (const auto& entry : entries_) {
+      if (users_.is_plain(entry.user) == plain) {
+        users_.give(entry.user);
+      }
+      for (const auto& project : entry.projects) {
+        if (projects_.is_plain(project) == plain) {
+          projects_.give(project);
+        }
+      }
     }
   }
-  user_names_ = names_of(users, other_users_);
-  project_names_ = names_of(projects, other_projects_);
-}
-
-std::string People::user_name(const std::string& id) const {
-  const auto found = user_names_.find(id);
-  return found == user_names_.end() ? std::string() : found->second;
-}
-
-std::string People::project_name(const std::string& id) const {
-  const auto found = project_names_.find(id);
-  return found == project_names_.end() ? std::string() : found->second;
 }
 
 UsersAndProjects People::everybody() const {

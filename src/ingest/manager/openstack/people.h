@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "ingest/manager/manager.h"
 #include "ingest/manager/openstack/client.h"
+#include "ingest/manager/openstack/name_book.h"
 
 namespace ceems::ingest::openstack {
 
@@ -24,11 +25,18 @@ namespace ceems::ingest::openstack {
 /// Keystone lists no users at all, or no project for any user. So a failed or empty answer revokes
 /// no access. Users and projects that are missing from a complete answer are removed.
 ///
-/// Names are unique only within a Keystone domain. If several users or projects share a name, those
-/// outside the domain "default" are called NAME@DOMAIN_ID.
+/// Names are unique only within a Keystone domain, and only until an account is deleted or renamed.
+/// Each id therefore keeps the name that it was given first (NameBook).
 class People {
  public:
-  People(Client& client, const Clock& clock, std::chrono::milliseconds refresh_after);
+  People(Client& client,
+         const Clock& clock,
+         std::chrono::milliseconds refresh_after,
+         const std::string& plain_domain);
+
+  /// As ResourceManager::restore_names() and new_names().
+  void restore_names(std::optional<model::AccountNames> stored);
+  [[nodiscard]] model::AccountNames new_names() const;
 
   struct Ids {
     std::set<std::string> users, projects;
@@ -42,9 +50,10 @@ class People {
   /// Whether every id has a name or was looked up in vain in the last refresh.
   [[nodiscard]] bool knows(const Ids& ids) const;
 
-  /// The name to use for units and access; empty if Keystone does not know the id.
-  [[nodiscard]] std::string user_name(const std::string& id) const;
-  [[nodiscard]] std::string project_name(const std::string& id) const;
+  /// The name to use for units and access; empty if it has none and Keystone does
+  /// not know the id.
+  [[nodiscard]] std::string user_name(const std::string& id) const { return users_.find(id); }
+  [[nodiscard]] std::string project_name(const std::string& id) const { return projects_.find(id); }
 
   /// All users and projects of the last successful refresh, for the store: users in Keystone's
   /// order, projects by id.
@@ -55,22 +64,15 @@ class People {
     Named user;
     std::vector<Named> projects;
   };
-  using Items = std::map<std::string, Named>;        // by id
-  using Names = std::map<std::string, std::string>;  // by id
   Result<std::vector<Entry>> fetch(const std::stop_token& stop);
-  void take(std::vector<Entry> entries);
-  Result<> look_up(const std::set<std::string>& ids,
-                   std::string_view kind,
-                   Items& others,
-                   const Names& names);
+  Result<> look_up(const std::set<std::string>& ids, std::string_view kind, NameBook& names);
   void name_everybody();
 
   Client& client_;
   const Clock& clock_;
   const std::chrono::milliseconds refresh_after_;
   std::vector<Entry> entries_;
-  Items other_users_, other_projects_;  // in no list, or no longer
-  Names user_names_, project_names_;
+  NameBook users_, projects_;
   std::set<std::string> unknown_;  // ids that Keystone did not know at the last refresh
   std::optional<Clock::SteadyTime> read_at_;
   bool partial_ = false;  // some users kept their old projects; logged once

@@ -112,6 +112,79 @@ TEST(OpenstackPeople, OfTheSameNameInTwoDomainsAreToldApart) {
                                         ::testing::Pair("ann@ldap", ElementsAre("dev@ldap"))));
 }
 
+/// The user u1 is ann of the domain ldap. Further users are of the domain default.
+void set_users(Fixture& f, const std::vector<std::string>& others) {
+  std::string list = R"({"id":"u1","name":"ann","domain_id":"ldap"})";
+  for (const auto& id : others) {
+    list += fmt::format(R"(,{{"id":"{}","name":"ann","domain_id":"default"}})", id);
+    f.cloud.set(projects_url(id), named_json("projects", {{"p2", "beta"}}));
+  }
+  f.cloud.set(kUsers, fmt::format(R"({{"users":[{}]}})", list));
+}
+
+TEST(OpenstackPeople, OfOtherDomainsAlwaysHaveASuffix) {
+  Fixture f;
+  set_users(f, {});
+  f.cloud.set(projects_url("u1"), R"({"projects":[{"id":"p1","name":"dev","domain_id":"ldap"}]})");
+  EXPECT_THAT(f.projects(), ElementsAre(::testing::Pair("ann@ldap", ElementsAre("dev@ldap"))));
+}
+
+TEST(OpenstackPeople, DoNotInheritTheNameOfANamesakeWhoIsDeleted) {
+  Fixture f;
+  set_users(f, {"u2"});
+  EXPECT_THAT(f.projects(), ElementsAre(::testing::Pair("ann", ElementsAre("beta")),
+                                        ::testing::Pair("ann@ldap", ElementsAre("alpha", "beta"))));
+  set_users(f, {});
+  EXPECT_THAT(f.projects(), ElementsAre(::testing::Pair("ann@ldap", ElementsAre("alpha", "beta"))));
+  set_users(f, {"u3"});
+  EXPECT_THAT(f.projects(), ElementsAre(::testing::Pair("ann@ldap", ElementsAre("alpha", "beta")),
+                                        ::testing::Pair("ann@u3", ElementsAre("beta"))));
+}
+
+TEST(OpenstackPeople, KeepTheirNameWhenTheyAreRenamed) {
+  Fixture f;
+  EXPECT_TRUE(f.projects().contains("ann"));
+  f.cloud.set(kUsers, named_json("users", {{"u1", "anna"}, {"u2", "ann"}}));
+  EXPECT_THAT(f.projects(), ElementsAre(::testing::Pair("ann", ElementsAre("alpha", "beta")),
+                                        ::testing::Pair("bob", ElementsAre("alpha"))));
+}
+
+TEST(OpenstackPeople, KeepTheNamesThatTheDatabaseHas) {
+  Fixture f;
+  model::AccountNames stored;
+  stored.users = {.by_id = {{"u1", "ann@ldap"}, {"gone", "bob"}}, .without_id = {"cat"}};
+  f.manager().restore_names(stored);
+  f.cloud.set(kUsers, named_json("users", {{"u1", "ann"}, {"u2", "bob"}, {"u3", "cat"}}));
+  f.cloud.set(projects_url("u3"), named_json("projects", {}));
+  EXPECT_THAT(f.projects(), ElementsAre(::testing::Pair("ann@ldap", ElementsAre("alpha", "beta")),
+                                        ::testing::Pair("bob@u2", ElementsAre("alpha")),
+                                        ::testing::Pair("cat@u3", IsEmpty())));
+  EXPECT_EQ(f.manager().new_names().users.by_id,
+            (std::map<std::string, std::string>{{"u2", "bob@u2"}, {"u3", "cat@u3"}}));
+  f.manager().restore_names(std::nullopt);
+  EXPECT_TRUE(f.manager().new_names().users.by_id.empty()) << "they have been stored";
+}
+
+TEST(OpenstackPeople, WithNamesThatWereNotStoredAreNamedAgain) {
+  Fixture f;
+  f.options.users_refresh_interval = std::chrono::minutes(5);
+  EXPECT_TRUE(f.projects().contains("ann"));
+  model::AccountNames stored;
+  stored.users.by_id = {{"u9", "ann"}};
+  f.manager().restore_names(stored);
+  EXPECT_TRUE(f.projects().contains("ann@u1")) << "another program gave the name to u9";
+  EXPECT_EQ(f.manager().new_names().users.by_id.size(), 2U);
+}
+
+TEST(OpenstackPeople, OfTheConfiguredDomainHaveNoSuffix) {
+  Fixture f;
+  f.options.default_domain_id = "ldap";
+  set_users(f, {"u2"});
+  EXPECT_THAT(f.projects(),
+              ElementsAre(::testing::Pair("ann", ElementsAre("alpha@default", "beta@default")),
+                          ::testing::Pair("ann@default", ElementsAre("beta@default"))));
+}
+
 TEST(OpenstackPeople, AreKeptForTheIntervalWhateverTheWindow) {
   Fixture f;
   f.options.users_refresh_interval = std::chrono::minutes(5);
