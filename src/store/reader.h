@@ -52,6 +52,12 @@ struct UnitLife {
   std::int64_t ended_ms = 0;
 };
 
+/// How units are ordered. Their keys are compared by bytes.
+enum class UnitOrder : std::uint8_t {
+  kById,   ///< by UnitKey
+  kByEnd,  ///< by end, then by UnitKey; those that have not ended come after all others
+};
+
 /// Which units to read. Empty lists do not restrict.
 struct UnitQuery {
   Scope owners;  ///< by user name
@@ -60,10 +66,13 @@ struct UnitQuery {
   /// Without a range all units are read and `running` has no effect.
   std::optional<TimeRange> ended;
   bool running = false;
+  UnitOrder order = UnitOrder::kById;
+  bool descending = false;
   /// At most this many; 0: all. `after` is the key of the last row of the page before: the listing
   /// continues behind it, whatever rows have been added or deleted in between.
   std::size_t limit = 0;
   std::optional<UnitKey> after;
+  std::int64_t after_ended_ms = 0;  ///< with kByEnd: when that row ended; 0: it had not
 };
 
 /// Which rows of usage to read. Empty lists do not restrict.
@@ -124,7 +133,7 @@ class Reader {
   /// The projects that the user leads according to the resource managers, by cluster and name.
   virtual Result<std::vector<ClusterProject>> led_projects(std::string_view user) = 0;
 
-  /// Units without the flag `ignore`, ordered by UnitKey (bytes).
+  /// Units without the flag `ignore`, in the order of the query.
   virtual Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) = 0;
   /// How many distinct `uuids` have a unit in one of the clusters whose project has a member in the
   /// scope, or is led by it. Includes units with the flag `ignore`.

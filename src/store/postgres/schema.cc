@@ -1,10 +1,11 @@
+#include "store/postgres/schema.h"
+
 #include <array>
 #include <string>
 
 #include "base/log.h"
 #include "base/strings.h"
 #include "store/postgres/coordinator.h"
-#include "store/postgres/schema.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
@@ -120,9 +121,14 @@ std::string names_table() {
   return sql;
 }
 
+/// Version 6: everything that counts of units need (queries/counted_units.h).
+std::string counts_index() {
+  return "CREATE INDEX ceems_units_counts ON units (cluster_id, project, username, ended_at_ts);";
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 5> kSteps{first_tables, sums_tables, gap_tables,
-                                                  leads_table, names_table};
+constexpr std::array<std::string (*)(), 6> kSteps{
+    first_tables, sums_tables, gap_tables, leads_table, names_table, counts_index};
 
 Result<std::int64_t> number(Connection& connection, std::string_view sql) {
   auto answer = connection.query(sql);

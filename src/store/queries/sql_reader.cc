@@ -2,8 +2,10 @@
 
 #include <algorithm>
 #include <chrono>
-#include <limits>
 #include <utility>
+
+#include "store/queries/counted_units.h"
+#include "store/queries/units_query.h"
 
 namespace ceems::store {
 namespace {
@@ -75,46 +77,14 @@ Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view use
   }
 }
 
-Sql SqlReader::units_sql(const UnitQuery& query, FieldList fields, bool ended, bool running) const {
-  Sql sql = query_of(column_list(unit_fields(), fields));
-  sql.add(",cluster_id AS key1,uuid AS key2,started_at AS key3 FROM units WHERE ignore = 0");
-  sql.and_owner_in(query.owners).and_in("project", query.projects);
-  sql.and_in("cluster_id", query.clusters).and_in("uuid", query.uuids);
-  if (query.ended && ended) {
-    sql.and_ended(*query.ended, running);
-  } else if (query.ended) {
-    sql.add(" AND ended_at_ts = 0");
-  }
-  if (query.after) {
-    sql.add(" AND (cluster_id, uuid, started_at) > (").value(query.after->cluster_id).add(",");
-    sql.value(query.after->uuid).add(",").value(query.after->started_at).add(")");
-  }
-  return sql;
-}
-
 Result<std::unique_ptr<Cursor>> SqlReader::units(const UnitQuery& query, FieldList fields) {
-  // An index by user and end finds a user's ended and running units as two ranges. With OR, SQLite
-  // would read all units of the user.
-  const bool apart = query.ended && query.running && !query.owners.everybody;
-  Sql sql = units_sql(query, fields, true, query.running && !apart);
-  if (apart) {
-    sql.add(" UNION ALL ").append(units_sql(query, fields, false, true));
-  }
-  sql.add(" ORDER BY key1, key2, key3");
-  if (query.limit > 0) {
-    constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
-    sql.add(" LIMIT ").value(static_cast<std::int64_t>(std::min(query.limit, kMaxRows)));
-  }
-  return open(sql, kListLimit);
+  return open(units_statement(dialect_, query, fields), kListLimit);
 }
 
 Result<std::size_t> SqlReader::count_member_units(const Scope& members,
                                                   const std::vector<std::string>& clusters,
                                                   const std::vector<std::string>& uuids) {
-  Sql count = query_of("SELECT count(DISTINCT uuid) FROM units WHERE cluster_id IN ");
-  count.list(clusters).add(" AND uuid IN ").list(uuids);
-  count.and_project_of("project", members);
-  const auto rows = open(count, kShortLimit);
+  const auto rows = open(count_members_of(dialect_, members, clusters, uuids), kShortLimit);
   if (!rows) {
     return fail(rows.error());
   }
@@ -129,9 +99,10 @@ Result<std::vector<UnitLife>> SqlReader::unit_lives(const Scope& members,
                                                     const std::string& cluster,
                                                     const std::vector<std::string>& uuids) {
   Sql query = query_of("SELECT uuid, CASE WHEN 1=1");
-  query.and_project_of("project", members);
-  query.add(" THEN 1 ELSE 0 END, created_at_ts, started_at_ts, ended_at_ts FROM units");
-  query.add(" WHERE cluster_id = ").value(cluster).add(" AND uuid IN ").list(uuids);
+  query.and_project_among(members, units);
+  query.add(" THEN 1 ELSE 0 END, created_at_ts, started_at_ts, ended_at_ts").append(units);
+  Sql units = query_of(" FROM units WHERE cluster_id = ");
+  units.value(cluster).add(" AND uuid IN ").list(uuids);
   query.add(" ORDER BY uuid, started_at");
   const auto rows = open(query, kShortLimit);
   if (!rows) {
@@ -189,20 +160,6 @@ Result<std::unique_ptr<Cursor>> SqlReader::clusters() {
                " SELECT cluster, (SELECT resource_manager FROM units WHERE cluster_id = cluster"
                " LIMIT 1) FROM found WHERE cluster IS NOT NULL ORDER BY cluster"),
       kListLimit);
-}
-
-Result<std::unique_ptr<Cursor>> SqlReader::count_units(const std::vector<std::string>& clusters,
-                                                       const std::optional<TimeRange>& ended) {
-  Sql sql = query_of(
-      "SELECT cluster_id, max(resource_manager), count(*),"
-      " count(*) FILTER (WHERE ended_at_ts > 0), count(*) FILTER (WHERE ended_at_ts = 0),"
-      " count(DISTINCT project), count(DISTINCT username) FROM units WHERE 1=1");
-  sql.and_in("cluster_id", clusters);
-  if (ended) {
-    sql.and_ended(*ended, true);
-  }
-  sql.add(" GROUP BY cluster_id ORDER BY cluster_id");
-  return open(sql, kListLimit);
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::usage(const UsageQuery& query, FieldList fields) {

@@ -40,15 +40,11 @@ class SqlReader : public Reader {
  private:
   /// The spans in the range whose sums are valid.
   Result<Spans> known_spans(SumsOf what, const TimeRange& range);
-  /// Answers stats() by reading the units.
+  /// Answers stats() from the units, without the sums.
   Result<std::unique_ptr<Cursor>> count_units(const std::vector<std::string>& clusters,
                                               const std::optional<TimeRange>& ended);
-  /// Units, unordered. If the query has a range: with `ended` those that ended in it and, with
-  /// `running`, those that have not ended; without `ended` only the latter.
-  [[nodiscard]] Sql units_sql(const UnitQuery& query,
-                              FieldList fields,
-                              bool ended,
-                              bool running) const;
+  /// Whether the range has so few units that reading their rows costs less than an index of all.
+  Result<bool> has_few_units(const TimeRange& ended);
   [[nodiscard]] Sql query_of(std::string_view text) const { return {dialect_, text}; }
 
   Dialect dialect_;

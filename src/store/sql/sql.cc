@@ -117,6 +117,17 @@ Sql& Sql::and_project_of(std::string_view project_column, const Scope& scope) {
   return add(")");
 }
 
+Sql& Sql::and_project_among(const Scope& scope, const Sql& units) {
+  if (scope.everybody) {
+    return *this;
+  }
+  add(" AND ((cluster_id || '', project || '') IN (SELECT p.cluster_id, p.name FROM ");
+  add(members()).add(" WHERE m.value IN ").list(scope.names);
+  add(" AND (p.cluster_id, p.name) IN (SELECT cluster_id, project").append(units).add("))");
+  or_led("project", scope);
+  return add(")");
+}
+
 std::string numbered(std::string_view text) {
   std::string result;
   int count = 0;

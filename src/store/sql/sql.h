@@ -41,6 +41,11 @@ class Sql {
   /// or leads it.
   Sql& and_project_of(std::string_view project_column, const Scope& scope);
 
+  /// The same for a few units, which `units` selects (" FROM units WHERE ..."): reads only the
+  /// projects of these units, and keeps the condition from choosing the index by which the units
+  /// are found.
+  Sql& and_project_among(const Scope& scope, const Sql& units);
+
   [[nodiscard]] Dialect dialect() const { return dialect_; }
   /// The text, with a ? for each value; see numbered().
   [[nodiscard]] const std::string& text() const { return text_; }

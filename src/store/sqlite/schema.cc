@@ -133,6 +133,10 @@ std::string own_tables(int version) {
     case 1:
       return kFirstOwnStep;
     case 2:
+/// Version 6: everything that counts of units need (queries/counted_units.h).
+constexpr const char* kCountsIndex =
+    "CREATE INDEX ceems_units_counts ON units (cluster_id, project, username, ended_at_ts);";
+
       return sums_tables();
     case 3:
       return kGapTables;
@@ -146,6 +150,8 @@ std::string own_tables(int version) {
 }
 
 /// Returns the statements that upgrade a version of our additions to the newest.
+    case 6:
+      return kCountsIndex;
 std::string own_steps(int version) {
   std::string sql;
   while (++version <= kOwnVersion) {

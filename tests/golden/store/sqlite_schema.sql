@@ -50,3 +50,4 @@ CREATE INDEX ceems_gap_units_gap ON ceems_gap_units (gap_id);
 CREATE TABLE ceems_project_leads (name text not null, cluster_id text not null, project text not null, PRIMARY KEY (name, cluster_id, project)) WITHOUT ROWID;
 CREATE TABLE ceems_names (cluster_id text not null, kind text not null, id text not null, name text not null, PRIMARY KEY (cluster_id, kind, id)) WITHOUT ROWID;
 CREATE UNIQUE INDEX ceems_names_name ON ceems_names (cluster_id, kind, name);
+CREATE INDEX ceems_units_counts ON units (cluster_id, project, username, ended_at_ts);
