@@ -5,6 +5,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <thread>
 #include <utility>
@@ -45,6 +46,14 @@ Error error_of(int status, std::string_view file, std::string_view message) {
 std::string_view file_of(sqlite3* handle) {
   const char* name = sqlite3_db_filename(handle, "main");
   return name == nullptr ? "" : name;
+}
+
+/// A connection for reading that waits for its next query keeps up to this much: enough to find
+/// callers and their projects without reading the file.
+constexpr std::size_t kKeptBytes = 512 << 10U;
+
+int is_stopped(void* token) {
+  return static_cast<std::stop_token*>(token)->stop_requested() ? 1 : 0;
 }
 
 int past_deadline(void* deadline) {
@@ -222,13 +231,33 @@ void Connection::set_deadline(std::chrono::steady_clock::time_point deadline) {
   sqlite3_progress_handler(handle_.get(), kSteps, past_deadline, deadline_.get());
 }
 
+void Connection::stop_with(const std::stop_token& stop) {
+  constexpr int kSteps = 10000;
+  stop_ = std::make_unique<std::stop_token>(stop);
+  sqlite3_progress_handler(handle_.get(), kSteps, is_stopped, stop_.get());
+}
+
 bool Connection::recycle() {
   sqlite3_progress_handler(handle_.get(), 0, nullptr, nullptr);
   deadline_.reset();
+  stop_.reset();
+  release_memory(kKeptBytes);
   return true;
 }
 
-Result<> Connection::copy_to(const std::string& path, bool (*keep_going)(void*), void* context) {
+void Connection::release_memory(std::size_t kept_bytes) {
+  int used = 0;
+  int most = 0;
+  if (sqlite3_db_status(handle_.get(), SQLITE_DBSTATUS_CACHE_USED, &used, &most, 0) == SQLITE_OK &&
+      std::cmp_greater(used, kept_bytes)) {
+    sqlite3_db_release_memory(handle_.get());
+  }
+}
+
+Result<> Connection::copy_to(const std::string& path,
+                             bool (*keep_going)(void*),
+                             void* context,
+                             const std::function<void(int percent)>& progress) {
   constexpr int kPages = 256;
   constexpr auto kPause = std::chrono::milliseconds(5);
   constexpr mode_t kMode = 0640;
@@ -249,6 +278,7 @@ Result<> Connection::copy_to(const std::string& path, bool (*keep_going)(void*),
     }
     int status = SQLITE_OK;
     bool stopped = false;
+    int tenth = 0;
     while (status == SQLITE_OK || status == SQLITE_BUSY || status == SQLITE_LOCKED) {
       if (keep_going != nullptr && !keep_going(context)) {
         stopped = true;
@@ -257,6 +287,11 @@ Result<> Connection::copy_to(const std::string& path, bool (*keep_going)(void*),
       status = sqlite3_backup_step(backup, kPages);
       if (status == SQLITE_DONE) {
         break;
+      }
+      const int pages = std::max(sqlite3_backup_pagecount(backup), 1);
+      const int copied = pages - sqlite3_backup_remaining(backup);
+      if (progress && static_cast<std::int64_t>(copied) * 10 / pages > tenth) {
+        progress(10 * ++tenth);
       }
       if (keep_going != nullptr || status != SQLITE_OK) {
         std::this_thread::sleep_for(kPause);

@@ -2,7 +2,9 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -73,13 +75,22 @@ class Connection {
   void set_busy_wait(std::chrono::milliseconds wait);
   /// Statements fail with kTimeout from this time on.
   void set_deadline(std::chrono::steady_clock::time_point deadline);
-  /// Removes the deadline for the next user of the connection. Always returns true.
+  /// Statements fail with kTimeout once a stop is requested.
+  void stop_with(const std::stop_token& stop);
+  /// Removes the deadline for the next user of the connection, and its pages from the cache if they
+  /// take much memory. Always returns true.
   bool recycle();
+  /// Removes from the cache the pages that are not in use if all of them take more than this many
+  /// bytes.
+  void release_memory(std::size_t kept_bytes);
 
   /// Copies the whole database to the file `path`, which is created with mode 0640 and removed
   /// after an error. Calls `keep_going` between batches of pages and fails with kUnavailable if
-  /// that returns false.
-  Result<> copy_to(const std::string& path, bool (*keep_going)(void*), void* context);
+  /// that returns false. Calls `progress`, if there is one, after each tenth.
+  Result<> copy_to(const std::string& path,
+                   bool (*keep_going)(void*),
+                   void* context,
+                   const std::function<void(int percent)>& progress = {});
 
   [[nodiscard]] sqlite3* handle() const { return handle_.get(); }
 
@@ -89,6 +100,7 @@ class Connection {
   };
   std::unique_ptr<sqlite3, Close> handle_;
   std::unique_ptr<std::chrono::steady_clock::time_point> deadline_;
+  std::unique_ptr<std::stop_token> stop_;
 };
 
 /// Returns the last error of a connection. `context` says what was attempted.

@@ -1,6 +1,7 @@
 #include "store/sqlite/database.h"
 
 #include <signal.h>
+#include <sqlite3.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -41,6 +42,35 @@ TEST_F(SqliteDatabaseTest, ALockedFileIsReportedAndTheWriterGoesOnLater) {
   });
   write(kNow, kNow + kMinute, {job("1", kNow)});  // waits for the lock
   EXPECT_EQ(text("SELECT count(*) FROM units"), "1");
+}
+
+TEST_F(SqliteDatabaseTest, MemoryOfCachesIsGivenBack) {
+  constexpr std::int64_t kMegabyte = 1'000'000;
+  const auto units = [](int window, int count) {
+    std::vector<model::Unit> all;
+    for (int i = 0; i < count; ++i) {
+      all.push_back(job(std::to_string(window * 100'000 + i), kNow, kNow + window * kHour + 1));
+    }
+    return all;
+  };
+  const std::int64_t before = sqlite3_memory_used();
+  write(kNow, kNow + kHour, units(0, 20'000));          // a back-fill: may keep its pages
+  write(kNow + kHour, kNow + 2 * kHour, units(1, 10));  // a usual window
+  EXPECT_LT(sqlite3_memory_used() - before, 3 * kMegabyte);
+  // Four readers at a time, each of which reads everything.
+  std::vector<std::jthread> threads;
+  for (int reader = 0; reader < 4; ++reader) {
+    threads.emplace_back([this] {
+      for (int i = 0; i < 5; ++i) {
+        UnitQuery all;
+        all.owners.everybody = true;
+        EXPECT_EQ(column(db_->reader().units(all, std::vector<std::size_t>{2, 15}), 0).size(),
+                  20'010U);
+      }
+    });
+  }
+  threads.clear();
+  EXPECT_LT(sqlite3_memory_used() - before, 6 * kMegabyte);
 }
 
 /// Limits the size of this process's files while it exists: writing fails as on a full disk.

