@@ -7,7 +7,7 @@ namespace {
 
 constexpr ParamSet kUnitParams{Param::kClusterId, Param::kProject, Param::kUuid,  Param::kFrom,
                                Param::kTo,        Param::kRunning, Param::kField, Param::kTimeZone,
-                               Param::kLimit,     Param::kCursor};
+                               Param::kLimit,     Param::kCursor,  Param::kSort,  Param::kOrder};
 constexpr ParamSet kCurrentParams{Param::kClusterId,    Param::kProject,   Param::kFrom,
                                   Param::kTo,           Param::kField,     Param::kGroupBy,
                                   Param::kExperimental, Param::kTerminated};

@@ -5,6 +5,8 @@
 #include <optional>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "api/answer/envelope.h"
 #include "api/pages.h"
 #include "webui/asset.h"
@@ -200,7 +202,15 @@ Result<> ApiServer::read_params(const Route& route, Call& call) const {
     call.window = *window;
   }
   if (route.page_key > 0) {
-    auto page = parse_page(call.params, route.path, route.page_key);
+    const auto sorting = parse_sorting(call.params);
+    if (!sorting) {
+      return fail(sorting.error());
+    }
+    call.sorting = *sorting;
+    const bool by_end = sorting->by == store::UnitOrder::kByEnd;
+    call.listing = fmt::format("{}{}{}", route.path, by_end ? " by end" : "",
+                               sorting->descending ? " descending" : "");
+    auto page = parse_page(call.params, call.listing, route.page_key + (by_end ? 1 : 0));
     if (!page) {
       return fail(std::move(page).error());
     }

@@ -78,6 +78,30 @@ TEST_F(AnswersTest, PagesOfUnitsHoldEveryUnitOnce) {
   }
 }
 
+TEST_F(AnswersTest, UnitsAreSortedAsAskedFor) {
+  add_units(10);
+  const auto ids = [this](const std::string& query) {
+    return get("/api/v1/units?running&field=uuid" + query, "ada").body;
+  };
+  for (const std::string sorting :
+       {"&sort=ended_at", "&sort=ended_at&order=asc", "&order=desc", "&sort=id&order=asc"}) {
+    const std::string query = "?running&field=uuid" + sorting;
+    EXPECT_EQ(joined(pages("/api/v1/units", query + "&limit=3", "ada")), ids(sorting)) << sorting;
+  }
+  EXPECT_NE(ids("&order=desc"), ids(""));
+  EXPECT_EQ(ids("&sort=id&order=asc"), ids(""));
+  EXPECT_NE(ids("&sort=ended_at"), ids("&sort=ended_at&order=asc"));
+  for (const char* wrong : {"&sort=name", "&order=up", "&sort=ENDED_AT"}) {
+    EXPECT_EQ(get("/api/v1/units?limit=1" + std::string(wrong), "ada").status, 400) << wrong;
+  }
+  // A cursor is a place in one order only.
+  const auto first = get("/api/v1/units?running&limit=1&sort=ended_at", "ada");
+  const std::string link = header(first, "Link");
+  std::string next = link.substr(1, link.find('>') - 1);
+  EXPECT_EQ(get("/api/v1/units" + next, "ada").status, 200);
+  EXPECT_EQ(get("/api/v1/units" + next + "&order=asc", "ada").status, 400);
+}
+
 TEST_F(AnswersTest, UnitsWithTheSameIdDifferByStart) {
   store::ClusterUpdate update;
   update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};

@@ -42,7 +42,10 @@ struct Call {
   access::Identity identity = {};
   bool admin_route = false;                     ///< the caller is an administrator
   std::optional<store::TimeRange> window = {};  ///< as WindowKind of the route says
-  std::optional<Page> page = {};                ///< nothing: all rows
+  Sorting sorting = {};                         ///< of routes with `sort`
+  /// The route and its sorting: a cursor is valid only for the listing that it comes from.
+  std::string listing = {};
+  std::optional<Page> page = {};  ///< nothing: all rows
 };
 
 using ApiHandler = void (*)(const Services& services, Call& call);

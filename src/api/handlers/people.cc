@@ -44,7 +44,7 @@ void answer_with(Call& call, Rows rows) {
     return;
   }
   answer_page(*call.response, std::move(listing),
-              {.listing = call.route,
+              {.listing = call.listing,
                .query = call.request->query,
                .window = call.window,
                .page = &*call.page,

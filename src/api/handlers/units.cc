@@ -1,11 +1,13 @@
 // Units, checks whether a user may see their metrics, and their time series.
 #include <algorithm>
+#include <span>
 #include <utility>
 
 #include "access/visible.h"
 #include "api/handlers/handlers.h"
 #include "base/json.h"
 #include "base/log.h"
+#include "base/strings.h"
 #include "base/time/time_zone.h"
 #include "model/protocol.h"
 #include "store/json.h"
@@ -29,6 +31,8 @@ void get_units(const Services& services, Call& call) {
   query.uuids = params.uuids;
   query.running = params.running;
   query.ended = call.window;
+  query.order = call.sorting.by;
+  query.descending = call.sorting.descending;
   RowFormat format(store::unit_fields(), std::move(*fields));
   if (!params.time_zone.empty()) {
     // An unknown zone is not an error: the times stay in the zone of the database.
@@ -40,7 +44,15 @@ void get_units(const Services& services, Call& call) {
   if (call.page) {
     key = format.read_also(store::unit_key_fields());
     query.limit = call.page->limit + 1;  // one more row shows whether there is a next page
-    if (const auto& after = call.page->after; !after.empty()) {
+    if (query.order == store::UnitOrder::kByEnd) {
+      const auto end = format.read_also(*select_fields(store::unit_fields(), {"ended_at_ts"}));
+      key.insert(key.begin(), end.begin(), end.end());
+    }
+    if (std::span after(call.page->after); !after.empty()) {
+      if (query.order == store::UnitOrder::kByEnd) {
+        query.after_ended_ms = parse_int<std::int64_t>(after[0]).value_or(0);
+        after = after.subspan(1);
+      }
       query.after = {.cluster_id = after[0], .uuid = after[1], .started_at = after[2]};
     }
   }

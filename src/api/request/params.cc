@@ -83,6 +83,12 @@ constexpr std::array kParams = {
         "For leads of projects: `own` shows only what they see as users, `led` only what they "
         "see as leads. Other values are ignored.",
         "own"},
+    ParamInfo{Param::kSort, "sort", ParamType::kText,
+              "`id` (default): by cluster, id and start. `ended_at`: by end; units that have not "
+              "ended count as the newest. An index finds the first rows by end.",
+              "id"},
+    ParamInfo{Param::kOrder, "order", ParamType::kText,
+              "`asc` or `desc`. Default: `desc` with `sort=ended_at`, else `asc`.", "asc"},
 };
 
 constexpr bool in_order() {
@@ -135,6 +141,12 @@ void take(Params& params, Param param, std::string value) {
       break;
     case Param::kScope:
       set_first(params.scope, std::move(value));
+      break;
+    case Param::kSort:
+      set_first(params.sort, std::move(value));
+      break;
+    case Param::kOrder:
+      set_first(params.order, std::move(value));
       break;
     case Param::kRunning:
       params.running = true;
@@ -217,6 +229,18 @@ Result<std::optional<std::int64_t>> parse_seconds(std::string_view name, std::st
     return fail(ErrorCode::kInvalidArgument, "query parameter '{}': malformed timestamp", name);
   }
   return *seconds;
+}
+
+Result<Sorting> parse_sorting(const Params& params) {
+  if (!params.sort.empty() && params.sort != "id" && params.sort != "ended_at") {
+    return fail(ErrorCode::kInvalidArgument, "query parameter 'sort': expected 'id' or 'ended_at'");
+  }
+  if (!params.order.empty() && params.order != "asc" && params.order != "desc") {
+    return fail(ErrorCode::kInvalidArgument, "query parameter 'order': expected 'asc' or 'desc'");
+  }
+  const bool by_end = params.sort == "ended_at";
+  return Sorting{.by = by_end ? store::UnitOrder::kByEnd : store::UnitOrder::kById,
+                 .descending = params.order.empty() ? by_end : params.order == "desc"};
 }
 
 Result<std::optional<std::size_t>> parse_limit(const Params& params) {

@@ -32,6 +32,8 @@ enum class Param : std::uint8_t {
   kLimit,
   kCursor,
   kScope,
+  kSort,
+  kOrder,
 };
 
 class ParamSet {
@@ -93,7 +95,7 @@ std::span<const std::string_view> group_columns();
 /// because a client that leaves a field of a form empty means "all".
 struct Params {
   std::vector<std::string> clusters, projects, users, uuids, fields, group_by;
-  std::string from, to, time_zone, role, limit, cursor, scope;
+  std::string from, to, time_zone, role, limit, cursor, scope, sort, order;
   bool running = false;
   bool experimental = false;
   bool terminated = false;
@@ -111,6 +113,15 @@ Result<std::optional<std::int64_t>> parse_seconds(std::string_view name, std::st
 /// The number of rows per page; nothing if neither `limit` nor `cursor` is present.
 /// kInvalidArgument with a text for clients.
 Result<std::optional<std::size_t>> parse_limit(const Params& params);
+
+/// How the units of a listing are ordered.
+struct Sorting {
+  store::UnitOrder by = store::UnitOrder::kById;
+  bool descending = false;
+};
+/// What `sort` and `order` ask for: by default by cluster, id and start; with `sort=ended_at` by
+/// end, newest first. kInvalidArgument with a text for clients.
+Result<Sorting> parse_sorting(const Params& params);
 
 /// The window from `from` to `to`. If one is missing, it is 24 hours from the other; if both are
 /// missing, the window is the last 24 hours. kInvalidArgument for malformed times, and with the
