@@ -23,8 +23,8 @@ inline constexpr std::array<std::string_view, 11> kTopLevelKeys = {
 };
 
 /// Keys of `ceems_api_server`, which ceems_lb also reads.
-inline constexpr std::array<std::string_view, 5> kApiServerKeys = {"data", "admin", "web",
-                                                                   "identity", "roles"};
+inline constexpr std::array<std::string_view, 7> kApiServerKeys = {
+    "data", "admin", "web", "identity", "roles", "series", "audit"};
 
 /// Reads the keys of one mapping into variables. A variable keeps its value when its key is absent.
 /// The first error is kept for done(), and later keys are not read. Not thread-safe.

@@ -34,7 +34,12 @@ struct Page {
 
 Result<Page> parse_page(const net::ClientResponse& response) {
   if (response.status != 200) {
-    return fail(ErrorCode::kUnavailable, "the API server answered with status {}", response.status);
+    constexpr int kUnauthorized = 401;
+    return fail(ErrorCode::kUnavailable, "the API server answered with status {}{}",
+                response.status,
+                response.status == kUnauthorized
+                    ? "; set ceems_api_server.identity.service_account in both programs"
+                    : "");
   }
   boost::system::error_code error;
   json::parse_options options;
@@ -98,14 +103,17 @@ net::Headers as_user(std::string_view user) {
   return {{std::string(model::kUserHeader), std::string(user)}};
 }
 
+net::Headers as_service(ServiceName service) {
+  return service == ServiceName::kOmitted ? net::Headers() : as_user(model::kServiceAccount);
+}
+
 class ApiOwners final : public Owners {
  public:
-  ApiOwners(std::string url, std::unique_ptr<net::Client> client)
-      : url_(std::move(url)), client_(std::move(client)) {}
+  ApiOwners(std::string url, std::unique_ptr<net::Client> client, ServiceName service)
+      : url_(std::move(url)), client_(std::move(client)), as_service_(as_service(service)) {}
 
   Result<bool> is_admin(const std::string& user) override {
-    const auto answer =
-        client_->get(url_ + "/api/v1/users/admin?role=admin", as_user(model::kServiceAccount));
+    const auto answer = client_->get(url_ + "/api/v1/users/admin?role=admin", as_service_);
     if (!answer) {
       return fail(Error(answer.error()));
     }
@@ -150,7 +158,7 @@ class ApiOwners final : public Owners {
     UnitSet units;
     auto read = for_each_row(fmt::format("units?field=uuid&{}&limit={}", all_times(cluster),
                                          std::min(limit + 1, kMaxPageRows)),
-                             user, [&](const json::object& row) -> Result<bool> {
+                             as_user(user), [&](const json::object& row) -> Result<bool> {
                                auto uuid = text_of(row, "uuid");
                                if (!uuid) {
                                  return fail(std::move(uuid).error());
@@ -194,8 +202,7 @@ class ApiOwners final : public Owners {
     for (auto unit = units.begin(); unit != units.end();) {
       path += "&uuid=" + net::url_encode(*unit);
       if (++unit == units.end() || path.size() > kMaxUrlBytes) {
-        auto read =
-            for_each_row(std::exchange(path, begin), std::string(model::kServiceAccount), take);
+        auto read = for_each_row(std::exchange(path, begin), as_service_, take);
         if (!read) {
           return fail(std::move(read).error());
         }
@@ -212,11 +219,11 @@ class ApiOwners final : public Owners {
   /// Reads a list page by page. A server without paging sends all rows at once, and no `next`.
   /// `take` returns false when it has enough rows.
   template <typename Take>
-  Result<> for_each_row(const std::string& path, const std::string& user, const Take& take) {
+  Result<> for_each_row(const std::string& path, const net::Headers& caller, const Take& take) {
     const std::string begin = url_ + "/api/v1/" + path;
     std::string url = begin;
     for (std::size_t pages = 0; pages < kMaxPages; ++pages) {
-      const auto answer = client_->get(url, as_user(user));
+      const auto answer = client_->get(url, caller);
       if (!answer) {
         return fail(Error(answer.error()));
       }
@@ -290,6 +297,7 @@ class ApiOwners final : public Owners {
 
   std::string url_;
   std::unique_ptr<net::Client> client_;
+  const net::Headers as_service_;
 };
 
 std::string without_slash(std::string url) {
@@ -301,22 +309,25 @@ std::string without_slash(std::string url) {
 
 }  // namespace
 
-Result<std::unique_ptr<Owners>> api_owners(std::string url, net::ClientOptions options) {
+Result<std::unique_ptr<Owners>> api_owners(std::string url,
+                                           net::ClientOptions options,
+                                           ServiceName service) {
   auto client = net::Client::create(std::move(options));
   if (!client) {
     return fail(std::move(client).error());
   }
-  return std::make_unique<ApiOwners>(without_slash(std::move(url)), std::move(*client));
+  return std::make_unique<ApiOwners>(without_slash(std::move(url)), std::move(*client), service);
 }
 
 Result<std::vector<std::string>> api_clusters(const std::string& url,
-                                              const net::ClientOptions& options) {
+                                              const net::ClientOptions& options,
+                                              ServiceName service) {
   auto client = net::Client::create(options);
   if (!client) {
     return fail(std::move(client).error());
   }
-  const auto answer = (*client)->get(without_slash(url) + "/api/v1/clusters/admin",
-                                     as_user(model::kServiceAccount));
+  const auto answer =
+      (*client)->get(without_slash(url) + "/api/v1/clusters/admin", as_service(service));
   if (!answer) {
     return fail(Error(answer.error()));
   }

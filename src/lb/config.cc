@@ -170,6 +170,20 @@ Result<> check_owners(const Node& node, const Config& config) {
                  "access control, leave out the whole section"));
 }
 
+/// The credential of the service account. The other keys of `identity` are those of the API server.
+Result<> read_service_account(const Node& node, const std::string& directory, Config& config) {
+  ServiceAccount& account = config.service_account;
+  const auto& basic = config.api_client.basic_auth;
+  Section section(node);
+  section.only({"token_file", "web_user"})
+      .file("token_file", account.token_file, directory)
+      .text("web_user", account.web_user)
+      .refuse(!config.api_url.empty() && account.token_file.empty() && !account.web_user.empty() &&
+                  (!basic || (basic->username_file.empty() && basic->username != account.web_user)),
+              "web_user", "expected the same name as in ceems_api_server.web.basic_auth.username");
+  return section.done();
+}
+
 /// The keys of ceems_api_server that this program uses.
 Result<> read_api_server(const Node& node, const std::string& directory, Config& config) {
   Section section(node);
@@ -182,6 +196,7 @@ Result<> read_api_server(const Node& node, const std::string& directory, Config&
       .also(read_web(web, directory, config.api_url, config.api_client, {"url", "requests_limit"}))
       .refuse(configured && config.api_url.empty(), "web",
               "expected url, the URL of the API server");
+  section.also(read_service_account(node["identity"]["service_account"], directory, config));
   const Node data = node["data"];
   std::string path = "data";
   section.also(Section(data)
@@ -224,11 +239,17 @@ Result<Config> parse_config(const Node& document, const std::string& directory) 
   Config config;
   const Node lb = document["ceems_lb"];
   Section section(lb);
-  section.only({"strategy", "backends", "access"})
+  auto audit = audit::read_options(lb["audit"], directory);
+  section.only({"strategy", "backends", "access", "audit"})
       .also(read_strategy(lb, config.strategy))
       .also(read_access(lb["access"], config.access))
       .also(read_api_server(document["ceems_api_server"], directory, config))
       .each("backends", [&](const Node& item) { return read_backend(item, directory, config); });
+  if (audit) {
+    config.audit = std::move(*audit);
+  } else {
+    section.also(fail(std::move(audit).error()));
+  }
   const auto done = Section(document)
                         .only(config::kTopLevelKeys)
                         .also(section.done())

@@ -7,6 +7,7 @@
 #include <string>
 #include <vector>
 
+#include "audit/config.h"
 #include "base/result.h"
 #include "config/yaml.h"
 #include "gate/tsdb_request.h"
@@ -45,13 +46,24 @@ struct AccessConfig {
   std::chrono::milliseconds cache_age{15000};
 };
 
+/// `ceems_api_server.identity.service_account`: how this program proves to the API server that it
+/// is the service account. Without either, a header with the name of the account has to do.
+struct ServiceAccount {
+  std::string token_file = {};
+  std::string web_user = {};  ///< of the API server's web configuration, as in web.basic_auth
+
+  [[nodiscard]] bool configured() const { return !token_file.empty() || !web_user.empty(); }
+};
+
 /// The configuration file of ceems_lb (docs/lb/configuration.md).
 struct Config {
   Strategy strategy = Strategy::kRoundRobin;
   std::vector<ClusterConfig> clusters = {};
   AccessConfig access = {};
+  audit::Options audit = {};
   std::string api_url = {};  ///< of the API server; empty: none
   net::ClientOptions api_client = {};
+  ServiceAccount service_account = {};
   std::optional<std::string> data_path = {};  ///< directory of ceems.db
   std::string database_url = {};              ///< of PostgreSQL; empty: none
   std::string database_password_file = {};

@@ -215,5 +215,29 @@ TEST(LbConfig, WhatIsWrongIsNamedWithItsLine) {
   }
 }
 
+TEST(LbConfig, AuditAndTheServiceAccountAreRead) {
+  const std::string backend = "backends: [{id: c, tsdb: [{web: {url: http://a}}]}]";
+  const auto config = read("ceems_lb: {audit: {file: /var/log/ceems/lb.log}, " + backend + R"(}
+ceems_api_server:
+  audit: {journal: true}
+  series: {pin_cluster: true}
+  web: {url: http://api, basic_auth: {username: lb, password: x}}
+  identity:
+    header: {trusted_proxies: [10.0.0.1]}
+    service_account: {token_file: token, web_user: lb}
+)");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->audit.file, "/var/log/ceems/lb.log");
+  EXPECT_FALSE(config->audit.journal);
+  EXPECT_TRUE(config->service_account.configured());
+  EXPECT_EQ(config->service_account.token_file, "/etc/ceems/token");
+  EXPECT_THAT(refusal("ceems_lb: {audit: {fil: x}}"), HasSubstr("lb.yml:1"));
+  const std::string account =
+      "ceems_api_server: {web: {url: http://api}, identity: "
+      "{service_account: {";
+  EXPECT_THAT(refusal(account + "web_user: lb}}}"), HasSubstr("basic_auth.username"));
+  EXPECT_THAT(refusal(account + "token: x}}}"), HasSubstr("unknown key"));
+}
+
 }  // namespace
 }  // namespace ceems::lb

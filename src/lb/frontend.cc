@@ -10,6 +10,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "lb/answer_filter.h"
+#include "lb/auditing.h"
 #include "model/protocol.h"
 
 namespace ceems::lb {
@@ -108,11 +109,13 @@ void drop_refused_tokens(const std::vector<SentToken>& tokens, const net::RelayE
 FrontendSnapshot::FrontendSnapshot(gate::BackendType type,
                                    gate::GateRules rules,
                                    std::shared_ptr<gate::Owners> unit_owners,
-                                   std::shared_ptr<const Backends> targets)
+                                   std::shared_ptr<const Backends> targets,
+                                   std::shared_ptr<audit::Log> audit_log)
     : max_body_bytes(unit_owners == nullptr ? kMaxBodyBytes : kMaxCheckedBodyBytes),
       owners(std::move(unit_owners)),
       gate(type, std::move(rules), owners.get()),
-      backends(std::move(targets)) {}
+      backends(std::move(targets)),
+      audit(std::move(audit_log)) {}
 
 void Frontend::publish(std::shared_ptr<const FrontendSnapshot> snapshot) {
   const MutexLock lock(mutex_);
@@ -144,6 +147,7 @@ bool Frontend::handle_inline(const net::Request& request, net::Response& respons
   }
   type_metrics_.observe_decision(seconds_since(start));
   type_metrics_.count_allowed(decision->admin);
+  audit_read(now->audit.get(), request, *decision);
   relay(request, *decision, *now, picked, response);
   return true;
 }
@@ -162,7 +166,7 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
   const auto decided = now->gate.decide(raw_request(request), request.headers);
   type_metrics_.observe_decision(seconds_since(start));
   if (!decided) {
-    refuse(request, decided.error(), response);
+    refuse(request, decided.error(), *now, response);
     return;
   }
   if (request.body_missing) {  // the rules changed after needs_body()
@@ -184,14 +188,16 @@ void Frontend::handle(const net::Request& request, net::Response& response) cons
     return;
   }
   if (!decided->admin && drop_without_matchers(picked, decided->forward.path) && picked.empty()) {
-    refuse(request, ignored_matchers(), response);
+    refuse(request, ignored_matchers(), *now, response);
     return;
   }
+  audit_read(now->audit.get(), request, *decided);
   relay(request, *decided, *now, picked, response);
 }
 
 void Frontend::refuse(const net::Request& request,
                       const gate::Refusal& refusal,
+                      const FrontendSnapshot& now,
                       net::Response& response) const {
   type_metrics_.count_refused(refusal.reason);
   log::info("refused", {{"backend_type", gate::type_name(type_)},
@@ -199,6 +205,7 @@ void Frontend::refuse(const net::Request& request,
                         {"path", printable(request.path, 200)},
                         {"reason", refusal.reason},
                         {"status", refusal.status}});
+  audit_denial(now.audit.get(), request, refusal);
   const bool to_connect =
       type_ == gate::BackendType::kProfiles && gate::is_connect_path(request.path);
   answer_refusal(refusal, to_connect, response);

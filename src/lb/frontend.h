@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "audit/log.h"
 #include "base/mutex.h"
 #include "gate/gate.h"
 #include "lb/backends.h"
@@ -18,7 +19,8 @@ struct FrontendSnapshot {
   FrontendSnapshot(gate::BackendType type,
                    gate::GateRules rules,
                    std::shared_ptr<gate::Owners> unit_owners,
-                   std::shared_ptr<const Backends> targets);
+                   std::shared_ptr<const Backends> targets,
+                   std::shared_ptr<audit::Log> audit_log = nullptr);
 
   /// Limits of a request body. A body that the gate checks is kept in memory, decompressed and read
   /// several times.
@@ -29,6 +31,7 @@ struct FrontendSnapshot {
   std::shared_ptr<gate::Owners> owners;  ///< used by the gate
   gate::Gate gate;
   std::shared_ptr<const Backends> backends;  ///< current requests hold them as well
+  std::shared_ptr<audit::Log> audit;         ///< null: none
 };
 
 /// The requests of one listener: decides each and relays it. Safe for concurrent use.
@@ -59,6 +62,7 @@ class Frontend {
  private:
   void refuse(const net::Request& request,
               const gate::Refusal& refusal,
+              const FrontendSnapshot& now,
               net::Response& response) const;
   bool answer_own_page(const net::Request& request,
                        const Backends& backends,

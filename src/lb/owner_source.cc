@@ -15,6 +15,7 @@
 #include "gate/owners.h"
 #include "lb/followed_owners.h"
 #include "lb/owner_breaker.h"
+#include "model/protocol.h"
 #include "os/privileges.h"
 #include "store/database.h"
 #include "store/factory/open_database.h"
@@ -34,12 +35,29 @@ bool may_hold_database(const std::string& directory) {
   return there;
 }
 
+/// With a credential of its own, the service account is not named in the header of people.
+gate::ServiceName service_name(const Config& config) {
+  return config.service_account.configured() ? gate::ServiceName::kOmitted
+                                             : gate::ServiceName::kInHeader;
+}
+
+/// How to reach the API server. The token of the service account goes with each request; a user of
+/// the web configuration is in the options already.
+net::ClientOptions client_options(const Config& config, const OwnerTimes& times) {
+  net::ClientOptions options = config.api_client;
+  options.timeout = times.question;
+  options.connect_timeout = times.question;
+  if (const std::string& file = config.service_account.token_file; !file.empty()) {
+    options.headers[std::string(model::kServiceTokenHeader)].files = {file};
+  }
+  return options;
+}
+
 /// The IDs of the clusters that the source of owners knows.
 Result<std::vector<std::string>> known_clusters(const Config& config, OwnerSource& source) {
   if (!source.reader) {
-    net::ClientOptions options = config.api_client;
-    options.timeout = OwnerTimes().question;
-    return gate::api_clusters(config.api_url, options);
+    return gate::api_clusters(config.api_url, client_options(config, OwnerTimes()),
+                              service_name(config));
   }
   auto rows = source.reader->clusters();
   if (!rows) {
@@ -88,10 +106,8 @@ std::shared_ptr<gate::Owners> asked_owners(std::shared_ptr<store::Reader> reader
 }
 
 Result<std::shared_ptr<gate::Owners>> owners_of_api(const Config& config, const OwnerTimes& times) {
-  net::ClientOptions options = config.api_client;
-  options.timeout = times.question;
-  options.connect_timeout = times.question;
-  auto owners = gate::api_owners(config.api_url, std::move(options));
+  auto owners =
+      gate::api_owners(config.api_url, client_options(config, times), service_name(config));
   if (!owners) {
     return fail(std::move(owners).error());
   }

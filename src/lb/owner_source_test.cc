@@ -38,6 +38,9 @@ class OwnerSourceTest : public ::testing::Test {
         std::move(options), [this](const net::Request& request, net::Response& response) {
           ++asked_;
           EXPECT_TRUE(comes_true([this] { return !hangs_; }));
+          const std::string* token = net::find_header(request.headers, "X-Ceems-Service-Token");
+          with_token_ += token != nullptr && *token == "the-token" ? 1 : 0;
+          named_ += net::find_header(request.headers, "X-Grafana-User") != nullptr ? 1 : 0;
           response.body = request.path == "/api/v1/clusters/admin"
                               ? R"({"status":"success","data":[{"id":"z"}]})"
                               : R"({"status":"success","data":[{"name":"root"}]})";
@@ -85,9 +88,11 @@ class OwnerSourceTest : public ::testing::Test {
 
   std::atomic<int> asked_ = 0;
   std::atomic<bool> hangs_ = false;
+  std::atomic<int> with_token_ = 0;
+  std::atomic<int> named_ = 0;
+  ceems::testing::TempDir directory_;
 
  private:
-  ceems::testing::TempDir directory_;
   std::unique_ptr<net::Server> api_;
 };
 
@@ -213,6 +218,24 @@ TEST_F(OwnerSourceTest, WhereClustersCannotBeReadNothingIsAccepted) {
   ASSERT_FALSE(checked);
   EXPECT_EQ(checked.error().code, ErrorCode::kUnavailable);
   EXPECT_THAT(checked.error().message, HasSubstr("cannot check the IDs of backends: "));
+}
+
+TEST_F(OwnerSourceTest, AServiceAccountWithACredentialIsNotNamedInTheHeader) {
+  Config config = with_backends_of({.api_url = api_url()}, {"z"});
+  EXPECT_EQ(outcome(config), "fine");
+  EXPECT_EQ(named_, 1);
+  EXPECT_EQ(with_token_, 0);
+  config.service_account.token_file = directory_.write("token", "the-token\n").string();
+  EXPECT_EQ(outcome(config), "fine");
+  EXPECT_EQ(named_, 1);
+  EXPECT_EQ(with_token_, 1);
+  const auto source = open_owners(config);
+  ASSERT_TRUE(source);
+  EXPECT_TRUE((*source)->direct->is_admin("root").value_or(false));
+  EXPECT_EQ(named_, 1);
+  EXPECT_TRUE((*source)->direct->may_see("ada", "z", {"1"}).value_or(false));
+  EXPECT_EQ(named_, 2);  // the user is
+  EXPECT_EQ(with_token_, 3);
 }
 
 }  // namespace

@@ -177,6 +177,10 @@ Result<> Service::apply(const Config& config) {
         "access control is OFF because neither ceems_api_server.data nor ceems_api_server.web is "
         "configured");
   }
+  auto audit = open_audit(config);
+  if (!audit) {
+    return fail(std::move(audit).error().with_context("ceems_lb.audit"));
+  }
   std::vector<std::shared_ptr<const FrontendSnapshot>> snapshots;
   for (const auto& frontend : frontends_) {
     const auto before = frontend->snapshot();  // null at the start
@@ -187,9 +191,10 @@ Result<> Service::apply(const Config& config) {
     }
     auto rules = gate_rules(frontend->type(), config, **backends);
     const auto unit_owners = *owners ? (*owners)->cached : nullptr;
-    snapshots.push_back(std::make_shared<FrontendSnapshot>(frontend->type(), std::move(rules),
-                                                           unit_owners, std::move(*backends)));
+    snapshots.push_back(std::make_shared<FrontendSnapshot>(
+        frontend->type(), std::move(rules), unit_owners, std::move(*backends), *audit));
   }
+  audit_ = std::move(*audit);
   for (std::size_t i = 0; i < frontends_.size(); ++i) {
     if (const auto before = frontends_[i]->snapshot()) {
       const MutexLock lock(mutex_);
@@ -201,6 +206,21 @@ Result<> Service::apply(const Config& config) {
     health_->check_now();
   }
   return {};
+}
+
+Result<std::shared_ptr<audit::Log>> Service::open_audit(const Config& config) {
+  if (!config.audit.enabled()) {
+    return std::shared_ptr<audit::Log>();
+  }
+  if (audit_ && audit_->options() == config.audit) {
+    audit_->reopen();
+    return audit_;
+  }
+  auto log = audit::Log::open(config.audit, "ceems_lb", real_clock());
+  if (!log) {
+    return fail(std::move(log).error());
+  }
+  return std::shared_ptr<audit::Log>(std::move(*log));
 }
 
 std::vector<HealthTarget> Service::health_targets() {

@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "audit/log.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "lb/backends.h"
@@ -56,12 +57,17 @@ class Service {
  private:
   explicit Service(const HealthTimes& health) : health_times_(health) {}
 
+  /// The audit log of the configuration, or null. With the same options it is the open one, opened
+  /// again for the sake of a rotation.
+  Result<std::shared_ptr<audit::Log>> open_audit(const Config& config);
+
   RequestMetrics metrics_;
   std::vector<std::unique_ptr<Frontend>> frontends_;
   std::vector<std::unique_ptr<net::Server>> servers_;
   Mutex mutex_;
   /// The backends of earlier configurations, until no request uses them any more.
   std::vector<std::shared_ptr<const Backends>> draining_ CEEMS_GUARDED_BY(mutex_);
+  std::shared_ptr<audit::Log> audit_;  ///< of the configuration in use; may be null
   HealthTimes health_times_;
   std::unique_ptr<HealthChecker> health_;  ///< null before start() and after stop()
 };

@@ -9,6 +9,10 @@ namespace ceems::model {
 /// there, and nobody can log in with this name.
 inline constexpr std::string_view kServiceAccount = "ceems-int-svc";
 
+/// The request header with the secret that proves that a request is one of the service account, or
+/// one that it makes for the user in kUserHeader.
+inline constexpr std::string_view kServiceTokenHeader = "X-Ceems-Service-Token";
+
 /// The request header with the name of the user. Grafana sets it (`send_user_header`).
 inline constexpr std::string_view kUserHeader = "X-Grafana-User";
 /// The request header with the id of the cluster that a request to ceems_lb is for.
