@@ -103,6 +103,8 @@ class Mock:
             user = None
         via = "header" if self.proxy_user or user else "local"
         user = self.proxy_user or user or session
+        if not user and path == "whoami" and "anonymous" in query:
+            return 200, {"status": "success", "data": [], "login": login}
         if not user:
             status, value = bad(401, "unauthorized", "no user identified")
             return status, dict(value, login=login) if path == "whoami" else value

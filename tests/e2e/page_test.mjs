@@ -44,6 +44,7 @@ async function visit(t, path, options = {}) {
   page.setDefaultTimeout(10_000);
   const faults = [];
   page.requests = [];
+  page.unauthorized = [];
   page.on("pageerror", (error) => faults.push(`script: ${error.message}`));
   page.on("console", (message) => {
     if (message.type() === "error" && !/Failed to load resource/.test(message.text())) faults.push(`console: ${message.text()}`);
@@ -51,6 +52,9 @@ async function visit(t, path, options = {}) {
   page.on("request", (request) => {
     page.requests.push(request.url());
     if (!request.url().startsWith(`${url}/`)) faults.push(`request to ${request.url()}`);
+  });
+  page.on("response", (response) => {
+    if (response.status() === 401) page.unauthorized.push(response.url());
   });
   t.after(async () => {
     await context.close();
@@ -102,6 +106,21 @@ test("takes the name from the address and removes it there", async (t) => {
   await page.getByRole("link", { name: "mesh" }).waitFor();
   assert.deepEqual((await names(page)).sort(), ["mesh", "train-<b>bold</b>&co"], "names are text, never markup");
   assert.equal(await page.evaluate(() => location.href), `${url}/ui/`);
+});
+
+test("starts without a request that is answered with 401", async (t) => {
+  const logins = { login: { header: null, local: true, oidc: null } };
+  for (const [path, server, heading] of [
+    ["/ui/", {}, "Who are you?"],
+    ["/ui/?user=lin", {}, "Compute units"],
+    ["/ui/", logins, "Log in"],
+    ["/ui/?user=lin", logins, "Log in"],
+  ]) {
+    const page = await visit(t, path, { server });
+    await page.getByRole("heading", { name: heading, level: 1 }).waitFor();
+    await page.waitForLoadState("networkidle");
+    assert.deepEqual(page.unauthorized, [], path);
+  }
 });
 
 test("trusts the proxy and does not ask", async (t) => {

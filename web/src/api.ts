@@ -77,6 +77,7 @@ interface Envelope {
 }
 
 export interface Answer<T> {
+  login: Login | null; // of servers that have logins, if nobody is logged in
   data: T[];
   warnings: string[];
   serverTime: number; // ms, clock of the server
@@ -129,7 +130,7 @@ export class Api {
         throw new ApiError(response.status, sentence(response.status, body?.error), readLogin(body?.login));
       }
       const date = Date.parse(response.headers.get("Date") ?? "");
-      return { data: (body.data ?? []) as T[], warnings: body.warnings ?? [], serverTime: Number.isNaN(date) ? Date.now() : date };
+      return { login: readLogin(body.login), data: (body.data ?? []) as T[], warnings: body.warnings ?? [], serverTime: Number.isNaN(date) ? Date.now() : date };
     } catch (error) {
       if (error instanceof ApiError) {
         if (error.status === 401 && path !== "login") this.onstranger?.();
@@ -143,10 +144,12 @@ export class Api {
     }
   }
 
+  /** Throws an ApiError of status 401 for unknown callers. Asked this way, the server itself answers them with 200, because
+   * browsers report every 401 as an error of the page. */
   async whoami(signal?: AbortSignal): Promise<Identity> {
-    const answer = await this.get<Identity>("whoami", [], signal);
+    const answer = await this.get<Identity>("whoami", [["anonymous", "true"]], signal);
     const first = answer.data[0];
-    if (!first) throw new ApiError(200, "the server did not say who asks");
+    if (!first) throw new ApiError(401, sentence(401, undefined), answer.login);
     return first;
   }
 

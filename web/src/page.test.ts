@@ -48,13 +48,13 @@ test("answers give data and the server's time", async () => {
   };
   const answer = await new Api("http://h/", "ada", fetcher).units("all", [["running", "1"], ["field", "uuid"]]);
   assert.deepEqual(seen, ["http://h/api/v1/units/admin?running=1&field=uuid", "ada"]);
-  assert.deepEqual(answer, { data: [{ uuid: "1" }], warnings: ["w"], serverTime: Date.UTC(2031, 3, 5, 8, 15) });
+  assert.deepEqual(answer, { login: null, data: [{ uuid: "1" }], warnings: ["w"], serverTime: Date.UTC(2031, 3, 5, 8, 15) });
 });
 
 test("failures become one sentence", async () => {
   const ask = (fetcher: typeof fetch) => new Api("http://h/", null, fetcher).units("mine", []).then(() => null, (error: unknown) => error);
   const message = async (status: number, body: string) => ((await ask(answering(status, body))) as ApiError).message;
-  assert.equal(await message(401, '{"status":"error","data":null,"errorType":"unauthorized","error":"no user identified"}'), "the server does not know who asks");
+  assert.equal(await message(401, '{"status":"error","errorType":"unauthorized","error":"no user identified"}'), "the server does not know who asks");
   assert.equal(await message(400, '{"status":"error","data":null,"errorType":"bad_data","error":"invalid query fields"}'), "invalid query fields");
   assert.equal(await message(502, "<html>"), "the server answered with status 502");
   assert.equal(await message(200, "<html>log in</html>"), "the answer is not from a CEEMS API server");
@@ -123,7 +123,7 @@ test("views become paths and scopes", async () => {
 });
 
 test("the ways to log in come with 401, and only in the form they should have", async () => {
-  const body = '{"status":"error","data":null,"errorType":"unauthorized","error":"no user identified","login":{"header":null,"local":true,"oidc":"SSO","token":"t"}}';
+  const body = '{"status":"error","errorType":"unauthorized","error":"no user identified","login":{"header":null,"local":true,"oidc":"SSO","token":"t"}}';
   let asked = 0;
   const api = new Api("http://h/", null, answering(401, body));
   api.onstranger = () => asked++;
@@ -134,6 +134,19 @@ test("the ways to log in come with 401, and only in the form they should have", 
   assert.equal(readLogin(undefined), null);
   assert.equal(readLogin("x"), null);
   assert.deepEqual(readLogin({ header: 7, local: "yes", oidc: "", token: {} }), { header: null, local: false, oidc: null, token: "" });
+});
+
+test("the page asks who it is so that an unknown caller is no error", async () => {
+  const asked: string[] = [];
+  const fetcher: typeof fetch = async (input) => {
+    asked.push(String(input));
+    return new Response('{"status":"success","data":[],"login":{"header":"X-User","local":false,"oidc":null,"token":""}}');
+  };
+  const error = await new Api("http://h/", null, fetcher).whoami().then(() => null, (e: unknown) => e);
+  assert.ok(error instanceof ApiError);
+  assert.equal(error.status, 401);
+  assert.equal(error.login?.header, "X-User");
+  assert.deepEqual(asked, ["http://h/api/v1/whoami?anonymous=true"]);
 });
 
 test("a login is a form, its refusal one sentence that asks nobody again", async () => {
