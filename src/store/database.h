@@ -19,7 +19,8 @@ inline constexpr std::string_view kDatabaseFile = "ceems.db";
 struct DatabaseOptions {
   std::string directory = {};  ///< SQLite: holds ceems.db; must exist
   std::string time_zone = {};  ///< of LOCAL texts and of days; IANA name, "", "UTC" or "Local"
-  int max_connections = 8;     ///< of readers at the same time
+  int max_connections = 16;    ///< of readers at the same time
+  int max_listings = 12;       ///< of them, for queries that may take minutes
   std::chrono::milliseconds connection_wait{5000};  ///< how long a reader waits for a free one
   /// SQLite: how long a reader waits for a file that another program has locked.
   std::chrono::milliseconds busy_wait{5000};

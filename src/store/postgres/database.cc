@@ -48,6 +48,7 @@ class PgDatabase final : public Database {
         coordinator_(*connector_, generation_),
         pool_(connector_->name(),
               options.max_connections,
+              options.max_listings,
               options.connection_wait,
               [this] { return connector_->connect(); }),
         reader_(pool_, coordinator_, generation_),

@@ -87,7 +87,7 @@ class PgReader::Rows final : public Cursor {
 
 Result<std::unique_ptr<Cursor>> PgReader::open(const Sql& sql, std::chrono::milliseconds limit) {
   while (true) {
-    auto lease = pool_->acquire();
+    auto lease = pool_->acquire(use_of(limit));
     if (!lease) {
       return fail(std::move(lease).error());
     }

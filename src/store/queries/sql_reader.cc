@@ -12,7 +12,6 @@ namespace {
 
 // A listing is streamed while the client reads it. The reference allows it the same time.
 constexpr auto kListLimit = std::chrono::minutes(5);
-constexpr auto kShortLimit = std::chrono::seconds(10);
 
 std::string column_list(std::span<const Field> all, FieldList fields) {
   std::string text = "SELECT ";

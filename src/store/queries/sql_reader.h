@@ -3,6 +3,7 @@
 #include <chrono>
 
 #include "store/reader.h"
+#include "store/sql/pool.h"
 #include "store/sql/sql.h"
 #include "store/sums/unit_sums.h"
 
@@ -32,6 +33,12 @@ class SqlReader : public Reader {
   Result<std::vector<UsageGroup>> current_usage(const CurrentUsageQuery& query) override;
 
  protected:
+  /// The limit of short questions. Queries with a longer one are listings.
+  static constexpr std::chrono::seconds kShortLimit{10};
+  static Use use_of(std::chrono::milliseconds limit) {
+    return limit > kShortLimit ? Use::kListing : Use::kShort;
+  }
+
   explicit SqlReader(Dialect dialect) : dialect_(dialect) {}
 
   /// Starts a query on a free connection. It fails with kTimeout after `limit`.

@@ -117,9 +117,11 @@ class SqliteDatabase final : public Database {
       : path_(std::move(path)),
         zone_(zone),
         clock_(&clock),
-        pool_(path_, options.max_connections, options.connection_wait, [path = path_] {
-          return Connection::open(path, OpenMode::kReadOnly);
-        }) {}
+        pool_(path_,
+              options.max_connections,
+              options.max_listings,
+              options.connection_wait,
+              [path = path_] { return Connection::open(path, OpenMode::kReadOnly); }) {}
 
   ~SqliteDatabase() override {
     if (auto done = close(); !done) {
@@ -235,6 +237,7 @@ struct FileReading {
   FileReading(const std::string& path, const DatabaseOptions& options)
       : pool(path,
              options.max_connections,
+             options.max_listings,
              options.connection_wait,
              [path, around = options.around_open, wait = options.busy_wait] {
                return open_for_reading(path, around, wait);

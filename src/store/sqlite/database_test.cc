@@ -33,6 +33,27 @@ TEST_F(SqliteDatabaseTest, AFullDiskIsOneLineAndWorthAnotherTry) {
   }
 }
 
+TEST_F(SqliteDatabaseTest, ListingsLeaveConnectionsToShortQuestions) {
+  write(kNow, kNow + kMinute, {job("1", kNow)});
+  db_.reset();
+  const auto narrow = store::open_database({.directory = dir_.path().string(),
+                                            .time_zone = "UTC",
+                                            .max_connections = 2,
+                                            .max_listings = 1,
+                                            .connection_wait = std::chrono::milliseconds(20)},
+                                           clock_);
+  ASSERT_TRUE(narrow);
+  Reader& reader = (*narrow)->reader();
+  {
+    const auto held = reader.clusters();
+    ASSERT_TRUE(held);
+    EXPECT_EQ(reader.clusters().error().code, ErrorCode::kUnavailable);
+    EXPECT_TRUE(reader.ping());
+    EXPECT_EQ(reader.is_admin("root"), false);
+  }
+  EXPECT_EQ(column(reader.clusters(), 0), Texts{"hpc"});
+}
+
 TEST_F(SqliteDatabaseTest, ALockedFileIsReportedAndTheWriterGoesOnLater) {
   auto other = Connection::open(file(), OpenMode::kReadWrite).value();
   ASSERT_TRUE(other.execute("BEGIN IMMEDIATE"));

@@ -24,7 +24,7 @@ class SqliteReader::Rows final : public Cursor {
 
 Result<std::unique_ptr<Cursor>> SqliteReader::open(const Sql& sql,
                                                    std::chrono::milliseconds limit) {
-  auto lease = pool_->acquire();
+  auto lease = pool_->acquire(use_of(limit));
   if (!lease) {
     return fail(std::move(lease).error());
   }
