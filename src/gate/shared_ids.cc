@@ -1,6 +1,7 @@
 #include "gate/shared_ids.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 #include <utility>
 
@@ -92,19 +93,35 @@ TimeSpan life_of(const store::UnitLife& unit) {
   return bounded({.from_ms = from, .to_ms = unit.ended_ms > 0 ? unit.ended_ms : kFarTime});
 }
 
+TimeSpan with_slack(const TimeSpan& life) {
+  return {.from_ms = life.from_ms - kSlackMs, .to_ms = life.to_ms + kSlackMs};
+}
+
 std::vector<TimeSpan> lives_of_others(const SharedIds& ids) {
   std::vector<TimeSpan> lives;
   for (const auto& [id, shared] : ids) {
-    for (const TimeSpan& life : shared.others) {
-      lives.push_back({life.from_ms - kSlackMs, life.to_ms + kSlackMs});
-    }
+    std::ranges::transform(shared.others, std::back_inserter(lives), with_slack);
   }
   return lives;
 }
 
+/// The spans in order, with those that overlap or touch joined.
+std::vector<TimeSpan> joined(std::vector<TimeSpan> spans) {
+  std::ranges::sort(spans, {}, &TimeSpan::from_ms);
+  std::vector<TimeSpan> result;
+  for (const TimeSpan& span : spans) {
+    if (!result.empty() && span.from_ms <= result.back().to_ms + 1) {
+      result.back().to_ms = std::max(result.back().to_ms, span.to_ms);
+    } else {
+      result.push_back(span);
+    }
+  }
+  return result;
+}
+
 }  // namespace
 
-SharedIds shared_ids_among(std::vector<store::UnitLife> lives) {
+SharedIds lives_by_id(std::vector<store::UnitLife> lives) {
   std::ranges::sort(lives, {}, [](const store::UnitLife& unit) {
     return std::make_tuple(unit.uuid, life_of(unit).from_ms);
   });
@@ -118,8 +135,41 @@ SharedIds shared_ids_among(std::vector<store::UnitLife> lives) {
     SharedId& id = ids[lives[i].uuid];
     (lives[i].in_scope ? id.own : id.others).push_back(life);
   }
+  return ids;
+}
+
+SharedIds shared_ids_among(std::vector<store::UnitLife> lives) {
+  SharedIds ids = lives_by_id(std::move(lives));
   std::erase_if(ids, [](const auto& entry) { return entry.second.others.empty(); });
   return ids;
+}
+
+std::vector<Evaluation> own_parts(const Evaluation& requested,
+                                  const promql::TimeSpan& around,
+                                  std::int64_t lookback_ms,
+                                  const SharedId& lives) {
+  const TimeSpan reads = bounded(around);
+  std::vector<TimeSpan> spans;
+  for (const TimeSpan& life : lives.own) {
+    const TimeSpan shown = with_slack(life);
+    const TimeSpan wanted{.from_ms = std::max(shown.from_ms, requested.start_ms),
+                          .to_ms = std::min(shown.to_ms, requested.end_ms)};
+    if (wanted.from_ms <= wanted.to_ms) {
+      spans.push_back(wanted);
+    }
+  }
+  spans = joined(std::move(spans));
+  for (const TimeSpan& life : lives.others) {
+    spans = without(spans, that_read(with_slack(life), reads, lookback_ms));
+  }
+  std::vector<Evaluation> parts;
+  for (const TimeSpan& span : spans) {
+    const Evaluation part = within(requested, span);
+    if (part.start_ms <= part.end_ms) {
+      parts.push_back(part);
+    }
+  }
+  return parts;
 }
 
 std::optional<Evaluation> narrowed(const Evaluation& requested,

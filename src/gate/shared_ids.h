@@ -27,8 +27,11 @@ struct SharedId {
 };
 using SharedIds = std::map<std::string, SharedId, std::less<>>;
 
-/// The IDs that both units in scope and other units had. Only one unit has an ID at a time: a unit
-/// that seems to be running has ended when the next one with its ID starts.
+/// The lives of all units by ID. Only one unit has an ID at a time: a unit that seems to be running
+/// has ended when the next one with its ID starts.
+SharedIds lives_by_id(std::vector<store::UnitLife> lives);
+
+/// The same for the IDs that both units in scope and other units had.
 SharedIds shared_ids_among(std::vector<store::UnitLife> lives);
 
 /// The times at which a query is evaluated: start, start + step, … up to end, in milliseconds since
@@ -48,5 +51,14 @@ std::optional<Evaluation> narrowed(const Evaluation& requested,
                                    const promql::Reach& reach,
                                    std::int64_t lookback_ms,
                                    const SharedIds& ids);
+
+/// The times of `requested` at which a query that reads `around` each of them may show one ID to
+/// the owner of its `own` lives, in order: from a minute before each of these lives to a minute
+/// after it, without the times at which the query reads something of `others` or of the minute
+/// before and after them. `lookback_ms` is as above. Every part has at least one time.
+std::vector<Evaluation> own_parts(const Evaluation& requested,
+                                  const promql::TimeSpan& around,
+                                  std::int64_t lookback_ms,
+                                  const SharedId& lives);
 
 }  // namespace ceems::gate

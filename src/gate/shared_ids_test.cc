@@ -35,6 +35,32 @@ TEST(SharedIds, AreThoseThatOthersHadToo) {
   EXPECT_EQ(ids.at("4").others, (Spans{{8, kFarTime}}));
 }
 
+TEST(SharedIds, OwnPartsAreTheLivesOneByOneWithoutOthers) {
+  const Evaluation all{.start_ms = 0, .end_ms = 100 * kHour, .step_ms = kMinute};
+  const auto parts = [&](const SharedId& lives, TimeSpan around = {}, std::int64_t lookback = 0) {
+    std::vector<TimeSpan> spans;
+    for (const Evaluation& part : own_parts(all, around, lookback, lives)) {
+      EXPECT_EQ(part.start_ms % kMinute, 0);
+      EXPECT_EQ(part.step_ms, kMinute);
+      spans.push_back({part.start_ms / kMinute, part.end_ms / kMinute});
+    }
+    return spans;
+  };
+  const SharedId two{.own = {{10 * kHour, 11 * kHour}, {20 * kHour, 21 * kHour}}};
+  EXPECT_EQ(parts(two), (Spans{{599, 661}, {1199, 1261}}));
+  SharedId shared = two;
+  shared.others = {{15 * kHour, 16 * kHour}};
+  EXPECT_EQ(parts(shared), (Spans{{599, 661}, {1199, 1261}}));
+  // Neither the range of a rate nor the look-back reaches into the life of somebody else.
+  shared.others = {{11 * kHour, 20 * kHour - 1}};
+  EXPECT_EQ(parts(shared, {-4 * kMinute, 0}, 5 * kMinute), (Spans{{599, 658}, {1210, 1261}}));
+  shared.others = {{0, kFarTime}};
+  EXPECT_TRUE(parts(shared).empty());
+  EXPECT_TRUE(parts({.others = two.own}).empty());
+  EXPECT_EQ(parts({.own = {{99 * kHour, kFarTime}, {99 * kHour + kMinute, kFarTime}}}),
+            (Spans{{5939, 6000}}));
+}
+
 /// Somebody else's unit from 10 h to 12 h, the own one from 20 h to 21 h.
 const SharedIds& shared() {
   static const SharedIds ids = {
