@@ -1,6 +1,5 @@
 #include "exporter/collectors/gpu_flags.h"
 
-
 #include <algorithm>
 #include <array>
 #include <cstdlib>
