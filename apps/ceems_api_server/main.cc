@@ -2,7 +2,10 @@
 // them.
 
 #include <linux/capability.h>
+#include <signal.h>
+#include <unistd.h>
 
+#include <atomic>
 #include <cstdio>
 #include <memory>
 #include <optional>
@@ -38,6 +41,9 @@ namespace ingest = ceems::ingest;
 namespace log = ceems::log;
 namespace os = ceems::os;
 using ceems::Result;
+
+// The upgrade of a larger database takes longer than a start should.
+constexpr std::int64_t kLongUpgradeBytes = std::int64_t{32} << 20;
 
 constexpr std::string_view kDescription =
     "API server for the compute units of clusters. Keeps their use of resources, energy and "
@@ -101,10 +107,18 @@ int serve_database(api::Config config,
                    ceems::metrics::Registry& registry,
                    std::unique_ptr<api::ApiServer>& handler) {
   const ceems::Clock& clock = ceems::real_clock();
+  std::atomic<bool> upgrade_failed = false;
+  const auto on_upgrade_failed = [&upgrade_failed](const ceems::Error& error) {
+    log::error("cannot upgrade the database", {{"err", error.message}});
+    upgrade_failed = true;
+    ::kill(::getpid(), SIGTERM);  // as if the program had been stopped
+  };
   auto database = ceems::store::open_database({.directory = config.data.path,
                                                .time_zone = config.data.time_zone,
                                                .url = config.data.database_url,
-                                               .password_file = config.data.database_password_file},
+                                               .password_file = config.data.database_password_file,
+                                               .upgrade_in_use_above = kLongUpgradeBytes,
+                                               .on_upgrade_failed = on_upgrade_failed},
                                               clock);
   if (!database) {
     return os::give_up(database.error());
@@ -117,6 +131,9 @@ int serve_database(api::Config config,
   if (!updates) {
     return os::give_up(updates.error());
   }
+  updates->wait_until_ready = [&database](const std::stop_token& stop) {
+    return (*database)->wait_until_ready(stop);
+  };
   auto loop = ingest::UpdateLoop::create(std::move(*updates), config.clusters, config.updaters,
                                          (*database)->writer(), registry, clock, os::real_runner());
   if (!loop) {
@@ -150,7 +167,7 @@ int serve_database(api::Config config,
     log::error("cannot close the database", {{"err", closed.error().message}});
   }
   log::info("stopped");
-  return 0;
+  return upgrade_failed ? 1 : 0;
 }
 
 int run(int argc, const char* const* argv) {

@@ -256,6 +256,9 @@ struct UpdateLoop::Impl {
   }
 
   void loop(const std::stop_token& stop) {
+    if (options.wait_until_ready && !options.wait_until_ready(stop)) {
+      return;
+    }
     Clock::SteadyTime next_round = clock.steady_now();
     while (!stop.stop_requested()) {
       if (const auto now = clock.steady_now(); now >= next_round) {
@@ -350,7 +353,10 @@ Result<std::unique_ptr<UpdateLoop>> UpdateLoop::create(UpdateOptions options,
 
 void UpdateLoop::start() {
   const MutexLock lock(impl_->thread_mutex);
-  if (impl_->lead()) {
+  std::stop_source at_once;
+  at_once.request_stop();
+  const auto& wait = impl_->options.wait_until_ready;
+  if ((!wait || wait(at_once.get_token())) && impl_->lead()) {
     impl_->admins.write_configured();
   }
   for (auto& worker : impl_->workers) {

@@ -2,6 +2,7 @@
 
 #include <chrono>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <stop_token>
 #include <string>
@@ -34,6 +35,9 @@ struct UpdateOptions {
   std::vector<std::string> admins;
   /// Admins of source "grafana", fetched in each round; null if there are none (AdminSync).
   std::shared_ptr<AdminSource> grafana;
+  /// Waits until the database can be written; false if it never can, or after a stop. Empty: it can
+  /// already.
+  std::function<bool(const std::stop_token& stop)> wait_until_ready = {};
   /// Pause between the windows of a backfill, so that it does not block readers of the database.
   std::chrono::milliseconds backfill_pause{100};
 };

@@ -1,8 +1,10 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <stop_token>
 #include <string>
 #include <string_view>
@@ -30,6 +32,11 @@ struct DatabaseOptions {
   std::string password_file = {};
   /// SQLite: called around opening files for reading, to raise a privilege meanwhile; may be empty.
   std::function<void(const std::function<void()>& open)> around_open = {};
+  /// SQLite: a file of an older schema that has more bytes than this is upgraded while the database
+  /// is already in use; see Database::wait_until_ready(). Nothing: always before it is opened.
+  std::optional<std::int64_t> upgrade_in_use_above = {};
+  /// Called by another thread if such an upgrade fails; the database stays as it was. May be empty.
+  std::function<void(const Error&)> on_upgrade_failed = {};
 };
 
 /// A database of CEEMS (docs/api/database.md): one writer, many readers. Opened by open_database()
@@ -43,6 +50,11 @@ class Database {
   /// Both live as long as the database.
   virtual Writer& writer() = 0;
   virtual Reader& reader() = 0;
+
+  /// Waits until the database is upgraded. Until then the writer fails with kUnavailable, and so do
+  /// the reader's queries of units, usage and counts; whose units and projects they are, and who is
+  /// an administrator, is answered. False if the upgrade failed, or after a stop.
+  virtual bool wait_until_ready(const std::stop_token& /*stop*/) { return true; }
 
   /// Copies a SQLite database, which may be in use, to ceems-YYYYMMDDhhmm.db (local time of the
   /// zone) in `directory` and returns the file's name. The file is complete and has mode 0640, or

@@ -90,6 +90,8 @@ void answer_error(net::Response& response,
 
 void answer_failure(net::Response& response, const Error& error) {
   if (error.code == ErrorCode::kTimeout || error.code == ErrorCode::kUnavailable) {
+    // Soon for a busy database; an upgrade of a large one takes minutes.
+    response.set_header("Retry-After", "10");
     answer_error(response, ApiErrorType::kTimeout, "the server is too busy, try again later");
   } else {
     answer_error(response, ApiErrorType::kInternal, "internal error");

@@ -59,6 +59,10 @@ Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view use
   Sql query = query_of("SELECT cluster_id, project FROM ceems_project_leads WHERE name = ");
   query.value(user).add(" ORDER BY cluster_id, project");
   const auto rows = open(query, kShortLimit);
+  if (!rows &&
+      rows.error().message.find("no such table: ceems_project_leads") != std::string::npos) {
+    return std::vector<ClusterProject>{};  // a file of the reference, not yet upgraded
+  }
   if (!rows) {
     return fail(rows.error());
   }
@@ -97,11 +101,11 @@ Result<std::size_t> SqlReader::count_member_units(const Scope& members,
 Result<std::vector<UnitLife>> SqlReader::unit_lives(const Scope& members,
                                                     const std::string& cluster,
                                                     const std::vector<std::string>& uuids) {
+  Sql units = query_of(" FROM units WHERE cluster_id = ");
+  units.value(cluster).add(" AND uuid IN ").list(uuids);
   Sql query = query_of("SELECT uuid, CASE WHEN 1=1");
   query.and_project_among(members, units);
   query.add(" THEN 1 ELSE 0 END, created_at_ts, started_at_ts, ended_at_ts").append(units);
-  Sql units = query_of(" FROM units WHERE cluster_id = ");
-  units.value(cluster).add(" AND uuid IN ").list(uuids);
   query.add(" ORDER BY uuid, started_at");
   const auto rows = open(query, kShortLimit);
   if (!rows) {

@@ -12,6 +12,10 @@
 #include <csignal>
 #include <cstdio>
 #include <filesystem>
+#include <functional>
+#include <limits>
+#include <optional>
+#include <stop_token>
 #include <thread>
 #include <utility>
 
@@ -22,6 +26,7 @@
 #include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/session.h"
+#include "store/sqlite/upgrading.h"
 #include "store/writer/session_writer.h"
 
 namespace ceems::store::sqlite {
@@ -117,6 +122,8 @@ class SqliteDatabase final : public Database {
       : path_(std::move(path)),
         zone_(zone),
         clock_(&clock),
+        upgrade_in_use_above_(options.upgrade_in_use_above),
+        on_upgrade_failed_(options.on_upgrade_failed),
         pool_(path_,
               options.max_connections,
               options.max_listings,
@@ -146,19 +153,26 @@ class SqliteDatabase final : public Database {
     if (!connection) {
       return fail(std::move(connection).error());
     }
-    if (auto done = upgrade(*connection, path_, zone_, now_ms(*clock_)); !done) {
-      return done;
+    const auto bytes = bytes_to_upgrade(*connection, path_);
+    if (!bytes) {
+      return fail(bytes.error());
     }
-    auto session = SqliteSession::create(std::move(*connection));
-    if (!session) {
-      return fail(std::move(session).error());
+    if (*bytes > upgrade_in_use_above_.value_or(std::numeric_limits<std::int64_t>::max())) {
+      upgrade_in_use(std::move(*connection));
+      return {};
     }
-    writer_ = std::make_unique<SqliteWriter>(std::move(*session), zone_, *clock_, generation_);
-    return {};
+    return upgrade_now(std::move(*connection), {});
   }
 
-  Writer& writer() override { return *writer_; }
-  Reader& reader() override { return reader_; }
+  Writer& writer() override {
+    return upgrading_ ? static_cast<Writer&>(upgrading_->writer) : *writer_;
+  }
+  Reader& reader() override {
+    return upgrading_ ? static_cast<Reader&>(upgrading_->reader) : reader_;
+  }
+  bool wait_until_ready(const std::stop_token& stop) override {
+    return upgrading_ == nullptr || upgrading_->state.wait(stop);
+  }
 
   Result<std::string> backup(const std::string& directory, std::stop_token stop) override {
     auto source = Connection::open(path_, OpenMode::kReadOnly);
@@ -186,6 +200,10 @@ class SqliteDatabase final : public Database {
   }
 
   Result<> close() override {
+    if (upgrading_ && upgrading_->thread.joinable()) {
+      upgrading_->thread.request_stop();
+      upgrading_->thread.join();
+    }
     pool_.close();
     if (!writer_) {
       return {};
@@ -197,14 +215,62 @@ class SqliteDatabase final : public Database {
   }
 
  private:
+  /// An upgrade while the database is in use.
+  struct Upgrading {
+    explicit Upgrading(Reader& inner) : reader(inner, state) {}
+    UpgradeState state;
+    UpgradingReader reader;
+    UpgradingWriter writer{state};
+    std::jthread thread;
+  };
+
+  Result<> upgrade_now(Connection connection, const std::stop_token& stop) {
+    if (auto done = upgrade(connection, path_, zone_, now_ms(*clock_), stop); !done) {
+      return done;
+    }
+    connection.recycle();
+    auto session = SqliteSession::create(std::move(connection));
+    if (!session) {
+      return fail(std::move(session).error());
+    }
+    writer_ = std::make_unique<SqliteWriter>(std::move(*session), zone_, *clock_, generation_);
+    return {};
+  }
+
+  void upgrade_in_use(Connection connection) {
+    upgrading_ = std::make_unique<Upgrading>(reader_);
+    const auto work = [this](Connection& own, const std::stop_token& stop) {
+      own.stop_with(stop);
+      auto done = upgrade_now(std::move(own), stop);
+      if (done) {
+        upgrading_->writer.set(*writer_);
+        generation_.fetch_add(1);
+        log::info("the database is upgraded", {{"file", path_}});
+        upgrading_->state.finish(std::nullopt);
+        return;
+      }
+      if (on_upgrade_failed_ && !stop.stop_requested()) {
+        on_upgrade_failed_(done.error());
+      }
+      upgrading_->state.finish(done.error());
+    };
+    upgrading_->thread =
+        std::jthread([work, own = std::move(connection)](const std::stop_token& stop) mutable {
+          work(own, stop);
+        });
+  }
+
   const std::string path_;
   const TimeZone zone_;
   const Clock* clock_;
+  const std::optional<std::int64_t> upgrade_in_use_above_;
+  const std::function<void(const Error&)> on_upgrade_failed_;
   UniqueFd lock_;
   std::atomic<std::uint64_t> generation_{0};
   Pool<Connection> pool_;
   SqliteReader reader_{pool_, generation_};
   std::unique_ptr<SqliteWriter> writer_;
+  std::unique_ptr<Upgrading> upgrading_;
 };
 
 using Around = std::function<void(const std::function<void()>&)>;

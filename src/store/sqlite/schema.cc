@@ -1,10 +1,16 @@
+#include "store/sqlite/schema.h"
+
 #include <sqlite3.h>
+
+#include <filesystem>
+#include <functional>
+#include <system_error>
+#include <utility>
 
 #include "base/log.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
-#include "store/sqlite/schema.h"
 
 namespace ceems::store::sqlite {
 namespace {
@@ -127,16 +133,16 @@ constexpr const char* kNamesTable =
     " WHERE resource_manager = 'openstack' AND uid <> '' AND name <> ''"
     " ORDER BY last_updated_at DESC;";
 
+/// Version 6: everything that counts of units need (queries/counted_units.h).
+constexpr const char* kCountsIndex =
+    "CREATE INDEX ceems_units_counts ON units (cluster_id, project, username, ended_at_ts);";
+
 /// Returns the statements of a version of our additions, except for new columns.
 std::string own_tables(int version) {
   switch (version) {
     case 1:
       return kFirstOwnStep;
     case 2:
-/// Version 6: everything that counts of units need (queries/counted_units.h).
-constexpr const char* kCountsIndex =
-    "CREATE INDEX ceems_units_counts ON units (cluster_id, project, username, ended_at_ts);";
-
       return sums_tables();
     case 3:
       return kGapTables;
@@ -144,14 +150,14 @@ constexpr const char* kCountsIndex =
       return kLeadsTable;
     case 5:
       return kNamesTable;
+    case 6:
+      return kCountsIndex;
     default:
       return {};
   }
 }
 
 /// Returns the statements that upgrade a version of our additions to the newest.
-    case 6:
-      return kCountsIndex;
 std::string own_steps(int version) {
   std::string sql;
   while (++version <= kOwnVersion) {
@@ -364,7 +370,113 @@ Result<> take_over(Connection& connection, const TimeZone& zone) {
   return {};
 }
 
+Result<> set_modes(Connection& connection, bool empty) {
+  if (empty) {
+    // Only possible before the first table. A purge can return space to the file system then.
+    if (auto done = connection.execute("PRAGMA auto_vacuum = INCREMENTAL"); !done) {
+      return done;
+    }
+  }
+  // WAL: reading continues while a window is written, and replication programs (litestream) work.
+  // NORMAL: a power failure may lose the newest windows, which are then fetched again, but never
+  // damages the file. 64 MiB of cache and log: index pages that a window touches are read and
+  // written once.
+  if (auto done =
+          connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
+                             "PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536");
+      !done) {
+    return done;
+  }
+  return {};
+}
+
+bool needs_steps(const State& state) {
+  return state.version < kSchemaVersion || state.own < kOwnVersion;
+}
+
+/// The size of the database in bytes.
+Result<std::int64_t> size_of(Connection& connection) {
+  return connection.query_integer(
+      "SELECT page_count * page_size FROM pragma_page_count(), pragma_page_size()");
+}
+
+/// Checks the room for a copy, and for the log and the indexes of an upgrade. The first one writes
+/// a column of every row, so the log becomes as large as the file.
+Result<> check_space(const std::string& path, const State& state, std::int64_t bytes) {
+  std::error_code error;
+  const auto space = std::filesystem::space(std::filesystem::path(path).parent_path(), error);
+  if (error) {
+    return {};  // the copy will tell
+  }
+  const auto size = static_cast<std::uint64_t>(bytes);
+  return sqlite::check_space(path, size + (state.own == 0 ? size + size / 2 : size / 2),
+                             space.available);
+}
+
+Result<> make_copy(Connection& connection,
+                   const std::string& path,
+                   int version,
+                   std::int64_t now_ms,
+                   const std::stop_token& stop) {
+  std::string stamp = TimeZone().local(now_ms);
+  std::erase_if(stamp, [](char c) { return c == '-' || c == ':'; });
+  const std::string backup = fmt::format("{}.v{}-{}.bak", path, version, stamp);
+  const auto bytes = size_of(connection);
+  if (!bytes) {
+    return fail(bytes.error());
+  }
+  log::info("database will be upgraded", {{"file", path},
+                                          {"from", version},
+                                          {"to", kSchemaVersion},
+                                          {"bytes", *bytes},
+                                          {"backup", backup}});
+  constexpr std::int64_t kLarge = std::int64_t{32} << 20;
+  std::function<void(int)> progress;
+  if (*bytes > kLarge) {
+    progress = [](int percent) {
+      log::info("copying the database before its upgrade", {{"percent", percent}});
+    };
+  }
+  const auto keep_going = [](void* token) {
+    return !static_cast<const std::stop_token*>(token)->stop_requested();
+  };
+  std::stop_token token = stop;
+  auto done = connection.copy_to(backup, keep_going, &token, progress);
+  return done ? Result<>()
+              : fail(std::move(done).error().with_context("backup before the upgrade"));
+}
+
 }  // namespace
+
+Result<> check_space(const std::string& path, std::uint64_t needed, std::uint64_t available) {
+  if (needed <= available) {
+    return {};
+  }
+  return fail(
+      ErrorCode::kUnavailable,
+      "database {}: an upgrade needs {} MB of free space in this directory, for a copy, the "
+      "log and indexes; {} MB are free",
+      path, needed / 1'000'000, available / 1'000'000);
+}
+
+Result<std::int64_t> bytes_to_upgrade(Connection& connection, const std::string& path) {
+  const auto state = inspect(connection, path);
+  if (!state) {
+    return fail(state.error());
+  }
+  if (state->empty || !needs_steps(*state)) {
+    return 0;
+  }
+  const auto bytes = size_of(connection);
+  if (!bytes) {
+    return bytes;
+  }
+  auto done = check_space(path, *state, *bytes);
+  if (done) {
+    done = set_modes(connection, false);
+  }
+  return done ? bytes : fail(std::move(done).error());
+}
 
 Result<> create_reference_schema(Connection& connection, int version) {
   if (auto done = connection.execute("CREATE TABLE IF NOT EXISTS schema_migrations"
@@ -385,44 +497,36 @@ Result<> create_reference_schema(Connection& connection, int version) {
 Result<> upgrade(Connection& connection,
                  const std::string& path,
                  const TimeZone& zone,
-                 std::int64_t now_ms) {
+                 std::int64_t now_ms,
+                 const std::stop_token& stop) {
   const auto state = inspect(connection, path);
   if (!state) {
     return fail(state.error());
   }
-  if (state->empty) {
-    // Only possible before the first table. A purge can return space to the file system then.
-    if (auto done = connection.execute("PRAGMA auto_vacuum = INCREMENTAL"); !done) {
-      return done;
-    }
-  }
-  // WAL: reading continues while a window is written, and replication programs (litestream) work.
-  // NORMAL: a power failure may lose the newest windows, which are then fetched again, but never
-  // damages the file. 64 MiB of cache and log: index pages that a window touches are read and
-  // written once.
-  if (auto done =
-          connection.execute("PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;"
-                             "PRAGMA wal_autocheckpoint = 16000; PRAGMA cache_size = -65536");
-      !done) {
+  if (auto done = set_modes(connection, state->empty); !done) {
     return done;
   }
-  const bool change = state->version < kSchemaVersion || state->own < kOwnVersion;
+  const bool change = needs_steps(*state);
   if (change && !state->empty) {
-    std::string stamp = TimeZone().local(now_ms);
-    std::erase_if(stamp, [](char c) { return c == '-' || c == ':'; });
-    const std::string backup = fmt::format("{}.v{}-{}.bak", path, state->version, stamp);
-    if (auto done = connection.copy_to(backup, nullptr, nullptr); !done) {
-      return fail(std::move(done).error().with_context("backup before the upgrade"));
+    const auto bytes = size_of(connection);
+    if (!bytes) {
+      return fail(bytes.error());
     }
-    log::info(
-        "database will be upgraded",
-        {{"file", path}, {"from", state->version}, {"to", kSchemaVersion}, {"backup", backup}});
+    if (auto done = check_space(path, *state, *bytes); !done) {
+      return done;
+    }
+    if (auto done = make_copy(connection, path, state->version, now_ms, stop); !done) {
+      return done;
+    }
   }
   if (change) {
     if (state->empty || state->version == 0) {
       if (auto done = create_reference_schema(connection, 0); !done) {
         return done;
       }
+    }
+    if (!state->empty) {
+      log::info("adding tables, columns and indexes to the database", {{"file", path}});
     }
     for (int step = state->version + 1; step <= kSchemaVersion; ++step) {
       if (auto done = run_step(connection, step); !done) {
@@ -434,6 +538,9 @@ Result<> upgrade(Connection& connection,
         return fail(std::move(done).error().with_context("adding tables"));
       }
     }
+  }
+  if (state->own == 0 && !state->empty) {
+    log::info("reading the times of all units", {{"file", path}});
   }
   return take_over(connection, zone);
 }

@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <stop_token>
 #include <string>
 
 #include "base/result.h"
@@ -21,10 +22,20 @@ inline constexpr int kSchemaVersion = 9;
 ///
 /// kInvalidArgument if the database is marked dirty, is newer than kSchemaVersion or was not
 /// created by CEEMS. It is not changed then.
+/// Logs the progress with large files. `stop` ends it early with an error; a later call continues.
 Result<> upgrade(Connection& connection,
                  const std::string& path,
                  const TimeZone& zone,
-                 std::int64_t now_ms);
+                 std::int64_t now_ms,
+                 const std::stop_token& stop = {});
+
+/// Prepares an open database for being read while it is upgraded, and returns how many bytes the
+/// upgrade has to work through; 0 if it has next to nothing to do. Errors are those of upgrade(),
+/// and those of check_space().
+Result<std::int64_t> bytes_to_upgrade(Connection& connection, const std::string& path);
+
+/// kUnavailable with both numbers if an upgrade needs more than the available bytes.
+Result<> check_space(const std::string& path, std::uint64_t needed, std::uint64_t available);
 
 /// Creates the tables of a version of the reference, for tests of upgrades.
 Result<> create_reference_schema(Connection& connection, int version);

@@ -279,8 +279,7 @@ TEST_F(SchemaTest, AccountsOfOpenstackKeepTheNamesOfTheLists) {
   ASSERT_TRUE(opened) << opened.error().message;
   const auto names = (*opened)->writer().account_names("os");
   ASSERT_TRUE(names) << names.error().message;
-  EXPECT_EQ(names->users.by_id,
-            (std::map<std::string, std::string>{{"u1", "ann"}, {"u2", "bob"}}));
+  EXPECT_EQ(names->users.by_id, (std::map<std::string, std::string>{{"u1", "ann"}, {"u2", "bob"}}));
   EXPECT_EQ(names->projects.by_id, (std::map<std::string, std::string>{{"p1", "dev"}}));
   EXPECT_TRUE((*opened)->writer().account_names("hpc")->users.by_id.empty());
 }

@@ -1,0 +1,111 @@
+#pragma once
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stop_token>
+#include <utility>
+
+#include "base/mutex.h"
+#include "store/reader.h"
+#include "store/store.h"
+
+namespace ceems::store::sqlite {
+
+/// Whether a database that is upgraded while it is in use is ready. Thread-safe.
+class UpgradeState {
+ public:
+  /// Called once. Nothing: the upgrade succeeded.
+  void finish(std::optional<Error> error);
+  [[nodiscard]] bool ready() const { return ready_; }
+  /// Waits for finish(). False after an error or a stop.
+  bool wait(const std::stop_token& stop);
+  /// What answers get meanwhile: kUnavailable.
+  [[nodiscard]] Error error() const;
+
+ private:
+  std::atomic<bool> ready_ = false;
+  Mutex mutex_;
+  Condition changed_;
+  bool finished_ CEEMS_GUARDED_BY(mutex_) = false;
+};
+
+/// Reads a database of the reference's version 9, or an older one of ours, while it is upgraded.
+/// Questions about people, projects, clusters and who owns a unit are answered as before the
+/// upgrade. Queries of units, usage and counts fail with kUnavailable, because the indexes that
+/// they need do not exist yet.
+class UpgradingReader final : public Reader {
+ public:
+  /// Both must outlive it.
+  UpgradingReader(Reader& reader, const UpgradeState& state) : reader_(&reader), state_(&state) {}
+
+  Result<> ping() override { return reader_->ping(); }
+  [[nodiscard]] std::uint64_t generation() const override { return reader_->generation(); }
+  Result<bool> is_admin(std::string_view user) override { return reader_->is_admin(user); }
+  Result<std::vector<ClusterProject>> led_projects(std::string_view user) override {
+    return reader_->led_projects(user);
+  }
+  Result<std::unique_ptr<Cursor>> units(const UnitQuery& query, FieldList fields) override;
+  Result<std::size_t> count_member_units(const Scope& members,
+                                         const std::vector<std::string>& clusters,
+                                         const std::vector<std::string>& uuids) override {
+    return reader_->count_member_units(members, clusters, uuids);
+  }
+  Result<std::vector<UnitLife>> unit_lives(const Scope& members,
+                                           const std::string& cluster,
+                                           const std::vector<std::string>& uuids) override {
+    return reader_->unit_lives(members, cluster, uuids);
+  }
+  Result<std::unique_ptr<Cursor>> users(const Scope& scope,
+                                        const std::vector<std::string>& clusters) override {
+    return reader_->users(scope, clusters);
+  }
+  Result<std::unique_ptr<Cursor>> admins() override { return reader_->admins(); }
+  Result<std::unique_ptr<Cursor>> projects(const UsageQuery& query) override {
+    return reader_->projects(query);
+  }
+  Result<std::unique_ptr<Cursor>> clusters() override { return reader_->clusters(); }
+  Result<std::unique_ptr<Cursor>> stats(const std::vector<std::string>& clusters,
+                                        const std::optional<TimeRange>& ended) override;
+  Result<std::unique_ptr<Cursor>> usage(const UsageQuery& query, FieldList fields) override;
+  Result<std::vector<UsageGroup>> current_usage(const CurrentUsageQuery& query) override;
+
+ private:
+  Reader* reader_;
+  const UpgradeState* state_;
+};
+
+/// Writes to a database once it has been upgraded; until then every call fails with kUnavailable.
+class UpgradingWriter final : public Writer {
+ public:
+  /// It must outlive it.
+  explicit UpgradingWriter(const UpgradeState& state) : state_(&state) {}
+  /// The writer of the upgraded database; set before UpgradeState::finish().
+  void set(Writer& writer) { writer_ = &writer; }
+
+  Result<bool> lead() override;
+  Result<std::optional<std::int64_t>> watermark(std::string_view cluster_id) override;
+  Result<model::AccountNames> account_names(const std::string& cluster_id) override;
+  Result<WriteReport> write(const ClusterUpdate& update) override;
+  Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override;
+  Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override;
+  Result<> purge(std::int64_t cutoff_ms) override;
+  [[nodiscard]] bool keeps_gaps() const override { return true; }
+  Result<std::vector<Gap>> gaps(std::string_view cluster_id) override;
+  Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
+  Result<> fill_gap(const GapFill& fill) override;
+
+ private:
+  template <typename Call>
+  auto when_ready(const Call& call) -> decltype(call(std::declval<Writer&>())) {
+    if (!state_->ready()) {
+      return fail(state_->error());
+    }
+    return call(*writer_);
+  }
+
+  const UpgradeState* state_;
+  Writer* writer_ = nullptr;
+};
+
+}  // namespace ceems::store::sqlite
