@@ -21,6 +21,7 @@ const Rules& wider(const Rules& rules) {
   static const Rules kWider = [&rules] {
     Rules more = rules;
     more.max_body_bytes <<= 3U;
+    more.selection.max_steps <<= 8U;
     more.selection.language.max_bytes <<= 3U;
     more.selection.language.max_patterns <<= 3U;
     return more;

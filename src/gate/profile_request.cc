@@ -166,7 +166,8 @@ std::string write_fields(const std::vector<WireField>& fields) {
 
 struct ProfileRequest::Parts {
   explicit Parts(const SelectionRules& rules)
-      : language(within(rules.language, work)),
+      : work(rules.max_steps),
+        language(within(rules.language, work)),
         selection(rules, Budget::kFull, language.patterns) {}
 
   std::string path;

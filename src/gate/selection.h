@@ -34,6 +34,8 @@ struct SelectionRules {
   std::size_t max_unit_bytes = 512;  ///< length of an ID
   /// Bytes that confine() may add to a request.
   std::size_t max_confined_bytes = std::size_t{1} << 20U;
+  /// The work for the patterns of a request.
+  std::size_t max_steps = promql::WorkBudget::kDefaultSteps;
   promql::ParseOptions language = {};
 };
 

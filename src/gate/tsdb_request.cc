@@ -249,7 +249,8 @@ void write_times(Fields& fields, TimeForm form, const RequestTimes& requested) {
 
 struct TsdbRequest::Parts {
   Parts(const SelectionRules& rules, Budget budget)
-      : language(within(rules.language, budget, work)),
+      : work(rules.max_steps),
+        language(within(rules.language, budget, work)),
         selection(rules, budget, language.patterns) {}
 
   std::string method;
