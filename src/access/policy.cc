@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/strings.h"
 
 namespace ceems::access {
 namespace {
@@ -40,14 +41,20 @@ bool is_somebody(const Identity& identity) {
 
 }  // namespace
 
-std::string user_name(const net::Headers& headers, const std::vector<std::string>& header_names) {
+std::optional<std::string> user_name(const net::Headers& headers,
+                                     const std::vector<std::string>& header_names) {
+  std::string user;
   for (const std::string& name : header_names) {
-    const std::string* value = net::find_header(headers, name);
-    if (value != nullptr && !value->empty()) {
-      return *value;
+    const auto is_it = [&name](const auto& header) { return same_in_any_case(header.first, name); };
+    if (std::ranges::count_if(headers, is_it) > 1) {
+      return std::nullopt;
+    }
+    const auto found = std::ranges::find_if(headers, is_it);
+    if (user.empty() && found != headers.end()) {
+      user = found->second;
     }
   }
-  return {};
+  return user;
 }
 
 Identity identify(store::Reader& reader, const Roles& roles, std::string user, Role granted) {

@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -33,8 +34,10 @@ struct Roles {
   std::vector<std::string> support = {};
 };
 
-/// The first non-empty value of the first of `header_names` that has one; empty if none has.
-std::string user_name(const net::Headers& headers, const std::vector<std::string>& header_names);
+/// The value of the first of `header_names` that has one; empty if none has. Nothing if one of the
+/// headers is given twice: two programs may then read different names, so callers must deny.
+std::optional<std::string> user_name(const net::Headers& headers,
+                                     const std::vector<std::string>& header_names);
 
 /// Determines the role of a user. Only exact names count. `granted` is the role from an identity
 /// provider (by the user's groups), which can only add support or admin. If a list cannot be read

@@ -69,11 +69,21 @@ TEST_F(PolicyTest, ZeroValuesDeny) {
 }
 
 TEST_F(PolicyTest, TheFirstConfiguredHeaderWithAValueNamesTheUser) {
-  const net::Headers headers{{"x-second", "two"}, {"X-First", ""}, {"X-Second", "three"}};
-  EXPECT_EQ(user_name(headers, {"X-First", "X-Second"}), "two");
+  const net::Headers headers{{"x-second", "two"}, {"X-First", ""}, {"X-Third", "three"}};
+  EXPECT_EQ(user_name(headers, {"X-First", "X-Second", "X-Third"}), "two");
   EXPECT_EQ(user_name(headers, {"X-Grafana-User"}), "");
   // Headers that other programs use internally have no meaning here.
   EXPECT_EQ(user_name({{"X-Ceems-Admin-User", "root"}}, {"X-Grafana-User"}), "");
+}
+
+TEST_F(PolicyTest, AUserHeaderThatIsGivenTwiceNamesNobody) {
+  for (const std::string second : {"ada", "eve", ""}) {
+    EXPECT_EQ(user_name({{"X-User", "ada"}, {"x-user", second}}, {"X-User"}), std::nullopt);
+    EXPECT_EQ(user_name({{"X-User", second}, {"X-USER", "ada"}}, {"X-User"}), std::nullopt);
+  }
+  EXPECT_EQ(user_name({{"X-User", "ada"}, {"X-B", "1"}, {"X-B", "2"}}, {"X-User", "X-B"}),
+            std::nullopt);
+  EXPECT_EQ(user_name({{"X-User", "ada"}, {"X-Other", "1"}, {"X-Other", "2"}}, {"X-User"}), "ada");
 }
 
 TEST_F(PolicyTest, TheStrongestRoleCountsAndNamesAreMatchedExactly) {

@@ -78,7 +78,8 @@ std::optional<std::vector<std::string>> Signer::open(std::string_view purpose,
   }
   const std::string_view text = token.substr(0, dot + 1);
   const auto signed_with = crypto::base64url_decode(token.substr(dot + 1));
-  if (!signed_with || !same_secret(*signed_with, signature(purpose, text))) {
+  if (!signed_with || signed_with->size() != SHA256_DIGEST_LENGTH ||
+      !same_secret(*signed_with, signature(purpose, text))) {
     return std::nullopt;
   }
   std::vector<std::string> opened;

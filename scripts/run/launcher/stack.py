@@ -121,7 +121,8 @@ class Stack:
         run_as = ["--security.run-as-user=root"] if os.geteuid() == 0 and not self.credentials else []
         child = self._start("ceems_api_server", [
             os.path.join(options.bin_dir, "ceems_api_server"), "--config.file=" + api,
-            "--web.listen-address=127.0.0.1:%d" % options.api_port] + run_as, self.credentials)
+            "--web.listen-address=127.0.0.1:%d" % options.api_port,
+            "--web.cors.origin=http://(localhost|127\\.0\\.0\\.1):%d" % options.api_port] + run_as, self.credentials)
         self._wait_ready(child, self.api_url + "/health")
 
     def _wait_ready(self, child, url):
