@@ -18,6 +18,7 @@
 #include "api/login/sign_in.h"
 #include "api/series_tsdb.h"
 #include "api/server.h"
+#include "audit/log.h"
 #include "base/clock.h"
 #include "base/log.h"
 #include "config/flags.h"
@@ -69,13 +70,19 @@ Result<> drop_privileges(const api::CommandLine& line) {
   return {};
 }
 
-void serve(ceems::net::Server& server) {
+void serve(ceems::net::Server& server, ceems::audit::Log* audit) {
   server.start();
   for (const std::string& address : server.addresses()) {
     log::info("listening", {{"address", address}});
   }
-  os::serve_until_stopped(
-      [] { log::info("ignored SIGHUP, a changed configuration requires a restart"); });
+  os::serve_until_stopped([audit] {
+    if (audit != nullptr) {
+      audit->reopen();
+      log::info("SIGHUP: reopened the audit log; a changed configuration requires a restart");
+    } else {
+      log::info("ignored SIGHUP, a changed configuration requires a restart");
+    }
+  });
   server.stop();  // finishes current requests while everything they need still exists
 }
 
@@ -123,10 +130,11 @@ int serve_database(api::Config config,
   if (!database) {
     return os::give_up(database.error());
   }
-  auto series = api::TsdbSeriesSource::create(config.clusters, config.updaters, clock);
-  if (!series) {
-    return os::give_up(series.error());
+  auto tsdbs = api::cluster_tsdbs(config.clusters, config.updaters, config.series, clock);
+  if (!tsdbs) {
+    return os::give_up(tsdbs.error());
   }
+  api::TsdbSeriesSource series(std::move(*tsdbs));
   auto updates = update_options(config, line);
   if (!updates) {
     return os::give_up(updates.error());
@@ -149,7 +157,16 @@ int serve_database(api::Config config,
     return os::give_up(sign_in.error());
   }
   api_options.sign_in = sign_in->get();
-  auto made = api::ApiServer::create(std::move(api_options), (*database)->reader(), series->get(),
+  std::unique_ptr<ceems::audit::Log> audit;
+  if (config.audit.enabled()) {
+    auto opened = ceems::audit::Log::open(config.audit, "ceems_api_server", clock);
+    if (!opened) {
+      return os::give_up(std::move(opened).error().with_context("ceems_api_server.audit"));
+    }
+    audit = std::move(*opened);
+  }
+  api_options.audit = audit.get();
+  auto made = api::ApiServer::create(std::move(api_options), (*database)->reader(), &series,
                                      registry, clock);
   if (!made) {
     return os::give_up(made.error());
@@ -160,7 +177,7 @@ int serve_database(api::Config config,
   if (!config.data.backup_path.empty()) {
     backups.emplace(**database, config.data.backup_path, config.data.backup_interval);
   }
-  serve(server);
+  serve(server, audit.get());
   (*loop)->stop();
   backups.reset();
   if (auto closed = (*database)->close(); !closed) {
@@ -208,6 +225,11 @@ int run(int argc, const char* const* argv) {
   os::raise_file_limit();
   os::log_start("ceems_api_server");
   for (const std::string& warning : config->warnings) {
+    log::warn(warning);
+  }
+
+  for (const std::string& warning :
+       api::login::exposure_warnings(config->login, line.cors_origin)) {
     log::warn(warning);
   }
 

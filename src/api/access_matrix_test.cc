@@ -57,10 +57,7 @@ Table documented() {
 
 class AnySeries final : public SeriesSource {
  public:
-  Result<std::vector<Series>> series(const std::string& /*cluster*/,
-                                     const std::string& /*uuid*/,
-                                     std::int64_t /*from*/,
-                                     std::int64_t /*to*/) override {
+  Result<std::vector<Series>> series(const SeriesRequest& /*request*/) override {
     return std::vector<Series>{{.name = "cpu", .unit = "cores", .points = {{kNow, 1}}}};
   }
 };

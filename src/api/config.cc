@@ -83,6 +83,29 @@ Result<> read_admin(const config::Node& node, const std::string& directory, Conf
   return section.done();
 }
 
+bool is_label_name(std::string_view name) {
+  const auto is_word = [](char byte) {
+    return (byte >= 'a' && byte <= 'z') || (byte >= 'A' && byte <= 'Z') || byte == '_' ||
+           (byte >= '0' && byte <= '9');
+  };
+  return !name.empty() && !(name.front() >= '0' && name.front() <= '9') &&
+         std::ranges::all_of(name, is_word);
+}
+
+Result<> read_series(const config::Node& node, SeriesOptions& series) {
+  config::Section section(node);
+  bool pinned = false;
+  section.only({"pin_cluster", "cluster_label"})
+      .boolean("pin_cluster", pinned)
+      .text("cluster_label", series.cluster_label)
+      .refuse(!is_label_name(series.cluster_label), "cluster_label",
+              "expected the name of a label");
+  if (node["pin_cluster"].present()) {
+    series.pin_cluster = pinned;
+  }
+  return section.done();
+}
+
 /// `identity` and `roles`.
 Result<> read_login(const config::Node& node, const std::string& directory, Config& config) {
   auto login = login::parse_login(node["identity"], node["roles"], directory, config.warnings);
@@ -107,6 +130,12 @@ Result<Config> parse_config(const config::Node& document,
   root.also(read_data(server["data"], directory, checks, config));
   root.also(read_admin(server["admin"], directory, config));
   root.also(read_login(server, directory, config));
+  root.also(read_series(server["series"], config.series));
+  if (auto audit = audit::read_options(server["audit"], directory); audit) {
+    config.audit = std::move(*audit);
+  } else {
+    root.also(fail(std::move(audit).error()));
+  }
   if (root.ok()) {
     root.also(ingest::read_updaters(document["updaters"], directory, config.updaters));
   }

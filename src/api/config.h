@@ -1,16 +1,25 @@
 #pragma once
 
 #include <chrono>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "api/login/config.h"
+#include "audit/config.h"
 #include "base/result.h"
 #include "config/yaml.h"
 #include "ingest/config.h"
 #include "net/client/client.h"
 
 namespace ceems::api {
+
+/// How the series of clusters that share a TSDB are told apart.
+struct SeriesOptions {
+  /// Whether selectors are confined to the cluster; absent: only where clusters share a TSDB.
+  std::optional<bool> pin_cluster = {};
+  std::string cluster_label = "ceems_id";  ///< its value is the ID of the cluster
+};
 
 /// The configuration file of ceems_api_server (docs/api/configuration.md).
 struct Config {
@@ -35,6 +44,8 @@ struct Config {
   Data data = {};
   Admin admin = {};
   login::LoginOptions login = {};  ///< `identity` and `roles`
+  SeriesOptions series = {};
+  audit::Options audit = {};
   std::vector<ingest::ClusterConfig> clusters = {};
   std::vector<ingest::UpdaterConfig> updaters = {};
   /// One log line per key that no longer has an effect.

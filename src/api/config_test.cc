@@ -236,5 +236,25 @@ TEST(Config, HttpClientsAreThoseOfPrometheus) {
   EXPECT_EQ(bearer->updaters[0].web.user_agent, "ceems_api_server");
 }
 
+TEST(Config, SeriesAndAuditAreRead) {
+  const auto none = parse("clusters: []");
+  ASSERT_TRUE(none);
+  EXPECT_FALSE(none->series.pin_cluster);
+  EXPECT_EQ(none->series.cluster_label, "ceems_id");
+  EXPECT_FALSE(none->audit.enabled());
+  const auto config = parse(
+      "ceems_api_server: {series: {pin_cluster: false, cluster_label: site}, audit: {file: a}}");
+  ASSERT_TRUE(config) << config.error().message;
+  EXPECT_EQ(config->series.pin_cluster, false);
+  EXPECT_EQ(config->series.cluster_label, "site");
+  EXPECT_EQ(config->audit.file, "/etc/ceems/a");
+  for (const char* wrong : {"series: {cluster_label: \"a-b\"}", "series: {pin: true}",
+                            "audit: {file: a, journal: true}", "audit: {path: a}"}) {
+    EXPECT_NE(error_of(std::string("ceems_api_server: {") + wrong + "}").find("c.yml:1"),
+              std::string::npos)
+        << wrong;
+  }
+}
+
 }  // namespace
 }  // namespace ceems::api

@@ -48,6 +48,8 @@ struct Route {
   std::size_t page_key = 0;
   /// The answer depends only on the request, the caller and the database, so it gets an entity tag.
   bool tagged = true;
+  /// What admins and support read there is data of other people, which the audit records.
+  bool audited = true;
   std::string_view summary = {};
 };
 

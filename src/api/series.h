@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "gate/shared_ids.h"
 
 namespace ceems::api {
 
@@ -16,16 +17,24 @@ struct Series {
   std::vector<std::pair<std::int64_t, double>> points;  ///< epoch ms and value, ascending
 };
 
+/// Whose series to read, and from when to when (epoch ms).
+struct SeriesRequest {
+  std::string cluster_id = {};
+  std::string uuid = {};
+  std::int64_t from_ms = 0;
+  std::int64_t to_ms = 0;
+  /// The lives of the uuid that the caller may see, and those that the caller must not.
+  gate::SharedId lives = {};
+};
+
 /// Reads the time series of a unit for its page. Safe for concurrent use.
 class SeriesSource {
  public:
   virtual ~SeriesSource() = default;
-  /// All series of one unit between two times (epoch ms). A series without data has no points.
-  /// kNotFound if the cluster has no source, kUnavailable if it does not respond.
-  virtual Result<std::vector<Series>> series(const std::string& cluster_id,
-                                             const std::string& uuid,
-                                             std::int64_t from_ms,
-                                             std::int64_t to_ms) = 0;
+  /// All series of one uuid during its own lives (gate::own_parts()). A series without data has no
+  /// points. kNotFound if the cluster has no source, kUnavailable if it does not respond,
+  /// kPermissionDenied if it cannot be told whether the series are those of the cluster.
+  virtual Result<std::vector<Series>> series(const SeriesRequest& request) = 0;
 };
 
 }  // namespace ceems::api

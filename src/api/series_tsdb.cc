@@ -4,6 +4,8 @@
 #include <array>
 #include <chrono>
 #include <cmath>
+#include <cstddef>
+#include <iterator>
 #include <string_view>
 #include <utility>
 
@@ -20,6 +22,9 @@ using std::chrono::milliseconds;
 constexpr std::int64_t kMaxPoints = 300;
 // People wait for the page, so a slower answer would be of no use.
 constexpr milliseconds kTimeout = std::chrono::seconds(20);
+/// Each part of a period is a request for each chart.
+constexpr std::ptrdiff_t kMaxParts = 20;
+constexpr std::int64_t kResolutionMs = 1000;
 
 struct Chart {
   std::string_view name;
@@ -49,17 +54,69 @@ milliseconds step_for(std::int64_t length_ms, milliseconds scrape_interval) {
   return std::max(step, scrape_interval);
 }
 
+/// The length of the parts of a period in which the unit lived, which the points are spread over.
+std::int64_t length_of(const std::vector<gate::Evaluation>& parts) {
+  std::int64_t length = 0;
+  for (const gate::Evaluation& part : parts) {
+    length += part.end_ms - part.start_ms;
+  }
+  return length;
+}
+
+/// How the parts of a request are read.
+struct Plan {
+  std::vector<gate::Evaluation> parts;
+  std::string matcher;
+  std::string range;
+};
+
+Plan plan_of(const SeriesRequest& request, const tsdb::Settings& settings) {
+  // The settings of the TSDB, which says how far back a query without a range reads.
+  const std::int64_t lookback = settings.lookback_delta.count();
+  gate::Evaluation whole{
+      .start_ms = request.from_ms, .end_ms = request.to_ms, .step_ms = kResolutionMs};
+  const auto lived = gate::own_parts(whole, {}, 0, {.own = request.lives.own, .others = {}});
+  const milliseconds step = step_for(length_of(lived), settings.scrape_interval);
+  const milliseconds range = std::max(step, settings.rate_interval());
+  whole.step_ms = step.count();
+  Plan plan{.parts = gate::own_parts(whole, {.from_ms = -range.count(), .to_ms = 0}, lookback,
+                                     request.lives),
+            .matcher = fmt::format("uuid=\"{}\"", tsdb::quote_text(request.uuid)),
+            .range = tsdb::duration_text(range)};
+  if (std::ssize(plan.parts) > kMaxParts) {  // the latest
+    plan.parts.erase(plan.parts.begin(), plan.parts.end() - kMaxParts);
+  }
+  return plan;
+}
+
+/// Appends the points of one part.
+void append_points(const tsdb::QueryAnswer& answer, Series& series) {
+  if (answer.series.empty()) {
+    return;
+  }
+  for (const auto& sample : answer.series.front().samples) {
+    if (std::isfinite(sample.value)) {
+      series.points.emplace_back(sample.time_ms, sample.value);
+    }
+  }
+}
+
+/// Without trailing slashes, so that the same TSDB has the same text.
+std::string plain_url(std::string url) {
+  while (url.ends_with('/')) {
+    url.pop_back();
+  }
+  return url;
+}
+
 }  // namespace
 
-TsdbSeriesSource::TsdbSeriesSource(
-    std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients)
-    : clients_(std::move(clients)) {}
-
-Result<std::unique_ptr<TsdbSeriesSource>> TsdbSeriesSource::create(
-    const std::vector<ingest::ClusterConfig>& clusters,
-    const std::vector<ingest::UpdaterConfig>& updaters,
-    const Clock& clock) {
-  std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients;
+Result<ClusterTsdbs> cluster_tsdbs(const std::vector<ingest::ClusterConfig>& clusters,
+                                   const std::vector<ingest::UpdaterConfig>& updaters,
+                                   const SeriesOptions& options,
+                                   const Clock& clock) {
+  ClusterTsdbs tsdbs;
+  std::map<std::string, std::vector<ClusterTsdb*>> by_url;
   for (const auto& cluster : clusters) {
     auto endpoint = ingest::tsdb_of_cluster(cluster, updaters);
     if (!endpoint) {
@@ -74,44 +131,65 @@ Result<std::unique_ptr<TsdbSeriesSource>> TsdbSeriesSource::create(
     if (!transport) {
       return fail(std::move(transport).error().with_context("cluster " + cluster.cluster.id));
     }
-    clients.emplace(cluster.cluster.id,
-                    std::make_unique<tsdb::Client>(url, std::move(*transport), clock));
+    auto& tsdb = tsdbs[cluster.cluster.id];
+    tsdb.client = std::make_unique<tsdb::Client>(url, std::move(*transport), clock);
+    by_url[plain_url(url)].push_back(&tsdb);
   }
-  return std::make_unique<TsdbSeriesSource>(std::move(clients));
+  for (const auto& [url, sharing] : by_url) {
+    for (ClusterTsdb* const tsdb : sharing) {
+      const bool pinned = options.pin_cluster.value_or(sharing.size() > 1);
+      tsdb->cluster_label = pinned ? options.cluster_label : "";
+    }
+  }
+  return tsdbs;
 }
 
-Result<std::vector<Series>> TsdbSeriesSource::series(const std::string& cluster_id,
-                                                     const std::string& uuid,
-                                                     std::int64_t from_ms,
-                                                     std::int64_t to_ms) {
-  const auto client = clients_.find(cluster_id);
-  if (client == clients_.end()) {
+Result<std::vector<Series>> TsdbSeriesSource::series(const SeriesRequest& request) {
+  const auto found = tsdbs_.find(request.cluster_id);
+  if (found == tsdbs_.end()) {
     return fail(ErrorCode::kNotFound, "no TSDB is configured for cluster {}",
-                printable(cluster_id, 40));
+                printable(request.cluster_id, 40));
   }
-  if (uuid.empty() || from_ms < 0 || to_ms <= from_ms) {
+  if (request.uuid.empty() || request.from_ms < 0 || request.to_ms <= request.from_ms) {
     return fail(ErrorCode::kInvalidArgument, "expected a unit and a period");
   }
-  const tsdb::Settings settings = client->second->settings();
-  const milliseconds step = step_for(to_ms - from_ms, settings.scrape_interval);
-  const std::string matcher = fmt::format("uuid=\"{}\"", tsdb::quote_text(uuid));
-  const std::string range = tsdb::duration_text(std::max(step, settings.rate_interval()));
+  const auto& [client, label] = found->second;
+  const Plan plan = plan_of(request, client->settings());
+  const std::string cluster =
+      label.empty() ? std::string()
+                    : fmt::format(",{}=\"{}\"", label, tsdb::quote_text(request.cluster_id));
   std::vector<Series> result;
+  bool any = false;
   for (const auto& chart : kCharts) {
-    auto answer = client->second->query_range(
-        fmt::format(fmt::runtime(chart.query), matcher, range), from_ms, to_ms, step);
-    if (!answer) {
-      return fail(std::move(answer).error().with_context(chart.name));
-    }
     Series series{.name = std::string(chart.name), .unit = std::string(chart.unit), .points = {}};
-    if (!answer->series.empty()) {
-      for (const auto& sample : answer->series.front().samples) {
-        if (std::isfinite(sample.value)) {
-          series.points.emplace_back(sample.time_ms, sample.value);
-        }
+    for (const auto& part : plan.parts) {
+      const auto answer = client->query_range(
+          fmt::format(fmt::runtime(chart.query), plan.matcher + cluster, plan.range), part.start_ms,
+          part.end_ms, milliseconds(part.step_ms));
+      if (!answer) {
+        return fail(Error(answer.error()).with_context(chart.name));
       }
+      append_points(*answer, series);
     }
+    any = any || !series.points.empty();
     result.push_back(std::move(series));
+  }
+  if (any || label.empty()) {
+    return result;
+  }
+  // An empty chart would hide that the label is missing.
+  for (const auto& part : plan.parts) {
+    const auto unlabelled =
+        client->query_range(fmt::format("count(ceems_compute_unit_memory_used_bytes{{{},{}=\"\"}})",
+                                        plan.matcher, label),
+                            part.start_ms, part.end_ms, milliseconds(part.step_ms));
+    if (!unlabelled) {
+      return fail(Error(unlabelled.error()).with_context("series without a cluster"));
+    }
+    if (!unlabelled->series.empty()) {
+      return fail(ErrorCode::kPermissionDenied,
+                  "the TSDB holds several clusters and its series have no label '{}'", label);
+    }
   }
   return result;
 }

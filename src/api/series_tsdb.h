@@ -3,8 +3,10 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
+#include "api/config.h"
 #include "api/series.h"
 #include "base/clock.h"
 #include "ingest/config.h"
@@ -12,28 +14,31 @@
 
 namespace ceems::api {
 
+/// Where the series of a cluster are.
+struct ClusterTsdb {
+  std::unique_ptr<tsdb::Client> client;
+  /// The label whose value is the ID of the cluster. Empty: the TSDB has only this cluster.
+  std::string cluster_label = {};
+};
+using ClusterTsdbs = std::map<std::string, ClusterTsdb, std::less<>>;  ///< by cluster ID
+
+/// Creates a client for each cluster that has a TSDB (ingest::tsdb_of_cluster()). Series of
+/// clusters with the same TSDB are told apart by their label. Errors: those of the clients.
+Result<ClusterTsdbs> cluster_tsdbs(const std::vector<ingest::ClusterConfig>& clusters,
+                                   const std::vector<ingest::UpdaterConfig>& updaters,
+                                   const SeriesOptions& options,
+                                   const Clock& clock);
+
 /// Reads series from the TSDB of each cluster: CPUs in use (cores), memory in use (bytes) and power
-/// (watts), summed over hosts, with at most 300 points each. Does not check whether the user may
-/// see the unit; that is up to the caller.
+/// (watts), summed over hosts, with at most 300 points each.
 class TsdbSeriesSource final : public SeriesSource {
  public:
-  /// Clients by cluster id.
-  explicit TsdbSeriesSource(
-      std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients);
+  explicit TsdbSeriesSource(ClusterTsdbs tsdbs) : tsdbs_(std::move(tsdbs)) {}
 
-  /// Creates a client for each cluster that has a TSDB (ingest::tsdb_of_cluster()).
-  static Result<std::unique_ptr<TsdbSeriesSource>> create(
-      const std::vector<ingest::ClusterConfig>& clusters,
-      const std::vector<ingest::UpdaterConfig>& updaters,
-      const Clock& clock);
-
-  Result<std::vector<Series>> series(const std::string& cluster_id,
-                                     const std::string& uuid,
-                                     std::int64_t from_ms,
-                                     std::int64_t to_ms) override;
+  Result<std::vector<Series>> series(const SeriesRequest& request) override;
 
  private:
-  std::map<std::string, std::unique_ptr<tsdb::Client>, std::less<>> clients_;
+  ClusterTsdbs tsdbs_;
 };
 
 }  // namespace ceems::api

@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "api/answer/envelope.h"
+#include "api/auditing.h"
 #include "api/pages.h"
 #include "webui/asset.h"
 
@@ -183,14 +184,13 @@ access::Identity ApiServer::identify(const net::Request& request, net::Response&
     if (options_.sign_in != nullptr) {
       return options_.sign_in->identify(request, response);
     }
-    return access::identify(*services_.reader, options_.roles,
-                            access::user_name(request.headers, options_.user_headers));
+    auto named = access::user_name(request.headers, options_.user_headers);
+    return access::identify(*services_.reader, options_.roles, std::move(named).value_or(""));
   });
   return identity.value_or(access::Identity{});
 }
 
 Result<> ApiServer::read_params(const Route& route, Call& call) const {
-  call.params = parse_params(call.request->query, route.params);
   // Units that are requested by id are returned whenever they ran.
   if (route.window == WindowKind::kRounded ||
       (route.window == WindowKind::kEnded && call.params.uuids.empty())) {
@@ -232,11 +232,21 @@ void ApiServer::call_route(const Route& route,
                            net::Response& response) {
   // Caches must not keep the answer, because it is for this caller only.
   response.set_header("Cache-Control", "no-store");
-  Call call{.request = &request, .response = &response, .route = route.path};
+  Call call{.request = &request, .response = &response, .route = route.path, .streams = &streams_};
+  serve_route(route, call);
+  audit_call(options_.audit, route, call);
+}
+
+void ApiServer::serve_route(const Route& route, Call& call) {
+  const net::Request& request = *call.request;
+  net::Response& response = *call.response;
+  call.params = parse_params(request.query, route.params);
   if (route.caller != Caller::kAnyone) {
     call.identity = identify(request, response);
     if (call.identity.user.empty()) {
-      if (options_.sign_in != nullptr && route.shape == Shape::kIdentity) {
+      if (call.params.anonymous) {
+        answer_anonymous(request, response);
+      } else if (options_.sign_in != nullptr && route.shape == Shape::kIdentity) {
         options_.sign_in->answer_unauthenticated(request, response);
       } else {
         answer_error(response, ApiErrorType::kUnauthorized, "no user identified");
@@ -251,6 +261,7 @@ void ApiServer::call_route(const Route& route,
       return;
     }
     call.admin_route = true;
+    call.foreign = route.audited;
   }
   if (auto done = read_params(route, call); !done) {
     answer_bad_request(call, done.error());
@@ -272,6 +283,14 @@ void ApiServer::call_route(const Route& route,
 
 bool ApiServer::needs_body(const net::Request& request) const {
   return request.method == "POST" && find_target(request).place == Place::kLogin;
+}
+
+void ApiServer::answer_anonymous(const net::Request& request, net::Response& response) {
+  if (options_.sign_in != nullptr) {
+    options_.sign_in->answer_anonymous(request, response);
+  } else {
+    answer_nobody(response, {});
+  }
 }
 
 void ApiServer::answer(const Target& target, const net::Request& request, net::Response& response) {
@@ -327,6 +346,7 @@ void ApiServer::answer(const Target& target, const net::Request& request, net::R
       break;
     case Place::kLogin:
       options_.sign_in->answer_page(target.path, request, response);
+      audit_login(options_.audit, request, response);
       break;
     case Place::kNothing:
       break;

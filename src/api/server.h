@@ -7,6 +7,7 @@
 #include "access/policy.h"
 #include "api/answer/cors.h"
 #include "api/answer/entity_tag.h"
+#include "api/answer/stream_slots.h"
 #include "api/documentation/openapi.h"
 #include "api/handlers/handlers.h"
 #include "api/login/sign_in.h"
@@ -15,6 +16,7 @@
 #include "api/routes.h"
 #include "api/series.h"
 #include "api/usage_cache.h"
+#include "audit/log.h"
 #include "base/clock.h"
 #include "base/result.h"
 #include "model/protocol.h"
@@ -32,6 +34,7 @@ struct ApiOptions {
   std::int64_t max_period_ms = 0;
   access::Roles roles = {};
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
+  audit::Log* audit = nullptr;       ///< outlives the server; null: none
   std::string external_url = {};     ///< public URL of the server, for the OpenAPI document
 };
 
@@ -65,7 +68,9 @@ class ApiServer {
   /// The caller of a request; the identity without a name if nobody is logged in.
   access::Identity identify(const net::Request& request, net::Response& response);
   void call_route(const Route& route, const net::Request& request, net::Response& response);
-  /// Reads the parameters of the route into `call`.
+  void serve_route(const Route& route, Call& call);
+  void answer_anonymous(const net::Request& request, net::Response& response);
+  /// Reads window and page from the parameters into `call`.
   [[nodiscard]] Result<> read_params(const Route& route, Call& call) const;
   [[nodiscard]] std::string tag_of(const Route& route, const Call& call) const;
 
@@ -73,6 +78,7 @@ class ApiServer {
   Cors cors_;
   RateLimiter limiter_;
   UsageCache usage_cache_;
+  StreamSlots streams_;
   EntityTags tags_;
   metrics::Registry& registry_;
   RequestMetrics metrics_;

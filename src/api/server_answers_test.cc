@@ -227,11 +227,12 @@ TEST_F(AnswersTest, ErrorsDemosAndSeriesAreNotCached) {
 }
 
 TEST_F(AnswersTest, TheServerCountsWhatItDoes) {
-  make({.max_requests = 5});
+  make({.max_requests = 6});
   registry_.gauge("other", "Help.").set(7);
   static_cast<void>(get("/api/v1/units?running", "ada"));
   static_cast<void>(get("/api/v1/usage/current", "ada"));
   static_cast<void>(get("/api/v1/usage/current", "ada"));
+  static_cast<void>(get("/api/v1/usage/current", "bob"));
   static_cast<void>(get("/nothing"));
   static_cast<void>(get("/api/v1/units/admin", "ada"));
   const auto page = get("/metrics");
@@ -241,13 +242,14 @@ TEST_F(AnswersTest, TheServerCountsWhatItDoes) {
        {"ceems_api_server_http_requests_total{route=\"units\",status=\"2xx\"} 1",
         "ceems_api_server_http_requests_total{route=\"units/admin\",status=\"4xx\"} 1",
         "ceems_api_server_http_requests_total{route=\"other\",status=\"4xx\"} 1",
-        "ceems_api_server_http_request_duration_seconds_count{route=\"usage/current\"} 2",
+        "ceems_api_server_http_request_duration_seconds_count{route=\"usage/current\"} 3",
         "ceems_api_server_http_requests_in_flight 1",
         "ceems_api_server_http_requests_limited_total 0",
         "ceems_api_server_usage_cache_lookups_total{result=\"hit\"} 1",
-        "ceems_api_server_usage_cache_lookups_total{result=\"miss\"} 1",
+        "ceems_api_server_usage_cache_lookups_total{result=\"miss\"} 2",
         "ceems_api_server_db_rows_total{query=\"units\"} 4",
-        "ceems_api_server_db_query_duration_seconds_count{query=\"current_usage\"} 1",
+        // One for each user, and one for the names of the window.
+        "ceems_api_server_db_query_duration_seconds_count{query=\"current_usage\"} 3",
         "ceems_api_server_db_query_failures_total{query=\"units\"} 0", "other 7"}) {
     EXPECT_THAT(page.body, HasSubstr("\n" + line + "\n"));
   }
@@ -326,6 +328,37 @@ TEST_F(AnswersTest, TheDocumentIsServedAtThePathOfTheReference) {
   EXPECT_EQ(header(request("GET", "/swagger/doc.json", {{"Origin", "https://a.example"}}),
                    "Access-Control-Allow-Origin"),
             "(none)");
+}
+
+TEST_F(AnswersTest, UnreadAnswersHoldFewReadersAndNotThoseOfShortQuestions) {
+  add_units(2000);
+  std::vector<net::Response> held;
+  std::size_t streams = 0;
+  std::size_t refused = 0;
+  const auto ask = [&](const std::string& user, const std::string& path) {
+    net::Response& response = held.emplace_back();
+    server_->handle(request_for("GET", path, {{"X-Grafana-User", user}}), response);
+    streams += response.next_chunk ? 1U : 0U;
+    refused += response.status == 503 && header(response, "Retry-After") == "1" ? 1U : 0U;
+  };
+  for (int i = 0; i < 12; ++i) {
+    ask("root", "/api/v1/units/admin");
+  }
+  EXPECT_EQ(streams, 6U);
+  EXPECT_EQ(refused, 6U);
+  for (int i = 0; i < 12; ++i) {
+    ask("ada", "/api/v1/units");
+    ask("bob", "/api/v1/units");
+  }
+  EXPECT_EQ(streams, 10U);
+  EXPECT_EQ(refused, 26U);
+  EXPECT_EQ(get("/health").status, 200);
+  EXPECT_EQ(get("/api/v1/whoami", "root").status, 200);
+  EXPECT_EQ(get("/api/v1/units?limit=1", "ada").status, 200);
+  held.clear();
+  const auto again = get("/api/v1/units/admin", "root");
+  EXPECT_EQ(again.status, 200);
+  EXPECT_THAT(again.body, EndsWith("]}\n"));
 }
 
 }  // namespace

@@ -15,7 +15,7 @@ using ::testing::Not;
 using ::testing::StartsWith;
 
 constexpr std::string_view kForbidden =
-    R"({"status":"error","data":null,"errorType":"forbidden","error":"current user does not have admin privileges"})"
+    R"({"status":"error","errorType":"forbidden","error":"current user does not have admin privileges","data":null})"
     "\n";
 
 TEST_F(ServerTest, EveryEndpointWithoutAUserIs401ExceptDemos) {
@@ -29,7 +29,7 @@ TEST_F(ServerTest, EveryEndpointWithoutAUserIs401ExceptDemos) {
       EXPECT_EQ(response.status, 401) << route.path;
       EXPECT_EQ(
           response.body,
-          R"({"status":"error","data":null,"errorType":"unauthorized","error":"no user identified"})"
+          R"({"status":"error","errorType":"unauthorized","error":"no user identified","data":null})"
           "\n");
       EXPECT_EQ(header(response, "Content-Type"), "application/json");
     }
@@ -121,14 +121,15 @@ TEST_F(ServerTest, TimesInAnotherZone) {
 }
 
 TEST_F(ServerTest, BadParametersAre400) {
-  const std::string bad = R"({"status":"error","data":null,"errorType":"bad_data","error":")";
-  EXPECT_EQ(body("units?field=uuiid", "ada"), bad + "invalid query fields\"}\n");
-  EXPECT_EQ(body("units?from=x", "ada"), bad + "query parameter 'from': malformed timestamp\"}\n");
+  const auto bad = [](const std::string& error) {
+    return R"({"status":"error","errorType":"bad_data","error":")" + error + "\",\"data\":null}\n";
+  };
+  EXPECT_EQ(body("units?field=uuiid", "ada"), bad("invalid query fields"));
+  EXPECT_EQ(body("units?from=x", "ada"), bad("query parameter 'from': malformed timestamp"));
   EXPECT_EQ(body("usage/current?to=99999999999999999", "ada"),
-            bad + "query parameter 'to': malformed timestamp\"}\n");
-  EXPECT_EQ(body("units/verify", "ada"), bad + "uuids missing in the request\"}\n");
-  EXPECT_EQ(body("usage/current?groupby=id)%20UNION%20SELECT", "ada"),
-            bad + "invalid query fields\"}\n");
+            bad("query parameter 'to': malformed timestamp"));
+  EXPECT_EQ(body("units/verify", "ada"), bad("uuids missing in the request"));
+  EXPECT_EQ(body("usage/current?groupby=id)%20UNION%20SELECT", "ada"), bad("invalid query fields"));
   // One valid field is enough.
   EXPECT_EQ(get("/api/v1/units?field=uuid&field=id", "ada").status, 200);
 }
@@ -178,7 +179,7 @@ TEST_F(ServerTest, VerifyNeedsEveryIdInAProjectOfTheCaller) {
             "{\"status\":\"success\",\"data\":null}\n");
   EXPECT_EQ(
       body("units/verify?cluster_id=hpc-a&uuid=3", "ada"),
-      R"({"status":"error","data":null,"errorType":"forbidden","error":"user do not have permissions on uuids"})"
+      R"({"status":"error","errorType":"forbidden","error":"user do not have permissions on uuids","data":null})"
       "\n");
   EXPECT_EQ(status("cluster_id=hpc-a&uuid=1&uuid=1", "ada"), 200);
   EXPECT_EQ(status("cluster_id=hpc-a&cluster_id=hpc-b&uuid=1&uuid=3", "ada"), 403);
@@ -304,6 +305,57 @@ TEST_F(ServerTest, SeriesAreForOwnersAndAdmins) {
   const auto failed = get("/api/v1/" + path, "ada");
   EXPECT_EQ(failed.status, 503);
   EXPECT_THAT(failed.body, Not(HasSubstr("secret")));
+}
+
+TEST_F(ServerTest, SeriesOfAnIdAreThoseOfOnesOwnLives) {
+  store::ClusterUpdate update;
+  update.cluster = {.id = "hpc-a", .manager = "slurm", .updaters = {}};
+  update.window = {kNow, kNow + 3 * kHour};
+  for (const auto& [hour, user] : {std::pair(1, "eve"), {2, "ada"}}) {
+    auto unit = job("1", user, "fluids");
+    unit.started_at = fmt::format("2026-01-01T0{}:00:00+0000", hour);
+    unit.created_at_ts = unit.started_at_ts = kNow + hour * kHour;
+    unit.ended_at_ts = kNow + hour * kHour + kHour / 2;
+    update.units.push_back(unit);
+  }
+  write(update);
+  clock_.advance(std::chrono::hours(3));
+  const std::string path = "/api/v1/units/series?cluster_id=hpc-a&uuid=1";
+  using Spans = std::vector<promql::TimeSpan>;
+  const Spans of_ada{{kNow - kHour, kNow - kHour / 2}, {kNow + 2 * kHour, kNow + 5 * kHour / 2}};
+  const Spans of_eve{{kNow + kHour, kNow + 3 * kHour / 2}};
+  EXPECT_EQ(get(path, "ada").status, 200);
+  EXPECT_EQ(series_.asked, "hpc-a 1 -3600000 9000000");
+  EXPECT_EQ(series_.lives.own, of_ada);
+  EXPECT_EQ(series_.lives.others, of_eve);
+  EXPECT_EQ(get(path, "eve").status, 200);
+  EXPECT_EQ(series_.lives.own, of_eve);
+  EXPECT_EQ(series_.lives.others, of_ada);
+  EXPECT_EQ(get(path, "root").status, 200);
+  EXPECT_EQ(series_.lives.own.size(), 3U);
+  EXPECT_TRUE(series_.lives.others.empty());
+  EXPECT_EQ(get(path, "bob").status, 403);
+  series_.refuses = true;
+  EXPECT_EQ(get(path, "ada").status, 403);
+}
+
+TEST_F(ServerTest, AnUnknownCallerMayAskWhoItIs) {
+  const auto response = get("/api/v1/whoami?anonymous=true");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_EQ(response.body, "{\"status\":\"success\",\"data\":[]}\n");
+  EXPECT_EQ(get("/api/v1/whoami").status, 401);
+  EXPECT_EQ(get("/api/v1/units?anonymous=true").status, 401);
+  EXPECT_THAT(get("/api/v1/whoami?anonymous=true", "ada").body, HasSubstr("\"ada\""));
+}
+
+TEST_F(ServerTest, TwoUserHeadersAreRefused) {
+  for (const std::string second : {"root", "ada", ""}) {
+    EXPECT_EQ(
+        request("GET", "/api/v1/units", {{"X-Grafana-User", "ada"}, {"x-grafana-user", second}})
+            .status,
+        401)
+        << second;
+  }
 }
 
 TEST_F(ServerTest, WhoAmI) {

@@ -21,11 +21,13 @@ using store::kNow;
 
 class FakeSeries final : public SeriesSource {
  public:
-  Result<std::vector<Series>> series(const std::string& cluster_id,
-                                     const std::string& uuid,
-                                     std::int64_t from_ms,
-                                     std::int64_t to_ms) override {
-    asked = fmt::format("{} {} {} {}", cluster_id, uuid, from_ms - kNow, to_ms - kNow);
+  Result<std::vector<Series>> series(const SeriesRequest& request) override {
+    asked = fmt::format("{} {} {} {}", request.cluster_id, request.uuid, request.from_ms - kNow,
+                        request.to_ms - kNow);
+    lives = request.lives;
+    if (refuses) {
+      return fail(ErrorCode::kPermissionDenied, "no label");
+    }
     if (fails) {
       return fail(ErrorCode::kUnavailable, "http://secret:9090: connection refused");
     }
@@ -33,7 +35,9 @@ class FakeSeries final : public SeriesSource {
         {.name = "cpu", .unit = "cores", .points = {{kNow, 1.5}, {kNow + 1, 2}}}};
   }
   std::string asked;
+  gate::SharedId lives;
   bool fails = false;
+  bool refuses = false;
 };
 
 inline model::Unit job(const std::string& uuid,

@@ -60,13 +60,22 @@ TEST_F(UsageTest, AGroupWithoutANameOfAnotherShows0AndWithoutWeight0) {
   EXPECT_THAT(seen, HasSubstr(R"("username":"ben","avg_cpu_usage":{"global":0,"special":0})"));
 }
 
-TEST_F(UsageTest, NamesThatOnlyForeignUnitsHaveAreNotShown) {
-  auto foreign = unit("2", {{"classified", 5}}, {{"alloc_cputime", 10}});
+TEST_F(UsageTest, NamesThatAnyUnitOfTheWindowHasAre0WhereNoRowOfTheAnswerHasThem) {
+  auto foreign = unit("2", {{"special", 5}}, {{"alloc_cputime", 10}});
   foreign.project = "secret";
   foreign.username = "eve";
+  foreign.metric(model::Metric::kTotalCpuEnergyUsageKwh) = {{"rte", 3}};
+  foreign.has_metric[static_cast<std::size_t>(model::Metric::kTotalCpuEnergyUsageKwh)] = true;
   write({unit("1", {{"global", 50}}, {{"alloc_cputime", 100}}), foreign});
-  EXPECT_THAT(sums("avg_cpu_usage"), Not(HasSubstr("classified")));
-  EXPECT_THAT(body("usage/current/admin?cluster_id=sums", "root"), HasSubstr("classified"));
+  EXPECT_THAT(sums("avg_cpu_usage"), HasSubstr(R"("avg_cpu_usage":{"global":50,"special":0})"));
+  EXPECT_THAT(sums("total_cpu_energy_usage_kwh"), HasSubstr(R"(_kwh":{"rte":0})"));
+  // Units of other clusters and projects than those that the request names do not count.
+  EXPECT_THAT(sums("avg_cpu_usage&project=sums"), Not(HasSubstr("special")));
+  EXPECT_THAT(body("usage/current?field=avg_gpu_usage&cluster_id=hpc-a", "ada"),
+              Not(HasSubstr("special")));
+  EXPECT_THAT(body("usage/current/admin?cluster_id=sums&user=ann&field=avg_cpu_usage", "root"),
+              HasSubstr(R"({"global":50,"special":0})"));
+  EXPECT_THAT(body("usage/current/admin?cluster_id=sums", "root"), HasSubstr(R"("special":5)"));
 }
 
 TEST_F(UsageTest, UserOfAdminsMeansAllMembersOfTheirProjects) {

@@ -294,16 +294,16 @@ class Oracle:
 
     def current_usage(self, caller, admin, params, fields, window):
         daily = "experimental" in params
+        updated = [row for row in (self.world.daily if daily else self.world.units)
+                   if window[0] <= epoch(row["last_updated_at"]) <= window[1]
+                   and not ("__terminated" in params and not daily and row["ended_at_ts"] <= 0)]
         groups = {}
-        for row in self.usage_rows(self.world.daily if daily else self.world.units, caller, admin, params):
-            if not window[0] <= epoch(row["last_updated_at"]) <= window[1]:
-                continue
-            if "__terminated" in params and not daily and row["ended_at_ts"] <= 0:
-                continue
+        for row in self.usage_rows(updated, caller, admin, params):
             key = tuple(row[name] for name in ("cluster_id", "username", "project"))
             key += tuple(row[name] if name in params.get("groupby", []) else "" for name in ("groupname", "resource_manager"))
             groups.setdefault(key, []).append(row)
-        keys = {name: sorted({k for rows in groups.values() for row in rows for k in row[name]}) for name in MAPS}
+        # The names are those of all units of the window, whoever owns them.
+        keys = {name: sorted({k for row in updated if self.passes(row, params) for k in row[name]}) for name in MAPS}
         for _, rows in sorted(groups.items(), key=lambda item: [part.encode() for part in item[0]]):
             maps = {}
             for name in MAPS:

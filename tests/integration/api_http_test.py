@@ -96,8 +96,8 @@ def test_rude_requests(url):
         (once(api, user, "POST"), 404), (once(api, user, "HEAD"), 404), (once(api, user, "BREW"), 404),
         (once("/health", "", "HEAD"), 200), (once("/openapi.json", "", "HEAD"), 200), (once(api, "", "OPTIONS"), 200),
         (once("//evil.example/..//api/v1/units", user), 301), (once("http://other.example/health"), 200),
-        (once("/api/v1/units", "X-Grafana-User: \r\n"), 401), (once("/api/v1/units", user + "X-Grafana-User: root1\r\n"), 200),
-        (once("/api/v1/units/admin", user + "X-Grafana-User: root1\r\n"), 403),
+        (once("/api/v1/units", "X-Grafana-User: \r\n"), 401), (once("/api/v1/units", user + "X-Grafana-User: root1\r\n"), 401),
+        (once("/api/v1/units/admin", user + "X-Grafana-User: root1\r\n"), 401),
         (once("/api/v1/units/admin", "X-Ceems-Admin-User: root1\r\nX-Ceems-Logged-User: root1\r\n" + user), 403),
     ]
     for text, expected in cases:

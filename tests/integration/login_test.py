@@ -220,14 +220,28 @@ def header():
         users(d, ada=HASH)
         write(d + "/web.yml", "basic_auth_users:\n  lb: %s\n" % HASH)
         basic = {"Authorization": "Basic " + base64.b64encode(b"lb:correct horse").decode()}
-        program, url = start_api_server(d, config(d, local(d, "[127.0.0.1/32]")),
+        token = "0123456789abcdef0123456789abcdef"
+        write(d + "/token", token + "\n")
+        os.chmod(d + "/token", 0o600)
+        account = "    service_account: {web_user: lb, token_file: %s/token}\n" % d
+        program, url = start_api_server(d, config(d, local(d, "[127.0.0.1/32]") + account),
                                         AS_ROOT + ["--web.config.file=" + d + "/web.yml"], wait=False)
         with program:
-            balancer = Browser(url, dict(basic, **{"X-Grafana-User": "ceems-int-svc"}))
+            balancer = Browser(url, basic)
             wait_until("the server responds", lambda: balancer.get("/health").status == 200, 60)
             assert balancer.whoami()["admin"] is True
             assert balancer.get("/api/v1/units/admin").status == 200
+            named = Browser(url, dict(basic, **{"X-Grafana-User": "ceems-int-svc"}))
+            assert named.get("/api/v1/units/admin").status == 401, "the name of the service account in the header of people"
             assert Browser(url, {"X-Grafana-User": "ceems-int-svc"}).get("/api/v1/units/admin").status == 401
+        program, url = start_api_server(d, config(d, local(d, "[127.0.0.1/32]") + account), AS_ROOT)
+        with program:
+            assert Browser(url, {"X-Ceems-Service-Token": token}).whoami()["admin"] is True
+            assert Browser(url, {"X-Ceems-Service-Token": token[:-1] + "x"}).whoami() is None
+            assert Browser(url, {"X-Grafana-User": "ceems-int-svc"}).whoami() is None
+            assert Browser(url, {"X-Grafana-User": "operator"}).whoami()["admin"] is True
+            log = [line for line in program.output().splitlines() if "service_account" in line]
+            assert len(log) == 2, log  # one for each server: the file is the same
         program, url = start_api_server(d, config(d, local(d, "[10.0.0.0/8]")), AS_ROOT)
         with program:
             ada = Browser(url)

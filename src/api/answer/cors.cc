@@ -33,6 +33,10 @@ Result<Cors> Cors::create(std::string_view origin, const std::vector<std::string
   return Cors(std::move(impl));
 }
 
+bool Cors::allows(std::string_view origin) const {
+  return RE2::FullMatch(re2::StringPiece(origin.data(), origin.size()), impl_->origin);
+}
+
 void Cors::add_headers(const net::Request& request, net::Response& response) const {
   const std::string* origin = net::find_header(request.headers, "Origin");
   if (origin == nullptr || origin->empty()) {
@@ -42,7 +46,7 @@ void Cors::add_headers(const net::Request& request, net::Response& response) con
   response.set_header("Access-Control-Allow-Methods", "GET");
   response.set_header("Access-Control-Expose-Headers", "Date");
   response.set_header("Vary", "Origin");
-  if (RE2::FullMatch(*origin, impl_->origin)) {
+  if (allows(*origin)) {
     response.set_header("Access-Control-Allow-Origin", *origin);
   }
 }

@@ -22,6 +22,7 @@ class Cors {
   Cors& operator=(const Cors&) = delete;
   ~Cors();
 
+  [[nodiscard]] bool allows(std::string_view origin) const;
   /// Adds the headers if the request has an Origin header. They allow the origin if it matches.
   void add_headers(const net::Request& request, net::Response& response) const;
 

@@ -40,6 +40,9 @@ class RowStream {
     json_.begin_object().member("status", "success").key("data").begin_array();
   }
 
+  /// The slot is given back with the last row.
+  void hold(StreamSlots::Slot slot) { slot_ = std::move(slot); }
+
   /// Appends rows up to about `limit` bytes. Returns false at the end, an error if reading fails.
   Result<bool> fill(std::string& out, std::size_t limit) {
     json_.continue_in(out);
@@ -50,6 +53,7 @@ class RowStream {
       }
       if (!*row) {
         listing_.rows.reset();
+        slot_ = {};
         json_.end_array().end_object();
         out += '\n';
         return false;
@@ -63,6 +67,7 @@ class RowStream {
  private:
   Listing listing_;
   JsonWriter json_;
+  StreamSlots::Slot slot_;
 };
 
 }  // namespace
@@ -79,8 +84,20 @@ void answer_error(net::Response& response,
   set_json(response, info.status);
   response.body.clear();
   JsonWriter json(response.body);
-  json.begin_object().member("status", "error").member("data", nullptr);
+  json.begin_object().member("status", "error");
   json.member("errorType", info.word).member("error", message);
+  if (!login.empty()) {
+    json.raw_member("login", login);
+  }
+  json.member("data", nullptr).end_object();
+  response.body += '\n';
+}
+
+void answer_nobody(net::Response& response, std::string_view login) {
+  set_json(response, 200);
+  response.body.clear();
+  JsonWriter json(response.body);
+  json.begin_object().member("status", "success").raw_member("data", "[]");
   if (!login.empty()) {
     json.raw_member("login", login);
   }
@@ -211,7 +228,10 @@ void RowFormat::append_field(JsonWriter& json, const Shown& shown, const store::
   }
 }
 
-void answer_rows(net::Response& response, Listing listing) {
+void answer_rows(net::Response& response,
+                 Listing listing,
+                 StreamSlots& slots,
+                 const std::string& user) {
   std::string text;
   auto stream = std::make_shared<RowStream>(std::move(listing), text);
   const auto more = stream->fill(text, kWholeAnswer);
@@ -224,6 +244,14 @@ void answer_rows(net::Response& response, Listing listing) {
     response.body = std::move(text);
     return;
   }
+  auto slot = slots.take(user);
+  if (!slot) {
+    answer_error(response, ApiErrorType::kTimeout,
+                 "too many long answers are being read, try again later");
+    response.set_header("Retry-After", "1");
+    return;
+  }
+  stream->hold(std::move(*slot));
   response.next_chunk = [stream = std::move(stream),
                          start = std::move(text)](std::string& out) mutable {
     if (!start.empty()) {

@@ -7,6 +7,7 @@
 #include <string_view>
 #include <vector>
 
+#include "api/answer/stream_slots.h"
 #include "api/request_metrics.h"
 #include "base/error.h"
 #include "base/json.h"
@@ -28,7 +29,8 @@ struct ApiErrorInfo {
 /// All error types, in the order of the enum.
 std::span<const ApiErrorInfo> all_errors();
 
-/// Answers {"status":"error","data":null,"errorType":...,"error":...}. Clients see `message`, so it
+/// Answers {"status":"error","errorType":...,"error":...,"data":null}. Grafana's parser of the
+/// Prometheus API stops at a "data" that is null, so it comes last. Clients see `message`, so it
 /// must not contain error texts of the database or names of other users. `login` is a JSON object
 /// with the login methods; if not empty, it becomes the member "login".
 void answer_error(net::Response& response,
@@ -38,6 +40,9 @@ void answer_error(net::Response& response,
 
 /// Answers a database error with a generic text. QueryTimer has already logged the error.
 void answer_failure(net::Response& response, const Error& error);
+
+/// Answers 200 with an empty list and the member "login", if that is not empty.
+void answer_nobody(net::Response& response, std::string_view login);
 
 /// Answers {"status":"success","data":DATA}; `data` is JSON. `next` is the cursor of the next page;
 /// if not empty, it becomes the member "next".
@@ -84,8 +89,12 @@ struct Listing {
 };
 
 /// Answers with all rows. Long answers are streamed, so memory stays bounded, and the database
-/// connection is returned as soon as the last row is read. If reading fails midway, the connection
-/// to the client is closed, so that no client mistakes a part for the whole.
-void answer_rows(net::Response& response, Listing listing);
+/// connection is returned as soon as the last row is read. While `user` or all users together have
+/// too many streams, a long answer is refused with 503. If reading fails midway, the connection to
+/// the client is closed, so that no client mistakes a part for the whole.
+void answer_rows(net::Response& response,
+                 Listing listing,
+                 StreamSlots& slots,
+                 const std::string& user);
 
 }  // namespace ceems::api

@@ -276,6 +276,10 @@ void add_success(JsonWriter& json, const Route& route) {
                     R"({"type":"string","description":"With `limit` or `cursor`, where more rows )"
                     R"(follow: the cursor of the next page."})");
   }
+  if (route.shape == Shape::kIdentity) {  // with `anonymous`, for a caller without identity
+    json.key("login");
+    add_reference(json, "schemas", "Login");
+  }
   json.end_object().end_object();
   json.key("example").begin_object().member("status", "success");
   json.raw_member("data", name.empty() ? "null" : "[" + row_example(route.shape) + "]");

@@ -8,6 +8,7 @@
 
 #include "access/policy.h"
 #include "api/answer/envelope.h"
+#include "api/answer/stream_slots.h"
 #include "api/login/sign_in.h"
 #include "api/request/paging.h"
 #include "api/request/params.h"
@@ -40,7 +41,9 @@ struct Call {
   std::string_view route = {};  ///< its path
   Params params = {};
   access::Identity identity = {};
-  bool admin_route = false;                     ///< the caller is an administrator
+  StreamSlots* streams = nullptr;  ///< never null
+  bool foreign = false;            ///< the answer has data of other people, which is for the audit
+  bool admin_route = false;        ///< the caller is an administrator
   std::optional<store::TimeRange> window = {};  ///< as WindowKind of the route says
   Sorting sorting = {};                         ///< of routes with `sort`
   /// The route and its sorting: a cursor is valid only for the listing that it comes from.

@@ -40,7 +40,7 @@ void answer_with(Call& call, Rows rows) {
                   .rows = std::move(*rows.cursor),
                   .format = std::move(rows.format)};
   if (!call.page || rows.key_columns.empty()) {
-    answer_rows(*call.response, std::move(listing));
+    answer_rows(*call.response, std::move(listing), *call.streams, call.identity.user);
     return;
   }
   answer_page(*call.response, std::move(listing),

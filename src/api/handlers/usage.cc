@@ -1,10 +1,12 @@
 // The usage of users and projects.
 #include <algorithm>
+#include <array>
 #include <ctime>
 #include <utility>
 
 #include "api/handlers/handlers.h"
 #include "base/json.h"
+#include "base/strings.h"
 #include "store/json.h"
 
 namespace ceems::api {
@@ -41,6 +43,81 @@ std::string cache_key(const Call& call,
     key += fmt::format(" {}", field);
   }
   return key;
+}
+
+/// The names in the metric maps of all units of the window, one JSON list a map.
+using Names = std::array<std::vector<std::string>, model::kMetricCount + 1>;
+
+Names names_of(const std::vector<store::UsageGroup>& groups) {
+  Names names;
+  if (groups.empty()) {
+    return names;
+  }
+  for (std::size_t map = 0; map < names.size(); ++map) {
+    for (const auto& [name, value] : groups.front().maps[map]) {  // the same in all groups
+      names[map].push_back(name);
+    }
+  }
+  return names;
+}
+
+std::string names_text(const Names& names) {
+  std::string text;
+  for (const auto& list : names) {
+    text += store::string_list_text(list) + "\n";
+  }
+  return text;
+}
+
+Names parse_names(std::string_view text) {
+  Names names;
+  for (auto& list : names) {
+    list = store::parse_string_list(take_until(text, '\n')).value_or(std::vector<std::string>());
+  }
+  return names;
+}
+
+/// Gives each group the names that any unit of the window, the clusters and the projects has, with
+/// 0, as the reference does: dashboards select these columns. The names are the same for all users,
+/// so they are read once for each window.
+Result<> add_names(const Services& services,
+                   const store::CurrentUsageQuery& query,
+                   std::uint64_t generation,
+                   std::vector<store::UsageGroup>& groups) {
+  if (groups.empty() || query.rows.members.everybody ||
+      std::ranges::find(query.maps, true) == query.maps.end()) {
+    return {};
+  }
+  store::CurrentUsageQuery all = query;
+  all.rows.members = {.everybody = true};
+  all.by_groupname = all.by_resource_manager = false;
+  std::string key = fmt::format("names {}{} {} {} {}{} ", sorted_text(all.rows.clusters),
+                                sorted_text(all.rows.projects), all.updated.from_ms,
+                                all.updated.to_ms, all.daily, all.terminated_only);
+  for (const bool wanted : all.maps) {
+    key += wanted ? '1' : '0';
+  }
+  Names names;
+  const std::int64_t now_ms = services.now_ms();
+  if (const auto hit = services.usage_cache->find(key, generation, now_ms)) {
+    names = parse_names(*hit->data);
+  } else {
+    QueryTimer timer(*services.metrics, Query::kCurrentUsage);
+    const auto everything = timer.run([&] { return services.reader->current_usage(all); });
+    if (!everything) {
+      return fail(Error(everything.error()));
+    }
+    names = names_of(*everything);
+    services.usage_cache->store(std::move(key), generation, now_ms, names_text(names));
+  }
+  for (store::UsageGroup& group : groups) {
+    for (std::size_t map = 0; map < names.size(); ++map) {
+      for (const std::string& name : names[map]) {
+        group.maps[map].try_emplace(name, 0);
+      }
+    }
+  }
+  return {};
 }
 
 /// The additional columns to group by. Usage is always grouped by cluster, user and project.
@@ -160,9 +237,13 @@ void get_current_usage(const Services& services, Call& call) {
     return;
   }
   QueryTimer timer(*services.metrics, Query::kCurrentUsage);
-  const auto groups = timer.run([&] { return services.reader->current_usage(query); });
+  auto groups = timer.run([&] { return services.reader->current_usage(query); });
   if (!groups) {
     answer_failure(*call.response, groups.error());
+    return;
+  }
+  if (auto added = add_names(services, query, generation, *groups); !added) {
+    answer_failure(*call.response, added.error());
     return;
   }
   std::string data;

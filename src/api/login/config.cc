@@ -3,10 +3,14 @@
 #include <algorithm>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "api/answer/cors.h"
 #include "api/login/oidc.h"
 #include "base/strings.h"
 #include "config/section.h"
 #include "ingest/config.h"
+#include "model/protocol.h"
 
 namespace ceems::api::login {
 namespace {
@@ -41,6 +45,22 @@ Result<> read_header(const config::Node& node, LoginOptions& options, bool& said
   }
   options.trusted_proxies = std::move(peers);
   return {};
+}
+
+Result<> read_service_account(const config::Node& node,
+                              const std::string& directory,
+                              LoginOptions& options) {
+  ServiceAccountOptions account;
+  config::Section section(node);
+  section.only({"web_user", "token_file"})
+      .text("web_user", account.web_user)
+      .file("token_file", account.token_file, directory)
+      .refuse(node.present() && account.web_user.empty() && account.token_file.empty(), "",
+              "expected web_user, a user of the web configuration, or token_file");
+  if (node.present()) {
+    options.service_account = std::move(account);
+  }
+  return section.done();
 }
 
 Result<> read_local(const config::Node& node, const std::string& directory, LoginOptions& options) {
@@ -152,8 +172,9 @@ Result<LoginOptions> parse_login(const config::Node& identity,
   LoginOptions options;
   bool header_said = false;
   config::Section section(identity);
-  section.only({"header", "local", "oidc", "session"});
+  section.only({"header", "local", "oidc", "session", "service_account"});
   section.also(read_header(identity["header"], options, header_said));
+  section.also(read_service_account(identity["service_account"], directory, options));
   section.also(read_local(identity["local"], directory, options));
   section.also(read_oidc(identity["oidc"], directory, options));
   section.also(read_session(identity["session"], directory, options));
@@ -178,6 +199,27 @@ Result<LoginOptions> parse_login(const config::Node& identity,
     return fail(section.done().error());
   }
   return options;
+}
+
+std::vector<std::string> exposure_warnings(const LoginOptions& options,
+                                           std::string_view cors_origin) {
+  std::vector<std::string> warnings;
+  if (!options.guards_service_account()) {
+    warnings.push_back(fmt::format(
+        "every client may name any user in the header, {} and other administrators included: set "
+        "identity.header.trusted_proxies and identity.service_account",
+        model::kServiceAccount));
+  }
+  const auto cors = Cors::create(cors_origin, {});
+  const bool open = cors && cors->allows("https://ceems-stranger.invalid") &&
+                    cors->allows("http://192.0.2.1:12345");
+  if (open && options.header && !options.trusted_proxies) {
+    warnings.emplace_back(
+        "every client may name any user in the header, and --web.cors.origin allows every origin: "
+        "any web page that is open in a browser on this network can read everything. Set "
+        "--web.cors.origin to that of Grafana");
+  }
+  return warnings;
 }
 
 }  // namespace ceems::api::login

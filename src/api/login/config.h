@@ -2,6 +2,7 @@
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "access/cidr.h"
@@ -33,12 +34,19 @@ struct OidcOptions {
   net::ClientOptions http = {};
 };
 
+/// The credentials of the service account. A request with one of them comes from ceems_lb.
+struct ServiceAccountOptions {
+  std::string web_user = {};    ///< of the web configuration, which only ceems_lb uses
+  std::string token_file = {};  ///< with the text that ceems_lb sends in model::kServiceTokenHeader
+};
+
 /// `ceems_api_server.identity` and `ceems_api_server.roles` (docs/api/configuration.md). By default
 /// every peer may name the user by header, as in the reference.
 struct LoginOptions {
   bool header = true;
   /// The peers that may name users by header; absent: all peers.
   std::optional<access::TrustedPeers> trusted_proxies = {};
+  std::optional<ServiceAccountOptions> service_account = {};
   std::optional<LocalOptions> local = {};
   std::optional<OidcOptions> oidc = {};
   access::SessionLimits session = {};
@@ -46,6 +54,11 @@ struct LoginOptions {
   access::Roles roles = {};
 
   [[nodiscard]] bool has_sessions() const { return local.has_value() || oidc.has_value(); }
+  /// Whether the service account has to prove who it is. By default its name in the header does, as
+  /// in the reference.
+  [[nodiscard]] bool guards_service_account() const {
+    return trusted_proxies.has_value() || service_account.has_value() || has_sessions() || !header;
+  }
 };
 
 /// Reads both sections; either may be absent. Relative file names start at `directory`. Errors are
@@ -55,5 +68,11 @@ Result<LoginOptions> parse_login(const config::Node& identity,
                                  const config::Node& roles,
                                  const std::string& directory,
                                  std::vector<std::string>& warnings);
+
+/// One log line for each way in which the settings let strangers name users: every peer may name
+/// anybody, and web pages of every origin may make browsers do so. `cors_origin` is that of
+/// --web.cors.origin.
+std::vector<std::string> exposure_warnings(const LoginOptions& options,
+                                           std::string_view cors_origin);
 
 }  // namespace ceems::api::login

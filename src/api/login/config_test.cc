@@ -39,6 +39,38 @@ TEST(LoginConfig, ByDefaultEveryPeerMayNameUsers) {
   EXPECT_TRUE(options->roles.support.empty());
 }
 
+TEST(LoginConfig, TheServiceAccountIsGuardedUnlessNothingIsConfigured) {
+  EXPECT_FALSE(parse("{}")->guards_service_account());
+  EXPECT_FALSE(parse("identity: {header: {enabled: true}}")->guards_service_account());
+  for (const char* text :
+       {"identity: {header: {trusted_proxies: []}}",
+        "identity: {header: {enabled: false}, local: {users_file: u}}",
+        "identity: {header: {enabled: false}}", "identity: {service_account: {web_user: lb}}"}) {
+    const auto options = parse(text);
+    ASSERT_TRUE(options) << options.error().message;
+    EXPECT_TRUE(options->guards_service_account()) << text;
+  }
+  const auto options = parse("identity: {service_account: {web_user: lb, token_file: t}}");
+  EXPECT_EQ(options->service_account->web_user, "lb");
+  EXPECT_EQ(options->service_account->token_file, "/etc/ceems/t");
+  EXPECT_THAT(complaint("identity: {service_account: {}}"), HasSubstr("c.yml:1"));
+  EXPECT_THAT(complaint("identity: {service_account: {token: t}}"), HasSubstr("unknown key"));
+}
+
+TEST(LoginConfig, WhatStrangersMayDoIsSaid) {
+  const auto count = [](const char* text, const char* origin) {
+    return exposure_warnings(*parse(text), origin).size();
+  };
+  EXPECT_EQ(count("{}", ".*"), 2U);
+  EXPECT_THAT(exposure_warnings(*parse("{}"), ".*")[0], HasSubstr("ceems-int-svc"));
+  EXPECT_THAT(exposure_warnings(*parse("{}"), ".*")[1], HasSubstr("--web.cors.origin"));
+  EXPECT_EQ(count("{}", R"(https://grafana\.example)"), 1U);
+  EXPECT_EQ(count("{}", "https?://.*"), 2U);
+  EXPECT_EQ(count("identity: {header: {trusted_proxies: [10.0.0.1]}}", ".*"), 0U);
+  EXPECT_EQ(count("identity: {header: {enabled: false}}", ".*"), 0U);
+  EXPECT_EQ(count("identity: {service_account: {web_user: lb}}", ".*"), 1U);
+}
+
 TEST(LoginConfig, EveryKeyIsRead) {
   const auto options = parse(R"(
 identity:

@@ -43,22 +43,33 @@ bool is_authority(std::string_view text) {
 }  // namespace
 
 std::vector<std::string> cookie_values(const net::Headers& headers, std::string_view name) {
-  constexpr std::size_t kMaxValues = 8;
+  constexpr std::size_t kMaxBytes = std::size_t{64} << 10U;
+  std::size_t bytes = 0;
   std::vector<std::string> values;
   for (const auto& [header, text] : headers) {
     if (to_lower(header) != "cookie") {
       continue;
     }
     std::string_view rest = text;
-    while (!rest.empty() && values.size() < kMaxValues) {
+    while (!rest.empty()) {
       const std::string_view pair = trim(take_until(rest, ';'));
       const auto equals = pair.find('=');
-      if (equals != std::string_view::npos && pair.substr(0, equals) == name) {
-        values.emplace_back(pair.substr(equals + 1));
+      if (equals == std::string_view::npos || pair.substr(0, equals) != name) {
+        continue;
       }
+      bytes += pair.size() - equals - 1;
+      if (bytes > kMaxBytes) {
+        return values;
+      }
+      values.emplace_back(pair.substr(equals + 1));
     }
   }
   return values;
+}
+
+std::string cookie_name(const CookieScope& scope, std::string_view name) {
+  const bool of_host = scope.secure && scope.path == "/";
+  return std::string(of_host ? "__Host-" : "") + std::string(name);
 }
 
 void set_cookie(net::Response& response,
@@ -67,8 +78,9 @@ void set_cookie(net::Response& response,
                 std::string_view value,
                 std::chrono::seconds lifetime) {
   response.headers.emplace_back(
-      "Set-Cookie", fmt::format("{}={}; Path={}; Max-Age={}; HttpOnly; SameSite=Lax{}", name, value,
-                                scope.path, lifetime.count(), scope.secure ? "; Secure" : ""));
+      "Set-Cookie",
+      fmt::format("{}={}; Path={}; Max-Age={}; HttpOnly; SameSite=Lax{}", cookie_name(scope, name),
+                  value, scope.path, lifetime.count(), scope.secure ? "; Secure" : ""));
 }
 
 bool is_same_site(const net::Request& request, std::string_view origin) {

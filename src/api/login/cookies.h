@@ -9,9 +9,9 @@
 
 namespace ceems::api::login {
 
-/// All values of a cookie in a request, at most eight. Another application, at another path or
-/// parent domain, may have set a cookie with the same name, and the browser may send that one first
-/// (RFC 6265 §5.4).
+/// All values of a cookie in a request, up to 64 KiB of them. Another application, at another path
+/// or parent domain, may have set any number of cookies with the same name, and the browser may
+/// send them first (RFC 6265 §5.4).
 std::vector<std::string> cookie_values(const net::Headers& headers, std::string_view name);
 
 /// Attributes of the cookies that the server sets.
@@ -20,8 +20,15 @@ struct CookieScope {
   bool secure = false;
 };
 
-/// Adds a Set-Cookie header with HttpOnly and SameSite=Lax. `value` contains only base64url
-/// characters and dots. A lifetime of 0 removes the cookie.
+/// The name of a cookie in this scope. If it is secure and its path is "/", the name gets the
+/// prefix
+/// "__Host-", with which browsers accept the cookie from this host alone and not from its
+/// neighbours (https://www.rfc-editor.org/rfc/rfc6265.html and draft-ietf-httpbis-rfc6265bis
+/// §4.1.3.2).
+std::string cookie_name(const CookieScope& scope, std::string_view name);
+
+/// Adds a Set-Cookie header with HttpOnly and SameSite=Lax for cookie_name(). `value` contains only
+/// base64url characters and dots. A lifetime of 0 removes the cookie.
 void set_cookie(net::Response& response,
                 const CookieScope& scope,
                 std::string_view name,

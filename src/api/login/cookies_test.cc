@@ -20,12 +20,18 @@ TEST(Cookies, AllValuesOfTheNameAreFound) {
   EXPECT_TRUE(cookie_values({}, "ceems").empty());
 }
 
-TEST(Cookies, ManyOfOneNameAreBounded) {
+TEST(Cookies, ManyOfOneNameAreBoundedInBytes) {
   std::string many;
   for (int i = 0; i < 1000; ++i) {
-    many += "ceems=x;";
+    many += "ceems=" + std::string(100, 'x') + ";";
   }
-  EXPECT_EQ(cookie_values({{"Cookie", many}}, "ceems").size(), 8U);
+  EXPECT_EQ(cookie_values({{"Cookie", many}}, "ceems").size(), 655U);  // 64 KiB
+}
+
+TEST(Cookies, BelongToTheHostWhereBrowsersCheckIt) {
+  EXPECT_EQ(cookie_name({.path = "/", .secure = true}, "c"), "__Host-c");
+  EXPECT_EQ(cookie_name({.path = "/x/", .secure = true}, "c"), "c");
+  EXPECT_EQ(cookie_name({.path = "/", .secure = false}, "c"), "c");
 }
 
 TEST(Cookies, AreHttpOnlyAndForThisServer) {

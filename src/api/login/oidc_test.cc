@@ -105,8 +105,8 @@ TEST_F(OidcTest, ALoginGoesToTheProviderAndComesBackAsTheUser) {
                           "&code=" + provider_.code_for(location(away)));
   EXPECT_EQ(back.status, 303) << back.body;
   EXPECT_EQ(location(back), "/ui/");
-  EXPECT_TRUE(cookies_.contains("ceems_session"));
-  EXPECT_FALSE(cookies_.contains("ceems_oidc"));
+  EXPECT_TRUE(cookies_.contains("__Host-ceems_session"));
+  EXPECT_FALSE(cookies_.contains("__Host-ceems_oidc"));
   EXPECT_EQ(who().user, "ada");
   EXPECT_EQ(who().role, access::Role::kUser);
 }
@@ -144,7 +144,7 @@ TEST_F(OidcTest, AStateIsValidOnceInTheBrowserThatStarted) {
   EXPECT_EQ(visit(victim).status, 403);
   come_back();
   EXPECT_EQ(visit(victim).status, 403);
-  EXPECT_FALSE(cookies_.contains("ceems_session"));
+  EXPECT_FALSE(cookies_.contains("__Host-ceems_session"));
   EXPECT_EQ(who().role, access::Role::kNobody);
 }
 

@@ -10,6 +10,7 @@
 #include "base/strings.h"
 #include "crypto/base64.h"
 #include "crypto/digest.h"
+#include "os/secret.h"
 #include "store/json.h"
 
 namespace ceems::api::login {
@@ -25,10 +26,22 @@ constexpr seconds kFormTime{12 * 3600};
 constexpr std::int64_t kClockSkew = 60;
 constexpr std::size_t kIdBytes = 16;
 constexpr std::size_t kMaxRemembered = 10'000;
+constexpr std::size_t kMinTokenBytes = 32;
+
+Result<std::string> read_service_token(const std::string& file) {
+  auto token = os::read_secret("", file);
+  if (token && token->size() < kMinTokenBytes) {
+    return fail(ErrorCode::kInvalidArgument, "{}: expected at least {} characters", file,
+                kMinTokenBytes);
+  }
+  return token;
+}
 
 /// The id in a form cookie; empty if the cookie is missing or invalid.
-std::string form_id(const access::Signer& signer, const net::Request& request, std::int64_t now) {
-  for (const std::string& value : cookie_values(request.headers, kFormCookie)) {
+std::string form_id(const access::Signer& signer,
+                    const std::vector<std::string>& cookies,
+                    std::int64_t now) {
+  for (const std::string& value : cookies) {
     const auto fields = signer.open(kFormCookiePurpose, value, 2);
     if (!fields) {
       continue;
@@ -89,6 +102,13 @@ Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
   std::unique_ptr<SignIn> made(
       new SignIn(std::move(options), std::move(deployment), reader, clock));
   const LoginOptions& wanted = made->options_;
+  if (wanted.service_account && !wanted.service_account->token_file.empty()) {
+    auto token = read_service_token(wanted.service_account->token_file);
+    if (!token) {
+      return fail(std::move(token).error().with_context("identity.service_account.token_file"));
+    }
+    made->service_token_ = *std::move(token);
+  }
   if (!wanted.has_sessions()) {
     return made;
   }
@@ -149,14 +169,17 @@ CookieScope SignIn::cookie_scope(const net::Request& request) const {
   return {.path = home(), .secure = request.tls || external_origin_.starts_with("https://")};
 }
 
-void SignIn::report_untrusted_header(const net::Request& request) {
+std::vector<std::string> SignIn::cookies(const net::Request& request, std::string_view name) const {
+  return cookie_values(request.headers, cookie_name(cookie_scope(request), name));
+}
+
+void SignIn::report_refused_name(const net::Request& request, std::string_view why) {
   constexpr std::int64_t kPause = 60;
   const std::int64_t now = now_seconds();
   std::int64_t last = last_report_.load();
   if ((last == 0 || now - last >= kPause || now < last) &&
       last_report_.compare_exchange_strong(last, now)) {
-    log::warn("a request names a user by header, but its peer is not in trusted_proxies; refused",
-              {{"peer", printable(request.remote_address)}});
+    log::warn(why, {{"peer", printable(request.remote_address)}});
   }
 }
 
@@ -195,7 +218,7 @@ std::optional<access::Session> SignIn::find_session(const net::Request& request)
   if (!signer_) {
     return std::nullopt;
   }
-  for (const std::string& token : cookie_values(request.headers, kSessionCookie)) {
+  for (const std::string& token : cookies(request, kSessionCookie)) {
     auto session = access::parse_session(*signer_, options_.session, token, now_seconds());
     if (session && is_alive(*session)) {
       return session;
@@ -204,15 +227,43 @@ std::optional<access::Session> SignIn::find_session(const net::Request& request)
   return std::nullopt;
 }
 
+bool SignIn::has_service_credential(const net::Request& request) const {
+  if (!options_.service_account) {
+    return false;
+  }
+  const std::string& web_user = options_.service_account->web_user;
+  if (!web_user.empty() && request.authenticated_user == web_user) {
+    return true;
+  }
+  const std::string* token = net::find_header(request.headers, model::kServiceTokenHeader);
+  return token != nullptr && !service_token_.empty() && access::same_secret(*token, service_token_);
+}
+
 access::Identity SignIn::identify(const net::Request& request, net::Response& response) {
-  if (options_.header) {
-    std::string named = access::user_name(request.headers, deployment_.user_headers);
-    if (!named.empty()) {
-      if (options_.trusted_proxies && !options_.trusted_proxies->contains(request.remote_address)) {
-        report_untrusted_header(request);
+  const bool service = has_service_credential(request);
+  if (options_.header || service) {
+    auto named = access::user_name(request.headers, deployment_.user_headers);
+    if (!named) {
+      return {};
+    }
+    if (!named->empty()) {
+      if (*named == model::kServiceAccount && options_.guards_service_account()) {
+        report_refused_name(request,
+                            "a request names the service account by header; refused: set "
+                            "identity.service_account in the configuration of both programs");
         return {};
       }
-      return access::identify(reader_, options_.roles, std::move(named));
+      if (!service && options_.trusted_proxies &&
+          !options_.trusted_proxies->contains(request.remote_address)) {
+        report_refused_name(
+            request,
+            "a request names a user by header, but its peer is not in trusted_proxies; refused");
+        return {};
+      }
+      return access::identify(reader_, options_.roles, *std::move(named));
+    }
+    if (service) {
+      return access::identify(reader_, options_.roles, std::string(model::kServiceAccount));
     }
   }
   auto session = find_session(request);
@@ -234,7 +285,7 @@ std::string SignIn::form_token(const net::Request& request, net::Response& respo
     id = session->id;
   } else {
     const std::int64_t now = now_seconds();
-    id = form_id(*signer_, request, now);
+    id = form_id(*signer_, cookies(request, kFormCookie), now);
     if (id.empty()) {
       id = crypto::random_bytes(kIdBytes);
       set_cookie(response, cookie_scope(request), kFormCookie,
@@ -252,7 +303,7 @@ bool SignIn::is_form_token(const net::Request& request, const std::string& token
       session && access::same_secret(token, of(session->id))) {
     return true;
   }
-  const std::string id = form_id(*signer_, request, now_seconds());
+  const std::string id = form_id(*signer_, cookies(request, kFormCookie), now_seconds());
   return !id.empty() && access::same_secret(token, of(id));
 }
 
@@ -277,15 +328,18 @@ std::string SignIn::login_methods_json(const net::Request& request, net::Respons
 }
 
 std::string SignIn::whoami(const net::Request& request, const access::Identity& identity) {
-  const bool by_header =
-      options_.header && !access::user_name(request.headers, deployment_.user_headers).empty();
-  const auto session = by_header ? std::nullopt : find_session(request);
+  const bool service = has_service_credential(request);
+  const bool by_header = (options_.header || service) &&
+                         access::user_name(request.headers, deployment_.user_headers) != "";
+  const auto session = by_header || service ? std::nullopt : find_session(request);
   std::string text;
   JsonWriter json(text);
   json.begin_object().member("user", identity.user);
   json.member("admin", identity.role == access::Role::kAdmin);
   json.member("role", access::role_name(identity.role));
-  json.member("via", session ? access::login_method_name(session->method) : "header");
+  json.member("via", session                 ? access::login_method_name(session->method)
+                     : service && !by_header ? "service_account"
+                                             : "header");
   json.key("led").begin_array();
   for (const store::ClusterProject& led : identity.led) {
     json.begin_object().member("cluster_id", led.cluster_id);
@@ -295,6 +349,10 @@ std::string SignIn::whoami(const net::Request& request, const access::Identity& 
   net::Response unused;
   json.raw_member("login", login_methods_json(request, unused)).end_object();
   return text;
+}
+
+void SignIn::answer_anonymous(const net::Request& request, net::Response& response) {
+  answer_nobody(response, login_methods_json(request, response));
 }
 
 void SignIn::answer_unauthenticated(const net::Request& request, net::Response& response) {

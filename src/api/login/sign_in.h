@@ -62,13 +62,18 @@ class SignIn {
   SignIn(const SignIn&) = delete;
   SignIn& operator=(const SignIn&) = delete;
 
-  /// The user who sends the request; nobody if in doubt. A header from a trusted peer comes first.
-  /// The same header from another peer makes the request anonymous, even if it carries a session.
-  /// Then comes a session, which is renewed in `response` from time to time.
+  /// The user who sends the request; nobody if in doubt. With the credential of the service
+  /// account, that is the user whom the header names, or the service account if it names nobody.
+  /// Without, a header from a trusted peer comes first; it never names the service account if that
+  /// has to have a credential (LoginOptions::guards_service_account()). The same header from
+  /// another peer makes the request anonymous, even if it carries a session. Then comes a session,
+  /// which is renewed in `response` from time to time.
   access::Identity identify(const net::Request& request, net::Response& response);
 
   /// The row of GET whoami as a JSON object.
   [[nodiscard]] std::string whoami(const net::Request& request, const access::Identity& identity);
+  /// Answers GET whoami of a caller without identity with 200, no row and the login methods.
+  void answer_anonymous(const net::Request& request, net::Response& response);
   /// Answers GET whoami with 401 in the usual envelope, with the login methods as "login".
   void answer_unauthenticated(const net::Request& request, net::Response& response);
 
@@ -85,7 +90,10 @@ class SignIn {
   [[nodiscard]] CookieScope cookie_scope(const net::Request& request) const;
   [[nodiscard]] std::string base() const;
   [[nodiscard]] std::string home() const;
-  void report_untrusted_header(const net::Request& request);
+  [[nodiscard]] std::vector<std::string> cookies(const net::Request& request,
+                                                 std::string_view name) const;
+  [[nodiscard]] bool has_service_credential(const net::Request& request) const;
+  void report_refused_name(const net::Request& request, std::string_view why);
 
   [[nodiscard]] std::optional<access::Session> find_session(const net::Request& request) const;
   [[nodiscard]] bool is_alive(const access::Session& session) const;
@@ -119,6 +127,7 @@ class SignIn {
   std::string redirect_url_;
   store::Reader& reader_;
   const Clock& clock_;
+  std::string service_token_;                     ///< empty: none
   std::unique_ptr<const access::Signer> signer_;  ///< null: no login method has sessions
   std::unique_ptr<LocalUsers> users_;
   std::unique_ptr<Provider> provider_;
@@ -126,7 +135,7 @@ class SignIn {
   ExpiringSet ended_;     ///< sessions that were logged out
   ExpiringSet redeemed_;  ///< states that were used
   std::atomic<int> exchanges_ = 0;
-  std::atomic<std::int64_t> last_report_ = 0;  ///< of an untrusted header, epoch seconds
+  std::atomic<std::int64_t> last_report_ = 0;  ///< of a refused name, epoch seconds
 };
 
 }  // namespace ceems::api::login

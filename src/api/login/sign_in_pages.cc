@@ -292,7 +292,7 @@ void SignIn::end_oidc(const net::Request& request, net::Response& response) {
   const auto query = net::parse_query(request.query);
   const std::string state = first_of(query, "state");
   std::optional<access::LoginState> begun;
-  for (const std::string& token : cookie_values(request.headers, kStateCookie)) {
+  for (const std::string& token : cookies(request, kStateCookie)) {
     if (!begun) {
       begun = access::parse_login_state(*signer_, token, state, now_seconds());
     }

@@ -106,13 +106,13 @@ TEST_F(SignInTest, AnonymousCallersGetTheLoginMethods) {
   const auto response = ask("GET", "/api/v1/whoami");
   EXPECT_EQ(response.status, 401);
   EXPECT_THAT(response.body,
-              StartsWith(R"({"status":"error","data":null,"errorType":"unauthorized",)"
+              StartsWith(R"({"status":"error","errorType":"unauthorized",)"
                          R"("error":"no user identified","login":{"header":null,"local":true,)"
                          R"("oidc":null,"token":")"));
-  EXPECT_EQ(ask("GET", "/api/v1/units").body,
-            R"({"status":"error","data":null,"errorType":"unauthorized",)"
-            R"("error":"no user identified"})"
-            "\n");
+  EXPECT_THAT(response.body, EndsWith("\"},\"data\":null}\n"));
+  EXPECT_EQ(ask("GET", "/api/v1/units").body, R"({"status":"error","errorType":"unauthorized",)"
+                                              R"("error":"no user identified","data":null})"
+                                              "\n");
 }
 
 TEST_F(SignInTest, ALoginGivesASessionAndLogoutEndsIt) {
@@ -232,8 +232,8 @@ TEST_F(SignInTest, FormsOfOtherSitesAndBrowsersAreRefused) {
 TEST_F(SignInTest, ScriptsGetJson) {
   const auto bad = log_in("ada", "wrong", "", {{"Accept", "application/json"}});
   EXPECT_EQ(bad.status, 401);
-  EXPECT_EQ(bad.body, R"({"status":"error","data":null,"errorType":"unauthorized",)"
-                      R"("error":"User name or password is wrong."})"
+  EXPECT_EQ(bad.body, R"({"status":"error","errorType":"unauthorized",)"
+                      R"("error":"User name or password is wrong.","data":null})"
                       "\n");
   const auto good = log_in("ada", "correct horse", "", {{"Accept", "application/json"}});
   EXPECT_EQ(good.status, 200);
@@ -258,6 +258,93 @@ TEST_F(SignInTest, TamperedSessionsAreRejected) {
   EXPECT_EQ(
       ask("GET", "/api/v1/units", {{"Cookie", "ceems_session=x; ceems_session=" + good}}).status,
       200);
+}
+
+TEST_F(SignInTest, ManyBadCookiesDoNotShutOutTheGoodOne) {
+  log_in("ada", "correct horse");
+  const std::string good = cookies_["ceems_session"];
+  cookies_.clear();
+  std::string line;
+  for (int i = 0; i < 9; ++i) {
+    line += "ceems_session=" + good + "x; ";
+  }
+  for (int i = 0; i < 1000; ++i) {
+    line += "ceems_session=x; ";
+  }
+  EXPECT_EQ(ask("GET", "/api/v1/units", {{"Cookie", line + "ceems_session=" + good}}).status, 200);
+}
+
+TEST_F(SignInTest, CookiesOfAnHttpsSiteCannotComeFromNeighbours) {
+  make({.external_url = "https://h.example"});
+  const auto response = log_in("ada", "correct horse");
+  EXPECT_THAT(header(response, "Set-Cookie"), AllOf(StartsWith("__Host-ceems_session="),
+                                                    HasSubstr("; Path=/;"), EndsWith("; Secure")));
+  EXPECT_EQ(ask("GET", "/api/v1/units").status, 200);
+  const std::string good = cookies_["__Host-ceems_session"];
+  cookies_.clear();
+  // A neighbour below the same domain may set a cookie without the prefix.
+  EXPECT_EQ(ask("GET", "/api/v1/units", {{"Cookie", "ceems_session=" + good}}).status, 401);
+}
+
+TEST_F(SignInTest, TwoUserHeadersAreRefusedEvenWithASession) {
+  log_in("ada", "correct horse");
+  peer_ = "10.0.0.1";
+  const net::Headers twice{{"X-Grafana-User", "ada"}, {"x-grafana-user", "root"}};
+  EXPECT_EQ(ask("GET", "/api/v1/units", twice).status, 401);
+  EXPECT_EQ(
+      ask("GET", "/api/v1/units", {{"X-Grafana-User", ""}, {"X-Grafana-User", "root"}}).status,
+      401);
+  EXPECT_EQ(ask("GET", "/api/v1/whoami", twice).status, 401);
+}
+
+TEST_F(SignInTest, TheServiceAccountNeedsACredentialOfItsOwn) {
+  const net::Headers named{{"X-Grafana-User", "ceems-int-svc"}};
+  const std::string token = "0123456789abcdef0123456789abcdef";
+  const auto with = [&](const std::string& text, const std::string& user) {
+    net::Headers headers{{"X-Ceems-Service-Token", text}};
+    if (!user.empty()) {
+      headers.emplace_back("X-Grafana-User", user);
+    }
+    return ask("GET", "/api/v1/users/admin?role=admin", headers).status;
+  };
+  peer_ = "10.0.0.1";  // Grafana, where people choose their names
+  EXPECT_EQ(ask("GET", "/api/v1/users/admin?role=admin", named).status, 401);
+  EXPECT_EQ(with(token, "ceems-int-svc"), 401);
+  EXPECT_EQ(with("", ""), 401);
+
+  std::filesystem::permissions(dir_.write("token", token + "\n"), std::filesystem::perms(0600));
+  options_.service_account =
+      ServiceAccountOptions{.web_user = "lb", .token_file = (dir_.path() / "token").string()};
+  make();
+  peer_ = "192.0.2.1";
+  EXPECT_EQ(with(token, ""), 200);
+  EXPECT_EQ(with(token, "root"), 200);
+  EXPECT_EQ(with(token, "ada"), 403);
+  EXPECT_EQ(with(token, "ceems-int-svc"), 401);
+  EXPECT_EQ(with(token + "x", ""), 401);
+  EXPECT_EQ(with("", ""), 401);
+  EXPECT_THAT(
+      ask("GET", "/api/v1/whoami", {{"X-Ceems-Service-Token", token}}).body,
+      HasSubstr(R"("user":"ceems-int-svc","admin":true,"role":"admin","via":"service_acc)"));
+  net::Request request = request_for("GET", "/api/v1/users/admin?role=admin", {});
+  request.authenticated_user = "lb";
+  net::Response response;
+  server_->handle(request, response);
+  EXPECT_EQ(response.status, 200);
+  // By default the name alone is enough, as in the reference.
+  options_ = {};
+  make();
+  EXPECT_EQ(ask("GET", "/api/v1/users/admin?role=admin", named).status, 200);
+  dir_.write("token", "short");
+  options_.service_account = ServiceAccountOptions{.token_file = (dir_.path() / "token").string()};
+  EXPECT_FALSE(SignIn::create(options_, {}, db_->reader(), clock_));
+}
+
+TEST_F(SignInTest, ThePageLearnsTheWaysToLogInWithoutAnError) {
+  const auto response = ask("GET", "/api/v1/whoami?anonymous=true");
+  EXPECT_EQ(response.status, 200);
+  EXPECT_THAT(response.body,
+              StartsWith(R"({"status":"success","data":[],"login":{"header":null,"local":true,)"));
 }
 
 TEST_F(SignInTest, SessionsEndByTimeAndAreRenewedInUse) {

@@ -89,6 +89,11 @@ constexpr std::array kParams = {
               "id"},
     ParamInfo{Param::kOrder, "order", ParamType::kText,
               "`asc` or `desc`. Default: `desc` with `sort=ended_at`, else `asc`.", "asc"},
+    ParamInfo{
+        Param::kAnonymous, "anonymous", ParamType::kFlag,
+        "If present, a caller without identity gets 200 with an empty list and the ways to log "
+        "in, instead of 401.",
+        "true"},
 };
 
 constexpr bool in_order() {
@@ -156,6 +161,9 @@ void take(Params& params, Param param, std::string value) {
       break;
     case Param::kTerminated:
       params.terminated = true;
+      break;
+    case Param::kAnonymous:
+      params.anonymous = true;
       break;
   }
 }

@@ -34,6 +34,7 @@ enum class Param : std::uint8_t {
   kScope,
   kSort,
   kOrder,
+  kAnonymous,
 };
 
 class ParamSet {
@@ -99,6 +100,7 @@ struct Params {
   bool running = false;
   bool experimental = false;
   bool terminated = false;
+  bool anonymous = false;
 };
 
 /// Reads the parameters in `accepted`, by default all, from a raw query string. Never fails;
