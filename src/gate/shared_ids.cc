@@ -105,20 +105,6 @@ std::vector<TimeSpan> lives_of_others(const SharedIds& ids) {
   return lives;
 }
 
-/// The spans in order, with those that overlap or touch joined.
-std::vector<TimeSpan> joined(std::vector<TimeSpan> spans) {
-  std::ranges::sort(spans, {}, &TimeSpan::from_ms);
-  std::vector<TimeSpan> result;
-  for (const TimeSpan& span : spans) {
-    if (!result.empty() && span.from_ms <= result.back().to_ms + 1) {
-      result.back().to_ms = std::max(result.back().to_ms, span.to_ms);
-    } else {
-      result.push_back(span);
-    }
-  }
-  return result;
-}
-
 }  // namespace
 
 SharedIds lives_by_id(std::vector<store::UnitLife> lives) {
@@ -158,15 +144,18 @@ std::vector<Evaluation> own_parts(const Evaluation& requested,
       spans.push_back(wanted);
     }
   }
-  spans = joined(std::move(spans));
+  std::vector<TimeSpan> holes;
+  holes.reserve(lives.others.size());
   for (const TimeSpan& life : lives.others) {
-    spans = without(spans, that_read(with_slack(life), reads, lookback_ms));
+    holes.push_back(that_read(with_slack(life), reads, lookback_ms));
   }
   std::vector<Evaluation> parts;
-  for (const TimeSpan& span : spans) {
-    const Evaluation part = within(requested, span);
-    if (part.start_ms <= part.end_ms) {
-      parts.push_back(part);
+  for (const TimeSpan& shown : joined(std::move(spans))) {
+    for (const TimeSpan& span : without(shown, holes)) {
+      const Evaluation part = within(requested, span);
+      if (part.start_ms <= part.end_ms) {
+        parts.push_back(part);
+      }
     }
   }
   return parts;
