@@ -231,9 +231,9 @@ TEST_F(OwnerSourceTest, AServiceAccountWithACredentialIsNotNamedInTheHeader) {
   EXPECT_EQ(with_token_, 1);
   const auto source = open_owners(config);
   ASSERT_TRUE(source);
-  EXPECT_TRUE((*source)->direct->is_admin("root").value_or(false));
+  EXPECT_TRUE((*source)->cached->is_admin("root").value_or(false));
   EXPECT_EQ(named_, 1);
-  EXPECT_TRUE((*source)->direct->may_see("ada", "z", {"1"}).value_or(false));
+  EXPECT_TRUE((*source)->cached->may_see("ada", "z", {"1"}).value_or(false));
   EXPECT_EQ(named_, 2);  // the user is
   EXPECT_EQ(with_token_, 3);
 }
