@@ -58,20 +58,21 @@ class CountRows final : public Cursor {
 
 Sql counts_of(Dialect dialect, const std::vector<std::string>& clusters, const SpanPlan& plan) {
   constexpr std::string_view kNames = "cluster_id, project, username, max(resource_manager)";
-  constexpr std::string_view kGroups = " GROUP BY cluster_id, project, username";
+  // As an expression, so that no index gives the order of the groups.
+  constexpr std::string_view kNamesOfUnits =
+      "cluster_id || '', project, username, max(resource_manager)";
   const auto kind = [](Kind what) { return static_cast<std::int64_t>(what); };
   Sql sql(dialect, fmt::format("SELECT {}, {}, count(*), count(*) FILTER (WHERE ended_at_ts > 0),"
                                " count(*) FILTER (WHERE ended_at_ts = 0) FROM units",
-                               kind(kUnitsOfUser), kNames));
+                               kind(kUnitsOfUser), kNamesOfUnits));
   add_rest(sql, plan.rest);
-  // As an expression, so that no index gives the order of the groups.
   sql.and_in("cluster_id", clusters).add(" GROUP BY cluster_id || '', project, username");
   sql.add(
       fmt::format(" UNION ALL SELECT {}, {}, sum(num_units), sum(num_units * ended),"
                   " sum(num_units * (1 - ended)) FROM ceems_unit_sums",
                   kind(kUnitsOfUser), kNames));
   add_runs(sql, SumsOf::kUnits, plan.runs);
-  sql.and_in("cluster_id", clusters).add(kGroups);
+  sql.and_in("cluster_id", clusters).add(" GROUP BY cluster_id, project, username");
   sql.add(fmt::format(" UNION ALL SELECT {}, '', '', '', '', count(*), 0, 0 FROM ceems_unit_spans",
                       kind(kSpanCount)));
   add_runs(sql, SumsOf::kUnits, plan.runs);

@@ -44,4 +44,4 @@ CREATE UNIQUE INDEX ceems_names_name ON ceems_names (cluster_id, kind, name);
 INSERT INTO ceems_names SELECT cluster_id, 'user', uid, name FROM users WHERE resource_manager = 'openstack' AND uid <> '' AND name <> '' ORDER BY last_updated_at DESC ON CONFLICT DO NOTHING;
 INSERT INTO ceems_names SELECT cluster_id, 'project', uid, name FROM projects WHERE resource_manager = 'openstack' AND uid <> '' AND name <> '' ORDER BY last_updated_at DESC ON CONFLICT DO NOTHING;
 -- version 6
-CREATE INDEX ceems_units_counts ON units (cluster_id, project, username, ended_at_ts);
+CREATE INDEX ceems_units_counts ON units (ended_at_ts, cluster_id, project, username);
