@@ -35,7 +35,8 @@ ERRORS = {
     400: {"invalid query fields", "uuids missing in the request", "one cluster_id and one uuid are needed",
           "query parameter 'from': malformed timestamp", "query parameter 'to': malformed timestamp",
           "query parameter 'limit': expected a whole number from 1 to 5000", "query parameter 'cursor': malformed cursor",
-          "maximum query window exceeded"},
+          "maximum query window exceeded", "query parameter 'sort': expected 'id' or 'ended_at'",
+          "query parameter 'order': expected 'asc' or 'desc'"},
     401: {"no user identified"},
     403: {"current user does not have admin privileges", "user do not have permissions on uuids"},
 }
@@ -64,7 +65,7 @@ class Request:
             value = urllib.parse.unquote_plus(value) if isinstance(value, Raw) else value
             if key in ("field", "groupby"):
                 value = value.strip(" \t\r\n\f\v")
-            if key in ("running", "experimental", "__terminated"):
+            if key in ("running", "experimental", "__terminated", "anonymous"):
                 params[key] = ["on"]
             elif value and value not in params.setdefault(key, []):
                 params[key].append(value)
@@ -103,6 +104,8 @@ class Generator:
             return self.seconds()
         if name == "limit":
             return str(rng.choice([1, 2, 3, 7, 50, 5000])) if rng.random() < 0.95 else rng.choice(["0", "-1", "5001", "x", "1.0"])
+        if name in ("sort", "order") and rng.random() < 0.95:
+            return rng.choice(["id", "ended_at"] if name == "sort" else ["asc", "desc"])
         if name == "cursor":
             return rng.choice(["", "x", "AAAA", param.get("example", "")[:-1], "A" * 300])
         if schema.get("type") == "boolean":
@@ -193,6 +196,14 @@ def page_of(params):
     return limit
 
 
+def sorting_of(params):
+    """(whether by end, whether descending)"""
+    by, order = params.get("sort", ["id"])[0], params.get("order", [None])[0]
+    if by not in ("id", "ended_at") or order not in (None, "asc", "desc"):
+        raise Refused(400)
+    return by == "ended_at", by == "ended_at" if order is None else order == "desc"
+
+
 class Judge:
     """Determines the required response to a request."""
 
@@ -224,7 +235,11 @@ class Judge:
             window = None if params.get("uuid") else window_of(params, now)
             fields = fields_of(params, UNIT_FIELDS)
             zone = next((name for name in params.get("timezone", [])[:1] if name in ZONES), None)
-            rows = [oracle.unit_json(row, caller, fields, zone) for row in oracle.visible_units(caller, admin, params, window)]
+            by_end, descending = sorting_of(params)
+            units = list(oracle.visible_units(caller, admin, params, window))  # by id
+            if by_end:
+                units.sort(key=lambda row: row["ended_at_ts"] or float("inf"))
+            rows = [oracle.unit_json(row, caller, fields, zone) for row in (reversed(units) if descending else units)]
         elif path in ("/usage/current", "/usage/current/admin"):
             window = rounded_window_of(params, now)
             fields = fields_of(params, USAGE_FIELDS)

@@ -9,10 +9,12 @@ import re
 import sys
 import threading
 import time
+import urllib.error
 import urllib.parse
+import urllib.request
 
 from api_database import World, create, insert, local
-from harness import BIN, scratch, start_api_server
+from harness import BIN, scratch, start_api_server, wait_until
 import random
 
 ROWS = int(sys.argv[1] if len(sys.argv) > 1 else 60000)
@@ -53,6 +55,17 @@ def read(url, headers, out):
     out.append((rows, size))
 
 
+def readable(url):
+    """False while the server is still upgrading the file, which it does while it already answers."""
+    request = urllib.request.Request(url + "/api/v1/units?from=0&to=1", headers={"X-Grafana-User": "ada"})
+    try:
+        with urllib.request.urlopen(request, timeout=60):
+            return True
+    except urllib.error.HTTPError as error:
+        assert error.code == 503 and error.headers["Retry-After"], error
+        return False
+
+
 def main():
     with scratch("ceems-stream-") as directory:
         os.mkdir(os.path.join(directory, "data"))
@@ -63,6 +76,7 @@ def main():
         program, url = start_api_server(directory, config, ["--storage.data.skip.delete.old.units", "--web.compression",
                                                             "--no-security.drop-privileges"], {"ASAN_OPTIONS": options})
         with program:
+            wait_until("the database is upgraded", lambda: readable(url), 300)
             before = peak(program.pid)
             plain, packed = [], []
             started = time.monotonic()
