@@ -213,10 +213,16 @@ TEST_F(SamplerTest, GoesOnWithoutProc) {
   dir_.write("proc/meminfo", "\xff\n");
   Sampler& sampler = make();
   meter_->publish({.watts = 100, .time = fake_.steady_now()});
+  ::testing::internal::CaptureStderr();
   sampler.tick(Sampler::Caller::kThread);
   fake_.advance(seconds(1));
   sampler.tick(Sampler::Caller::kThread);
+  const std::string log = ::testing::internal::GetCapturedStderr();
   EXPECT_DOUBLE_EQ(node_joules(), 100);
+  for (const std::string file : {"/proc/stat", "/proc/meminfo"}) {
+    const auto said = log.find(file);
+    EXPECT_NE(said, std::string::npos) << file << " is not in the log: " << log;
+  }
 }
 
 TEST(BusyCpus, IsUnknownAtFirstAndWhereTheCounterFell) {

@@ -70,6 +70,7 @@ TEST(WorkBudget, CountsTheWordsOfAPattern) {
   EXPECT_EQ(finite_language(nested(0), {}, &work), std::nullopt);
   const std::size_t plain = work.used();
   EXPECT_GT(plain, 1000U) << "1000 words were made";
+  EXPECT_LT(plain, 3000U) << "16 bytes of words are a step";
   work = WorkBudget();
   EXPECT_EQ(finite_language(nested(45), {}, &work), std::nullopt);
   EXPECT_LT(work.used(), 50 * plain);
