@@ -28,13 +28,17 @@ constexpr std::size_t kIdBytes = 16;
 constexpr std::size_t kMaxRemembered = 10'000;
 constexpr std::size_t kMinTokenBytes = 32;
 
-Result<std::string> read_service_token(const std::string& file) {
-  auto token = os::read_secret("", file);
-  if (token && token->size() < kMinTokenBytes) {
+Result<> read_service_token(const std::string& file, std::string& token) {
+  auto secret = os::read_secret("", file);
+  if (!secret) {
+    return fail(std::move(secret).error());
+  }
+  if (secret->size() < kMinTokenBytes) {
     return fail(ErrorCode::kInvalidArgument, "{}: expected at least {} characters", file,
                 kMinTokenBytes);
   }
-  return token;
+  token = *std::move(secret);
+  return {};
 }
 
 /// The id in a form cookie; empty if the cookie is missing or invalid.
@@ -103,11 +107,10 @@ Result<std::unique_ptr<SignIn>> SignIn::create(LoginOptions options,
       new SignIn(std::move(options), std::move(deployment), reader, clock));
   const LoginOptions& wanted = made->options_;
   if (wanted.service_account && !wanted.service_account->token_file.empty()) {
-    auto token = read_service_token(wanted.service_account->token_file);
-    if (!token) {
-      return fail(std::move(token).error().with_context("identity.service_account.token_file"));
+    auto read = read_service_token(wanted.service_account->token_file, made->service_token_);
+    if (!read) {
+      return fail(std::move(read).error().with_context("identity.service_account.token_file"));
     }
-    made->service_token_ = *std::move(token);
   }
   if (!wanted.has_sessions()) {
     return made;
