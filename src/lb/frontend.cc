@@ -104,6 +104,17 @@ void drop_refused_tokens(const std::vector<SentToken>& tokens, const net::RelayE
   }
 }
 
+/// Whether the client speaks the Connect protocol (https://connectrpc.com/docs/protocol/), whose
+/// libraries name its version. Others get the errors of the reference, which knew protobuf only.
+bool is_connect_call(const net::Request& request) {
+  const std::string* type = net::find_header(request.headers, "Content-Type");
+  const bool names_version =
+      net::find_header(request.headers, "Connect-Protocol-Version") != nullptr;
+  return gate::is_connect_path(request.path) &&
+         (names_version || request.query.contains("connect=v1") ||
+          (type != nullptr && type->starts_with("application/json")));
+}
+
 }  // namespace
 
 FrontendSnapshot::FrontendSnapshot(gate::BackendType type,
@@ -206,8 +217,7 @@ void Frontend::refuse(const net::Request& request,
                         {"reason", refusal.reason},
                         {"status", refusal.status}});
   audit_denial(now.audit.get(), request, refusal);
-  const bool to_connect =
-      type_ == gate::BackendType::kProfiles && gate::is_connect_path(request.path);
+  const bool to_connect = type_ == gate::BackendType::kProfiles && is_connect_call(request);
   answer_refusal(refusal, to_connect, response);
 }
 

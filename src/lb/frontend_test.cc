@@ -123,15 +123,32 @@ TEST_F(FrontendTest, AnswersHealthBehindTheGateOnly) {
 }
 
 TEST_F(ProfileFrontendTest, RefusedCallsHaveACodeForClientsOfConnect) {
-  const auto call = ask("POST", "/querier.v1.QuerierService/GetProfileStats", "alice");
-  EXPECT_EQ(call.status, 403);
-  EXPECT_EQ(call.body,
+  const auto call = [&](const std::string& method, const std::string& user,
+                        const std::string& query, const net::Headers& headers) {
+    net::Request request = request_of(query.empty() ? "POST" : "GET",
+                                      "/querier.v1.QuerierService/" + method, user, query);
+    request.headers.insert(request.headers.end(), headers.begin(), headers.end());
+    net::Response response;
+    frontend_.handle(request, response);
+    return response;
+  };
+  const net::Headers version = {{"Connect-Protocol-Version", "1"}};
+  const auto refused = call("GetProfileStats", "alice", "", version);
+  EXPECT_EQ(refused.status, 403);
+  EXPECT_EQ(refused.body,
             R"({"code":"permission_denied",)"
             R"("message":"user do not have permissions to this resource","status":"error",)"
             R"("errorType":"forbidden","error":"user do not have permissions to this resource"})"
             "\n");
-  EXPECT_THAT(ask("POST", "/querier.v1.QuerierService/Series", "").body,
-              HasSubstr(R"("code":"unauthenticated")"));
+  const std::string code = R"("code":"unauthenticated")";
+  EXPECT_THAT(call("Series", "", "", version).body, HasSubstr(code));
+  EXPECT_THAT(call("Series", "", "", {{"Content-Type", "application/json"}}).body, HasSubstr(code));
+  EXPECT_THAT(call("Series", "", "connect=v1&message=%7B%7D", {}).body, HasSubstr(code));
+  EXPECT_EQ(call("GetProfileStats", "alice", "", {{"Content-Type", "application/proto"}}).body,
+            R"({"status":"error","errorType":"forbidden",)"
+            R"("error":"user do not have permissions to this resource"})"
+            "\n")
+      << "as the reference has it";
   EXPECT_EQ(ask("POST", "/ingest", "alice").body,
             R"({"status":"error","errorType":"forbidden",)"
             R"("error":"user do not have permissions to this resource"})"
