@@ -61,6 +61,27 @@ TEST(Fields, OfAMadeUpTableFollowItsColumns) {
   EXPECT_EQ(fields[4].kind, FieldKind::kObject);
 }
 
+// As in the reference: its clients index these keys without asking whether they exist.
+TEST(Fields, ThatAnswersAlwaysHave) {
+  const auto always = [](std::span<const Field> fields) {
+    std::vector<std::string_view> found;
+    for (const Field& field : fields) {
+      if (!field.omit_empty) {
+        found.push_back(field.name);
+      }
+    }
+    return found;
+  };
+  EXPECT_THAT(always(unit_fields()), ElementsAre("uuid"));
+  EXPECT_THAT(always(usage_fields()), ElementsAre("cluster_id", "resource_manager", "num_units",
+                                                  "project", "groupname", "username"));
+  EXPECT_THAT(always(user_fields()), ElementsAre("cluster_id", "name"));
+  EXPECT_THAT(always(project_fields()),
+              ElementsAre("cluster_id", "resource_manager", "name", "users"));
+  EXPECT_EQ(always(cluster_fields()), names(cluster_fields()));
+  EXPECT_EQ(always(stat_fields()), names(stat_fields()));
+}
+
 TEST(Fields, AreAllDescribed) {
   for (const auto fields : {unit_fields(), usage_fields(), user_fields(), project_fields(),
                             cluster_fields(), stat_fields()}) {
