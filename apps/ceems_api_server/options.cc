@@ -103,6 +103,7 @@ Result<net::ServerOptions> server_options(const CommandLine& line) {
   options.threads = static_cast<int>(std::clamp(line.threads, kMinThreads, kMaxThreads));
   constexpr std::size_t kMaxBodyBytes = std::size_t{16} << 10U;  // the form of a login
   options.max_body_bytes = kMaxBodyBytes;
+  options.give_back_after = std::chrono::seconds(10);  // sums over many units need much memory
   options.queue_key = [header = line.user_headers.empty() ? "" : line.user_headers.front()](
                           const net::Request& request) {
     const std::string* const user = net::find_header(request.headers, header);

@@ -42,21 +42,29 @@ TEST(UsageCache, ACommitClearsTheCache) {
 
 TEST(UsageCache, SizeIsBoundedAndAnswersInUseStayValid) {
   UsageCache cache;
-  const std::string large(std::size_t{7} << 20U, 'x');
+  const std::string large(std::size_t{3} << 20U, 'x');
   cache.store("first", 1, 0, large);
   const auto held = cache.find("first", 1, 1);
+  cache.store("second", 1, 0, large);
+  EXPECT_TRUE(cache.find("first", 1, 1));
+  cache.store("third", 1, 0, large);  // takes the place of the least recently used
+  EXPECT_TRUE(cache.find("first", 1, 1));
+  EXPECT_FALSE(cache.find("second", 1, 1));
+  cache.store("third", 1, 0, "small");  // replaces the large one
+  cache.store("fourth", 1, 0, large);
+  EXPECT_TRUE(cache.find("first", 1, 1));
+  EXPECT_EQ(*cache.find("third", 1, 1)->data, "small");
   for (int i = 0; i < 20; ++i) {
     cache.store(std::to_string(i), 1, 0, large);
   }
   EXPECT_FALSE(cache.find("first", 1, 1));
   EXPECT_EQ(*held->data, large);
-  int kept = 0;
-  for (int i = 0; i < 20; ++i) {
-    kept += cache.find(std::to_string(i), 1, 1) ? 1 : 0;
-  }
-  EXPECT_LE(kept, 4);  // 32 MiB
-  cache.store("huge", 1, 0, std::string(std::size_t{9} << 20U, 'x'));
+  EXPECT_TRUE(cache.find("18", 1, 1));
+  EXPECT_TRUE(cache.find("19", 1, 1));
+  EXPECT_FALSE(cache.find("17", 1, 1));
+  cache.store("huge", 1, 0, std::string(UsageCache::kMaxEntryBytes, 'x'));
   EXPECT_FALSE(cache.find("huge", 1, 1));
+  EXPECT_TRUE(cache.find("19", 1, 1));
 }
 
 }  // namespace

@@ -40,6 +40,7 @@ Task<void> Connection::serve(std::shared_ptr<Connection> self) {
     if (self->core_.memory->burst_is_over()) {
       self->core_.give_memory_back();
     }
+    self->core_.give_memory_back_later();
   }
   if (self->cut_) {
     self->reset();

@@ -65,6 +65,10 @@ struct ServerOptions {
   std::shared_ptr<RequestMemory> request_memory = {};
   /// Called on a worker after a burst of requests. Empty: malloc_trim(3).
   std::function<void()> give_memory_back = {};
+  /// If not 0, memory is also given back so long after a request, and for as long as requests come
+  /// once in this time. For handlers that need much memory for a short time: the allocator keeps
+  /// several times as much as is in use.
+  std::chrono::milliseconds give_back_after{0};
 
   std::chrono::milliseconds header_timeout{2000};
   std::chrono::milliseconds read_timeout{10000};

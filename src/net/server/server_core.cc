@@ -95,6 +95,19 @@ void ServerCore::give_memory_back() {
   });
 }
 
+void ServerCore::give_memory_back_later() {
+  if (options.give_back_after.count() == 0 || std::exchange(giving_back, true)) {
+    return;
+  }
+  give_back_timer.expires_after(options.give_back_after);
+  give_back_timer.async_wait([this](const ErrorCondition& error) {
+    giving_back = false;
+    if (!error) {
+      give_memory_back();
+    }
+  });
+}
+
 const std::string& ServerCore::http_date() {
   const std::time_t now = std::time(nullptr);
   if (now != date_of) {

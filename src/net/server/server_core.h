@@ -75,12 +75,16 @@ struct ServerCore {
   void count(Dropped what) const;
   /// Returns freed memory to the system after a burst of requests.
   void give_memory_back();
+  /// Call it after each request: see ServerOptions::give_back_after. I/O thread only.
+  void give_memory_back_later();
 
   /// The current time as an HTTP date (RFC 9110 §5.6.7).
   const std::string& http_date();
 
   Timer queue_timer{io.get_executor()};
   bool watching_queue = false;
+  Timer give_back_timer{io.get_executor()};
+  bool giving_back = false;         ///< the timer is running
   std::size_t max_connections = 0;  ///< of the options, and what the limit of open files allows
 };
 

@@ -272,6 +272,18 @@ TEST_F(ServerLoad, BodiesOfAllRequestsTogetherAreBounded) {
   EXPECT_EQ(raw_get(address(), "/").status, 200);
 }
 
+TEST_F(ServerLoad, MemoryIsGivenBackOnceForTheRequestsOfAWhile) {
+  options_.give_back_after = milliseconds(300);
+  start();
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(raw_get(address(), "/").status, 200);
+  }
+  EXPECT_EQ(given_back_, 0);
+  EXPECT_TRUE(comes_true([this] { return given_back_ == 1; }));
+  EXPECT_EQ(raw_get(address(), "/").status, 200);
+  EXPECT_TRUE(comes_true([this] { return given_back_ == 2; }));
+}
+
 TEST_F(ServerLoad, AReaderThatTakesNothingIsCutAndCounted) {
   options_.write_timeout = milliseconds(100);
   start();

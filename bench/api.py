@@ -1,0 +1,153 @@
+#!/usr/bin/env python3
+"""Measures what ceems_api_server needs to answer: time and memory, with many units in its database (SQLite).
+
+    cmake --preset bench && cmake --build build/bench --target ceems_api_server database
+    bench/api.py --bin build/bench/bin [--units 200000] [--data DIRECTORY] [--write bench/RESULTS.md]
+
+The database holds the units of 1,000 users in a year (bench/database.cc) and is made anew unless the directory already has one. The
+server starts and makes one empty update round. Then each endpoint is asked by turns, 1,000 requests in all, each time with another
+user, range or unit, so that few answers come from a cache. The last table is the memory of the process: RssAnon is what it has
+allocated, RSS also counts the code and libraries that the kernel has mapped for it."""
+
+import argparse
+import datetime
+import http.client
+import os
+import platform
+import random
+import re
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+
+from cpu_time import process_cpu_seconds
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "tests", "integration"))
+import harness  # noqa: E402
+
+REQUESTS = 1000
+USERS = 1000
+BEGIN = 1735689600  # of the year, in seconds
+DAY = 86400
+WARM_UP = 50
+
+
+def targets(number, units):
+    """(name, target, user) of all endpoints, in a cycle."""
+    chance = random.Random(number)
+    user = "user%d" % chance.randrange(USERS)
+    begin = BEGIN + chance.randrange(330) * DAY
+    week = {"from": begin, "to": begin + 7 * DAY}
+    year = {"from": BEGIN, "to": BEGIN + chance.randrange(300, 365) * DAY}
+    ids = ["%d" % chance.randrange(units) for _ in range(3)]
+
+    def path(name, parameters):
+        return "/api/v1/%s?%s" % (name, urllib.parse.urlencode(parameters, doseq=True))
+
+    cycle = [
+        ("units, a user's week", path("units", week), user),
+        ("units, newest 100 of a user's year", path("units", dict(year, sort="ended_at", order="desc", limit=100)), user),
+        ("units, first 100 of a user's year", path("units", dict(year, limit=100)), user),
+        ("units/admin, newest 100 of all", path("units/admin", dict(year, sort="ended_at", order="desc", limit=100)), "root"),
+        ("units/verify, 3 ids", path("units/verify", {"uuid": ids}), user),
+        ("usage/current, a user's week", path("usage/current", week), user),
+        ("usage/global", path("usage/global", {}), user),
+        ("usage/current/admin, a year", path("usage/current/admin", year), "root"),
+        ("stats/current/admin, a year", path("stats/current/admin", year), "root"),
+        ("stats/global/admin", path("stats/global/admin", {}), "root"),
+        ("users", path("users", {}), user),
+        ("projects", path("projects", {}), user),
+        ("users/admin", path("users/admin", {}), "root"),
+    ]
+    return cycle[number % len(cycle)]
+
+
+def memory(pid):
+    """{name: MB} of the process."""
+    with open("/proc/%d/status" % pid, encoding="ascii") as status:
+        found = dict(re.findall(r"(VmHWM|VmRSS|RssAnon):\s+(\d+) kB", status.read()))
+    return {name: int(value) * 1024 / 1e6 for name, value in found.items()}
+
+
+def ask(connection, target, user):
+    connection.request("GET", target, headers={"X-Grafana-User": user, "Accept-Encoding": "gzip"})
+    answer = connection.getresponse()
+    return answer.status, len(answer.read())
+
+
+def settled(pid):
+    """The memory of the process once it has given back what it can, which it does ten seconds after a request."""
+    time.sleep(12)
+    return memory(pid)
+
+
+def measure(bin_dir, directory, units):
+    harness.BIN = bin_dir
+    with tempfile.TemporaryDirectory(prefix="ceems-bench-") as work:
+        config = ("ceems_api_server:\n  data:\n    path: %s\n    time_zone: UTC\n    update_interval: 1d\n  admin:\n    users: [root]\n"
+                  % directory)
+        begin = time.monotonic()
+        program, url = harness.start_api_server(work, config, ["--storage.data.skip.delete.old.units", "--web.compression",
+                                                               "--no-security.drop-privileges", "--log.level=warn"])
+        rows, states = {}, []
+        with program:
+            started = time.monotonic() - begin
+            states.append(("after the start, which took %.1f s, and one empty round" % started, settled(program.pid)))
+            connection = http.client.HTTPConnection(url[len("http://"):], timeout=120)
+            for number in range(-WARM_UP, REQUESTS):
+                name, target, user = targets(number, units)
+                before, started = process_cpu_seconds(program.pid), time.monotonic()
+                status, size = ask(connection, target, user)
+                took, used = time.monotonic() - started, process_cpu_seconds(program.pid) - before
+                # A user may not see the three units.
+                assert status == 200 or (status == 403 and name.startswith("units/verify")), (status, target, user)
+                if number >= 0:
+                    rows.setdefault(name, []).append((took * 1e3, used * 1e3, size))
+            states.append(("with the last of %d requests" % REQUESTS, memory(program.pid)))
+            states.append(("12 s after it", settled(program.pid)))
+        return rows, states
+
+
+def table(rows, states, units):
+    lines = ["Measured on %s: %d CPUs, Linux %s; %d units of %d users in one year."
+             % (datetime.date.today(), os.cpu_count(), platform.release(), units, USERS), "",
+             "| endpoint | p50, ms | p99, ms | CPU p50, ms | bytes, compressed |", "|---|---|---|---|---|"]
+    for name, found in rows.items():
+        def at(column, share, found=found):
+            values = sorted(one[column] for one in found)
+            return values[int(share * (len(values) - 1))]
+        lines.append("| %s | %.1f | %.1f | %.1f | %d |" % (name, at(0, 0.5), at(0, 0.99), at(1, 0.5), at(2, 0.5)))
+    lines += ["", "| memory, MB | RssAnon | RSS | peak RSS |", "|---|---|---|---|"]
+    for name, state in states:
+        lines.append("| %s | %.1f | %.1f | %.1f |" % (name, state["RssAnon"], state["VmRSS"], state["VmHWM"]))
+    return "\n".join(lines)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--bin", required=True)
+    parser.add_argument("--units", type=int, default=200_000)
+    parser.add_argument("--data", help="directory of the database; temporary by default")
+    parser.add_argument("--write")
+    options = parser.parse_args()
+    with tempfile.TemporaryDirectory(prefix="ceems-bench-") as temporary:
+        directory = options.data or temporary
+        os.makedirs(directory, exist_ok=True)
+        if not os.path.exists(os.path.join(directory, "ceems.db")):
+            subprocess.run([os.path.join(options.bin, "database"), "sqlite:" + directory, str(options.units), str(USERS)], check=True,
+                           stdout=sys.stderr)
+        text = table(*measure(options.bin, directory, options.units), options.units)
+    print(text)
+    if options.write:
+        with open(options.write, encoding="utf-8") as page:
+            before, _, rest = page.read().partition("<!-- begin api -->")
+        _, _, after = rest.partition("<!-- end api -->")
+        with open(options.write, "w", encoding="utf-8") as page:
+            page.write(before + "<!-- begin api -->\n\n" + text + "\n\n<!-- end api -->" + after)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
