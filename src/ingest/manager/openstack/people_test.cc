@@ -161,8 +161,10 @@ TEST(OpenstackPeople, KeepTheNamesThatTheDatabaseHas) {
                                         ::testing::Pair("cat@u3", IsEmpty())));
   EXPECT_EQ(f.manager().new_names().users.by_id,
             (std::map<std::string, std::string>{{"u2", "bob@u2"}, {"u3", "cat@u3"}}));
+  EXPECT_FALSE(f.manager().new_names().projects.by_id.empty());
   f.manager().restore_names(std::nullopt);
   EXPECT_TRUE(f.manager().new_names().users.by_id.empty()) << "they have been stored";
+  EXPECT_TRUE(f.manager().new_names().projects.by_id.empty());
 }
 
 TEST(OpenstackPeople, WithNamesThatWereNotStoredAreNamedAgain) {
