@@ -1,0 +1,261 @@
+#include "energy/node.h"
+
+#include <algorithm>
+#include <array>
+#include <cmath>
+#include <string_view>
+
+namespace ceems::bench::energy {
+namespace {
+
+constexpr double kSystemLoad = 0.3;       // CPUs that the operating system keeps busy
+constexpr double kSystemCoreWatts = 1.5;  // per busy CPU
+constexpr double kSystemBytes = 6e9;
+
+double uniform(std::mt19937_64& random, double from, double to) {
+  return std::uniform_real_distribution(from, to)(random);
+}
+
+std::size_t one_of(std::mt19937_64& random, std::initializer_list<std::size_t> choices) {
+  const auto at = std::uniform_int_distribution<std::size_t>(0, choices.size() - 1)(random);
+  return *(choices.begin() + at);
+}
+
+/// Seconds that a job of the class runs.
+double random_length(JobClass what, std::mt19937_64& random) {
+  switch (what) {
+    case JobClass::kTenSeconds:
+      return 10;
+    case JobClass::kTwoSeconds:
+      return 2;
+    case JobClass::kSubSecond:
+      return 0.35;
+    default:
+      return uniform(random, 400, 2400);
+  }
+}
+
+/// How often the classes arrive. Those of seconds must come often to be anything at all.
+JobClass random_class(std::mt19937_64& random) {
+  static constexpr std::array<double, kClassCount> kWeights = {4, 4, 4, 3, 3, 4, 4, 4, 4};
+  std::discrete_distribution<std::size_t> classes(kWeights.begin(), kWeights.end());
+  return static_cast<JobClass>(classes(random));
+}
+
+std::size_t random_cores(JobClass what, const Hardware& hardware, std::mt19937_64& random) {
+  if (what == JobClass::kSingleThread) {
+    return 1;
+  }
+  const std::size_t most = is_long(what) ? hardware.cores / 2 : hardware.cores / 8;
+  return std::uniform_int_distribution<std::size_t>(1, std::max<std::size_t>(most, 1))(random);
+}
+
+}  // namespace
+
+std::string_view to_string(JobClass what) {
+  static constexpr std::array<std::string_view, kClassCount> kNames = {
+      "compute",       "scalar", "memory-bound", "phased", "idle reservation",
+      "single thread", "10 s",   "2 s",          "0.35 s"};
+  return kNames.at(static_cast<std::size_t>(what));
+}
+
+bool is_long(JobClass what) {
+  return what < JobClass::kTenSeconds;
+}
+
+Hardware random_hardware(std::mt19937_64& random) {
+  Hardware hardware;
+  hardware.sockets = one_of(random, {1, 2, 2});
+  hardware.cores = one_of(random, {16, 24, 32, 48, 64});
+  hardware.threads = one_of(random, {1, 2});
+  const auto cores = static_cast<double>(hardware.cores);
+  hardware.package_idle = uniform(random, 0.8, 1.4) * (15 + cores);
+  hardware.package_awake = uniform(random, 3, 12);
+  hardware.turbo = uniform(random, 0.1, 0.35);
+  hardware.sibling = uniform(random, 0.1, 0.35);
+  hardware.dram_idle = uniform(random, 8, 18);
+  hardware.memory_bytes = cores * static_cast<double>(hardware.sockets) * 4e9;
+  hardware.board = uniform(random, 30, 90);
+  hardware.fans = uniform(random, 0.02, 0.1);
+  hardware.supply = uniform(random, 0.9, 0.95);
+  return hardware;
+}
+
+double Job::load(double time) const {
+  switch (what) {
+    case JobClass::kIdle:
+      return 0.002;
+    case JobClass::kPhased:
+      return std::fmod(time - begin, 2 * phase_seconds) < phase_seconds ? 1 : 0.05;
+    default:
+      return 0.99;
+  }
+}
+
+double Job::threads_busy(const Hardware& hardware) const {
+  const bool one = what == JobClass::kSingleThread || what == JobClass::kIdle;
+  return one ? 1 : static_cast<double>(hardware.threads);
+}
+
+std::vector<Job> random_jobs(const Hardware& hardware,
+                             double seconds,
+                             double occupied,
+                             std::mt19937_64& random) {
+  std::vector<Job> jobs;
+  // When each core becomes free.
+  std::vector<std::vector<double>> free(hardware.sockets, std::vector<double>(hardware.cores, 0.0));
+  double time = uniform(random, 0, 30);
+  while (time < seconds) {
+    double used = 0;
+    for (const auto& socket : free) {
+      used +=
+          static_cast<double>(std::ranges::count_if(socket, [&](double t) { return t > time; }));
+    }
+    const auto all = static_cast<double>(hardware.sockets * hardware.cores);
+    Job job;
+    job.what = random_class(random);
+    job.cores = random_cores(job.what, hardware, random);
+    job.socket = std::uniform_int_distribution<std::size_t>(0, hardware.sockets - 1)(random);
+    const bool fits = !is_long(job.what) || used + static_cast<double>(job.cores) <= occupied * all;
+    auto& cores = free[job.socket];
+    std::size_t run = 0;
+    std::size_t at = 0;
+    for (; at < cores.size() && run < job.cores; ++at) {
+      run = cores[at] <= time ? run + 1 : 0;
+    }
+    if (fits && run == job.cores) {
+      job.first_core = at - run;
+      job.begin = time;
+      job.end = std::min(seconds, time + random_length(job.what, random));
+      switch (job.what) {
+        case JobClass::kScalar:
+        case JobClass::kSingleThread:
+          job.core_watts = uniform(random, 1.4, 2.2);
+          break;
+        case JobClass::kMemory:
+          job.core_watts = uniform(random, 1.2, 1.8);
+          job.dram_watts = uniform(random, 0.3, 0.7);
+          break;
+        default:
+          job.core_watts = uniform(random, 2.0, 3.2);
+          job.dram_watts = uniform(random, 0, 0.1);
+          break;
+      }
+      job.phase_seconds = uniform(random, 60, 200);
+      const double share = static_cast<double>(job.cores) / all;
+      job.memory_limit = share * hardware.memory_bytes;
+      job.memory_bytes = job.memory_limit * uniform(random, 0.1, 0.9);
+      for (std::size_t core = 0; core < job.cores; ++core) {
+        cores[job.first_core + core] = job.end;
+      }
+      job.number = jobs.size();
+      jobs.push_back(job);
+    }
+    time += std::exponential_distribution(1.0 / 6)(random);
+  }
+  return jobs;
+}
+
+Node::Node(const Hardware& hardware, std::vector<Job> jobs)
+    : hardware_(hardware),
+      jobs_(std::move(jobs)),
+      package_joules_(hardware.sockets),
+      dram_joules_(hardware.sockets) {
+  power_.package.resize(hardware.sockets);
+  power_.dram.resize(hardware.sockets);
+  idle_wall_ = wall_watts(std::vector<SocketLoad>(hardware.sockets));
+}
+
+Node::SocketLoad Node::load_of(const Job& job) const {
+  const double load = job.load(time_);
+  const double second = job.threads_busy(hardware_) > 1 ? hardware_.sibling : 0;
+  const double busy = load * static_cast<double>(job.cores);
+  return {.core_watts = busy * job.core_watts * (1 + second),
+          .busy_cores = busy,
+          .dram_watts = busy * job.dram_watts};
+}
+
+double Node::package_watts(const SocketLoad& load) const {
+  if (load.busy_cores <= 0) {
+    return hardware_.package_idle;
+  }
+  const double full = std::min(1.0, load.busy_cores / static_cast<double>(hardware_.cores));
+  // The first core wakes what the socket's cores share, and clocks fall as more cores work.
+  const double awake = hardware_.package_awake * std::min(1.0, load.busy_cores);
+  return hardware_.package_idle + awake +
+         load.core_watts * (1 + hardware_.turbo * (1 - full)) / (1 + hardware_.turbo / 2);
+}
+
+double Node::wall_watts(const std::vector<SocketLoad>& loads) const {
+  double inside = 0;
+  double idle = 0;
+  for (const SocketLoad& load : loads) {
+    inside += package_watts(load) + hardware_.dram_idle + load.dram_watts;
+    idle += hardware_.package_idle + hardware_.dram_idle;
+  }
+  return (inside + hardware_.board + hardware_.fans * (inside - idle)) / hardware_.supply;
+}
+
+void Node::advance(double step) {
+  while (next_ < jobs_.size() && jobs_[next_].begin <= time_) {
+    running_.push_back(next_++);
+  }
+  std::erase_if(running_, [this](std::size_t job) { return jobs_[job].end <= time_; });
+
+  // The operating system is spread over the sockets.
+  const double system = kSystemLoad / static_cast<double>(hardware_.sockets);
+  std::vector<SocketLoad> loads(hardware_.sockets,
+                                {.core_watts = system * kSystemCoreWatts, .busy_cores = system});
+  memory_used_ = kSystemBytes;
+  busy_seconds_ += kSystemLoad * step;
+  for (const std::size_t position : running_) {
+    Job& job = jobs_[position];
+    const SocketLoad load = load_of(job);
+    SocketLoad& sum = loads[job.socket];
+    sum.core_watts += load.core_watts;
+    sum.busy_cores += load.busy_cores;
+    sum.dram_watts += load.dram_watts;
+    const double used = load.busy_cores * job.threads_busy(hardware_) * step;
+    job.cpu_seconds += used;
+    busy_seconds_ += used;
+    memory_used_ += job.memory_bytes;
+  }
+  for (std::size_t socket = 0; socket < hardware_.sockets; ++socket) {
+    power_.package[socket] = package_watts(loads[socket]);
+    power_.dram[socket] = hardware_.dram_idle + loads[socket].dram_watts;
+    package_joules_[socket] += power_.package[socket] * step;
+    dram_joules_[socket] += power_.dram[socket] * step;
+  }
+  power_.wall = wall_watts(loads);
+  wall_joules_ += power_.wall * step;
+
+  std::vector<double> marginal(running_.size());
+  double sum = 0;
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    const Job& job = jobs_[running_[i]];
+    const SocketLoad load = load_of(job);
+    std::vector<SocketLoad> without = loads;
+    without[job.socket].core_watts -= load.core_watts;
+    without[job.socket].busy_cores -= load.busy_cores;
+    without[job.socket].dram_watts -= load.dram_watts;
+    marginal[i] = std::max(0.0, power_.wall - wall_watts(without));
+    sum += marginal[i];
+  }
+  // That of the operating system.
+  std::vector<SocketLoad> without = loads;
+  for (SocketLoad& load : without) {
+    load.core_watts = std::max(0.0, load.core_watts - system * kSystemCoreWatts);
+    load.busy_cores = std::max(0.0, load.busy_cores - system);
+  }
+  sum += std::max(0.0, power_.wall - wall_watts(without));
+  const double scale = sum > 0 ? (power_.wall - idle_wall_) / sum : 0;
+  const auto all = static_cast<double>(hardware_.sockets * hardware_.cores);
+  for (std::size_t i = 0; i < running_.size(); ++i) {
+    Job& job = jobs_[running_[i]];
+    job.truth_joules +=
+        step * (idle_wall_ * static_cast<double>(job.cores) / all + scale * marginal[i]);
+  }
+  time_ += step;
+}
+
+}  // namespace ceems::bench::energy

@@ -1,0 +1,132 @@
+// A simulated node: what it draws, and what each of its jobs is to blame for.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <random>
+#include <string>
+#include <vector>
+
+namespace ceems::bench::energy {
+
+/// The kinds of jobs that a row of the table is about.
+enum class JobClass : std::uint8_t {
+  kCompute,       ///< all cores busy with vector code
+  kScalar,        ///< all cores busy with plain code
+  kMemory,        ///< waits for memory most of the time, which draws power itself
+  kPhased,        ///< busy and waiting by turns, a minute or more each
+  kIdle,          ///< reserves cores and does next to nothing
+  kSingleThread,  ///< one thread on one core of which it has both hardware threads
+  kTenSeconds,
+  kTwoSeconds,
+  kSubSecond,
+};
+inline constexpr std::size_t kClassCount = 9;
+std::string_view to_string(JobClass what);
+/// Whether jobs of this class run for minutes or more, so that each has an error worth averaging.
+bool is_long(JobClass what);
+
+/// The power of hardware, in watts. Nothing in it is known to the program under test.
+struct Hardware {
+  std::size_t sockets = 2;
+  std::size_t cores = 64;  ///< of a socket
+  std::size_t threads = 2;
+  double package_idle = 80;     ///< of a socket
+  double package_awake = 8;     ///< of a socket once any core is busy
+  double turbo = 0.25;          ///< how much more a busy core draws when it is alone on its socket
+  double sibling = 0.25;        ///< what a second busy thread adds to its core, as a fraction
+  double dram_idle = 14;        ///< of a socket
+  double memory_bytes = 512e9;  ///< of the node
+  double board = 60;            ///< network, disks, fans at rest
+  double fans = 0.05;           ///< watts more per watt of packages and memory above idle
+  double supply = 0.93;         ///< efficiency of the power supply
+};
+/// A node of a random size. The same generator gives the same nodes.
+Hardware random_hardware(std::mt19937_64& random);
+
+struct Job {
+  std::size_t number = 0;
+  JobClass what = JobClass::kCompute;
+  double begin = 0;  ///< seconds since the start of the simulation
+  double end = 0;
+  std::size_t socket = 0;
+  std::size_t first_core = 0;  ///< on the socket; the job has whole cores
+  std::size_t cores = 1;
+  double core_watts = 2.5;   ///< of one busy core
+  double dram_watts = 0;     ///< per busy core
+  double memory_bytes = 0;   ///< in use
+  double memory_limit = 0;   ///< reserved
+  double phase_seconds = 0;  ///< of kPhased: length of each phase
+
+  double cpu_seconds = 0;   ///< used up to now
+  double truth_joules = 0;  ///< at the wall
+  /// The fraction of a core's first hardware thread that it keeps busy at a time.
+  [[nodiscard]] double load(double time) const;
+  /// Hardware threads that it keeps busy on each of its cores.
+  [[nodiscard]] double threads_busy(const Hardware& hardware) const;
+};
+
+/// A plan of jobs that never take a core twice. `occupied` is the fraction of cores to reserve, as
+/// far as the arrivals allow.
+std::vector<Job> random_jobs(const Hardware& hardware,
+                             double seconds,
+                             double occupied,
+                             std::mt19937_64& random);
+
+/// Power now, in watts.
+struct Power {
+  std::vector<double> package;  ///< by socket
+  std::vector<double> dram;
+  double wall = 0;
+};
+
+class Node {
+ public:
+  Node(const Hardware& hardware, std::vector<Job> jobs);
+
+  /// Moves on by `step` seconds (a part of a second) and charges each job with what is its due:
+  ///
+  ///   idle wall power x its part of the node's cores + its marginal power x a
+  ///
+  /// where the marginal power is what the wall would draw less without the job, and `a` is the
+  /// same for all, so that all charges, those of the system and of free cores sum to the wall.
+  void advance(double step);
+
+  [[nodiscard]] double time() const { return time_; }
+  [[nodiscard]] const Hardware& hardware() const { return hardware_; }
+  [[nodiscard]] const std::vector<Job>& jobs() const { return jobs_; }
+  [[nodiscard]] const Power& power() const { return power_; }
+  [[nodiscard]] double idle_wall() const { return idle_wall_; }
+  /// CPU-seconds since the start: of jobs and of the operating system.
+  [[nodiscard]] double busy_seconds() const { return busy_seconds_; }
+  [[nodiscard]] double memory_used() const { return memory_used_; }
+  [[nodiscard]] double package_joules(std::size_t socket) const { return package_joules_[socket]; }
+  [[nodiscard]] double dram_joules(std::size_t socket) const { return dram_joules_[socket]; }
+  [[nodiscard]] double wall_joules() const { return wall_joules_; }
+
+ private:
+  struct SocketLoad {
+    double core_watts = 0;  ///< of busy cores, before turbo
+    double busy_cores = 0;
+    double dram_watts = 0;
+  };
+  [[nodiscard]] SocketLoad load_of(const Job& job) const;
+  [[nodiscard]] double package_watts(const SocketLoad& load) const;
+  [[nodiscard]] double wall_watts(const std::vector<SocketLoad>& loads) const;
+
+  Hardware hardware_;
+  std::vector<Job> jobs_;
+  std::vector<std::size_t> running_;  // positions in jobs_
+  std::size_t next_ = 0;
+  double time_ = 0;
+  Power power_;
+  double idle_wall_ = 0;
+  double busy_seconds_ = 0;
+  double memory_used_ = 0;
+  std::vector<double> package_joules_;
+  std::vector<double> dram_joules_;
+  double wall_joules_ = 0;
+};
+
+}  // namespace ceems::bench::energy

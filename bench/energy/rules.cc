@@ -1,0 +1,254 @@
+#include "energy/rules.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+
+#include <fmt/format.h>
+
+namespace ceems::bench::energy {
+namespace {
+
+using exporter::energy::Domain;
+using exporter::energy::Reading;
+
+constexpr double kSlack = 1e-6;  // of a clock that counts in fractions
+constexpr double kTick = 1;
+constexpr double kYoungPause = 0.2;
+constexpr double kScrape = 15;
+constexpr double kPoll = 5;  // of the BMC
+
+Clock::SteadyTime steady(double seconds) {
+  using std::chrono::steady_clock;
+  return Clock::SteadyTime(
+      std::chrono::duration_cast<steady_clock::duration>(std::chrono::duration<double>(seconds)) +
+      std::chrono::hours(1));
+}
+
+Clock::SystemTime wall_clock(double seconds) {
+  using std::chrono::system_clock;
+  return Clock::SystemTime(
+      std::chrono::duration_cast<system_clock::duration>(std::chrono::duration<double>(seconds)) +
+      std::chrono::hours(24 * 365 * 50));
+}
+
+double sum_of_packages(const Node& node) {
+  double sum = 0;
+  for (std::size_t socket = 0; socket < node.hardware().sockets; ++socket) {
+    sum += node.package_joules(socket);
+  }
+  return sum;
+}
+
+double sum_of_dram(const Node& node) {
+  double sum = 0;
+  for (std::size_t socket = 0; socket < node.hardware().sockets; ++socket) {
+    sum += node.dram_joules(socket);
+  }
+  return sum;
+}
+
+bool alive(const Job& job, double time) {
+  return job.begin <= time && time < job.end;
+}
+
+}  // namespace
+
+void WallMeter::advance(const Node& node) {
+  if (meters_.wall_period <= 0) {
+    return;
+  }
+  if (node.time() - begin_ + kSlack >= meters_.wall_period) {
+    coming_ = Value{.watts = std::round((node.wall_joules() - joules_) / (node.time() - begin_)),
+                    .time = node.time() + meters_.wall_delay};
+    begin_ = node.time();
+    joules_ = node.wall_joules();
+  }
+  if (coming_ && coming_->time <= node.time() + kSlack) {
+    shown_ = coming_->watts;
+  }
+}
+
+OurRule::OurRule(const Node& node, const MeterSet& meters)
+    : meters_(meters), account_(exporter::energy::AccountOptions{}) {
+  using exporter::energy::Method;
+  for (std::size_t socket = 0; socket < node.hardware().sockets; ++socket) {
+    if (meters.packages) {
+      account_.add_source({.name = fmt::format("package-{}", socket), .domain = Domain::kPackage});
+    }
+    if (meters.dram) {
+      account_.add_source({.name = fmt::format("dram-{}", socket), .domain = Domain::kDram});
+    }
+  }
+  joules_.resize(account_.sources().size() - 1);
+  if (meters.wall_period > 0) {
+    account_.add_source({.name = "ipmi_dcmi",
+                         .domain = Domain::kNode,
+                         .method = Method::kMeasured,
+                         .rank = exporter::energy::kIpmiRank});
+  }
+}
+
+double OurRule::idle_watts() const {
+  if (meters_.wall_period > 0) {
+    return account_.idle_watts(Domain::kNode).value_or(0);
+  }
+  return account_.idle_watts(Domain::kPackage).value_or(0) +
+         account_.idle_watts(Domain::kDram).value_or(0);
+}
+
+double OurRule::joules() const {
+  return account_.node_joules(Domain::kPackage) + account_.node_joules(Domain::kDram) +
+         account_.node_joules(Domain::kOther);
+}
+
+void OurRule::advance(const Node& node, const WallMeter& wall) {
+  const double now = node.time() + kSlack;
+  if (now >= next_poll_) {
+    next_poll_ += meters_.wall_period < kPoll ? kTick : kPoll;
+    if (const auto watts = wall.watts()) {
+      held_.set({.watts = *watts, .time = steady(node.time())});
+    }
+  }
+  if (now >= next_young_) {
+    next_young_ += kYoungPause;
+    for (auto& [number, seen] : units_) {
+      const Job& job = node.jobs()[number];
+      if (alive(job, node.time())) {
+        seen = {.cpu_seconds = job.cpu_seconds, .last_seen = node.time()};
+      }
+    }
+  }
+  if (now >= next_tick_) {
+    next_tick_ += kTick;
+    tick(node, wall);
+  }
+}
+
+exporter::UnitSnapshot OurRule::snapshot(const Node& node) {
+  exporter::UnitSnapshot snapshot;
+  snapshot.manager = "slurm";
+  snapshot.taken = steady(node.time());
+  snapshot.wall = wall_clock(node.time());
+  const auto& jobs = node.jobs();
+  for (std::size_t i = first_; i < jobs.size() && jobs[i].begin <= node.time(); ++i) {
+    const Job& job = jobs[i];
+    const bool running = alive(job, node.time());
+    if (running) {
+      units_[i] = {.cpu_seconds = job.cpu_seconds, .last_seen = node.time()};
+    }
+    const auto seen = units_.find(i);
+    if (seen == units_.end()) {
+      continue;  // it ended before anybody looked, or was reported as ended
+    }
+    exporter::Unit& unit = snapshot.units.emplace_back();
+    unit.id = unit.uuid = std::to_string(i);
+    unit.stats.cpu_user_seconds = seen->second.cpu_seconds;
+    unit.stats.cpus = static_cast<double>(job.cores * node.hardware().threads);
+    unit.stats.memory_used_bytes =
+        running ? static_cast<std::uint64_t>(job.memory_bytes) : std::uint64_t{0};
+    unit.stats.memory_total_bytes = job.memory_limit;
+    unit.started = wall_clock(job.begin);
+    unit.last_seen = wall_clock(seen->second.last_seen);
+    unit.ended = !running;
+    if (!running) {
+      units_.erase(seen);
+    }
+  }
+  while (first_ < jobs.size() && jobs[first_].end <= node.time() && !units_.contains(first_)) {
+    ++first_;
+  }
+  return snapshot;
+}
+
+void OurRule::tick(const Node& node, const WallMeter& /*wall*/) {
+  const Hardware& hardware = node.hardware();
+  const exporter::UnitSnapshot units = snapshot(node);
+  const exporter::energy::ManagerUnits manager{.manager = units.manager, .snapshot = &units};
+  std::vector<std::optional<Reading>> readings;
+  const auto add_counter = [&](double joules) {
+    double& last = joules_[readings.size()];
+    readings.emplace_back(
+        Reading{.joules = joules - last, .fresh = steady(node.time()), .idle_watts = {}});
+    last = joules;
+  };
+  for (std::size_t socket = 0; socket < hardware.sockets; ++socket) {
+    if (meters_.packages) {
+      add_counter(node.package_joules(socket));
+    }
+    if (meters_.dram) {
+      add_counter(node.dram_joules(socket));
+    }
+  }
+  if (meters_.wall_period > 0) {
+    const auto joules = held_.advance(steady(node.time()));
+    readings.push_back(joules
+                           ? std::optional(Reading{
+                                 .joules = *joules, .fresh = steady(node.time()), .idle_watts = {}})
+                           : std::nullopt);
+  }
+  exporter::energy::Sample sample;
+  sample.time = steady(node.time());
+  sample.readings = readings;
+  sample.managers = {&manager, 1};
+  sample.node.cpus_online =
+      static_cast<double>(hardware.sockets * hardware.cores * hardware.threads);
+  sample.node.memory_total_bytes = hardware.memory_bytes;
+  sample.node.memory_used_bytes = node.memory_used();
+  if (busy_seconds_) {
+    sample.node.busy_cpus = (node.busy_seconds() - *busy_seconds_) / kTick;
+  }
+  busy_seconds_ = node.busy_seconds();
+  account_.advance(sample);
+  if (node.time() + kSlack >= next_scrape_) {
+    next_scrape_ += kScrape;
+    collect();
+  }
+}
+
+void OurRule::collect() {
+  for (const auto& unit : account_.units()) {
+    charges_[std::stoull(unit->uuid)] = unit->joules(Domain::kNode);
+  }
+  account_.mark_scraped();
+}
+
+void ReferenceRule::advance(const Node& node, const WallMeter& wall) {
+  if (node.time() + kSlack < next_scrape_) {
+    return;
+  }
+  next_scrape_ += kScrape;
+  Last now{.busy_seconds = node.busy_seconds(),
+           .package_joules = sum_of_packages(node),
+           .dram_joules = sum_of_dram(node),
+           .cpu_seconds = {}};
+  for (const Job& job : node.jobs()) {
+    if (alive(job, node.time())) {
+      now.cpu_seconds[job.number] = job.cpu_seconds;
+    }
+  }
+  if (last_) {
+    const double busy = now.busy_seconds - last_->busy_seconds;
+    const double package = (now.package_joules - last_->package_joules) / kScrape;
+    const double dram = meters_.dram ? (now.dram_joules - last_->dram_joules) / kScrape : 0;
+    const auto count = static_cast<double>(now.cpu_seconds.size());
+    for (const auto& [number, cpu] : now.cpu_seconds) {
+      const auto before = last_->cpu_seconds.find(number);
+      if (before == last_->cpu_seconds.end()) {
+        continue;  // a rate needs two samples
+      }
+      const double by_cpu = (cpu - before->second) / busy;
+      const double by_memory = node.jobs()[number].memory_bytes / node.memory_used();
+      double watts = package * by_cpu + dram * by_memory;
+      if (meters_.wall_period > 0) {
+        const double cpu_part = meters_.packages ? package / (package + dram) : 1;
+        watts = wall.watts().value_or(0) *
+                (0.9 * cpu_part * by_cpu + 0.9 * (1 - cpu_part) * by_memory + 0.1 / count);
+      }
+      charges_[number] += watts * kScrape;
+    }
+  }
+  last_ = std::move(now);
+}
+
+}  // namespace ceems::bench::energy
