@@ -22,7 +22,8 @@ namespace {
 using namespace ceems::bench::energy;  // NOLINT(google-build-using-namespace)
 
 constexpr double kStep = 0.05;
-constexpr double kShortest = 1e-9;
+constexpr double kWarmUp = 1800;
+constexpr double kLeast = 1e-9;
 
 constexpr std::array kMeterSets = {
     MeterSet{.name = "packages, DRAM, wall 1 s", .wall_period = 1, .wall_delay = 0},
@@ -69,7 +70,7 @@ double charge_of(const Charges& charges, std::size_t job) {
 
 struct Run {
   explicit Run(const Node& node, const MeterSet& set)
-      : meters(set), wall(set), ours(node, set), reference(set) {}
+      : meters(set), wall(node, set), ours(node, set), reference(node, set) {}
   MeterSet meters;
   WallMeter wall;
   OurRule ours;
@@ -80,12 +81,22 @@ void simulate(std::uint64_t seed, double seconds, std::array<Result, kMeterSets.
   std::mt19937_64 random(seed);
   const Hardware hardware = random_hardware(random);
   const double occupied = std::uniform_real_distribution(0.3, 1.0)(random);
-  Node node(hardware, random_jobs(hardware, seconds, occupied, random));
+  // Half of the nodes have been at work for a while when the exporter starts.
+  const double begin = std::bernoulli_distribution(0.5)(random) ? kWarmUp : 0;
+  Node node(hardware, random_jobs(hardware, begin + seconds, occupied, random));
+  while (node.time() < begin) {
+    node.advance(kStep);
+  }
+  const double wall_before = node.wall_joules();
+  std::vector<double> truth_before;
+  for (const Job& job : node.jobs()) {
+    truth_before.push_back(job.truth_joules);
+  }
   std::vector<Run> runs;
   for (const MeterSet& set : kMeterSets) {
     runs.emplace_back(node, set);
   }
-  while (node.time() < seconds) {
+  while (node.time() < begin + seconds) {
     node.advance(kStep);
     for (Run& run : runs) {
       run.wall.advance(node);
@@ -98,10 +109,10 @@ void simulate(std::uint64_t seed, double seconds, std::array<Result, kMeterSets.
     Result& result = results.at(i);
     run.ours.collect();
     // Where meters see only a part of the node, jobs are due their shares of that part.
-    const double seen = run.ours.joules() / node.wall_joules();
+    const double seen = run.ours.joules() / (node.wall_joules() - wall_before);
     for (const Job& job : node.jobs()) {
-      const double due = job.truth_joules * seen;
-      if (due < kShortest) {
+      const double due = (job.truth_joules - truth_before[job.number]) * seen;
+      if (due < kLeast) {
         continue;
       }
       const auto what = static_cast<std::size_t>(job.what);

@@ -70,17 +70,23 @@ void WallMeter::advance(const Node& node) {
 }
 
 OurRule::OurRule(const Node& node, const MeterSet& meters)
-    : meters_(meters), account_(exporter::energy::AccountOptions{}) {
+    : meters_(meters),
+      account_(exporter::energy::AccountOptions{}),
+      next_tick_(node.time()),
+      next_young_(node.time()),
+      next_scrape_(node.time()),
+      next_poll_(node.time()) {
   using exporter::energy::Method;
   for (std::size_t socket = 0; socket < node.hardware().sockets; ++socket) {
     if (meters.packages) {
       account_.add_source({.name = fmt::format("package-{}", socket), .domain = Domain::kPackage});
+      joules_.push_back(node.package_joules(socket));
     }
     if (meters.dram) {
       account_.add_source({.name = fmt::format("dram-{}", socket), .domain = Domain::kDram});
+      joules_.push_back(node.dram_joules(socket));
     }
   }
-  joules_.resize(account_.sources().size() - 1);
   if (meters.wall_period > 0) {
     account_.add_source({.name = "ipmi_dcmi",
                          .domain = Domain::kNode,

@@ -30,15 +30,16 @@ struct MeterSet {
 /// What the meter of the whole node shows, in whole watts.
 class WallMeter {
  public:
-  explicit WallMeter(const MeterSet& meters) : meters_(meters) {}
+  WallMeter(const Node& node, const MeterSet& meters)
+      : meters_(meters), begin_(node.time()), joules_(node.wall_joules()) {}
   void advance(const Node& node);
   /// Nothing before its first value.
   [[nodiscard]] std::optional<double> watts() const { return shown_; }
 
  private:
   MeterSet meters_;
-  double begin_ = 0;  ///< of the time whose average comes next
-  double joules_ = 0;
+  double begin_;  ///< of the time whose average comes next
+  double joules_;
   struct Value {
     double watts = 0;
     double time = 0;
@@ -80,10 +81,10 @@ class OurRule {
   std::optional<double> busy_seconds_;
   std::map<std::size_t, Seen> units_;
   std::size_t first_ = 0;  // jobs before it have ended and been reported
-  double next_tick_ = 0;
-  double next_young_ = 0;
-  double next_scrape_ = 0;
-  double next_poll_ = 0;
+  double next_tick_;
+  double next_young_;
+  double next_scrape_;
+  double next_poll_;
   Charges charges_;
 };
 
@@ -92,7 +93,8 @@ class OurRule {
 /// units.
 class ReferenceRule {
  public:
-  explicit ReferenceRule(const MeterSet& meters) : meters_(meters) {}
+  ReferenceRule(const Node& node, const MeterSet& meters)
+      : meters_(meters), next_scrape_(node.time()) {}
   void advance(const Node& node, const WallMeter& wall);
   [[nodiscard]] const Charges& charges() const { return charges_; }
 
@@ -105,7 +107,7 @@ class ReferenceRule {
   };
   MeterSet meters_;
   std::optional<Last> last_;
-  double next_scrape_ = 0;
+  double next_scrape_;
   Charges charges_;
 };
 
