@@ -2,11 +2,36 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 namespace ceems::exporter::energy {
+namespace {
 
-double IdlePower::idle_part(double busy) const {
-  return full_load_idle_ / (full_load_idle_ + (1 - full_load_idle_) * busy);
+/// Of how many windows a bin is the average.
+constexpr double kMemory = 90;
+/// Windows above the average of their bin count for less, because a domain never draws less than
+/// when it is idle, but often more for other reasons than CPU use.
+constexpr double kUpwards = 0.25;
+/// Windows after which a bin has its full weight.
+constexpr double kTrusted = 6;
+/// The use at which a bin has half the weight of an idle one.
+constexpr double kNear = 0.05;
+/// The spread of use from which on observations count for more than the assumed slope.
+constexpr double kSpread = 0.1;
+
+double squared(double value) {
+  return value * value;
+}
+
+}  // namespace
+
+void IdlePower::Bin::add(double new_use, double new_watts) {
+  windows = std::min(windows + 1, kMemory);
+  use += (new_use - use) / windows;
+  const double most =
+      windows > 1 ? kMaxStep * std::max(watts, new_watts) : std::numeric_limits<double>::infinity();
+  const double change = (new_watts - watts) / windows;
+  watts += std::clamp(change > 0 && windows > kTrusted ? change * kUpwards : change, -most, most);
 }
 
 void IdlePower::observe(double joules, double seconds, double utilisation) {
@@ -14,8 +39,8 @@ void IdlePower::observe(double joules, double seconds, double utilisation) {
     return;  // the meter did not move, which shows nothing about the power
   }
   const double busy = std::isnan(utilisation) ? 0 : std::clamp(utilisation, 0.0, 1.0);
-  if (!inferred_) {  // the first interval serves until the first window is full
-    inferred_ = joules / seconds * idle_part(busy);
+  if (!estimate_) {  // the first interval serves until the first window is full
+    estimate_ = joules / seconds / (1 + assumed_slope() * busy);
   }
   joules_ += joules;
   seconds_ += seconds;
@@ -26,35 +51,49 @@ void IdlePower::observe(double joules, double seconds, double utilisation) {
 }
 
 void IdlePower::close_window() {
-  const double power = joules_ / seconds_;
-  const double busy = busy_seconds_ / seconds_;
+  const double use = busy_seconds_ / seconds_;
+  const double root = std::sqrt(use);  // bins are narrower towards zero
+  const auto bin = static_cast<std::size_t>(root * static_cast<double>(kBins));
+  bins_.at(std::min(bin, kBins - 1)).add(use, joules_ / seconds_);
   joules_ = 0;
   seconds_ = 0;
   busy_seconds_ = 0;
-  if (busy > kQuiet) {
-    const double scaled = power * idle_part(busy);
-    inferred_ = std::min(inferred_.value_or(scaled), scaled);
-    return;
-  }
-  if (!quiet_) {
-    quiet_ = power;
-    return;
-  }
-  // Stochastic approximation of a quantile. In equilibrium the fraction kPercentile of the windows
-  // lies below the estimate, because steps down are larger by the same proportion.
-  const double step = kStep * *quiet_;
-  if (power < *quiet_) {
-    quiet_ = std::max(power, *quiet_ - step * (1 - kPercentile));
-  } else {
-    quiet_ = std::min(power, *quiet_ + step * kPercentile);
-  }
+  estimate_ = fit();
 }
 
-std::optional<double> IdlePower::watts() const {
-  if (configured_) {
-    return configured_;
+double IdlePower::fit() const {
+  // Minimises sum of weight * (idle + slope * use - watts)^2 + prior * (slope - assumed * idle)^2.
+  const auto weight = [](const Bin& bin) {
+    return std::min(bin.windows / kTrusted, 1.0) / (1 + squared(bin.use / kNear));
+  };
+  const auto first = std::ranges::find_if(bins_, [](const Bin& bin) { return bin.windows > 0; });
+  double weights = 0;
+  double uses = 0;   // relative to the first bin, so that a single one has no rounding error
+  double watts = 0;  // likewise
+  double lowest = first->watts;
+  for (const Bin& bin : bins_) {
+    if (bin.windows > 0) {
+      weights += weight(bin);
+      uses += weight(bin) * (bin.use - first->use);
+      watts += weight(bin) * (bin.watts - first->watts);
+      lowest = std::min(lowest, bin.watts);
+    }
   }
-  return quiet_ ? quiet_ : inferred_;
+  const double mean_use = first->use + uses / weights;
+  const double mean_watts = first->watts + watts / weights;
+  double spread = 0;
+  double together = 0;
+  for (const Bin& bin : bins_) {
+    if (bin.windows > 0) {
+      spread += weight(bin) * squared(bin.use - mean_use);
+      together += weight(bin) * (bin.use - mean_use) * (bin.watts - mean_watts);
+    }
+  }
+  const double prior = weights * squared(kSpread);
+  const double assumed_idle = mean_watts / (1 + assumed_slope() * mean_use);
+  const double slope = (together + prior * assumed_slope() * assumed_idle) / (spread + prior);
+  const double idle = mean_watts - std::max(slope, 0.0) * mean_use;
+  return std::clamp(idle, full_load_idle_ * std::min(assumed_idle, lowest), lowest);
 }
 
 }  // namespace ceems::exporter::energy

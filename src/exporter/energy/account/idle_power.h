@@ -1,26 +1,34 @@
 #pragma once
 
+#include <array>
+#include <cstddef>
 #include <optional>
 
 namespace ceems::exporter::energy {
 
-/// Learns how much power a domain draws when it is idle: the lower envelope of its power.
+/// Learns how much power a domain draws with nothing running, from pairs of use and power.
 ///
-/// Power is averaged over windows of kWindow seconds. Windows in which the CPUs were nearly idle
-/// (utilisation <= kQuiet) show the idle power directly. The estimate then follows their lower
-/// kPercentile in steps of kStep of its value, so it forgets old levels in hours, and one broken
-/// reading moves it by one step only. Until such a window was seen, the estimate is the lowest
-/// value of power * r(utilisation), where r falls from 1 on an idle node to full_load_idle on a
-/// fully loaded one. This estimate is rather too high, so energy is first split by reservations.
+/// Power and use are averaged over windows of kWindow seconds, and windows of similar use in bins,
+/// which are narrower towards zero. The estimate is the intercept of a line through the bins,
+/// fitted by least squares with weights that fall with the distance from zero. A node that was seen
+/// idle thus has the power that it drew then, and one that never is has the extrapolated one. A bin
+/// changes only with windows of its own use, so a steady load teaches nothing about the idle node
+/// that was known better.
+///
+/// While all windows have nearly the same use, nothing can be extrapolated. Then, and the more the
+/// closer the bins are, the slope is taken from an assumption: power grows in proportion to use
+/// from the idle power to that at full load, of which it is the fraction `full_load_idle`.
+///
+/// A bin follows its windows within a quarter of an hour downwards and an hour upwards, each window
+/// by kMaxStep of the larger power, so one broken reading does little.
 ///
 /// Not thread-safe.
 class IdlePower {
  public:
   static constexpr double kWindow = 10;
-  static constexpr double kQuiet = 0.10;
-  static constexpr double kPercentile = 0.10;
-  static constexpr double kStep = 0.02;
+  static constexpr double kMaxStep = 0.02;
   static constexpr double kFullLoadIdle = 0.5;
+  static constexpr std::size_t kBins = 16;
 
   /// `full_load_idle` is the fraction of the power at full load that is taken as idle power until a
   /// better estimate is known.
@@ -34,16 +42,28 @@ class IdlePower {
   void observe(double joules, double seconds, double utilisation);
 
   /// The estimate in watts; nothing before the first interval.
-  [[nodiscard]] std::optional<double> watts() const;
+  [[nodiscard]] std::optional<double> watts() const {
+    return configured_ ? configured_ : estimate_;
+  }
 
  private:
+  struct Bin {
+    double use = 0;
+    double watts = 0;
+    double windows = 0;  ///< 0: nothing was seen
+    void add(double new_use, double new_watts);
+  };
+
   void close_window();
-  [[nodiscard]] double idle_part(double busy) const;
+  /// The power at use 1 above the idle power, divided by the latter.
+  [[nodiscard]] double assumed_slope() const { return (1 - full_load_idle_) / full_load_idle_; }
+  [[nodiscard]] double fit() const;
 
   double full_load_idle_;
   std::optional<double> configured_;
-  std::optional<double> quiet_;     // learned from quiet windows
-  std::optional<double> inferred_;  // from any interval, until quiet_ is known
+  std::optional<double> estimate_;
+  std::array<Bin, kBins> bins_{};
+  // The window that is being filled.
   double joules_ = 0;
   double seconds_ = 0;
   double busy_seconds_ = 0;
