@@ -98,6 +98,7 @@ ceems_ended_units_energy_joules_total{domain="node",hostname="n1"} 0
 ceems_ended_units_energy_joules_total{domain="other",hostname="n1"} 0
 ceems_ended_units_energy_joules_total{domain="package",hostname="n1"} 0
 ceems_energy_idle_watts{domain="node",hostname="n1"} 100
+ceems_energy_idle_watts{domain="other",hostname="n1"} 40
 ceems_energy_idle_watts{domain="package",hostname="n1"} 60
 ceems_energy_source_age_seconds{hostname="n1",source="ipmi"} 10
 ceems_energy_source_age_seconds{hostname="n1",source="rapl-package-0"} 10

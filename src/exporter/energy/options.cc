@@ -33,13 +33,13 @@ Result<std::array<std::optional<double>, kDomainCount>> parse_idle_watts(std::st
     std::string_view value = item;
     const std::string_view name = trim(take_until(value, '='));
     const auto domain = std::find_if(kDomains.begin(), kDomains.end(), [name](Domain candidate) {
-      return candidate != Domain::kOther && to_string(candidate) == name;
+      return to_string(candidate) == name;
     });
     const auto number = parse_watts(trim(value));
     if (domain == kDomains.end() || !number) {
       return fail(ErrorCode::kInvalidArgument,
                   "expected a number of watts or a list such as package=90,dram=12 "
-                  "(package, dram, gpu, node), got '{}'",
+                  "(package, dram, gpu, other, node), got '{}'",
                   printable(item));
     }
     auto& place = watts.at(index(*domain));

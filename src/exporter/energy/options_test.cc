@@ -16,6 +16,7 @@ TEST(IdleWatts, TakesNothingOneNumberOrAList) {
   EXPECT_EQ(parse_idle_watts(" ").value().at(index(Domain::kNode)), std::nullopt);
   EXPECT_EQ(parse_idle_watts("120").value().at(index(Domain::kNode)), 120);
   EXPECT_EQ(parse_idle_watts("0").value().at(index(Domain::kNode)), 0);
+  EXPECT_EQ(parse_idle_watts("other=5").value().at(index(Domain::kOther)), 5);
   const auto list = parse_idle_watts("package=90, dram=12.5").value();
   EXPECT_EQ(list.at(index(Domain::kPackage)), 90);
   EXPECT_EQ(list.at(index(Domain::kDram)), 12.5);
@@ -25,8 +26,8 @@ TEST(IdleWatts, TakesNothingOneNumberOrAList) {
 TEST(IdleWatts, NamesTheInvalidPart) {
   const std::string expected =
       "expected a number of watts or a list such as package=90,dram=12 "
-      "(package, dram, gpu, node), got ";
-  EXPECT_EQ(idle_error("other=5"), expected + "'other=5'");
+      "(package, dram, gpu, other, node), got ";
+  EXPECT_EQ(idle_error("psys=5"), expected + "'psys=5'");
   EXPECT_EQ(idle_error("package=90,"), expected + "''");
   EXPECT_EQ(idle_error("package"), expected + "'package'");
   EXPECT_EQ(idle_error("package=-1"), expected + "'package=-1'");

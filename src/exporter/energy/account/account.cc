@@ -107,10 +107,28 @@ double Account::idle_scale() const {
   return sum > *whole ? *whole / sum : 1;
 }
 
+/// What a configured idle power of the node leaves for the rest, or what was learned.
+std::optional<double> Account::other_idle_watts() const {
+  const auto& whole = options_.idle_watts.at(index(Domain::kNode));
+  if (!whole || options_.idle_watts.at(index(Domain::kOther))) {
+    return idle_.at(index(Domain::kOther)).watts();
+  }
+  double known = 0;
+  for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
+    known += unscaled_idle_watts(part).value_or(0);
+  }
+  return std::max(0.0, *whole - known);
+}
+
 std::optional<double> Account::idle_watts(Domain domain) const {
   if (domain == Domain::kNode) {
     const bool modelled = !measured_ && !options_.idle_watts.at(index(domain));
     return modelled ? model_idle_watts_ : idle_.at(index(domain)).watts();
+  }
+  if (domain == Domain::kOther) {
+    return known(Domain::kPackage) || known(Domain::kDram) || known(Domain::kGpu)
+               ? other_idle_watts()
+               : std::nullopt;
   }
   const auto watts = unscaled_idle_watts(domain);
   return watts ? std::optional(*watts * idle_scale()) : watts;
@@ -144,7 +162,7 @@ void Account::make_claims(const NodeUse& node) {
   memory_claims_.resize(entries.size());
   no_claims_.assign(entries.size(), Claim{});
   split_.assign(entries.size(), 0);
-  known_units_.assign(entries.size(), 0);
+  active_units_.assign(entries.size(), 0);
   for (std::size_t i = 0; i < entries.size(); ++i) {
     UnitEntry& unit = *entries[i];
     unit.position = i;
@@ -179,17 +197,20 @@ void Account::split_and_charge(Domain domain,
                                double idle_joules,
                                double total_use,
                                std::span<const Claim> claims) {
-  const Remainder rest = split(joules, idle_joules, total_use, claims, split_);
+  const double idle = std::min(idle_joules, joules);
+  charge(domain, split_, split(idle, idle, 0, claims, split_));
+  const Remainder rest = split(joules - idle, 0, total_use, claims, split_);
   charge(domain, split_, rest);
   for (std::size_t i = 0; i < split_.size(); ++i) {
-    known_units_[i] += split_[i];
+    active_units_[i] += split_[i];
   }
-  known_rest_.system += rest.system;
-  known_rest_.unallocated += rest.unallocated;
+  active_system_ += rest.system;
+  active_joules_ += joules - idle;
 }
 
 void Account::split_known(const Interval& interval, const NodeUse& node) {
-  known_rest_ = {};
+  active_system_ = 0;
+  active_joules_ = 0;
   for (const Domain domain : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
     const double joules = interval.joules.at(index(domain));
     if (joules <= 0) {
@@ -280,18 +301,30 @@ void Account::split_other(const Interval& interval, const NodeUse& node) {
     return;
   }
   source.other_joules.add(other);
-  Remainder rest;
-  if (interval.known_joules > 0) {
-    rest = split_in_proportion(other, known_units_, known_rest_, split_);
-  } else if (interval.known_source) {
-    // The known domains had no energy: split by reservation.
-    rest = split(other, other, 0, cpu_claims_, split_);
-  } else {
+  if (!interval.known_source) {
     // Only the node's energy is known. It is split as the energy of the packages would be.
     const double idle = idle_watts(Domain::kNode).value_or(0) * interval.seconds;
-    rest = split(other, idle, node.busy_cpus.value_or(0), cpu_claims_, split_);
+    charge(Domain::kOther, split_,
+           split(other, idle, node.busy_cpus.value_or(0), cpu_claims_, split_));
+    return;
   }
-  charge(Domain::kOther, split_, rest);
+  IdlePower& learned = idle_.at(index(Domain::kOther));
+  learned.observe(other, interval.seconds, interval.utilisation);
+  const double idle_joules = std::min(other, other_idle_watts().value_or(0) * interval.seconds);
+  if (!known(Domain::kPackage)) {
+    // It contains the energy of the packages.
+    charge(Domain::kOther, split_,
+           split(other, idle_joules, node.busy_cpus.value_or(0), cpu_claims_, split_));
+    return;
+  }
+  // What fans and the power supply take more when the known domains work goes where their active
+  // energy went.
+  const double idle = active_joules_ > 0 ? idle_joules : other;
+  charge(Domain::kOther, split_, split(idle, idle, 0, cpu_claims_, split_));
+  if (other > idle) {
+    const Remainder known{.system = active_system_, .unallocated = 0};
+    charge(Domain::kOther, split_, split_in_proportion(other - idle, active_units_, known, split_));
+  }
 }
 
 std::optional<std::size_t> Account::choose_node_source(const Interval& interval, bool first) const {

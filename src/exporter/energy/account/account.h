@@ -46,7 +46,7 @@ struct Sample {
 
 struct AccountOptions {
   std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
-  /// Watts that replace the learned idle power of a domain (package, dram, gpu, node).
+  /// Watts that replace the learned idle power of a domain (package, dram, gpu, other, node).
   std::array<std::optional<double>, kDomainCount> idle_watts{};
 };
 
@@ -124,6 +124,7 @@ class Account {
   void split_devices(const Sample& sample);
   [[nodiscard]] std::optional<double> unscaled_idle_watts(Domain domain) const;
   [[nodiscard]] double idle_scale() const;
+  [[nodiscard]] std::optional<double> other_idle_watts() const;
   [[nodiscard]] double device_idle_watts(std::size_t device) const;
   [[nodiscard]] std::optional<std::size_t> wall_source(const Sample& sample) const;
   [[nodiscard]] std::optional<std::size_t> choose_node_source(const Interval& interval,
@@ -153,8 +154,10 @@ class Account {
   std::vector<Claim> no_claims_;
   std::vector<Claim> device_claims_;
   std::vector<double> split_;
-  std::vector<double> known_units_;
-  Remainder known_rest_;
+  // Active energy of the known domains.
+  std::vector<double> active_units_;
+  double active_system_ = 0;
+  double active_joules_ = 0;
 };
 
 }  // namespace ceems::exporter::energy

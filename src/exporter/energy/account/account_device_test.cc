@@ -197,5 +197,40 @@ TEST_F(LearningDeviceTest, LearnsTheIdlePowerOfEachDevice) {
               70 + 600 * Account::kDeviceFullLoadIdle, 1e-6);
 }
 
+// The packages are in what the wall meter shows beyond the GPUs.
+TEST(AccountWithGpusAndAWallMeter, SplitsTheRestByCpuTime) {
+  AccountOptions options = idle_gpu(100);
+  options.idle_watts.at(index(Domain::kOther)) = 100;
+  Account account(options);
+  account.add_source({.name = "ipmi", .domain = Domain::kNode, .rank = kIpmiRank});
+  UnitSnapshot units;
+  units.manager = "slurm";
+  for (const char* uuid : {"gpu", "cpu"}) {
+    units.units.emplace_back().uuid = uuid;
+    units.units.back().stats.cpus = 32;
+  }
+  DeviceSample device;
+  device.source = {.name = "a", .domain = Domain::kGpu};
+  device.seconds = 1;
+  device.total_use = 1;
+  device.holders = {holder("gpu", 1, 1)};
+  for (const double on : {0.0, 1.0}) {
+    units.taken = Clock::SteadyTime(seconds(1000 + static_cast<int>(on)));
+    units.units[1].stats.cpu_user_seconds = 16 * on;
+    device.joules = 300 * on;
+    const std::vector<std::optional<Reading>> readings = {
+        Reading{.joules = 500 * on, .fresh = units.taken, .idle_watts = {}}};
+    const ManagerUnits manager{.manager = "slurm", .snapshot = &units};
+    account.advance({.time = units.taken,
+                     .readings = readings,
+                     .node = {.busy_cpus = 16 * on, .cpus_online = 64},
+                     .managers = {&manager, 1},
+                     .devices = {&device, 1}});
+  }
+  EXPECT_DOUBLE_EQ(account.units()[0]->joules(Domain::kNode), 300 + 50);
+  EXPECT_DOUBLE_EQ(account.units()[1]->joules(Domain::kNode), 50 + 100);
+  EXPECT_DOUBLE_EQ(account.node_joules(Domain::kNode), 500);
+}
+
 }  // namespace
 }  // namespace ceems::exporter::energy

@@ -116,7 +116,9 @@ class AccountTest : public ::testing::Test {
 // The example of docs/energy.md, "Worked example", calculated by the whole account.
 class WorkedExample : public AccountTest {
  protected:
-  WorkedExample() : AccountTest(with_idle_watts({{Domain::kPackage, 60}, {Domain::kDram, 10}})) {}
+  WorkedExample()
+      : AccountTest(
+            with_idle_watts({{Domain::kPackage, 60}, {Domain::kDram, 10}, {Domain::kOther, 45}})) {}
 };
 
 TEST_F(WorkedExample, GivesTheNumbersOfTheDocumentation) {
@@ -143,16 +145,16 @@ TEST_F(WorkedExample, GivesTheNumbersOfTheDocumentation) {
   EXPECT_DOUBLE_EQ(joules("b", Domain::kDram), 5);
   EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kDram), 2.5);
   EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kDram), 10);
-  // other: 60 J in the proportion of the known 190 J
-  EXPECT_NEAR(joules("a", Domain::kOther), 60 * 102.5 / 190, 1e-9);
-  EXPECT_NEAR(joules("b", Domain::kOther), 60 * 35.0 / 190, 1e-9);
-  EXPECT_NEAR(account_.unallocated_joules(Domain::kOther), 60 * 17.5 / 190, 1e-9);
-  EXPECT_NEAR(account_.system_joules(Domain::kOther), 60 * 35.0 / 190, 1e-9);
+  // other: 45 J idle, 15 J in the proportion of the known active 120 J
+  EXPECT_NEAR(joules("a", Domain::kOther), 45 * 0.25 + 15 * 85.0 / 120, 1e-9);
+  EXPECT_NEAR(joules("b", Domain::kOther), 45 * 0.5, 1e-9);
+  EXPECT_NEAR(account_.unallocated_joules(Domain::kOther), 45 * 0.25, 1e-9);
+  EXPECT_NEAR(account_.system_joules(Domain::kOther), 15 * 35.0 / 120, 1e-9);
   // node
-  EXPECT_NEAR(joules("a", Domain::kNode), 134.868421, 1e-6);
-  EXPECT_NEAR(joules("b", Domain::kNode), 46.052632, 1e-6);
-  EXPECT_NEAR(account_.unallocated_joules(Domain::kNode), 23.026316, 1e-6);
-  EXPECT_NEAR(account_.system_joules(Domain::kNode), 46.052632, 1e-6);
+  EXPECT_NEAR(joules("a", Domain::kNode), 124.375, 1e-9);
+  EXPECT_NEAR(joules("b", Domain::kNode), 57.5, 1e-9);
+  EXPECT_NEAR(account_.unallocated_joules(Domain::kNode), 28.75, 1e-9);
+  EXPECT_NEAR(account_.system_joules(Domain::kNode), 39.375, 1e-9);
   EXPECT_NEAR(account_.node_joules(Domain::kNode), 250, 1e-9);
   EXPECT_DOUBLE_EQ(source_joules("ipmi"), 250);
 }
