@@ -1,4 +1,5 @@
 #include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -48,6 +49,23 @@ TEST(ParseStat, ReportsWhatItCannotParse) {
   const auto empty = parse_stat("");
   ASSERT_FALSE(empty);
   EXPECT_EQ(empty.error().message, "no line 'cpu'");
+}
+
+TEST(ParseBusyCpus, AddsWhatIsNotIdle) {
+  std::vector<BusyCpu> cpus{{.cpu = 7, .ticks = 7}};
+  parse_busy_cpus(
+      "cpu  300 600 100 9000 3000 2 3900 7 44 55\n"
+      "cpu0 100 20 30 1000000 5000 4 5 600 90 0\n"
+      "cpu2 1 x 3 4\ncpu3 7\n"
+      "intr 1 2\ncpu9 1 1 1\n",
+      cpus);
+  ASSERT_EQ(cpus.size(), 2U);
+  EXPECT_EQ(cpus[0].cpu, 0);
+  EXPECT_EQ(cpus[0].ticks, 159U);
+  EXPECT_EQ(cpus[1].cpu, 3);
+  EXPECT_EQ(cpus[1].ticks, 7U);
+  parse_busy_cpus("", cpus);
+  EXPECT_TRUE(cpus.empty());
 }
 
 TEST(ParseMeminfo, KeepsEveryLineWithItsUnit) {

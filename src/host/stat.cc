@@ -25,6 +25,10 @@ Result<CpuTimes> parse_times(std::string_view rest) {
 
 }  // namespace
 
+std::uint64_t busy_ticks(const CpuTimes& times) {
+  return times.user + times.nice + times.system + times.irq + times.softirq;
+}
+
 Result<Stat> parse_stat(std::string_view text) {
   Stat stat;
   bool aggregate = false;
@@ -52,6 +56,27 @@ Result<Stat> parse_stat(std::string_view text) {
     return fail(ErrorCode::kParse, "no line 'cpu'");
   }
   return stat;
+}
+
+void parse_busy_cpus(std::string_view text, std::vector<BusyCpu>& cpus) {
+  cpus.clear();
+  while (!text.empty()) {
+    std::string_view line = take_until(text, '\n');
+    if (!line.starts_with("cpu")) {
+      if (!cpus.empty()) {
+        break;
+      }
+      continue;
+    }
+    const auto cpu = parse_int<int>(take_word(line).substr(3));
+    if (!cpu || *cpu < 0) {
+      continue;
+    }
+    const auto times = parse_times(line);
+    if (times) {
+      cpus.push_back({.cpu = *cpu, .ticks = busy_ticks(*times)});
+    }
+  }
 }
 
 }  // namespace ceems::host
