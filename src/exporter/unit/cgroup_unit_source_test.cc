@@ -428,5 +428,77 @@ TEST(V1Tree, ReadsFromSeparateHierarchiesAndToleratesMissingOnes) {
   EXPECT_FALSE(unit.stats.error);
 }
 
+/// A job of SLURM on v2 whose cpuset.cpus.effective is 0-3.
+class ReservedCpusTest : public ::testing::Test {
+ protected:
+  static constexpr const char* kScope = "cgroup/system.slice/slurmstepd.scope/";
+  ReservedCpusTest() {
+    root_.write("proc/5/status", "");
+    root_.write(job_ + "cgroup.procs", "5\n");
+    root_.write(job_ + "cpu.stat", "usage_usec 9\nuser_usec 5\nsystem_usec 4\n");
+    root_.write(job_ + "cpuset.cpus.effective", "0-3\n");
+  }
+
+  UnitStats stats() {
+    const auto source =
+        CgroupUnitSource::create(
+            {.manager = "slurm",
+             .paths = {root_.path() / "proc", root_.path() / "sys", root_.path() / "cgroup"},
+             .mount = {host::CgroupMode::kUnified, false}},
+            slurm_matcher(host::CgroupMode::kUnified), clock_)
+            .value();
+    return source->snapshot(milliseconds(0)).value()->units.at(0).stats;
+  }
+
+  const testing::TempDir root_;
+  const testing::FakeClock clock_;
+  const std::string job_ = std::string(kScope) + "job_3/";
+};
+
+TEST_F(ReservedCpusTest, AreThoseOfTheUnitsOwnCpuset) {
+  root_.write(job_ + "cpuset.cpus", "0-3\n");
+  const UnitStats stats = this->stats();
+  EXPECT_EQ(stats.reserved_cpus, 4);
+  EXPECT_EQ(stats.cpus, 4);
+  ASSERT_NE(stats.cpu_set, nullptr);
+  EXPECT_EQ(*stats.cpu_set, (std::vector{0, 1, 2, 3}));
+}
+
+TEST_F(ReservedCpusTest, AreNotThoseOfAnInheritedCpuset) {
+  root_.write(job_ + "cpuset.cpus", "\n");
+  const UnitStats stats = this->stats();
+  EXPECT_EQ(stats.reserved_cpus, 0);
+  EXPECT_EQ(stats.cpus, 4);
+  EXPECT_NE(stats.cpu_set, nullptr);
+}
+
+TEST_F(ReservedCpusTest, AreComparedWithTheParentWhereTheOwnListIsMissing) {
+  EXPECT_EQ(stats().reserved_cpus, 4);
+  root_.write(std::string(kScope) + "cpuset.cpus.effective", "0-7\n");
+  EXPECT_EQ(stats().reserved_cpus, 4);
+  root_.write(std::string(kScope) + "cpuset.cpus.effective", "0-3\n");
+  EXPECT_EQ(stats().reserved_cpus, 0);
+}
+
+TEST_F(ReservedCpusTest, AreThoseOfTheQuota) {
+  root_.write(job_ + "cpuset.cpus", "\n");
+  root_.write(job_ + "cpu.max", "150000 100000\n");
+  const UnitStats stats = this->stats();
+  EXPECT_EQ(stats.reserved_cpus, 1.5);
+  EXPECT_EQ(stats.cpus, 4);
+  root_.write(job_ + "cpuset.cpus", "0-3\n");
+  EXPECT_EQ(this->stats().reserved_cpus, 1.5);
+  root_.write(job_ + "cpu.max", "max 100000\n");
+  EXPECT_EQ(this->stats().reserved_cpus, 4);
+}
+
+TEST_F(ReservedCpusTest, AreNoneWithoutACpuset) {
+  root_.write(job_ + "cpuset.cpus.effective", "x\n");
+  const UnitStats stats = this->stats();
+  EXPECT_EQ(stats.reserved_cpus, 0);
+  EXPECT_EQ(stats.cpus, 0);
+  EXPECT_EQ(stats.cpu_set, nullptr);
+}
+
 }  // namespace
 }  // namespace ceems::exporter

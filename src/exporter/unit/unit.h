@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -29,11 +30,14 @@ struct RdmaUse {
 struct UnitStats {
   double cpu_user_seconds = 0;
   double cpu_system_seconds = 0;
-  double cpus = 0;  ///< CPUs reserved for the unit
-  /// False if `cpus` is only the number that the machine has. No limit was set for this unit then,
-  /// so it has no claim on idle power. `memory_reserved` says the same of memory_total_bytes.
-  bool cpus_reserved = true;
+  double cpus = 0;  ///< CPUs as the metric shows them: those of the cpuset where there is one
+  /// CPUs that are reserved for this unit by its own cpuset, its quota or its manager; 0 if there
+  /// is no such limit. It then has no claim on idle power but by what it uses.
+  double reserved_cpus = 0;
+  /// False if memory_total_bytes is only the memory that the machine has.
   bool memory_reserved = true;
+  /// CPUs on which it may run, ascending; null if that is any CPU, or not known.
+  std::shared_ptr<const std::vector<int>> cpu_set;
   double cpu_psi_seconds = 0;
   std::uint64_t memory_rss_bytes = 0;
   std::uint64_t memory_cache_bytes = 0;

@@ -49,6 +49,7 @@ UnitEntry* UnitTable::find_or_add(std::string_view manager, const Unit& unit, bo
   entry->manager = manager;
   entry->cgrouphostname = unit.cgrouphostname;
   entry->uuid = unit.uuid;
+  entry->serial = ++serial_;
   by_key_.emplace(key_, entry.get());
   added = true;
   return entry.get();
@@ -105,7 +106,8 @@ void UnitTable::take_unit(std::size_t manager,
   }
   entry->cpu_seconds_ = cpu;
   const UnitStats& stats = unit.stats;
-  entry->cpus = stats.cpus_reserved ? positive(stats.cpus) : 0;
+  entry->cpus = positive(stats.reserved_cpus);
+  entry->cpu_set = stats.cpu_set;
   entry->memory_limit_bytes = stats.memory_reserved ? positive(stats.memory_total_bytes) : 0;
   entry->memory_used_bytes =
       stats.memory_used_bytes > stats.memory_inactive_file_bytes

@@ -28,14 +28,16 @@ struct UnitEntry {
   std::array<JouleCounter, kPartCount> parts;
 
   // State of the current interval, for attribution.
-  double busy_cpus = 0;           ///< CPU-seconds per second
-  double cpus = 0;                ///< CPUs reserved; 0: no reservation known
-  double memory_limit_bytes = 0;  ///< 0: none
-  double memory_used_bytes = 0;   ///< without the inactive file cache
-  double presence = 1;            ///< fraction of the interval in which it existed, 0...1
+  double busy_cpus = 0;                             ///< CPU-seconds per second
+  double cpus = 0;                                  ///< CPUs reserved; 0: no reservation known
+  std::shared_ptr<const std::vector<int>> cpu_set;  ///< see UnitStats
+  double memory_limit_bytes = 0;                    ///< 0: none
+  double memory_used_bytes = 0;                     ///< without the inactive file cache
+  double presence = 1;  ///< fraction of the interval in which it existed, 0...1
 
   std::optional<Clock::SteadyTime> ended;  ///< set when it has ended
   bool scraped_since_end = false;
+  std::uint64_t serial = 0;  ///< counts from 1; never reused
   std::size_t position = 0;  ///< in UnitTable::entries() at the last advance() of the account
 
   /// Joules of `domain`. kNode is the sum of the others.
@@ -118,6 +120,7 @@ class UnitTable {
   std::unordered_map<std::string, UnitEntry*, Hash, std::equal_to<>> by_key_;
   std::string key_;  // reused
   std::uint64_t round_ = 0;
+  std::uint64_t serial_ = 0;
 };
 
 }  // namespace ceems::exporter::energy

@@ -23,7 +23,7 @@ class UnitTableTest : public ::testing::Test {
     }
     Unit& added = snapshot_.units.emplace_back();
     added.uuid = uuid;
-    added.stats.cpus = 4;
+    added.stats.reserved_cpus = 4;
     return added;
   }
 
@@ -179,7 +179,7 @@ TEST_F(UnitTableTest, LimitsPresenceWhenTheWallClockJumps) {
 }
 
 TEST_F(UnitTableTest, TakesReservationsOnlyWhereThereAreAny) {
-  unit("a").stats.cpus_reserved = false;
+  unit("a").stats.reserved_cpus = 0;
   unit("a").stats.memory_total_bytes = 1e9;
   unit("a").stats.memory_reserved = false;
   unit("a").stats.memory_used_bytes = 500;

@@ -43,6 +43,7 @@ enum class StatReader::File : std::size_t {
   kCfqRequests,
   kTreeBytes,
   kTreeRequests,
+  kOwnCpus,
 };
 
 struct StatReader::FileSpec {

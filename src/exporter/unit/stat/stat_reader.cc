@@ -10,6 +10,7 @@
 #include "exporter/unit/cgroup_tree.h"
 #include "exporter/unit/stat/stat_files.h"
 #include "host/cgroup/process.h"
+#include "host/cpu_list.h"
 #include "host/read_file.h"
 
 namespace ceems::exporter {
@@ -62,6 +63,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
       {Root::kBlkio, "blkio.io_serviced_recursive"},
       {Root::kBlkio, "blkio.throttle.io_service_bytes_recursive"},
       {Root::kBlkio, "blkio.throttle.io_serviced_recursive"},
+      {Root::kActive, nullptr},
   }};
   static constexpr std::array<FileSpec, UnitFiles::kCount> kV2 = {{
       {Root::kActive, "cgroup.events"},
@@ -84,6 +86,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
       {Root::kActive, nullptr},
       {Root::kActive, nullptr},
       {Root::kActive, nullptr},
+      {Root::kActive, "cpuset.cpus"},
   }};
   if (options_.cpus == CpuSource::kShares && file == File::kCpus) {
     static constexpr FileSpec kShares{Root::kActive, "cpu.shares"};
@@ -285,7 +288,7 @@ void StatReader::read_cpus(UnitFiles& files,
       }
       break;
   }
-  stats.cpus_reserved = stats.cpus > 0;
+  stats.reserved_cpus = stats.cpus;
 }
 
 double StatReader::read_shares(UnitFiles& files, const std::string& path, bool again) {
@@ -320,30 +323,67 @@ double StatReader::count_vcpus(const std::string& path) const {
   return 0;
 }
 
+/// Without a cpuset of its own, a cgroup of v2 shows that of its parent in cpuset.cpus.effective,
+/// and its cpuset.cpus is empty (Documentation/admin-guide/cgroup-v2.rst). Where that file is
+/// missing, as in copied trees, the parent's list tells.
+bool StatReader::inherits_cpus(UnitFiles& files, const std::string& path, std::string_view list) {
+  if (mount_.mode == CgroupMode::kLegacy) {
+    return false;  // SLURM makes no cpuset for a job that it does not confine
+  }
+  if (const FileText own = text_of(files, File::kOwnCpus, path, true); own.ok()) {
+    return trim(own.text).empty();
+  }
+  KeptFile parent;
+  const FileText above =
+      read_active(parent, path.substr(0, path.rfind('/')), "cpuset.cpus.effective");
+  parent.close();
+  return above.ok() && trim(above.text) == trim(list);
+}
+
+void StatReader::take_cpu_list(UnitFiles& files,
+                               const std::string& path,
+                               bool again,
+                               std::string_view list) {
+  // A resource manager may set the cpuset a moment after it made the cgroup.
+  const bool settled = files.own_cpus || list.empty() || !again;
+  if (list == files.cpu_list && settled) {
+    return;
+  }
+  files.cpu_list = list;
+  auto cpus = host::parse_cpu_list(list);
+  files.cpu_set =
+      cpus && !cpus->empty() ? std::make_shared<const std::vector<int>>(*std::move(cpus)) : nullptr;
+  files.own_cpus = files.cpu_set != nullptr && !inherits_cpus(files, path, files.cpu_list);
+}
+
+std::optional<double> StatReader::read_quota(UnitFiles& files,
+                                             const std::string& path,
+                                             bool again) {
+  if (mount_.mode == CgroupMode::kUnified) {
+    const FileText text = text_of(files, File::kCpuQuota, path, again);
+    return text.ok() ? host::parse_cpu_max(text.text) : std::nullopt;
+  }
+  // -1, which means no limit, reads as 0.
+  const auto allowed = static_cast<double>(value_of(text_of(files, File::kCpuQuota, path, again)));
+  const auto period = static_cast<double>(value_of(text_of(files, File::kCpuPeriod, path, again)));
+  return allowed > 0 && period > 0 ? std::optional(allowed / period) : std::nullopt;
+}
+
 void StatReader::read_cpuset(UnitFiles& files,
                              const std::string& path,
                              bool again,
                              UnitStats& stats) {
   const FileText cpuset = text_of(files, File::kCpus, path, again);
-  stats.cpus = cpuset.ok() ? static_cast<double>(host::count_cpu_list(cpuset.text).value_or(0)) : 0;
-  if (!generic()) {
-    stats.cpus_reserved = stats.cpus > 0;
-    return;
+  take_cpu_list(files, path, again, cpuset.ok() ? cpuset.text : std::string_view{});
+  stats.cpu_set = files.cpu_set;
+  stats.cpus = files.cpu_set != nullptr ? static_cast<double>(files.cpu_set->size()) : 0;
+  const std::optional<double> quota = read_quota(files, path, again);
+  stats.reserved_cpus = files.own_cpus ? stats.cpus : 0;
+  if (quota && (stats.reserved_cpus == 0 || *quota < stats.reserved_cpus)) {
+    stats.reserved_cpus = *quota;
   }
-  std::optional<double> quota;
-  if (mount_.mode == CgroupMode::kUnified) {
-    if (const FileText text = text_of(files, File::kCpuQuota, path, again); text.ok()) {
-      quota = host::parse_cpu_max(text.text);
-    }
-  } else {
-    // -1, which means no limit, reads as 0.
-    const auto allowed =
-        static_cast<double>(value_of(text_of(files, File::kCpuQuota, path, again)));
-    const auto period =
-        static_cast<double>(value_of(text_of(files, File::kCpuPeriod, path, again)));
-    if (allowed > 0 && period > 0) {
-      quota = allowed / period;
-    }
+  if (!generic()) {
+    return;
   }
   if (stats.cpus == 0) {
     stats.cpus = host_cpus_;
@@ -351,7 +391,9 @@ void StatReader::read_cpuset(UnitFiles& files,
   if (quota && (stats.cpus == 0 || *quota < stats.cpus)) {
     stats.cpus = *quota;
   }
-  stats.cpus_reserved = stats.cpus < host_cpus_ || host_cpus_ == 0;
+  if (host_cpus_ > 0 && stats.reserved_cpus >= host_cpus_) {
+    stats.reserved_cpus = 0;
+  }
 }
 
 void StatReader::set_memory_limit(double limit, UnitStats& stats) const {

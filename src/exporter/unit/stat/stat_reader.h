@@ -3,9 +3,11 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
@@ -20,8 +22,8 @@ namespace ceems::exporter {
 
 /// How values are read where there is a choice.
 enum class StatFlavour {
-  /// As the reference does for SLURM: CPUs from the cpuset alone, which SLURM always sets; limits
-  /// as in the files; and, with v1, block I/O of the unit's own cgroup.
+  /// As the reference does for SLURM: CPUs from the cpuset alone; limits as in the files; and, with
+  /// v1, block I/O of the unit's own cgroup.
   kReference,
   /// For cgroups without a resource manager: CPUs are the minimum of cpuset, quota and the
   /// machine's, unlimited memory is the machine's, and with v1 block I/O is that of the whole
@@ -52,9 +54,12 @@ struct StatOptions {
 
 /// The statistics files of one unit.
 struct UnitFiles {
-  static constexpr std::size_t kCount = 20;
+  static constexpr std::size_t kCount = 21;
   std::array<KeptFile, kCount> files;
   std::uint32_t absent = 0;  ///< one bit per file that did not exist at the last attempt
+  std::string cpu_list;      ///< text of the cpuset
+  std::shared_ptr<const std::vector<int>> cpu_set;  ///< the CPUs in it
+  bool own_cpus = false;  ///< it was set for this cgroup and not inherited
 };
 
 /// Reads the statistics of one manager's units, whose paths are relative to the hierarchies.
@@ -112,6 +117,9 @@ class StatReader {
   Result<> read_v2(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   void read_cpus(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   void read_cpuset(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  void take_cpu_list(UnitFiles& files, const std::string& path, bool again, std::string_view list);
+  std::optional<double> read_quota(UnitFiles& files, const std::string& path, bool again);
+  bool inherits_cpus(UnitFiles& files, const std::string& path, std::string_view list);
   double read_shares(UnitFiles& files, const std::string& path, bool again);
   [[nodiscard]] double count_vcpus(const std::string& path) const;
   void set_memory_limit(double limit, UnitStats& stats) const;
