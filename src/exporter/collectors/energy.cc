@@ -163,6 +163,7 @@ struct Flags {
   std::string interval = "1s";
   std::string idle_watts;
   std::string keep_ended = "10m";
+  std::string second_thread = "0.25";
 };
 
 Result<std::unique_ptr<Collector>> create(const Flags& flags,
@@ -178,11 +179,16 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
   if (!idle) {
     return fail(Error(idle.error()).with_context("--collector.energy.idle-watts"));
   }
+  const auto second_thread = energy::parse_second_thread(flags.second_thread);
+  if (!second_thread) {
+    return fail(Error(second_thread.error()).with_context("--collector.energy.second-thread"));
+  }
   auto meters = energy::find_meters(context.paths, *context.clock, open_privileged);
   meters.insert(meters.end(), sources.meters.begin(), sources.meters.end());
   auto sampler = std::make_unique<energy::Sampler>(
       energy::SamplerOptions{.interval = *interval,
-                             .account = {.keep_ended = context.keep_ended, .idle_watts = *idle}},
+                             .account = {.keep_ended = context.keep_ended, .idle_watts = *idle},
+                             .second_thread = *second_thread},
       *context.clock, context.paths, sources.units, std::move(meters), sources.devices);
   return std::make_unique<EnergyCollector>(std::move(sampler), *context.clock, context.hostname);
 }
@@ -225,6 +231,10 @@ CollectorSpec energy_collector() {
                     {.help = "Idle power, instead of learning it: watts of the whole node, or a "
                              "list such as package=90,dram=12",
                      .placeholder = "WATTS"});
+            set.add("collector.energy.second-thread", flags->second_thread,
+                    {.help = "Power that a second busy thread adds to that of its core, as a "
+                             "fraction",
+                     .placeholder = "FRACTION"});
             set.add("collector.energy.keep-ended", flags->keep_ended,
                     {.help = "Maximum time for which the energy of ended units stays exported"});
           },

@@ -37,7 +37,7 @@ class OneUnit final : public UnitSource {
       Unit& unit = snapshot->units.emplace_back();
       unit.uuid = "42\n\"\\";
       unit.cgrouphostname = "vnode1";
-      unit.stats.cpus = 1;
+      unit.stats.reserved_cpus = 1;
     }
     return snapshot;
   }

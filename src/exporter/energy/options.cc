@@ -51,6 +51,15 @@ Result<std::array<std::optional<double>, kDomainCount>> parse_idle_watts(std::st
   return watts;
 }
 
+Result<double> parse_second_thread(std::string_view text) {
+  const auto value = parse_double(trim(text));
+  if (!value || !(*value >= 0) || *value > 1) {
+    return fail(ErrorCode::kInvalidArgument, "expected a number in 0...1, got '{}'",
+                printable(text));
+  }
+  return *value;
+}
+
 Result<std::chrono::milliseconds> parse_duration(std::string_view flag,
                                                  std::string_view text,
                                                  std::chrono::milliseconds min,

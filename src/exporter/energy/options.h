@@ -15,6 +15,9 @@ namespace ceems::exporter::energy {
 /// >= 0. kInvalidArgument names the invalid part.
 Result<std::array<std::optional<double>, kDomainCount>> parse_idle_watts(std::string_view text);
 
+/// Parses --collector.energy.second-thread, a number in 0...1. kInvalidArgument otherwise.
+Result<double> parse_second_thread(std::string_view text);
+
 /// Parses a duration flag in the syntax of Prometheus ("1s", "500ms", "10m"), within [min, max].
 Result<std::chrono::milliseconds> parse_duration(std::string_view flag,
                                                  std::string_view text,

@@ -48,5 +48,17 @@ TEST(EnergyDuration, MustLieInItsRange) {
   EXPECT_TRUE(parse("soon").error().message.starts_with("--f: "));
 }
 
+TEST(ParseSecondThread, IsAFraction) {
+  EXPECT_EQ(parse_second_thread("0.25"), 0.25);
+  EXPECT_EQ(parse_second_thread("0"), 0);
+  EXPECT_EQ(parse_second_thread(" 1 "), 1);
+  for (const char* bad : {"", "-0.1", "1.1", "nan", "inf", "a", "0.2x"}) {
+    const auto result = parse_second_thread(bad);
+    ASSERT_FALSE(result) << bad;
+    EXPECT_EQ(result.error().code, ErrorCode::kInvalidArgument);
+  }
+  EXPECT_EQ(parse_second_thread("2").error().message, "expected a number in 0...1, got '2'");
+}
+
 }  // namespace
 }  // namespace ceems::exporter::energy

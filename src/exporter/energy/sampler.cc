@@ -7,18 +7,12 @@
 
 #include "base/log.h"
 #include "base/mutex.h"
+#include "host/cpu_topology.h"
 #include "host/read_file.h"
 #include "host/stat.h"
 
 namespace ceems::exporter::energy {
 namespace {
-
-constexpr double kTicksPerSecond = 100;  // USER_HZ: fixed in the kernel's interface (proc_stat(5))
-
-double busy_seconds(const host::CpuTimes& times) {
-  const auto ticks = times.user + times.nice + times.system + times.irq + times.softirq;
-  return static_cast<double>(ticks) / kTicksPerSecond;
-}
 
 /// A node without any unit of a manager is not an error.
 bool means_no_units(const Error& error) {
@@ -41,16 +35,6 @@ void log_change(std::string_view key, std::string_view name, bool& failing, cons
 
 }  // namespace
 
-std::optional<double> BusyCpus::advance(double busy_seconds, Clock::SteadyTime now) {
-  const auto last = std::exchange(last_seconds_, busy_seconds);
-  const double seconds = std::chrono::duration<double>(now - last_time_).count();
-  last_time_ = now;
-  if (!last || busy_seconds < *last || seconds <= 0) {
-    return std::nullopt;
-  }
-  return (busy_seconds - *last) / seconds;
-}
-
 Sampler::Sampler(const SamplerOptions& options,
                  const Clock& clock,
                  const host::Paths& paths,
@@ -59,11 +43,13 @@ Sampler::Sampler(const SamplerOptions& options,
                  DeviceMeterList devices)
     : options_(options),
       clock_(clock),
+      paths_(paths),
       stat_path_((paths.proc / "stat").string()),
       meminfo_path_((paths.proc / "meminfo").string()),
       sources_(std::move(sources)),
       meters_(std::move(meters)),
       devices_(std::move(devices)),
+      cpu_use_(host::read_cpu_topology(paths), options.second_thread),
       source_failing_(sources_.size()),
       meter_failing_(meters_.size()),
       snapshots_(sources_.size()),
@@ -107,16 +93,29 @@ void Sampler::take_snapshots() {
   }
 }
 
+void Sampler::read_cpu_use(NodeUse& use, Clock::SteadyTime now) {
+  const auto text = host::read_file(stat_path_.c_str(), buffer_);
+  const auto stat = text ? host::parse_stat(buffer_) : fail(text.error());
+  log_change("source", stat_path_, stat_failing_, stat ? nullptr : &stat.error());
+  if (!stat) {
+    return;
+  }
+  use.cpus_online = static_cast<double>(stat->cpus);
+  host::parse_busy_cpus(buffer_, cpus_);
+  const bool may_read = !topology_read_ || now - *topology_read_ >= kTopologyPause;
+  if (!cpu_use_.knows(cpus_) && may_read) {
+    cpu_use_.set_topology(host::read_cpu_topology(paths_));
+    topology_read_ = now;
+  }
+  use.busy_cpus = cpu_use_.advance(host::busy_ticks(stat->total), cpus_, now);
+  use.cpus = cpu_use_.cpus();
+  use.sockets = cpu_use_.sockets();
+}
+
 NodeUse Sampler::read_node_use(Clock::SteadyTime now) {
   NodeUse use;
-  auto text = host::read_file(stat_path_.c_str(), buffer_);
-  auto stat = text ? host::parse_stat(buffer_) : fail(std::move(text).error());
-  log_change("source", stat_path_, stat_failing_, stat ? nullptr : &stat.error());
-  if (stat) {
-    use.busy_cpus = busy_cpus_.advance(busy_seconds(stat->total), now);
-    use.cpus_online = static_cast<double>(stat->cpus);
-  }
-  text = host::read_file(meminfo_path_.c_str(), buffer_);
+  read_cpu_use(use, now);
+  const auto text = host::read_file(meminfo_path_.c_str(), buffer_);
   const auto parsed = text ? host::parse_meminfo(buffer_, meminfo_) : text;
   log_change("source", meminfo_path_, meminfo_failing_, parsed ? nullptr : &parsed.error());
   if (parsed) {

@@ -13,30 +13,20 @@
 #include "base/clock.h"
 #include "base/mutex.h"
 #include "exporter/energy/account/account.h"
+#include "exporter/energy/account/cpu_use.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
 #include "exporter/unit/unit_source.h"
 #include "host/meminfo.h"
 #include "host/paths.h"
+#include "host/stat.h"
 
 namespace ceems::exporter::energy {
-
-/// CPU use of the whole node from the counters of /proc/stat. Not thread-safe.
-class BusyCpus {
- public:
-  /// Takes the CPU-seconds since boot at `now` and returns CPU-seconds per second since the last
-  /// call. Nothing at the first call and when the counter fell, as in some kernels when a CPU goes
-  /// offline.
-  std::optional<double> advance(double busy_seconds, Clock::SteadyTime now);
-
- private:
-  std::optional<double> last_seconds_;
-  Clock::SteadyTime last_time_{};
-};
 
 struct SamplerOptions {
   std::chrono::milliseconds interval{1000};
   AccountOptions account;
+  double second_thread = CpuUseMeter::kSecondThread;
 };
 
 /// Reads meters and units in ticks and keeps the account of energy. One tick reads unit snapshots,
@@ -76,16 +66,20 @@ class Sampler {
       CEEMS_EXCLUDES(account_mutex_);
 
  private:
+  /// Least time between two readings of the topology, which is read again when CPUs appear.
+  static constexpr auto kTopologyPause = std::chrono::seconds(60);
   static constexpr auto kYoungPause = std::chrono::milliseconds(200);
 
   void run(const std::stop_token& stop);
   void take_sample(bool may_block) CEEMS_REQUIRES(tick_mutex_) CEEMS_EXCLUDES(account_mutex_);
   void take_snapshots() CEEMS_REQUIRES(tick_mutex_);
+  void read_cpu_use(NodeUse& use, Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   NodeUse read_node_use(Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
   void read_meters(const MeterContext& context) CEEMS_REQUIRES(tick_mutex_);
 
   const SamplerOptions options_;
   const Clock& clock_;
+  const host::Paths paths_;
   const std::string stat_path_;
   const std::string meminfo_path_;
   const std::vector<std::shared_ptr<UnitSource>> sources_;  // each is safe for concurrent use
@@ -93,7 +87,8 @@ class Sampler {
   const DeviceMeterList devices_;                           // read with tick_mutex_ held
 
   Mutex tick_mutex_;  // held for a whole tick
-  BusyCpus busy_cpus_ CEEMS_GUARDED_BY(tick_mutex_);
+  CpuUseMeter cpu_use_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::optional<Clock::SteadyTime> topology_read_ CEEMS_GUARDED_BY(tick_mutex_);
   std::optional<Clock::SteadyTime> last_tick_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<bool> source_failing_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<bool> meter_failing_ CEEMS_GUARDED_BY(tick_mutex_);
@@ -101,6 +96,7 @@ class Sampler {
   bool meminfo_failing_ CEEMS_GUARDED_BY(tick_mutex_) = false;
   // Members only so that their memory is reused from tick to tick.
   std::string buffer_ CEEMS_GUARDED_BY(tick_mutex_);
+  std::vector<host::BusyCpu> cpus_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<host::MeminfoLine> meminfo_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<std::shared_ptr<const UnitSnapshot>> snapshots_ CEEMS_GUARDED_BY(tick_mutex_);
   std::vector<ManagerUnits> managers_ CEEMS_GUARDED_BY(tick_mutex_);

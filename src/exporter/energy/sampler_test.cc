@@ -38,7 +38,7 @@ class FakeSource final : public UnitSource {
       snapshot->wall = clock_.now();
       Unit& unit = snapshot->units.emplace_back();
       unit.uuid = "job";
-      unit.stats.cpus = 1;
+      unit.stats.reserved_cpus = 1;
       unit.stats.cpu_user_seconds = cpu_seconds;
       last_ = std::move(snapshot);
     }
@@ -223,16 +223,6 @@ TEST_F(SamplerTest, GoesOnWithoutProc) {
     const auto said = log.find(file);
     EXPECT_NE(said, std::string::npos) << file << " is not in the log: " << log;
   }
-}
-
-TEST(BusyCpus, IsUnknownAtFirstAndWhereTheCounterFell) {
-  BusyCpus busy;
-  const Clock::SteadyTime start{seconds(10)};
-  EXPECT_EQ(busy.advance(100, start), std::nullopt);
-  EXPECT_EQ(busy.advance(104, start + seconds(2)), 2);
-  EXPECT_EQ(busy.advance(50, start + seconds(3)), std::nullopt);
-  EXPECT_EQ(busy.advance(51, start + seconds(4)), 1);
-  EXPECT_EQ(busy.advance(51, start + seconds(4)), std::nullopt);
 }
 
 class SamplerThreadTest : public SamplerTest {

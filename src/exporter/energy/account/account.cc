@@ -79,9 +79,23 @@ double Account::node_joules(Domain domain) const {
   return sum;
 }
 
+/// Of the domain without its devices; the configured value if there is one.
+std::optional<double> Account::learned_watts(Domain domain) const {
+  if (const auto& given = options_.idle_watts.at(index(domain))) {
+    return given;
+  }
+  auto watts = idle_.at(index(domain)).watts();
+  for (const Book& book : books_.at(index(domain))) {
+    if (const auto more = book.idle.watts()) {
+      watts = watts.value_or(0) + *more;
+    }
+  }
+  return watts;
+}
+
 /// Idle power before it is limited by a configured idle power of the whole node.
 std::optional<double> Account::unscaled_idle_watts(Domain domain) const {
-  auto watts = idle_.at(index(domain)).watts();
+  auto watts = learned_watts(domain);
   if (options_.idle_watts.at(index(domain))) {
     return watts;  // configured for all devices together
   }
@@ -156,32 +170,6 @@ std::optional<std::size_t> Account::wall_source(const Sample& sample) const {
   return best;
 }
 
-void Account::make_claims(const NodeUse& node) {
-  const auto entries = units_.entries();
-  cpu_claims_.resize(entries.size());
-  memory_claims_.resize(entries.size());
-  no_claims_.assign(entries.size(), Claim{});
-  split_.assign(entries.size(), 0);
-  active_units_.assign(entries.size(), 0);
-  for (std::size_t i = 0; i < entries.size(); ++i) {
-    UnitEntry& unit = *entries[i];
-    unit.position = i;
-    Claim& cpu = cpu_claims_[i];
-    cpu.use = unit.busy_cpus;
-    // Without a reservation a unit claims what it uses.
-    const double cpus = unit.cpus > 0 ? unit.cpus * unit.presence : unit.busy_cpus;
-    cpu.alloc = node.cpus_online > 0 ? std::min(1.0, cpus / node.cpus_online) : 0;
-    Claim& memory = memory_claims_[i];
-    memory.use = unit.memory_used_bytes * unit.presence;
-    const bool limited =
-        unit.memory_limit_bytes > 0 && unit.memory_limit_bytes < node.memory_total_bytes;
-    const double bytes = limited ? unit.memory_limit_bytes : unit.memory_used_bytes;
-    memory.alloc = node.memory_total_bytes > 0
-                       ? std::min(1.0, bytes * unit.presence / node.memory_total_bytes)
-                       : 0;
-  }
-}
-
 void Account::charge(Domain domain, std::span<const double> units, const Remainder& rest) {
   const std::size_t part = index(domain);
   const auto entries = units_.entries();
@@ -208,24 +196,83 @@ void Account::split_and_charge(Domain domain,
   active_joules_ += joules - idle;
 }
 
-void Account::split_known(const Interval& interval, const NodeUse& node) {
-  active_system_ = 0;
-  active_joules_ = 0;
-  for (const Domain domain : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
-    const double joules = interval.joules.at(index(domain));
-    if (joules <= 0) {
+bool Account::by_socket(Domain domain) const {
+  const auto sockets = static_cast<int>(claims_.sockets());
+  return sockets > 1 && std::ranges::all_of(sources_, [&](const SourceAccount& source) {
+           return source.info.domain != domain ||
+                  (source.info.socket >= 0 && source.info.socket < sockets);
+         });
+}
+
+void Account::fill_books(Domain domain, const Sample& sample) {
+  std::vector<Book>& books = books_.at(index(domain));
+  const bool sockets = by_socket(domain);
+  const std::size_t count = sockets ? claims_.sockets() : 1;
+  if (books.size() != count) {
+    books.assign(count, Book{});
+  }
+  for (Book& book : books) {
+    book.joules = 0;
+  }
+  for (std::size_t i = 0; i < sample.readings.size(); ++i) {
+    const SourceInfo& info = sources_[i].info;
+    if (info.domain == domain && sample.readings[i]) {
+      const auto place = sockets ? static_cast<std::size_t>(info.socket) : 0;
+      books[place].joules += joules_of(sample.readings[i]->joules);
+    }
+  }
+}
+
+void Account::split_books(Domain domain, const Interval& interval) {
+  std::vector<Book>& books = books_.at(index(domain));
+  const bool whole = books.size() != claims_.sockets();
+  const bool package = domain == Domain::kPackage;
+  const auto entries = units_.entries();
+  for (std::size_t socket = 0; socket < books.size(); ++socket) {
+    Book& book = books[socket];
+    if (book.joules <= 0) {
       continue;
     }
-    idle_.at(index(domain)).observe(joules, interval.seconds, interval.utilisation);
-    const double idle = idle_.at(index(domain)).watts().value_or(0) * idle_scale();
-    // The holders of a device that is missing in Sample::devices are not known.
-    const std::span<const Claim> claims = domain == Domain::kPackage ? cpu_claims_
-                                          : domain == Domain::kDram  ? memory_claims_
-                                                                     : no_claims_;
-    const double total_use = domain == Domain::kPackage ? node.busy_cpus.value_or(0)
-                             : domain == Domain::kDram  ? node.memory_used_bytes
-                                                        : 0;
-    split_and_charge(domain, joules, idle * interval.seconds, total_use, claims);
+    const std::span<const Claim> claims =
+        whole ? (package ? claims_.cpus() : claims_.memory())
+              : (package ? claims_.cpus(socket) : claims_.memory(socket));
+    const double cores = whole ? claims_.cores() : claims_.cores(socket);
+    book.idle.observe(book.joules, interval.seconds,
+                      whole ? claims_.utilisation() : claims_.utilisation(socket));
+    const auto& given = options_.idle_watts.at(index(domain));
+    const double idle_watts =
+        given ? *given * (whole ? 1 : claims_.part(socket)) : book.idle.watts().value_or(0);
+    const double idle = std::min(book.joules, idle_watts * idle_scale() * interval.seconds);
+    uses_.clear();
+    double by_units = 0;
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      const bool over = entries[i]->ended && claims[i].use <= 0;
+      if (!over) {
+        uses_.push_back({.key = entries[i]->serial, .cores = claims[i].use});
+        by_units += claims[i].use;
+      }
+    }
+    book.watts.observe(interval.seconds > 0 ? (book.joules - idle) / interval.seconds : 0,
+                       interval.seconds, std::max(0.0, cores - by_units), uses_);
+    book_claims_.assign(claims.begin(), claims.end());
+    for (std::size_t i = 0, use = 0; i < entries.size(); ++i) {
+      if (use < uses_.size() && uses_[use].key == entries[i]->serial) {
+        book_claims_[i].use = book.watts.watts()[use++];
+      }
+    }
+    split_and_charge(domain, book.joules, idle, book.watts.total_watts(), book_claims_);
+  }
+}
+
+/// Energy of GPUs whose holders are not known: all that is not in Sample::devices.
+void Account::split_gpus(const Interval& interval) {
+  const double joules = interval.joules.at(index(Domain::kGpu));
+  if (joules > 0) {
+    IdlePower& idle = idle_.at(index(Domain::kGpu));
+    idle.observe(joules, interval.seconds, interval.utilisation);
+    no_claims_.assign(units_.entries().size(), Claim{});
+    split_and_charge(Domain::kGpu, joules,
+                     idle.watts().value_or(0) * idle_scale() * interval.seconds, 0, no_claims_);
   }
 }
 
@@ -289,7 +336,7 @@ void Account::split_devices(const Sample& sample) {
   }
 }
 
-void Account::split_other(const Interval& interval, const NodeUse& node) {
+void Account::split_other(const Interval& interval) {
   SourceAccount& source = sources_[interval.wall.value_or(sources_.size() - 1)];
   double other = 0;
   if (interval.wall) {
@@ -304,8 +351,7 @@ void Account::split_other(const Interval& interval, const NodeUse& node) {
   if (!interval.known_source) {
     // Only the node's energy is known. It is split as the energy of the packages would be.
     const double idle = idle_watts(Domain::kNode).value_or(0) * interval.seconds;
-    charge(Domain::kOther, split_,
-           split(other, idle, node.busy_cpus.value_or(0), cpu_claims_, split_));
+    charge(Domain::kOther, split_, split(other, idle, claims_.cores(), claims_.cpus(), split_));
     return;
   }
   IdlePower& learned = idle_.at(index(Domain::kOther));
@@ -314,13 +360,13 @@ void Account::split_other(const Interval& interval, const NodeUse& node) {
   if (!known(Domain::kPackage)) {
     // It contains the energy of the packages.
     charge(Domain::kOther, split_,
-           split(other, idle_joules, node.busy_cpus.value_or(0), cpu_claims_, split_));
+           split(other, idle_joules, claims_.cores(), claims_.cpus(), split_));
     return;
   }
   // What fans and the power supply take more when the known domains work goes where their active
   // energy went.
   const double idle = active_joules_ > 0 ? idle_joules : other;
-  charge(Domain::kOther, split_, split(idle, idle, 0, cpu_claims_, split_));
+  charge(Domain::kOther, split_, split(idle, idle, 0, claims_.cpus(), split_));
   if (other > idle) {
     const Remainder known{.system = active_system_, .unallocated = 0};
     charge(Domain::kOther, split_, split_in_proportion(other - idle, active_units_, known, split_));
@@ -351,9 +397,8 @@ void Account::advance(const Sample& sample) {
   interval.seconds =
       last_ ? std::max(0.0, std::chrono::duration<double>(sample.time - *last_).count()) : 0;
   last_ = sample.time;
-  if (sample.node.busy_cpus && sample.node.cpus_online > 0) {
-    interval.utilisation = std::clamp(*sample.node.busy_cpus / sample.node.cpus_online, 0.0, 1.0);
-  }
+  claims_.make(units_.entries(), sample.node);
+  interval.utilisation = claims_.utilisation();
   for (std::size_t i = 0; i < sample.readings.size(); ++i) {
     const auto& reading = sample.readings[i];
     if (!reading) {
@@ -400,10 +445,21 @@ void Account::advance(const Sample& sample) {
   if (interval.seconds >= 0.1) {
     peak_known_watts_ = std::max(peak_known_watts_, interval.known_joules / interval.seconds);
   }
-  make_claims(sample.node);
-  split_known(interval, sample.node);
+  const auto entries = units_.entries();
+  for (std::size_t i = 0; i < entries.size(); ++i) {
+    entries[i]->position = i;
+  }
+  split_.assign(entries.size(), 0);
+  active_units_.assign(entries.size(), 0);
+  active_system_ = 0;
+  active_joules_ = 0;
+  for (const Domain domain : {Domain::kPackage, Domain::kDram}) {
+    fill_books(domain, sample);
+    split_books(domain, interval);
+  }
+  split_gpus(interval);
   split_devices(sample);
-  split_other(interval, sample.node);
+  split_other(interval);
 }
 
 }  // namespace ceems::exporter::energy

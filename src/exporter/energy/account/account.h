@@ -9,9 +9,11 @@
 
 #include "base/clock.h"
 #include "exporter/energy/account/attribution.h"
+#include "exporter/energy/account/claims.h"
 #include "exporter/energy/account/idle_power.h"
 #include "exporter/energy/account/sum.h"
 #include "exporter/energy/account/unit_table.h"
+#include "exporter/energy/account/unit_watts.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
 
@@ -25,14 +27,6 @@ struct SourceAccount {
   JouleCounter joules;
   JouleCounter other_joules;
   std::optional<Clock::SteadyTime> fresh;  ///< time of its newest value
-};
-
-/// What the node did in an interval. Unknown values are absent or 0.
-struct NodeUse {
-  std::optional<double> busy_cpus;  ///< CPU-seconds per second without idle, iowait and steal
-  double cpus_online = 0;
-  double memory_total_bytes = 0;
-  double memory_used_bytes = 0;  ///< total - available
 };
 
 /// The input of one interval, taken at its end.
@@ -110,10 +104,20 @@ class Account {
   using Parts = std::array<JouleCounter, kPartCount>;
   struct Interval;
 
+  /// Energy of the packages or the memory of one socket, or of all where sources do not tell.
+  struct Book {
+    IdlePower idle = IdlePower();
+    UnitWatts watts;
+    double joules = 0;  ///< of the current interval
+  };
+
   static double total(const Parts& parts, Domain domain);
-  void make_claims(const NodeUse& node);
-  void split_known(const Interval& interval, const NodeUse& node);
-  void split_other(const Interval& interval, const NodeUse& node);
+  [[nodiscard]] bool by_socket(Domain domain) const;
+  void fill_books(Domain domain, const Sample& sample);
+  void split_books(Domain domain, const Interval& interval);
+  void split_gpus(const Interval& interval);
+  void split_other(const Interval& interval);
+  [[nodiscard]] std::optional<double> learned_watts(Domain domain) const;
   void split_and_charge(Domain domain,
                         double joules,
                         double idle_joules,
@@ -137,7 +141,9 @@ class Account {
   std::vector<IdlePower> device_idle_;  // same index as device_sources_
   UnitTable units_;
   std::array<bool, kDomainCount> known_{};
-  std::array<IdlePower, kDomainCount> idle_;
+  std::array<IdlePower, kDomainCount> idle_;           // of domains without books
+  std::array<std::vector<Book>, kDomainCount> books_;  // of kPackage and kDram
+  Claims claims_;
   std::optional<double> model_idle_watts_;
   Parts system_;
   Parts unallocated_;
@@ -149,10 +155,10 @@ class Account {
   std::optional<std::size_t> node_source_;
 
   // Scratch space of one interval, indexed like units_.entries().
-  std::vector<Claim> cpu_claims_;
-  std::vector<Claim> memory_claims_;
   std::vector<Claim> no_claims_;
   std::vector<Claim> device_claims_;
+  std::vector<Claim> book_claims_;
+  std::vector<UnitWatts::Use> uses_;
   std::vector<double> split_;
   // Active energy of the known domains.
   std::vector<double> active_units_;

@@ -25,7 +25,7 @@ class AccountDeviceTest : public ::testing::Test {
     for (const char* uuid : {"1", "2"}) {
       Unit& unit = snapshot_.units.emplace_back();
       unit.uuid = uuid;
-      unit.stats.cpus = 8;
+      unit.stats.reserved_cpus = 8;
     }
     sample();  // of length 0
   }
@@ -207,7 +207,7 @@ TEST(AccountWithGpusAndAWallMeter, SplitsTheRestByCpuTime) {
   units.manager = "slurm";
   for (const char* uuid : {"gpu", "cpu"}) {
     units.units.emplace_back().uuid = uuid;
-    units.units.back().stats.cpus = 32;
+    units.units.back().stats.reserved_cpus = 32;
   }
   DeviceSample device;
   device.source = {.name = "a", .domain = Domain::kGpu};

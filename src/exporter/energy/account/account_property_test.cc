@@ -108,7 +108,29 @@ class History {
   void add_counter(Domain domain, std::string name) {
     const auto range = static_cast<std::uint64_t>(random_.uniform(1e8, 3e9));
     counters_.emplace_back(range);
-    account_.add_source({.name = std::move(name), .domain = domain});
+    account_.add_source({.name = std::move(name),
+                         .domain = domain,
+                         .socket = random_.chance(0.8) ? random_.pick(0, 2) : -1});
+  }
+
+  /// Uses of CPUs on sockets that do not go with the use of the node or of the units.
+  void use_cpus(NodeUse& use) {
+    cpus_.resize(static_cast<std::size_t>(random_.pick(1, 16)));
+    sockets_.assign(static_cast<std::size_t>(socket_count_), SocketUse{});
+    for (CpuUse& cpu : cpus_) {
+      cpu.socket = random_.pick(-1, socket_count_ - 1);
+      cpu.busy = random_.uniform(0, 1);
+      cpu.cores = cpu.busy * random_.uniform(0.5, 1);
+      if (cpu.socket >= 0) {
+        SocketUse& socket = sockets_[static_cast<std::size_t>(cpu.socket)];
+        socket.cpus += 1;
+        socket.busy += cpu.busy;
+        socket.cores += cpu.cores;
+        socket.cores_max += random_.uniform(0.5, 1);
+      }
+    }
+    use.cpus = cpus_;
+    use.sockets = sockets_;
   }
 
   void step() {
@@ -159,6 +181,12 @@ class History {
     if (random_.chance(0.97)) {
       use.memory_total_bytes = 64e9;
       use.memory_used_bytes = random_.uniform(0, 64e9);
+    }
+    if (random_.chance(0.02)) {
+      socket_count_ = random_.pick(1, 3);
+    }
+    if (random_.chance(0.8)) {
+      use_cpus(use);
     }
     const auto devices = move_devices(seconds);
     account_.advance({.time = now_,
@@ -220,8 +248,12 @@ class History {
         if (taken) {
           continue;
         }
-        unit.stats.cpus = random_.chance(0.2) ? 0 : random_.pick(1, 128);  // over-allocation
-        unit.stats.cpus_reserved = random_.chance(0.9);
+        unit.stats.reserved_cpus =
+            random_.chance(0.3) ? 0 : random_.pick(1, 128);  // over-allocation
+        if (random_.chance(0.6)) {
+          unit.stats.cpu_set = std::make_shared<const std::vector<int>>(
+              std::vector{random_.pick(-1, 8), random_.pick(9, 20)});
+        }
         unit.stats.memory_total_bytes = random_.chance(0.3) ? 0 : random_.uniform(0, 64e9);
         unit.started = random_.chance(0.3) ? Clock::SystemTime{} : wall_now_;
         snapshot.units.push_back(std::move(unit));
@@ -287,6 +319,9 @@ class History {
   std::optional<PublishedPowerMeter> wall_;
   std::vector<UnitSnapshot> snapshots_;
   double cpus_online_ = 64;
+  int socket_count_ = random_.pick(1, 3);
+  std::vector<CpuUse> cpus_;
+  std::vector<SocketUse> sockets_;
   int gpus_ = 0;
   Clock::SteadyTime now_{std::chrono::seconds(1000)};
   Clock::SystemTime wall_now_{std::chrono::seconds(1'767'225'600)};

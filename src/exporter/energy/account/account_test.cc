@@ -52,7 +52,7 @@ class AccountTest : public ::testing::Test {
     }
     Unit& added = snapshot_.units.emplace_back();
     added.uuid = uuid;
-    added.stats.cpus = cpus;
+    added.stats.reserved_cpus = cpus;
     return added;
   }
 
@@ -140,21 +140,21 @@ TEST_F(WorkedExample, GivesTheNumbersOfTheDocumentation) {
   EXPECT_DOUBLE_EQ(joules("b", Domain::kPackage), 60 * 0.5);
   EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kPackage), 15);
   EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kPackage), 25);
-  // dram: 10 J idle, 20 J active, a holds 32 GB of the 64 GB in use
-  EXPECT_DOUBLE_EQ(joules("a", Domain::kDram), 2.5 + 10);
+  // dram: 10 J idle, 20 J active, of which a has the part that it has of the CPUs' use
+  EXPECT_DOUBLE_EQ(joules("a", Domain::kDram), 2.5 + 15);
   EXPECT_DOUBLE_EQ(joules("b", Domain::kDram), 5);
   EXPECT_DOUBLE_EQ(account_.unallocated_joules(Domain::kDram), 2.5);
-  EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kDram), 10);
+  EXPECT_DOUBLE_EQ(account_.system_joules(Domain::kDram), 5);
   // other: 45 J idle, 15 J in the proportion of the known active 120 J
-  EXPECT_NEAR(joules("a", Domain::kOther), 45 * 0.25 + 15 * 85.0 / 120, 1e-9);
+  EXPECT_NEAR(joules("a", Domain::kOther), 45 * 0.25 + 15 * 90.0 / 120, 1e-9);
   EXPECT_NEAR(joules("b", Domain::kOther), 45 * 0.5, 1e-9);
   EXPECT_NEAR(account_.unallocated_joules(Domain::kOther), 45 * 0.25, 1e-9);
-  EXPECT_NEAR(account_.system_joules(Domain::kOther), 15 * 35.0 / 120, 1e-9);
+  EXPECT_NEAR(account_.system_joules(Domain::kOther), 15 * 30.0 / 120, 1e-9);
   // node
-  EXPECT_NEAR(joules("a", Domain::kNode), 124.375, 1e-9);
+  EXPECT_NEAR(joules("a", Domain::kNode), 130, 1e-9);
   EXPECT_NEAR(joules("b", Domain::kNode), 57.5, 1e-9);
   EXPECT_NEAR(account_.unallocated_joules(Domain::kNode), 28.75, 1e-9);
-  EXPECT_NEAR(account_.system_joules(Domain::kNode), 39.375, 1e-9);
+  EXPECT_NEAR(account_.system_joules(Domain::kNode), 33.75, 1e-9);
   EXPECT_NEAR(account_.node_joules(Domain::kNode), 250, 1e-9);
   EXPECT_DOUBLE_EQ(source_joules("ipmi"), 250);
 }
@@ -326,6 +326,91 @@ TEST_F(ConfiguredNodeIdle, BoundsTheIdlePowerOfTheParts) {
   EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kPackage).value_or(-1), 45);
   EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kDram).value_or(-1), 15);
   EXPECT_DOUBLE_EQ(account_.idle_watts(Domain::kNode).value_or(-1), 60);
+}
+
+/// Two sockets of four CPUs without SMT.
+class SocketTest : public AccountTest {
+ protected:
+  SocketTest() {
+    for (std::size_t i = 0; i < cpus_.size(); ++i) {
+      cpus_[i].socket = i < 4 ? 0 : 1;
+    }
+    for (int socket = 0; socket < 2; ++socket) {
+      watts_.emplace_back();
+      account_.add_source({.name = "package-" + std::to_string(socket),
+                           .domain = Domain::kPackage,
+                           .socket = socket});
+    }
+    node_.cpus_online = 8;
+    node_.cpus = cpus_;
+    node_.sockets = sockets_;
+  }
+
+  void use_cpus(std::array<double, 8> busy) {
+    sockets_.fill({.cpus = 4, .cores_max = 4});
+    node_.busy_cpus = 0;
+    for (std::size_t i = 0; i < cpus_.size(); ++i) {
+      cpus_[i].busy = cpus_[i].cores = busy[i];
+      sockets_[i / 4].busy += busy[i];
+      sockets_[i / 4].cores += busy[i];
+      *node_.busy_cpus += busy[i];
+    }
+  }
+
+  std::array<CpuUse, 8> cpus_{};
+  std::array<SocketUse, 2> sockets_{};
+};
+
+// A unit on the first socket does not pay for what one on the second does there.
+TEST_F(SocketTest, ChargesEachSocketToItsOwnUnits) {
+  unit("a", 4).stats.cpu_set = std::make_shared<const std::vector<int>>(std::vector{0, 1, 2, 3});
+  unit("b", 2).stats.cpu_set = std::make_shared<const std::vector<int>>(std::vector{4, 5});
+  use_cpus({});
+  watts_ = {{40}, {50}};
+  step();
+  for (int i = 0; i < 30; ++i) {
+    step();
+  }
+  EXPECT_NEAR(account_.idle_watts(Domain::kPackage).value_or(0), 90, 1e-9);
+  const double a = joules("a", Domain::kPackage);
+  const double b = joules("b", Domain::kPackage);
+  EXPECT_NEAR(a, 30 * 40, 40);
+  EXPECT_NEAR(b, 30 * 25, 25);
+  use_["a"] = 4;
+  use_["b"] = 2;
+  use_cpus({1, 1, 1, 1, 1, 1, 0, 0});
+  watts_ = {{140}, {70}};
+  step();
+  EXPECT_NEAR(joules("a", Domain::kPackage) - a, 40 + 100, 1e-6);
+  EXPECT_NEAR(joules("b", Domain::kPackage) - b, 25 + 20, 1e-6);
+}
+
+// The idle power that the site gives for all packages is divided by their CPUs.
+TEST_F(SocketTest, DividesAConfiguredIdlePower) {
+  account_ = Account(with_idle_watts({{Domain::kPackage, 60}}));
+  for (int socket = 0; socket < 2; ++socket) {
+    account_.add_source({.name = "package-" + std::to_string(socket),
+                         .domain = Domain::kPackage,
+                         .socket = socket});
+  }
+  unit("a", 4).stats.cpu_set = std::make_shared<const std::vector<int>>(std::vector{0, 1, 2, 3});
+  use_cpus({});
+  watts_ = {{100}, {100}};
+  step();
+  EXPECT_NEAR(joules("a", Domain::kPackage), 30, 1e-9);
+  EXPECT_NEAR(account_.unallocated_joules(Domain::kPackage), 30, 1e-9);
+  EXPECT_NEAR(account_.system_joules(Domain::kPackage), 140, 1e-9);
+  EXPECT_EQ(account_.idle_watts(Domain::kPackage), 60);
+}
+
+// Without the number of its socket, a source is a meter of all sockets.
+TEST_F(SocketTest, PoolsPackagesIfOneIsOfNoSocket) {
+  account_.add_source({.name = "package-x", .domain = Domain::kPackage});
+  watts_ = {{80}, {80}, {80}};
+  unit("a", 4).stats.cpu_set = std::make_shared<const std::vector<int>>(std::vector{0, 1, 2, 3});
+  use_cpus({});
+  step();
+  EXPECT_NEAR(joules("a", Domain::kPackage), 120, 1e-9);
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "exporter/energy/meter/power_model.h"
+#include "host/cpu_topology.h"
 #include "host/read_file.h"
 #include "host/stat.h"
 
@@ -35,6 +36,29 @@ std::string_view control_type(std::string_view entry) {
   return take_until(entry, ':');
 }
 
+/// The number N of "package-N" or "package-N-die-M"; nothing for other names.
+std::optional<int> package_number(std::string_view name) {
+  constexpr std::string_view kPrefix = "package-";
+  if (!name.starts_with(kPrefix)) {
+    return std::nullopt;
+  }
+  name.remove_prefix(kPrefix.size());
+  return parse_int<int>(take_until(name, '-'));
+}
+
+/// The socket of a package, or of the package in which the zone lies; -1 if not known.
+int socket_of(const host::PowercapZone& zone,
+              const std::vector<host::PowercapZone>& zones,
+              const host::CpuTopology& topology) {
+  for (const host::PowercapZone& package : zones) {
+    const bool around = zone.entry == package.entry || zone.entry.starts_with(package.entry + ":");
+    if (const auto number = package_number(package.name); around && number) {
+      return topology.socket_of_package(*number);
+    }
+  }
+  return -1;
+}
+
 /// Adds the powercap meters. Returns the sum of the packages' long-term power limits.
 std::optional<double> add_powercap(const host::Paths& paths,
                                    const host::Powercap::Opener& opener,
@@ -53,6 +77,7 @@ std::optional<double> add_powercap(const host::Paths& paths,
     }
   }
   std::map<std::string, int> next_number;
+  const host::CpuTopology topology = host::read_cpu_topology(paths);
   double tdp = 0;
   for (std::size_t i = 0; i < zones.size(); ++i) {
     const auto domain = zone_domain(zones[i].name);
@@ -69,7 +94,8 @@ std::optional<double> add_powercap(const host::Paths& paths,
         SourceInfo{.name = fmt::format("rapl-{}-{}", printable(zones[i].name), number),
                    .domain = *domain,
                    .method = Method::kMeasured,
-                   .rank = kPsysRank}));
+                   .rank = kPsysRank,
+                   .socket = socket_of(zones[i], zones, topology)}));
     // Opens the counter while the process still has the privileges of the user who started it. The
     // sampler logs a refusal.
     static_cast<void>(powercap->energy_uj(i).has_value());

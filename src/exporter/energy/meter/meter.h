@@ -69,6 +69,9 @@ struct SourceInfo {
   Method method = Method::kMeasured;
   /// For a source of kNode, one of the ranks above. Unused for other domains, whose sources add up.
   int rank = 0;
+  /// The socket of kPackage and kDram, as a position in host::CpuTopology::packages; -1 if it is
+  /// not known or the source covers several.
+  int socket = -1;
 };
 
 /// The arguments of a read.

@@ -1,0 +1,126 @@
+#include "exporter/energy/account/cpu_use.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+namespace ceems::exporter::energy {
+namespace {
+
+constexpr double kTicksPerSecond = 100;  // USER_HZ: fixed in the kernel's interface (proc_stat(5))
+
+/// By how much the CPUs' use may differ from that of all. Copies of /proc often have lines of CPUs
+/// that do not move.
+constexpr double kMostDeviation = 0.1;
+
+/// Busy cores of a core that has `threads` busy threads on average.
+double cores_of(double threads, double second_thread) {
+  return threads <= 1 ? threads : 1 + second_thread * (threads - 1);
+}
+
+}  // namespace
+
+CpuUseMeter::CpuUseMeter(host::CpuTopology topology, double second_thread)
+    : second_thread_(std::clamp(second_thread, 0.0, 1.0)) {
+  set_topology(std::move(topology));
+}
+
+void CpuUseMeter::set_topology(host::CpuTopology topology) {
+  topology_ = std::move(topology);
+  sockets_.assign(std::max<std::size_t>(topology_.packages.size(), 1), SocketUse{});
+  core_busy_.resize(topology_.cores);
+  core_threads_.resize(topology_.cores);
+}
+
+bool CpuUseMeter::knows(std::span<const host::BusyCpu> cpus) const {
+  return std::ranges::all_of(
+      cpus, [this](const host::BusyCpu& cpu) { return place_of(cpu.cpu).socket >= 0; });
+}
+
+host::CpuPlace CpuUseMeter::place_of(int cpu) const {
+  const auto index = static_cast<std::size_t>(cpu);
+  return index < topology_.cpus.size() ? topology_.cpus[index] : host::CpuPlace{};
+}
+
+std::optional<double> CpuUseMeter::advance(std::uint64_t ticks,
+                                           std::span<const host::BusyCpu> cpus,
+                                           Clock::SteadyTime now) {
+  const double seconds = last_ ? std::chrono::duration<double>(now - *last_).count() : 0;
+  const std::uint64_t before = std::exchange(ticks_, ticks);
+  last_ = now;
+  take_cpus(cpus, seconds);
+  add_up();
+  if (seconds <= 0 || ticks < before) {
+    cpus_.clear();
+    return std::nullopt;
+  }
+  const double busy = static_cast<double>(ticks - before) / kTicksPerSecond / seconds;
+  double sum = 0;
+  for (const SocketUse& socket : sockets_) {
+    sum += socket.busy;
+  }
+  // The counters are rounded to ticks, each CPU's by itself.
+  const double rounding = 2 * static_cast<double>(cpus.size() + 1) / kTicksPerSecond / seconds;
+  if (std::abs(sum - busy) > kMostDeviation * busy + rounding) {
+    cpus_.clear();
+  }
+  return busy;
+}
+
+void CpuUseMeter::take_cpus(std::span<const host::BusyCpu> cpus, double seconds) {
+  ++round_;
+  std::ranges::fill(sockets_, SocketUse{});
+  std::ranges::fill(core_busy_, 0.0);
+  std::ranges::fill(core_threads_, 0.0);
+  std::ranges::fill(cpus_, CpuUse{});
+  for (const host::BusyCpu& cpu : cpus) {
+    const auto index = static_cast<std::size_t>(cpu.cpu);
+    if (index >= counters_.size()) {
+      counters_.resize(index + 1);
+    }
+    Counter& counter = counters_[index];
+    const bool follows = counter.round + 1 == round_ && cpu.ticks >= counter.ticks;
+    const auto ticks = follows ? static_cast<double>(cpu.ticks - counter.ticks) : 0;
+    counter = {.ticks = cpu.ticks, .round = round_};
+    if (seconds <= 0) {
+      continue;
+    }
+    if (index >= cpus_.size()) {
+      cpus_.resize(index + 1);
+    }
+    const host::CpuPlace place = place_of(cpu.cpu);
+    CpuUse& use = cpus_[index];
+    use.socket = std::max(place.socket, 0);
+    use.busy = std::min(1.0, ticks / kTicksPerSecond / seconds);
+    if (place.core >= 0) {
+      core_busy_[static_cast<std::size_t>(place.core)] += use.busy;
+      core_threads_[static_cast<std::size_t>(place.core)] += 1;
+    }
+  }
+}
+
+void CpuUseMeter::add_up() {
+  for (std::size_t i = 0; i < cpus_.size(); ++i) {
+    CpuUse& use = cpus_[i];
+    if (use.socket < 0) {
+      continue;
+    }
+    const host::CpuPlace place = place_of(static_cast<int>(i));
+    double full = 1;
+    use.cores = use.busy;
+    if (place.core >= 0) {
+      // Of the other threads of the core, `others` are busy on average.
+      const double others = core_busy_[static_cast<std::size_t>(place.core)] - use.busy;
+      const double threads = core_threads_[static_cast<std::size_t>(place.core)];
+      use.cores = use.busy * cores_of(1 + others, second_thread_) / (1 + others);
+      full = cores_of(threads, second_thread_) / threads;
+    }
+    SocketUse& socket = sockets_[static_cast<std::size_t>(use.socket)];
+    socket.cpus += 1;
+    socket.busy += use.busy;
+    socket.cores += use.cores;
+    socket.cores_max += full;
+  }
+}
+
+}  // namespace ceems::exporter::energy
