@@ -156,9 +156,35 @@ std::vector<Job> random_jobs(const Hardware& hardware,
   return jobs;
 }
 
+std::vector<int> cpus_of(const Job& job, const Hardware& hardware) {
+  std::vector<int> cpus;
+  for (std::size_t thread = 0; thread < hardware.threads; ++thread) {
+    for (std::size_t core = 0; core < job.cores; ++core) {
+      const std::size_t place = job.socket * hardware.cores + job.first_core + core;
+      cpus.push_back(static_cast<int>(thread * hardware.sockets * hardware.cores + place));
+    }
+  }
+  return cpus;
+}
+
+host::CpuTopology topology_of(const Hardware& hardware) {
+  host::CpuTopology topology;
+  topology.cores = hardware.sockets * hardware.cores;
+  for (std::size_t socket = 0; socket < hardware.sockets; ++socket) {
+    topology.packages.push_back(static_cast<int>(socket));
+  }
+  for (std::size_t cpu = 0; cpu < topology.cores * hardware.threads; ++cpu) {
+    const std::size_t core = cpu % topology.cores;
+    topology.cpus.push_back(
+        {.socket = static_cast<int>(core / hardware.cores), .core = static_cast<int>(core)});
+  }
+  return topology;
+}
+
 Node::Node(const Hardware& hardware, std::vector<Job> jobs)
     : hardware_(hardware),
       jobs_(std::move(jobs)),
+      busy_of_ended_(hardware.sockets * hardware.cores * hardware.threads),
       package_joules_(hardware.sockets),
       dram_joules_(hardware.sockets) {
   power_.package.resize(hardware.sockets);
@@ -196,11 +222,39 @@ double Node::wall_watts(const std::vector<SocketLoad>& loads) const {
   return (inside + hardware_.board + hardware_.fans * (inside - idle)) / hardware_.supply;
 }
 
+void Node::add_busy(const Job& job, std::vector<double>& seconds) const {
+  const std::vector<int> cpus = cpus_of(job, hardware_);
+  const double threads = static_cast<double>(job.cores) * job.threads_busy(hardware_);
+  for (std::size_t i = 0; i < static_cast<std::size_t>(threads); ++i) {
+    seconds[static_cast<std::size_t>(cpus[i])] += job.cpu_seconds / threads;
+  }
+}
+
+std::vector<host::BusyCpu> Node::busy_cpus() const {
+  std::vector<double> seconds = busy_of_ended_;
+  for (const std::size_t job : running_) {
+    add_busy(jobs_[job], seconds);
+  }
+  const double system = kSystemLoad * time_ / static_cast<double>(seconds.size());
+  std::vector<host::BusyCpu> cpus;
+  for (std::size_t i = 0; i < seconds.size(); ++i) {
+    cpus.push_back({.cpu = static_cast<int>(i),
+                    .ticks = static_cast<std::uint64_t>((seconds[i] + system) * 100)});
+  }
+  return cpus;
+}
+
 void Node::advance(double step) {
   while (next_ < jobs_.size() && jobs_[next_].begin <= time_) {
     running_.push_back(next_++);
   }
-  std::erase_if(running_, [this](std::size_t job) { return jobs_[job].end <= time_; });
+  std::erase_if(running_, [this](std::size_t job) {
+    const bool ended = jobs_[job].end <= time_;
+    if (ended) {
+      add_busy(jobs_[job], busy_of_ended_);
+    }
+    return ended;
+  });
 
   // The operating system is spread over the sockets.
   const double system = kSystemLoad / static_cast<double>(hardware_.sockets);

@@ -8,6 +8,9 @@
 #include <string>
 #include <vector>
 
+#include "host/cpu_topology.h"
+#include "host/stat.h"
+
 namespace ceems::bench::energy {
 
 /// The kinds of jobs that a row of the table is about.
@@ -67,6 +70,11 @@ struct Job {
   [[nodiscard]] double threads_busy(const Hardware& hardware) const;
 };
 
+/// The CPUs of the cores that are reserved for the job, ascending.
+std::vector<int> cpus_of(const Job& job, const Hardware& hardware);
+/// Where these CPUs are.
+host::CpuTopology topology_of(const Hardware& hardware);
+
 /// A plan of jobs that never take a core twice. `occupied` is the fraction of cores to reserve, as
 /// far as the arrivals allow.
 std::vector<Job> random_jobs(const Hardware& hardware,
@@ -100,6 +108,9 @@ class Node {
   [[nodiscard]] double idle_wall() const { return idle_wall_; }
   /// CPU-seconds since the start: of jobs and of the operating system.
   [[nodiscard]] double busy_seconds() const { return busy_seconds_; }
+  /// The same of each logical CPU, in ticks, as /proc/stat has it. The second threads of all cores
+  /// follow the first ones.
+  [[nodiscard]] std::vector<host::BusyCpu> busy_cpus() const;
   [[nodiscard]] double memory_used() const { return memory_used_; }
   [[nodiscard]] double package_joules(std::size_t socket) const { return package_joules_[socket]; }
   [[nodiscard]] double dram_joules(std::size_t socket) const { return dram_joules_[socket]; }
@@ -112,6 +123,7 @@ class Node {
     double dram_watts = 0;
   };
   [[nodiscard]] SocketLoad load_of(const Job& job) const;
+  void add_busy(const Job& job, std::vector<double>& seconds) const;
   [[nodiscard]] double package_watts(const SocketLoad& load) const;
   [[nodiscard]] double wall_watts(const std::vector<SocketLoad>& loads) const;
 
@@ -123,6 +135,7 @@ class Node {
   Power power_;
   double idle_wall_ = 0;
   double busy_seconds_ = 0;
+  std::vector<double> busy_of_ended_;  // by CPU
   double memory_used_ = 0;
   std::vector<double> package_joules_;
   std::vector<double> dram_joules_;

@@ -72,6 +72,7 @@ void WallMeter::advance(const Node& node) {
 OurRule::OurRule(const Node& node, const MeterSet& meters)
     : meters_(meters),
       account_(exporter::energy::AccountOptions{}),
+      cpu_use_(topology_of(node.hardware())),
       next_tick_(node.time()),
       next_young_(node.time()),
       next_scrape_(node.time()),
@@ -79,11 +80,15 @@ OurRule::OurRule(const Node& node, const MeterSet& meters)
   using exporter::energy::Method;
   for (std::size_t socket = 0; socket < node.hardware().sockets; ++socket) {
     if (meters.packages) {
-      account_.add_source({.name = fmt::format("package-{}", socket), .domain = Domain::kPackage});
+      account_.add_source({.name = fmt::format("package-{}", socket),
+                           .domain = Domain::kPackage,
+                           .socket = static_cast<int>(socket)});
       joules_.push_back(node.package_joules(socket));
     }
     if (meters.dram) {
-      account_.add_source({.name = fmt::format("dram-{}", socket), .domain = Domain::kDram});
+      account_.add_source({.name = fmt::format("dram-{}", socket),
+                           .domain = Domain::kDram,
+                           .socket = static_cast<int>(socket)});
       joules_.push_back(node.dram_joules(socket));
     }
   }
@@ -121,7 +126,8 @@ void OurRule::advance(const Node& node, const WallMeter& wall) {
     for (auto& [number, seen] : units_) {
       const Job& job = node.jobs()[number];
       if (alive(job, node.time())) {
-        seen = {.cpu_seconds = job.cpu_seconds, .last_seen = node.time()};
+        seen.cpu_seconds = job.cpu_seconds;
+        seen.last_seen = node.time();
       }
     }
   }
@@ -141,7 +147,12 @@ exporter::UnitSnapshot OurRule::snapshot(const Node& node) {
     const Job& job = jobs[i];
     const bool running = alive(job, node.time());
     if (running) {
-      units_[i] = {.cpu_seconds = job.cpu_seconds, .last_seen = node.time()};
+      Seen& seen = units_[i];
+      seen.cpu_seconds = job.cpu_seconds;
+      seen.last_seen = node.time();
+      if (seen.cpus == nullptr) {
+        seen.cpus = std::make_shared<const std::vector<int>>(cpus_of(job, node.hardware()));
+      }
     }
     const auto seen = units_.find(i);
     if (seen == units_.end()) {
@@ -150,7 +161,8 @@ exporter::UnitSnapshot OurRule::snapshot(const Node& node) {
     exporter::Unit& unit = snapshot.units.emplace_back();
     unit.id = unit.uuid = std::to_string(i);
     unit.stats.cpu_user_seconds = seen->second.cpu_seconds;
-    unit.stats.cpus = static_cast<double>(job.cores * node.hardware().threads);
+    unit.stats.reserved_cpus = static_cast<double>(job.cores * node.hardware().threads);
+    unit.stats.cpu_set = seen->second.cpus;
     unit.stats.memory_used_bytes =
         running ? static_cast<std::uint64_t>(job.memory_bytes) : std::uint64_t{0};
     unit.stats.memory_total_bytes = job.memory_limit;
@@ -201,10 +213,14 @@ void OurRule::tick(const Node& node, const WallMeter& /*wall*/) {
       static_cast<double>(hardware.sockets * hardware.cores * hardware.threads);
   sample.node.memory_total_bytes = hardware.memory_bytes;
   sample.node.memory_used_bytes = node.memory_used();
-  if (busy_seconds_) {
-    sample.node.busy_cpus = (node.busy_seconds() - *busy_seconds_) / kTick;
+  const std::vector<host::BusyCpu> cpus = node.busy_cpus();
+  std::uint64_t ticks = 0;
+  for (const host::BusyCpu& cpu : cpus) {
+    ticks += cpu.ticks;
   }
-  busy_seconds_ = node.busy_seconds();
+  sample.node.busy_cpus = cpu_use_.advance(ticks, cpus, sample.time);
+  sample.node.cpus = cpu_use_.cpus();
+  sample.node.sockets = cpu_use_.sockets();
   account_.advance(sample);
   if (node.time() + kSlack >= next_scrape_) {
     next_scrape_ += kScrape;

@@ -70,15 +70,16 @@ class OurRule {
   struct Seen {
     double cpu_seconds = 0;
     double last_seen = 0;
+    std::shared_ptr<const std::vector<int>> cpus;
   };
   void tick(const Node& node, const WallMeter& wall);
   [[nodiscard]] exporter::UnitSnapshot snapshot(const Node& node);
 
   MeterSet meters_;
   exporter::energy::Account account_;
+  exporter::energy::CpuUseMeter cpu_use_;
   exporter::energy::HeldPower held_;
   std::vector<double> joules_;  // of the counters at the last tick
-  std::optional<double> busy_seconds_;
   std::map<std::size_t, Seen> units_;
   std::size_t first_ = 0;  // jobs before it have ended and been reported
   double next_tick_;
