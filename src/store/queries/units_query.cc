@@ -1,11 +1,11 @@
 #include "store/queries/units_query.h"
 
 #include <algorithm>
-#include <array>
 #include <limits>
-#include <span>
+#include <set>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -61,33 +61,103 @@ void add_after(Sql& sql, const UnitQuery& query, std::string_view end) {
   sql.value(query.after->started_at).add(")");
 }
 
-Sql rows_of(Dialect dialect, const UnitQuery& query, FieldList fields, Part part) {
+std::set<std::string> set_of(const std::vector<std::string>& texts) {
+  return {texts.begin(), texts.end()};
+}
+
+bool allows(const std::vector<std::string>& list, const std::string& value) {
+  return list.empty() || std::ranges::find(list, value) != list.end();
+}
+
+/// The conditions on projects and clusters. Where the units are those of one owner, they must not
+/// choose the index, unless they fix all columns of ceems_units_counts before the end.
+void add_filters(Sql& sql, const UnitQuery& query, bool one_owner) {
+  if (one_owner && (query.projects.size() != 1 || query.clusters.size() != 1)) {
+    sql.and_filter_in("project", query.projects).and_filter_in("cluster_id", query.clusters);
+  } else {
+    sql.and_in("project", query.projects).and_in("cluster_id", query.clusters);
+  }
+}
+
+void add_users(const UnitQuery& query, Dialect dialect, std::vector<Sql>& owners) {
+  const Scope& scope = query.owners;
+  const std::set<std::string> names = set_of(scope.names);
+  for (const std::string& name : names) {
+    Sql& owner = owners.emplace_back(dialect, " AND username = ").value(name);
+    add_filters(owner, query, true);
+  }
+  for (const std::string& project : set_of(scope.service_projects)) {
+    const std::string account = project + ":svc";
+    if (!names.contains(account)) {
+      Sql& owner = owners.emplace_back(dialect, " AND username = ").value(account);
+      owner.and_service_of(project, scope);
+      add_filters(owner, query, true);
+    }
+  }
+}
+
+void add_led(const UnitQuery& query, Dialect dialect, std::vector<Sql>& owners) {
+  const Scope& scope = query.owners;
+  std::set<std::pair<std::string, std::string>> led;
+  for (const ClusterProject& one : scope.led_projects) {
+    if (allows(query.clusters, one.cluster_id) && allows(query.projects, one.project)) {
+      led.emplace(one.project, one.cluster_id);
+    }
+  }
+  for (const auto& [project, cluster] : led) {
+    Sql& owner = owners.emplace_back(dialect, " AND project = ").value(project);
+    owner.and_filter_in("cluster_id", {cluster});
+    if (!scope.names.empty()) {
+      owner.add(" AND coalesce(username, '') NOT IN ").list(scope.names);
+    }
+  }
+}
+
+/// The conditions of the owners one by one, none of which selects a row of another. An index has
+/// the units of one user or of one project by their end, but not those of several.
+std::vector<Sql> single_owners(Dialect dialect, const UnitQuery& query) {
+  std::vector<Sql> owners;
+  if (!query.owners.everybody) {
+    add_users(query, dialect, owners);
+    add_led(query, dialect, owners);
+  } else if (query.projects.empty()) {
+    owners.emplace_back(dialect, "").and_filter_in("cluster_id", query.clusters);
+  } else {
+    for (const std::string& project : set_of(query.projects)) {
+      Sql& owner = owners.emplace_back(dialect, " AND project = ").value(project);
+      owner.and_filter_in("cluster_id", query.clusters);
+    }
+  }
+  return owners;
+}
+
+/// All owners in one condition.
+Sql every_owner(Dialect dialect, const UnitQuery& query) {
+  Sql owner(dialect, "");
+  owner.and_owner_in(query.owners);
+  add_filters(owner, query,
+              !query.owners.everybody && query.uuids.empty() && query.clusters.empty());
+  return owner.and_in("uuid", query.uuids);
+}
+
+Sql rows_of(const UnitQuery& query, FieldList fields, const Sql& owner, Part part) {
   std::string columns;
   for (const std::size_t field : fields) {
     columns += fmt::format("{}{}", columns.empty() ? "" : ",", unit_fields()[field].column);
   }
   const std::string end = part == Part::kRunning ? fmt::to_string(kNeverEnds) : "ended_at_ts";
-  Sql sql(dialect, fmt::format("SELECT {}{}{} AS key0,cluster_id AS key1,uuid AS key2,"
-                               "started_at AS key3 FROM units WHERE ignore = 0",
-                               columns, columns.empty() ? "" : ",", end));
-  sql.and_owner_in(query.owners).and_in("project", query.projects);
-  sql.and_in("cluster_id", query.clusters).and_in("uuid", query.uuids);
+  Sql sql(owner.dialect(), fmt::format("SELECT {}{}{} AS key0,cluster_id AS key1,uuid AS key2,"
+                                       "started_at AS key3 FROM units WHERE ignore = 0",
+                                       columns, columns.empty() ? "" : ",", end));
+  sql.append(owner);
   add_part(sql, query, part);
   add_after(sql, query, end);
   return sql;
 }
 
-}  // namespace
-
-Sql units_statement(Dialect dialect, const UnitQuery& query, FieldList fields) {
+/// The order of the rows, and how many there are at most.
+void add_page(Sql& sql, const UnitQuery& query) {
   const bool by_end = query.order == UnitOrder::kByEnd;
-  const bool with_running = query.ended ? query.running : by_end;
-  const bool apart = with_running && (by_end || !query.owners.everybody);
-  Sql sql = rows_of(dialect, query, fields,
-                    apart || (by_end && !with_running) ? Part::kEnded : Part::kAll);
-  if (apart) {
-    sql.add(" UNION ALL ").append(rows_of(dialect, query, fields, Part::kRunning));
-  }
   sql.add(" ORDER BY");
   for (const int key : {0, 1, 2, 3}) {
     if (key > 0 || by_end) {
@@ -99,6 +169,47 @@ Sql units_statement(Dialect dialect, const UnitQuery& query, FieldList fields) {
     constexpr std::size_t kMaxRows = std::numeric_limits<std::int32_t>::max();
     sql.add(" LIMIT ").value(static_cast<std::int64_t>(std::min(query.limit, kMaxRows)));
   }
+}
+
+}  // namespace
+
+Sql units_statement(Dialect dialect, const UnitQuery& query, FieldList fields) {
+  // SQLite allows 500 parts in a statement.
+  constexpr std::size_t kMaxOwners = 200;
+  const bool by_end = query.order == UnitOrder::kByEnd;
+  const bool with_running = query.ended ? query.running : by_end;
+  const bool apart = with_running && (by_end || !query.owners.everybody);
+  std::vector<Sql> owners;
+  if (query.uuids.empty() && (by_end || !query.owners.led_projects.empty())) {
+    owners = single_owners(dialect, query);
+  }
+  if (owners.empty() || owners.size() > kMaxOwners) {
+    owners = {every_owner(dialect, query)};
+  }
+  std::vector<Sql> parts;
+  for (const Sql& owner : owners) {
+    parts.push_back(rows_of(query, fields, owner,
+                            apart || (by_end && !with_running) ? Part::kEnded : Part::kAll));
+    if (apart) {
+      parts.push_back(rows_of(query, fields, owner, Part::kRunning));
+    }
+  }
+  if (parts.size() == 1) {
+    add_page(parts.front(), query);
+    return parts.front();
+  }
+  // SQLite merges the parts, and reads of each only what it needs. PostgreSQL would read and sort
+  // them all, unless each is a page of its own.
+  const bool pages = dialect == Dialect::kPostgres && query.limit > 0;
+  Sql sql(dialect, "");
+  for (Sql& part : parts) {
+    sql.add(sql.text().empty() ? "" : " UNION ALL ");
+    if (pages) {
+      add_page(part, query);
+    }
+    sql.add(pages ? "(" : "").append(part).add(pages ? ")" : "");
+  }
+  add_page(sql, query);
   return sql;
 }
 

@@ -364,7 +364,7 @@ inline constexpr std::array<const Table*, 3> kTables{&kUnits, &kUsage, &kDailyUs
 
 /// The current version of ceems_schema (docs/api/database.md): 4 added the last table, later ones
 /// add columns.
-inline constexpr int kOwnVersion = std::max(6, newest_version(kTables));
+inline constexpr int kOwnVersion = std::max(7, newest_version(kTables));
 
 /// The maps of these tables: the times, then the metrics in the order of model::Metric.
 inline constexpr std::span<const Column> kMapColumns = tables::kMaps;

@@ -60,6 +60,11 @@ Sql& Sql::and_in(std::string_view column, const std::vector<std::string>& values
   return *this;
 }
 
+Sql& Sql::and_filter_in(std::string_view column, const std::vector<std::string>& values) {
+  return dialect_ == Dialect::kSqlite ? and_in(fmt::format("{} || ''", column), values)
+                                      : and_in(column, values);
+}
+
 Sql& Sql::and_ended(const TimeRange& range, bool running) {
   // 0 means that the unit runs; it is not a time.
   add(" AND (ended_at_ts BETWEEN ").value(std::max<std::int64_t>(range.from_ms, 1));
@@ -81,11 +86,15 @@ void Sql::or_led(std::string_view project_column, const Scope& scope) {
     return;
   }
   add(" OR (cluster_id,").add(project_column).add(") IN (VALUES ");
+  led_list(scope);
+  add(")");
+}
+
+void Sql::led_list(const Scope& scope) {
   for (std::size_t i = 0; i < scope.led_projects.size(); ++i) {
     add(i == 0 ? "(" : ",(").value(scope.led_projects[i].cluster_id);
     add(",").value(scope.led_projects[i].project).add(")");
   }
-  add(")");
 }
 
 Sql& Sql::and_owner_in(const Scope& scope) {
@@ -115,6 +124,19 @@ Sql& Sql::and_project_of(std::string_view project_column, const Scope& scope) {
   add(members()).add(" WHERE m.value IN ").list(scope.names).add(")");
   or_led(project_column, scope);
   return add(")");
+}
+
+Sql& Sql::and_service_of(std::string_view project, const Scope& scope) {
+  // Within coalesce() no index is chosen, and a row without a cluster or project has a value.
+  add(" AND coalesce(cluster_id IN (SELECT p.cluster_id FROM ").add(members());
+  add(" WHERE p.name = ").value(project).add(" AND m.value IN ").list(scope.names);
+  add("), false)");
+  if (!scope.led_projects.empty()) {
+    add(" AND NOT coalesce((cluster_id,project) IN (VALUES ");
+    led_list(scope);
+    add("), false)");
+  }
+  return *this;
 }
 
 Sql& Sql::and_project_among(const Scope& scope, const Sql& units) {

@@ -29,6 +29,9 @@ class Sql {
   Sql& value(std::int64_t number);
   /// Appends " AND column IN (?,...)", or nothing if the list is empty.
   Sql& and_in(std::string_view column, const std::vector<std::string>& values);
+  /// The same, but in SQLite no index is chosen for it. SQLite has no statistics about the values,
+  /// so it takes a cluster for as selective as a user. (PostgreSQL has some, and needs the column.)
+  Sql& and_filter_in(std::string_view column, const std::vector<std::string>& values);
   /// Appends "(?,...)". No value is IN an empty list.
   Sql& list(const std::vector<std::string>& values);
   /// Appends a condition on units: they ended in the range or, with `running`, have not ended.
@@ -41,9 +44,14 @@ class Sql {
   /// or leads it.
   Sql& and_project_of(std::string_view project_column, const Scope& scope);
 
-  /// The same for a few units, which `units` selects (" FROM units WHERE ..."): reads only the
-  /// projects of these units, and keeps the condition from choosing the index by which the units
-  /// are found.
+  /// Appends a condition on rows of `units` of a service account of `project`: they are in a
+  /// cluster where the scope has a member of the project, and the scope does not lead their
+  /// project.
+  Sql& and_service_of(std::string_view project, const Scope& scope);
+
+  /// and_project_of() for a few units, which `units` selects (" FROM units WHERE ..."): reads only
+  /// the projects of these units, and keeps the condition from choosing the index by which the
+  /// units are found.
   Sql& and_project_among(const Scope& scope, const Sql& units);
 
   [[nodiscard]] Dialect dialect() const { return dialect_; }
@@ -55,6 +63,8 @@ class Sql {
   void user_in(std::string_view column, const Scope& scope);
   /// Appends " OR (the scope leads the row's project)".
   void or_led(std::string_view project_column, const Scope& scope);
+  /// Appends "(?,?),..." with the cluster and name of each led project.
+  void led_list(const Scope& scope);
   /// The members of projects, one row for each. A list that is not a JSON array has none.
   [[nodiscard]] std::string_view members() const;
 

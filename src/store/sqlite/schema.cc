@@ -137,6 +137,10 @@ constexpr const char* kNamesTable =
 constexpr const char* kCountsIndex =
     "CREATE INDEX ceems_units_counts ON units (cluster_id, project, username, ended_at_ts);";
 
+/// Version 7: the units of a project by their end, as PostgreSQL has had from version 1.
+constexpr const char* kProjectsIndex =
+    "CREATE INDEX ceems_units_project_ended ON units (project, ended_at_ts);";
+
 /// Returns the statements of a version of our additions, except for new columns.
 std::string own_tables(int version) {
   switch (version) {
@@ -152,6 +156,8 @@ std::string own_tables(int version) {
       return kNamesTable;
     case 6:
       return kCountsIndex;
+    case 7:
+      return kProjectsIndex;
     default:
       return {};
   }

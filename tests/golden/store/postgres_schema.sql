@@ -45,3 +45,4 @@ INSERT INTO ceems_names SELECT cluster_id, 'user', uid, name FROM users WHERE re
 INSERT INTO ceems_names SELECT cluster_id, 'project', uid, name FROM projects WHERE resource_manager = 'openstack' AND uid <> '' AND name <> '' ORDER BY last_updated_at DESC ON CONFLICT DO NOTHING;
 -- version 6
 CREATE INDEX ceems_units_counts ON units (ended_at_ts, cluster_id, project, username);
+-- version 7

@@ -51,3 +51,4 @@ CREATE TABLE ceems_project_leads (name text not null, cluster_id text not null, 
 CREATE TABLE ceems_names (cluster_id text not null, kind text not null, id text not null, name text not null, PRIMARY KEY (cluster_id, kind, id)) WITHOUT ROWID;
 CREATE UNIQUE INDEX ceems_names_name ON ceems_names (cluster_id, kind, name);
 CREATE INDEX ceems_units_counts ON units (cluster_id, project, username, ended_at_ts);
+CREATE INDEX ceems_units_project_ended ON units (project, ended_at_ts);
