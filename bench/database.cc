@@ -31,6 +31,8 @@ constexpr std::int64_t kFirst = 1'735'689'600'000;  // 2025-01-01T00:00:00Z
 constexpr std::int64_t kYear = 365LL * 24 * 3600 * 1000;
 constexpr std::int64_t kHour = 3'600'000;
 constexpr std::size_t kPerWindow = 10'000;
+constexpr std::size_t kProjects = 100;
+constexpr std::size_t kLedProjects = 10;  // of each lead
 
 double seconds_since(std::chrono::steady_clock::time_point start) {
   return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
@@ -75,7 +77,7 @@ model::Unit job(std::size_t number, std::size_t users, std::int64_t start_ms, st
   unit.name = fmt::format("job-{}", number % 97);
   const std::size_t user = number * 2654435761U % users;
   unit.username = fmt::format("user{}", user);
-  unit.project = fmt::format("project{}", user % 100);
+  unit.project = fmt::format("project{}", user % kProjects);
   unit.groupname = fmt::format("group{}", user % 20);
   unit.created_at_ts = start_ms - 1000;
   unit.started_at_ts = start_ms;
@@ -120,12 +122,14 @@ void fill(store::Writer& writer, std::size_t count, std::size_t users) {
     }
     if (window == 0) {
       update.projects.emplace();
-      for (std::size_t project = 0; project < 100; ++project) {
+      update.leads.emplace();
+      for (std::size_t project = 0; project < kProjects; ++project) {
         model::Project& added = update.projects->emplace_back();
         added.name = fmt::format("project{}", project);
-        for (std::size_t user = project; user < users; user += 100) {
+        for (std::size_t user = project; user < users; user += kProjects) {
           added.users.push_back(fmt::format("user{}", user));
         }
+        (*update.leads)[added.name] = {fmt::format("lead{}", project / kLedProjects)};
       }
     }
     const auto begin = std::chrono::steady_clock::now();
@@ -189,6 +193,25 @@ std::vector<std::size_t> all_fields() {
   return fields;
 }
 
+/// The first page of a period that ends on a random day, newest first. The days differ, because the
+/// same page would come from a cache.
+template <typename Owners>
+void newest(store::Reader& reader, std::string_view name, Owners owners) {
+  std::mt19937 random(2);
+  const auto fields = all_fields();
+  measure(name, 300, [&] {
+    store::UnitQuery query;
+    query.owners = owners();
+    const std::int64_t day = 36 + static_cast<std::int64_t>(random() % 330);
+    query.ended = store::TimeRange{kFirst, kFirst + day * 24 * kHour};
+    query.running = true;
+    query.order = store::UnitOrder::kByEnd;
+    query.descending = true;
+    query.limit = 100;
+    count_rows(*must(reader.units(query, fields)));
+  });
+}
+
 void lists(store::Reader& reader, std::size_t users) {
   std::mt19937 random(1);
   const auto fields = all_fields();
@@ -207,6 +230,13 @@ void lists(store::Reader& reader, std::size_t users) {
     query.limit = 100;
     count_rows(*must(reader.units(query, fields)));
   });
+  newest(reader, "user_year_newest_100",
+         [&] { return store::Scope{.names = {fmt::format("user{}", random() % users)}}; });
+  newest(reader, "lead_year_newest_100", [&] {
+    const std::string lead = fmt::format("lead{}", random() % (kProjects / kLedProjects));
+    return store::Scope{.names = {lead}, .led_projects = must(reader.led_projects(lead))};
+  });
+  newest(reader, "admin_year_newest_100", [] { return store::Scope{.everybody = true}; });
 }
 
 void usage(store::Reader& reader) {
