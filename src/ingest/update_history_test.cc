@@ -125,7 +125,9 @@ class FaultyWriter final : public store::Writer {
   Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override {
     return real_.add_admins(source, names);
   }
-  Result<> purge(std::int64_t cutoff_ms) override { return real_.purge(cutoff_ms); }
+  Result<> purge(std::int64_t cutoff_ms, const std::stop_token& stop) override {
+    return real_.purge(cutoff_ms, stop);
+  }
   [[nodiscard]] bool keeps_gaps() const override { return real_.keeps_gaps(); }
   Result<std::vector<store::Gap>> gaps(std::string_view cluster_id) override {
     return real_.gaps(cluster_id);

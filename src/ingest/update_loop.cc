@@ -129,12 +129,12 @@ struct UpdateLoop::Impl {
   }
 
   /// Deletes old units and returns the cutoff: units that ended before it are gone.
-  std::int64_t purge(std::int64_t now_ms) {
+  std::int64_t purge(std::int64_t now_ms, const std::stop_token& stop) {
     const std::int64_t days =
         std::chrono::duration_cast<std::chrono::days>(options.retention).count();
     const std::int64_t cutoff =
         window_rules.zone.day_start(now_ms) - milliseconds(std::chrono::days(days)).count();
-    const auto done = writer.purge(cutoff);
+    const auto done = writer.purge(cutoff, stop);
     const std::string error = done ? "" : done.error().message;
     if (!done) {
       update_metrics.purge_failures.add();
@@ -147,7 +147,7 @@ struct UpdateLoop::Impl {
   }
 
   /// Returns the round's time, or nothing if this program is not the one that updates the database.
-  std::optional<std::int64_t> begin_round() {
+  std::optional<std::int64_t> begin_round(const std::stop_token& stop) {
     const std::int64_t now_ms = trusted_clock.now_ms();
     if (!lead()) {
       return std::nullopt;
@@ -156,7 +156,7 @@ struct UpdateLoop::Impl {
     admins.write_configured();
     std::optional<std::int64_t> cutoff;
     if (options.purge) {
-      cutoff = purge(now_ms);
+      cutoff = purge(now_ms, stop);
     }
     for (auto& worker : workers) {
       worker->progress.begin_round(cutoff);
@@ -264,7 +264,7 @@ struct UpdateLoop::Impl {
       if (const auto now = clock.steady_now(); now >= next_round) {
         // One missed round is made up for now; any others are dropped.
         next_round = std::max(next_round + options.update_interval, now);
-        if (const auto now_ms = begin_round()) {
+        if (const auto now_ms = begin_round(stop)) {
           ask_all(*now_ms);
         }
       }
@@ -388,7 +388,7 @@ void UpdateLoop::stop() {
 }
 
 std::size_t UpdateLoop::run_round(const std::stop_token& stop) {
-  const auto now_ms = impl_->begin_round();
+  const auto now_ms = impl_->begin_round(stop);
   if (!now_ms) {
     return 0;
   }

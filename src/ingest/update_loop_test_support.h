@@ -70,7 +70,7 @@ class FakeWriter final : public store::Writer {
     all.insert(all.end(), names.begin(), names.end());
     return {};
   }
-  Result<> purge(std::int64_t cutoff_ms) override {
+  Result<> purge(std::int64_t cutoff_ms, const std::stop_token& /*stop*/) override {
     const MutexLock lock(mutex);
     cutoffs.push_back(cutoff_ms);
     return {};

@@ -411,6 +411,47 @@ TEST_P(DatabaseTest, PurgeGoesByMomentsNotByTexts) {
   EXPECT_EQ(text("SELECT uuid FROM units ORDER BY uuid"), "no-end odd");
 }
 
+TEST_P(DatabaseTest, ManyUnitsArePurgedInTransactionsThatAStopEnds) {
+  write(kNow - kHour, kNow, {});
+  const auto fill = [&](std::string_view table, std::string_view values) {
+    execute(
+        fmt::format("WITH RECURSIVE n(i) AS (SELECT 1 UNION ALL SELECT i + 1 FROM n"
+                    " WHERE i < 12000) INSERT INTO {} SELECT {} FROM n",
+                    table, values));
+  };
+  fill("units (cluster_id, uuid, started_at, ended_at_ts, last_updated_at_ts)",
+       fmt::format("'hpc', 'u' || i, 's', {} + i, {} + i", kNow - 9 * kDay, kNow - 9 * kDay));
+  fill("daily_usage (cluster_id, username, project, last_updated_at, last_updated_at_ts)",
+       fmt::format("'hpc', 'u' || i, 'p', 'd', {}", kNow - 9 * kDay));
+  write(kNow, kNow + kMinute, {job("new", kNow)});
+  const std::int64_t cutoff = kNow - 2 * kDay;
+  std::stop_source stop;
+  stop.request_stop();
+  const auto left = [&] {
+    return text("SELECT count(*) FROM units") + "," + text("SELECT count(*) FROM daily_usage");
+  };
+  EXPECT_EQ(left(), "12001,12001");
+  auto commits = db_->reader().generation();
+  ASSERT_TRUE(db_->writer().purge(cutoff, stop.get_token()));
+  EXPECT_EQ(left(), "7001,12001");
+  EXPECT_EQ(text("SELECT uuid FROM units WHERE ended_at_ts > 0 ORDER BY id LIMIT 1"), "u5001");
+  if (backend_ == Backend::kSqlite) {  // PostgreSQL counts the notices of its own commits too
+    EXPECT_EQ(db_->reader().generation(), commits + 1);
+  }
+  // What ended before the cutoff is not taken in again, whether its turn has come or not.
+  write(kNow + kMinute, kNow + 2 * kMinute, {job("late", kNow - 10 * kDay, kNow - 9 * kDay)});
+  EXPECT_EQ(left(), "7001,12001");
+  ASSERT_TRUE(db_->writer().purge(cutoff, stop.get_token()));
+  EXPECT_EQ(left(), "2001,12001");
+  commits = db_->reader().generation();
+  ASSERT_TRUE(db_->writer().purge(cutoff));
+  EXPECT_EQ(left(), "1,1");
+  if (backend_ == Backend::kSqlite) {
+    // One for units, three for days, one for the rest.
+    EXPECT_EQ(db_->reader().generation(), commits + 5);
+  }
+}
+
 TEST_P(DatabaseTest, ALongStopDoesNotPurgeRunningUnits) {
   auto unit = job("runs", kNow - kHour);
   write(kNow - kHour, kNow, {with_times(unit, 3600, 3600)});

@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <stop_token>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -102,7 +103,8 @@ class Writer {
   ///   end stays.
   /// - Otherwise: its times and metrics, which are those of this window, are added.
   ///
-  /// Units without uuid, and units that ended before the cutoff of the last purge(), are left out.
+  /// Units without uuid, and units that ended before the cutoff of the last purge(), whether it
+  /// succeeded or not, are left out.
   virtual Result<WriteReport> write(const ClusterUpdate& update) = 0;
 
   /// Replaces the admins of one source ("ceems", "grafana").
@@ -112,8 +114,10 @@ class Writer {
 
   /// Deletes units that ended before the cutoff (epoch ms), usage that was last updated before it,
   /// older days, and gaps of older windows. A unit without an end is deleted if it was last updated
-  /// before the cutoff and its cluster has been updated for a day since.
-  virtual Result<> purge(std::int64_t cutoff_ms) = 0;
+  /// before the cutoff and its cluster has been updated for a day since. Many rows are deleted in
+  /// several transactions; after a stop, the transaction that runs is the last, and the next purge
+  /// goes on.
+  virtual Result<> purge(std::int64_t cutoff_ms, const std::stop_token& stop = {}) = 0;
 
   /// If false, ClusterUpdate::gaps are ignored and windows must be complete.
   [[nodiscard]] virtual bool keeps_gaps() const { return false; }

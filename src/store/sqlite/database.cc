@@ -95,8 +95,8 @@ class SqliteWriter final : public SessionWriter {
                std::atomic<std::uint64_t>& generation)
       : SessionWriter(*session, zone, clock, generation), session_(std::move(session)) {}
 
-  Result<> purge(std::int64_t cutoff_ms) override {
-    if (auto done = SessionWriter::purge(cutoff_ms); !done) {
+  Result<> purge(std::int64_t cutoff_ms, const std::stop_token& stop) override {
+    if (auto done = SessionWriter::purge(cutoff_ms, stop); !done) {
       return done;
     }
     // Returns a bounded number of free pages to the file system, so that readers are not delayed.

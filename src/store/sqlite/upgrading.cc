@@ -75,8 +75,8 @@ Result<> UpgradingWriter::add_admins(std::string_view source,
   return when_ready([&](Writer& writer) { return writer.add_admins(source, names); });
 }
 
-Result<> UpgradingWriter::purge(std::int64_t cutoff_ms) {
-  return when_ready([&](Writer& writer) { return writer.purge(cutoff_ms); });
+Result<> UpgradingWriter::purge(std::int64_t cutoff_ms, const std::stop_token& stop) {
+  return when_ready([&](Writer& writer) { return writer.purge(cutoff_ms, stop); });
 }
 
 Result<std::vector<Gap>> UpgradingWriter::gaps(std::string_view cluster_id) {

@@ -89,7 +89,7 @@ class UpgradingWriter final : public Writer {
   Result<WriteReport> write(const ClusterUpdate& update) override;
   Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override;
   Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override;
-  Result<> purge(std::int64_t cutoff_ms) override;
+  Result<> purge(std::int64_t cutoff_ms, const std::stop_token& stop) override;
   [[nodiscard]] bool keeps_gaps() const override { return true; }
   Result<std::vector<Gap>> gaps(std::string_view cluster_id) override;
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;

@@ -426,49 +426,85 @@ Result<> SessionWriter::put_admins(std::string_view source,
   return {};
 }
 
-Result<> SessionWriter::purge(std::int64_t cutoff_ms) {
-  auto done = in_transaction([&] { return remove_old(cutoff_ms); });
-  if (!done) {
-    return fail(std::move(done).error().with_context("purging"));
-  }
+Result<> SessionWriter::purge(std::int64_t cutoff_ms, const std::stop_token& stop) {
   purged_before_ms_ = cutoff_ms;
-  return {};
+  constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
+  const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
+  const std::vector<std::pair<SumsOf, Sql>> all{
+      {SumsOf::kUnits, sql("ended_at_ts > 0 AND ended_at_ts < ").value(cutoff_ms)},
+      // Units without an end that were not updated although their cluster was. Without the second
+      // condition, running units would be purged after this program was stopped for a long time.
+      {SumsOf::kUnits,
+       sql("ended_at_ts <= 0 AND last_updated_at_ts < ")
+           .value(cutoff_ms)
+           .add(" AND last_updated_at_ts < (SELECT window_end_ms"
+                " FROM ceems_watermarks w WHERE w.cluster_id = units.cluster_id) - ")
+           .value(kDayMs)},
+      // The row of a day holds what ended up to 24 h later.
+      {SumsOf::kDays, sql("last_updated_at_ts < ").value(cutoff_ms - kDayMs)}};
+  Result<bool> finished = true;
+  for (const auto& [what, condition] : all) {
+    if (finished && *finished) {
+      finished = remove_all(what, condition, stop);
+    }
+  }
+  Result<> done = finished ? Result<>() : fail(finished.error());
+  if (finished && *finished) {
+    done = in_transaction([&] { return remove_rest(cutoff_ms); });
+  }
+  return done ? done : fail(std::move(done).error().with_context("purging"));
 }
 
-Result<> SessionWriter::remove_old(std::int64_t cutoff_ms) {
+Result<bool> SessionWriter::remove_all(SumsOf what,
+                                       const Sql& condition,
+                                       const std::stop_token& stop) {
+  const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
+  const std::string_view table = what == SumsOf::kUnits ? "units" : "daily_usage";
+  // The order is that of an index, so that each chunk is found where the last one ended.
+  Sql chunk = sql("SELECT id FROM ");
+  chunk.add(table).add(" WHERE ").append(condition).add(" ORDER BY ");
+  chunk.add(what == SumsOf::kUnits ? "ended_at_ts" : "last_updated_at_ts").add(", id LIMIT ");
+  chunk.value(kPurgedAtOnce);
+  Sql condition_of_chunk = sql("id IN (");
+  condition_of_chunk.append(chunk).add(")");
+  while (true) {
+    std::int64_t rows = 0;
+    auto done =
+        session_->run(sql("SELECT count(*) FROM (").append(chunk).add(") AS chunk"),
+                      [&rows](std::size_t, const AnswerRow& row) { rows = row.integer(0); });
+    if (done && rows > 0) {
+      done = in_transaction([&]() -> Result<> {
+        auto forgotten = forget_spans_of(*session_, what, condition_of_chunk);
+        return forgotten
+                   ? session_->run(
+                         sql("DELETE FROM ").add(table).add(" WHERE ").append(condition_of_chunk),
+                         {})
+                   : forgotten;
+      });
+    }
+    if (!done) {
+      return fail(std::move(done).error());
+    }
+    if (rows < kPurgedAtOnce) {
+      return true;
+    }
+    if (stop.stop_requested()) {
+      return false;
+    }
+  }
+}
+
+/// Deletes what is left of windows and rows before the cutoff, none of which are many.
+Result<> SessionWriter::remove_rest(std::int64_t cutoff_ms) {
   if (auto done = purge_gaps(*session_, cutoff_ms); !done) {
     return done;
   }
-
-  constexpr std::int64_t kDayMs = 24LL * 60 * 60 * 1000;
   const auto sql = [this](std::string_view text) { return Sql(session_->dialect(), text); };
-  const std::vector<Sql> units{
-      sql("ended_at_ts > 0 AND ended_at_ts < ").value(cutoff_ms),
-      // Units without an end that were not updated although their cluster was. Without the second
-      // condition, running units would be purged after this program was stopped for a long time.
-      sql("ended_at_ts <= 0 AND last_updated_at_ts < ")
-          .value(cutoff_ms)
-          .add(" AND last_updated_at_ts < (SELECT window_end_ms FROM ceems_watermarks w"
-               " WHERE w.cluster_id = units.cluster_id) - ")
-          .value(kDayMs)};
-  std::vector<Sql> all;
-  for (const Sql& condition : units) {
-    if (auto done = forget_spans_of(*session_, SumsOf::kUnits, condition); !done) {
-      return done;
-    }
-    all.push_back(sql("DELETE FROM units WHERE ").append(condition));
-  }
-  all.push_back(sql("DELETE FROM usage WHERE last_updated_at_ts < ").value(cutoff_ms));
-  // The row of a day holds what ended up to 24 h later.
-  const Sql days = sql("last_updated_at_ts < ").value(cutoff_ms - kDayMs);
-  if (auto done = forget_spans_of(*session_, SumsOf::kDays, days); !done) {
-    return done;
-  }
-  all.push_back(sql("DELETE FROM daily_usage WHERE ").append(days));
-  // Sums of spans that are no longer listed are of no use.
-  all.push_back(
+  const std::vector<Sql> all{
+      sql("DELETE FROM usage WHERE last_updated_at_ts < ").value(cutoff_ms),
+      // Sums of spans that are no longer listed are of no use.
       sql("DELETE FROM ceems_unit_sums WHERE NOT EXISTS (SELECT 1 FROM ceems_unit_spans s"
-          " WHERE s.level = ceems_unit_sums.level AND s.span = ceems_unit_sums.span)"));
+          " WHERE s.level = ceems_unit_sums.level AND s.span = ceems_unit_sums.span)")};
   for (const Sql& one : all) {
     if (auto done = session_->run(one, {}); !done) {
       return done;

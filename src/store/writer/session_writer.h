@@ -15,6 +15,7 @@
 #include "base/time/time_zone.h"
 #include "store/sql/session.h"
 #include "store/store.h"
+#include "store/sums/unit_sums.h"
 #include "store/units/unit_change.h"
 
 namespace ceems::store {
@@ -35,7 +36,7 @@ class SessionWriter : public Writer {
   Result<WriteReport> write(const ClusterUpdate& update) override;
   Result<> write_admins(std::string_view source, const std::vector<std::string>& names) override;
   Result<> add_admins(std::string_view source, const std::vector<std::string>& names) override;
-  Result<> purge(std::int64_t cutoff_ms) override;
+  Result<> purge(std::int64_t cutoff_ms, const std::stop_token& stop) override;
   [[nodiscard]] bool keeps_gaps() const override { return true; }
   Result<std::vector<Gap>> gaps(std::string_view cluster_id) override;
   Result<std::vector<model::Unit>> gap_units(std::int64_t gap_id) override;
@@ -48,6 +49,8 @@ class SessionWriter : public Writer {
   /// Units that are looked up and written at a time: enough to make the round trips to a server
   /// cheap, few enough that a refused unit costs little.
   static constexpr std::size_t kUnitsAtOnce = 256;
+  /// Rows that a purge deletes in a transaction: some tenths of a second.
+  static constexpr std::int64_t kPurgedAtOnce = 5000;
 
   /// Runs `work` in a transaction, which is rolled back if it fails.
   Result<> in_transaction(const std::function<Result<>()>& work);
@@ -75,7 +78,10 @@ class SessionWriter : public Writer {
                          const std::vector<std::string>& names,
                          bool replace);
   Result<> put_admins(std::string_view source, const std::vector<std::string>& names, bool replace);
-  Result<> remove_old(std::int64_t cutoff_ms);
+  /// Deletes the rows of units or days that fulfil the condition, until they are gone. False after
+  /// a stop.
+  Result<bool> remove_all(SumsOf what, const Sql& condition, const std::stop_token& stop);
+  Result<> remove_rest(std::int64_t cutoff_ms);
   void sum_up(std::int64_t until_ms);
 
   Session* session_;
