@@ -7,6 +7,7 @@
 
 #include "exporter/collector.h"
 #include "exporter/energy/meter/host_meters.h"
+#include "exporter/energy/meter/power_model.h"
 #include "exporter/energy/options.h"
 #include "exporter/energy/sampler.h"
 #include "exporter/source/privileged_open.h"
@@ -162,6 +163,7 @@ class EnergyCollector final : public Collector {
 struct Flags {
   std::string interval = "1s";
   std::string idle_watts;
+  std::string model_watts;
   std::string keep_ended = "10m";
   std::string second_thread = "0.25";
 };
@@ -183,7 +185,14 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
   if (!second_thread) {
     return fail(Error(second_thread.error()).with_context("--collector.energy.second-thread"));
   }
+  const auto model = energy::parse_model_watts(flags.model_watts);
+  if (!model) {
+    return fail(Error(model.error()).with_context("--collector.energy.model-watts"));
+  }
   auto meters = energy::find_meters(context.paths, *context.clock, open_privileged);
+  if (*model) {
+    energy::calibrate(meters, **model);
+  }
   meters.insert(meters.end(), sources.meters.begin(), sources.meters.end());
   auto sampler = std::make_unique<energy::Sampler>(
       energy::SamplerOptions{.interval = *interval,
@@ -235,6 +244,10 @@ CollectorSpec energy_collector() {
                     {.help = "Power that a second busy thread adds to that of its core, as a "
                              "fraction",
                      .placeholder = "FRACTION"});
+            set.add("collector.energy.model-watts", flags->model_watts,
+                    {.help = "Two readings of a wattmeter for the power model, without GPUs: watts "
+                             "when idle and with all CPUs busy, such as idle=95,full=410",
+                     .placeholder = "WATTS"});
             set.add("collector.energy.keep-ended", flags->keep_ended,
                     {.help = "Maximum time for which the energy of ended units stays exported"});
           },

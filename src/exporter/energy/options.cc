@@ -60,6 +60,43 @@ Result<double> parse_second_thread(std::string_view text) {
   return *value;
 }
 
+Result<std::optional<ModelWatts>> parse_model_watts(std::string_view text) {
+  std::string_view rest = trim(text);
+  if (rest.empty()) {
+    return std::nullopt;
+  }
+  std::optional<double> idle;
+  std::optional<double> full;
+  for (bool more = true; more;) {
+    more = rest.find(',') != std::string_view::npos;
+    const std::string_view item = trim(take_until(rest, ','));
+    std::string_view value = item;
+    const std::string_view name = trim(take_until(value, '='));
+    auto& place = name == "idle" ? idle : full;
+    const auto number = parse_watts(trim(value));
+    if ((name != "idle" && name != "full") || !number || *number <= 0) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "expected two readings in watts, such as idle=95,full=410, got '{}'",
+                  printable(item));
+    }
+    if (place) {
+      return fail(ErrorCode::kInvalidArgument, "the watts of {} are given twice", name);
+    }
+    place = number;
+  }
+  if (!idle || !full) {
+    return fail(ErrorCode::kInvalidArgument,
+                "expected two readings in watts, such as idle=95,full=410, got only {}",
+                idle ? "idle" : "full");
+  }
+  if (*idle > *full) {
+    return fail(ErrorCode::kInvalidArgument,
+                "expected less power when idle than at full load, got idle={} and full={}", *idle,
+                *full);
+  }
+  return ModelWatts{.idle = *idle, .full = *full};
+}
+
 Result<std::chrono::milliseconds> parse_duration(std::string_view flag,
                                                  std::string_view text,
                                                  std::chrono::milliseconds min,

@@ -7,6 +7,7 @@
 
 #include "base/result.h"
 #include "exporter/energy/meter/meter.h"
+#include "exporter/energy/meter/power_model.h"
 
 namespace ceems::exporter::energy {
 
@@ -17,6 +18,10 @@ Result<std::array<std::optional<double>, kDomainCount>> parse_idle_watts(std::st
 
 /// Parses --collector.energy.second-thread, a number in 0...1. kInvalidArgument otherwise.
 Result<double> parse_second_thread(std::string_view text);
+
+/// Parses --collector.energy.model-watts: "" (no readings) or "idle=95,full=410", in any order.
+/// Both are needed, and idle <= full. kInvalidArgument names the invalid part.
+Result<std::optional<ModelWatts>> parse_model_watts(std::string_view text);
 
 /// Parses a duration flag in the syntax of Prometheus ("1s", "500ms", "10m"), within [min, max].
 Result<std::chrono::milliseconds> parse_duration(std::string_view flag,

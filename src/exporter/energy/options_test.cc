@@ -36,6 +36,37 @@ TEST(IdleWatts, NamesTheInvalidPart) {
   EXPECT_EQ(idle_error("dram=1,dram=2"), "idle watts of dram are given twice");
 }
 
+TEST(ModelWatts, TakesNothingOrTwoReadings) {
+  EXPECT_FALSE(parse_model_watts(" ").value().has_value());
+  for (const char* text : {"idle=95,full=410.5", " full=410.5 , idle=95"}) {
+    const auto watts = parse_model_watts(text).value();
+    ASSERT_TRUE(watts) << text;
+    EXPECT_EQ(watts->idle, 95);
+    EXPECT_EQ(watts->full, 410.5);
+  }
+  EXPECT_EQ(parse_model_watts("idle=95,full=95").value()->full, 95);
+}
+
+TEST(ModelWatts, NamesTheInvalidPart) {
+  const auto error = [](std::string_view text) {
+    const auto watts = parse_model_watts(text);
+    return watts ? std::string() : watts.error().message;
+  };
+  const std::string expected = "expected two readings in watts, such as idle=95,full=410, got ";
+  EXPECT_EQ(error("95"), expected + "'95'");
+  EXPECT_EQ(error("idle=95,"), expected + "''");
+  EXPECT_EQ(error("idle=95"), expected + "only idle");
+  EXPECT_EQ(error("full=95"), expected + "only full");
+  EXPECT_EQ(error("idle=0,full=9"), expected + "'idle=0'");
+  EXPECT_EQ(error("idle=-1,full=9"), expected + "'idle=-1'");
+  EXPECT_EQ(error("idle=1,full=1e9"), expected + "'full=1e9'");
+  EXPECT_EQ(error("idle=1,full=nan"), expected + "'full=nan'");
+  EXPECT_EQ(error("idle=1,half=2"), expected + "'half=2'");
+  EXPECT_EQ(error("idle=1,idle=2"), "the watts of idle are given twice");
+  EXPECT_EQ(error("idle=410,full=95"),
+            "expected less power when idle than at full load, got idle=410 and full=95");
+}
+
 TEST(EnergyDuration, MustLieInItsRange) {
   using std::chrono::milliseconds;
   const auto parse = [](std::string_view text) {

@@ -10,8 +10,6 @@
 #include "base/strings.h"
 #include "exporter/energy/meter/power_model.h"
 #include "host/cpu_topology.h"
-#include "host/read_file.h"
-#include "host/stat.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -149,22 +147,16 @@ void add_hwmon(const host::Paths& paths, const Clock& clock, Meters& meters) {
 }
 
 void add_model(const host::Paths& paths, std::optional<double> tdp_watts, Meters& meters) {
-  const auto cpuinfo = host::read_file((paths.proc / "cpuinfo").string());
-  const auto stat = host::read_file((paths.proc / "stat").string());
-  const auto cpus = stat ? host::parse_stat(*stat) : fail(stat.error());
-  const auto table = parse_power_table(kCpusCsv);
-  if (!cpus || !table) {
-    log::warn("power model not available",
-              {{"err", !cpus ? cpus.error().message : table.error().message}});
+  auto model = host_power_model(paths, tdp_watts);
+  if (!model) {
+    log::warn("power model not available", {{"err", model.error().message}});
     return;
   }
-  PowerModel model =
-      make_power_model(*table, parse_cpu_identity(cpuinfo ? *cpuinfo : std::string_view()),
-                       static_cast<double>(cpus->cpus), tdp_watts);
-  log::info(
-      "power model ready; it counts only if no meter delivers energy",
-      {{"basis", model.basis}, {"idle_watts", model.idle_watts}, {"full_watts", model.full_watts}});
-  meters.push_back(std::make_unique<ModelMeter>(std::move(model)));
+  log::info("power model ready; it counts only if no meter delivers energy",
+            {{"basis", model->basis},
+             {"idle_watts", model->idle_watts},
+             {"full_watts", model->full_watts}});
+  meters.push_back(std::make_unique<ModelMeter>(std::move(*model)));
 }
 
 }  // namespace

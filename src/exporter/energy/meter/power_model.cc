@@ -4,7 +4,12 @@
 #include <chrono>
 #include <utility>
 
+#include "base/log.h"
 #include "base/strings.h"
+#include "host/cpuinfo.h"
+#include "host/meminfo.h"
+#include "host/read_file.h"
+#include "host/stat.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -14,6 +19,14 @@ namespace {
 // table).
 constexpr double kFullPerTdp = 1.5;
 constexpr double kIdlePerFull = 0.2;
+constexpr double kRestPerSocket = 50;  // as in the table
+// Published results with fewer cores to a socket show that a socket's full power falls about half
+// as fast as its threads do, and its idle power not at all.
+constexpr double kFullBySocket = 0.5;
+constexpr int kFields = 15;
+constexpr double kLevels = 10;
+// SPECpower and vendors count memory in GB of 2^30 bytes.
+constexpr double kBytesPerGb = 1 << 30;
 
 std::optional<int> parse_hex(std::string_view text) {
   if (!text.starts_with("0x")) {
@@ -85,6 +98,40 @@ bool valid_match(std::string_view pattern) {
   return numbers && (pattern.empty() || parse_range(pattern));
 }
 
+/// Parses "-12..+34".
+std::optional<ErrorRange> parse_error_range(std::string_view text) {
+  const std::size_t dots = text.find("..");
+  if (dots == std::string_view::npos) {
+    return std::nullopt;
+  }
+  const auto number = [](std::string_view part) {
+    part.remove_prefix(part.starts_with('+') ? 1 : 0);
+    return parse_double(part);
+  };
+  const auto low = number(text.substr(0, dots));
+  const auto high = number(text.substr(dots + 2));
+  if (!low || !high || *low > *high) {
+    return std::nullopt;
+  }
+  return ErrorRange{.low = *low, .high = *high};
+}
+
+/// Nine rising watts between idle and full, as parts of the way.
+std::optional<PowerShape> parse_levels(std::string_view text, double idle, double full) {
+  PowerShape shape{};
+  shape.back() = 1;
+  double last = idle;
+  for (std::size_t i = 1; i + 1 < shape.size(); ++i) {
+    const auto watts = parse_double(take_word(text));
+    if (!watts || !(*watts >= last) || *watts > full || full <= idle) {
+      return std::nullopt;
+    }
+    last = *watts;
+    shape.at(i) = (*watts - idle) / (full - idle);
+  }
+  return trim(text).empty() ? std::optional(shape) : std::nullopt;
+}
+
 /// The value, or 0 if no machine can have such a power.
 double watts_or_zero(const std::optional<double>& value) {
   const double watts = value.value_or(0);
@@ -95,6 +142,9 @@ double watts_or_zero(const std::optional<double>& value) {
 
 CpuIdentity parse_cpu_identity(std::string_view text) {
   CpuIdentity cpu;
+  if (const auto all = host::parse_cpuinfo(text)) {
+    cpu.sockets = all->sockets;
+  }
   int siblings = -1;
   int cores = -1;
   bool any = false;
@@ -145,17 +195,24 @@ Result<std::vector<CpuPower>> parse_power_table(std::string_view text) {
     if (std::exchange(header, false)) {
       continue;
     }
-    if (std::count(line.begin(), line.end(), ';') != 8) {
-      return fail(ErrorCode::kParse, "power table, line {}: expected 9 fields, got '{}'", number,
-                  printable(line));
+    if (std::count(line.begin(), line.end(), ';') != kFields - 1) {
+      return fail(ErrorCode::kParse, "power table, line {}: expected {} fields, got '{}'", number,
+                  kFields, printable(line));
     }
     CpuPower row;
     row.name = take_until(line, ';');
     row.match = take_until(line, ';');
-    row.idle_watts = watts_or_zero(parse_double(take_until(line, ';')));
-    row.full_watts = watts_or_zero(parse_double(take_until(line, ';')));
+    row.sockets = parse_int<int>(take_until(line, ';')).value_or(0);
     row.threads = parse_int<int>(take_until(line, ';')).value_or(0);
     row.threads_per_core = parse_int<int>(take_until(line, ';')).value_or(0);
+    row.memory_gb = parse_int<int>(take_until(line, ';')).value_or(0);
+    row.idle_watts = watts_or_zero(parse_double(take_until(line, ';')));
+    const std::string_view levels = take_until(line, ';');
+    row.full_watts = watts_or_zero(parse_double(take_until(line, ';')));
+    const auto rest = parse_double(take_until(line, ';'));
+    row.rest_watts = rest.value_or(0);
+    const std::string_view idle_error = take_until(line, ';');
+    const std::string_view full_error = take_until(line, ';');
     row.year = parse_int<int>(take_until(line, ';')).value_or(0);
     row.system = take_until(line, ';');
     if (!valid_match(row.match)) {
@@ -163,10 +220,26 @@ Result<std::vector<CpuPower>> parse_power_table(std::string_view text) {
                   number, printable(row.match));
     }
     if (row.idle_watts <= 0 || row.full_watts < row.idle_watts || row.threads <= 0 ||
-        row.threads_per_core <= 0 || row.year <= 0) {
+        row.threads_per_core <= 0 || row.year <= 0 || row.sockets <= 0 || row.memory_gb <= 0 ||
+        !rest || row.rest_watts < 0) {
       return fail(ErrorCode::kParse,
-                  "power table, line {}: expected watts, threads and a year, got '{}'", number,
-                  printable(row.name));
+                  "power table, line {}: expected sockets, threads, memory, watts and a year, got "
+                  "'{}'",
+                  number, printable(row.name));
+    }
+    row.shape = parse_levels(levels, row.idle_watts, row.full_watts);
+    if (!levels.empty() && !row.shape) {
+      return fail(ErrorCode::kParse,
+                  "power table, line {}: expected nine rising watts between idle and full, got "
+                  "'{}'",
+                  number, printable(levels));
+    }
+    row.idle_error = parse_error_range(idle_error);
+    row.full_error = parse_error_range(full_error);
+    if ((!idle_error.empty() && !row.idle_error) || (!full_error.empty() && !row.full_error)) {
+      return fail(ErrorCode::kParse,
+                  "power table, line {}: expected errors such as -12..+34, got '{}' and '{}'",
+                  number, printable(idle_error), printable(full_error));
     }
     rows.push_back(row);
   }
@@ -180,30 +253,127 @@ const CpuPower* find_power(const std::vector<CpuPower>& table, const CpuIdentity
   return row == table.end() ? nullptr : &*row;
 }
 
-PowerModel make_power_model(const std::vector<CpuPower>& table,
-                            const CpuIdentity& cpu,
-                            double cpus,
-                            std::optional<double> tdp_watts) {
+PowerShape typical_shape(const std::vector<CpuPower>& table) {
+  PowerShape sum{};
+  double count = 0;
+  for (auto row = table.begin(); row != table.end(); ++row) {
+    // Several rows may quote one system.
+    const bool first = std::none_of(
+        table.begin(), row, [&](const CpuPower& earlier) { return earlier.system == row->system; });
+    if (row->shape && first) {
+      for (std::size_t i = 0; i < sum.size(); ++i) {
+        sum.at(i) += row->shape->at(i);
+      }
+      ++count;
+    }
+  }
+  if (count == 0) {
+    return PowerModel().shape;
+  }
+  for (double& part : sum) {
+    part /= count;
+  }
+  return sum;
+}
+
+double PowerModel::watts(double utilisation) const {
+  const double at = std::clamp(utilisation, 0.0, 1.0) * kLevels;
+  const auto below = std::min(static_cast<std::size_t>(at), shape.size() - 2);
+  const double part = at - static_cast<double>(below);
+  const double height = shape.at(below) + part * (shape.at(below + 1) - shape.at(below));
+  return idle_watts + (full_watts - idle_watts) * height;
+}
+
+PowerModel make_power_model(const std::vector<CpuPower>& table, const Machine& machine) {
+  const CpuIdentity& cpu = machine.cpu;
   const CpuPower* row = find_power(table, cpu);
-  const double tdp = watts_or_zero(tdp_watts);
+  const double tdp = watts_or_zero(machine.tdp_watts);
+  const auto sockets = static_cast<double>(cpu.sockets);
+  PowerModel model{.shape = typical_shape(table)};
   if (tdp > 0 && !cpu.hypervisor && (row == nullptr || !names_family(*row))) {
-    const double full = tdp * kFullPerTdp;
-    return {.idle_watts = full * kIdlePerFull,
-            .full_watts = full,
-            .basis = fmt::format("{:.0f} W TDP of all sockets", tdp)};
+    const double rest = kRestPerSocket * std::max(1.0, sockets);
+    model.idle_watts = tdp * kFullPerTdp * kIdlePerFull + rest;
+    model.full_watts = tdp * kFullPerTdp + rest;
+    model.basis = fmt::format("{:.0f} W TDP of all sockets, {:.0f} W for the rest", tdp, rest);
+    return model;
   }
   if (row == nullptr) {
-    return {};
+    return model;
   }
-  double threads = std::max(1.0, cpus);
+  double threads = std::max(1.0, machine.cpus);
   if (!cpu.hypervisor && cpu.one_thread_per_core) {
     threads *= row->threads_per_core;
   }
-  const double share = threads / row->threads;
-  return {.idle_watts = row->idle_watts * share,
-          .full_watts = row->full_watts * share,
-          .basis = fmt::format("{} ({}, SPECpower {}), {:.0f} of {:.0f} threads", row->name,
-                               row->system, row->year, threads, row->threads)};
+  const double by_threads = threads / row->threads;
+  const bool whole = !cpu.hypervisor && sockets > 0;
+  const double by_sockets = whole ? sockets / row->sockets : by_threads;
+  const double full_share = kFullBySocket * by_sockets + (1 - kFullBySocket) * by_threads;
+  const double more_gb = std::max(0.0, machine.memory_gb - row->memory_gb * by_sockets);
+  const double rest = row->rest_watts * by_sockets;
+  const double idle = row->idle_watts * by_sockets;
+  model.idle_watts = idle + kIdleWattsPerGb * more_gb + rest;
+  model.full_watts =
+      std::max(idle, row->full_watts * full_share) + kFullWattsPerGb * more_gb + rest;
+  model.shape = row->shape.value_or(model.shape);
+  model.idle_error = row->idle_error;
+  model.full_error = row->full_error;
+  model.basis = fmt::format("{} ({}, SPECpower {}), {:.0f} of {:.0f} threads", row->name,
+                            row->system, row->year, threads, row->threads);
+  if (whole) {
+    model.basis += fmt::format(", {:.0f} of {:.0f} sockets", sockets, row->sockets);
+  }
+  model.basis += fmt::format("; {:.0f} GB more memory, {:.0f} W for the rest", more_gb, rest);
+  return model;
+}
+
+PowerModel calibrated(PowerModel model, const ModelWatts& readings) {
+  model.idle_watts = readings.idle;
+  model.full_watts = readings.full;
+  model.calibrated = true;
+  model.basis = "two readings of a wattmeter";
+  model.idle_error = model.full_error = std::nullopt;
+  return model;
+}
+
+Result<PowerModel> host_power_model(const host::Paths& paths, std::optional<double> tdp_watts) {
+  const auto stat = host::read_file((paths.proc / "stat").string());
+  const auto times = stat ? host::parse_stat(*stat) : fail(stat.error());
+  if (!times) {
+    return fail(times.error());
+  }
+  const auto table = parse_power_table(kCpusCsv);
+  if (!table) {
+    return fail(table.error());
+  }
+  Machine machine{.cpu = {}, .cpus = static_cast<double>(times->cpus), .tdp_watts = tdp_watts};
+  if (const auto text = host::read_file((paths.proc / "cpuinfo").string())) {
+    machine.cpu = parse_cpu_identity(*text);
+  }
+  const auto text = host::read_file((paths.proc / "meminfo").string());
+  std::vector<host::MeminfoLine> lines;
+  if (text && host::parse_meminfo(*text, lines)) {
+    const auto total = std::ranges::find(lines, "MemTotal", &host::MeminfoLine::key);
+    machine.memory_gb = total == lines.end() ? 0 : static_cast<double>(total->value) / kBytesPerGb;
+  }
+  return make_power_model(*table, machine);
+}
+
+const ModelMeter* find_model(const Meters& meters) {
+  for (const auto& meter : meters) {
+    if (const auto* model = dynamic_cast<const ModelMeter*>(meter.get())) {
+      return model;
+    }
+  }
+  return nullptr;
+}
+
+void calibrate(Meters& meters, const ModelWatts& readings) {
+  const ModelMeter* old = find_model(meters);
+  const PowerModel model = calibrated(old == nullptr ? PowerModel() : old->model(), readings);
+  log::info("power model calibrated",
+            {{"idle_watts", model.idle_watts}, {"full_watts", model.full_watts}});
+  std::erase_if(meters, [old](const auto& meter) { return meter.get() == old; });
+  meters.push_back(std::make_shared<ModelMeter>(model));
 }
 
 ModelMeter::ModelMeter(PowerModel model)
@@ -222,10 +392,8 @@ Result<Reading> ModelMeter::read(const MeterContext& context) {
   if (!context.utilisation) {
     return fail(ErrorCode::kUnavailable, "the CPU utilisation is unknown");
   }
-  const double busy = std::clamp(*context.utilisation, 0.0, 1.0);
-  const double watts = model_.idle_watts + (model_.full_watts - model_.idle_watts) * busy;
-  reading.joules =
-      watts * std::max(0.0, std::chrono::duration<double>(context.now - *last).count());
+  reading.joules = model_.watts(*context.utilisation) *
+                   std::max(0.0, std::chrono::duration<double>(context.now - *last).count());
   return reading;
 }
 
