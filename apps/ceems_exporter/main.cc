@@ -142,6 +142,8 @@ int diagnose(const ceems::config::FlagSet& flags,
              const exporter::Options& options,
              const exporter::CollectorSet& known,
              bool as_json) {
+  // The findings say it all; what the meters log at the start would only repeat it.
+  log::configure(log::Level::kError, log::Format::kLogfmt);
   const auto findings = exporter::examine(exporter::doctor_context(flags, options, known));
   fmt::print("{}", as_json ? exporter::as_json(findings) : exporter::as_text(findings));
   return exporter::exit_status(findings);

@@ -55,6 +55,9 @@ DoctorContext doctor_context(const config::FlagSet& flags,
     return gpu::load_library(vendor, {}).has_value();
   };
   context.web_config = options.web_config_file;
+  context.idle_watts = first_value(flags, {"collector.energy.idle-watts"});
+  context.model_watts = first_value(flags, {"collector.energy.model-watts"});
+  context.energy_refused = flags.given("collector.energy") && !any_on(flags, {"collector.energy"});
   for (const CollectorSpec& spec : known.specs()) {
     if (flags.given("collector." + spec.name) &&
         any_on(flags, {("collector." + spec.name).c_str()})) {

@@ -28,6 +28,7 @@ Findings examine(const DoctorContext& context) {
   examine_network(context, findings);
   examine_units(context, findings);
   examine_gpus(context, findings);
+  examine_energy(context, findings);
   return findings;
 }
 

@@ -1,16 +1,22 @@
 #pragma once
 
+#include <array>
 #include <filesystem>
 #include <functional>
+#include <optional>
 #include <set>
 #include <string>
 
 #include "exporter/doctor/finding.h"
+#include "exporter/energy/meter/meter.h"
 #include "exporter/gpu/device.h"
 #include "host/paths.h"
 #include "os/privileges.h"
 
 namespace ceems::exporter {
+
+/// Idle power by domain.
+using IdleWatts = std::array<std::optional<double>, energy::kDomainCount>;
 
 /// The input of the doctor. Everything is passed in, so that tests can describe broken hosts with
 /// files.
@@ -31,6 +37,10 @@ struct DoctorContext {
   std::function<bool(gpu::Vendor)> has_library = {};
   /// Collectors that are switched on by flag. If what they need is missing, that is a fault.
   std::set<std::string, std::less<>> wanted;
+  bool energy_refused = false;   ///< --no-collector.energy
+  std::string idle_watts;        ///< --collector.energy.idle-watts
+  std::string model_watts;       ///< --collector.energy.model-watts
+  IdleWatts learned_idle_watts;  ///< what exporters on this host have learned and stored
   bool perf_wanted = false;
   bool rdma_wanted = false;
   std::set<std::string, std::less<>> emission_providers;
@@ -60,5 +70,7 @@ void examine_meters(const DoctorContext& context, Findings& findings);   // rapl
 void examine_network(const DoctorContext& context, Findings& findings);  // netdev, infiniband, ...
 void examine_units(const DoctorContext& context, Findings& findings);    // slurm, libvirt, k8s, ...
 void examine_gpus(const DoctorContext& context, Findings& findings);
+// Meters, model, idle power and expected error of the energy. Looks at the findings of the others.
+void examine_energy(const DoctorContext& context, Findings& findings);
 
 }  // namespace ceems::exporter

@@ -1,0 +1,247 @@
+#include <linux/capability.h>
+
+#include <algorithm>
+#include <limits>
+#include <vector>
+
+#include <fmt/format.h>
+
+#include "exporter/doctor/doctor.h"
+#include "exporter/doctor/expected_error.h"
+#include "exporter/doctor/report.h"
+#include "exporter/energy/meter/host_meters.h"
+#include "exporter/energy/meter/power_model.h"
+#include "exporter/energy/options.h"
+#include "host/hwmon.h"
+#include "host/powercap.h"
+
+namespace ceems::exporter {
+namespace {
+
+using energy::Domain;
+using energy::Method;
+using energy::SourceInfo;
+
+constexpr const char* kLoadCommand = "stress-ng --cpu 0 --cpu-method matrixprod";
+
+/// Whether the exporter can read the counters of powercap.
+bool can_read_powercap(const DoctorContext& context) {
+  host::Powercap powercap(context.paths.sys);
+  return context.may_raise(CAP_DAC_READ_SEARCH) || !powercap.scan() ||
+         std::ranges::all_of(powercap.zones(), [](const host::PowercapZone& zone) {
+           return world_readable(zone.path + "/energy_uj");
+         });
+}
+
+/// Whether the exporter can read the sensor of the meter `name`, "hwmon-CHIP-SENSOR".
+bool can_read_sensor(const DoctorContext& context, std::string_view name) {
+  const auto sensors = host::find_hwmon_sensors(context.paths.sys);
+  return sensors && std::ranges::any_of(*sensors, [&](const host::HwmonSensor& sensor) {
+           return name == fmt::format("hwmon-{}-{}", sensor.chip, sensor.sensor) &&
+                  world_readable(sensor.path);
+         });
+}
+
+/// Whether an earlier finding says that the collector is on and works.
+bool works(const DoctorContext& context, const Findings& findings, std::string_view collector) {
+  return context.wanted.contains(collector) &&
+         std::ranges::any_of(findings, [&](const Finding& finding) {
+           return finding.collector == collector && finding.state == Finding::State::kWorks &&
+                  !finding.cause.ends_with("capmc");  // whose readings are not used
+         });
+}
+
+struct Found {
+  std::vector<SourceInfo> sources;
+  std::optional<energy::PowerModel> model;
+
+  [[nodiscard]] bool has(Domain domain) const {
+    return std::ranges::any_of(sources,
+                               [domain](const auto& source) { return source.domain == domain; });
+  }
+  /// The source of the node's energy with the lowest rank; null for the sum of known domains.
+  [[nodiscard]] const SourceInfo* wall() const {
+    const SourceInfo* best = nullptr;
+    for (const SourceInfo& source : sources) {
+      if (source.domain == Domain::kNode && (best == nullptr || source.rank < best->rank)) {
+        best = &source;
+      }
+    }
+    return best;
+  }
+};
+
+/// The meters that the exporter would have with these flags.
+Found find(const DoctorContext& context, const Findings& findings) {
+  Found found;
+  auto meters = energy::find_meters(context.paths, real_clock());
+  if (const energy::ModelMeter* model = energy::find_model(meters)) {
+    found.model = model->model();
+  }
+  const bool powercap = can_read_powercap(context);
+  for (const auto& meter : meters) {
+    const SourceInfo& source = meter->source();
+    const bool readable = source.name.starts_with("hwmon-")
+                              ? can_read_sensor(context, source.name)
+                              : !source.name.starts_with("rapl-") || powercap;
+    if (readable && source.method != Method::kModelled) {
+      found.sources.push_back(source);
+    }
+  }
+  const auto add = [&](const char* name, int rank) {
+    if (works(context, findings, name)) {
+      found.sources.push_back({.name = name, .domain = Domain::kNode, .rank = rank});
+    }
+  };
+  if (works(context, findings, "cray_pm_counters")) {
+    found.sources.push_back({.name = "cray", .domain = Domain::kNode, .rank = energy::kCrayRank});
+  }
+  add("ipmi_dcmi", energy::kIpmiRank);
+  add("redfish", energy::kRedfishRank);
+  if (works(context, findings, "gpu")) {
+    found.sources.push_back({.name = "gpu", .domain = Domain::kGpu});
+  }
+  return found;
+}
+
+/// "package: rapl-package-0, rapl-package-1; node: ipmi_dcmi".
+std::string by_domain(const Found& found) {
+  std::vector<std::string> parts;
+  for (const Domain domain : energy::kDomains) {
+    std::vector<std::string> names;
+    for (const SourceInfo& source : found.sources) {
+      if (source.domain == domain) {
+        names.push_back(source.name);
+      }
+    }
+    if (!names.empty()) {
+      parts.push_back(fmt::format("{}: {}", energy::to_string(domain), fmt::join(names, ", ")));
+    }
+  }
+  return parts.empty() ? "no meter" : fmt::format("{}", fmt::join(parts, "; "));
+}
+
+void report_meters(const DoctorContext& context, const Found& found, Report& report) {
+  std::string text = by_domain(found);
+  std::string advice;
+  const bool parts = found.has(Domain::kPackage);
+  if (const SourceInfo* wall = found.wall()) {
+    text += fmt::format("; the node's energy is that of {} ({})", wall->name,
+                        energy::to_string(wall->method));
+  } else {
+    text += parts ? "; the node's energy is the sum of these (derived), without fans, disks and "
+                    "losses"
+                  : "; the node's energy is that of the power model (modelled)";
+    if (exists(context.dev / "ipmi0")) {
+      advice = "--collector.ipmi_dcmi measures the whole node";
+    }
+  }
+  report.works(std::move(text), std::move(advice));
+}
+
+/// "package=90.5,dram=12" for --collector.energy.idle-watts.
+std::string as_flag(const IdleWatts& watts) {
+  std::vector<std::string> parts;
+  for (const Domain domain : energy::kDomains) {
+    if (const auto value = watts.at(energy::index(domain))) {
+      parts.push_back(fmt::format("{}={:.1f}", energy::to_string(domain), *value));
+    }
+  }
+  return fmt::format("{}", fmt::join(parts, ","));
+}
+
+void report_idle(const DoctorContext& context, const Found& found, Report& report) {
+  const auto configured = energy::parse_idle_watts(context.idle_watts);
+  if (!configured) {
+    report.cannot("--collector.energy.idle-watts: " + configured.error().message,
+                  "correct the flag, or leave it out: idle power is learned");
+    return;
+  }
+  const std::string given = as_flag(*configured);
+  const std::string learned = as_flag(context.learned_idle_watts);
+  if (!given.empty()) {
+    report.works(fmt::format("idle power is configured: {}{}", given,
+                             learned.empty() ? "" : "; learned was " + learned));
+  } else if (!learned.empty()) {
+    report.works("idle power was learned: " + learned,
+                 "for other nodes of this kind: --collector.energy.idle-watts=" + learned);
+  } else if (found.wall() == nullptr && !found.has(Domain::kPackage)) {
+    report.works("idle power is that of the power model");
+  } else {
+    report.works("idle power is learned; nothing is stored yet");
+  }
+}
+
+std::string range(const energy::ErrorRange& error) {
+  return fmt::format("{:+.0f} to {:+.0f} %", error.low, error.high);
+}
+
+void report_error(const Found& found, Report& report) {
+  const SourceInfo* wall = found.wall();
+  const bool packages = found.has(Domain::kPackage);
+  if (wall == nullptr && !packages) {
+    if (found.model && found.model->calibrated) {
+      report.works("expected error: that of the wattmeter when idle and at full load");
+    } else if (found.model && found.model->idle_error && found.model->full_error) {
+      report.works(fmt::format(
+          "expected error of the node's power: {} when idle, {} at full load, more on an untuned "
+          "or virtual machine (published results of this CPU family)",
+          range(*found.model->idle_error), range(*found.model->full_error)));
+    } else {
+      report.works("expected error of the node's power: unknown for this CPU family, easily half");
+    }
+    return;
+  }
+  const bool bmc =
+      wall != nullptr && (wall->rank == energy::kIpmiRank || wall->rank == energy::kRedfishRank);
+  const MeterSet meters = !packages         ? MeterSet::kBmc
+                          : wall == nullptr ? MeterSet::kPackages
+                          : bmc             ? MeterSet::kPackagesAndBmc
+                                            : MeterSet::kPackagesAndWall;
+  const auto text = expected_error(kEnergyErrorsCsv, meters);
+  if (!text) {
+    report.cannot(text.error().message, "correct data/energy-errors.csv and build again");
+    return;
+  }
+  report.works("expected error, on simulated nodes: " + *text);
+}
+
+void report_model(const DoctorContext& context, Found& found, Report& report) {
+  const auto readings = energy::parse_model_watts(context.model_watts);
+  if (!readings) {
+    report.cannot("--collector.energy.model-watts: " + readings.error().message,
+                  "correct the flag, or leave it out");
+    return;
+  }
+  if (*readings) {
+    found.model = energy::calibrated(found.model.value_or(energy::PowerModel()), **readings);
+    report.works(fmt::format("power model calibrated by two readings: {} W idle, {} W at full load",
+                             (*readings)->idle, (*readings)->full));
+    return;
+  }
+  if (found.model && found.wall() == nullptr && !found.has(Domain::kPackage)) {
+    report.works(
+        fmt::format("power model, not calibrated: {:.0f} W idle, {:.0f} W at full load; {}",
+                    found.model->idle_watts, found.model->full_watts, found.model->basis),
+        fmt::format("read a wattmeter twice, when the node is idle and under full load ({}), and "
+                    "start with --collector.energy.model-watts=idle=WATTS,full=WATTS",
+                    kLoadCommand));
+  }
+}
+
+}  // namespace
+
+void examine_energy(const DoctorContext& context, Findings& findings) {
+  Report report(context, findings, "energy");
+  if (context.energy_refused) {
+    report.off("switched off by --no-collector.energy");
+    return;
+  }
+  Found found = find(context, findings);
+  report_meters(context, found, report);
+  report_model(context, found, report);
+  report_idle(context, found, report);
+  report_error(found, report);
+}
+
+}  // namespace ceems::exporter
