@@ -2,7 +2,12 @@
 
 #include <sys/stat.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
+#include <string_view>
+
+#include <fmt/format.h>
 
 #include "base/strings.h"
 #include "host/directory.h"
@@ -13,6 +18,7 @@ namespace {
 
 constexpr std::size_t kSmallFile = 128;
 constexpr int kMaxIndex = 1'000'000;
+constexpr int kMaxConstraints = 3;  // long_term, short_term, peak_power
 
 Result<std::uint64_t> parse_number(std::string_view text, std::string_view path) {
   const auto value = parse_int(trim(text));
@@ -115,6 +121,22 @@ Result<std::uint64_t> Powercap::power_limit_uw(std::size_t zone) {
   const auto second = read_number(constraint + "1_time_window_us");
   const bool use_second = second && (!first || *second > *first);
   return read_number(constraint + (use_second ? "1" : "0") + "_power_limit_uw");
+}
+
+Result<std::uint64_t> Powercap::highest_limit_uw(std::size_t zone) {
+  std::optional<std::uint64_t> highest;
+  for (int i = 0; i < kMaxConstraints; ++i) {
+    const std::string constraint = fmt::format("{}/constraint_{}_", zones_.at(zone).path, i);
+    for (const std::string_view file : {"power_limit_uw", "max_power_uw"}) {
+      if (const auto watts = read_number(constraint + std::string(file))) {
+        highest = std::max(highest.value_or(0), *watts);
+      }
+    }
+  }
+  if (!highest) {
+    return fail(ErrorCode::kNoData, "{}: no power limit", zones_.at(zone).path);
+  }
+  return *highest;
 }
 
 Result<std::uint64_t> Powercap::read_number(const std::string& path) {

@@ -52,6 +52,11 @@ class Powercap {
   /// and kParse.
   Result<std::uint64_t> power_limit_uw(std::size_t zone);
 
+  /// The highest power in microwatts that a constraint of zones()[i] (long term, short term, peak)
+  /// is set to or can be set to. Values that cannot be read are left out. kNoData: there is none,
+  /// as with AMD's counters.
+  Result<std::uint64_t> highest_limit_uw(std::size_t zone);
+
  private:
   Result<std::uint64_t> read_number(const std::string& path);
 

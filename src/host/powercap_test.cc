@@ -147,5 +147,23 @@ TEST(Powercap, ReadsTheLimitOfTheLongerWindow) {
   EXPECT_EQ(powercap.power_limit_uw(0), 90000000U);
 }
 
+TEST(Powercap, FindsTheHighestLimitOfAllConstraints) {
+  testing::TempDir sys;
+  const std::string zone = "class/powercap/intel-rapl:0/";
+  add_zone(sys, "intel-rapl:0", "package-0");
+  Powercap powercap(sys.path());
+  ASSERT_TRUE(powercap.scan());
+  EXPECT_EQ(powercap.highest_limit_uw(0).error().code, ErrorCode::kNoData);
+  sys.write(zone + "constraint_0_power_limit_uw", "50000000\n");  // capped by the operator
+  EXPECT_EQ(powercap.highest_limit_uw(0), 50000000U);
+  sys.write(zone + "constraint_0_max_power_uw", "205000000\n");
+  EXPECT_EQ(powercap.highest_limit_uw(0), 205000000U);
+  sys.write(zone + "constraint_1_power_limit_uw", "246000000\n");
+  sys.write(zone + "constraint_1_max_power_uw", "nonsense\n");
+  EXPECT_EQ(powercap.highest_limit_uw(0), 246000000U);
+  sys.write(zone + "constraint_2_power_limit_uw", "410000000\n");
+  EXPECT_EQ(powercap.highest_limit_uw(0), 410000000U);
+}
+
 }  // namespace
 }  // namespace ceems::host

@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "exporter/collector.h"
-#include "exporter/energy/meter/counter_unwrap.h"
+#include "exporter/energy/meter/metered_counter.h"
 #include "host/directory.h"
 
 namespace ceems::exporter {
@@ -29,7 +29,7 @@ struct Quantity {
 
 /// Energy of the whole node from <sysfs>/cray/pm_counters/energy, in whole joules at 10 Hz. `fresh`
 /// is when the node controller's time stamp last changed. While the controller is not available the
-/// stamp stands still and the age grows.
+/// stamp stands still and the age grows; the next change counts for the whole time.
 class CrayEnergyMeter final : public energy::EnergyMeter {
  public:
   explicit CrayEnergyMeter(std::string sys)
@@ -38,31 +38,34 @@ class CrayEnergyMeter final : public energy::EnergyMeter {
                 .domain = energy::Domain::kNode,
                 .method = energy::Method::kMeasured,
                 .rank = energy::kCrayRank},
-        counter_(std::numeric_limits<std::uint64_t>::max()) {}
+        counter_(std::numeric_limits<std::uint64_t>::max(),
+                 energy::power_bound(energy::Domain::kNode)) {}
 
   [[nodiscard]] const energy::SourceInfo& source() const override { return source_; }
 
   Result<energy::Reading> read(const energy::MeterContext& context) override {
     auto reading = host::read_cray_counter(sys_, "node", "energy");
     if (!reading || reading->value == 0 || reading->value > kMaxJoules) {
-      counter_.miss();
+      counter_.miss(context, source_);
       return fail(reading ? Error{ErrorCode::kUnavailable, "cray/pm_counters: no energy reading"}
                           : std::move(reading).error());
     }
     const std::optional<std::uint64_t> timestamp_us = reading->timestamp_us;
-    if (!timestamp_us || timestamp_us != timestamp_us_) {
-      fresh_ = context.now;
-      timestamp_us_ = timestamp_us;
+    if (timestamp_us && timestamp_us == timestamp_us_) {
+      return energy::Reading{.joules = 0, .fresh = fresh_, .idle_watts = {}};
     }
-    return energy::Reading{.joules = counter_.advance(reading->value * kMicro, context.now),
-                           .fresh = fresh_,
-                           .idle_watts = {}};
+    fresh_ = context.now;
+    timestamp_us_ = timestamp_us;
+    return counter_.advance(reading->value * kMicro, context, source_);
+  }
+  [[nodiscard]] std::optional<energy::Rejected> rejected() const override {
+    return counter_.rejected();
   }
 
  private:
   std::string sys_;
   energy::SourceInfo source_;
-  energy::CounterUnwrap counter_;
+  energy::MeteredCounter counter_;
   std::optional<std::uint64_t> timestamp_us_;
   Clock::SteadyTime fresh_{};
 };

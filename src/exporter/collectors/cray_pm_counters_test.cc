@@ -83,6 +83,18 @@ TEST_F(CrayTest, MetersTheNodeAndShowsItsAge) {
   write("energy", "2 J 7000000 us\n");  // the counter restarts
   EXPECT_EQ(read()->joules, 0);
   EXPECT_EQ(read()->fresh, start + seconds(6));
+  for (int i = 0; i < 59; ++i) {  // not available for a minute, in which the node drew 1 kW
+    host_.clock.advance(seconds(1));
+    EXPECT_EQ(read()->joules, 0);
+  }
+  host_.clock.advance(seconds(1));
+  write("energy", "60002 J 67000000 us\n");
+  EXPECT_DOUBLE_EQ(read()->joules, 60'000);
+  EXPECT_EQ(meter.rejected().value_or(energy::Rejected{}).steps, 0U);
+  host_.clock.advance(seconds(1));
+  write("energy", "260002 J 68000000 us\n");
+  EXPECT_DOUBLE_EQ(read()->joules, 1'000);
+  EXPECT_DOUBLE_EQ(meter.rejected().value_or(energy::Rejected{}).joules, 199'000);
   write("energy", "n/a\n");
   EXPECT_EQ(read().error().code, ErrorCode::kParse);
   write("energy", "0 J 7000000 us\n");

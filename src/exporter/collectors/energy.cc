@@ -28,7 +28,12 @@ class EnergyCollector final : public Collector {
   EnergyCollector(std::unique_ptr<energy::Sampler> sampler,
                   const Clock& clock,
                   std::string hostname)
-      : sampler_(std::move(sampler)), clock_(clock), hostname_(std::move(hostname)) {
+  /// `meters` are those of the sampler.
+      : sampler_(std::move(sampler)),
+        meters_(std::move(meters)),
+        clock_(clock),
+        hostname_(std::move(hostname)) {
+                  energy::Meters meters,
     started_ = clock_.steady_now();
   }
 
@@ -53,10 +58,21 @@ class EnergyCollector final : public Collector {
     return {};
   }
 
+    add_rejected(sink);
  private:
   void add_units(const Account& account, metrics::Sink& sink) {
     for (const auto& unit : account.units()) {
       for (const Domain domain : energy::kDomains) {
+  void add_rejected(metrics::Sink& sink) {
+    for (const auto& meter : meters_) {
+      if (const auto rejected = meter->rejected()) {
+        const std::string& source = meter->source().name;
+        sink.add(rejected_joules_, rejected->joules, {hostname_, source});
+        sink.add(rejected_steps_, static_cast<double>(rejected->steps), {hostname_, source});
+      }
+    }
+  }
+
         if (account.known(domain)) {
           sink.add(unit_joules_, unit->joules(domain),
                    {unit->manager, hostname_, unit->cgrouphostname, unit->uuid,
@@ -124,6 +140,7 @@ class EnergyCollector final : public Collector {
   const Clock& clock_;
   std::string hostname_;
   Clock::SteadyTime started_{};
+  energy::Meters meters_;
 
   const Desc unit_joules_{"ceems_compute_unit_energy_joules_total",
                           "Energy of the unit by domain. The domain node is the sum of the others.",
@@ -156,6 +173,14 @@ class EnergyCollector final : public Collector {
   const Desc info_{"ceems_energy_source_info",
                    "Sources of energy and how their values are obtained.",
                    Type::kGauge,
+  const Desc rejected_joules_{"ceems_energy_rejected_joules_total",
+                              "Energy that a counter showed but the hardware cannot have drawn.",
+                              Type::kCounter,
+                              {"hostname", "source"}};
+  const Desc rejected_steps_{"ceems_energy_rejected_steps_total",
+                             "Steps of a counter that were too large to be energy.",
+                             Type::kCounter,
+                             {"hostname", "source"}};
                    {"hostname", "domain", "source", "method"}};
 };
 
@@ -198,8 +223,9 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
       energy::SamplerOptions{.interval = *interval,
                              .account = {.keep_ended = context.keep_ended, .idle_watts = *idle},
                              .second_thread = *second_thread},
-      *context.clock, context.paths, sources.units, std::move(meters), sources.devices);
-  return std::make_unique<EnergyCollector>(std::move(sampler), *context.clock, context.hostname);
+      *context.clock, context.paths, sources.units, meters, sources.devices);
+  return std::make_unique<EnergyCollector>(std::move(sampler), std::move(meters), *context.clock,
+                                           context.hostname);
 }
 
 /// Unit collectors keep ended units for as long as their energy is kept.

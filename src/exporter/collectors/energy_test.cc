@@ -183,6 +183,34 @@ TEST_F(FirstPageTest, ShowsTheModelWithoutAnyMeter) {
                                     fmt::format("{}\n", 10 * kIdleWatts)));
 }
 
+TEST_F(FirstPageTest, CountsWhatAJumpOfACounterShowed) {
+  const auto zone = [this](int joules) {
+    dir_.write("sys/class/powercap/intel-rapl:0/energy_uj", std::to_string(joules) + "000000\n");
+  };
+  dir_.write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
+  dir_.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "262143328850\n");
+  dir_.write("sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw", "205000000\n");
+  zone(1);
+  create({});
+  scrape(0);
+  zone(101);
+  EXPECT_THAT(scrape(1), HasSubstr("ceems_energy_rejected_joules_total{hostname=\"n1\","
+                                   "source=\"rapl-package-0\"} 0\n"
+                                   "ceems_energy_rejected_steps_total{hostname=\"n1\","
+                                   "source=\"rapl-package-0\"} 0\n"));
+  zone(20'101);
+  const std::string page = scrape(1);
+  EXPECT_THAT(page, HasSubstr("ceems_energy_rejected_joules_total{hostname=\"n1\","
+                              "source=\"rapl-package-0\"} 19900\n"
+                              "ceems_energy_rejected_steps_total{hostname=\"n1\","
+                              "source=\"rapl-package-0\"} 1\n"));
+  EXPECT_THAT(page, HasSubstr("ceems_node_energy_joules_total{domain=\"package\","
+                              "hostname=\"n1\",source=\"rapl-package-0\"} 200\n"));
+  EXPECT_THAT(page, HasSubstr("ceems_compute_unit_energy_joules_total{cgrouphostname=\"vnode1\","
+                              "domain=\"package\",hostname=\"n1\",manager=\"slurm\","
+                              "uuid=\"42\\n\\\"\\\\\"} 100\n"));
+}
+
 TEST_F(FirstPageTest, ShowsTheSumOfMeteredPackages) {
   energy::Meters meters;
   package_ = add(meters, {.name = "rapl-package-0", .domain = Domain::kPackage});

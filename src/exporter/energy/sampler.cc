@@ -10,6 +10,7 @@
 #include "host/cpu_topology.h"
 #include "host/read_file.h"
 #include "host/stat.h"
+#include "os/suspend.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -162,7 +163,8 @@ void Sampler::take_sample(bool may_block) {
   const auto now = clock_.steady_now();
   last_tick_ = now;
   const NodeUse use = read_node_use(now);
-  MeterContext context{.now = now, .utilisation = {}, .may_block = may_block};
+  MeterContext context{
+      .now = now, .utilisation = {}, .may_block = may_block, .suspended = os::suspended_time()};
   if (use.busy_cpus && use.cpus_online > 0) {
     context.utilisation = std::clamp(*use.busy_cpus / use.cpus_online, 0.0, 1.0);
   }

@@ -8,6 +8,7 @@
 #include <random>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -35,11 +36,19 @@ class Random {
   std::mt19937_64 engine_;
 };
 
-/// A hardware counter that often wraps and sometimes vanishes.
+/// A hardware counter that often wraps and sometimes vanishes, jumps, or goes on in a suspended
+/// machine.
 struct SimulatedCounter {
-  explicit SimulatedCounter(std::uint64_t range) : range_uj(range), unwrap(range) {}
+  SimulatedCounter(std::uint64_t range, Domain domain, std::optional<double> limit_watts)
+      : range_uj(range), unwrap(range, power_bound(domain, limit_watts)) {}
 
-  std::optional<Reading> read(Random& random, double joules, Clock::SteadyTime now) {
+  std::optional<Reading> read(Random& random,
+                              double joules,
+                              Clock::SteadyTime now,
+                              std::chrono::nanoseconds suspended) {
+    if (random.chance(0.05)) {
+      joules += random.uniform(0, random.chance(0.5) ? 20'000 : 1e6);
+    }
     raw_uj = (raw_uj + static_cast<std::uint64_t>(joules * 1e6)) % range_uj;
     if (gone > 0) {
       --gone;
@@ -53,12 +62,18 @@ struct SimulatedCounter {
       unwrap.miss();
       return std::nullopt;
     }
-    return Reading{.joules = unwrap.advance(raw_uj, now), .fresh = now, .idle_watts = {}};
+    const double seconds = std::chrono::duration<double>(now - std::exchange(last, now)).count();
+    const double held_back = unwrap.held_back_joules();
+    const Reading reading{
+        .joules = unwrap.advance(raw_uj, now, suspended), .fresh = now, .idle_watts = {}};
+    EXPECT_LE(reading.joules, held_back + unwrap.expected_watts() * (1.25 * seconds + 1) + 1e-6);
+    return reading;
   }
 
   std::uint64_t range_uj;
   std::uint64_t raw_uj = 0;
   CounterUnwrap unwrap;
+  Clock::SteadyTime last{};
   int gone = 0;
 };
 
@@ -107,7 +122,8 @@ class History {
  private:
   void add_counter(Domain domain, std::string name) {
     const auto range = static_cast<std::uint64_t>(random_.uniform(1e8, 3e9));
-    counters_.emplace_back(range);
+    counters_.emplace_back(
+        range, domain, random_.chance(0.5) ? std::optional(random_.uniform(0, 400)) : std::nullopt);
     account_.add_source({.name = std::move(name),
                          .domain = domain,
                          .socket = random_.chance(0.8) ? random_.pick(0, 2) : -1});
@@ -144,12 +160,16 @@ class History {
       cpus_online_ = random_.pick(1, 128);  // hot-plug
     }
     const double busy = move_units(seconds);
+    if (random_.chance(0.03)) {
+      suspended_ += std::chrono::seconds(random_.pick(1, 36'000));
+    }
 
     std::vector<std::optional<Reading>> readings;
     readings.reserve(counters_.size() + 2);
     const double watts = random_.uniform(20, 900);
     for (SimulatedCounter& counter : counters_) {
-      readings.push_back(counter.read(random_, watts * random_.uniform(0, 1) * seconds, now_));
+      readings.push_back(
+          counter.read(random_, watts * random_.uniform(0, 1) * seconds, now_, suspended_));
     }
     if (wall_) {
       if (random_.chance(0.2)) {  // late: a value of some time ago
@@ -324,6 +344,7 @@ class History {
   std::vector<SocketUse> sockets_;
   int gpus_ = 0;
   Clock::SteadyTime now_{std::chrono::seconds(1000)};
+  std::chrono::nanoseconds suspended_{};
   Clock::SystemTime wall_now_{std::chrono::seconds(1'767'225'600)};
   std::array<std::array<ByDomain, kMaxUuid + 1>, 2> last_units_{};
   ByDomain last_node_{};

@@ -57,6 +57,12 @@ int socket_of(const host::PowercapZone& zone,
   return -1;
 }
 
+PowerBound zone_bound(host::Powercap& powercap, std::size_t zone, Domain domain) {
+  const auto limit = powercap.highest_limit_uw(zone);
+  return power_bound(domain,
+                     limit ? std::optional(static_cast<double>(*limit) * 1e-6) : std::nullopt);
+}
+
 /// Adds the powercap meters. Returns the sum of the packages' long-term power limits.
 std::optional<double> add_powercap(const host::Paths& paths,
                                    const host::Powercap::Opener& opener,
@@ -175,16 +181,16 @@ RaplMeter::RaplMeter(std::shared_ptr<host::Powercap> powercap, std::size_t zone,
     : powercap_(std::move(powercap)),
       zone_(zone),
       source_(std::move(source)),
-      counter_(powercap_->zones().at(zone).max_energy_range_uj) {}
+      counter_(powercap_->zones().at(zone).max_energy_range_uj,
+               zone_bound(*powercap_, zone, source_.domain)) {}
 
 Result<Reading> RaplMeter::read(const MeterContext& context) {
   const auto raw = powercap_->energy_uj(zone_);
   if (!raw) {
-    counter_.miss();
+    counter_.miss(context, source_);
     return fail(raw.error());
   }
-  return Reading{
-      .joules = counter_.advance(*raw, context.now), .fresh = context.now, .idle_watts = {}};
+  return counter_.advance(*raw, context, source_);
 }
 
 HwmonPowerMeter::HwmonPowerMeter(std::string path, SourceInfo source, const Clock& clock)
@@ -216,18 +222,16 @@ Result<Reading> HwmonPowerMeter::read(const MeterContext& context) {
 HwmonEnergyMeter::HwmonEnergyMeter(std::string path, SourceInfo source)
     : path_(std::move(path)),
       source_(std::move(source)),
-      counter_(std::numeric_limits<std::uint64_t>::max()) {}
+      counter_(std::numeric_limits<std::uint64_t>::max(), power_bound(source_.domain)) {}
 
 Result<Reading> HwmonEnergyMeter::read(const MeterContext& context) {
   const auto raw = host::read_hwmon_value(path_);
   if (!raw || *raw <= 0) {
-    counter_.miss();
+    counter_.miss(context, source_);
     return fail(raw ? Error{ErrorCode::kUnavailable, fmt::format("{}: no energy reading", path_)}
                     : raw.error());
   }
-  return Reading{.joules = counter_.advance(static_cast<std::uint64_t>(*raw), context.now),
-                 .fresh = context.now,
-                 .idle_watts = {}};
+  return counter_.advance(static_cast<std::uint64_t>(*raw), context, source_);
 }
 
 }  // namespace ceems::exporter::energy

@@ -1,12 +1,13 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/clock.h"
-#include "exporter/energy/meter/counter_unwrap.h"
 #include "exporter/energy/meter/held_power.h"
 #include "exporter/energy/meter/meter.h"
+#include "exporter/energy/meter/metered_counter.h"
 #include "host/hwmon.h"
 #include "host/paths.h"
 #include "host/powercap.h"
@@ -37,12 +38,13 @@ class RaplMeter final : public EnergyMeter {
 
   [[nodiscard]] const SourceInfo& source() const override { return source_; }
   Result<Reading> read(const MeterContext& context) override;
+  [[nodiscard]] std::optional<Rejected> rejected() const override { return counter_.rejected(); }
 
  private:
   std::shared_ptr<host::Powercap> powercap_;
   std::size_t zone_;
   SourceInfo source_;
-  CounterUnwrap counter_;
+  MeteredCounter counter_;
 };
 
 /// A power sensor. A read may take long (an ACPI method that asks the BMC), so the sensor is read
@@ -73,11 +75,12 @@ class HwmonEnergyMeter final : public EnergyMeter {
 
   [[nodiscard]] const SourceInfo& source() const override { return source_; }
   Result<Reading> read(const MeterContext& context) override;
+  [[nodiscard]] std::optional<Rejected> rejected() const override { return counter_.rejected(); }
 
  private:
   std::string path_;
   SourceInfo source_;
-  CounterUnwrap counter_;
+  MeteredCounter counter_;
 };
 
 }  // namespace ceems::exporter::energy

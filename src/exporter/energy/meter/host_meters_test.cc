@@ -37,11 +37,15 @@ class HostMetersTest : public ::testing::Test {
   }
 
   Result<Reading> read(EnergyMeter& meter, bool may_block = true) {
-    return meter.read({.now = clock_.steady_now(), .utilisation = {}, .may_block = may_block});
+    return meter.read({.now = clock_.steady_now(),
+                       .utilisation = {},
+                       .may_block = may_block,
+                       .suspended = suspended_});
   }
 
   testing::TempDir dir_;
   testing::FakeClock clock_;
+  std::chrono::nanoseconds suspended_{};
   host::Paths paths_;
 };
 
@@ -89,6 +93,54 @@ TEST_F(HostMetersTest, ReadsRaplThroughWrapsAndGaps) {
   clock_.advance(seconds(1));
   dir_.write("sys/class/powercap/intel-rapl:0/energy_uj", "149999150\n");
   EXPECT_DOUBLE_EQ(read(meter)->joules, 100);
+}
+
+TEST_F(HostMetersTest, RejectsWhatIsAboveThePowerLimitsAndLogsItOnceAMinute) {
+  zone("intel-rapl:0", "package-0", "1000000");
+  dir_.write("sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw", "205000000\n");
+  dir_.write("sys/class/powercap/intel-rapl:0/constraint_1_power_limit_uw", "246000000\n");
+  zone("intel-rapl:0:0", "dram", "1000000");
+  auto meters = find_meters(paths_, clock_);
+  const std::string base = "sys/class/powercap/intel-rapl:0/";
+  const auto step = [&](EnergyMeter& meter, int joules) {
+    clock_.advance(seconds(1));
+    dir_.write(base + (&meter == meters.at(0).get() ? "" : "../intel-rapl:0:0/") + "energy_uj",
+               std::to_string(joules) + "000000\n");
+    return read(meter)->joules;
+  };
+  EnergyMeter& package = *meters.at(0);
+  EXPECT_DOUBLE_EQ(step(package, 1), 0);
+  EXPECT_DOUBLE_EQ(step(package, 201), 200);
+  EXPECT_DOUBLE_EQ(step(package, 201 + 553), 553);  // 246 W * 2.25 s
+  EXPECT_DOUBLE_EQ(step(package, 954), 200);
+  ::testing::internal::CaptureStderr();
+  EXPECT_DOUBLE_EQ(step(package, 20'954), 200);
+  EXPECT_DOUBLE_EQ(step(package, 21'154), 200);
+  std::string log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("energy: a counter jumped"), std::string::npos) << log;
+  EXPECT_NE(log.find("source=rapl-package-0 joules=19800 jumps=1 expected_watts=246"),
+            std::string::npos)
+      << log;
+  EXPECT_DOUBLE_EQ(package.rejected().value_or(Rejected{}).joules, 19'800);
+  ::testing::internal::CaptureStderr();
+  EXPECT_DOUBLE_EQ(step(package, 41'154), 200);
+  suspended_ = seconds(600);
+  EXPECT_DOUBLE_EQ(step(package, 44'154), 200);  // 3000 J, most of them of the suspend
+  EXPECT_EQ(::testing::internal::GetCapturedStderr(), "");
+  EXPECT_EQ(package.rejected().value_or(Rejected{}).steps, 3U);
+  clock_.advance(seconds(60));
+  ::testing::internal::CaptureStderr();
+  step(package, 50'000);
+  log = ::testing::internal::GetCapturedStderr();
+  EXPECT_NE(log.find("joules=22600 jumps=2"), std::string::npos) << log;
+
+  EnergyMeter& dram = *meters.at(1);
+  EXPECT_DOUBLE_EQ(step(dram, 1), 0);
+  EXPECT_DOUBLE_EQ(step(dram, 31), 30);
+  EXPECT_DOUBLE_EQ(step(dram, 531), 30);  // 200 W * 2.25 s < 500 J
+  EXPECT_DOUBLE_EQ(step(dram, 561), 30);
+  EXPECT_DOUBLE_EQ(dram.rejected().value_or(Rejected{}).joules, 470);
+  EXPECT_EQ(meters.at(2)->rejected().has_value(), false);  // the model has no counter
 }
 
 TEST_F(HostMetersTest, ReportsACounterThatMayNotBeRead) {

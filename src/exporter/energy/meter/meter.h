@@ -1,7 +1,9 @@
 #pragma once
 
 #include <array>
+#include <chrono>
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -81,12 +83,20 @@ struct MeterContext {
   std::optional<double> utilisation;
   /// False while a scrape waits. A meter that would block then returns what it has.
   bool may_block = true;
+  /// The time since boot for which the machine was suspended.
+  std::chrono::nanoseconds suspended{};
 };
 
 struct Reading {
   double joules = 0;                 ///< since the last successful read; >= 0, and 0 at the first
   Clock::SteadyTime fresh{};         ///< time of the hardware's value behind it
   std::optional<double> idle_watts;  ///< idle power, if the source itself knows it
+};
+
+/// What a source's counter showed but cannot have measured (counter_unwrap.h), since the start.
+struct Rejected {
+  double joules = 0;
+  std::uint64_t steps = 0;
 };
 
 /// One source of energy. read() is called by one thread at a time. A read takes microseconds unless
@@ -98,6 +108,8 @@ class EnergyMeter {
   /// An error means that there is no value for this interval. Its energy is added to a later
   /// reading or lost, as the implementation documents.
   virtual Result<Reading> read(const MeterContext& context) = 0;
+  /// Nothing for a source that has no counter. Safe for concurrent use with read().
+  [[nodiscard]] virtual std::optional<Rejected> rejected() const { return std::nullopt; }
 };
 
 /// Shared, because a collector that reads the hardware keeps the meter to which it publishes.
