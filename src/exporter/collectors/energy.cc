@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <string>
 #include <utility>
 
@@ -10,6 +11,8 @@
 #include "exporter/energy/meter/power_model.h"
 #include "exporter/energy/options.h"
 #include "exporter/energy/sampler.h"
+#include "exporter/energy/state/machine.h"
+#include "exporter/energy/state/state_file.h"
 #include "exporter/source/privileged_open.h"
 #include "host/cgroup/mount.h"
 
@@ -25,15 +28,15 @@ using metrics::Type;
 /// makes it tick if its last sample is old, so the page is up to date even if it was never started.
 class EnergyCollector final : public Collector {
  public:
+  /// `meters` are those of the sampler.
   EnergyCollector(std::unique_ptr<energy::Sampler> sampler,
+                  energy::Meters meters,
                   const Clock& clock,
                   std::string hostname)
-  /// `meters` are those of the sampler.
       : sampler_(std::move(sampler)),
         meters_(std::move(meters)),
         clock_(clock),
         hostname_(std::move(hostname)) {
-                  energy::Meters meters,
     started_ = clock_.steady_now();
   }
 
@@ -55,14 +58,11 @@ class EnergyCollector final : public Collector {
       add_sources(account, sink);
       account.mark_scraped();
     });
+    add_rejected(sink);
     return {};
   }
 
-    add_rejected(sink);
  private:
-  void add_units(const Account& account, metrics::Sink& sink) {
-    for (const auto& unit : account.units()) {
-      for (const Domain domain : energy::kDomains) {
   void add_rejected(metrics::Sink& sink) {
     for (const auto& meter : meters_) {
       if (const auto rejected = meter->rejected()) {
@@ -73,6 +73,9 @@ class EnergyCollector final : public Collector {
     }
   }
 
+  void add_units(const Account& account, metrics::Sink& sink) {
+    for (const auto& unit : account.units()) {
+      for (const Domain domain : energy::kDomains) {
         if (account.known(domain)) {
           sink.add(unit_joules_, unit->joules(domain),
                    {unit->manager, hostname_, unit->cgrouphostname, unit->uuid,
@@ -137,10 +140,10 @@ class EnergyCollector final : public Collector {
   }
 
   std::unique_ptr<energy::Sampler> sampler_;
+  energy::Meters meters_;
   const Clock& clock_;
   std::string hostname_;
   Clock::SteadyTime started_{};
-  energy::Meters meters_;
 
   const Desc unit_joules_{"ceems_compute_unit_energy_joules_total",
                           "Energy of the unit by domain. The domain node is the sum of the others.",
@@ -170,9 +173,6 @@ class EnergyCollector final : public Collector {
                   "Age of the newest value of an energy source.",
                   Type::kGauge,
                   {"hostname", "source"}};
-  const Desc info_{"ceems_energy_source_info",
-                   "Sources of energy and how their values are obtained.",
-                   Type::kGauge,
   const Desc rejected_joules_{"ceems_energy_rejected_joules_total",
                               "Energy that a counter showed but the hardware cannot have drawn.",
                               Type::kCounter,
@@ -181,6 +181,9 @@ class EnergyCollector final : public Collector {
                              "Steps of a counter that were too large to be energy.",
                              Type::kCounter,
                              {"hostname", "source"}};
+  const Desc info_{"ceems_energy_source_info",
+                   "Sources of energy and how their values are obtained.",
+                   Type::kGauge,
                    {"hostname", "domain", "source", "method"}};
 };
 
@@ -191,6 +194,7 @@ struct Flags {
   std::string model_watts;
   std::string keep_ended = "10m";
   std::string second_thread = "0.25";
+  std::string state_file = energy::default_state_file(std::getenv("STATE_DIRECTORY"));
 };
 
 Result<std::unique_ptr<Collector>> create(const Flags& flags,
@@ -219,11 +223,16 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
     energy::calibrate(meters, **model);
   }
   meters.insert(meters.end(), sources.meters.begin(), sources.meters.end());
+  std::unique_ptr<energy::StateFile> state;
+  if (!flags.state_file.empty()) {
+    state = std::make_unique<energy::StateFile>(
+        flags.state_file, energy::this_machine(context.paths), *context.clock);
+  }
   auto sampler = std::make_unique<energy::Sampler>(
       energy::SamplerOptions{.interval = *interval,
                              .account = {.keep_ended = context.keep_ended, .idle_watts = *idle},
                              .second_thread = *second_thread},
-      *context.clock, context.paths, sources.units, meters, sources.devices);
+      *context.clock, context.paths, sources.units, meters, sources.devices, std::move(state));
   return std::make_unique<EnergyCollector>(std::move(sampler), std::move(meters), *context.clock,
                                            context.hostname);
 }
@@ -276,6 +285,11 @@ CollectorSpec energy_collector() {
                      .placeholder = "WATTS"});
             set.add("collector.energy.keep-ended", flags->keep_ended,
                     {.help = "Maximum time for which the energy of ended units stays exported"});
+            set.add("collector.energy.state-file", flags->state_file,
+                    {.help = "File that keeps the learned idle power over restarts; empty for "
+                             "none. In a service of systemd with StateDirectory=, the default is "
+                             "energy.json there",
+                     .placeholder = "FILE"});
           },
       .prepare = [flags](CollectorContext& context) { return prepare(*flags, context); },
       .create = [flags](const CollectorContext& context,

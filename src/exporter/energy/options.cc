@@ -97,6 +97,12 @@ Result<std::optional<ModelWatts>> parse_model_watts(std::string_view text) {
   return ModelWatts{.idle = *idle, .full = *full};
 }
 
+std::string default_state_file(const char* directories) {
+  std::string_view rest = directories != nullptr ? directories : "";
+  const std::string_view first = take_until(rest, ':');
+  return first.starts_with('/') ? std::string(first) + "/energy.json" : std::string();
+}
+
 Result<std::chrono::milliseconds> parse_duration(std::string_view flag,
                                                  std::string_view text,
                                                  std::chrono::milliseconds min,

@@ -3,6 +3,7 @@
 #include <array>
 #include <chrono>
 #include <optional>
+#include <string>
 #include <string_view>
 
 #include "base/result.h"
@@ -22,6 +23,11 @@ Result<double> parse_second_thread(std::string_view text);
 /// Parses --collector.energy.model-watts: "" (no readings) or "idle=95,full=410", in any order.
 /// Both are needed, and idle <= full. kInvalidArgument names the invalid part.
 Result<std::optional<ModelWatts>> parse_model_watts(std::string_view text);
+
+/// Default of --collector.energy.state-file: energy.json in the first directory of
+/// $STATE_DIRECTORY (systemd.exec(5)), which is `directories` and may be null. Empty, which means
+/// none, without an absolute path.
+std::string default_state_file(const char* directories);
 
 /// Parses a duration flag in the syntax of Prometheus ("1s", "500ms", "10m"), within [min, max].
 Result<std::chrono::milliseconds> parse_duration(std::string_view flag,

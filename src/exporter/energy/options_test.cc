@@ -67,6 +67,14 @@ TEST(ModelWatts, NamesTheInvalidPart) {
             "expected less power when idle than at full load, got idle=410 and full=95");
 }
 
+TEST(StateFileOption, IsInTheFirstStateDirectoryOfTheService) {
+  EXPECT_EQ(default_state_file(nullptr), "");
+  EXPECT_EQ(default_state_file(""), "");
+  EXPECT_EQ(default_state_file("relative"), "");
+  EXPECT_EQ(default_state_file("/var/lib/ceems_exporter"), "/var/lib/ceems_exporter/energy.json");
+  EXPECT_EQ(default_state_file("/var/lib/a:/var/lib/b"), "/var/lib/a/energy.json");
+}
+
 TEST(EnergyDuration, MustLieInItsRange) {
   using std::chrono::milliseconds;
   const auto parse = [](std::string_view text) {

@@ -41,7 +41,8 @@ Sampler::Sampler(const SamplerOptions& options,
                  const host::Paths& paths,
                  std::vector<std::shared_ptr<UnitSource>> sources,
                  Meters meters,
-                 DeviceMeterList devices)
+                 DeviceMeterList devices,
+                 std::unique_ptr<StateFile> state)
     : options_(options),
       clock_(clock),
       paths_(paths),
@@ -51,6 +52,7 @@ Sampler::Sampler(const SamplerOptions& options,
       meters_(std::move(meters)),
       devices_(std::move(devices)),
       cpu_use_(host::read_cpu_topology(paths), options.second_thread),
+      state_(std::move(state)),
       source_failing_(sources_.size()),
       meter_failing_(meters_.size()),
       snapshots_(sources_.size()),
@@ -203,14 +205,16 @@ void Sampler::run(const std::stop_token& stop) {
       step();
     } catch (const std::exception& exception) {
       if (!std::exchange(failed, true)) {
-        log::error("energy: a sample failed; later failures are not logged",
+        log::error("energy: the sampler failed; later failures are not logged",
                    {{"err", exception.what()}});
       }
     }
   };
+  guarded([this] { load_state(); });
   while (!stop.stop_requested()) {
     const auto next = std::chrono::steady_clock::now() + options_.interval;
     guarded([this] { tick(Caller::kThread); });
+    guarded([this] { save_state(false); });
     for (auto now = std::chrono::steady_clock::now(); now < next && !stop.stop_requested();
          now = std::chrono::steady_clock::now()) {
       const bool young = std::any_of(sources_.begin(), sources_.end(),
@@ -229,6 +233,31 @@ void Sampler::run(const std::stop_token& stop) {
         });
       }
     }
+  }
+  guarded([this] { save_state(true); });
+}
+
+void Sampler::load_state() {
+  if (state_) {
+    const Learned learned = state_->load();
+    const MutexLock lock(account_mutex_);
+    account_.restore(learned);
+  }
+}
+
+void Sampler::save_state(bool last) {
+  if (!state_ || (!last && !state_->due())) {
+    return;
+  }
+  Learned learned;
+  {
+    const MutexLock lock(account_mutex_);
+    learned = account_.learned();
+  }
+  if (last) {
+    state_->save_last(learned);
+  } else {
+    state_->save(learned);
   }
 }
 

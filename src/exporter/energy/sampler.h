@@ -16,6 +16,7 @@
 #include "exporter/energy/account/cpu_use.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
+#include "exporter/energy/state/state_file.h"
 #include "exporter/unit/unit_source.h"
 #include "host/meminfo.h"
 #include "host/paths.h"
@@ -47,7 +48,8 @@ class Sampler {
           const host::Paths& paths,
           std::vector<std::shared_ptr<UnitSource>> sources,
           Meters meters,
-          DeviceMeterList devices = {});
+          DeviceMeterList devices = {},
+          std::unique_ptr<StateFile> state = nullptr);
   ~Sampler();
   Sampler(const Sampler&) = delete;
   Sampler& operator=(const Sampler&) = delete;
@@ -71,6 +73,8 @@ class Sampler {
   static constexpr auto kYoungPause = std::chrono::milliseconds(200);
 
   void run(const std::stop_token& stop);
+  void load_state() CEEMS_EXCLUDES(account_mutex_);
+  void save_state(bool last) CEEMS_EXCLUDES(account_mutex_);
   void take_sample(bool may_block) CEEMS_REQUIRES(tick_mutex_) CEEMS_EXCLUDES(account_mutex_);
   void take_snapshots() CEEMS_REQUIRES(tick_mutex_);
   void read_cpu_use(NodeUse& use, Clock::SteadyTime now) CEEMS_REQUIRES(tick_mutex_);
@@ -85,6 +89,7 @@ class Sampler {
   const std::vector<std::shared_ptr<UnitSource>> sources_;  // each is safe for concurrent use
   const Meters meters_;                                     // read with tick_mutex_ held
   const DeviceMeterList devices_;                           // read with tick_mutex_ held
+  const std::unique_ptr<StateFile> state_;                  // may be null; used by the thread
 
   Mutex tick_mutex_;  // held for a whole tick
   CpuUseMeter cpu_use_ CEEMS_GUARDED_BY(tick_mutex_);

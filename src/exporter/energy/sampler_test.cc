@@ -74,7 +74,9 @@ class SamplerTest : public ::testing::Test {
                                 "cpu1 0 0 0 5 0 0 0 0 0 0\n");
   }
 
-  Sampler& make(milliseconds interval = seconds(1), DeviceMeterList devices = {}) {
+  Sampler& make(milliseconds interval = seconds(1),
+                DeviceMeterList devices = {},
+                std::unique_ptr<StateFile> state = nullptr) {
     Meters meters;
     auto meter = std::make_unique<PublishedPowerMeter>(
         SourceInfo{.name = "rapl-package-0", .domain = Domain::kPackage});
@@ -83,7 +85,8 @@ class SamplerTest : public ::testing::Test {
     sampler_ = std::make_unique<Sampler>(
         SamplerOptions{.interval = interval, .account = {}}, clock_,
         host::Paths{dir_.path() / "proc", dir_.path() / "sys", dir_.path() / "cgroup"},
-        std::vector<std::shared_ptr<UnitSource>>{source_}, std::move(meters), std::move(devices));
+        std::vector<std::shared_ptr<UnitSource>>{source_}, std::move(meters), std::move(devices),
+        std::move(state));
     return *sampler_;
   }
 
@@ -250,6 +253,58 @@ TEST_F(SamplerThreadTest, TicksRefreshesYoungUnitsAndStops) {
   sampler_.reset();
   EXPECT_LT(clock_.steady_now() - before,
             milliseconds(400));  // the destructor does not wait for the next tick
+}
+
+TEST_F(SamplerThreadTest, ContinuesWithItsStateFileAndLeavesOne) {
+  const std::string path = dir_.path() / "energy.json";
+  const Machine machine{.id = "id", .cpu = "cpu", .sockets = 1, .cpus = 2};
+  const auto state = [&] { return std::make_unique<StateFile>(path, machine, clock_); };
+  Learned before;
+  before.add({.domain = Domain::kPackage,
+              .meters = "rapl-package-0",
+              .bins = {{.use = 0, .watts = 37, .windows = 90}}});
+  before.add({.domain = Domain::kGpu,
+              .device = "GPU-1",
+              .bins = {{.use = 0, .watts = 70, .windows = 90}}});
+  before.numbers["lag"] = 2;
+  dir_.write("energy.json", to_json(before, machine));
+  Sampler& sampler = make(milliseconds(100), {}, state());
+  meter_->publish({.watts = 1000, .time = clock_.steady_now()});
+  sampler.start();
+  sampler.wait_first(clock_.steady_now() + seconds(5));
+  sampler.with_account([](Account& account, Clock::SteadyTime) {
+    EXPECT_DOUBLE_EQ(account.idle_watts(Domain::kPackage).value_or(-1), 37);
+  });
+  // A shutdown writes what is in use, here with one window more, and what is not there this time.
+  sampler.with_account([](Account& account, Clock::SteadyTime) {
+    Learned window;
+    window.add({.domain = Domain::kPackage,
+                .meters = "rapl-package-0",
+                .bins = {{.use = 1, .watts = 1000, .windows = 1}}});
+    account.restore(window);
+  });
+  sampler_.reset();
+  const Learned after = StateFile(path, machine, clock_).load();
+  ASSERT_EQ(after.idle.size(), 2U);
+  EXPECT_EQ(after.idle.at(0).bins,
+            (std::vector<IdlePower::Bin>{{.use = 0, .watts = 37, .windows = 90},
+                                         {.use = 1, .watts = 1000, .windows = 1}}));
+  EXPECT_EQ(after.idle.at(1).device, "GPU-1");
+  EXPECT_EQ(after.numbers.at("lag"), 2);
+}
+
+TEST_F(SamplerThreadTest, RunsWithoutAWritableStateFile) {
+  Sampler& sampler =
+      make(milliseconds(100), {},
+           std::make_unique<StateFile>(dir_.path() / "none/energy.json", Machine{}, clock_));
+  meter_->publish({.watts = 1000, .time = clock_.steady_now()});
+  sampler.start();
+  sampler.wait_first(clock_.steady_now() + seconds(5));
+  const auto until = clock_.steady_now() + seconds(5);
+  while (source_->calls < 3 && clock_.steady_now() < until) {
+    std::this_thread::sleep_for(milliseconds(10));
+  }
+  EXPECT_GE(source_->calls, 3);
 }
 
 }  // namespace

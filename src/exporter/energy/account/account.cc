@@ -155,6 +155,70 @@ double Account::device_idle_watts(std::size_t device) const {
   return watts * idle_scale();
 }
 
+/// The sources on which the idle power of a domain depends.
+std::string Account::meters_of(Domain domain) const {
+  std::string names;
+  for (const SourceAccount& source : sources_) {
+    const bool metered = source.info.method == Method::kMeasured;
+    if (metered && (domain == Domain::kOther || source.info.domain == domain)) {
+      names += (names.empty() ? "" : ",") + source.info.name;
+    }
+  }
+  return names;
+}
+
+Learned::Idle Account::place_of_book(Domain domain, std::size_t book) const {
+  if (books_.at(index(domain)).size() == 1) {
+    return {.domain = domain, .meters = meters_of(domain)};
+  }
+  Learned::Idle place{.domain = domain, .socket = static_cast<int>(book)};
+  for (const SourceAccount& source : sources_) {
+    if (source.info.domain == domain && source.info.socket == *place.socket) {
+      place.meters += (place.meters.empty() ? "" : ",") + source.info.name;
+    }
+  }
+  return place;
+}
+
+void Account::restore_books(Domain domain) {
+  std::vector<Book>& books = books_.at(index(domain));
+  for (std::size_t i = 0; i < books.size(); ++i) {
+    books[i].idle.restore(restored_.bins_of(place_of_book(domain, i)));
+  }
+}
+
+Learned Account::learned() const {
+  Learned learned;
+  for (const Domain domain : kDomains) {
+    learned.add(
+        {.domain = domain, .meters = meters_of(domain), .bins = idle_.at(index(domain)).state()});
+    const std::vector<Book>& books = books_.at(index(domain));
+    for (std::size_t i = 0; i < books.size(); ++i) {
+      Learned::Idle entry = place_of_book(domain, i);
+      entry.bins = books[i].idle.state();
+      learned.add(std::move(entry));
+    }
+  }
+  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
+    const SourceInfo& info = device_sources_[i].info;
+    learned.add({.domain = info.domain, .device = info.name, .bins = device_idle_[i].state()});
+  }
+  return learned;
+}
+
+void Account::restore(const Learned& learned) {
+  restored_ = learned;
+  for (const Domain domain : kDomains) {
+    idle_.at(index(domain))
+        .restore(learned.bins_of({.domain = domain, .meters = meters_of(domain)}));
+    restore_books(domain);
+  }
+  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
+    const SourceInfo& info = device_sources_[i].info;
+    device_idle_[i].restore(learned.bins_of({.domain = info.domain, .device = info.name}));
+  }
+}
+
 std::optional<std::size_t> Account::wall_source(const Sample& sample) const {
   std::optional<std::size_t> best;
   for (std::size_t i = 0; i < sample.readings.size(); ++i) {
@@ -210,6 +274,7 @@ void Account::fill_books(Domain domain, const Sample& sample) {
   const std::size_t count = sockets ? claims_.sockets() : 1;
   if (books.size() != count) {
     books.assign(count, Book{});
+    restore_books(domain);
   }
   for (Book& book : books) {
     book.joules = 0;
@@ -289,6 +354,7 @@ std::optional<std::size_t> Account::find_or_add_device(const SourceInfo& info) {
   SourceAccount& source = device_sources_.emplace_back();
   source.info = info;
   device_idle_.emplace_back(kDeviceFullLoadIdle);
+  device_idle_.back().restore(restored_.bins_of({.domain = info.domain, .device = info.name}));
   return device_sources_.size() - 1;
 }
 

@@ -16,6 +16,7 @@
 #include "exporter/energy/account/unit_watts.h"
 #include "exporter/energy/meter/device_meters.h"
 #include "exporter/energy/meter/meter.h"
+#include "exporter/energy/state/learned.h"
 
 namespace ceems::exporter::energy {
 
@@ -74,6 +75,11 @@ class Account {
   std::size_t add_source(const SourceInfo& info);
   void advance(const Sample& sample);
   void mark_scraped() { units_.mark_scraped(); }
+  /// The idle powers that were learned, with the names of the sources that measured them.
+  [[nodiscard]] Learned learned() const;
+  /// Continues with idle powers of the same sources. Call it after add_source(). Those of devices
+  /// are taken when the device first has a value. What was learned since is kept.
+  void restore(const Learned& learned);
 
   [[nodiscard]] std::span<const std::unique_ptr<UnitEntry>> units() const {
     return units_.entries();
@@ -113,6 +119,8 @@ class Account {
 
   static double total(const Parts& parts, Domain domain);
   [[nodiscard]] bool by_socket(Domain domain) const;
+  [[nodiscard]] Learned::Idle place_of_book(Domain domain, std::size_t book) const;
+  void restore_books(Domain domain);
   void fill_books(Domain domain, const Sample& sample);
   void split_books(Domain domain, const Interval& interval);
   void split_gpus(const Interval& interval);
@@ -130,6 +138,7 @@ class Account {
   [[nodiscard]] double idle_scale() const;
   [[nodiscard]] std::optional<double> other_idle_watts() const;
   [[nodiscard]] double device_idle_watts(std::size_t device) const;
+  [[nodiscard]] std::string meters_of(Domain domain) const;
   [[nodiscard]] std::optional<std::size_t> wall_source(const Sample& sample) const;
   [[nodiscard]] std::optional<std::size_t> choose_node_source(const Interval& interval,
                                                               bool first) const;
@@ -144,6 +153,7 @@ class Account {
   std::array<IdlePower, kDomainCount> idle_;           // of domains without books
   std::array<std::vector<Book>, kDomainCount> books_;  // of kPackage and kDram
   Claims claims_;
+  Learned restored_;  // for devices and sockets that come later
   std::optional<double> model_idle_watts_;
   Parts system_;
   Parts unallocated_;

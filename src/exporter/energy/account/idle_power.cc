@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <iterator>
 #include <limits>
 
 namespace ceems::exporter::energy {
@@ -9,6 +10,9 @@ namespace {
 
 /// Of how many windows a bin is the average.
 constexpr double kMemory = 90;
+/// More is no power of a node and no number of windows.
+constexpr double kMaxWatts = 1e6;
+constexpr double kMaxWindows = 1e6;
 /// Windows above the average of their bin count for less, because a domain never draws less than
 /// when it is idle, but often more for other reasons than CPU use.
 constexpr double kUpwards = 0.25;
@@ -25,13 +29,50 @@ double squared(double value) {
 
 }  // namespace
 
-void IdlePower::Bin::add(double new_use, double new_watts) {
-  windows = std::min(windows + 1, kMemory);
-  use += (new_use - use) / windows;
-  const double most =
-      windows > 1 ? kMaxStep * std::max(watts, new_watts) : std::numeric_limits<double>::infinity();
-  const double change = (new_watts - watts) / windows;
-  watts += std::clamp(change > 0 && windows > kTrusted ? change * kUpwards : change, -most, most);
+bool IdlePower::Bin::plausible() const {
+  return use >= 0 && use <= 1 && watts > 0 && watts <= kMaxWatts && windows > 0 &&
+         windows <= kMaxWindows;  // false for NaN
+}
+
+void IdlePower::add(Bin& bin, double use, double watts) {
+  bin.windows = std::min(bin.windows + 1, kMemory);
+  bin.use += (use - bin.use) / bin.windows;
+  const double most = bin.windows > 1 ? kMaxStep * std::max(bin.watts, watts)
+                                      : std::numeric_limits<double>::infinity();
+  const double change = (watts - bin.watts) / bin.windows;
+  bin.watts +=
+      std::clamp(change > 0 && bin.windows > kTrusted ? change * kUpwards : change, -most, most);
+}
+
+IdlePower::Bin& IdlePower::bin_of(double use) {
+  const double root = std::sqrt(use);  // bins are narrower towards zero
+  const auto bin = static_cast<std::size_t>(root * static_cast<double>(kBins));
+  return bins_.at(std::min(bin, kBins - 1));
+}
+
+std::vector<IdlePower::Bin> IdlePower::state() const {
+  std::vector<Bin> seen;
+  if (!configured_) {
+    std::ranges::copy_if(bins_, std::back_inserter(seen), &Bin::plausible);
+  }
+  return seen;
+}
+
+void IdlePower::restore(std::span<const Bin> state) {
+  bool any = false;
+  for (const Bin& bin : state) {
+    if (configured_ || !bin.plausible()) {
+      continue;
+    }
+    if (Bin& place = bin_of(bin.use); place.windows == 0) {
+      place = bin;
+      place.windows = std::min(bin.windows, kMemory);
+      any = true;
+    }
+  }
+  if (any) {
+    estimate_ = fit();
+  }
 }
 
 void IdlePower::observe(double joules, double seconds, double utilisation) {
@@ -52,9 +93,7 @@ void IdlePower::observe(double joules, double seconds, double utilisation) {
 
 void IdlePower::close_window() {
   const double use = busy_seconds_ / seconds_;
-  const double root = std::sqrt(use);  // bins are narrower towards zero
-  const auto bin = static_cast<std::size_t>(root * static_cast<double>(kBins));
-  bins_.at(std::min(bin, kBins - 1)).add(use, joules_ / seconds_);
+  add(bin_of(use), use, joules_ / seconds_);
   joules_ = 0;
   seconds_ = 0;
   busy_seconds_ = 0;

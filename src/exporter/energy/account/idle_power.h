@@ -3,6 +3,8 @@
 #include <array>
 #include <cstddef>
 #include <optional>
+#include <span>
+#include <vector>
 
 namespace ceems::exporter::energy {
 
@@ -30,6 +32,16 @@ class IdlePower {
   static constexpr double kFullLoadIdle = 0.5;
   static constexpr std::size_t kBins = 16;
 
+  /// The mean of windows of similar use.
+  struct Bin {
+    double use = 0;      ///< 0...1
+    double watts = 0;    ///< > 0
+    double windows = 0;  ///< how many it is the mean of, at most; 0: nothing was seen
+    /// False for what no node can have shown.
+    [[nodiscard]] bool plausible() const;
+    bool operator==(const Bin&) const = default;
+  };
+
   /// `full_load_idle` is the fraction of the power at full load that is taken as idle power until a
   /// better estimate is known.
   explicit IdlePower(double full_load_idle = kFullLoadIdle) : full_load_idle_(full_load_idle) {}
@@ -46,14 +58,16 @@ class IdlePower {
     return configured_ ? configured_ : estimate_;
   }
 
- private:
-  struct Bin {
-    double use = 0;
-    double watts = 0;
-    double windows = 0;  ///< 0: nothing was seen
-    void add(double new_use, double new_watts);
-  };
+  /// What was learned, by rising use. Empty before the first window is full and where a value is
+  /// configured.
+  [[nodiscard]] std::vector<Bin> state() const;
+  /// Continues with the state of another object. Bins that have seen windows stay as they are, and
+  /// what is not plausible is left out.
+  void restore(std::span<const Bin> state);
 
+ private:
+  static void add(Bin& bin, double use, double watts);
+  Bin& bin_of(double use);
   void close_window();
   /// The power at use 1 above the idle power, divided by the latter.
   [[nodiscard]] double assumed_slope() const { return (1 - full_load_idle_) / full_load_idle_; }

@@ -1,6 +1,7 @@
 #include "exporter/energy/account/idle_power.h"
 
 #include <limits>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -103,11 +104,56 @@ TEST(IdlePower, TakesAnUnknownUtilisationAsQuiet) {
   EXPECT_DOUBLE_EQ(idle.watts().value_or(-1), 50);
 }
 
+TEST(IdlePower, ContinuesWithTheStateOfAnother) {
+  IdlePower before;
+  EXPECT_TRUE(before.state().empty());
+  for (int round = 0; round < 20; ++round) {
+    for (const double use : {0.3, 0.5, 0.7, 0.9}) {
+      observe(before, 160 + 250 * use, use, 30);
+    }
+  }
+  ASSERT_EQ(before.state().size(), 4U);
+  IdlePower after;
+  after.restore(before.state());
+  EXPECT_EQ(after.state(), before.state());
+  EXPECT_DOUBLE_EQ(after.watts().value_or(-1), before.watts().value_or(-2));
+  // Under a load that stays the same the estimate would be 215 W without the state.
+  observe(after, 160 + 250 * 0.9, 0.9, 24 * 3600);
+  EXPECT_NEAR(after.watts().value_or(-1), before.watts().value_or(-2), 1.6);
+}
+
+TEST(IdlePower, KeepsWhatItSawItselfOverAState) {
+  IdlePower idle;
+  observe(idle, 100, 0.0, 60);
+  idle.restore(std::vector<IdlePower::Bin>{{.use = 0.0, .watts = 50, .windows = 90},
+                                           {.use = 1, .watts = 300, .windows = 90}});
+  EXPECT_EQ(idle.state(), (std::vector<IdlePower::Bin>{{.use = 0, .watts = 100, .windows = 6},
+                                                       {.use = 1, .watts = 300, .windows = 90}}));
+}
+
+TEST(IdlePower, RestoresNothingImplausible) {
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  constexpr double kInfinity = std::numeric_limits<double>::infinity();
+  const std::vector<IdlePower::Bin> good{{.use = 0.5, .watts = 100, .windows = 6}};
+  for (const double bad : {-0.1, 1e7, kNan, kInfinity}) {
+    IdlePower idle;
+    idle.restore(std::vector<IdlePower::Bin>{{.use = bad, .watts = 100, .windows = 6},
+                                             {.use = 0.1, .watts = bad, .windows = 6},
+                                             {.use = 0.2, .watts = 100, .windows = bad},
+                                             {.use = 0.3, .watts = 0, .windows = 6},
+                                             {.use = 0.4, .watts = 100, .windows = 0},
+                                             good.front()});
+    EXPECT_EQ(idle.state(), good) << bad;
+  }
+}
+
 TEST(IdlePower, LearnsNothingWhereAValueIsConfigured) {
   IdlePower idle;
   idle.configure(33);
   observe(idle, 100, 0.0, 100);
+  idle.restore(std::vector<IdlePower::Bin>{{.use = 0, .watts = 100, .windows = 6}});
   EXPECT_DOUBLE_EQ(idle.watts().value_or(-1), 33);
+  EXPECT_TRUE(idle.state().empty());
 }
 
 }  // namespace

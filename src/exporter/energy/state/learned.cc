@@ -1,0 +1,303 @@
+#include "exporter/energy/state/learned.h"
+
+#include <algorithm>
+#include <cmath>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/json.h"
+#include "base/json_reader.h"
+#include "base/strings.h"
+
+namespace ceems::exporter::energy {
+namespace {
+
+constexpr int kVersion = 1;
+constexpr int kMaxSocket = 4096;
+constexpr int kSkippedDepth = 3;  // of a value that is skipped: all are inside of others
+
+/// Reads a state file. After a failure error() says what is wrong.
+class Reader {
+ public:
+  Reader(std::string_view text, const Machine& machine) : scanner_(text), machine_(machine) {}
+
+  bool read(Learned& learned) {
+    const bool done = object([&](std::string_view key) { return member(key, learned); }) &&
+                      (scanner_.at_end() || refuse("expected the end of the text")) &&
+                      (version_ || refuse("expected a version")) &&
+                      (identified_ || refuse("expected the machine"));
+    return done;
+  }
+  [[nodiscard]] const std::string& error() const { return error_; }
+
+ private:
+  bool refuse(std::string reason) {
+    if (error_.empty()) {
+      error_ = std::move(reason);
+    }
+    return false;
+  }
+
+  /// Reads an object. `member` reads the value of a key.
+  template <typename Member>
+  bool object(Member member) {
+    if (!scanner_.take('{')) {
+      return refuse("expected an object");
+    }
+    if (scanner_.take('}')) {
+      return true;
+    }
+    std::string key;
+    do {
+      if (!scanner_.string(key) || !scanner_.take(':')) {
+        return refuse("expected a key");
+      }
+      if (!member(std::string_view(key))) {
+        return refuse(fmt::format("invalid value of '{}'", printable(key)));
+      }
+    } while (scanner_.take(','));
+    return scanner_.take('}') || refuse("expected the end of an object");
+  }
+
+  template <typename Element>
+  bool array(Element element) {
+    if (!scanner_.take('[')) {
+      return refuse("expected a list");
+    }
+    if (scanner_.take(']')) {
+      return true;
+    }
+    do {
+      if (!element()) {
+        return false;
+      }
+    } while (scanner_.take(','));
+    return scanner_.take(']') || refuse("expected the end of a list");
+  }
+
+  bool number(double& value) {
+    const auto parsed = parse_double(scanner_.number());
+    if (!parsed || !std::isfinite(*parsed)) {
+      return refuse("expected a finite number");
+    }
+    value = *parsed;
+    return true;
+  }
+
+  bool text(std::string& value) { return scanner_.string(value) || refuse("expected a text"); }
+
+  bool skip() {
+    std::string ignored;
+    return scanner_.value(ignored, kSkippedDepth);
+  }
+
+  bool member(std::string_view key, Learned& learned) {
+    if (key == "version") {
+      double version = 0;
+      version_ = number(version);
+      return version_ && (version == kVersion ||
+                          refuse(fmt::format("of version {}, expected {}", version, kVersion)));
+    }
+    if (key == "machine") {
+      identified_ = true;
+      return read_machine();
+    }
+    if (key == "idle") {
+      return array([&] { return read_idle(learned); });
+    }
+    if (key == "numbers") {
+      return object([&](std::string_view name) {
+        double value = 0;
+        if (!number(value)) {
+          return false;
+        }
+        if (learned.numbers.size() < Learned::kMaxEntries) {
+          learned.numbers.insert_or_assign(std::string(name), value);
+        }
+        return true;
+      });
+    }
+    return skip();
+  }
+
+  bool read_machine() {
+    Machine other;
+    double sockets = -1;
+    double cpus = -1;
+    const bool done = object([&](std::string_view key) {
+      if (key == "id") {
+        return text(other.id);
+      }
+      if (key == "cpu") {
+        return text(other.cpu);
+      }
+      if (key == "sockets") {
+        return number(sockets);
+      }
+      return key == "cpus" ? number(cpus) : skip();
+    });
+    if (!done) {
+      return false;
+    }
+    if (other.id != machine_.id) {
+      return refuse("of another machine");
+    }
+    if (other.cpu != machine_.cpu) {
+      return refuse(fmt::format("of the CPU '{}', this is '{}'", printable(other.cpu),
+                                printable(machine_.cpu)));
+    }
+    if (sockets != static_cast<double>(machine_.sockets) ||
+        cpus != static_cast<double>(machine_.cpus)) {
+      return refuse(fmt::format("of {} sockets and {} CPUs, this machine has {} and {}", sockets,
+                                cpus, machine_.sockets, machine_.cpus));
+    }
+    return true;
+  }
+
+  bool read_idle(Learned& learned) {
+    Learned::Idle entry;
+    bool has_domain = false;
+    const bool done = object([&](std::string_view key) {
+      if (key == "domain") {
+        has_domain = true;
+        return read_domain(entry.domain);
+      }
+      if (key == "socket") {
+        double socket = 0;
+        if (!number(socket) || socket < 0 || socket > kMaxSocket || socket != std::floor(socket)) {
+          return refuse("expected the number of a socket");
+        }
+        entry.socket = static_cast<int>(socket);
+        return true;
+      }
+      if (key == "device") {
+        return text(entry.device);
+      }
+      if (key == "meters") {
+        return text(entry.meters);
+      }
+      return key == "bins" ? array([&] { return read_bin(entry.bins); }) : skip();
+    });
+    if (!done || !has_domain) {
+      return refuse("expected a domain");
+    }
+    if (learned.idle.size() < Learned::kMaxEntries) {
+      learned.add(std::move(entry));
+    }
+    return true;
+  }
+
+  bool read_domain(Domain& domain) {
+    std::string name;
+    if (!text(name)) {
+      return false;
+    }
+    const auto found = std::ranges::find(kDomains, name, [](Domain d) { return to_string(d); });
+    if (found == kDomains.end()) {
+      return refuse(fmt::format("unknown domain '{}'", printable(name)));
+    }
+    domain = *found;
+    return true;
+  }
+
+  bool read_bin(std::vector<IdlePower::Bin>& bins) {
+    IdlePower::Bin bin;
+    const bool done = scanner_.take('[') && number(bin.use) && scanner_.take(',') &&
+                      number(bin.watts) && scanner_.take(',') && number(bin.windows) &&
+                      scanner_.take(']');
+    if (!done) {
+      return refuse("expected [use, watts, windows]");
+    }
+    if (!bin.plausible()) {
+      return refuse(fmt::format("impossible use, watts and windows [{}, {}, {}]", bin.use,
+                                bin.watts, bin.windows));
+    }
+    if (bins.size() == IdlePower::kBins) {
+      return refuse(fmt::format("more than {} bins", IdlePower::kBins));
+    }
+    bins.push_back(bin);
+    return true;
+  }
+
+  JsonScanner scanner_;
+  const Machine& machine_;
+  bool version_ = false;
+  bool identified_ = false;
+  std::string error_;
+};
+
+}  // namespace
+
+bool Learned::Idle::same_place(const Idle& other) const {
+  return domain == other.domain && socket == other.socket && device == other.device &&
+         meters == other.meters;
+}
+
+void Learned::add(Idle entry) {
+  if (!entry.bins.empty()) {
+    idle.push_back(std::move(entry));
+  }
+}
+
+const std::vector<IdlePower::Bin>& Learned::bins_of(const Idle& place) const {
+  static const std::vector<IdlePower::Bin> none;
+  const auto found =
+      std::ranges::find_if(idle, [&place](const Idle& entry) { return entry.same_place(place); });
+  return found == idle.end() ? none : found->bins;
+}
+
+void Learned::add_missing(const Learned& older) {
+  for (const Idle& entry : older.idle) {
+    if (bins_of(entry).empty()) {
+      add(entry);
+    }
+  }
+  numbers.insert(older.numbers.begin(), older.numbers.end());
+}
+
+std::string to_json(const Learned& learned, const Machine& machine) {
+  std::string text;
+  JsonWriter json(text, JsonEscape::kPlain);
+  json.begin_object().member("version", kVersion).key("machine").begin_object();
+  json.member("id", machine.id).member("cpu", machine.cpu);
+  json.member("sockets", static_cast<std::int64_t>(machine.sockets));
+  json.member("cpus", static_cast<std::int64_t>(machine.cpus)).end_object();
+  json.key("idle").begin_array();
+  for (std::size_t i = 0; i < std::min(learned.idle.size(), Learned::kMaxEntries); ++i) {
+    const Learned::Idle& entry = learned.idle[i];
+    json.begin_object().member("domain", to_string(entry.domain));
+    if (entry.socket) {
+      json.member("socket", *entry.socket);
+    }
+    if (!entry.device.empty()) {
+      json.member("device", entry.device);
+    }
+    json.member("meters", entry.meters).key("bins").begin_array();
+    for (const IdlePower::Bin& bin : entry.bins) {
+      json.begin_array().value(bin.use).value(bin.watts).value(bin.windows).end_array();
+    }
+    json.end_array().end_object();
+  }
+  json.end_array().key("numbers").begin_object();
+  std::size_t count = 0;
+  for (const auto& [name, value] : learned.numbers) {
+    if (std::isfinite(value) && count++ < Learned::kMaxEntries) {
+      json.member(name, value);
+    }
+  }
+  json.end_object().end_object();
+  text += '\n';
+  return text;
+}
+
+Result<Learned> from_json(std::string_view text, const Machine& machine) {
+  Learned learned;
+  Reader reader(text, machine);
+  if (!reader.read(learned)) {
+    return fail(ErrorCode::kParse, "{}", reader.error());
+  }
+  return learned;
+}
+
+}  // namespace ceems::exporter::energy
