@@ -11,7 +11,7 @@
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   namespace energy = ceems::exporter::energy;
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const energy::Machine machine{.id = "0123abcd", .cpu = "CPU", .sockets = 2, .cpus = 128};
+  const energy::MachineIdentity machine{.id = "0123abcd", .cpu = "CPU", .sockets = 2, .cpus = 128};
   const auto learned = energy::from_json(text, machine);
   if (!learned) {
     if (learned.error().message.empty()) {

@@ -257,7 +257,7 @@ TEST_F(SamplerThreadTest, TicksRefreshesYoungUnitsAndStops) {
 
 TEST_F(SamplerThreadTest, ContinuesWithItsStateFileAndLeavesOne) {
   const std::string path = dir_.path() / "energy.json";
-  const Machine machine{.id = "id", .cpu = "cpu", .sockets = 1, .cpus = 2};
+  const MachineIdentity machine{.id = "id", .cpu = "cpu", .sockets = 1, .cpus = 2};
   const auto state = [&] { return std::make_unique<StateFile>(path, machine, clock_); };
   Learned before;
   before.add({.domain = Domain::kPackage,
@@ -294,9 +294,9 @@ TEST_F(SamplerThreadTest, ContinuesWithItsStateFileAndLeavesOne) {
 }
 
 TEST_F(SamplerThreadTest, RunsWithoutAWritableStateFile) {
-  Sampler& sampler =
-      make(milliseconds(100), {},
-           std::make_unique<StateFile>(dir_.path() / "none/energy.json", Machine{}, clock_));
+  Sampler& sampler = make(
+      milliseconds(100), {},
+      std::make_unique<StateFile>(dir_.path() / "none/energy.json", MachineIdentity{}, clock_));
   meter_->publish({.watts = 1000, .time = clock_.steady_now()});
   sampler.start();
   sampler.wait_first(clock_.steady_now() + seconds(5));

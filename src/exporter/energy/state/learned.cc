@@ -20,7 +20,8 @@ constexpr int kSkippedDepth = 3;  // of a value that is skipped: all are inside 
 /// Reads a state file. After a failure error() says what is wrong.
 class Reader {
  public:
-  Reader(std::string_view text, const Machine& machine) : scanner_(text), machine_(machine) {}
+  Reader(std::string_view text, const MachineIdentity& machine)
+      : scanner_(text), machine_(machine) {}
 
   bool read(Learned& learned) {
     const bool done = object([&](std::string_view key) { return member(key, learned); }) &&
@@ -122,7 +123,7 @@ class Reader {
   }
 
   bool read_machine() {
-    Machine other;
+    MachineIdentity other;
     double sockets = -1;
     double cpus = -1;
     const bool done = object([&](std::string_view key) {
@@ -221,7 +222,7 @@ class Reader {
   }
 
   JsonScanner scanner_;
-  const Machine& machine_;
+  const MachineIdentity& machine_;
   bool version_ = false;
   bool identified_ = false;
   std::string error_;
@@ -256,7 +257,7 @@ void Learned::add_missing(const Learned& older) {
   numbers.insert(older.numbers.begin(), older.numbers.end());
 }
 
-std::string to_json(const Learned& learned, const Machine& machine) {
+std::string to_json(const Learned& learned, const MachineIdentity& machine) {
   std::string text;
   JsonWriter json(text, JsonEscape::kPlain);
   json.begin_object().member("version", kVersion).key("machine").begin_object();
@@ -291,7 +292,7 @@ std::string to_json(const Learned& learned, const Machine& machine) {
   return text;
 }
 
-Result<Learned> from_json(std::string_view text, const Machine& machine) {
+Result<Learned> from_json(std::string_view text, const MachineIdentity& machine) {
   Learned learned;
   Reader reader(text, machine);
   if (!reader.read(learned)) {

@@ -14,12 +14,12 @@
 namespace ceems::exporter::energy {
 
 /// What distinguishes a machine from others, as far as its idle power is concerned.
-struct Machine {
+struct MachineIdentity {
   std::string id;   ///< a hash (machine.h)
   std::string cpu;  ///< model name of the CPUs
   std::size_t sockets = 0;
   std::size_t cpus = 0;  ///< online CPUs
-  bool operator==(const Machine&) const = default;
+  bool operator==(const MachineIdentity&) const = default;
 };
 
 /// What the program learned about a machine and continues with after a restart.
@@ -48,11 +48,11 @@ struct Learned {
 };
 
 /// The content of a state file (docs/energy.md), which from_json() reads. One line.
-std::string to_json(const Learned& learned, const Machine& machine);
+std::string to_json(const Learned& learned, const MachineIdentity& machine);
 
 /// Reads the content of a state file. Members that it does not know are skipped. kParse: it is not
 /// JSON or not of this form, of another version, of another machine, or holds a value that nothing
 /// can have measured; the message says which. Accepts any bytes.
-Result<Learned> from_json(std::string_view text, const Machine& machine);
+Result<Learned> from_json(std::string_view text, const MachineIdentity& machine);
 
 }  // namespace ceems::exporter::energy

@@ -8,7 +8,7 @@
 namespace ceems::exporter::energy {
 namespace {
 
-const Machine kMachine{.id = "0123abcd", .cpu = "AMD EPYC 9654", .sockets = 2, .cpus = 384};
+const MachineIdentity kMachine{.id = "0123abcd", .cpu = "AMD EPYC 9654", .sockets = 2, .cpus = 384};
 
 Learned example() {
   Learned learned;

@@ -13,9 +13,9 @@
 
 namespace ceems::exporter::energy {
 
-Machine this_machine(const host::Paths& paths, const std::string& machine_id_file) {
+MachineIdentity this_machine(const host::Paths& paths, const std::string& machine_id_file) {
   constexpr std::size_t kIdBytes = 16;
-  Machine machine;
+  MachineIdentity machine;
   const auto id = host::read_file(machine_id_file, 256);
   utsname system{};
   ::uname(&system);

@@ -7,14 +7,14 @@
 namespace ceems::exporter::energy {
 namespace {
 
-TEST(Machine, IsToldApartByItsIdAndItsCpus) {
+TEST(MachineIdentity, IsToldApartByItsIdAndItsCpus) {
   const testing::TempDir dir;
   const host::Paths paths{dir.path() / "proc", dir.path() / "sys", dir.path() / "cgroup"};
   const std::string id = dir.write("machine-id", "b08dfa6083e7567a1921a715000001fb\n");
   dir.write("proc/cpuinfo",
             "processor\t: 0\nmodel name\t: Fast CPU\nphysical id\t: 0\n\n"
             "processor\t: 1\nmodel name\t: Fast CPU\nphysical id\t: 1\n");
-  const Machine machine = this_machine(paths, id);
+  const MachineIdentity machine = this_machine(paths, id);
   EXPECT_EQ(machine.cpu, "Fast CPU");
   EXPECT_EQ(machine.sockets, 2U);
   EXPECT_EQ(machine.cpus, 2U);
@@ -25,10 +25,10 @@ TEST(Machine, IsToldApartByItsIdAndItsCpus) {
   EXPECT_NE(this_machine(paths, id).id, machine.id);
 }
 
-TEST(Machine, IsKnownWithoutFiles) {
+TEST(MachineIdentity, IsKnownWithoutFiles) {
   const testing::TempDir dir;
   const host::Paths paths{dir.path() / "proc", dir.path() / "sys", dir.path() / "cgroup"};
-  const Machine machine = this_machine(paths, dir.path() / "machine-id");
+  const MachineIdentity machine = this_machine(paths, dir.path() / "machine-id");
   EXPECT_EQ(machine.id.size(), 32U);
   EXPECT_EQ(machine.cpu, "");
   EXPECT_EQ(machine.cpus, 0U);

@@ -13,7 +13,7 @@
 
 namespace ceems::exporter::energy {
 
-StateFile::StateFile(std::string path, Machine machine, const Clock& clock)
+StateFile::StateFile(std::string path, MachineIdentity machine, const Clock& clock)
     : path_(std::move(path)),
       machine_(std::move(machine)),
       clock_(clock),

@@ -23,7 +23,7 @@ class StateFile {
   static constexpr auto kPause = std::chrono::minutes(5);
 
   /// Does no I/O. `clock` must outlive the object.
-  StateFile(std::string path, Machine machine, const Clock& clock);
+  StateFile(std::string path, MachineIdentity machine, const Clock& clock);
 
   /// Reads the file. Empty if there is none or if it is refused, which is logged.
   Learned load();
@@ -41,7 +41,7 @@ class StateFile {
   void warn_once(const Error& error) CEEMS_EXCLUDES(mutex_);
 
   const std::string path_;
-  const Machine machine_;
+  const MachineIdentity machine_;
   const Clock& clock_;
   Clock::SteadyTime last_;
   Learned loaded_;

@@ -41,7 +41,7 @@ class StateFileTest : public ::testing::Test {
 
   testing::TempDir dir_;
   testing::FakeClock clock_;
-  Machine machine_{.id = "id", .cpu = "cpu", .sockets = 1, .cpus = 8};
+  MachineIdentity machine_{.id = "id", .cpu = "cpu", .sockets = 1, .cpus = 8};
   std::string path_ = dir_.path() / "energy.json";
 };
 
