@@ -242,5 +242,25 @@ TEST(EnergyCollectorSpec, IsOnByDefaultOnlyWithUnitsOfALiveCgroupTree) {
   EXPECT_FALSE(spec.enabled_when(test.context, sources));  // plain files
 }
 
+TEST(EnergyCollectorSpec, TakesTwoReadingsForTheModel) {
+  const testing::TempDir dir;
+  TestContext test(dir.path());
+  dir.write("proc/stat", "cpu  0 0 0 100 0 0 0 0 0 0\ncpu0 0 0 0 100 0 0 0 0 0 0\n");
+  dir.write("proc/meminfo", "MemTotal: 1000 kB\nMemAvailable: 400 kB\n");
+  const auto refused = create_collector(energy_collector(), test.context,
+                                        {"--collector.energy.model-watts=idle=95"});
+  ASSERT_FALSE(refused);
+  EXPECT_THAT(refused.error().message, HasSubstr("--collector.energy.model-watts: expected two"));
+  auto collector = create_collector(energy_collector(), test.context,
+                                    {"--collector.energy.model-watts=idle=95,full=410"})
+                       .value();
+  static_cast<void>(samples_of(*collector));
+  test.clock.advance(std::chrono::seconds(10));
+  dir.write("proc/stat", "cpu  1000 0 0 100 0 0 0 0 0 0\ncpu0 1000 0 0 100 0 0 0 0 0 0\n");
+  EXPECT_THAT(samples_of(*collector),
+              HasSubstr("ceems_node_energy_joules_total{domain=\"node\",hostname=\"n1\",source="
+                        "\"power-model\"} 4100\n"));
+}
+
 }  // namespace
 }  // namespace ceems::exporter

@@ -220,12 +220,14 @@ void report_model(const DoctorContext& context, Found& found, Report& report) {
     return;
   }
   if (found.model && found.wall() == nullptr && !found.has(Domain::kPackage)) {
+    const bool host = in_virtual_machine(context.paths);  // the wattmeter is that of the host
     report.works(
         fmt::format("power model, not calibrated: {:.0f} W idle, {:.0f} W at full load; {}",
                     found.model->idle_watts, found.model->full_watts, found.model->basis),
-        fmt::format("read a wattmeter twice, when the node is idle and under full load ({}), and "
-                    "start with --collector.energy.model-watts=idle=WATTS,full=WATTS",
-                    kLoadCommand));
+        fmt::format("read a wattmeter{} twice, when {} is idle and under full load ({}), and start "
+                    "with --collector.energy.model-watts=idle=WATTS,full=WATTS{}",
+                    host ? " of the host" : "", host ? "it" : "the node", kLoadCommand,
+                    host ? ", this machine's part of it by CPUs" : ""));
   }
 }
 

@@ -94,6 +94,18 @@ TEST(DoctorEnergy, ExplainsTheModelWhereNothingIsMeasured) {
                   "family)"));
 }
 
+TEST(DoctorEnergy, AsksForTheHostsWattmeterInAVirtualMachine) {
+  const Node node;
+  node.write("proc/cpuinfo",
+             "processor\t: 0\nvendor_id\t: AuthenticAMD\ncpu family\t: 25\nmodel\t\t: 17\n"
+             "flags\t\t: fpu hypervisor\n");
+  EXPECT_THAT(node.causes()[1],
+              HasSubstr("-> read a wattmeter of the host twice, when it is idle and under full "
+                        "load (stress-ng --cpu 0 --cpu-method matrixprod), and start with "
+                        "--collector.energy.model-watts=idle=WATTS,full=WATTS, this machine's "
+                        "part of it by CPUs"));
+}
+
 TEST(DoctorEnergy, SaysThatTheModelIsCalibrated) {
   Node node;
   node.context.model_watts = "idle=95,full=410.5";

@@ -139,6 +139,26 @@ TEST(PowerTable, StatesTheErrorThatThePublishedResultsShow) {
   EXPECT_NEAR(full_sum / count, 11, 0.5);
 }
 
+TEST(PowerTable, IsThatOfTheDocumentation) {
+  const auto page = host::read_file(CEEMS_TEST_ROOT "/../docs/energy.md").value();
+  const auto families = published();
+  const auto range = [](const ErrorRange& error) {
+    const auto number = [](double value) {
+      return value < 0 ? fmt::format("−{:.0f}", -value) : fmt::format("+{:.0f}", value);
+    };
+    return number(error.low) + " to " + number(error.high);
+  };
+  for (const CpuPower& row : table()) {
+    if (row.idle_error && row.full_error) {
+      const std::string line =
+          fmt::format("| {} | {} | {} | {} | {} |\n", row.name,
+                      families.at(std::string(row.name)).size(), range(*row.idle_error),
+                      range(*row.full_error), row.shape ? "published" : "mean of others");
+      EXPECT_NE(page.find(line), std::string::npos) << line;
+    }
+  }
+}
+
 TEST(PowerTable, FindsTheFamilyOfACpu) {
   EXPECT_EQ(name_of({.vendor = "AuthenticAMD", .family = 25, .model = 17}), "AMD EPYC Genoa");
   EXPECT_EQ(name_of({.vendor = "AuthenticAMD", .family = 25, .model = 1}), "AMD EPYC Milan");
