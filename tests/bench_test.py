@@ -16,6 +16,8 @@ import xml.dom.minidom
 
 ROOT = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..")
 sys.path.insert(0, os.path.join(ROOT, "bench"))
+import energy_report  # noqa: E402
+import wattmeter  # noqa: E402
 from cpu_time import process_cpu_seconds  # noqa: E402
 
 LOADER = importlib.machinery.SourceFileLoader("validate_energy", os.path.join(ROOT, "bench", "validate_energy"))
@@ -81,7 +83,7 @@ class ValidateEnergy(unittest.TestCase):
         return status, out.getvalue(), err.getvalue()
 
     def assert_fails(self, words, call, *arguments):
-        with self.assertRaises(validate_energy.Failure) as caught:
+        with self.assertRaises(wattmeter.Failure) as caught:
             call(*arguments)
         self.assertIn(words, str(caught.exception))
 
@@ -103,10 +105,10 @@ class ValidateEnergy(unittest.TestCase):
         self.assertAlmostEqual(pair, (9 + 8 * 1.25 * (4 + 3)) / 0.93, delta=0.5)  # the first core wakes the package once
         self.assertGreater(outcomes[-2].marginal, outcomes[-1].marginal)
         self.assertLess(max(abs(w.residual) for w in windows), 1e-3)
-        mape, kinds = validate_energy.summary(outcomes)
+        mape, kinds = energy_report.summary(outcomes)
         self.assertAlmostEqual(mape, 8.3, delta=0.4)
         self.assertEqual([kind for kind, *_ in kinds], ["one thread", "compute", "memory", "two at once"])
-        self.assertEqual(validate_energy.summary(self.run_dry()[2])[0], mape, "the same seed gives the same result")
+        self.assertEqual(energy_report.summary(self.run_dry()[2])[0], mape, "the same seed gives the same result")
 
     def test_writes_reports_with_plots(self):
         with tempfile.TemporaryDirectory() as directory:
@@ -162,19 +164,19 @@ class ValidateEnergy(unittest.TestCase):
         self.assertEqual(len(validate_energy.plan([[0]], [1])), 2)  # one core without SMT: nothing to share
 
     def test_reads_wattmeters(self):
-        self.assertEqual(validate_energy.dcmi_watts("    Instantaneous power reading:                   220 Watts\n"), 220)
-        self.assert_fails("no 'Instantaneous", validate_energy.dcmi_watts, "Invalid command")
-        self.assert_fails("expected watts", validate_energy.dcmi_watts, "Instantaneous power reading: 0 Watts")
+        self.assertEqual(wattmeter.dcmi_watts("    Instantaneous power reading:                   220 Watts\n"), 220)
+        self.assert_fails("no 'Instantaneous", wattmeter.dcmi_watts, "Invalid command")
+        self.assert_fails("expected watts", wattmeter.dcmi_watts, "Instantaneous power reading: 0 Watts")
         for document in ({"PowerControl": [{}, {"PowerConsumedWatts": 344}]}, {"PowerWatts": {"Reading": 344.0}}, {"Reading": 344}):
-            self.assertEqual(validate_energy.redfish_watts(document), 344)
+            self.assertEqual(wattmeter.redfish_watts(document), 344)
         for document in ({}, {"PowerControl": None}, {"Reading": "344"}, {"Reading": True}):
-            self.assert_fails("has no PowerConsumedWatts", validate_energy.redfish_watts, document)
-        readings = validate_energy.csv_readings(["time,watts\n", "2026-01-01T00:00:02Z,201.5\n", "# note\n", "1767225601,200\n"], "f", 10)
+            self.assert_fails("has no PowerConsumedWatts", wattmeter.redfish_watts, document)
+        readings = wattmeter.csv_readings(["time,watts\n", "2026-01-01T00:00:02Z,201.5\n", "# note\n", "1767225601,200\n"], "f", 10)
         self.assertEqual(readings, [(1767225611.0, 200.0), (1767225612.0, 201.5)])
-        self.assertEqual(validate_energy.csv_readings(["5;100"], "f"), [(5.0, 100.0)])
-        self.assert_fails("f:2: expected 'time,watts', got 'noon,5'", validate_energy.csv_readings, ["1,5", "noon,5"], "f")
-        self.assert_fails("f:1: expected watts, got nan", validate_energy.csv_readings, ["1,nan"], "f")
-        self.assert_fails("no readings", validate_energy.csv_readings, ["time,watts"], "f")
+        self.assertEqual(wattmeter.csv_readings(["5;100"], "f"), [(5.0, 100.0)])
+        self.assert_fails("f:2: expected 'time,watts', got 'noon,5'", wattmeter.csv_readings, ["1,5", "noon,5"], "f")
+        self.assert_fails("f:1: expected watts, got nan", wattmeter.csv_readings, ["1,nan"], "f")
+        self.assert_fails("no readings", wattmeter.csv_readings, ["time,watts"], "f")
 
     def test_says_what_the_page_lacks(self):
         self.assert_fails("--collector.energy", validate_energy.Page, "up 1\n")

@@ -1,7 +1,8 @@
 #include <linux/capability.h>
 
 #include <algorithm>
-#include <limits>
+#include <optional>
+#include <string>
 #include <vector>
 
 #include <fmt/format.h>
@@ -213,10 +214,10 @@ void report_model(const DoctorContext& context, Found& found, Report& report) {
                   "correct the flag, or leave it out");
     return;
   }
-  if (*readings) {
-    found.model = energy::calibrated(found.model.value_or(energy::PowerModel()), **readings);
+  if (const std::optional<energy::ModelWatts>& given = *readings; given) {
+    found.model = energy::calibrated(found.model.value_or(energy::PowerModel()), *given);
     report.works(fmt::format("power model calibrated by two readings: {} W idle, {} W at full load",
-                             (*readings)->idle, (*readings)->full));
+                             given->idle, given->full));
     return;
   }
   if (found.model && found.wall() == nullptr && !found.has(Domain::kPackage)) {
