@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdlib>
+#include <optional>
 #include <string>
 #include <utility>
 
@@ -219,8 +220,8 @@ Result<std::unique_ptr<Collector>> create(const Flags& flags,
     return fail(Error(model.error()).with_context("--collector.energy.model-watts"));
   }
   auto meters = energy::find_meters(context.paths, *context.clock, open_privileged);
-  if (*model) {
-    energy::calibrate(meters, **model);
+  if (const std::optional<energy::ModelWatts>& readings = *model; readings) {
+    energy::calibrate(meters, *readings);
   }
   meters.insert(meters.end(), sources.meters.begin(), sources.meters.end());
   std::unique_ptr<energy::StateFile> state;

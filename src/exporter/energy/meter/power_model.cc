@@ -260,9 +260,9 @@ PowerShape typical_shape(const std::vector<CpuPower>& table) {
     // Several rows may quote one system.
     const bool first = std::none_of(
         table.begin(), row, [&](const CpuPower& earlier) { return earlier.system == row->system; });
-    if (row->shape && first) {
+    if (const std::optional<PowerShape>& shape = row->shape; shape && first) {
       for (std::size_t i = 0; i < sum.size(); ++i) {
-        sum.at(i) += row->shape->at(i);
+        sum.at(i) += shape->at(i);
       }
       ++count;
     }
