@@ -5,11 +5,18 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <utility>
 
+#include "base/clock.h"
+#include "exporter/energy/state/machine.h"
+#include "exporter/energy/state/state_file.h"
 #include "exporter/gpu/library/gpu_library.h"
 
 namespace ceems::exporter {
 namespace {
+
+/// Of the unit in packaging/systemd, which has StateDirectory=ceems_exporter.
+constexpr const char* kServiceStateFile = "/var/lib/ceems_exporter/energy.json";
 
 std::string environment(const std::string& name) {
   const char* value = std::getenv(name.c_str());  // NOLINT(concurrency-mt-unsafe): no threads yet
@@ -31,6 +38,16 @@ bool any_on(const config::FlagSet& flags, std::initializer_list<const char*> nam
   return std::ranges::any_of(names, [&flags](const char* name) {
     return flags.values(name) == std::vector<std::string>{"true"};
   });
+}
+
+/// What the exporter that runs as a service has learned, or one with the same flags.
+IdleWatts learned_idle_watts(const config::FlagSet& flags, const host::Paths& paths) {
+  std::string file = first_value(flags, {"collector.energy.state-file"});
+  if (file.empty()) {
+    file = kServiceStateFile;
+  }
+  return energy::idle_watts(
+      energy::StateFile(std::move(file), energy::this_machine(paths), real_clock()).load());
 }
 
 }  // namespace
@@ -56,6 +73,7 @@ DoctorContext doctor_context(const config::FlagSet& flags,
   };
   context.web_config = options.web_config_file;
   context.idle_watts = first_value(flags, {"collector.energy.idle-watts"});
+  context.learned_idle_watts = learned_idle_watts(flags, context.paths);
   context.model_watts = first_value(flags, {"collector.energy.model-watts"});
   context.energy_refused = flags.given("collector.energy") && !any_on(flags, {"collector.energy"});
   for (const CollectorSpec& spec : known.specs()) {

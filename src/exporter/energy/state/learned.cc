@@ -9,6 +9,7 @@
 #include "base/json.h"
 #include "base/json_reader.h"
 #include "base/strings.h"
+#include "exporter/energy/account/account.h"
 
 namespace ceems::exporter::energy {
 namespace {
@@ -299,6 +300,19 @@ Result<Learned> from_json(std::string_view text, const MachineIdentity& machine)
     return fail(ErrorCode::kParse, "{}", reader.error());
   }
   return learned;
+}
+
+std::array<std::optional<double>, kDomainCount> idle_watts(const Learned& learned) {
+  std::array<std::optional<double>, kDomainCount> watts{};
+  for (const Learned::Idle& entry : learned.idle) {
+    IdlePower idle(entry.device.empty() ? IdlePower::kFullLoadIdle : Account::kDeviceFullLoadIdle);
+    idle.restore(entry.bins);
+    if (const auto more = idle.watts()) {
+      auto& sum = watts.at(index(entry.domain));
+      sum = sum.value_or(0) + *more;
+    }
+  }
+  return watts;
 }
 
 }  // namespace ceems::exporter::energy

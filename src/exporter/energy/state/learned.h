@@ -1,5 +1,6 @@
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -46,6 +47,10 @@ struct Learned {
   /// Adds what `older` has and this has not: of meters and devices that were not there this time.
   void add_missing(const Learned& older);
 };
+
+/// The idle power in watts of each domain that a program begins with which continues with
+/// `learned`: the sum over sockets and devices. Nothing where nothing was learned.
+std::array<std::optional<double>, kDomainCount> idle_watts(const Learned& learned);
 
 /// The content of a state file (docs/energy.md), which from_json() reads. One line.
 std::string to_json(const Learned& learned, const MachineIdentity& machine);

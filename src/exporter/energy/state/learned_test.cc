@@ -172,5 +172,19 @@ TEST(Learned, WritesNoMoreThanItsLimitAndNoInfinity) {
   EXPECT_FALSE(read->numbers.contains("0"));
 }
 
+TEST(LearnedIdleWatts, AreThoseOfAllSocketsAndDevices) {
+  Learned learned;
+  learned.idle = {
+      {.domain = Domain::kPackage, .socket = 0, .bins = {{.use = 0, .watts = 40, .windows = 90}}},
+      {.domain = Domain::kPackage, .socket = 1, .bins = {{.use = 0, .watts = 45, .windows = 90}}},
+      {.domain = Domain::kGpu, .device = "a", .bins = {{.use = 0, .watts = 70, .windows = 9}}},
+      {.domain = Domain::kDram, .bins = {{.use = 0, .watts = -1, .windows = 9}}}};
+  const auto watts = idle_watts(learned);
+  EXPECT_DOUBLE_EQ(watts.at(index(Domain::kPackage)).value_or(0), 85);
+  EXPECT_DOUBLE_EQ(watts.at(index(Domain::kGpu)).value_or(0), 70);
+  EXPECT_FALSE(watts.at(index(Domain::kDram)));
+  EXPECT_FALSE(watts.at(index(Domain::kNode)));
+}
+
 }  // namespace
 }  // namespace ceems::exporter::energy
