@@ -32,8 +32,8 @@ struct DatabaseOptions {
   std::string password_file = {};
   /// SQLite: called around opening files for reading, to raise a privilege meanwhile; may be empty.
   std::function<void(const std::function<void()>& open)> around_open = {};
-  /// SQLite: a file of an older schema that has more bytes than this is upgraded while the database
-  /// is already in use; see Database::wait_until_ready(). Nothing: always before it is opened.
+  /// A database of an older schema that has more bytes than this is upgraded while it is already in
+  /// use; see Database::wait_until_ready(). Nothing: always before it is opened.
   std::optional<std::int64_t> upgrade_in_use_above = {};
   /// Called by another thread if such an upgrade fails; the database stays as it was. May be empty.
   std::function<void(const Error&)> on_upgrade_failed = {};

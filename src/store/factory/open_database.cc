@@ -22,7 +22,9 @@ Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
   if (options.url.empty()) {
     return sqlite::open_reader(options);
   }
-  auto database = open_database(options, real_clock());
+  DatabaseOptions in_use = options;
+  in_use.upgrade_in_use_above = in_use.upgrade_in_use_above.value_or(0);
+  auto database = open_database(in_use, real_clock());
   if (!database) {
     return fail(std::move(database).error());
   }

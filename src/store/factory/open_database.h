@@ -16,7 +16,7 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options, 
 /// Opens the reading half only. A SQLite file is opened as it is, whatever its version, beside the
 /// program that writes it: its generation() never changes, options.around_open is called around
 /// each opening, and the error is kNotFound if there is no file. The tables of a PostgreSQL
-/// database are created or upgraded as by open_database().
+/// database are created, or upgraded while it is in use, as by open_database().
 Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options);
 
 }  // namespace ceems::store

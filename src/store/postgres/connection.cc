@@ -252,14 +252,23 @@ Result<> Connection::set_timeout(std::chrono::milliseconds limit) {
 }
 
 void Connection::abandon() {
-  if (PGcancel* cancel = alive() ? PQgetCancel(handle_.get()) : nullptr; cancel != nullptr) {
-    std::array<char, 256> problem{};
-    if (PQcancel(cancel, problem.data(), static_cast<int>(problem.size())) == 0) {
-      log::debug("query not cancelled", {{"err", one_line(problem.data())}});
-    }
-    PQfreeCancel(cancel);
+  if (alive()) {
+    Canceller(*this).cancel();
   }
   handle_.reset();
+}
+
+void Canceller::Free::operator()(pg_cancel* cancel) const {
+  PQfreeCancel(cancel);
+}
+
+Canceller::Canceller(const Connection& connection) : cancel_(PQgetCancel(connection.handle())) {}
+
+void Canceller::cancel() const {
+  std::array<char, 256> problem{};
+  if (cancel_ && PQcancel(cancel_.get(), problem.data(), static_cast<int>(problem.size())) == 0) {
+    log::debug("query not cancelled", {{"err", one_line(problem.data())}});
+  }
 }
 
 Connector::Connector(std::string url, std::string password_file, std::string name)

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "store/sql/sql.h"
 
+struct pg_cancel;
 struct pg_conn;
 struct pg_result;
 
@@ -98,6 +99,19 @@ class Connection {
   std::unique_ptr<pg_conn, Finish> handle_;
   std::string name_;
   std::chrono::milliseconds timeout_{0};
+};
+
+/// Cancels the statement that a connection runs, from any thread; without effect if there is none.
+class Canceller {
+ public:
+  explicit Canceller(const Connection& connection);
+  void cancel() const;
+
+ private:
+  struct Free {
+    void operator()(pg_cancel* cancel) const;
+  };
+  std::unique_ptr<pg_cancel, Free> cancel_;
 };
 
 /// True if an error concerns only the row that was written (a constraint, a value too large), false

@@ -1,6 +1,9 @@
 #include "store/postgres/database.h"
 
 #include <atomic>
+#include <functional>
+#include <memory>
+#include <optional>
 #include <utility>
 
 #include "store/postgres/connection.h"
@@ -9,6 +12,7 @@
 #include "store/postgres/schema.h"
 #include "store/postgres/session.h"
 #include "store/sql/pool.h"
+#include "store/sql/upgrading.h"
 #include "store/writer/session_writer.h"
 
 namespace ceems::store::postgres {
@@ -56,10 +60,34 @@ class PgDatabase final : public Database {
                 coordinator_,
                 zone,
                 clock,
-                generation_) {}
+                generation_),
+        on_upgrade_failed_(options.on_upgrade_failed) {}
 
-  Writer& writer() override { return writer_; }
-  Reader& reader() override { return reader_; }
+  ~PgDatabase() override { stop_upgrade(); }
+
+  /// Upgrades the tables by this connection while the database is already in use.
+  void upgrade_in_use(Connection connection) {
+    canceller_.emplace(connection);
+    upgrading_.emplace(reader_, on_upgrade_failed_);
+    const auto own = std::make_shared<Connection>(std::move(connection));
+    upgrading_->start([this, own](const std::stop_token& stop) -> Result<Writer*> {
+      if (auto done = upgrade(*own, stop); !done) {
+        return fail(std::move(done).error());
+      }
+      generation_.fetch_add(1);
+      return &writer_;
+    });
+  }
+
+  Writer& writer() override {
+    return upgrading_ ? static_cast<Writer&>(upgrading_->writer()) : writer_;
+  }
+  Reader& reader() override {
+    return upgrading_ ? static_cast<Reader&>(upgrading_->reader()) : reader_;
+  }
+  bool wait_until_ready(const std::stop_token& stop) override {
+    return !upgrading_ || upgrading_->state().wait(stop);
+  }
 
   Result<std::string> backup(const std::string& /*directory*/, std::stop_token /*stop*/) override {
     return fail(ErrorCode::kInvalidArgument,
@@ -67,18 +95,28 @@ class PgDatabase final : public Database {
   }
 
   Result<> close() override {
+    stop_upgrade();
     pool_.close();
     coordinator_.stop();
     return {};
   }
 
  private:
+  void stop_upgrade() {
+    if (upgrading_) {
+      upgrading_->stop([this] { canceller_->cancel(); });
+    }
+  }
+
   std::unique_ptr<Connector> connector_;
   std::atomic<std::uint64_t> generation_{0};
   Coordinator coordinator_;
   Pool<Connection> pool_;
   PgReader reader_;
   PgWriter writer_;
+  const std::function<void(const Error&)> on_upgrade_failed_;
+  std::optional<Canceller> canceller_;
+  std::optional<UpgradeInUse> upgrading_;
 };
 
 }  // namespace
@@ -90,16 +128,25 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
   if (!connector) {
     return fail(std::move(connector).error());
   }
-  {
-    auto connection = (*connector)->connect();
-    if (!connection) {
-      return fail(std::move(connection).error());
-    }
+  auto connection = (*connector)->connect();
+  if (!connection) {
+    return fail(std::move(connection).error());
+  }
+  const auto bytes = bytes_to_upgrade(*connection);
+  if (!bytes) {
+    return fail(bytes.error());
+  }
+  const bool in_use = options.upgrade_in_use_above && *bytes > *options.upgrade_in_use_above;
+  if (!in_use) {
     if (auto done = upgrade(*connection); !done) {
       return fail(std::move(done).error());
     }
   }
-  return std::make_unique<PgDatabase>(std::move(*connector), zone, clock, options);
+  auto database = std::make_unique<PgDatabase>(std::move(*connector), zone, clock, options);
+  if (in_use) {
+    database->upgrade_in_use(std::move(*connection));
+  }
+  return database;
 }
 
 }  // namespace ceems::store::postgres

@@ -132,6 +132,9 @@ std::string counts_index() {
 constexpr std::array<std::string (*)(), 6> kSteps{first_tables, sums_tables, gap_tables,
                                                   leads_table,  names_table, counts_index};
 
+// That of every session. Queries of others queue behind a statement that waits for a table.
+constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";
+
 Result<std::int64_t> number(Connection& connection, std::string_view sql) {
   auto answer = connection.query(sql);
   if (!answer) {
@@ -161,17 +164,39 @@ Result<std::int64_t> stored_version(Connection& connection) {
   return foreign;
 }
 
-Result<> run_steps(Connection& connection) {
-  const auto version = stored_version(connection);
-  if (!version) {
-    return fail(version.error());
-  }
-  if (*version > kOwnVersion) {
+/// stored_version(), which must not be newer than this program.
+Result<std::int64_t> known_version(Connection& connection) {
+  auto version = stored_version(connection);
+  if (version && *version > kOwnVersion) {
     return fail(ErrorCode::kInvalidArgument,
                 "database {}: was written by a newer version of this program (ceems_schema {})",
                 connection.name(), *version);
   }
+  return version;
+}
+
+Result<> check_encoding(Connection& connection) {
+  auto encoding = connection.query("SHOW server_encoding");
+  if (!encoding) {
+    return fail(std::move(encoding).error());
+  }
+  if (encoding->text(0, 0) != "UTF8") {
+    return fail(ErrorCode::kInvalidArgument, "database {}: has the encoding {}; it has to be UTF8",
+                connection.name(), printable(encoding->text(0, 0)));
+  }
+  return {};
+}
+
+Result<> run_steps(Connection& connection, const std::stop_token& stop) {
+  const auto version = known_version(connection);
+  if (!version) {
+    return fail(version.error());
+  }
   for (std::int64_t next = *version + 1; next <= kOwnVersion; ++next) {
+    if (stop.stop_requested()) {
+      return fail(ErrorCode::kUnavailable, "database {}: stopped before schema version {}",
+                  connection.name(), next);
+    }
     auto done = connection.execute(
         fmt::format("BEGIN; CREATE TABLE IF NOT EXISTS ceems_schema (version bigint NOT NULL); {}"
                     "DELETE FROM ceems_schema; INSERT INTO ceems_schema VALUES ({}); COMMIT",
@@ -198,19 +223,36 @@ std::string upgrade_sql(int version) {
   return step < kSteps.size() ? sql + kSteps.at(step)() : sql;
 }
 
-Result<> upgrade(Connection& connection) {
-  auto encoding = connection.query("SHOW server_encoding");
-  if (!encoding) {
-    return fail(std::move(encoding).error());
+Result<std::int64_t> bytes_to_upgrade(Connection& connection) {
+  if (auto right = check_encoding(connection); !right) {
+    return fail(std::move(right).error());
   }
-  if (encoding->text(0, 0) != "UTF8") {
-    return fail(ErrorCode::kInvalidArgument, "database {}: has the encoding {}; it has to be UTF8",
-                connection.name(), printable(encoding->text(0, 0)));
+  const auto version = known_version(connection);
+  if (!version || *version == 0 || *version == kOwnVersion) {
+    return version ? Result<std::int64_t>(0) : version;
   }
-  if (auto locked = connection.query("SELECT pg_advisory_lock(?)", {kUpgradeLock}); !locked) {
-    return fail(std::move(locked).error());
+  return number(connection,
+                "SELECT sum(pg_total_relation_size(oid))::bigint FROM pg_class"
+                " WHERE oid IN (to_regclass('units'), to_regclass('daily_usage'))");
+}
+
+Result<> upgrade(Connection& connection, const std::stop_token& stop) {
+  if (auto right = check_encoding(connection); !right) {
+    return right;
   }
-  auto done = run_steps(connection);
+  // In the background, this program waits for as long as another one needs for the upgrade.
+  auto locked = stop.stop_possible() ? connection.execute("SET lock_timeout = 0") : Result<>();
+  if (locked) {
+    auto taken = connection.query("SELECT pg_advisory_lock(?)", {kUpgradeLock});
+    locked = taken ? Result<>() : fail(std::move(taken).error());
+  }
+  if (locked && stop.stop_possible()) {
+    locked = connection.execute(kLockTimeout);
+  }
+  if (!locked) {
+    return locked;
+  }
+  auto done = run_steps(connection, stop);
   if (auto free = connection.query("SELECT pg_advisory_unlock(?)", {kUpgradeLock}); !free && done) {
     return fail(std::move(free).error());
   }

@@ -1,5 +1,7 @@
 #pragma once
 
+#include <cstdint>
+#include <stop_token>
 #include <string>
 
 #include "base/result.h"
@@ -12,8 +14,14 @@ namespace ceems::store::postgres {
 /// one after the other.
 ///
 /// kInvalidArgument if the database is not in UTF-8, is newer than this program, or has a table
-/// `units` that is not ours. It is not changed then.
-Result<> upgrade(Connection& connection);
+/// `units` that is not ours. It is not changed then. After a stop, the step that runs is the last,
+/// unless it is cancelled, and a later call continues. If a stop is possible, waits without a limit
+/// for another program that upgrades the database.
+Result<> upgrade(Connection& connection, const std::stop_token& stop = {});
+
+/// How many bytes the tables have that an upgrade works through; 0 if there are none, or they are
+/// current. Errors are those of upgrade().
+Result<std::int64_t> bytes_to_upgrade(Connection& connection);
 
 /// The statements that upgrade to this version from the one before, for 1 to kOwnVersion.
 std::string upgrade_sql(int version);

@@ -32,6 +32,14 @@ std::string all_columns(std::span<const Field> all) {
   return column_list(all, fields);
 }
 
+/// Whether a query failed because the database has no such table.
+bool lacks_table(const Error& error, std::string_view table) {
+  const auto has = [&error](std::string_view text) {
+    return error.message.find(text) != std::string::npos;
+  };
+  return has(table) && (has("no such table") || has("(42P01)"));  // PostgreSQL: undefined_table
+}
+
 }  // namespace
 
 Result<> SqlReader::ping() {
@@ -59,9 +67,8 @@ Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view use
   Sql query = query_of("SELECT cluster_id, project FROM ceems_project_leads WHERE name = ");
   query.value(user).add(" ORDER BY cluster_id, project");
   const auto rows = open(query, kShortLimit);
-  if (!rows &&
-      rows.error().message.find("no such table: ceems_project_leads") != std::string::npos) {
-    return std::vector<ClusterProject>{};  // a file of the reference, not yet upgraded
+  if (!rows && lacks_table(rows.error(), "ceems_project_leads")) {
+    return std::vector<ClusterProject>{};  // an old database, not yet upgraded
   }
   if (!rows) {
     return fail(rows.error());

@@ -23,10 +23,10 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "store/sql/pool.h"
+#include "store/sql/upgrading.h"
 #include "store/sqlite/reader.h"
 #include "store/sqlite/schema.h"
 #include "store/sqlite/session.h"
-#include "store/sqlite/upgrading.h"
 #include "store/writer/session_writer.h"
 
 namespace ceems::store::sqlite {
@@ -165,13 +165,13 @@ class SqliteDatabase final : public Database {
   }
 
   Writer& writer() override {
-    return upgrading_ ? static_cast<Writer&>(upgrading_->writer) : *writer_;
+    return upgrading_ ? static_cast<Writer&>(upgrading_->writer()) : *writer_;
   }
   Reader& reader() override {
-    return upgrading_ ? static_cast<Reader&>(upgrading_->reader) : reader_;
+    return upgrading_ ? static_cast<Reader&>(upgrading_->reader()) : reader_;
   }
   bool wait_until_ready(const std::stop_token& stop) override {
-    return upgrading_ == nullptr || upgrading_->state.wait(stop);
+    return upgrading_ == nullptr || upgrading_->state().wait(stop);
   }
 
   Result<std::string> backup(const std::string& directory, std::stop_token stop) override {
@@ -200,9 +200,8 @@ class SqliteDatabase final : public Database {
   }
 
   Result<> close() override {
-    if (upgrading_ && upgrading_->thread.joinable()) {
-      upgrading_->thread.request_stop();
-      upgrading_->thread.join();
+    if (upgrading_) {
+      upgrading_->stop();
     }
     pool_.close();
     if (!writer_) {
@@ -215,15 +214,6 @@ class SqliteDatabase final : public Database {
   }
 
  private:
-  /// An upgrade while the database is in use.
-  struct Upgrading {
-    explicit Upgrading(Reader& inner) : reader(inner, state) {}
-    UpgradeState state;
-    UpgradingReader reader;
-    UpgradingWriter writer{state};
-    std::jthread thread;
-  };
-
   Result<> upgrade_now(Connection connection, const std::stop_token& stop) {
     if (auto done = upgrade(connection, path_, zone_, now_ms(*clock_), stop); !done) {
       return done;
@@ -238,26 +228,17 @@ class SqliteDatabase final : public Database {
   }
 
   void upgrade_in_use(Connection connection) {
-    upgrading_ = std::make_unique<Upgrading>(reader_);
-    const auto work = [this](Connection& own, const std::stop_token& stop) {
-      own.stop_with(stop);
-      auto done = upgrade_now(std::move(own), stop);
-      if (done) {
-        upgrading_->writer.set(*writer_);
-        generation_.fetch_add(1);
-        log::info("the database is upgraded", {{"file", path_}});
-        upgrading_->state.finish(std::nullopt);
-        return;
+    upgrading_ = std::make_unique<UpgradeInUse>(reader_, on_upgrade_failed_);
+    const auto own = std::make_shared<Connection>(std::move(connection));
+    upgrading_->start([this, own](const std::stop_token& stop) -> Result<Writer*> {
+      own->stop_with(stop);
+      if (auto done = upgrade_now(std::move(*own), stop); !done) {
+        return fail(std::move(done).error());
       }
-      if (on_upgrade_failed_ && !stop.stop_requested()) {
-        on_upgrade_failed_(done.error());
-      }
-      upgrading_->state.finish(done.error());
-    };
-    upgrading_->thread =
-        std::jthread([work, own = std::move(connection)](const std::stop_token& stop) mutable {
-          work(own, stop);
-        });
+      generation_.fetch_add(1);
+      log::info("the database is upgraded", {{"file", path_}});
+      return writer_.get();
+    });
   }
 
   const std::string path_;
@@ -270,7 +251,7 @@ class SqliteDatabase final : public Database {
   Pool<Connection> pool_;
   SqliteReader reader_{pool_, generation_};
   std::unique_ptr<SqliteWriter> writer_;
-  std::unique_ptr<Upgrading> upgrading_;
+  std::unique_ptr<UpgradeInUse> upgrading_;
 };
 
 using Around = std::function<void(const std::function<void()>&)>;

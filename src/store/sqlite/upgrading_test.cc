@@ -1,4 +1,4 @@
-#include "store/sqlite/upgrading.h"
+#include "store/sql/upgrading.h"
 
 #include <filesystem>
 

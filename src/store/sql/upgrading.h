@@ -1,16 +1,18 @@
 #pragma once
 
 #include <atomic>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <stop_token>
+#include <thread>
 #include <utility>
 
 #include "base/mutex.h"
 #include "store/reader.h"
 #include "store/store.h"
 
-namespace ceems::store::sqlite {
+namespace ceems::store {
 
 /// Whether a database that is upgraded while it is in use is ready. Thread-safe.
 class UpgradeState {
@@ -18,6 +20,7 @@ class UpgradeState {
   /// Called once. Nothing: the upgrade succeeded.
   void finish(std::optional<Error> error);
   [[nodiscard]] bool ready() const { return ready_; }
+  [[nodiscard]] bool finished() const { return finished_; }
   /// Waits for finish(). False after an error or a stop.
   bool wait(const std::stop_token& stop);
   /// What answers get meanwhile: kUnavailable.
@@ -25,12 +28,12 @@ class UpgradeState {
 
  private:
   std::atomic<bool> ready_ = false;
-  Mutex mutex_;
+  std::atomic<bool> finished_ = false;
+  Mutex mutex_;  ///< for changed_
   Condition changed_;
-  bool finished_ CEEMS_GUARDED_BY(mutex_) = false;
 };
 
-/// Reads a database of the reference's version 9, or an older one of ours, while it is upgraded.
+/// Reads a file of the reference's version 9, or an older database of ours, while it is upgraded.
 /// Questions about people, projects, clusters and who owns a unit are answered as before the
 /// upgrade. Queries of units, usage and counts fail with kUnavailable, because the indexes that
 /// they need do not exist yet.
@@ -108,4 +111,30 @@ class UpgradingWriter final : public Writer {
   Writer* writer_ = nullptr;
 };
 
-}  // namespace ceems::store::sqlite
+/// What a database that is upgraded while it is in use gives to its users.
+class UpgradeInUse {
+ public:
+  /// `reader` must outlive it. `on_failed` may be empty.
+  UpgradeInUse(Reader& reader, std::function<void(const Error&)> on_failed)
+      : reader_(reader, state_), on_failed_(std::move(on_failed)) {}
+
+  /// Runs `work` on a thread of its own. It returns the writer of the upgraded database, which must
+  /// outlive this object.
+  void start(std::function<Result<Writer*>(const std::stop_token& stop)> work);
+  /// Ends the thread. Calls `interrupt`, if there is one, again and again until `work` has
+  /// returned.
+  void stop(const std::function<void()>& interrupt = {});
+
+  [[nodiscard]] UpgradingReader& reader() { return reader_; }
+  [[nodiscard]] UpgradingWriter& writer() { return writer_; }
+  [[nodiscard]] UpgradeState& state() { return state_; }
+
+ private:
+  UpgradeState state_;
+  UpgradingReader reader_;
+  UpgradingWriter writer_{state_};
+  std::function<void(const Error&)> on_failed_;
+  std::jthread thread_;
+};
+
+}  // namespace ceems::store

@@ -1,8 +1,11 @@
-#include "store/sqlite/upgrading.h"
+#include "store/sql/upgrading.h"
 
+#include <chrono>
 #include <utility>
 
-namespace ceems::store::sqlite {
+#include "base/log.h"
+
+namespace ceems::store {
 
 void UpgradeState::finish(std::optional<Error> error) {
   ready_ = !error;
@@ -13,7 +16,7 @@ void UpgradeState::finish(std::optional<Error> error) {
 
 bool UpgradeState::wait(const std::stop_token& stop) {
   MutexLock lock(mutex_);
-  return changed_.wait(lock, stop, [this]() CEEMS_REQUIRES(mutex_) { return finished_; }) && ready_;
+  return changed_.wait(lock, stop, [this] { return finished_.load(); }) && ready_;
 }
 
 Error UpgradeState::error() const {
@@ -91,4 +94,34 @@ Result<> UpgradingWriter::fill_gap(const GapFill& fill) {
   return when_ready([&](Writer& writer) { return writer.fill_gap(fill); });
 }
 
-}  // namespace ceems::store::sqlite
+void UpgradeInUse::start(std::function<Result<Writer*>(const std::stop_token& stop)> work) {
+  thread_ = std::jthread([this, work = std::move(work)](const std::stop_token& stop) {
+    auto writer = work(stop);
+    if (writer) {
+      writer_.set(**writer);
+      state_.finish(std::nullopt);
+      return;
+    }
+    if (on_failed_ && !stop.stop_requested()) {
+      on_failed_(writer.error());
+    } else if (!stop.stop_requested()) {
+      log::error("cannot upgrade the database", {{"err", writer.error().message}});
+    }
+    state_.finish(writer.error());
+  });
+}
+
+void UpgradeInUse::stop(const std::function<void()>& interrupt) {
+  constexpr std::chrono::milliseconds kPause{20};
+  if (!thread_.joinable()) {
+    return;
+  }
+  thread_.request_stop();
+  while (interrupt && !state_.finished()) {
+    interrupt();
+    std::this_thread::sleep_for(kPause);
+  }
+  thread_.join();
+}
+
+}  // namespace ceems::store
