@@ -2,6 +2,7 @@
 
 #include <sqlite3.h>
 
+#include "store/queries/usage_query.h"
 #include "store/test_database.h"
 
 namespace ceems::store {
@@ -73,6 +74,27 @@ TEST_F(CountedUnits, AShortRangeReadsOnlyItsUnits) {
   EXPECT_LT(steps(estimate_units(Dialect::kSqlite, range)), 1000);
   const Sql sql = count_few_units(Dialect::kSqlite, {}, range);
   EXPECT_LT(steps(sql), 4000) << plan(sql);
+}
+
+TEST_F(CountedUnits, UsageOfAClusterReadsOnlyWhatWasUpdatedInTheRange) {
+  write(update(kNow + kHour, kNow + 2 * kHour, {job("r", kNow), job("s", kNow)}));
+  CurrentUsageQuery query;
+  query.updated = {kNow + kHour + 1, kNow + 2 * kHour};
+  query.rows.members.everybody = true;
+  for (const bool filtered : {false, true}) {
+    if (filtered) {
+      query.rows.clusters = {"hpc"};
+      query.rows.projects = {"fluids"};
+    }
+    const Sql sql = usage_statement(Dialect::kSqlite, query, {.runs = {}, .rest = {query.updated}});
+    EXPECT_LT(steps(sql), 400) << plan(sql);
+    const auto usage = db_->reader().current_usage(query);
+    ASSERT_TRUE(usage);
+    ASSERT_EQ(usage->size(), 1U);
+    EXPECT_EQ(usage->front().num_units, 2);
+  }
+  query.rows.projects = {"optics"};
+  EXPECT_TRUE(db_->reader().current_usage(query)->empty());
 }
 
 TEST_F(CountedUnits, BothWaysGiveTheSameCounts) {

@@ -1,4 +1,5 @@
-// Sums over units or days for "usage/current".
+#include "store/queries/usage_query.h"
+
 #include <chrono>
 #include <utility>
 
@@ -55,14 +56,21 @@ void add(UsageGroups& groups, const Cursor& row) {
   groups.add(names, row.integer(1), sums);
 }
 
-/// The conditions on columns that both tables have.
+/// The conditions on columns that both tables have. Rows of everybody are found by their last
+/// update: those outside the sums are few, those of a cluster are many.
 void add_rows_wanted(Sql& sql, const CurrentUsageQuery& query) {
-  sql.and_project_of("project", query.rows.members);
-  sql.and_in("project", query.rows.projects).and_in("cluster_id", query.rows.clusters);
+  const UsageQuery& rows = query.rows;
+  if (rows.members.everybody) {
+    sql.and_filter_in("project", rows.projects).and_filter_in("cluster_id", rows.clusters);
+    return;
+  }
+  sql.and_project_of("project", rows.members);
+  sql.and_in("project", rows.projects).and_in("cluster_id", rows.clusters);
 }
 
-/// Rows of units or days; with runs, also those of sums, and how many of their spans there are.
-Sql rows_of(Dialect dialect, const CurrentUsageQuery& query, const SpanPlan& plan) {
+}  // namespace
+
+Sql usage_statement(Dialect dialect, const CurrentUsageQuery& query, const SpanPlan& plan) {
   const SumsOf what = query.daily ? SumsOf::kDays : SumsOf::kUnits;
   Sql sql(dialect, fmt::format("SELECT {}, id, {}, cluster_id, resource_manager, project,"
                                " groupname, username, {} FROM {}",
@@ -93,8 +101,6 @@ Sql rows_of(Dialect dialect, const CurrentUsageQuery& query, const SpanPlan& pla
   add_runs(sql, what, plan.runs);
   return sql;
 }
-
-}  // namespace
 
 Result<Spans> SqlReader::known_spans(SumsOf what, const TimeRange& range) {
   Sql sql = query_of("SELECT level, span FROM ceems_unit_spans WHERE 1=0");
@@ -131,7 +137,7 @@ Result<std::vector<UsageGroup>> SqlReader::current_usage(const CurrentUsageQuery
     plan = plan_spans(query.updated, *spans);
   }
   while (true) {
-    const auto rows = open(rows_of(dialect_, query, plan), kLimit);
+    const auto rows = open(usage_statement(dialect_, query, plan), kLimit);
     if (!rows) {
       return fail(rows.error());
     }
