@@ -1,5 +1,6 @@
 // Fills a database with the units of one year and measures the queries of the API.
-// Usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS]. Prints lines "name value unit".
+// Usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS [NAME]]. Prints lines "name value
+// unit"; with NAME only those of measurements whose name has it.
 // The first run fills the database. Later runs only query it, so their memory is that of queries.
 
 #include "store/database.h"
@@ -169,9 +170,14 @@ std::size_t count_rows(store::Cursor& cursor) {
   return rows;
 }
 
+std::string only;  // NOLINT: set once, before anything is measured
+
 /// Runs the query `times` times and prints how long it took, and how much CPU time of this process.
 template <typename Ask>
 void measure(std::string_view name, int times, Ask ask) {
+  if (name.find(only) == std::string_view::npos) {
+    return;
+  }
   std::vector<double> seconds;
   const double cpu = cpu_seconds();
   for (int i = 0; i < times; ++i) {
@@ -273,7 +279,7 @@ int main(int argc, char** argv) {
   const std::vector<std::string> arguments(argv, argv + argc);
   std::setvbuf(stdout, nullptr, _IOLBF, 0);
   if (arguments.size() < 3) {
-    fmt::print(stderr, "usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS]\n");
+    fmt::print(stderr, "usage: database sqlite:DIRECTORY|postgresql://... UNITS [USERS [NAME]]\n");
     return 2;
   }
   store::DatabaseOptions options{.time_zone = "UTC"};
@@ -281,6 +287,7 @@ int main(int argc, char** argv) {
   (sqlite ? options.directory : options.url) = sqlite ? arguments[1].substr(7) : arguments[1];
   const std::size_t count = std::stoull(arguments[2]);
   const std::size_t users = arguments.size() > 3 ? std::stoull(arguments[3]) : 1000;
+  only = arguments.size() > 4 ? arguments[4] : "";
   auto database = must(store::open_database(options, ceems::real_clock()));
   if (!must(database->writer().watermark("hpc"))) {
     fill(database->writer(), count, users);
@@ -290,6 +297,8 @@ int main(int argc, char** argv) {
   lists(database->reader(), users);
   usage(database->reader());
   stats(database->reader());
-  stream(database->reader());
+  if (only.empty()) {
+    stream(database->reader());
+  }
   return 0;
 }
