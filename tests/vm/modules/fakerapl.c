@@ -1,21 +1,39 @@
 // A powercap control type that looks like intel-rapl: package-0 with core and dram, and package-1. The energies increase with the
-// machine's time at watts[] W and wrap at max_range microjoules, so that a test knows what to expect.
+// machine's time at watts[] W and wrap at max_range microjoules, so that a test knows what to expect. They start as if watts[] had
+// held since the boot; a change holds from the next read on.
 #include <linux/ktime.h>
 #include <linux/math64.h>
 #include <linux/module.h>
+#include <linux/mutex.h>
 #include <linux/powercap.h>
 
 static unsigned int watts[4] = {100, 40, 20, 90};  // package-0, core, dram, package-1
 module_param_array(watts, uint, NULL, 0644);
 static unsigned long long max_range = 262143328850ULL;
 module_param(max_range, ullong, 0444);
+static unsigned long long jump;  // microjoules that package-0 shows more from the next read on
+module_param(jump, ullong, 0644);
+static bool asleep;  // whether the energies also increase while the machine is suspended
+module_param(asleep, bool, 0444);
 
 static struct powercap_control_type *control_type;
 static struct powercap_zone zones[4];
+static u64 energy[4];     // microjoules, without wraps
+static u64 last_read[4];  // microseconds
+static DEFINE_MUTEX(lock);
 
 static int get_energy(struct powercap_zone *zone, u64 *value) {
-  u64 microjoules = div_u64(ktime_get_ns(), 1000) * watts[zone - zones];
-  div64_u64_rem(microjoules, max_range, value);
+  int index = zone - zones;
+  u64 now = div_u64(asleep ? ktime_get_boottime_ns() : ktime_get_ns(), 1000);
+  mutex_lock(&lock);
+  energy[index] += (now - last_read[index]) * watts[index];
+  last_read[index] = now;
+  if (index == 0) {
+    energy[0] += jump;
+    jump = 0;
+  }
+  div64_u64_rem(energy[index], max_range, value);
+  mutex_unlock(&lock);
   return 0;
 }
 

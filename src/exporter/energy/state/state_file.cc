@@ -8,6 +8,8 @@
 #include <system_error>
 #include <utility>
 
+#include <fmt/format.h>
+
 #include "base/log.h"
 #include "os/file.h"
 
@@ -20,12 +22,10 @@ StateFile::StateFile(std::string path, MachineIdentity machine, const Clock& clo
       last_(clock.steady_now()) {}
 
 Learned StateFile::load() {
-  std::string directory = std::filesystem::path(path_).parent_path();
-  if (directory.empty()) {
-    directory = ".";
-  }
-  if (::faccessat(AT_FDCWD, directory.c_str(), W_OK | X_OK, AT_EACCESS) != 0) {
-    warn_once(errno_error(errno, "directory " + directory));
+  const std::filesystem::path parent = std::filesystem::path(path_).parent_path();
+  const char* directory = parent.empty() ? "." : parent.c_str();
+  if (::faccessat(AT_FDCWD, directory, W_OK | X_OK, AT_EACCESS) != 0) {
+    warn_once(errno_error(errno, fmt::format("directory {}", directory)));
   }
   last_ = clock_.steady_now();
   const auto text = os::read_regular_file(path_, kMaxBytes);
