@@ -124,19 +124,33 @@ double Account::idle_scale() const {
 /// What a configured idle power of the node leaves for the rest, or what was learned.
 std::optional<double> Account::other_idle_watts() const {
   const auto& whole = options_.idle_watts.at(index(Domain::kNode));
-  if (!whole || options_.idle_watts.at(index(Domain::kOther))) {
-    return idle_.at(index(Domain::kOther)).watts();
-  }
-  double known = 0;
+  const IdlePower& learned = idle_.at(index(Domain::kOther));
+  double known_watts = 0;
   for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
-    known += unscaled_idle_watts(part).value_or(0);
+    known_watts += unscaled_idle_watts(part).value_or(0);
   }
-  return std::max(0.0, *whole - known);
+  if (options_.idle_watts.at(index(Domain::kOther))) {
+    return learned.watts();
+  }
+  if (!whole) {
+    // Fans and the power supply follow the known domains, not the use of the CPUs.
+    const auto wall = known(Domain::kPackage) ? lag_.watts_at(known_watts) : std::nullopt;
+    return wall ? std::optional(std::max(0.0, *wall - known_watts)) : learned.watts();
+  }
+  return std::max(0.0, *whole - known_watts);
 }
 
 std::optional<double> Account::idle_watts(Domain domain) const {
   if (domain == Domain::kNode) {
-    const bool modelled = !measured_ && !options_.idle_watts.at(index(domain));
+    const bool given = options_.idle_watts.at(index(domain)).has_value();
+    const bool modelled = !measured_ && !given;
+    if (!modelled && !given && known(Domain::kPackage) && lag_.watts_at(0)) {
+      double sum = other_idle_watts().value_or(0);
+      for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
+        sum += unscaled_idle_watts(part).value_or(0);
+      }
+      return sum;
+    }
     return modelled ? model_idle_watts_ : idle_.at(index(domain)).watts();
   }
   if (domain == Domain::kOther) {
@@ -406,7 +420,8 @@ void Account::split_other(const Interval& interval) {
   SourceAccount& source = sources_[interval.wall.value_or(sources_.size() - 1)];
   double other = 0;
   if (interval.wall) {
-    other = other_.advance(interval.joules.at(index(Domain::kNode)), interval.known_joules,
+    other = other_.advance(interval.joules.at(index(Domain::kNode)),
+                           lag_.comparable_joules(interval.known_joules, interval.seconds),
                            kMaxDebtSeconds * peak_known_watts_);
   }
   source.joules.add(interval.known_joules + other);
@@ -420,8 +435,6 @@ void Account::split_other(const Interval& interval) {
     charge(Domain::kOther, split_, split(other, idle, claims_.cores(), claims_.cpus(), split_));
     return;
   }
-  IdlePower& learned = idle_.at(index(Domain::kOther));
-  learned.observe(other, interval.seconds, interval.utilisation);
   const double idle_joules = std::min(other, other_idle_watts().value_or(0) * interval.seconds);
   if (!known(Domain::kPackage)) {
     // It contains the energy of the packages.
@@ -436,6 +449,49 @@ void Account::split_other(const Interval& interval) {
   if (other > idle) {
     const Remainder known{.system = active_system_, .unallocated = 0};
     charge(Domain::kOther, split_, split_in_proportion(other - idle, active_units_, known, split_));
+  }
+}
+
+/// Learns the idle power of the node and of the rest of it from what a wall meter shows.
+void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
+  const Reading reading = sample.readings[*interval.wall].value_or(Reading{});
+  IdlePower& node = idle_.at(index(Domain::kNode));
+  IdlePower& other = idle_.at(index(Domain::kOther));
+  if (lag_source_ != interval.wall) {
+    lag_.reset();
+    lag_source_ = interval.wall;
+    lag_fresh_.reset();
+  }
+  lag_.advance(interval.seconds, interval.known_joules, claims_.cores() * interval.seconds);
+  if (!reading.watts) {  // a counter of energy has no lag
+    const double wall = interval.joules.at(index(Domain::kNode));
+    node.observe(wall, interval.seconds, interval.utilisation);
+    if (interval.known_source) {
+      other.observe(wall - interval.known_joules, interval.seconds, interval.utilisation);
+    }
+    return;
+  }
+  if (lag_fresh_ == reading.fresh) {
+    return;
+  }
+  lag_fresh_ = reading.fresh;
+  lag_.take(*reading.watts, std::chrono::duration<double>(sample.time - reading.fresh).count());
+  while (const auto aligned = lag_.next()) {
+    const double use = claims_.cores_max() > 0
+                           ? std::min(1.0, aligned->busy_cores / claims_.cores_max())
+                           : std::numeric_limits<double>::quiet_NaN();
+    node.observe(aligned->watts * aligned->seconds, aligned->seconds, use);
+    if (interval.known_source) {
+      other.observe((aligned->watts - aligned->known_watts) * aligned->seconds, aligned->seconds,
+                    use);
+    }
+  }
+  if (!node.watts()) {  // a first guess
+    node.observe(*reading.watts, 1, interval.utilisation);
+    if (interval.known_source && interval.seconds > 0) {
+      other.observe(*reading.watts - interval.known_joules / interval.seconds, 1,
+                    interval.utilisation);
+    }
   }
 }
 
@@ -499,7 +555,7 @@ void Account::advance(const Sample& sample) {
       wall +=
           interval.joules.at(index(Domain::kGpu)) + interval.device_joules.at(index(Domain::kGpu));
     } else {
-      idle_.at(index(Domain::kNode)).observe(wall, interval.seconds, interval.utilisation);
+      learn_from_wall(interval, sample);
     }
     // The model's first reading is 0, and it may be its last, if a meter starts to deliver energy.
     bool& other = known_.at(index(Domain::kOther));

@@ -11,6 +11,7 @@
 #include "exporter/energy/account/attribution.h"
 #include "exporter/energy/account/claims.h"
 #include "exporter/energy/account/idle_power.h"
+#include "exporter/energy/account/meter_lag.h"
 #include "exporter/energy/account/sum.h"
 #include "exporter/energy/account/unit_table.h"
 #include "exporter/energy/account/unit_watts.h"
@@ -105,6 +106,8 @@ class Account {
   [[nodiscard]] std::optional<std::size_t> node_source() const { return node_source_; }
   /// Idle power in use now; nothing while it is not known.
   [[nodiscard]] std::optional<double> idle_watts(Domain domain) const;
+  /// How late the wall meter is; nothing while that is not known.
+  [[nodiscard]] std::optional<MeterLag::Lag> wall_lag() const { return lag_.lag(); }
 
  private:
   using Parts = std::array<JouleCounter, kPartCount>;
@@ -126,6 +129,7 @@ class Account {
   void split_gpus(const Interval& interval);
   void split_other(const Interval& interval);
   [[nodiscard]] std::optional<double> learned_watts(Domain domain) const;
+  void learn_from_wall(const Interval& interval, const Sample& sample);
   void split_and_charge(Domain domain,
                         double joules,
                         double idle_joules,
@@ -159,6 +163,9 @@ class Account {
   Parts unallocated_;
   Parts ended_;
   OtherBalance other_;
+  MeterLag lag_;
+  std::optional<std::size_t> lag_source_;       // whose lag it is
+  std::optional<Clock::SteadyTime> lag_fresh_;  // of the last value that was given to it
   double peak_known_watts_ = 0;
   bool measured_ = false;  // a meter of package or node has delivered energy
   std::optional<Clock::SteadyTime> last_;

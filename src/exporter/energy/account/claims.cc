@@ -51,13 +51,13 @@ void Claims::take_node(const NodeUse& node) {
   }
   cores_ = 0;
   cpus_online_ = 0;
-  double most = 0;
+  cores_max_ = 0;
   for (const SocketUse& socket : sockets_) {
     cores_ += socket.cores;
     cpus_online_ += socket.cpus;
-    most += socket.cores_max;
+    cores_max_ += socket.cores_max;
   }
-  utilisation_ = node.busy_cpus && most > 0 ? fraction(cores_, most) : kUnknown;
+  utilisation_ = node.busy_cpus && cores_max_ > 0 ? fraction(cores_, cores_max_) : kUnknown;
 }
 
 /// Where the unit may run, and what these CPUs did.

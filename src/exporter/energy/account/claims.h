@@ -48,6 +48,8 @@ class Claims {
   /// Busy cores of everything.
   [[nodiscard]] double cores() const { return cores_; }
   [[nodiscard]] double cores(std::size_t socket) const { return sockets_[socket].cores; }
+  /// The same with all CPUs busy.
+  [[nodiscard]] double cores_max() const { return cores_max_; }
   /// Busy fraction of the cores, 0...1; NaN: not known.
   [[nodiscard]] double utilisation() const { return utilisation_; }
   [[nodiscard]] double utilisation(std::size_t socket) const;
@@ -67,6 +69,7 @@ class Claims {
   std::vector<SocketUse> sockets_;
   double cpus_online_ = 0;
   double cores_ = 0;
+  double cores_max_ = 0;
   double utilisation_ = 0;
   std::size_t units_ = 0;
   std::vector<Claim> cpus_;

@@ -44,6 +44,10 @@ std::optional<Clock::SteadyTime> HeldPower::fresh() const {
   return current_ ? std::optional(current_->time) : std::nullopt;
 }
 
+std::optional<double> HeldPower::watts() const {
+  return current_ ? std::optional(current_->watts) : std::nullopt;
+}
+
 void PublishedPowerMeter::publish(const PowerReading& reading) {
   const MutexLock lock(mutex_);
   queue_.push_back(reading);
@@ -65,8 +69,10 @@ Result<Reading> PublishedPowerMeter::read(const MeterContext& context) {
     return fail(ErrorCode::kUnavailable, "no power reading in the last {} s",
                 HeldPower::kMaxHold.count());
   }
-  return Reading{
-      .joules = *joules, .fresh = power_.fresh().value_or(context.now), .idle_watts = {}};
+  return Reading{.joules = *joules,
+                 .fresh = power_.fresh().value_or(context.now),
+                 .idle_watts = {},
+                 .watts = power_.watts()};
 }
 
 }  // namespace ceems::exporter::energy

@@ -28,6 +28,8 @@ class HeldPower {
   std::optional<double> advance(Clock::SteadyTime now);
   /// Time of the newest reading.
   [[nodiscard]] std::optional<Clock::SteadyTime> fresh() const;
+  /// Power of the newest reading.
+  [[nodiscard]] std::optional<double> watts() const;
 
  private:
   std::optional<PowerReading> current_;

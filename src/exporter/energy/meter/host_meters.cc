@@ -215,8 +215,10 @@ Result<Reading> HwmonPowerMeter::read(const MeterContext& context) {
     return fail(error ? std::move(*error)
                       : Error{ErrorCode::kUnavailable, fmt::format("{}: no power reading", path_)});
   }
-  return Reading{
-      .joules = *joules, .fresh = power_.fresh().value_or(context.now), .idle_watts = {}};
+  return Reading{.joules = *joules,
+                 .fresh = power_.fresh().value_or(context.now),
+                 .idle_watts = {},
+                 .watts = power_.watts()};
 }
 
 HwmonEnergyMeter::HwmonEnergyMeter(std::string path, SourceInfo source)

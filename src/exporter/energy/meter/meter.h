@@ -91,6 +91,8 @@ struct Reading {
   double joules = 0;                 ///< since the last successful read; >= 0, and 0 at the first
   Clock::SteadyTime fresh{};         ///< time of the hardware's value behind it
   std::optional<double> idle_watts;  ///< idle power, if the source itself knows it
+  /// What the hardware showed at `fresh`, if it shows power and not energy.
+  std::optional<double> watts = {};
 };
 
 /// What a source's counter showed but cannot have measured (counter_unwrap.h), since the start.
