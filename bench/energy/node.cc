@@ -35,10 +35,8 @@ double random_length(JobClass what, std::mt19937_64& random) {
   }
 }
 
-/// How often the classes arrive. Those of seconds must come often to be anything at all.
-JobClass random_class(std::mt19937_64& random) {
-  static constexpr std::array<double, kClassCount> kWeights = {4, 4, 4, 3, 3, 4, 4, 4, 4};
-  std::discrete_distribution<std::size_t> classes(kWeights.begin(), kWeights.end());
+JobClass random_class(const Weights& weights, std::mt19937_64& random) {
+  std::discrete_distribution<std::size_t> classes(weights.begin(), weights.end());
   return static_cast<JobClass>(classes(random));
 }
 
@@ -100,7 +98,9 @@ double Job::threads_busy(const Hardware& hardware) const {
 std::vector<Job> random_jobs(const Hardware& hardware,
                              double seconds,
                              double occupied,
-                             std::mt19937_64& random) {
+                             std::mt19937_64& random,
+                             const Weights& weights,
+                             double pause) {
   std::vector<Job> jobs;
   // When each core becomes free.
   std::vector<std::vector<double>> free(hardware.sockets, std::vector<double>(hardware.cores, 0.0));
@@ -113,7 +113,7 @@ std::vector<Job> random_jobs(const Hardware& hardware,
     }
     const auto all = static_cast<double>(hardware.sockets * hardware.cores);
     Job job;
-    job.what = random_class(random);
+    job.what = random_class(weights, random);
     job.cores = random_cores(job.what, hardware, random);
     job.socket = std::uniform_int_distribution<std::size_t>(0, hardware.sockets - 1)(random);
     const bool fits = !is_long(job.what) || used + static_cast<double>(job.cores) <= occupied * all;
@@ -151,7 +151,7 @@ std::vector<Job> random_jobs(const Hardware& hardware,
       job.number = jobs.size();
       jobs.push_back(job);
     }
-    time += std::exponential_distribution(1.0 / 6)(random);
+    time += std::exponential_distribution(1 / pause)(random);
   }
   return jobs;
 }

@@ -1,6 +1,7 @@
 // A simulated node: what it draws, and what each of its jobs is to blame for.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -26,6 +27,10 @@ enum class JobClass : std::uint8_t {
   kSubSecond,
 };
 inline constexpr std::size_t kClassCount = 9;
+/// How often jobs of each class arrive, relative to each other.
+using Weights = std::array<double, kClassCount>;
+/// Those of seconds must come often to be anything at all.
+inline constexpr Weights kMixedJobs = {4, 4, 4, 3, 3, 4, 4, 4, 4};
 std::string_view to_string(JobClass what);
 /// Whether jobs of this class run for minutes or more, so that each has an error worth averaging.
 bool is_long(JobClass what);
@@ -76,11 +81,13 @@ std::vector<int> cpus_of(const Job& job, const Hardware& hardware);
 host::CpuTopology topology_of(const Hardware& hardware);
 
 /// A plan of jobs that never take a core twice. `occupied` is the fraction of cores to reserve, as
-/// far as the arrivals allow.
+/// far as the arrivals allow. `pause` is the average time between arrivals, in seconds.
 std::vector<Job> random_jobs(const Hardware& hardware,
                              double seconds,
                              double occupied,
-                             std::mt19937_64& random);
+                             std::mt19937_64& random,
+                             const Weights& weights = kMixedJobs,
+                             double pause = 6);
 
 /// Power now, in watts.
 struct Power {

@@ -16,7 +16,11 @@ constexpr double kSlack = 1e-6;  // of a clock that counts in fractions
 constexpr double kTick = 1;
 constexpr double kYoungPause = 0.2;
 constexpr double kScrape = 15;
-constexpr double kPoll = 5;  // of the BMC
+constexpr double kStep = 0.05;  // of the simulation
+constexpr double kKepler = 3;   // its interval
+constexpr double kMicro = 1e6;
+constexpr std::uint64_t kCounterRange = 262'143'328'850;  // max_energy_range_uj
+constexpr double kPoll = 5;                               // of the BMC
 
 Clock::SteadyTime steady(double seconds) {
   using std::chrono::steady_clock;
@@ -54,63 +58,57 @@ bool alive(const Job& job, double time) {
 
 }  // namespace
 
-void WallMeter::advance(const Node& node) {
-  if (meters_.wall_period <= 0) {
-    return;
-  }
-  if (node.time() - begin_ + kSlack >= meters_.wall_period) {
-    coming_ = Value{.watts = std::round((node.wall_joules() - joules_) / (node.time() - begin_)),
-                    .time = node.time() + meters_.wall_delay};
-    begin_ = node.time();
-    joules_ = node.wall_joules();
-  }
-  if (coming_ && coming_->time <= node.time() + kSlack) {
-    shown_ = coming_->watts;
-  }
-}
-
-OurRule::OurRule(const Node& node, const MeterSet& meters)
+OurRule::OurRule(const Node& node, const MeterSet& meters, const View& view)
     : meters_(meters),
-      account_(exporter::energy::AccountOptions{}),
-      cpu_use_(topology_of(node.hardware())),
+      view_(view),
+      begin_(node.time()),
       next_tick_(node.time()),
       next_young_(node.time()),
       next_scrape_(node.time()),
       next_poll_(node.time()) {
+  start(node);
+}
+
+void OurRule::start(const Node& node) {
   using exporter::energy::Method;
+  account_ = std::make_unique<exporter::energy::Account>(exporter::energy::AccountOptions{});
+  counters_.clear();
+  cpu_use_ = exporter::energy::CpuUseMeter(topology_of(node.hardware()));
+  held_ = {};
+  units_.clear();
   for (std::size_t socket = 0; socket < node.hardware().sockets; ++socket) {
-    if (meters.packages) {
-      account_.add_source({.name = fmt::format("package-{}", socket),
-                           .domain = Domain::kPackage,
-                           .socket = static_cast<int>(socket)});
-      joules_.push_back(node.package_joules(socket));
+    if (meters_.packages) {
+      account_->add_source({.name = fmt::format("package-{}", socket),
+                            .domain = Domain::kPackage,
+                            .socket = static_cast<int>(socket)});
+      counters_.emplace_back(kCounterRange, power_bound(Domain::kPackage, std::nullopt));
     }
-    if (meters.dram) {
-      account_.add_source({.name = fmt::format("dram-{}", socket),
-                           .domain = Domain::kDram,
-                           .socket = static_cast<int>(socket)});
-      joules_.push_back(node.dram_joules(socket));
+    if (meters_.dram) {
+      account_->add_source({.name = fmt::format("dram-{}", socket),
+                            .domain = Domain::kDram,
+                            .socket = static_cast<int>(socket)});
+      counters_.emplace_back(kCounterRange, power_bound(Domain::kDram, std::nullopt));
     }
   }
-  if (meters.wall_period > 0) {
-    account_.add_source({.name = "ipmi_dcmi",
-                         .domain = Domain::kNode,
-                         .method = Method::kMeasured,
-                         .rank = exporter::energy::kIpmiRank});
+  if (meters_.wall_period > 0) {
+    account_->add_source({.name = "ipmi_dcmi",
+                          .domain = Domain::kNode,
+                          .method = Method::kMeasured,
+                          .rank = exporter::energy::kIpmiRank});
   }
 }
 
 double OurRule::idle_watts() const {
   if (meters_.wall_period > 0) {
-    return account_.idle_watts(Domain::kNode).value_or(0);
+    return account_->idle_watts(Domain::kNode).value_or(0);
   }
-  return account_.idle_watts(Domain::kPackage).value_or(0) +
-         account_.idle_watts(Domain::kDram).value_or(0);
+  return account_->idle_watts(Domain::kPackage).value_or(0) +
+         account_->idle_watts(Domain::kDram).value_or(0);
 }
 
 double OurRule::joules() const {
-  return account_.node_joules(Domain::kPackage) + account_.node_joules(Domain::kDram) +
-         account_.node_joules(Domain::kOther);
+  return joules_before_ + account_->node_joules(Domain::kPackage) +
+         account_->node_joules(Domain::kDram) + account_->node_joules(Domain::kOther);
 }
 
 void OurRule::advance(const Node& node, const WallMeter& wall) {
@@ -121,19 +119,51 @@ void OurRule::advance(const Node& node, const WallMeter& wall) {
       held_.set({.watts = *watts, .time = steady(node.time())});
     }
   }
-  if (now >= next_young_) {
+  if (view_.events || now >= next_young_) {
     next_young_ += kYoungPause;
-    for (auto& [number, seen] : units_) {
-      const Job& job = node.jobs()[number];
-      if (alive(job, node.time())) {
-        seen.cpu_seconds = job.cpu_seconds;
-        seen.last_seen = node.time();
-      }
-    }
+    see_units(node);
   }
   if (now >= next_tick_) {
     next_tick_ += kTick;
-    tick(node, wall);
+    if (view_.restart_after && now >= begin_ + *view_.restart_after) {
+      view_.restart_after.reset();
+      collect();
+      charges_before_ = charges_;
+      joules_before_ = joules();
+      const exporter::energy::Learned learned = account_->learned();
+      start(node);
+      if (view_.stored) {
+        account_->restore(learned);
+      }
+    }
+    tick(node);
+  }
+}
+
+void OurRule::see(const Node& node, const Job& job) {
+  Seen& seen = units_[job.number];
+  seen.cpu_seconds = job.cpu_seconds;
+  seen.last_seen = std::min(node.time(), job.end);
+  if (seen.cpus == nullptr) {
+    seen.cpus = std::make_shared<const std::vector<int>>(cpus_of(job, node.hardware()));
+  }
+}
+
+/// Looks at the units that are known, or at all if births and deaths are reported.
+void OurRule::see_units(const Node& node) {
+  const auto& jobs = node.jobs();
+  if (view_.events) {
+    for (std::size_t i = first_; i < jobs.size() && jobs[i].begin <= node.time(); ++i) {
+      if (alive(jobs[i], node.time() - kStep)) {
+        see(node, jobs[i]);
+      }
+    }
+    return;
+  }
+  for (const auto& [number, seen] : units_) {
+    if (alive(jobs[number], node.time())) {
+      see(node, jobs[number]);
+    }
   }
 }
 
@@ -147,12 +177,7 @@ exporter::UnitSnapshot OurRule::snapshot(const Node& node) {
     const Job& job = jobs[i];
     const bool running = alive(job, node.time());
     if (running) {
-      Seen& seen = units_[i];
-      seen.cpu_seconds = job.cpu_seconds;
-      seen.last_seen = node.time();
-      if (seen.cpus == nullptr) {
-        seen.cpus = std::make_shared<const std::vector<int>>(cpus_of(job, node.hardware()));
-      }
+      see(node, job);
     }
     const auto seen = units_.find(i);
     if (seen == units_.end()) {
@@ -161,11 +186,13 @@ exporter::UnitSnapshot OurRule::snapshot(const Node& node) {
     exporter::Unit& unit = snapshot.units.emplace_back();
     unit.id = unit.uuid = std::to_string(i);
     unit.stats.cpu_user_seconds = seen->second.cpu_seconds;
-    unit.stats.reserved_cpus = static_cast<double>(job.cores * node.hardware().threads);
-    unit.stats.cpu_set = seen->second.cpus;
+    if (view_.reservations) {
+      unit.stats.cpu_set = seen->second.cpus;
+      unit.stats.reserved_cpus = static_cast<double>(job.cores * node.hardware().threads);
+      unit.stats.memory_total_bytes = job.memory_limit;
+    }
     unit.stats.memory_used_bytes =
         running ? static_cast<std::uint64_t>(job.memory_bytes) : std::uint64_t{0};
-    unit.stats.memory_total_bytes = job.memory_limit;
     unit.started = wall_clock(job.begin);
     unit.last_seen = wall_clock(seen->second.last_seen);
     unit.ended = !running;
@@ -179,20 +206,22 @@ exporter::UnitSnapshot OurRule::snapshot(const Node& node) {
   return snapshot;
 }
 
-void OurRule::tick(const Node& node, const WallMeter& /*wall*/) {
+void OurRule::tick(const Node& node) {
   const Hardware& hardware = node.hardware();
   const exporter::UnitSnapshot units = snapshot(node);
   const exporter::energy::ManagerUnits manager{.manager = units.manager, .snapshot = &units};
+  const bool jumped = view_.jump_after && node.time() >= begin_ + *view_.jump_after;
   std::vector<std::optional<Reading>> readings;
   const auto add_counter = [&](double joules) {
-    double& last = joules_[readings.size()];
+    const auto raw = static_cast<std::uint64_t>(joules * kMicro) % kCounterRange;
     readings.emplace_back(
-        Reading{.joules = joules - last, .fresh = steady(node.time()), .idle_watts = {}});
-    last = joules;
+        Reading{.joules = counters_[readings.size()].advance(raw, steady(node.time())),
+                .fresh = steady(node.time()),
+                .idle_watts = {}});
   };
   for (std::size_t socket = 0; socket < hardware.sockets; ++socket) {
     if (meters_.packages) {
-      add_counter(node.package_joules(socket));
+      add_counter(node.package_joules(socket) + (jumped ? view_.jump_joules : 0));
     }
     if (meters_.dram) {
       add_counter(node.dram_joules(socket));
@@ -200,10 +229,11 @@ void OurRule::tick(const Node& node, const WallMeter& /*wall*/) {
   }
   if (meters_.wall_period > 0) {
     const auto joules = held_.advance(steady(node.time()));
-    readings.push_back(joules
-                           ? std::optional(Reading{
-                                 .joules = *joules, .fresh = steady(node.time()), .idle_watts = {}})
-                           : std::nullopt);
+    readings.push_back(joules ? std::optional(Reading{.joules = *joules,
+                                                      .fresh = held_.fresh().value_or(steady(0)),
+                                                      .idle_watts = {},
+                                                      .watts = held_.watts()})
+                              : std::nullopt);
   }
   exporter::energy::Sample sample;
   sample.time = steady(node.time());
@@ -221,7 +251,7 @@ void OurRule::tick(const Node& node, const WallMeter& /*wall*/) {
   sample.node.busy_cpus = cpu_use_.advance(ticks, cpus, sample.time);
   sample.node.cpus = cpu_use_.cpus();
   sample.node.sockets = cpu_use_.sockets();
-  account_.advance(sample);
+  account_->advance(sample);
   if (node.time() + kSlack >= next_scrape_) {
     next_scrape_ += kScrape;
     collect();
@@ -229,10 +259,13 @@ void OurRule::tick(const Node& node, const WallMeter& /*wall*/) {
 }
 
 void OurRule::collect() {
-  for (const auto& unit : account_.units()) {
-    charges_[std::stoull(unit->uuid)] = unit->joules(Domain::kNode);
+  for (const auto& unit : account_->units()) {
+    const auto number = std::stoull(unit->uuid);
+    const auto before = charges_before_.find(number);
+    charges_[number] =
+        unit->joules(Domain::kNode) + (before == charges_before_.end() ? 0 : before->second);
   }
-  account_.mark_scraped();
+  account_->mark_scraped();
 }
 
 void ReferenceRule::advance(const Node& node, const WallMeter& wall) {
@@ -245,6 +278,9 @@ void ReferenceRule::advance(const Node& node, const WallMeter& wall) {
            .dram_joules = sum_of_dram(node),
            .cpu_seconds = {}};
   for (const Job& job : node.jobs()) {
+    if (job.begin > node.time()) {
+      break;
+    }
     if (alive(job, node.time())) {
       now.cpu_seconds[job.number] = job.cpu_seconds;
     }
@@ -268,6 +304,48 @@ void ReferenceRule::advance(const Node& node, const WallMeter& wall) {
                 (0.9 * cpu_part * by_cpu + 0.9 * (1 - cpu_part) * by_memory + 0.1 / count);
       }
       charges_[number] += watts * kScrape;
+    }
+  }
+  last_ = std::move(now);
+}
+
+void KeplerRule::advance(const Node& node, const WallMeter& wall) {
+  wall_joules_ += wall.watts().value_or(0) * kStep;
+  if (node.time() + kSlack < next_) {
+    return;
+  }
+  next_ += kKepler;
+  Last now{.busy_seconds = node.busy_seconds(), .joules = {}, .cpu_seconds = {}};
+  now.joules[0] = meters_.packages ? sum_of_packages(node) : 0;
+  now.joules[1] = meters_.dram ? sum_of_dram(node) : 0;
+  now.joules[2] = wall_joules_;
+  for (const Job& job : node.jobs()) {
+    if (job.begin > node.time()) {
+      break;
+    }
+    if (alive(job, node.time())) {
+      now.cpu_seconds[job.number] = job.cpu_seconds;
+    }
+  }
+  if (last_) {
+    std::array<double, kParts> joules{};
+    for (std::size_t part = 0; part < kParts; ++part) {
+      joules.at(part) = now.joules.at(part) - last_->joules.at(part);
+    }
+    joules[2] = std::max(0.0, joules[2] - joules[0] - joules[1]);
+    const double busy = now.busy_seconds - last_->busy_seconds;
+    const auto count = static_cast<double>(now.cpu_seconds.size());
+    for (std::size_t part = 0; part < kParts; ++part) {
+      auto& idle = idle_watts_.at(part);
+      if (joules.at(part) > 0) {
+        idle = std::min(idle.value_or(joules.at(part) / kKepler), joules.at(part) / kKepler);
+      }
+      const double below = std::min(joules.at(part), idle.value_or(0) * kKepler);
+      for (const auto& [number, cpu] : now.cpu_seconds) {
+        const auto before = last_->cpu_seconds.find(number);
+        const double used = cpu - (before == last_->cpu_seconds.end() ? 0 : before->second);
+        charges_[number] += below / count + (joules.at(part) - below) * used / busy;
+      }
     }
   }
   last_ = std::move(now);

@@ -1,6 +1,7 @@
 // The rules that divide a node's energy among its jobs, fed with what meters and kernel show.
 #pragma once
 
+#include <array>
 #include <cstddef>
 #include <map>
 #include <memory>
@@ -10,52 +11,33 @@
 #include <vector>
 
 #include "energy/node.h"
+#include "energy/wall_meter.h"
 #include "exporter/energy/account/account.h"
+#include "exporter/energy/meter/counter_unwrap.h"
 #include "exporter/energy/meter/held_power.h"
 #include "exporter/unit/unit.h"
 
 namespace ceems::bench::energy {
 
-/// Which meters a node has.
-struct MeterSet {
-  std::string_view name;
-  bool packages = true;
-  bool dram = true;
-  /// How often the meter of the whole node has a new value, which is the average of that time; 0:
-  /// there is none.
-  double wall_period = 0;
-  double wall_delay = 0;  ///< seconds from the end of that time until the value is shown
-};
-
-/// What the meter of the whole node shows, in whole watts.
-class WallMeter {
- public:
-  WallMeter(const Node& node, const MeterSet& meters)
-      : meters_(meters), begin_(node.time()), joules_(node.wall_joules()) {}
-  void advance(const Node& node);
-  /// Nothing before its first value.
-  [[nodiscard]] std::optional<double> watts() const { return shown_; }
-
- private:
-  MeterSet meters_;
-  double begin_;  ///< of the time whose average comes next
-  double joules_;
-  struct Value {
-    double watts = 0;
-    double time = 0;
-  };
-  std::optional<Value> coming_;
-  std::optional<double> shown_;
-};
-
 /// Joules by the number of the job.
 using Charges = std::map<std::size_t, double>;
 
+/// What the exporter sees of a node, and what happens to it.
+struct View {
+  bool events = false;       ///< it is told of births and deaths, and reads a unit when it ends
+  bool reservations = true;  ///< it knows what units have reserved
+  /// Seconds from its start until it is started again.
+  std::optional<double> restart_after = {};
+  bool stored = false;                    ///< it then continues with what it had learned
+  std::optional<double> jump_after = {};  ///< until the counters of the packages jump
+  double jump_joules = 0;
+};
+
 /// The accounting of the exporter, with a sampler that ticks every second and looks at young units
-/// five times a second.
+/// five times a second. Counters of RAPL have 32 bits of 61 µJ.
 class OurRule {
  public:
-  OurRule(const Node& node, const MeterSet& meters);
+  OurRule(const Node& node, const MeterSet& meters, const View& view);
   /// Call it every 0.05 s.
   void advance(const Node& node, const WallMeter& wall);
   /// Reads the counters once more. Call it at the end.
@@ -72,20 +54,28 @@ class OurRule {
     double last_seen = 0;
     std::shared_ptr<const std::vector<int>> cpus;
   };
-  void tick(const Node& node, const WallMeter& wall);
+  void start(const Node& node);
+  void tick(const Node& node);
+  void see_units(const Node& node);
+  void see(const Node& node, const Job& job);
   [[nodiscard]] exporter::UnitSnapshot snapshot(const Node& node);
 
   MeterSet meters_;
-  exporter::energy::Account account_;
+  View view_;
+  double begin_;
+  std::unique_ptr<exporter::energy::Account> account_;
   exporter::energy::CpuUseMeter cpu_use_;
   exporter::energy::HeldPower held_;
-  std::vector<double> joules_;  // of the counters at the last tick
+  std::vector<exporter::energy::CounterUnwrap> counters_;
   std::map<std::size_t, Seen> units_;
   std::size_t first_ = 0;  // jobs before it have ended and been reported
   double next_tick_;
   double next_young_;
   double next_scrape_;
   double next_poll_;
+  // Of the accounts before a restart.
+  Charges charges_before_;
+  double joules_before_ = 0;
   Charges charges_;
 };
 
@@ -109,6 +99,29 @@ class ReferenceRule {
   MeterSet meters_;
   std::optional<Last> last_;
   double next_scrape_;
+  Charges charges_;
+};
+
+/// The rule of Kepler before 0.10, every 3 s: energy above the lowest power seen (of packages,
+/// memory and the rest each) by CPU time, and that below it in equal parts.
+class KeplerRule {
+ public:
+  KeplerRule(const Node& node, const MeterSet& meters) : meters_(meters), next_(node.time()) {}
+  void advance(const Node& node, const WallMeter& wall);
+  [[nodiscard]] const Charges& charges() const { return charges_; }
+
+ private:
+  static constexpr std::size_t kParts = 3;
+  struct Last {
+    double busy_seconds = 0;
+    std::array<double, kParts> joules{};
+    std::map<std::size_t, double> cpu_seconds;
+  };
+  MeterSet meters_;
+  std::optional<Last> last_;
+  std::array<std::optional<double>, kParts> idle_watts_;
+  double wall_joules_ = 0;  // the integral of what the meter shows
+  double next_;
   Charges charges_;
 };
 
