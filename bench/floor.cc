@@ -1,10 +1,12 @@
 // The minimum cost of a scrape: a bare program that only reads the files that the exporter reads.
 //
 //   floor (open|kept) PASSES < list
+//   floor pulse MICROSECONDS
 //
 // Each line of the list is a path. A path that ends in "/" is a directory to list. "open" opens,
 // reads and closes every file in each pass; "kept" opens each file once and reads it again with
-// pread. Prints the CPU microseconds and bytes of one pass.
+// pread. Prints the CPU microseconds and bytes of one pass. "pulse" reads nothing: it uses that
+// much CPU time twice a second until it is killed, as a job whose counters move.
 #include <dirent.h>
 #include <fcntl.h>
 #include <time.h>
@@ -59,14 +61,27 @@ int open_file(const std::string& path) {
   return ::open(path.c_str(), O_RDONLY | O_CLOEXEC);
 }
 
+[[noreturn]] void pulse(double seconds) {
+  constexpr timespec kPause{.tv_sec = 0, .tv_nsec = 500'000'000};
+  while (true) {
+    for (const double end = cpu_seconds() + seconds; cpu_seconds() < end;) {
+    }
+    ::nanosleep(&kPause, nullptr);
+  }
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
   const std::string_view mode = argc == 3 ? argv[1] : "";
   const auto passes = argc == 3 ? ceems::parse_int<int>(argv[2]) : std::nullopt;
-  if ((mode != "open" && mode != "kept") || !passes || *passes < 1) {
-    std::fputs("usage: floor (open|kept) PASSES < list of paths\n", stderr);
+  if ((mode != "open" && mode != "kept" && mode != "pulse") || !passes || *passes < 1) {
+    std::fputs("usage: floor (open|kept) PASSES < list of paths\n       floor pulse MICROSECONDS\n",
+               stderr);
     return 2;
+  }
+  if (mode == "pulse") {
+    pulse(*passes / 1e6);
   }
   std::vector<std::string> paths;
   for (std::string line; std::getline(std::cin, line);) {

@@ -210,13 +210,13 @@ class LiveJobs:
 
     CONTROLLERS = ("cpu", "cpuacct", "cpuset", "memory", "devices", "freezer", "blkio", "pids")
 
-    def __init__(self, jobs):
+    def __init__(self, jobs, command=("sleep", "86400")):
         self.roots = sorted({os.path.realpath("/sys/fs/cgroup/" + name) for name in self.CONTROLLERS
                              if os.path.isdir("/sys/fs/cgroup/" + name)})
         self.sleepers = []
         try:
             for i in range(jobs):
-                self.sleepers.append(subprocess.Popen(["sleep", "86400"], stdin=subprocess.DEVNULL))
+                self.sleepers.append(subprocess.Popen(command, stdin=subprocess.DEVNULL))
                 for root in self.roots:
                     self.add(root, "%s/slurm_bench/uid_1000/job_%d/step_0" % (root, 1000000 + i), self.sleepers[-1].pid)
         except BaseException:
