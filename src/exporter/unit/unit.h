@@ -30,6 +30,9 @@ struct RdmaUse {
 struct UnitStats {
   double cpu_user_seconds = 0;
   double cpu_system_seconds = 0;
+  /// User and system time from a file that counts finer than in ticks; 0 where there is none. It is
+  /// read more often than the two above.
+  double cpu_total_seconds = 0;
   double cpus = 0;  ///< CPUs as the metric shows them: those of the cpuset where there is one
   /// CPUs that are reserved for this unit by its own cpuset, its quota or its manager; 0 if there
   /// is no such limit. It then has no claim on idle power but by what it uses.
@@ -53,6 +56,10 @@ struct UnitStats {
   std::vector<RdmaUse> rdma;
   /// A file exists but is unreadable or malformed. The values are then the last good ones, or 0.
   bool error = false;
+
+  [[nodiscard]] double cpu_seconds() const {
+    return cpu_total_seconds > 0 ? cpu_total_seconds : cpu_user_seconds + cpu_system_seconds;
+  }
 };
 
 /// A compute unit of this node: SLURM job, VM, pod, or any cgroup that a pattern names.

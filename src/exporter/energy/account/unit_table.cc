@@ -75,14 +75,17 @@ void UnitTable::take_unit(std::size_t manager,
   }
   bool added = false;
   UnitEntry* entry = find_or_add(units.manager, unit, added);
-  if (entry->seen_ == round_ || (unit.ended && entry->ended)) {
+  if (entry->seen_ == round_) {
+    return;
+  }
+  if (unit.ended && entry->ended) {
+    entry->seen_ = round_;
     return;
   }
   entry->seen_ = round_;
   entry->manager_index_ = manager;
 
-  const double cpu =
-      positive(unit.stats.cpu_user_seconds) + positive(unit.stats.cpu_system_seconds);
+  const double cpu = positive(unit.stats.cpu_seconds());
   if (baseline) {
     entry->busy_cpus = 0;
     entry->presence = 1;
@@ -144,6 +147,7 @@ void UnitTable::take(std::size_t manager, const ManagerUnits& units, double cpus
   }
   state.taken = snapshot.taken;
   state.wall = snapshot.wall;
+  state.round = round_;
 }
 
 void UnitTable::update(Clock::SteadyTime now,
@@ -177,11 +181,25 @@ void UnitTable::update(Clock::SteadyTime now,
       }
     }
   }
+  // A unit that ended in this update still gets its share of this interval.
+  const auto is_over = [](const std::unique_ptr<UnitEntry>& entry) {
+    return entry->ended && entry->presence <= 0 && entry->busy_cpus <= 0;
+  };
+  // One that is still in the snapshots would be taken for a new unit if it were dropped.
+  const auto is_gone = [&](const std::unique_ptr<UnitEntry>& entry) {
+    return is_over(entry) && entry->seen_ < managers_[entry->manager_index_].round;
+  };
+  const auto over =
+      static_cast<std::size_t>(std::count_if(entries_.begin(), entries_.end(), is_gone));
+  std::size_t excess = over > kMaxEnded ? over - kMaxEnded : 0;
   std::erase_if(entries_, [&](const std::unique_ptr<UnitEntry>& entry) {
-    const auto age = entry->ended ? now - *entry->ended : Clock::SteadyTime::duration::zero();
-    // A unit that ended in this update still gets its share of this interval.
-    if (!entry->ended || entry->presence > 0 || entry->busy_cpus > 0 ||
-        (age < keep_ended_ && !(entry->scraped_since_end && age >= kMinKeep))) {
+    if (!is_over(entry)) {
+      return false;
+    }
+    const auto age = now - *entry->ended;
+    if (excess > 0 && is_gone(entry)) {
+      --excess;
+    } else if (age < keep_ended_ && !(entry->scraped_since_end && age >= kMinKeep)) {
       return false;
     }
     dropped(*entry);

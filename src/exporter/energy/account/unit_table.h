@@ -73,12 +73,13 @@ class UnitTable {
  public:
   static constexpr auto kHold = std::chrono::seconds(10);
   static constexpr auto kMinKeep = std::chrono::seconds(60);
+  static constexpr std::size_t kMaxEnded = 20'000;
 
   explicit UnitTable(std::chrono::milliseconds keep_ended) : keep_ended_(keep_ended) {}
 
   /// `managers` keep their order from call to call. Drops ended units that were scraped and ended
-  /// at least kMinKeep ago, and all that ended at least `keep_ended` ago. Passes each to `dropped`
-  /// first.
+  /// at least kMinKeep ago, all that ended at least `keep_ended` ago, and the oldest of more than
+  /// kMaxEnded that are in no snapshot any more. Passes each to `dropped` first.
   void update(Clock::SteadyTime now,
               double cpus_online,
               std::span<const ManagerUnits> managers,
@@ -97,6 +98,7 @@ class UnitTable {
   struct ManagerState {
     std::optional<Clock::SteadyTime> taken;  // of the last snapshot
     Clock::SystemTime wall{};
+    std::uint64_t round = 0;  // number of the update() that took it
   };
   struct Hash {
     using is_transparent =

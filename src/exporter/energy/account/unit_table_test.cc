@@ -94,6 +94,26 @@ TEST_F(UnitTableTest, CountsAllCpuTimeOfAUnitThatCameInBetween) {
   EXPECT_DOUBLE_EQ(find("new")->presence, 1);
 }
 
+TEST_F(UnitTableTest, KeepsABoundedNumberOfEndedUnits) {
+  sample();
+  pass(1);
+  for (std::size_t i = 0; i < UnitTable::kMaxEnded + 10; ++i) {
+    Unit& unit = snapshot_.units.emplace_back();
+    unit.uuid = std::to_string(i);
+    unit.ended = true;
+  }
+  sample();
+  pass(1);
+  sample();
+  EXPECT_THAT(dropped_, testing::IsEmpty());  // they are still in the snapshots
+  snapshot_.units.clear();
+  pass(1);
+  sample();
+  EXPECT_EQ(dropped_.size(), 10U);
+  EXPECT_TRUE(dropped_.contains("0"));  // the oldest
+  EXPECT_EQ(table_.entries().size(), UnitTable::kMaxEnded);
+}
+
 TEST_F(UnitTableTest, CountsAUnitThatCameAndEndedBetweenTwoSnapshots) {
   sample();
   pass(10);

@@ -11,6 +11,7 @@
 namespace ceems::exporter {
 
 inline constexpr double kMicroseconds = 1e6;  // per second
+inline constexpr double kNanoseconds = 1e9;
 
 // Positions in StatReader::roots_.
 enum class Root : std::size_t { kActive, kCpuacct, kCpu, kCpuset, kMemory, kBlkio, kRdma };
@@ -44,6 +45,7 @@ enum class StatReader::File : std::size_t {
   kTreeBytes,
   kTreeRequests,
   kOwnCpus,
+  kCpuUsage,
 };
 
 struct StatReader::FileSpec {

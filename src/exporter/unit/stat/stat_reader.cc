@@ -64,6 +64,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
       {Root::kBlkio, "blkio.throttle.io_service_bytes_recursive"},
       {Root::kBlkio, "blkio.throttle.io_serviced_recursive"},
       {Root::kActive, nullptr},
+      {Root::kCpuacct, "cpuacct.usage"},
   }};
   static constexpr std::array<FileSpec, UnitFiles::kCount> kV2 = {{
       {Root::kActive, "cgroup.events"},
@@ -87,6 +88,7 @@ const StatReader::FileSpec& StatReader::spec_of(File file) const {
       {Root::kActive, nullptr},
       {Root::kActive, nullptr},
       {Root::kActive, "cpuset.cpus"},
+      {Root::kActive, nullptr},
   }};
   if (options_.cpus == CpuSource::kShares && file == File::kCpus) {
     static constexpr FileSpec kShares{Root::kActive, "cpu.shares"};
@@ -122,11 +124,13 @@ StatReader::StatReader(const host::Paths& paths,
                        std::size_t kept_files)
     : paths_(paths), mount_(mount), options_(options), budget_(kept_files) {
   if (mount_.mode == CgroupMode::kUnified) {
-    roots_.at(0) = open_directory(paths_.cgroup);
+    active_path_ = paths_.cgroup;
+    roots_.at(0) = open_directory(active_path_);
   } else {
     constexpr std::array<std::string_view, 7> kSubsystems = {"",       "cpuacct", "cpu", "cpuset",
                                                              "memory", "blkio",   "rdma"};
-    roots_.at(0) = open_directory(paths_.cgroup / active);
+    active_path_ = paths_.cgroup / active;
+    roots_.at(0) = open_directory(active_path_);
     for (std::size_t i = 1; i < kSubsystems.size(); ++i) {
       if (const auto name = host::find_v1_hierarchy(paths_.cgroup, kSubsystems.at(i), false)) {
         roots_.at(i) = open_directory(paths_.cgroup / *name);
@@ -230,6 +234,8 @@ Result<> StatReader::read_cpu_into(UnitFiles& files,
     }
     stats.cpu_user_seconds = static_cast<double>(stat->user_usec) / kMicroseconds;
     stats.cpu_system_seconds = static_cast<double>(stat->system_usec) / kMicroseconds;
+    stats.cpu_total_seconds =
+        mount_.live ? static_cast<double>(stat->usage_usec) / kMicroseconds : 0;
   } else {
     auto stat = host::parse_cpuacct_stat(text.text);
     if (!stat) {
@@ -241,8 +247,59 @@ Result<> StatReader::read_cpu_into(UnitFiles& files,
   return {};
 }
 
+// Returns whether the file exists. Only the kernel's own file is used: a tree of plain files may
+// hold one that does not go with cpuacct.stat.
+Result<bool> StatReader::read_v1_usage(UnitFiles& files,
+                                       const std::string& path,
+                                       bool again,
+                                       UnitStats& stats) {
+  if (mount_.mode != CgroupMode::kLegacy || !mount_.live) {
+    return false;
+  }
+  const char* const name = spec_of(File::kCpuUsage).name;
+  const FileText text = text_of(files, File::kCpuUsage, path, again);
+  if (auto fault = fault_of(text, path, name)) {
+    return fail(*std::move(fault));
+  }
+  if (!text.ok()) {
+    return false;
+  }
+  auto value = host::parse_cgroup_value(text.text);
+  if (!value) {
+    return fail(malformed(std::move(value).error(), path, name));
+  }
+  stats.cpu_total_seconds = static_cast<double>(*value) / kNanoseconds;
+  return true;
+}
+
 Result<> StatReader::read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats) {
-  return read_cpu_into(files, path, false, stats);
+  const auto usage = read_v1_usage(files, path, false, stats);
+  if (!usage) {
+    return fail(usage.error());
+  }
+  return *usage ? Result<>{} : read_cpu_into(files, path, false, stats);
+}
+
+std::optional<double> StatReader::subtree_seconds(KeptFile& file, const std::string& path) {
+  const bool unified = mount_.mode == CgroupMode::kUnified;
+  if (file.needs_path()) {
+    path_.assign(path, std::min<std::size_t>(1, path.size()));
+    path_ += path_.empty() ? "" : "/";
+    path_ += unified ? "cpu.stat" : spec_of(File::kCpuUsage).name;
+  }
+  const auto root = static_cast<std::size_t>(unified ? Root::kActive : Root::kCpuacct);
+  const FileText text = file.read(roots_.at(root).get(), path_.c_str(), buffer_, budget_);
+  if (!text.ok()) {
+    file.close();
+    return std::nullopt;
+  }
+  if (unified) {
+    const auto stat = host::parse_cgroup_cpu_stat(text.text);
+    return stat ? std::optional(static_cast<double>(stat->usage_usec) / kMicroseconds)
+                : std::nullopt;
+  }
+  const auto value = host::parse_cgroup_value(text.text);
+  return value ? std::optional(static_cast<double>(*value) / kNanoseconds) : std::nullopt;
 }
 
 Result<> StatReader::read(UnitFiles& files,
@@ -251,7 +308,13 @@ Result<> StatReader::read(UnitFiles& files,
                           UnitStats& stats) {
   UnitStats fresh;
   fresh.block_io.reserve(stats.block_io.size());
+  fresh.cpu_total_seconds = stats.cpu_total_seconds;
   auto done = read_cpu_into(files, path, look_again, fresh);
+  if (done) {
+    if (const auto usage = read_v1_usage(files, path, look_again, fresh); !usage) {
+      done = fail(usage.error());
+    }
+  }
   if (done) {
     done = mount_.mode == CgroupMode::kUnified ? read_v2(files, path, look_again, fresh)
                                                : read_v1(files, path, look_again, fresh);

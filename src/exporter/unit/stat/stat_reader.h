@@ -3,6 +3,7 @@
 #include <array>
 #include <cstddef>
 #include <cstdint>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <string>
@@ -54,7 +55,7 @@ struct StatOptions {
 
 /// The statistics files of one unit.
 struct UnitFiles {
-  static constexpr std::size_t kCount = 21;
+  static constexpr std::size_t kCount = 22;
   std::array<KeptFile, kCount> files;
   std::uint32_t absent = 0;  ///< one bit per file that did not exist at the last attempt
   std::string cpu_list;      ///< text of the cpuset
@@ -81,8 +82,11 @@ class StatReader {
   /// exist before. Errors leave `stats` unchanged: kNotFound if the cgroup is gone, otherwise the
   /// file and its fault.
   Result<> read(UnitFiles& files, const std::string& path, bool look_again, UnitStats& stats);
-  /// Reads the CPU times only.
+  /// Reads the CPU times only: with v1 in a real cgroup just UnitStats::cpu_total_seconds.
   Result<> read_cpu(UnitFiles& files, const std::string& path, UnitStats& stats);
+  /// CPU-seconds of everything that ran in the cgroup at `path` or below it since it was created,
+  /// including cgroups that have been removed. Nothing if it is gone or does not count.
+  std::optional<double> subtree_seconds(KeptFile& file, const std::string& path);
   /// Whether a process lives in the subtree, from cgroup.events. Nothing with v1.
   std::optional<bool> populated(UnitFiles& files, const std::string& path);
   /// Descriptor of an open cgroup.events for poll(); -1 with v1.
@@ -94,6 +98,10 @@ class StatReader {
   FileText read_active(KeptFile& file, const std::string& path, std::string_view name);
   /// Descriptor of that hierarchy's root; -1 if it does not exist.
   [[nodiscard]] int active_fd() const { return roots_.at(0).get(); }
+  /// Its directory.
+  [[nodiscard]] std::string active_path() const { return active_path_.string(); }
+  /// CPUs of the machine that are online; 0 if unknown.
+  [[nodiscard]] double host_cpus() const { return host_cpus_; }
   FdBudget& budget() { return budget_; }
   TextBuffer& buffer() { return buffer_; }
 
@@ -106,6 +114,10 @@ class StatReader {
   FileText text_of(UnitFiles& files, File file, const std::string& path, bool look_again);
   [[nodiscard]] std::uint64_t value_of(const FileText& text) const;
   Result<> read_cpu_into(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
+  Result<bool> read_v1_usage(UnitFiles& files,
+                             const std::string& path,
+                             bool again,
+                             UnitStats& stats);
   Result<> read_v1(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   Result<> read_v1_memory(UnitFiles& files, const std::string& path, bool again, UnitStats& stats);
   Result<> read_v1_block_io(UnitFiles& files,
@@ -131,6 +143,7 @@ class StatReader {
   StatOptions options_;
   FdBudget budget_;
   TextBuffer buffer_;
+  std::filesystem::path active_path_;
   std::array<UniqueFd, 7> roots_;  // [0]: the walked hierarchy; the rest: v1 subsystems
   host::MemoryTotals totals_;
   double host_cpus_ = 0;
