@@ -74,7 +74,7 @@ void Sampler::start() {
 void Sampler::take_snapshots() {
   for (std::size_t i = 0; i < sources_.size(); ++i) {
     managers_[i] = {.manager = sources_[i]->manager(), .snapshot = nullptr};
-    auto snapshot = sources_[i]->snapshot(options_.interval / 2);
+    auto snapshot = sources_[i]->energy_snapshot(options_.interval / 2);
     bool failing = source_failing_[i];
     if (snapshot) {
       snapshots_[i] = std::move(*snapshot);

@@ -7,34 +7,47 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "base/clock.h"
 #include "base/fd.h"
 #include "base/result.h"
+#include "exporter/unit/directory_use.h"
+#include "exporter/unit/directory_watch.h"
 #include "exporter/unit/matcher/unit_matcher.h"
 #include "exporter/unit/stat/kept_file.h"
 #include "exporter/unit/unit_state.h"
 
 namespace ceems::exporter {
 
-/// Receives the units that a walk visits. Called by walk() only.
+/// Receives the units and directories of a tree. Called by CgroupTree only.
 class TreeVisitor {
  public:
   virtual ~TreeVisitor() = default;
-  /// A unit that the last walk did not find.
+  /// A unit that was not known before.
   virtual std::unique_ptr<UnitState> found(const DirectoryMatch& match,
                                            const std::string& path) = 0;
-  /// A unit that exists. Called once per walk, in byte order of the paths.
-  virtual void present(UnitState& state) = 0;
+  /// A unit that exists. Called once per walk, in byte order of the paths. `parent` is the
+  /// directory that it is in.
+  virtual void present(UnitState& state, DirectoryUse& parent) = 0;
+  /// A unit that exists, outside of a walk, after found().
+  virtual void born(UnitState& state) = 0;
   /// A unit whose directory is gone or was replaced by a new one of the same name.
-  virtual void vanished(UnitState& state) = 0;
+  virtual void vanished(UnitState& state, DirectoryUse& parent) = 0;
+  /// Called by a walk before and after what is in a directory. `parent` is null for the start.
+  virtual void enter(DirectoryUse& use, const DirectoryUse* parent, const std::string& path) = 0;
+  virtual void leave(DirectoryUse& use, DirectoryUse* parent, const std::string& path) = 0;
 };
 
 /// The directories of a cgroup hierarchy that a matcher wants. A walk lists them and compares the
 /// result with what is known. Each name is matched once, so a walk is linear in the number of
 /// directories and cheap for those that have not changed. A directory that vanishes during the walk
 /// is not an error. Symbolic links below the start are not followed. Not thread-safe.
+///
+/// With a watch, a walk need not list a watched directory whose number of subdirectories is the
+/// known one, and created() and removed() tell of changes between walks. A directory that cannot be
+/// watched is listed by each walk.
 class CgroupTree {
  public:
   static constexpr int kMaxLevels = 64;
@@ -42,6 +55,8 @@ class CgroupTree {
 
   /// `root_fd` and `budget` must outlive the tree. `live` says that this is a real cgroup file
   /// system.
+  static constexpr std::size_t kMaxWatched = 8192;
+
   CgroupTree(int root_fd, std::unique_ptr<UnitMatcher> matcher, bool live, FdBudget& budget);
   ~CgroupTree();
   CgroupTree(const CgroupTree&) = delete;
@@ -49,16 +64,31 @@ class CgroupTree {
 
   /// Errors: the start directory cannot be opened or read. The visitor is not called then, and
   /// units stay known.
-  Result<> walk(Clock::SteadyTime now, TreeVisitor& visitor);
+  /// `list`: list watched directories, too.
+  Result<> walk(Clock::SteadyTime now, bool list, TreeVisitor& visitor);
+
+  /// From now on, watches the directories that have units or lead to units. Null: watches none.
+  void set_watch(DirectoryWatch* watch);
+  /// Why the last directory could not be watched that was refused since the last call.
+  std::optional<Error> take_refusal();
+  /// The subdirectory `name` of a watched directory was created or removed, if that still holds.
+  void created(int directory, std::string_view name, Clock::SteadyTime now, TreeVisitor& visitor);
+  void removed(int directory, std::string_view name, Clock::SteadyTime now, TreeVisitor& visitor);
 
  private:
   struct Node;
   struct Entry;
 
   int list(Node& node, int fd, const std::string& path);
-  void visit(Node& node, int fd, TreeVisitor& visitor, int level);
-  void enter(Node& child, const std::string& name, int parent_fd, TreeVisitor& visitor, int level);
+  Node& add(Node& node, std::string_view name, std::uint64_t inode, const std::string& path);
+  void visit(Node& node, bool listed, TreeVisitor& visitor, int level);
+  void enter(Node& child, TreeVisitor& visitor, int level);
+  void list_and_visit(Node& child, TreeVisitor& visitor, int level);
+  void drop(Node& child, DirectoryUse& parent, TreeVisitor& visitor);
   void drop_children(Node& node, TreeVisitor& visitor);
+  bool is_unchanged(const Node& node, const std::string& path);
+  void watch(Node& node, const std::string& path);
+  void unwatch(Node& node);
 
   int root_fd_;
   std::unique_ptr<UnitMatcher> matcher_;
@@ -69,6 +99,11 @@ class CgroupTree {
   std::string path_;  // of the directory being visited
   std::uint64_t walk_ = 0;
   Clock::SteadyTime now_{};
+  bool list_ = true;      // this walk lists every directory
+  bool walking_ = false;  // not in created()
+  DirectoryWatch* watch_ = nullptr;
+  std::unordered_map<int, Node*> watched_;
+  std::optional<Error> refusal_;
 };
 
 /// Calls visit(path) for the directory at `path` (relative to `root_fd`, with a leading '/') and

@@ -2,9 +2,11 @@
 
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/timerfd.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <limits>
 #include <optional>
 #include <source_location>
 #include <system_error>
@@ -24,6 +26,19 @@ constexpr std::uint64_t kLookAgainEvery = 16;  // walks between attempts to open
 constexpr auto kNameTimeout = std::chrono::seconds(3);
 // How long a new directory may stay without a process before that is logged.
 constexpr auto kEmptyTimeout = std::chrono::seconds(5);
+// How often a unit that had a process is checked for having one, if its end is not reported.
+constexpr auto kLifeEvery = std::chrono::seconds(10);
+// A unit whose directory's counter stands still is read this often.
+constexpr auto kQuietEvery = std::chrono::seconds(30);
+// How long, how often, and how many at a time the thread reads units that were just created.
+constexpr auto kNewborn = std::chrono::seconds(1);
+constexpr auto kNewbornPause = std::chrono::milliseconds(50);
+constexpr std::size_t kMaxNewborn = 256;
+// A unit that nobody saw alive must have used this much.
+constexpr double kDoubt = 1e-6;
+// Tokens of the thread that are not serial numbers of units.
+constexpr std::uint64_t kDirectories = std::numeric_limits<std::uint64_t>::max() - 1;
+constexpr std::uint64_t kTimer = kDirectories - 1;
 // Age at which the owner of a unit is final.
 constexpr auto kSettled = std::chrono::seconds(5);
 
@@ -37,6 +52,17 @@ std::string key_of(std::string_view host, std::string_view uuid) {
 Clock::SystemTime to_time(const struct timespec& time) {
   return Clock::SystemTime(std::chrono::duration_cast<Clock::SystemTime::duration>(
       std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec)));
+}
+
+// Divides what was only read as a total into user and system time, in the proportion of the rest.
+void divide_total(UnitStats& stats) {
+  const double known = stats.cpu_user_seconds + stats.cpu_system_seconds;
+  const double missing = stats.cpu_total_seconds - known;
+  if (missing > 0) {
+    const double system = known > 0 ? stats.cpu_system_seconds / known : 0;
+    stats.cpu_user_seconds += missing * (1 - system);
+    stats.cpu_system_seconds += missing * system;
+  }
 }
 
 // User whose slice of systemd the path lies in: user-1000.slice.
@@ -98,25 +124,62 @@ Result<std::shared_ptr<const UnitSnapshot>> CgroupUnitSource::snapshot(
     std::chrono::milliseconds max_age) {
   const MutexLock lock(mutex_);
   const auto now = clock_.steady_now();
-  if (last_ && now - last_->taken <= max_age) {
-    return last_;
+  if (!last_ || !last_all_ || now - last_->taken > max_age) {
+    if (auto done = sample(now, true); !done) {
+      return fail(std::move(done).error());
+    }
   }
+  return last_;
+}
+
+Result<std::shared_ptr<const UnitSnapshot>> CgroupUnitSource::energy_snapshot(
+    std::chrono::milliseconds max_age) {
+  const MutexLock lock(mutex_);
+  const auto now = clock_.steady_now();
+  if (!last_ || now - last_->taken > max_age) {
+    if (auto done = sample(now, !options_.mount.live); !done) {
+      return fail(std::move(done).error());
+    }
+  }
+  return last_;
+}
+
+// `all`: reads all statistics of all units, not only the CPU times.
+Result<> CgroupUnitSource::sample(Clock::SteadyTime now, bool all) {
   now_ = now;
   wall_ = clock_.now();
+  all_ = all;
   ++walks_;
   current_.clear();
   root_.clear();
   young_.clear();
+  start_watch();
   reader_.begin_sample(now);
-  auto walked = tree_.walk(now, *this);
+  // What has ended until now must be known before the counters of its directories are read.
+  for (std::size_t changes = 0; births_ && changes < kMaxChanges;) {
+    const std::size_t more = on_directories();
+    changes = more > 0 ? changes + more : kMaxChanges;
+  }
+  const bool list = std::exchange(list_, false) || !births_ || now - listed_ >= kListEvery;
+  auto walked = tree_.walk(now, list, *this);
+  if (list) {
+    listed_ = now;
+  }
   young_count_ = young_.size();
+  if (const auto refusal = tree_.take_refusal(); refusal && !std::exchange(births_refused_, true)) {
+    log::warn("some cgroups cannot be watched; units in them that live less than a second are lost",
+              {{"manager", options_.manager}, {"err", refusal->message}});
+  }
   if (!walked) {
+    list_ = true;
     return fail(std::move(walked).error().with_context(
         fmt::format("finding the units of {}", options_.manager)));
   }
   report_stale();
   last_ = assemble();
-  return last_;
+  last_all_ = all;
+  current_.clear();
+  return {};
 }
 
 void CgroupUnitSource::want_processes() {
@@ -139,6 +202,13 @@ std::shared_ptr<UnitSnapshot> CgroupUnitSource::assemble() {
     }
     return over;
   });
+  for (const std::uint64_t serial : std::exchange(doubtful_, {})) {
+    const auto known = ended_.find(serial);
+    if (known != ended_.end() && known->second.doubtful) {
+      ended_by_key_.erase(key_of(known->second.unit.cgrouphostname, known->second.unit.uuid));
+      ended_.erase(known);
+    }
+  }
   result->units.reserve(current_.size() + ended_.size());
   for (const UnitState* state : current_) {
     result->units.push_back(state->unit);
@@ -172,27 +242,24 @@ bool CgroupUnitSource::is_below_root(const UnitState& state) {
   return root_ == root;
 }
 
-void CgroupUnitSource::present(UnitState& state) {
+void CgroupUnitSource::present(UnitState& state, DirectoryUse& parent) {
   if (options_.one_root && !is_below_root(state)) {
     if (!state.key.empty()) {
       end(state, now_);
     }
+    parent.leave_out_child();
     return;
   }
-  state.alive = check_alive(state);
+  watch(state);
+  if (must_check_life(state)) {
+    state.alive = check_alive(state);
+    state.life_read = now_;
+  }
   if (state.alive) {
-    state.last_alive = now_;
-    state.unit.last_seen = wall_;
-    if (!std::exchange(state.ever_alive, true)) {
-      set_start(state);
-    }
-    state.stale = false;
-    state.reported = false;
-    if (state.key.empty() && !settle_name(state)) {
+    if (!show(state)) {
+      read_cpu(state);
+      account(state, parent);
       return;
-    }
-    if (state.uuid_pending) {
-      resolve_again(state);
     }
   } else if (!state.ever_alive || state.stale || now_ - state.last_alive > kIdle) {
     if (state.ever_alive && !std::exchange(state.stale, true) && !state.key.empty()) {
@@ -204,27 +271,162 @@ void CgroupUnitSource::present(UnitState& state) {
     if (waited && !std::exchange(state.reported, true)) {
       newly_stale_.push_back(state.match.id);
     }
+    if (births_ && !state.ever_alive && !waited) {  // it may just be coming or going
+      if (!read_cpu(state)) {
+        parent.miss_child();
+      }
+      account(state, parent);
+    }
     return;
   }
   if (state.key.empty()) {
     return;
   }
-  read_stats(state);
+  sample_stats(state, parent);
+  account(state, parent);
   if (options_.owners) {
     settle_owner(state);
   }
-  watch(state);
-  if (now_ - state.birth < kYoung) {
+  if (!state.watched && now_ - state.birth < kYoung) {
     young_.push_back(&state);
   }
   current_.push_back(&state);
 }
 
-void CgroupUnitSource::vanished(UnitState& state) {
-  watched_.erase(state.serial);
-  if (!state.key.empty() && !state.stale) {
-    end(state, now_);
+// A unit was just created. Its files are opened now, because there may be no other time.
+void CgroupUnitSource::born(UnitState& state) {
+  state.unit.started = wall_;
+  if (options_.one_root || options_.list_empty) {
+    return;  // the next walk decides
   }
+  watch(state);
+  if (state.watched) {
+    state.alive = reader_.populated(state.files, state.unit.path).value_or(false);
+    if (state.alive && !options_.resolve_uuid) {
+      show(state);
+    }
+  } else {
+    newborn_.push_back(&state);
+    if (timer_.valid() && !std::exchange(timer_armed_, true)) {
+      struct itimerspec pause{};
+      pause.it_value.tv_nsec = std::chrono::nanoseconds(kNewbornPause).count();
+      pause.it_interval = pause.it_value;
+      timer_armed_ = ::timerfd_settime(timer_.get(), 0, &pause, nullptr) == 0;
+    }
+  }
+  read_cpu(state);
+}
+
+// The unit has a process. False while its name is not known yet.
+bool CgroupUnitSource::show(UnitState& state) {
+  state.last_alive = now_;
+  state.unit.last_seen = wall_;
+  state.final = false;
+  if (!std::exchange(state.ever_alive, true)) {
+    set_start(state);
+  }
+  state.stale = false;
+  state.reported = false;
+  if (state.key.empty() && !settle_name(state)) {
+    return false;
+  }
+  if (state.uuid_pending) {
+    resolve_again(state);
+  }
+  return true;
+}
+
+void CgroupUnitSource::vanished(UnitState& state, DirectoryUse& parent) {
+  watched_.erase(state.serial);
+  std::erase(young_, &state);
+  std::erase(newborn_, &state);
+  young_count_ = young_.size();
+  const double seconds = state.unit.stats.cpu_seconds();
+  parent.add_ended(std::max(0.0, seconds - state.sampled_seconds));
+  if (state.stale) {
+    return;
+  }
+  // Where a process in it is not reported, it may have come and gone unseen.
+  const bool doubtful = !state.ever_alive && seconds <= 0;
+  if (doubtful && (!options_.mount.live || options_.one_root || options_.list_empty || walks_ < 2 ||
+                   state.reported)) {
+    return;
+  }
+  if (state.key.empty()) {
+    state.unit.id = state.match.id;
+    state.unit.cgrouphostname = state.match.host;
+    state.unit.uuid = UnitMatcher::uuid_of(state.match, state.unit.path);
+    claim_key(state);
+  }
+  if (!state.final && (!state.ever_alive || (state.alive && reported_now_))) {
+    state.unit.last_seen = wall_;
+  }
+  const std::uint64_t serial = end(state, now_);
+  if (doubtful) {
+    ended_.at(serial).doubtful = true;
+    doubtful_.push_back(serial);
+  }
+  if (!state.final && ended_.contains(serial)) {
+    constexpr double kLeast = 5e-3;  // several changes may be reported at once
+    const double unread =
+        std::chrono::duration<double>(now_ - std::max(state.cpu_read, state.birth)).count();
+    const double cpus = state.unit.stats.cpus_reserved && state.unit.stats.cpus > 0
+                            ? state.unit.stats.cpus
+                            : reader_.host_cpus();
+    parent.add_lost(
+        {.ended = serial, .unread_seconds = std::max(kLeast, unread), .max_cpus = cpus});
+  }
+}
+
+// --- directories --------------------------------------------------------------------------------
+
+void CgroupUnitSource::enter(DirectoryUse& use,
+                             const DirectoryUse* parent,
+                             const std::string& path) {
+  if (!births_) {
+    use.begin(std::nullopt);
+  } else if (parent != nullptr && !parent->moved() && use.known()) {
+    use.begin_quiet();
+  } else {
+    use.begin(reader_.subtree_seconds(use.file(), path));
+  }
+}
+
+void CgroupUnitSource::leave(DirectoryUse& use, DirectoryUse* parent, const std::string& path) {
+  bool usable = !path.empty();  // the root also counts what is in no cgroup
+  if (usable && use.has_lost()) {
+    // Processes in the directory itself cannot be told from those that ended below it.
+    KeptFile procs;
+    const FileText text = reader_.read_active(procs, path, "cgroup.procs");
+    usable = !text.ok() || text.text.empty();
+  }
+  use.end(usable, [this](std::uint64_t serial, double seconds) CEEMS_REQUIRES(mutex_) {
+    const auto known = ended_.find(serial);
+    if (known == ended_.end() || (known->second.doubtful && seconds < kDoubt)) {
+      return;
+    }
+    known->second.doubtful = false;
+    UnitStats& stats = known->second.unit.stats;
+    stats.cpu_total_seconds = stats.cpu_seconds() + seconds;
+    divide_total(stats);
+  });
+  if (parent != nullptr) {
+    if (const auto growth = use.growth()) {
+      parent->add_child(*growth);
+    } else {
+      parent->leave_out_child();
+    }
+  }
+}
+
+// Tells the directory what the unit used since the last sample.
+void CgroupUnitSource::account(UnitState& state, DirectoryUse& parent) {
+  const double seconds = state.unit.stats.cpu_seconds();
+  parent.add_child(std::max(0.0, seconds - state.sampled_seconds));
+  if (seconds > state.sampled_seconds && !state.watched) {
+    state.life_read = now_;  // only a process can have used it
+  }
+  state.sampled_seconds = seconds;
 }
 
 // A restarted unit has a new directory (a rebooted VM gets another number), which the walk may
@@ -239,10 +441,11 @@ void CgroupUnitSource::end_if_gone(UnitState& state) {
 }
 
 // Moves the unit to the ended ones and frees its key.
-void CgroupUnitSource::end(UnitState& state, Clock::SteadyTime since) {
+std::uint64_t CgroupUnitSource::end(UnitState& state, Clock::SteadyTime since) {
   by_key_.erase(state.key);
   EndedUnit ended{.unit = state.unit, .since = since};
   ended.unit.ended = true;
+  divide_total(ended.unit.stats);
   ended.unit.pids.clear();
   ended.unit.children.clear();
   const std::uint64_t serial = ++serial_;
@@ -253,6 +456,7 @@ void CgroupUnitSource::end(UnitState& state, Clock::SteadyTime since) {
     const Unit& oldest = ended_.begin()->second.unit;
     forget_ended(key_of(oldest.cgrouphostname, oldest.uuid));
   }
+  return serial;
 }
 
 void CgroupUnitSource::forget_ended(const std::string& key) {
@@ -264,6 +468,15 @@ void CgroupUnitSource::forget_ended(const std::string& key) {
 }
 
 // --- life ---------------------------------------------------------------------------------------
+
+// A unit that is watched reports that it got its first process and lost its last one.
+bool CgroupUnitSource::must_check_life(const UnitState& state) {
+  if (!options_.mount.live || want_processes_ || options_.list_empty) {
+    return true;
+  }
+  const auto age = now_ - state.life_read;
+  return state.watched ? age >= kListEvery : !state.alive || age >= kLifeEvery;
+}
 
 bool CgroupUnitSource::check_alive(UnitState& state) {
   if (want_processes_ || (!options_.mount.live && !options_.list_empty)) {
@@ -460,12 +673,38 @@ void CgroupUnitSource::settle_owner(UnitState& state) {
 
 // --- statistics ----------------------------------------------------------------------------------
 
+void CgroupUnitSource::sample_stats(UnitState& state, DirectoryUse& parent) {
+  const auto age = now_ - state.stats_read;
+  const bool young = now_ - state.birth < kYoung;
+  const bool moved = parent.moved() || state.unit.stats.cpu_seconds() != state.sampled_seconds;
+  if (all_ || state.unit.stats.error || age >= kQuietEvery ||
+      (moved && age >= (young ? Clock::SteadyTime::duration(kStatsEveryYoung) : kStatsEvery))) {
+    read_stats(state);
+  } else if (moved) {
+    read_cpu(state);
+  } else {
+    return;
+  }
+  if (state.cpu_read != now_) {
+    parent.miss_child();  // it is being removed, and what it used last was not read
+  }
+}
+
+bool CgroupUnitSource::read_cpu(UnitState& state) {
+  if (!reader_.read_cpu(state.files, state.unit.path, state.unit.stats)) {
+    return false;
+  }
+  state.cpu_read = now_;
+  return true;
+}
+
 void CgroupUnitSource::read_stats(UnitState& state) {
   const bool young = now_ - state.birth < kYoung;
   const bool look_again = young || (walks_ + state.serial) % kLookAgainEvery == 0;
-  state.cpu_read = now_;
+  state.stats_read = now_;
   auto done = reader_.read(state.files, state.unit.path, look_again, state.unit.stats);
   if (done) {
+    state.cpu_read = now_;
     set_fault(state, {});
   } else if (done.error().code != ErrorCode::kNotFound) {
     set_fault(state, std::move(done).error().message);
@@ -496,8 +735,37 @@ void CgroupUnitSource::refresh_young() {
   }
 }
 
+// --- what the kernel reports --------------------------------------------------------------------
+
+void CgroupUnitSource::start_watch() {
+  if (watch_ || watch_refused_ || !options_.mount.live) {
+    return;
+  }
+  auto created = PopulatedWatch::create([this](std::uint64_t token) { on_event(token); });
+  if (!created) {
+    log::warn("the end of units cannot be watched; the last second of a unit may be lost",
+              {{"err", created.error().message}});
+    watch_refused_ = true;
+    return;
+  }
+  watch_ = *std::move(created);
+  auto births = DirectoryWatch::create(reader_.active_path());
+  if (!births || !watch_->add_readable(births->fd(), kDirectories)) {
+    log::warn("new units cannot be watched; units that live less than a second are lost",
+              {{"manager", options_.manager},
+               {"err", births ? std::string("epoll refused it") : births.error().message}});
+    return;
+  }
+  births_ = *std::move(births);
+  tree_.set_watch(&*births_);
+  timer_.reset(::timerfd_create(CLOCK_MONOTONIC, TFD_CLOEXEC | TFD_NONBLOCK));
+  if (timer_.valid() && !watch_->add_readable(timer_.get(), kTimer)) {
+    timer_.reset();
+  }
+}
+
 void CgroupUnitSource::watch(UnitState& state) {
-  if (state.watched || watch_refused_ || !options_.mount.live) {
+  if (state.watched || !watch_ || options_.mount.mode != host::CgroupMode::kUnified) {
     return;
   }
   if (reader_.events_fd(state.files) < 0) {  // cgroup.events has not been opened yet
@@ -507,37 +775,117 @@ void CgroupUnitSource::watch(UnitState& state) {
   if (fd < 0) {
     return;
   }
-  if (!watch_) {
-    auto created = PopulatedWatch::create([this](std::uint64_t serial) { on_events(serial); });
-    if (!created) {
-      log::warn("the end of units cannot be watched; the last second of a unit may be lost",
-                {{"err", created.error().message}});
-      watch_refused_ = true;
-      return;
-    }
-    watch_ = *std::move(created);
-  }
   state.watched = watch_->add(fd, state.serial);
   if (state.watched) {
     watched_[state.serial] = &state;
   }
 }
 
-// Runs on the watch's thread. It is the last chance to read the statistics of a unit that has just
-// ended.
-void CgroupUnitSource::on_events(std::uint64_t serial) {
+// Runs on the watch's thread.
+void CgroupUnitSource::on_event(std::uint64_t token) {
   const MutexLock lock(mutex_);
+  now_ = clock_.steady_now();
+  wall_ = clock_.now();
+  reader_.begin_sample(now_);
+  if (token == kDirectories) {
+    on_directories();
+  } else if (token == kTimer) {
+    on_timer();
+  } else {
+    on_populated(token);
+  }
+}
+
+// Returns how many changes were reported.
+std::size_t CgroupUnitSource::on_directories() {
+  if (now_ - changes_since_ >= std::chrono::seconds(1)) {
+    changes_since_ = now_;
+    changes_ = 0;
+  }
+  reported_now_ = true;
+  const std::size_t count =
+      births_->read([this](const DirectoryWatch::Event& event) CEEMS_REQUIRES(mutex_) {
+        if (event.lost || changes_ >= kMaxChanges) {
+          list_ = true;
+        } else if (event.created) {
+          tree_.created(event.directory, event.name, now_, *this);
+        } else {
+          tree_.removed(event.directory, event.name, now_, *this);
+        }
+      });
+  reported_now_ = false;
+  changes_ += count;
+  return count;
+}
+
+// Reads units that were just created and whose processes are not reported.
+void CgroupUnitSource::on_timer() {
+  std::uint64_t expirations = 0;
+  if (::read(timer_.get(), &expirations, sizeof expirations) < 0) {
+    return;  // it was disarmed in the meantime
+  }
+  std::size_t count = std::min(newborn_.size(), kMaxNewborn);
+  std::rotate(newborn_.begin(), newborn_.begin() + static_cast<std::ptrdiff_t>(count),
+              newborn_.end());
+  for (std::size_t i = newborn_.size() - count; i < newborn_.size(); ++i) {
+    UnitState& state = *newborn_[i];
+    const bool ran = read_cpu(state) && state.unit.stats.cpu_seconds() > 0;
+    if (!state.ever_alive) {
+      state.alive = ran || check_any_process(state);
+    }
+    if (state.alive) {
+      state.last_alive = now_;
+      state.unit.last_seen = wall_;
+      if (!state.ever_alive && !options_.resolve_uuid) {
+        show(state);
+      }
+    }
+  }
+  std::erase_if(newborn_, [this](const UnitState* state) CEEMS_REQUIRES(mutex_) {
+    return now_ - state->first_seen >
+           (state->ever_alive ? Clock::SteadyTime::duration(kNewborn) : kEmptyTimeout);
+  });
+  if (newborn_.empty()) {
+    timer_armed_ = false;
+    const struct itimerspec never{};
+    ::timerfd_settime(timer_.get(), 0, &never, nullptr);
+  }
+}
+
+// The first process of a unit came or the last one ended. That is the last chance to read the
+// statistics of a unit that has ended.
+void CgroupUnitSource::on_populated(std::uint64_t serial) {
   const auto known = watched_.find(serial);
   if (known == watched_.end()) {
     return;
   }
   UnitState& state = *known->second;
   const auto populated = reader_.populated(state.files, state.unit.path);
-  if (populated && !*populated && !state.key.empty()) {
-    now_ = clock_.steady_now();
-    reader_.begin_sample(now_);
-    read_stats(state);
-    state.unit.last_seen = clock_.now();
+  if (!populated) {
+    return;
+  }
+  const bool ended = !*populated && (state.alive || !state.ever_alive);
+  state.life_read = now_;
+  state.alive = *populated;
+  if (options_.one_root || options_.list_empty || options_.resolve_uuid) {
+    if (ended && !state.key.empty()) {
+      read_stats(state);
+      state.unit.last_seen = wall_;
+    }
+    return;
+  }
+  if (*populated || (ended && !state.ever_alive)) {
+    show(state);  // one that has ended already was alive
+  }
+  if (ended) {
+    state.final = true;
+    if (!state.key.empty()) {
+      read_stats(state);
+      state.unit.last_seen = wall_;
+    } else {
+      read_cpu(state);
+    }
+    state.final = state.cpu_read == now_;
   }
 }
 

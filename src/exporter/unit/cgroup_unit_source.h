@@ -13,9 +13,12 @@
 #include <vector>
 
 #include "base/clock.h"
+#include "base/fd.h"
 #include "base/mutex.h"
 #include "base/result.h"
 #include "exporter/unit/cgroup_tree.h"
+#include "exporter/unit/directory_use.h"
+#include "exporter/unit/directory_watch.h"
 #include "exporter/unit/matcher/unit_matcher.h"
 #include "exporter/unit/populated_watch.h"
 #include "exporter/unit/stat/stat_reader.h"
@@ -48,8 +51,11 @@ struct CgroupSourceOptions {
 };
 
 /// Units that are cgroups: finds them with a matcher, reads their statistics and follows them to
-/// their end. Each snapshot walks the tree once.
+/// their end. Each snapshot visits all known units.
 ///
+/// - In a real cgroup tree the kernel reports the directories that are created and removed
+///   (DirectoryWatch), and a thread takes note of them at once. The tree is listed again every
+///   kListEvery, and whatever cannot be watched is listed by each snapshot.
 /// - A unit is alive while a process lives in its subtree. Where plain files stand in for a cgroup
 ///   tree, it is alive while <proc>/PID exists for one of its pids. Without a process it is idle
 ///   for kIdle and then stale: it is no longer a unit until a process appears again. A directory
@@ -58,7 +64,11 @@ struct CgroupSourceOptions {
 /// - A unit that vanished, or became stale after it was alive, stays in the snapshots as `ended`
 ///   until it has been exported as such and kMinKeep has passed, but at most for keep_ended.
 /// - With v2 the last statistics are read when cgroup.events reports that the last process has
-///   ended. With both versions refresh_young() reads those of units younger than kYoung again.
+///   ended. Other units younger than kYoung are read again by refresh_young(), and those younger
+///   than a second by the thread. What a unit used after it was last read is a share of what the
+///   counter of its directory shows (DirectoryUse).
+/// - energy_snapshot() reads the CPU times of units whose directory's counter moved, and all other
+///   statistics every few seconds.
 /// - A unit whose files cannot be read keeps its last good statistics and sets UnitStats::error.
 class CgroupUnitSource final : public UnitSource, private TreeVisitor {
  public:
@@ -66,6 +76,11 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   static constexpr auto kIdle = std::chrono::seconds(60);
   static constexpr auto kMinKeep = std::chrono::seconds(60);
   static constexpr std::size_t kMaxEnded = 20'000;
+  static constexpr auto kListEvery = std::chrono::seconds(10);
+  static constexpr auto kStatsEvery = std::chrono::seconds(10);
+  static constexpr auto kStatsEveryYoung = std::chrono::seconds(2);
+  /// Changes that are followed at once, per second. What is beyond is found by the next snapshot.
+  static constexpr std::size_t kMaxChanges = 8192;
 
   /// kNotFound: the hierarchy, or the directory in it that holds the units, does not exist. `clock`
   /// must outlive the source.
@@ -76,6 +91,8 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
 
   [[nodiscard]] std::string_view manager() const override { return options_.manager; }
   Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds max_age) override;
+  Result<std::shared_ptr<const UnitSnapshot>> energy_snapshot(
+      std::chrono::milliseconds max_age) override;
   void want_processes() override;
   [[nodiscard]] bool has_young() const override { return young_count_.load() > 0; }
   void refresh_young() override;
@@ -86,6 +103,8 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
     Unit unit;
     Clock::SteadyTime since;
     bool exported = false;
+    /// Nobody saw a process in it. It was a unit only if it used CPU time.
+    bool doubtful = false;
   };
 
   CgroupUnitSource(CgroupSourceOptions options,
@@ -93,16 +112,24 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
                    std::unique_ptr<UnitMatcher> matcher,
                    const Clock& clock);
 
-  // TreeVisitor. Called by tree_.walk() in snapshot().
+  // TreeVisitor. Called by tree_.
   std::unique_ptr<UnitState> found(const DirectoryMatch& match, const std::string& path) override
       CEEMS_REQUIRES(mutex_);
-  void present(UnitState& state) override CEEMS_REQUIRES(mutex_);
-  void vanished(UnitState& state) override CEEMS_REQUIRES(mutex_);
+  void present(UnitState& state, DirectoryUse& parent) override CEEMS_REQUIRES(mutex_);
+  void born(UnitState& state) override CEEMS_REQUIRES(mutex_);
+  void vanished(UnitState& state, DirectoryUse& parent) override CEEMS_REQUIRES(mutex_);
+  void enter(DirectoryUse& use, const DirectoryUse* parent, const std::string& path) override
+      CEEMS_REQUIRES(mutex_);
+  void leave(DirectoryUse& use, DirectoryUse* parent, const std::string& path) override
+      CEEMS_REQUIRES(mutex_);
 
+  Result<> sample(Clock::SteadyTime now, bool all) CEEMS_REQUIRES(mutex_);
   bool is_below_root(const UnitState& state) CEEMS_REQUIRES(mutex_);
   bool check_alive(UnitState& state) CEEMS_REQUIRES(mutex_);
   bool check_any_process(UnitState& state) CEEMS_REQUIRES(mutex_);
   bool collect_processes(UnitState& state) CEEMS_REQUIRES(mutex_);
+  bool must_check_life(const UnitState& state) CEEMS_REQUIRES(mutex_);
+  bool show(UnitState& state) CEEMS_REQUIRES(mutex_);
   void set_start(UnitState& state) CEEMS_REQUIRES(mutex_);
   bool settle_name(UnitState& state) CEEMS_REQUIRES(mutex_);
   void resolve_again(UnitState& state) CEEMS_REQUIRES(mutex_);
@@ -111,10 +138,17 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   void settle_owner(UnitState& state) CEEMS_REQUIRES(mutex_);
   std::vector<int> pids_of(const UnitState& state) CEEMS_REQUIRES(mutex_);
   void read_stats(UnitState& state) CEEMS_REQUIRES(mutex_);
+  bool read_cpu(UnitState& state) CEEMS_REQUIRES(mutex_);
+  void sample_stats(UnitState& state, DirectoryUse& parent) CEEMS_REQUIRES(mutex_);
+  void account(UnitState& state, DirectoryUse& parent) CEEMS_REQUIRES(mutex_);
   void set_fault(UnitState& state, std::string fault) CEEMS_REQUIRES(mutex_);
+  void start_watch() CEEMS_REQUIRES(mutex_);
   void watch(UnitState& state) CEEMS_REQUIRES(mutex_);
-  void on_events(std::uint64_t serial) CEEMS_EXCLUDES(mutex_);
-  void end(UnitState& state, Clock::SteadyTime since) CEEMS_REQUIRES(mutex_);
+  void on_event(std::uint64_t token) CEEMS_EXCLUDES(mutex_);
+  void on_populated(std::uint64_t serial) CEEMS_REQUIRES(mutex_);
+  std::size_t on_directories() CEEMS_REQUIRES(mutex_);
+  void on_timer() CEEMS_REQUIRES(mutex_);
+  std::uint64_t end(UnitState& state, Clock::SteadyTime since) CEEMS_REQUIRES(mutex_);
   void forget_ended(const std::string& key) CEEMS_REQUIRES(mutex_);
   void report_stale() CEEMS_REQUIRES(mutex_);
   std::shared_ptr<UnitSnapshot> assemble() CEEMS_REQUIRES(mutex_);
@@ -134,6 +168,8 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   std::vector<UnitState*> current_ CEEMS_GUARDED_BY(mutex_);
   std::string root_ CEEMS_GUARDED_BY(mutex_);
   std::vector<UnitState*> young_ CEEMS_GUARDED_BY(mutex_);
+  std::vector<UnitState*> newborn_ CEEMS_GUARDED_BY(mutex_);           // read by the thread
+  std::vector<std::uint64_t> doubtful_ CEEMS_GUARDED_BY(mutex_);       // by serial, in ended_
   std::map<std::uint64_t, EndedUnit> ended_ CEEMS_GUARDED_BY(mutex_);  // by serial: oldest first
   std::unordered_map<std::string, std::uint64_t> ended_by_key_ CEEMS_GUARDED_BY(mutex_);
   std::vector<std::string> newly_stale_ CEEMS_GUARDED_BY(mutex_);
@@ -143,7 +179,18 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   std::uint64_t walks_ CEEMS_GUARDED_BY(mutex_) = 0;
   std::uint64_t serial_ CEEMS_GUARDED_BY(mutex_) = 0;
   bool want_processes_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool all_ CEEMS_GUARDED_BY(mutex_) = true;        // the current sample reads all statistics
+  bool last_all_ CEEMS_GUARDED_BY(mutex_) = false;  // last_ has all statistics
+  bool list_ CEEMS_GUARDED_BY(mutex_) = true;       // the next walk must list the tree
+  Clock::SteadyTime listed_ CEEMS_GUARDED_BY(mutex_){};
+  Clock::SteadyTime changes_since_ CEEMS_GUARDED_BY(mutex_){};
+  std::size_t changes_ CEEMS_GUARDED_BY(mutex_) = 0;  // since then
   bool watch_refused_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool births_refused_ CEEMS_GUARDED_BY(mutex_) = false;
+  bool reported_now_ CEEMS_GUARDED_BY(mutex_) = false;  // the kernel is reporting changes
+  std::optional<DirectoryWatch> births_ CEEMS_GUARDED_BY(mutex_);
+  UniqueFd timer_ CEEMS_GUARDED_BY(mutex_);
+  bool timer_armed_ CEEMS_GUARDED_BY(mutex_) = false;
   std::unique_ptr<PopulatedWatch> watch_ CEEMS_GUARDED_BY(mutex_);
 };
 

@@ -1,13 +1,19 @@
 // Units in real control groups of this machine. Needs root and a writable cgroup file system.
+#include <fcntl.h>
 #include <signal.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <atomic>
 #include <chrono>
 #include <cstdio>
 #include <filesystem>
+#include <map>
+#include <string>
 #include <thread>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -192,6 +198,216 @@ TEST(LiveCgroupV2, ReadsFinalStatisticsWhenTheLastProcessEnds) {
   EXPECT_GT(cpu_of(*find(*last)), early);
   EXPECT_NEAR(cpu_of(*find(*last)), cpu_seconds, 0.005);
 }
+
+// --- units that live only moments ----------------------------------------------------------------
+
+/// A directory of one hierarchy in which a test makes units, and a source that samples them once a
+/// second, as the energy counters do.
+class ShortUnits : public testing::TestWithParam<host::CgroupMode> {
+ protected:
+  void SetUp() override {
+    root_ = "/sys/fs/cgroup";
+    const bool legacy = host::detect_cgroup(root_).mode == host::CgroupMode::kLegacy;
+    const auto v1 = host::find_v1_hierarchy(root_, "cpuacct", true);
+    if (GetParam() == host::CgroupMode::kLegacy) {
+      if (!legacy || !v1) {
+        GTEST_SKIP() << "no cgroup v1 here";
+      }
+      hierarchy_ = root_ / *v1;
+    } else {
+      root_ /= legacy ? "unified" : "";
+      hierarchy_ = root_;
+    }
+    const host::CgroupMount mount = host::detect_cgroup(root_);
+    if (!mount.live || mount.mode != GetParam()) {
+      GTEST_SKIP() << "no such cgroups here";
+    }
+    parent_ = hierarchy_ / ("ceems-short-test-" + std::to_string(::getpid()));
+    if (::mkdir(parent_.c_str(), 0755) != 0) {
+      GTEST_SKIP() << "cannot create cgroups in " << hierarchy_;
+    }
+    // One that lasts, so that the directory has units and is known to the source.
+    ASSERT_EQ(::mkdir((parent_ / "job_0").c_str(), 0755), 0);
+    source_ =
+        CgroupUnitSource::create(
+            {.manager = "cgroup",
+             .paths = {.cgroup = root_},
+             .mount = mount,
+             .stats = {.flavour = StatFlavour::kGeneric},
+             .warn_of_stale = false},
+            *pattern_matcher({R"(/ceems-short-test-[0-9]+/(?P<id>job_[0-9]+)$)"}, mount.mode, {}),
+            real_clock())
+            .value();
+    ASSERT_TRUE(source_->snapshot(milliseconds(0)));
+    sampler_ = std::jthread([this](const std::stop_token& stop) {
+      for (auto next = Steady::now(); !stop.stop_requested(); next += milliseconds(1000)) {
+        while (Steady::now() < next && !stop.stop_requested()) {
+          std::this_thread::sleep_for(milliseconds(20));
+        }
+        samples_ += source_->energy_snapshot(milliseconds(0)).has_value() ? 1 : 0;
+      }
+    });
+  }
+
+  void TearDown() override {
+    if (sampler_.joinable()) {
+      sampler_.request_stop();
+      sampler_.join();
+    }
+    if (!parent_.empty()) {
+      ::rmdir((parent_ / "job_0").c_str());
+      ::rmdir(parent_.c_str());
+    }
+  }
+
+  /// CPU-seconds of all that ever ran below the parent, which is the truth for the sum of its
+  /// units.
+  [[nodiscard]] double seconds_below_parent() const {
+    if (GetParam() == host::CgroupMode::kLegacy) {
+      const auto text = host::read_file((parent_ / "cpuacct.usage").string());
+      return text ? static_cast<double>(*host::parse_cgroup_value(*text)) / 1e9 : 0;
+    }
+    const auto text = host::read_file((parent_ / "cpu.stat").string());
+    return text ? static_cast<double>(host::parse_cgroup_cpu_stat(*text)->usage_usec) / 1e6 : 0;
+  }
+
+  /// The CPU time of each ended unit.
+  std::map<std::string, double> ended() {
+    sampler_.request_stop();
+    sampler_.join();
+    std::this_thread::sleep_for(milliseconds(100));
+    std::map<std::string, double> result;
+    const auto last = source_->snapshot(milliseconds(0));
+    for (const Unit& unit : last ? (*last)->units : std::vector<Unit>{}) {
+      if (unit.ended) {
+        result[unit.uuid] = unit.stats.cpu_seconds();
+      }
+    }
+    return result;
+  }
+
+  fs::path root_;
+  fs::path hierarchy_;
+  fs::path parent_;
+  std::shared_ptr<CgroupUnitSource> source_;
+  std::atomic<int> samples_ = 0;
+  std::jthread sampler_;
+};
+
+/// Moves the calling process into a cgroup. Safe between fork and exit.
+bool enter_cgroup(const char* procs) {
+  const int fd = ::open(procs, O_WRONLY | O_CLOEXEC);
+  const bool done = fd >= 0 && ::write(fd, "0", 1) == 1;
+  ::close(fd);
+  return done;
+}
+
+void burn(double seconds) {
+  const auto used = [] {
+    timespec time{};
+    ::clock_gettime(CLOCK_THREAD_CPUTIME_ID, &time);
+    return static_cast<double>(time.tv_sec) + static_cast<double>(time.tv_nsec) / 1e9;
+  };
+  for (const double end = used() + seconds; used() < end;) {
+  }
+}
+
+double sum_of(const std::map<std::string, double>& units) {
+  double sum = 0;
+  for (const auto& [uuid, seconds] : units) {
+    sum += seconds;
+  }
+  return sum;
+}
+
+TEST_P(ShortUnits, AHundredJobsOfThreeTenthsOfASecondAreSeenWithTheirCpuTime) {
+  constexpr int kWaves = 5;
+  constexpr int kAtOnce = 20;
+  constexpr double kSeconds = 0.01;
+  for (int wave = 0; wave < kWaves; ++wave) {
+    std::vector<std::pair<fs::path, pid_t>> jobs;
+    for (int i = 0; i < kAtOnce; ++i) {
+      const fs::path path = parent_ / ("job_" + std::to_string(1 + wave * kAtOnce + i));
+      ASSERT_EQ(::mkdir(path.c_str(), 0755), 0);
+      const std::string procs = (path / "cgroup.procs").string();
+      const pid_t pid = ::fork();
+      if (pid == 0) {
+        if (!enter_cgroup(procs.c_str())) {
+          ::_exit(1);
+        }
+        burn(kSeconds / 2);
+        ::usleep(300'000);
+        burn(kSeconds / 2);
+        ::_exit(0);
+      }
+      jobs.emplace_back(path, pid);
+    }
+    for (const auto& [path, pid] : jobs) {
+      int status = 0;
+      ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+      EXPECT_EQ(status, 0);
+      while (::rmdir(path.c_str()) != 0 && errno == EBUSY) {
+        ::usleep(1000);
+      }
+    }
+  }
+  const double truth = seconds_below_parent();
+  const auto units = ended();
+  EXPECT_GE(units.size(), 95U);
+  EXPECT_GE(truth, kWaves * kAtOnce * kSeconds);
+  EXPECT_NEAR(sum_of(units), truth, 0.05 * truth);
+  int complete = 0;
+  for (const auto& [uuid, seconds] : units) {
+    complete += seconds >= 0.8 * kSeconds ? 1 : 0;
+  }
+  EXPECT_GE(complete, GetParam() == host::CgroupMode::kUnified ? 95 : 80);
+}
+
+TEST_P(ShortUnits, AThousandThatComeAndGoAtOnceAreNotLost) {
+  constexpr int kWorkers = 4;
+  constexpr int kUnits = 1000;
+  const auto start = Steady::now();
+  std::vector<pid_t> workers;
+  for (int worker = 0; worker < kWorkers; ++worker) {
+    const std::string home = (hierarchy_ / "cgroup.procs").string();
+    const std::string prefix = (parent_ / "job_").string();
+    const pid_t pid = ::fork();
+    if (pid == 0) {
+      for (int i = worker; i < kUnits; i += kWorkers) {
+        const std::string path = prefix + std::to_string(1 + i);
+        if (::mkdir(path.c_str(), 0755) != 0 || !enter_cgroup((path + "/cgroup.procs").c_str())) {
+          ::_exit(1);
+        }
+        burn(0.0005);
+        if (!enter_cgroup(home.c_str()) || ::rmdir(path.c_str()) != 0) {
+          ::_exit(2);
+        }
+      }
+      ::_exit(0);
+    }
+    workers.push_back(pid);
+  }
+  for (const pid_t pid : workers) {
+    int status = 0;
+    ASSERT_EQ(::waitpid(pid, &status, 0), pid);
+    EXPECT_EQ(status, 0);
+  }
+  const double took = std::chrono::duration<double>(Steady::now() - start).count();
+  const double truth = seconds_below_parent();
+  const auto units = ended();
+  RecordProperty("milliseconds", static_cast<int>(took * 1000));
+  EXPECT_GE(units.size(), 950U) << "in " << took << " s";
+  EXPECT_GE(truth, kUnits * 0.0005);
+  EXPECT_NEAR(sum_of(units), truth, 0.1 * truth) << "in " << took << " s";
+  EXPECT_GE(samples_, static_cast<int>(took * 0.7));  // it was not held up
+}
+
+INSTANTIATE_TEST_SUITE_P(Live,
+                         ShortUnits,
+                         testing::Values(host::CgroupMode::kLegacy, host::CgroupMode::kUnified),
+                         [](const auto& kind) {
+                           return kind.param == host::CgroupMode::kLegacy ? "V1" : "V2";
+                         });
 
 }  // namespace
 }  // namespace ceems::exporter

@@ -60,6 +60,13 @@ bool PopulatedWatch::add(int fd, std::uint64_t token) {
   return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
 }
 
+bool PopulatedWatch::add_readable(int fd, std::uint64_t token) {
+  struct epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = token;
+  return ::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) == 0;
+}
+
 void PopulatedWatch::run() {
   std::array<struct epoll_event, 64> events{};
   while (true) {

@@ -26,6 +26,8 @@ class PopulatedWatch {
   /// Watches an open cgroup.events file that has been read once, until the file is closed. False if
   /// the kernel refuses.
   bool add(int fd, std::uint64_t token);
+  /// Calls changed(token) as long as `fd` is readable.
+  bool add_readable(int fd, std::uint64_t token);
 
  private:
   PopulatedWatch(UniqueFd epoll, UniqueFd wake, std::function<void(std::uint64_t)> changed);

@@ -23,6 +23,13 @@ class UnitSource {
   virtual Result<std::shared_ptr<const UnitSnapshot>> snapshot(
       std::chrono::milliseconds max_age) = 0;
 
+  /// As snapshot(), for the energy account, which takes one a second: CPU times are read now, other
+  /// statistics may be a few seconds old.
+  virtual Result<std::shared_ptr<const UnitSnapshot>> energy_snapshot(
+      std::chrono::milliseconds max_age) {
+    return snapshot(max_age);
+  }
+
   /// From the next snapshot on, Unit::pids and Unit::children are filled, which costs reading every
   /// cgroup of every unit. Called once by each consumer that needs them (perf, GPU map, ...).
   virtual void want_processes() {}

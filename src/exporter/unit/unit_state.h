@@ -22,6 +22,9 @@ struct UnitState {
   Clock::SteadyTime birth{};       ///< creation of the cgroup, as far as known
   Clock::SteadyTime last_alive{};  ///< last time a process was seen in it
   Clock::SteadyTime cpu_read{};    ///< when the CPU times were read last
+  Clock::SteadyTime stats_read{};  ///< when all statistics were read last
+  Clock::SteadyTime life_read{};   ///< when it was last checked whether it has a process
+  double sampled_seconds = 0;      ///< CPU time at the last sample
   bool alive = false;
   bool ever_alive = false;
   bool stale = false;         ///< has had no process since it was found, or for kIdle
@@ -29,6 +32,7 @@ struct UnitState {
   bool uuid_pending = false;  ///< shown under its id until its uuid is known
   bool owner_settled = false;
   bool watched = false;  ///< PopulatedWatch waits for its cgroup.events
+  bool final = false;    ///< its statistics were read after its last process had ended
 
   std::string fault;     ///< message of the current read error; empty if there is none
   KeptFile alive_procs;  ///< v1: cgroup.procs of the descendant in which a process was found last
