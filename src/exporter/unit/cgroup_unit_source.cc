@@ -352,6 +352,9 @@ void CgroupUnitSource::vanished(UnitState& state, DirectoryUse& parent) {
                    state.reported)) {
     return;
   }
+  if (state.key.empty() && options_.resolve_uuid) {
+    return;  // nobody knows its name
+  }
   if (state.key.empty()) {
     state.unit.id = state.match.id;
     state.unit.cgrouphostname = state.match.host;
