@@ -373,9 +373,8 @@ void CgroupUnitSource::vanished(UnitState& state, DirectoryUse& parent) {
     constexpr double kLeast = 5e-3;  // several changes may be reported at once
     const double unread =
         std::chrono::duration<double>(now_ - std::max(state.cpu_read, state.birth)).count();
-    const double cpus = state.unit.stats.cpus_reserved && state.unit.stats.cpus > 0
-                            ? state.unit.stats.cpus
-                            : reader_.host_cpus();
+    const double reserved = state.unit.stats.reserved_cpus;
+    const double cpus = reserved > 0 ? reserved : reader_.host_cpus();
     parent.add_lost(
         {.ended = serial, .unread_seconds = std::max(kLeast, unread), .max_cpus = cpus});
   }
