@@ -9,6 +9,10 @@
 namespace ceems::exporter::energy {
 namespace {
 
+constexpr bool has_books(Domain domain) {
+  return domain == Domain::kPackage || domain == Domain::kDram;
+}
+
 double joules_of(double joules) {
   return joules > 0 && std::isfinite(joules) ? joules : 0;
 }
@@ -207,7 +211,8 @@ Learned Account::learned() const {
     learned.add(
         {.domain = domain, .meters = meters_of(domain), .bins = idle_.at(index(domain)).state()});
     const std::vector<Book>& books = books_.at(index(domain));
-    for (std::size_t i = 0; i < books.size(); ++i) {
+    const bool given = options_.idle_watts.at(index(domain)).has_value();
+    for (std::size_t i = 0; !given && i < books.size(); ++i) {
       Learned::Idle entry = place_of_book(domain, i);
       entry.bins = books[i].idle.state();
       learned.add(std::move(entry));
@@ -223,9 +228,12 @@ Learned Account::learned() const {
 void Account::restore(const Learned& learned) {
   restored_ = learned;
   for (const Domain domain : kDomains) {
-    idle_.at(index(domain))
-        .restore(learned.bins_of({.domain = domain, .meters = meters_of(domain)}));
-    restore_books(domain);
+    if (has_books(domain)) {
+      restore_books(domain);
+    } else {
+      idle_.at(index(domain))
+          .restore(learned.bins_of({.domain = domain, .meters = meters_of(domain)}));
+    }
   }
   for (std::size_t i = 0; i < device_sources_.size(); ++i) {
     const SourceInfo& info = device_sources_[i].info;
@@ -471,6 +479,14 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     }
     return;
   }
+  // First guesses, until something is learned.
+  if (!node.watts()) {
+    node.observe(*reading.watts, 1, interval.utilisation);
+  }
+  if (!other.watts() && interval.known_source && interval.seconds > 0) {
+    other.observe(*reading.watts - interval.known_joules / interval.seconds, 1,
+                  interval.utilisation);
+  }
   if (lag_fresh_ == reading.fresh) {
     return;
   }
@@ -484,13 +500,6 @@ void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
     if (interval.known_source) {
       other.observe((aligned->watts - aligned->known_watts) * aligned->seconds, aligned->seconds,
                     use);
-    }
-  }
-  if (!node.watts()) {  // a first guess
-    node.observe(*reading.watts, 1, interval.utilisation);
-    if (interval.known_source && interval.seconds > 0) {
-      other.observe(*reading.watts - interval.known_joules / interval.seconds, 1,
-                    interval.utilisation);
     }
   }
 }
