@@ -24,6 +24,13 @@ double squared(double value) {
   return value * value;
 }
 
+/// `to` += `factor` * `from`
+void add_scaled(std::span<double> to, double factor, std::span<const double> from) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i] += factor * from[i];
+  }
+}
+
 }  // namespace
 
 void UnitWatts::adopt(std::span<const Use> units) {
@@ -63,31 +70,26 @@ void UnitWatts::adopt(std::span<const Use> units) {
 
 void UnitWatts::learn(double active_watts, double seconds) {
   const std::size_t count = mean_.size();
-  gain_.resize(count);
+  const auto row = [&](std::size_t i) { return std::span(covariance_).subspan(i * count, count); };
+  const double drift = squared(kDrift * average_) * seconds;
+  gain_.assign(count, 0.0);
   double expected = 0;
+  for (std::size_t i = 0; i < count; ++i) {
+    row(i)[i] += drift;
+    if (cores_[i] > 0) {
+      add_scaled(gain_, cores_[i], row(i));  // the matrix is symmetric
+      expected += mean_[i] * cores_[i];
+    }
+  }
   double variance = squared(kNoise * active_watts + kNoiseWatts);
   for (std::size_t i = 0; i < count; ++i) {
-    covariance_[i * count + i] += squared(kDrift * average_) * seconds;
-    expected += mean_[i] * cores_[i];
-  }
-  for (std::size_t i = 0; i < count; ++i) {
-    const double* const row = &covariance_[i * count];
-    double sum = 0;
-    for (std::size_t j = 0; j < count; ++j) {
-      sum += row[j] * cores_[j];
-    }
-    gain_[i] = sum;
-    variance += sum * cores_[i];
+    variance += gain_[i] * cores_[i];
   }
   const double most = kMostSurprise * std::sqrt(variance);
   const double surprise = std::clamp(active_watts - expected, -most, most);
   for (std::size_t i = 0; i < count; ++i) {
-    const double gain = gain_[i] / variance;
-    mean_[i] += gain * surprise;
-    double* const row = &covariance_[i * count];
-    for (std::size_t j = 0; j < count; ++j) {
-      row[j] -= gain * gain_[j];
-    }
+    mean_[i] += gain_[i] / variance * surprise;
+    add_scaled(row(i), -gain_[i] / variance, gain_);
   }
 }
 
