@@ -40,6 +40,8 @@ Account::Account(const AccountOptions& options)
                              .other_joules = {},
                              .fresh = {}}},
       units_(options.keep_ended) {
+  idle_.at(index(Domain::kOther)) = IdlePower::of_cpus();
+  idle_.at(index(Domain::kNode)) = IdlePower::of_cpus();
   for (const Domain domain : kDomains) {
     if (const auto& watts = options.idle_watts.at(index(domain))) {
       idle_.at(index(domain)).configure(*watts);

@@ -115,7 +115,7 @@ class Account {
 
   /// Energy of the packages or the memory of one socket, or of all where sources do not tell.
   struct Book {
-    IdlePower idle = IdlePower();
+    IdlePower idle = IdlePower::of_cpus();
     UnitWatts watts;
     double joules = 0;  ///< of the current interval
   };

@@ -81,7 +81,7 @@ void IdlePower::observe(double joules, double seconds, double utilisation) {
   }
   const double busy = std::isnan(utilisation) ? 0 : std::clamp(utilisation, 0.0, 1.0);
   if (!estimate_) {  // the first interval serves until the first window is full
-    estimate_ = joules / seconds / (1 + assumed_slope() * busy);
+    estimate_ = joules / seconds / (1 + assumed_slope() * load(busy));
   }
   joules_ += joules;
   seconds_ += seconds;
@@ -102,8 +102,10 @@ void IdlePower::close_window() {
 
 double IdlePower::fit() const {
   // Minimises sum of weight * (idle + slope * use - watts)^2 + prior * (slope - assumed * idle)^2.
-  const auto weight = [](const Bin& bin) {
-    return std::min(bin.windows / kTrusted, 1.0) / (1 + squared(bin.use / kNear));
+  // Here use is the load() of it.
+  const auto use = [this](const Bin& bin) { return load(bin.use); };
+  const auto weight = [&use](const Bin& bin) {
+    return std::min(bin.windows / kTrusted, 1.0) / (1 + squared(use(bin) / kNear));
   };
   const auto first = std::ranges::find_if(bins_, [](const Bin& bin) { return bin.windows > 0; });
   double weights = 0;
@@ -113,19 +115,19 @@ double IdlePower::fit() const {
   for (const Bin& bin : bins_) {
     if (bin.windows > 0) {
       weights += weight(bin);
-      uses += weight(bin) * (bin.use - first->use);
+      uses += weight(bin) * (use(bin) - use(*first));
       watts += weight(bin) * (bin.watts - first->watts);
       lowest = std::min(lowest, bin.watts);
     }
   }
-  const double mean_use = first->use + uses / weights;
+  const double mean_use = use(*first) + uses / weights;
   const double mean_watts = first->watts + watts / weights;
   double spread = 0;
   double together = 0;
   for (const Bin& bin : bins_) {
     if (bin.windows > 0) {
-      spread += weight(bin) * squared(bin.use - mean_use);
-      together += weight(bin) * (bin.use - mean_use) * (bin.watts - mean_watts);
+      spread += weight(bin) * squared(use(bin) - mean_use);
+      together += weight(bin) * (use(bin) - mean_use) * (bin.watts - mean_watts);
     }
   }
   const double prior = weights * squared(kSpread);

@@ -31,6 +31,9 @@ class IdlePower {
   static constexpr double kMaxStep = 0.02;
   static constexpr double kFullLoadIdle = 0.5;
   static constexpr std::size_t kBins = 16;
+  /// By how much a busy core draws more while the others rest, because clocks fall as more cores
+  /// work. An assumption: how far they fall depends on the CPU and on what runs.
+  static constexpr double kTurbo = 0.2;
 
   /// The mean of windows of similar use.
   struct Bin {
@@ -43,8 +46,12 @@ class IdlePower {
   };
 
   /// `full_load_idle` is the fraction of the power at full load that is taken as idle power until a
-  /// better estimate is known.
-  explicit IdlePower(double full_load_idle = kFullLoadIdle) : full_load_idle_(full_load_idle) {}
+  /// better estimate is known. `turbo` bends the line: power above idle is taken to be in
+  /// proportion to use * (1 + turbo * (1 - use)).
+  explicit IdlePower(double full_load_idle = kFullLoadIdle, double turbo = 0)
+      : full_load_idle_(full_load_idle), turbo_(turbo) {}
+  /// Of a domain that follows the use of CPUs.
+  static IdlePower of_cpus() { return IdlePower(kFullLoadIdle, kTurbo); }
 
   /// Sets a fixed value in watts. Nothing is learned then.
   void configure(double watts) { configured_ = watts; }
@@ -71,9 +78,11 @@ class IdlePower {
   void close_window();
   /// The power at use 1 above the idle power, divided by the latter.
   [[nodiscard]] double assumed_slope() const { return (1 - full_load_idle_) / full_load_idle_; }
+  [[nodiscard]] double load(double use) const { return use * (1 + turbo_ * (1 - use)); }
   [[nodiscard]] double fit() const;
 
   double full_load_idle_;
+  double turbo_;
   std::optional<double> configured_;
   std::optional<double> estimate_;
   std::array<Bin, kBins> bins_{};

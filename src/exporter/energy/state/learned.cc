@@ -305,7 +305,8 @@ Result<Learned> from_json(std::string_view text, const MachineIdentity& machine)
 std::array<std::optional<double>, kDomainCount> idle_watts(const Learned& learned) {
   std::array<std::optional<double>, kDomainCount> watts{};
   for (const Learned::Idle& entry : learned.idle) {
-    IdlePower idle(entry.device.empty() ? IdlePower::kFullLoadIdle : Account::kDeviceFullLoadIdle);
+    IdlePower idle =
+        entry.device.empty() ? IdlePower::of_cpus() : IdlePower(Account::kDeviceFullLoadIdle);
     idle.restore(entry.bins);
     if (const auto more = idle.watts()) {
       auto& sum = watts.at(index(entry.domain));
