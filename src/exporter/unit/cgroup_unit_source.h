@@ -99,6 +99,11 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   void mark_exported(const UnitSnapshot& snapshot) override;
 
  private:
+  /// How long a new directory may stay without a process before that is logged.
+  static constexpr auto kEmptyTimeout = std::chrono::seconds(5);
+  /// How often the thread reads units that were just created.
+  static constexpr auto kNewbornPause = std::chrono::milliseconds(50);
+
   struct EndedUnit {
     Unit unit;
     Clock::SteadyTime since;

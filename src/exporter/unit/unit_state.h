@@ -2,6 +2,7 @@
 
 #include <cstdint>
 #include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "exporter/unit/matcher/unit_matcher.h"
@@ -37,5 +38,13 @@ struct UnitState {
   std::string fault;     ///< message of the current read error; empty if there is none
   KeptFile alive_procs;  ///< v1: cgroup.procs of the descendant in which a process was found last
 };
+
+/// UnitState::key of a unit.
+inline std::string key_of(std::string_view host, std::string_view uuid) {
+  std::string key(host);
+  key += '\0';
+  key += uuid;
+  return key;
+}
 
 }  // namespace ceems::exporter
