@@ -517,9 +517,13 @@ def counters_go_back():
                         seen[name, labels] = now
             assert any(name == "ceems_node_energy_joules_total" for name, _ in seen), page
             watts = max(v for (name, _), v in seen.items() if name == "ceems_node_energy_joules_total") / (len(values) * 2 * 0.15)
-            assert watts < 1e6, "%.0f invented watts" % watts
-            # The CPU times of processes went back once, so the power model that replaces meters has no value for one sample.
-            assert all("power-model" in line for line in case.problems()) and len(case.problems()) <= 1, case.problems()
+            assert watts < 2000, "%.0f invented watts" % watts
+            # Each counter jumped several times, which is said once. The CPU times of processes went back once, so the power model that
+            # replaces meters has no value for one sample.
+            jumps = [line for line in case.problems() if "a counter jumped" in line]
+            assert sorted(re.search(r"source=(\S+-\d) ", line).group(1) for line in jumps) == ["rapl-package-0", "rapl-package-1"], jumps
+            others = [line for line in case.problems() if line not in jumps]
+            assert all("power-model" in line for line in others) and len(others) <= 1, others
             case.end()
 
 
