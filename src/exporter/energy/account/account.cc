@@ -305,9 +305,10 @@ void Account::fill_books(Domain domain, const Sample& sample) {
   }
   for (std::size_t i = 0; i < sample.readings.size(); ++i) {
     const SourceInfo& info = sources_[i].info;
-    if (info.domain == domain && sample.readings[i]) {
+    const auto& reading = sample.readings[i];
+    if (info.domain == domain && reading) {
       const auto place = sockets ? static_cast<std::size_t>(info.socket) : 0;
-      books[place].joules += joules_of(sample.readings[i]->joules);
+      books[place].joules += joules_of(reading->joules);
     }
   }
 }
@@ -464,6 +465,9 @@ void Account::split_other(const Interval& interval) {
 
 /// Learns the idle power of the node and of the rest of it from what a wall meter shows.
 void Account::learn_from_wall(const Interval& interval, const Sample& sample) {
+  if (!interval.wall) {
+    return;
+  }
   const Reading reading = sample.readings[*interval.wall].value_or(Reading{});
   IdlePower& node = idle_.at(index(Domain::kNode));
   IdlePower& other = idle_.at(index(Domain::kOther));
