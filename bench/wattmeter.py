@@ -62,7 +62,7 @@ def parse_time(text):
 
 
 def csv_readings(lines, name, offset=0.0):
-    """(time, watts) of each line. A first line that is no reading is a header."""
+    """(time, watts) of each line. A first line that cannot be read is a header."""
     readings = []
     for number, line in enumerate(lines, 1):
         if not line.strip() or line.startswith("#"):

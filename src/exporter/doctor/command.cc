@@ -41,7 +41,7 @@ bool any_on(const config::FlagSet& flags, std::initializer_list<const char*> nam
 }
 
 /// What the exporter that runs as a service has learned, or one with the same flags.
-IdleWatts learned_idle_watts(const config::FlagSet& flags, const host::Paths& paths) {
+energy::IdleWatts learned_idle_watts(const config::FlagSet& flags, const host::Paths& paths) {
   std::string file = first_value(flags, {"collector.energy.state-file"});
   if (file.empty()) {
     file = kServiceStateFile;

@@ -1,9 +1,7 @@
 #pragma once
 
-#include <array>
 #include <filesystem>
 #include <functional>
-#include <optional>
 #include <set>
 #include <string>
 
@@ -14,9 +12,6 @@
 #include "os/privileges.h"
 
 namespace ceems::exporter {
-
-/// Idle power by domain.
-using IdleWatts = std::array<std::optional<double>, energy::kDomainCount>;
 
 /// The input of the doctor. Everything is passed in, so that tests can describe broken hosts with
 /// files.
@@ -37,10 +32,10 @@ struct DoctorContext {
   std::function<bool(gpu::Vendor)> has_library = {};
   /// Collectors that are switched on by flag. If what they need is missing, that is a fault.
   std::set<std::string, std::less<>> wanted;
-  bool energy_refused = false;   ///< --no-collector.energy
-  std::string idle_watts;        ///< --collector.energy.idle-watts
-  std::string model_watts;       ///< --collector.energy.model-watts
-  IdleWatts learned_idle_watts;  ///< what exporters on this host have learned and stored
+  bool energy_refused = false;           ///< --no-collector.energy
+  std::string idle_watts;                ///< --collector.energy.idle-watts
+  std::string model_watts;               ///< --collector.energy.model-watts
+  energy::IdleWatts learned_idle_watts;  ///< what exporters on this host have learned and stored
   bool perf_wanted = false;
   bool rdma_wanted = false;
   std::set<std::string, std::less<>> emission_providers;

@@ -141,7 +141,7 @@ void report_meters(const DoctorContext& context, const Found& found, Report& rep
 }
 
 /// "package=90.5,dram=12" for --collector.energy.idle-watts.
-std::string as_flag(const IdleWatts& watts) {
+std::string as_flag(const energy::IdleWatts& watts) {
   std::vector<std::string> parts;
   for (const Domain domain : energy::kDomains) {
     if (const auto value = watts.at(energy::index(domain))) {

@@ -17,8 +17,8 @@ std::optional<double> parse_watts(std::string_view text) {
 
 }  // namespace
 
-Result<std::array<std::optional<double>, kDomainCount>> parse_idle_watts(std::string_view text) {
-  std::array<std::optional<double>, kDomainCount> watts{};
+Result<IdleWatts> parse_idle_watts(std::string_view text) {
+  IdleWatts watts{};
   std::string_view rest = trim(text);
   if (rest.empty()) {
     return watts;

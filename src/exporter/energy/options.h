@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <chrono>
 #include <optional>
 #include <string>
@@ -15,7 +14,7 @@ namespace ceems::exporter::energy {
 /// Parses --collector.energy.idle-watts: "" (learn all), one number (the whole node), or
 /// "package=90,dram=12.5" with the domains package, dram, gpu, node, each at most once. Watts are
 /// >= 0. kInvalidArgument names the invalid part.
-Result<std::array<std::optional<double>, kDomainCount>> parse_idle_watts(std::string_view text);
+Result<IdleWatts> parse_idle_watts(std::string_view text);
 
 /// Parses --collector.energy.second-thread, a number in 0...1. kInvalidArgument otherwise.
 Result<double> parse_second_thread(std::string_view text);

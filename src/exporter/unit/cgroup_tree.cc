@@ -326,6 +326,12 @@ void CgroupTree::unwatch(Node& node) {
   }
 }
 
+/// 0 if it does not exist.
+std::uint64_t CgroupTree::inode_of(const std::string& path) const {
+  struct stat info{};
+  return ::fstatat(root_fd_, path.c_str() + 1, &info, AT_SYMLINK_NOFOLLOW) == 0 ? info.st_ino : 0;
+}
+
 void CgroupTree::created(int directory,
                          std::string_view name,
                          Clock::SteadyTime now,
@@ -341,17 +347,16 @@ void CgroupTree::created(int directory,
   path_ = node.path;
   path_ += '/';
   path_ += name;
-  struct stat info{};
   // One that is already gone is still taken note of: the report of its removal follows.
-  const bool exists = ::fstatat(root_fd_, path_.c_str() + 1, &info, AT_SYMLINK_NOFOLLOW) == 0;
+  const std::uint64_t inode = inode_of(path_);
   if (auto before = node.children.find(name); before != node.children.end()) {
-    if (!exists || before->second->inode == info.st_ino) {
+    if (inode == 0 || before->second->inode == inode) {
       return;
     }
     drop(*before->second, node.use, visitor);
     node.children.erase(before);
   }
-  Node& child = add(node, name, exists ? info.st_ino : 0, path_);
+  Node& child = add(node, name, inode, path_);
   if (child.match.kind == Kind::kUnit) {
     child.unit = visitor.found(child.match, path_);
     visitor.born(*child.unit);
@@ -378,10 +383,8 @@ void CgroupTree::removed(int directory,
     return;
   }
   now_ = now;
-  const std::string path = node.path + '/' + child->first;
-  struct stat info{};
-  if (::fstatat(root_fd_, path.c_str() + 1, &info, AT_SYMLINK_NOFOLLOW) == 0 &&
-      info.st_ino == child->second->inode) {
+  const std::uint64_t inode = inode_of(node.path + '/' + child->first);
+  if (inode != 0 && inode == child->second->inode) {
     return;  // an older one of this name was removed
   }
   drop(*child->second, node.use, visitor);

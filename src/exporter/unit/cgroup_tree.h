@@ -89,6 +89,7 @@ class CgroupTree {
   bool is_unchanged(const Node& node, const std::string& path);
   void watch(Node& node, const std::string& path);
   void unwatch(Node& node);
+  [[nodiscard]] std::uint64_t inode_of(const std::string& path) const;
 
   int root_fd_;
   std::unique_ptr<UnitMatcher> matcher_;

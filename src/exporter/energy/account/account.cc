@@ -9,10 +9,6 @@
 namespace ceems::exporter::energy {
 namespace {
 
-constexpr bool has_books(Domain domain) {
-  return domain == Domain::kPackage || domain == Domain::kDram;
-}
-
 double joules_of(double joules) {
   return joules > 0 && std::isfinite(joules) ? joules : 0;
 }
@@ -114,16 +110,22 @@ std::optional<double> Account::unscaled_idle_watts(Domain domain) const {
   return watts;
 }
 
+/// The sum over packages, memory and GPUs.
+double Account::known_idle_watts() const {
+  double sum = 0;
+  for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
+    sum += unscaled_idle_watts(part).value_or(0);
+  }
+  return sum;
+}
+
 /// The idle power of the whole node was configured, so its parts cannot have more.
 double Account::idle_scale() const {
   const auto& whole = options_.idle_watts.at(index(Domain::kNode));
   if (!whole) {
     return 1;
   }
-  double sum = 0;
-  for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
-    sum += unscaled_idle_watts(part).value_or(0);
-  }
+  const double sum = known_idle_watts();
   return sum > *whole ? *whole / sum : 1;
 }
 
@@ -131,10 +133,7 @@ double Account::idle_scale() const {
 std::optional<double> Account::other_idle_watts() const {
   const auto& whole = options_.idle_watts.at(index(Domain::kNode));
   const IdlePower& learned = idle_.at(index(Domain::kOther));
-  double known_watts = 0;
-  for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
-    known_watts += unscaled_idle_watts(part).value_or(0);
-  }
+  const double known_watts = known_idle_watts();
   if (options_.idle_watts.at(index(Domain::kOther))) {
     return learned.watts();
   }
@@ -151,11 +150,7 @@ std::optional<double> Account::idle_watts(Domain domain) const {
     const bool given = options_.idle_watts.at(index(domain)).has_value();
     const bool modelled = !measured_ && !given;
     if (!modelled && !given && known(Domain::kPackage) && lag_.watts_at(0)) {
-      double sum = other_idle_watts().value_or(0);
-      for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
-        sum += unscaled_idle_watts(part).value_or(0);
-      }
-      return sum;
+      return known_idle_watts() + other_idle_watts().value_or(0);
     }
     return modelled ? model_idle_watts_ : idle_.at(index(domain)).watts();
   }
@@ -173,74 +168,6 @@ double Account::device_idle_watts(std::size_t device) const {
   const double watts = given ? *given / static_cast<double>(device_sources_.size())
                              : device_idle_[device].watts().value_or(0);
   return watts * idle_scale();
-}
-
-/// The sources on which the idle power of a domain depends.
-std::string Account::meters_of(Domain domain) const {
-  std::string names;
-  for (const SourceAccount& source : sources_) {
-    const bool metered = source.info.method == Method::kMeasured;
-    if (metered && (domain == Domain::kOther || source.info.domain == domain)) {
-      names += (names.empty() ? "" : ",") + source.info.name;
-    }
-  }
-  return names;
-}
-
-Learned::Idle Account::place_of_book(Domain domain, std::size_t book) const {
-  if (books_.at(index(domain)).size() == 1) {
-    return {.domain = domain, .meters = meters_of(domain)};
-  }
-  Learned::Idle place{.domain = domain, .socket = static_cast<int>(book)};
-  for (const SourceAccount& source : sources_) {
-    if (source.info.domain == domain && source.info.socket == *place.socket) {
-      place.meters += (place.meters.empty() ? "" : ",") + source.info.name;
-    }
-  }
-  return place;
-}
-
-void Account::restore_books(Domain domain) {
-  std::vector<Book>& books = books_.at(index(domain));
-  for (std::size_t i = 0; i < books.size(); ++i) {
-    books[i].idle.restore(restored_.bins_of(place_of_book(domain, i)));
-  }
-}
-
-Learned Account::learned() const {
-  Learned learned;
-  for (const Domain domain : kDomains) {
-    learned.add(
-        {.domain = domain, .meters = meters_of(domain), .bins = idle_.at(index(domain)).state()});
-    const std::vector<Book>& books = books_.at(index(domain));
-    const bool given = options_.idle_watts.at(index(domain)).has_value();
-    for (std::size_t i = 0; !given && i < books.size(); ++i) {
-      Learned::Idle entry = place_of_book(domain, i);
-      entry.bins = books[i].idle.state();
-      learned.add(std::move(entry));
-    }
-  }
-  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
-    const SourceInfo& info = device_sources_[i].info;
-    learned.add({.domain = info.domain, .device = info.name, .bins = device_idle_[i].state()});
-  }
-  return learned;
-}
-
-void Account::restore(const Learned& learned) {
-  restored_ = learned;
-  for (const Domain domain : kDomains) {
-    if (has_books(domain)) {
-      restore_books(domain);
-    } else {
-      idle_.at(index(domain))
-          .restore(learned.bins_of({.domain = domain, .meters = meters_of(domain)}));
-    }
-  }
-  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
-    const SourceInfo& info = device_sources_[i].info;
-    device_idle_[i].restore(learned.bins_of({.domain = info.domain, .device = info.name}));
-  }
 }
 
 std::optional<std::size_t> Account::wall_source(const Sample& sample) const {

@@ -43,7 +43,7 @@ struct Sample {
 struct AccountOptions {
   std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
   /// Watts that replace the learned idle power of a domain (package, dram, gpu, other, node).
-  std::array<std::optional<double>, kDomainCount> idle_watts{};
+  IdleWatts idle_watts{};
 };
 
 /// Accounts for the node's energy: takes one Sample per interval and keeps the counters of units,
@@ -139,6 +139,7 @@ class Account {
   void take_devices(const Sample& sample, Interval& interval);
   void split_devices(const Sample& sample);
   [[nodiscard]] std::optional<double> unscaled_idle_watts(Domain domain) const;
+  [[nodiscard]] double known_idle_watts() const;
   [[nodiscard]] double idle_scale() const;
   [[nodiscard]] std::optional<double> other_idle_watts() const;
   [[nodiscard]] double device_idle_watts(std::size_t device) const;

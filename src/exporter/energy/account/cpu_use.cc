@@ -11,7 +11,7 @@ constexpr double kTicksPerSecond = 100;  // USER_HZ: fixed in the kernel's inter
 
 /// By how much the CPUs' use may differ from that of all. Copies of /proc often have lines of CPUs
 /// that do not move.
-constexpr double kMostDeviation = 0.1;
+constexpr double kMaxDeviation = 0.1;
 
 /// Busy cores of a core that has `threads` busy threads on average.
 double cores_of(double threads, double second_thread) {
@@ -61,7 +61,7 @@ std::optional<double> CpuUseMeter::advance(std::uint64_t ticks,
   }
   // The counters are rounded to ticks, each CPU's by itself.
   const double rounding = 2 * static_cast<double>(cpus.size() + 1) / kTicksPerSecond / seconds;
-  if (std::abs(sum - busy) > kMostDeviation * busy + rounding) {
+  if (std::abs(sum - busy) > kMaxDeviation * busy + rounding) {
     cpus_.clear();
   }
   return busy;

@@ -14,11 +14,11 @@ constexpr double kDrift = 0.005;
 constexpr double kNoise = 0.01;
 constexpr double kNoiseWatts = 0.5;
 /// A deviation of more standard deviations than this counts as so many.
-constexpr double kMostSurprise = 4;
+constexpr double kMaxSurprise = 4;
 /// The average is over about as many seconds.
 constexpr double kAverageSeconds = 300;
 /// With less use than this there is nothing to learn.
-constexpr double kLeastCores = 0.01;
+constexpr double kMinCores = 0.01;
 
 double squared(double value) {
   return value * value;
@@ -85,7 +85,7 @@ void UnitWatts::learn(double active_watts, double seconds) {
   for (std::size_t i = 0; i < count; ++i) {
     variance += gain_[i] * cores_[i];
   }
-  const double most = kMostSurprise * std::sqrt(variance);
+  const double most = kMaxSurprise * std::sqrt(variance);
   const double surprise = std::clamp(active_watts - expected, -most, most);
   for (std::size_t i = 0; i < count; ++i) {
     mean_[i] += gain_[i] / variance * surprise;
@@ -97,12 +97,12 @@ void UnitWatts::observe(double active_watts,
                         double seconds,
                         double system_cores,
                         std::span<const Use> units) {
-  const std::span<const Use> own = units.first(std::min(units.size(), kMostUnits));
+  const std::span<const Use> own = units.first(std::min(units.size(), kMaxUnits));
   double cores = system_cores;
   for (const Use& unit : units) {
     cores += unit.cores;
   }
-  const bool informative = cores > kLeastCores && active_watts > 0 && seconds > 0;
+  const bool informative = cores > kMinCores && active_watts > 0 && seconds > 0;
   if (informative) {
     const double now = active_watts / cores;
     const double step = average_ > 0 ? std::min(1.0, seconds / kAverageSeconds) : 1;
@@ -125,8 +125,9 @@ void UnitWatts::observe(double active_watts,
     learn(active_watts, seconds);
   }
   const auto drawn = [this](std::size_t place, double used) {
-    return average_ <= 0 ? used
-                         : used * std::clamp(mean_[place], kLeast * average_, kMost * average_);
+    return average_ <= 0
+               ? used
+               : used * std::clamp(mean_[place], kMinWatts * average_, kMaxWatts * average_);
   };
   watts_.clear();
   total_watts_ = drawn(0, system_cores);

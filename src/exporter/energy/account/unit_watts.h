@@ -16,16 +16,16 @@ namespace ceems::exporter::energy {
 /// A Kalman filter with the state "watts per busy core" of each unit (R. E. Kalman, "A New Approach
 /// to Linear Filtering and Prediction Problems", 1960). A new unit starts with the average, and
 /// keeps it until something changes. The system counts as one unit, together with all units beyond
-/// the first kMostUnits. What is learned lies between kLeast and kMost of the average, so that one
-/// broken reading does little.
+/// the first kMaxUnits. What is learned lies between kMinWatts and kMaxWatts of the average, so
+/// that one broken reading does little.
 ///
 /// observe() takes time in proportion to the square of the number of units, and allocates only when
 /// units come or go. Not thread-safe.
 class UnitWatts {
  public:
-  static constexpr std::size_t kMostUnits = 256;
-  static constexpr double kLeast = 0.2;
-  static constexpr double kMost = 4;
+  static constexpr std::size_t kMaxUnits = 256;
+  static constexpr double kMinWatts = 0.2;  ///< of the average, as is kMaxWatts
+  static constexpr double kMaxWatts = 4;
 
   struct Use {
     std::uint64_t key = 0;  ///< of the unit; never 0 and never reused

@@ -59,8 +59,8 @@ TEST(UnitWatts, IsBoundedWhateverIsSeen) {
   const std::array units{Use{.key = 1, .cores = 2}, Use{.key = 2, .cores = 2}};
   for (int i = 0; i < 1000; ++i) {
     watts.observe(i % 7 == 0 ? 1e9 : 8, 1, 0, units);
-    const double least = UnitWatts::kLeast * watts.average() * 2;
-    const double most = UnitWatts::kMost * watts.average() * 2;
+    const double least = UnitWatts::kMinWatts * watts.average() * 2;
+    const double most = UnitWatts::kMaxWatts * watts.average() * 2;
     for (const double drawn : watts.watts()) {
       ASSERT_GE(drawn, least * (1 - 1e-9));
       ASSERT_LE(drawn, most * (1 + 1e-9));
@@ -84,7 +84,7 @@ TEST(UnitWatts, CountsByCoresWhileNothingIsKnown) {
 
 TEST(UnitWatts, PutsUnitsBeyondTheLimitTogetherWithTheSystem) {
   UnitWatts watts;
-  std::vector<Use> units(UnitWatts::kMostUnits + 10);
+  std::vector<Use> units(UnitWatts::kMaxUnits + 10);
   for (std::size_t i = 0; i < units.size(); ++i) {
     units[i] = {.key = i + 1, .cores = 0.5};
   }

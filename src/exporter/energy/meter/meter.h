@@ -41,6 +41,9 @@ constexpr std::string_view to_string(Domain domain) {
 inline constexpr std::array<Domain, kDomainCount> kDomains{
     Domain::kPackage, Domain::kDram, Domain::kGpu, Domain::kOther, Domain::kNode};
 
+/// Idle power in watts by domain. Nothing where it is not known.
+using IdleWatts = std::array<std::optional<double>, kDomainCount>;
+
 /// Where a value comes from.
 enum class Method {
   kMeasured,  ///< a meter of the hardware

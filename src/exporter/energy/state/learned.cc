@@ -302,8 +302,8 @@ Result<Learned> from_json(std::string_view text, const MachineIdentity& machine)
   return learned;
 }
 
-std::array<std::optional<double>, kDomainCount> idle_watts(const Learned& learned) {
-  std::array<std::optional<double>, kDomainCount> watts{};
+IdleWatts idle_watts(const Learned& learned) {
+  IdleWatts watts{};
   for (const Learned::Idle& entry : learned.idle) {
     IdlePower idle =
         entry.device.empty() ? IdlePower::of_cpus() : IdlePower(Account::kDeviceFullLoadIdle);

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -50,7 +49,7 @@ struct Learned {
 
 /// The idle power in watts of each domain that a program begins with which continues with
 /// `learned`: the sum over sockets and devices. Nothing where nothing was learned.
-std::array<std::optional<double>, kDomainCount> idle_watts(const Learned& learned);
+IdleWatts idle_watts(const Learned& learned);
 
 /// The content of a state file (docs/energy.md), which from_json() reads. One line.
 std::string to_json(const Learned& learned, const MachineIdentity& machine);
