@@ -3,11 +3,11 @@
 #include <string_view>
 
 #include "base/check.h"
-#include "ingest/updater/query_template.h"
+#include "tsdb/query_template.h"
 
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string_view text(reinterpret_cast<const char*>(data), size);
-  const auto query = ceems::ingest::QueryTemplate::parse(text);
+  const auto query = ceems::tsdb::QueryTemplate::parse(text);
   if (query) {
     // All variables are replaced, and nothing else.
     const std::string rendered = query->render({});

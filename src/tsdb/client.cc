@@ -147,11 +147,16 @@ Result<QueryAnswer> Client::query_samples(const InstantQuery& query) {
 Result<QueryAnswer> Client::query_range(const std::string& query,
                                         std::int64_t start_ms,
                                         std::int64_t end_ms,
-                                        std::chrono::milliseconds step) {
-  auto body = post("/api/v1/query_range", {{"query", query},
-                                           {"start", seconds_text(start_ms)},
-                                           {"end", seconds_text(end_ms)},
-                                           {"step", seconds_text(step.count())}});
+                                        std::chrono::milliseconds step,
+                                        std::chrono::milliseconds lookback) {
+  Form form{{"query", query},
+            {"start", seconds_text(start_ms)},
+            {"end", seconds_text(end_ms)},
+            {"step", seconds_text(step.count())}};
+  if (lookback.count() > 0) {
+    form.emplace_back("lookback_delta", duration_text(lookback));
+  }
+  auto body = post("/api/v1/query_range", form);
   if (!body) {
     return fail(std::move(body).error());
   }
@@ -339,10 +344,11 @@ std::string exact_regex(const std::vector<std::string>& texts) {
       regex += '|';
     }
     for (const char c : text) {
-      if (std::string_view("\\.+*?()|[]{}^$").find(c) != std::string_view::npos) {
-        regex += '\\';
+      if (std::string_view(".+*?()|[]{}$").find(c) != std::string_view::npos) {
+        regex.append({'[', c, ']'});
+      } else {
+        regex.append(c == '\\' || c == '^' ? "\\" : "") += c;
       }
-      regex += c;
     }
   }
   return regex;

@@ -61,11 +61,13 @@ class Client {
   Result<QueryAnswer> query(const InstantQuery& query);
   /// Reads the raw samples of a range selector, `metric{...}[range]`, as a matrix.
   Result<QueryAnswer> query_samples(const InstantQuery& query);
-  /// Runs a range query. The result is a matrix with one sample per step.
+  /// Runs a range query. The result is a matrix with one sample per step. `lookback` is that of an
+  /// InstantQuery.
   Result<QueryAnswer> query_range(const std::string& query,
                                   std::int64_t start_ms,
                                   std::int64_t end_ms,
-                                  std::chrono::milliseconds step);
+                                  std::chrono::milliseconds step,
+                                  std::chrono::milliseconds lookback = {});
   Result<std::vector<Labels>> series(const std::vector<std::string>& matchers,
                                      std::int64_t start_ms,
                                      std::int64_t end_ms);
@@ -116,7 +118,9 @@ std::string seconds_text(std::int64_t milliseconds);
 std::string duration_text(std::chrono::milliseconds duration);
 /// A PromQL string in double quotes, with backslash, quote and line end escaped.
 std::string quote_text(std::string_view text);
-/// An RE2 expression that matches exactly these texts: escaped and joined with '|', without quotes.
+/// An RE2 expression that matches exactly these texts, joined with '|', without quotes. Special
+/// characters become classes, such as 6[[]1[]], which mean the same in all three kinds of PromQL
+/// strings. Only '\' and '^' need a backslash.
 std::string exact_regex(const std::vector<std::string>& texts);
 
 }  // namespace ceems::tsdb

@@ -115,7 +115,7 @@ Result<std::vector<MetricQuery>> read_queries(const config::Node& queries) {
       if (!text) {
         return fail(std::move(text).error());
       }
-      auto query = QueryTemplate::parse(*text);
+      auto query = tsdb::QueryTemplate::parse(*text);
       if (!query) {
         return fail(node.error(query.error().message));
       }
@@ -139,7 +139,7 @@ bool selects_everything(std::string_view selector) {
 std::vector<MetricQuery> default_queries() {
   std::vector<MetricQuery> queries;
   for (const auto& query : kDefaults) {
-    auto parsed = QueryTemplate::parse(fill(query.form, query));
+    auto parsed = tsdb::QueryTemplate::parse(fill(query.form, query));
     CEEMS_CHECK(parsed.has_value());
     queries.push_back(
         {.metric = query.metric, .key = std::string(query.key), .query = std::move(*parsed)});

@@ -7,8 +7,8 @@
 
 #include "base/result.h"
 #include "config/yaml.h"
-#include "ingest/updater/query_template.h"
 #include "model/unit.h"
+#include "tsdb/query_template.h"
 
 namespace ceems::ingest {
 
@@ -16,7 +16,7 @@ namespace ceems::ingest {
 struct MetricQuery {
   model::Metric metric = model::Metric::kAvgCpuUsage;
   std::string key;
-  QueryTemplate query;
+  tsdb::QueryTemplate query;
 };
 
 /// The extra_config of the updater `tsdb` (docs/api/updaters.md).

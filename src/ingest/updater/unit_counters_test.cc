@@ -212,7 +212,7 @@ TEST(UnitCounters, EscapesHostileIdentifiers) {
   const auto uses = read(tsdb, 0, 60'000, {unit(hostile, 1000)});
   EXPECT_EQ(uses[0].cpu_seconds, 3);
   EXPECT_EQ(tsdb.queries_asked()[0],
-            "max_over_time({uuid=~\"a\\\\.b\\\\|\\\\.\\\\*\",__name__=~\"ceems_compute_unit_cpus|"
+            "max_over_time({uuid=~\"a[.]b[|][.][*]\",__name__=~\"ceems_compute_unit_cpus|"
             "ceems_compute_unit_energy_joules_total\"}[385s])");
 }
 

@@ -45,14 +45,14 @@ QueryContext query_context(model::Window window, const tsdb::Settings& settings)
 }
 
 Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
-                                         const QueryTemplate& query,
+                                         const tsdb::QueryTemplate& query,
                                          const QueryContext& context,
                                          const std::vector<std::string>& uuids,
                                          const std::stop_token& stop) {
   if (stop.stop_requested()) {
     return fail(ErrorCode::kUnavailable, "stopped");
   }
-  QueryVariables variables = context.variables;
+  tsdb::QueryVariables variables = context.variables;
   variables.uuids = uuids_expression(uuids);
   auto answer = client.query(
       {.query = query.render(variables),

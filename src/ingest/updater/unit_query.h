@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/result.h"
-#include "ingest/updater/query_template.h"
 #include "model/unit.h"
 #include "tsdb/client.h"
+#include "tsdb/query_template.h"
 
 namespace ceems::ingest {
 
@@ -21,7 +21,7 @@ struct UnitValue {
 
 /// The parameters of a query except for the units.
 struct QueryContext {
-  QueryVariables variables;
+  tsdb::QueryVariables variables;
   std::int64_t time_ms = 0;
   std::chrono::milliseconds lookback{0};
   std::chrono::milliseconds timeout{0};
@@ -36,7 +36,7 @@ QueryContext query_context(model::Window window, const tsdb::Settings& settings)
 /// the query because of too many samples, the list is halved. Series of other units are ignored.
 /// Errors are those of tsdb::Client::query(), and kUnavailable after a stop.
 Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
-                                         const QueryTemplate& query,
+                                         const tsdb::QueryTemplate& query,
                                          const QueryContext& context,
                                          const std::vector<std::string>& uuids,
                                          const std::stop_token& stop);

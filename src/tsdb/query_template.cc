@@ -1,4 +1,4 @@
-#include "ingest/updater/query_template.h"
+#include "tsdb/query_template.h"
 
 #include <algorithm>
 #include <array>
@@ -6,7 +6,7 @@
 
 #include "base/strings.h"
 
-namespace ceems::ingest {
+namespace ceems::tsdb {
 namespace {
 
 using Variable = std::pair<std::string_view, std::string QueryVariables::*>;
@@ -128,4 +128,4 @@ std::string QueryTemplate::render(const QueryVariables& variables) const {
   return query;
 }
 
-}  // namespace ceems::ingest
+}  // namespace ceems::tsdb

@@ -6,7 +6,7 @@
 
 #include "base/result.h"
 
-namespace ceems::ingest {
+namespace ceems::tsdb {
 
 /// The variables of a query template, as PromQL text.
 struct QueryVariables {
@@ -37,4 +37,4 @@ class QueryTemplate {
   std::vector<Piece> pieces_;
 };
 
-}  // namespace ceems::ingest
+}  // namespace ceems::tsdb

@@ -1,10 +1,10 @@
-#include "ingest/updater/query_template.h"
+#include "tsdb/query_template.h"
 
 #include <gtest/gtest.h>
 
 #include "ingest/updater/tsdb_options.h"
 
-namespace ceems::ingest {
+namespace ceems::tsdb {
 namespace {
 
 QueryVariables variables() {
@@ -75,4 +75,4 @@ TEST(DefaultQueries, AreThoseOfTheReference) {
 }
 
 }  // namespace
-}  // namespace ceems::ingest
+}  // namespace ceems::tsdb
