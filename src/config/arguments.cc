@@ -81,14 +81,11 @@ class Reader {
       flags_ended_ = true;
       return {};
     }
-    if (argument == "-h") {
-      return take_flag("help");
-    }
     if (argument.starts_with("--")) {
       return take_flag(std::string_view(argument).substr(2));
     }
     if (argument.starts_with('-')) {
-      return fail(ErrorCode::kInvalidArgument, "unknown short flag '{}'", printable(argument));
+      return take_letters(std::string_view(argument).substr(1));
     }
     return take_file(argument.substr(1));
   }
@@ -132,6 +129,37 @@ class Reader {
     }
     read_.flags.emplace_back(flag, std::move(rest_.front()));
     rest_.pop_front();
+    return {};
+  }
+
+  /// Handles "xy" of -xy: booleans, of which the last may be another flag with or without its
+  /// value.
+  Result<> take_letters(std::string_view text) {
+    while (!text.empty()) {
+      const char letter = text.front();
+      text.remove_prefix(1);
+      const auto flag =
+          std::ranges::find(flags_, letter, [](const Flag& f) { return f.info.letter; });
+      if (flag == flags_.end()) {
+        return fail(ErrorCode::kInvalidArgument, "unknown short flag '-{}'",
+                    printable(std::string(1, letter)));
+      }
+      if (flag->is_bool()) {
+        read_.flags.emplace_back(&*flag, "true");
+        continue;
+      }
+      if (text.empty() &&
+          (rest_.empty() || (rest_.front().size() > 1 && rest_.front()[0] == '-'))) {
+        return fail(ErrorCode::kInvalidArgument, "expected argument for flag '-{}'", letter);
+      }
+      if (text.empty()) {
+        read_.flags.emplace_back(&*flag, std::move(rest_.front()));
+        rest_.pop_front();
+      } else {
+        read_.flags.emplace_back(&*flag, std::string(text));
+      }
+      return {};
+    }
     return {};
   }
 

@@ -182,7 +182,9 @@ void FlagSet::add_standard_flags() {
   for (const StandardFlag& standard : kStandardFlags) {
     if (find_flag(flags_, standard.name) == nullptr) {  // parse() may be called more than once
       add(standard.name, ignored_,
-          {.help = std::string(standard.help), .hidden = standard.help.empty()});
+          {.help = std::string(standard.help),
+           .hidden = standard.help.empty(),
+           .letter = standard.name == "help" ? 'h' : '\0'});
     }
   }
 }

@@ -15,6 +15,7 @@ struct FlagInfo {
   std::string env = {};  ///< environment variable that overrides the default if it is not empty
   std::string placeholder = {};  ///< shown as --name=PLACEHOLDER; empty: the default, or NAME
   bool hidden = false;           ///< left out of --help, the man page and completion
+  char letter = '\0';            ///< its short form is -x; '\0': it has none
 };
 
 /// The result of parse().
@@ -28,6 +29,7 @@ struct FlagOutcome {
 ///
 ///   --name=value, --name value  a value; one that begins with '-' needs the '='
 ///   --name, --no-name           a boolean
+///   -x, -xy, -x value, -xvalue  short forms, of which booleans may be joined
 ///   --                          everything after it is positional
 ///   @path                       replaced by the arguments in that file, one per line; blank
 ///                               lines and lines that begin with '#' are skipped

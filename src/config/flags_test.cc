@@ -81,6 +81,30 @@ TEST_F(Flags, TakeEmptyValues) {
   EXPECT_EQ(path_, "");
 }
 
+TEST(ShortFlags, MayBeJoinedAndTakeValues) {
+  const auto read = [](std::vector<const char*> words) {
+    FlagSet set("prog", "Does things.");
+    bool all = false;
+    bool bare = false;
+    std::string format;
+    set.add("all", all, {.help = "Show all.", .letter = 'a'});
+    set.add("bare", bare, {.help = "Show no header.", .letter = 'n'});
+    set.add("format", format, {.help = "Columns.", .letter = 'o'});
+    words.insert(words.begin(), "prog");
+    const FlagOutcome outcome = set.parse(static_cast<int>(words.size()), words.data());
+    return outcome.exit ? outcome.text : fmt::format("{} {} '{}'", all, bare, format);
+  };
+  EXPECT_EQ(read({"-a"}), "true false ''");
+  EXPECT_EQ(read({"-na"}), "true true ''");
+  EXPECT_EQ(read({"-nox,y"}), "false true 'x,y'");
+  EXPECT_EQ(read({"-o", "x", "-n"}), "false true 'x'");
+  EXPECT_EQ(read({"-ax"}), "prog: error: unknown short flag '-x', try --help\n");
+  EXPECT_EQ(read({"-o"}), "prog: error: expected argument for flag '-o', try --help\n");
+  EXPECT_EQ(read({"-o", "-n"}), "prog: error: expected argument for flag '-o', try --help\n");
+  EXPECT_EQ(read({"-a", "--all"}), "prog: error: flag 'all' cannot be repeated, try --help\n");
+  EXPECT_THAT(read({"-h"}), ::testing::HasSubstr("  -o, --format=FORMAT"));
+}
+
 TEST_F(Flags, CollectRepeatableOnesInOrder) {
   EXPECT_EQ(parse({"--listen=a", "--listen", "b"}).exit, std::nullopt);
   EXPECT_THAT(listen_, ElementsAre("a", "b"));

@@ -20,11 +20,9 @@ constexpr std::size_t kMaxLeft = 29;  // longer flags get their help on the next
 
 /// The left column of the help: "--[no-]name", "--name=VALUE" or "--name=VALUE ...".
 std::string synopsis(const Flag& flag) {
-  if (flag.name == "help") {
-    return "-h, --[no-]help";
-  }
+  const std::string letter = flag.info.letter == '\0' ? "" : fmt::format("-{}, ", flag.info.letter);
   if (flag.is_bool()) {
-    return "--[no-]" + flag.name;
+    return letter + "--[no-]" + flag.name;
   }
   std::string value = flag.info.placeholder;
   if (value.empty() && !flag.default_text.empty()) {
@@ -37,7 +35,7 @@ std::string synopsis(const Flag& flag) {
       return c >= 'a' && c <= 'z' ? static_cast<char>(c - 'a' + 'A') : c;
     });
   }
-  return fmt::format("--{}={}{}", flag.name, value, flag.is_list() ? " ..." : "");
+  return fmt::format("{}--{}={}{}", letter, flag.name, value, flag.is_list() ? " ..." : "");
 }
 
 std::string explanation(const Flag& flag) {

@@ -16,15 +16,16 @@
 namespace ceems::config {
 
 /// Top-level keys of the configuration file. Programs may share one file; each reads its own keys.
-inline constexpr std::array<std::string_view, 11> kTopLevelKeys = {
+inline constexpr std::array<std::string_view, 13> kTopLevelKeys = {
     "ceems_api_server",   "clusters", "updaters",      "ceems_lb",       "ceems_exporter",
     "ceems_tool",         "cacct",    "redfish_proxy", "redfish_config", "redfish_collector",
-    "redfish_web_config",
+    "redfish_web_config", "tsdb",     "logging",
 };
 
-/// Keys of `ceems_api_server`, which ceems_lb also reads.
-inline constexpr std::array<std::string_view, 7> kApiServerKeys = {
-    "data", "admin", "web", "identity", "roles", "series", "audit"};
+/// Keys of `ceems_api_server`, which ceems_lb and cacct also read.
+inline constexpr std::array<std::string_view, 9> kApiServerKeys = {
+    "data",   "admin", "web",        "identity",        "roles",
+    "series", "audit", "cluster_id", "user_header_name"};
 
 /// Reads the keys of one mapping into variables. A variable keeps its value when its key is absent.
 /// The first error is kept for done(), and later keys are not read. Not thread-safe.
