@@ -1,0 +1,160 @@
+#include "cacct/answer.h"
+
+#include <simdjson.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/strings.h"
+#include "base/utf8.h"
+
+namespace ceems::cacct {
+namespace {
+
+namespace sj = simdjson::dom;
+
+constexpr std::size_t kMaxDepth = 16;
+
+/// The code point at the front of `text`, which is a well-formed character of `length` bytes.
+char32_t code_point(std::string_view text, std::size_t length) {
+  const auto byte = [&](std::size_t i) {
+    return static_cast<char32_t>(static_cast<unsigned char>(text[i]));
+  };
+  if (length == 1) {
+    return byte(0);
+  }
+  char32_t value = byte(0) & (0xFFU >> (length + 1));
+  for (std::size_t i = 1; i < length; ++i) {
+    value = (value << 6U) | (byte(i) & 0x3FU);
+  }
+  return value;
+}
+
+bool is_harmless(char32_t c) {
+  const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
+  const bool separator = c == 0x2028 || c == 0x2029;
+  const bool bidirectional = c == 0x061C || c == 0x200E || c == 0x200F ||
+                             (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069);
+  return !control && !separator && !bidirectional;
+}
+
+std::string number_text(const sj::element& value) {
+  std::int64_t whole = 0;
+  double number = 0;
+  if (value.get(whole) == simdjson::SUCCESS) {
+    return std::to_string(whole);
+  }
+  return value.get(number) == simdjson::SUCCESS ? fmt::format("{}", number) : std::string();
+}
+
+/// Infinities and values beyond a double are not JSON; null and texts in a metric are skipped.
+Record::Numbers read_numbers(const sj::object& object) {
+  Record::Numbers numbers;
+  for (const auto& [name, value] : object) {
+    double number = 0;
+    if (value.get(number) == simdjson::SUCCESS && std::isfinite(number)) {
+      numbers.emplace_back(terminal_safe(name), number);
+    }
+  }
+  std::ranges::sort(numbers);
+  return numbers;
+}
+
+Record read_record(const sj::object& object) {
+  Record record;
+  for (const auto& [name, value] : object) {
+    std::string_view text;
+    sj::object members;
+    bool truth = false;
+    if (value.get(text) == simdjson::SUCCESS) {
+      record.texts[std::string(name)] = terminal_safe(text);
+    } else if (value.get(members) == simdjson::SUCCESS) {
+      if (auto numbers = read_numbers(members); !numbers.empty()) {
+        record.metrics[std::string(name)] = std::move(numbers);
+      }
+    } else if (value.get(truth) == simdjson::SUCCESS) {
+      record.texts[std::string(name)] = truth ? "true" : "false";
+    } else if (value.is_number()) {
+      record.texts[std::string(name)] = number_text(value);
+    }
+  }
+  return record;
+}
+
+std::unexpected<Error> unexpected_answer(std::string_view what) {
+  return fail(ErrorCode::kParse, "unexpected answer of the API server: {}", what);
+}
+
+}  // namespace
+
+std::string_view Record::text(std::string_view tag) const {
+  const auto found = texts.find(tag);
+  return found == texts.end() ? std::string_view() : std::string_view(found->second);
+}
+
+const Record::Numbers* Record::numbers(std::string_view tag) const {
+  const auto found = metrics.find(tag);
+  return found == metrics.end() ? nullptr : &found->second;
+}
+
+std::int64_t Record::whole(std::string_view tag) const {
+  return parse_int<std::int64_t>(text(tag)).value_or(0);
+}
+
+std::string terminal_safe(std::string_view text) {
+  std::string out;
+  out.reserve(text.size());
+  while (!text.empty()) {
+    const std::size_t length = utf8_length(text);
+    if (length > 0 && is_harmless(code_point(text, length))) {
+      out += text.substr(0, length);
+    } else {
+      out += kReplacementCharacter;
+    }
+    text.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return out;
+}
+
+Result<std::vector<Record>> parse_answer(std::string body) {
+  sj::parser parser;
+  if (const auto error = parser.allocate(body.size(), kMaxDepth)) {
+    return unexpected_answer(simdjson::error_message(error));
+  }
+  body.reserve(body.size() + simdjson::SIMDJSON_PADDING);
+  sj::element document;
+  if (const auto error = parser.parse(body).get(document)) {
+    return unexpected_answer(simdjson::error_message(error));
+  }
+  std::string_view status;
+  if (document["status"].get(status) != simdjson::SUCCESS) {
+    return unexpected_answer("no status");
+  }
+  if (status == "error") {
+    std::string_view reason = "unknown error";
+    if (document["error"].get(reason) != simdjson::SUCCESS || reason.empty()) {
+      reason = "unknown error";
+    }
+    return fail(ErrorCode::kUnavailable, "{}", printable(reason));
+  }
+  std::vector<Record> records;
+  sj::element data;
+  if (document["data"].get(data) != simdjson::SUCCESS || data.is_null()) {
+    return records;
+  }
+  sj::array items;
+  if (data.get(items) != simdjson::SUCCESS) {
+    return unexpected_answer("data is not a list");
+  }
+  for (const sj::element item : items) {
+    sj::object object;
+    if (item.get(object) != simdjson::SUCCESS) {
+      return unexpected_answer("a member of data is not an object");
+    }
+    records.push_back(read_record(object));
+  }
+  return records;
+}
+
+}  // namespace ceems::cacct

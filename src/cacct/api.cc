@@ -1,0 +1,119 @@
+#include "cacct/api.h"
+
+#include <algorithm>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "base/version.h"
+#include "net/gunzip.h"
+#include "net/http.h"
+
+namespace ceems::cacct {
+namespace {
+
+constexpr std::chrono::minutes kTimeout{1};
+constexpr std::size_t kMaxAnswerBytes = std::size_t{1} << 30U;
+
+void append(std::string& query, std::string_view name, std::string_view value) {
+  query += query.empty() ? '?' : '&';
+  query += fmt::format("{}={}", name, net::url_encode(value));
+}
+
+std::string query_of(const Question& question, const std::vector<std::string>& more_tags) {
+  std::string query;
+  append(query, "cluster_id", question.cluster_id);
+  append(query, "from", std::to_string(question.from));
+  append(query, "to", std::to_string(question.to));
+  std::vector<std::string_view> sent;
+  for (const auto* tags : {&question.tags, &more_tags}) {
+    for (const std::string& tag : *tags) {
+      if (std::ranges::find(sent, tag) == sent.end()) {
+        append(query, "field", sent.emplace_back(tag));
+      }
+    }
+  }
+  for (const std::string& project : question.projects) {
+    append(query, "project", project);
+  }
+  for (const std::string& uuid : question.uuids) {
+    append(query, "uuid", uuid);
+  }
+  for (const std::string& user : question.users) {
+    append(query, "user", user);
+  }
+  return query;
+}
+
+}  // namespace
+
+Result<Api> Api::create(std::string url,
+                        net::ClientOptions options,
+                        const std::string& user_header,
+                        const std::string& user) {
+  while (url.ends_with('/')) {
+    url.pop_back();
+  }
+  std::erase_if(options.headers,
+                [&](const auto& header) { return same_in_any_case(header.first, user_header); });
+  options.user_agent = fmt::format("ceems/cacct/{}", version().version);
+  options.timeout = kTimeout;
+  options.max_response_bytes = kMaxAnswerBytes;
+  auto client = net::Client::create(std::move(options));
+  if (!client) {
+    return fail(std::move(client).error().with_context("ceems_api_server.web"));
+  }
+  return Api(std::move(url), std::move(*client),
+             {{user_header, user}, {"Accept-Encoding", "gzip"}});
+}
+
+Result<std::vector<Record>> Api::ask(std::string_view path,
+                                     const Question& question,
+                                     const std::vector<std::string>& more_tags) {
+  const bool of_others = question.all_users || !question.users.empty();
+  const std::string url =
+      fmt::format("{}{}{}{}", url_, path, of_others ? "/admin" : "", query_of(question, more_tags));
+  auto response = client_->get(url, headers_);
+  if (!response) {
+    return fail(std::move(response).error().with_context("the API server did not answer"));
+  }
+  if (response->status == 401 || response->status == 403) {
+    return fail(ErrorCode::kPermissionDenied,
+                "forbidden. It is likely that the user is attempting to view statistics of others");
+  }
+  const std::string* encoding = net::find_header(response->headers, "Content-Encoding");
+  if (encoding != nullptr && same_in_any_case(*encoding, "gzip")) {
+    auto body = net::gunzip(response->body, kMaxAnswerBytes);
+    if (!body) {
+      return fail(std::move(body).error().with_context("unexpected answer of the API server"));
+    }
+    response->body = std::move(*body);
+  }
+  auto records = parse_answer(std::move(response->body));
+  if (!records && response->status != 200 && records.error().code == ErrorCode::kParse) {
+    return fail(ErrorCode::kUnavailable, "the API server answered with HTTP status {}",
+                response->status);
+  }
+  if (!records && records.error().code == ErrorCode::kUnavailable) {
+    return fail(std::move(records).error().with_context(
+        "server did not return any data due to unknown error"));
+  }
+  return records;
+}
+
+Result<std::vector<Record>> Api::units(const Question& question) {
+  return ask("/api/v1/units", question, {"started_at_ts", "ended_at_ts"});
+}
+
+Result<std::vector<Record>> Api::usage(const Question& question) {
+  const bool elapsed = std::ranges::find(question.tags, "elapsed") != question.tags.end();
+  std::vector<std::string> more{"username", "num_units"};
+  if (elapsed) {
+    more.emplace_back("total_time_seconds");
+  }
+  return ask("/api/v1/usage/current", question, more);
+}
+
+}  // namespace ceems::cacct

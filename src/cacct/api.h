@@ -1,0 +1,53 @@
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "cacct/answer.h"
+#include "net/client/client.h"
+
+namespace ceems::cacct {
+
+/// What the API server is asked for.
+struct Question {
+  std::string cluster_id;
+  std::vector<std::string> projects;
+  std::vector<std::string> uuids;
+  std::vector<std::string> users;  ///< other users; only admins may ask for them
+  bool all_users = false;          ///< likewise
+  std::int64_t from = 0;           ///< epoch seconds
+  std::int64_t to = 0;
+  std::vector<std::string> tags;  ///< members that the answer needs
+};
+
+/// The API server as the caller sees it. Not thread-safe.
+class Api {
+ public:
+  /// `user` is sent in `user_header` with every request, in place of any configured value.
+  static Result<Api> create(std::string url,
+                            net::ClientOptions options,
+                            const std::string& user_header,
+                            const std::string& user);
+
+  /// kPermissionDenied, with the wording of the reference, if the server refuses the caller
+  /// (401, 403). Other errors name the URL without user information.
+  Result<std::vector<Record>> units(const Question& question);
+  /// The sums by user and project.
+  Result<std::vector<Record>> usage(const Question& question);
+
+ private:
+  Api(std::string url, std::unique_ptr<net::Client> client, net::Headers headers)
+      : url_(std::move(url)), client_(std::move(client)), headers_(std::move(headers)) {}
+  Result<std::vector<Record>> ask(std::string_view path,
+                                  const Question& question,
+                                  const std::vector<std::string>& more_tags);
+
+  std::string url_;
+  std::unique_ptr<net::Client> client_;
+  net::Headers headers_;
+};
+
+}  // namespace ceems::cacct

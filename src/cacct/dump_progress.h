@@ -1,0 +1,35 @@
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "cacct/fingerprint.h"
+
+namespace ceems::cacct {
+
+/// A series that has been written, completely or in part.
+struct WrittenSeries {
+  SeriesLabels labels;
+  std::size_t item = 0;     ///< the pair of unit and query that gave it
+  std::uint64_t bytes = 0;  ///< of its file; what is behind them was not completed
+};
+
+/// How far a dump has come: the content of progress.json.
+struct DumpProgress {
+  std::string key;                              ///< of units, queries and options
+  std::size_t item = 0;                         ///< the pair of unit and query in progress
+  std::int64_t next_ms = 0;                     ///< the first time of it that is missing; 0: all
+  std::uint64_t samples = 0;                    ///< written so far
+  std::map<std::string, WrittenSeries> series;  ///< by fingerprint
+  std::vector<std::string> failed;
+};
+
+std::string to_json(const DumpProgress& progress);
+/// kParse for anything that to_json() did not write.
+Result<DumpProgress> parse_progress(std::string_view text);
+
+}  // namespace ceems::cacct
