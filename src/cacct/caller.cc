@@ -31,6 +31,29 @@ bool is_privileged() {
   return ::getauxval(AT_SECURE) != 0 || ::geteuid() != ::getuid() || ::getegid() != ::getgid();
 }
 
+struct Ids {
+  uid_t user;
+  gid_t group;
+};
+
+/// Those that the program was installed with.
+Ids saved_ids() {
+  Ids real{};
+  Ids effective{};
+  Ids saved{};
+  CEEMS_CHECK(::getresuid(&real.user, &effective.user, &saved.user) == 0);
+  CEEMS_CHECK(::getresgid(&real.group, &effective.group, &saved.group) == 0);
+  return saved;
+}
+
+/// Changes the effective IDs, of which the group needs the user's rights if that is root.
+bool act_as(uid_t user, gid_t group) {
+  const bool rising = user == saved_ids().user;
+  const auto set_user = [user] { return ::geteuid() == user || ::seteuid(user) == 0; };
+  const auto set_group = [group] { return ::getegid() == group || ::setegid(group) == 0; };
+  return rising ? set_user() && set_group() : set_group() && set_user();
+}
+
 void forbid_dumps() {
   const rlimit none{};
   CEEMS_CHECK(::setrlimit(RLIMIT_CORE, &none) == 0);
@@ -80,8 +103,17 @@ bool shed_environment() {
   }
   ::close_range(3, ~0U, 0);  // fails only on kernels before 5.9
   ::umask(077);
-  forbid_dumps();
+  CEEMS_CHECK(act_as(::getuid(), ::getgid()));
+  forbid_dumps();  // changing the IDs has allowed them again
   return true;
+}
+
+WithPrivileges::WithPrivileges() {
+  CEEMS_CHECK(act_as(saved_ids().user, saved_ids().group));
+}
+
+WithPrivileges::~WithPrivileges() {
+  CEEMS_CHECK(act_as(::getuid(), ::getgid()));
 }
 
 Result<Caller> find_caller() {
@@ -116,7 +148,7 @@ Result<> become(const Caller& caller) {
     if (auto dropped = drop_capabilities(); !dropped) {
       return dropped;
     }
-    forbid_dumps();  // changing the IDs has allowed them again
+    forbid_dumps();
     if (::prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0) != 0) {
       return fail(errno_error(errno, "refuse new privileges"));
     }

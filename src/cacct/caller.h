@@ -26,12 +26,22 @@ Result<Caller> find_caller();
 /// To be called first of all. If the program runs with privileges of its own, everything that the
 /// caller controls is hostile: this clears the environment except for the kind of terminal, closes
 /// inherited descriptors above 2, opens /dev/null for closed ones up to 2, resets the umask, and
-/// forbids core dumps and tracing, so that the caller can read no secret from memory. Otherwise it
-/// does nothing. Returns whether the program is privileged. Aborts if the system refuses.
+/// forbids core dumps and tracing, so that the caller can read no secret from memory. From then on
+/// the program acts with the caller's rights, except within WithPrivileges. Otherwise it does
+/// nothing. Returns whether the program is privileged. Aborts if the system refuses.
 bool shed_environment();
 
-/// Becomes the caller for good. Afterwards files are opened, and created, with the caller's rights
-/// only. Tracing stays forbidden if the program was privileged.
+/// The program's own privileges are in effect as long as this object lives: around the reading of
+/// the configuration, and nothing else. Without any, it has no effect.
+class WithPrivileges {
+ public:
+  WithPrivileges();
+  ~WithPrivileges();
+  WithPrivileges(const WithPrivileges&) = delete;
+  WithPrivileges& operator=(const WithPrivileges&) = delete;
+};
+
+/// Becomes the caller for good. Tracing stays forbidden if the program was privileged.
 Result<> become(const Caller& caller);
 
 /// Where the configuration is searched, in this order: /etc/ceems, and without privileges also

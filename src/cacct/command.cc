@@ -117,16 +117,12 @@ class Run {
   /// Reads everything that needs privileges, and gives them up.
   Result<> read_config() {
     auto config = load_config();
-    if (config) {
-      auto log = LogFile::open(config->log);
-      if (log) {
-        log_ = std::move(*log);
-      } else {
-        config = fail(std::move(log).error());
-      }
-    }
     if (auto done = become(caller_); !done) {
       return done;
+    }
+    if (!config && caller_.privileged && config.error().code != ErrorCode::kNotFound) {
+      // The message may quote a file that the caller must not read.
+      return usage_error("the configuration cannot be used; run cacct as root to see why");
     }
     if (!config) {
       return options_.help_format ? Result<>() : fail(std::move(config).error());
@@ -136,7 +132,8 @@ class Run {
     return {};
   }
 
-  Result<Config> load_config() const {
+  Result<Config> load_config() {
+    const WithPrivileges privileges;
     const auto path = find_config(config_directories(caller_.privileged));
     if (!path) {
       return fail(path.error());
@@ -150,6 +147,11 @@ class Run {
         return fail(std::move(read).error().with_context(*path));
       }
     }
+    auto log = LogFile::open(config->log);
+    if (!log) {
+      return fail(std::move(log).error());
+    }
+    log_ = std::move(*log);
     return config;
   }
 

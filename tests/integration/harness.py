@@ -238,6 +238,7 @@ class FakeHttp:
         outer = self
         self.handler = handler
         self.seen = []
+        self.headers = []  # of the same requests
 
         class Handler(http.server.BaseHTTPRequestHandler):
             def answer(self):
@@ -247,6 +248,7 @@ class FakeHttp:
                 query = urllib.parse.parse_qs(parts.query)
                 query.update(urllib.parse.parse_qs(body.decode("utf-8", "replace")))
                 outer.seen.append((self.command, parts.path, query))
+                outer.headers.append(dict(self.headers))
                 result = outer.handler(parts.path, query, body)
                 if result is None:
                     self.close_connection = True

@@ -1,0 +1,309 @@
+#!/usr/bin/env python3
+"""cacct with stand-ins for the API server and the TSDB: formats, dumps that are killed and go on in constant memory, and attacks by the
+user who runs a copy with privileges of its own."""
+
+import csv
+import io
+import json
+import os
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import time
+
+from harness import BIN, FakeHttp, scratch, wait_until, write
+
+CACCT = os.path.join(BIN, "cacct")
+HOSTILE = "\x1b]0;owned\x07\x1b[31mjob\u202e\n"
+UNITS = [
+    {"uuid": "7", "name": HOSTILE, "project": "physics", "username": "ada", "elapsed": "00:10:00", "state": "COMPLETED",
+     "started_at_ts": 1700000000000, "ended_at_ts": 1700000600000, "avg_cpu_usage": {"global": 50.0},
+     "total_cpu_energy_usage_kwh": {"total": 1.25}},
+    {"uuid": "8", "name": "b", "project": "biology", "username": "ada", "elapsed": "00:00:10", "state": "FAILED",
+     "started_at_ts": 1700000000000, "ended_at_ts": 0, "avg_cpu_usage": {"global": 25.0},
+     "total_cpu_energy_usage_kwh": {"total": 0.0005}},
+]
+USAGE = [{"username": user, "project": "physics", "num_units": 2, "avg_cpu_usage": {"global": 50.0},
+          "total_cpu_energy_usage_kwh": {"total": 2.0}, "total_time_seconds": {"walltime": 600, "alloc_cputime": 600}}
+         for user in ("ada", "bob", "root")]
+
+
+def api_answer(path, _query, _body):
+    data = UNITS if path.startswith("/api/v1/units") else USAGE
+    return 200, "application/json", json.dumps({"status": "success", "data": data}).encode()
+
+
+def config(api, tsdb=None):
+    text = "ceems_api_server:\n  cluster_id: c0\n  web:\n    url: %s\n    basic_auth: {username: ceems, password: geheim}\n" % api.url
+    if tsdb:
+        text += "tsdb:\n  web: {url: %s}\n  scrape_interval: 10s\n  queries:\n    power: 'power{uuid=\"%%s\"}'\n" % tsdb.url
+    return text
+
+
+def run(directory, *arguments, **more):
+    environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": directory, "HOME": directory, "TZ": "UTC"}
+    environment.update(more.pop("env", {}))
+    return subprocess.run([CACCT] + list(arguments), env=environment, capture_output=True, timeout=60, **more)
+
+
+def formats(directory):
+    """Every format holds the same numbers, and none of them a character that a terminal obeys."""
+    with FakeHttp(api_answer) as api:
+        write(directory + "/ceems/config.yml", config(api))
+        for arguments in (["--long"], ["--csv", "--long"], ["--html", "--long"], ["--markdown", "--long"], ["-P", "--long"],
+                          ["--json", "--long"], ["-o", "name%3,jobid"], ["--long", "--human", "--totals"]):
+            done = run(directory, *arguments)
+            assert done.returncode == 0 and not done.stderr, (arguments, done)
+            assert not re.search(rb"[\x00-\x09\x0b-\x1f\x7f]|\xe2\x80\xae", done.stdout), (arguments, done.stdout)
+        rows = list(csv.reader(io.StringIO(run(directory, "--csv", "-o", "jobid,cpuusage,hostenergy").stdout.decode())))
+        assert rows == [["Job ID", "CPU Usage(%)", "Host Energy(kWh)"], ["", "", ""], ["7", "50.00", "1.250000"],
+                        ["8", "25.00", "0.000500"], ["Summary", "", ""], ["2", "50.00", "2.000000"]], rows
+        lines = run(directory, "-nP", "-o", "hostenergy,jobid,state").stdout.decode().splitlines()
+        assert lines == ["1.250000|7|COMPLETED", "0.000500|8|FAILED"], lines
+        document = json.loads(run(directory, "--json").stdout)
+        assert [unit["uuid"] for unit in document["units"]] == ["7", "8"]
+        assert document["units"][1]["total_cpu_energy_usage_kwh"] == {"total": 0.0005}
+        assert [usage["num_units"] for usage in document["usage"]] == [2], document["usage"]
+        human = run(directory, "--human", "-o", "jobid,hostenergy%12").stdout.decode()
+        assert "1.25 kWh" in human and "500 mWh" in human, human
+        # What was asked, and as whom.
+        user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
+        api.seen.clear(), api.headers.clear()
+        run(directory, "-S", "2024-01-02", "-E", "2024-01-03T04:05", "-A", "a,,b", "--user", "all", env={"USER": "eve", "LOGNAME": "eve"})
+        (_, path, query), headers = api.seen[0], api.headers[0]
+        assert path == "/api/v1/units/admin" and "user" not in query, (path, query)
+        assert query["from"] == ["1704153600"] and query["to"] == ["1704254700"] and query["project"] == ["a", "b"], query
+        assert headers["X-Grafana-User"] == user and headers["Authorization"].startswith("Basic "), headers
+        run(directory, "--user", user)
+        assert api.seen[-1][1] == "/api/v1/usage/current", api.seen[-1]
+
+
+def errors(directory):
+    """Each error is one line that names the cause, with status 1."""
+    answers = {"status": 200, "body": b"{}"}
+    with FakeHttp(lambda *_: (answers["status"], "application/json", answers["body"])) as api:
+        write(directory + "/ceems/config.yml", config(api))
+        for status, body, text in ((401, b"", "forbidden. It is likely"), (403, b"x", "forbidden. It is likely"),
+                                   (500, b"<html>", "the API server answered with HTTP status 500"),
+                                   (503, b'{"status":"error","error":"too slow"}', "unknown error: too slow"),
+                                   (200, b"[]", "unexpected answer of the API server")):
+            answers.update(status=status, body=body)
+            done = run(directory)
+            assert done.returncode == 1 and done.stdout == b"", done
+            assert text in done.stderr.decode() and done.stderr.count(b"\n") == 1, done
+    for arguments, text in ((["--ts"], "explicit job IDs must be passed using --job when --ts is enabled"),
+                            (["--starttime", "soon"], "failed to parse --starttime flag: invalid time format 'soon'"),
+                            (["--endtime=2024-02-30"], "failed to parse --endtime flag: invalid time format"),
+                            (["-S", "now", "-E", "yesterday"], "--starttime is after --endtime"),
+                            (["-o", "jobidd"], "did you mean 'jobid'"), (["--account-filter", "("], "--account-filter: missing )"),
+                            (["--config=/etc/passwd"], "unknown long flag '--config'"), (["-x"], "unknown short flag '-x'")):
+        done = run(directory, *arguments)
+        assert done.returncode == 1 and text in done.stderr.decode(), (arguments, done)
+    os.unlink(directory + "/ceems/config.yml")
+    assert "no configuration file config.yml" in run(directory).stderr.decode()
+    assert run(directory, "--helpformat").returncode == 0
+
+
+class Tsdb:
+    """Series `power` of a number of points, whose value is its time."""
+
+    def __init__(self, series=1):
+        self.series = series
+        self.asked = 0
+        self.hang_at = 0
+
+    def __call__(self, path, query, _body):
+        if not path.endswith("/query_range"):
+            return 404, "text/plain", b""
+        self.asked += 1
+        if self.asked == self.hang_at:
+            time.sleep(60)
+        start, end, step = (float(query[name][0]) for name in ("start", "end", "step"))
+        times = [start + i * step for i in range(int((end - start) / step) + 1)]
+        values = ",".join('[%d,"%d"]' % (t, t) for t in times)
+        result = ",".join('{"metric":{"__name__":"power","uuid":"7","core":"%d"},"values":[%s]}' % (i, values)
+                          for i in range(self.series))
+        body = '{"status":"success","data":{"resultType":"matrix","result":[%s]}}' % result
+        return 200, "application/json", body.encode()
+
+
+def files_of(directory):
+    return {name: open(os.path.join(directory, name), "rb").read() for name in os.listdir(directory)}
+
+
+def peak_memory(arguments, directory):
+    """Peak resident memory in bytes of a run that succeeds."""
+    # Builds with sanitizers keep freed memory for a while.
+    environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": directory, "TZ": "UTC", "ASAN_OPTIONS": "quarantine_size_mb=4"}
+    process = subprocess.Popen([CACCT] + arguments, env=environment, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+    errors_text = process.stderr.read()
+    process.stderr.close()
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = status
+    assert status == 0, errors_text
+    return usage.ru_maxrss * 1024
+
+
+def dumps(directory):
+    """A dump that is killed goes on, with the same files in the end; ten times the points take the same memory."""
+    length = {"seconds": 300000}
+
+    def answer(path, query, body):
+        unit = dict(UNITS[0], ended_at_ts=1700000000000 + 1000 * length["seconds"])
+        if path.startswith("/api/v1/units"):
+            return 200, "application/json", json.dumps({"status": "success", "data": [unit]}).encode()
+        return api_answer(path, query, body)
+
+    whole, parts = directory + "/whole", directory + "/parts"
+    tsdb = Tsdb()
+    with FakeHttp(answer) as api, FakeHttp(tsdb) as server:
+        write(directory + "/ceems/config.yml", config(api, server))
+        done = run(directory, "--job=7", "--ts", "--ts.out-dir=" + whole)
+        assert done.returncode == 0 and b"time series data saved to directory" in done.stderr, done
+        assert [h for h in server.headers if h.get("X-Ceems-Cluster-Id") != "c0" or "X-Grafana-User" not in h] == []
+        expected = files_of(whole)
+        assert sorted(os.path.splitext(name)[1] for name in expected) == [".csv", ".json"]
+        text = next(data for name, data in expected.items() if name.endswith(".csv")).decode().splitlines()
+        assert len(text) == 1 + 30001 and text[1] == "1700000000,1700000000" and text[-1] == "1700300000,1700300000"
+        asked = tsdb.asked
+        for at in range(2, asked + 1):
+            shutil.rmtree(parts, ignore_errors=True)
+            tsdb.asked, tsdb.hang_at = 0, at
+            environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": directory, "TZ": "UTC"}
+            process = subprocess.Popen([CACCT, "--job=7", "--ts", "--ts.out-dir=" + parts], env=environment,
+                                       stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            wait_until("request %d" % at, lambda at=at: tsdb.asked >= at)
+            process.send_signal(signal.SIGKILL)
+            process.wait()
+            tsdb.hang_at = 0
+            done = run(directory, "--job=7", "--ts", "--ts.out-dir=" + parts)
+            assert done.returncode == 0 and b"(continued)" in done.stderr, done
+            assert files_of(parts) == expected, at
+        tsdb.series = 20
+        length["seconds"] = 100000
+        small = peak_memory(["--job=7", "--ts", "--ts.out-dir=" + directory + "/small"], directory)
+        length["seconds"] = 1000000
+        large = peak_memory(["--job=7", "--ts", "--ts.out-dir=" + directory + "/large"], directory)
+        samples = sum(data.count(b"\n") - 1 for name, data in files_of(directory + "/large").items() if name.endswith("csv"))
+        assert samples == 20 * 100001, samples
+        print("  memory of %d samples / of a tenth: %.2f" % (samples, large / small))
+        assert large < 1.3 * small + (8 << 20), (small, large)
+
+
+def as_ada(program, *arguments, env=None, **more):
+    """Runs a program as the user ada of the changed /etc."""
+    def become():
+        os.setgroups([])
+        os.setresgid(64001, 64001, 64001)
+        os.setresuid(64001, 64001, 64001)
+    environment = {"PATH": "/usr/bin:/bin", "HOME": "/home/ada"}
+    environment.update(env or {})
+    more.setdefault("capture_output", True)
+    return subprocess.run([program] + list(arguments), env=environment, preexec_fn=become, timeout=60, **more)
+
+
+def attacks(directory):
+    """In a mount namespace with its own /etc: a copy that belongs to the group `ceems`, set-group-ID, and another that is set-user-ID."""
+    os.makedirs("/etc/ceems", exist_ok=True)
+    with open("/etc/passwd", "a") as f:
+        f.write("ada:x:64001:64001:Ada Other Name,,,:/home/ada:/bin/sh\nceems:x:64100:64100::/:/bin/false\n")
+    with open("/etc/group", "a") as f:
+        f.write("ceems:x:64100:\n")
+    evil = directory + "/evil"
+    with FakeHttp(api_answer) as api, FakeHttp(api_answer) as trap:
+        write(evil + "/ceems/config.yml", config(trap))
+        write(evil + "/.config/ceems/config.yml", config(trap))
+        for number, mode in enumerate((0o2755, 0o4755, 0o6755)):
+            copy, logs = "%s/cacct%d" % (directory, number), "%s/logs%d" % (directory, number)
+            os.makedirs(logs)
+            os.chown(logs, 64100, 64100)
+            os.chmod(logs, 0o770)
+            write("/etc/ceems/config.yml", config(api) + "logging: {enabled: true, directory: %s}\n" % logs, 0o640)
+            os.chown("/etc/ceems/config.yml", 64100, 64100)
+            shutil.copy(CACCT, copy)
+            os.chown(copy, 64100, 64100)
+            os.chmod(copy, mode)
+            hostile = {"USER": "root", "LOGNAME": "root", "HOME": evil, "XDG_CONFIG_HOME": evil, "http_proxy": trap.url,
+                       "ALL_PROXY": trap.url, "TZ": "/etc/shadow", "COLUMNS": "999999999", "LD_PRELOAD": "/nonexistent/evil.so",
+                       "LD_LIBRARY_PATH": evil, "LD_DEBUG": "all", "LD_AUDIT": evil, "SSLKEYLOGFILE": evil + "/keys", "LC_ALL": "xx",
+                       "GCONV_PATH": evil, "CURL_HOME": evil, "OPENSSL_CONF": evil, "MALLOC_TRACE": evil + "/trace", "PAGER": evil}
+            os.chmod(evil, 0o777)
+            done = as_ada(copy, "--long", env=hostile)
+            assert done.returncode == 0 and b"\x1b" not in done.stdout and not done.stderr, done
+            assert api.headers[-1]["X-Grafana-User"] == "ada", api.headers[-1]
+            assert api.headers[-1]["Authorization"].startswith("Basic ") and trap.seen == []
+            assert sorted(os.listdir(evil)) == [".config", "ceems"], os.listdir(evil)
+            # A file of arguments is read with the user's rights, so its error quotes nothing.
+            done = as_ada(copy, "@/etc/ceems/config.yml")
+            assert done.returncode == 1 and b"Permission denied" in done.stderr and b"geheim" not in done.stderr, done
+            # Files are written with the user's rights: `logs` is open to the group ceems only.
+            done = as_ada(copy, "--job=7", "--ts", "--ts.out-dir=" + logs + "/x")
+            assert not os.path.exists(logs + "/x")
+            # Closed descriptors: nothing lands in the log.
+            for closed in ("<&-", ">&-", "2>&-", "<&- >&- 2>&-"):
+                as_ada("/bin/sh", "-c", "exec %s --job=7 %s" % (copy, closed))
+            log = open(logs + "/cacct.log").read()
+            assert "│" not in log and all(line.startswith("time=") for line in log.splitlines()), log
+            assert 'user=ada uid=64001 gid=64001' in log and "geheim" not in log, log
+            assert os.stat(logs + "/cacct.log").st_mode & 0o777 == 0o660
+        # While a request hangs, the user cannot look into the program's memory.
+        write("/etc/ceems/config.yml", config(api), 0o640)
+        os.chown("/etc/ceems/config.yml", 64100, 64100)
+        release = []
+        api.handler = lambda *a: wait_until("release", lambda: release, timeout=30) and api_answer(*a)
+        copy = directory + "/cacct0"
+        process = subprocess.Popen([copy], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                                   preexec_fn=lambda: (os.setgroups([]), os.setresgid(64001, 64001, 64001), os.setresuid(64001, 64001, 64001)))
+        count = len(api.seen)
+        wait_until("the request", lambda: len(api.seen) > count or process.poll() is not None)
+        assert process.poll() is None
+        with open("/proc/%d/status" % process.pid) as f:
+            status = f.read()
+        assert re.search(r"^Uid:\t64001\t64001\t64001\t64001$", status, re.M) and \
+            re.search(r"^Gid:\t64001\t64001\t64001\t64001$", status, re.M), status
+        assert os.stat("/proc/%d/mem" % process.pid).st_uid == 0, "the program may be traced"
+        done = as_ada("/bin/cat", "/proc/%d/maps" % process.pid)
+        assert done.returncode != 0, done
+        release.append(True)
+        assert process.wait() == 0
+        # A broken configuration is not quoted.
+        write("/etc/ceems/config.yml", "ceems_api_server: {web: {geheim: 1}}\n", 0o640)
+        os.chown("/etc/ceems/config.yml", 64100, 64100)
+        done = as_ada(copy)
+        assert done.returncode == 1 and b"geheim" not in done.stderr and b"cannot be used" in done.stderr, done
+
+
+def attacked(_directory):
+    """Runs attacks() in a namespace of its own."""
+    if os.geteuid() != 0 or not shutil.which("unshare"):
+        print("SKIPPED attacks: needs root and unshare")
+        return
+    with scratch("ceems-cacct-etc-") as layers:
+        for name in ("upper", "work"):
+            os.mkdir(os.path.join(layers, name))
+        options = "lowerdir=/etc,upperdir=%s/upper,workdir=%s/work" % (layers, layers)
+        inside = ["unshare", "-m", "--propagation", "private", "sh", "-c",
+                  "mount -t overlay overlay -o \"$0\" /etc || exit 77; exec \"$@\"", options, sys.executable, os.path.abspath(__file__)]
+        status = subprocess.run(inside + ["--inside"], check=False).returncode
+        if status == 77:
+            print("SKIPPED attacks: this kernel allows no overlay file system here")
+        else:
+            assert status == 0, "attacks failed"
+
+
+def main():
+    if sys.argv[1:] == ["--inside"]:
+        with scratch("ceems-cacct-") as directory:
+            attacks(directory)
+        return
+    for test in (formats, errors, dumps, attacked):
+        if not sys.argv[1:] or test.__name__ in sys.argv[1:]:
+            print(test.__name__)
+            with scratch("ceems-cacct-") as directory:
+                test(directory)
+
+
+if __name__ == "__main__":
+    main()
