@@ -13,9 +13,10 @@ import subprocess
 import sys
 import time
 
-from harness import BIN, FakeHttp, scratch, wait_until, write
+from harness import BIN, FakeHttp, ROOT, scratch, wait_until, write
 
 CACCT = os.path.join(BIN, "cacct")
+OWN = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
 HOSTILE = "\x1b]0;owned\x07\x1b[31mjob\u202e\n"
 UNITS = [
     {"uuid": "7", "name": HOSTILE, "project": "physics", "username": "ada", "elapsed": "00:10:00", "state": "COMPLETED",
@@ -27,11 +28,11 @@ UNITS = [
 ]
 USAGE = [{"username": user, "project": "physics", "num_units": 2, "avg_cpu_usage": {"global": 50.0},
           "total_cpu_energy_usage_kwh": {"total": 2.0}, "total_time_seconds": {"walltime": 600, "alloc_cputime": 600}}
-         for user in ("ada", "bob", "root")]
+         for user in (OWN, "bob")]
 
 
-def api_answer(path, _query, _body):
-    data = UNITS if path.startswith("/api/v1/units") else USAGE
+def api_answer(path, _query, _body, units=None):
+    data = (units or UNITS) if path.startswith("/api/v1/units") else USAGE
     return 200, "application/json", json.dumps({"status": "success", "data": data}).encode()
 
 
@@ -69,14 +70,13 @@ def formats(directory):
         human = run(directory, "--human", "-o", "jobid,hostenergy%12").stdout.decode()
         assert "1.25 kWh" in human and "500 mWh" in human, human
         # What was asked, and as whom.
-        user = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
         api.seen.clear(), api.headers.clear()
         run(directory, "-S", "2024-01-02", "-E", "2024-01-03T04:05", "-A", "a,,b", "--user", "all", env={"USER": "eve", "LOGNAME": "eve"})
         (_, path, query), headers = api.seen[0], api.headers[0]
         assert path == "/api/v1/units/admin" and "user" not in query, (path, query)
         assert query["from"] == ["1704153600"] and query["to"] == ["1704254700"] and query["project"] == ["a", "b"], query
-        assert headers["X-Grafana-User"] == user and headers["Authorization"].startswith("Basic "), headers
-        run(directory, "--user", user)
+        assert headers["X-Grafana-User"] == OWN and headers["Authorization"].startswith("Basic "), headers
+        run(directory, "--user", OWN)
         assert api.seen[-1][1] == "/api/v1/usage/current", api.seen[-1]
 
 
@@ -104,6 +104,28 @@ def errors(directory):
     os.unlink(directory + "/ceems/config.yml")
     assert "no configuration file config.yml" in run(directory).stderr.decode()
     assert run(directory, "--helpformat").returncode == 0
+
+
+def documentation(directory):
+    """The example of the page gives what the page shows, its other commands work, and so does the example of a configuration."""
+    with open(os.path.join(ROOT, "docs", "cacct.md"), encoding="utf-8") as f:
+        page = f.read()
+    with open(os.path.join(ROOT, "packaging", "config", "cacct.yml"), encoding="utf-8") as f:
+        example = f.read()
+    tsdb = Tsdb()
+    with FakeHttp(lambda path, *rest: api_answer(path, *rest, units=UNITS[:1])) as api, FakeHttp(tsdb) as server:
+        password = write(directory + "/password", "geheim\n")
+        example = example.replace("http://localhost:9020", api.url).replace("http://localhost:9030", server.url)
+        write(directory + "/ceems/config.yml", example.replace("/etc/ceems/cacct-password", password))
+        command, shown = re.search(r"^\$ (cacct .*)\n((?:[┌│├└].*\n)+)", page, re.M).groups()
+        done = run(directory, *command.split()[1:], cwd=directory)
+        assert done.stdout.decode() == shown, done.stdout.decode()
+        commands = re.findall(r"^\| .* \| `cacct ?([^`]*)` \|$", page, re.M)
+        assert len(commands) > 6, commands
+        for arguments in commands:
+            done = run(directory, *arguments.split(), cwd=directory)
+            assert done.returncode == 0, (arguments, done)
+        assert tsdb.asked == 10 and len(files_of(directory + "/curves")) > 1, tsdb.asked
 
 
 class Tsdb:
@@ -298,7 +320,7 @@ def main():
         with scratch("ceems-cacct-") as directory:
             attacks(directory)
         return
-    for test in (formats, errors, dumps, attacked):
+    for test in (formats, errors, documentation, dumps, attacked):
         if not sys.argv[1:] or test.__name__ in sys.argv[1:]:
             print(test.__name__)
             with scratch("ceems-cacct-") as directory:

@@ -1,0 +1,38 @@
+#include <cstddef>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+#include "base/check.h"
+#include "cacct/answer.h"
+#include "cacct/box.h"
+#include "cacct/dump_progress.h"
+#include "cacct/fields.h"
+#include "cacct/formats.h"
+#include "cacct/table.h"
+#include "cacct/time_words.h"
+
+/// What a server answers, what a file of progress holds and what a user writes: nothing of it may
+/// break the program, or send a terminal a control character.
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  namespace cacct = ceems::cacct;
+  const std::string_view text(reinterpret_cast<const char*>(data), size);
+  if (const auto records = cacct::parse_answer(std::string(text))) {
+    const std::vector<cacct::Field> fields(cacct::server_fields().begin(),
+                                           cacct::server_fields().end());
+    const auto table = cacct::make_table(fields, *records, *records, {.totals = true});
+    for (const std::string& out : {cacct::draw_box(table), cacct::to_csv(table),
+                                   cacct::to_parsable(table, true), cacct::to_markdown(table)}) {
+      for (const char c : out) {
+        CEEMS_CHECK(c == '\n' || (static_cast<unsigned char>(c) >= 0x20 && c != 0x7F));
+      }
+    }
+  }
+  if (const auto progress = cacct::parse_progress(text)) {
+    const auto again = cacct::parse_progress(cacct::to_json(*progress));
+    CEEMS_CHECK(again && again->series.size() == progress->series.size());
+  }
+  (void)cacct::parse_time(text, 1'773'153'020);
+  (void)cacct::parse_format(text, cacct::server_fields());
+  return 0;
+}
