@@ -10,7 +10,8 @@ namespace ceems::metrics {
 enum class Type {
   kCounter,
   kGauge,
-  kHistogram  ///< of a Registry only; a Sink does not take it
+  kHistogram,  ///< of a Registry only; a Sink does not take it
+  kUntyped,    ///< not known: values of other programs
 };
 
 /// Describes a family of series: name, help, type and label names. Make it once (at namespace scope

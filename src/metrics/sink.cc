@@ -27,6 +27,13 @@ void append_value(std::string& key, std::string_view value) {
   key.push_back(kKeyEnd);
 }
 
+std::string_view type_text(Type type) {
+  if (type == Type::kUntyped) {
+    return "untyped";
+  }
+  return type == Type::kCounter ? "counter" : "gauge";
+}
+
 /// A set of label names of a family. Nearly all families have only one.
 struct Shape {
   std::vector<std::string> labels;  ///< sorted
@@ -70,7 +77,7 @@ struct Family {
     shapes.clear();
     text_header = "# HELP " + name + " ";
     append_escaped(text_header, help, false);
-    text_header += "\n# TYPE " + name + (type == Type::kCounter ? " counter\n" : " gauge\n");
+    text_header += "\n# TYPE " + name + " " + std::string(type_text(type)) + "\n";
   }
 
   std::uint32_t shape_of(const Desc& desc) {
@@ -191,9 +198,8 @@ struct Sink::Impl {
   /// counters without this suffix, so their type is "unknown".
   void append_open_metrics_header(std::string& out, const Family& family) const {
     std::string_view name = family.name;
-    std::string_view type = "gauge";
+    std::string_view type = family.type == Type::kGauge ? "gauge" : "unknown";
     if (family.type == Type::kCounter) {
-      type = "unknown";
       const bool suffixed = name.ends_with(kCounterSuffix) && name.size() > kCounterSuffix.size();
       const std::string_view stem =
           name.substr(0, suffixed ? name.size() - kCounterSuffix.size() : 0);

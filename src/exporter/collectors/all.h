@@ -30,6 +30,7 @@ CollectorSpec netdev_collector();
 CollectorSpec rapl_collector();
 CollectorSpec redfish_collector();
 CollectorSpec slurm_collector(const std::shared_ptr<UnitFlags>& shared);
+CollectorSpec textfile_collector();
 
 /// The collectors of the list, in any order.
 std::vector<CollectorSpec> all_collectors();
