@@ -438,7 +438,7 @@ TEST(TsdbUpdater, IgnoresShortUnitsAndDeletesTheirSeriesOnceTheWindowIsCommitted
   updater.release(kQuarter.end_ms - 1, {});
   EXPECT_TRUE(tsdb.deletions.empty());
   updater.release(kQuarter.end_ms, {});
-  EXPECT_EQ(tsdb.deletions, (std::vector<std::string>{R"(match[]={uuid=~"1\\.a"})",
+  EXPECT_EQ(tsdb.deletions, (std::vector<std::string>{R"(match[]={uuid=~"1[.]a"})",
                                                       "start=1767225540", "end=1767226500"}));
 }
 
