@@ -4,8 +4,8 @@
 #include <string>
 #include <string_view>
 
-#include "access/cidr.h"
 #include "access/session.h"
+#include "net/cidr.h"
 
 namespace login = ceems::access;  // "access" is a function of POSIX
 
@@ -36,10 +36,10 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
                         next.find_first_of("\\\r\n") != std::string::npos)) {
     std::abort();
   }
-  if (const auto range = login::Cidr::parse(text); range) {
+  if (const auto range = ceems::net::Cidr::parse(text); range) {
     const std::string_view address = text.substr(0, text.find('/'));
-    const login::TrustedPeers peers{.ranges = {*range}};
-    if (!range->contains(address) || login::client_address(peers, address, text) != address) {
+    const ceems::net::TrustedPeers peers{.ranges = {*range}};
+    if (!range->contains(address) || ceems::net::client_address(peers, address, text) != address) {
       std::abort();
     }
   }

@@ -33,10 +33,10 @@ Result<> read_header(const config::Node& node, LoginOptions& options, bool& said
   if (!section.ok() || !list.present()) {
     return section.done();
   }
-  access::TrustedPeers peers;
+  net::TrustedPeers peers;
   const auto items = list.items();
   for (std::size_t i = 0; i < proxies.size(); ++i) {
-    auto range = access::Cidr::parse(proxies[i]);
+    auto range = net::Cidr::parse(proxies[i]);
     if (!range) {
       const config::Node& place = i < items.size() ? items[i] : list;
       return fail(place.error(range.error().message));

@@ -5,11 +5,11 @@
 #include <string_view>
 #include <vector>
 
-#include "access/cidr.h"
 #include "access/policy.h"
 #include "access/session.h"
 #include "base/result.h"
 #include "config/yaml.h"
+#include "net/cidr.h"
 #include "net/client/client.h"
 
 namespace ceems::api::login {
@@ -45,7 +45,7 @@ struct ServiceAccountOptions {
 struct LoginOptions {
   bool header = true;
   /// The peers that may name users by header; absent: all peers.
-  std::optional<access::TrustedPeers> trusted_proxies = {};
+  std::optional<net::TrustedPeers> trusted_proxies = {};
   std::optional<ServiceAccountOptions> service_account = {};
   std::optional<LocalOptions> local = {};
   std::optional<OidcOptions> oidc = {};

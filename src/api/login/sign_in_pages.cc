@@ -120,7 +120,7 @@ std::string SignIn::client_of(const net::Request& request) const {
       forwarded += (forwarded.empty() ? "" : ",") + value;
     }
   }
-  return access::client_address(options_.trusted_proxies.value_or(access::TrustedPeers{}),
+  return net::client_address(options_.trusted_proxies.value_or(net::TrustedPeers{}),
                                 request.remote_address, forwarded);
 }
 

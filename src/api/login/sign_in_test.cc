@@ -32,8 +32,8 @@ class SignInTest : public store::AnyDatabase {
     std::filesystem::permissions(dir_.write("key", kKey), std::filesystem::perms(0600));
     options_.session_key_file = (dir_.path() / "key").string();
     options_.local = LocalOptions{.users_file = (dir_.path() / "users.yml").string()};
-    options_.trusted_proxies = access::TrustedPeers{};
-    options_.trusted_proxies->ranges.push_back(*access::Cidr::parse("10.0.0.0/8"));
+    options_.trusted_proxies = net::TrustedPeers{};
+    options_.trusted_proxies->ranges.push_back(*net::Cidr::parse("10.0.0.0/8"));
     make();
   }
 

@@ -1,4 +1,4 @@
-#include "access/cidr.h"
+#include "net/cidr.h"
 
 #include <arpa/inet.h>
 
@@ -8,13 +8,14 @@
 
 #include "base/strings.h"
 
-namespace ceems::access {
+namespace ceems::net {
 namespace {
 
 using Address = std::array<std::uint8_t, 16>;
 
 constexpr unsigned kMapped = 96;  // bits before an IPv4 address in its IPv6 form
 constexpr unsigned kAllBits = 128;
+constexpr Address kMappedNetwork = {0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0xFF, 0xFF, 0, 0, 0, 0};
 constexpr std::size_t kMaxLength = 64;  // of an address as text
 
 struct Parsed {
@@ -88,6 +89,18 @@ bool Cidr::contains(std::string_view address) const {
   return parsed && network_of(parsed->bytes, bits_) == network_;
 }
 
+std::optional<std::string> canonical_address(std::string_view text) {
+  const auto parsed = parse_address(text.substr(0, text.find('%')));
+  if (!parsed) {
+    return std::nullopt;
+  }
+  const bool v4 = network_of(parsed->bytes, kMapped) == kMappedNetwork;
+  std::array<char, INET6_ADDRSTRLEN> out{};
+  ::inet_ntop(v4 ? AF_INET : AF_INET6, parsed->bytes.data() + (v4 ? kMapped / 8 : 0), out.data(),
+              out.size());
+  return out.data();
+}
+
 bool TrustedPeers::contains(std::string_view address) const {
   return address == "unix" || std::ranges::any_of(ranges, [address](const Cidr& range) {
            return range.contains(address);
@@ -115,4 +128,4 @@ std::string client_address(const TrustedPeers& peers,
   return std::string(peer);
 }
 
-}  // namespace ceems::access
+}  // namespace ceems::net

@@ -1,8 +1,8 @@
-#include "access/cidr.h"
+#include "net/cidr.h"
 
 #include <gtest/gtest.h>
 
-namespace ceems::access {
+namespace ceems::net {
 namespace {
 
 TrustedPeers peers(std::initializer_list<std::string_view> ranges) {
@@ -56,6 +56,17 @@ TEST(Cidr, RejectsOtherText) {
   }
 }
 
+TEST(CanonicalAddress, HasOneSpellingForEachAddress) {
+  EXPECT_EQ(canonical_address("192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(canonical_address("::FFFF:192.0.2.1"), "192.0.2.1");
+  EXPECT_EQ(canonical_address("2001:0DB8:0:0::1"), "2001:db8::1");
+  EXPECT_EQ(canonical_address("fe80::1%eth0"), "fe80::1");
+  EXPECT_EQ(canonical_address("::"), "::");
+  for (const std::string_view text : {"", "%", "1.2.3", "0x7f.1", "2130706433", "[::1]", "unix"}) {
+    EXPECT_EQ(canonical_address(text), std::nullopt) << text;
+  }
+}
+
 TEST(TrustedPeers, OnlyUnixSocketsAreTrustedByDefault) {
   EXPECT_TRUE(TrustedPeers{}.contains("unix"));
   EXPECT_FALSE(TrustedPeers{}.contains("127.0.0.1"));
@@ -74,4 +85,4 @@ TEST(TrustedPeers, TheClientIsTheLastAddressThatIsNotAProxy) {
 }
 
 }  // namespace
-}  // namespace ceems::access
+}  // namespace ceems::net

@@ -2,13 +2,14 @@
 
 #include <array>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/result.h"
 
-namespace ceems::access {
+namespace ceems::net {
 
 /// A range of addresses: "192.0.2.0/24", "2001:db8::/32", or one address. An IPv4 address also
 /// matches in its IPv6 form (RFC 4291 §2.5.5.2), which a socket for both families shows.
@@ -26,6 +27,10 @@ class Cidr {
   unsigned bits_ = 0;  ///< length of the prefix, 0 to 128 (IPv4: in the IPv6 form)
 };
 
+/// The usual spelling of an address, which Request::remote_address also has: without leading zeros
+/// or a scope, IPv4 in its own form. Nothing if the text is not an address.
+std::optional<std::string> canonical_address(std::string_view text);
+
 /// The peers that are trusted to name the user of a request.
 struct TrustedPeers {
   std::vector<Cidr> ranges = {};
@@ -42,4 +47,4 @@ std::string client_address(const TrustedPeers& peers,
                            std::string_view peer,
                            std::string_view forwarded);
 
-}  // namespace ceems::access
+}  // namespace ceems::net
