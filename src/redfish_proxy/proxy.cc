@@ -1,0 +1,288 @@
+#include "redfish_proxy/proxy.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+
+namespace ceems::redfish_proxy {
+namespace {
+
+using std::chrono::steady_clock;
+using Verdict = ResourcePolicy::Verdict;
+
+constexpr std::string_view kTargetHeader = "X-Redfish-Url";
+constexpr std::string_view kUserAgent = "ceems/redfish_proxy";
+constexpr std::string_view kHealthPath = "/health";
+constexpr std::string_view kMetricsPath = "/metrics";
+constexpr std::string_view kNoTarget = "failed to find redfish target";
+/// A BMC that hangs collects requests until they time out. More would not help.
+constexpr int kMaxPerBmc = 64;
+
+/// The statuses and texts of the reference, which end without a line end.
+void answer_text(net::Response& response, int status, std::string_view text) {
+  net::plain_text(response, status, "");
+  response.body = text;
+}
+
+/// Fields that are never passed on: credentials of this proxy, what the relay sets, and fields by
+/// which some servers choose another method than the one that was checked.
+bool is_never_passed(std::string_view low) {
+  constexpr std::array<std::string_view, 10> kNames{
+      "host",       "content-length",   "authorization",          "x-redfish-url",
+      "user-agent", "x-forwarded-for",  "x-http-method-override", "x-http-method",
+      "cookie",     "x-method-override"};
+  return std::ranges::find(kNames, low) != kNames.end();
+}
+
+std::string forwarded_for(const net::Request& request) {
+  std::string all;
+  for (const auto& [name, value] : request.headers) {
+    if (same_in_any_case(name, "X-Forwarded-For")) {
+      all += value + ", ";
+    }
+  }
+  return all + request.remote_address;
+}
+
+net::Headers headers_for(const net::Request& request, const net::Headers& own) {
+  net::Headers headers;
+  const net::HopFields hop(request.headers);
+  for (const auto& [name, value] : request.headers) {
+    const std::string low = to_lower(name);
+    if (!hop.contains(low) && !is_never_passed(low) && net::find_header(own, name) == nullptr) {
+      headers.emplace_back(name, value);
+    }
+  }
+  headers.emplace_back("X-Forwarded-For", forwarded_for(request));
+  headers.emplace_back("User-Agent", kUserAgent);
+  headers.insert(headers.end(), own.begin(), own.end());
+  return headers;
+}
+
+/// The value of X-Redfish-Url; null if there is none. Several values are as good as an invalid one.
+std::optional<std::string> target_header(const net::Headers& headers) {
+  std::optional<std::string> found;
+  for (const auto& [name, value] : headers) {
+    if (same_in_any_case(name, kTargetHeader)) {
+      found = found ? std::string() : std::string(trim(value));
+    }
+  }
+  return found;
+}
+
+double seconds_since(steady_clock::time_point start) {
+  return std::chrono::duration<double>(steady_clock::now() - start).count();
+}
+
+}  // namespace
+
+Result<std::shared_ptr<const Snapshot>> Snapshot::create(Config config, net::Lookup lookup) {
+  auto bmcs = Bmcs::create(config, std::move(lookup));
+  if (!bmcs) {
+    return fail(std::move(bmcs).error());
+  }
+  auto client = net::Client::create(config.client);
+  if (!client) {
+    return fail(std::move(client).error());
+  }
+  auto snapshot = std::make_shared<Snapshot>();
+  snapshot->config = std::move(config);
+  snapshot->bmcs = std::move(*bmcs);
+  snapshot->client = std::move(*client);
+  return snapshot;
+}
+
+void Proxy::publish(std::shared_ptr<const Snapshot> snapshot) {
+  const MutexLock lock(mutex_);
+  snapshot_.swap(snapshot);
+}
+
+std::shared_ptr<const Snapshot> Proxy::snapshot() const {
+  const MutexLock lock(mutex_);
+  return snapshot_;
+}
+
+void Proxy::handle(const net::Request& request, net::Response& response) {
+  const auto now = snapshot();
+  if (answer_own_page(request, *now, response) || net::redirect_to_clean_path(request, response)) {
+    return;
+  }
+  const Client client = client_of(request, now->config.trusted_proxies);
+  switch (now->config.policy->check(request.method, request.path)) {
+    case Verdict::kPathRefused:
+      answer_text(
+          response, 401,
+          fmt::format("access to api resource {} is not allowed", printable(request.path, 200)));
+      return refuse(request, client, Outcome::kPathRefused, "resource", response);
+    case Verdict::kMethodRefused:
+      net::plain_text(response, 405, "Method Not Allowed");
+      response.set_header("Allow", std::string(kMethods));
+      return refuse(request, client, Outcome::kMethodRefused, "method", response);
+    case Verdict::kAllowed:
+      break;
+  }
+  auto bmc = find_bmc(request, client, *now, response);
+  if (!bmc) {
+    return;
+  }
+  const std::string& key = client.address.empty() ? request.remote_address : client.address;
+  auto slot = slots_.take(key, static_cast<std::size_t>(now->config.max_requests_per_client));
+  if (!slot) {
+    net::plain_text(response, 429, "Too Many Requests");
+    response.set_header("Retry-After", "1");
+    return refuse(request, client, Outcome::kTooMany, "max_requests_per_client", response);
+  }
+  if (bmc->upstream->in_flight() >= kMaxPerBmc) {
+    net::plain_text(response, 503, "Service Unavailable");
+    response.set_header("Retry-After", "1");
+    return refuse(request, client, Outcome::kBusy, "too many requests wait for the BMC", response);
+  }
+  relay(request, client, std::move(*bmc), std::move(slot), *now, response);
+}
+
+bool Proxy::answer_own_page(const net::Request& request,
+                            const Snapshot& now,
+                            net::Response& response) {
+  if (!is_own_page(request)) {
+    return false;
+  }
+  if (request.method != "GET" && request.method != "HEAD") {
+    net::plain_text(response, 405, "Method Not Allowed");
+    response.set_header("Allow", "GET, HEAD");
+  } else if (request.path == kHealthPath) {
+    net::plain_text(response, 200, "CEEMS Redfish Proxy is healthy");
+  } else {
+    response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
+    response.body = metrics_.page(now.bmcs->targets(), slots_.in_use());
+  }
+  return true;
+}
+
+std::optional<Bmc> Proxy::find_bmc(const net::Request& request,
+                                   const Client& client,
+                                   const Snapshot& now,
+                                   net::Response& response) {
+  answer_text(response, 400, kNoTarget);
+  auto of_node = now.bmcs->of_node(client.address);
+  if (of_node || of_node.error().code != ErrorCode::kNotFound) {
+    if (!of_node) {
+      refuse(request, client, Outcome::kUnreachable, of_node.error().message, response);
+      return std::nullopt;
+    }
+    return std::move(*of_node);
+  }
+  const auto time = steady_clock::now();
+  const auto header = target_header(request.headers);
+  std::optional<BmcUrl> url;
+  if (header) {
+    auto parsed = parse_bmc_header(*header);
+    if (!parsed) {
+      refuse(request, client, Outcome::kBadHeader, parsed.error().message, response);
+      return std::nullopt;
+    }
+    url = std::move(*parsed);
+  } else if (!client.address.empty()) {
+    url = named_.find(client.address, now.config.remember, time);
+  }
+  if (!url) {
+    refuse(request, client, Outcome::kNoTarget, "no target and no X-Redfish-Url", response);
+    return std::nullopt;
+  }
+  auto bmc = now.bmcs->named(*url, client.loopback);
+  if (!bmc) {
+    const bool denied = bmc.error().code == ErrorCode::kPermissionDenied;
+    refuse(request, client, denied ? Outcome::kTargetRefused : Outcome::kUnreachable,
+           fmt::format("{}: {}", printable(url->origin()), bmc.error().message), response);
+    return std::nullopt;
+  }
+  if (header && !client.address.empty() && now.config.remember.count() > 0) {
+    named_.remember(client.address, *url, time);
+  }
+  return std::move(*bmc);
+}
+
+void Proxy::relay(const net::Request& request,
+                  const Client& client,
+                  Bmc bmc,
+                  std::shared_ptr<void> slot,
+                  const Snapshot& now,
+                  net::Response& response) {
+  net::Headers own;
+  if (bmc.configured) {
+    auto fields = now.client->own_headers(bmc.url.origin());
+    if (!fields) {
+      return refuse(request, client, Outcome::kUnreachable, fields.error().message, response);
+    }
+    own = std::move(*fields);
+  }
+  auto relay = std::make_shared<net::Relay>();
+  relay->repeatable = request.method == "GET" || request.method == "HEAD";
+  if (request.method == "POST") {
+    relay->body = request.body;
+  }
+  relay->attempts.push_back({.upstream = std::move(bmc.upstream),
+                             .method = request.method,
+                             .target = target_for(bmc.url, request.path, request.query),
+                             .host = bmc.url.host_field(),
+                             .headers = headers_for(request, own)});
+  relay->unavailable = std::move(response);
+  response = {};
+  relay->done = [this, start = steady_clock::now(), slot = std::move(slot), method = request.method,
+                 path = request.path, client = client.address,
+                 bmc = bmc.url.origin()](const net::RelayEnd& end) {
+    metrics_.count_end(end, seconds_since(start));
+    log::debug("passed on", {{"client", client},
+                             {"method", printable(method, 20)},
+                             {"path", printable(path, 200)},
+                             {"bmc", bmc},
+                             {"status", end.status},
+                             {"err", end.error}});
+  };
+  response.relay = std::move(relay);
+}
+
+void Proxy::refuse(const net::Request& request,
+                   const Client& client,
+                   Outcome outcome,
+                   std::string_view reason,
+                   net::Response& response) {
+  metrics_.count(outcome);
+  log::info("refused", {{"client", client.address},
+                        {"peer", request.remote_address},
+                        {"method", printable(request.method, 20)},
+                        {"path", printable(request.path, 200)},
+                        {"outcome", to_string(outcome)},
+                        {"reason", reason},
+                        {"status", response.status}});
+}
+
+bool is_own_page(const net::Request& request) {
+  return request.path == kHealthPath || request.path == kMetricsPath;
+}
+
+std::string target_for(const BmcUrl& bmc, std::string_view path, std::string_view query) {
+  std::string target = bmc.base_path;
+  while (!path.empty()) {
+    path.remove_prefix(1);  // every part of a clean path begins with a slash
+    const std::string_view part = path.substr(0, path.find('/'));
+    target += '/';
+    net::append_url_encoded(target, part);
+    path.remove_prefix(part.size());
+  }
+  char mark = '?';
+  for (const std::string_view more : {std::string_view(bmc.query), query}) {
+    if (!more.empty()) {
+      target += mark;
+      target += more;
+      mark = '&';
+    }
+  }
+  return target;
+}
+
+}  // namespace ceems::redfish_proxy

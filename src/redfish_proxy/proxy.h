@@ -1,0 +1,74 @@
+#pragma once
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "base/mutex.h"
+#include "net/client/client.h"
+#include "net/http.h"
+#include "net/relay/relay.h"
+#include "redfish_proxy/bmcs.h"
+#include "redfish_proxy/clients.h"
+#include "redfish_proxy/config.h"
+#include "redfish_proxy/proxy_metrics.h"
+
+namespace ceems::redfish_proxy {
+
+/// What the proxy needs to pass requests on. A reload replaces all of it.
+struct Snapshot {
+  /// Errors are those of Bmcs::create() and net::Client::create().
+  static Result<std::shared_ptr<const Snapshot>> create(Config config,
+                                                        net::Lookup lookup = net::look_up);
+  Config config;
+  std::unique_ptr<Bmcs> bmcs;
+  std::unique_ptr<net::Client> client;  ///< has the credentials for the targets
+};
+
+/// The requests of the program: decides each and relays it. Safe for concurrent use.
+class Proxy {
+ public:
+  /// New requests use this snapshot from now on. Current requests keep their BMC.
+  void publish(std::shared_ptr<const Snapshot> snapshot);
+
+  /// For net::Server, after the first publish(). `/metrics` and `/health` are answered by this
+  /// program.
+  void handle(const net::Request& request, net::Response& response);
+
+  [[nodiscard]] ProxyMetrics& metrics() { return metrics_; }
+
+ private:
+  [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
+  bool answer_own_page(const net::Request& request, const Snapshot& now, net::Response& response);
+  /// Finds the BMC of a request. Answers the request if there is none.
+  std::optional<Bmc> find_bmc(const net::Request& request,
+                              const Client& client,
+                              const Snapshot& now,
+                              net::Response& response);
+  void relay(const net::Request& request,
+             const Client& client,
+             Bmc bmc,
+             std::shared_ptr<void> slot,
+             const Snapshot& now,
+             net::Response& response);
+  void refuse(const net::Request& request,
+              const Client& client,
+              Outcome outcome,
+              std::string_view reason,
+              net::Response& response);
+
+  ProxyMetrics metrics_;
+  ClientSlots slots_;
+  NamedByClients named_;
+  mutable Mutex mutex_;
+  std::shared_ptr<const Snapshot> snapshot_ CEEMS_GUARDED_BY(mutex_);
+};
+
+/// Whether this program itself answers a request, with its health or metrics.
+bool is_own_page(const net::Request& request);
+
+/// The target of the request to a BMC: the path below that of the BMC's URL, encoded again so that
+/// the BMC reads the path that was checked, and the query after that of the URL.
+std::string target_for(const BmcUrl& bmc, std::string_view path, std::string_view query);
+
+}  // namespace ceems::redfish_proxy
