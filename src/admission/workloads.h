@@ -1,0 +1,29 @@
+#pragma once
+
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+
+namespace ceems::admission {
+
+/// Where a kind of objects keeps templates of pods.
+struct Workload {
+  std::string group;  ///< "" for the core group
+  std::string kind;
+  /// The members that lead to the template, e.g. {"spec", "template"}. "*" stands for every member
+  /// of an object or every element of a list.
+  std::vector<std::string> path;
+  /// One of the kinds of Kubernetes itself, whose templates always have metadata.
+  bool builtin = false;
+};
+
+/// Deployment, StatefulSet, DaemonSet, Job and CronJob.
+std::vector<Workload> builtin_workloads();
+
+/// Parses a value of --workload: "kubeflow.org/Notebook:/spec/template",
+/// "/ReplicationController:/spec/template". kInvalidArgument says what was expected.
+Result<Workload> parse_workload(std::string_view text);
+
+}  // namespace ceems::admission
