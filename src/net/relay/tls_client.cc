@@ -32,9 +32,25 @@ std::unexpected<Error> bad(std::string_view key, const std::string& file, std::s
               file.empty() ? "" : file + ": ", what, crypto::openssl_reason());
 }
 
+/// The authorities of the system. They may take a megabyte, so all contexts share them. Never
+/// freed, because contexts may outlive main().
+X509_STORE* system_authorities() {
+  static X509_STORE* const store = [] {
+    X509_STORE* const made = X509_STORE_new();
+    if (made != nullptr) {
+      X509_STORE_set_default_paths(made);
+      ERR_clear_error();  // a machine may have none
+    }
+    return made;
+  }();
+  return store;
+}
+
 Result<> use_authorities(SSL_CTX* context, const TlsOptions& options) {
   if (options.ca.empty() && options.ca_file.empty()) {
-    SSL_CTX_set_default_verify_paths(context);
+    if (X509_STORE* const store = system_authorities()) {
+      SSL_CTX_set1_cert_store(context, store);
+    }
     return {};
   }
   auto bio = open_pem(options.ca, options.ca_file);
