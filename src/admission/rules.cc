@@ -73,15 +73,17 @@ Wanted template_mark(const Review& review, const Object& object, const Place& pl
 
 // The rules for callers who are not trusted.
 
+/// As in the rules of the reference, a person who changes the template of a program takes it over.
+bool takes_over(const Review& review, const Object& object, const Mark& before) {
+  return object.kind == Kind::kWorkload && is_account(before.by) && !is_account(review.caller.name);
+}
+
 /// The mark of a new object is that of the caller, and later it stays.
 Wanted distrusted_mark(const Review& review, const Object& object, const Place& place) {
   const Mark now = mark_of(place.annotations);
   const Mark before = mark_of(place.old);
   const Mark caller = mark_of(review.caller);
-  // As in the rules of the reference, a person who changes the template of a program takes it over.
-  const bool taken_over =
-      object.kind == Kind::kWorkload && is_account(before.by) && !is_account(caller.by);
-  if (object.has_old && !before.by.empty() && !taken_over) {
+  if (object.has_old && !before.by.empty() && !takes_over(review, object, before)) {
     return now == before ? std::nullopt : Wanted(before);
   }
   // Who changes a pod without a mark has not created it.
@@ -167,7 +169,8 @@ class Marking {
 std::string fault_of(const Review& review, const Object& object, const Place& place) {
   const Mark now = mark_of(place.annotations);
   const Mark before = mark_of(place.old);
-  if (object.has_old && !before.by.empty() && now != before && now != mark_of(review.caller)) {
+  if (object.has_old && !before.by.empty() && now != before &&
+      !takes_over(review, object, before)) {
     return fmt::format("{} may not change the annotations {} and {} of an existing object",
                        printable(review.caller.name), kCreatedBy, kCreatedByUid);
   }

@@ -1,0 +1,260 @@
+#!/usr/bin/env python3
+"""ceems_k8s_admission_controller with reviews as an API server sends them: patches that are applied, forged creators, custom
+resources, hostile bodies, and a certificate that is replaced while it runs.
+
+usage: admission_test.py [NAME...]"""
+
+import base64
+import contextlib
+import copy
+import http.client
+import json
+import os
+import ssl
+import subprocess
+import sys
+import threading
+import time
+
+import harness
+from harness import Program, free_port, get, need_programs, wait_until
+
+BY, UID = "ceems.io/created-by", "ceems.io/created-by-uid"
+HUB = "system:serviceaccount:jupyterhub:hub"
+JOBS = "system:serviceaccount:kube-system:job-controller"
+DEPLOYMENTS = "system:serviceaccount:kube-system:deployment-controller"
+
+
+class Controller(Program):
+    def __init__(self, directory, arguments=(), scheme="http"):
+        self.port = free_port()
+        self.url = "%s://127.0.0.1:%d" % (scheme, self.port)
+        super().__init__([os.path.join(harness.BIN, "ceems_k8s_admission_controller"), "--web.listen-address=127.0.0.1:%d" % self.port,
+                          "--log.level=debug"] + list(arguments), os.path.join(directory, "admission-%d.log" % self.port))
+        if scheme == "http":
+            self.wait_ready(self.url + "/health")
+        else:
+            wait_until("listening", lambda: "msg=listening" in self.output())
+
+    def post(self, hook, body, kind="application/json"):
+        return get("%s/ceems-admission-controller/%s" % (self.url, hook), {"Content-Type": kind}, data=body)
+
+    def review(self, hook, thing, user="ann", uid="1", old=None, groups=(), operation=None):
+        """The response of a review."""
+        request = {"uid": "42", "kind": {}, "namespace": "ns", "name": "n", "operation": operation or ("UPDATE" if old else "CREATE"),
+                   "userInfo": {"username": user, "uid": uid, "groups": list(groups)}, "object": thing, "oldObject": old, "dryRun": False}
+        answer = self.post(hook, json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": request}).encode())
+        assert answer.status == 200, (answer.status, answer.text)
+        assert answer.headers["Content-Type"] == "application/json"
+        document = answer.json
+        assert (document["kind"], document["apiVersion"]) == ("AdmissionReview", "admission.k8s.io/v1"), document
+        assert document["response"]["uid"] == "42"
+        return document["response"]
+
+    def mutate(self, thing, *args, **kwargs):
+        """The object after the patch."""
+        response = self.review("mutate", thing, *args, **kwargs)
+        assert response["allowed"] is True
+        if "patch" not in response:
+            return thing
+        assert response["patchType"] == "JSONPatch"
+        return patched(thing, json.loads(base64.b64decode(response["patch"])))
+
+
+def patched(document, operations):
+    """Applies a JSON patch of "add" operations as RFC 6902 says: the parent must exist."""
+    document = copy.deepcopy(document)
+    for operation in operations:
+        assert operation["op"] == "add" and operation["from"] == "", operation
+        parts = [part.replace("~1", "/").replace("~0", "~") for part in operation["path"].split("/")[1:]]
+        place = document
+        for part in parts[:-1]:
+            place = place[int(part)] if isinstance(place, list) else place[part]
+        place[parts[-1]] = operation["value"]
+    return document
+
+
+def marked(by, uid="1", **others):
+    return {"annotations": {BY: by, UID: uid, **others}}
+
+
+def pod(metadata=None):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": metadata or {}, "spec": {"containers": []}}
+
+
+def workload(kind="Deployment", top=None, template=None, version="apps/v1"):
+    return {"apiVersion": version, "kind": kind, "metadata": top or {}, "spec": {"template": {"metadata": template or {}, "spec": {}}}}
+
+
+def equal(got, wanted, what=""):
+    assert got == wanted, "%s: got %r, expected %r" % (what, got, wanted)
+
+
+# The tests.
+
+def creators(directory):
+    """What each kind of object gets from users and from controllers, and what validation says."""
+    with Controller(directory) as controller:
+        equal(controller.mutate(pod())["metadata"], marked("ann"))
+        equal(controller.mutate(pod(marked("bob", "2")))["metadata"], marked("bob", "2"))
+        others = {"example.org/%d" % i: "v" for i in range(10)}
+        equal(controller.mutate(pod({"annotations": others}))["metadata"], marked("ann", **others), "other annotations stay")
+        for kind, version in (("Deployment", "apps/v1"), ("StatefulSet", "apps/v1"), ("DaemonSet", "apps/v1"), ("Job", "batch/v1")):
+            made = controller.mutate(workload(kind, version=version))
+            equal(made["spec"]["template"]["metadata"], marked("ann"), kind)
+            # Its controller copies the template.
+            equal(controller.mutate(pod(made["spec"]["template"]["metadata"]), JOBS, "9")["metadata"], marked("ann"))
+        cron = {"apiVersion": "batch/v1", "kind": "CronJob", "metadata": {}, "spec": {"jobTemplate": {"spec": {"template": {"metadata": {}}}}}}
+        equal(controller.mutate(cron)["spec"]["jobTemplate"]["spec"]["template"]["metadata"], marked("ann"))
+        response = controller.review("validate", pod())
+        equal((response["allowed"], "patch" in response), (True, False))
+        assert "level=WARN" in controller.output()
+
+
+def updates(directory):
+    """An UPDATE leaves templates alone that the request does not change."""
+    with Controller(directory) as controller:
+        old = workload()
+        scaled = copy.deepcopy(old)
+        scaled["spec"]["replicas"] = 3
+        equal(controller.mutate(scaled, old=old), scaled, "an unmarked Deployment")
+        finished = workload("Job", {"finalizers": []}, version="batch/v1")
+        equal(controller.mutate(finished, JOBS, old=workload("Job", {"finalizers": ["x"]}, version="batch/v1")), finished)
+        image = copy.deepcopy(old)
+        image["spec"]["template"]["spec"]["x"] = 1
+        equal(controller.mutate(image, old=old)["spec"]["template"]["metadata"], marked("ann"))
+        before = workload(template=marked("bob", "2"))
+        equal(controller.mutate(image, old=before)["spec"]["template"]["metadata"], marked("bob", "2"), "the mark was lost")
+        revision = copy.deepcopy(old)
+        revision["metadata"] = {"annotations": {"deployment.kubernetes.io/revision": "2"}}
+        equal(controller.mutate(revision, DEPLOYMENTS, old=old), revision)
+
+
+def trust(directory):
+    """Only trusted callers name somebody else."""
+    with Controller(directory, ["--trusted-creators=" + HUB, "--trusted-creators=operators", "--enforce"]) as controller:
+        equal(controller.mutate(pod(marked("bob", "2")))["metadata"], marked("ann"), "forged by a user")
+        equal(controller.mutate(pod(marked("bob", "2")), HUB, "9")["metadata"], marked("bob", "2"), "by a trusted account")
+        equal(controller.mutate(pod(marked("bob", "2")), "x", "9", groups=["operators"])["metadata"], marked("bob", "2"), "by a group")
+        made = controller.mutate(workload(top=marked("bob", "2"), template=marked("bob", "2", a="b")))
+        equal(made["metadata"], {"annotations": {}})
+        equal(made["spec"]["template"]["metadata"], marked("ann", a="b"))
+        equal(controller.mutate(pod(made["spec"]["template"]["metadata"]), JOBS, "9")["metadata"], marked("ann", a="b"))
+        old, stolen = pod(marked("bob", "2")), pod(marked("ann"))
+        equal(controller.mutate(stolen, old=old)["metadata"], marked("bob", "2"))
+        response = controller.review("validate", stolen, old=old)
+        equal((response["allowed"], response["status"]["code"]), (False, 403))
+        response = controller.review("validate", pod(marked("bob", "2")))
+        equal(response["status"]["message"], "ann may not set the annotation ceems.io/created-by to bob")
+        assert controller.review("validate", pod(marked("bob", "2")), HUB, "9")["allowed"]
+        assert controller.review("validate", pod(marked("ann")))["allowed"]
+        page = get(controller.url + "/metrics").text
+        assert 'ceems_k8s_admission_controller_reviews_total{hook="validate",outcome="refused"} 2\n' in page, page
+
+
+def custom_resources(directory):
+    """Unknown kinds pass, those of --workload get a creator."""
+    job = {"apiVersion": "example.org/v1", "kind": "Job", "metadata": {}, "spec": {"template": {}}}
+    with Controller(directory) as controller:
+        equal(controller.mutate(job), job)
+        assert controller.review("validate", job)["allowed"]
+        replicas = workload("ReplicaSet")
+        equal(controller.mutate(replicas), replicas)
+    flags = ["--workload=kubeflow.org/Notebook:/spec/template", "--workload=ray.io/RayCluster:/spec/workers/*/template",
+             "--workload=apps/ReplicaSet:/spec/template"]
+    with Controller(directory, flags) as controller:
+        notebook = {"apiVersion": "kubeflow.org/v1", "kind": "Notebook", "metadata": {"name": "n"}, "spec": {"template": {"spec": {}}}}
+        equal(controller.mutate(notebook)["spec"]["template"], {"spec": {}, "metadata": marked("ann")})
+        ray = {"apiVersion": "ray.io/v1", "kind": "RayCluster", "spec": {"workers": [{"template": {}}, {"template": {"metadata": {}}}]}}
+        made = controller.mutate(ray)
+        equal([worker["template"]["metadata"] for worker in made["spec"]["workers"]], [marked("ann")] * 2)
+        equal(controller.mutate(workload("ReplicaSet"))["spec"]["template"]["metadata"], marked("ann"))
+        owned = workload("ReplicaSet", {"ownerReferences": [{"kind": "Deployment", "controller": True}]})
+        equal(controller.mutate(owned, DEPLOYMENTS), owned, "its Deployment would make it again and again")
+    wrong = subprocess.run([os.path.join(harness.BIN, "ceems_k8s_admission_controller"), "--workload=Notebook"], capture_output=True,
+                           text=True, timeout=30)
+    equal(wrong.returncode, 1)
+    assert "--workload: expected GROUP/KIND:/PATH/OF/TEMPLATE" in wrong.stderr + wrong.stdout, wrong
+
+
+def hostile(directory):
+    """Bodies that are too large, too deep or no reviews."""
+    with Controller(directory) as controller:
+        equal(controller.post("mutate", b"{}", "text/plain").text, "only content type 'application/json' is supported\n")
+        for body, text in ((b"", "could not deserialize request: "), (b"{" * 100000, "could not deserialize request: "),
+                           (b'{"kind":"Pod","apiVersion":"v1"}', "unsupported group version kind\n"),
+                           (b'{"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"}', "malformed admission review: request is nil\n")):
+            answer = controller.post("mutate", body)
+            equal(answer.status, 400, body[:40])
+            assert answer.text.startswith(text), answer.text
+        large = json.dumps({"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1", "request": {
+            "uid": "1", "operation": "CREATE", "object": pod({"labels": {"x": "y" * (2 << 20)}}), "userInfo": {"username": "ann"}}}).encode()
+        equal(controller.post("mutate", large).status, 200)
+        connection = http.client.HTTPConnection("127.0.0.1", controller.port, timeout=20)
+        with contextlib.suppress(OSError):
+            connection.request("POST", "/ceems-admission-controller/mutate", b" " * (10 << 20), {"Content-Type": "application/json"})
+        with contextlib.suppress(OSError):
+            equal(connection.getresponse().status, 413)
+        connection.close()
+        equal(get(controller.url + "/health").text, "CEEMS k8s Admission Controller is healthy")
+        answers = []
+        threads = [threading.Thread(target=lambda: answers.append(controller.post("mutate", large).status)) for _ in range(16)]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join()
+        assert set(answers) <= {200, 503}, answers
+        equal(controller.mutate(pod())["metadata"], marked("ann"))
+        equal(controller.stop(), 0)
+
+
+def certificates(directory):
+    """A certificate that is replaced is used for the next connection."""
+    need_programs("openssl")
+
+    def renew(name):
+        subprocess.run(["openssl", "req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256", "-nodes", "-days", "2", "-subj",
+                        "/CN=" + name, "-addext", "subjectAltName=DNS:localhost,IP:127.0.0.1", "-keyout", directory + "/new.key",
+                        "-out", directory + "/new.crt"], check=True, stderr=subprocess.DEVNULL)
+        os.chmod(directory + "/new.key", 0o644)
+        os.replace(directory + "/new.key", directory + "/tls.key")
+        os.replace(directory + "/new.crt", directory + "/tls.crt")
+
+    renew("first")
+    web = harness.write(directory + "/web.yml", "tls_server_config: {cert_file: tls.crt, key_file: tls.key}\n")
+    with Controller(directory, ["--web.config.file=" + web], "https") as controller:
+        def names():
+            shown = subprocess.run(["openssl", "x509", "-noout", "-subject"], capture_output=True, text=True, check=True,
+                                   input=ssl.get_server_certificate(("127.0.0.1", controller.port)))
+            return shown.stdout.strip().rsplit("=", 1)[1].strip()
+        equal(names(), "first")
+        renew("second")
+        wait_until("the new certificate", lambda: names() == "second", 20)
+        context = ssl.create_default_context(cafile=directory + "/tls.crt")
+        connection = http.client.HTTPSConnection("localhost", controller.port, timeout=10, context=context)
+        connection.request("POST", "/ceems-admission-controller/mutate", json.dumps(
+            {"kind": "AdmissionReview", "apiVersion": "admission.k8s.io/v1beta1", "request": {"uid": "1", "operation": "CREATE", "object": pod(),
+                                                                                         "userInfo": {"username": "ann"}}}),
+            {"Content-Type": "application/json"})
+        answer = json.loads(connection.getresponse().read())
+        equal((answer["apiVersion"], answer["response"]["allowed"]), ("admission.k8s.io/v1beta1", True))
+        connection.close()
+
+
+TESTS = (creators, updates, trust, custom_resources, hostile, certificates)
+
+
+def main():
+    names = sys.argv[1:]
+    for test in TESTS:
+        if names and test.__name__ not in names:
+            continue
+        started = time.monotonic()
+        with harness.scratch("ceems-admission-") as directory:
+            test(directory)
+        print("%s: passed in %.1f s" % (test.__name__, time.monotonic() - started), flush=True)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
