@@ -5,6 +5,12 @@
 namespace ceems::admission {
 namespace {
 
+const metrics::Desc kCertificateEnd{
+    "ceems_k8s_admission_controller_certificate_end_timestamp_seconds",
+    "When the certificate of the server ends, in epoch seconds.",
+    metrics::Type::kGauge,
+    {}};
+
 constexpr std::array kBounds{1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1.0};
 
 }  // namespace
@@ -56,9 +62,13 @@ void ReviewMetrics::count(std::string_view hook, ReviewOutcome outcome, double s
   durations_.with({hook}).observe(seconds);
 }
 
-std::string ReviewMetrics::page() {
+std::string ReviewMetrics::page(std::optional<double> certificate_end) {
   std::string out;
-  registry_.append_page(out);
+  registry_.append_page(out, [&](metrics::Sink& sink) {
+    if (certificate_end) {
+      sink.add(kCertificateEnd, *certificate_end, {});
+    }
+  });
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include <fmt/format.h>
 
+#include "admission/certificate.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "os/privileges.h"
@@ -58,7 +59,7 @@ void Reviewer::handle(const net::Request& request, net::Response& response) {
     response.body = "CEEMS k8s Admission Controller is healthy";
   } else {
     response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-    response.body = metrics_.page();
+    response.body = metrics_.page(certificate_end(web_config_file_));
   }
 }
 

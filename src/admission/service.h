@@ -3,6 +3,7 @@
 #include <chrono>
 #include <memory>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "admission/review_metrics.h"
@@ -17,8 +18,11 @@ namespace ceems::admission {
 /// The answers to all requests. Safe for concurrent use.
 class Reviewer {
  public:
-  Reviewer(Rules rules, std::vector<Workload> workloads)
-      : rules_(std::move(rules)), workloads_(std::move(workloads)) {}
+  /// `web_config_file` is read for the metrics only.
+  Reviewer(Rules rules, std::vector<Workload> workloads, std::string web_config_file = {})
+      : rules_(std::move(rules)),
+        workloads_(std::move(workloads)),
+        web_config_file_(std::move(web_config_file)) {}
 
   /// For net::Server.
   void handle(const net::Request& request, net::Response& response);
@@ -33,6 +37,7 @@ class Reviewer {
 
   Rules rules_;
   std::vector<Workload> workloads_;
+  std::string web_config_file_;
   ReviewMetrics metrics_;
 };
 

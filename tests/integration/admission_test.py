@@ -10,6 +10,8 @@ import copy
 import http.client
 import json
 import os
+import re
+import socket
 import ssl
 import subprocess
 import sys
@@ -238,10 +240,45 @@ def certificates(directory):
             {"Content-Type": "application/json"})
         answer = json.loads(connection.getresponse().read())
         equal((answer["apiVersion"], answer["response"]["allowed"]), ("admission.k8s.io/v1beta1", True))
+        connection.request("GET", "/metrics")
+        page = connection.getresponse().read().decode()
+        end = float(page.split("\nceems_k8s_admission_controller_certificate_end_timestamp_seconds ")[1].split()[0])
+        assert abs(end - time.time() - 2 * 86400) < 600, end
         connection.close()
 
 
-TESTS = (creators, updates, trust, custom_resources, hostile, certificates)
+def documentation(directory):
+    """The metrics and flags of the page exist, and the commands of the page and of the manifest start the program."""
+    with open(os.path.join(harness.ROOT, "docs", "admission-controller.md"), encoding="utf-8") as file:
+        page = file.read()
+    with open(os.path.join(harness.ROOT, "packaging", "kubernetes", "admission-controller.yml"), encoding="utf-8") as file:
+        manifest = file.read()
+    program = os.path.join(harness.BIN, "ceems_k8s_admission_controller")
+    usage = subprocess.run([program, "--help"], capture_output=True, text=True, check=True, timeout=30).stdout
+    known = set(re.findall(r"--(?:\[no-\])?([a-z][a-z.-]+)", usage))
+    named = set(re.findall(r"[`=\n -]--(?:\[no-\])?([a-z][a-z.-]+)", page + manifest))
+    equal(sorted(name for name in named - known if name not in ("image", "type", "cert", "key")), [])
+    flags = re.findall(r"(--(?:trusted-creators|workload)=[^`\s]+|--enforce)", page) + re.findall(r"- (--trusted-creators\S+|--enforce)", manifest)
+    assert len(flags) > 8, flags
+    with Controller(directory, [flag for flag in dict.fromkeys(flags) if "GROUP/KIND" not in flag]) as controller:
+        families = set(re.findall(r"# TYPE (\S+)", get(controller.url + "/metrics").text))
+        for name in re.findall(r"^\| `(ceems_k8s\w+)`", page, re.M):
+            assert name in families or name.endswith(("dropped_requests_total", "end_timestamp_seconds")), name
+        for name in families:
+            assert name.startswith("process_") or "`%s`" % name in page, name
+    web = re.search(r"web-config.yaml: \|\n((?:    .*\n)+)", manifest).group(1).replace("/certs", directory)
+    harness.write(directory + "/web.yml", re.sub(r"(?m)^    ", "", web))
+    subprocess.run(re.search(r"(?m)^openssl req.*$", page).group(0).split(), check=True, cwd=directory, stderr=subprocess.DEVNULL)
+    os.chmod(directory + "/tls.key", 0o644)
+    with Controller(directory, ["--web.config.file=" + directory + "/web.yml"], "https") as controller:
+        context = ssl.create_default_context(cafile=directory + "/tls.crt")
+        with socket.create_connection(("127.0.0.1", controller.port), timeout=10) as plain:
+            with context.wrap_socket(plain, server_hostname="ceems-admission-controller.ceems.svc") as tls:
+                tls.sendall(b"GET /health HTTP/1.0\r\n\r\n")
+                assert b" 200 " in tls.recv(4096)
+
+
+TESTS = (creators, updates, trust, custom_resources, hostile, certificates, documentation)
 
 
 def main():

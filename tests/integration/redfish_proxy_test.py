@@ -8,6 +8,7 @@ import contextlib
 import http.client
 import json
 import os
+import re
 import signal
 import socket
 import ssl
@@ -355,7 +356,28 @@ def thousands(directory):
             equal(proxy.metric("redfish_proxy_targets"), count)
 
 
-TESTS = (routes, without_configuration, attacks, spoofing, hanging, tls, reload, thousands)
+def documentation(directory):
+    """The metrics, flags and configurations of the page and of the example exist and work."""
+    with open(os.path.join(harness.ROOT, "docs", "redfish-proxy.md"), encoding="utf-8") as file:
+        page = file.read()
+    with open(os.path.join(harness.ROOT, "packaging", "config", "redfish-proxy.yml"), encoding="utf-8") as file:
+        example = file.read()
+    usage = subprocess.run([os.path.join(harness.BIN, "redfish_proxy"), "--help"], capture_output=True, text=True, check=True, timeout=30)
+    known = set(re.findall(r"--(?:\[no-\])?([a-z][a-z.-]+)", usage.stdout))
+    equal(sorted(set(re.findall(r"--(?:\[no-\])?([a-z][a-z.-]+)", page)) - known), [])
+    configurations = re.findall(r"```yaml\n(.*?)```", page, re.S) + [example, re.sub(r"(?m)^( *)#( *)(?=-|\w+:(?! )|\w+: [\[/])", r"\1\2", example)]
+    assert len(configurations) == 4 and configurations[3].count("#") < example.count("#") - 4, configurations[3]
+    for text in configurations:
+        text = re.sub(r"(?m)^ *ca_file:.*$", "        ca_file: ''", text)
+        with Proxy(directory, text) as proxy:
+            families = set(re.findall(r"# TYPE (\S+)", get(proxy.url + "/metrics").text))
+    for name in re.findall(r"^\| `(redfish_proxy_\w+)`", page, re.M):
+        assert name in families or name.endswith(("dropped_requests_total", "answers_total", "duration_seconds")), name
+    for name in families:
+        assert name.startswith("process_") or "`%s`" % name in page, name
+
+
+TESTS = (routes, without_configuration, attacks, spoofing, hanging, tls, reload, thousands, documentation)
 
 
 def main():
