@@ -208,7 +208,7 @@ TEST_F(RelayTest, AnAnswerThatCannotBeFilteredIs502AndNobodysDeath) {
 /// Accepts one connection after another and sends a fixed text on each, whatever the request.
 class TextServer {
  public:
-  enum After { kKeep, kClose, kReset };
+  enum After { kKeep, kClose, kReset, kAwaitEnd };
 
   TextServer(std::string text, After after) : text_(std::move(text)), after_(after) {
     sockaddr_in any{};
@@ -228,6 +228,8 @@ class TextServer {
 
   [[nodiscard]] std::string address() const { return fmt::format("127.0.0.1:{}", port_); }
   [[nodiscard]] int connections() const { return connections_; }
+  /// How many connections the peer has closed; for kAwaitEnd.
+  [[nodiscard]] int ended() const { return ended_; }
 
  private:
   void run() {
@@ -245,6 +247,9 @@ class TextServer {
         const linger at_once{.l_onoff = 1, .l_linger = 0};
         ::setsockopt(fd.get(), SOL_SOCKET, SO_LINGER, &at_once, sizeof at_once);
       }
+      if (after_ == kAwaitEnd && ::recv(fd.get(), asked.data(), asked.size(), 0) == 0) {
+        ++ended_;
+      }
       if (after_ == kKeep) {
         open.push_back(std::move(fd));
       }
@@ -256,6 +261,7 @@ class TextServer {
   UniqueFd listener_;
   unsigned port_ = 0;
   std::atomic<int> connections_ = 0;
+  std::atomic<int> ended_ = 0;
   std::jthread thread_;
 };
 
@@ -386,6 +392,31 @@ TEST_F(RelayTest, KeptConnectionsEndWithTheServerAndNotAfterIt) {
   front_.reset();
   pass_to({other});
   EXPECT_EQ(raw_get(address(), "/2").status, 200);
+}
+
+TEST_F(RelayTest, KeptConnectionsThatNobodyUsesAreClosed) {
+  const TextServer idle("HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n", TextServer::kAwaitEnd);
+  const auto back = serve(echo);
+  const auto unused = upstream(idle.address(), {.keep_for = std::chrono::milliseconds(100)});
+  const auto used = upstream(back->addresses()[0]);
+  std::atomic<bool> to_used = false;
+  front_ = serve([&](const Request& request, Response& response) {
+    auto relay = std::make_shared<Relay>();
+    relay->attempts.push_back({.upstream = to_used ? used : unused,
+                               .method = request.method,
+                               .target = request.target,
+                               .host = "backend",
+                               .headers = {}});
+    relay->repeatable = true;
+    response.relay = std::move(relay);
+  });
+  EXPECT_EQ(raw_get(address(), "/").status, 200);
+  to_used = true;
+  for (int i = 0; i < 300 && idle.ended() == 0; ++i) {
+    EXPECT_EQ(raw_get(address(), "/").status, 200);
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+  }
+  EXPECT_EQ(idle.ended(), 1);
 }
 
 TEST_F(RelayTest, AClientThatLeavesEndsItsRequestAndHurtsNobody) {

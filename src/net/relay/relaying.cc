@@ -111,6 +111,23 @@ void Keepers::add(const std::shared_ptr<Upstream>& upstream) {
     std::erase_if(all_, [](const auto& entry) { return entry.second.expired(); });
   }
   all_.insert_or_assign(upstream.get(), upstream);
+  close_old();
+}
+
+void Keepers::close_old() {
+  constexpr std::chrono::seconds kEvery{1};
+  const auto now = steady_clock::now();
+  if (now < closed_old_ + kEvery) {
+    return;
+  }
+  closed_old_ = now;
+  for (const auto& [key, weak] : all_) {
+    if (const auto upstream = weak.lock()) {
+      std::erase_if(upstream->kept().entries, [&](const Upstream::Kept::Entry& entry) {
+        return now - entry.since > upstream->options().keep_for;
+      });
+    }
+  }
 }
 
 Relaying::Relaying(asio::io_context& io,

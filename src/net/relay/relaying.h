@@ -2,6 +2,7 @@
 
 // Internal to the server, because it exposes Asio.
 
+#include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -24,10 +25,14 @@ class Keepers {
   Keepers& operator=(const Keepers&) = delete;
   ~Keepers();
 
+  /// Also closes connections to any upstream that have been idle for too long, once a second.
   void add(const std::shared_ptr<Upstream>& upstream);
 
  private:
+  void close_old();
+
   std::map<const Upstream*, std::weak_ptr<Upstream>> all_;
+  std::chrono::steady_clock::time_point closed_old_{};
 };
 
 /// Relays one request to an upstream and the response back. Used on the I/O thread only.
