@@ -202,6 +202,18 @@ bool has_controller(const json::object* metadata) {
          });
 }
 
+/// The API server never leaves out the template of its own kinds. The reference takes a missing one
+/// for an empty one.
+Place empty_template(const Workload& workload, bool has_old) {
+  Place place;
+  for (const std::string& part : workload.path) {
+    place.path += pointer_part(part);
+  }
+  place.path += "/metadata/annotations";
+  place.changed = !has_old;
+  return place;
+}
+
 Result<Object> read_object(const json::object* request, const std::vector<Workload>& workloads) {
   const json::object* const now = object_of(request, "object");
   const json::object* const old = object_of(request, "oldObject");
@@ -237,6 +249,9 @@ Result<Object> read_object(const json::object* request, const std::vector<Worklo
     const Way way{.path = workload.path, .found = object.templates};
     if (auto done = find_templates(request->at("object"), before, 0, "", way); !done) {
       return fail(std::move(done).error());
+    }
+    if (workload.builtin && object.templates.empty()) {
+      object.templates.push_back(empty_template(workload, old != nullptr));
     }
   }
   return object;
@@ -276,6 +291,15 @@ Result<> check_type(const Document& document, const std::string& version) {
                 !document.error().empty() ? document.error()
                 : root == nullptr         ? "expected an object"
                                           : "Object 'Kind' is missing");
+  }
+  if (version.empty()) {
+    return fail(ErrorCode::kParse, "could not deserialize request: Object 'apiVersion' is missing");
+  }
+  const std::string group = version.substr(0, version.find('/'));
+  if (group != "v1" && group != "apps" && group != "batch" && group != "admission.k8s.io") {
+    return fail(ErrorCode::kParse,
+                "could not deserialize request: no kind \"{}\" is registered for version \"{}\"",
+                printable(kind), printable(version));
   }
   if (kind != "AdmissionReview" ||
       (version != "admission.k8s.io/v1" && version != "admission.k8s.io/v1beta1")) {

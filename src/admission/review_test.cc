@@ -10,7 +10,6 @@ namespace {
 
 using ::testing::ElementsAre;
 using ::testing::HasSubstr;
-using ::testing::Pair;
 
 std::string review_of(const std::string& request) {
   return R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":)" + request +
@@ -37,6 +36,10 @@ TEST(Review, HasTheTextsOfTheReferenceForBadRequests) {
   EXPECT_THAT(refusal("{"), HasSubstr("could not deserialize request: "));
   EXPECT_THAT(refusal("[]"), HasSubstr("could not deserialize request: "));
   EXPECT_THAT(refusal("{}"), HasSubstr("could not deserialize request: "));
+  EXPECT_EQ(refusal(R"({"kind":"AdmissionReview"})"),
+            "could not deserialize request: Object 'apiVersion' is missing");
+  EXPECT_EQ(refusal(R"({"kind":"A","apiVersion":"x.org/v1"})"),
+            "could not deserialize request: no kind \"A\" is registered for version \"x.org/v1\"");
   EXPECT_EQ(refusal(R"({"kind":"Pod","apiVersion":"v1"})"), "unsupported group version kind");
   EXPECT_EQ(refusal(R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v2"})"),
             "unsupported group version kind");
@@ -93,6 +96,22 @@ TEST(Review, FindsTheTemplatesOfKubernetesKinds) {
   }
 }
 
+TEST(Review, TakesATemplateThatIsMissingForAnEmptyOne) {
+  for (const char* const rest : {"", R"(,"spec":{})", R"(,"spec":{"template":null})"}) {
+    const auto object =
+        object_of(R"({"apiVersion":"apps/v1","kind":"Deployment")" + std::string(rest) + "}");
+    ASSERT_TRUE(object) << rest;
+    ASSERT_EQ(object->templates.size(), 1U) << rest;
+    EXPECT_EQ(object->templates[0].path, "/spec/template/metadata/annotations");
+    EXPECT_TRUE(object->templates[0].changed);
+  }
+  const std::string bare = R"({"apiVersion":"apps/v1","kind":"Deployment"})";
+  EXPECT_FALSE(object_of(bare, bare)->templates.at(0).changed);
+  EXPECT_TRUE(object_of(R"({"apiVersion":"x.org/v1","kind":"A","spec":{}})", "null",
+                        {*parse_workload("x.org/A:/spec/template")})
+                  ->templates.empty());
+}
+
 TEST(Review, FindsAllTemplatesOfCustomKinds) {
   const std::vector<Workload> workloads{
       *parse_workload("ray.io/RayCluster:/spec/head/template"),
@@ -138,7 +157,6 @@ TEST(Review, ReportsObjectsThatCannotBeRead) {
   EXPECT_FALSE(object_of("null"));
   EXPECT_FALSE(object_of("[]"));
   EXPECT_FALSE(object_of(R"({"apiVersion":"batch/v1","kind":"Job","spec":{"template":[]}})"));
-  EXPECT_TRUE(object_of(R"({"apiVersion":"batch/v1","kind":"Job","spec":{}})")->templates.empty());
   EXPECT_TRUE(object_of(R"({"apiVersion":"v1","kind":"Pod","metadata":{"annotations":null}})"));
   // Objects of other kinds are not looked at.
   EXPECT_TRUE(object_of(R"({"apiVersion":"v1","kind":"Secret","metadata":[]})"));

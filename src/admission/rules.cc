@@ -58,7 +58,7 @@ Wanted pod_mark(const Review& review, const Object& object) {
 }
 
 Wanted template_mark(const Review& review, const Object& object, const Place& place) {
-  const Mark top = mark_of(object.top.annotations);
+  Mark top = mark_of(object.top.annotations);
   if (!top.by.empty() && !is_account(top.by)) {
     return top;
   }

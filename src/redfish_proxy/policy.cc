@@ -62,16 +62,16 @@ ResourcePolicy::Verdict ResourcePolicy::check(std::string_view method,
 }
 
 std::vector<std::string> default_resources() {
-  // The ids of some vendors contain dots, such as System.Embedded.1. Paths are clean, so an id is
-  // never "..".
+  // The ids of some vendors contain dots, such as System.Embedded.1, and the links of others end
+  // with a slash. Paths are clean, so an id is never "..".
   return {"^/redfish/v1/$",
           "^/redfish/v1/Sessions$",
-          "^/redfish/v1/Sessions/[A-Za-z0-9_.-]*$",
+          "^/redfish/v1/Sessions/[A-Za-z0-9_.-]*/?$",
           "^/redfish/v1/SessionService/Sessions$",
-          "^/redfish/v1/SessionService/Sessions/[A-Za-z0-9_.-]*$",
+          "^/redfish/v1/SessionService/Sessions/[A-Za-z0-9_.-]*/?$",
           "^/redfish/v1/Chassis$",
-          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*$",
-          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/Power$"};
+          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/?$",
+          "^/redfish/v1/Chassis/[A-Za-z0-9_.-]*/Power/?$"};
 }
 
 }  // namespace ceems::redfish_proxy

@@ -20,14 +20,15 @@ TEST(ResourcePolicy, AllowsPowerAndSessionsByDefault) {
        {"/redfish/v1/", "/redfish/v1/Sessions", "/redfish/v1/Sessions/12",
         "/redfish/v1/SessionService/Sessions", "/redfish/v1/SessionService/Sessions/a-b_9",
         "/redfish/v1/Chassis", "/redfish/v1/Chassis/", "/redfish/v1/Chassis/System.Embedded.1",
-        "/redfish/v1/Chassis/1/Power"}) {
+        "/redfish/v1/Chassis/1/Power", "/redfish/v1/Chassis/1/Power/", "/redfish/v1/Sessions/"}) {
     EXPECT_EQ(verdict("GET", path), Verdict::kAllowed) << path;
     EXPECT_EQ(verdict("HEAD", path), Verdict::kAllowed) << path;
   }
   for (const std::string_view path :
        {"/", "/redfish", "/redfish/v1", "/redfish/v1/Systems", "/redfish/v1/Managers/1",
-        "/redfish/v1/Chassis/1/Power/2", "/redfish/v1/Chassis/1/Thermal", "/metrics/redfish/v1/",
-        "/redfish/v1/\n", "/redfish/v1/Chassis/1\n", "/redfish/v1/Chassis/a b",
+        "/redfish/v1/Chassis/1/Power/2", "/redfish/v1/Chassis/1/Powers",
+        "/redfish/v1/Chassis/1/Thermal", "/metrics/redfish/v1/", "/redfish/v1/\n",
+        "/redfish/v1/Chassis/1\n", "/redfish/v1/Chassis/a b",
         "/redfish/v1/Chassis/1/Power/Actions/Chassis.Reset"}) {
     EXPECT_EQ(verdict("GET", path), Verdict::kPathRefused) << path;
   }

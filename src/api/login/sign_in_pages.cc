@@ -121,7 +121,7 @@ std::string SignIn::client_of(const net::Request& request) const {
     }
   }
   return net::client_address(options_.trusted_proxies.value_or(net::TrustedPeers{}),
-                                request.remote_address, forwarded);
+                             request.remote_address, forwarded);
 }
 
 /// Reads the form. Returns nothing after answering a request that has no form or comes from another
