@@ -324,6 +324,22 @@ def reload(directory):
         proxy.reload("redfish_proxy: {targets: [{url: 'http:1.2.3.4:80'}]}\n")
         assert "invalid url string" in proxy.output()
         equal(proxy.ask(node="192.0.2.0").text, "BMC %d" % two.port)
+        stop, wrong = threading.Event(), []
+
+        def ask_on():
+            while not stop.is_set():
+                answer = proxy.ask(node="192.0.2.0")
+                if answer.status != 200 or answer.text not in ("BMC %d" % one.port, "BMC %d" % two.port):
+                    wrong.append((answer.status, answer.text))
+        threads = [threading.Thread(target=ask_on) for _ in range(4)]
+        for thread in threads:
+            thread.start()
+        for i in range(20):
+            proxy.reload(targets([(one, two)[i % 2]]))
+        stop.set()
+        for thread in threads:
+            thread.join()
+        equal(wrong, [], "answers during reloads")
         equal(proxy.stop(), 0)
 
 
