@@ -56,6 +56,37 @@ class Bmc(Backend):
         return True
 
 
+class Chassis(Bmc):
+    """A Redfish service with one chassis, which wants a session."""
+    PAGES = {"/redfish/v1/": {"Chassis": {"@odata.id": "/redfish/v1/Chassis"}, "Links": {"Sessions": {"@odata.id": "/redfish/v1/Sessions"}}},
+             "/redfish/v1/Chassis": {"Members": [{"@odata.id": "/redfish/v1/Chassis/System.Embedded.1"}]},
+             "/redfish/v1/Chassis/System.Embedded.1": {"Id": "System.Embedded.1", "Power": {
+                 "@odata.id": "/redfish/v1/Chassis/System.Embedded.1/Power"}},
+             "/redfish/v1/Chassis/System.Embedded.1/Power": {"PowerControl": [{"PowerConsumedWatts": 344}]}}
+
+    def serve(self, rfile, wfile):
+        line, headers = rfile.readline().decode(), {}
+        if not line:
+            return False
+        for field in iter(lambda: rfile.readline().decode().rstrip("\r\n"), ""):
+            name, value = field.split(":", 1)
+            headers[name.lower()] = value.strip()
+        body = rfile.read(int(headers.get("content-length", "0")))
+        method, path = line.split()[:2]
+        self.seen.append((method, path, headers, body))
+        status, more, page = 404, "", {}
+        if method == "POST" and path == "/redfish/v1/Sessions" and json.loads(body) == {"UserName": "u", "Password": "p"}:
+            status, more = 201, "X-Auth-Token: s3cret\r\nLocation: /redfish/v1/Sessions/1\r\n"
+        elif path == "/redfish/v1/" or headers.get("x-auth-token") == "s3cret":
+            status, page = (200, self.PAGES[path]) if path in self.PAGES else (404, {})
+        else:
+            status = 401
+        text = json.dumps(page).encode()
+        wfile.write(b"HTTP/1.1 %d X\r\nContent-Type: application/json\r\n%sContent-Length: %d\r\n\r\n" % (status, more.encode(), len(text))
+                    + text)
+        return True
+
+
 class Proxy(Program):
     def __init__(self, directory, config=None, arguments=(), scheme="http", ready=True, env=None):
         self.port = free_port()
@@ -372,6 +403,27 @@ def thousands(directory):
             equal(proxy.metric("redfish_proxy_targets"), count)
 
 
+def exporter(directory):
+    """ceems_exporter logs in to its BMC and reads the power through the proxy, by its address and by the header."""
+    if not os.path.exists(os.path.join(harness.BIN, "ceems_exporter")):
+        print("exporter: SKIPPED, there is no ceems_exporter in " + harness.BIN)
+        return
+    with Chassis() as bmc:
+        for config in ("redfish_proxy:\n  targets: [{host_ip_addrs: [127.0.0.1], url: '%s'}]\n" % bmc.url,
+                       "redfish_proxy: {allowed_targets: ['http://127.0.0.1:%d']}\n" % bmc.port):
+            bmc.seen.clear()
+            with Proxy(directory, config) as proxy:
+                file = harness.write(directory + "/redfish.yml", "redfish_collector: {protocol: http, hostname: 127.0.0.1, port: %d, "
+                                     "username: u, password: p, external_url: '%s'}\n" % (bmc.port, proxy.url), 0o600)
+                program, url = harness.start_exporter(directory, ["--collector.redfish", "--collector.redfish.config.file=" + file])
+                with program:
+                    wait_until("the power is on the page", lambda url=url: [
+                        value for labels, value in harness.samples(get(url + "/metrics").text, "ceems_redfish_current_watts")
+                        if 'chassis="System_Embedded_1"' in labels] == [344.0], 40)
+            equal({fields.get("user-agent") for _, _, fields, _ in bmc.seen}, {"ceems/redfish_proxy"})
+            assert ("POST", "/redfish/v1/Sessions") in [(method, path) for method, path, *_ in bmc.seen]
+
+
 def documentation(directory):
     """The metrics, flags and configurations of the page and of the example exist and work."""
     with open(os.path.join(harness.ROOT, "docs", "redfish-proxy.md"), encoding="utf-8") as file:
@@ -393,7 +445,7 @@ def documentation(directory):
         assert name.startswith("process_") or "`%s`" % name in page, name
 
 
-TESTS = (routes, without_configuration, attacks, spoofing, hanging, tls, reload, thousands, documentation)
+TESTS = (routes, without_configuration, attacks, spoofing, hanging, tls, reload, thousands, exporter, documentation)
 
 
 def main():
