@@ -106,28 +106,25 @@ Keepers::~Keepers() {
 }
 
 void Keepers::add(const std::shared_ptr<Upstream>& upstream) {
-  constexpr std::size_t kMany = 256;
-  if (all_.size() >= kMany) {
-    std::erase_if(all_, [](const auto& entry) { return entry.second.expired(); });
-  }
   all_.insert_or_assign(upstream.get(), upstream);
-  close_old();
-}
-
-void Keepers::close_old() {
   constexpr std::chrono::seconds kEvery{1};
   const auto now = steady_clock::now();
-  if (now < closed_old_ + kEvery) {
-    return;
+  if (now >= cleaned_ + kEvery) {
+    cleaned_ = now;
+    clean(now);
   }
-  closed_old_ = now;
-  for (const auto& [key, weak] : all_) {
-    if (const auto upstream = weak.lock()) {
+}
+
+void Keepers::clean(steady_clock::time_point now) {
+  std::erase_if(all_, [now](const auto& known) {
+    const auto upstream = known.second.lock();
+    if (upstream) {
       std::erase_if(upstream->kept().entries, [&](const Upstream::Kept::Entry& entry) {
         return now - entry.since > upstream->options().keep_for;
       });
     }
-  }
+    return !upstream || upstream->kept().entries.empty();
+  });
 }
 
 Relaying::Relaying(asio::io_context& io,
@@ -439,8 +436,8 @@ void Relaying::keep() {
   }
   auto& entries = upstream_->kept().entries;
   if (entries.size() < upstream_->options().max_kept) {
-    keepers_.add(upstream_);
     entries.push_back({std::move(stream_), steady_clock::now()});
+    keepers_.add(upstream_);
   }
 }
 

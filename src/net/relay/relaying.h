@@ -25,14 +25,15 @@ class Keepers {
   Keepers& operator=(const Keepers&) = delete;
   ~Keepers();
 
-  /// Also closes connections to any upstream that have been idle for too long, once a second.
+  /// Call it after adding a connection to those of the upstream. Also closes connections to all
+  /// upstreams that have been idle for too long, at most once a second.
   void add(const std::shared_ptr<Upstream>& upstream);
 
  private:
-  void close_old();
+  void clean(std::chrono::steady_clock::time_point now);
 
   std::map<const Upstream*, std::weak_ptr<Upstream>> all_;
-  std::chrono::steady_clock::time_point closed_old_{};
+  std::chrono::steady_clock::time_point cleaned_{};
 };
 
 /// Relays one request to an upstream and the response back. Used on the I/O thread only.
