@@ -15,7 +15,7 @@ namespace ceems::config {
 /// One flag of a program.
 struct Flag {
   /// The program's variable; never null.
-  using Target = std::variant<bool*, long*, std::string*, std::vector<std::string>*>;
+  using Target = std::variant<bool*, long*, double*, std::string*, std::vector<std::string>*>;
 
   std::string name;  ///< without dashes
   Target target;

@@ -22,14 +22,15 @@ struct StandardFlag {
   std::string (*text)(const HelpSource&);  ///< returns what it prints; null: no effect
 };
 
-constexpr std::array<StandardFlag, 7> kStandardFlags{{
+constexpr std::array<StandardFlag, 8> kStandardFlags{{
     {"help", "Show context-sensitive help.", help_text},
     {"help-long", "", help_text},
     {"help-man", "", man_page},
     {"version", "Show application version.",
-     [](const HelpSource& source) { return version_text(source.program); }},
+     [](const HelpSource& source) { return version_text(program_name(source.program)); }},
     {"completion-script-bash", "", completion_bash},
     {"completion-script-zsh", "", completion_zsh},
+    {"completion-script-fish", "", completion_fish},
     {"completion-bash", "", nullptr},
 }};
 
@@ -38,6 +39,9 @@ std::vector<std::string> to_texts(bool value) {
 }
 std::vector<std::string> to_texts(long value) {
   return {std::to_string(value)};
+}
+std::vector<std::string> to_texts(double value) {
+  return {fmt::format("{}", value)};
 }
 std::vector<std::string> to_texts(const std::string& value) {
   return {value};
@@ -77,6 +81,13 @@ Result<> store(const Flag& flag, const std::vector<std::string>& values) {
     **text = value;
   } else if (auto* const* list = std::get_if<std::vector<std::string>*>(&flag.target)) {
     **list = values;
+  } else if (auto* const* real = std::get_if<double*>(&flag.target)) {
+    const auto number = parse_double(value);
+    if (!number || !std::isfinite(*number)) {
+      return fail(ErrorCode::kInvalidArgument, "expected a number for '--{}', got '{}'", flag.name,
+                  printable(value));
+    }
+    **real = *number;
   } else {
     const auto number = parse_long(value);
     if (!number) {
@@ -146,6 +157,9 @@ void FlagSet::add(std::string_view name, std::string& target, FlagInfo info) {
 void FlagSet::add(std::string_view name, long& target, FlagInfo info) {
   insert({.name = std::string(name), .target = &target, .info = std::move(info)});
 }
+void FlagSet::add(std::string_view name, double& target, FlagInfo info) {
+  insert({.name = std::string(name), .target = &target, .info = std::move(info)});
+}
 void FlagSet::add(std::string_view name, std::vector<std::string>& target, FlagInfo info) {
   insert({.name = std::string(name), .target = &target, .info = std::move(info)});
 }
@@ -190,7 +204,16 @@ void FlagSet::add_standard_flags() {
 }
 
 FlagOutcome FlagSet::usage_error(std::string_view message) const {
-  return {.exit = 1, .text = fmt::format("{}: error: {}, try --help\n", program_, message)};
+  return {.exit = 1,
+          .text = fmt::format("{}: error: {}, try --help\n", program_name(program_), message)};
+}
+
+HelpSource FlagSet::help_source() const {
+  return {.program = program_,
+          .description = description_,
+          .positional = positional_name_,
+          .positional_help = positional_help_,
+          .flags = flags_};
 }
 
 FlagOutcome FlagSet::parse(int argc, const char* const* argv) {
@@ -217,11 +240,7 @@ FlagOutcome FlagSet::parse(int argc, const char* const* argv) {
     return usage_error(stored.error().message);
   }
 
-  const HelpSource source{.program = program_,
-                          .description = description_,
-                          .positional = positional_name_,
-                          .positional_help = positional_help_,
-                          .flags = flags_};
+  const HelpSource source = help_source();
   for (const GivenFlag& given : arguments->flags) {
     const auto* const standard =
         std::ranges::find(kStandardFlags, given.flag->name, &StandardFlag::name);

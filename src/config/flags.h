@@ -8,6 +8,7 @@
 namespace ceems::config {
 
 struct Flag;
+struct HelpSource;
 
 /// The description of a flag, besides its name and target.
 struct FlagInfo {
@@ -39,9 +40,12 @@ struct FlagOutcome {
 /// the environment, which takes precedence over the default.
 ///
 /// Every program has --help (-h) and --version, and the hidden flags --help-long, --help-man,
-/// --completion-script-bash and --completion-script-zsh. Each of them, and its --no- form, prints
-/// a text and ends the program. The hidden --completion-bash has no effect. docs/configuration.md
-/// describes the flags for users.
+/// --completion-script-bash, --completion-script-zsh and --completion-script-fish. Each of them,
+/// and its --no- form, prints a text and ends the program. The hidden --completion-bash has no
+/// effect. docs/configuration.md describes the flags for users.
+///
+/// `program` may be followed by the words of a command ("ceems_tool check site"): then usage and
+/// help name them all, errors and --version only the program.
 ///
 /// The target of a flag holds the default when the flag is added, and must outlive the set. Flag
 /// names and aliases must be unique. Not thread-safe.
@@ -55,6 +59,8 @@ class FlagSet {
   void add(std::string_view name, bool& target, FlagInfo info);
   void add(std::string_view name, std::string& target, FlagInfo info);
   void add(std::string_view name, long& target, FlagInfo info);
+  /// Adds a flag whose value is a finite number.
+  void add(std::string_view name, double& target, FlagInfo info);
   /// Adds a list flag. Values that are given replace the whole default.
   void add(std::string_view name, std::vector<std::string>& target, FlagInfo info);
   /// Adds a flag whose value must be one of `choices`, compared exactly. The default need not be
@@ -89,6 +95,10 @@ class FlagSet {
   [[nodiscard]] std::vector<std::string> names() const;
 
  private:
+  friend class CommandSet;
+  friend struct CommandTexts;
+
+  [[nodiscard]] HelpSource help_source() const;
   void insert(Flag flag);
   void add_standard_flags();
   [[nodiscard]] FlagOutcome usage_error(std::string_view message) const;

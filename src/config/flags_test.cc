@@ -280,6 +280,11 @@ TEST_F(Flags, PrintCompletionScripts) {
   EXPECT_THAT(zsh.text, HasSubstr("  '(--collector.cpu)--no-collector.cpu[CPU.]' \\\n"));
   EXPECT_THAT(zsh.text, HasSubstr("  '--kind=[A kind.]:value:(a b)' \\\n"));
   EXPECT_EQ(zsh.text.find("secret"), std::string::npos);
+  const FlagOutcome fish = parse({"--completion-script-fish"});
+  EXPECT_EQ(fish.exit, 0);
+  EXPECT_THAT(fish.text, HasSubstr("complete -c prog -l no-collector.cpu -d 'CPU.'\n"));
+  EXPECT_THAT(fish.text, HasSubstr("complete -c prog -l kind -x -a 'a b' -d 'A kind.'\n"));
+  EXPECT_EQ(fish.text.find("secret"), std::string::npos);
   EXPECT_EQ(parse({"--completion-bash"}).exit, std::nullopt);
   EXPECT_EQ(parse({"--help-long"}).text, parse({"--help"}).text);
 }

@@ -26,7 +26,8 @@ std::string synopsis(const Flag& flag) {
   }
   std::string value = flag.info.placeholder;
   if (value.empty() && !flag.default_text.empty()) {
-    const bool number = std::holds_alternative<long*>(flag.target);
+    const bool number =
+        std::holds_alternative<long*>(flag.target) || std::holds_alternative<double*>(flag.target);
     value = number ? flag.default_text : "\"" + flag.default_text + "\"";
   }
   if (value.empty()) {
@@ -41,6 +42,12 @@ std::string synopsis(const Flag& flag) {
 std::string explanation(const Flag& flag) {
   return flag.info.env.empty() ? flag.info.help
                                : fmt::format("{} (${})", flag.info.help, flag.info.env);
+}
+
+}  // namespace
+
+std::string_view program_name(std::string_view program) {
+  return program.substr(0, program.find(' '));
 }
 
 std::vector<std::string> wrap(std::string_view text, std::size_t width) {
@@ -62,8 +69,6 @@ std::vector<std::string> wrap(std::string_view text, std::size_t width) {
   return lines;
 }
 
-/// The flags that are not hidden: "help" first, as in the reference, then in the order in which
-/// they were added.
 std::vector<const Flag*> visible(const HelpSource& source) {
   std::vector<const Flag*> flags;
   for (const bool help : {true, false}) {
@@ -96,7 +101,6 @@ std::string identifier(std::string_view program) {
   return name;
 }
 
-/// The width of the help text, in columns.
 std::size_t help_width() {
   if (const char* columns = std::getenv("COLUMNS"); columns != nullptr) {
     if (const auto width = parse_int<std::size_t>(columns); width && *width >= 40) {
@@ -109,8 +113,6 @@ std::size_t help_width() {
   }
   return 80;
 }
-
-}  // namespace
 
 std::string help_text(const HelpSource& source) {
   const std::size_t width = help_width();
@@ -159,12 +161,16 @@ std::string man_page(const HelpSource& source) {
       source.program, version().version, roff(source.program), roff(source.description),
       roff(source.program), roff(source.description));
   for (const Flag* flag : visible(source)) {
-    out += fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(synopsis(*flag)), roff(explanation(*flag)));
+    out += man_entry(*flag);
   }
   return out;
 }
 
-std::string completion_bash(const HelpSource& source) {
+std::string man_entry(const Flag& flag) {
+  return fmt::format(".TP\n\\fB{}\\fR\n{}\n", roff(synopsis(flag)), roff(explanation(flag)));
+}
+
+std::string flag_words(const HelpSource& source) {
   std::string words;
   for (const Flag* flag : visible(source)) {
     words += fmt::format(" --{}", flag->name);
@@ -172,6 +178,10 @@ std::string completion_bash(const HelpSource& source) {
       words += fmt::format(" --no-{}", flag->name);
     }
   }
+  return words;
+}
+
+std::string completion_bash(const HelpSource& source) {
   return fmt::format(
       "_{0}() {{\n"
       "  local word=\"${{COMP_WORDS[COMP_CWORD]}}\"\n"
@@ -182,11 +192,11 @@ std::string completion_bash(const HelpSource& source) {
       "  fi\n"
       "}}\n"
       "complete -F _{0} {2}\n",
-      identifier(source.program), trim(words), source.program);
+      identifier(source.program), trim(flag_words(source)), source.program);
 }
 
-std::string completion_zsh(const HelpSource& source) {
-  std::string out = fmt::format("#compdef {}\n_arguments -s \\\n", source.program);
+std::string zsh_arguments(const HelpSource& source) {
+  std::string out;
   for (const Flag* flag : visible(source)) {
     std::string help;
     for (const char c : flag->info.help) {
@@ -205,6 +215,43 @@ std::string completion_zsh(const HelpSource& source) {
                        help, values);
   }
   return out + "  '*:file:_files'\n";
+}
+
+std::string completion_zsh(const HelpSource& source) {
+  return fmt::format("#compdef {}\n_arguments -s \\\n{}", source.program, zsh_arguments(source));
+}
+
+std::string fish_quote(std::string_view text) {
+  std::string out = "'";
+  for (const char c : text) {
+    if (c == '\'' || c == '\\') {
+      out += '\\';
+    }
+    out += c;
+  }
+  return out + "'";
+}
+
+std::string fish_flags(const HelpSource& source, std::string_view condition) {
+  std::string out;
+  for (const Flag* flag : visible(source)) {
+    const std::string start =
+        fmt::format("complete -c {} {}-l ", program_name(source.program), condition);
+    const std::string help = fish_quote(flag->info.help);
+    if (flag->is_bool()) {
+      out += fmt::format("{0}{1} -d {2}\n{0}no-{1} -d {2}\n", start, flag->name, help);
+    } else if (flag->choices.empty()) {
+      out += fmt::format("{}{} -r -d {}\n", start, flag->name, help);
+    } else {
+      out += fmt::format("{}{} -x -a '{}' -d {}\n", start, flag->name,
+                         fmt::join(flag->choices, " "), help);
+    }
+  }
+  return out;
+}
+
+std::string completion_fish(const HelpSource& source) {
+  return fish_flags(source, "");
 }
 
 }  // namespace ceems::config
