@@ -19,6 +19,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   }
   (void)parse_string_list_answer(text);
   (void)parse_series_answer(text);
+  (void)parse_targets_answer(text);
   (void)parse_status_answer(text);
   Settings settings;
   apply_config(text, settings);

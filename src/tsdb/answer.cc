@@ -459,6 +459,65 @@ Result<std::vector<Labels>> parse_series_answer(std::string body) {
   return list;
 }
 
+Result<std::vector<Target>> parse_targets_answer(std::string body) {
+  std::vector<Target> list;
+  const auto read_member = [](Target& target, const std::string& key, auto member) -> Result<> {
+    if (key == "discoveredLabels" || key == "labels") {
+      auto labels = read_labels(member);
+      if (!labels) {
+        return fail(std::move(labels).error());
+      }
+      (key == "labels" ? target.labels : target.discovered) = std::move(*labels);
+      return {};
+    }
+    std::string* text = nullptr;
+    if (key == "scrapeUrl") {
+      text = &target.url;
+    } else if (key == "health") {
+      text = &target.health;
+    } else if (key == "lastError") {
+      text = &target.last_error;
+    }
+    if (text != nullptr) {
+      auto read = text_of(member, key);
+      if (!read) {
+        return fail(std::move(read).error());
+      }
+      *text = std::move(*read);
+    }
+    return {};
+  };
+  auto done = read_envelope(std::move(body), nullptr, [&](auto data) -> Result<> {
+    auto object = object_of(data, "data");
+    if (!object) {
+      return fail(std::move(object).error());
+    }
+    return each_member(*object, [&](const std::string& key, auto member) -> Result<> {
+      if (key != "activeTargets") {
+        return {};
+      }
+      auto array = array_of(member, key);
+      if (!array) {
+        return fail(std::move(array).error());
+      }
+      return each_item(*array, [&](auto item) -> Result<> {
+        auto entry = object_of(item, "target");
+        if (!entry) {
+          return fail(std::move(entry).error());
+        }
+        Target& target = list.emplace_back();
+        return each_member(*entry, [&](const std::string& name, auto value) {
+          return read_member(target, name, value);
+        });
+      });
+    });
+  });
+  if (!done) {
+    return fail(std::move(done).error());
+  }
+  return list;
+}
+
 Result<Labels> parse_status_answer(std::string body) {
   Labels members;
   auto done = read_envelope(std::move(body), nullptr, [&members](auto data) -> Result<> {

@@ -58,6 +58,16 @@ Result<QueryAnswer> parse_query_answer(std::string body, std::size_t max_series 
 Result<std::vector<std::string>> parse_string_list_answer(std::string body);
 /// Parses a response of /series: a list of label sets.
 Result<std::vector<Labels>> parse_series_answer(std::string body);
+/// A target of /targets that Prometheus scrapes.
+struct Target {
+  Labels discovered;  ///< before relabelling, such as "__scrape_interval__"
+  Labels labels;
+  std::string url;         ///< what it scrapes
+  std::string health;      ///< "up", "down" or "unknown"
+  std::string last_error;  ///< of the last scrape
+};
+/// Parses a response of /targets: its active targets.
+Result<std::vector<Target>> parse_targets_answer(std::string body);
 /// Parses a response of /status/*: the strings, numbers and booleans of the data object as text.
 /// Other members are skipped.
 Result<Labels> parse_status_answer(std::string body);

@@ -76,7 +76,9 @@ Result<std::string> body_of(net::ClientResponse response) {
 }  // namespace
 
 Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options) {
-  options.user_agent = "ceems/tsdb";
+  if (options.user_agent == net::ClientOptions{}.user_agent) {
+    options.user_agent = "ceems/tsdb";
+  }
   options.max_response_bytes = std::min(options.max_response_bytes, kMaxAnswerBytes);
   auto client = net::Client::create(std::move(options));
   if (!client) {
@@ -194,6 +196,41 @@ Result<std::vector<std::string>> Client::label_names(const std::vector<std::stri
     return fail(std::move(body).error());
   }
   return parse_string_list_answer(std::move(*body));
+}
+
+Result<std::string> Client::fetch(const std::string& path_and_query) {
+  auto response = transport_->get(url_ + path_and_query);
+  if (!response) {
+    return fail(std::move(response).error().with_context("TSDB"));
+  }
+  return body_of(std::move(*response));
+}
+
+Result<std::vector<std::string>> Client::label_values(std::string_view label,
+                                                      const std::vector<std::string>& matchers,
+                                                      std::int64_t start_ms,
+                                                      std::int64_t end_ms) {
+  Form form{{"start", seconds_text(start_ms)}, {"end", seconds_text(end_ms)}};
+  for (const auto& matcher : matchers) {
+    form.emplace_back("match[]", matcher);
+  }
+  auto body = fetch(fmt::format("/api/v1/label/{}/values?{}", label, encode(form)));
+  if (!body) {
+    return fail(std::move(body).error());
+  }
+  auto values = parse_string_list_answer(std::move(*body));
+  if (values) {
+    std::ranges::sort(*values);  // a proxy that merges responses may not sort them
+  }
+  return values;
+}
+
+Result<std::vector<Target>> Client::targets() {
+  auto body = fetch("/api/v1/targets?state=active");
+  if (!body) {
+    return fail(std::move(body).error());
+  }
+  return parse_targets_answer(std::move(*body));
 }
 
 Result<> Client::delete_series(const std::vector<std::string>& matchers,

@@ -30,8 +30,8 @@ class Transport {
   virtual void cancel() = 0;
 };
 
-/// A transport over HTTP. It sets the user agent and limits the size of responses; all other
-/// options are up to the caller.
+/// A transport over HTTP. It limits the size of responses and sets the user agent unless the
+/// options have another than the default; all other options are up to the caller.
 Result<std::unique_ptr<Transport>> http_transport(net::ClientOptions options);
 
 /// A client for the HTTP API that Prometheus, VictoriaMetrics, Thanos and Mimir share. Safe for
@@ -74,6 +74,13 @@ class Client {
   Result<std::vector<std::string>> label_names(const std::vector<std::string>& matchers,
                                                std::int64_t start_ms,
                                                std::int64_t end_ms);
+  /// The values of one label among the series that match one of the matchers, sorted.
+  Result<std::vector<std::string>> label_values(std::string_view label,
+                                                const std::vector<std::string>& matchers,
+                                                std::int64_t start_ms,
+                                                std::int64_t end_ms);
+  /// The targets that Prometheus scrapes. kNotFound for a TSDB that has no such endpoint.
+  Result<std::vector<Target>> targets();
   /// Deletes all series that match one of the matchers. Requires the admin API of the TSDB.
   /// kInvalidArgument if there is no matcher.
   Result<> delete_series(const std::vector<std::string>& matchers,
@@ -93,6 +100,7 @@ class Client {
  private:
   using Form = std::vector<std::pair<std::string, std::string>>;
   Result<std::string> post(std::string_view path, const Form& form);
+  Result<std::string> fetch(const std::string& path_and_query);
   /// `range`: start and end, or nothing.
   Result<> delete_matching(const std::vector<std::string>& matchers, const Form& range);
   Result<QueryAnswer> query_typed(const InstantQuery& query, ResultType expected);

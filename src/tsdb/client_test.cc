@@ -214,5 +214,45 @@ TEST(TsdbText, EscapesForRegexAndForQuotes) {
   EXPECT_EQ(duration_text(milliseconds(90000)), "90s");
 }
 
+TEST(TsdbClient, ReadsLabelValuesAndTargetsWithGet) {
+  Fixture f([](const FakeTransport::Request& request) {
+    if (request.path == "http://tsdb:9090/api/v1/label/job/values") {
+      return FakeTransport::ok(R"({"status":"success","data":["b","a"]})");
+    }
+    return FakeTransport::ok(R"({"status":"success","data":{"activeTargets":[
+      {"discoveredLabels":{"__scrape_interval__":"15s","job":"cpu"},"labels":{"instance":"n1:9010"},
+       "scrapeUrl":"http://n1:9010/metrics","health":"down","lastError":"refused",
+       "lastScrapeDuration":0.5}],"droppedTargets":[{"discoveredLabels":{}}]}})");
+  });
+  const auto jobs = f.client->label_values("job", {"up{a=\"b&c\"}"}, 1000, 2500);
+  ASSERT_TRUE(jobs) << jobs.error().message;
+  EXPECT_EQ(*jobs, (std::vector<std::string>{"a", "b"}));
+  const auto request = f.transport->requests().at(0);
+  EXPECT_EQ(request.method, "GET");
+  EXPECT_EQ(request.first("match[]"), "up{a=\"b&c\"}");
+  EXPECT_EQ(request.first("start"), "1");
+  EXPECT_EQ(request.first("end"), "2.5");
+
+  const auto targets = f.client->targets();
+  ASSERT_TRUE(targets) << targets.error().message;
+  ASSERT_EQ(targets->size(), 1U);
+  EXPECT_EQ(targets->front().discovered.get("__scrape_interval__"), "15s");
+  EXPECT_EQ(targets->front().labels.get("instance"), "n1:9010");
+  EXPECT_EQ(targets->front().url, "http://n1:9010/metrics");
+  EXPECT_EQ(targets->front().health, "down");
+  EXPECT_EQ(targets->front().last_error, "refused");
+}
+
+TEST(TsdbClient, RefusesTargetsOfAnotherForm) {
+  for (const char* body :
+       {R"({"status":"success","data":[]})", R"({"status":"success","data":{"activeTargets":{}}})",
+        R"({"status":"success","data":{"activeTargets":[{"health":1}]}})"}) {
+    Fixture f([body](const auto&) { return FakeTransport::ok(body); });
+    const auto targets = f.client->targets();
+    ASSERT_FALSE(targets) << body;
+    EXPECT_EQ(targets.error().code, ErrorCode::kParse);
+  }
+}
+
 }  // namespace
 }  // namespace ceems::tsdb
