@@ -6,6 +6,7 @@
 #include <memory>
 
 #include <openssl/crypto.h>
+#include <openssl/rand.h>
 #include <openssl/sha.h>
 
 #include "base/mutex.h"
@@ -23,6 +24,51 @@ bool bcrypt_matches(const std::string& password, const std::string& hash) {
       result.size() == hash.size() && CRYPTO_memcmp(result.data(), hash.data(), hash.size()) == 0;
   OPENSSL_cleanse(data.get(), sizeof(crypt_data));
   return same;
+}
+
+Result<std::string> bcrypt_hash(const std::string& password, int cost) {
+  constexpr std::size_t kMaxPassword = 72;
+  constexpr std::size_t kSalt = 16;
+  if (password.find('\0') != std::string::npos || password.size() > kMaxPassword) {
+    return fail(ErrorCode::kInvalidArgument,
+                "bcrypt takes passwords of up to {} bytes without NUL bytes", kMaxPassword);
+  }
+  std::array<unsigned char, kSalt> random{};
+  if (RAND_bytes(random.data(), static_cast<int>(random.size())) != 1) {
+    return fail(ErrorCode::kInternal, "no random bytes for a salt");
+  }
+  std::array<char, CRYPT_GENSALT_OUTPUT_SIZE> setting{};
+  const auto data = std::make_unique<crypt_data>();
+  const char* made = nullptr;
+  if (::crypt_gensalt_rn("$2y$", static_cast<unsigned long>(cost),
+                         reinterpret_cast<const char*>(random.data()),
+                         static_cast<int>(random.size()), setting.data(),
+                         static_cast<int>(setting.size())) != nullptr) {
+    made = ::crypt_r(password.c_str(), setting.data(), data.get());
+  }
+  if (made == nullptr || *made == '*') {
+    return fail(ErrorCode::kInvalidArgument, "cannot make a bcrypt hash of cost {}", cost);
+  }
+  std::string hash = made;
+  OPENSSL_cleanse(data.get(), sizeof(crypt_data));
+  return hash;
+}
+
+Result<std::string> random_text(std::size_t size) {
+  constexpr std::string_view kAlphabet =
+      "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+  constexpr unsigned kFair = 256 / kAlphabet.size() * kAlphabet.size();  // above, some would recur
+  std::string text;
+  while (text.size() < size) {
+    unsigned char byte = 0;
+    if (RAND_bytes(&byte, 1) != 1) {
+      return fail(ErrorCode::kInternal, "no random bytes for a password");
+    }
+    if (byte < kFair) {
+      text += kAlphabet[byte % kAlphabet.size()];
+    }
+  }
+  return text;
 }
 
 std::string dummy_hash(std::string_view like) {

@@ -8,12 +8,22 @@
 #include <unordered_map>
 
 #include "base/mutex.h"
+#include "base/result.h"
 
 namespace ceems::crypto {
 
 /// Whether the password matches the bcrypt hash. Takes tens of milliseconds. A password that
 /// contains a NUL byte never matches, because crypt(3) would only look at what comes before it.
 bool bcrypt_matches(const std::string& password, const std::string& hash);
+
+/// The bcrypt hash ($2y$) of a password with a random salt. `cost` is the logarithm of the number
+/// of rounds, 4 to 31. kInvalidArgument if the password contains a NUL byte or is longer than the
+/// 72 bytes that bcrypt uses.
+Result<std::string> bcrypt_hash(const std::string& password, int cost);
+
+/// A random text of ASCII letters and digits from OpenSSL's generator for secrets. kInternal if it
+/// has no entropy.
+Result<std::string> random_text(std::size_t size);
 
 /// A bcrypt hash that no known password matches, as expensive to check as `like`.
 std::string dummy_hash(std::string_view like);

@@ -1,5 +1,7 @@
 #include "crypto/password.h"
 
+#include <cctype>
+#include <set>
 #include <string>
 
 #include <gtest/gtest.h>
@@ -31,6 +33,35 @@ TEST(Password, CacheIsBoundedAndGuessesDoNotEvictGoodPasswords) {
   EXPECT_EQ(cache.find("bad999"), false);
   EXPECT_EQ(cache.find("bad0"), std::nullopt);
   EXPECT_NE(PasswordCache::digest("a", "b", "c"), PasswordCache::digest("ab", "", "c"));
+}
+
+TEST(Password, HashesWithARandomSalt) {
+  const auto hash = bcrypt_hash("secret", 4);
+  ASSERT_TRUE(hash) << hash.error().message;
+  EXPECT_EQ(hash->substr(0, 7), "$2y$04$");
+  EXPECT_EQ(hash->size(), 60U);
+  EXPECT_TRUE(bcrypt_matches("secret", *hash));
+  EXPECT_FALSE(bcrypt_matches("secre", *hash));
+  EXPECT_NE(*hash, *bcrypt_hash("secret", 4));
+}
+
+TEST(Password, RefusesToHashWhatBcryptWouldCut) {
+  EXPECT_TRUE(bcrypt_hash(std::string(72, 'x'), 4));
+  EXPECT_FALSE(bcrypt_hash(std::string(73, 'x'), 4));
+  EXPECT_FALSE(bcrypt_hash(std::string("a\0b", 3), 4));
+  EXPECT_FALSE(bcrypt_hash("secret", 3));
+}
+
+TEST(Password, RandomTextsAreLettersAndDigits) {
+  const auto text = random_text(2000);
+  ASSERT_TRUE(text);
+  EXPECT_EQ(text->size(), 2000U);
+  std::set<char> seen(text->begin(), text->end());
+  EXPECT_EQ(seen.size(), 62U);  // one missing has a chance of 4e-13
+  for (const char c : seen) {
+    EXPECT_TRUE(std::isalnum(static_cast<unsigned char>(c)) != 0) << c;
+  }
+  EXPECT_NE(*random_text(24), *random_text(24));
 }
 
 }  // namespace
