@@ -1,0 +1,201 @@
+#include "tool/rules/gpu_rules.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/strings.h"
+#include "tool/rules/gpu_units.h"
+#include "tool/rules/host_rules.h"
+#include "tool/rules/promql.h"
+
+namespace ceems::tool::rules {
+namespace {
+
+constexpr std::string_view kProfilingPrefix = "DCGM_FI_PROF_";
+constexpr std::string_view kAmdProfilingPrefix = "gpu_prof_";
+
+std::string of(const GpuPlan& plan, std::string_view metric) {
+  return selector(metric, *plan.job);
+}
+
+/// Percent of the GPU that is in use.
+std::string usage(const GpuPlan& plan) {
+  switch (plan.kind) {
+    case GpuKind::kNvidia: {
+      const std::string coarse = of(plan, "DCGM_FI_DEV_GPU_UTIL");
+      if (!plan.job->has("DCGM_FI_PROF_GR_ENGINE_ACTIVE")) {
+        return coarse;
+      }
+      // A fraction, which instances of a GPU have as well.
+      return fmt::format("(100 * {} or {})", of(plan, "DCGM_FI_PROF_GR_ENGINE_ACTIVE"), coarse);
+    }
+    case GpuKind::kAmdSmi:
+      return of(plan, "amd_gpu_use_percent");
+    case GpuKind::kAmdDevice:
+      return of(plan, "gpu_gfx_activity");
+  }
+  return {};
+}
+
+std::string memory_usage(const GpuPlan& plan) {
+  switch (plan.kind) {
+    case GpuKind::kNvidia: {
+      const std::string used = of(plan, "DCGM_FI_DEV_FB_USED");
+      return fmt::format("(100 * {0} / ({0} + {1}))", used, of(plan, "DCGM_FI_DEV_FB_FREE"));
+    }
+    case GpuKind::kAmdSmi:
+      return of(plan, "amd_gpu_memory_use_percent");
+    case GpuKind::kAmdDevice:
+      return fmt::format("(100 * {} / {})", of(plan, "gpu_used_vram"), of(plan, "gpu_total_vram"));
+  }
+  return {};
+}
+
+/// The records of memory. Later releases give them a label `type` for GPUs of AMD.
+std::vector<Rule> memory_rules(const GpuPlan& plan, RecordNames names) {
+  constexpr std::string_view kRecord = "uuid:ceems_gpu_memory_usage:ratio";
+  const std::string vram = unit_share(plan, memory_usage(plan));
+  if (plan.kind != GpuKind::kAmdDevice || names == RecordNames::kOld) {
+    return {{.record = std::string(kRecord), .expression = vram}};
+  }
+  std::vector<Rule> rules{
+      {.record = std::string(kRecord), .expression = with_label(vram, "type", "vram")}};
+  if (names == RecordNames::kLater) {  // with both, averages over all types would be wrong
+    for (const auto& [type, metric] :
+         {std::pair{"gtt", "gtt"}, std::pair{"visiblevram", "visible_vram"}}) {
+      const std::string ratio =
+          fmt::format("(100 * {} / {})", of(plan, fmt::format("gpu_used_{}", metric)),
+                      of(plan, fmt::format("gpu_total_{}", metric)));
+      rules.push_back({.record = std::string(kRecord),
+                       .expression = with_label(unit_share(plan, ratio), "type", type)});
+    }
+  }
+  return rules;
+}
+
+std::string device_record(const GpuPlan& plan) {
+  switch (plan.kind) {
+    case GpuKind::kNvidia:
+      return fmt::format("dev:{}:pue", gpu_power_metrics(plan).front());
+    case GpuKind::kAmdSmi:
+      return "dev:amd_gpu_power_watts:pue";
+    case GpuKind::kAmdDevice:
+      return "dev:gpu_power_usage_watts:pue";
+  }
+  return {};
+}
+
+/// Records of profiling metrics of DCGM: percent, or bytes per second.
+void add_profiling(const GpuPlan& plan, RecordNames names, std::vector<Rule>& rules) {
+  for (const std::string& metric : profiling_metrics()) {
+    if (!plan.job->has(metric)) {
+      continue;
+    }
+    const std::string name = to_lower(std::string_view(metric).substr(kProfilingPrefix.size()));
+    const bool bytes = name.ends_with("_bytes");
+    const std::string value =
+        unit_share(plan, bytes ? of(plan, metric) : fmt::format("100 * {}", of(plan, metric)));
+    const auto add = [&](std::string_view prefix, std::string_view suffix) {
+      rules.push_back({.record = fmt::format("uuid:ceems_gpu_{}{}:{}", prefix, name, suffix),
+                       .expression = value});
+    };
+    if (names == RecordNames::kOld || (names == RecordNames::kBoth && !bytes)) {
+      add("", "ratio");
+    }
+    if (names == RecordNames::kOld) {
+      continue;
+    }
+    if (!bytes) {
+      add("prof_", "ratio");
+      continue;
+    }
+    add("prof_", "sum");  // the dashboards of CEEMS read this name
+    add("prof_", "rate");
+  }
+}
+
+/// Records of profiling metrics of AMD's device metrics exporter, which only later releases have.
+void add_amd_profiling(const GpuPlan& plan, RecordNames names, std::vector<Rule>& rules) {
+  if (plan.kind != GpuKind::kAmdDevice || names == RecordNames::kOld) {
+    return;
+  }
+  for (const std::string& metric : plan.job->series) {
+    if (!metric.starts_with(kAmdProfilingPrefix)) {
+      continue;
+    }
+    const std::string name = metric.substr(kAmdProfilingPrefix.size());
+    const bool ratio =
+        name.find("active") != std::string::npos || name.find("percent") != std::string::npos;
+    rules.push_back(
+        {.record = fmt::format("uuid:ceems_gpu_prof_{}:{}", name, ratio ? "ratio" : "sum"),
+         .expression = unit_share(plan, of(plan, metric))});
+  }
+}
+
+Group unit_group(const GpuPlan& plan, const Common& common) {
+  Group group{
+      .name = "compute-unit-gpu-rules-" + plan.job->name, .interval = common.interval, .rules = {}};
+  auto& rules = group.rules;
+  rules.push_back(
+      {.record = "uuid:ceems_gpu_usage:ratio", .expression = unit_share(plan, usage(plan))});
+  std::ranges::move(memory_rules(plan, common.names), std::back_inserter(rules));
+  rules.push_back(
+      {.record = device_record(plan), .expression = scaled(common.pue, gpu_watts(plan))});
+  rules.push_back({.record = "uuid:ceems_gpu_power_watts:pue",
+                   .expression = unit_power(plan, of(plan, device_record(plan)))});
+  std::ranges::move(unit_emissions("uuid:ceems_gpu_emissions_g_s:pue",
+                                   fmt::format("uuid:ceems_gpu_power_watts:pue{{{}}}",
+                                               job_matcher(plan.cpu_jobs)),
+                                   common.emissions),
+                    std::back_inserter(rules));
+  if (plan.kind == GpuKind::kNvidia) {
+    add_profiling(plan, common.names, rules);
+  }
+  add_amd_profiling(plan, common.names, rules);
+  return group;
+}
+
+Group job_group(const GpuPlan& plan, const Common& common) {
+  Group group{.name = "host-agg-gpu-rules-" + plan.job->name,
+              .interval = rate_window(*plan.job),
+              .rules = {}};
+  auto& rules = group.rules;
+  // Instances of a GPU have no DCGM_FI_DEV_GPU_UTIL.
+  rules.push_back({.record = "job:ceems_gpu_usage:avg",
+                   .expression = fmt::format("avg by (job) ({})", usage(plan))});
+  rules.push_back({.record = "job:ceems_gpu_memory_usage:avg_ratio",
+                   .expression = fmt::format("avg by (job) ({})", memory_usage(plan))});
+  rules.push_back(
+      {.record = "job:ceems_gpu_power_watts:pue",
+       .expression = scaled(common.pue, with_label(fmt::format("sum({})", gpu_watts_by_host(plan)),
+                                                   "job", plan.job->name))});
+  std::ranges::move(
+      job_emissions("job:ceems_gpu_emissions_g_s:pue", of(plan, "job:ceems_gpu_power_watts:pue"),
+                    plan.job->name, common.emissions),
+      std::back_inserter(rules));
+  return group;
+}
+
+}  // namespace
+
+const std::vector<std::string>& profiling_metrics() {
+  static const std::vector<std::string> kNames = [] {
+    std::vector<std::string> names;
+    for (const char* suffix :
+         {"SM_ACTIVE", "SM_OCCUPANCY", "GR_ENGINE_ACTIVE", "PIPE_TENSOR_ACTIVE", "PIPE_FP64_ACTIVE",
+          "PIPE_FP32_ACTIVE", "PIPE_FP16_ACTIVE", "DRAM_ACTIVE", "NVLINK_TX_BYTES",
+          "NVLINK_RX_BYTES", "PCIE_TX_BYTES", "PCIE_RX_BYTES"}) {
+      names.push_back(fmt::format("{}{}", kProfilingPrefix, suffix));
+    }
+    return names;
+  }();
+  return kNames;
+}
+
+std::vector<Group> gpu_groups(const GpuPlan& plan, const Common& common) {
+  return {unit_group(plan, common), job_group(plan, common)};
+}
+
+}  // namespace ceems::tool::rules
