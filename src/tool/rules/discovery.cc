@@ -9,6 +9,7 @@
 
 #include "base/strings.h"
 #include "tool/rules/gpu_rules.h"
+#include "tool/rules/promql.h"
 
 namespace ceems::tool::rules {
 namespace {
@@ -91,8 +92,7 @@ Result<> read_unit_series(tsdb::Client& client, TimeRange range, Jobs& jobs) {
       continue;
     }
     const auto metrics = client.label_values(
-        "__name__",
-        {fmt::format("{{__name__=~\"gpu_prof_.+\",job=\"{}\"}}", tsdb::quote_text(name))},
+        "__name__", {fmt::format("{{__name__=~\"gpu_prof_.+\",job=\"{}\"}}", escaped(name))},
         range.start_ms, range.end_ms);
     if (!metrics) {
       return fail(Error(metrics.error()).with_context("error fetching series label values"));
@@ -155,11 +155,10 @@ Result<Site> discover(tsdb::Client& client,
     }
     site.jobs.push_back(std::move(job));
   }
-  auto providers =
-      client.label_values("provider",
-                          {fmt::format("ceems_emissions_gCo2_kWh{{country_code=\"{}\"}}",
-                                       tsdb::quote_text(country_code))},
-                          range.start_ms, range.end_ms);
+  auto providers = client.label_values(
+      "provider",
+      {fmt::format("ceems_emissions_gCo2_kWh{{country_code=\"{}\"}}", escaped(country_code))},
+      range.start_ms, range.end_ms);
   if (!providers) {
     return fail(std::move(providers).error().with_context("error fetching series label values"));
   }

@@ -2,7 +2,6 @@
 
 #include "tool/rules/host_rules.h"
 #include "tool/rules/promql.h"
-#include "tsdb/client.h"
 
 namespace ceems::tool::rules {
 
@@ -19,8 +18,8 @@ std::vector<Rule> unit_emissions(std::string_view record,
                      .expression = fmt::format(
                          "{}\n  * on (provider) group_left ()\nmax by (provider) "
                          "(ceems_emissions_gCo2_kWh{{country_code=\"{}\",provider=\"{}\"}})",
-                         with_label(kwh, "provider", provider),
-                         tsdb::quote_text(emissions.country_code), tsdb::quote_text(provider))});
+                         with_label(kwh, "provider", provider), escaped(emissions.country_code),
+                         escaped(provider))});
   }
   if (rules.empty() && emissions.any()) {
     rules.push_back(

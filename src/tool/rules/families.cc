@@ -8,7 +8,6 @@
 
 #include "tool/rules/host_rules.h"
 #include "tool/rules/promql.h"
-#include "tsdb/client.h"
 
 namespace ceems::tool::rules {
 namespace {
@@ -171,9 +170,9 @@ std::string host_metric(const HostPlan& plan) {
 std::string host_watts(const HostPlan& plan) {
   std::string more;
   if (plan.family == Family::kRedfish) {
-    more = fmt::format("chassis=\"{}\"", tsdb::quote_text(plan.chassis));
+    more = fmt::format("chassis=\"{}\"", escaped(plan.chassis));
   } else if (plan.family == Family::kHwmon) {
-    more = fmt::format("chip=\"{}\"", tsdb::quote_text(plan.chip));
+    more = fmt::format("chip=\"{}\"", escaped(plan.chip));
   }
   std::string watts;
   const auto metrics = meter_metrics(plan);

@@ -1,8 +1,11 @@
 #include "tool/rules/promql.h"
 
+#include <algorithm>
+
 #include <fmt/format.h>
 #include <fmt/ranges.h>
 
+#include "base/utf8.h"
 #include "config/duration.h"
 #include "tsdb/client.h"
 
@@ -23,11 +26,40 @@ std::string gpu_device_labels(GpuKind kind) {
 
 }  // namespace
 
+std::string escaped(std::string_view text) {
+  std::string out;
+  const std::string clean = clean_text(text);
+  std::string_view rest = clean;
+  while (!rest.empty()) {
+    const std::size_t size = std::max<std::size_t>(1, utf8_length(rest));
+    const std::string_view character = rest.substr(0, size);
+    rest.remove_prefix(character.size());
+    const auto byte = static_cast<unsigned char>(character[0]);
+    if (character == "\"" || character == "\\") {
+      out += '\\';
+      out += character;
+    } else if (character == "\n") {
+      out += "\\n";
+    } else if (byte < 0x20 || byte == 0x7f) {
+      out += fmt::format("\\u{:04x}", byte);
+    } else if (byte == 0xc2 && static_cast<unsigned char>(character[1]) < 0xa0) {  // C1 controls
+      out += fmt::format("\\u{:04x}", static_cast<unsigned char>(character[1]));
+    } else if (character == "\u2028" || character == "\u2029") {  // line and paragraph separator
+      out += character == "\u2028" ? "\\u2028" : "\\u2029";
+    } else if (character == "\ufeff") {  // byte order mark
+      out += "\\ufeff";
+    } else {
+      out += character;
+    }
+  }
+  return out;
+}
+
 std::string job_matcher(const std::vector<std::string>& names) {
   if (names.size() == 1) {
-    return fmt::format("job=\"{}\"", tsdb::quote_text(names.front()));
+    return fmt::format("job=\"{}\"", escaped(names.front()));
   }
-  return fmt::format("job=~\"{}\"", tsdb::quote_text(tsdb::exact_regex(names)));
+  return fmt::format("job=~\"{}\"", escaped(tsdb::exact_regex(names)));
 }
 
 std::string selector(std::string_view metric, const Job& job, std::string_view more) {
@@ -56,7 +88,7 @@ std::string with_label(const std::string& expression,
     replacement += c == '$' ? "$$" : std::string(1, c);
   }
   return fmt::format(R"x(label_replace({}, "{}", "{}", "job", ".*"))x", expression, name,
-                     tsdb::quote_text(replacement));
+                     escaped(replacement));
 }
 
 std::string scaled(double factor, const std::string& expression) {

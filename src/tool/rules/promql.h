@@ -12,6 +12,10 @@
 
 namespace ceems::tool::rules {
 
+/// A text for double quotes in PromQL and in YAML: quotes, backslashes and whatever could end a
+/// line or a scalar are escaped. Bytes that are not UTF-8 become U+FFFD.
+std::string escaped(std::string_view text);
+
 /// job="name", or job=~"a|b" for several.
 std::string job_matcher(const std::vector<std::string>& names);
 /// metric{job="name",more}

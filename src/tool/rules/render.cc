@@ -4,8 +4,8 @@
 
 #include <fmt/format.h>
 
-#include "base/json.h"
 #include "base/strings.h"
+#include "tool/rules/promql.h"
 
 namespace ceems::tool::rules {
 namespace {
@@ -35,9 +35,7 @@ std::string yaml_scalar(std::string_view text) {
   if (plain) {
     return std::string(text);
   }
-  std::string quoted;  // a JSON string is a YAML scalar as well
-  append_json_string(quoted, text, JsonEscape::kPlain);
-  return quoted;
+  return fmt::format("\"{}\"", escaped(text));
 }
 
 std::string rule_file(const std::vector<Group>& groups) {
