@@ -7,10 +7,13 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(check_api_command());
   commands.push_back(check_lb_command());
   commands.push_back(check_web_config_command());
+  commands.push_back(check_config_command());
+  commands.push_back(check_site_command());
   commands.push_back(create_web_config_command());
   commands.push_back(recording_rules_command());
   commands.push_back(relabel_configs_command());
   commands.push_back(updater_queries_command());
+  commands.push_back(emissions_command());
   return commands;
 }
 

@@ -25,7 +25,10 @@ class Command {
 std::unique_ptr<Command> check_api_command();
 std::unique_ptr<Command> check_lb_command();
 std::unique_ptr<Command> check_web_config_command();
+std::unique_ptr<Command> check_config_command();
+std::unique_ptr<Command> check_site_command();
 std::unique_ptr<Command> create_web_config_command();
+std::unique_ptr<Command> emissions_command();
 std::unique_ptr<Command> recording_rules_command();
 std::unique_ptr<Command> relabel_configs_command();
 std::unique_ptr<Command> updater_queries_command();

@@ -30,12 +30,12 @@ bool has_user(std::string_view url) {
 
 }  // namespace
 
-void ServerFlags::add(config::FlagSet& flags, std::string_view server) {
-  flags.add("url", url, {.help = fmt::format("URL of {}.", server)});
-  flags.add("http.config.file", http_config_file,
-            {.help = fmt::format("File with the password, TLS and headers for {}, in the format of "
-                                 "http_config of Prometheus.",
-                                 server),
+void ServerFlags::add(config::FlagSet& flags, std::string_view server, std::string_view prefix) {
+  flags.add(fmt::format("{}url", prefix), url,
+            {.help = fmt::format("URL of {}.", server), .placeholder = url.empty() ? "URL" : ""});
+  flags.add(fmt::format("{}http.config.file", prefix), http_config_file,
+            {.help = fmt::format("File with the password, TLS and headers for it, in the format of "
+                                 "http_config of Prometheus."),
              .placeholder = "FILE"});
 }
 
@@ -112,6 +112,21 @@ Result<rules::TimeRange> RangeFlags::range(const Clock& clock) const {
     return fail(ErrorCode::kInvalidArgument, "{}: start time is not before end time", kContext);
   }
   return range;
+}
+
+Result<std::unique_ptr<net::Client>> ServerFlags::client(std::chrono::seconds timeout) const {
+  auto read = options();
+  if (!read) {
+    return fail(std::move(read).error());
+  }
+  read->timeout = timeout;
+  read->connect_timeout = timeout;
+  auto client = net::Client::create(std::move(*read));
+  if (!client) {
+    return fail(
+        std::move(client).error().with_context("Failed to create a new HTTP round tripper"));
+  }
+  return client;
 }
 
 Result<std::unique_ptr<TsdbConnection>> TsdbConnection::open(const ServerFlags& flags) {

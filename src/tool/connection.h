@@ -13,17 +13,20 @@
 
 namespace ceems::tool {
 
-/// The flags --url and --http.config.file, and what they lead to.
+/// The flags --url and --http.config.file, or with a prefix --api.url and so on, and what they lead
+/// to.
 struct ServerFlags {
   std::string url;
   std::string http_config_file;
 
-  void add(config::FlagSet& flags, std::string_view server);
+  void add(config::FlagSet& flags, std::string_view server, std::string_view prefix = {});
   /// The URL with a scheme and without a slash at its end. kInvalidArgument if it has a user as
   /// well as a file.
   [[nodiscard]] Result<std::string> address() const;
   /// The options that the file gives.
   [[nodiscard]] Result<net::ClientOptions> options() const;
+  /// A client with these options.
+  [[nodiscard]] Result<std::unique_ptr<net::Client>> client(std::chrono::seconds timeout) const;
 };
 
 /// The flags --start and --end.

@@ -20,15 +20,9 @@ class HealthCommand : public Command {
     if (!address) {
       return fail(std::move(address).error());
     }
-    auto options = server_.options();
-    if (!options) {
-      return fail(std::move(options).error());
-    }
-    options->timeout = kTimeout;
-    auto client = net::Client::create(std::move(*options));
+    const auto client = server_.client(kTimeout);
     if (!client) {
-      return fail(
-          std::move(client).error().with_context("Failed to create a new HTTP round tripper"));
+      return fail(client.error());
     }
     const auto response = (*client)->get(*address + "/health", headers);
     if (!response) {

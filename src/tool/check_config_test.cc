@@ -1,0 +1,75 @@
+#include "tool/files/check_config.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "testing/temp_dir.h"
+#include "tool/fake_console.h"
+
+namespace ceems::tool {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+FileCheck checked(std::string_view text) {
+  const testing::TempDir dir;
+  return check_config_file(dir.write("file.yml", text).string(), false);
+}
+
+TEST(CheckConfig, FindsTheProgramsOfAFile) {
+  const FileCheck both = checked(
+      "ceems_api_server: {data: {path: /var/lib/ceems}}\n"
+      "clusters: [{id: a, manager: slurm}]\n"
+      "ceems_lb: {backends: [{id: a, tsdb: [{web: {url: 'http://localhost:9090'}}]}]}\n");
+  EXPECT_EQ(both.error, "");
+  EXPECT_THAT(both.programs, ElementsAre("ceems_api_server", "ceems_lb"));
+  EXPECT_THAT(checked("redfish_collector: {}\n").programs, ElementsAre("ceems_exporter (Redfish)"));
+  EXPECT_THAT(checked("basic_auth_users: {}\n").programs, ElementsAre("web configuration"));
+  const FileCheck client = checked("basic_auth: {username: a, password: b}\n");
+  EXPECT_EQ(client.error, "");
+  EXPECT_THAT(client.programs, ElementsAre("HTTP client configuration"));
+}
+
+TEST(CheckConfig, NamesTheLineAndTheKeyThatWasMeant) {
+  EXPECT_THAT(
+      checked("ceems_api_server:\n  data:\n    pth: /x\n").error,
+      HasSubstr("file.yml:3: ceems_api_server.data.pth: unknown key, did you mean 'path'?"));
+  EXPECT_THAT(checked("ceems_lb:\n  strateg: round-robin\n").error,
+              HasSubstr("file.yml:2: ceems_lb.strateg: unknown key, did you mean 'strategy'?"));
+  EXPECT_THAT(checked("ceems_api_serve: {}\n").error,
+              HasSubstr("file.yml:1: ceems_api_serve: unknown key, did you mean "
+                        "'ceems_api_server'?"));
+}
+
+TEST(CheckConfig, ChecksWhatManagersRead) {
+  const FileCheck check =
+      checked("clusters:\n  - id: a\n    manager: slurm\n    extra_config:\n      nonsense: 1\n");
+  EXPECT_THAT(check.error, HasSubstr("file.yml:5: clusters[0].extra_config.nonsense: unknown key"));
+}
+
+TEST(CheckConfig, RefusesWhatNoProgramReads) {
+  EXPECT_THAT(checked("- a\n").error, HasSubstr("expected a mapping"));
+  EXPECT_THAT(checked("").error, HasSubstr("expected a mapping"));
+  EXPECT_THAT(checked("a: [\n").error, HasSubstr("file.yml:"));
+  EXPECT_THAT(checked("ceems_exporter: {}\n").error,
+              HasSubstr("no section that this program can check"));
+  EXPECT_THAT(check_config_file("/nonexistent", false).error, HasSubstr("/nonexistent"));
+}
+
+TEST(CheckConfig, FailsIfOneFileIsWrong) {
+  const testing::TempDir dir;
+  const std::string good = dir.write("good.yml", "basic_auth_users: {}\n").string();
+  const std::string bad = dir.write("bad.yml", "ceems_lb: 1\n").string();
+  FakeConsole console;
+  EXPECT_EQ(run_tool({"check", "config", good}, console), 0);
+  EXPECT_EQ(console.err, good + " (web configuration) SUCCESS\n");
+  EXPECT_EQ(run_tool({"check", "config", good, bad, "--json"}, console), 1);
+  EXPECT_THAT(console.out, HasSubstr(R"({"file":")" + good + R"(","ok":true,)"));
+  EXPECT_THAT(console.out, HasSubstr(R"(,"ok":false,"programs":["ceems_lb"],"warnings":[],)"));
+  EXPECT_EQ(run_tool({"check", "config"}, console), 1);
+}
+
+}  // namespace
+}  // namespace ceems::tool

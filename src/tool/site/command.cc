@@ -1,0 +1,87 @@
+#include "tool/command.h"
+
+#include <fmt/format.h>
+
+#include "base/clock.h"
+#include "tool/connection.h"
+#include "tool/site/examine.h"
+
+namespace ceems::tool {
+namespace {
+
+constexpr std::chrono::seconds kTimeout{5};
+
+class CheckSite final : public Command {
+ public:
+  CheckSite() { server_.url = "http://localhost:9090"; }
+  [[nodiscard]] std::string_view words() const override { return "check site"; }
+  [[nodiscard]] std::string_view help() const override {
+    return "Ask Prometheus, the exporters, the API server and the load balancer what is not "
+           "connected, not scraped, out of date or without a password.";
+  }
+  void add_flags(config::FlagSet& flags) override {
+    server_.add(flags, "Prometheus");
+    api_.add(flags, "ceems_api_server; without it, it is not examined", "api.");
+    lb_.add(flags, "ceems_lb; without it, it is not examined", "lb.");
+    flags.add("max-exporters", max_exporters_,
+              {.help = "Number of exporters that are asked whether they answer without a password; "
+                       "0: none."});
+    flags.add("json", json_, {.help = "Print the findings as JSON."});
+  }
+  Result<int> run(Console& console) override {
+    auto connection = TsdbConnection::open(server_);
+    if (!connection) {
+      return fail(std::move(connection).error());
+    }
+    const auto api = api_.client(kTimeout);
+    const auto lb = lb_.client(kTimeout);
+    for (const auto* client : {&api, &lb}) {
+      if (!*client) {
+        return fail(client->error());
+      }
+    }
+    for (const ServerFlags* flags : {&server_, &api_, &lb_}) {
+      if (const auto address = flags->address(); !address) {
+        return fail(address.error());
+      }
+    }
+    net::ClientOptions bare;
+    bare.timeout = kTimeout;
+    bare.connect_timeout = kTimeout;
+    bare.tls.insecure_skip_verify = true;  // no secret is sent
+    bare.user_agent = "ceems_tool check site";
+    auto stranger = net::Client::create(std::move(bare));
+    if (!stranger) {
+      return fail(std::move(stranger).error());
+    }
+    const auto findings =
+        examine_site({.tsdb = &(*connection)->client(),
+                      .stranger = stranger->get(),
+                      .api = (*api).get(),
+                      .lb = (*lb).get(),
+                      .tsdb_url = *server_.address(),
+                      .api_url = api_.url.empty() ? "" : *api_.address(),
+                      .lb_url = lb_.url.empty() ? "" : *lb_.address(),
+                      .max_exporters = static_cast<std::size_t>(std::max(0L, max_exporters_)),
+                      .now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
+                                    real_clock().now().time_since_epoch())
+                                    .count()});
+    console.print(json_ ? findings_json(findings) + "\n" : findings_text(findings));
+    return findings_status(findings);
+  }
+
+ private:
+  ServerFlags server_;
+  ServerFlags api_;
+  ServerFlags lb_;
+  long max_exporters_ = 20;
+  bool json_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Command> check_site_command() {
+  return std::make_unique<CheckSite>();
+}
+
+}  // namespace ceems::tool
