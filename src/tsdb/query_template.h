@@ -10,7 +10,7 @@ namespace ceems::tsdb {
 
 /// The variables of a query template, as PromQL text.
 struct QueryVariables {
-  std::string uuids;  ///< regular expression for =~ inside double or single quotes
+  std::string uuids;  ///< regular expression for =~ inside quotes of any kind
   std::string scrape_interval, scrape_interval_milli;
   std::string evaluation_interval, evaluation_interval_milli;
   std::string rate_interval;

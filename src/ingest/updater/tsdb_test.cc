@@ -573,6 +573,26 @@ TEST(TsdbUpdater, BatchesRespectTheSamplesOfTheTsdb) {
   EXPECT_EQ(sizes, (std::vector<std::size_t>{12, 12, 6}));
 }
 
+TEST(TsdbUpdater, NamesUnitsSoThatAnyQuotesMayStandAroundThem) {
+  FakeTsdb tsdb;
+  std::vector<std::string> queries;
+  tsdb.override_answer = [&](const auto& request) -> std::optional<Result<net::ClientResponse>> {
+    const std::string query = request.first("query");
+    if (query.starts_with("cpu{")) {
+      queries.push_back(query);
+    }
+    return std::nullopt;
+  };
+  TsdbUpdater updater(options_with("queries: {avg_cpu_usage: {global: 'cpu{uuid=~`{{.UUIDs}}`}'}}"),
+                      tsdb.client());
+  std::vector<model::Unit> units;
+  for (const char* id : {"6[1]", "7.batch", "a`\"\\b", "12"}) {
+    units.push_back(unit(id));
+  }
+  ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
+  EXPECT_EQ(queries, (std::vector<std::string>{"cpu{uuid=~`12|6[[]1[]]|7[.]batch|a...b`}"}));
+}
+
 TEST(TsdbUpdater, AsksFourQueriesAtATimeWithTheTimeOutOfTheTsdb) {
   std::atomic<int> active = 0;
   std::atomic<int> most = 0;
