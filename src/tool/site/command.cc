@@ -23,6 +23,11 @@ class CheckSite final : public Command {
     server_.add(flags, "Prometheus");
     api_.add(flags, "ceems_api_server; without it, it is not examined", "api.");
     lb_.add(flags, "ceems_lb; without it, it is not examined", "lb.");
+    flags.add(
+        "lb.cluster-id", lb_cluster_,
+        {.help = "Cluster whose series are asked for through ceems_lb, to see whether it lets "
+                 "a stranger read them.",
+         .placeholder = "ID"});
     flags.add("max-exporters", max_exporters_,
               {.help = "Number of exporters that are asked whether they answer without a password; "
                        "0: none."});
@@ -62,6 +67,7 @@ class CheckSite final : public Command {
                       .tsdb_url = *server_.address(),
                       .api_url = api_.url.empty() ? "" : *api_.address(),
                       .lb_url = lb_.url.empty() ? "" : *lb_.address(),
+                      .lb_cluster = lb_cluster_,
                       .max_exporters = static_cast<std::size_t>(std::max(0L, max_exporters_)),
                       .now_ms = std::chrono::duration_cast<std::chrono::milliseconds>(
                                     real_clock().now().time_since_epoch())
@@ -74,6 +80,7 @@ class CheckSite final : public Command {
   ServerFlags server_;
   ServerFlags api_;
   ServerFlags lb_;
+  std::string lb_cluster_;
   long max_exporters_ = 20;
   bool json_ = false;
 };

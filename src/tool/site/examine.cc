@@ -302,9 +302,12 @@ void Examination::examine_lb() {
     return;
   }
   add(State::kOk, "lb", fmt::format("{} is healthy", shown_url(context_.lb_url)));
+  net::Headers headers{{"X-Grafana-User", "ceems-tool-check-site"}};
+  if (!context_.lb_cluster.empty()) {
+    headers.emplace_back("X-Ceems-Cluster-Id", context_.lb_cluster);
+  }
   const auto status =
-      status_for_stranger(context_.lb_url + "/api/v1/query?query=ceems_compute_units",
-                          {{"X-Grafana-User", "ceems-tool-check-site"}});
+      status_for_stranger(context_.lb_url + "/api/v1/query?query=ceems_compute_units", headers);
   if (status == 200) {
     add(State::kProblem, "lb", "a user without units reads the series of nodes through it",
         "configure ceems_api_server.data.path or .web in its file, so that it knows owners");

@@ -22,6 +22,7 @@ struct SiteContext {
   std::string tsdb_url;
   std::string api_url;             ///< empty: not examined
   std::string lb_url;              ///< empty: not examined
+  std::string lb_cluster = {};     ///< X-Ceems-Cluster-Id of requests through it
   std::size_t max_exporters = 20;  ///< that are asked without a password
   std::int64_t now_ms = 0;
 };
