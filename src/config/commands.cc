@@ -6,6 +6,9 @@
 #include <span>
 #include <utility>
 
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
 #include "base/check.h"
 #include "base/strings.h"
 #include "base/version.h"

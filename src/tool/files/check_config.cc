@@ -192,6 +192,7 @@ class CheckConfig final : public Command {
                   "required argument 'files' not provided, try --help");
     }
     std::vector<FileCheck> checks;
+    checks.reserve(files_.size());
     for (const std::string& file : files_) {
       checks.push_back(check_config_file(file, expand_env_));
     }

@@ -187,6 +187,7 @@ std::string host_watts(const HostPlan& plan) {
 
 std::string host_minus_gpu_watts(const HostPlan& plan) {
   std::vector<std::string> gpus;
+  gpus.reserve(plan.gpus.size());
   for (const GpuPlan* one : plan.gpus) {
     gpus.push_back(gpu_watts_by_host(*one));
   }
@@ -196,6 +197,7 @@ std::string host_minus_gpu_watts(const HostPlan& plan) {
 
 std::string host_watts_without_gpus(const HostPlan& plan) {
   std::vector<std::string> recent;
+  recent.reserve(plan.gpus.size());
   for (const GpuPlan* one : plan.gpus) {
     recent.push_back(with_host(fmt::format("last_over_time({}[1h])",
                                            selector(gpu_power_metrics(*one).front(), *one->job))));

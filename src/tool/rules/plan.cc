@@ -46,7 +46,7 @@ Result<std::string> select(const Job& job,
                            const std::vector<std::string>& known,
                            const std::vector<std::string>& given,
                            const Ask& ask) {
-  const std::string chosen = chosen_for(job, given, known);
+  std::string chosen = chosen_for(job, given, known);
   if (!chosen.empty()) {
     if (std::ranges::find(known, chosen) == known.end()) {
       return fail(ErrorCode::kInvalidArgument, "job '{}' has no {} '{}', but {}", job.name, what,
@@ -88,6 +88,7 @@ std::optional<std::string> node_chip(const Job& job, const Choices& choices) {
 void plan_host(const Job& job, const Choices& choices, const Ask& ask, Plan& plan) {
   HostPlan host{.job = &job, .chassis = {}, .chip = {}, .gpus = {}};
   std::vector<std::string> chips;
+  chips.reserve(job.chips.size());
   for (const auto& [chip, name] : job.chips) {
     chips.push_back(chip);
   }
@@ -179,7 +180,8 @@ void pair_gpus(const Site& site, HostPlan& host, Plan& plan) {
   for (const Job* job : gpu_jobs(site, *host.job)) {
     auto known = std::ranges::find(plan.gpus, job, &GpuPlan::job);
     if (known == plan.gpus.end()) {
-      plan.gpus.push_back({.job = job, .kind = *gpu_kind(*job), .cpu_jobs = {}});
+      plan.gpus.push_back(
+          {.job = job, .kind = gpu_kind(*job).value_or(GpuKind::kNvidia), .cpu_jobs = {}});
       known = plan.gpus.end() - 1;
     }
     known->cpu_jobs.push_back(host.job->name);
