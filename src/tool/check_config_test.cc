@@ -43,6 +43,22 @@ TEST(CheckConfig, NamesTheLineAndTheKeyThatWasMeant) {
                         "'ceems_api_server'?"));
 }
 
+TEST(CheckConfig, KnowsTheExamples) {
+  const std::filesystem::path examples =
+      std::filesystem::path(CEEMS_TEST_ROOT) / ".." / "packaging" / "config";
+  for (const auto& [file, program] :
+       {std::pair("api-server-config.yml", "ceems_api_server"),
+        std::pair("lb-config.yml", "ceems_lb"), std::pair("cacct.yml", "cacct"),
+        std::pair("redfish-proxy.yml", "redfish_proxy")}) {
+    const FileCheck check = check_config_file((examples / file).string(), false);
+    EXPECT_EQ(check.error, "") << file;
+    EXPECT_THAT(check.programs, ::testing::Contains(program)) << file;
+  }
+  EXPECT_THAT(checked("tsdb: {querys: {}}\n").error, HasSubstr("tsdb.querys: unknown key"));
+  EXPECT_THAT(checked("redfish_proxy: {target: []}\n").error,
+              HasSubstr("redfish_proxy.target: unknown key, did you mean 'targets'?"));
+}
+
 TEST(CheckConfig, ChecksWhatManagersRead) {
   const FileCheck check =
       checked("clusters:\n  - id: a\n    manager: slurm\n    extra_config:\n      nonsense: 1\n");

@@ -13,6 +13,7 @@
 
 #include "api/config.h"
 #include "base/json.h"
+#include "cacct/config.h"
 #include "config/section.h"
 #include "config/spelling.h"
 #include "exporter/redfish/config.h"
@@ -20,6 +21,7 @@
 #include "lb/config.h"
 #include "net/client/client_config.h"
 #include "net/server/web_config.h"
+#include "redfish_proxy/config.h"
 #include "tool/command.h"
 
 namespace ceems::tool {
@@ -72,6 +74,16 @@ Result<> check_lb(const Input& input, FileCheck& /*check*/) {
   return config ? Result<>() : fail(config.error());
 }
 
+Result<> check_cacct(const Input& input, FileCheck& /*check*/) {
+  const auto config = cacct::parse_config(input.document, input.directory);
+  return config ? Result<>() : fail(config.error());
+}
+
+Result<> check_redfish_proxy(const Input& input, FileCheck& /*check*/) {
+  const auto config = redfish_proxy::parse_config(input.document, input.directory);
+  return config ? Result<>() : fail(config.error());
+}
+
 Result<> check_redfish(const Input& input, FileCheck& /*check*/) {
   const auto config = exporter::redfish::parse_config(
       input.text, input.file, {.node_name = "node", .environment = [](const std::string& name) {
@@ -97,7 +109,7 @@ struct Program {
   Result<> (*check)(const Input& input, FileCheck& check);
 };
 
-constexpr std::array<Program, 5> kPrograms{{
+constexpr std::array<Program, 7> kPrograms{{
     {"ceems_api_server",
      [](const config::Node& document) {
        const config::Node server = document["ceems_api_server"];
@@ -108,6 +120,18 @@ constexpr std::array<Program, 5> kPrograms{{
      check_api_server},
     {"ceems_lb", [](const config::Node& document) { return document["ceems_lb"].present(); },
      check_lb},
+    {"cacct",
+     [](const config::Node& document) {
+       const config::Node server = document["ceems_api_server"];
+       return document["tsdb"].present() || server["cluster_id"].present() ||
+              server["user_header_name"].present();
+     },
+     check_cacct},
+    {"redfish_proxy",
+     [](const config::Node& document) {
+       return document["redfish_proxy"].present() || document["redfish_config"].present();
+     },
+     check_redfish_proxy},
     {"ceems_exporter (Redfish)",
      [](const config::Node& document) {
        return document["redfish_collector"].present() || document["redfish_web_config"].present();
