@@ -212,9 +212,8 @@ class Reader {
     if (!done) {
       return refuse("expected [watts, deviation]");
     }
-    return estimate.plausible() ||
-           refuse(fmt::format("impossible watts and deviation [{}, {}]", estimate.watts,
-                              estimate.deviation));
+    return estimate.plausible() || refuse(fmt::format("impossible watts and deviation [{}, {}]",
+                                                      estimate.watts, estimate.deviation));
   }
 
   bool read_bin(std::vector<IdlePower::Bin>& bins) {
