@@ -73,7 +73,7 @@ void UnitWatts::observe(const Interval& interval, std::span<const Use> units) {
         unit->second.alive = true;
       }
     }
-    if (seconds_ >= IdlePower::kWindow) {
+    if (seconds_ >= kWindow) {
       close_window();
     }
   }

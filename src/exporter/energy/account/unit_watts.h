@@ -26,11 +26,13 @@ namespace ceems::exporter::energy {
 /// The system counts as one unit, together with all units beyond the first kMaxUnits. The estimate
 /// of idle power comes with its standard deviation, which stays large while nothing changes.
 ///
-/// Power and use are averaged over windows of IdlePower::kWindow. Each window takes time in
+/// Power and use are averaged over windows of kWindow. Each window takes time in
 /// proportion to the square of the number of units, each observe() in proportion to their number.
 /// Allocates only when units come or go. Not thread-safe.
 class UnitWatts {
  public:
+  /// Seconds over which power and use are averaged.
+  static constexpr double kWindow = 2;
   static constexpr std::size_t kMaxUnits = 256;
   /// What is learned of a unit lies between these, as fractions of the average.
   static constexpr double kMinWatts = 0.2;
