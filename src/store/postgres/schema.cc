@@ -6,6 +6,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "store/postgres/coordinator.h"
+#include "store/schema/copying.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
@@ -166,6 +167,15 @@ Result<std::int64_t> stored_version(Connection& connection) {
 
 /// stored_version(), which must not be newer than this program.
 Result<std::int64_t> known_version(Connection& connection) {
+  const auto copying = number(
+      connection,
+      fmt::format("SELECT count(*) FROM pg_class WHERE oid = to_regclass('{}')", kCopyTable));
+  if (!copying) {
+    return copying;
+  }
+  if (*copying > 0) {
+    return fail(ErrorCode::kInvalidArgument, kUnfinishedCopy, connection.name());
+  }
   auto version = stored_version(connection);
   if (version && *version > kOwnVersion) {
     return fail(ErrorCode::kInvalidArgument,

@@ -14,7 +14,8 @@ namespace ceems::store::postgres {
 /// one after the other.
 ///
 /// kInvalidArgument if the database is not in UTF-8, is newer than this program, or has a table
-/// `units` that is not ours. It is not changed then. After a stop, the step that runs is the last,
+/// `units` that is not ours, or holds an unfinished copy (schema/copying.h). It is not changed
+/// then. After a stop, the step that runs is the last,
 /// unless it is cancelled, and a later call continues. If a stop is possible, waits without a limit
 /// for another program that upgrades the database.
 Result<> upgrade(Connection& connection, const std::stop_token& stop = {});

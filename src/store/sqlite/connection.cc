@@ -134,6 +134,10 @@ void Statement::reset() {
   sqlite3_reset(handle_.get());
 }
 
+int Statement::columns() const {
+  return sqlite3_column_count(handle_.get());
+}
+
 std::string_view Statement::text(int column) const {
   const auto* data = sqlite3_column_blob(handle_.get(), column);
   if (data == nullptr) {

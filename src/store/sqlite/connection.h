@@ -36,6 +36,8 @@ class Statement {
   Result<> run();
   void reset();
 
+  /// The number of columns of the result.
+  [[nodiscard]] int columns() const;
   // The columns of the current row, counted from 0. Texts are valid until the next step() or
   // reset().
   [[nodiscard]] std::string_view text(int column) const;

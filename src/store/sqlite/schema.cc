@@ -8,6 +8,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "store/schema/copying.h"
 #include "store/schema/sums_columns.h"
 #include "store/schema/table_sql.h"
 #include "store/schema/tables.h"
@@ -259,12 +260,6 @@ Result<> run_step(Connection& connection, int version) {
   return {};
 }
 
-struct State {
-  bool empty = false;  ///< the database has no tables
-  int version = 0;     ///< of the reference's schema
-  int own = 0;         ///< of our additions
-};
-
 Result<bool> has_table(Connection& connection, std::string_view name) {
   auto count = connection.query_integer(
       fmt::format("SELECT count(*) FROM sqlite_master WHERE type='table' AND name='{}'", name));
@@ -272,70 +267,6 @@ Result<bool> has_table(Connection& connection, std::string_view name) {
     return fail(std::move(count).error());
   }
   return *count > 0;
-}
-
-Result<State> inspect(Connection& connection, const std::string& path) {
-  State state;
-  const auto tables = connection.query_integer("SELECT count(*) FROM sqlite_master");
-  if (!tables) {
-    return fail(tables.error());
-  }
-  state.empty = *tables == 0;
-  if (state.empty) {
-    return state;
-  }
-  const auto migrations = has_table(connection, "schema_migrations");
-  if (!migrations) {
-    return fail(migrations.error());
-  }
-  if (!*migrations) {
-    return fail(ErrorCode::kInvalidArgument,
-                "database {}: holds tables but no schema_migrations: not a database of CEEMS",
-                path);
-  }
-  auto row = connection.prepare("SELECT version, dirty FROM schema_migrations");
-  if (!row) {
-    return fail(std::move(row).error());
-  }
-  const auto found = row->step();
-  if (!found) {
-    return fail(found.error());
-  }
-  if (!*found) {
-    return state;  // migrations never ran
-  }
-  const std::int64_t version = row->integer(0);
-  // The reference binds a Go bool, which its driver stores as 0 or 1; words are accepted as well.
-  const bool dirty = row->integer(1) != 0 || row->text(1) == "true";
-  if (dirty) {
-    return fail(ErrorCode::kInvalidArgument,
-                "database {}: schema version {} is marked dirty: an upgrade was interrupted; "
-                "restore a backup or repair it by hand",
-                path, version);
-  }
-  if (version < 0 || version > kSchemaVersion) {
-    return fail(ErrorCode::kInvalidArgument,
-                "database {}: schema version {} is newer than {}, the newest this program knows",
-                path, version, kSchemaVersion);
-  }
-  state.version = static_cast<int>(version);
-  const auto own = has_table(connection, "ceems_schema");
-  if (!own) {
-    return fail(own.error());
-  }
-  if (*own) {
-    const auto own_version = connection.query_integer("SELECT max(version) FROM ceems_schema");
-    if (!own_version) {
-      return fail(own_version.error());
-    }
-    if (*own_version > kOwnVersion) {
-      return fail(ErrorCode::kInvalidArgument,
-                  "database {}: was written by a newer version of this program (ceems_schema {})",
-                  path, *own_version);
-    }
-    state.own = static_cast<int>(*own_version);
-  }
-  return state;
 }
 
 Result<> take_over(Connection& connection, const TimeZone& zone) {
@@ -396,7 +327,7 @@ Result<> set_modes(Connection& connection, bool empty) {
   return {};
 }
 
-bool needs_steps(const State& state) {
+bool needs_steps(const SchemaState& state) {
   return state.version < kSchemaVersion || state.own < kOwnVersion;
 }
 
@@ -408,15 +339,13 @@ Result<std::int64_t> size_of(Connection& connection) {
 
 /// Checks the room for a copy, and for the log and the indexes of an upgrade. The first one writes
 /// a column of every row, so the log becomes as large as the file.
-Result<> check_space(const std::string& path, const State& state, std::int64_t bytes) {
+Result<> check_space(const std::string& path, const SchemaState& state, std::int64_t bytes) {
   std::error_code error;
   const auto space = std::filesystem::space(std::filesystem::path(path).parent_path(), error);
   if (error) {
     return {};  // the copy will tell
   }
-  const auto size = static_cast<std::uint64_t>(bytes);
-  return sqlite::check_space(path, size + (state.own == 0 ? size + size / 2 : size / 2),
-                             space.available);
+  return sqlite::check_space(path, space_to_upgrade(state, bytes), space.available);
 }
 
 Result<> make_copy(Connection& connection,
@@ -454,6 +383,85 @@ Result<> make_copy(Connection& connection,
 
 }  // namespace
 
+Result<SchemaState> schema_state(Connection& connection, const std::string& path) {
+  SchemaState state;
+  const auto tables = connection.query_integer("SELECT count(*) FROM sqlite_master");
+  if (!tables) {
+    return fail(tables.error());
+  }
+  state.empty = *tables == 0;
+  if (state.empty) {
+    return state;
+  }
+  const auto copying = has_table(connection, kCopyTable);
+  if (!copying) {
+    return fail(copying.error());
+  }
+  if (*copying) {
+    return fail(ErrorCode::kInvalidArgument, kUnfinishedCopy, path);
+  }
+  const auto migrations = has_table(connection, "schema_migrations");
+  if (!migrations) {
+    return fail(migrations.error());
+  }
+  if (!*migrations) {
+    return fail(ErrorCode::kInvalidArgument,
+                "database {}: holds tables but no schema_migrations: not a database of CEEMS",
+                path);
+  }
+  auto row = connection.prepare("SELECT version, dirty FROM schema_migrations");
+  if (!row) {
+    return fail(std::move(row).error());
+  }
+  const auto found = row->step();
+  if (!found) {
+    return fail(found.error());
+  }
+  if (!*found) {
+    return state;  // migrations never ran
+  }
+  const std::int64_t version = row->integer(0);
+  // The reference binds a Go bool, which its driver stores as 0 or 1; words are accepted as well.
+  const bool dirty = row->integer(1) != 0 || row->text(1) == "true";
+  if (dirty) {
+    return fail(ErrorCode::kInvalidArgument,
+                "database {}: schema version {} is marked dirty: an upgrade was interrupted; "
+                "restore a backup or repair it by hand",
+                path, version);
+  }
+  if (version < 0 || version > kSchemaVersion) {
+    return fail(ErrorCode::kInvalidArgument,
+                "database {}: schema version {} is newer than {}, the newest this program knows",
+                path, version, kSchemaVersion);
+  }
+  state.version = static_cast<int>(version);
+  const auto own = has_table(connection, "ceems_schema");
+  if (!own) {
+    return fail(own.error());
+  }
+  if (*own) {
+    const auto own_version = connection.query_integer("SELECT max(version) FROM ceems_schema");
+    if (!own_version) {
+      return fail(own_version.error());
+    }
+    if (*own_version > kOwnVersion) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "database {}: was written by a newer version of this program (ceems_schema {})",
+                  path, *own_version);
+    }
+    state.own = static_cast<int>(*own_version);
+  }
+  return state;
+}
+
+std::uint64_t space_to_upgrade(const SchemaState& state, std::int64_t bytes) {
+  if (state.empty || !needs_steps(state)) {
+    return 0;
+  }
+  const auto size = static_cast<std::uint64_t>(bytes);
+  return size + (state.own == 0 ? size + size / 2 : size / 2);
+}
+
 Result<> check_space(const std::string& path, std::uint64_t needed, std::uint64_t available) {
   if (needed <= available) {
     return {};
@@ -466,7 +474,7 @@ Result<> check_space(const std::string& path, std::uint64_t needed, std::uint64_
 }
 
 Result<std::int64_t> bytes_to_upgrade(Connection& connection, const std::string& path) {
-  const auto state = inspect(connection, path);
+  const auto state = schema_state(connection, path);
   if (!state) {
     return fail(state.error());
   }
@@ -505,7 +513,7 @@ Result<> upgrade(Connection& connection,
                  const TimeZone& zone,
                  std::int64_t now_ms,
                  const std::stop_token& stop) {
-  const auto state = inspect(connection, path);
+  const auto state = schema_state(connection, path);
   if (!state) {
     return fail(state.error());
   }

@@ -13,6 +13,18 @@ namespace ceems::store::sqlite {
 /// The version of the reference's tables that this program reads and writes (CEEMS 0.10.2).
 inline constexpr int kSchemaVersion = 9;
 
+/// What an open database holds.
+struct SchemaState {
+  bool empty = false;  ///< no tables
+  int version = 0;     ///< of the reference's schema
+  int own = 0;         ///< of our additions
+};
+
+/// Reads the state without changing anything. Errors are those of upgrade().
+Result<SchemaState> schema_state(Connection& connection, const std::string& path);
+/// How many bytes of free space an upgrade needs beside a file of `bytes`; 0: it has nothing to do.
+std::uint64_t space_to_upgrade(const SchemaState& state, std::int64_t bytes);
+
 /// Brings an open database to the current schema: creates an empty one, upgrades one of the
 /// reference (versions 1 to 9) step by step, and adds our own tables and columns. Before a database
 /// with tables is changed, it is copied to "<file>.v<version>-<UTC time>.bak".
@@ -20,8 +32,8 @@ inline constexpr int kSchemaVersion = 9;
 /// Then derives our columns and tables from what the reference has written to the file since this
 /// program last used it: times as epoch milliseconds, watermarks and admins (docs/api/database.md).
 ///
-/// kInvalidArgument if the database is marked dirty, is newer than kSchemaVersion or was not
-/// created by CEEMS. It is not changed then.
+/// kInvalidArgument if the database is marked dirty, is newer than kSchemaVersion, was not created
+/// by CEEMS or holds an unfinished copy (schema/copying.h). It is not changed then.
 /// Logs the progress with large files. `stop` ends it early with an error; a later call continues.
 Result<> upgrade(Connection& connection,
                  const std::string& path,
