@@ -10,6 +10,11 @@ std::vector<std::unique_ptr<Command>> all_commands() {
   commands.push_back(check_config_command());
   commands.push_back(check_site_command());
   commands.push_back(create_web_config_command());
+  commands.push_back(db_info_command());
+  commands.push_back(db_backup_command());
+  commands.push_back(db_verify_command());
+  commands.push_back(db_migrate_command());
+  commands.push_back(db_copy_command());
   commands.push_back(recording_rules_command());
   commands.push_back(relabel_configs_command());
   commands.push_back(updater_queries_command());

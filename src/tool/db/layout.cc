@@ -1,0 +1,252 @@
+#include "tool/db/layout.h"
+
+#include <algorithm>
+#include <array>
+#include <map>
+#include <numeric>
+#include <utility>
+
+#include "base/strings.h"
+#include "base/time/time_zone.h"
+#include "store/schema/copying.h"
+#include "store/schema/tables.h"
+#include "store/sqlite/connection.h"
+#include "store/sqlite/schema.h"
+
+namespace ceems::tool::db {
+namespace {
+
+using store::sqlite::Connection;
+
+constexpr std::array<std::string_view, 4> kAdministrative{"schema_migrations", "ceems_schema",
+                                                          "ceems_leader", store::kCopyTable};
+
+Content content_of(std::string_view table, std::string_view column, std::string_view otherwise) {
+  for (const store::Table* described : store::kTables) {
+    for (const store::Column& one : described->columns) {
+      if (described->name == table && (one.name == column || one.old_name == column)) {
+        return one.kind == store::ColumnKind::kMetrics  ? Content::kMetrics
+               : one.kind == store::ColumnKind::kObject ? Content::kObject
+                                                        : Content::kText;
+      }
+    }
+  }
+  const bool sums = table == "ceems_unit_sums" &&
+                    (column.starts_with("weight_") ||
+                     std::ranges::any_of(store::kMapColumns, [column](const store::Column& one) {
+                       return one.name == column;
+                     }));
+  if (sums || (table == "ceems_gap_units" && column == "times")) {
+    return Content::kMetrics;
+  }
+  return otherwise == "'[]'" ? Content::kList : Content::kText;
+}
+
+Result<TableLayout> layout_of(Connection& connection, const std::string& name) {
+  TableLayout table{.name = name};
+  auto rows = connection.prepare(
+      "SELECT name, lower(type), coalesce(dflt_value, ''), pk FROM pragma_table_info(?)"
+      " ORDER BY cid");
+  if (!rows) {
+    return fail(std::move(rows).error());
+  }
+  rows->bind(1, std::string_view(name));
+  std::map<std::int64_t, std::size_t> key;  // by the place in the primary key
+  while (true) {
+    const auto more = rows->step();
+    if (!more) {
+      return fail(more.error());
+    }
+    if (!*more) {
+      break;
+    }
+    if (rows->integer(3) > 0) {
+      key.emplace(rows->integer(3), table.columns.size());
+    }
+    table.columns.push_back({.name = std::string(rows->text(0)),
+                             .integer = rows->text(1) == "integer",
+                             .content = content_of(name, rows->text(0), rows->text(2))});
+  }
+  for (const auto& [place, column] : key) {
+    table.order.push_back(column);
+  }
+  auto indexes = connection.prepare(
+      "SELECT list.name, info.name FROM pragma_index_list(?) AS list,"
+      " pragma_index_info(list.name) AS info WHERE list.origin = 'c' ORDER BY list.name,"
+      " info.seqno");
+  if (!indexes) {
+    return fail(std::move(indexes).error());
+  }
+  indexes->bind(1, std::string_view(name));
+  while (true) {
+    const auto more = indexes->step();
+    if (!more) {
+      return fail(more.error());
+    }
+    if (!*more) {
+      break;
+    }
+    if (table.indexes.empty() || table.indexes.back() != indexes->text(0)) {
+      table.indexes.emplace_back(indexes->text(0));
+    }
+    // A table without a primary key has one index, whose values are not unique.
+    if (key.empty() && table.indexes.size() == 1) {
+      const auto found =
+          std::ranges::find(table.columns, std::string(indexes->text(1)), &Column::name);
+      table.order.push_back(static_cast<std::size_t>(found - table.columns.begin()));
+    }
+  }
+  table.key_size = table.order.size();
+  if (key.empty()) {
+    for (std::size_t i = 0; i < table.columns.size(); ++i) {
+      if (std::ranges::find(table.order, i) == table.order.end()) {
+        table.order.push_back(i);
+      }
+    }
+  }
+  return table;
+}
+
+Result<std::vector<TableLayout>> layouts(Connection& connection) {
+  auto names = connection.prepare(
+      "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'");
+  if (!names) {
+    return fail(std::move(names).error());
+  }
+  std::vector<TableLayout> result;
+  while (true) {
+    const auto more = names->step();
+    if (!more) {
+      return fail(more.error());
+    }
+    if (!*more) {
+      return result;
+    }
+    if (is_administrative(names->text(0))) {
+      continue;
+    }
+    auto table = layout_of(connection, std::string(names->text(0)));
+    if (!table) {
+      return fail(std::move(table).error());
+    }
+    result.push_back(std::move(*table));
+  }
+}
+
+int compare_cells(const Column& column, const Cell& a, const Cell& b) {
+  if (column.integer) {
+    const auto x = parse_int<std::int64_t>(a.text).value_or(0);
+    const auto y = parse_int<std::int64_t>(b.text).value_or(0);
+    return x < y ? -1 : x > y ? 1 : 0;
+  }
+  return a.text.compare(b.text);
+}
+
+}  // namespace
+
+bool TableLayout::has_ids() const {
+  return key_size == 1 && columns[order.front()].name == "id";
+}
+
+std::string TableLayout::names() const {
+  std::string text;
+  for (const Column& column : columns) {
+    text += fmt::format("{}{}", text.empty() ? "" : ",", column.name);
+  }
+  return text;
+}
+
+std::string TableLayout::select(bool after_key) const {
+  std::string key;
+  std::string marks;
+  std::string sorted;
+  for (std::size_t i = 0; i < order.size(); ++i) {
+    const Column& column = columns[order[i]];
+    const std::string_view comma = i == 0 ? "" : ",";
+    if (i < key_size) {
+      key += fmt::format("{}{}", comma, column.name);
+      marks += fmt::format("{}?", comma);
+      sorted += fmt::format("{}{}", comma, column.name);
+    } else {
+      sorted += fmt::format("{}coalesce({},{})", comma, column.name, column.integer ? "0" : "''");
+    }
+  }
+  return fmt::format("SELECT {} FROM {}{} ORDER BY {}", names(), name,
+                     after_key ? fmt::format(" WHERE ({}) > ({})", key, marks) : "", sorted);
+}
+
+int TableLayout::compare(const Row& a, const Row& b, std::size_t count) const {
+  for (std::size_t i = 0; i < count; ++i) {
+    const std::size_t column = order[i];
+    if (const int result = compare_cells(columns[column], a[column], b[column]); result != 0) {
+      return result;
+    }
+  }
+  return 0;
+}
+
+Result<std::vector<TableLayout>> current_layout() {
+  auto connection = Connection::open(":memory:", store::sqlite::OpenMode::kReadWrite);
+  if (!connection) {
+    return fail(std::move(connection).error());
+  }
+  if (auto done = store::sqlite::upgrade(*connection, ":memory:", TimeZone(), 0); !done) {
+    return fail(std::move(done).error());
+  }
+  return layouts(*connection);
+}
+
+Result<std::vector<TableLayout>> reference_layout(int version) {
+  auto connection = Connection::open(":memory:", store::sqlite::OpenMode::kReadWrite);
+  if (!connection) {
+    return fail(std::move(connection).error());
+  }
+  if (auto done = store::sqlite::create_reference_schema(*connection, version); !done) {
+    return fail(std::move(done).error());
+  }
+  return layouts(*connection);
+}
+
+Result<std::vector<std::string>> missing_parts(Tables& tables,
+                                               const std::vector<TableLayout>& layout) {
+  std::vector<std::string> missing;
+  const auto names = tables.table_names();
+  if (!names) {
+    return fail(names.error());
+  }
+  for (const TableLayout& table : layout) {
+    if (std::ranges::find(*names, table.name) == names->end()) {
+      missing.push_back(fmt::format("table {} is missing", table.name));
+      continue;
+    }
+    const auto columns = tables.column_names(table.name);
+    if (!columns) {
+      return fail(columns.error());
+    }
+    for (const Column& column : table.columns) {
+      if (std::ranges::find(*columns, column.name) == columns->end()) {
+        missing.push_back(fmt::format("table {} lacks the column {}", table.name, column.name));
+      }
+    }
+    if (tables.dialect() != store::Dialect::kSqlite) {
+      continue;  // PostgreSQL has other indexes
+    }
+    const auto indexes = tables.indexes(table.name);
+    if (!indexes) {
+      return fail(indexes.error());
+    }
+    for (const std::string& index : table.indexes) {
+      if (std::ranges::none_of(*indexes,
+                               [&index](const Row& row) { return row.front().text == index; })) {
+        missing.push_back(fmt::format("table {} lacks the index {}", table.name, index));
+      }
+    }
+  }
+  return missing;
+}
+
+bool is_administrative(std::string_view table) {
+  return std::ranges::find(kAdministrative, table) != kAdministrative.end();
+}
+
+}  // namespace ceems::tool::db

@@ -1,0 +1,76 @@
+#include "tool/db/tables.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <utility>
+
+#include "base/strings.h"
+#include "store/database.h"
+#include "tool/db/postgres_tables.h"
+#include "tool/db/sqlite_tables.h"
+
+namespace ceems::tool::db {
+
+Result<Location> Location::parse(const std::string& text, const std::string& password_file) {
+  Location location;
+  if (text.starts_with("postgresql://") || text.starts_with("postgres://")) {
+    if (auto safe = check_url(text); !safe) {
+      return fail(std::move(safe).error());
+    }
+    location.url = text;
+    location.password_file = password_file;
+    return location;
+  }
+  if (text.empty() || text.contains("://")) {
+    return fail(ErrorCode::kInvalidArgument,
+                "'{}' is neither a file nor postgresql://user@host/database", printable(text));
+  }
+  std::error_code error;
+  location.file = std::filesystem::is_directory(text, error)
+                      ? fmt::format("{}/{}", text, store::kDatabaseFile)
+                      : text;
+  return location;
+}
+
+Result<std::unique_ptr<Tables>> Tables::open(const Location& location, Use use) {
+  return location.is_file() ? open_sqlite(location.file, use) : open_postgres(location, use);
+}
+
+Result<std::vector<Row>> Tables::query(const std::string& sql, const Row& values) {
+  auto cursor = stream(sql, values);
+  if (!cursor) {
+    return fail(std::move(cursor).error());
+  }
+  std::vector<Row> rows;
+  while (true) {
+    Row row;
+    auto more = (*cursor)->next(row);
+    if (!more) {
+      return fail(std::move(more).error());
+    }
+    if (!*more) {
+      return rows;
+    }
+    rows.push_back(std::move(row));
+  }
+}
+
+Result<std::int64_t> Tables::integer(const std::string& sql) {
+  auto rows = query(sql);
+  if (!rows) {
+    return fail(std::move(rows).error());
+  }
+  return rows->empty() || rows->front().empty()
+             ? 0
+             : parse_int<std::int64_t>(rows->front().front().text).value_or(0);
+}
+
+Result<bool> Tables::has_table(std::string_view name) {
+  const auto names = table_names();
+  if (!names) {
+    return fail(names.error());
+  }
+  return std::ranges::find(*names, name) != names->end();
+}
+
+}  // namespace ceems::tool::db

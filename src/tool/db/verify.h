@@ -1,0 +1,40 @@
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/result.h"
+#include "tool/db/progress.h"
+#include "tool/db/tables.h"
+
+namespace ceems::tool::db {
+
+/// What verify() found.
+struct Findings {
+  struct Check {
+    std::string name = {};   ///< "file", "schema", "values", "sums"
+    std::string about = {};  ///< what was checked
+    std::int64_t faults = 0;
+    std::vector<std::string> lines = {};  ///< the first of them
+  };
+  std::string database = {};
+  std::vector<Check> checks = {};
+  std::vector<std::string> notes = {};  ///< what is no fault
+
+  [[nodiscard]] bool good() const;
+};
+
+/// Checks a database without changing it:
+/// - file: SQLite's own check of all pages and indexes
+/// - schema: versions, tables, columns and indexes
+/// - values: every JSON text can be read
+/// - sums: the usage of a cluster is not less than the sum of its units, nor than that of its days.
+///   It may be more, because units and days are purged.
+/// Errors are those of opening it; damage is a finding.
+Findings verify(Tables& tables, Progress& progress);
+
+std::string findings_text(const Findings& findings);
+std::string findings_json(const Findings& findings);
+
+}  // namespace ceems::tool::db
