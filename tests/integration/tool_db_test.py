@@ -421,6 +421,24 @@ def test_info(directory):
     refused("neither a file nor", "info", "--db", "mysql://x")
 
 
+def test_documentation(directory, postgres):
+    """All examples of docs/tool-db.md, with other places."""
+    with open(os.path.join(harness.ROOT, "docs", "tool-db.md"), encoding="utf-8") as page:
+        lines = [line.strip() for line in page if line.strip().startswith("ceems_tool db ")]
+    assert len(lines) == 7, lines
+    postgres.query("CREATE DATABASE ceems")
+    places = {"/var/lib/ceems": directory + "/docs", "/backup": directory, "/srv/ceems": directory + "/docs2",
+              "postgresql://ceems@db.example.org/ceems": postgres.url.replace("/postgres?", "/ceems?")}
+    for place in ("/docs", "/docs2"):
+        os.makedirs(directory + place)
+    tool("backup", "--db", directory + "/small.db", "--output", directory + "/docs/ceems.db")
+    for line in lines:
+        for place, used in places.items():
+            line = line.replace(place, used)
+        tool(*line.split()[2:])
+    same(directory + "/docs/ceems.db", directory + "/docs2/ceems.db")
+
+
 def main():
     harness.need_programs("psql")
     seed = int(os.environ.get("CEEMS_SEED", str(random.SystemRandom().randrange(1 << 30))))
@@ -437,6 +455,7 @@ def main():
         test_info(directory)
         postgres = Postgres(directory + "/pg")
         try:
+            test_documentation(directory, postgres)
             test_copies(directory, postgres, rng)
         finally:
             postgres.stop()
