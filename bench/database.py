@@ -154,4 +154,5 @@ def main():
         print(f"| plain SQL: {name} | {theirs['sqlite'][name]} | {theirs['postgres'][name]} |")
 
 
-main()
+if __name__ == "__main__":
+    main()
