@@ -276,7 +276,7 @@ def test_copies_in_pieces(directory, rng):
     other = SqliteState(directory + "/other.db")
     assert killed_copy(source, other, lambda rows, indexes, done: done)
     with contextlib.closing(sqlite3.connect(source)) as database, database:
-        database.execute("INSERT INTO users (cluster_id, name) VALUES ('hpc', 'late')")
+        database.execute("INSERT INTO users VALUES (999, '', 'hpc', '', 'late', '[]', '[]', '')")
     refused("has changed since", "copy", "--from", source, "--to", other.name)
     assert tool_json("copy", "--from", source, "--to", other.name, "--restart")["resumed"] == 0
     same(source, other.name)
