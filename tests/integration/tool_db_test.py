@@ -266,7 +266,7 @@ def test_copies_in_pieces(directory, rng):
     with open(source + ".lock", "r+", encoding="ascii") as lock:  # as an API server holds it
         fcntl.flock(lock, fcntl.LOCK_EX)
         refused("in use", "copy", "--from", source, "--to", directory + "/other.db")
-    os.remove(directory + "/other.db") if os.path.exists(directory + "/other.db") else None
+    assert not os.path.exists(directory + "/other.db")
     error = refused("list of processes", "copy", "--from", source, "--to", "postgresql://u:s3cret@localhost/x")
     assert "s3cret" not in error
     error = refused("list of processes", "info", "--db", "postgresql://localhost/x?password=s3cret")
@@ -439,6 +439,26 @@ def test_documentation(directory, postgres):
     same(directory + "/docs/ceems.db", directory + "/docs2/ceems.db")
 
 
+def test_passwords(directory, postgres):
+    """A server that wants a password gets it from a file."""
+    postgres.query("ALTER USER ceems PASSWORD 's3cret'")
+    with open(directory + "/pg/data/pg_hba.conf", "w", encoding="ascii") as rules:
+        rules.write("local all all scram-sha-256\n")
+    postgres.query("SELECT pg_reload_conf()")
+    url = postgres.url
+    error = harness.wait_until("the server wants a password", lambda: subprocess.run(
+        [TOOL, "db", "info", "--db", url], capture_output=True, text=True, check=False).stderr, 30)
+    assert "password" in error and error.startswith("ceems_tool: error: "), error
+    secret = harness.write(directory + "/secret", "s3cret\n")
+    assert tool_json("info", "--db", url, "--password-file", secret)["kind"] == "PostgreSQL"
+    assert "wrong" not in refused("password authentication failed", "info", "--db", url, "--password-file",
+                                  harness.write(directory + "/wrong", "wrong"))
+    tool("copy", "--from", url, "--from.password-file", secret, "--to", directory + "/secure.db")
+    os.chmod(harness.write(directory + "/pgpass", "*:*:*:*:s3cret\n"), 0o600)
+    os.environ["PGPASSFILE"] = directory + "/pgpass"
+    assert tool_json("verify", "--db", url)["good"]
+
+
 def main():
     harness.need_programs("psql")
     seed = int(os.environ.get("CEEMS_SEED", str(random.SystemRandom().randrange(1 << 30))))
@@ -457,6 +477,7 @@ def main():
         try:
             test_documentation(directory, postgres)
             test_copies(directory, postgres, rng)
+            test_passwords(directory, postgres)
         finally:
             postgres.stop()
     print("PASS")
