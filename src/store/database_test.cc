@@ -16,6 +16,17 @@ INSTANTIATE_TEST_SUITE_P(All,
                          ::testing::Values(Backend::kSqlite, Backend::kPostgres),
                          backend_name);
 
+TEST_P(DatabaseTest, IsRefusedAsLongAsItHoldsAnUnfinishedCopy) {
+  db_.reset();
+  execute("CREATE TABLE ceems_copy (kind text)");
+  const auto refused = another();
+  ASSERT_FALSE(refused);
+  EXPECT_EQ(refused.error().code, ErrorCode::kInvalidArgument);
+  EXPECT_NE(refused.error().message.find("holds an unfinished copy"), std::string::npos);
+  execute("DROP TABLE ceems_copy");
+  EXPECT_TRUE(another());
+}
+
 TEST_P(DatabaseTest, AUnitAccumulatesOverWindows) {
   auto first = job("7", kNow + kMinute);
   with_times(first, 840, 1000);
