@@ -76,7 +76,7 @@ std::vector<TableLayout> check_schema(Tables& tables, Findings& findings, Findin
   }
   auto layout = versions->own == store::kOwnVersion
                     ? current_layout()
-                    : reference_layout(static_cast<int>(*versions->reference));
+                    : reference_layout(static_cast<int>(versions->reference.value_or(0)));
   if (!layout) {
     add_error(check, layout.error());
     return {};
