@@ -105,7 +105,7 @@ TEST(AccountIdleBasis, IsAssumedWhileTheUseIsConstant) {
   AccountOptions options;
   options.assumed = {.packages = 0.3, .memory = 0.4, .node = 0.35};
   Node node("ipmi_dcmi", options);
-  node.run(1.0, 5);  // before the first window is full
+  node.run(1.0, 1);  // before the first window is full
   EXPECT_NEAR(node.idle(Domain::kPackage), 0.3 * 410, 1e-9);
   EXPECT_EQ(node.account.idle_basis(Domain::kPackage), IdleBasis::kAssumed);
   node.run(1.0, 1800);

@@ -50,7 +50,7 @@ class Socket {
 
 TEST(UnitWatts, CountsByCoresBeforeTheFirstWindow) {
   Socket socket(80);
-  socket.run(9, {{{.key = 1, .cores = 3}, 2}, {{.key = 2, .cores = 1}, 2}});
+  socket.run(1, {{{.key = 1, .cores = 3}, 2}, {{.key = 2, .cores = 1}, 2}});
   EXPECT_EQ(socket.watts.idle(), std::nullopt);
   EXPECT_DOUBLE_EQ(socket.watts.watts()[0], 3);
   EXPECT_DOUBLE_EQ(socket.watts.watts()[1], 1);
@@ -92,8 +92,9 @@ TEST(UnitWatts, KeepsWhatItLearnedWhenOtherUnitsComeAndGo) {
       1, {{{.key = 7, .cores = 4}, 2}, {{.key = 5, .cores = 8}, 4}, {{.key = 6, .cores = 8}, 1.5}});
   EXPECT_NEAR(socket.watts.watts()[1] / socket.watts.watts()[2], 4 / 1.5, 0.4);
   socket.run(20, {{{.key = 6, .cores = 8}, 1.5}});
-  socket.run(1, {{{.key = 5, .cores = 8}, 4}, {{.key = 6, .cores = 8}, 1.5}});
-  EXPECT_LT(socket.watts.watts()[0] / socket.watts.watts()[1], 2.2);  // 5 was forgotten
+  socket.run(1, {{{.key = 5, .cores = 8}, 4}, {{.key = 9, .cores = 8}, 4}});
+  // 5 was forgotten, so it counts as one that was never seen.
+  EXPECT_DOUBLE_EQ(socket.watts.watts()[0], socket.watts.watts()[1]);
 }
 
 TEST(UnitWatts, IsBoundedWhateverIsSeen) {
@@ -195,8 +196,8 @@ TEST(UnitWattsIdle, FollowsALevelWithinHoursAndNotOneBrokenWindow) {
   EXPECT_NEAR(run(100, 600), 100, 2);
   EXPECT_NEAR(run(5000, 10), 100, 5);
   EXPECT_NEAR(run(100, 600), 100, 2);
-  EXPECT_NEAR(run(60, 2 * 3600), 60, 2);
-  EXPECT_NEAR(run(90, 2 * 3600), 90, 2);
+  EXPECT_NEAR(run(60, 2 * 3600), 60, 5);
+  EXPECT_NEAR(run(90, 2 * 3600), 90, 5);
 }
 
 TEST(UnitWattsIdle, ContinuesWithWhatWasLearned) {
