@@ -1,14 +1,13 @@
 #include "tool/connection.h"
 
 #include <cmath>
-#include <condition_variable>
 #include <filesystem>
-#include <mutex>
 #include <stop_token>
 
 #include <fmt/format.h>
 
 #include "base/clock.h"
+#include "base/mutex.h"
 #include "base/strings.h"
 #include "base/time/rfc3339.h"
 #include "base/version.h"
@@ -149,9 +148,9 @@ Result<std::unique_ptr<TsdbConnection>> TsdbConnection::open(const ServerFlags& 
       std::make_unique<tsdb::Client>(std::move(*address), std::move(*transport), real_clock());
   connection->deadline_ =
       std::jthread([client = connection->client_.get()](const std::stop_token& stop) {
-        std::mutex mutex;
-        std::unique_lock lock(mutex);
-        std::condition_variable_any stopped;
+        Mutex mutex;
+        MutexLock lock(mutex);
+        Condition stopped;
         stopped.wait_for(lock, stop, kDeadline, [] { return false; });
         if (!stop.stop_requested()) {
           client->cancel();
