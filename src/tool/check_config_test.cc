@@ -54,7 +54,8 @@ TEST(CheckConfig, KnowsTheExamples) {
     EXPECT_EQ(check.error, "") << file;
     EXPECT_THAT(check.programs, ::testing::Contains(program)) << file;
   }
-  EXPECT_THAT(checked("tsdb: {querys: {}}\n").error, HasSubstr("tsdb.querys: unknown key"));
+  EXPECT_THAT(checked("ceems_api_server: {web: {url: http://a}}\ntsdb: {querys: {}}\n").error,
+              HasSubstr("tsdb.querys: unknown key"));
   EXPECT_THAT(checked("redfish_proxy: {target: []}\n").error,
               HasSubstr("redfish_proxy.target: unknown key, did you mean 'targets'?"));
 }

@@ -162,7 +162,7 @@ TEST(RuleFile, QuotesNamesThatYamlWouldMisread) {
 
 TEST(Expressions, QuoteTheNameOfTheJob) {
   EXPECT_EQ(job_matcher({"a\"b"}), R"(job="a\"b")");
-  EXPECT_EQ(job_matcher({"a.b", "c"}), R"(job=~"a\\.b|c")");
+  EXPECT_EQ(job_matcher({"a.b", "c"}), R"(job=~"a[.]b|c")");
   EXPECT_EQ(with_label("x", "job", "a$1"), R"x(label_replace(x, "job", "a$$1", "job", ".*"))x");
   EXPECT_EQ(escaped("a\"\\\n\x01\x7f\u0085\u2028é\xff"),
             "a\\\"\\\\\\n\\u0001\\u007f\\u0085\\u2028é\uFFFD");
