@@ -36,8 +36,8 @@ Account::Account(const AccountOptions& options)
                              .other_joules = {},
                              .fresh = {}}},
       units_(options.keep_ended) {
-  idle_.at(index(Domain::kOther)) = IdlePower::of_cpus(options.assumed.node);
-  idle_.at(index(Domain::kNode)) = IdlePower::of_cpus(options.assumed.node);
+  idle_.at(index(Domain::kOther)) = IdlePower::of_cpus();
+  idle_.at(index(Domain::kNode)) = IdlePower::of_cpus();
   for (const Domain domain : kDomains) {
     if (const auto& watts = options.idle_watts.at(index(domain))) {
       idle_.at(index(domain)).configure(*watts);
@@ -79,6 +79,20 @@ double Account::node_joules(Domain domain) const {
     }
   }
   return sum;
+}
+
+/// Of the domain without its devices; the configured value if there is one.
+std::optional<double> Account::learned_watts(Domain domain) const {
+  if (const auto& given = options_.idle_watts.at(index(domain))) {
+    return given;
+  }
+  auto watts = idle_.at(index(domain)).watts();
+  for (const Book& book : books_.at(index(domain))) {
+    if (const auto more = book.idle.watts()) {
+      watts = watts.value_or(0) + *more;
+    }
+  }
+  return watts;
 }
 
 /// Idle power before it is limited by a configured idle power of the whole node.
@@ -210,7 +224,7 @@ void Account::fill_books(Domain domain, const Sample& sample) {
   const bool sockets = by_socket(domain);
   const std::size_t count = sockets ? claims_.sockets() : 1;
   if (books.size() != count) {
-    books.assign(count, Book(domain, options_.assumed));
+    books.assign(count, Book{});
     restore_books(domain);
   }
   for (Book& book : books) {
@@ -240,6 +254,12 @@ void Account::split_books(Domain domain, const Interval& interval) {
         whole ? (package ? claims_.cpus() : claims_.memory())
               : (package ? claims_.cpus(socket) : claims_.memory(socket));
     const double cores = whole ? claims_.cores() : claims_.cores(socket);
+    book.idle.observe(book.joules, interval.seconds,
+                      whole ? claims_.utilisation() : claims_.utilisation(socket));
+    const auto& given = options_.idle_watts.at(index(domain));
+    const double idle_watts =
+        given ? *given * (whole ? 1 : claims_.part(socket)) : book.idle.watts().value_or(0);
+    const double idle = std::min(book.joules, idle_watts * idle_scale() * interval.seconds);
     uses_.clear();
     double by_units = 0;
     for (std::size_t i = 0; i < entries.size(); ++i) {
@@ -249,22 +269,8 @@ void Account::split_books(Domain domain, const Interval& interval) {
         by_units += claims[i].use;
       }
     }
-    const double utilisation = whole ? claims_.utilisation() : claims_.utilisation(socket);
-    book.idle.observe(book.joules, interval.seconds, utilisation);
-    const auto& given = options_.idle_watts.at(index(domain));
-    const double part = whole ? 1 : claims_.part(socket);
-    if (given) {
-      book.watts.fix_idle(*given * part);
-    }
-    const double cores_max = whole ? claims_.cores_max() : claims_.cores_max(socket);
-    book.watts.observe({.joules = book.joules,
-                        .seconds = interval.seconds,
-                        .cores_max = std::isnan(utilisation) ? 0 : cores_max,
-                        .system_cores = std::max(0.0, cores - by_units)},
-                       uses_);
-    const double idle_watts =
-        given ? *given * part : book.idle_estimate().value_or(IdleEstimate{}).watts;
-    const double idle = std::min(book.joules, idle_watts * idle_scale() * interval.seconds);
+    book.watts.observe(interval.seconds > 0 ? (book.joules - idle) / interval.seconds : 0,
+                       interval.seconds, std::max(0.0, cores - by_units), uses_);
     book_claims_.assign(claims.begin(), claims.end());
     for (std::size_t i = 0, use = 0; i < entries.size(); ++i) {
       if (use < uses_.size() && uses_[use].key == entries[i]->serial) {

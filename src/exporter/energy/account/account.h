@@ -3,10 +3,8 @@
 #include <array>
 #include <chrono>
 #include <cstddef>
-#include <cstdint>
 #include <optional>
 #include <span>
-#include <string_view>
 #include <vector>
 
 #include "base/clock.h"
@@ -46,12 +44,7 @@ struct AccountOptions {
   std::chrono::milliseconds keep_ended = std::chrono::minutes(10);
   /// Watts that replace the learned idle power of a domain (package, dram, gpu, other, node).
   IdleWatts idle_watts{};
-  AssumedIdle assumed{};
 };
-
-/// Where an idle power comes from.
-enum class IdleBasis : std::uint8_t { kLearned, kAssumed, kConfigured, kModelled };
-std::string_view to_string(IdleBasis basis);
 
 /// Accounts for the node's energy: takes one Sample per interval and keeps the counters of units,
 /// system, unallocated and node for every domain. For every domain and after every advance():
@@ -113,8 +106,6 @@ class Account {
   [[nodiscard]] std::optional<std::size_t> node_source() const { return node_source_; }
   /// Idle power in use now; nothing while it is not known.
   [[nodiscard]] std::optional<double> idle_watts(Domain domain) const;
-  /// Where idle_watts() comes from. kAssumed: the use has hardly varied yet.
-  [[nodiscard]] IdleBasis idle_basis(Domain domain) const;
   /// How late the wall meter is; nothing while that is not known.
   [[nodiscard]] std::optional<MeterLag::Lag> wall_lag() const { return lag_.lag(); }
 
@@ -124,10 +115,7 @@ class Account {
 
   /// Energy of the packages or the memory of one socket, or of all where sources do not tell.
   struct Book {
-    Book(Domain domain, const AssumedIdle& assumed);
-    /// That of `watts`, but not above what was seen, or the first guess.
-    [[nodiscard]] std::optional<IdleEstimate> idle_estimate() const;
-    IdlePower idle;
+    IdlePower idle = IdlePower::of_cpus();
     UnitWatts watts;
     double joules = 0;  ///< of the current interval
   };
@@ -141,7 +129,6 @@ class Account {
   void split_gpus(const Interval& interval);
   void split_other(const Interval& interval);
   [[nodiscard]] std::optional<double> learned_watts(Domain domain) const;
-  [[nodiscard]] IdleEstimate learned_estimate(Domain domain) const;
   void learn_from_wall(const Interval& interval, const Sample& sample);
   void split_and_charge(Domain domain,
                         double joules,

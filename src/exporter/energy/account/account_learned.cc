@@ -12,91 +12,6 @@ constexpr bool has_books(Domain domain) {
 
 }  // namespace
 
-std::string_view to_string(IdleBasis basis) {
-  switch (basis) {
-    case IdleBasis::kLearned:
-      return "learned";
-    case IdleBasis::kAssumed:
-      return "assumed";
-    case IdleBasis::kConfigured:
-      return "configured";
-    case IdleBasis::kModelled:
-      return "modelled";
-  }
-  return "";
-}
-
-Account::Book::Book(Domain domain, const AssumedIdle& assumed)
-    : idle(domain == Domain::kDram ? IdlePower(assumed.memory)
-                                   : IdlePower::of_cpus(assumed.packages)),
-      watts(domain == Domain::kDram ? UnitWatts::memory(assumed.memory)
-                                    : UnitWatts::packages(assumed.packages)) {}
-
-std::optional<IdleEstimate> Account::Book::idle_estimate() const {
-  auto estimate = watts.idle();
-  if (!estimate) {
-    return idle.estimate();
-  }
-  estimate->watts = std::min(estimate->watts, idle.lowest().value_or(estimate->watts));
-  return estimate;
-}
-
-/// Of the domain without its devices; the configured value if there is one.
-std::optional<double> Account::learned_watts(Domain domain) const {
-  if (const auto& given = options_.idle_watts.at(index(domain))) {
-    return given;
-  }
-  auto watts = idle_.at(index(domain)).watts();
-  for (const Book& book : books_.at(index(domain))) {
-    if (const auto more = book.idle_estimate()) {
-      watts = watts.value_or(0) + more->watts;
-    }
-  }
-  return watts;
-}
-
-/// The idle power of a domain and its deviation, as a sum over its parts.
-IdleEstimate Account::learned_estimate(Domain domain) const {
-  IdleEstimate sum;
-  const auto add = [&sum](const std::optional<IdleEstimate>& part) {
-    if (part) {
-      sum.watts += part->watts;
-      sum.deviation += part->deviation;
-    }
-  };
-  add(idle_.at(index(domain)).estimate());
-  for (const Book& book : books_.at(index(domain))) {
-    add(book.idle_estimate());
-  }
-  for (std::size_t i = 0; i < device_sources_.size(); ++i) {
-    if (device_sources_[i].info.domain == domain) {
-      add(device_idle_[i].estimate());
-    }
-  }
-  return sum;
-}
-
-IdleBasis Account::idle_basis(Domain domain) const {
-  if (options_.idle_watts.at(index(domain)) ||
-      (domain == Domain::kOther && options_.idle_watts.at(index(Domain::kNode)))) {
-    return IdleBasis::kConfigured;
-  }
-  if (domain == Domain::kNode && !measured_) {
-    return IdleBasis::kModelled;
-  }
-  const bool of_wall = domain == Domain::kNode || domain == Domain::kOther;
-  if (!of_wall || !known(Domain::kPackage) || !lag_.watts_at(0)) {
-    return learned_estimate(domain).learned() ? IdleBasis::kLearned : IdleBasis::kAssumed;
-  }
-  // It follows from the idle power of the known domains.
-  IdleEstimate sum{.watts = idle_watts(Domain::kNode).value_or(0)};
-  for (const Domain part : {Domain::kPackage, Domain::kDram, Domain::kGpu}) {
-    const bool given = options_.idle_watts.at(index(part)).has_value();
-    sum.deviation += given ? 0 : learned_estimate(part).deviation;
-  }
-  return sum.learned() ? IdleBasis::kLearned : IdleBasis::kAssumed;
-}
-
 /// The sources on which the idle power of a domain depends.
 std::string Account::meters_of(Domain domain) const {
   std::string names;
@@ -125,13 +40,7 @@ Learned::Idle Account::place_of_book(Domain domain, std::size_t book) const {
 void Account::restore_books(Domain domain) {
   std::vector<Book>& books = books_.at(index(domain));
   for (std::size_t i = 0; i < books.size(); ++i) {
-    const Learned::Idle* before = restored_.find(place_of_book(domain, i));
-    if (before != nullptr) {
-      books[i].idle.restore(before->bins);
-      if (const auto estimate = before->estimate ? before->estimate : books[i].idle.estimate()) {
-        books[i].watts.restore(*estimate);
-      }
-    }
+    books[i].idle.restore(restored_.bins_of(place_of_book(domain, i)));
   }
 }
 
@@ -145,7 +54,6 @@ Learned Account::learned() const {
     for (std::size_t i = 0; !given && i < books.size(); ++i) {
       Learned::Idle entry = place_of_book(domain, i);
       entry.bins = books[i].idle.state();
-      entry.estimate = books[i].idle_estimate();
       learned.add(std::move(entry));
     }
   }

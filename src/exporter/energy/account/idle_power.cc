@@ -20,8 +20,6 @@ constexpr double kUpwards = 0.25;
 constexpr double kTrusted = 6;
 /// The use at which a bin has half the weight of an idle one.
 constexpr double kNear = 0.05;
-/// By how much the assumed slope may be off, as a fraction of it.
-constexpr double kAssumed = 0.5;
 /// The spread of use from which on observations count for more than the assumed slope.
 constexpr double kSpread = 0.1;
 
@@ -30,10 +28,6 @@ double squared(double value) {
 }
 
 }  // namespace
-
-bool IdleEstimate::plausible() const {
-  return watts > 0 && watts <= kMaxWatts && deviation >= 0 && deviation <= kMaxWatts;
-}
 
 bool IdlePower::Bin::plausible() const {
   return use >= 0 && use <= 1 && watts > 0 && watts <= kMaxWatts && windows > 0 &&
@@ -87,9 +81,7 @@ void IdlePower::observe(double joules, double seconds, double utilisation) {
   }
   const double busy = std::isnan(utilisation) ? 0 : std::clamp(utilisation, 0.0, 1.0);
   if (!estimate_) {  // the first interval serves until the first window is full
-    const double watts = joules / seconds;
-    const double idle = watts / (1 + assumed_slope() * load(busy));
-    estimate_ = {.watts = idle, .deviation = kAssumed * (watts - idle)};
+    estimate_ = joules / seconds / (1 + assumed_slope() * load(busy));
   }
   joules_ += joules;
   seconds_ += seconds;
@@ -108,17 +100,7 @@ void IdlePower::close_window() {
   estimate_ = fit();
 }
 
-std::optional<double> IdlePower::lowest() const {
-  std::optional<double> lowest;
-  for (const Bin& bin : bins_) {
-    if (bin.windows > 0) {
-      lowest = std::min(lowest.value_or(bin.watts), bin.watts);
-    }
-  }
-  return lowest;
-}
-
-IdleEstimate IdlePower::fit() const {
+double IdlePower::fit() const {
   // Minimises sum of weight * (idle + slope * use - watts)^2 + prior * (slope - assumed * idle)^2.
   // Here use is the load() of it.
   const auto use = [this](const Bin& bin) { return load(bin.use); };
@@ -152,9 +134,7 @@ IdleEstimate IdlePower::fit() const {
   const double assumed_idle = mean_watts / (1 + assumed_slope() * mean_use);
   const double slope = (together + prior * assumed_slope() * assumed_idle) / (spread + prior);
   const double idle = mean_watts - std::max(slope, 0.0) * mean_use;
-  const double assumed = prior * assumed_slope() * assumed_idle / (spread + prior) * mean_use;
-  return {.watts = std::clamp(idle, full_load_idle_ * std::min(assumed_idle, lowest), lowest),
-          .deviation = kAssumed * std::abs(assumed)};
+  return std::clamp(idle, full_load_idle_ * std::min(assumed_idle, lowest), lowest);
 }
 
 }  // namespace ceems::exporter::energy

@@ -8,19 +8,6 @@
 
 namespace ceems::exporter::energy {
 
-/// An idle power and how far it may be off.
-struct IdleEstimate {
-  /// With a larger deviation, as a fraction of the watts, an estimate is rather assumed than
-  /// learned.
-  static constexpr double kMaxLearned = 0.2;
-  double watts = 0;
-  double deviation = 0;  ///< about one standard deviation, in watts
-  /// False for what no node can have.
-  [[nodiscard]] bool plausible() const;
-  [[nodiscard]] bool learned() const { return deviation <= kMaxLearned * watts; }
-  bool operator==(const IdleEstimate&) const = default;
-};
-
 /// Learns how much power a domain draws with nothing running, from pairs of use and power.
 ///
 /// Power and use are averaged over windows of kWindow seconds, and windows of similar use in bins,
@@ -64,9 +51,7 @@ class IdlePower {
   explicit IdlePower(double full_load_idle = kFullLoadIdle, double turbo = 0)
       : full_load_idle_(full_load_idle), turbo_(turbo) {}
   /// Of a domain that follows the use of CPUs.
-  static IdlePower of_cpus(double full_load_idle = kFullLoadIdle) {
-    return IdlePower(full_load_idle, kTurbo);
-  }
+  static IdlePower of_cpus() { return IdlePower(kFullLoadIdle, kTurbo); }
 
   /// Sets a fixed value in watts. Nothing is learned then.
   void configure(double watts) { configured_ = watts; }
@@ -77,15 +62,8 @@ class IdlePower {
 
   /// The estimate in watts; nothing before the first interval.
   [[nodiscard]] std::optional<double> watts() const {
-    return configured_ || !estimate_ ? configured_ : std::optional(estimate_->watts);
+    return configured_ ? configured_ : estimate_;
   }
-  /// The same with its deviation: half of what was taken off by the assumption. 0 where a value is
-  /// configured.
-  [[nodiscard]] std::optional<IdleEstimate> estimate() const {
-    return configured_ ? std::optional(IdleEstimate{.watts = *configured_}) : estimate_;
-  }
-  /// The lowest mean of windows of similar use; nothing before the first window is full.
-  [[nodiscard]] std::optional<double> lowest() const;
 
   /// What was learned, by rising use. Empty before the first window is full and where a value is
   /// configured.
@@ -101,24 +79,17 @@ class IdlePower {
   /// The power at use 1 above the idle power, divided by the latter.
   [[nodiscard]] double assumed_slope() const { return (1 - full_load_idle_) / full_load_idle_; }
   [[nodiscard]] double load(double use) const { return use * (1 + turbo_ * (1 - use)); }
-  [[nodiscard]] IdleEstimate fit() const;
+  [[nodiscard]] double fit() const;
 
   double full_load_idle_;
   double turbo_;
   std::optional<double> configured_;
-  std::optional<IdleEstimate> estimate_;
+  std::optional<double> estimate_;
   std::array<Bin, kBins> bins_{};
   // The window that is being filled.
   double joules_ = 0;
   double seconds_ = 0;
   double busy_seconds_ = 0;
-};
-
-/// Idle power as a fraction of that at full load, which is assumed while the use has hardly varied.
-struct AssumedIdle {
-  double packages = IdlePower::kFullLoadIdle;
-  double memory = IdlePower::kFullLoadIdle;
-  double node = IdlePower::kFullLoadIdle;  ///< and of what is neither
 };
 
 }  // namespace ceems::exporter::energy

@@ -2,241 +2,139 @@
 
 #include <algorithm>
 #include <cmath>
-#include <utility>
 
 namespace ceems::exporter::energy {
 namespace {
 
-/// Standard deviation of what is assumed in the beginning, as a fraction of it.
-constexpr double kIdleDeviation = 0.5;
-constexpr double kAverageDeviation = 0.7;
-/// What was stored may have changed by this fraction of it.
-constexpr double kRestoredDeviation = 0.02;
-/// By how much idle power changes in a second, as a fraction of it.
-constexpr double kIdleDrift = 0.0002;
-/// By how much watts per core change in a second, as a fraction of the average: those of a unit,
-/// and the average itself.
-constexpr double kUnitDrift = 0.005;
-constexpr double kAverageDrift = 0.0015;
-/// Standard deviation of power that nothing explains: as a fraction of active power, and in watts.
-constexpr double kNoise = 0.015;
+/// Standard deviation of a new unit's watts, as a fraction of the average.
+constexpr double kSpread = 0.4;
+/// By how much the watts of a unit change in a second, as a fraction of the average.
+constexpr double kDrift = 0.005;
+/// Standard deviation of power that is not explained by use: as a fraction of it, and in watts.
+constexpr double kNoise = 0.01;
 constexpr double kNoiseWatts = 0.5;
 /// A deviation of more standard deviations than this counts as so many.
 constexpr double kMaxSurprise = 4;
-constexpr double kMaxTurbo = 0.6;
-/// The least idle power in watts, and the least watts of a core, as a fraction of idle power by all
-/// cores.
-constexpr double kMinIdleWatts = 0.1;
-constexpr double kMinCoreWatts = 0.05;
+/// The average is over about as many seconds.
+constexpr double kAverageSeconds = 300;
+/// With less use than this there is nothing to learn.
+constexpr double kMinCores = 0.01;
 
 double squared(double value) {
   return value * value;
 }
 
+/// `to` += `factor` * `from`
+void add_scaled(std::span<double> to, double factor, std::span<const double> from) {
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    to[i] += factor * from[i];
+  }
+}
+
 }  // namespace
 
-void UnitWatts::restore(const IdleEstimate& estimate) {
-  if (mean_.empty() && estimate.plausible()) {
-    restored_ = estimate;
-  }
-}
-
-std::optional<IdleEstimate> UnitWatts::idle() const {
-  if (mean_.empty()) {
-    return restored_;
-  }
-  return IdleEstimate{.watts = std::max(mean_[kIdle], kMinIdleWatts),
-                      .deviation = std::sqrt(std::max(covariance_[kIdle], 0.0))};
-}
-
-double UnitWatts::core_watts() const {
-  const double idle = std::max(mean_[kIdle], kMinIdleWatts);
-  return std::max(mean_[kAverage], kMinCoreWatts * idle / cores_max_);
-}
-
-void UnitWatts::observe(const Interval& interval, std::span<const Use> units) {
-  if (interval.joules > 0 && interval.seconds > 0 && interval.cores_max > 0 &&
-      std::isfinite(interval.joules)) {
-    cores_max_ = interval.cores_max;
-    joules_ += interval.joules;
-    seconds_ += interval.seconds;
-    system_core_seconds_ += interval.system_cores * interval.seconds;
-    for (auto& [key, unit] : units_) {
-      unit.alive = false;
-    }
-    for (const Use& use : units) {
-      if (use.cores > 0) {
-        Unit& unit = units_[use.key];
-        unit.core_seconds += use.cores * interval.seconds;
-        unit.alive = true;
-      } else if (const auto unit = units_.find(use.key); unit != units_.end()) {
-        unit->second.alive = true;
-      }
-    }
-    if (seconds_ >= kWindow) {
-      close_window();
+void UnitWatts::adopt(std::span<const Use> units) {
+  constexpr std::size_t kNew = std::size_t(-1);
+  const std::size_t count = units.size() + 1;
+  const std::size_t old = keys_.size();
+  std::vector<std::size_t> before(count, kNew);
+  before[0] = old > 0 ? 0 : kNew;
+  for (std::size_t i = 1; i < count; ++i) {
+    if (const auto place = places_.find(units[i - 1].key); place != places_.end()) {
+      before[i] = place->second;
     }
   }
-  divide(interval.system_cores, units);
-}
-
-/// Computes what each unit drew.
-void UnitWatts::divide(double system_cores, std::span<const Use> units) {
-  const double average = mean_.empty() ? 1 : core_watts();
-  const auto drawn = [&](std::size_t place, double cores) {
-    return cores *
-           (mean_.empty() ? 1 : std::clamp(mean_[place], kMinWatts * average, kMaxWatts * average));
-  };
-  drawn_.clear();
-  total_watts_ = drawn(kSystem, system_cores);
-  for (const Use& use : units) {
-    std::size_t place = kAverage;  // of one that has not been in a full window yet
-    if (const auto unit = use.cores > 0 ? units_.find(use.key) : units_.end();
-        unit != units_.end()) {
-      place = unit->second.beyond           ? kSystem
-              : unit->second.place == kNone ? kAverage
-                                            : unit->second.place;
-    }
-    drawn_.push_back(drawn(place, use.cores));
-    total_watts_ += drawn_.back();
-  }
-}
-
-void UnitWatts::close_window() {
-  double cores = system_core_seconds_ / seconds_;
-  for (const auto& [key, unit] : units_) {
-    cores += unit.core_seconds / seconds_;
-  }
-  const double watts = joules_ / seconds_;
-  if (mean_.empty()) {
-    begin(watts, cores);
-  }
-  adopt_units();
-  drift();
-  correct(watts, cores);
-  std::erase_if(units_, [](const auto& entry) { return !entry.second.alive; });
-  for (auto& [key, unit] : units_) {
-    unit.core_seconds = 0;
-  }
-  joules_ = 0;
-  seconds_ = 0;
-  system_core_seconds_ = 0;
-}
-
-void UnitWatts::begin(double watts, double cores) {
-  const double use = std::min(1.0, cores / cores_max_);
-  const double slope = (1 - assumed_.full_load_idle) / assumed_.full_load_idle;
-  const double assumed = watts / (1 + slope * use * (1 + assumed_.turbo * (1 - use)));
-  double idle = assumed;
-  double deviation = kIdleDeviation * idle;
-  if (fixed_idle_) {
-    idle = *fixed_idle_;
-    deviation = 0;
-  } else if (restored_) {
-    idle = std::min(restored_->watts, watts);
-    deviation = std::hypot(restored_->deviation, kRestoredDeviation * idle);
-  }
-  const double core = assumed * slope / cores_max_;
-  mean_ = {idle, core, assumed_.wake * idle, assumed_.turbo, core};
-  covariance_.assign(kFixed * kFixed, 0);
-  covariance(kIdle, kIdle) = squared(deviation);
-  covariance(kAverage, kAverage) = squared(kAverageDeviation * core);
-  covariance(kWake, kWake) = squared(assumed_.wake_deviation * idle);
-  covariance(kTurbo, kTurbo) = squared(assumed_.turbo_deviation);
-  covariance(kSystem, kAverage) = covariance(kAverage, kSystem) = covariance(kAverage, kAverage);
-  covariance(kSystem, kSystem) = covariance(kAverage, kAverage) + squared(assumed_.spread * core);
-}
-
-/// Gives units that used something a place in the state, and takes it from those that are gone.
-void UnitWatts::adopt_units() {
-  const std::size_t old = mean_.size();
-  std::vector<std::size_t> from = {kIdle, kAverage, kWake, kTurbo, kSystem};
-  bool changed = false;
-  for (auto& [key, unit] : units_) {
-    if (from.size() == kFixed + kMaxUnits) {
-      system_core_seconds_ += std::exchange(unit.core_seconds, 0);
-      unit.place = kNone;
-      unit.beyond = true;
+  std::vector<double> mean(count, average_);
+  std::vector<double> covariance(count * count, 0.0);
+  for (std::size_t i = 0; i < count; ++i) {
+    if (before[i] == kNew) {
+      covariance[i * count + i] = squared(kSpread * average_);
       continue;
     }
-    from.push_back(unit.place);
-    changed = changed || unit.place != from.size() - 1;
-    unit.place = from.size() - 1;
-    unit.beyond = false;
-  }
-  const std::size_t count = from.size();
-  if (!changed && count == old) {
-    return;
-  }
-  std::vector<double> mean(count);
-  std::vector<double> matrix(count * count);
-  const double spread = squared(assumed_.spread * core_watts());
-  const auto source = [&from](std::size_t i) { return from[i] == kNone ? kAverage : from[i]; };
-  for (std::size_t i = 0; i < count; ++i) {
-    mean[i] = mean_[source(i)];
+    mean[i] = mean_[before[i]];
     for (std::size_t j = 0; j < count; ++j) {
-      matrix[i * count + j] = covariance(source(i), source(j));
-    }
-    if (from[i] == kNone) {
-      matrix[i * count + i] += spread;
-    }
-  }
-  mean_ = std::move(mean);
-  covariance_ = std::move(matrix);
-}
-
-void UnitWatts::drift() {
-  const double core = core_watts();
-  covariance(kIdle, kIdle) += fixed_idle_ ? 0 : squared(kIdleDrift * mean_[kIdle]) * seconds_;
-  covariance(kAverage, kAverage) += squared(kAverageDrift * core) * seconds_;
-  for (std::size_t i = kSystem; i < mean_.size(); ++i) {
-    covariance(i, i) += squared(kUnitDrift * core) * seconds_;
-  }
-}
-
-void UnitWatts::correct(double watts, double cores) {
-  const std::size_t count = mean_.size();
-  const double resting = 1 - std::min(1.0, cores / cores_max_);
-  const double turbo = 1 + mean_[kTurbo] * resting;
-  slope_.assign(count, 0);
-  slope_[kIdle] = 1;
-  slope_[kWake] = std::min(1.0, cores);
-  slope_[kSystem] = turbo * system_core_seconds_ / seconds_;
-  for (const auto& [key, unit] : units_) {
-    if (unit.place != kNone) {
-      slope_[unit.place] = turbo * unit.core_seconds / seconds_;
-    }
-  }
-  double active = 0;
-  for (std::size_t i = kSystem; i < count; ++i) {
-    active += mean_[i] * slope_[i];
-  }
-  const double expected = mean_[kIdle] + slope_[kWake] * mean_[kWake] + active;
-  // The only part of the state that power is not linear in.
-  slope_[kTurbo] = std::max(active, 0.0) / turbo * resting;
-  gain_.assign(count, 0);
-  for (std::size_t i = 0; i < count; ++i) {
-    if (slope_[i] != 0) {
-      for (std::size_t j = 0; j < count; ++j) {
-        gain_[j] += slope_[i] * covariance(i, j);  // the matrix is symmetric
+      if (before[j] != kNew) {
+        covariance[i * count + j] = covariance_[before[i] * old + before[j]];
       }
     }
   }
-  const double noise = squared(kNoise * std::max(0.0, watts - mean_[kIdle]) + kNoiseWatts);
-  double variance = noise;
-  for (std::size_t i = 0; i < count; ++i) {
-    variance += gain_[i] * slope_[i];
+  keys_.assign(1, 0);
+  places_.clear();
+  for (std::size_t i = 1; i < count; ++i) {
+    keys_.push_back(units[i - 1].key);
+    places_.emplace(keys_.back(), i);
   }
-  variance = std::max(variance, noise);  // whatever rounding does
-  const double most = kMaxSurprise * std::sqrt(variance);
-  const double surprise = std::clamp(watts - expected, -most, most);
+  mean_ = std::move(mean);
+  covariance_ = std::move(covariance);
+}
+
+void UnitWatts::learn(double active_watts, double seconds) {
+  const std::size_t count = mean_.size();
+  const auto row = [&](std::size_t i) { return std::span(covariance_).subspan(i * count, count); };
+  const double drift = squared(kDrift * average_) * seconds;
+  gain_.assign(count, 0.0);
+  double expected = 0;
   for (std::size_t i = 0; i < count; ++i) {
-    mean_[i] += gain_[i] / variance * surprise;
-    for (std::size_t j = 0; j < count; ++j) {
-      covariance(i, j) -= gain_[i] * gain_[j] / variance;
+    row(i)[i] += drift;
+    if (cores_[i] > 0) {
+      add_scaled(gain_, cores_[i], row(i));  // the matrix is symmetric
+      expected += mean_[i] * cores_[i];
     }
   }
-  mean_[kTurbo] = std::clamp(mean_[kTurbo], 0.0, kMaxTurbo);
+  double variance = squared(kNoise * active_watts + kNoiseWatts);
+  for (std::size_t i = 0; i < count; ++i) {
+    variance += gain_[i] * cores_[i];
+  }
+  const double most = kMaxSurprise * std::sqrt(variance);
+  const double surprise = std::clamp(active_watts - expected, -most, most);
+  for (std::size_t i = 0; i < count; ++i) {
+    mean_[i] += gain_[i] / variance * surprise;
+    add_scaled(row(i), -gain_[i] / variance, gain_);
+  }
+}
+
+void UnitWatts::observe(double active_watts,
+                        double seconds,
+                        double system_cores,
+                        std::span<const Use> units) {
+  const std::span<const Use> own = units.first(std::min(units.size(), kMaxUnits));
+  double cores = system_cores;
+  for (const Use& unit : units) {
+    cores += unit.cores;
+  }
+  const bool informative = cores > kMinCores && active_watts > 0 && seconds > 0;
+  if (informative) {
+    const double now = active_watts / cores;
+    const double step = average_ > 0 ? std::min(1.0, seconds / kAverageSeconds) : 1;
+    if (average_ <= 0) {
+      keys_.clear();  // units that were seen before start with the average
+      places_.clear();
+    }
+    average_ += (now - average_) * step;
+  }
+  if (keys_.empty() || !std::ranges::equal(own, std::span(keys_).subspan(1), {}, &Use::key)) {
+    adopt(own);
+  }
+  cores_.assign(1, cores);
+  for (const Use& unit : own) {
+    cores_.push_back(unit.cores);
+    cores_[0] -= unit.cores;
+  }
+  cores_[0] = std::max(cores_[0], 0.0);
+  if (informative) {
+    learn(active_watts, seconds);
+  }
+  const auto drawn = [this](std::size_t place, double used) {
+    return average_ <= 0
+               ? used
+               : used * std::clamp(mean_[place], kMinWatts * average_, kMaxWatts * average_);
+  };
+  watts_.clear();
+  total_watts_ = drawn(0, system_cores);
+  for (std::size_t i = 0; i < units.size(); ++i) {
+    watts_.push_back(drawn(i < own.size() ? i + 1 : 0, units[i].cores));
+    total_watts_ += watts_.back();
+  }
 }
 
 }  // namespace ceems::exporter::energy

@@ -179,9 +179,6 @@ class Reader {
       if (key == "meters") {
         return text(entry.meters);
       }
-      if (key == "estimate") {
-        return read_estimate(entry.estimate.emplace());
-      }
       return key == "bins" ? array([&] { return read_bin(entry.bins); }) : skip();
     });
     if (!done || !has_domain) {
@@ -204,16 +201,6 @@ class Reader {
     }
     domain = *found;
     return true;
-  }
-
-  bool read_estimate(IdleEstimate& estimate) {
-    const bool done = scanner_.take('[') && number(estimate.watts) && scanner_.take(',') &&
-                      number(estimate.deviation) && scanner_.take(']');
-    if (!done) {
-      return refuse("expected [watts, deviation]");
-    }
-    return estimate.plausible() || refuse(fmt::format("impossible watts and deviation [{}, {}]",
-                                                      estimate.watts, estimate.deviation));
   }
 
   bool read_bin(std::vector<IdlePower::Bin>& bins) {
@@ -255,16 +242,11 @@ void Learned::add(Idle entry) {
   }
 }
 
-const Learned::Idle* Learned::find(const Idle& place) const {
-  const auto found =
-      std::ranges::find_if(idle, [&place](const Idle& entry) { return entry.same_place(place); });
-  return found == idle.end() ? nullptr : &*found;
-}
-
 const std::vector<IdlePower::Bin>& Learned::bins_of(const Idle& place) const {
   static const std::vector<IdlePower::Bin> none;
-  const Idle* found = find(place);
-  return found == nullptr ? none : found->bins;
+  const auto found =
+      std::ranges::find_if(idle, [&place](const Idle& entry) { return entry.same_place(place); });
+  return found == idle.end() ? none : found->bins;
 }
 
 void Learned::add_missing(const Learned& older) {
@@ -297,12 +279,7 @@ std::string to_json(const Learned& learned, const MachineIdentity& machine) {
     for (const IdlePower::Bin& bin : entry.bins) {
       json.begin_array().value(bin.use).value(bin.watts).value(bin.windows).end_array();
     }
-    json.end_array();
-    if (entry.estimate && entry.estimate->plausible()) {
-      json.key("estimate").begin_array().value(entry.estimate->watts);
-      json.value(entry.estimate->deviation).end_array();
-    }
-    json.end_object();
+    json.end_array().end_object();
   }
   json.end_array().key("numbers").begin_object();
   std::size_t count = 0;
@@ -325,22 +302,18 @@ Result<Learned> from_json(std::string_view text, const MachineIdentity& machine)
   return learned;
 }
 
-IdleEstimates idle_estimates(const Learned& learned, const AssumedIdle& assumed) {
-  IdleEstimates estimates{};
+IdleWatts idle_watts(const Learned& learned) {
+  IdleWatts watts{};
   for (const Learned::Idle& entry : learned.idle) {
-    const double ratio = entry.domain == Domain::kPackage ? assumed.packages
-                         : entry.domain == Domain::kDram  ? assumed.memory
-                                                          : assumed.node;
     IdlePower idle =
-        entry.device.empty() ? IdlePower::of_cpus(ratio) : IdlePower(Account::kDeviceFullLoadIdle);
+        entry.device.empty() ? IdlePower::of_cpus() : IdlePower(Account::kDeviceFullLoadIdle);
     idle.restore(entry.bins);
-    if (const auto part = entry.estimate ? entry.estimate : idle.estimate()) {
-      auto& sum = estimates.at(index(entry.domain));
-      sum = {.watts = (sum ? sum->watts : 0) + part->watts,
-             .deviation = (sum ? sum->deviation : 0) + part->deviation};
+    if (const auto more = idle.watts()) {
+      auto& sum = watts.at(index(entry.domain));
+      sum = sum.value_or(0) + *more;
     }
   }
-  return estimates;
+  return watts;
 }
 
 }  // namespace ceems::exporter::energy

@@ -1,6 +1,5 @@
 #pragma once
 
-#include <array>
 #include <cstddef>
 #include <map>
 #include <optional>
@@ -27,15 +26,13 @@ struct MachineIdentity {
 struct Learned {
   static constexpr std::size_t kMaxEntries = 2048;  ///< of each kind; to_json() leaves out more
 
-  /// What one IdlePower learned. All but `bins` and `estimate` say of what.
+  /// What one IdlePower learned. All but `bins` say of what.
   struct Idle {
     Domain domain = Domain::kPackage;
     std::optional<int> socket = {};  ///< nothing: all sockets together
     std::string device = {};         ///< name of the device's source; empty: no device
     std::string meters = {};         ///< names of the sources that measured it
     std::vector<IdlePower::Bin> bins = {};
-    /// What UnitWatts learned beside it.
-    std::optional<IdleEstimate> estimate = {};
     [[nodiscard]] bool same_place(const Idle& other) const;
   };
   std::vector<Idle> idle;
@@ -43,8 +40,6 @@ struct Learned {
 
   /// Adds an entry, unless it has no bins.
   void add(Idle entry);
-  /// The entry for the same place (`place.bins` does not matter), or null.
-  [[nodiscard]] const Idle* find(const Idle& place) const;
   /// The bins of an entry for the same place (`place.bins` does not matter); empty if there is
   /// none.
   [[nodiscard]] const std::vector<IdlePower::Bin>& bins_of(const Idle& place) const;
@@ -52,11 +47,9 @@ struct Learned {
   void add_missing(const Learned& older);
 };
 
-using IdleEstimates = std::array<std::optional<IdleEstimate>, kDomainCount>;
-
-/// The idle power of each domain that a program begins with which continues with `learned`: the sum
-/// over sockets and devices. Nothing where nothing was learned.
-IdleEstimates idle_estimates(const Learned& learned, const AssumedIdle& assumed = {});
+/// The idle power in watts of each domain that a program begins with which continues with
+/// `learned`: the sum over sockets and devices. Nothing where nothing was learned.
+IdleWatts idle_watts(const Learned& learned);
 
 /// The content of a state file (docs/energy.md), which from_json() reads. One line.
 std::string to_json(const Learned& learned, const MachineIdentity& machine);

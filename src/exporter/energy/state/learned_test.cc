@@ -19,8 +19,7 @@ Learned example() {
   learned.add({.domain = Domain::kPackage,
                .socket = 1,
                .meters = "rapl-package-1",
-               .bins = {{.use = 0.1, .watts = 1.0 / 3, .windows = 6}},
-               .estimate = IdleEstimate{.watts = 40.5, .deviation = 2.25}});
+               .bins = {{.use = 0.1, .watts = 1.0 / 3, .windows = 6}}});
   learned.add({.domain = Domain::kGpu,
                .device = "GPU-\"\xff\n",
                .bins = {{.use = 1, .watts = 700, .windows = 90}}});
@@ -48,7 +47,7 @@ TEST(Learned, IsWrittenAsOneLine) {
       R"("idle":[{"domain":"package","meters":"rapl-package-0,rapl-package-1",)"
       R"("bins":[[0,160.5,90],[0.3,243.25,1]]},)"
       R"({"domain":"package","socket":1,"meters":"rapl-package-1",)"
-      R"("bins":[[0.1,0.3333333333333333,6]],"estimate":[40.5,2.25]},)"
+      R"("bins":[[0.1,0.3333333333333333,6]]},)"
       R"({"domain":"gpu","device":"GPU-\")"
       "\uFFFD"
       R"(\n","meters":"","bins":[[1,700,90]]}],"numbers":{"lag ipmi_dcmi":1.25}})"
@@ -62,8 +61,6 @@ TEST(Learned, IsReadAsItWasWritten) {
   EXPECT_EQ(to_json(*after, kMachine), to_json(before, kMachine));
   EXPECT_EQ(after->bins_of({.domain = Domain::kPackage, .socket = 1, .meters = "rapl-package-1"}),
             before.idle.at(1).bins);
-  EXPECT_EQ(after->idle.at(1).estimate, before.idle.at(1).estimate);
-  EXPECT_EQ(after->idle.at(0).estimate, std::nullopt);
   EXPECT_EQ(after->numbers, before.numbers);
 }
 
@@ -131,12 +128,6 @@ TEST(Learned, IsRefusedWithImpossibleValues) {
   EXPECT_EQ(error_of(changed("\"socket\":1", "\"socket\":1.5")), "expected the number of a socket");
   EXPECT_EQ(error_of(changed("\"gpu\"", "\"wall\"")), "unknown domain 'wall'");
   EXPECT_EQ(error_of(changed("\"domain\":\"gpu\",", "")), "expected a domain");
-  EXPECT_EQ(error_of(changed("[40.5,2.25]", "[0,2.25]")),
-            "impossible watts and deviation [0, 2.25]");
-  EXPECT_EQ(error_of(changed("[40.5,2.25]", "[40.5,-1]")),
-            "impossible watts and deviation [40.5, -1]");
-  EXPECT_EQ(error_of(changed("[40.5,2.25]", "[40.5]")), "expected [watts, deviation]");
-  EXPECT_EQ(error_of(changed("[40.5,2.25]", "[40.5,1e999]")), "expected a finite number");
   std::string bins;
   for (std::size_t i = 0; i <= IdlePower::kBins; ++i) {
     bins += (i == 0 ? "[0,1,1]" : ",[0,1,1]");
@@ -181,30 +172,18 @@ TEST(Learned, WritesNoMoreThanItsLimitAndNoInfinity) {
   EXPECT_FALSE(read->numbers.contains("0"));
 }
 
-TEST(LearnedIdleEstimates, AreThoseOfAllSocketsAndDevices) {
+TEST(LearnedIdleWatts, AreThoseOfAllSocketsAndDevices) {
   Learned learned;
   learned.idle = {
       {.domain = Domain::kPackage, .socket = 0, .bins = {{.use = 0, .watts = 40, .windows = 90}}},
-      {.domain = Domain::kPackage,
-       .socket = 1,
-       .bins = {{.use = 0, .watts = 50, .windows = 90}},
-       .estimate = IdleEstimate{.watts = 45, .deviation = 2}},
+      {.domain = Domain::kPackage, .socket = 1, .bins = {{.use = 0, .watts = 45, .windows = 90}}},
       {.domain = Domain::kGpu, .device = "a", .bins = {{.use = 0, .watts = 70, .windows = 9}}},
-      {.domain = Domain::kNode, .bins = {{.use = 1, .watts = 400, .windows = 9}}},
       {.domain = Domain::kDram, .bins = {{.use = 0, .watts = -1, .windows = 9}}}};
-  const auto estimates = idle_estimates(learned, {.node = 0.25});
-  const auto of = [&](Domain domain) {
-    return estimates.at(index(domain)).value_or(IdleEstimate{});
-  };
-  EXPECT_DOUBLE_EQ(of(Domain::kPackage).watts, 85);
-  EXPECT_DOUBLE_EQ(of(Domain::kPackage).deviation, 2);
-  EXPECT_TRUE(of(Domain::kPackage).learned());
-  EXPECT_DOUBLE_EQ(of(Domain::kGpu).watts, 70);
-  EXPECT_DOUBLE_EQ(of(Domain::kNode).watts, 100);
-  EXPECT_DOUBLE_EQ(of(Domain::kNode).deviation, 150);
-  EXPECT_FALSE(of(Domain::kNode).learned());
-  EXPECT_FALSE(estimates.at(index(Domain::kDram)));
-  EXPECT_FALSE(estimates.at(index(Domain::kOther)));
+  const auto watts = idle_watts(learned);
+  EXPECT_DOUBLE_EQ(watts.at(index(Domain::kPackage)).value_or(0), 85);
+  EXPECT_DOUBLE_EQ(watts.at(index(Domain::kGpu)).value_or(0), 70);
+  EXPECT_FALSE(watts.at(index(Domain::kDram)));
+  EXPECT_FALSE(watts.at(index(Domain::kNode)));
 }
 
 }  // namespace
