@@ -33,7 +33,7 @@ clusters:
 """ % (directory, name, source), ["--security.run-as-user=root"] if os.geteuid() == 0 else [], name=name)
 
     def ask(path, user):
-        return get(url + "/api/v1/" + path, {"X-Grafana-User": user}).json()["data"]
+        return get(url + "/api/v1/" + path, {"X-Grafana-User": user}).json["data"]
     return program, ask
 
 
@@ -47,7 +47,7 @@ def jobs(directory):
     for name, source in (("command", "command: [%s, --all]" % command), ("file", "file: " + path)):
         program, ask = units_from(directory, name, source)
         with program:
-            window = "units?from=1767200000&to=%d" % (time.time() + 10)
+            window = "units?running&from=1767200000&to=%d" % (time.time() + 10)
             wait_until("the units of ada and bob", lambda ask=ask: ask(window, "ada") and ask(window, "bob"), timeout=60)
             unit = ask(window, "ada")[0]
             assert (unit["uuid"], unit["name"], unit["project"], unit["groupname"], unit["state"], unit["elapsed"]) == \
