@@ -72,6 +72,18 @@ std::size_t utf8_length(std::string_view text) {
   return wrong ? 0 : length;
 }
 
+char32_t code_point(std::string_view character) {
+  const auto lead = static_cast<unsigned char>(character.front());
+  if (character.size() == 1) {
+    return lead;
+  }
+  char32_t value = lead & (0xFFU >> (character.size() + 1));
+  for (const char byte : character.substr(1)) {
+    value = (value << 6U) | (static_cast<unsigned char>(byte) & 0x3FU);
+  }
+  return value;
+}
+
 bool is_utf8(std::string_view text) {
   while (true) {
     text.remove_prefix(plain_length(text));

@@ -15,6 +15,9 @@ inline constexpr std::string_view kReplacementCharacter = "\xEF\xBF\xBD";
 /// The length in bytes of the character at the front of `text`; 0 if it is malformed or missing.
 std::size_t utf8_length(std::string_view text);
 
+/// The code point of a character whose bytes utf8_length() found to be well-formed.
+char32_t code_point(std::string_view character);
+
 bool is_utf8(std::string_view text);
 
 /// Whether the number is a code point that UTF-8 can encode.

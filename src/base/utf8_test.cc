@@ -57,6 +57,7 @@ TEST(Utf8, EveryCodePointIsReadBackAsWritten) {
         point < 0x80 ? 1 : (point < 0x800 ? 2 : (point < 0x10000 || point > 0x10FFFF ? 3 : 4));
     ASSERT_EQ(text.size(), expected) << static_cast<unsigned>(point);
     ASSERT_EQ(utf8_length(text), expected) << static_cast<unsigned>(point);
+    ASSERT_EQ(code_point(text), is_code_point(point) ? point : 0xFFFD);
     ASSERT_EQ(text == kReplacementCharacter, point == 0xFFFD || !is_code_point(point));
   }
   EXPECT_FALSE(is_code_point(0xD800));

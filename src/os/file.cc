@@ -15,24 +15,6 @@
 namespace ceems::os {
 namespace {
 
-Result<> write_all(int descriptor, std::string_view content, const std::string& path) {
-  while (!content.empty()) {
-    const ssize_t written = ::write(descriptor, content.data(), content.size());
-    if (written < 0 && errno == EINTR) {
-      continue;
-    }
-    if (written <= 0) {
-      return fail(errno_error(written < 0 ? errno : EIO, "write " + path));
-    }
-    content.remove_prefix(static_cast<std::size_t>(written));
-  }
-  // Without it the new name could survive a crash, but not the content (rename(2), ext4, XFS).
-  if (::fsync(descriptor) != 0) {
-    return fail(errno_error(errno, "write " + path));
-  }
-  return {};
-}
-
 std::string directory_of(const std::string& path) {
   const auto slash = path.rfind('/');
   if (slash == std::string::npos) {
@@ -79,6 +61,20 @@ Result<std::string> read_regular_file(const std::string& path, std::size_t max_b
   return content;
 }
 
+Result<> write_all(int descriptor, std::string_view text, std::string_view what) {
+  while (!text.empty()) {
+    const ssize_t written = ::write(descriptor, text.data(), text.size());
+    if (written < 0 && errno == EINTR) {
+      continue;
+    }
+    if (written <= 0) {
+      return fail(errno_error(written < 0 ? errno : EIO, what));
+    }
+    text.remove_prefix(static_cast<std::size_t>(written));
+  }
+  return {};
+}
+
 Result<> replace_file(const std::string& path, std::string_view content, mode_t mode) {
   const std::string draft = fmt::format("{}.{}", path, ::getpid());
   ::unlink(draft.c_str());  // of a program with this number that crashed here
@@ -86,7 +82,11 @@ Result<> replace_file(const std::string& path, std::string_view content, mode_t 
   if (!file.valid()) {
     return fail(errno_error(errno, "create " + draft));
   }
-  auto done = write_all(file.get(), content, draft);
+  auto done = write_all(file.get(), content, "write " + draft);
+  // Without it the new name could survive a crash, but not the content (rename(2), ext4, XFS).
+  if (done && ::fsync(file.get()) != 0) {
+    done = fail(errno_error(errno, "write " + draft));
+  }
   file.reset();
   if (done && std::rename(draft.c_str(), path.c_str()) != 0) {
     done = fail(errno_error(errno, "replace " + path));

@@ -15,6 +15,10 @@ namespace ceems::os {
 /// regular file or is larger than `max_bytes`. Messages name the path.
 Result<std::string> read_regular_file(const std::string& path, std::size_t max_bytes);
 
+/// Writes all of `text`, however many calls that takes. `what` begins the message of an error.
+/// After an error an unknown part is written. Raises SIGPIPE as write() does.
+Result<> write_all(int descriptor, std::string_view text, std::string_view what = "write");
+
 /// Replaces a file, or creates it, so that readers see the old or the new content and a crash
 /// leaves one of them. Writes PATH.PID first, in the same directory, and takes as long as the disk
 /// needs. Errors name the path.

@@ -1,15 +1,23 @@
 #include "os/file.h"
 
+#include <fcntl.h>
+#include <pthread.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <array>
+#include <atomic>
+#include <csignal>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
 #include <string>
+#include <thread>
 
 #include <gtest/gtest.h>
 
+#include "base/fd.h"
+#include "os/child.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::os {
@@ -80,6 +88,55 @@ TEST_F(FileTest, IsReadOnlyIfRegularAndSmall) {
   const std::string link = dir_.path() / "link";
   std::filesystem::create_symlink(path_, link);
   EXPECT_EQ(error_of(link), link + ": expected a regular file, got a symbolic link");
+}
+
+TEST(WriteAll, WritesOnAfterShortWritesAndSignals) {
+  auto pipe = make_pipe();
+  ASSERT_TRUE(pipe);
+  ASSERT_GT(::fcntl(pipe->write.get(), F_SETPIPE_SZ, 4096), 0);
+  // Without SA_RESTART, so that a signal interrupts a write that waits for the reader.
+  struct sigaction counting{};
+  struct sigaction before{};
+  static std::atomic<int> signals;
+  signals = 0;
+  counting.sa_handler = [](int) { ++signals; };
+  ASSERT_EQ(::sigaction(SIGUSR1, &counting, &before), 0);
+  std::string text;
+  for (int i = 0; i < 50'000; ++i) {
+    text += std::to_string(i) + ",";
+  }
+  const pthread_t writer = ::pthread_self();
+  std::string got;
+  std::jthread reader([&] {
+    std::array<char, 1000> buffer{};
+    ssize_t count = 0;
+    // The pipe is full before each signal, so that most find the writer waiting.
+    while ((count = ::read(pipe->read.get(), buffer.data(), buffer.size())) > 0) {
+      got.append(buffer.data(), static_cast<std::size_t>(count));
+      if (got.size() < text.size() / 2) {
+        ::pthread_kill(writer, SIGUSR1);
+      }
+    }
+  });
+  const auto done = write_all(pipe->write.get(), text);
+  pipe->write.reset();
+  reader.join();
+  ::sigaction(SIGUSR1, &before, nullptr);
+  EXPECT_TRUE(done);
+  EXPECT_GT(signals, 0);
+  EXPECT_TRUE(got == text) << got.size() << " of " << text.size() << " bytes";
+}
+
+TEST(WriteAll, SaysWhyItFailed) {
+  const auto closed = write_all(-1, "x");
+  ASSERT_FALSE(closed);
+  EXPECT_EQ(closed.error().message, "write: Bad file descriptor");
+  EXPECT_TRUE(write_all(-1, "")) << "there is nothing to write";
+  const UniqueFd full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
+  ASSERT_TRUE(full.valid());
+  const auto none = write_all(full.get(), "x", "write the report");
+  ASSERT_FALSE(none);
+  EXPECT_EQ(none.error().message, "write the report: No space left on device");
 }
 
 }  // namespace

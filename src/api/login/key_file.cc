@@ -14,28 +14,12 @@
 #include "base/fd.h"
 #include "base/strings.h"
 #include "crypto/digest.h"
+#include "os/file.h"
 
 namespace ceems::api::login {
 namespace {
 
 constexpr std::size_t kMaxFileBytes = 4096;
-
-Result<> write_all(int descriptor, std::string_view text, const std::string& file) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(descriptor, text.data(), text.size());
-    if (written < 0 && errno == EINTR) {
-      continue;
-    }
-    if (written <= 0) {
-      return fail(errno_error(errno, "writing " + file));
-    }
-    text.remove_prefix(static_cast<std::size_t>(written));
-  }
-  if (::fsync(descriptor) != 0) {
-    return fail(errno_error(errno, "writing " + file));
-  }
-  return {};
-}
 
 std::string hex(std::string_view bytes) {
   std::string text;
@@ -56,8 +40,11 @@ Result<> make_key(const std::string& file) {
   if (!descriptor.valid()) {
     return fail(errno_error(errno, "creating " + made));
   }
-  auto done = write_all(descriptor.get(),
-                        hex(crypto::random_bytes(access::Signer::kMinKeyBytes)) + "\n", made);
+  const std::string key = hex(crypto::random_bytes(access::Signer::kMinKeyBytes)) + "\n";
+  auto done = os::write_all(descriptor.get(), key, "writing " + made);
+  if (done && ::fsync(descriptor.get()) != 0) {
+    done = fail(errno_error(errno, "writing " + made));
+  }
   if (done && ::link(made.c_str(), file.c_str()) != 0 && errno != EEXIST) {
     done = fail(errno_error(errno, "creating " + file));
   }
