@@ -28,7 +28,13 @@ int run(int argc, const char* const* argv) {
   cacct::add_flags(flags, options);
   const auto outcome = flags.parse(argc, argv);
   if (outcome.exit) {
-    fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
+    constexpr std::string_view kError = "cacct: error: ";
+    if (*outcome.exit != 0 && outcome.text.starts_with(kError)) {  // as the reference says it
+      fmt::print(stderr, "{}failed to parse CLI flags: {}", kError,
+                 outcome.text.substr(kError.size()));
+    } else {
+      fmt::print(*outcome.exit == 0 ? stdout : stderr, "{}", outcome.text);
+    }
     return *outcome.exit;
   }
   ceems::log::configure(ceems::log::Level::kError, ceems::log::Format::kLogfmt);

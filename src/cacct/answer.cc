@@ -16,21 +16,6 @@ namespace sj = simdjson::dom;
 
 constexpr std::size_t kMaxDepth = 16;
 
-/// The code point at the front of `text`, which is a well-formed character of `length` bytes.
-char32_t code_point(std::string_view text, std::size_t length) {
-  const auto byte = [&](std::size_t i) {
-    return static_cast<char32_t>(static_cast<unsigned char>(text[i]));
-  };
-  if (length == 1) {
-    return byte(0);
-  }
-  char32_t value = byte(0) & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    value = (value << 6U) | (byte(i) & 0x3FU);
-  }
-  return value;
-}
-
 bool is_harmless(char32_t c) {
   const bool control = c < 0x20 || (c >= 0x7F && c < 0xA0);
   const bool separator = c == 0x2028 || c == 0x2029;
@@ -107,7 +92,7 @@ std::string terminal_safe(std::string_view text) {
   out.reserve(text.size());
   while (!text.empty()) {
     const std::size_t length = utf8_length(text);
-    if (length > 0 && is_harmless(code_point(text, length))) {
+    if (length > 0 && is_harmless(code_point(text.substr(0, length)))) {
       out += text.substr(0, length);
     } else {
       out += kReplacementCharacter;

@@ -43,10 +43,7 @@ std::pair<std::size_t, std::size_t> next_character(std::string_view text) {
   if (length == 1) {
     return {1, 1};
   }
-  char32_t c = static_cast<unsigned char>(text[0]) & (0xFFU >> (length + 1));
-  for (std::size_t i = 1; i < length; ++i) {
-    c = (c << 6U) | (static_cast<unsigned char>(text[i]) & 0x3FU);
-  }
+  const char32_t c = code_point(text.substr(0, length));
   return {length, is_in(c, kNarrow) ? 0 : (is_in(c, kWide) ? 2 : 1)};
 }
 

@@ -30,7 +30,7 @@
 namespace ceems::cacct {
 namespace {
 
-constexpr std::int64_t kMaxDumpSeconds = 7 * 86400;  // of the reference from 0.16 on
+constexpr std::int64_t kMaxDumpSeconds = std::int64_t{7} * 86400;  // of the reference from 0.16 on
 
 /// An error of the command line.
 std::unexpected<Error> usage_error(std::string message) {
@@ -182,6 +182,9 @@ class Run {
     }
     if (by_default()) {
       question_.tags.emplace_back("username");  // shown if there are several
+    }
+    if (filter_) {
+      question_.tags.emplace_back("project");
     }
     return {};
   }

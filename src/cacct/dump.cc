@@ -45,17 +45,6 @@ std::string value_text(double value) {
   return {buffer.data(), end.ptr};
 }
 
-Result<> write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno != EINTR) {
-      return fail(errno_error(errno, "write"));
-    }
-    text.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
-  }
-  return {};
-}
-
 /// A pair of a unit and a query.
 struct Item {
   const DumpUnit* unit;
@@ -225,7 +214,7 @@ class Dump {
     if (!fd.valid()) {
       return fail(errno_error(errno, "open"));
     }
-    if (auto done = write_all(fd.get(), text); !done) {
+    if (auto done = os::write_all(fd.get(), text); !done) {
       return done;
     }
     written.bytes += text.size();

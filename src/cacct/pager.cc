@@ -13,22 +13,12 @@
 #include "base/fd.h"
 #include "cacct/box.h"
 #include "os/child.h"
+#include "os/file.h"
 
 namespace ceems::cacct {
 namespace {
 
 constexpr const char* kPager = "/usr/bin/less";
-
-bool write_all(int fd, std::string_view text) {
-  while (!text.empty()) {
-    const ssize_t written = ::write(fd, text.data(), text.size());
-    if (written < 0 && errno != EINTR) {
-      return false;
-    }
-    text.remove_prefix(written < 0 ? 0 : static_cast<std::size_t>(written));
-  }
-  return true;
-}
 
 /// Whether the text fits on the terminal, both in height and in width.
 bool fits(std::string_view text) {
@@ -58,8 +48,10 @@ bool page(std::string_view text) {
     // F: end if the text fits, R: show bold text, S: cut long lines, X: leave the text behind.
     constexpr std::array<const char*, 3> kArguments{"less", "-FRSX", nullptr};
     ::dup2(pipe->read.get(), STDIN_FILENO);
+    // NOLINTBEGIN(concurrency-mt-unsafe): one thread
     ::setenv("LESSSECURE", "1", 1);
     ::setenv("LESSCHARSET", "utf-8", 1);
+    // NOLINTEND(concurrency-mt-unsafe)
     ::execv(kPager, const_cast<char* const*>(kArguments.data()));
     ::_exit(127);
   }
@@ -67,15 +59,14 @@ bool page(std::string_view text) {
   // The user may leave the pager early, or interrupt what it does.
   auto* const on_pipe = std::signal(SIGPIPE, SIG_IGN);
   auto* const on_interrupt = std::signal(SIGINT, SIG_IGN);
-  const bool written = write_all(pipe->write.get(), text);
+  static_cast<void>(os::write_all(pipe->write.get(), text));
   pipe->write.reset();
   int status = 0;
   while (::waitpid(child, &status, 0) < 0 && errno == EINTR) {
   }
   std::signal(SIGPIPE, on_pipe);
   std::signal(SIGINT, on_interrupt);
-  const bool started = !WIFEXITED(status) || WEXITSTATUS(status) != 127;
-  return started && (written || errno == EPIPE);
+  return !WIFEXITED(status) || WEXITSTATUS(status) != 127;
 }
 
 }  // namespace
@@ -84,7 +75,7 @@ bool show(std::string_view text, bool paged) {
   if (paged && ::isatty(STDOUT_FILENO) == 1 && !fits(text) && page(text)) {
     return true;
   }
-  return write_all(STDOUT_FILENO, text);
+  return os::write_all(STDOUT_FILENO, text).has_value();
 }
 
 bool shows_bold() {

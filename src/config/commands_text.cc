@@ -144,28 +144,28 @@ std::string CommandTexts::completion_zsh(const CommandSet& set) {
   for (const CommandSet::Command& command : set.commands_) {
     choices += fmt::format("    '{}:{}'\n", command.joined, plain(command.help));
   }
-  return fmt::format(
-      "#compdef {}\n"
-      "local -a commands following\n"
-      "local command=\"\" i entry\n"
-      "commands=(\n{}  )\n"
-      "for ((i = 2; i < CURRENT; i++)); do\n"
-      "  [[ \"${{words[i]}}\" == -* ]] && break\n"
-      "  command=\"${{command:+$command }}${{words[i]}}\"\n"
-      "done\n"
-      "case \"$command\" in\n"
-      "{}"
-      "  *)\n"
-      "    for entry in $commands; do\n"
-      "      entry=${{entry%%:*}}\n"
-      "      [[ -z \"$command\" || \"$entry\" == \"$command \"* ]] || continue\n"
-      "      entry=${{entry#\"$command\"}}\n"
-      "      following+=(${{${{entry# }}%% *}})\n"
-      "    done\n"
-      "    compadd -- ${{(u)following}} --help --version\n"
-      "    ;;\n"
-      "esac\n",
-      set.program_, choices, cases);
+  return zsh_script(
+      set.program_,
+      fmt::format("local -a commands following\n"
+                  "local command=\"\" i entry\n"
+                  "commands=(\n{}  )\n"
+                  "for ((i = 2; i < CURRENT; i++)); do\n"
+                  "  [[ \"${{words[i]}}\" == -* ]] && break\n"
+                  "  command=\"${{command:+$command }}${{words[i]}}\"\n"
+                  "done\n"
+                  "case \"$command\" in\n"
+                  "{}"
+                  "  *)\n"
+                  "    for entry in $commands; do\n"
+                  "      entry=${{entry%%:*}}\n"
+                  "      [[ -z \"$command\" || \"$entry\" == \"$command \"* ]] || continue\n"
+                  "      entry=${{entry#\"$command\"}}\n"
+                  "      following+=(${{${{entry# }}%% *}})\n"
+                  "    done\n"
+                  "    compadd -- ${{(u)following}} --help --version\n"
+                  "    ;;\n"
+                  "esac\n",
+                  choices, cases));
 }
 
 std::string CommandTexts::completion_fish(const CommandSet& set) {

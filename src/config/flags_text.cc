@@ -218,7 +218,17 @@ std::string zsh_arguments(const HelpSource& source) {
 }
 
 std::string completion_zsh(const HelpSource& source) {
-  return fmt::format("#compdef {}\n_arguments -s \\\n{}", source.program, zsh_arguments(source));
+  return zsh_script(source.program, "_arguments -s \\\n" + zsh_arguments(source));
+}
+
+std::string zsh_script(std::string_view program, std::string_view body) {
+  // As a file of $fpath it is the body of a function of this name; otherwise, as with eval, it
+  // only announces the function.
+  return fmt::format(
+      "#compdef {0}\n"
+      "_{1}() {{\n{2}}}\n"
+      "if [[ \"${{funcstack[1]}}\" == _{1} ]]; then _{1} \"$@\"; else compdef _{1} {0}; fi\n",
+      program_name(program), identifier(program), body);
 }
 
 std::string fish_quote(std::string_view text) {

@@ -29,6 +29,8 @@ std::string man_page(const HelpSource& source);
 /// Shell scripts that complete the names of flags.
 std::string completion_bash(const HelpSource& source);
 std::string completion_zsh(const HelpSource& source);
+/// A script that completes with `body`, for a directory of $fpath or for eval.
+std::string zsh_script(std::string_view program, std::string_view body);
 std::string completion_fish(const HelpSource& source);
 
 // Parts of these texts, which commands_text.cc uses as well.

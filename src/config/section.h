@@ -16,10 +16,10 @@
 namespace ceems::config {
 
 /// Top-level keys of the configuration file. Programs may share one file; each reads its own keys.
-inline constexpr std::array<std::string_view, 13> kTopLevelKeys = {
+inline constexpr std::array<std::string_view, 14> kTopLevelKeys = {
     "ceems_api_server",   "clusters", "updaters",      "ceems_lb",       "ceems_exporter",
     "ceems_tool",         "cacct",    "redfish_proxy", "redfish_config", "redfish_collector",
-    "redfish_web_config", "tsdb",     "logging",
+    "redfish_web_config", "tsdb",     "logging",       "ceems_profiler",
 };
 
 /// Keys of `ceems_api_server`, which ceems_lb and cacct also read.

@@ -280,18 +280,5 @@ def documentation(directory):
 
 TESTS = (creators, updates, trust, custom_resources, hostile, certificates, documentation)
 
-
-def main():
-    names = sys.argv[1:]
-    for test in TESTS:
-        if names and test.__name__ not in names:
-            continue
-        started = time.monotonic()
-        with harness.scratch("ceems-admission-") as directory:
-            test(directory)
-        print("%s: passed in %.1f s" % (test.__name__, time.monotonic() - started), flush=True)
-    return 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(harness.run_tests(TESTS, "ceems-admission-"))

@@ -3,17 +3,22 @@
 user who runs a copy with privileges of its own."""
 
 import csv
+import fcntl
 import io
 import json
 import os
+import pty
 import re
+import select
 import shutil
 import signal
+import struct
 import subprocess
 import sys
+import termios
 import time
 
-from harness import BIN, FakeHttp, ROOT, scratch, wait_until, write
+from harness import BIN, FakeHttp, ROOT, run_tests, scratch, wait_until, write
 
 CACCT = os.path.join(BIN, "cacct")
 OWN = subprocess.run(["id", "-un"], capture_output=True, text=True, check=True).stdout.strip()
@@ -98,7 +103,7 @@ def errors(directory):
                             (["--endtime=2024-02-30"], "failed to parse --endtime flag: invalid time format"),
                             (["-S", "now", "-E", "yesterday"], "--starttime is after --endtime"),
                             (["-o", "jobidd"], "did you mean 'jobid'"), (["--account-filter", "("], "--account-filter: missing )"),
-                            (["--config=/etc/passwd"], "unknown long flag '--config'"), (["-x"], "unknown short flag '-x'")):
+                            (["--config=/etc/passwd"], "cacct: error: failed to parse CLI flags: unknown long flag '--config'"), (["-x"], "unknown short flag '-x'")):
         done = run(directory, *arguments)
         assert done.returncode == 1 and text in done.stderr.decode(), (arguments, done)
     os.unlink(directory + "/ceems/config.yml")
@@ -126,6 +131,165 @@ def documentation(directory):
             done = run(directory, *arguments.split(), cwd=directory)
             assert done.returncode == 0, (arguments, done)
         assert tsdb.asked == 10 and len(files_of(directory + "/curves")) > 1, tsdb.asked
+
+
+LISTED = """tsdb:
+  web: {url: %s}
+  scrape_interval: 30s
+  evaluation_interval: 1m
+%s  queries:
+    - {name: power, title: Power, help: mean power of a job, kind: instant,
+       query: 'avg_over_time(power{uuid=~"{{.UUIDs}}"}[{{.Range}}])'}
+    - {name: curve, help: power over time, query: 'power{uuid=~"{{.UUIDs}}"}', kind: range}
+logging: {enabled: true, format: json, directory: '%s'}
+"""
+
+
+def later(directory):
+    """The configuration of later releases: instant queries, their limits, a filter of accounts, and a log in JSON."""
+    log = directory + "/log"
+    os.mkdir(log)
+    many = {"units": UNITS}
+    tsdb = Tsdb()
+
+    def instant(path, query, body):
+        if not path.endswith("/query"):
+            return tsdb(path, query, body)
+        many["asked"] = query
+        if many.get("broken"):
+            return 503, "text/plain", b"starting"
+        result = [{"metric": {"uuid": "7"}, "value": [1, "125.5"]}, {"metric": {"uuid": "9"}, "value": [1, "1"]}]
+        return 200, "application/json", json.dumps({"status": "success", "data": {"resultType": "vector", "result": result}}).encode()
+
+    def lines():
+        with open(log + "/cacct.json", encoding="utf-8") as text:
+            return [json.loads(line) for line in text]
+
+    with FakeHttp(lambda path, *rest: api_answer(path, *rest, units=many["units"])) as api, FakeHttp(instant) as server:
+        write(directory + "/ceems/config.yml", config(api) + LISTED % (server.url, "", log))
+        done = run(directory, "--csv", "-o", "jobid,power", "-S", "2024-01-02", "-E", "2024-01-03")
+        assert list(csv.reader(io.StringIO(done.stdout.decode())))[:4] == [
+            ["Job ID", "Power"], ["", ""], ["7", "125.500000"], ["8", ""]], done
+        assert many["asked"] == {"query": ['avg_over_time(power{uuid=~"7|8"}[86400s])'], "time": ["1704240000"]}, many["asked"]
+        assert server.headers[-1]["X-Grafana-User"] == OWN and server.headers[-1]["X-Ceems-Cluster-Id"] == "c0"
+        help_text = run(directory, "--helpformat").stdout.decode()
+        assert "mean power of a job" in help_text and re.search("curve +power over time", help_text), help_text
+        units = json.loads(run(directory, "--json", "--long").stdout)["units"]
+        assert units[0]["power"] == {"": 125.5} and not units[1].get("power"), units
+        server.seen.clear()
+        assert run(directory).returncode == 0 and not server.seen, "queries that are not shown are not asked"
+        many["broken"] = True
+        done = run(directory, "-P", "-o", "jobid,power")
+        assert done.stdout == b"jobID|power\n7|\n8|\n" and b"failed to fetch power: " in done.stderr, done
+
+        for pattern, shown in (("^phys", ["7"]), ("ics$|^bio", ["7", "8"]), ("PHYS", []), ("", ["7", "8"])):
+            done = run(directory, "-nP", "-o", "jobid", "--account-filter", pattern)
+            assert done.returncode == 0 and done.stdout.decode().split() == shown, (pattern, done)
+            for _, path, query in api.seen[-2:] if pattern else ():
+                assert "project" in query["field"], (path, query)  # it decides, although it is not shown
+        sums = json.loads(run(directory, "--json", "--account-filter", "^bio").stdout)
+        assert [unit["uuid"] for unit in sums["units"]] == ["8"] and sums["usage"] == [], sums
+
+        text = config(api) + LISTED % (server.url, "", log)
+        for limit, count, fits in (("", 10, True), ("", 11, False), ("  max_units: 3\n", 3, True), ("  max_units: 3\n", 4, False),
+                                   ("  max_units_for_range_queries: 2\n", 3, False)):
+            write(directory + "/ceems/config.yml", config(api) + LISTED % (server.url, limit, log))
+            many["units"] = [dict(UNITS[0], uuid=str(i)) for i in range(count)]
+            done = run(directory, "--job=7", "--ts", "--ts.out-dir=%s/limit" % directory)
+            expected = "time series of at most %s jobs can be fetched at a time, got %d\n" % (limit.split()[-1] if limit else 10, count)
+            assert (done.returncode == 0) == fits and (fits or expected in done.stderr.decode()), (limit, count, done)
+            shutil.rmtree(directory + "/limit", ignore_errors=True)
+        many["units"] = UNITS[:1]
+        write(directory + "/ceems/config.yml", text)
+        for end, fits in (("2024-01-08", True), ("2024-01-08T00:00:01", False)):
+            done = run(directory, "--job=7", "--ts", "--ts.out-dir=%s/limit" % directory, "-S", "2024-01-01", "-E", end)
+            assert (done.returncode == 0) == fits, done
+            assert fits or "--starttime and --endtime may be at most 7 days apart" in done.stderr.decode(), done
+
+        os.unlink(log + "/cacct.json")
+        run(directory, "-A", "a,b", "-j", "7", "--user", "all", "-S", "2024-01-01", "-E", "2024-01-02")
+        line, = lines()
+        assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z", line.pop("time")), line
+        assert line.pop("source", "cacct") == "cacct"
+        assert line == {"level": "INFO", "msg": "request", "user": OWN, "uid": str(os.getuid()), "gid": str(os.getgid()),
+                        "from": "1704067200", "to": "1704153600", "accounts": "a,b", "jobs": "7", "users": "all", "ts": "false"}, line
+        assert os.stat(log + "/cacct.json").st_mode & 0o777 == 0o660
+        api.handler = lambda *_: (403, "text/plain", b"")
+        assert run(directory).returncode == 1
+        assert lines()[-1]["level"] == "ERROR" and lines()[-1]["msg"] == "request failed", lines()
+        shutil.rmtree(log)
+        done = run(directory)
+        assert done.returncode == 1 and "logging.directory: open %s/cacct.json" % log in done.stderr.decode(), done
+
+
+class Terminal:
+    """A run of cacct on a terminal of `rows` and `columns`."""
+
+    def __init__(self, directory, arguments, rows=12, columns=60, **more):
+        environment = {"PATH": "/usr/bin:/bin", "XDG_CONFIG_HOME": directory, "TZ": "UTC", "TERM": "xterm"}
+        environment.update(more)
+        self.pid, self.fd = pty.fork()
+        if self.pid == 0:
+            fcntl.ioctl(1, termios.TIOCSWINSZ, struct.pack("HHHH", rows, columns, 0, 0))
+            os.execve(CACCT, [CACCT] + arguments, environment)
+        self.text = b""
+
+    def read(self, until=None, timeout=30):
+        """Reads to the end, or until the text appears."""
+        end = time.monotonic() + timeout
+        while until is None or until not in self.text:
+            ready = select.select([self.fd], [], [], max(0, end - time.monotonic()))[0]
+            assert ready, (until, self.text)
+            try:
+                piece = os.read(self.fd, 65536)
+            except OSError:  # the program has closed the terminal
+                piece = b""
+            if not piece:
+                assert until is None, (until, self.text)
+                break
+            self.text += piece
+        return self.text
+
+    def status(self):
+        self.read()
+        os.close(self.fd)
+        return os.waitstatus_to_exitcode(os.waitpid(self.pid, 0)[1])
+
+
+def terminal(directory):
+    """Long tables are paged, short ones are not, and bold titles appear only where they are wanted."""
+    units = [dict(UNITS[1], uuid="job%03d" % i) for i in range(100)]
+    with FakeHttp(lambda path, *rest: api_answer(path, *rest, units=units)) as api:
+        write(directory + "/ceems/config.yml", config(api))
+        whole = Terminal(directory, ["-o", "jobid", "--no-pager"])
+        assert whole.status() == 0 and b"job099" in whole.text and b"\x1b[1m" in whole.text, whole.text
+        for plain in ({"NO_COLOR": "1"}, {"TERM": "dumb"}):
+            other = Terminal(directory, ["-o", "jobid", "--no-pager"], **plain)
+            assert other.status() == 0 and b"\x1b" not in other.text and b"job099" in other.text, other.text
+        short = Terminal(directory, ["-o", "jobid"], rows=200)
+        assert short.status() == 0 and b"job099" in short.text, short.text
+        if not os.path.exists("/usr/bin/less"):
+            print("SKIPPED pager: /usr/bin/less is not installed")
+            return
+        for rows, columns in ((12, 60), (200, 8)):  # too long, too wide
+            paged = Terminal(directory, ["-o", "jobid"], rows=rows, columns=columns)
+            paged.read(b"job")
+            time.sleep(0.3)
+            assert os.waitpid(paged.pid, os.WNOHANG) == (0, 0), "the pager waits for the user"
+            assert rows > 100 or b"job099" not in paged.read(b":"), paged.text
+            if rows < 100:
+                os.write(paged.fd, b"G")
+                paged.read(b"job099")
+            os.write(paged.fd, b"!")  # would start a shell
+            paged.read(b"Command not available")
+            os.write(paged.fd, b"\nq")
+            assert paged.status() == 0, paged.text
+        # Leaving early is no error.
+        units.extend(dict(UNITS[1], uuid="more%05d" % i) for i in range(20000))
+        early = Terminal(directory, ["-o", "jobid"])
+        early.read(b"job00")
+        os.write(early.fd, b"q")
+        assert early.status() == 0, early.text
 
 
 class Tsdb:
@@ -319,13 +483,9 @@ def main():
     if sys.argv[1:] == ["--inside"]:
         with scratch("ceems-cacct-") as directory:
             attacks(directory)
-        return
-    for test in (formats, errors, documentation, dumps, attacked):
-        if not sys.argv[1:] or test.__name__ in sys.argv[1:]:
-            print(test.__name__)
-            with scratch("ceems-cacct-") as directory:
-                test(directory)
+        return 0
+    return run_tests((formats, errors, documentation, later, terminal, dumps, attacked), "ceems-cacct-")
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -50,10 +50,11 @@ class Backend:
         self.url = "unix://" + path if path else "http%s://127.0.0.1:%d" % ("s" if context else "", self.port)
         threading.Thread(target=self.server.serve_forever, daemon=True, kwargs={"poll_interval": 0.05}).start()
 
-    def serve(self, rfile, wfile):
+    def read(self, rfile):
+        """Reads and records a request: method, path, {lower-case name: [values]} and body. None at the end of the connection."""
         line = rfile.readline().decode()
         if not line:
-            return False
+            return None
         headers = {}
         while True:
             field = rfile.readline().decode().rstrip("\r\n")
@@ -62,9 +63,17 @@ class Backend:
             name, value = field.split(":", 1)
             headers.setdefault(name.lower(), []).append(value.strip())
         body = rfile.read(int(headers.get("content-length", ["0"])[0]))
-        mood = self.mood
+        request = (line.split()[0], line.split()[1], headers, body)
         with self.lock:
-            self.seen.append((line.split()[0], line.split()[1], headers, body))
+            self.seen.append(request)
+        return request
+
+    def serve(self, rfile, wfile):
+        request = self.read(rfile)
+        if not request:
+            return False
+        _, path, _, body = request
+        mood = self.mood
         if mood == "gone":
             return False
         if mood == "silent":
@@ -106,7 +115,7 @@ class Backend:
             return True
         if mood == "slow":
             time.sleep(0.3)
-        call = line.split()[1].rsplit("/", 1)[-1]
+        call = path.rsplit("/", 1)[-1]
         if call in NAMES:
             names = NAMES[call] if mood == "old" or b'"{}"' in body or b'service_name="1"' in body else b"{}"
             wfile.write(b"HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n" % len(names) + names)

@@ -287,6 +287,23 @@ class FakeHttp:
         self.server.server_close()
 
 
+def run_tests(tests, prefix):
+    """Runs the functions whose names are on the command line, or all, each with a new directory. Returns the exit status."""
+    names = sys.argv[1:]
+    unknown = set(names) - {test.__name__ for test in tests}
+    if unknown:
+        print("unknown: %s; the tests are %s" % (" ".join(sorted(unknown)), " ".join(test.__name__ for test in tests)))
+        return 2
+    for test in tests:
+        if names and test.__name__ not in names:
+            continue
+        started = time.monotonic()
+        with scratch(prefix) as directory:
+            test(directory)
+        print("%s: passed in %.1f s" % (test.__name__, time.monotonic() - started), flush=True)
+    return 0
+
+
 def samples(page, name):
     """[(labels text, value)] of one metric on a text page."""
     found = []

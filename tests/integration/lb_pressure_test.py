@@ -117,7 +117,7 @@ def test_health_does_not_wait_for_owners():
 
 
 def test_bodies_are_bounded():
-    """400 clients send 1 MB each but for its last byte."""
+    """400 clients send 1 MB each, except the last byte."""
     with site("data: {{path: {directory}}}") as (lb, _, _backend):
         size = 1_000_000
         post = "POST /api/v1/query HTTP/1.1\r\n%sContent-Type: application/x-www-form-urlencoded\r\nContent-Length: " + str(size) + "\r\n\r\n"

@@ -8,7 +8,7 @@ import subprocess
 import sys
 import time
 
-from harness import ROOT, get, samples, scratch, start_api_server, start_exporter, wait_until, write
+from harness import ROOT, get, run_tests, samples, start_api_server, start_exporter, wait_until, write
 
 
 def documented(page, start, end):
@@ -96,13 +96,5 @@ def metrics(directory):
         assert "names with ceems_ are the exporter's own" in program.output()
 
 
-def main():
-    for test in (jobs, metrics):
-        if not sys.argv[1:] or test.__name__ in sys.argv[1:]:
-            print(test.__name__)
-            with scratch("ceems-site-") as directory:
-                test(directory)
-
-
 if __name__ == "__main__":
-    main()
+    sys.exit(run_tests((jobs, metrics), "ceems-site-"))
