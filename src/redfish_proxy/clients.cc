@@ -1,5 +1,6 @@
 #include "redfish_proxy/clients.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/strings.h"
@@ -66,6 +67,36 @@ std::shared_ptr<void> ClientSlots::take(const std::string& client, std::size_t l
 std::size_t ClientSlots::in_use() const {
   const MutexLock lock(state_->mutex);
   return state_->all;
+}
+
+ClientRates::Verdict ClientRates::count(const std::string& client,
+                                        std::int64_t per_second,
+                                        Clock::time_point now) {
+  constexpr double kFull = std::chrono::duration<double>(kWindow).count();
+  const MutexLock lock(mutex_);
+  forget_quiet(now);
+  const auto [found, is_new] = accounts_.try_emplace(client);
+  Account& account = found->second;
+  const double passed = std::chrono::duration<double>(now - account.seen).count();
+  account.seconds = is_new ? kFull : std::min(kFull, account.seconds + std::max(passed, 0.0));
+  account.seen = now;
+  const double cost = 1.0 / static_cast<double>(per_second);
+  account.beyond = account.beyond && account.seconds < kFull;
+  if (account.seconds >= cost) {
+    account.seconds -= cost;
+    return Verdict::kWithin;
+  }
+  return std::exchange(account.beyond, true) ? Verdict::kBeyond : Verdict::kFirstBeyond;
+}
+
+void ClientRates::forget_quiet(Clock::time_point now) {
+  if (accounts_.size() < kMaxClients) {
+    return;
+  }
+  std::erase_if(accounts_, [now](const auto& entry) { return now - entry.second.seen > kWindow; });
+  if (accounts_.size() > kMaxClients / 2) {
+    accounts_.clear();  // no site has this many nodes, and this must not take long often
+  }
 }
 
 void NamedByClients::remember(const std::string& client, const BmcUrl& bmc, Clock::time_point now) {

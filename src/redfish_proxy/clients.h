@@ -1,6 +1,7 @@
 #pragma once
 
 #include <chrono>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
@@ -41,6 +42,34 @@ class ClientSlots {
   };
   class Slot;
   std::shared_ptr<State> state_ = std::make_shared<State>();
+};
+
+/// Bounds how many requests each client sends in a second, on average over kWindow: a client that
+/// was quiet for that long may send as many at once. Thread-safe.
+class ClientRates {
+ public:
+  using Clock = std::chrono::steady_clock;
+  static constexpr std::chrono::seconds kWindow{10};
+
+  enum class Verdict : std::uint8_t {
+    kWithin,
+    kFirstBeyond,  ///< the first since the client has been within for kWindow
+    kBeyond,
+  };
+  /// Counts a request of this client, if it is within. `per_second` is not 0.
+  Verdict count(const std::string& client, std::int64_t per_second, Clock::time_point now);
+
+ private:
+  struct Account {
+    double seconds = 0;  ///< of requests, which the client may still send
+    Clock::time_point seen;
+    bool beyond = false;
+  };
+  static constexpr std::size_t kMaxClients = 16384;
+  void forget_quiet(Clock::time_point now) CEEMS_REQUIRES(mutex_);
+
+  Mutex mutex_;
+  std::unordered_map<std::string, Account> accounts_ CEEMS_GUARDED_BY(mutex_);
 };
 
 /// The BMC that each client named last, for its requests without X-Redfish-Url. Bounded, the least

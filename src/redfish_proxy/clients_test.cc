@@ -49,6 +49,72 @@ TEST(ClientSlots, BoundEachClientAndAreGivenBack) {
   EXPECT_EQ(slots.in_use(), 0U);
 }
 
+TEST(ClientRates, BoundTheAverageOfTenSecondsOfEachClient) {
+  using Verdict = ClientRates::Verdict;
+  using std::chrono::milliseconds;
+  ClientRates rates;
+  ClientRates::Clock::time_point now{std::chrono::hours(1)};
+  const auto pass = [&](const std::string& client, std::int64_t rate) {
+    int count = 0;
+    while (count < 1000 && rates.count(client, rate, now) == Verdict::kWithin) {
+      ++count;
+    }
+    return count;
+  };
+  EXPECT_EQ(pass("a", 4), 40);
+  EXPECT_EQ(pass("b", 4), 40) << "each client has its own";
+  now += milliseconds(500);
+  EXPECT_EQ(pass("a", 4), 2);
+  now += milliseconds(100);
+  EXPECT_EQ(pass("a", 4), 0);
+  now += milliseconds(150);
+  EXPECT_EQ(pass("a", 4), 1) << "parts of a request add up";
+  now += std::chrono::hours(1);
+  EXPECT_EQ(pass("a", 4), 40) << "no more than those of ten seconds";
+  EXPECT_EQ(pass("c", 1), 10);
+  now -= milliseconds(1);
+  EXPECT_EQ(pass("c", 1), 0) << "time that goes back gives nothing";
+}
+
+TEST(ClientRates, ReportTheFirstRefusalOfEachBurst) {
+  using Verdict = ClientRates::Verdict;
+  ClientRates rates;
+  ClientRates::Clock::time_point now{std::chrono::hours(1)};
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(rates.count("a", 1, now), Verdict::kWithin);
+  }
+  EXPECT_EQ(rates.count("a", 1, now), Verdict::kFirstBeyond);
+  EXPECT_EQ(rates.count("a", 1, now), Verdict::kBeyond);
+  now += std::chrono::seconds(1);
+  EXPECT_EQ(rates.count("a", 1, now), Verdict::kWithin);
+  EXPECT_EQ(rates.count("a", 1, now), Verdict::kBeyond) << "it has not been quiet";
+  now += ClientRates::kWindow;
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(rates.count("a", 1, now), Verdict::kWithin);
+  }
+  EXPECT_EQ(rates.count("a", 1, now), Verdict::kFirstBeyond);
+}
+
+TEST(ClientRates, ForgetQuietClientsAndRememberBusyOnes) {
+  using Verdict = ClientRates::Verdict;
+  ClientRates rates;
+  ClientRates::Clock::time_point now{std::chrono::hours(1)};
+  for (int i = 0; i < 16'000; ++i) {
+    rates.count(std::to_string(i), 1, now);
+  }
+  now += std::chrono::seconds(9);
+  for (int i = 0; i < 10; ++i) {
+    EXPECT_EQ(rates.count("busy", 1, now), Verdict::kWithin);
+  }
+  now += std::chrono::seconds(2);
+  for (int i = 0; i < 500; ++i) {
+    rates.count("later " + std::to_string(i), 1, now);
+  }
+  EXPECT_EQ(rates.count("busy", 1, now), Verdict::kWithin);
+  EXPECT_EQ(rates.count("busy", 1, now), Verdict::kWithin);
+  EXPECT_EQ(rates.count("busy", 1, now), Verdict::kFirstBeyond);
+}
+
 TEST(NamedByClients, ForgetsAfterAWhile) {
   NamedByClients named;
   const NamedByClients::Clock::time_point start;

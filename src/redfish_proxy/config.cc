@@ -140,10 +140,11 @@ Result<> read_proxies(const Node& node, Config& config) {
 }
 
 Result<> read_client(const Node& node, const std::string& directory, Config& config) {
-  auto client = net::client_options(
-      node, directory,
-      {"targets", "allowed_targets", "allowed_api_resources", "trusted_proxies", "remember",
-       "timeout", "max_requests_per_client", "insecure_skip_verify", "web"});
+  auto client =
+      net::client_options(node, directory,
+                          {"targets", "allowed_targets", "allowed_api_resources", "trusted_proxies",
+                           "remember", "timeout", "max_requests_per_client",
+                           "max_request_rate_per_client", "insecure_skip_verify", "web"});
   if (!client) {
     return fail(std::move(client).error());
   }
@@ -163,6 +164,7 @@ Result<> read_section(const Node& node, const std::string& directory, Config& co
   constexpr std::chrono::hours kMaxRemember{24 * 7};
   constexpr std::chrono::minutes kMaxTimeout{10};
   constexpr std::int64_t kMaxPerClient = 10'000;
+  constexpr std::int64_t kMaxRate = 1'000'000;
   if (node["web"].present()) {
     warn(node["web"], "this section has no effect; use --web.listen-address and --web.config.file");
   }
@@ -181,6 +183,10 @@ Result<> read_section(const Node& node, const std::string& directory, Config& co
       .integer("max_requests_per_client", config.max_requests_per_client)
       .refuse(config.max_requests_per_client < 1 || config.max_requests_per_client > kMaxPerClient,
               "max_requests_per_client", "expected 1 to 10000")
+      .integer("max_request_rate_per_client", config.max_request_rate_per_client)
+      .refuse(
+          config.max_request_rate_per_client < 0 || config.max_request_rate_per_client > kMaxRate,
+          "max_request_rate_per_client", "expected 0 (no limit) to 1000000")
       .done();
 }
 

@@ -33,8 +33,9 @@ struct Config {
   net::TrustedPeers trusted_proxies = {};
   std::chrono::milliseconds remember{std::chrono::hours(1)};
   std::chrono::milliseconds timeout{std::chrono::seconds(30)};
-  std::int64_t max_requests_per_client = 64;
-  net::ClientOptions client = {};  ///< towards the targets
+  std::int64_t max_requests_per_client = 64;       ///< under way
+  std::int64_t max_request_rate_per_client = 100;  ///< in a second; 0: no limit
+  net::ClientOptions client = {};                  ///< towards the targets
 
   /// Whether any client may name any BMC.
   [[nodiscard]] bool follows_all_headers() const {

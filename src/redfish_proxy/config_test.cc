@@ -35,6 +35,7 @@ redfish_proxy:
   remember: 5m
   timeout: 20s
   max_requests_per_client: 8
+  max_request_rate_per_client: 0
 )");
   ASSERT_TRUE(config) << config.error().message;
   ASSERT_EQ(config->targets.size(), 2U);
@@ -50,6 +51,7 @@ redfish_proxy:
   EXPECT_EQ(config->remember, std::chrono::minutes(5));
   EXPECT_EQ(config->timeout, std::chrono::seconds(20));
   EXPECT_EQ(config->max_requests_per_client, 8);
+  EXPECT_EQ(config->max_request_rate_per_client, 0);
   EXPECT_FALSE(config->follows_all_headers());
 }
 
@@ -112,6 +114,8 @@ TEST(RedfishProxyConfig, NamesTheLineOfAMistake) {
   EXPECT_THAT(refusal("redfish_proxy: {timeout: 0s}"), HasSubstr("expected 1s to 10m"));
   EXPECT_THAT(refusal("redfish_proxy: {remember: 8d}"), HasSubstr("expected 0s (off) to 7d"));
   EXPECT_THAT(refusal("redfish_proxy: {max_requests_per_client: 0}"), HasSubstr("1 to 10000"));
+  EXPECT_THAT(refusal("redfish_proxy: {max_request_rate_per_client: -1}"),
+              HasSubstr("0 (no limit) to 1000000"));
   EXPECT_THAT(refusal("redfish_proxy: {proxy_url: 'http://p'}"), HasSubstr("another proxy"));
   EXPECT_THAT(refusal("redfish_proxy: []"), HasSubstr("expected a mapping"));
 }

@@ -14,6 +14,7 @@ namespace {
 
 using std::chrono::steady_clock;
 using Verdict = ResourcePolicy::Verdict;
+using Rate = ClientRates::Verdict;
 
 constexpr std::string_view kTargetHeader = "X-Redfish-Url";
 constexpr std::string_view kUserAgent = "ceems/redfish_proxy";
@@ -113,6 +114,10 @@ void Proxy::handle(const net::Request& request, net::Response& response) {
     return;
   }
   const Client client = client_of(request, now->config.trusted_proxies);
+  const std::string& key = client.address.empty() ? request.remote_address : client.address;
+  if (!admit(request, client, key, *now, response)) {
+    return;
+  }
   switch (now->config.policy->check(request.method, request.path)) {
     case Verdict::kPathRefused:
       answer_text(
@@ -130,7 +135,6 @@ void Proxy::handle(const net::Request& request, net::Response& response) {
   if (!bmc) {
     return;
   }
-  const std::string& key = client.address.empty() ? request.remote_address : client.address;
   auto slot = slots_.take(key, static_cast<std::size_t>(now->config.max_requests_per_client));
   if (!slot) {
     net::plain_text(response, 429, "Too Many Requests");
@@ -143,6 +147,26 @@ void Proxy::handle(const net::Request& request, net::Response& response) {
     return refuse(request, client, Outcome::kBusy, "too many requests wait for the BMC", response);
   }
   relay(request, client, std::move(*bmc), std::move(slot), *now, response);
+}
+
+bool Proxy::admit(const net::Request& request,
+                  const Client& client,
+                  const std::string& key,
+                  const Snapshot& now,
+                  net::Response& response) {
+  const std::int64_t rate = now.config.max_request_rate_per_client;
+  const auto verdict = rate == 0 ? Rate::kWithin : rates_.count(key, rate, steady_clock::now());
+  if (verdict == Rate::kWithin) {
+    return true;
+  }
+  net::plain_text(response, 429, "Too Many Requests");
+  response.set_header("Retry-After", "1");
+  if (verdict == Rate::kFirstBeyond) {
+    refuse(request, client, Outcome::kTooFast, "max_request_rate_per_client", response);
+  } else {
+    metrics_.count(Outcome::kTooFast);  // a line for each would fill the log
+  }
+  return false;
 }
 
 bool Proxy::answer_own_page(const net::Request& request,

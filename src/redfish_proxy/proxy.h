@@ -40,6 +40,12 @@ class Proxy {
  private:
   [[nodiscard]] std::shared_ptr<const Snapshot> snapshot() const;
   bool answer_own_page(const net::Request& request, const Snapshot& now, net::Response& response);
+  /// Answers with 429 and returns false if the client sends too many requests.
+  bool admit(const net::Request& request,
+             const Client& client,
+             const std::string& key,
+             const Snapshot& now,
+             net::Response& response);
   /// Finds the BMC of a request. Answers the request if there is none.
   std::optional<Bmc> find_bmc(const net::Request& request,
                               const Client& client,
@@ -59,6 +65,7 @@ class Proxy {
 
   ProxyMetrics metrics_;
   ClientSlots slots_;
+  ClientRates rates_;
   NamedByClients named_;
   mutable Mutex mutex_;
   std::shared_ptr<const Snapshot> snapshot_ CEEMS_GUARDED_BY(mutex_);

@@ -47,6 +47,8 @@ std::string_view to_string(Outcome outcome) {
       return "target_refused";
     case Outcome::kTooMany:
       return "too_many";
+    case Outcome::kTooFast:
+      return "too_fast";
     case Outcome::kBusy:
       return "bmc_busy";
     case Outcome::kUnreachable:

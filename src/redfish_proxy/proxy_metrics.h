@@ -19,6 +19,7 @@ enum class Outcome : std::uint8_t {
   kBadHeader,      ///< 400: X-Redfish-Url is not the URL of a server
   kTargetRefused,  ///< 400: the client named a BMC that it may not name
   kTooMany,        ///< 429: the client has too many requests under way
+  kTooFast,        ///< 429: the client sends too many requests in a second
   kBusy,           ///< 503: the BMC has too many requests under way
   kUnreachable,    ///< 400: no connection, or a broken answer
   kTimeout,        ///< 504: no answer in time

@@ -116,7 +116,9 @@ void Service::start() {
 }
 
 void Service::stop(std::chrono::milliseconds grace) {
-  server_->stop(grace);
+  if (server_) {  // not if create() failed
+    server_->stop(grace);
+  }
 }
 
 }  // namespace ceems::redfish_proxy

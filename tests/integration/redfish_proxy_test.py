@@ -31,19 +31,9 @@ class Bmc(Backend):
     def serve(self, rfile, wfile):
         if self.mood not in ("well", "redirect", "split"):
             return super().serve(rfile, wfile)
-        line = rfile.readline().decode()
-        if not line:
+        request = self.read(rfile)
+        if not request:
             return False
-        headers = {}
-        while True:
-            field = rfile.readline().decode().rstrip("\r\n")
-            if not field:
-                break
-            name, value = field.split(":", 1)
-            headers.setdefault(name.lower(), []).append(value.strip())
-        body = rfile.read(int(headers.get("content-length", ["0"])[0]))
-        with self.lock:
-            self.seen.append((line.split()[0], line.split()[1], headers, body))
         if self.mood == "redirect":
             wfile.write(b"HTTP/1.1 307 Temporary Redirect\r\nLocation: http://169.254.169.254/latest\r\nContent-Length: 0\r\n\r\n")
             return True
@@ -52,7 +42,7 @@ class Bmc(Backend):
             return False
         text = b"BMC %d" % self.port
         wfile.write(b"HTTP/1.1 200 OK\r\nX-Auth-Token: t%d\r\nContent-Length: %d\r\n\r\n" % (self.port, len(text))
-                    + (b"" if line.startswith("HEAD") else text))
+                    + (b"" if request[0] == "HEAD" else text))
         return True
 
 
@@ -65,19 +55,14 @@ class Chassis(Bmc):
              "/redfish/v1/Chassis/System.Embedded.1/Power": {"PowerControl": [{"PowerConsumedWatts": 344}]}}
 
     def serve(self, rfile, wfile):
-        line, headers = rfile.readline().decode(), {}
-        if not line:
+        request = self.read(rfile)
+        if not request:
             return False
-        for field in iter(lambda: rfile.readline().decode().rstrip("\r\n"), ""):
-            name, value = field.split(":", 1)
-            headers[name.lower()] = value.strip()
-        body = rfile.read(int(headers.get("content-length", "0")))
-        method, path = line.split()[:2]
-        self.seen.append((method, path, headers, body))
+        method, path, headers, body = request
         status, more, page = 404, "", {}
         if method == "POST" and path == "/redfish/v1/Sessions" and json.loads(body) == {"UserName": "u", "Password": "p"}:
             status, more = 201, "X-Auth-Token: s3cret\r\nLocation: /redfish/v1/Sessions/1\r\n"
-        elif path == "/redfish/v1/" or headers.get("x-auth-token") == "s3cret":
+        elif path == "/redfish/v1/" or headers.get("x-auth-token") == ["s3cret"]:
             status, page = (200, self.PAGES[path]) if path in self.PAGES else (404, {})
         else:
             status = 401
@@ -214,6 +199,12 @@ def without_configuration(directory):
                              capture_output=True, text=True, timeout=30)
     equal(refused.returncode, 1)
     assert "anybody in the network could reach any server" in refused.stderr + refused.stdout, refused
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        refused = subprocess.run([os.path.join(harness.BIN, "redfish_proxy"), "--web.listen-address=127.0.0.1:%d" % other.getsockname()[1]],
+                                 capture_output=True, text=True, timeout=30)
+    assert refused.returncode == 1 and "address already in use" in refused.stderr.splitlines()[-1], refused
 
 
 def attacks(directory):
@@ -303,6 +294,26 @@ def hanging(directory):
             equal(proxy.ask(node="192.0.2.1").status, 400)
 
 
+def rates(directory):
+    """A client that sends too many requests in a second gets 429 before anything else is looked at; others do not notice."""
+    with Bmc() as bmc:
+        with Proxy(directory, targets([bmc, bmc]) + "  max_request_rate_per_client: 2\n") as proxy:
+            statuses = [proxy.ask(node="192.0.2.0").status for _ in range(30)]
+            equal(statuses[:20], [200] * 20)
+            assert statuses.count(429) >= 5 and set(statuses) == {200, 429}, statuses
+            refused = proxy.ask(node="192.0.2.0", path="/etc/passwd")
+            equal((refused.status, refused.headers["Retry-After"], refused.text), (429, "1", "Too Many Requests\n"))
+            equal(proxy.ask(node="192.0.2.1").status, 200)
+            equal(len(bmc.seen), statuses.count(200) + 1)
+            equal(proxy.metric('redfish_proxy_requests_total{outcome="too_fast"}'), statuses.count(429) + 1)
+            equal(proxy.output().count("max_request_rate_per_client"), 1, "the log has one line for it")
+            for _ in range(50):
+                equal(get(proxy.url + "/health").status, 200)
+            wait_until("the client has been slow enough", lambda: proxy.ask(node="192.0.2.0").status == 200, 5)
+            proxy.reload(targets([bmc]) + "  max_request_rate_per_client: 0\n")
+            equal({proxy.ask(node="192.0.2.0").status for _ in range(50)}, {200})
+
+
 def tls(directory):
     """All four combinations, with and without checked certificates, and a password at the front."""
     bmc_context = context_of(directory)
@@ -348,9 +359,10 @@ def tls(directory):
 
 def reload(directory):
     """SIGHUP reads the configuration again; a mistake changes nothing."""
-    with Bmc() as one, Bmc() as two, Proxy(directory, targets([one])) as proxy:
+    unlimited = "  max_request_rate_per_client: 0\n"
+    with Bmc() as one, Bmc() as two, Proxy(directory, targets([one]) + unlimited) as proxy:
         equal(proxy.ask(node="192.0.2.0").text, "BMC %d" % one.port)
-        proxy.reload(targets([two]))
+        proxy.reload(targets([two]) + unlimited)
         equal(proxy.ask(node="192.0.2.0").text, "BMC %d" % two.port)
         proxy.reload("redfish_proxy: {targets: [{url: 'http:1.2.3.4:80'}]}\n")
         assert "invalid url string" in proxy.output()
@@ -366,7 +378,7 @@ def reload(directory):
         for thread in threads:
             thread.start()
         for i in range(20):
-            proxy.reload(targets([(one, two)[i % 2]]))
+            proxy.reload(targets([(one, two)[i % 2]]) + unlimited)
         stop.set()
         for thread in threads:
             thread.join()
@@ -406,7 +418,7 @@ def thousands(directory):
 def exporter(directory):
     """ceems_exporter logs in to its BMC and reads the power through the proxy, by its address and by the header."""
     if not os.path.exists(os.path.join(harness.BIN, "ceems_exporter")):
-        print("exporter: SKIPPED, there is no ceems_exporter in " + harness.BIN)
+        print("exporter: SKIPPED, %s does not contain ceems_exporter" % harness.BIN)
         return
     with Chassis() as bmc:
         for config in ("redfish_proxy:\n  targets: [{host_ip_addrs: [127.0.0.1], url: '%s'}]\n" % bmc.url,
@@ -420,7 +432,7 @@ def exporter(directory):
                     wait_until("the power is on the page", lambda url=url: [
                         value for labels, value in harness.samples(get(url + "/metrics").text, "ceems_redfish_current_watts")
                         if 'chassis="System_Embedded_1"' in labels] == [344.0], 40)
-            equal({fields.get("user-agent") for _, _, fields, _ in bmc.seen}, {"ceems/redfish_proxy"})
+            equal({name for _, _, fields, _ in bmc.seen for name in fields["user-agent"]}, {"ceems/redfish_proxy"})
             assert ("POST", "/redfish/v1/Sessions") in [(method, path) for method, path, *_ in bmc.seen]
 
 
@@ -445,20 +457,7 @@ def documentation(directory):
         assert name.startswith("process_") or "`%s`" % name in page, name
 
 
-TESTS = (routes, without_configuration, attacks, spoofing, hanging, tls, reload, thousands, exporter, documentation)
-
-
-def main():
-    names = sys.argv[1:]
-    for test in TESTS:
-        if names and test.__name__ not in names:
-            continue
-        started = time.monotonic()
-        with harness.scratch("ceems-redfish-") as directory:
-            test(directory)
-        print("%s: passed in %.1f s" % (test.__name__, time.monotonic() - started), flush=True)
-    return 0
-
+TESTS = (routes, without_configuration, attacks, spoofing, hanging, rates, tls, reload, thousands, exporter, documentation)
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(harness.run_tests(TESTS, "ceems-redfish-"))
