@@ -55,6 +55,11 @@ Result<net::ClientOptions> ServerFlags::options() const {
   net::ClientOptions options;
   if (!http_config_file.empty()) {
     constexpr std::string_view kContext = "Failed to load HTTP config file";
+    std::error_code ignored;
+    if (!std::filesystem::exists(http_config_file, ignored)) {
+      return fail(ErrorCode::kInvalidArgument, "path '{}' does not exist, try --help",
+                  printable(http_config_file));
+    }
     const auto document = config::load_yaml(http_config_file);
     if (!document) {
       return fail(Error(document.error()).with_context(kContext));

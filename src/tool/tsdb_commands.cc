@@ -10,7 +10,7 @@
 namespace ceems::tool {
 namespace {
 
-/// A command that asks Prometheus about a time.
+/// A command that asks Prometheus about a time and prints what follows from it.
 class TsdbCommand : public Command {
  public:
   TsdbCommand() { server_.url = "http://localhost:9090"; }
@@ -20,7 +20,26 @@ class TsdbCommand : public Command {
     flags.add("json", json_, {.help = "Print JSON to stdout instead of YAML to stderr."});
   }
 
+  Result<int> run(Console& console) final {
+    const auto range = range_.range(real_clock());
+    if (!range) {
+      return fail(range.error());
+    }
+    auto connection = TsdbConnection::open(server_);
+    if (!connection) {
+      return fail(std::move(connection).error());
+    }
+    if (auto printed = print((*connection)->client(), *range, console); !printed) {
+      return fail(std::move(printed).error());
+    }
+    return 0;
+  }
+
  protected:
+  virtual Result<> print(tsdb::Client& client, rules::TimeRange range, Console& console) = 0;
+  [[nodiscard]] bool json() const { return json_; }
+
+ private:
   ServerFlags server_;
   RangeFlags range_;
   bool json_ = false;
@@ -33,26 +52,20 @@ class RelabelConfigs final : public TsdbCommand {
     return "Print the relabelling of the metrics of GPU exporters for Prometheus. The recording "
            "rules of this release work with and without it.";
   }
-  Result<int> run(Console& console) override {
-    const auto range = range_.range(real_clock());
-    if (!range) {
-      return fail(range.error());
-    }
-    auto connection = TsdbConnection::open(server_);
-    if (!connection) {
-      return fail(std::move(connection).error());
-    }
-    const auto jobs = rules::gpu_exporter_jobs((*connection)->client(), *range);
+
+ private:
+  Result<> print(tsdb::Client& client, rules::TimeRange range, Console& console) override {
+    const auto jobs = rules::gpu_exporter_jobs(client, range);
     if (!jobs) {
       return fail(jobs.error());
     }
-    if (json_) {
+    if (json()) {
       console.print(rules::relabel_json(*jobs) + "\n");
-      return 0;
+      return {};
     }
     console.say("Merge the following scrape_configs with the current config.");
     console.say(rules::relabel_text(*jobs));
-    return 0;
+    return {};
   }
 };
 
@@ -65,20 +78,14 @@ class UpdaterQueries final : public TsdbCommand {
     return "Print the queries for the TSDB updater of ceems_api_server, for the records that "
            "exist.";
   }
-  Result<int> run(Console& console) override {
-    const auto range = range_.range(real_clock());
-    if (!range) {
-      return fail(range.error());
-    }
-    auto connection = TsdbConnection::open(server_);
-    if (!connection) {
-      return fail(std::move(connection).error());
-    }
-    const auto queries = rules::updater_queries((*connection)->client(), *range);
+
+ private:
+  Result<> print(tsdb::Client& client, rules::TimeRange range, Console& console) override {
+    const auto queries = rules::updater_queries(client, range);
     if (!queries) {
       return fail(queries.error());
     }
-    if (json_) {
+    if (json()) {
       std::string out;
       JsonWriter json(out, JsonEscape::kPlain);
       json.begin_array();
@@ -91,13 +98,13 @@ class UpdaterQueries final : public TsdbCommand {
       }
       json.end_array();
       console.print(out + "\n");
-      return 0;
+      return {};
     }
     std::string text = rules::updater_queries_text(*queries);
     text.pop_back();  // say() ends the last line
     console.say("Queries for TSDB updater:");
     console.say(text);
-    return 0;
+    return {};
   }
 };
 

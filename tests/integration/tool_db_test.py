@@ -26,6 +26,9 @@ UNITS = int(os.environ.get("CEEMS_UNITS", "100000"))
 TOOL = os.path.join(harness.BIN, "ceems_tool")
 NOW = 1_767_225_600  # 2026-01-01T00:00:00Z
 MAPS = api_database.MAPS
+WEIGHTS = {"avg_cpu_usage": "alloc_cputime", "avg_cpu_mem_usage": "alloc_cpumemtime", "avg_gpu_usage": "alloc_gputime",
+           "avg_gpu_mem_usage": "alloc_gpumemtime"}
+SUMS_KEY = ["cluster_id", "username", "project", "groupname", "resource_manager"]
 
 
 def tool(*arguments, status=0):
@@ -100,7 +103,7 @@ def add_own_rows(path):
     with database:
         database.executemany("INSERT INTO ceems_unit_sums (level, span, cluster_id, username, project, ended, first_id, num_units,"
                              " total_time_seconds) VALUES (?,?,?,?,?,?,?,?,?)",
-                             [(i % 5, i // 5, "hpc", "u%d" % (j % 7), "p%d" % j, 1, j, 2, '{"walltime":%d}' % j)
+                             [(i % 5, 100 + i // 5, "hpc", "u%d" % (j % 7), "p%d" % j, 1, j, 2, '{"walltime":%d}' % j)
                               for i in range(40) for j in range(200)])
         database.executemany("INSERT INTO ceems_unit_spans VALUES (?,?)", [(i % 5, i // 5) for i in range(40)])
         database.executemany("INSERT INTO ceems_project_leads VALUES (?,?,?)", [("ada", "hpc", "p%d" % i) for i in range(9)])
@@ -234,7 +237,7 @@ def test_copies(directory, postgres, rng):
         print("copy to %s, killed at: %s" % (type(state).__name__, ", ".join("%s %s" % one for one in kills)), flush=True)
     same(source, back)
     assert stat.S_IMODE(os.stat(back).st_mode) == 0o640
-    assert tool("verify", "--db", postgres.url).stdout.count(" ok ") == 3
+    assert tool("verify", "--db", postgres.url).stdout.count(" ok ") == 4
     # New rows get ids after the copied ones.
     postgres.query("INSERT INTO usage (cluster_id, username, project) VALUES ('new', 'u', 'p')")
     assert postgres.query("SELECT id > (SELECT max(id) FROM usage WHERE cluster_id <> 'new') FROM usage"
@@ -357,6 +360,72 @@ def test_backup(directory):
     assert not [name for name in os.listdir(directory) if name.endswith(".partial")]
 
 
+def span_statements(path, span):
+    """Statements that list a span of level 0 with the right sums over its units, those after it, and the span of level 1 that holds
+    it (those before it have no units, and are not listed), and the two spans of days that hold it."""
+    hour = 3600 * 1000
+    wanted = [(0, part, 4, "units") for part in range(span, span // 4 * 4 + 4)] + [
+        (1, span // 4, 16, "units"), (8, span // 64, 256, "daily_usage"), (9, span // 256, 1024, "daily_usage")]
+    sums = {}
+    with contextlib.closing(sqlite3.connect(path)) as database:
+        database.row_factory = sqlite3.Row
+        for level, number, hours, table in wanted:
+            sums[level, number] = {}
+            for unit in database.execute("SELECT * FROM %s WHERE last_updated_at_ts >= ? AND last_updated_at_ts < ?" % table,
+                                         (number * hours * hour, (number + 1) * hours * hour)):
+                ended = int(unit["ended_at_ts"] > 0) if table == "units" else 0
+                key = tuple(unit[name] for name in SUMS_KEY) + (ended,)
+                row = sums[level, number].setdefault(key, {"num_units": 0, "maps": {}})
+                row["num_units"] += unit["num_units"] if table == "daily_usage" else 1
+                maps = {name: json.loads(unit[name] or "{}") for name in MAPS}
+                for name, entries in maps.items():
+                    weight = maps["total_time_seconds"].get(WEIGHTS[name], 0) if name in WEIGHTS else 1
+                    for entry, value in entries.items():
+                        for column, part in ((name, value * weight), ("weight_" + name, weight)):
+                            if column == name or name in WEIGHTS:
+                                add = row["maps"].setdefault(column, {})
+                                add[entry] = add.get(entry, 0) + part
+    for (level, number), rows in sums.items():
+        yield "INSERT INTO ceems_unit_spans (level, span) VALUES (%d, %d)" % (level, number)
+        for key, row in rows.items():
+            names = SUMS_KEY + ["ended", "level", "span", "first_id", "num_units"] + list(row["maps"])
+            values = list(key) + [level, number, 1, row["num_units"]] + [json.dumps(text) for text in row["maps"].values()]
+            yield "INSERT INTO ceems_unit_sums (%s) VALUES (%s)" % (
+                ",".join(names), ",".join("'%s'" % value.replace("'", "''") if isinstance(value, str) else str(value) for value in values))
+
+
+def check_spans(good, damaged, found):
+    """Sums over spans of time are compared with the units, and those of longer spans with those of shorter ones."""
+    with contextlib.closing(sqlite3.connect(good)) as database:
+        span = database.execute("SELECT last_updated_at_ts / 14400000 FROM units GROUP BY 1 ORDER BY count(*) DESC").fetchone()[0]
+    right = list(span_statements(good, span))
+    assert len(right) > 10, right
+    damaged(*right)
+    assert tool_json("verify", "--db", good.replace("small", "damaged"))["good"]
+    at = " WHERE level = 0 AND span = %d AND rowid = (SELECT min(rowid) FROM ceems_unit_sums WHERE span = %d AND username = 'u2')" % (
+        span, span)
+    where = "span %d of level 0: cluster hpc, " % span
+    for change, line in (("UPDATE ceems_unit_sums SET num_units = 70 + num_units", "num_units (7"),
+                         ("UPDATE ceems_unit_sums SET total_cpu_energy_usage_kwh = '{}'", ": total_cpu_energy_usage_kwh"),
+                         ("UPDATE ceems_unit_sums SET weight_avg_cpu_usage = '{\"global\":1}'", ": weight_avg_cpu_usage"),
+                         ("UPDATE ceems_unit_sums SET username = 'eve'", "user eve, "), ("DELETE FROM ceems_unit_sums", "num_units (0 instead")):
+        damaged(*right, change + at)
+        faults = found("spans", line)
+        assert any(one.startswith(where) for one in faults["spans"]["lines"]), faults
+        assert any("of level 1" in one for one in faults["spans"]["lines"]), faults
+        assert not faults["sums"]["faults"] and not faults["values"]["faults"], faults
+    damaged(*right, "UPDATE units SET total_time_seconds = '{}' WHERE last_updated_at_ts / 14400000 = %d" % span)
+    found("spans", "total_time_seconds")
+    damaged(*right, "UPDATE daily_usage SET num_units = num_units + 1 WHERE username = 'u2'")
+    assert "of level 8" in str(found("spans", "cluster hpc, user u2, ")["spans"]["lines"])
+    damaged("INSERT INTO ceems_unit_spans VALUES (5, 1)", "INSERT INTO ceems_unit_spans VALUES (99, 1)")
+    assert found("spans", "span 1 of level 5: there is no such level")["spans"]["faults"] == 2
+    # After a visit of the reference, sums are not compared.
+    damaged(*right, "UPDATE units SET last_updated_at_ts = NULL WHERE id = 17", "UPDATE ceems_unit_sums SET num_units = 0")
+    report = tool_json("verify", "--db", good.replace("small", "damaged"))
+    assert report["good"] and "CEEMS 0.10.2 has written" in report["notes"][-1], report
+
+
 def test_verify(directory):
     good = directory + "/small.db"
     path = directory + "/damaged.db"
@@ -395,6 +464,7 @@ def test_verify(directory):
     damaged("UPDATE usage SET num_units = 0, total_time_seconds = '{}'")
     faults = found("sums", "cluster hpc: units: units has 1500, more than usage, which has 0")
     assert any("total_time_seconds.walltime" in line for line in faults["sums"]["lines"])
+    check_spans(good, damaged, found)
     damaged()
     os.truncate(path, os.path.getsize(path) // 3 // 4096 * 4096)
     found("file", "")

@@ -190,7 +190,7 @@ def test_mistakes(site):
             (["--start=20", "--end=10"], "start time is not before end time"),
             (["--eval-interval=soon"], "--eval-interval"),
             (["--url=http://127.0.0.1:1"], "error fetching series"),
-            (["--http.config.file=/nonexistent"], "Failed to load HTTP config file")):
+            (["--http.config.file=/nonexistent"], "path '/nonexistent' does not exist, try --help")):
         if not any(one.startswith("--url") for one in arguments):
             arguments = ["--url=" + site.url, *arguments]
         result = tool("tsdb", "create-recording-rules", "--output-dir=" + os.path.join(site.directory, "no"), *arguments, status=1)

@@ -181,6 +181,19 @@ def gpu_jobs():
                 devices.add("gpu_used_vram", 16, instance, **labels)
                 devices.add("gpu_total_vram", 64, instance, **labels)
                 devices.add("gpu_prof_occupancy_percent", 50, instance, **labels)
+        if name == "dme":  # two partitions of one GPU, which have an index each; one reports the power
+            hosts.node("dmep", {"p": (5, 32e9), "q": (5, 32e9)}, 10, 64e9)
+            hosts.rapl("dmep", [100], [20])
+            for part, uuid in (("0", "p"), ("1", "q")):
+                of = {"gpuuuid": "692420", "gpuiid": part, "index": part, "hindex": "dmep/gpu-" + part}
+                hosts.flag("dmep", uuid, 1, **of)
+                hosts.multiprocessors("dmep", uuid, 152, **of)
+                labels = {"gpu_id": part, "gpu_partition_id": part, "serial_number": "692420"}
+                devices.add("gpu_power_usage", 600 if part == "0" else 0, "dmep:9500", **labels)
+                devices.add("gpu_gfx_activity", 80 if part == "0" else 40, "dmep:9500", **labels)
+                devices.add("gpu_used_vram", 8, "dmep:9500", **labels)
+                devices.add("gpu_total_vram", 32, "dmep:9500", **labels)
+                devices.add("gpu_prof_occupancy_percent", 50, "dmep:9500", **labels)
         jobs += [hosts, devices]
     return jobs
 
@@ -250,11 +263,11 @@ EXPECTED = [
     ('uuid:ceems_gpu_usage:ratio{job="amd-smi"}', "uuid", {"x": 50, "y": 75}),
     ('uuid:ceems_gpu_memory_usage:ratio{job="amd-smi"}', "uuid", {"x": 20, "y": 20}),
     ('job:ceems_gpu_power_watts:pue{job="smi"}', "job", {"smi": 625}),
-    ('uuid:ceems_gpu_power_watts:pue{job="amd-dme"}', "uuid", {"x": 250, "y": 375}),
-    ('uuid:ceems_gpu_usage:ratio{job="amd-dme"}', "uuid", {"x": 50, "y": 75}),
-    ('uuid:ceems_gpu_memory_usage:ratio{job="amd-dme",type="vram"}', "uuid", {"x": 25, "y": 25}),
-    ('uuid:ceems_gpu_prof_occupancy_percent:ratio{job="amd-dme"}', "uuid", {"x": 50, "y": 50}),
-    ('job:ceems_gpu_power_watts:pue{job="dme"}', "job", {"dme": 625}),
+    ('uuid:ceems_gpu_power_watts:pue{job="amd-dme"}', "uuid", {"x": 250, "y": 375, "p": 375, "q": 375}),
+    ('uuid:ceems_gpu_usage:ratio{job="amd-dme"}', "uuid", {"x": 50, "y": 75, "p": 80, "q": 40}),
+    ('uuid:ceems_gpu_memory_usage:ratio{job="amd-dme",type="vram"}', "uuid", {"x": 25, "y": 25, "p": 25, "q": 25}),
+    ('uuid:ceems_gpu_prof_occupancy_percent:ratio{job="amd-dme"}', "uuid", {"x": 50, "y": 50, "p": 50, "q": 50}),
+    ('job:ceems_gpu_power_watts:pue{job="dme"}', "job", {"dme": 1375}),
     # 237.5 W / 3.6e6 * 36 g/kWh, in micrograms; one series for each provider although two exporters have the factor.
     ('1e6 * uuid:ceems_host_emissions_g_s:pue{job="rapl",uuid="a"}', "provider", {"owid": 2375, "rte": 4750}),
     ('1e6 * uuid:ceems_gpu_emissions_g_s:pue{job="gpu",hindex="g1/gpu-2"}', "provider", {"owid": 1000, "rte": 2000}),

@@ -45,7 +45,7 @@ struct TableLayout {
   [[nodiscard]] int compare(const Row& a, const Row& b, std::size_t columns) const;
 };
 
-/// All tables that hold data, but for what describes the database itself: the versions of the
+/// All tables that hold data, except what describes the database itself: the versions of the
 /// schema, and the leader of PostgreSQL. They are those of a new SQLite database.
 Result<std::vector<TableLayout>> current_layout();
 /// The tables of a version of the reference's schema, without our additions.

@@ -154,8 +154,7 @@ class PgTables final : public Tables {
   }
 
   Result<std::vector<std::string>> table_names() override {
-    return texts("SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1",
-                 {});
+    return texts("SELECT tablename FROM pg_tables WHERE schemaname = current_schema() ORDER BY 1");
   }
   Result<std::vector<std::string>> column_names(std::string_view table) override {
     return texts(
@@ -174,17 +173,6 @@ class PgTables final : public Tables {
  private:
   bool put(const std::string& lines) {
     return PQputCopyData(connection_.handle(), lines.data(), static_cast<int>(lines.size())) == 1;
-  }
-  Result<std::vector<std::string>> texts(const std::string& sql, const Row& values) {
-    auto rows = query(sql, values);
-    if (!rows) {
-      return fail(std::move(rows).error());
-    }
-    std::vector<std::string> result;
-    for (Row& row : *rows) {
-      result.push_back(std::move(row.front().text));
-    }
-    return result;
   }
 
   Connection connection_;

@@ -129,8 +129,7 @@ class SqliteTables final : public Tables {
   Result<std::vector<std::string>> table_names() override {
     return texts(
         "SELECT name FROM sqlite_schema WHERE type='table' AND name NOT LIKE 'sqlite_%'"
-        " ORDER BY 1",
-        {});
+        " ORDER BY 1");
   }
   Result<std::vector<std::string>> column_names(std::string_view table) override {
     return texts("SELECT name FROM pragma_table_info(?) ORDER BY cid",
@@ -144,18 +143,6 @@ class SqliteTables final : public Tables {
   }
 
  private:
-  Result<std::vector<std::string>> texts(const std::string& sql, const Row& values) {
-    auto rows = query(sql, values);
-    if (!rows) {
-      return fail(std::move(rows).error());
-    }
-    std::vector<std::string> result;
-    for (Row& row : *rows) {
-      result.push_back(std::move(row.front().text));
-    }
-    return result;
-  }
-
   UniqueFd lock_;
   Connection connection_;
   const std::string file_;

@@ -55,6 +55,18 @@ Result<std::vector<Row>> Tables::query(const std::string& sql, const Row& values
   }
 }
 
+Result<std::vector<std::string>> Tables::texts(const std::string& sql, const Row& values) {
+  auto rows = query(sql, values);
+  if (!rows) {
+    return fail(std::move(rows).error());
+  }
+  std::vector<std::string> result;
+  for (Row& row : *rows) {
+    result.push_back(std::move(row.front().text));
+  }
+  return result;
+}
+
 Result<std::int64_t> Tables::integer(const std::string& sql) {
   auto rows = query(sql);
   if (!rows) {

@@ -83,6 +83,8 @@ class Tables {
 
   /// All rows of a short result.
   Result<std::vector<Row>> query(const std::string& sql, const Row& values = {});
+  /// The first column of all rows of a short result.
+  Result<std::vector<std::string>> texts(const std::string& sql, const Row& values = {});
   /// The first column of the first row; 0 if there is none or it is NULL.
   Result<std::int64_t> integer(const std::string& sql);
   Result<bool> has_table(std::string_view name);

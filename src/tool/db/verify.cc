@@ -13,6 +13,7 @@
 #include "store/sqlite/schema.h"
 #include "tool/db/info.h"
 #include "tool/db/layout.h"
+#include "tool/db/verify_spans.h"
 
 namespace ceems::tool::db {
 namespace {
@@ -31,7 +32,7 @@ void add_error(Findings::Check& check, const Error& error) {
   add(check, error.message);
 }
 
-/// SQLite's messages, but for "ok".
+/// SQLite's messages, except "ok".
 void check_file(Tables& tables, Findings::Check& check, Progress& progress) {
   progress.show("checking all pages and indexes", 0, 1, "checks");
   // A file that was cut off is found here too: SQLite knows how many pages it had.
@@ -228,6 +229,36 @@ void compare_sums(std::string_view part_name,
   }
 }
 
+void check_sums_of_spans(Tables& tables,
+                         const std::vector<TableLayout>& layout,
+                         Findings& findings,
+                         Findings::Check& check,
+                         Progress& progress) {
+  for (const char* name : {"units", "daily_usage", "ceems_unit_sums", "ceems_unit_spans"}) {
+    if (std::ranges::find(layout, name, &TableLayout::name) == layout.end()) {
+      findings.notes.emplace_back(
+          "sums over time were not compared: the tables are not complete, or of an older version");
+      return;
+    }
+  }
+  // The reference does not set this column, and an API server of ours then forgets all sums.
+  const auto foreign = tables.integer(
+      "SELECT (SELECT count(*) FROM units WHERE last_updated_at_ts IS NULL) +"
+      " (SELECT count(*) FROM daily_usage WHERE last_updated_at_ts IS NULL)");
+  if (foreign.value_or(0) > 0) {
+    findings.notes.emplace_back(
+        "sums over time were not compared: CEEMS 0.10.2 has written to the database since; the "
+        "next start of the API server replaces them");
+    return;
+  }
+  auto done = foreign ? check_spans(tables, progress,
+                                    [&check](std::string line) { add(check, std::move(line)); })
+                      : Result<>(fail(foreign.error()));
+  if (!done) {
+    add_error(check, done.error());
+  }
+}
+
 }  // namespace
 
 bool Findings::good() const {
@@ -241,6 +272,7 @@ Findings verify(Tables& tables, Progress& progress) {
   Findings::Check schema{.name = "schema", .about = "versions, tables, columns, indexes"};
   Findings::Check values{.name = "values", .about = "JSON texts and numbers"};
   Findings::Check sums{.name = "sums", .about = "usage against units and days"};
+  Findings::Check spans{.name = "spans", .about = "sums over time against units and days"};
   if (auto begun = tables.begin_snapshot(); !begun) {
     add_error(sqlite ? file : schema, begun.error());
   } else if (sqlite) {
@@ -264,6 +296,7 @@ Findings verify(Tables& tables, Progress& progress) {
     findings.notes.emplace_back(
         "sums were not compared: the tables are not complete, or of an older version");
   }
+  check_sums_of_spans(tables, layout, findings, spans, progress);
   progress.clear();
   if (sqlite) {
     findings.checks.push_back(std::move(file));
@@ -271,6 +304,7 @@ Findings verify(Tables& tables, Progress& progress) {
   findings.checks.push_back(std::move(schema));
   findings.checks.push_back(std::move(values));
   findings.checks.push_back(std::move(sums));
+  findings.checks.push_back(std::move(spans));
   return findings;
 }
 

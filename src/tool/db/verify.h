@@ -13,7 +13,7 @@ namespace ceems::tool::db {
 /// What verify() found.
 struct Findings {
   struct Check {
-    std::string name = {};   ///< "file", "schema", "values", "sums"
+    std::string name = {};   ///< "file", "schema", "values", "sums", "spans"
     std::string about = {};  ///< what was checked
     std::int64_t faults = 0;
     std::vector<std::string> lines = {};  ///< the first of them
@@ -31,6 +31,7 @@ struct Findings {
 /// - values: every JSON text can be read
 /// - sums: the usage of a cluster is not less than the sum of its units, nor than that of its days.
 ///   It may be more, because units and days are purged.
+/// - spans: the sums over spans of time are those of their units and days
 /// Errors are those of opening it; damage is a finding.
 Findings verify(Tables& tables, Progress& progress);
 

@@ -12,19 +12,18 @@
 namespace ceems::tool::rules {
 namespace {
 
-/// Sets `target` to the value of label `source` in the series that have it.
+std::string gpu_device_labels(GpuKind kind) {
+  return kind == GpuKind::kNvidia ? "instancehost, gpuuuid" : "instancehost, index";
+}
+
+}  // namespace
+
 std::string copied(const std::string& expression,
                    std::string_view target,
                    std::string_view source) {
   return fmt::format(R"x(label_replace({}, "{}", "$1", "{}", "(.+)"))x", expression, target,
                      source);
 }
-
-std::string gpu_device_labels(GpuKind kind) {
-  return kind == GpuKind::kNvidia ? "instancehost, gpuuuid" : "instancehost, index";
-}
-
-}  // namespace
 
 std::string escaped(std::string_view text) {
   std::string out;

@@ -27,6 +27,8 @@ std::string rate_window(const Job& job);
 
 /// The expression with the label instancehost: the instance without its port.
 std::string with_host(const std::string& expression);
+/// Series that have `source` get its value as `target` as well.
+std::string copied(const std::string& expression, std::string_view target, std::string_view source);
 /// The expression with label `name` set to `value` everywhere.
 std::string with_label(const std::string& expression,
                        std::string_view name,

@@ -26,13 +26,18 @@ std::string some_of(const std::vector<std::string>& names) {
   return text;
 }
 
-/// Without user and password.
-std::string shown_url(std::string_view url) {
+std::string without_credentials(std::string_view url) {
   const std::size_t at = url.rfind('@');
   const std::size_t begin = url.find("://");
-  return at == std::string_view::npos || begin == std::string_view::npos
-             ? printable(url)
-             : printable(std::string(url.substr(0, begin + 3)) + std::string(url.substr(at + 1)));
+  if (at == std::string_view::npos || begin == std::string_view::npos) {
+    return std::string(url);
+  }
+  return fmt::format("{}{}", url.substr(0, begin + 3), url.substr(at + 1));
+}
+
+/// For messages.
+std::string shown_url(std::string_view url) {
+  return printable(without_credentials(url));
 }
 
 class Examination {
@@ -111,11 +116,8 @@ bool Examination::examine_tsdb() {
     return false;
   }
   add(State::kOk, "prometheus", fmt::format("{} answers", url));
-  std::string bare = context_.tsdb_url;
-  if (const auto at = bare.rfind('@'); at != std::string::npos) {
-    bare = bare.substr(0, bare.find("://") + 3) + bare.substr(at + 1);
-  }
-  if (status_for_stranger(bare + "/api/v1/query?query=vector(1)") == 200) {
+  if (status_for_stranger(without_credentials(context_.tsdb_url) +
+                          "/api/v1/query?query=vector(1)") == 200) {
     add(State::kWarning, "prometheus",
         "it answers without a password: whoever reaches it reads everything, past ceems_lb",
         "set --web.config.file of Prometheus, or let only ceems_lb and administrators reach it");
