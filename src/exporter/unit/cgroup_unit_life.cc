@@ -149,6 +149,7 @@ std::vector<int> CgroupUnitSource::pids_of(const UnitState& state) {
 // --- start, name and owner -----------------------------------------------------------------------
 
 void CgroupUnitSource::set_start(UnitState& state) {
+  const bool seen_born = state.unit.started != Clock::SystemTime{};
   if (options_.mount.live) {
     struct stat info{};
     if (::fstatat(reader_.active_fd(), state.unit.path.c_str() + 1, &info, AT_SYMLINK_NOFOLLOW) ==
@@ -160,9 +161,10 @@ void CgroupUnitSource::set_start(UnitState& state) {
     // kernfs may create the inode at the first lookup, which may be ours. Its times then do not
     // show the age of the directory.
     constexpr auto kJustNow = std::chrono::seconds(2);
-    if (walks_ == 1 && wall_ - state.unit.started < kJustNow) {
-      const auto oldest = oldest_start(options_.paths.proc, pids_of(state));
-      state.unit.started = std::min(oldest.value_or(wall_), state.unit.started);
+    if (walks_ == 1 && !seen_born && wall_ - state.unit.started < kJustNow) {
+      const auto age = oldest_age(options_.paths.proc, pids_of(state));
+      state.unit.started =
+          std::min(wall_ - age.value_or(std::chrono::milliseconds(0)), state.unit.started);
     }
   }
   if (state.unit.started != Clock::SystemTime{}) {

@@ -59,8 +59,8 @@ std::optional<std::uint32_t> owner_of(const std::filesystem::path& proc,
   return owner;
 }
 
-std::optional<Clock::SystemTime> oldest_start(const std::filesystem::path& proc,
-                                              std::span<const int> pids) {
+std::optional<std::chrono::milliseconds> oldest_age(const std::filesystem::path& proc,
+                                                    std::span<const int> pids) {
   std::optional<std::uint64_t> oldest;
   for (const int pid : first(pids)) {
     const auto ticks = host::parse_start_ticks(text_of(proc, pid, "stat"));
@@ -68,13 +68,13 @@ std::optional<Clock::SystemTime> oldest_start(const std::filesystem::path& proc,
       oldest = ticks;
     }
   }
-  const auto stat = host::read_file((proc / "stat").string());
-  const auto boot = stat ? host::parse_boot_time(*stat) : std::nullopt;
-  constexpr std::uint64_t kFarFuture = 1ULL << 40U;
-  if (!oldest || !boot || *boot > kFarFuture || *oldest > kFarFuture) {
+  // Not from the boot time in /proc/stat, of which the kernel gives whole seconds only.
+  const auto text = host::read_file((proc / "uptime").string());
+  const auto uptime = text ? host::parse_uptime(*text) : std::nullopt;
+  if (!oldest || !uptime || *oldest > *uptime) {
     return std::nullopt;
   }
-  return Clock::SystemTime(std::chrono::seconds(*boot) + std::chrono::milliseconds(*oldest * 10));
+  return std::chrono::milliseconds((*uptime - *oldest) * 10);
 }
 
 std::optional<std::uint64_t> slurm_job_of(const std::filesystem::path& proc,

@@ -1,11 +1,10 @@
 #pragma once
 
+#include <chrono>
 #include <cstdint>
 #include <filesystem>
 #include <optional>
 #include <span>
-
-#include "base/clock.h"
 
 namespace ceems::exporter {
 
@@ -13,10 +12,10 @@ namespace ceems::exporter {
 /// read. Only the first 64 processes are considered.
 std::optional<std::uint32_t> owner_of(const std::filesystem::path& proc, std::span<const int> pids);
 
-/// Start of the oldest process, as wall-clock time. Nothing if no process could be read. Only the
+/// How long ago the oldest process started, to 10 ms. Nothing if no process could be read. Only the
 /// first 64 processes are considered.
-std::optional<Clock::SystemTime> oldest_start(const std::filesystem::path& proc,
-                                              std::span<const int> pids);
+std::optional<std::chrono::milliseconds> oldest_age(const std::filesystem::path& proc,
+                                                    std::span<const int> pids);
 
 /// The number of the job whose slurmstepd is among the processes: a process of root that runs a
 /// program of that name. Raises CAP_SYS_PTRACE to see what it runs.

@@ -31,6 +31,27 @@ class Proc {
   testing::TempDir dir_;
 };
 
+TEST(OldestAge, IsThatOfTheOldestProcess) {
+  const testing::TempDir proc;
+  const auto stat = [](int start) {
+    return "7 (a) b) R 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 " + std::to_string(start) +
+           " 20\n";
+  };
+  proc.write("uptime", "100.25 5.00\n");
+  proc.write("7/stat", stat(9000));
+  proc.write("8/stat", stat(9925));
+  constexpr std::array kBoth{8, 7, 9};
+  constexpr std::array kYounger{8};
+  constexpr std::array kGone{9};
+  EXPECT_EQ(oldest_age(proc.path(), kBoth), std::chrono::milliseconds(10250));
+  EXPECT_EQ(oldest_age(proc.path(), kYounger), std::chrono::milliseconds(1000));
+  EXPECT_EQ(oldest_age(proc.path(), kGone), std::nullopt);
+  proc.write("8/stat", stat(10026));  // after now
+  EXPECT_EQ(oldest_age(proc.path(), kYounger), std::nullopt);
+  proc.write("uptime", "soon");
+  EXPECT_EQ(oldest_age(proc.path(), kBoth), std::nullopt);
+}
+
 TEST(SlurmJobOf, BelievesAStepDaemonOfRoot) {
   const Proc proc("slurmstepd: [4711.0]", "0");
   EXPECT_EQ(proc.job(), 4711U);  // a file that stands in for /proc has no links

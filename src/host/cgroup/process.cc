@@ -37,6 +37,18 @@ std::optional<std::uint64_t> parse_boot_time(std::string_view stat) {
   return std::nullopt;
 }
 
+std::optional<std::uint64_t> parse_uptime(std::string_view uptime) {
+  const auto seconds = parse_int(take_until(uptime, '.'));
+  std::string_view fraction = uptime;
+  fraction = take_word(fraction);
+  const auto hundredths = parse_int(fraction);
+  constexpr std::uint64_t kFarFuture = 1ULL << 40U;
+  if (!seconds || *seconds > kFarFuture || fraction.size() != 2 || !hundredths) {
+    return std::nullopt;
+  }
+  return *seconds * 100 + *hundredths;
+}
+
 std::optional<std::uint64_t> parse_slurmstepd_job(std::string_view cmdline) {
   constexpr std::string_view kTitle = "slurmstepd: [";
   if (!cmdline.starts_with(kTitle)) {

@@ -14,8 +14,11 @@ std::optional<std::uint32_t> parse_status_uid(std::string_view status);
 /// may contain blanks and parentheses.
 std::optional<std::uint64_t> parse_start_ticks(std::string_view stat);
 
-/// The boot time in /proc/stat, in seconds since the epoch.
+/// The boot time in /proc/stat, in seconds since the epoch. The kernel cuts its fraction off.
 std::optional<std::uint64_t> parse_boot_time(std::string_view stat);
+
+/// The time since boot in /proc/uptime, in hundredths of a second.
+std::optional<std::uint64_t> parse_uptime(std::string_view uptime);
 
 /// The job id in the command line of a SLURM step daemon ("slurmstepd: [1009248.batch]"). Any
 /// process can set such a title, so trust it only for a process of root.

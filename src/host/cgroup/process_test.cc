@@ -32,6 +32,17 @@ TEST(BootTime, IsFoundInStat) {
   EXPECT_EQ(parse_boot_time("cpu 1 2\nctxt 3\nbtime 1418183276\n"), 1418183276U);
 }
 
+TEST(Uptime, HasHundredthsOfASecond) {
+  EXPECT_EQ(parse_uptime("350735.47 234388.90\n"), 35073547U);
+  EXPECT_EQ(parse_uptime("0.05 0.00\n"), 5U);
+  EXPECT_FALSE(parse_uptime(""));
+  EXPECT_FALSE(parse_uptime("12 3\n"));
+  EXPECT_FALSE(parse_uptime("12.3 4.00\n"));
+  EXPECT_FALSE(parse_uptime("12.x4 4.00\n"));
+  EXPECT_FALSE(parse_uptime("99999999999999999999.00 1.00\n"));
+  EXPECT_FALSE(parse_uptime("18446744073709551615.00 1.00\n"));
+}
+
 TEST(Slurmstepd, TitleContainsItsJob) {
   EXPECT_EQ(parse_slurmstepd_job("slurmstepd: [1009248.batch]"), 1009248U);
   EXPECT_EQ(parse_slurmstepd_job("slurmstepd: [7]"), 7U);
