@@ -154,6 +154,7 @@ void CgroupUnitSource::set_start(UnitState& state) {
     struct stat info{};
     if (::fstatat(reader_.active_fd(), state.unit.path.c_str() + 1, &info, AT_SYMLINK_NOFOLLOW) ==
         0) {
+      state.unit.cgroup_id = info.st_ino;
       // kernfs sets all three times when it creates the inode, and later changes one or two.
       state.unit.started =
           std::min({to_time(info.st_atim), to_time(info.st_mtim), to_time(info.st_ctim), wall_});

@@ -90,6 +90,11 @@ class CgroupUnitSource final : public UnitSource, private TreeVisitor {
   ~CgroupUnitSource() override;
 
   [[nodiscard]] std::string_view manager() const override { return options_.manager; }
+  [[nodiscard]] std::string_view controller() const override {
+    return options_.mount.mode == host::CgroupMode::kLegacy
+               ? std::string_view(options_.active_subsystem)
+               : std::string_view();
+  }
   Result<std::shared_ptr<const UnitSnapshot>> snapshot(std::chrono::milliseconds max_age) override;
   Result<std::shared_ptr<const UnitSnapshot>> energy_snapshot(
       std::chrono::milliseconds max_age) override;

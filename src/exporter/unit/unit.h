@@ -64,11 +64,14 @@ struct UnitStats {
 
 /// A compute unit of this node: SLURM job, VM, pod, or any cgroup that a pattern names.
 struct Unit {
-  std::string id;               ///< identifier in the cgroup path
-  std::string uuid;             ///< identifier shown to users; equals id except for libvirt
-  std::string cgrouphostname;   ///< virtual node name (several slurmd on one host), else empty
-  std::string name;             ///< last component of the path, printable
-  std::string path;             ///< relative to the hierarchy root, as on disk, with leading '/'
+  std::string id;              ///< identifier in the cgroup path
+  std::string uuid;            ///< identifier shown to users; equals id except for libvirt
+  std::string cgrouphostname;  ///< virtual node name (several slurmd on one host), else empty
+  std::string name;            ///< last component of the path, printable
+  std::string path;            ///< relative to the hierarchy root, as on disk, with leading '/'
+  /// Inode of its directory, which is how the kernel numbers cgroups; 0 if unknown. With v1 it is
+  /// that of the hierarchy of UnitSource::controller().
+  std::uint64_t cgroup_id = 0;
   std::int64_t owner_uid = -1;  ///< owner of its processes; -1 if unknown or not looked up
   /// Live processes of the whole subtree, and the relative paths of all its cgroups including its
   /// own. Empty until a consumer requests them (UnitSource::want_processes).

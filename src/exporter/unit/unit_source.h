@@ -17,6 +17,8 @@ class UnitSource {
   virtual ~UnitSource() = default;
 
   [[nodiscard]] virtual std::string_view manager() const = 0;
+  /// The v1 controller in whose hierarchy the units are; empty with cgroup v2.
+  [[nodiscard]] virtual std::string_view controller() const { return {}; }
 
   /// Errors: the hierarchy or a root of the manager cannot be read. The collector then fails and
   /// has no series of units in this scrape. A cgroup that vanishes during the walk is not an error.
