@@ -1,0 +1,431 @@
+#include "exporter/ebpf/programs.h"
+
+#include <linux/bpf.h>
+#include <sys/capability.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <bit>
+#include <cerrno>
+#include <cstring>
+#include <set>
+#include <system_error>
+
+#include "base/fd.h"
+#include "exporter/ebpf/images.h"
+#include "exporter/ebpf/table_reader.h"
+#include "os/privileges.h"
+
+namespace ceems::exporter::ebpf {
+namespace {
+
+constexpr std::size_t kTableBytes = std::size_t{16} << 20U;
+constexpr std::uint32_t kMinRows = 1024;
+constexpr std::uint32_t kMaxRows = 4096;
+constexpr std::uint32_t kMaxCalls = 16384;
+constexpr const char* kIterator = "open_connections";
+
+/// What each program needs to be there.
+struct Wanted {
+  const KernelTypes& types;
+  bool latency;
+};
+
+/// The kernel function in the section name of a program, e.g. "fexit/vfs_read".
+std::string_view function_of(const ::bpf_program* program) {
+  const std::string_view section = bpf().program_section(program);
+  const auto slash = section.find('/');
+  return slash == std::string_view::npos ? section : section.substr(slash + 1);
+}
+
+bool is_iterator(const ::bpf_program* program) {
+  return std::string_view(bpf().program_name(program)) == kIterator;
+}
+
+bool is_wanted(const ::bpf_program* program, const Wanted& wanted) {
+  if (is_iterator(program)) {
+    return wanted.types.function("bpf_iter_bpf_map_elem").has_value();
+  }
+  const std::string_view function = function_of(program);
+  const auto hook = std::ranges::find(all_hooks(), function, &Hook::function);
+  const bool starts_clock = std::string_view(bpf().program_name(program)).starts_with("begin_") &&
+                            function != "vfs_copy_file_range";
+  const bool for_latency = starts_clock || (hook != all_hooks().end() && hook->latency);
+  return (!for_latency || wanted.latency) &&
+         wanted.types.function(std::string(function)).has_value();
+}
+
+template <class Use>
+void for_each_program(const ::bpf_object* object, const Use& use) {
+  for (::bpf_program* program = bpf().object_next_program(object, nullptr); program != nullptr;
+       program = bpf().object_next_program(object, program)) {
+    use(program);
+  }
+}
+
+std::string error_text(int error) {
+  return std::generic_category().message(error < 0 ? -error : error);
+}
+
+Error load_error(int error) {
+  if (error == -EPERM || error == -EACCES) {
+    return {ErrorCode::kPermissionDenied,
+            fmt::format("the kernel refuses eBPF programs: {}", error_text(error))};
+  }
+  return {ErrorCode::kInternal,
+          fmt::format("the kernel rejects the eBPF programs: {}", error_text(error))};
+}
+
+/// Opens an object and prepares it: constants, sizes, and the programs in `only` or all but `off`.
+template <class Prepare>
+Result<BpfObject> open_object(std::string_view image,
+                              const ebpf_settings& settings,
+                              const Prepare& prepare) {
+  BpfObject object(bpf().object_open(image.data(), image.size(), nullptr));
+  const long error = bpf().get_error(object.get());
+  if (object.get() == nullptr || error != 0) {
+    return fail(ErrorCode::kInternal, "cannot read the eBPF programs: {}",
+                error_text(static_cast<int>(error)));
+  }
+  ::bpf_map* const constants = bpf().object_map(object.get(), ".rodata.settings");
+  if (constants == nullptr ||
+      bpf().map_set_initial_value(constants, &settings, sizeof(settings)) != 0) {
+    return fail(ErrorCode::kInternal, "the eBPF programs have no settings");
+  }
+  prepare(object.get());
+  return object;
+}
+
+/// Loads an object. If the kernel rejects it, finds the programs that it rejects, puts their names
+/// into `rejected` and loads the others.
+template <class Prepare>
+Result<BpfObject> load_object(std::string_view image,
+                              const ebpf_settings& settings,
+                              const Wanted& wanted,
+                              const Prepare& prepare,
+                              std::set<std::string>& rejected) {
+  const auto load = [&](const auto& chosen) -> std::pair<Result<BpfObject>, int> {
+    auto object = open_object(image, settings, prepare);
+    if (!object) {
+      return {std::move(object), 0};
+    }
+    for_each_program(object->get(), [&](::bpf_program* program) {
+      bpf().program_set_autoload(program, is_wanted(program, wanted) && chosen(program));
+    });
+    const int error = bpf().object_load(object->get());
+    if (error != 0) {
+      return {fail(load_error(error)), error};
+    }
+    return {std::move(object), 0};
+  };
+  auto [object, error] = load([](const ::bpf_program*) { return true; });
+  if (object || error == 0 || error == -EPERM) {
+    return std::move(object);
+  }
+  std::vector<std::string> names;
+  if (auto opened = open_object(image, settings, prepare)) {
+    for_each_program(opened->get(), [&](const ::bpf_program* program) {
+      names.emplace_back(bpf().program_name(program));
+    });
+  }
+  for (const std::string& name : names) {
+    auto alone =
+        load([&](const ::bpf_program* program) { return name == bpf().program_name(program); });
+    if (!alone.first) {
+      rejected.insert(name);
+    }
+  }
+  if (rejected.size() == names.size()) {
+    return fail(load_error(error));
+  }
+  return load([&](const ::bpf_program* program) {
+           return !rejected.contains(bpf().program_name(program));
+         })
+      .first;
+}
+
+std::uint32_t rows_for(std::size_t value_size, unsigned cpus) {
+  const std::size_t rows = kTableBytes / (value_size * cpus);
+  return std::clamp(static_cast<std::uint32_t>(rows), kMinRows, kMaxRows);
+}
+
+void resize(::bpf_object* object, const char* name, std::uint32_t rows) {
+  if (::bpf_map* const map = bpf().object_map(object, name)) {
+    bpf().map_set_max_entries(map, rows);
+  }
+}
+
+void add_missing(std::span<const Hook* const> hooks,
+                 const std::string& reason,
+                 std::vector<MissingHook>& missing) {
+  for (const Hook* hook : hooks) {
+    missing.push_back({hook->function, hook->loses, reason});
+  }
+}
+
+template <class Value>
+std::optional<Value> look_up(int map, const void* key) {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  Value value{};
+  if (map < 0 || bpf().map_lookup(map, key, &value) != 0) {
+    return std::nullopt;
+  }
+  return value;
+}
+
+void forget(int map, const void* key) {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  if (map >= 0) {
+    bpf().map_delete(map, key);
+  }
+}
+
+void add_lost(int map, ebpf_lost& sum) {
+  const std::uint32_t first = 0;
+  ebpf_lost lost{};
+  if (map >= 0 && bpf().map_lookup(map, &first, &lost) == 0) {
+    sum = add(sum, lost);
+  }
+}
+
+}  // namespace
+
+Result<std::unique_ptr<Programs>> Programs::load(const ProgramOptions& options) {
+  const os::RaisedCapabilities raised{CAP_BPF, CAP_PERFMON, CAP_SYS_RESOURCE};
+  auto types = KernelTypes::running();
+  if (!types) {
+    return fail(std::move(types).error());
+  }
+  ebpf_settings settings{};
+  settings.latency = options.latency ? 1 : 0;
+  settings.classes = options.networks.empty() ? 0 : 1;
+  if (!options.controller.empty()) {
+    const auto controller = types->controller(options.controller);
+    if (!controller) {
+      return fail(ErrorCode::kNotFound, "the kernel has no cgroup controller {}",
+                  options.controller);
+    }
+    settings.legacy = 1;
+    settings.controller = *controller;
+  }
+  std::unique_ptr<Programs> programs(new Programs());
+  programs->cpus_ = static_cast<unsigned>(std::max(1, bpf().num_possible_cpus()));
+  programs->latency_ = options.latency;
+  if (options.files) {
+    if (auto loaded = programs->load_files(*types, settings); !loaded) {
+      return fail(std::move(loaded).error());
+    }
+  }
+  if (options.network) {
+    if (auto loaded = programs->load_network(*types, settings, options); !loaded) {
+      return fail(std::move(loaded).error());
+    }
+  }
+  return programs;
+}
+
+Result<> Programs::load_files(const KernelTypes& types, ebpf_settings settings) {
+  add_missing(fit_hooks(types, HookPart::kFiles, settings), "the kernel has no such function",
+              missing_);
+  const std::uint32_t rows = rows_for(sizeof(ebpf_file_value), cpus_);
+  const auto prepare = [&](::bpf_object* object) {
+    resize(object, "files", rows);
+    resize(object, "names", rows);
+    if (latency_) {
+      resize(object, "file_times", rows);
+      resize(object, "latencies", rows_for(sizeof(ebpf_latency_value), cpus_) / 4);
+      resize(object, "started", kMaxCalls);
+    }
+  };
+  std::set<std::string> rejected;
+  auto object = load_object(kFilesBpfO, settings, {types, latency_}, prepare, rejected);
+  if (!object) {
+    return fail(std::move(object).error());
+  }
+  files_ = *std::move(object);
+  return attach(files_, HookPart::kFiles);
+}
+
+Result<> Programs::load_network(const KernelTypes& types,
+                                ebpf_settings settings,
+                                const ProgramOptions& options) {
+  add_missing(fit_hooks(types, HookPart::kNetwork, settings), "the kernel has no such function",
+              missing_);
+  const auto prepare = [&](::bpf_object* object) {
+    resize(object, "traffic", rows_for(sizeof(ebpf_traffic_value), cpus_));
+  };
+  std::set<std::string> rejected;
+  auto object = load_object(kNetworkBpfO, settings, {types, false}, prepare, rejected);
+  if (!object) {
+    return fail(std::move(object).error());
+  }
+  network_ = *std::move(object);
+  const int networks = network_.map("networks");
+  for (const auto& [network, number] : options.networks) {
+    if (bpf().map_update(networks, &network, &number, BPF_ANY) != 0) {
+      return fail(ErrorCode::kInternal, "too many networks: {}", error_text(errno));
+    }
+  }
+  iterate_connections();
+  return attach(network_, HookPart::kNetwork);
+}
+
+/// Attaches what was loaded. A hook without any of its programs is missing.
+Result<> Programs::attach(const BpfObject& object, HookPart part) {
+  std::size_t attached = 0;
+  std::set<std::string_view> failed;
+  std::string reason = "the kernel rejects the program";
+  std::set<std::string_view> done;
+  for_each_program(object.get(), [&](::bpf_program* program) {
+    if (is_iterator(program) || !bpf().program_autoload(program)) {
+      return;
+    }
+    ::bpf_link* const link = bpf().program_attach(program);
+    const long error = bpf().get_error(link);
+    if (link == nullptr || error != 0) {
+      reason = error_text(static_cast<int>(error));
+      failed.insert(function_of(program));
+      return;
+    }
+    links_.emplace_back(link, bpf().link_destroy);
+    programs_.push_back(bpf().program_fd(program));
+    done.insert(function_of(program));
+    ++attached;
+  });
+  if (attached == 0) {
+    return fail(ErrorCode::kInternal, "no eBPF program can be attached: {}", reason);
+  }
+  for (const Hook& hook : all_hooks()) {
+    const bool known = std::ranges::any_of(
+        missing_, [&](const MissingHook& other) { return other.function == hook.function; });
+    if (hook.part == part && !known && !hook.spare && (!hook.latency || latency_) &&
+        (!done.contains(hook.function) || failed.contains(hook.function))) {
+      missing_.push_back({hook.function, hook.loses, reason});
+    }
+  }
+  return {};
+}
+
+/// Prepares reading the counters of connections that exist (Linux 5.9 and later).
+void Programs::iterate_connections() {
+  for_each_program(network_.get(), [&](::bpf_program* program) {
+    if (!is_iterator(program) || !bpf().program_autoload(program)) {
+      return;
+    }
+    ::bpf_iter_link_info info{};
+    info.map.map_fd = static_cast<std::uint32_t>(network_.map("connections"));
+    ::bpf_iter_attach_opts options{};
+    options.sz = sizeof(options);
+    options.link_info = &info;
+    options.link_info_len = sizeof(info);
+    ::bpf_link* const link = bpf().program_attach_iter(program, &options);
+    if (link != nullptr && bpf().get_error(link) == 0) {
+      iterator_ = Link(link, bpf().link_destroy);
+    }
+  });
+  if (!iterator_) {
+    missing_.push_back({"bpf_iter_bpf_map_elem", "TCP connections until they end",
+                        "the kernel cannot list connections"});
+  }
+}
+
+Result<> Programs::read_open(std::vector<ebpf_open_connection>& open) {
+  if (!iterator_) {
+    return {};
+  }
+  const UniqueFd list(bpf().iter_create(bpf().link_fd(iterator_.get())));
+  if (!list.valid()) {
+    return fail(ErrorCode::kInternal, "cannot list connections: {}", error_text(errno));
+  }
+  std::array<ebpf_open_connection, 64> some{};
+  std::size_t have = 0;  // bytes in `some`
+  while (true) {
+    const auto bytes = std::as_writable_bytes(std::span(some)).subspan(have);
+    const ssize_t got = ::read(list.get(), bytes.data(), bytes.size());
+    if (got < 0 && (errno == EINTR || errno == EAGAIN)) {
+      continue;
+    }
+    if (got <= 0) {
+      break;
+    }
+    have += static_cast<std::size_t>(got);
+    const std::size_t whole = have / sizeof(ebpf_open_connection);
+    open.insert(open.end(), some.begin(), some.begin() + static_cast<std::ptrdiff_t>(whole));
+    const auto all = std::as_writable_bytes(std::span(some));
+    have -= whole * sizeof(ebpf_open_connection);
+    std::memmove(all.data(), all.data() + whole * sizeof(ebpf_open_connection), have);
+  }
+  return {};
+}
+
+/// Events that a program did not see because it was running on that CPU (Linux 5.12 and later).
+void Programs::add_skipped(Readings& readings) {
+  for (const int program : programs_) {
+    ::bpf_prog_info info{};
+    std::uint32_t size = sizeof(info);
+    if (bpf().object_info(program, &info, &size) == 0) {
+      readings.skipped += info.recursion_misses;
+    }
+  }
+}
+
+Result<Readings> Programs::read() {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  Readings readings;
+  TableReader reader(cpus_);
+  Result<> done;
+  const auto read_table = [&](const BpfObject& object, const char* name, auto& rows) {
+    if (done && object.get() != nullptr) {
+      done = reader.read(object.map(name), rows);
+    }
+  };
+  read_table(files_, "files", readings.files);
+  read_table(files_, "names", readings.names);
+  if (latency_) {
+    read_table(files_, "file_times", readings.file_times);
+    read_table(files_, "latencies", readings.latencies);
+  }
+  // Before the open connections: one that ends in between is then in neither, and not in both.
+  read_table(network_, "traffic", readings.traffic);
+  if (done) {
+    done = read_open(readings.open);
+  }
+  if (!done) {
+    return fail(std::move(done).error().with_context("reading the tables of the eBPF programs"));
+  }
+  add_lost(files_.map("lost"), readings.lost);
+  add_lost(network_.map("lost"), readings.lost);
+  add_skipped(readings);
+  return readings;
+}
+
+std::optional<ebpf_cgroup> Programs::cgroup(std::uint64_t id) {
+  if (auto found = look_up<ebpf_cgroup>(files_.map("cgroups"), &id)) {
+    return found;
+  }
+  return look_up<ebpf_cgroup>(network_.map("cgroups"), &id);
+}
+
+std::optional<ebpf_place> Programs::place(const ebpf_file_key& key) {
+  return look_up<ebpf_place>(files_.map("places"), &key);
+}
+
+void Programs::forget_file(const ebpf_file_key& key) {
+  forget(files_.map("files"), &key);
+  forget(files_.map("file_times"), &key);
+}
+
+void Programs::forget_names(std::uint64_t cgroup) {
+  forget(files_.map("names"), &cgroup);
+}
+
+void Programs::forget_latency(const ebpf_latency_key& key) {
+  forget(files_.map("latencies"), &key);
+}
+
+void Programs::forget_traffic(const ebpf_traffic_key& key) {
+  forget(network_.map("traffic"), &key);
+}
+
+}  // namespace ceems::exporter::ebpf
