@@ -1,0 +1,215 @@
+#include "exporter/ebpf/counts.h"
+
+#include <cstring>
+#include <map>
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+#include "exporter/ebpf/fake_tables.h"
+#include "testing/fake_clock.h"
+
+// Only some of the many counters are set.
+#pragma GCC diagnostic ignored "-Wmissing-field-initializers"
+
+namespace ceems::exporter::ebpf {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::IsEmpty;
+
+constexpr std::uint64_t kJob = 100;
+constexpr std::uint64_t kStep = 101;
+constexpr std::uint64_t kOther = 200;
+
+struct CountsTest : ::testing::Test {
+  testing::FakeClock clock;
+  FakeTables::State state;
+  Counts counts{std::make_unique<FakeTables>(state), false, clock};
+
+  CountsTest() {
+    clock.advance(std::chrono::hours(1));
+    state.cgroups[kStep] = {.ancestors = {kJob, 50, 1}};
+    state.cgroups[kOther] = {.ancestors = {50, 1}};
+    state.mounts[7] = "scratch";
+    state.mounts[8] = "home";
+  }
+
+  static UnitSnapshot units(std::map<std::string, std::uint64_t> all,
+                            std::string manager = "slurm") {
+    UnitSnapshot snapshot;
+    snapshot.manager = std::move(manager);
+    for (const auto& [uuid, cgroup] : all) {
+      Unit unit;
+      unit.uuid = uuid;
+      unit.cgroup_id = cgroup;
+      snapshot.units.push_back(unit);
+    }
+    return snapshot;
+  }
+
+  CountsPage page(const UnitSnapshot& snapshot) {
+    clock.advance(std::chrono::seconds(15));
+    auto page = counts.page(snapshot);
+    EXPECT_TRUE(page) << page.error().message;
+    return page.value_or(CountsPage{});
+  }
+
+  void set_file(std::uint64_t cgroup, std::uint64_t mount, ebpf_file_value value) {
+    const ebpf_file_key key{.cgroup = cgroup, .mount = mount, .root = 1};
+    for (auto& [known, old] : state.readings.files) {
+      if (std::memcmp(&known, &key, sizeof(key)) == 0) {
+        old = value;
+        return;
+      }
+    }
+    state.readings.files.emplace_back(key, value);
+  }
+};
+
+TEST_F(CountsTest, ACgroupBelongsToTheUnitAboveIt) {
+  set_file(kStep, 7, {.read_bytes = 10, .reads = 2, .write_bytes = 4096, .writes = 1});
+  set_file(kJob, 7, {.read_bytes = 5, .reads = 1});
+  set_file(kOther, 7, {.read_bytes = 999, .reads = 9});
+  const auto result = page(units({{"42", kJob}}));
+  ASSERT_EQ(result.units.size(), 1U);
+  const auto& files = result.units.at("42").files;
+  ASSERT_EQ(files.size(), 1U);
+  EXPECT_EQ(files.at("/scratch").io.read_bytes, 15U);
+  EXPECT_EQ(files.at("/scratch").io.reads, 3U);
+  EXPECT_EQ(files.at("/scratch").io.write_bytes, 4096U);
+  EXPECT_EQ(files.at("/scratch").io.writes, 1U);
+  EXPECT_FALSE(result.units.at("42").names);
+}
+
+TEST_F(CountsTest, MountsAreSeparate) {
+  set_file(kJob, 7, {.reads = 1, .read_errors = 1});
+  set_file(kJob, 8, {.writes = 2, .write_errors = 2});
+  const auto files = page(units({{"42", kJob}})).units.at("42").files;
+  EXPECT_EQ(files.at("/scratch").io.read_errors, 1U);
+  EXPECT_EQ(files.at("/home").io.write_errors, 2U);
+}
+
+TEST_F(CountsTest, WhatAStepDidStaysWithItsJobAndItsRowIsDeleted) {
+  set_file(kStep, 7, {.read_bytes = 10, .reads = 2});
+  page(units({{"42", kJob}}));
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_THAT(state.forgotten, IsEmpty());
+    page(units({{"42", kJob}}));
+  }
+  EXPECT_THAT(state.forgotten, ElementsAre("file 101"));
+  state.readings.files.clear();
+  EXPECT_EQ(page(units({{"42", kJob}})).units.at("42").files.at("/scratch").io.read_bytes, 10U);
+  // The step goes on: the kernel has a new row.
+  set_file(kStep, 7, {.read_bytes = 3, .reads = 1});
+  EXPECT_EQ(page(units({{"42", kJob}})).units.at("42").files.at("/scratch").io.read_bytes, 13U);
+}
+
+TEST_F(CountsTest, RowsOfUnknownCgroupsWaitForTheirUnit) {
+  set_file(kStep, 7, {.read_bytes = 10, .reads = 2});
+  EXPECT_THAT(page(units({})).units, IsEmpty());
+  EXPECT_EQ(page(units({{"42", kJob}})).units.at("42").files.at("/scratch").io.read_bytes, 10U);
+}
+
+TEST_F(CountsTest, RowsOfNobodyAreDeletedAfterTenMinutes) {
+  state.readings.names.emplace_back(kOther, ebpf_name_value{.opens = 1});
+  for (int i = 0; i < 40; ++i) {
+    page(units({}));
+  }
+  EXPECT_THAT(state.forgotten, IsEmpty());
+  page(units({}));
+  EXPECT_THAT(state.forgotten, ElementsAre("names 200"));
+}
+
+TEST_F(CountsTest, AUnitThatIsGoneTakesItsCountsWithIt) {
+  set_file(kJob, 7, {.read_bytes = 10, .reads = 2});
+  page(units({{"42", kJob}}));
+  EXPECT_THAT(page(units({})).units, IsEmpty());
+  // The same number again, in another cgroup.
+  EXPECT_THAT(page(units({{"42", 300}})).units.at("42").files, IsEmpty());
+}
+
+TEST_F(CountsTest, CountersNeverDecrease) {
+  set_file(kJob, 7, {.read_bytes = 10, .reads = 2});
+  page(units({{"42", kJob}}));
+  set_file(kJob, 7, {.read_bytes = 4, .reads = 3});
+  const auto io = page(units({{"42", kJob}})).units.at("42").files.at("/scratch").io;
+  EXPECT_EQ(io.read_bytes, 10U);
+  EXPECT_EQ(io.reads, 3U);
+}
+
+TEST_F(CountsTest, ConnectionsCountWhileTheyAreOpenAndStayWhenTheyEnd) {
+  const ebpf_traffic_key key{.cgroup = kStep, .protocol = 6, .family = 2, .network_class = 0};
+  const TrafficKind kind{.protocol = 6, .family = 2, .network_class = 0};
+  state.readings.open.push_back(
+      {.socket = 1, .key = key, .value = {.ingress_packets = 3, .egress_bytes = 500}});
+  auto traffic = page(units({{"42", kJob}})).units.at("42").traffic;
+  EXPECT_EQ(traffic.at(kind).egress_bytes, 500U);
+  EXPECT_EQ(traffic.at(kind).retrans_bytes, 0U);
+  // It ended while the tables were read, so it is in neither.
+  state.readings.open.clear();
+  traffic = page(units({{"42", kJob}})).units.at("42").traffic;
+  EXPECT_EQ(traffic.at(kind).egress_bytes, 500U);
+  state.readings.traffic.emplace_back(
+      key, ebpf_traffic_value{.ingress_packets = 4, .egress_bytes = 700, .retrans_bytes = 9});
+  traffic = page(units({{"42", kJob}})).units.at("42").traffic;
+  EXPECT_EQ(traffic.at(kind).egress_bytes, 700U);
+  EXPECT_EQ(traffic.at(kind).ingress_packets, 4U);
+  EXPECT_EQ(traffic.at(kind).retrans_bytes, 9U);
+}
+
+TEST_F(CountsTest, LatenciesAreThoseOfTheNode) {
+  set_file(kOther, 7, {.reads = 2});
+  ebpf_latency_value value{.nanoseconds = 9000};
+  value.buckets[0] = 1;
+  value.buckets[1] = 1;
+  state.readings.latencies.emplace_back(
+      ebpf_latency_key{.mount = 7, .root = 1, .operation = EBPF_READ, .unused = 0}, value);
+  // Without a row in `files` nobody knows which mount it is.
+  state.readings.latencies.emplace_back(
+      ebpf_latency_key{.mount = 99, .root = 1, .operation = EBPF_READ, .unused = 0}, value);
+  const auto latencies = page(units({})).latencies;
+  ASSERT_EQ(latencies.size(), 1U);
+  EXPECT_EQ(latencies.begin()->first.mount.text, "/scratch");
+  EXPECT_EQ(latencies.begin()->first.mount.type, "tmpfs");
+  EXPECT_EQ(latencies.begin()->second.nanoseconds, 9000U);
+  EXPECT_EQ(page(units({})).latencies.begin()->second.nanoseconds, 9000U) << "counted once";
+}
+
+TEST_F(CountsTest, TheNearestUnitCountsAndEachManagerHasItsOwn) {
+  set_file(kStep, 7, {.reads = 2});
+  const auto inner = page(units({{"inner", kStep}, {"outer", kJob}}));
+  EXPECT_EQ(inner.units.at("inner").files.at("/scratch").io.reads, 2U);
+  EXPECT_THAT(inner.units.at("outer").files, IsEmpty());
+  set_file(kStep, 7, {.reads = 5});
+  page(units({{"pod", 50}}, "k8s"));
+  EXPECT_EQ(page(units({{"inner", kStep}})).units.at("inner").files.at("/scratch").io.reads, 5U);
+  EXPECT_EQ(page(units({{"pod", 50}}, "k8s")).units.at("pod").files.at("/scratch").io.reads, 3U);
+}
+
+TEST_F(CountsTest, CollectorsOfOneScrapeShareAReading) {
+  const auto none = units({});
+  ASSERT_TRUE(counts.page(none));
+  ASSERT_TRUE(counts.page(units({}, "k8s")));
+  EXPECT_EQ(state.reads, 1);
+  ASSERT_TRUE(counts.page(none));
+  EXPECT_EQ(state.reads, 2) << "another scrape";
+  clock.advance(std::chrono::seconds(1));
+  ASSERT_TRUE(counts.page(units({}, "k8s")));
+  EXPECT_EQ(state.reads, 3);
+}
+
+TEST_F(CountsTest, SaysWhyTheTablesCannotBeRead) {
+  state.failure = Error{ErrorCode::kPermissionDenied, "no"};
+  const auto result = counts.page(units({}));
+  ASSERT_FALSE(result);
+  EXPECT_EQ(result.error().code, ErrorCode::kPermissionDenied);
+}
+
+TEST_F(CountsTest, AMountThatTheKernelForgotIsUnknown) {
+  set_file(kJob, 5, {.reads = 2});
+  EXPECT_EQ(page(units({{"42", kJob}})).units.at("42").files.at("[unknown]").io.reads, 2U);
+}
+
+}  // namespace
+}  // namespace ceems::exporter::ebpf
