@@ -37,6 +37,57 @@ class Kernel:
         self.image = os.path.join(self.directory, "boot", "vmlinuz-" + version)
 
     @staticmethod
+    def of_suite(suite):
+        """The kernel for cloud machines of another Debian suite: "bullseye", "trixie", "sid"."""
+        directory = os.path.join(CACHE, "suite", suite)
+        done = glob.glob(os.path.join(directory, "*", "complete"))
+        if not done:
+            Kernel._fetch_of_suite(suite, directory)
+            done = glob.glob(os.path.join(directory, "*", "complete"))
+        if not done:
+            skip("cannot download the kernel of Debian's suite %s" % suite)
+        kernel = Kernel(os.path.basename(os.path.dirname(done[0])))
+        kernel.directory = os.path.dirname(done[0])
+        kernel.image = os.path.join(kernel.directory, "vmlinuz")
+        return kernel
+
+    @staticmethod
+    def _fetch_of_suite(suite, directory):
+        """Unpacks the packages of the kernel. apt reads lists of its own, so the machine's sources stay as they are."""
+        apt = os.path.join(directory, "apt")
+        shutil.rmtree(directory, ignore_errors=True)
+        for folder in ("lists/partial", "cache/archives/partial"):
+            os.makedirs(os.path.join(apt, folder))
+        targets = output("apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages").split()
+        repository = next((uri for uri in targets if uri.rstrip("/").endswith("/debian")), None)
+        if repository is None:
+            skip("apt has no source of Debian's main archive")
+        write(os.path.join(apt, "sources.list"), "deb %s %s main\n" % (repository, suite))
+        options = ["-qq", "-o", "Dir::Etc::sourcelist=%s/sources.list" % apt, "-o", "Dir::Etc::sourceparts=/dev/null",
+                   "-o", "Dir::State::lists=%s/lists" % apt, "-o", "Dir::Cache=%s/cache" % apt, "-o", "Dir::State::status=/dev/null",
+                   "-o", "APT::Sandbox::User=" + output("id", "-un").strip()]
+        print("vm: downloading the kernel of %s" % suite, flush=True)
+        try:
+            output("apt-get", *options, "update")
+            found = re.findall(r"Depends: (linux-image-[0-9]\S+)", output("apt-cache", *options, "depends", "linux-image-cloud-amd64"))
+            packages = [found[0]]
+            packages += re.findall(r"Depends: (linux-(?:binary|modules|base)-[0-9]\S+)", output("apt-cache", *options, "depends", found[0]))
+            output("apt-get", *options, "download", *packages, cwd=apt)
+        except (subprocess.CalledProcessError, IndexError):
+            return
+        version = found[0][len("linux-image-"):]
+        tree = os.path.join(directory, version)
+        for deb in glob.glob(apt + "/*.deb"):
+            output("dpkg", "-x", deb, tree)
+        shutil.rmtree(apt)
+        images = glob.glob(os.path.join(tree, "boot", "vmlinuz-*")) + glob.glob(os.path.join(tree, "**", "vmlinuz"), recursive=True)
+        shutil.copy(images[0], os.path.join(tree, "vmlinuz"))
+        if not os.path.exists(os.path.join(tree, "lib")):
+            os.symlink("usr/lib", os.path.join(tree, "lib"))
+        output(find("depmod"), "-b", tree, version)
+        write(os.path.join(tree, "complete"), "")
+
+    @staticmethod
     def get():
         done = sorted(glob.glob(os.path.join(CACHE, "*", "complete")))
         if done:
@@ -126,7 +177,13 @@ class Initramfs:
     def module(self, source):
         """Loads modules at the start, in the order of the calls."""
         self.modules += 1
-        self.copy(source, "modules/%03d-%s" % (self.modules, os.path.basename(source)), 0o644)
+        target = "modules/%03d-%s" % (self.modules, os.path.basename(source))
+        tool = {".xz": ["xz", "-dc"], ".zst": ["zstd", "-dqc"]}.get(os.path.splitext(source)[1])
+        if tool is None:
+            self.copy(source, target, 0o644)
+        else:  # busybox cannot load a compressed module
+            with open(os.path.join(self.directory, os.path.splitext(target)[0]), "wb") as f:
+                subprocess.run(tool + [source], stdout=f, check=True)
 
     def text(self, path, content):
         write(os.path.join(self.directory, path.lstrip("/")), content)
@@ -142,20 +199,20 @@ class CommandFailed(AssertionError):
 class Machine:
     """A running machine. A context manager that ends it."""
 
-    def __init__(self, kernel, archive, scratch, bmc_socket, disk):
+    def __init__(self, kernel, archive, scratch, bmc_socket=None, disk=None, options=""):
         self.port = free_port()
         self.console_path = os.path.join(scratch, "console.log")
         agent = os.path.join(scratch, "agent")
         self.console = open(self.console_path, "wb")
+        bmc = ["-chardev", "socket,id=bmc,reconnect=1,path=%s" % bmc_socket, "-device", "ipmi-bmc-extern,id=bmc0,chardev=bmc",
+               "-device", "isa-ipmi-kcs,bmc=bmc0"] if bmc_socket else []
+        drive = ["-drive", "if=virtio,format=raw,file=" + disk] if disk else []
         self.process = subprocess.Popen(
             ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", "max", "-m", "1024", "-smp", "2", "-display", "none",
              "-nodefaults", "-no-reboot", "-serial", "stdio",
              "-chardev", "socket,id=agent,server=on,wait=off,path=" + agent, "-serial", "chardev:agent",
-             "-chardev", "socket,id=bmc,reconnect=1,path=" + bmc_socket,
-             "-device", "ipmi-bmc-extern,id=bmc0,chardev=bmc", "-device", "isa-ipmi-kcs,bmc=bmc0",
-             "-drive", "if=virtio,format=raw,file=" + disk,
              "-nic", "user,model=virtio-net-pci,hostfwd=tcp:127.0.0.1:%d-10.0.2.15:9010" % self.port,
-             "-kernel", kernel.image, "-initrd", archive, "-append", "console=ttyS0 quiet panic=-1 rdinit=/init"],
+             "-kernel", kernel.image, "-initrd", archive, "-append", "console=ttyS0 quiet panic=-1 rdinit=/init " + options] + bmc + drive,
             stdin=subprocess.DEVNULL, stdout=self.console, stderr=self.console)
         self.received = b""
         self.commands = 0

@@ -85,6 +85,9 @@ DoctorContext doctor_context(const config::FlagSet& flags,
   context.perf_wanted =
       any_on(flags, {"collector.perf.hardware-events", "collector.perf.software-events",
                      "collector.perf.hardware-cache-events"});
+  context.ebpf_wanted =
+      any_on(flags, {"collector.ebpf.io-metrics", "collector.ebpf.network-metrics"});
+  context.profiling_wanted = any_on(flags, {"profiling.ebpf"});
   context.rdma_wanted = any_on(flags, {"collector.rdma.stats"});
   for (const std::string& provider : flags.values("collector.emissions.provider")) {
     context.emission_providers.insert(provider);

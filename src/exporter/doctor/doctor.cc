@@ -27,6 +27,7 @@ Findings examine(const DoctorContext& context) {
   examine_meters(context, findings);
   examine_network(context, findings);
   examine_units(context, findings);
+  examine_ebpf(context, findings);
   examine_gpus(context, findings);
   examine_energy(context, findings);
   return findings;

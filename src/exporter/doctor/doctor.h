@@ -37,6 +37,8 @@ struct DoctorContext {
   std::string model_watts;               ///< --collector.energy.model-watts
   energy::IdleWatts learned_idle_watts;  ///< what exporters on this host have learned and stored
   bool perf_wanted = false;
+  bool ebpf_wanted = false;
+  bool profiling_wanted = false;
   bool rdma_wanted = false;
   std::set<std::string, std::less<>> emission_providers;
   std::function<std::string(const std::string&)> environment;  ///< empty text when unset
@@ -64,6 +66,7 @@ void examine_host(const DoctorContext& context, Findings& findings);     // cpu,
 void examine_meters(const DoctorContext& context, Findings& findings);   // rapl, hwmon, cray, BMC
 void examine_network(const DoctorContext& context, Findings& findings);  // netdev, infiniband, ...
 void examine_units(const DoctorContext& context, Findings& findings);    // slurm, libvirt, k8s, ...
+void examine_ebpf(const DoctorContext& context, Findings& findings);
 void examine_gpus(const DoctorContext& context, Findings& findings);
 // Meters, model, idle power and expected error of the energy. Looks at the findings of the others.
 void examine_energy(const DoctorContext& context, Findings& findings);

@@ -69,6 +69,8 @@ class Host {
     context.gres_config = at("etc/gres.conf");
     context.wanted = {"rapl",   "hwmon", "infiniband", "ipmi_dcmi", "redfish", "emissions",
                       "netdev", "slurm", "libvirt",    "k8s",       "gpu"};
+    write("sys/kernel/btf/vmlinux", "");
+    write("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
     context.perf_wanted = true;
     context.rdma_wanted = true;
     context.emission_providers = {"emaps", "wt"};
@@ -300,6 +302,42 @@ const std::vector<Fault> kFaults{
        host.extra_capability = CAP_DAC_OVERRIDE;
      },
      "perf", "perf_event_paranoid is 4", "sysctl kernel.perf_event_paranoid=2"},
+    {"NoTypeInformation",
+     [](Host& host) {
+       host.context.ebpf_wanted = true;
+       host.remove("sys/kernel/btf");
+     },
+     "ebpf", "no type information", "CONFIG_DEBUG_INFO_BTF"},
+    {"LockedDown",
+     [](Host& host) {
+       host.context.ebpf_wanted = true;
+       host.write("sys/kernel/security/lockdown", "none integrity [confidentiality]\n");
+     },
+     "ebpf", "locked down", "lockdown=integrity"},
+    {"NoCapabilityForPrograms",
+     [](Host& host) {
+       host.context.ebpf_wanted = true;
+       host.context.perf_wanted = false;
+       host.write("sys/class/powercap/intel-rapl:0/energy_uj", "5\n", 0444);
+       host.privileged = false;
+       host.extra_capability = CAP_DAC_OVERRIDE;
+     },
+     "ebpf", "capabilities to load programs", "ebpf.conf"},
+    {"NoTypeInformationForTheProfiler",
+     [](Host& host) {
+       host.context.profiling_wanted = true;
+       host.remove("sys/kernel/btf");
+     },
+     "profiling", "no type information", "CONFIG_DEBUG_INFO_BTF"},
+    {"NoCapabilityForTheProfiler",
+     [](Host& host) {
+       host.write("sys/class/powercap/intel-rapl:0/energy_uj", "5\n", 0444);
+       host.privileged = false;
+       host.extra_capability = CAP_DAC_OVERRIDE;
+       host.context.profiling_wanted = true;
+       host.context.perf_wanted = false;
+     },
+     "profiling", "capabilities to load programs", "profiling.conf"},
     {"NvidiaDriverNotLoaded", [](Host& host) { host.remove("dev/nvidiactl"); }, "gpu",
      "1 GPUs of NVIDIA", "modprobe nvidia"},
     {"NoNvidiaSmi", [](Host& host) { host.remove("bin/nvidia-smi"); }, "gpu",
@@ -312,6 +350,18 @@ const std::vector<Fault> kFaults{
 INSTANTIATE_TEST_SUITE_P(All, DoctorFault, ::testing::ValuesIn(kFaults), [](const auto& param) {
   return std::string(param.param.name);
 });
+
+TEST(Doctor, EbpfWorksOnAKernelWithTypeInformation) {
+  Host host;
+  host.context.ebpf_wanted = true;
+  for (const Finding& finding : examine(host.context)) {
+    if (finding.collector == "ebpf") {
+      EXPECT_EQ(finding.state, Finding::State::kWorks) << finding.cause;
+      return;
+    }
+  }
+  FAIL() << "no finding on eBPF";
+}
 
 TEST(Doctor, PrintsJson) {
   const Findings findings{{"rapl", Finding::State::kCannot, "a \"b\"\n", "c\\d"},
