@@ -18,6 +18,8 @@ pkg_check_modules(LIBCAP REQUIRED IMPORTED_TARGET libcap)
 pkg_check_modules(LIBPQ REQUIRED IMPORTED_TARGET libpq)
 pkg_check_modules(ZSTD REQUIRED IMPORTED_TARGET libzstd)
 pkg_check_modules(SIMDJSON REQUIRED IMPORTED_TARGET simdjson)
+find_path(PROTOZERO_INCLUDE_DIR protozero/pbf_builder.hpp REQUIRED) # header-only, in the compiler's own path
+mark_as_advanced(PROTOZERO_INCLUDE_DIR)
 if(CEEMS_BUILD_TESTS)
   find_package(GTest REQUIRED)
 endif()

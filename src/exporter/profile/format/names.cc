@@ -1,0 +1,87 @@
+#include "exporter/profile/format/names.h"
+
+#include <algorithm>
+
+#include "base/utf8.h"
+
+namespace ceems::exporter::profile {
+namespace {
+
+constexpr std::string_view kCut = "…";
+
+/// The code point of a well-formed character.
+char32_t code_point(std::string_view character) {
+  const auto byte = [&](std::size_t i) { return static_cast<unsigned char>(character[i]); };
+  constexpr unsigned kTail = 0x3F;
+  switch (character.size()) {
+    case 1:
+      return byte(0);
+    case 2:
+      return (byte(0) & 0x1FU) << 6U | (byte(1) & kTail);
+    case 3:
+      return (byte(0) & 0x0FU) << 12U | (byte(1) & kTail) << 6U | (byte(2) & kTail);
+    default:
+      return (byte(0) & 0x07U) << 18U | (byte(1) & kTail) << 12U | (byte(2) & kTail) << 6U |
+             (byte(3) & kTail);
+  }
+}
+
+/// White space other than the space itself, and separators of lines.
+bool breaks_line(char32_t c) {
+  return (c >= U'\t' && c <= U'\r') || c == 0x85 || c == 0x2028 || c == 0x2029;
+}
+
+/// Control characters, and those that reorder text
+/// (https://www.unicode.org/reports/tr9/#Directional_Formatting_Characters).
+bool is_control(char32_t c) {
+  return c < 0x20 || (c >= 0x7F && c < 0xA0) || c == 0x061C || c == 0x200E || c == 0x200F ||
+         (c >= 0x202A && c <= 0x202E) || (c >= 0x2066 && c <= 0x2069) || c == 0xFEFF;
+}
+
+}  // namespace
+
+std::string shown_name(std::string_view name) {
+  std::string shown;
+  shown.reserve(std::min(name.size(), kMaxNameBytes));
+  std::size_t before_cut = 0;  // where the mark of a cut fits
+  while (!name.empty()) {
+    const std::size_t length = utf8_length(name);
+    std::string_view next = length == 0 ? kReplacementCharacter : name.substr(0, length);
+    if (const char32_t c = code_point(next); breaks_line(c)) {
+      next = " ";
+    } else if (is_control(c)) {
+      next = kReplacementCharacter;
+    }
+    if (shown.size() + next.size() > kMaxNameBytes) {
+      shown.resize(before_cut);
+      shown += kCut;
+      break;
+    }
+    shown += next;
+    if (shown.size() + kCut.size() <= kMaxNameBytes) {
+      before_cut = shown.size();
+    }
+    name.remove_prefix(std::max<std::size_t>(length, 1));
+  }
+  return shown;
+}
+
+std::string shown_name(const Frame& frame) {
+  if (frame.name.empty()) {
+    return frame.kind == FrameKind::kProcess ? "pid_unknown" : "[unknown]";
+  }
+  return shown_name(frame.name);
+}
+
+bool shows_code(const Profile& profile, const Stack& stack) {
+  return stack.samples > 0 && std::ranges::any_of(stack.frames, [&](std::uint32_t frame) {
+           return profile.frames.at(frame).kind != FrameKind::kProcess;
+         });
+}
+
+bool shows_code(const Profile& profile) {
+  return std::ranges::any_of(profile.stacks,
+                             [&](const Stack& stack) { return shows_code(profile, stack); });
+}
+
+}  // namespace ceems::exporter::profile
