@@ -117,6 +117,7 @@ set(CEEMS_CONCURRENT_LIBRARIES
     exporter_energy
     exporter_gpu
     exporter_collectors
+    exporter_profile_push
     store
     store_sqlite
     store_postgres
