@@ -1,0 +1,426 @@
+// SPDX-License-Identifier: GPL-2.0-or-later (see src/exporter/ebpf/bpf/README.md)
+// Takes the stack of what runs on a CPU, at every tick of a perf event. User stacks are unwound
+// with the tables that the exporter made of the binaries' call frame information, so they need no
+// frame pointers. x86-64.
+
+// clang-format off: the helpers need the types of kernel.h
+#include "exporter/ebpf/bpf/kernel.h"
+
+#include <bpf/bpf_core_read.h>
+#include <bpf/bpf_helpers.h>
+// clang-format on
+
+#include "exporter/profile/sampler/layout.h"
+
+char LICENSE[] SEC("license") = "GPL";
+
+const volatile struct stack_settings settings SEC(".rodata.settings") = {};
+
+enum {
+  CFA_STOP,
+  CFA_RSP,
+  CFA_RBP,
+  CFA_PLT,
+  CFA_SIGNAL,
+  CFA_FRAME_POINTER,
+  CFA_RBP_DEREF,
+  CFA_RSP_DEREF_PLUS_8,
+};
+enum { RBP_SAME, RBP_AT_CFA, RBP_UNDEFINED, RBP_AT_RBP, RBP_AT_RSP };
+
+#define BPF_F_INNER_MAP (1U << 12)
+#define BPF_RB_NO_WAKEUP 1
+#define THREAD_SIZE 16384
+#define MAX_MAPPINGS 32768
+
+/// The registers of user mode, as the kernel saves them and perf events show them.
+struct registers {
+  u64 r15, r14, r13, r12, bp, bx, r11, r10, r9, r8, ax, cx, dx, si, di, orig_ax, ip, cs, flags, sp,
+      ss;
+};
+
+/// A sample while it is unwound.
+struct unwinding {
+  struct stack_sample sample;
+  u64 ip;
+  u64 sp;
+  u64 bp;
+  u32 first;  // of the process in `mappings`
+  u32 count;
+  u32 leaf;  // 1: ip is where the thread is, 0: ip is a return address
+  u32 calls;
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, struct unwinding);
+} scratch SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_RINGBUF);
+  __uint(max_entries, 1 << 20);
+} samples SEC(".maps");
+
+/// Number of samples that did not fit.
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, u64);
+} lost_samples SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 4096);
+  __type(key, u32);
+  __type(value, u32);
+} targets SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 8192);
+  __type(key, u64);
+  __type(value, u32);
+} units SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_HASH);
+  __uint(max_entries, 4096);
+  __type(key, u32);
+  __type(value, struct stack_process);
+} processes SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(max_entries, MAX_MAPPINGS);
+  __type(key, u32);
+  __type(value, struct stack_mapping);
+} mappings SEC(".maps");
+
+struct rows {
+  __uint(type, BPF_MAP_TYPE_ARRAY);
+  __uint(map_flags, BPF_F_INNER_MAP);
+  __uint(max_entries, 1);
+  __uint(key_size, sizeof(u32));
+  __uint(value_size, sizeof(struct stack_row));
+};
+
+struct {
+  __uint(type, BPF_MAP_TYPE_ARRAY_OF_MAPS);
+  __uint(max_entries, 1024);
+  __type(key, u32);
+  __array(values, struct rows);
+} tables SEC(".maps");
+
+struct {
+  __uint(type, BPF_MAP_TYPE_PROG_ARRAY);
+  __uint(max_entries, 1);
+  __type(key, u32);
+  __type(value, u32);
+} programs SEC(".maps");
+
+// --- who is sampled
+// -------------------------------------------------------------------------------
+
+static __always_inline struct cgroup_subsys_state* current_state(struct task_struct* task) {
+  struct css_set* set = BPF_CORE_READ(task, cgroups);
+  if (!settings.legacy) {
+    struct cgroup* cgroup = BPF_CORE_READ(set, dfl_cgrp);
+    return cgroup ? (void*)cgroup + bpf_core_field_offset(cgroup->self) : 0;
+  }
+  struct cgroup_subsys_state* state = 0;
+  u64 offset = bpf_core_field_offset(set->subsys) + 8 * (u64)(settings.controller & 31);
+  bpf_probe_read_kernel(&state, sizeof(state), (void*)set + offset);
+  return state;
+}
+
+/// Whether the task is in the cgroup of a unit or below it.
+static __always_inline int is_in_unit(struct task_struct* task) {
+  struct cgroup_subsys_state* state = current_state(task);
+  for (int i = 0; i < EBPF_ANCESTORS && state; ++i) {
+    u64 id = BPF_CORE_READ(state, cgroup, kn, id);
+    if (bpf_map_lookup_elem(&units, &id)) {
+      return 1;
+    }
+    state = BPF_CORE_READ(state, parent);
+  }
+  return 0;
+}
+
+// --- unwinding
+// ------------------------------------------------------------------------------------
+
+static __always_inline const struct stack_mapping* find_mapping(const struct unwinding* u, u64 ip) {
+  u32 low = u->first;
+  u32 high = u->first + u->count;
+  for (int i = 0; i < 14 && low < high; ++i) {
+    u32 middle = low + ((high - low) >> 1);
+    const struct stack_mapping* mapping = bpf_map_lookup_elem(&mappings, &middle);
+    if (!mapping) {
+      return 0;
+    }
+    if (ip < mapping->begin) {
+      high = middle;
+    } else if (ip >= mapping->end) {
+      low = middle + 1;
+    } else {
+      return mapping;
+    }
+  }
+  return 0;
+}
+
+/// The last row at or before `pc`.
+static __always_inline const struct stack_row* find_row(void* table, u32 rows, u32 pc) {
+  u32 low = 0;
+  u32 high = rows;
+  for (int i = 0; i < 20 && low < high; ++i) {
+    u32 middle = low + ((high - low) >> 1);
+    const struct stack_row* row = bpf_map_lookup_elem(table, &middle);
+    if (!row) {
+      return 0;
+    }
+    if (row->pc <= pc) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  u32 at = low - 1;
+  return low ? bpf_map_lookup_elem(table, &at) : 0;
+}
+
+static __always_inline int read_user(u64* value, u64 address) {
+  return bpf_probe_read_user(value, sizeof(*value), (const void*)address) == 0;
+}
+
+/// Goes from a frame to its caller's by rbp.
+static __always_inline int follow_frame_pointer(struct unwinding* u) {
+  u64 bp = u->bp;
+  u64 next[2] = {};
+  if (bp < u->sp || bpf_probe_read_user(next, sizeof(next), (const void*)bp) != 0) {
+    return 0;
+  }
+  u->sp = bp + 16;
+  u->bp = next[0];
+  u->ip = next[1];
+  return 1;
+}
+
+/// Goes from a frame to its caller's as the row says.
+static __always_inline int follow_row(struct unwinding* u, const struct stack_row* row) {
+  u64 cfa = 0;
+  u64 ip = 0;
+  u64 bp = u->bp;
+  s64 offset = row->cfa_offset;
+  switch (row->cfa) {
+    case CFA_RSP:
+      cfa = u->sp + offset;
+      break;
+    case CFA_RBP:
+      cfa = u->bp + offset;
+      break;
+    case CFA_PLT:
+      cfa = u->sp + 8 + ((u->ip & 15) >= (u64)offset ? 8 : 0);
+      break;
+    case CFA_SIGNAL:
+      if (!read_user(&cfa, u->sp + offset) || !read_user(&ip, u->sp + offset + 8)) {
+        return 0;
+      }
+      break;
+    case CFA_FRAME_POINTER:
+      return follow_frame_pointer(u);
+    case CFA_RBP_DEREF:
+      if (!read_user(&cfa, u->bp + offset)) {
+        return 0;
+      }
+      break;
+    case CFA_RSP_DEREF_PLUS_8:
+      if (!read_user(&cfa, u->sp + offset)) {
+        return 0;
+      }
+      cfa += 8;
+      break;
+    default:
+      return 0;
+  }
+  if (row->cfa != CFA_SIGNAL && !read_user(&ip, cfa - 8)) {
+    return 0;
+  }
+  s64 saved = row->rbp_offset;
+  int good = 1;
+  switch (row->rbp) {
+    case RBP_AT_CFA:
+      good = read_user(&bp, cfa + saved);
+      break;
+    case RBP_AT_RBP:
+      good = read_user(&bp, u->bp + saved);
+      break;
+    case RBP_AT_RSP:
+      good = read_user(&bp, u->sp + saved);
+      break;
+  }
+  if (!good || (cfa <= u->sp && row->cfa != CFA_SIGNAL)) {
+    return 0;
+  }
+  u->leaf = row->cfa == CFA_SIGNAL;
+  u->sp = cfa;
+  u->bp = bp;
+  u->ip = ip;
+  return 1;
+}
+
+/// Notes the frame and goes to its caller's. False at the end.
+static __always_inline int step(struct unwinding* u) {
+  u32 frames = u->sample.user_frames;
+  if (frames >= STACK_USER_FRAMES) {
+    u->sample.end = STACK_END_TOO_DEEP;
+    return 0;
+  }
+  u64 ip = u->ip;
+  u->sample.addresses[(u->sample.kernel_frames + frames) & 255] = ip;
+  u->sample.user_frames = frames + 1;
+  // A return address may be behind the function that contains the call.
+  u64 inside = u->leaf ? ip : ip - 1;
+  const struct stack_mapping* mapping = find_mapping(u, inside);
+  u->sample.end = STACK_END_NO_RULE;
+  if (!mapping) {
+    u->sample.unknown = 1;
+    u->sample.end = STACK_END_UNKNOWN_CODE;
+  }
+  if (!mapping || mapping->rows == 0) {
+    u->leaf = 0;
+    return follow_frame_pointer(u) && u->ip;
+  }
+  u32 index = mapping->table;
+  u32 rows = mapping->rows;
+  u32 pc = (u32)(inside - mapping->bias);
+  void* table = bpf_map_lookup_elem(&tables, &index);
+  const struct stack_row* row = table ? find_row(table, rows, pc) : 0;
+  if (!row) {
+    return 0;
+  }
+  if (row->cfa == CFA_STOP) {
+    u->sample.end = row->rbp_offset == 0 ? STACK_END_OUTERMOST : STACK_END_NO_RULE;
+    return 0;
+  }
+  u->leaf = 0;
+  if (!follow_row(u, row)) {
+    return 0;
+  }
+  if (u->ip == 0) {
+    u->sample.end = STACK_END_OUTERMOST;
+    return 0;
+  }
+  return 1;
+}
+
+static __always_inline void send(struct unwinding* u) {
+  // The mask shows the verifier that the sample is not left.
+  u64 frames = (u->sample.kernel_frames + u->sample.user_frames) & 255;
+  u64 size = __builtin_offsetof(struct stack_sample, addresses) + 8 * frames;
+  if (bpf_ringbuf_output(&samples, &u->sample, size, BPF_RB_NO_WAKEUP) != 0) {
+    u32 zero = 0;
+    u64* lost = bpf_map_lookup_elem(&lost_samples, &zero);
+    if (lost) {
+      __sync_fetch_and_add(lost, 1);
+    }
+  }
+}
+
+/// Unwinds some frames, and calls itself for more.
+SEC("perf_event")
+int unwind_user(void* context) {
+  u32 zero = 0;
+  struct unwinding* u = bpf_map_lookup_elem(&scratch, &zero);
+  if (!u) {
+    return 0;
+  }
+  int more = 1;
+  for (int i = 0; i < STACK_FRAMES_PER_CALL && more; ++i) {
+    more = step(u);
+  }
+  if (more) {
+    bpf_tail_call(context, &programs, 0);
+  }
+  send(u);
+  return 0;
+}
+
+/// The registers with which the task entered the kernel.
+static __always_inline int read_saved_registers(struct task_struct* task, struct registers* saved) {
+  u64 stack = (u64)BPF_CORE_READ(task, stack);
+  for (u64 padding = 0; padding <= 16; padding += 16) {
+    u64 at = stack + THREAD_SIZE - padding - sizeof(*saved);
+    if (bpf_probe_read_kernel(saved, sizeof(*saved), (const void*)at) == 0 &&
+        (saved->cs & 3) == 3) {
+      return 1;
+    }
+  }
+  return 0;
+}
+
+SEC("perf_event")
+int take_sample(struct registers* context) {
+  u64 id = bpf_get_current_pid_tgid();
+  u32 pid = id >> 32;
+  if (pid == 0) {
+    return 0;
+  }
+  struct task_struct* task = (void*)bpf_get_current_task();
+  if (!bpf_map_lookup_elem(&targets, &pid) && !(settings.by_unit && is_in_unit(task))) {
+    return 0;
+  }
+  if (!BPF_CORE_READ(task, mm)) {
+    return 0;  // a thread of the kernel
+  }
+  u32 zero = 0;
+  struct unwinding* u = bpf_map_lookup_elem(&scratch, &zero);
+  if (!u) {
+    return 0;
+  }
+  u->sample.pid = pid;
+  u->sample.end = STACK_END_OUTERMOST;
+  u->sample.unknown = 0;
+  u->sample.user_frames = 0;
+  u->sample.kernel_frames = 0;
+  u->sample.unused = 0;
+  bpf_get_current_comm(u->sample.comm, sizeof(u->sample.comm));
+  struct registers saved;
+  u64 ip = context->ip;
+  u64 sp = context->sp;
+  u64 bp = context->bp;
+  int user = (context->cs & 3) == 3;
+  if (!user) {
+    if (settings.kernel) {
+      long bytes = bpf_get_stack(context, u->sample.addresses, 8 * STACK_KERNEL_FRAMES, 0);
+      u->sample.kernel_frames = bytes > 0 ? ((u64)bytes >> 3) & 127 : 0;
+    }
+    user = read_saved_registers(task, &saved);
+    ip = saved.ip;
+    sp = saved.sp;
+    bp = saved.bp;
+  }
+  if (!user || !settings.user) {
+    send(u);
+    return 0;
+  }
+  u->ip = ip;
+  u->sp = sp;
+  u->bp = bp;
+  u->leaf = 1;
+  u->first = 0;
+  u->count = 0;
+  struct stack_process* process = bpf_map_lookup_elem(&processes, &pid);
+  if (process) {
+    u->first = process->first;
+    u->count = process->count;
+  } else {
+    u->sample.unknown = 1;
+  }
+  bpf_tail_call(context, &programs, 0);
+  send(u);
+  return 0;
+}

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0 OR GPL-2.0-or-later
+#pragma once
+
+// What the sampling program in the kernel (bpf/stacks.bpf.c) and the exporter share. C, so that
+// both can include it.
+
+#ifdef __cplusplus
+#include <cstdint>
+namespace ceems::exporter::profile {
+extern "C" {
+using stack_u8 = std::uint8_t;
+using stack_s16 = std::int16_t;
+using stack_s32 = std::int32_t;
+using stack_u32 = std::uint32_t;
+using stack_u64 = std::uint64_t;
+#else
+typedef unsigned char stack_u8;
+typedef short stack_s16;
+typedef int stack_s32;
+typedef unsigned int stack_u32;
+typedef unsigned long long stack_u64;
+#endif
+
+enum {
+  STACK_USER_FRAMES = 127,
+  STACK_KERNEL_FRAMES = 64,
+  STACK_FRAMES_PER_CALL = 6,  ///< of the unwinder, which calls itself for more
+};
+
+/// Constants of the program.
+struct stack_settings {
+  stack_u32 legacy;      // 1: units are in the v1 hierarchy of `controller`
+  stack_u32 controller;  // index in css_set::subsys
+  stack_u32 by_unit;     // 1: processes in cgroups of `units`, besides those in `targets`
+  stack_u32 kernel;      // 1: kernel frames, too
+  stack_u32 user;        // 1: user frames
+};
+
+/// One row of an unwind table: struct UnwindRow (unwind_table.h).
+struct stack_row {
+  stack_u32 pc;
+  stack_u8 cfa;
+  stack_u8 rbp;
+  stack_s16 rbp_offset;
+  stack_s32 cfa_offset;
+};
+
+/// Executable memory of a process. The pc in the table is the address minus `bias`.
+struct stack_mapping {
+  stack_u64 begin;
+  stack_u64 end;
+  stack_u64 bias;
+  stack_u32 table;  // index in `tables`
+  stack_u32 rows;   // 0: it has no table, and frames are found by rbp
+};
+
+/// Where the mappings of a process are in `mappings`, by address.
+struct stack_process {
+  stack_u32 first;
+  stack_u32 count;
+};
+
+/// Why a user stack ends.
+enum stack_end {
+  STACK_END_OUTERMOST,    // at the first function of the program or thread
+  STACK_END_NO_RULE,      // code without a rule, or memory that cannot be read
+  STACK_END_TOO_DEEP,     // more than STACK_USER_FRAMES
+  STACK_END_UNKNOWN_CODE  // an address in no mapping that was described
+};
+
+struct stack_sample {
+  stack_u32 pid;
+  stack_u32 end;      // enum stack_end
+  stack_u32 unknown;  // 1: the process, or code on its stack, has not been described yet
+  stack_u32 user_frames;
+  stack_u32 kernel_frames;
+  stack_u32 unused;
+  char comm[16];
+  // Kernel frames, then user frames, each the leaf first. Only those that exist are sent. The next
+  // power of two, which the verifier likes.
+  stack_u64 addresses[256];
+};
+
+#ifdef __cplusplus
+}  // extern "C"
+}  // namespace ceems::exporter::profile
+#endif

@@ -1,0 +1,292 @@
+#include "exporter/profile/sampler/stack_sampler.h"
+
+#include <linux/bpf.h>
+#include <linux/perf_event.h>
+#include <sys/capability.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <cstddef>
+#include <cstring>
+#include <system_error>
+#include <utility>
+
+#include "exporter/ebpf/kernel_types.h"
+#include "exporter/profile/sampler/image.h"
+#include "host/cpu_list.h"
+#include "host/read_file.h"
+#include "os/privileges.h"
+
+namespace ceems::exporter::profile {
+namespace {
+
+using ebpf::bpf;
+
+constexpr std::uint32_t kBufferBytes = 8U << 20U;
+
+static_assert(sizeof(stack_row) == sizeof(UnwindRow));
+
+std::string error_text(int error) {
+  return std::generic_category().message(error);
+}
+
+std::vector<int> online_cpus(const host::Paths& paths) {
+  const auto text = host::read_file((paths.sys / "devices/system/cpu/online").string());
+  const auto cpus = text ? host::parse_cpu_list(*text) : std::nullopt;
+  return cpus.value_or(std::vector<int>());
+}
+
+/// A clock that ticks while something runs on the CPU. -1 and errno on an error.
+int open_clock(int cpu, unsigned rate) {
+  ::perf_event_attr attributes{};
+  attributes.size = sizeof(attributes);
+  attributes.type = PERF_TYPE_SOFTWARE;
+  attributes.config = PERF_COUNT_SW_CPU_CLOCK;
+  attributes.freq = 1;
+  attributes.sample_freq = rate;
+  attributes.disabled = 1;
+  // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): there is no other interface
+  return static_cast<int>(
+      ::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+const ::bpf_program* find_program(const ::bpf_object* object, std::string_view name) {
+  ::bpf_program* program = nullptr;
+  while ((program = bpf().object_next_program(object, program)) != nullptr) {
+    if (name == bpf().program_name(program)) {
+      return program;
+    }
+  }
+  return nullptr;
+}
+
+/// Makes the keys of a table in the kernel those of `wanted`; `have` are those that it holds.
+template <class Key>
+Result<> set_keys(int map, const std::set<Key>& wanted, std::set<Key>& have) {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  std::erase_if(have, [&](const Key& key) {
+    return !wanted.contains(key) && bpf().map_delete(map, &key) == 0;
+  });
+  const std::uint32_t one = 1;
+  for (const Key& key : wanted) {
+    if (have.contains(key)) {
+      continue;
+    }
+    if (bpf().map_update(map, &key, &one, BPF_ANY) != 0) {
+      return fail(ErrorCode::kUnavailable, "too many to sample: {}", error_text(errno));
+    }
+    have.insert(key);
+  }
+  return {};
+}
+
+}  // namespace
+
+StackSampler::StackSampler(ebpf::BpfObject object, const host::Paths& paths)
+    : object_(std::move(object)), ring_(nullptr, nullptr), memory_(paths, *this) {}
+
+StackSampler::~StackSampler() = default;
+
+Result<std::unique_ptr<StackSampler>> StackSampler::create(const SamplerOptions& options,
+                                                           const host::Paths& paths) {
+#if !defined(__x86_64__)
+  return fail(ErrorCode::kInvalidArgument, "the profiler unwinds stacks of x86-64 only");
+#endif
+  const os::RaisedCapabilities raised{CAP_BPF, CAP_PERFMON, CAP_SYS_RESOURCE};
+  const auto types = ebpf::KernelTypes::running();
+  if (!types) {
+    return fail(types.error());
+  }
+  stack_settings settings{.legacy = 0,
+                          .controller = 0,
+                          .by_unit = options.by_unit ? 1U : 0U,
+                          .kernel = options.kernel ? 1U : 0U,
+                          .user = options.user ? 1U : 0U};
+  if (!options.controller.empty()) {
+    const auto controller = types->controller(options.controller);
+    if (!controller) {
+      return fail(ErrorCode::kNotFound, "the kernel has no cgroup controller {}",
+                  options.controller);
+    }
+    settings.legacy = 1;
+    settings.controller = *controller;
+  }
+  ebpf::BpfObject object(bpf().object_open(kStacksBpfO.data(), kStacksBpfO.size(), nullptr));
+  if (object.get() == nullptr || bpf().get_error(object.get()) != 0) {
+    return fail(ErrorCode::kInternal, "cannot read the sampling program");
+  }
+  ::bpf_map* const constants = bpf().object_map(object.get(), ".rodata.settings");
+  ::bpf_map* const samples = bpf().object_map(object.get(), "samples");
+  if (constants == nullptr || samples == nullptr ||
+      bpf().map_set_initial_value(constants, &settings, sizeof(settings)) != 0 ||
+      bpf().map_set_max_entries(samples, kBufferBytes) != 0) {
+    return fail(ErrorCode::kInternal, "the sampling program is not what it should be");
+  }
+  if (const int error = bpf().object_load(object.get()); error != 0) {
+    return fail(
+        error == -EPERM || error == -EACCES ? ErrorCode::kPermissionDenied : ErrorCode::kInternal,
+        "the kernel rejects the sampling program: {}", error_text(-error));
+  }
+  std::unique_ptr<StackSampler> sampler(new StackSampler(std::move(object), paths));
+  if (auto attached = sampler->attach(options, paths); !attached) {
+    return fail(std::move(attached).error());
+  }
+  return sampler;
+}
+
+Result<> StackSampler::attach(const SamplerOptions& options, const host::Paths& paths) {
+  ring_ = {bpf().ring_new(object_.map("samples"), on_sample, this, nullptr), bpf().ring_free};
+  if (!ring_) {
+    return fail(ErrorCode::kInternal, "cannot map the buffer of samples: {}", error_text(errno));
+  }
+  const ::bpf_program* const take = find_program(object_.get(), "take_sample");
+  const ::bpf_program* const unwind = find_program(object_.get(), "unwind_user");
+  if (take == nullptr || unwind == nullptr) {
+    return fail(ErrorCode::kInternal, "the sampling program is not what it should be");
+  }
+  const std::uint32_t first = 0;
+  const int unwinder = bpf().program_fd(unwind);
+  if (bpf().map_update(object_.map("programs"), &first, &unwinder, BPF_ANY) != 0) {
+    return fail(ErrorCode::kInternal, "cannot chain the sampling programs: {}", error_text(errno));
+  }
+  int last_error = ENODEV;
+  for (const int cpu : online_cpus(paths)) {
+    UniqueFd event(open_clock(cpu, options.rate));
+    // NOLINTBEGIN(cppcoreguidelines-pro-type-vararg): there is no other interface
+    if (!event.valid() ||
+        ::ioctl(event.get(), PERF_EVENT_IOC_SET_BPF, bpf().program_fd(take)) != 0 ||
+        ::ioctl(event.get(), PERF_EVENT_IOC_ENABLE, 0) != 0) {
+      last_error = errno;
+      continue;
+    }
+    // NOLINTEND(cppcoreguidelines-pro-type-vararg)
+    events_.push_back(std::move(event));
+  }
+  if (events_.empty()) {
+    return fail(last_error == EACCES || last_error == EPERM ? ErrorCode::kPermissionDenied
+                                                            : ErrorCode::kInternal,
+                "cannot sample any CPU: {}", error_text(last_error));
+  }
+  return {};
+}
+
+Result<> StackSampler::set_processes(std::span<const pid_t> pids) {
+  std::set<std::uint32_t> wanted;
+  for (const pid_t pid : pids) {
+    wanted.insert(static_cast<std::uint32_t>(pid));
+  }
+  return set_keys(object_.map("targets"), wanted, targets_);
+}
+
+Result<> StackSampler::set_units(std::span<const std::uint64_t> cgroups) {
+  return set_keys(object_.map("units"), std::set<std::uint64_t>(cgroups.begin(), cgroups.end()),
+                  units_);
+}
+
+int StackSampler::on_sample(void* self, void* data, std::size_t size) {
+  constexpr std::size_t kHeader = offsetof(stack_sample, addresses);
+  auto& sampler = *static_cast<StackSampler*>(self);
+  stack_sample sample{};
+  if (size < kHeader || size > sizeof(sample)) {
+    return 0;
+  }
+  std::memcpy(&sample, data, size);
+  const std::span<const std::uint64_t> addresses(sample.addresses);
+  const std::size_t have = (size - kHeader) / sizeof(std::uint64_t);
+  const std::size_t kernel = std::min<std::size_t>(sample.kernel_frames, have);
+  const std::size_t user = std::min<std::size_t>(sample.user_frames, have - kernel);
+  const std::string_view comm(std::begin(sample.comm),
+                              ::strnlen(std::begin(sample.comm), std::size(sample.comm)));
+  const auto pid = static_cast<pid_t>(sample.pid);
+  if (sample.unknown != 0) {
+    sampler.unknown_.insert(pid);
+  }
+  (*sampler.use_)({.pid = pid,
+                   .comm = comm,
+                   .end = static_cast<stack_end>(sample.end),
+                   .unknown = sample.unknown != 0,
+                   .kernel = addresses.subspan(0, kernel),
+                   .user = addresses.subspan(kernel, user)});
+  return 0;
+}
+
+void StackSampler::drain(const std::function<void(const Sample&)>& use) {
+  use_ = &use;
+  unknown_.clear();
+  bpf().ring_consume(ring_.get());
+  use_ = nullptr;
+  for (const pid_t pid : unknown_) {
+    static_cast<void>(memory_.describe(pid));  // it may have ended
+  }
+}
+
+std::uint64_t StackSampler::lost() const {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  const std::uint32_t first = 0;
+  std::uint64_t lost = 0;
+  bpf().map_lookup(object_.map("lost_samples"), &first, &lost);
+  return lost;
+}
+
+Result<> StackSampler::put_table(std::uint32_t index, const std::vector<UnwindRow>& rows) {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  ::bpf_map_create_opts options{};
+  options.sz = sizeof(options);
+  options.map_flags = BPF_F_INNER_MAP;
+  const UniqueFd table(bpf().map_create(BPF_MAP_TYPE_ARRAY, "ceems_rows", sizeof(std::uint32_t),
+                                        sizeof(stack_row), static_cast<std::uint32_t>(rows.size()),
+                                        &options));
+  if (!table.valid()) {
+    return fail(ErrorCode::kInternal, "cannot make an unwind table: {}", error_text(errno));
+  }
+  std::vector<std::uint32_t> keys(rows.size());
+  for (std::uint32_t i = 0; i < keys.size(); ++i) {
+    keys[i] = i;
+  }
+  auto count = static_cast<std::uint32_t>(rows.size());
+  const int fd = table.get();
+  if (bpf().map_update_batch(fd, keys.data(), rows.data(), &count, nullptr) != 0 ||
+      bpf().map_update(object_.map("tables"), &index, &fd, BPF_ANY) != 0) {
+    return fail(ErrorCode::kInternal, "cannot fill an unwind table: {}", error_text(errno));
+  }
+  return {};
+}
+
+void StackSampler::remove_table(std::uint32_t index) {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  bpf().map_delete(object_.map("tables"), &index);
+}
+
+Result<> StackSampler::put_mappings(std::uint32_t first, std::span<const stack_mapping> mappings) {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  const int map = object_.map("mappings");
+  std::uint32_t index = first;
+  for (const stack_mapping& mapping : mappings) {
+    if (bpf().map_update(map, &index, &mapping, BPF_ANY) != 0) {
+      return fail(ErrorCode::kInternal, "cannot describe a mapping: {}", error_text(errno));
+    }
+    ++index;
+  }
+  return {};
+}
+
+Result<> StackSampler::put_process(pid_t pid, const stack_process& process) {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  const auto key = static_cast<std::uint32_t>(pid);
+  if (bpf().map_update(object_.map("processes"), &key, &process, BPF_ANY) != 0) {
+    return fail(ErrorCode::kInternal, "cannot describe a process: {}", error_text(errno));
+  }
+  return {};
+}
+
+void StackSampler::remove_process(pid_t pid) {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  const auto key = static_cast<std::uint32_t>(pid);
+  bpf().map_delete(object_.map("processes"), &key);
+}
+
+}  // namespace ceems::exporter::profile

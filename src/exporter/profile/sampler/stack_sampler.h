@@ -1,0 +1,81 @@
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <set>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "base/fd.h"
+#include "base/result.h"
+#include "exporter/ebpf/bpf_object.h"
+#include "exporter/profile/sampler/sample.h"
+#include "exporter/profile/sampler/unwind_memory.h"
+#include "host/paths.h"
+
+namespace ceems::exporter::profile {
+
+struct SamplerOptions {
+  unsigned rate = 97;   ///< samples per second of CPU time, 1 to 10000
+  bool user = true;     ///< user frames
+  bool kernel = false;  ///< kernel frames
+  /// Sample the processes below the cgroups of set_units(), besides those of set_processes().
+  bool by_unit = false;
+  std::string controller;  ///< v1 controller in whose hierarchy units are; empty with cgroup v2
+};
+
+/// Samples what runs on all CPUs, from the time it is created until it is destroyed, by a program
+/// in the kernel (bpf/stacks.bpf.c). Raises CAP_BPF while it talks to the kernel. Not thread-safe.
+class StackSampler final : private UnwindStore {
+ public:
+  /// Needs CAP_BPF and CAP_PERFMON, Linux 5.10 and x86-64. Errors: kNotFound (no libbpf or type
+  /// information), kPermissionDenied, kInvalidArgument (the machine), kInternal (the kernel rejects
+  /// the program).
+  static Result<std::unique_ptr<StackSampler>> create(const SamplerOptions& options,
+                                                      const host::Paths& paths);
+  ~StackSampler() override;
+  StackSampler(const StackSampler&) = delete;
+  StackSampler& operator=(const StackSampler&) = delete;
+
+  /// From now on these are sampled. kUnavailable: too many.
+  Result<> set_processes(std::span<const pid_t> pids);
+  Result<> set_units(std::span<const std::uint64_t> cgroups);
+
+  /// Describes a process that will be sampled, so that its first samples are complete already.
+  void describe(pid_t pid) { static_cast<void>(memory_.describe(pid)); }
+
+  /// Hands over what was sampled since the last call. Processes and code that the program did not
+  /// know are described to it, so that their next samples are complete. Call it several times a
+  /// second.
+  void drain(const std::function<void(const Sample&)>& use);
+
+  /// Samples that did not fit into the buffer.
+  [[nodiscard]] std::uint64_t lost() const;
+  [[nodiscard]] const UnwindMemory& memory() const { return memory_; }
+
+ private:
+  StackSampler(ebpf::BpfObject object, const host::Paths& paths);
+
+  Result<> attach(const SamplerOptions& options, const host::Paths& paths);
+  Result<> put_table(std::uint32_t index, const std::vector<UnwindRow>& rows) override;
+  void remove_table(std::uint32_t index) override;
+  Result<> put_mappings(std::uint32_t first, std::span<const stack_mapping> mappings) override;
+  Result<> put_process(pid_t pid, const stack_process& process) override;
+  void remove_process(pid_t pid) override;
+  static int on_sample(void* self, void* data, std::size_t size);
+
+  ebpf::BpfObject object_;
+  std::unique_ptr<::ring_buffer, void (*)(::ring_buffer*)> ring_;
+  std::vector<UniqueFd> events_;
+  const std::function<void(const Sample&)>* use_ = nullptr;
+  std::set<pid_t> unknown_;
+  std::set<std::uint64_t> units_;
+  std::set<std::uint32_t> targets_;
+  UnwindMemory memory_;
+};
+
+}  // namespace ceems::exporter::profile

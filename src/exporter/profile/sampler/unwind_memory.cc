@@ -1,0 +1,244 @@
+#include "exporter/profile/sampler/unwind_memory.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <limits>
+#include <string>
+#include <system_error>
+#include <utility>
+
+#include "exporter/profile/symbol/binary_cache.h"
+#include "exporter/profile/symbol/elf_file.h"
+
+namespace ceems::exporter::profile {
+namespace {
+
+/// The identity of the kernel's own code, which is in every process.
+constexpr FileIdentity kVdso{.device = std::numeric_limits<std::uint64_t>::max(), .inode = 1};
+
+/// Of addresses in a mapping to a pc in the table of its binary; nothing where it is not code.
+std::optional<std::uint64_t> bias_of(const Mapping& mapping,
+                                     const std::vector<Segment>& segments,
+                                     std::uint64_t base) {
+  const auto address = code_address_in(segments, mapping.offset);
+  if (!address) {
+    return std::nullopt;
+  }
+  return mapping.start - (*address - base);
+}
+
+std::string own_vdso() {
+  const auto maps = read_maps(host::Paths{}, ::getpid());
+  if (!maps) {
+    return {};
+  }
+  for (const Mapping& mapping : maps->mappings) {
+    if (mapping.kind == Mapping::Kind::kVdso) {
+      // NOLINTNEXTLINE(*-reinterpret-cast,*-int-to-ptr): mapped into every process by the kernel
+      return {reinterpret_cast<const char*>(mapping.start), mapping.end - mapping.start};
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+UnwindMemory::UnwindMemory(host::Paths paths, UnwindStore& store)
+    : paths_(std::move(paths)), store_(store) {
+  for (std::uint32_t index = kTables; index > 0; --index) {
+    free_indices_.push_back(index - 1);
+  }
+}
+
+Result<> UnwindMemory::describe(pid_t pid) {
+  if (!processes_.contains(pid) && processes_.size() >= kProcesses) {
+    forget_ended();
+    if (processes_.size() >= kProcesses) {
+      return fail(ErrorCode::kUnavailable, "too many processes");
+    }
+  }
+  const auto maps = read_maps(paths_, pid);
+  if (!maps) {
+    forget(pid);
+    return fail(maps.error());
+  }
+  Process process;
+  std::vector<stack_mapping> mappings;
+  for (const Mapping& mapping : maps->mappings) {
+    stack_mapping entry{
+        .begin = mapping.start, .end = mapping.end, .bias = 0, .table = 0, .rows = 0};
+    if (const Table* const table = table_of(pid, mapping, process.tables)) {
+      const auto bias = mapping.kind == Mapping::Kind::kVdso
+                            ? std::optional(mapping.start)
+                            : bias_of(mapping, table->segments, table->base);
+      if (bias) {
+        entry.bias = *bias;
+        entry.table = table->index;
+        entry.rows = table->rows;
+      }
+    }
+    mappings.push_back(entry);
+  }
+  const auto first = allocate(static_cast<std::uint32_t>(mappings.size()));
+  Result<> done;
+  if (!first) {
+    done = fail(ErrorCode::kUnavailable, "too many mappings");
+  } else {
+    process.first = *first;
+    process.count = static_cast<std::uint32_t>(mappings.size());
+    done = store_.put_mappings(*first, mappings);
+    if (done) {
+      done = store_.put_process(pid, {.first = process.first, .count = process.count});
+    }
+    if (!done) {
+      ranges_.erase(*first);
+    }
+  }
+  if (!done) {
+    release(process.tables);
+    return done;
+  }
+  if (const auto old = processes_.find(pid); old != processes_.end()) {
+    ranges_.erase(old->second.first);
+    release(old->second.tables);
+  }
+  processes_.insert_or_assign(pid, std::move(process));
+  return {};
+}
+
+void UnwindMemory::forget(pid_t pid) {
+  const auto known = processes_.find(pid);
+  if (known == processes_.end()) {
+    return;
+  }
+  store_.remove_process(pid);
+  ranges_.erase(known->second.first);
+  release(known->second.tables);
+  processes_.erase(known);
+}
+
+void UnwindMemory::forget_ended() {
+  std::vector<pid_t> ended;
+  for (const auto& [pid, process] : processes_) {
+    std::error_code error;
+    if (!std::filesystem::exists(paths_.proc / std::to_string(pid), error)) {
+      ended.push_back(pid);
+    }
+  }
+  for (const pid_t pid : ended) {
+    forget(pid);
+  }
+}
+
+const UnwindMemory::Table* UnwindMemory::table_of(pid_t pid,
+                                                  const Mapping& mapping,
+                                                  std::vector<Key>& used) {
+  if (mapping.kind == Mapping::Kind::kVdso) {
+    return vdso_table(used);
+  }
+  if (mapping.kind != Mapping::Kind::kFile) {
+    return nullptr;
+  }
+  auto file = open_binary(paths_, pid, mapping);
+  if (!file) {
+    return nullptr;
+  }
+  const Key key = file->identity();
+  auto known = tables_.find(key);
+  if (known == tables_.end()) {
+    const auto elf = ElfFile::read(*std::move(file));
+    if (!elf || add_table(key, *elf) == nullptr) {
+      return nullptr;
+    }
+    known = tables_.find(key);
+  }
+  ++known->second.users;
+  known->second.used = ++uses_;
+  used.push_back(key);
+  return known->second.rows == 0 ? nullptr : &known->second;
+}
+
+const UnwindMemory::Table* UnwindMemory::vdso_table(std::vector<Key>& used) {
+  auto known = tables_.find(kVdso);
+  if (known == tables_.end()) {
+    std::string bytes = own_vdso();
+    const auto elf = ElfFile::read(BinaryFile::of_bytes(std::move(bytes)));
+    if (!elf || add_table(kVdso, *elf) == nullptr) {
+      return nullptr;
+    }
+    known = tables_.find(kVdso);
+  }
+  ++known->second.users;
+  known->second.used = ++uses_;
+  used.push_back(kVdso);
+  return known->second.rows == 0 ? nullptr : &known->second;
+}
+
+/// Null if there is no room. A binary without a table gets one without rows, so that it is not read
+/// for every process.
+UnwindMemory::Table* UnwindMemory::add_table(const Key& key, const ElfFile& elf) {
+  auto built = build_unwind_table(elf);
+  std::vector<UnwindRow> rows = built ? std::move(built->rows) : std::vector<UnwindRow>();
+  if (!make_room(rows.size() * kRowBytes)) {
+    return nullptr;
+  }
+  Table table{.index = free_indices_.back(),
+              .rows = static_cast<std::uint32_t>(rows.size()),
+              .base = elf.base(),
+              .segments = elf.segments()};
+  if (!rows.empty() && !store_.put_table(table.index, rows)) {
+    return nullptr;
+  }
+  free_indices_.pop_back();
+  bytes_ += rows.size() * kRowBytes;
+  return &tables_.insert_or_assign(key, std::move(table)).first->second;
+}
+
+/// Removes tables that no process uses, the least recently used ones first.
+bool UnwindMemory::make_room(std::size_t bytes) {
+  while (free_indices_.empty() || bytes_ + bytes > kMaxBytes) {
+    auto oldest = tables_.end();
+    for (auto table = tables_.begin(); table != tables_.end(); ++table) {
+      if (table->second.users == 0 &&
+          (oldest == tables_.end() || table->second.used < oldest->second.used)) {
+        oldest = table;
+      }
+    }
+    if (oldest == tables_.end()) {
+      return false;
+    }
+    if (oldest->second.rows > 0) {
+      store_.remove_table(oldest->second.index);
+    }
+    bytes_ -= oldest->second.rows * kRowBytes;
+    free_indices_.push_back(oldest->second.index);
+    tables_.erase(oldest);
+  }
+  return true;
+}
+
+void UnwindMemory::release(const std::vector<Key>& tables) {
+  for (const Key& key : tables) {
+    if (const auto table = tables_.find(key); table != tables_.end() && table->second.users > 0) {
+      --table->second.users;
+    }
+  }
+}
+
+/// The first place in the array of mappings with room for so many.
+std::optional<std::uint32_t> UnwindMemory::allocate(std::uint32_t count) {
+  std::uint32_t at = 0;
+  for (const auto& [first, size] : ranges_) {
+    if (first - at >= std::max(count, 1U)) {
+      break;
+    }
+    at = first + size;
+  }
+  if (at + std::max(count, 1U) > kMappings) {
+    return std::nullopt;
+  }
+  ranges_.emplace(at, std::max(count, 1U));
+  return at;
+}
+
+}  // namespace ceems::exporter::profile
