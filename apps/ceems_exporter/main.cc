@@ -28,6 +28,7 @@
 #include "exporter/gpu/inventory/library_list.h"
 #include "exporter/node_name.h"
 #include "exporter/options.h"
+#include "exporter/profile/command.h"
 #include "exporter/routes.h"
 #include "exporter/scrape.h"
 #include "exporter/self_metrics.h"
@@ -44,7 +45,9 @@ namespace os = ceems::os;
 constexpr std::string_view kDescription =
     "Prometheus exporter for the compute units of a node (jobs, virtual machines, containers): "
     "their use of CPU and memory, their energy, and the node they run on. 'ceems_exporter doctor "
-    "[flags]' reports what works on this host, and how to fix what does not.";
+    "[flags]' reports what works on this host, and how to fix what does not; 'ceems_exporter "
+    "profile "
+    "UNIT|PID' shows where the CPU time of a unit or process goes.";
 
 void log_start() {
   const ceems::Version& v = ceems::version();
@@ -152,6 +155,9 @@ int diagnose(const ceems::config::FlagSet& flags,
 int run(int argc, const char* const* argv) {
   if (argc > 1 && std::string_view(argv[1]) == exporter::gpu::kListCommand) {  // started by us
     return exporter::gpu::list_gpus(std::span(argv, static_cast<std::size_t>(argc)).subspan(2));
+  }
+  if (argc > 1 && std::string_view(argv[1]) == "profile") {
+    return exporter::profile::run_command(argc, argv);
   }
   const bool doctor = argc > 1 && std::string_view(argv[1]) == "doctor";
   bool doctor_json = false;

@@ -49,13 +49,17 @@ TEST(CheckConfig, KnowsTheExamples) {
   for (const auto& [file, program] :
        {std::pair("api-server-config.yml", "ceems_api_server"),
         std::pair("lb-config.yml", "ceems_lb"), std::pair("cacct.yml", "cacct"),
-        std::pair("redfish-proxy.yml", "redfish_proxy")}) {
+        std::pair("redfish-proxy.yml", "redfish_proxy"),
+        std::pair("ebpf-profiling-config.yml", "ceems_exporter (profiler)")}) {
     const FileCheck check = check_config_file((examples / file).string(), false);
     EXPECT_EQ(check.error, "") << file;
     EXPECT_THAT(check.programs, ::testing::Contains(program)) << file;
   }
   EXPECT_THAT(checked("ceems_api_server: {web: {url: http://a}}\ntsdb: {querys: {}}\n").error,
               HasSubstr("tsdb.querys: unknown key"));
+  EXPECT_THAT(checked("ceems_profiler: {ebpf: {sampel_rate: 1}}\n").error,
+              HasSubstr("file.yml:1: ceems_profiler.ebpf.sampel_rate: unknown key, did you mean "
+                        "'sample_rate'?"));
   EXPECT_THAT(checked("redfish_proxy: {target: []}\n").error,
               HasSubstr("redfish_proxy.target: unknown key, did you mean 'targets'?"));
 }

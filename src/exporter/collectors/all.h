@@ -38,6 +38,7 @@ std::vector<CollectorSpec> all_collectors();
 // Parts that each collector of units can have.
 SubCollectorSpec ebpf_sub_collector();
 SubCollectorSpec perf_sub_collector();
+SubCollectorSpec profiling_sub_collector();
 SubCollectorSpec rdma_sub_collector();
 
 }  // namespace ceems::exporter

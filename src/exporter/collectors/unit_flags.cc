@@ -17,7 +17,9 @@ host::CgroupMount CgroupFlags::mount(const CollectorContext& context) const {
   return host::detect_cgroup(context.paths.cgroup, force_version);
 }
 
-UnitFlags::UnitFlags() : subs({perf_sub_collector(), rdma_sub_collector(), ebpf_sub_collector()}) {}
+UnitFlags::UnitFlags()
+    : subs({perf_sub_collector(), rdma_sub_collector(), ebpf_sub_collector(),
+            profiling_sub_collector()}) {}
 
 void UnitFlags::add_to(config::FlagSet& flags) {
   cgroups.add_to(flags);

@@ -16,6 +16,7 @@
 #include "cacct/config.h"
 #include "config/section.h"
 #include "config/spelling.h"
+#include "exporter/profile/push/config.h"
 #include "exporter/redfish/config.h"
 #include "ingest/manager/manager.h"
 #include "lb/config.h"
@@ -93,6 +94,11 @@ Result<> check_redfish(const Input& input, FileCheck& /*check*/) {
   return config ? Result<>() : fail(config.error());
 }
 
+Result<> check_profiler(const Input& input, FileCheck& /*check*/) {
+  const auto config = exporter::profile::parse_config(input.document, input.directory, "node");
+  return config ? Result<>() : fail(config.error());
+}
+
 Result<> check_web(const Input& input, FileCheck& /*check*/) {
   const auto config = net::parse_web_config(input.document, input.directory);
   return config ? Result<>() : fail(config.error());
@@ -109,7 +115,7 @@ struct Program {
   Result<> (*check)(const Input& input, FileCheck& check);
 };
 
-constexpr std::array<Program, 7> kPrograms{{
+constexpr std::array<Program, 8> kPrograms{{
     {"ceems_api_server",
      [](const config::Node& document) {
        const config::Node server = document["ceems_api_server"];
@@ -137,6 +143,9 @@ constexpr std::array<Program, 7> kPrograms{{
        return document["redfish_collector"].present() || document["redfish_web_config"].present();
      },
      check_redfish},
+    {"ceems_exporter (profiler)",
+     [](const config::Node& document) { return document["ceems_profiler"].present(); },
+     check_profiler},
     {"web configuration", [](const config::Node& document) { return has_any(document, kWebKeys); },
      check_web},
     {"HTTP client configuration",

@@ -1,0 +1,245 @@
+#include "exporter/profile/continuous.h"
+
+#include <unistd.h>
+
+#include <algorithm>
+#include <condition_variable>
+#include <mutex>
+#include <set>
+#include <string_view>
+#include <utility>
+
+#include <fmt/format.h>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "exporter/profile/symbol/demangle.h"
+#include "host/read_file.h"
+
+namespace ceems::exporter::profile {
+namespace {
+
+constexpr std::chrono::milliseconds kDrainEvery{200};
+constexpr std::chrono::milliseconds kSharedAge{1000};
+constexpr std::string_view kSelf = "__internal_ceems_exporter";
+
+DemangleMode mode_of(Demangle demangle) {
+  switch (demangle) {
+    case Demangle::kSimplified:
+      return DemangleMode::kSimplified;
+    case Demangle::kTemplates:
+      return DemangleMode::kTemplates;
+    case Demangle::kFull:
+      return DemangleMode::kFull;
+    case Demangle::kNone:
+      break;
+  }
+  return DemangleMode::kNone;
+}
+
+SymbolizerOptions symbolizer_options(const SamplingConfig& config) {
+  return {.demangle = mode_of(config.demangle),
+          .processes = static_cast<std::size_t>(config.pid_cache_size),
+          .binaries = {.by_build_id = static_cast<std::size_t>(config.build_id_cache_size),
+                       .by_file = static_cast<std::size_t>(config.same_file_cache_size),
+                       .rounds = static_cast<unsigned>(config.cache_rounds)}};
+}
+
+/// The path in the hierarchy of a controller, or of v2 if that is empty, in /proc/PID/cgroup
+/// (cgroups(7)).
+std::string_view cgroup_path(std::string_view text, std::string_view controller) {
+  while (!text.empty()) {
+    std::string_view line = take_until(text, '\n');
+    take_until(line, ':');
+    std::string_view controllers = take_until(line, ':');
+    if (controllers.empty() && controller.empty()) {
+      return line;
+    }
+    while (!controllers.empty()) {
+      if (take_until(controllers, ',') == controller) {
+        return line;
+      }
+    }
+  }
+  return {};
+}
+
+}  // namespace
+
+Result<std::unique_ptr<ContinuousProfiler>> ContinuousProfiler::create(ContinuousOptions options,
+                                                                       UnitSource& source,
+                                                                       const host::Paths& paths,
+                                                                       const Clock& clock) {
+  const SamplingConfig& sampling = options.config.sampling;
+  auto sampler = StackSampler::create({.rate = static_cast<unsigned>(sampling.sample_rate),
+                                       .user = sampling.collect_user_profile,
+                                       .kernel = sampling.collect_kernel_profile,
+                                       .by_unit = options.variables.empty(),
+                                       .controller = std::string(source.controller())},
+                                      paths);
+  if (!sampler) {
+    return fail(std::move(sampler).error());
+  }
+  auto pusher = Pusher::create(options.config.push, clock);
+  if (!pusher) {
+    return fail(std::move(pusher).error());
+  }
+  if (!options.variables.empty()) {
+    source.want_processes();
+  }
+  return std::unique_ptr<ContinuousProfiler>(new ContinuousProfiler(
+      std::move(options), source, paths, clock, *std::move(sampler), *std::move(pusher)));
+}
+
+ContinuousProfiler::ContinuousProfiler(ContinuousOptions options,
+                                       UnitSource& source,
+                                       const host::Paths& paths,
+                                       const Clock& clock,
+                                       std::unique_ptr<StackSampler> sampler,
+                                       std::unique_ptr<Pusher> pusher)
+    : options_(std::move(options)),
+      source_(source),
+      paths_(paths),
+      clock_(clock),
+      filter_(paths.proc, std::string(source.manager()), options_.variables),
+      sampler_(std::move(sampler)),
+      pusher_(std::move(pusher)),
+      symbolizer_(paths, symbolizer_options(options_.config.sampling)),
+      builder_(symbolizer_, nullptr, static_cast<unsigned>(options_.config.sampling.sample_rate)) {
+  if (options_.config.sampling.collect_kernel_profile) {
+    if (auto symbols = read_kernel_symbols(paths_)) {
+      kernel_ = *std::move(symbols);
+      builder_.name_kernel_by(*kernel_);
+    } else {
+      log::warn("profiler: functions of the kernel have no names",
+                {{"err", symbols.error().message}});
+    }
+  }
+}
+
+void ContinuousProfiler::start() {
+  thread_ = std::jthread([this](const std::stop_token& stop) { run(stop); });
+}
+
+ProfilerCounters ContinuousProfiler::counters() const {
+  const MutexLock lock(mutex_);
+  ProfilerCounters counters = counters_;
+  counters.push = pusher_->counters();
+  return counters;
+}
+
+void ContinuousProfiler::run(const std::stop_token& stop) {
+  const SamplingConfig& config = options_.config.sampling;
+  std::mutex mutex;
+  std::condition_variable_any wake;
+  begin_ = clock_.now();
+  auto next_push = std::chrono::steady_clock::now() + config.collect_interval;
+  auto next_discovery = std::chrono::steady_clock::now();
+  while (!stop.stop_requested()) {
+    const auto now = std::chrono::steady_clock::now();
+    if (now >= next_discovery) {
+      discover();
+      next_discovery = now + config.discover_interval;
+    }
+    drain();
+    if (now >= next_push) {
+      push();
+      next_push = now + config.collect_interval;
+    }
+    std::unique_lock lock(mutex);
+    wake.wait_for(lock, stop, kDrainEvery, [] { return false; });
+  }
+}
+
+/// Finds the units anew and lets their processes be sampled.
+void ContinuousProfiler::discover() {
+  const auto snapshot = source_.snapshot(kSharedAge);
+  Result<> done;
+  if (!snapshot) {
+    done = fail(snapshot.error());
+  } else {
+    units_.clear();
+    std::vector<std::uint64_t> cgroups;
+    std::vector<pid_t> processes;
+    if (options_.self) {
+      processes.push_back(::getpid());
+    }
+    for (const Unit& unit : (*snapshot)->units) {
+      if (unit.ended) {
+        continue;
+      }
+      units_.emplace_back(unit.path, unit.uuid);
+      cgroups.push_back(unit.cgroup_id);
+      if (!filter_.empty()) {
+        std::ranges::copy(filter_.keep(unit.pids), std::back_inserter(processes));
+      }
+    }
+    owners_.clear();
+    done = filter_.empty() ? sampler_->set_units(cgroups) : Result<>();
+    if (done) {
+      done = sampler_->set_processes(processes);
+    }
+  }
+  if (!done && !std::exchange(failing_, true)) {
+    log::warn("profiler: units cannot be found anew, the ones before are sampled",
+              {{"err", done.error().message}});
+  } else if (done && std::exchange(failing_, false)) {
+    log::info("profiler: units are found again");
+  }
+}
+
+void ContinuousProfiler::drain() {
+  std::uint64_t samples = 0;
+  sampler_->drain([&](const Sample& sample) {
+    ++samples;
+    if (owners_.try_emplace(sample.pid).second) {
+      owners_[sample.pid] = unit_of(sample.pid);
+    }
+    builder_.add(sample);
+  });
+  const std::uint64_t lost = sampler_->lost();
+  const MutexLock lock(mutex_);
+  counters_.samples += samples;
+  counters_.lost = lost;
+}
+
+/// The unit of a process; empty if it is in none, or gone.
+std::string ContinuousProfiler::unit_of(pid_t pid) const {
+  if (pid == ::getpid()) {
+    return std::string(kSelf);
+  }
+  const auto text = host::read_file(fmt::format("{}/{}/cgroup", paths_.proc.string(), pid));
+  const std::string_view path =
+      text ? cgroup_path(*text, source_.controller()) : std::string_view();
+  std::string_view best;
+  std::string uuid;
+  for (const auto& [unit, id] : units_) {
+    if (unit.size() > best.size() && path.starts_with(unit) &&
+        (path.size() == unit.size() || path[unit.size()] == '/')) {
+      best = unit;
+      uuid = id;
+    }
+  }
+  return uuid;
+}
+
+void ContinuousProfiler::push() {
+  const auto now = clock_.now();
+  for (auto& [pid, profile] : builder_.take()) {
+    const auto owner = owners_.find(pid);
+    if (owner == owners_.end() || owner->second.empty()) {
+      continue;  // nobody may see a profile whose unit is not known
+    }
+    profile.started = begin_;
+    profile.duration = now - begin_;
+    if (auto added =
+            pusher_->add({.service_name = owner->second, .pid = std::to_string(pid)}, profile);
+        !added) {
+      log::debug("profiler: a profile is left out", {{"err", added.error().message}});
+    }
+  }
+  begin_ = now;
+  symbolizer_.next_round();
+}
+
+}  // namespace ceems::exporter::profile
