@@ -302,6 +302,20 @@ const std::vector<Fault> kFaults{
        host.extra_capability = CAP_DAC_OVERRIDE;
      },
      "perf", "perf_event_paranoid is 4", "sysctl kernel.perf_event_paranoid=2"},
+    {"KernelOfDebian",
+     [](Host& host) {
+       host.write("proc/sys/kernel/perf_event_paranoid", "3\n");
+       host.write("proc/version",
+                  "Linux version 6.1.0-56-amd64 (debian-kernel@lists.debian.org)\n");
+     },
+     "perf", "even with CAP_PERFMON", "sysctl kernel.perf_event_paranoid=2"},
+    {"KernelOfDebianForTheProfiler",
+     [](Host& host) {
+       host.context.profiling_wanted = true;
+       host.write("proc/sys/kernel/perf_event_paranoid", "3\n");
+       host.write("proc/version", "Linux version 6.8.0-31-generic (buildd@lcy02) #31-Ubuntu SMP\n");
+     },
+     "profiling", "even with CAP_PERFMON", "sysctl kernel.perf_event_paranoid=2"},
     {"NoTypeInformation",
      [](Host& host) {
        host.context.ebpf_wanted = true;

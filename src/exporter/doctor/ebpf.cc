@@ -97,7 +97,9 @@ void examine_profiler(const DoctorContext& context, Report report) {
                   "or start the exporter as root");
     return;
   }
-  report.works("programs can be loaded into the kernel, and binaries of jobs can be read");
+  if (permitted_perf_events(context, report)) {
+    report.works("programs can be loaded into the kernel, and binaries of jobs can be read");
+  }
 }
 
 }  // namespace

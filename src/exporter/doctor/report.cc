@@ -33,6 +33,37 @@ bool file_has_word(const std::string& path, std::string_view word) {
   return false;
 }
 
+std::optional<std::string> permitted_perf_events(const DoctorContext& context, Report& report) {
+  constexpr os::Capability kCapPerfmon = 38;  // Linux 5.8
+  constexpr int kMaxParanoid = 2;             // of the kernel's own values
+  const auto text =
+      host::read_file((context.paths.proc / "sys/kernel/perf_event_paranoid").string());
+  if (!text) {
+    report.cannot(text.error().message, "use a kernel with CONFIG_PERF_EVENTS");
+    return std::nullopt;
+  }
+  std::string level(trim(*text));
+  if (parse_int<int>(level).value_or(0) <= kMaxParanoid) {
+    return level;
+  }
+  if (!context.may_raise(kCapPerfmon)) {
+    report.cannot("kernel.perf_event_paranoid is " + level,
+                  "sysctl kernel.perf_event_paranoid=2, or AmbientCapabilities=CAP_PERFMON in the "
+                  "unit file");
+    return std::nullopt;
+  }
+  const auto version = host::read_file((context.paths.proc / "version").string());
+  if (version &&
+      (version->contains("debian") || version->contains("Debian") || version->contains("Ubuntu"))) {
+    report.cannot("kernel.perf_event_paranoid is " + level +
+                      "; above 2 the kernels of Debian and Ubuntu refuse events even with "
+                      "CAP_PERFMON",
+                  "sysctl kernel.perf_event_paranoid=2");
+    return std::nullopt;
+  }
+  return level;
+}
+
 bool in_virtual_machine(const host::Paths& paths) {
   return file_has_word(paths.proc / "cpuinfo", "hypervisor");
 }

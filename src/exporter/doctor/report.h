@@ -1,5 +1,6 @@
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -50,6 +51,10 @@ bool exists(const std::string& file);
 
 /// Whether `word` is among the words of the file at `path`.
 bool file_has_word(const std::string& path, std::string_view word);
+
+/// The value of kernel.perf_event_paranoid, if events may be opened with CAP_PERFMON. Reports what
+/// is missing if not.
+std::optional<std::string> permitted_perf_events(const DoctorContext& context, Report& report);
 
 /// Whether /proc/cpuinfo has the flag `hypervisor`, which means a virtual machine.
 bool in_virtual_machine(const host::Paths& paths);

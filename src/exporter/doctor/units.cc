@@ -14,9 +14,6 @@
 namespace ceems::exporter {
 namespace {
 
-constexpr int kCapPerfmon = 38;  // CAP_PERFMON; Linux 5.8
-constexpr int kMaxParanoid = 2;
-
 /// The root of the hierarchy in this mode. Empty if the v1 hierarchy does not exist.
 std::string root_of(const DoctorContext& context, const host::CgroupMount& mount) {
   if (mount.mode == host::CgroupMode::kUnified) {
@@ -166,17 +163,8 @@ void examine_perf(const DoctorContext& context, Report report) {
     report.off("not requested");
     return;
   }
-  const std::string file = context.paths.proc / "sys/kernel/perf_event_paranoid";
-  const auto text = host::read_file(file);
-  const auto level = text ? parse_int<int>(trim(*text)) : std::nullopt;
-  if (!text) {
-    report.cannot(text.error().message, "use a kernel with CONFIG_PERF_EVENTS");
-  } else if (level.value_or(-1) > kMaxParanoid && !context.may_raise(kCapPerfmon)) {
-    report.cannot(fmt::format("kernel.perf_event_paranoid is {}", trim(*text)),
-                  "sysctl kernel.perf_event_paranoid=2, or AmbientCapabilities=CAP_PERFMON in the "
-                  "unit file");
-  } else {
-    report.works(fmt::format("kernel.perf_event_paranoid is {}", trim(*text)));
+  if (const auto level = permitted_perf_events(context, report)) {
+    report.works("kernel.perf_event_paranoid is " + *level);
   }
 }
 
