@@ -166,6 +166,7 @@ int serve_database(api::Config config,
     }
     audit = std::move(*opened);
   }
+  api_options.site = config.site;
   api_options.audit = audit.get();
   auto made = api::ApiServer::create(std::move(api_options), (*database)->reader(), &series,
                                      registry, clock);

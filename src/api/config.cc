@@ -131,6 +131,11 @@ Result<Config> parse_config(const config::Node& document,
   root.also(read_admin(server["admin"], directory, config));
   root.also(read_login(server, directory, config));
   root.also(read_series(server["series"], config.series));
+  if (auto site = read_site(server["ui"]); site) {
+    config.site = std::move(*site);
+  } else {
+    root.also(fail(std::move(site).error()));
+  }
   if (auto audit = audit::read_options(server["audit"], directory); audit) {
     config.audit = std::move(*audit);
   } else {

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "api/login/config.h"
+#include "api/site.h"
 #include "audit/config.h"
 #include "base/result.h"
 #include "config/yaml.h"
@@ -45,6 +46,7 @@ struct Config {
   Admin admin = {};
   login::LoginOptions login = {};  ///< `identity` and `roles`
   SeriesOptions series = {};
+  SiteOptions site = {};  ///< `ui`
   audit::Options audit = {};
   std::vector<ingest::ClusterConfig> clusters = {};
   std::vector<ingest::UpdaterConfig> updaters = {};

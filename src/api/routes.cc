@@ -52,6 +52,13 @@ constexpr std::array kRoutes = {
           .params = kPeopleParams,
           .page_key = kPersonKey,
           .summary = "All projects that have members."},
+    Route{.path = "site",
+          .caller = Caller::kUser,
+          .handler = get_site,
+          .shape = Shape::kSite,
+          .tagged = false,
+          .audited = false,
+          .summary = "What the web page shows of this site."},
     Route{.path = "stats/current/admin",
           .caller = Caller::kAdmin,
           .handler = get_current_stats,
@@ -165,6 +172,7 @@ std::span<const store::Field> fields_of(Shape shape) {
       return store::stat_fields();
     case Shape::kSeries:
     case Shape::kIdentity:
+    case Shape::kSite:
     case Shape::kNothing:
       break;
   }

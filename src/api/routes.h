@@ -30,6 +30,7 @@ enum class Shape : std::uint8_t {
   kStats,
   kSeries,
   kIdentity,
+  kSite,
   kNothing,  ///< null
 };
 /// Fields of a row of that shape. Empty for shapes that do not come from the database.

@@ -117,6 +117,7 @@ ApiServer::ApiServer(ApiOptions options,
                 .usage_cache = &usage_cache_,
                 .metrics = &metrics_,
                 .sign_in = options_.sign_in,
+                .site = &options_.site,
                 .clock = &clock,
                 .max_period_ms = options_.max_period_ms} {}
 

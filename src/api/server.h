@@ -15,6 +15,7 @@
 #include "api/request_metrics.h"
 #include "api/routes.h"
 #include "api/series.h"
+#include "api/site.h"
 #include "api/usage_cache.h"
 #include "audit/log.h"
 #include "base/clock.h"
@@ -35,6 +36,7 @@ struct ApiOptions {
   access::Roles roles = {};
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
   audit::Log* audit = nullptr;       ///< outlives the server; null: none
+  SiteOptions site = {};
   std::string external_url = {};     ///< public URL of the server, for the OpenAPI document
 };
 

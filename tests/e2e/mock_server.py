@@ -113,6 +113,9 @@ class Mock:
         if path == "whoami":
             return good([{"user": user, "admin": role == "admin", "role": role, "via": via, "led": LEADS.get(user, []),
                           "login": login}])
+        if path == "site":
+            return good([{"unit_links": [{"name": "Profiles", "url": "https://grafana.example.org/d/p?var-service={uuid}&from={from_ms}",
+                                          "clusters": []}]}])
         if path.endswith("admin") and role not in ("admin", "support"):
             return bad(403, "forbidden", "current user does not have admin privileges")
         if self.mode == "error":

@@ -298,6 +298,8 @@ test("a unit's page has its cost, charts and tables, and a way back", async (t) 
   await page.keyboard.press("Enter");
   await page.getByRole("heading", { level: 1, name: "lattice-qcd" }).waitFor();
   assert.equal(await focused(page), "lattice-qcd", "the heading has the focus");
+  const profiles = page.getByRole("navigation", { name: "More about this unit" }).getByRole("link", { name: "Profiles" });
+  assert.match(await profiles.getAttribute("href"), /^https:\/\/grafana\.example\.org\/d\/p\?var-service=48213&from=\d{13}$/);
   assert.equal(await page.title(), "lattice-qcd – CEEMS");
   await page.locator("canvas").nth(2).waitFor();
   assert.equal(await page.locator("canvas").count(), 3);

@@ -28,6 +28,17 @@ export interface Unit {
   tags?: Record<string, unknown>;
 }
 
+/** A template: {uuid}, {cluster}, {user}, {project}, {from_ms} and {to_ms} stand for what they are of the unit. */
+export interface UnitLink {
+  name: string;
+  url: string;
+  clusters: string[]; // empty: all
+}
+
+export interface Site {
+  unit_links: UnitLink[];
+}
+
 export interface Series {
   name: string;
   unit: string;
@@ -170,6 +181,11 @@ export class Api {
 
   private async post(path: string, fields: Record<string, string>): Promise<void> {
     await this.ask<never>(path, { method: "POST", body: new URLSearchParams(fields) });
+  }
+
+  /** What the page shows of this site. Servers before this version have no such endpoint. */
+  async site(signal?: AbortSignal): Promise<Site> {
+    return (await this.get<Site>("site", [], signal)).data[0] ?? { unit_links: [] };
   }
 
   units(view: View, query: [string, string][], signal?: AbortSignal): Promise<Answer<Unit>> {

@@ -39,6 +39,8 @@ std::string_view name_of(Shape shape) {
       return "Series";
     case Shape::kIdentity:
       return "Identity";
+    case Shape::kSite:
+      return "Site";
     case Shape::kNothing:
       break;
   }
@@ -56,12 +58,19 @@ constexpr std::string_view kIdentityExample =
     R"("led":[{"cluster_id":"hpc-a","project":"fluids"}],)"
     R"("login":{"header":null,"local":true,"oidc":null,"token":"mYb3h4T6u9KcEa"}})";
 
+constexpr std::string_view kSiteExample =
+    R"({"unit_links":[{"name":"Profiles","url":"https://grafana.example.org/d/profiles)"
+    R"(?var-service={uuid}&from={from_ms}&to={to_ms}","clusters":["hpc-a"]}]})";
+
 std::string row_example(Shape shape) {
   if (shape == Shape::kSeries) {
     return std::string(kSeriesExample);
   }
   if (shape == Shape::kIdentity) {
     return std::string(kIdentityExample);
+  }
+  if (shape == Shape::kSite) {
+    return std::string(kSiteExample);
   }
   std::string example;
   JsonWriter json(example);

@@ -14,6 +14,7 @@
 #include "api/request/params.h"
 #include "api/request_metrics.h"
 #include "api/series.h"
+#include "api/site.h"
 #include "api/usage_cache.h"
 #include "base/clock.h"
 #include "net/http.h"
@@ -28,6 +29,7 @@ struct Services {
   UsageCache* usage_cache = nullptr;
   RequestMetrics* metrics = nullptr;  ///< never null
   login::SignIn* sign_in = nullptr;   ///< null: a header names the user
+  const SiteOptions* site = nullptr;  ///< never null
   const Clock* clock = nullptr;
   std::int64_t max_period_ms = 0;  ///< maximum length of a window; 0: no limit
 
@@ -64,6 +66,7 @@ void get_projects(const Services& services, Call& call);
 void get_clusters(const Services& services, Call& call);
 void get_current_stats(const Services& services, Call& call);
 void get_global_stats(const Services& services, Call& call);
+void get_site(const Services& services, Call& call);
 void get_whoami(const Services& services, Call& call);
 void get_demo_units(const Services& services, Call& call);
 void get_demo_usage(const Services& services, Call& call);
