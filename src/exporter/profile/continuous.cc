@@ -12,9 +12,7 @@
 #include <fmt/format.h>
 
 #include "base/log.h"
-#include "base/strings.h"
 #include "exporter/profile/symbol/demangle.h"
-#include "host/read_file.h"
 
 namespace ceems::exporter::profile {
 namespace {
@@ -43,25 +41,6 @@ SymbolizerOptions symbolizer_options(const SamplingConfig& config) {
           .binaries = {.by_build_id = static_cast<std::size_t>(config.build_id_cache_size),
                        .by_file = static_cast<std::size_t>(config.same_file_cache_size),
                        .rounds = static_cast<unsigned>(config.cache_rounds)}};
-}
-
-/// The path in the hierarchy of a controller, or of v2 if that is empty, in /proc/PID/cgroup
-/// (cgroups(7)).
-std::string_view cgroup_path(std::string_view text, std::string_view controller) {
-  while (!text.empty()) {
-    std::string_view line = take_until(text, '\n');
-    take_until(line, ':');
-    std::string_view controllers = take_until(line, ':');
-    if (controllers.empty() && controller.empty()) {
-      return line;
-    }
-    while (!controllers.empty()) {
-      if (take_until(controllers, ',') == controller) {
-        return line;
-      }
-    }
-  }
-  return {};
 }
 
 }  // namespace
@@ -158,24 +137,22 @@ void ContinuousProfiler::discover() {
   if (!snapshot) {
     done = fail(snapshot.error());
   } else {
-    units_.clear();
-    std::vector<std::uint64_t> cgroups;
+    cgroups_.clear();
     std::vector<pid_t> processes;
     if (options_.self) {
       processes.push_back(::getpid());
     }
     for (const Unit& unit : (*snapshot)->units) {
-      if (unit.ended) {
+      if (unit.ended || unit.cgroup_id == 0) {
         continue;
       }
-      units_.emplace_back(unit.path, unit.uuid);
-      cgroups.push_back(unit.cgroup_id);
+      cgroups_.push_back(unit.cgroup_id);
+      uuids_.insert_or_assign(unit.cgroup_id, unit.uuid);
       if (!filter_.empty()) {
         std::ranges::copy(filter_.keep(unit.pids), std::back_inserter(processes));
       }
     }
-    owners_.clear();
-    done = filter_.empty() ? sampler_->set_units(cgroups) : Result<>();
+    done = sampler_->set_units(cgroups_);
     if (done) {
       done = sampler_->set_processes(processes);
     }
@@ -192,9 +169,6 @@ void ContinuousProfiler::drain() {
   std::uint64_t samples = 0;
   sampler_->drain([&](const Sample& sample) {
     ++samples;
-    if (owners_.try_emplace(sample.pid).second) {
-      owners_[sample.pid] = unit_of(sample.pid);
-    }
     builder_.add(sample);
   });
   const std::uint64_t lost = sampler_->lost();
@@ -203,43 +177,35 @@ void ContinuousProfiler::drain() {
   counters_.lost = lost;
 }
 
-/// The unit of a process; empty if it is in none, or gone.
-std::string ContinuousProfiler::unit_of(pid_t pid) const {
-  if (pid == ::getpid()) {
-    return std::string(kSelf);
+/// Empty if the process is in no unit.
+std::string ContinuousProfiler::uuid_of(const ProfileOwner& owner) const {
+  const auto unit = uuids_.find(owner.unit);
+  if (owner.unit != 0 && unit != uuids_.end()) {
+    return unit->second;
   }
-  const auto text = host::read_file(fmt::format("{}/{}/cgroup", paths_.proc.string(), pid));
-  const std::string_view path =
-      text ? cgroup_path(*text, source_.controller()) : std::string_view();
-  std::string_view best;
-  std::string uuid;
-  for (const auto& [unit, id] : units_) {
-    if (unit.size() > best.size() && path.starts_with(unit) &&
-        (path.size() == unit.size() || path[unit.size()] == '/')) {
-      best = unit;
-      uuid = id;
-    }
-  }
-  return uuid;
+  return owner.pid == ::getpid() ? std::string(kSelf) : std::string();
 }
 
 void ContinuousProfiler::push() {
   const auto now = clock_.now();
-  for (auto& [pid, profile] : builder_.take()) {
-    const auto owner = owners_.find(pid);
-    if (owner == owners_.end() || owner->second.empty()) {
+  for (auto& [owner, profile] : builder_.take()) {
+    const std::string uuid = uuid_of(owner);
+    if (uuid.empty()) {
       continue;  // nobody may see a profile whose unit is not known
     }
     profile.started = begin_;
     profile.duration = now - begin_;
     if (auto added =
-            pusher_->add({.service_name = owner->second, .pid = std::to_string(pid)}, profile);
+            pusher_->add({.service_name = uuid, .pid = std::to_string(owner.pid)}, profile);
         !added) {
       log::debug("profiler: a profile is left out", {{"err", added.error().message}});
     }
   }
   begin_ = now;
+  const std::set<std::uint64_t> living(cgroups_.begin(), cgroups_.end());
+  std::erase_if(uuids_, [&living](const auto& unit) { return !living.contains(unit.first); });
   symbolizer_.next_round();
+  sampler_->forget_ended();
 }
 
 }  // namespace ceems::exporter::profile

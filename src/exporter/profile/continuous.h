@@ -62,7 +62,7 @@ class ContinuousProfiler {
   void discover();
   void drain();
   void push();
-  std::string unit_of(pid_t pid) const;
+  [[nodiscard]] std::string uuid_of(const ProfileOwner& owner) const;
 
   const ContinuousOptions options_;
   UnitSource& source_;
@@ -74,9 +74,10 @@ class ContinuousProfiler {
   std::optional<KernelSymbols> kernel_;
   Symbolizer symbolizer_;
   ProfileBuilder builder_;
-  std::vector<std::pair<std::string, std::string>> units_;  // path in the hierarchy, uuid
-  std::unordered_map<pid_t, std::string> owners_;           // uuid by process
-  Clock::SystemTime begin_{};                               // of the profiles that are being made
+  /// By the number of their cgroup; those that ended stay until their last profile is pushed.
+  std::unordered_map<std::uint64_t, std::string> uuids_;
+  std::vector<std::uint64_t> cgroups_;  ///< of the units that exist
+  Clock::SystemTime begin_{};           ///< of the profiles that are being made
   bool failing_ = false;
   mutable Mutex mutex_;
   ProfilerCounters counters_ CEEMS_GUARDED_BY(mutex_);

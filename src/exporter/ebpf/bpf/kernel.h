@@ -89,6 +89,9 @@ struct css_set {
 };
 struct mm_struct;
 struct task_struct {
+  struct task_struct* group_leader;
+  u64 start_boottime;
+  u64 self_exec_id;
   struct css_set* cgroups;
   struct mm_struct* mm;
   void* stack;

@@ -54,8 +54,16 @@ struct stack_mapping {
   stack_u32 rows;   // 0: it has no table, and frames are found by rbp
 };
 
+/// A process and the program that it runs: both change when it runs another program, or when its
+/// number goes to another process.
+struct stack_image {
+  stack_u64 started;  // start of the process since boot, in ns
+  stack_u64 execs;    // as task_struct::self_exec_id counts them
+};
+
 /// Where the mappings of a process are in `mappings`, by address.
 struct stack_process {
+  struct stack_image image;  // started = 0: of any
   stack_u32 first;
   stack_u32 count;
 };
@@ -69,6 +77,8 @@ enum stack_end {
 };
 
 struct stack_sample {
+  struct stack_image image;
+  stack_u64 unit;  // number of the cgroup of the unit; 0: it is in none
   stack_u32 pid;
   stack_u32 end;      // enum stack_end
   stack_u32 unknown;  // 1: the process, or code on its stack, has not been described yet

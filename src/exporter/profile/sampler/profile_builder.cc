@@ -39,7 +39,13 @@ Frame ProfileBuilder::kernel_frame(std::uint64_t address) const {
 }
 
 void ProfileBuilder::add(const Sample& sample) {
-  Growing& growing = processes_[sample.pid];
+  Growing& growing = processes_[{.unit = sample.unit, .pid = sample.pid}];
+  if (growing.image != sample.image) {
+    // The same addresses are other functions now.
+    growing.image = sample.image;
+    growing.names.clear();
+    symbolizer_.enter(sample.pid, {sample.image.started, sample.image.execs});
+  }
   std::vector<std::uint32_t> stack;
   stack.reserve(sample.kernel.size() + sample.user.size() + 1);
   bool leaf = true;
@@ -62,11 +68,11 @@ void ProfileBuilder::add(const Sample& sample) {
   ++growing.profile.stacks[known->second].samples;
 }
 
-std::map<pid_t, Profile> ProfileBuilder::take() {
-  std::map<pid_t, Profile> profiles;
-  for (auto& [pid, growing] : processes_) {
+std::map<ProfileOwner, Profile> ProfileBuilder::take() {
+  std::map<ProfileOwner, Profile> profiles;
+  for (auto& [owner, growing] : processes_) {
     growing.profile.rate = rate_;
-    profiles.emplace(pid, std::move(growing.profile));
+    profiles.emplace(owner, std::move(growing.profile));
   }
   processes_.clear();
   return profiles;
@@ -74,7 +80,7 @@ std::map<pid_t, Profile> ProfileBuilder::take() {
 
 Profile ProfileBuilder::take_all() {
   Growing all;
-  for (auto& [pid, profile] : take()) {
+  for (auto& [owner, profile] : take()) {
     for (Stack& stack : profile.stacks) {
       for (std::uint32_t& index : stack.frames) {
         index = frame(all, profile.frames[index]);

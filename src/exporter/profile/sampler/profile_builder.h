@@ -2,6 +2,7 @@
 
 #include <sys/types.h>
 
+#include <compare>
 #include <cstdint>
 #include <map>
 #include <optional>
@@ -18,6 +19,14 @@
 
 namespace ceems::exporter::profile {
 
+/// Whose profile it is.
+struct ProfileOwner {
+  std::uint64_t unit = 0;  ///< Sample::unit
+  pid_t pid = 0;
+
+  friend auto operator<=>(const ProfileOwner&, const ProfileOwner&) = default;
+};
+
 /// Turns samples into profiles. Addresses are named when a sample arrives, because the process may
 /// end before the profile is fetched. Not thread-safe.
 class ProfileBuilder {
@@ -29,8 +38,9 @@ class ProfileBuilder {
   void name_kernel_by(const KernelSymbols& kernel) { kernel_ = &kernel; }
 
   void add(const Sample& sample);
-  /// What was sampled since the last call, by process.
-  std::map<pid_t, Profile> take();
+  /// What was sampled since the last call. A process that changes to another unit, or whose number
+  /// goes to a process of another unit, has several profiles.
+  std::map<ProfileOwner, Profile> take();
   /// The same as one profile of all processes.
   Profile take_all();
 
@@ -40,6 +50,7 @@ class ProfileBuilder {
   };
   /// A profile that grows.
   struct Growing {
+    stack_image image{};
     Profile profile;
     std::map<Frame, std::uint32_t, LessFrame> frames;
     std::map<std::vector<std::uint32_t>, std::size_t> stacks;
@@ -53,7 +64,7 @@ class ProfileBuilder {
   Symbolizer& symbolizer_;
   const KernelSymbols* kernel_;
   unsigned rate_;
-  std::map<pid_t, Growing> processes_;
+  std::map<ProfileOwner, Growing> processes_;
 };
 
 }  // namespace ceems::exporter::profile

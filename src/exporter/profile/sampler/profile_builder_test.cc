@@ -30,8 +30,13 @@ struct ProfileBuilderTest : ::testing::Test {
       "ffffffff81001000 T vfs_write\n");
   ProfileBuilder builder{symbolizer, &kernel, 97};
 
+  std::uint64_t unit = 7;
+  stack_image image{.started = 1, .execs = 0};
+
   void add(std::span<const std::uint64_t> kernel_frames, std::span<const std::uint64_t> user) {
     builder.add({.pid = ::getpid(),
+                 .image = image,
+                 .unit = unit,
                  .comm = "test",
                  .end = STACK_END_OUTERMOST,
                  .unknown = false,
@@ -48,7 +53,7 @@ TEST_F(ProfileBuilderTest, NamesFramesAndCountsEqualStacks) {
   add(system, user);
   const auto profiles = builder.take();
   ASSERT_EQ(profiles.size(), 1U);
-  const Profile& profile = profiles.at(::getpid());
+  const Profile& profile = profiles.at({.unit = 7, .pid = ::getpid()});
   EXPECT_EQ(profile.rate, 97U);
   ASSERT_EQ(profile.stacks.size(), 2U);
   EXPECT_EQ(profile.stacks[0].samples, 2U);
@@ -108,6 +113,21 @@ TEST(ProfileBuilder, WithoutSymbolsOfTheKernelItsFramesAreOne) {
   const Profile all = builder.take_all();
   EXPECT_EQ(all.frames.at(all.stacks.at(0).frames.at(0)).name, "[kernel]");
   EXPECT_EQ(all.rate, 19U);
+}
+
+// A number of a process that goes to another unit must not take its stacks along.
+TEST_F(ProfileBuilderTest, KeepsUnitsApart) {
+  const std::array<std::uint64_t, 1> user{address_of_function() + 4};
+  add({}, user);
+  unit = 8;
+  image = {.started = 2, .execs = 0};
+  add({}, user);
+  add({}, user);
+  const auto profiles = builder.take();
+  ASSERT_EQ(profiles.size(), 2U);
+  EXPECT_EQ(profiles.at({.unit = 7, .pid = ::getpid()}).stacks.at(0).samples, 1U);
+  EXPECT_EQ(profiles.at({.unit = 8, .pid = ::getpid()}).stacks.at(0).samples, 2U);
+  EXPECT_EQ(builder.take_all().stacks.size(), 0U);
 }
 
 }  // namespace

@@ -203,9 +203,11 @@ int StackSampler::on_sample(void* self, void* data, std::size_t size) {
                               ::strnlen(std::begin(sample.comm), std::size(sample.comm)));
   const auto pid = static_cast<pid_t>(sample.pid);
   if (sample.unknown != 0) {
-    sampler.unknown_.insert(pid);
+    sampler.unknown_[pid] = sample.image;
   }
   (*sampler.use_)({.pid = pid,
+                   .image = sample.image,
+                   .unit = sample.unit,
                    .comm = comm,
                    .end = static_cast<stack_end>(sample.end),
                    .unknown = sample.unknown != 0,
@@ -219,8 +221,8 @@ void StackSampler::drain(const std::function<void(const Sample&)>& use) {
   unknown_.clear();
   bpf().ring_consume(ring_.get());
   use_ = nullptr;
-  for (const pid_t pid : unknown_) {
-    static_cast<void>(memory_.describe(pid));  // it may have ended
+  for (const auto& [pid, image] : unknown_) {
+    static_cast<void>(memory_.describe(pid, image));  // it may have ended
   }
 }
 

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -41,7 +42,8 @@ class StackSampler final : private UnwindStore {
   StackSampler(const StackSampler&) = delete;
   StackSampler& operator=(const StackSampler&) = delete;
 
-  /// From now on these are sampled. kUnavailable: too many.
+  /// From now on these are sampled; units by which processes are not sampled (`by_unit`) are told
+  /// with the samples all the same. kUnavailable: too many.
   Result<> set_processes(std::span<const pid_t> pids);
   Result<> set_units(std::span<const std::uint64_t> cgroups);
 
@@ -52,6 +54,9 @@ class StackSampler final : private UnwindStore {
   /// know are described to it, so that their next samples are complete. Call it several times a
   /// second.
   void drain(const std::function<void(const Sample&)>& use);
+
+  /// Forgets processes that have ended. Call it now and then.
+  void forget_ended() { memory_.forget_ended(); }
 
   /// Samples that did not fit into the buffer.
   [[nodiscard]] std::uint64_t lost() const;
@@ -72,7 +77,7 @@ class StackSampler final : private UnwindStore {
   std::unique_ptr<::ring_buffer, void (*)(::ring_buffer*)> ring_;
   std::vector<UniqueFd> events_;
   const std::function<void(const Sample&)>* use_ = nullptr;
-  std::set<pid_t> unknown_;
+  std::map<pid_t, stack_image> unknown_;  ///< as it was sampled last
   std::set<std::uint64_t> units_;
   std::set<std::uint32_t> targets_;
   UnwindMemory memory_;

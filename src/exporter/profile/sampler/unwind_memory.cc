@@ -50,7 +50,7 @@ UnwindMemory::UnwindMemory(host::Paths paths, UnwindStore& store)
   }
 }
 
-Result<> UnwindMemory::describe(pid_t pid) {
+Result<> UnwindMemory::describe(pid_t pid, const stack_image& image) {
   if (!processes_.contains(pid) && processes_.size() >= kProcesses) {
     forget_ended();
     if (processes_.size() >= kProcesses) {
@@ -88,7 +88,8 @@ Result<> UnwindMemory::describe(pid_t pid) {
     process.count = static_cast<std::uint32_t>(mappings.size());
     done = store_.put_mappings(*first, mappings);
     if (done) {
-      done = store_.put_process(pid, {.first = process.first, .count = process.count});
+      done =
+          store_.put_process(pid, {.image = image, .first = process.first, .count = process.count});
     }
     if (!done) {
       ranges_.erase(*first);

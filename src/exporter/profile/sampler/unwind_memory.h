@@ -47,7 +47,8 @@ class UnwindMemory {
 
   /// Reads the mappings of a process (again) and hands them over. Errors: the process is gone, or
   /// the kernel refuses; it is then unwound by rbp.
-  Result<> describe(pid_t pid);
+  /// `image` is what the process was seen to run; by default anything.
+  Result<> describe(pid_t pid, const stack_image& image = {});
   void forget(pid_t pid);
   /// Forgets all processes that are not in /proc any more.
   void forget_ended();

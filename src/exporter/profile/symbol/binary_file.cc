@@ -81,7 +81,9 @@ Result<BinaryFile> BinaryFile::open_in_process(const host::Paths& paths,
     }
   }
   if (!fd.valid() && errno == ENOSYS) {
-    return fail(ErrorCode::kUnavailable, "open {}: requires Linux 5.6", printable(path, 256));
+    return fail(ErrorCode::kUnavailable,
+                "open {}: requires Linux 5.6, and RestrictSUIDSGID= of systemd must not be set",
+                printable(path, 256));
   }
   return fd.valid() ? examined(std::move(fd), path) : open_failed(path);
 }
@@ -90,7 +92,7 @@ Result<BinaryFile> BinaryFile::open_mapping(const host::Paths& paths,
                                             pid_t pid,
                                             std::uint64_t start,
                                             std::uint64_t end) {
-  const os::RaisedCapabilities raised{CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE};
+  const os::RaisedCapabilities raised{CAP_SYS_PTRACE, CAP_CHECKPOINT_RESTORE, CAP_DAC_READ_SEARCH};
   return open(fmt::format("{}/{}/map_files/{:x}-{:x}", paths.proc.string(), pid, start, end));
 }
 

@@ -117,6 +117,14 @@ std::optional<std::string> Symbolizer::jit_name(pid_t pid,
   return found ? std::optional<std::string>(*found) : std::nullopt;
 }
 
+void Symbolizer::enter(pid_t pid, const Program& program) {
+  const auto known = processes_.find(pid);
+  if (known != processes_.end() && known->second.program != program) {
+    forget(pid);
+  }
+  process(pid).program = program;
+}
+
 void Symbolizer::forget(pid_t pid) {
   const auto found = processes_.find(pid);
   if (found != processes_.end()) {

@@ -9,6 +9,7 @@
 #include <optional>
 #include <string>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "exporter/profile/symbol/binary_cache.h"
@@ -47,7 +48,11 @@ class Symbolizer {
   /// leaf.
   SymbolName name(pid_t pid, std::uint64_t address);
 
-  /// Forgets a process that has ended or runs another program.
+  /// Which program the process runs: two numbers that change when it runs another one, or when its
+  /// number goes to another process. What was known of that process before is then forgotten.
+  using Program = std::pair<std::uint64_t, std::uint64_t>;
+  void enter(pid_t pid, const Program& program);
+  /// Forgets a process that has ended.
   void forget(pid_t pid);
   void next_round();
 
@@ -55,6 +60,7 @@ class Symbolizer {
 
  private:
   struct Process {
+    Program program = {};
     ProcessMaps maps;
     /// Of each mapping: the binary, once it was asked for. Null if it cannot be read.
     std::vector<std::optional<std::shared_ptr<const Binary>>> binaries;

@@ -228,6 +228,22 @@ TEST_F(FakeProcess, IsNamedByItsPerfMapWhereItHasNoFile) {
   EXPECT_EQ(symbolizer.name(42, 0x10000080).function, "[unknown]");
 }
 
+TEST_F(FakeProcess, HasOtherNamesWhenItRunsAnotherProgram) {
+  set_maps("10000000-10001000 rwxp 00000000 00:00 0\n");
+  root_.write("tmp/perf-7.map", "10000000 100 first\n");
+  Symbolizer symbolizer({.proc = proc_.path()}, {});
+  symbolizer.enter(42, {1000, 1});
+  EXPECT_EQ(symbolizer.name(42, 0x10000080).function, "first");
+  root_.write("tmp/perf-7.map", "10000000 100 second\n");
+  symbolizer.enter(42, {1000, 1});
+  EXPECT_EQ(symbolizer.name(42, 0x10000080).function, "first");
+  symbolizer.enter(42, {1000, 2});  // exec
+  EXPECT_EQ(symbolizer.name(42, 0x10000080).function, "second");
+  root_.write("tmp/perf-7.map", "10000000 100 third\n");
+  symbolizer.enter(42, {2000, 0});  // another process with its number
+  EXPECT_EQ(symbolizer.name(42, 0x10000080).function, "third");
+}
+
 TEST_F(FakeProcess, HasHostileFiles) {
   set_maps("10000000-10001000 r-xp 00000000 00:01 7 /x\n");
   const auto name = [&] { return Symbolizer({.proc = proc_.path()}, {}).name(42, 0x10000000); };

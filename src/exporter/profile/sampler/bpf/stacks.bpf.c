@@ -136,13 +136,13 @@ static __always_inline struct cgroup_subsys_state* current_state(struct task_str
   return state;
 }
 
-/// Whether the task is in the cgroup of a unit or below it.
-static __always_inline int is_in_unit(struct task_struct* task) {
+/// The number of the cgroup of the unit in or below which the task is; 0 if it is in none.
+static __always_inline u64 unit_of(struct task_struct* task) {
   struct cgroup_subsys_state* state = current_state(task);
   for (int i = 0; i < EBPF_ANCESTORS && state; ++i) {
     u64 id = BPF_CORE_READ(state, cgroup, kn, id);
     if (bpf_map_lookup_elem(&units, &id)) {
-      return 1;
+      return id;
     }
     state = BPF_CORE_READ(state, parent);
   }
@@ -370,7 +370,8 @@ int take_sample(struct registers* context) {
     return 0;
   }
   struct task_struct* task = (void*)bpf_get_current_task();
-  if (!bpf_map_lookup_elem(&targets, &pid) && !(settings.by_unit && is_in_unit(task))) {
+  u64 unit = unit_of(task);
+  if (!(settings.by_unit && unit) && !bpf_map_lookup_elem(&targets, &pid)) {
     return 0;
   }
   if (!BPF_CORE_READ(task, mm)) {
@@ -381,6 +382,10 @@ int take_sample(struct registers* context) {
   if (!u) {
     return 0;
   }
+  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
+  u->sample.image.started = BPF_CORE_READ(leader, start_boottime);
+  u->sample.image.execs = BPF_CORE_READ(leader, self_exec_id);
+  u->sample.unit = unit;
   u->sample.pid = pid;
   u->sample.end = STACK_END_OUTERMOST;
   u->sample.unknown = 0;
@@ -414,7 +419,9 @@ int take_sample(struct registers* context) {
   u->first = 0;
   u->count = 0;
   struct stack_process* process = bpf_map_lookup_elem(&processes, &pid);
-  if (process) {
+  if (process && (process->image.started == 0 ||
+                  (process->image.started == u->sample.image.started &&
+                   process->image.execs == u->sample.image.execs))) {
     u->first = process->first;
     u->count = process->count;
   } else {
