@@ -37,7 +37,7 @@ struct ApiOptions {
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
   audit::Log* audit = nullptr;       ///< outlives the server; null: none
   SiteOptions site = {};
-  std::string external_url = {};     ///< public URL of the server, for the OpenAPI document
+  std::string external_url = {};  ///< public URL of the server, for the OpenAPI document
 };
 
 /// Answers HTTP requests: routing, identity, access and the endpoints of docs/api/endpoints.md.
