@@ -38,6 +38,7 @@ DemangleMode mode_of(Demangle demangle) {
 SymbolizerOptions symbolizer_options(const SamplingConfig& config) {
   return {.demangle = mode_of(config.demangle),
           .processes = static_cast<std::size_t>(config.pid_cache_size),
+          .python_functions = static_cast<std::size_t>(config.symbols_map_size),
           .binaries = {.by_build_id = static_cast<std::size_t>(config.build_id_cache_size),
                        .by_file = static_cast<std::size_t>(config.same_file_cache_size),
                        .rounds = static_cast<unsigned>(config.cache_rounds)}};
@@ -53,6 +54,7 @@ Result<std::unique_ptr<ContinuousProfiler>> ContinuousProfiler::create(Continuou
   auto sampler = StackSampler::create({.rate = static_cast<unsigned>(sampling.sample_rate),
                                        .user = sampling.collect_user_profile,
                                        .kernel = sampling.collect_kernel_profile,
+                                       .python = sampling.python_enabled,
                                        .by_unit = options.variables.empty(),
                                        .controller = std::string(source.controller())},
                                       paths);

@@ -88,6 +88,9 @@ struct css_set {
   struct cgroup_subsys_state* subsys[1];
 };
 struct mm_struct;
+struct thread_struct {
+  unsigned long fsbase;  // x86-64
+};
 struct task_struct {
   struct task_struct* group_leader;
   u64 start_boottime;
@@ -95,6 +98,7 @@ struct task_struct {
   struct css_set* cgroups;
   struct mm_struct* mm;
   void* stack;
+  struct thread_struct thread;
 };
 
 struct in6_addr {

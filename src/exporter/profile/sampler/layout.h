@@ -25,6 +25,9 @@ enum {
   STACK_USER_FRAMES = 127,
   STACK_KERNEL_FRAMES = 64,
   STACK_FRAMES_PER_CALL = 6,  ///< of the unwinder, which calls itself for more
+  STACK_PYTHON_FRAMES = 128,
+  STACK_PYTHON_FRAMES_PER_CALL = 32,  ///< likewise
+  STACK_PYTHON_THREADS = 128,         ///< and interpreters, among which the sampled one is found
 };
 
 /// Constants of the program.
@@ -61,11 +64,40 @@ struct stack_image {
   stack_u64 execs;    // as task_struct::self_exec_id counts them
 };
 
-/// Where the mappings of a process are in `mappings`, by address.
+/// How a frame of Python's interpreter shows that the C function of the interpreter that runs it
+/// was called for it, not for its caller: enum PythonEntry (python/layout.h).
+enum stack_python_entry {
+  STACK_PYTHON_EVERY,  // always
+  STACK_PYTHON_FLAG,   // by a flag
+  STACK_PYTHON_OWNER,  // by the frame below, which is of the interpreter
+};
+
+/// Where the threads and frames of a Python program are: struct PythonLayout (python/layout.h).
+/// Offsets in bytes.
+struct stack_python {
+  stack_u64 interpreters;  // address of the pointer to the first one; 0: not a Python program
+  stack_u32 interpreter_next;
+  stack_u32 interpreter_threads;
+  stack_u32 thread_next;
+  stack_u32 thread_id;
+  stack_u32 thread_frame;
+  stack_u32 holder;        // 1: thread_frame is a pointer to what holds the pointer to the frame,
+  stack_u32 holder_frame;  //    there
+  stack_u32 frame_code;
+  stack_u32 frame_previous;
+  stack_u32 frame_entry;  // the flag or the owner
+  stack_u32 entry;        // enum stack_python_entry
+  stack_u32 code_name;
+  stack_u32 code_first_line;
+  stack_u32 unused;
+};
+
+/// What is known of a process: where its mappings are in `mappings`, by address, and its Python.
 struct stack_process {
   struct stack_image image;  // started = 0: of any
   stack_u32 first;
   stack_u32 count;
+  struct stack_python python;
 };
 
 /// Why a user stack ends.
@@ -84,11 +116,15 @@ struct stack_sample {
   stack_u32 unknown;  // 1: the process, or code on its stack, has not been described yet
   stack_u32 user_frames;
   stack_u32 kernel_frames;
+  stack_u32 python_frames;
+  stack_u32 python_cut;  // 1: there are more
   stack_u32 unused;
   char comm[16];
-  // Kernel frames, then user frames, each the leaf first. Only those that exist are sent. The next
-  // power of two, which the verifier likes.
-  stack_u64 addresses[256];
+  // Kernel frames, then user frames, then two numbers for each Python frame, each the leaf first:
+  // the address of its code object, plus 1 if the interpreter was called for it; and the line where
+  // the function begins in the upper half, the lower half of the address of its name in the lower.
+  // Only those that exist are sent. The next power of two, which the verifier likes.
+  stack_u64 addresses[512];
 };
 
 #ifdef __cplusplus

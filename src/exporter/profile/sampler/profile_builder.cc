@@ -1,9 +1,17 @@
 #include "exporter/profile/sampler/profile_builder.h"
 
+#include <cstddef>
 #include <string_view>
 #include <utility>
 
+#include <fmt/format.h>
+
 namespace ceems::exporter::profile {
+namespace {
+
+constexpr std::string_view kUnknownPython = "pyperf_unknown";
+
+}  // namespace
 
 ProfileBuilder::ProfileBuilder(Symbolizer& symbolizer, const KernelSymbols* kernel, unsigned rate)
     : symbolizer_(symbolizer), kernel_(kernel), rate_(rate) {}
@@ -38,12 +46,59 @@ Frame ProfileBuilder::kernel_frame(std::uint64_t address) const {
           .kind = FrameKind::kKernel};
 }
 
+std::uint32_t ProfileBuilder::python_frame(Growing& growing,
+                                           const Sample& sample,
+                                           const PythonCode& code) {
+  const auto known = growing.functions.find(code);
+  if (known != growing.functions.end()) {
+    return known->second;
+  }
+  const PythonFunction* const function =
+      symbolizer_.python_function(sample.pid, sample.python_process->layout, code);
+  Frame named{.name = std::string(kUnknownPython), .module = {}, .kind = FrameKind::kPython};
+  if (function != nullptr) {
+    const std::string_view file =
+        std::string_view(function->file).substr(function->file.rfind('/') + 1);
+    named.name = fmt::format("{} {}", file, function->name);
+    named.module = function->file;
+  }
+  const std::uint32_t index = frame(growing, std::move(named));
+  growing.functions.emplace(code, index);
+  return index;
+}
+
+/// Replaces the user frames, with which the stack ends, by those of a Python program.
+void ProfileBuilder::add_python(Growing& growing,
+                                const Sample& sample,
+                                std::vector<std::uint32_t>& stack) {
+  const auto first = stack.end() - static_cast<std::ptrdiff_t>(sample.user.size());
+  std::vector<NativePart> native;
+  for (const std::uint32_t index : std::span(first, stack.end())) {
+    auto [role, is_new] = growing.roles.try_emplace(index, NativeRole::kCode);
+    if (is_new) {
+      const Frame& shown = growing.profile.frames[index];
+      role->second = native_role(shown.name, shown.module, sample.python_process->module);
+    }
+    native.push_back({.frame = index, .role = role->second});
+  }
+  std::vector<PythonPart> python;
+  for (const PythonSample& part : sample.python) {
+    python.push_back({.frame = python_frame(growing, sample, part.code), .entry = part.entry});
+  }
+  const auto merged =
+      merge_python(native, python, sample.end == STACK_END_OUTERMOST && !sample.python_cut);
+  stack.erase(first, stack.end());
+  stack.insert(stack.end(), merged.begin(), merged.end());
+}
+
 void ProfileBuilder::add(const Sample& sample) {
   Growing& growing = processes_[{.unit = sample.unit, .pid = sample.pid}];
   if (growing.image != sample.image) {
     // The same addresses are other functions now.
     growing.image = sample.image;
     growing.names.clear();
+    growing.functions.clear();
+    growing.roles.clear();
     symbolizer_.enter(sample.pid, {sample.image.started, sample.image.execs});
   }
   std::vector<std::uint32_t> stack;
@@ -58,6 +113,9 @@ void ProfileBuilder::add(const Sample& sample) {
     // A return address belongs to the call before it.
     stack.push_back(user_frame(growing, sample.pid, leaf ? address : address - 1));
     leaf = false;
+  }
+  if (sample.python_process != nullptr && !sample.python.empty()) {
+    add_python(growing, sample, stack);
   }
   stack.push_back(frame(
       growing, {.name = std::string(sample.comm), .module = {}, .kind = FrameKind::kProcess}));

@@ -13,6 +13,7 @@
 
 #include "base/clock.h"
 #include "exporter/profile/format/profile.h"
+#include "exporter/profile/sampler/python_stack.h"
 #include "exporter/profile/sampler/sample.h"
 #include "exporter/profile/symbol/kernel_symbols.h"
 #include "exporter/profile/symbol/symbolizer.h"
@@ -55,10 +56,14 @@ class ProfileBuilder {
     std::map<Frame, std::uint32_t, LessFrame> frames;
     std::map<std::vector<std::uint32_t>, std::size_t> stacks;
     std::unordered_map<std::uint64_t, std::uint32_t> names;  // frames of user code by address
+    std::map<PythonCode, std::uint32_t> functions;
+    std::unordered_map<std::uint32_t, NativeRole> roles;  // by frame
   };
 
   static std::uint32_t frame(Growing& growing, Frame frame);
   std::uint32_t user_frame(Growing& growing, pid_t pid, std::uint64_t address);
+  std::uint32_t python_frame(Growing& growing, const Sample& sample, const PythonCode& code);
+  void add_python(Growing& growing, const Sample& sample, std::vector<std::uint32_t>& stack);
   Frame kernel_frame(std::uint64_t address) const;
 
   Symbolizer& symbolizer_;

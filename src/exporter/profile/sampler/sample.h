@@ -4,15 +4,29 @@
 
 #include <cstdint>
 #include <span>
+#include <string>
 #include <string_view>
 
 #include "exporter/profile/sampler/layout.h"
+#include "exporter/profile/symbol/python/code_reader.h"
 
 namespace ceems::exporter::profile {
 
 inline bool operator==(const stack_image& a, const stack_image& b) {
   return a.started == b.started && a.execs == b.execs;
 }
+
+/// A Python interpreter in a process.
+struct PythonProcess {
+  std::uint64_t interpreters = 0;  ///< address of the pointer to the list of interpreters
+  PythonLayout layout;
+  std::string module;  ///< path of the binary that contains it
+};
+
+struct PythonSample {
+  PythonCode code;
+  bool entry = false;  ///< the interpreter's C function was called for it, not for a caller of it
+};
 
 /// A stack that was taken. Valid during the call that hands it over.
 struct Sample {
@@ -24,6 +38,9 @@ struct Sample {
   bool unknown = false;                   ///< the process, or code on its stack, was not described
   std::span<const std::uint64_t> kernel;  ///< addresses, the leaf first
   std::span<const std::uint64_t> user;    ///< return addresses, the leaf first
+  std::span<const PythonSample> python = {};      ///< frames of Python, the leaf first
+  bool python_cut = false;                        ///< there are more
+  const PythonProcess* python_process = nullptr;  ///< null if the process is no Python program
 };
 
 }  // namespace ceems::exporter::profile

@@ -86,8 +86,10 @@ Result<> set_keys(int map, const std::set<Key>& wanted, std::set<Key>& have) {
 
 }  // namespace
 
-StackSampler::StackSampler(ebpf::BpfObject object, const host::Paths& paths)
-    : object_(std::move(object)), ring_(nullptr, nullptr), memory_(paths, *this) {}
+StackSampler::StackSampler(ebpf::BpfObject object,
+                           const host::Paths& paths,
+                           UnwindMemory::Python python)
+    : object_(std::move(object)), ring_(nullptr, nullptr), memory_(paths, *this, python) {}
 
 StackSampler::~StackSampler() = default;
 
@@ -131,7 +133,9 @@ Result<std::unique_ptr<StackSampler>> StackSampler::create(const SamplerOptions&
         error == -EPERM || error == -EACCES ? ErrorCode::kPermissionDenied : ErrorCode::kInternal,
         "the kernel rejects the sampling program: {}", error_text(-error));
   }
-  std::unique_ptr<StackSampler> sampler(new StackSampler(std::move(object), paths));
+  std::unique_ptr<StackSampler> sampler(new StackSampler(
+      std::move(object), paths,
+      options.python ? UnwindMemory::Python::kFind : UnwindMemory::Python::kIgnore));
   if (auto attached = sampler->attach(options, paths); !attached) {
     return fail(std::move(attached).error());
   }
@@ -144,14 +148,19 @@ Result<> StackSampler::attach(const SamplerOptions& options, const host::Paths& 
     return fail(ErrorCode::kInternal, "cannot map the buffer of samples: {}", error_text(errno));
   }
   const ::bpf_program* const take = find_program(object_.get(), "take_sample");
-  const ::bpf_program* const unwind = find_program(object_.get(), "unwind_user");
-  if (take == nullptr || unwind == nullptr) {
+  if (take == nullptr) {
     return fail(ErrorCode::kInternal, "the sampling program is not what it should be");
   }
-  const std::uint32_t first = 0;
-  const int unwinder = bpf().program_fd(unwind);
-  if (bpf().map_update(object_.map("programs"), &first, &unwinder, BPF_ANY) != 0) {
-    return fail(ErrorCode::kInternal, "cannot chain the sampling programs: {}", error_text(errno));
+  // By their number in the program.
+  std::uint32_t index = 0;
+  for (const std::string_view name : {"unwind_user", "read_python"}) {
+    const ::bpf_program* const next = find_program(object_.get(), name);
+    const int fd = next == nullptr ? -1 : bpf().program_fd(next);
+    if (bpf().map_update(object_.map("programs"), &index, &fd, BPF_ANY) != 0) {
+      return fail(ErrorCode::kInternal, "cannot chain the sampling programs: {}",
+                  error_text(errno));
+    }
+    ++index;
   }
   int last_error = ENODEV;
   for (const int cpu : online_cpus(paths)) {
@@ -199,6 +208,14 @@ int StackSampler::on_sample(void* self, void* data, std::size_t size) {
   const std::size_t have = (size - kHeader) / sizeof(std::uint64_t);
   const std::size_t kernel = std::min<std::size_t>(sample.kernel_frames, have);
   const std::size_t user = std::min<std::size_t>(sample.user_frames, have - kernel);
+  std::vector<PythonSample> python(
+      std::min<std::size_t>(sample.python_frames, (have - kernel - user) / 2));
+  for (std::size_t i = 0; i < python.size(); ++i) {
+    const std::uint64_t code = addresses[kernel + user + 2 * i];
+    python[i] = {.code = {.address = code & ~std::uint64_t{1},
+                          .check = addresses[kernel + user + 2 * i + 1]},
+                 .entry = (code & 1U) != 0};
+  }
   const std::string_view comm(std::begin(sample.comm),
                               ::strnlen(std::begin(sample.comm), std::size(sample.comm)));
   const auto pid = static_cast<pid_t>(sample.pid);
@@ -212,7 +229,10 @@ int StackSampler::on_sample(void* self, void* data, std::size_t size) {
                    .end = static_cast<stack_end>(sample.end),
                    .unknown = sample.unknown != 0,
                    .kernel = addresses.subspan(0, kernel),
-                   .user = addresses.subspan(kernel, user)});
+                   .user = addresses.subspan(kernel, user),
+                   .python = python,
+                   .python_cut = sample.python_cut != 0,
+                   .python_process = sampler.memory_.python(pid)});
   return 0;
 }
 

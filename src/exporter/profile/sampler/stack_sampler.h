@@ -24,6 +24,7 @@ struct SamplerOptions {
   unsigned rate = 97;   ///< samples per second of CPU time, 1 to 10000
   bool user = true;     ///< user frames
   bool kernel = false;  ///< kernel frames
+  bool python = true;   ///< frames of Python programs
   /// Sample the processes below the cgroups of set_units(), besides those of set_processes().
   bool by_unit = false;
   std::string controller;  ///< v1 controller in whose hierarchy units are; empty with cgroup v2
@@ -63,7 +64,7 @@ class StackSampler final : private UnwindStore {
   [[nodiscard]] const UnwindMemory& memory() const { return memory_; }
 
  private:
-  StackSampler(ebpf::BpfObject object, const host::Paths& paths);
+  StackSampler(ebpf::BpfObject object, const host::Paths& paths, UnwindMemory::Python python);
 
   Result<> attach(const SamplerOptions& options, const host::Paths& paths);
   Result<> put_table(std::uint32_t index, const std::vector<UnwindRow>& rows) override;

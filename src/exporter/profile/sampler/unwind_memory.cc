@@ -27,6 +27,25 @@ std::optional<std::uint64_t> bias_of(const Mapping& mapping,
   return mapping.start - (*address - base);
 }
 
+stack_python python_of(const PythonProcess& process) {
+  const PythonLayout& layout = process.layout;
+  return {.interpreters = process.interpreters,
+          .interpreter_next = layout.interpreter_next,
+          .interpreter_threads = layout.interpreter_threads,
+          .thread_next = layout.thread_next,
+          .thread_id = layout.thread_id,
+          .thread_frame = layout.thread_frame,
+          .holder = layout.holder ? 1U : 0U,
+          .holder_frame = layout.holder_frame,
+          .frame_code = layout.frame_code,
+          .frame_previous = layout.frame_previous,
+          .frame_entry = layout.frame_entry,
+          .entry = static_cast<stack_u32>(layout.entry),
+          .code_name = layout.code_name,
+          .code_first_line = layout.code_first_line,
+          .unused = 0};
+}
+
 std::string own_vdso() {
   const auto maps = read_maps(host::Paths{}, ::getpid());
   if (!maps) {
@@ -43,8 +62,8 @@ std::string own_vdso() {
 
 }  // namespace
 
-UnwindMemory::UnwindMemory(host::Paths paths, UnwindStore& store)
-    : paths_(std::move(paths)), store_(store) {
+UnwindMemory::UnwindMemory(host::Paths paths, UnwindStore& store, Python python)
+    : paths_(std::move(paths)), store_(store), find_(python) {
   for (std::uint32_t index = kTables; index > 0; --index) {
     free_indices_.push_back(index - 1);
   }
@@ -75,6 +94,11 @@ Result<> UnwindMemory::describe(pid_t pid, const stack_image& image) {
         entry.bias = *bias;
         entry.table = table->index;
         entry.rows = table->rows;
+        if (table->python && !process.python) {
+          process.python = {.interpreters = *bias + table->python->interpreters,
+                            .layout = table->python->layout,
+                            .module = mapping.path};
+        }
       }
     }
     mappings.push_back(entry);
@@ -88,8 +112,11 @@ Result<> UnwindMemory::describe(pid_t pid, const stack_image& image) {
     process.count = static_cast<std::uint32_t>(mappings.size());
     done = store_.put_mappings(*first, mappings);
     if (done) {
-      done =
-          store_.put_process(pid, {.image = image, .first = process.first, .count = process.count});
+      done = store_.put_process(
+          pid, {.image = image,
+                .first = process.first,
+                .count = process.count,
+                .python = process.python ? python_of(*process.python) : stack_python{}});
     }
     if (!done) {
       ranges_.erase(*first);
@@ -105,6 +132,11 @@ Result<> UnwindMemory::describe(pid_t pid, const stack_image& image) {
   }
   processes_.insert_or_assign(pid, std::move(process));
   return {};
+}
+
+const PythonProcess* UnwindMemory::python(pid_t pid) const {
+  const auto known = processes_.find(pid);
+  return known == processes_.end() || !known->second.python ? nullptr : &*known->second.python;
 }
 
 void UnwindMemory::forget(pid_t pid) {
@@ -186,7 +218,8 @@ UnwindMemory::Table* UnwindMemory::add_table(const Key& key, const ElfFile& elf)
   Table table{.index = free_indices_.back(),
               .rows = static_cast<std::uint32_t>(rows.size()),
               .base = elf.base(),
-              .segments = elf.segments()};
+              .segments = elf.segments(),
+              .python = find_ == Python::kFind ? find_python(elf) : std::nullopt};
   if (!rows.empty() && !store_.put_table(table.index, rows)) {
     return nullptr;
   }

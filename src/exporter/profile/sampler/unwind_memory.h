@@ -13,8 +13,10 @@
 
 #include "base/result.h"
 #include "exporter/profile/sampler/layout.h"
+#include "exporter/profile/sampler/sample.h"
 #include "exporter/profile/symbol/binary_file.h"
 #include "exporter/profile/symbol/process_maps.h"
+#include "exporter/profile/symbol/python/interpreter.h"
 #include "exporter/profile/symbol/unwind_table.h"
 #include "host/paths.h"
 
@@ -43,7 +45,8 @@ class UnwindMemory {
   static constexpr std::size_t kRowBytes = 16;  ///< of a row in the kernel
   static constexpr std::size_t kMaxBytes = std::size_t{48} << 20U;
 
-  UnwindMemory(host::Paths paths, UnwindStore& store);
+  enum class Python : std::uint8_t { kFind, kIgnore };
+  UnwindMemory(host::Paths paths, UnwindStore& store, Python python = Python::kFind);
 
   /// Reads the mappings of a process (again) and hands them over. Errors: the process is gone, or
   /// the kernel refuses; it is then unwound by rbp.
@@ -54,6 +57,9 @@ class UnwindMemory {
   void forget_ended();
 
   [[nodiscard]] bool knows(pid_t pid) const { return processes_.contains(pid); }
+  /// The Python interpreter of a process that is known; null if it has none. Valid until it is
+  /// described again.
+  [[nodiscard]] const PythonProcess* python(pid_t pid) const;
   [[nodiscard]] std::size_t table_bytes() const { return bytes_; }
 
  private:
@@ -62,6 +68,7 @@ class UnwindMemory {
     std::uint32_t rows = 0;
     std::uint64_t base = 0;
     std::vector<Segment> segments;
+    std::optional<PythonBinary> python;
     std::size_t users = 0;   ///< processes
     std::uint64_t used = 0;  ///< sequence of the last use
   };
@@ -70,6 +77,7 @@ class UnwindMemory {
     std::uint32_t first = 0;
     std::uint32_t count = 0;
     std::vector<Key> tables;
+    std::optional<PythonProcess> python;
   };
 
   const Table* table_of(pid_t pid, const Mapping& mapping, std::vector<Key>& used);
@@ -81,6 +89,7 @@ class UnwindMemory {
 
   host::Paths paths_;
   UnwindStore& store_;
+  const Python find_;
   std::map<Key, Table> tables_;
   std::unordered_map<pid_t, Process> processes_;
   std::map<std::uint32_t, std::uint32_t> ranges_;  ///< of mappings: first, count

@@ -69,6 +69,7 @@ void Symbolizer::read_process(pid_t pid, Process& process) {
 void Symbolizer::account(Process& process) {
   bytes_ -= process.bytes;
   process.bytes = sizeof(Process) + (process.perf_map ? process.perf_map->memory_bytes() : 0);
+  process.bytes += process.python_bytes;
   for (const Mapping& mapping : process.maps.mappings) {
     process.bytes += sizeof(Mapping) + sizeof(process.binaries[0]) + mapping.path.capacity();
   }
@@ -123,6 +124,30 @@ void Symbolizer::enter(pid_t pid, const Program& program) {
     forget(pid);
   }
   process(pid).program = program;
+}
+
+const PythonFunction* Symbolizer::python_function(pid_t pid,
+                                                  const PythonLayout& layout,
+                                                  const PythonCode& code) {
+  constexpr std::size_t kEntryBytes = sizeof(PythonCode) + sizeof(PythonFunction) + 48;
+  Process& owner = process(pid);
+  if (const auto known = owner.python.find(code); known != owner.python.end()) {
+    return &known->second;
+  }
+  auto function = read_python_function(layout, code, paths_, pid);
+  if (!function) {
+    return nullptr;
+  }
+  if (owner.python.size() >= options_.python_functions) {
+    owner.python.clear();
+    owner.python_bytes = 0;
+    account(owner);
+  }
+  const std::size_t bytes = kEntryBytes + function->name.capacity() + function->file.capacity();
+  owner.python_bytes += bytes;
+  owner.bytes += bytes;
+  bytes_ += bytes;
+  return &owner.python.emplace(code, *std::move(function)).first->second;
 }
 
 void Symbolizer::forget(pid_t pid) {

@@ -5,6 +5,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <list>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -16,6 +17,7 @@
 #include "exporter/profile/symbol/demangle.h"
 #include "exporter/profile/symbol/perf_map.h"
 #include "exporter/profile/symbol/process_maps.h"
+#include "exporter/profile/symbol/python/code_reader.h"
 #include "host/paths.h"
 
 namespace ceems::exporter::profile {
@@ -24,6 +26,7 @@ struct SymbolizerOptions {
   DemangleMode demangle = DemangleMode::kNone;
   std::size_t processes = 32;  ///< those used in BinaryCacheLimits::rounds rounds stay in addition
   std::size_t process_bytes = 16U << 20U;  ///< of all; the least recently used ones go first
+  std::size_t python_functions = 16'384;   ///< of a process; if it has more, all are read again
   BinaryCacheLimits binaries = {};
 };
 
@@ -48,6 +51,12 @@ class Symbolizer {
   /// leaf.
   SymbolName name(pid_t pid, std::uint64_t address);
 
+  /// The function of a code object of a Python program; null if it cannot be read (any more). Valid
+  /// until the next call.
+  const PythonFunction* python_function(pid_t pid,
+                                        const PythonLayout& layout,
+                                        const PythonCode& code);
+
   /// Which program the process runs: two numbers that change when it runs another one, or when its
   /// number goes to another process. What was known of that process before is then forgotten.
   using Program = std::pair<std::uint64_t, std::uint64_t>;
@@ -65,11 +74,13 @@ class Symbolizer {
     /// Of each mapping: the binary, once it was asked for. Null if it cannot be read.
     std::vector<std::optional<std::shared_ptr<const Binary>>> binaries;
     std::optional<PerfMap> perf_map;
+    std::map<PythonCode, PythonFunction> python;
+    std::size_t python_bytes = 0;
     std::uint64_t maps_read = 0;      ///< the round + 1, 0 for never
     std::uint64_t perf_map_read = 0;  ///< likewise
     std::uint64_t used = 0;           ///< the round
     std::uint64_t sequence = 0;       ///< of the last use, among all
-    std::size_t bytes = 0;            ///< of the mappings and the perf map, about
+    std::size_t bytes = 0;            ///< of all of this, about
   };
 
   Process& process(pid_t pid);

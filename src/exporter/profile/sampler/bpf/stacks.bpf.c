@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0-or-later (see src/exporter/ebpf/bpf/README.md)
 // Takes the stack of what runs on a CPU, at every tick of a perf event. User stacks are unwound
 // with the tables that the exporter made of the binaries' call frame information, so they need no
-// frame pointers. x86-64.
+// frame pointers. Of Python programs, the interpreter's own list of frames is read as well. x86-64.
 
 // clang-format off: the helpers need the types of kernel.h
 #include "exporter/ebpf/bpf/kernel.h"
@@ -32,6 +32,11 @@ enum { RBP_SAME, RBP_AT_CFA, RBP_UNDEFINED, RBP_AT_RBP, RBP_AT_RSP };
 #define BPF_RB_NO_WAKEUP 1
 #define THREAD_SIZE 16384
 #define MAX_MAPPINGS 32768
+#define ADDRESSES_MASK 511
+#define FIRST_OWNER_OF_INTERPRETER 3
+#define NO_FRAME (~0ULL)
+
+enum { PROGRAM_UNWIND_USER, PROGRAM_READ_PYTHON, PROGRAMS };
 
 /// The registers of user mode, as the kernel saves them and perf events show them.
 struct registers {
@@ -48,7 +53,10 @@ struct unwinding {
   u32 first;  // of the process in `mappings`
   u32 count;
   u32 leaf;  // 1: ip is where the thread is, 0: ip is a return address
-  u32 calls;
+  struct stack_python python;
+  u64 python_frame;  // the next one; NO_FRAME before the thread was looked for
+  u64 python_thread;
+  u64 python_interpreter;  // whose threads come next
 };
 
 struct {
@@ -116,7 +124,7 @@ struct {
 
 struct {
   __uint(type, BPF_MAP_TYPE_PROG_ARRAY);
-  __uint(max_entries, 1);
+  __uint(max_entries, PROGRAMS);
   __type(key, u32);
   __type(value, u32);
 } programs SEC(".maps");
@@ -280,7 +288,7 @@ static __always_inline int step(struct unwinding* u) {
     return 0;
   }
   u64 ip = u->ip;
-  u->sample.addresses[(u->sample.kernel_frames + frames) & 255] = ip;
+  u->sample.addresses[(u->sample.kernel_frames + frames) & ADDRESSES_MASK] = ip;
   u->sample.user_frames = frames + 1;
   // A return address may be behind the function that contains the call.
   u64 inside = u->leaf ? ip : ip - 1;
@@ -319,8 +327,9 @@ static __always_inline int step(struct unwinding* u) {
 
 static __always_inline void send(struct unwinding* u) {
   // The mask shows the verifier that the sample is not left.
-  u64 frames = (u->sample.kernel_frames + u->sample.user_frames) & 255;
-  u64 size = __builtin_offsetof(struct stack_sample, addresses) + 8 * frames;
+  u64 numbers = (u->sample.kernel_frames + u->sample.user_frames + 2 * u->sample.python_frames) &
+                ADDRESSES_MASK;
+  u64 size = __builtin_offsetof(struct stack_sample, addresses) + 8 * numbers;
   if (bpf_ringbuf_output(&samples, &u->sample, size, BPF_RB_NO_WAKEUP) != 0) {
     u32 zero = 0;
     u64* lost = bpf_map_lookup_elem(&lost_samples, &zero);
@@ -329,6 +338,142 @@ static __always_inline void send(struct unwinding* u) {
     }
   }
 }
+
+// --- Python
+// ---------------------------------------------------------------------------------------
+
+/// Goes to the next thread of the program, or of its next interpreter. False at the end.
+static __always_inline int next_python_thread(struct unwinding* u) {
+  if (u->python_thread) {
+    return read_user(&u->python_thread, u->python_thread + u->python.thread_next);
+  }
+  u64 interpreter = u->python_interpreter;
+  return interpreter && read_user(&u->python_thread, interpreter + u->python.interpreter_threads) &&
+         read_user(&u->python_interpreter, interpreter + u->python.interpreter_next);
+}
+
+/// Finds the innermost frame of the thread that runs now. A thread is known by its identifier in
+/// the C library, which is the base of its thread-local storage.
+static __always_inline void find_python_frame(struct unwinding* u) {
+  struct task_struct* task = (void*)bpf_get_current_task();
+  u64 self = BPF_CORE_READ(task, thread.fsbase);
+  u->python_frame = 0;
+  u->python_thread = 0;
+  if (!self || !read_user(&u->python_interpreter, u->python.interpreters)) {
+    return;
+  }
+  // What changes is in the map, not in registers, where the verifier would follow every path.
+  for (int i = 0; i < STACK_PYTHON_THREADS; ++i) {
+    u64 id = 0;
+    if (!next_python_thread(u)) {
+      return;
+    }
+    if (u->python_thread && read_user(&id, u->python_thread + u->python.thread_id) && id == self) {
+      break;
+    }
+  }
+  u64 frame = 0;
+  u64 id = 0;
+  u64 thread = u->python_thread;
+  if (!thread || !read_user(&id, thread + u->python.thread_id) || id != self ||
+      !read_user(&frame, thread + u->python.thread_frame)) {
+    return;
+  }
+  if (u->python.holder && frame && !read_user(&frame, frame + u->python.holder_frame)) {
+    return;
+  }
+  u->python_frame = frame;
+}
+
+static __always_inline void mark_python_entry(struct unwinding* u) {
+  u32 frames = u->sample.python_frames;
+  if (frames > 0) {
+    u32 at = u->sample.kernel_frames + u->sample.user_frames + 2 * (frames - 1);
+    u->sample.addresses[at & ADDRESSES_MASK] |= 1;
+  }
+}
+
+/// Notes the frame and goes to its caller's. False at the end.
+static __always_inline int step_python(struct unwinding* u) {
+  u64 frame = u->python_frame;
+  const struct stack_python* python = &u->python;
+  if (!frame) {
+    u->sample.python_cut = 0;
+    return 0;
+  }
+  u8 flag = 0;
+  if (python->entry != STACK_PYTHON_EVERY &&
+      bpf_probe_read_user(&flag, 1, (const void*)(frame + python->frame_entry)) != 0) {
+    return 0;
+  }
+  if (python->entry == STACK_PYTHON_OWNER && flag >= FIRST_OWNER_OF_INTERPRETER) {
+    mark_python_entry(u);
+  } else {
+    u64 code = 0;
+    u64 name = 0;
+    u32 line = 0;
+    if (!read_user(&code, frame + python->frame_code)) {
+      return 0;
+    }
+    code &= ~7ULL;  // from 3.14 on, with tags
+    if (!read_user(&name, code + python->code_name) ||
+        bpf_probe_read_user(&line, sizeof(line), (const void*)(code + python->code_first_line))) {
+      return 0;
+    }
+    if (name) {  // the interpreter's own code has none
+      u32 frames = u->sample.python_frames;
+      if (frames >= STACK_PYTHON_FRAMES) {
+        return 0;
+      }
+      u32 at = u->sample.kernel_frames + u->sample.user_frames + 2 * frames;
+      u->sample.addresses[at & ADDRESSES_MASK] = code;
+      u->sample.addresses[(at + 1) & ADDRESSES_MASK] = (u64)line << 32 | (u32)name;
+      u->sample.python_frames = frames + 1;
+    }
+    if (python->entry == STACK_PYTHON_EVERY || (python->entry == STACK_PYTHON_FLAG && flag)) {
+      mark_python_entry(u);
+    }
+  }
+  u64 previous = 0;
+  if (!read_user(&previous, frame + python->frame_previous)) {
+    return 0;
+  }
+  u->python_frame = previous;
+  return 1;
+}
+
+/// Adds the frames of Python's interpreter to the sample, and calls itself for more.
+SEC("perf_event")
+int read_python(void* context) {
+  u32 zero = 0;
+  struct unwinding* u = bpf_map_lookup_elem(&scratch, &zero);
+  if (!u) {
+    return 0;
+  }
+  if (u->python_frame == NO_FRAME) {
+    find_python_frame(u);
+    u->sample.python_cut = 1;
+  }
+  int more = 1;
+  for (int i = 0; i < STACK_PYTHON_FRAMES_PER_CALL && more; ++i) {
+    more = step_python(u);
+  }
+  if (more) {
+    bpf_tail_call(context, &programs, PROGRAM_READ_PYTHON);
+  }
+  send(u);
+  return 0;
+}
+
+static __always_inline void finish(void* context, struct unwinding* u) {
+  if (u->python.interpreters) {
+    bpf_tail_call(context, &programs, PROGRAM_READ_PYTHON);
+  }
+  send(u);
+}
+
+// --- the programs
+// ---------------------------------------------------------------------------------
 
 /// Unwinds some frames, and calls itself for more.
 SEC("perf_event")
@@ -343,9 +488,9 @@ int unwind_user(void* context) {
     more = step(u);
   }
   if (more) {
-    bpf_tail_call(context, &programs, 0);
+    bpf_tail_call(context, &programs, PROGRAM_UNWIND_USER);
   }
-  send(u);
+  finish(context, u);
   return 0;
 }
 
@@ -391,7 +536,11 @@ int take_sample(struct registers* context) {
   u->sample.unknown = 0;
   u->sample.user_frames = 0;
   u->sample.kernel_frames = 0;
+  u->sample.python_frames = 0;
+  u->sample.python_cut = 0;
   u->sample.unused = 0;
+  u->python.interpreters = 0;
+  u->python_frame = NO_FRAME;
   bpf_get_current_comm(u->sample.comm, sizeof(u->sample.comm));
   struct registers saved;
   u64 ip = context->ip;
@@ -424,10 +573,11 @@ int take_sample(struct registers* context) {
                    process->image.execs == u->sample.image.execs))) {
     u->first = process->first;
     u->count = process->count;
+    u->python = process->python;
   } else {
     u->sample.unknown = 1;
   }
-  bpf_tail_call(context, &programs, 0);
-  send(u);
+  bpf_tail_call(context, &programs, PROGRAM_UNWIND_USER);
+  finish(context, u);
   return 0;
 }
