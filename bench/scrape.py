@@ -134,9 +134,12 @@ class Target:
         if answer.status != 200:
             raise SystemExit("%s answered %d" % (self.name, answer.status))
 
+    def raw(self):
+        """The text of the last page."""
+        return gzip.decompress(self.page) if self.page[:2] == b"\x1f\x8b" else self.page
+
     def samples(self):
-        text = gzip.decompress(self.page) if self.page[:2] == b"\x1f\x8b" else self.page
-        return sum(1 for line in text.splitlines() if line and not line.startswith(b"#"))
+        return sum(1 for line in self.raw().splitlines() if line and not line.startswith(b"#"))
 
     def cpu(self):
         """CPU seconds of the process so far."""
