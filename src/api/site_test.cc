@@ -33,10 +33,11 @@ TEST(Site, LinksUnits) {
       "      clusters: [hpc-a, hpc-b]\n"
       "    - {name: Account, url: '/accounts/{cluster}/{project}#{user}'}\n");
   ASSERT_TRUE(site) << site.error().message;
-  EXPECT_EQ(site_json(*site),
-            R"({"unit_links":[{"name":"Profiles \"all\"","url":"https://grafana.example.org/d/p?)"
-            R"(var-service={uuid}&from={from_ms}&to={to_ms}","clusters":["hpc-a","hpc-b"]},)"
-            R"({"name":"Account","url":"/accounts/{cluster}/{project}#{user}","clusters":[]}]})");
+  EXPECT_EQ(
+      site_json(*site),
+      R"({"unit_links":[{"name":"Profiles \"all\"","url":"https://grafana.example.org/d/p?)"
+      R"(var-service={uuid}\u0026from={from_ms}\u0026to={to_ms}","clusters":["hpc-a","hpc-b"]},)"
+      R"({"name":"Account","url":"/accounts/{cluster}/{project}#{user}","clusters":[]}]})");
 }
 
 TEST(Site, LinksToWebPagesOnly) {
