@@ -220,7 +220,7 @@ int StackSampler::on_sample(void* self, void* data, std::size_t size) {
                               ::strnlen(std::begin(sample.comm), std::size(sample.comm)));
   const auto pid = static_cast<pid_t>(sample.pid);
   if (sample.unknown != 0) {
-    sampler.unknown_[pid] = sample.image;
+    sampler.unknown_.add(pid, sample.image);
   }
   (*sampler.use_)({.pid = pid,
                    .image = sample.image,
@@ -238,12 +238,11 @@ int StackSampler::on_sample(void* self, void* data, std::size_t size) {
 
 void StackSampler::drain(const std::function<void(const Sample&)>& use) {
   use_ = &use;
-  unknown_.clear();
   bpf().ring_consume(ring_.get());
   use_ = nullptr;
-  for (const auto& [pid, image] : unknown_) {
+  unknown_.run([this](pid_t pid, const stack_image& image) {
     static_cast<void>(memory_.describe(pid, image));  // it may have ended
-  }
+  });
 }
 
 std::uint64_t StackSampler::lost() const {

@@ -4,7 +4,6 @@
 
 #include <cstdint>
 #include <functional>
-#include <map>
 #include <memory>
 #include <set>
 #include <span>
@@ -14,6 +13,7 @@
 #include "base/fd.h"
 #include "base/result.h"
 #include "exporter/ebpf/bpf_object.h"
+#include "exporter/profile/sampler/describe_queue.h"
 #include "exporter/profile/sampler/sample.h"
 #include "exporter/profile/sampler/unwind_memory.h"
 #include "host/paths.h"
@@ -52,8 +52,8 @@ class StackSampler final : private UnwindStore {
   void describe(pid_t pid) { static_cast<void>(memory_.describe(pid)); }
 
   /// Hands over what was sampled since the last call. Processes and code that the program did not
-  /// know are described to it, so that their next samples are complete. Call it several times a
-  /// second.
+  /// know are described to it, so that their next samples are complete (DescribeQueue bounds what
+  /// that takes). Call it several times a second.
   void drain(const std::function<void(const Sample&)>& use);
 
   /// Forgets processes that have ended. Call it now and then.
@@ -78,7 +78,7 @@ class StackSampler final : private UnwindStore {
   std::unique_ptr<::ring_buffer, void (*)(::ring_buffer*)> ring_;
   std::vector<UniqueFd> events_;
   const std::function<void(const Sample&)>* use_ = nullptr;
-  std::map<pid_t, stack_image> unknown_;  ///< as it was sampled last
+  DescribeQueue unknown_;
   std::set<std::uint64_t> units_;
   std::set<std::uint32_t> targets_;
   UnwindMemory memory_;
