@@ -123,8 +123,10 @@ struct stack_sample {
   // Kernel frames, then user frames, then two numbers for each Python frame, each the leaf first:
   // the address of its code object, plus 1 if the interpreter was called for it; and the line where
   // the function begins in the upper half, the lower half of the address of its name in the lower.
-  // Only those that exist are sent. The next power of two, which the verifier likes.
-  stack_u64 addresses[512];
+  // With STACK_PYTHON_OWNER, a frame of the interpreter itself, which is on the C stack, instead
+  // has 1 and its address. If there are Python frames, they are followed by the stack pointers of
+  // the user frames. Only what exists is sent. The next power of two, which the verifier likes.
+  stack_u64 addresses[1024];
 };
 
 #ifdef __cplusplus

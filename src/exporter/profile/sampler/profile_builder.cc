@@ -82,11 +82,16 @@ void ProfileBuilder::add_python(Growing& growing,
     native.push_back({.frame = index, .role = role->second});
   }
   std::vector<PythonPart> python;
+  std::vector<std::uint64_t> entries;
   for (const PythonSample& part : sample.python) {
     python.push_back({.frame = python_frame(growing, sample, part.code), .entry = part.entry});
+    if (part.stack != 0) {
+      entries.push_back(part.stack);
+    }
   }
-  const auto merged =
-      merge_python(native, python, sample.end == STACK_END_OUTERMOST && !sample.python_cut);
+  const bool marked = mark_evals(native, sample.stack, entries);
+  const auto merged = merge_python(
+      native, python, !marked && sample.end == STACK_END_OUTERMOST && !sample.python_cut);
   stack.erase(first, stack.end());
   stack.insert(stack.end(), merged.begin(), merged.end());
 }

@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kEval = "_PyEval_EvalFrameDefault";
 
 // CPython's functions that call a callable, under the names of 3.6 to 3.15.
-constexpr std::array<std::string_view, 24> kCallPrefixes{
+constexpr std::array<std::string_view, 25> kCallPrefixes{
     "PyEval_Eval",
     "_PyEval_",
     "PyObject_Call",
@@ -33,6 +33,7 @@ constexpr std::array<std::string_view, 24> kCallPrefixes{
     "slot_tp_",
     "function_code_fastcall",
     "fast_function",
+    "function_call",
     "call_function",
     "do_call_core",
     "gen_send_ex",
@@ -71,7 +72,7 @@ NativeRole native_role(std::string_view function,
     return NativeRole::kStart;
   }
   if (module != interpreter) {
-    return NativeRole::kCode;
+    return function == module ? NativeRole::kUnnamed : NativeRole::kCode;
   }
   if (name == kEval) {
     return NativeRole::kEval;
@@ -81,9 +82,33 @@ NativeRole native_role(std::string_view function,
   return calls || function == module ? NativeRole::kCall : NativeRole::kInterpreter;
 }
 
+bool mark_evals(std::span<NativePart> native,
+                std::span<const std::uint64_t> stack,
+                std::span<const std::uint64_t> entries) {
+  std::vector<std::size_t> found;
+  for (const std::uint64_t entry : entries) {
+    // The stack grows down: a frame reaches from its stack pointer to that of its caller.
+    const auto caller = std::ranges::upper_bound(stack, entry);
+    if (caller == stack.begin() || caller == stack.end()) {
+      break;
+    }
+    found.push_back(static_cast<std::size_t>(caller - stack.begin()) - 1);
+  }
+  if (found.empty() || stack.size() != native.size()) {
+    return false;
+  }
+  for (NativePart& part : native) {
+    part.role = part.role == NativeRole::kEval ? NativeRole::kCall : part.role;
+  }
+  for (const std::size_t index : found) {
+    native[index].role = NativeRole::kEval;
+  }
+  return true;
+}
+
 std::vector<std::uint32_t> merge_python(std::span<const NativePart> native,
                                         std::span<const PythonPart> python,
-                                        bool complete) {
+                                        bool from_outermost) {
   std::vector<std::uint32_t> merged;
   merged.reserve(native.size() + python.size());
   if (python.empty()) {
@@ -106,7 +131,7 @@ std::vector<std::uint32_t> merge_python(std::span<const NativePart> native,
       // From the outermost ones on, each group has its eval. One that has just been called, or is
       // about to return, has no frame; one without a symbol was not recognised.
       const std::size_t end =
-          complete ? groups.size() - std::min(groups.size(), evals - seen) : seen;
+          from_outermost ? groups.size() - std::min(groups.size(), evals - seen) : seen;
       add_groups(end);
     } else if (next >= groups.size()) {
       if (part.role == NativeRole::kCode) {

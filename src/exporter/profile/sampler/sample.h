@@ -26,6 +26,7 @@ struct PythonProcess {
 struct PythonSample {
   PythonCode code;
   bool entry = false;  ///< the interpreter's C function was called for it, not for a caller of it
+  std::uint64_t stack = 0;  ///< of an entry, an address in the stack frame of that function; or 0
 };
 
 /// A stack that was taken. Valid during the call that hands it over.
@@ -39,6 +40,7 @@ struct Sample {
   std::span<const std::uint64_t> kernel;  ///< addresses, the leaf first
   std::span<const std::uint64_t> user;    ///< return addresses, the leaf first
   std::span<const PythonSample> python = {};      ///< frames of Python, the leaf first
+  std::span<const std::uint64_t> stack = {};      ///< stack pointers of `user`, with `python` only
   bool python_cut = false;                        ///< there are more
   const PythonProcess* python_process = nullptr;  ///< null if the process is no Python program
 };

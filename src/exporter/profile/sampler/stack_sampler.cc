@@ -29,6 +29,9 @@ using ebpf::bpf;
 constexpr std::uint32_t kBufferBytes = 8U << 20U;
 
 static_assert(sizeof(stack_row) == sizeof(UnwindRow));
+static_assert(static_cast<int>(PythonEntry::kEvery) == STACK_PYTHON_EVERY &&
+              static_cast<int>(PythonEntry::kFlag) == STACK_PYTHON_FLAG &&
+              static_cast<int>(PythonEntry::kOwner) == STACK_PYTHON_OWNER);
 
 std::string error_text(int error) {
   return std::generic_category().message(error);
@@ -82,6 +85,22 @@ Result<> set_keys(int map, const std::set<Key>& wanted, std::set<Key>& have) {
     have.insert(key);
   }
   return {};
+}
+
+/// From two numbers for each (layout.h).
+std::vector<PythonSample> python_frames(std::span<const std::uint64_t> numbers) {
+  constexpr std::uint64_t kEntry = 1;
+  std::vector<PythonSample> frames;
+  for (std::size_t i = 0; i + 1 < numbers.size(); i += 2) {
+    if (numbers[i] != kEntry) {
+      frames.push_back({.code = {.address = numbers[i] & ~kEntry, .check = numbers[i + 1]},
+                        .entry = (numbers[i] & kEntry) != 0});
+    } else if (!frames.empty()) {
+      frames.back().entry = true;
+      frames.back().stack = numbers[i + 1];
+    }
+  }
+  return frames;
 }
 
 }  // namespace
@@ -208,20 +227,18 @@ int StackSampler::on_sample(void* self, void* data, std::size_t size) {
   const std::size_t have = (size - kHeader) / sizeof(std::uint64_t);
   const std::size_t kernel = std::min<std::size_t>(sample.kernel_frames, have);
   const std::size_t user = std::min<std::size_t>(sample.user_frames, have - kernel);
-  std::vector<PythonSample> python(
-      std::min<std::size_t>(sample.python_frames, (have - kernel - user) / 2));
-  for (std::size_t i = 0; i < python.size(); ++i) {
-    const std::uint64_t code = addresses[kernel + user + 2 * i];
-    python[i] = {.code = {.address = code & ~std::uint64_t{1},
-                          .check = addresses[kernel + user + 2 * i + 1]},
-                 .entry = (code & 1U) != 0};
-  }
+  const std::size_t python =
+      std::min<std::size_t>(sample.python_frames, (have - kernel - user) / 2);
+  const std::size_t left = have - kernel - user - 2 * python;
+  const std::size_t stack = python > 0 ? std::min(user, left) : 0;
   const std::string_view comm(std::begin(sample.comm),
                               ::strnlen(std::begin(sample.comm), std::size(sample.comm)));
   const auto pid = static_cast<pid_t>(sample.pid);
   if (sample.unknown != 0) {
     sampler.unknown_.add(pid, sample.image);
   }
+  const std::vector<PythonSample> python_samples =
+      python_frames(addresses.subspan(kernel + user, 2 * python));
   (*sampler.use_)({.pid = pid,
                    .image = sample.image,
                    .unit = sample.unit,
@@ -230,7 +247,8 @@ int StackSampler::on_sample(void* self, void* data, std::size_t size) {
                    .unknown = sample.unknown != 0,
                    .kernel = addresses.subspan(0, kernel),
                    .user = addresses.subspan(kernel, user),
-                   .python = python,
+                   .python = python_samples,
+                   .stack = addresses.subspan(kernel + user + 2 * python, stack),
                    .python_cut = sample.python_cut != 0,
                    .python_process = sampler.memory_.python(pid)});
   return 0;

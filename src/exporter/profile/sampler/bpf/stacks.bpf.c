@@ -32,7 +32,7 @@ enum { RBP_SAME, RBP_AT_CFA, RBP_UNDEFINED, RBP_AT_RBP, RBP_AT_RSP };
 #define BPF_RB_NO_WAKEUP 1
 #define THREAD_SIZE 16384
 #define MAX_MAPPINGS 32768
-#define ADDRESSES_MASK 511
+#define ADDRESSES_MASK 1023
 #define FIRST_OWNER_OF_INTERPRETER 3
 #define NO_FRAME (~0ULL)
 
@@ -54,6 +54,7 @@ struct unwinding {
   u32 count;
   u32 leaf;  // 1: ip is where the thread is, 0: ip is a return address
   struct stack_python python;
+  u64 stack[128];    // stack pointers of the user frames
   u64 python_frame;  // the next one; NO_FRAME before the thread was looked for
   u64 python_thread;
   u64 python_interpreter;  // whose threads come next
@@ -290,6 +291,7 @@ static __always_inline int step(struct unwinding* u) {
   u64 ip = u->ip;
   u->sample.addresses[(u->sample.kernel_frames + frames) & ADDRESSES_MASK] = ip;
   u->sample.user_frames = frames + 1;
+  u->stack[frames & 127] = u->sp;
   // A return address may be behind the function that contains the call.
   u64 inside = u->leaf ? ip : ip - 1;
   const struct stack_mapping* mapping = find_mapping(u, inside);
@@ -326,10 +328,12 @@ static __always_inline int step(struct unwinding* u) {
 }
 
 static __always_inline void send(struct unwinding* u) {
+  u64 numbers = u->sample.kernel_frames + u->sample.user_frames;
+  if (u->sample.python_frames > 0) {
+    numbers += 2 * u->sample.python_frames + u->sample.user_frames;
+  }
   // The mask shows the verifier that the sample is not left.
-  u64 numbers = (u->sample.kernel_frames + u->sample.user_frames + 2 * u->sample.python_frames) &
-                ADDRESSES_MASK;
-  u64 size = __builtin_offsetof(struct stack_sample, addresses) + 8 * numbers;
+  u64 size = __builtin_offsetof(struct stack_sample, addresses) + 8 * (numbers & ADDRESSES_MASK);
   if (bpf_ringbuf_output(&samples, &u->sample, size, BPF_RB_NO_WAKEUP) != 0) {
     u32 zero = 0;
     u64* lost = bpf_map_lookup_elem(&lost_samples, &zero);
@@ -385,12 +389,16 @@ static __always_inline void find_python_frame(struct unwinding* u) {
   u->python_frame = frame;
 }
 
-static __always_inline void mark_python_entry(struct unwinding* u) {
+static __always_inline int add_python(struct unwinding* u, u64 first, u64 second) {
   u32 frames = u->sample.python_frames;
-  if (frames > 0) {
-    u32 at = u->sample.kernel_frames + u->sample.user_frames + 2 * (frames - 1);
-    u->sample.addresses[at & ADDRESSES_MASK] |= 1;
+  if (frames >= STACK_PYTHON_FRAMES) {
+    return 0;
   }
+  u32 at = u->sample.kernel_frames + u->sample.user_frames + 2 * frames;
+  u->sample.addresses[at & ADDRESSES_MASK] = first;
+  u->sample.addresses[(at + 1) & ADDRESSES_MASK] = second;
+  u->sample.python_frames = frames + 1;
+  return 1;
 }
 
 /// Notes the frame and goes to its caller's. False at the end.
@@ -407,7 +415,9 @@ static __always_inline int step_python(struct unwinding* u) {
     return 0;
   }
   if (python->entry == STACK_PYTHON_OWNER && flag >= FIRST_OWNER_OF_INTERPRETER) {
-    mark_python_entry(u);
+    if (!add_python(u, 1, frame)) {
+      return 0;
+    }
   } else {
     u64 code = 0;
     u64 name = 0;
@@ -420,26 +430,21 @@ static __always_inline int step_python(struct unwinding* u) {
         bpf_probe_read_user(&line, sizeof(line), (const void*)(code + python->code_first_line))) {
       return 0;
     }
-    if (name) {  // the interpreter's own code has none
-      u32 frames = u->sample.python_frames;
-      if (frames >= STACK_PYTHON_FRAMES) {
-        return 0;
-      }
-      u32 at = u->sample.kernel_frames + u->sample.user_frames + 2 * frames;
-      u->sample.addresses[at & ADDRESSES_MASK] = code;
-      u->sample.addresses[(at + 1) & ADDRESSES_MASK] = (u64)line << 32 | (u32)name;
-      u->sample.python_frames = frames + 1;
-    }
-    if (python->entry == STACK_PYTHON_EVERY || (python->entry == STACK_PYTHON_FLAG && flag)) {
-      mark_python_entry(u);
+    u64 entry = python->entry == STACK_PYTHON_EVERY || (python->entry == STACK_PYTHON_FLAG && flag);
+    // The interpreter's own code has no name.
+    if (name && !add_python(u, code | entry, (u64)line << 32 | (u32)name)) {
+      return 0;
     }
   }
-  u64 previous = 0;
-  if (!read_user(&previous, frame + python->frame_previous)) {
-    return 0;
+  return read_user(&u->python_frame, frame + python->frame_previous);
+}
+
+/// Adds the stack pointers of the user frames.
+static __always_inline void add_stack(struct unwinding* u) {
+  u32 at = u->sample.kernel_frames + u->sample.user_frames + 2 * u->sample.python_frames;
+  for (u32 i = 0; i < STACK_USER_FRAMES && i < u->sample.user_frames; ++i) {
+    u->sample.addresses[(at + i) & ADDRESSES_MASK] = u->stack[i & 127];
   }
-  u->python_frame = previous;
-  return 1;
 }
 
 /// Adds the frames of Python's interpreter to the sample, and calls itself for more.
@@ -461,6 +466,7 @@ int read_python(void* context) {
   if (more) {
     bpf_tail_call(context, &programs, PROGRAM_READ_PYTHON);
   }
+  add_stack(u);
   send(u);
   return 0;
 }
@@ -541,7 +547,9 @@ int take_sample(struct registers* context) {
   u->sample.unused = 0;
   u->python.interpreters = 0;
   u->python_frame = NO_FRAME;
-  bpf_get_current_comm(u->sample.comm, sizeof(u->sample.comm));
+  // Of the process: threads may have names of their own.
+  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
+  bpf_core_read(u->sample.comm, sizeof(u->sample.comm), &leader->comm);
   struct registers saved;
   u64 ip = context->ip;
   u64 sp = context->sp;
