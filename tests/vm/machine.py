@@ -28,6 +28,59 @@ def find(program):
     return shutil.which(program) or shutil.which(program, path="/usr/sbin:/sbin:/usr/local/sbin")
 
 
+class Suite:
+    """The packages of a Debian suite. apt reads lists of its own, so the machine's sources stay as they are."""
+
+    def __init__(self, name, directory):
+        self.apt = os.path.join(directory, "apt")
+        shutil.rmtree(directory, ignore_errors=True)
+        for folder in ("lists/partial", "cache/archives/partial"):
+            os.makedirs(os.path.join(self.apt, folder))
+        targets = output("apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages").split()
+        repository = next((uri for uri in targets if uri.rstrip("/").endswith("/debian")), None)
+        if repository is None:
+            skip("apt has no source of Debian's main archive")
+        write(os.path.join(self.apt, "sources.list"), "deb %s %s main\n" % (repository, name))
+        self.options = ["-qq", "-o", "Dir::Etc::sourcelist=%s/sources.list" % self.apt, "-o", "Dir::Etc::sourceparts=/dev/null",
+                        "-o", "Dir::State::lists=%s/lists" % self.apt, "-o", "Dir::Cache=%s/cache" % self.apt,
+                        "-o", "Dir::State::status=/dev/null", "-o", "APT::Sandbox::User=" + output("id", "-un").strip()]
+        output("apt-get", *self.options, "update")
+
+    def cache(self, *arguments):
+        return output("apt-cache", *self.options, *arguments)
+
+    def unpack(self, packages, tree):
+        """Downloads packages and unpacks them into `tree`. The lists are removed."""
+        output("apt-get", *self.options, "download", *packages, cwd=self.apt)
+        for deb in glob.glob(self.apt + "/*.deb"):
+            output("dpkg", "-x", deb, tree)
+        shutil.rmtree(self.apt)
+
+    @staticmethod
+    def pythons(name):
+        """A tree with the Python interpreters of a suite and what they need, for chroot, and their versions: ["3.9"]."""
+        directory = os.path.join(CACHE, "python", name)
+        tree = os.path.join(directory, "tree")
+        if not os.path.exists(os.path.join(directory, "complete")):
+            print("vm: downloading the Python interpreters of %s" % name, flush=True)
+            try:
+                suite = Suite(name, directory)
+                interpreters = re.findall(r"^(python3\.\d+-minimal) ", suite.cache("search", "-n", r"^python3\.[0-9]+-minimal$"), re.MULTILINE)
+                packages = interpreters + ["lib" + package for package in interpreters]
+                suite.unpack(packages + ["libc6", "libexpat1", "zlib1g", "libgcc-s1", "libzstd1", "libcrypt1"], tree)
+            except subprocess.CalledProcessError:
+                skip("cannot download the Python interpreters of Debian's suite %s" % name)
+            for library in glob.glob(os.path.join(tree, "usr", "lib", "x86_64-linux-gnu", "gconv")) + glob.glob(
+                    os.path.join(tree, "usr", "share", "*")):
+                shutil.rmtree(library)
+            for folder in ("lib", "lib64"):  # recent packages have these in /usr only
+                if not os.path.exists(os.path.join(tree, folder)):
+                    os.symlink("usr/" + folder, os.path.join(tree, folder))
+            write(os.path.join(directory, "complete"), "")
+        versions = [os.path.basename(path)[len("python"):] for path in glob.glob(os.path.join(tree, "usr", "bin", "python3.*"))]
+        return tree, sorted(versions, key=lambda version: int(version.split(".")[1]))
+
+
 class Kernel:
     """Debian's kernel and its headers, downloaded once into the cache."""
 
@@ -52,34 +105,19 @@ class Kernel:
         return kernel
 
     @staticmethod
-    def _fetch_of_suite(suite, directory):
-        """Unpacks the packages of the kernel. apt reads lists of its own, so the machine's sources stay as they are."""
-        apt = os.path.join(directory, "apt")
-        shutil.rmtree(directory, ignore_errors=True)
-        for folder in ("lists/partial", "cache/archives/partial"):
-            os.makedirs(os.path.join(apt, folder))
-        targets = output("apt-get", "indextargets", "--format", "$(REPO_URI)", "Identifier: Packages").split()
-        repository = next((uri for uri in targets if uri.rstrip("/").endswith("/debian")), None)
-        if repository is None:
-            skip("apt has no source of Debian's main archive")
-        write(os.path.join(apt, "sources.list"), "deb %s %s main\n" % (repository, suite))
-        options = ["-qq", "-o", "Dir::Etc::sourcelist=%s/sources.list" % apt, "-o", "Dir::Etc::sourceparts=/dev/null",
-                   "-o", "Dir::State::lists=%s/lists" % apt, "-o", "Dir::Cache=%s/cache" % apt, "-o", "Dir::State::status=/dev/null",
-                   "-o", "APT::Sandbox::User=" + output("id", "-un").strip()]
-        print("vm: downloading the kernel of %s" % suite, flush=True)
+    def _fetch_of_suite(name, directory):
+        """Unpacks the packages of the kernel."""
+        print("vm: downloading the kernel of %s" % name, flush=True)
         try:
-            output("apt-get", *options, "update")
-            found = re.findall(r"Depends: (linux-image-[0-9]\S+)", output("apt-cache", *options, "depends", "linux-image-cloud-amd64"))
+            suite = Suite(name, directory)
+            found = re.findall(r"Depends: (linux-image-[0-9]\S+)", suite.cache("depends", "linux-image-cloud-amd64"))
             packages = [found[0]]
-            packages += re.findall(r"Depends: (linux-(?:binary|modules|base)-[0-9]\S+)", output("apt-cache", *options, "depends", found[0]))
-            output("apt-get", *options, "download", *packages, cwd=apt)
+            packages += re.findall(r"Depends: (linux-(?:binary|modules|base)-[0-9]\S+)", suite.cache("depends", found[0]))
+            version = found[0][len("linux-image-"):]
+            tree = os.path.join(directory, version)
+            suite.unpack(packages, tree)
         except (subprocess.CalledProcessError, IndexError):
             return
-        version = found[0][len("linux-image-"):]
-        tree = os.path.join(directory, version)
-        for deb in glob.glob(apt + "/*.deb"):
-            output("dpkg", "-x", deb, tree)
-        shutil.rmtree(apt)
         images = glob.glob(os.path.join(tree, "boot", "vmlinuz-*")) + glob.glob(os.path.join(tree, "**", "vmlinuz"), recursive=True)
         shutil.copy(images[0], os.path.join(tree, "vmlinuz"))
         if not os.path.exists(os.path.join(tree, "lib")):

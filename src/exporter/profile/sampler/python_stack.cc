@@ -11,7 +11,7 @@ namespace {
 constexpr std::string_view kEval = "_PyEval_EvalFrameDefault";
 
 // CPython's functions that call a callable, under the names of 3.6 to 3.15.
-constexpr std::array<std::string_view, 25> kCallPrefixes{
+constexpr std::array<std::string_view, 27> kCallPrefixes{
     "PyEval_Eval",
     "_PyEval_",
     "PyObject_Call",
@@ -27,6 +27,8 @@ constexpr std::array<std::string_view, 25> kCallPrefixes{
     "PyCFunction_",
     "_PyMethodDef_",
     "_PyGen_",
+    "_Py_VectorCall",
+    "_Py_BuiltinCall",
     "cfunction_",
     "method_vectorcall",
     "method_call",
@@ -118,6 +120,9 @@ std::vector<std::uint32_t> merge_python(std::span<const NativePart> native,
   const auto groups = groups_of(python);
   const auto evals =
       static_cast<std::size_t>(std::ranges::count(native, NativeRole::kEval, &NativePart::role));
+  // Without a recognised one, the innermost frame that could be one stands for all.
+  const auto stand_in =
+      evals > 0 ? native.end() : std::ranges::find(native, NativeRole::kCall, &NativePart::role);
   std::size_t next = 0;  // of the groups
   const auto add_groups = [&](std::size_t end) {
     for (; next < std::min(end, groups.size()); ++next) {
@@ -125,8 +130,10 @@ std::vector<std::uint32_t> merge_python(std::span<const NativePart> native,
     }
   };
   std::size_t seen = 0;  // of the evals
-  for (const NativePart& part : native) {
-    if (part.role == NativeRole::kEval) {
+  for (auto part = native.begin(); part != native.end(); ++part) {
+    if (part == stand_in) {
+      add_groups(groups.size());
+    } else if (part->role == NativeRole::kEval) {
       ++seen;
       // From the outermost ones on, each group has its eval. One that has just been called, or is
       // about to return, has no frame; one without a symbol was not recognised.
@@ -134,11 +141,11 @@ std::vector<std::uint32_t> merge_python(std::span<const NativePart> native,
           from_outermost ? groups.size() - std::min(groups.size(), evals - seen) : seen;
       add_groups(end);
     } else if (next >= groups.size()) {
-      if (part.role == NativeRole::kCode) {
-        merged.push_back(part.frame);
+      if (part->role == NativeRole::kCode) {
+        merged.push_back(part->frame);
       }
-    } else if (part.role != NativeRole::kCall) {
-      merged.push_back(part.frame);
+    } else if (part->role != NativeRole::kCall) {
+      merged.push_back(part->frame);
     }
   }
   add_groups(groups.size());

@@ -95,7 +95,7 @@ std::vector<PythonSample> python_frames(std::span<const std::uint64_t> numbers) 
     if (numbers[i] != kEntry) {
       frames.push_back({.code = {.address = numbers[i] & ~kEntry, .check = numbers[i + 1]},
                         .entry = (numbers[i] & kEntry) != 0});
-    } else if (!frames.empty()) {
+    } else if (!frames.empty() && !frames.back().entry) {
       frames.back().entry = true;
       frames.back().stack = numbers[i + 1];
     }
