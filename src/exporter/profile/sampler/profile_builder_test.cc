@@ -3,6 +3,7 @@
 #include <unistd.h>
 
 #include <array>
+#include <cstring>
 #include <string>
 
 #include <gmock/gmock.h>
@@ -128,6 +129,92 @@ TEST_F(ProfileBuilderTest, KeepsUnitsApart) {
   EXPECT_EQ(profiles.at({.unit = 7, .pid = ::getpid()}).stacks.at(0).samples, 1U);
   EXPECT_EQ(profiles.at({.unit = 8, .pid = ::getpid()}).stacks.at(0).samples, 2U);
   EXPECT_EQ(builder.take_all().stacks.size(), 0U);
+}
+
+/// Objects of Python 3.12 in this process, whose memory is read as that of any other.
+struct PythonObjects {
+  PythonObjects() {
+    put(text, layout.text_length, std::uint64_t{12});
+    put(text, layout.text_state, 1U << 2U | 1U << 5U | 1U << 6U);
+    std::memcpy(text.data() + layout.text_ascii, "/x/solver.py", 12);
+    for (const std::size_t at : {layout.code_name, layout.code_qualified_name, layout.code_file}) {
+      put(code, at, address(text));
+    }
+    put(code, layout.code_first_line, 7U);
+  }
+
+  [[nodiscard]] PythonCode sampled() const {
+    return {.address = address(code),
+            .check = std::uint64_t{7} << 32U | (address(text) & 0xFFFF'FFFFU)};
+  }
+
+  template <class Number>
+  static void put(std::array<char, 256>& object, std::size_t at, Number value) {
+    std::memcpy(object.data() + at, &value, sizeof(value));
+  }
+  static std::uint64_t address(const std::array<char, 256>& object) {
+    // NOLINTNEXTLINE(cppcoreguidelines-pro-type-reinterpret-cast): an address in this process
+    return reinterpret_cast<std::uint64_t>(object.data());
+  }
+
+  const PythonLayout layout = *known_python_layout(12);
+  std::array<char, 256> code{};
+  std::array<char, 256> text{};
+};
+
+TEST_F(ProfileBuilderTest, PutsPythonIntoTheStack) {
+  const PythonObjects objects;
+  const PythonProcess process{.interpreters = 1, .layout = objects.layout, .module = "/python"};
+  const std::array<std::uint64_t, 2> user{address_of_function() + 4, address_of_function() + 5};
+  const std::array<std::uint64_t, 2> stack{0x1000, 0x2000};
+  PythonCode gone = objects.sampled();
+  gone.check += 1;
+  // The leaf runs two functions of Python, of which one cannot be read any more.
+  const std::array<PythonSample, 2> python{
+      PythonSample{.code = gone},
+      PythonSample{.code = objects.sampled(), .entry = true, .stack = 0x1800}};
+  Sample sample{.pid = ::getpid(),
+                .image = image,
+                .comm = "test",
+                .end = STACK_END_OUTERMOST,
+                .unknown = false,
+                .kernel = {},
+                .user = user,
+                .python = python,
+                .stack = stack,
+                .python_process = &process};
+  builder.add(sample);
+  const Profile profile = builder.take_all();
+  ASSERT_EQ(profile.stacks.size(), 1U);
+  std::vector<Frame> frames;
+  for (const std::uint32_t index : profile.stacks[0].frames) {
+    frames.push_back(profile.frames.at(index));
+  }
+  ASSERT_EQ(frames.size(), 4U);
+  EXPECT_EQ(frames[0].name, "pyperf_unknown");
+  EXPECT_EQ(frames[0].kind, FrameKind::kPython);
+  EXPECT_EQ(frames[1].name, "solver.py /x/solver.py");
+  EXPECT_EQ(frames[1].module, "/x/solver.py");
+  EXPECT_EQ(frames[1].kind, FrameKind::kPython);
+  EXPECT_THAT(frames[2].name, HasSubstr("some_function"));
+  EXPECT_EQ(frames[3].name, "test");
+  EXPECT_EQ(frames[3].kind, FrameKind::kProcess);
+}
+
+TEST_F(ProfileBuilderTest, WithoutPythonFramesTheNativeStackStays) {
+  const PythonProcess process{
+      .interpreters = 1, .layout = *known_python_layout(12), .module = "/python"};
+  const std::array<std::uint64_t, 1> user{address_of_function() + 4};
+  builder.add({.pid = ::getpid(),
+               .comm = "test",
+               .end = STACK_END_OUTERMOST,
+               .unknown = false,
+               .kernel = {},
+               .user = user,
+               .python_process = &process});
+  const Profile profile = builder.take_all();
+  ASSERT_EQ(profile.stacks.size(), 1U);
+  EXPECT_EQ(profile.stacks[0].frames.size(), 2U);
 }
 
 }  // namespace

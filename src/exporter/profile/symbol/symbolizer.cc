@@ -10,6 +10,8 @@ namespace {
 constexpr std::uint64_t kFillerCc = 0xCCCCCCCCCCCCCCCC;
 constexpr std::uint64_t kFiller90 = 0x9090909090909090;
 
+constexpr std::size_t kMaxPythonBytes = std::size_t{4} << 20U;  // of a process
+
 }  // namespace
 
 Symbolizer::Symbolizer(host::Paths paths, const SymbolizerOptions& options)
@@ -138,7 +140,7 @@ const PythonFunction* Symbolizer::python_function(pid_t pid,
   if (!function) {
     return nullptr;
   }
-  if (owner.python.size() >= options_.python_functions) {
+  if (owner.python.size() >= options_.python_functions || owner.python_bytes >= kMaxPythonBytes) {
     owner.python.clear();
     owner.python_bytes = 0;
     account(owner);
