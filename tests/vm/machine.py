@@ -127,7 +127,7 @@ class Kernel:
 
     @staticmethod
     def get():
-        done = sorted(glob.glob(os.path.join(CACHE, "*", "complete")))
+        done = sorted(glob.glob(os.path.join(CACHE, "[0-9]*", "complete")))
         if done:
             return Kernel(os.path.basename(os.path.dirname(done[-1])))
         found = re.search(r"Depends: linux-image-(\S+)", output("apt-cache", "depends", "linux-image-amd64"))

@@ -1,12 +1,21 @@
 #include "exporter/profile/sampler/unwind_memory.h"
 
+#include <spawn.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
+#include <chrono>
+#include <csignal>
 #include <map>
+#include <string>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "exporter/profile/symbol/compiled_binary_test_support.h"
 
 namespace ceems::exporter::profile {
 namespace {
@@ -116,6 +125,67 @@ TEST(UnwindMemory, WithoutTablesMappingsHaveNone) {
     EXPECT_EQ(mapping.rows, 0U);
   }
   EXPECT_EQ(memory.table_bytes(), 0U);
+}
+
+/// A program that runs until the object is destroyed.
+class RunningProgram {
+ public:
+  explicit RunningProgram(std::string path) {
+    std::array<char*, 2> arguments{path.data(), nullptr};
+    EXPECT_EQ(::posix_spawn(&pid_, path.c_str(), nullptr, nullptr, arguments.data(), nullptr), 0);
+  }
+  ~RunningProgram() {
+    ::kill(pid_, SIGKILL);
+    ::waitpid(pid_, nullptr, 0);
+  }
+  RunningProgram(const RunningProgram&) = delete;
+  RunningProgram& operator=(const RunningProgram&) = delete;
+
+  [[nodiscard]] pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = 0;
+};
+
+TEST(UnwindMemory, FindsPython) {
+  const testing::TempDir directory;
+  const std::string path = compiled(directory, "gcc", "python.c",
+                                    "#include <unistd.h>\n"
+                                    "void _PyEval_EvalFrameDefault(void) {}\n"
+                                    "char _PyRuntime[4096] = {1};\n"
+                                    "const unsigned long Py_Version = 0x030c01f0;\n"
+                                    "int main() { for (;;) pause(); }\n",
+                                    {"-rdynamic", "-pie", "-fPIE"});
+  if (path.empty()) {
+    GTEST_SKIP() << "no gcc";
+  }
+  const RunningProgram program(path);
+  FakeStore store;
+  UnwindMemory memory(host::Paths{}, store);
+  // The new process begins as a copy of this one.
+  for (int i = 0; i < 100 && memory.python(program.pid()) == nullptr; ++i) {
+    std::this_thread::sleep_for(std::chrono::milliseconds(20));
+    ASSERT_TRUE(memory.describe(program.pid()));
+  }
+  const PythonProcess* const python = memory.python(program.pid());
+  ASSERT_NE(python, nullptr);
+  EXPECT_EQ(python->module, path);
+  EXPECT_EQ(python->layout, *known_python_layout(12));
+  const stack_process& process = store.processes.at(program.pid());
+  EXPECT_EQ(process.python.interpreters, python->interpreters);
+  EXPECT_EQ(process.python.interpreters % 8, 0U);
+  EXPECT_EQ(process.python.thread_id, 136U);
+  EXPECT_EQ(process.python.entry, STACK_PYTHON_OWNER);
+  EXPECT_EQ(process.python.holder, 1U);
+  // In the data of the program, which follows its code.
+  const stack_mapping& code = store.mappings.at(process.first);
+  EXPECT_GT(process.python.interpreters, code.end);
+  EXPECT_LT(process.python.interpreters, code.end + 0x10000);
+
+  UnwindMemory ignoring(host::Paths{}, store, UnwindMemory::Python::kIgnore);
+  ASSERT_TRUE(ignoring.describe(program.pid()));
+  EXPECT_EQ(ignoring.python(program.pid()), nullptr);
+  EXPECT_EQ(store.processes.at(program.pid()).python.interpreters, 0U);
 }
 
 }  // namespace
