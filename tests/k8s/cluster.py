@@ -90,12 +90,13 @@ class Cluster:
         self._program("etcd", ["etcd", "--data-dir", self.path("etcd"), "--listen-client-urls", etcd, "--advertise-client-urls", etcd,
                                "--listen-peer-urls", "http://127.0.0.1:%d" % peer, "--initial-advertise-peer-urls",
                                "http://127.0.0.1:%d" % peer, "--initial-cluster", "default=http://127.0.0.1:%d" % peer, "--unsafe-no-fsync"])
-        self.api = self._program("apiserver", [
+        self.api_arguments = [
             os.path.join(self.bin, "kube-apiserver"), "--etcd-servers=" + etcd, "--bind-address=127.0.0.1", "--secure-port=%d" % self.port,
             "--tls-cert-file=" + certificate, "--tls-private-key-file=" + key, "--client-ca-file=" + self.authority.certificate,
             "--token-auth-file=" + self.path("tokens.csv"), "--authorization-mode=RBAC", "--service-cluster-ip-range=10.96.0.0/16",
             "--service-account-key-file=" + self.path("sa.key"), "--service-account-signing-key-file=" + self.path("sa.key"),
-            "--service-account-issuer=https://kubernetes.default.svc", "--allow-privileged"])
+            "--service-account-issuer=https://kubernetes.default.svc", "--allow-privileged"]
+        self.api = self._program("apiserver", self.api_arguments)
         for user in self.TOKENS:
             self.add_user(user, {"token": user + "-token"})
         for user, subject in self.CERTIFICATES.items():
@@ -108,6 +109,11 @@ class Cluster:
             "--secure-port=%d" % free_port(), "--port=0", "--leader-elect=false", "--use-service-account-credentials=true",
             "--service-account-private-key-file=" + self.path("sa.key"), "--root-ca-file=" + self.authority.certificate,
             "--controllers=*,-nodelifecycle,-nodeipam"])
+
+    def restart_api(self):
+        self.api.stop(timeout=90)
+        self.api = self._program("apiserver", self.api_arguments)
+        wait_until("the API server is ready again", self._ready, 120, 0.3)
 
     def _ready(self):
         assert self.api.alive(), self.api.output()[-3000:]

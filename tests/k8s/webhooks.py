@@ -100,11 +100,22 @@ class Hooks:
             write(self.directory + "/new", text_of(source))
             os.replace(self.directory + "/new", os.path.join(self.directory, name))
 
-    def __enter__(self):
+    def start(self):
         self.program = Controller(self.directory, ["--web.config.file=" + self.web] + self.flags, "https")
+
+    def register(self, resources=(), **settings):
+        """Writes the webhook configurations; `resources` are more of the group apps, and `settings` change the webhooks."""
         for text in documents():
             if "WebhookConfiguration\n" in text and (self.only or "") in text:
-                self.cluster.kubectl("apply", "-f", "-", given=self.configuration(text))
+                thing = self.configuration(text)
+                for hook in thing["webhooks"]:
+                    hook.update(settings)
+                    hook["rules"][1]["resources"] += resources
+                self.cluster.kubectl("apply", "-f", "-", given=thing)
+
+    def __enter__(self):
+        self.start()
+        self.register()
         if self.only != "Validating":
             wait_until("the API server calls the webhooks", lambda: self.marks_pods() and self.reviews("validate", "unchanged"), 60)
         else:
@@ -345,12 +356,7 @@ def default_rules(cluster):
         cluster.kubectl("label", "pod", found[0]["metadata"]["name"], "x=y", "-n", space, user="bob")
         equal(mark(cluster.get("pod", found[0]["metadata"]["name"], space)), BOB, "a person takes it over")
     with Hooks(cluster, flags=["--workload=apps/ReplicaSet:/spec/template"]) as hooks:
-        for text in documents():
-            if "WebhookConfiguration\n" in text:
-                thing = hooks.configuration(text)
-                for hook in thing["webhooks"]:
-                    hook["rules"][1]["resources"].append("replicasets")
-                cluster.kubectl("apply", "-f", "-", given=thing)
+        hooks.register(["replicasets"])
         made = wait_until("ReplicaSets are reviewed", lambda: (lambda one: one if marks(
             template_of(one)["metadata"].get("annotations")) else None)(cluster.create(
                 workload("Deployment", "r") | {"kind": "ReplicaSet"}, "ann", space, more=["--dry-run=server"])), 60)
@@ -369,18 +375,15 @@ def outage(cluster):
         first = hooks.marks_pods()
         equal(first[BY], "admin")
         hooks.renew()
-        wait_until("the new certificate is read", lambda: hooks.program.output().count("certificate") and hooks.marks_pods(), 60)
-        time.sleep(3)
+        fresh = text_of(hooks.directory + "/tls.crt")
+        wait_until("the new certificate is used", lambda: ssl.get_server_certificate(("127.0.0.1", hooks.program.port)) == fresh, 60)
         equal(hooks.marks_pods(), first, "with the new certificate")
-        for text in documents():
-            if "WebhookConfiguration\n" in text:
-                thing = hooks.configuration(text)
-                thing["webhooks"][0]["failurePolicy"], thing["webhooks"][0]["timeoutSeconds"] = "Ignore", 3
-                cluster.kubectl("apply", "-f", "-", given=thing)
-        time.sleep(2)
+        hooks.register(failurePolicy="Ignore", timeoutSeconds=3)
+        time.sleep(2)  # until the API server has read it
         hooks.program.stop()
         equal(mark(cluster.create(pod("orphan"), "ann", space)), {}, "failurePolicy Ignore")
-        hooks.program = Controller(hooks.directory, ["--web.config.file=" + hooks.web] + hooks.flags, "https")
+        hooks.start()
+        hooks.register()
         wait_until("the webhooks are back", hooks.marks_pods, 60)
         # Who changes an orphan has not created it; its owner cannot be told any more.
         cluster.kubectl("label", "pod", "orphan", "x=y", "-n", space, user="bob")
