@@ -70,6 +70,7 @@ def main():
     parser.add_argument("--units", type=int, default=10_000_000)
     parser.add_argument("--data")
     parser.add_argument("--kill-after", type=float, help="seconds; otherwise a hundred-thousandth of the units, at least 1")
+    parser.add_argument("--one-way", action="store_true", help="do not copy back")
     parser.add_argument("--write")
     options = parser.parse_args()
     tool = os.path.join(options.bin, "ceems_tool")
@@ -88,8 +89,8 @@ def main():
         rows = [("units", units), ("the SQLite file, GB", "%.2f" % (info["bytes"] / 1e9))]
         server = Server(work + "/pg")
         try:
-            for name, one, other in (("SQLite to PostgreSQL", source, server.url()),
-                                     ("PostgreSQL to SQLite", server.url(), work + "/back.db")):
+            ways = (("SQLite to PostgreSQL", source, server.url()), ("PostgreSQL to SQLite", server.url(), work + "/back.db"))
+            for name, one, other in ways[:1] if options.one_way else ways:
                 seconds, most, report = measure(tool, one, other, kill_after)
                 rows += [(name + ", with a kill and the comparison", "%.1f s" % seconds),
                          ("units per second", "%d" % (units / seconds)),

@@ -247,6 +247,43 @@ def certificates(directory):
         connection.close()
 
 
+def consistent(page, manifest):
+    """The objects of the manifest name each other, and the page names them. (tests/k8s/run gives it to a real API server.)"""
+    parts = {}
+    for text in re.split(r"(?m)^---\n", manifest):
+        kind, = re.findall(r"(?m)^kind: (\w+)$", text)
+        assert kind not in parts and re.search(r"(?m)^apiVersion: \S+$", text), kind
+        parts[kind] = text
+        name, = re.findall(r"(?m)^  name: (\S+)$", text)
+        equal(name, "ceems" if kind == "Namespace" else "ceems-admission-controller", kind)
+        if kind not in ("Namespace", "MutatingWebhookConfiguration", "ValidatingWebhookConfiguration"):
+            equal(re.findall(r"(?m)^  namespace: (\S+)$", text), ["ceems"], kind)
+
+    def one(kind, pattern):
+        found = set(re.findall(pattern, parts[kind]))
+        equal(len(found), 1, "%s in %s" % (pattern, kind))
+        return found.pop()
+
+    mutating, validating = parts["MutatingWebhookConfiguration"], parts["ValidatingWebhookConfiguration"]
+    equal(mutating[mutating.index("    rules:"):].strip(), validating[validating.index("    rules:"):].strip(), "the rules of the two webhooks")
+    for kind, hook in (("MutatingWebhookConfiguration", "mutate"), ("ValidatingWebhookConfiguration", "validate")):
+        equal(re.search(r"service:\n +name: (\S+)\n +namespace: (\S+)\n +path: (\S+)", parts[kind]).groups(),
+              ("ceems-admission-controller", "ceems", "/ceems-admission-controller/" + hook))
+        equal(one(kind, r"inject-ca-from: (\S+)"), "ceems/ceems-admission-controller")
+        equal(one(kind, r"\n  - name: (\S+)"), hook + ".ceems.io")
+    port = one("Deployment", r"--web.listen-address=:(\d+)")
+    equal((one("Deployment", r"containerPort: (\d+)"), one("NetworkPolicy", r"port: (\d+)")), (port, port))
+    equal((one("Service", r"targetPort: (\S+)"), one("Deployment", r"port: (\S+)")), ("https", "https"))
+    label = one("Deployment", r"app.kubernetes.io/name: (\S+)")
+    for kind in ("Service", "NetworkPolicy", "PodDisruptionBudget"):
+        equal(one(kind, r"app.kubernetes.io/name: (\S+)"), label, kind)
+    secret = one("Certificate", r"secretName: (\S+)")
+    equal((one("Deployment", r"secretName: (\S+)"), re.findall(r"create secret tls (\S+)", page)), (secret, [secret]))
+    name = re.search(r"subjectAltName=DNS:(\S+)", page).group(1)
+    assert "- %s\n" % name in parts["Certificate"], name
+    equal(name, "ceems-admission-controller.ceems.svc")
+
+
 def documentation(directory):
     """The metrics and flags of the page exist, and the commands of the page and of the manifest start the program."""
     with open(os.path.join(harness.ROOT, "docs", "admission-controller.md"), encoding="utf-8") as file:
@@ -266,6 +303,7 @@ def documentation(directory):
             assert name in families or name.endswith(("dropped_requests_total", "end_timestamp_seconds")), name
         for name in families:
             assert name.startswith("process_") or "`%s`" % name in page, name
+    consistent(page, manifest)
     web = re.search(r"web-config.yaml: \|\n((?:    .*\n)+)", manifest).group(1).replace("/certs", directory)
     harness.write(directory + "/web.yml", re.sub(r"(?m)^    ", "", web))
     subprocess.run(re.search(r"(?m)^openssl req.*$", page).group(0).split(), check=True, cwd=directory, stderr=subprocess.DEVNULL)

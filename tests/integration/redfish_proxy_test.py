@@ -451,6 +451,28 @@ def documentation(directory):
         text = re.sub(r"(?m)^ *ca_file:.*$", "        ca_file: ''", text)
         with Proxy(directory, text) as proxy:
             families = set(re.findall(r"# TYPE (\S+)", get(proxy.url + "/metrics").text))
+    # The commands, with other places: what starts the proxy, and what a node would get.
+    start, ask = re.search(r"```sh\n(redfish_proxy .*)\n```", page).group(1), re.search(r"`(curl .*?)`", page).group(1)
+    with Bmc() as bmc:
+        harness.write(directory + "/etc/config.yml", configurations[0].replace("https://bmc-1.example.org", bmc.url))
+        harness.write(directory + "/etc/web-config.yml", "")
+        arguments = start.replace("/etc/redfish_proxy/", directory + "/etc/").split()[1:]
+        with Proxy(directory, arguments=arguments) as proxy:
+            header, url = re.fullmatch(r"curl -H '(.*)' (\S+)", ask).groups()
+            name, value = header.split(": ")
+            answer = get(url.replace("http://localhost:5000", proxy.url), {name: value})
+            equal((answer.status, answer.text), (200, "BMC %d" % bmc.port), ask)
+            equal(get(proxy.url + "/redfish/v1/", {name: "10.1.0.9"}).text.strip(), NO_TARGET)
+    with Proxy(directory, configurations[1]) as proxy:
+        for url, outcome in (("https://node.bmc.example.org", "unreachable"), ("https://bmc.example.org", "target_refused"),
+                             ("https://10.3.0.1", "target_refused"), ("https://10.2.0.1:8443", "target_refused")):
+            before = proxy.metric('redfish_proxy_requests_total{outcome="%s"}' % outcome) or 0
+            equal(proxy.ask(bmc=url).status, 400, url)
+            equal(proxy.metric('redfish_proxy_requests_total{outcome="%s"}' % outcome), before + 1, url)
+    # Each row of the flags says the default that the program prints.
+    for flag, default in re.findall(r"^\| `--(?:\[no-\])?([a-z.-]+)` \| (?:`([^`]*)`|\S+) \|", page, re.M):
+        shown = re.search(r"--(?:\[no-\])?%s\b[^\n]*(?:\n {6,}[^\n]*)*" % re.escape(flag), usage.stdout)
+        assert shown and (not default or default in shown.group(0)), (flag, default, shown and shown.group(0))
     for name in re.findall(r"^\| `(redfish_proxy_\w+)`", page, re.M):
         assert name in families or name.endswith(("dropped_requests_total", "answers_total", "duration_seconds")), name
     for name in families:

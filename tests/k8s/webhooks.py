@@ -5,6 +5,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import ssl
 import subprocess
 import sys
@@ -64,6 +65,8 @@ def workload(kind, name, by=None, top=None, replicas=1):
         spec["selector"] = {"matchLabels": {"app": name}}
     if kind in ("Deployment", "StatefulSet"):
         spec["replicas"] = replicas
+    if kind == "StatefulSet":
+        spec["serviceName"] = name
     if kind in ("Job", "CronJob"):
         template["spec"]["restartPolicy"] = "Never"
     if kind == "CronJob":
@@ -213,6 +216,7 @@ def creators(cluster):
     """Whatever ann creates, its pods name her; controllers make them in their own names. A client certificate has no UID."""
     space = lab(cluster, "creators")
     cluster.kubectl("create", "-f", "-", given={"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n1"}})
+    cluster.kubectl("taint", "nodes", "n1", "node.kubernetes.io/not-ready:NoSchedule-")  # for the DaemonSet
     with Hooks(cluster) as hooks:
         equal(mark(cluster.create(workload("CronJob", "cron"), "ann", space)), {}, "the top of a CronJob")
         equal(mark(cluster.create(pod("bare"), "ann", space)), ANN)
@@ -227,7 +231,7 @@ def creators(cluster):
             assert found[0]["metadata"]["ownerReferences"][0]["controller"], found[0]["metadata"]
         page = text_of(PAGE)  # the commands at its top
         for line in re.findall(r"^kubectl (run|get) (.*)$", page, re.M)[:2]:
-            seen = cluster.kubectl(line[0], *[part.strip("'") for part in line[1].split()], "-n", space, user="bob")
+            seen = cluster.kubectl(line[0], "-n", space, *shlex.split(line[1]), user="bob")
         equal(marks(json.loads(seen)), BOB, "the example of the page")
         # The pod of the Job that the controller makes of the CronJob every minute.
         found = wait_until("the pod of the CronJob", lambda: pods_of(cluster, space, "cron"), 120, 1)
@@ -255,6 +259,7 @@ def updates(cluster):
         wait_until("the pod", lambda: pods_of(cluster, space, "d"), 90)
         cluster.kubectl("scale", "deployment", "d", "--replicas=2", "-n", space, user="bob")
         scaled = deployment()
+        del scaled["metadata"]["resourceVersion"]  # its controller writes at the same time
         scaled["spec"]["replicas"] = 3
         cluster.kubectl("replace", "-f", "-", "-n", space, user="bob", given=scaled)
         found = wait_until("the pods of the scaled Deployment",
@@ -333,7 +338,7 @@ def trust(cluster):
         equal(mark(cluster.create(pod("none"), "bob", space)), {}, "validation changes nothing")
         cluster.kubectl("scale", "deployment", "forged", "--replicas=3", "-n", space, user="ann")
         wait_until("controllers are not refused", lambda: len(pods_of(cluster, space, "forged")) == 3, 90)
-        equal(hooks.reviews("validate", "refused"), 3)
+        assert hooks.reviews("validate", "refused") >= 3, hooks.page()  # the API server asks twice about some changes
         assert "level=WARN" in hooks.program.output()
     return "3 refused"
 

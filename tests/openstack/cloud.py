@@ -61,6 +61,7 @@ class Cloud:
         ports = {name: str(free_port()) for name in PORTS}
         self.keystone = "http://127.0.0.1:" + ports["KEYSTONE_PORT"]
         self.nova = "http://127.0.0.1:%s/v2.1" % ports["NOVA_PORT"]
+        self.placement = "http://127.0.0.1:" + ports["PLACEMENT_PORT"]
         self.environment = dict(ports, TOKEN_SECONDS=str(token_seconds), PATH="/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin")
         self._token = None, 0.0
 
@@ -70,7 +71,8 @@ class Cloud:
         self.program = Program([shutil.which("unshare"), "--mount", "--pid", "--fork", "--kill-child", "--propagation", "private",
                                 "sh", "-c", ENTER, "sh", self.root, HERE], os.path.join(self.directory, "cloud.log"), self.environment)
         try:
-            wait_until("the cloud is ready", self._ready, 600, 1)
+            wait_until("the cloud is ready", self._ready, 900, 1)
+            wait_until("Placement knows the compute host", self._has_host, 300, 1)
         except BaseException:
             self.__exit__()
             raise
@@ -84,14 +86,10 @@ class Cloud:
         assert self.program.alive(), self.program.output()[-3000:]
         return "ready" in self.program.output()
 
-    def log(self, name):
-        """A log of the cloud."""
-        with open("/proc/%d/root/srv/os/log/%s" % (self._inside(), name), encoding="utf-8") as file:
-            return file.read()
-
-    def _inside(self):
-        with open("/proc/%d/task/%d/children" % (self.program.pid, self.program.pid), encoding="ascii") as file:
-            return int(file.read().split()[0])
+    def _has_host(self):
+        found = self._send("GET", self.placement + "/allocation_candidates?resources=VCPU:1,MEMORY_MB:1,DISK_GB:1", None,
+                           {"X-Auth-Token": self._admin(), "OpenStack-API-Version": "placement 1.10"})["body"]
+        return found["provider_summaries"]
 
     def token(self, user="admin", project="admin"):
         answer = self._send("POST", self.keystone + "/v3/auth/tokens", {"auth": {
@@ -148,7 +146,7 @@ class Cloud:
     def server(self, uuid):
         return self.compute("GET", "/servers/" + uuid)["server"]
 
-    def await_status(self, uuid, status, timeout=120):
+    def await_status(self, uuid, status, timeout=300):
         def reached():
             server = self.server(uuid)
             assert server["status"] != "ERROR" or status == "ERROR", server.get("fault")
