@@ -74,6 +74,7 @@ class Cluster:
         return self
 
     def __exit__(self, *_):
+        self.api.kill()
         self.programs.close()
 
     def _program(self, name, arguments):
@@ -111,7 +112,7 @@ class Cluster:
             "--controllers=*,-nodelifecycle,-nodeipam"])
 
     def restart_api(self):
-        self.api.stop(timeout=90)
+        self.api.kill()  # it would wait a minute for watches to end
         self.api = self._program("apiserver", self.api_arguments)
         wait_until("the API server is ready again", self._ready, 120, 0.3)
 

@@ -130,7 +130,7 @@ def manager(cluster):
             expect("time of the pod that ran all along", one["time"]["walltime"], time.time() - start, 6)
 
             cluster.kubectl("delete", "rolebinding", "people", "-n", space)
-            wait_until("revocation", lambda: members(url, space) == ["ann", "bob", "file-user"], 30)
+            wait_until("revocation", lambda: members(url, space) == ["ann", "file-user"], 30)
             expect("verification", get(url + "/api/v1/units/verify?cluster_id=kube&uuid=" + uid["running"], {"X-Grafana-User": "dora"}).status, 403)
             expect("exit status", server.stop(), 0)
             text = server.output()
