@@ -295,6 +295,9 @@ def documentation(directory):
     known = set(re.findall(r"--(?:\[no-\])?([a-z][a-z.-]+)", usage))
     named = set(re.findall(r"[`=\n -]--(?:\[no-\])?([a-z][a-z.-]+)", page + manifest))
     equal(sorted(name for name in named - known if name not in ("image", "type", "cert", "key")), [])
+    for flag, default in re.findall(r"^\| `--(?:\[no-\])?([a-z.-]+)` \| (?:`([^`]*)`|\S+) \|", page, re.M):
+        shown = re.search(r"--(?:\[no-\])?%s\b[^\n]*" % re.escape(flag), usage)
+        assert shown and (not default or default in shown.group(0)), (flag, default, shown and shown.group(0))
     flags = re.findall(r"(--(?:trusted-creators|workload)=[^`\s]+|--enforce)", page) + re.findall(r"- (--trusted-creators\S+|--enforce)", manifest)
     assert len(flags) > 8, flags
     with Controller(directory, [flag for flag in dict.fromkeys(flags) if "GROUP/KIND" not in flag]) as controller:
