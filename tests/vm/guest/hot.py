@@ -1,4 +1,5 @@
-"""Uses CPU in Python functions with known shares, at a known depth. Usage: hot.py [thread|calls|callbacks|generator|deep]
+"""Uses CPU in Python functions with known shares, at a known depth. Usage: hot.py [thread|calls|callbacks|generator|names|deep [READY]]
+Makes the file READY, if given, before it starts.
 
 Below main: outer -> middle -> fifty, thirty and twenty (through burn), which take 50, 30 and 20 % of the time."""
 import sys
@@ -90,6 +91,9 @@ def größe_名():
 
 def main():
     mode = sys.argv[1] if len(sys.argv) > 1 else "shares"
+    if len(sys.argv) > 2:
+        with open(sys.argv[2], "w"):
+            pass
     if mode == "deep":
         while True:
             deep(60)

@@ -136,7 +136,11 @@ Result<> UnwindMemory::describe(pid_t pid, const stack_image& image) {
 
 const PythonProcess* UnwindMemory::python(pid_t pid) const {
   const auto known = processes_.find(pid);
-  return known == processes_.end() || !known->second.python ? nullptr : &*known->second.python;
+  if (known == processes_.end()) {
+    return nullptr;
+  }
+  const auto& python = known->second.python;
+  return python ? &*python : nullptr;
 }
 
 void UnwindMemory::forget(pid_t pid) {
