@@ -118,18 +118,22 @@ class Hooks:
 
     def __enter__(self):
         self.start()
-        self.register()
-        if self.only != "Validating":
-            wait_until("the API server calls the webhooks", lambda: self.marks_pods() and self.reviews("validate", "unchanged"), 60)
-        else:
-            wait_until("the API server calls the webhook", lambda: self.marks_pods() or self.reviews("validate", "unmarked"), 60)
+        try:
+            self.register()
+            if self.only != "Validating":
+                wait_until("the API server calls the webhooks", lambda: self.marks_pods() and self.reviews("validate", "unchanged"), 60)
+            else:
+                wait_until("the API server calls the webhook", lambda: self.marks_pods() or self.reviews("validate", "unmarked"), 60)
+        except BaseException:
+            self.__exit__()
+            raise
         return self
 
     def __exit__(self, *_):
-        for kind in ("mutating", "validating"):
-            self.cluster.kubectl("delete", kind + "webhookconfiguration", "--all")
-        wait_until("the API server forgets the webhooks", self.forgotten, 60)
-        self.program.stop()
+        with self.program:
+            for kind in ("mutating", "validating"):
+                self.cluster.kubectl("delete", kind + "webhookconfiguration", "--all")
+            wait_until("the API server forgets the webhooks", self.forgotten, 60)
 
     def configuration(self, text):
         thing = json.loads(self.cluster.kubectl("create", "--dry-run=client", "-o", "json", "-f", "-", given=text))
@@ -149,9 +153,9 @@ class Hooks:
             return None
 
     def forgotten(self):
-        before = self.program.output().count("/ceems-admission-controller/"), self.page()
+        before = self.page()
         self.marks_pods()
-        return before == (self.program.output().count("/ceems-admission-controller/"), self.page())
+        return before == self.page()
 
     def page(self):
         """The counters of reviews."""
@@ -168,6 +172,11 @@ class Hooks:
 
 def pods_of(cluster, namespace, app):
     return [one for one in cluster.get("pods", namespace=namespace) if one["metadata"].get("labels", {}).get("app") == app]
+
+
+def exactly(count, things):
+    """The things if there are so many, else nothing, for wait_until."""
+    return things if len(things) == count else None
 
 
 def refused(what, text, call):
@@ -197,7 +206,7 @@ def manifest(cluster):
         applied.append(cluster.kubectl("apply", "--validate=true", "-f", "-", given=text).split()[0])
     again = [cluster.kubectl("apply", "--dry-run=server", "-f", "-", given=text) for text in documents()]
     assert all("unchanged" in one for one in again), again
-    pods = wait_until("the pods of the manifest", lambda: (lambda found: found if len(found) == 2 else None)(cluster.get("pods", namespace="ceems")), 90)
+    pods = wait_until("the pods of the manifest", lambda: exactly(2, cluster.get("pods", namespace="ceems")), 90)
     spec = pods[0]["spec"]
     equal((spec["priorityClassName"], spec["securityContext"]["runAsUser"]), ("system-cluster-critical", 65534))
     commands = re.search(r"make a certificate yourself:\n\n```sh\n(.*?)```", text_of(PAGE), re.S).group(1)
@@ -262,8 +271,7 @@ def updates(cluster):
         del scaled["metadata"]["resourceVersion"]  # its controller writes at the same time
         scaled["spec"]["replicas"] = 3
         cluster.kubectl("replace", "-f", "-", "-n", space, user="bob", given=scaled)
-        found = wait_until("the pods of the scaled Deployment",
-                           lambda: (lambda pods: pods if len(pods) == 3 else None)(pods_of(cluster, space, "d")), 90)
+        found = wait_until("the pods of the scaled Deployment", lambda: exactly(3, pods_of(cluster, space, "d")), 90)
         equal([mark(one) for one in found], [ANN] * 3)
         equal(sets(), 1, "scaling made new pods")
         cluster.kubectl("set", "image", "deployment/d", "c=other", "-n", space, user="bob")
@@ -362,10 +370,9 @@ def default_rules(cluster):
         equal(mark(cluster.get("pod", found[0]["metadata"]["name"], space)), BOB, "a person takes it over")
     with Hooks(cluster, flags=["--workload=apps/ReplicaSet:/spec/template"]) as hooks:
         hooks.register(["replicasets"])
-        made = wait_until("ReplicaSets are reviewed", lambda: (lambda one: one if marks(
-            template_of(one)["metadata"].get("annotations")) else None)(cluster.create(
-                workload("Deployment", "r") | {"kind": "ReplicaSet"}, "ann", space, more=["--dry-run=server"])), 60)
-        equal(marks(template_of(made)["metadata"]["annotations"]), ANN)
+        replicas = workload("Deployment", "r") | {"kind": "ReplicaSet"}
+        wait_until("ReplicaSets are reviewed", lambda: marks(template_of(cluster.create(
+            replicas, "ann", space, more=["--dry-run=server"]))["metadata"].get("annotations")) == ANN, 60)
         cluster.create(workload("Deployment", "f"), "ann", space)
         found = wait_until("the pod of the Deployment", lambda: pods_of(cluster, space, "f"), 90)
         equal(mark(found[0]), ANN, "the ReplicaSet of a Deployment is left alone")
