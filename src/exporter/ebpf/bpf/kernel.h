@@ -97,7 +97,6 @@ struct task_struct {
   u64 self_exec_id;
   struct css_set* cgroups;
   struct mm_struct* mm;
-  struct task_struct* group_leader;
   char comm[16];
   void* stack;
   struct thread_struct thread;

@@ -548,7 +548,6 @@ int take_sample(struct registers* context) {
   u->python.interpreters = 0;
   u->python_frame = NO_FRAME;
   // Of the process: threads may have names of their own.
-  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
   bpf_core_read(u->sample.comm, sizeof(u->sample.comm), &leader->comm);
   struct registers saved;
   u64 ip = context->ip;
