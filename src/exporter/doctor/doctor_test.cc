@@ -312,6 +312,7 @@ const std::vector<Fault> kFaults{
     {"KernelOfDebianForTheProfiler",
      [](Host& host) {
        host.context.profiling_wanted = true;
+       host.context.perf_wanted = false;
        host.write("proc/sys/kernel/perf_event_paranoid", "3\n");
        host.write("proc/version", "Linux version 6.8.0-31-generic (buildd@lcy02) #31-Ubuntu SMP\n");
      },
