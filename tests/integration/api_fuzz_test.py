@@ -266,6 +266,8 @@ class Judge:
             rows = list(oracle.stats(params, window))
         elif path == "/whoami":
             rows = "anything"
+        elif path == "/site":
+            rows = [{"unit_links": []}]
         else:
             raise AssertionError("the oracle has no rule for " + path)
         return rows, limit
