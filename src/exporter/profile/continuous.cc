@@ -3,13 +3,9 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <condition_variable>
-#include <mutex>
 #include <set>
 #include <string_view>
 #include <utility>
-
-#include <fmt/format.h>
 
 #include "base/log.h"
 #include "exporter/profile/symbol/demangle.h"
@@ -111,8 +107,8 @@ ProfilerCounters ContinuousProfiler::counters() const {
 
 void ContinuousProfiler::run(const std::stop_token& stop) {
   const SamplingConfig& config = options_.config.sampling;
-  std::mutex mutex;
-  std::condition_variable_any wake;
+  Mutex pause;
+  Condition wake;
   begin_ = clock_.now();
   auto next_push = std::chrono::steady_clock::now() + config.collect_interval;
   auto next_discovery = std::chrono::steady_clock::now();
@@ -127,7 +123,7 @@ void ContinuousProfiler::run(const std::stop_token& stop) {
       push();
       next_push = now + config.collect_interval;
     }
-    std::unique_lock lock(mutex);
+    MutexLock lock(pause);
     wake.wait_for(lock, stop, kDrainEvery, [] { return false; });
   }
 }
