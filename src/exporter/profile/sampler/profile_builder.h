@@ -64,7 +64,7 @@ class ProfileBuilder {
   std::uint32_t user_frame(Growing& growing, pid_t pid, std::uint64_t address);
   std::uint32_t python_frame(Growing& growing, const Sample& sample, const PythonCode& code);
   void add_python(Growing& growing, const Sample& sample, std::vector<std::uint32_t>& stack);
-  Frame kernel_frame(std::uint64_t address) const;
+  [[nodiscard]] Frame kernel_frame(std::uint64_t address) const;
 
   Symbolizer& symbolizer_;
   const KernelSymbols* kernel_;
