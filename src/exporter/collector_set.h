@@ -38,7 +38,8 @@ class CollectorSet {
   /// context. Then, stage by stage, the enabled ones are created from the context and the sources
   /// of earlier stages. A collector's switch decides whether it is enabled. Without the switch it
   /// has its default, or is disabled with --collector.disable-defaults. Errors name the collector.
-  Result<Created> create(const config::FlagSet& flags, CollectorContext context) const;
+  [[nodiscard]] Result<Created> create(const config::FlagSet& flags,
+                                       CollectorContext context) const;
 
   /// Sorted by stage and name.
   [[nodiscard]] const std::vector<CollectorSpec>& specs() const { return specs_; }

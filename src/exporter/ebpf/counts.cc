@@ -126,7 +126,7 @@ void Counts::assign_row(Row<Value>& row, const Value& now, bool claimed, const U
   const bool is_new = row.changed == Clock::SteadyTime{};
   if (is_new || std::memcmp(&row.last, &now, sizeof(now)) != 0) {
     row.last = larger(row.last, now);
-    row.changed = *read_;
+    row.changed = read_.value_or(Clock::SteadyTime{});
   }
   row.claimed = claimed;
   if (claimed) {
@@ -242,6 +242,7 @@ void Counts::assign_latencies() {
     assign_row(latency_rows_[key], now, mount != mounts_.end(),
                [&](const ebpf_latency_value& grown) CEEMS_REQUIRES(mutex_) {
                  ebpf_latency_value& sum =
+                     // NOLINTNEXTLINE(clang-analyzer-core.NullDereference): only if it was found
                      latencies_[{.mount = mount->second, .operation = key.operation}];
                  sum = add(sum, grown);
                });

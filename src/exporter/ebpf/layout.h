@@ -4,6 +4,8 @@
 // What the programs in the kernel (bpf/) and the exporter share: settings, keys and values of the
 // tables. C, so that both can include it. All values are counts since the programs were attached.
 
+// NOLINTBEGIN(readability-identifier-naming): the names are those of C
+
 #ifdef __cplusplus
 #include <cstdint>
 namespace ceems::exporter::ebpf {
@@ -205,3 +207,5 @@ struct ebpf_lost {
 }  // extern "C"
 }  // namespace ceems::exporter::ebpf
 #endif
+
+// NOLINTEND(readability-identifier-naming)

@@ -4,6 +4,8 @@
 // What the sampling program in the kernel (bpf/stacks.bpf.c) and the exporter share. C, so that
 // both can include it.
 
+// NOLINTBEGIN(readability-identifier-naming): the names are those of C
+
 #ifdef __cplusplus
 #include <cstdint>
 namespace ceems::exporter::profile {
@@ -133,3 +135,5 @@ struct stack_sample {
 }  // extern "C"
 }  // namespace ceems::exporter::profile
 #endif
+
+// NOLINTEND(readability-identifier-naming)
