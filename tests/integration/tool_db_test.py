@@ -419,7 +419,7 @@ def check_spans(good, damaged, found):
     damaged(*right, "UPDATE daily_usage SET num_units = num_units + 1 WHERE username = 'u2'")
     assert "of level 8" in str(found("spans", "cluster hpc, user u2, ")["spans"]["lines"])
     damaged("INSERT INTO ceems_unit_spans VALUES (5, 1)", "INSERT INTO ceems_unit_spans VALUES (99, 1)")
-    assert found("spans", "span 1 of level 5: there is no such level")["spans"]["faults"] == 2
+    assert found("spans", "span 1 of level 5: no such level")["spans"]["faults"] == 2
     # After a visit of the reference, sums are not compared.
     damaged(*right, "UPDATE units SET last_updated_at_ts = NULL WHERE id = 17", "UPDATE ceems_unit_sums SET num_units = 0")
     report = tool_json("verify", "--db", good.replace("small", "damaged"))

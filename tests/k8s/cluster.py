@@ -1,4 +1,4 @@
-"""A control plane of Kubernetes on loopback: etcd, a real kube-apiserver and kube-controller-manager, and kubectl. There is no kubelet
+"""A control plane of Kubernetes on loopback: etcd, a real kube-apiserver and kube-controller-manager, and kubectl. It has no kubelet
 and no scheduler, so pods stay as they are unless a test sets their status. Needs the programs of tests/k8s/build and etcd."""
 
 import base64

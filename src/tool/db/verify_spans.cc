@@ -145,8 +145,7 @@ class Check {
     const int level = what == SumsOf::kUnits ? stored_level : stored_level - store::kSpanLevels;
     const int first = what == SumsOf::kUnits ? 0 : store::kFirstDayLevel;
     if (level < first || level >= store::kSpanLevels || span < 0) {
-      fault_(
-          fmt::format("span {} of level {}: there is no such level or span", span, stored_level));
+      fault_(fmt::format("span {} of level {}: no such level or span", span, stored_level));
       return {};
     }
     Rows stored;

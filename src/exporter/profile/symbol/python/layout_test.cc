@@ -39,7 +39,8 @@ TEST(PythonLayout, KnowsVersionsThatDoNotDescribeThemselves) {
   ASSERT_TRUE(old);
   EXPECT_EQ(old->thread_id, 152U);
   EXPECT_EQ(old->entry, PythonEntry::kEvery);
-  EXPECT_EQ(old->code_qualified_name, old->code_name) << "there are no qualified names";
+  EXPECT_EQ(old->code_qualified_name, old->code_name)
+      << "before 3.11 a code object has no qualified name";
   EXPECT_EQ(known_python_layout(7)->interpreters, 24U);
   EXPECT_EQ(known_python_layout(7)->code_name, 104U);
   EXPECT_EQ(known_python_layout(8), known_python_layout(9));
