@@ -8,7 +8,6 @@
 #include <utility>
 
 #include "base/log.h"
-#include "exporter/profile/symbol/demangle.h"
 
 namespace ceems::exporter::profile {
 namespace {
@@ -17,22 +16,8 @@ constexpr std::chrono::milliseconds kDrainEvery{200};
 constexpr std::chrono::milliseconds kSharedAge{1000};
 constexpr std::string_view kSelf = "__internal_ceems_exporter";
 
-DemangleMode mode_of(Demangle demangle) {
-  switch (demangle) {
-    case Demangle::kSimplified:
-      return DemangleMode::kSimplified;
-    case Demangle::kTemplates:
-      return DemangleMode::kTemplates;
-    case Demangle::kFull:
-      return DemangleMode::kFull;
-    case Demangle::kNone:
-      break;
-  }
-  return DemangleMode::kNone;
-}
-
 SymbolizerOptions symbolizer_options(const SamplingConfig& config) {
-  return {.demangle = mode_of(config.demangle),
+  return {.demangle = config.demangle,
           .processes = static_cast<std::size_t>(config.pid_cache_size),
           .python_functions = static_cast<std::size_t>(config.symbols_map_size),
           .binaries = {.by_build_id = static_cast<std::size_t>(config.build_id_cache_size),

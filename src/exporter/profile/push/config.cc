@@ -60,13 +60,13 @@ Result<std::size_t> read_choice(const Node& node,
 }
 
 Result<> read_demangle(const Node& node, SamplingConfig& config) {
-  // In the order of Demangle.
+  // In the order of DemangleMode.
   constexpr std::array<std::string_view, 4> kNames = {"none", "simplified", "templates", "full"};
   const auto choice = read_choice(node, "demangle", kNames);
   if (!choice) {
     return fail(choice.error());
   }
-  config.demangle = static_cast<Demangle>(*choice);
+  config.demangle = static_cast<DemangleMode>(*choice);
   return {};
 }
 

@@ -8,17 +8,10 @@
 
 #include "base/result.h"
 #include "config/yaml.h"
+#include "exporter/profile/symbol/demangle.h"
 #include "net/client/client.h"
 
 namespace ceems::exporter::profile {
-
-/// How much of a C++ or Rust name is shown.
-enum class Demangle : std::uint8_t {
-  kNone,        ///< the name in the binary
-  kSimplified,  ///< without parameters of functions and templates
-  kTemplates,   ///< without parameters of functions
-  kFull,
-};
 
 /// `ceems_profiler.ebpf`: what is sampled, and how.
 struct SamplingConfig {
@@ -28,7 +21,7 @@ struct SamplingConfig {
   bool collect_kernel_profile = false;
   bool python_enabled = true;
   std::int64_t sample_rate = 97;  ///< Hz
-  Demangle demangle = Demangle::kNone;
+  DemangleMode demangle = DemangleMode::kNone;
   std::int64_t build_id_cache_size = 64;
   std::int64_t pid_cache_size = 32;
   std::int64_t same_file_cache_size = 8;

@@ -43,7 +43,7 @@ void expect_defaults(const ProfilerConfig& config) {
   EXPECT_FALSE(sampling.collect_kernel_profile);
   EXPECT_TRUE(sampling.python_enabled);
   EXPECT_EQ(sampling.sample_rate, 97);
-  EXPECT_EQ(sampling.demangle, Demangle::kNone);
+  EXPECT_EQ(sampling.demangle, DemangleMode::kNone);
   EXPECT_EQ(sampling.build_id_cache_size, 64);
   EXPECT_EQ(sampling.pid_cache_size, 32);
   EXPECT_EQ(sampling.same_file_cache_size, 8);
@@ -112,7 +112,7 @@ ceems_profiler:
   EXPECT_TRUE(sampling.collect_kernel_profile);
   EXPECT_FALSE(sampling.python_enabled);
   EXPECT_EQ(sampling.sample_rate, 49);
-  EXPECT_EQ(sampling.demangle, Demangle::kTemplates);
+  EXPECT_EQ(sampling.demangle, DemangleMode::kTemplates);
   EXPECT_EQ(sampling.build_id_cache_size, 1);
   EXPECT_EQ(sampling.pid_cache_size, 2);
   EXPECT_EQ(sampling.same_file_cache_size, 3);
@@ -139,11 +139,11 @@ TEST(ProfilerConfig, KnowsEveryWayToDemangle) {
   const auto demangle = [](const std::string& name) {
     const auto config = read("ceems_profiler: {ebpf: {demangle: " + name + "}}");
     EXPECT_TRUE(config) << name;
-    return config ? config->sampling.demangle : Demangle::kNone;
+    return config ? config->sampling.demangle : DemangleMode::kNone;
   };
-  EXPECT_EQ(demangle("NONE"), Demangle::kNone);
-  EXPECT_EQ(demangle("simplified"), Demangle::kSimplified);
-  EXPECT_EQ(demangle("Full"), Demangle::kFull);
+  EXPECT_EQ(demangle("NONE"), DemangleMode::kNone);
+  EXPECT_EQ(demangle("simplified"), DemangleMode::kSimplified);
+  EXPECT_EQ(demangle("Full"), DemangleMode::kFull);
   EXPECT_EQ(ebpf("demangle: some"),
             "p.yml:3: ceems_profiler.ebpf.demangle: expected one of none, simplified, templates, "
             "full; got 'some'");
