@@ -302,7 +302,7 @@ MORE = [
         fires=[watts("node", "node", "100x381 400x20")],
         quiet=[[watts("node", "node", "100x100 350x2 100x277 400x20")]])),
     ("CeemsMetersDisagree", Case(
-        at="14h", step="5m", labels={"cluster": "c1", "hostname": "n1", "domain": "node"},
+        at="14h", step="5m", labels={"cluster": "c1", "hostname": "n1"},
         fires=[watts("node", "node", "700x400"), watts("node", "package", "200x400"), info(NODE1)],
         quiet=[[watts("node", "node", "550x400"), watts("node", "package", "200x400"), info(NODE1)]])),
     ("CeemsGpuErrors", Case(at="30m", fires=[('ceems_gpu_ecc_errors_total{%s,type="uncorrected"}' % N1, "0x20 1x400")],
