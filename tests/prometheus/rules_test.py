@@ -6,6 +6,7 @@ exactly."""
 
 import json
 import os
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -162,6 +163,23 @@ def records_are_right_for_a_site():
                                                                                       ("ceems:country", "country_code", {"FR": 1})])
 
 
+def records_are_the_same_in_victoriametrics():
+    """Where its tool is there, as with `tests/servers/with victoriametrics`."""
+    if not shutil.which("vmalert-tool"):
+        print("    (vmalert-tool is not installed, skipped)")
+        return
+    tests = ENERGY + COMPAT + emissions(1, {"rte": 36, "emaps": 40, "wt": 48, "global": 445})
+    with tempfile.TemporaryDirectory() as directory:
+        path = os.path.join(directory, "test.yml")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"rule_files": OURS, "evaluation_interval": "30s", "tests": [{
+                "interval": "%ds" % site_series.STEP, "input_series": site_series.series(),
+                "metricsql_expr_test": [expectation(test) for test in tests]}]}, f)
+        result = subprocess.run(["vmalert-tool", "unittest", "--files=" + path, "--disableAlertgroupLabel"], stdout=subprocess.PIPE,
+                                stderr=subprocess.STDOUT, encoding="utf-8", check=False, timeout=240)
+        assert result.returncode == 0 and "SUCCESS" in result.stdout, result.stdout[:8000]
+
+
 def a_label_of_the_site_may_be_missing():
     """Without `cluster` on the targets the joins hold as well."""
     series = [dict(one, series=one["series"].replace('cluster="c1",', "").replace(',cluster="c1"', "")) for one in site_series.series()]
@@ -260,7 +278,8 @@ def options_are_checked():
         assert status == 0, output
 
 
-TESTS = [records_are_right_without_a_site_file, records_are_right_for_a_site, a_label_of_the_site_may_be_missing,
+TESTS = [records_are_right_without_a_site_file, records_are_right_for_a_site, records_are_the_same_in_victoriametrics,
+         a_label_of_the_site_may_be_missing,
          the_labels_are_those_of_the_reference, gaps_leave_holes_and_no_wrong_watts, every_record_is_tested,
          every_name_of_the_reference_is_written, files_are_those_of_the_tables, options_are_checked]
 
