@@ -45,14 +45,13 @@ void add_flags(config::FlagSet& flags, Options& options) {
   flags.add("ts", options.series,
             {.help = "Also write the time series of the jobs named by --job into files. An "
                      "interrupted run continues where it was."});
-  flags.add("ts.out-dir", options.series_directory,
-            {.help = "Directory for these files.", .placeholder = "DIR"});
+  flags.add("ts.out-dir", options.series_directory, {.help = "Directory for these files."});
   flags.add("ts.metrics", options.series_names,
-            {.help = "Write only these time series, separated by commas; --helpformat lists them.",
+            {.help = "Write only these time series, separated by commas; --helpformat lists them. "
+                     "Implies --ts.",
              .placeholder = "NAME,..."});
-  flags.add_enum(
-      "ts.format", options.series_format, {"csv", "jsonl"},
-      {.help = "Format of the files: csv, or jsonl for JSON lines.", .placeholder = "FORMAT"});
+  flags.add_enum("ts.format", options.series_format, {"csv", "jsonl"},
+                 {.help = "Format of the files: csv, or jsonl for JSON lines."});
   flags.add("csv", options.csv, {.help = "Print the table as CSV."});
   flags.add("html", options.html, {.help = "Print the table as HTML."});
   flags.add("markdown", options.markdown, {.help = "Print the table as Markdown."});
