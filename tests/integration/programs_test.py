@@ -319,6 +319,11 @@ class AnyMethod(http.server.BaseHTTPRequestHandler):
         pass
 
 
+# By these, some servers choose a path, a method or a host.
+DROPPED = ("X-Original-URL", "X-Rewrite-URL", "X-HTTP-Method-Override", "X-HTTP-Method", "X-Method-Override", "Forwarded", "X-Forwarded-Host",
+           "Cookie")
+
+
 def resources(directory):
     """Methods and paths that redfish_proxy passes on without configuration, and what it makes of others."""
     with http.server.ThreadingHTTPServer(("127.0.0.1", 0), AnyMethod) as bmc:
@@ -329,8 +334,9 @@ def resources(directory):
             for row in table("Resources that redfish_proxy passes by default"):
                 AnyMethod.seen.clear()
                 connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
-                connection.request(row["Method"], row["Path"], headers={"X-Redfish-Url": "http://127.0.0.1:%d" % bmc.server_port,
-                                                                         "Authorization": "Basic YTpi", "X-Auth-Token": "t"})
+                connection.request(row["Method"], row["Path"], headers={
+                    "X-Redfish-Url": "http://127.0.0.1:%d" % bmc.server_port, "Authorization": "Basic YTpi", "X-Auth-Token": "t",
+                    "Host": "evil.example", **dict.fromkeys(DROPPED, "/redfish/v1/Systems")})
                 answer = connection.getresponse()
                 body = answer.read().decode()
                 connection.close()
@@ -345,7 +351,8 @@ def resources(directory):
                     method, path, headers = AnyMethod.seen[0]
                     assert (method, path) == (row["Method"], row["Path"]), AnyMethod.seen
                     assert headers["User-Agent"] == "ceems/redfish_proxy" and headers["X-Auth-Token"] == "t", headers
-                    assert "Authorization" not in headers and "X-Redfish-Url" not in headers, headers
+                    assert not {name.lower() for name in headers} & {"authorization", "x-redfish-url", *map(str.lower, DROPPED)}, headers
+                    assert headers["Host"] == "127.0.0.1:%d" % bmc.server_port, headers
                     assert headers["X-Forwarded-For"] == "127.0.0.1", headers
         bmc.shutdown()
 
