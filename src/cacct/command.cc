@@ -77,7 +77,8 @@ class Run {
     question_.projects = comma_parts(options_.accounts);
     question_.uuids = comma_parts(options_.jobs);
     question_.users = comma_parts(options_.users);
-    question_.all_users = std::ranges::find(question_.users, "all") != question_.users.end();
+    question_.all_users =
+        options_.all_users || std::ranges::find(question_.users, "all") != question_.users.end();
     if (question_.all_users) {
       question_.users.clear();
     }

@@ -32,6 +32,10 @@ void add_flags(config::FlagSet& flags, Options& options) {
                      "operators may see the jobs of others.",
              .placeholder = "USER,...",
              .letter = 'u'});
+  flags.add("allusers", options.all_users, {.help = "The same as --user all.", .letter = 'a'});
+  flags.add("allocations", options.allocations,
+            {.help = "Accepted as a habit of sacct; cacct shows no steps of jobs anyway.",
+             .letter = 'X'});
   flags.add("format", options.format,
             {.help = "Show these fields, separated by commas; --helpformat lists them. A width may "
                      "follow, as in name%20 or name%-20.",

@@ -83,6 +83,8 @@ def formats(directory):
         assert headers["X-Grafana-User"] == OWN and headers["Authorization"].startswith("Basic "), headers
         run(directory, "--user", OWN)
         assert api.seen[-1][1] == "/api/v1/usage/current", api.seen[-1]
+        run(directory, "-aX")
+        assert api.seen[-1][1] == "/api/v1/usage/current/admin" and "user" not in api.seen[-1][2], api.seen[-1]
 
 
 def errors(directory):
