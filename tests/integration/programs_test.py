@@ -295,6 +295,19 @@ def messages(directory):
             assert done.returncode == int(row["Status"]) and text in done.stderr and not done.stdout, (command, text, done)
 
 
+def configuration(directory):
+    """Keys and forms of configuration files, and mistakes in them."""
+    rows = table("Configuration")
+    files = [write("%s/%03d.yml" % (directory, number), row["Configuration"] + "\n") for number, row in enumerate(rows)]
+    done = run(["ceems_tool", "check", "config", "--json", *files])
+    checks = json.loads(done.stdout)
+    assert done.returncode == 1 and len(checks) == len(rows), done
+    for row, check in zip(rows, checks):
+        assert check["programs"] == [row["Program"]], (row, check)
+        error = check.get("error", "")
+        assert row["Refused"] in error if row["Refused"] else not error, (row, check)
+
+
 class AnyMethod(http.server.BaseHTTPRequestHandler):
     """A BMC that answers every method."""
     protocol_version = "HTTP/1.1"
@@ -476,7 +489,7 @@ def named_tests(_directory):
 
 
 def main():
-    return run_tests([flags, columns, rules, traffic, updater_queries, messages, resources, admission_requests, creators, named_tests],
+    return run_tests([flags, columns, rules, traffic, updater_queries, messages, configuration, resources, admission_requests, creators, named_tests],
                      "ceems-programs-")
 
 
