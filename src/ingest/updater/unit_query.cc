@@ -46,11 +46,11 @@ std::string uuids_expression(const std::vector<std::string>& uuids) {
 QueryContext query_context(model::Window window, const tsdb::Settings& settings) {
   QueryContext context;
   auto& variables = context.variables;
-  variables.scrape_interval = config::go_duration(settings.scrape_interval);
+  variables.scrape_interval = config::prometheus_duration(settings.scrape_interval);
   variables.scrape_interval_milli = fmt::format("{}", settings.scrape_interval.count());
-  variables.evaluation_interval = config::go_duration(settings.evaluation_interval);
+  variables.evaluation_interval = config::prometheus_duration(settings.evaluation_interval);
   variables.evaluation_interval_milli = fmt::format("{}", settings.evaluation_interval.count());
-  variables.rate_interval = config::go_duration(settings.rate_interval());
+  variables.rate_interval = config::prometheus_duration(settings.rate_interval());
   variables.range =
       config::go_duration(std::chrono::seconds((window.end_ms - window.start_ms) / 1000));
   // The points of a subquery are at multiples of its step. Prometheus 2 includes the points at both

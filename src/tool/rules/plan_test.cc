@@ -197,5 +197,12 @@ TEST(Expressions, QuoteTheNameOfTheJob) {
   EXPECT_EQ(scaled(1.3, "x"), "1.3 * x");
 }
 
+TEST(RateWindow, IsFourScrapesInWhatPrometheusReads) {
+  Job one = job("cpu", {});
+  EXPECT_EQ(rate_window(one), "1m0s");
+  one.scrape_interval = std::chrono::milliseconds(375);
+  EXPECT_EQ(rate_window(one), "1500ms");
+}
+
 }  // namespace
 }  // namespace ceems::tool::rules
