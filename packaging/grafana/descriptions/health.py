@@ -58,7 +58,7 @@ HEALTH = Dashboard(
               (Prom("sum(increase(%supdate_units_skipped_total[$__range]))" % API, "units refused", instant=True),
                Prom("sum(increase(%spurge_failures_total[$__range]))" % API, "purges failed", instant=True),
                Prom("sum(increase(%sadmin_sync_failures_total[$__range]))" % API, "fetches of admins failed", instant=True),
-               Prom("sum(increase(%sdropped_requests_total[$__range]))" % API, "requests dropped", instant=True)), "health",
+               Prom("sum(increase(%sdropped_requests_total[$__range])) or vector(0)" % API, "requests dropped", instant=True)), "health",
               levels=NONE_OR_SOME),
     )), Row("Load balancer", (
         Panel("lines", "Time to decide", "99th percentile of the time from a request to the decision.", "s",
