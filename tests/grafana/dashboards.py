@@ -8,7 +8,7 @@ import urllib.parse
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GRAFANA = os.path.join(ROOT, "packaging", "grafana")
 DASHBOARDS = os.path.join(GRAFANA, "dashboards")
-LANGUAGES = ("en",)
+LANGUAGES = ("de", "en", "fr")
 VARIABLE = re.compile(r"\$(\w+)|\$\{(\w+(?:\.\w+)*)(?::([\w:]+))?\}|\[\[(\w+)\]\]")
 REGEX_SPECIAL = re.compile(r"[\\^$*+?.()|{}\[\]/]")
 

@@ -46,15 +46,15 @@ CLUSTER = Dashboard(
               (Prom(same_labels("$pue * sum(%s) / %s" % (increase(NODE_ENERGY, NODE), JOULES),
                                 "sum(sum_over_time(job:ceems_host_power_watts:pue[$__range:1m])) * 60 / %s" % JOULES), "energy",
                     instant=True),), "counters", width=6, height=7, decimals=1),
-        Panel("stat", "Unallocated share", "Energy that nodes used while nobody had reserved what used it, of all their energy.",
+        Panel("stat", "Unallocated share", "Share of the nodes' energy that goes to CPUs, memory and GPUs which nobody has reserved.",
               "percentunit", (Prom("sum(%s) / sum(%s)" % (increase(UNALLOCATED, NODE), increase(NODE_ENERGY, NODE)), "unallocated",
                                    instant=True),), "energy", width=6, height=7,
               levels=(Level(0, "low", "#0072B2"), Level(0.2, "fair", "#E69F00"), Level(0.5, "high", "#D55E00"))),
         Panel("bars", "Energy by domain", "Energy of CPU packages, memory, GPUs and other (fans, disks, losses) in the range, multiplied"
               " by the PUE above.", "kwatth", (Prom(ENERGY_BY_DOMAIN, "{{domain}}", instant=True),), "counters", width=12, height=7,
               decimals=1),
-        Panel("stack", "Power of all nodes by share", "Power of the units that are running or ended just now, of the system, and of what"
-              " nobody reserved. Without PUE.", "watt", (Prom(shares(NODE), "{{share}}"),), "energy", width=12),
+        Panel("stack", "Power of all nodes by share", "Power of units, of units that ended just now and of the system, and unallocated"
+              " power. Without PUE.", "watt", (Prom(shares(NODE), "{{share}}"),), "energy", width=12),
         Panel("lines", "Emission rate of the cluster", "Power of all nodes multiplied by the emission factor of the chosen provider and"
               " country, and by the PUE above.", "gps",
               (Prom("$pue * %s / %s * on () group_right () %s" % ("(%s)" % WATTS, JOULES, FACTORS), "{{provider}} {{country_code}}"),),
@@ -62,14 +62,14 @@ CLUSTER = Dashboard(
     )), Row("Use", open=True, panels=(
         Panel("bars", "Use of the cluster now", "CPUs that are busy, memory in use, and the mean use of GPUs and their memory, of what the"
               " nodes have.", "percentunit", (Prom(busy("part"), "{{part}}", instant=True),), "exporter", width=12),
-        Panel("table", "Top projects", "Users and projects that used most in the range, the largest first.",
+        Panel("table", "Users and projects", "Users and projects that used most in the range, the largest first.",
               queries=(Api("usage/current/admin", (*PERIOD, *fields(
                   "cluster_id", "username", "project", "num_units", "total_time_seconds", "total_cpu_energy_usage_kwh",
                   "total_gpu_energy_usage_kwh", "total_cpu_emissions_gms", "total_gpu_emissions_gms")),
                   (Column("cluster_id", "cluster_id", "Cluster"), *USAGE_COLUMNS[:5], *SUMS)),),
               origin="api admin", width=12, sort="energy"),
     )), Row("Nodes", (
-        Panel("table", "Nodes", "The 50 nodes that draw most, with the share that nobody reserved and how their energy was found.",
+        Panel("table", "Nodes", "The 50 nodes that draw most, with their unallocated share and how their energy was found.",
               queries=(Prom("topk(50, sum by (hostname) (%s))" % rate(NODE_ENERGY, NODE), instant=True, table=True),
                        Prom("topk(50, sum by (hostname) (%s) / sum by (hostname) (%s))" % (rate(UNALLOCATED, NODE), rate(NODE_ENERGY, NODE)),
                             instant=True, table=True),
@@ -97,7 +97,7 @@ QUALITY = Dashboard(
         Panel("bars", "Nodes by method", "Number of nodes whose energy was measured, derived from a measured value, or modelled.", "count",
               (Prom("count by (method) (%s)" % selector("ceems_energy_source_info", NODE), "{{method}}", instant=True),), "energy",
               width=8),
-        Panel("stat", "Nodes without energy", "Exporters that answer but have no energy of their node.", "count",
+        Panel("stat", "Nodes without energy", "Exporters that answer but export no energy of their node.", "count",
               (Prom("count(ceems_exporter_build_info unless on (instance) %s) or vector(0)" % selector(NODE_ENERGY, NODE), "nodes",
                     instant=True),), "energy", width=4, levels=(Level(0, "none", "#0072B2"), Level(1, "some", "#D55E00"))),
         Panel("table", "Silent sources", "Sources of energy without a new value for two minutes, the oldest 50.",
@@ -112,12 +112,12 @@ QUALITY = Dashboard(
                             instant=True, table=True),), labels=(("hostname", "Node"), ("source", "Source")),
               values=(("Energy", "kwatth"),), origin="energy", width=12),
     )), Row("Accounts", open=True, panels=(
-        Panel("stat", "Largest imbalance", "Energy of units, ended units, system and unallocated against that of the node, of the worst"
-              " node. It is zero up to rounding; anything else is a fault of the program: report it.", "percentunit",
+        Panel("stat", "Largest imbalance", "Energy of units, ended units, system and unallocated compared with that of the node, for the"
+              " worst node. It is zero up to rounding; anything else is a bug: please report it.", "percentunit",
               (Prom("max(%s)" % IMBALANCE, "imbalance", instant=True),), "energy", width=6, decimals=4,
               levels=(Level(0, "good", "#0072B2"), Level(0.02, "wrong", "#D55E00"))),
-        Panel("lines", "System share", "Energy of what is no unit (kernel, daemons, logins) of all energy: lowest, mean and highest node."
-              " Where it is high, units may not be discovered.", "percentunit",
+        Panel("lines", "System share", "Energy of everything that is not a unit (kernel, daemons, logins) as a share of all energy. Where it"
+              " is high, units may not be discovered.", "percentunit",
               tuple(Prom("%s(sum by (hostname) (%s) / sum by (hostname) (%s))" % (function, rate(SYSTEM, NODE), rate(NODE_ENERGY, NODE)),
                          text) for function, text in (("min", "lowest node"), ("avg", "mean of the nodes"), ("max", "highest node"))),
               "energy", width=18),

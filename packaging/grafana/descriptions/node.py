@@ -28,7 +28,7 @@ NODE = Dashboard(
     (Row("Energy", open=True, panels=(
         Panel("stack", "Power by domain and source", "Power of the node, by part and by the meter that reported it.", "watt",
               (Prom("topk(20, sum by (domain, source) (%s))" % rate(NODE_ENERGY, H + ', domain!="node"'), "{{domain}} {{source}}"),), "energy"),
-        Panel("stack", "Power by share", "Power of units, of the system, and of what nobody reserved.", "watt",
+        Panel("stack", "Power by share", "Power of units and of the system, and unallocated power.", "watt",
               (Prom(shares(WHOLE), "{{share}}"),), "energy"),
         Panel("stack", "Power of the units", "The %d units that draw most. Wider bands are larger consumers." % MOST, "watt",
               (Prom("topk(%d, sum by (uuid) (%s))" % (MOST, rate(UNIT_ENERGY, WHOLE)), "{{uuid}}"),), "energy"),
@@ -77,7 +77,7 @@ NODE = Dashboard(
               labels=(("index", "GPU"), ("gpuuuid", "UUID"), ("reason", "Reason")), values=(("", ""),), origin="exporter"),
         Panel("bars", "GPU errors in the range", "Xid errors and memory errors of the node's GPUs in the range.", "count",
               (Prom("topk(20, sum by (xid) (%s))" % increase("ceems_gpu_xid_errors_total", H), "Xid {{xid}}", instant=True),
-               Prom("topk(20, sum by (type) (%s))" % increase("ceems_gpu_ecc_errors_total", H), "memory, {{type}}", instant=True)),
+               Prom("topk(20, sum by (type) (%s))" % increase("ceems_gpu_ecc_errors_total", H), "memory errors {{type}}", instant=True)),
               "exporter", levels=(Level(0, "none", "#0072B2"), Level(1, "some", "#D55E00"))),
     ))))
 
@@ -92,17 +92,17 @@ ACCOUNTED = "sum by (domain) (%s)" % charged(H)
 AUDIT = Dashboard(
     "ceems-audit", "Energy audit of a node", "Every joule of a node: where it was measured and who was charged for it.", "operators",
     (SOURCES[0], HOSTNAME),
-    (Row("The books", open=True, panels=(
-        Panel("table", "Books by domain", "Energy since the exporter began to count: what the meters showed, and who was charged. Units,"
-              " ended units, system and unallocated add up to the node in every row.",
+    (Row("Account", open=True, panels=(
+        Panel("table", "Account by domain", "Energy since the exporter began to count: what the meters showed, and what was charged to whom."
+              " Units, ended units, system and unallocated add up to the node in every row.",
               queries=(Prom(kept(NODE_ENERGY), instant=True, table=True), Prom(kept(UNIT_ENERGY), instant=True, table=True),
                        Prom(kept(ENDED), instant=True, table=True), Prom(kept(SYSTEM), instant=True, table=True),
                        Prom(kept(UNALLOCATED), instant=True, table=True)),
               labels=(("domain", "Domain"),),
               values=(("Node", "kwatth"), ("Units", "kwatth"), ("Ended units", "kwatth"), ("System", "kwatth"), ("Unallocated", "kwatth")),
               origin="energy", width=16),
-        Panel("bars", "Imbalance by domain", "Difference between what was charged and what was measured, of what was measured. It is zero up"
-              " to rounding; anything else is a fault of the program: report it.", "percentunit",
+        Panel("bars", "Imbalance by domain", "Relative difference between charged and measured energy. It is zero up to rounding; anything"
+              " else is a bug: please report it.", "percentunit",
               (Prom("abs(%s / sum by (domain) (%s) - 1)" % (ACCOUNTED, selector(NODE_ENERGY, H)), "{{domain}}", instant=True),), "energy",
               width=8, decimals=4, levels=(Level(0, "good", "#0072B2"), Level(0.02, "wrong", "#D55E00"))),
         Panel("table", "Energy by meter", "Energy in the range by domain and by the meter that reported it.",
@@ -113,7 +113,7 @@ AUDIT = Dashboard(
                             table=True),),
               labels=(("uuid", "ID"), ("manager", "Manager")), values=(("Energy", "kwatth"),), origin="energy", width=12),
     )), Row("Over the range", open=True, panels=(
-        Panel("stack", "Charged power by share", "Power that was charged to units, ended units, the system and nobody.", "watt",
+        Panel("stack", "Charged power by share", "Power that was charged to units, ended units and the system, and unallocated power.", "watt",
               (Prom(shares(WHOLE), "{{share}}"),), "energy"),
         Panel("lines", "Measured power", "Power of the whole node as the meters show it: the stack beside it has the same height.", "watt",
               (Prom("sum(%s)" % rate(NODE_ENERGY, WHOLE), "node"),), "energy"),

@@ -171,7 +171,7 @@ ROWS = (
     Row("File I/O", (
         Panel("lines", "File bandwidth", "Bytes that the unit read and wrote on all its nodes, by mount point.", "Bps",
               both("ceems_ebpf_%s_bytes_total", "read", "write", "mountpoint", "read", "written"), "exporter"),
-        Panel("lines", "File requests", "Calls that read and write, on all nodes, by mount point.", "events",
+        Panel("lines", "File requests", "Read and write calls on all nodes, by mount point.", "events",
               both("ceems_ebpf_%s_requests_total", "read", "write", "mountpoint", "read", "written"), "exporter"),
         Panel("lines", "File errors", "Calls that failed, on all nodes, by mount point.", "events",
               both("ceems_ebpf_%s_errors_total", "read", "write", "mountpoint", "read", "written"), "exporter", width=24),

@@ -104,7 +104,7 @@ def month(title, ago):
 
 
 PROJECT = Dashboard(
-    "ceems-project", "Project", "What the members of a project used together. Members and leads of the project see it.", "users",
+    "ceems-project", "Project", "What the members of a project used together. Its members and leads can see it.", "users",
     (*SOURCES, CLUSTER,
      Variable("names", "project", "Project", query="projects", field="name", params=(("cluster_id", "$cluster"), ("field", "name"))),
      PROVIDER),
