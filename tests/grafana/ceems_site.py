@@ -3,7 +3,6 @@ collectors need a kernel or hardware that a test machine lacks, the real API ser
 recording rules, and the real load balancer."""
 
 import contextlib
-import glob
 import json
 import os
 import re
@@ -25,6 +24,7 @@ DAYS = 70  # this month and the two before it
 CLUSTER = "test"
 OWN, FOREIGN = "1000000", "1000001"  # the jobs of alice and of bob, on both nodes
 OLD = "999000"  # a job of alice's on nodes that run the reference's exporter: only recording rules know its power
+COMPAT = os.path.join(ROOT, "packaging", "prometheus", "ceems-compat.rules.yml")
 AS_ROOT = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
 GPM = {2: 81.5, 3: 40, 1: 95, 5: 25, 7: 12, 6: 3, 9: 4, 11: 6, 12: 8, 13: 10, 10: 55}  # metrics of GPU profiling
 
@@ -146,12 +146,12 @@ def extra_series():
 
 
 def prometheus_config(directory, nodes, extra, api, lb, profiles, own, rules):
-    listed = [os.path.join(directory, "rules.yml")]
-    write(listed[0], "groups:\n  - name: test\n    interval: %ds\n    rules:\n%s" % (SCRAPE, "".join(
-        "      - record: %s\n        expr: %s\n" % (record, json.dumps(expr)) for record, expr in rules.items()))
-        if rules else "groups: []\n")
-    for path in glob.glob(os.path.join(ROOT, "packaging", "prometheus", "ceems-compat.rules.yml")):
-        with open(path, encoding="utf-8") as f:
+    listed = [write(os.path.join(directory, "rules.yml"), json.dumps({"groups": [{
+        "name": "test", "interval": "%ds" % SCRAPE, "rules": [
+            {"record": "ceems:country", "expr": "vector(1)", "labels": {"country_code": "FR"}},
+            *({"record": record, "expr": expr} for record, expr in rules.items())]}]}))]
+    if os.path.exists(COMPAT):
+        with open(COMPAT, encoding="utf-8") as f:
             text = f.read()
         # A scrape a second, and not one a minute: so are the intervals.
         text = re.sub(r"interval: \w+", "interval: %ds" % SCRAPE, text)
@@ -204,9 +204,9 @@ class Site:
         self.make_jobs()
         self.data, api = os.path.join(directory, "data"), free_port()
         self.api = "http://127.0.0.1:%d" % api
-        compat = os.path.exists(os.path.join(ROOT, "packaging", "prometheus", "ceems-compat.rules.yml"))
+        self.compat = os.path.exists(COMPAT)
         config = prometheus_config(directory, self.nodes, extra.url[7:], self.api[7:], self.port, self.profiles, own,
-                                   {} if compat else RULES)
+                                   {} if self.compat else RULES)
         self.make_past()
         # First, because the API server asks it for the scrape interval when it starts.
         stack.enter_context(Program(
