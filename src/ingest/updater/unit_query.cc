@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "config/duration.h"
 
 namespace ceems::ingest {
@@ -82,10 +84,17 @@ Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
        .max_series = std::max(kMinSeriesBound, uuids.size() * context.max_series_per_unit)});
   if (answer) {
     std::vector<UnitValue> values;
+    std::set<std::string_view> seen;
     for (const auto& series : answer->series) {
       const std::string_view uuid = series.labels.get("uuid");
       // The answer may contain units that were not requested.
       if (std::ranges::binary_search(uuids, uuid)) {
+        if (!seen.insert(uuid).second) {
+          return fail(ErrorCode::kInvalidArgument,
+                      "the answer has more than one sample of the unit {}; aggregate the query by"
+                      " (uuid)",
+                      printable(uuid));
+        }
         values.push_back({.uuid = std::string(uuid), .value = series.samples.front().value});
       }
     }
