@@ -104,6 +104,7 @@ def every_alert_has_a_runbook():
             sections[name] = (os.path.splitext(os.path.basename(path))[0], text)
     assert {alert.name for alert in alerts} == set(sections), {alert.name for alert in alerts} ^ set(sections)
     table = read(os.path.join(DOCS, "prometheus.md"))
+    assert "%d [alerts](#alerts)" % len(alerts) in table, len(alerts)
     for alert in alerts:
         page, text = sections[alert.name]
         assert page == alert.page, (alert.name, page, alert.page)

@@ -28,7 +28,7 @@ def joined(*parts):
 
 UNIT_WATTS = {"a node": 500, "a gpu": 380, "a package": 80, "a dram": 10, "a other": 30, "b node": 190, "b gpu": 100, "c node": 200,
               "c gpu": 150, "d node": 60, "d gpu": 0, "e node": 25, "e gpu": 20, "f node": 100, "f package": 70, "f dram": 10,
-              "f other": 20, "g node": 90, "g gpu": 40, "h package": 30, "h dram": 5}
+              "f other": 20, "g node": 90, "g gpu": 40}
 ENERGY = [
     ("uuid:ceems_unit_power_watts:rate", "uuid domain", UNIT_WATTS),
     ("uuid:ceems_cpu_cores:rate", "uuid", {"a": 8, "b": 1, "f": 6, "g": 2, "z": 6}),
@@ -49,7 +49,7 @@ N2_PARTS = 4 * 1000 + (100 + 20 + 40 + 0) * 1200
 ENERGY.append(("hostname:ceems_energy_balance:ratio", "hostname", {
     "n1": N1_PARTS / (1000 + 1200 * 1200), "n2": N2_PARTS / (1000 + 160 * 1200), "n3": (1000 + 90 * 1200) / (1000 + 110 * 1200)}))
 
-HOST_WATTS = {"a": 120, "b": 90, "c": 50, "d": 60, "e": 5, "f": 100, "g": 50, "h": 35}
+HOST_WATTS = {"a": 120, "b": 90, "c": 50, "d": 60, "e": 5, "f": 100, "g": 50}
 # GPU-0 draws 300 W and GPU-1 100 W. GPU-2 draws 200 W, and its instances have 28 and 56 SMs. b and c share the 60 W of GPU-3.
 B = 200 * 28 / 84 + 30
 C = 200 * 56 / 84 + 30

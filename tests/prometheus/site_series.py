@@ -128,7 +128,6 @@ def other_nodes(site):
     n2 = node("n2")
     site.cpus(n2, 32, 8, 128e9, 96e9)
     site.unit(n2, "f", {"node": 100, "package": 70, "dram": 10, "other": 20}, cpu=6, cpus=8, used=16e9, total=32e9)
-    site.unit(n2, "h", {"package": 30, "dram": 5})  # as if the node were not known
     site.of_node(n2, {"node": ("sum", 160), "package": ("rapl-package-0", 140)}, system=20, unallocated=40, ended=0)
     for metric, watts in (("ceems_ipmi_dcmi_current_watts", 210), ("ceems_ipmi_dcmi_power_current_watts", 210),
                           ("ceems_redfish_current_watts", 220), ("ceems_redfish_power_current_watts", 220),

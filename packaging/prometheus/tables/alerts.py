@@ -130,7 +130,7 @@ def energy_alerts():
         "It fires for 18 hours and then ends by itself.", "6h")
     yield Alert(
         37, "CeemsUnitsWithoutEnergy",
-        "sum by ({0}) (ceems_compute_units) > 0\nand on ({0}) {1}\nunless on ({0}) ceems_compute_unit_energy_joules_total".format(
+        "sum by ({0}) (ceems_compute_units) > 0\nand on ({0}) {1}\nunless on ({0}) ceems_compute_unit_energy_joules_total{{domain=\"node\"}}".format(
             TARGET, NODE),
         "warning", "{{ $labels.instance }} has units, but no energy of units",
         "The sampler does not find the units that the page shows. Look at the log of the exporter and report it.",
@@ -168,7 +168,8 @@ GROUPS = (
     ("ceems-gpu-alerts", "1m", "gpu", lambda settings: gpu_alerts()),
     ("ceems-api-server-alerts", "1m", "api-server", lambda settings: alerts_servers.api_alerts(host)),
     ("ceems-lb-alerts", "1m", "load-balancer", lambda settings: alerts_servers.lb_alerts()),
-    ("ceems-rule-alerts", "1m", "rules", lambda settings: alerts_servers.rule_alerts(TARGET)),
+    ("ceems-rule-alerts", "1m", "rules", lambda settings: alerts_servers.rule_alerts()),
+    ("ceems-record-alerts", "5m", "rules", lambda settings: alerts_servers.record_alerts(TARGET)),
     ("ceems-stack-alerts", "1m", "programs", lambda settings: alerts_servers.program_alerts(settings, host)),
 )
 

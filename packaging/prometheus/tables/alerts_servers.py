@@ -108,7 +108,7 @@ def lb_alerts():
         "Threshold: 1000 an hour. A dashboard with a wrong unit sends about one a second.")
 
 
-def rule_alerts(target):
+def rule_alerts():
     yield Alert(
         29, "CeemsRuleFailing",
         'increase(prometheus_rule_evaluation_failures_total{rule_group=~".*;(ceems-|compute-unit-|host-agg-).*"}[5m]) > 0',
@@ -116,6 +116,9 @@ def rule_alerts(target):
         "Open Status, Rules in Prometheus; it shows the error. \"many-to-many\" means that a target is scraped by two jobs, or that two rule "
         "files write the same record.",
         "Any failure, for five minutes.", "5m")
+
+
+def record_alerts(target):
     yield Alert(
         30, "CeemsRuleEmpty",
         "(\n  sum by ({0}) (ceems_compute_units) > 0\n  unless on ({0}) uuid:ceems_host_power_watts:pue\n)\n"

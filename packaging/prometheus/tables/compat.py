@@ -82,10 +82,10 @@ def ours(record, labels=TARGET):
     return "(%s and on (%s) %s)" % (record, labels, NODE)
 
 
-def emissions(record, power, labels):
-    """One record for each provider. The factor is a single series, so nothing is joined in vain."""
-    return [Record(record, "%s / 3.6e6\n  * on () group_left (%s)\nprovider:ceems_site_emission_factor:max{provider=\"%s\"}"
-                   % (power, labels, provider), labels={"provider": provider}) for provider in PROVIDERS]
+def emissions(record, power, of, labels=""):
+    """One record for each provider: watts times grams per joule, which is a single series. If there is none, nothing else is evaluated."""
+    return [Record(record, "%s\n  * on () group_left (%s) (provider:ceems_site_emission_factor:max{provider=\"%s\"} / 3.6e6)\nand on (%s) %s"
+                   % (power, labels, provider, of, NODE), labels={"provider": provider}) for provider in PROVIDERS]
 
 
 def site_group():
@@ -107,9 +107,6 @@ def site_group():
 def unit_group(settings):
     window = settings.window
 
-    def energy(matcher):
-        return "sum without (domain) (rate(ceems_compute_unit_energy_joules_total{domain%s}[%s]))" % (matcher, window)
-
     rules = [
         Record("uuid:ceems_cpu_usage:ratio_irate", (
             "100 * (\n  irate(ceems_compute_unit_cpu_user_seconds_total[{0}])\n"
@@ -120,14 +117,12 @@ def unit_group(settings):
     ]
     rules += [Record("instance:%s:pue" % metric, "(%s %s)\n  %s" % (metric, OURS, PUE)) for metric in METERS]
     rules.append(Record("uuid:ceems_host_power_watts:pue", (
-        "clamp_min(\n"
-        "  {node}\n"
-        "    - ({gpu} or {node} * 0)\n"
-        "  or\n"
-        "  {parts}\n"
-        ", 0)\n  {pue}").format(node=energy('="node"'), gpu=energy('="gpu"'), parts=energy('!~"node|gpu"'), pue=PUE),
-        comment="The whole node but its GPUs, as in the dashboards of CEEMS."))
-    rules += emissions("uuid:ceems_host_emissions_g_s:pue", ours("uuid:ceems_host_power_watts:pue"), "")
+        "clamp_min(sum without (domain) (\n"
+        '  rate(ceems_compute_unit_energy_joules_total{{domain="node"}}[{0}])\n'
+        '  or -rate(ceems_compute_unit_energy_joules_total{{domain="gpu"}}[{0}])\n'
+        "), 0)\n  {1}").format(window, PUE),
+        comment="The whole node but its GPUs, as in the dashboards of CEEMS. Whenever a unit has energy, it has some in the domain `node`."))
+    rules += emissions("uuid:ceems_host_emissions_g_s:pue", "uuid:ceems_host_power_watts:pue", TARGET)
     return Group("ceems-compat-units", rules=rules, interval=duration(settings.interval))
 
 
@@ -160,7 +155,7 @@ def gpu_rules(settings):
         ")\n  {pue}").format(weight=WEIGHT, unit=UNIT, held=held, power=units, pue=PUE), comment=(
             "The devices of a unit add up to its counter. They count alike while none of them draws power. A unit that computes on "
             "GPUs that it does not hold has one series without a device."))
-    yield from emissions("uuid:ceems_gpu_emissions_g_s:pue", ours("uuid:ceems_gpu_power_watts:pue"), "")
+    yield from emissions("uuid:ceems_gpu_emissions_g_s:pue", "uuid:ceems_gpu_power_watts:pue", TARGET)
     yield Record("uuid:ceems_gpu_usage:ratio", "100 *\n" + of_instance("ceems_gpu_utilization_ratio"))
     yield Record("uuid:ceems_gpu_memory_usage:ratio", (
         "100 *\n%s\n  * on (%s) group_left (type)\nmax by (%s, type) (\n"
@@ -219,7 +214,7 @@ def job_group(settings):
             '(ceems_gpu_memory_used_bytes{index!=""} / ceems_gpu_memory_total_bytes)')),
     ]
     for kind in ("host", "gpu"):
-        rules += emissions("job:ceems_%s_emissions_g_s:pue" % kind, ours("job:ceems_%s_power_watts:pue" % kind, JOB),
+        rules += emissions("job:ceems_%s_emissions_g_s:pue" % kind, "job:ceems_%s_power_watts:pue" % kind, JOB,
                            "country_code, country")
     return Group("ceems-compat-jobs", rules=rules, interval=duration(settings.interval))
 
