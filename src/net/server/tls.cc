@@ -284,7 +284,7 @@ std::optional<std::int64_t> end_of(const X509* certificate) {
 std::optional<std::int64_t> certificate_end(ssl_ctx_st& context) {
   std::optional<std::int64_t> first = end_of(SSL_CTX_get0_certificate(&context));
   STACK_OF(X509)* chain = nullptr;
-  SSL_CTX_get0_chain_certs(&context, &chain);
+  SSL_CTX_get0_chain_certs(&context, static_cast<void*>(&chain));
   for (int i = 0; chain != nullptr && i < sk_X509_num(chain); ++i) {
     const auto end = end_of(sk_X509_value(chain, i));
     if (end && (!first || *end < *first)) {

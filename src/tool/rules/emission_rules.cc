@@ -13,6 +13,7 @@ std::vector<Rule> unit_emissions(std::string_view record,
                                  const Emissions& emissions) {
   std::vector<Rule> rules;
   const std::string kwh = fmt::format("({} / 3.6e6)", power);
+  rules.reserve(emissions.providers.size() + 1);
   for (const std::string& provider : emissions.providers) {
     rules.push_back({.record = std::string(record),
                      .expression = fmt::format(

@@ -24,7 +24,7 @@ std::string of(const GpuPlan& plan, std::string_view metric) {
 std::string usage(const GpuPlan& plan) {
   switch (plan.kind) {
     case GpuKind::kNvidia: {
-      const std::string coarse = of(plan, "DCGM_FI_DEV_GPU_UTIL");
+      std::string coarse = of(plan, "DCGM_FI_DEV_GPU_UTIL");
       if (!plan.job->has("DCGM_FI_PROF_GR_ENGINE_ACTIVE")) {
         return coarse;
       }
