@@ -4,15 +4,18 @@
     cmake --preset bench && cmake --build build/bench --target ceems_tool database
     bench/db_copy.py --bin build/bench/bin [--units 10000000] [--data DIRECTORY] [--write bench/RESULTS.md]
 
-The database has the units of a year (bench/database.cc); with --data it is a copy of the one in that directory. It is made below
-$TMPDIR; all takes about 5 kB for each unit. Needs PostgreSQL and psql."""
+The database has the units of a year (bench/database.cc), of which the first 100,000 are repeated under other IDs, because writing
+10 million as the API server does takes an hour; with --data it is a copy of the one in that directory. It is made below $TMPDIR; all
+takes about 5 kB for each unit. Needs PostgreSQL and psql."""
 
 import argparse
+import contextlib
 import datetime
 import json
 import os
 import platform
 import re
+import sqlite3
 import subprocess
 import sys
 import tempfile
@@ -52,6 +55,29 @@ def run(tool, arguments, kill_after=None):
     return seconds, most, report
 
 
+def repeat_units(path, wanted):
+    """Adds copies of the units under other IDs until there are `wanted`."""
+    with contextlib.closing(sqlite3.connect(path, isolation_level=None)) as db:
+        for setting in ("journal_mode=OFF", "synchronous=OFF", "cache_size=-500000", "locking_mode=EXCLUSIVE"):
+            db.execute("PRAGMA " + setting)
+        dropped = db.execute("SELECT type, name, sql FROM sqlite_master WHERE tbl_name = 'units' AND type IN ('index', 'trigger') "
+                             "AND sql IS NOT NULL").fetchall()
+        for kind, name, _ in dropped:
+            db.execute("DROP %s %s" % (kind, name))
+        names = [row[1] for row in db.execute("PRAGMA table_info(units)")]
+        values = ", ".join({"id": "NULL", "uuid": "uuid || '-' || ?1"}.get(name, name) for name in names)
+        (last,), (count,) = (db.execute("SELECT %s FROM units" % what).fetchone() for what in ("max(id)", "count(*)"))
+        db.execute("DELETE FROM ceems_unit_spans")  # the sums are of the first units only
+        db.execute("DELETE FROM ceems_unit_sums")
+        db.execute("BEGIN")
+        for copy in range(1, -(-wanted // count)):
+            db.execute("INSERT INTO units (%s) SELECT %s FROM units WHERE id <= ?2 LIMIT ?3" % (", ".join(names), values),
+                       (copy, last, wanted - copy * count))
+        db.execute("COMMIT")
+        for _, _, sql in dropped:
+            db.execute(sql)
+
+
 def measure(tool, source, target, kill_after):
     arguments = ["--from", source, "--to", target]
     first, most, report = run(tool, arguments, kill_after)
@@ -82,7 +108,11 @@ def main():
             lines(tool, "db", "backup", "--db", options.data, "--output", source)
             lines(tool, "db", "migrate", "--db", source, "--time-zone", "UTC")
         else:
-            lines(os.path.join(options.bin, "database"), "sqlite:" + work + "/source", str(options.units), "1000", "nothing")
+            seed = min(options.units, 100_000)
+            lines(os.path.join(options.bin, "database"), "sqlite:" + work + "/source", str(seed), "1000", "nothing")
+            begin = time.monotonic()
+            repeat_units(source, options.units)
+            print("%d units after %.0f s" % (options.units, time.monotonic() - begin), file=sys.stderr)
         info = json.loads(lines(tool, "db", "info", "--json", "--db", source))
         units = info["tables"]["units"]
         kill_after = options.kill_after or max(1.0, units / 100_000)

@@ -27,6 +27,7 @@
 #include "ingest/grafana_admins.h"
 #include "ingest/update_loop.h"
 #include "metrics/registry.h"
+#include "metrics/web_certificate.h"
 #include "net/server/server.h"
 #include "options.h"
 #include "os/command.h"
@@ -248,6 +249,7 @@ int run(int argc, const char* const* argv) {
                                     {"reason"})](ceems::net::Dropped what) {
         dropped.with({ceems::net::to_string(what)}).add();
       };
+  server_options->on_certificate = ceems::metrics::web_certificate_gauge(registry);
   auto server = ceems::net::Server::create(
       std::move(*server_options),
       [&handler](const ceems::net::Request& request, ceems::net::Response& response) {

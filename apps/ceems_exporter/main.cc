@@ -219,8 +219,10 @@ int run(int argc, const char* const* argv) {
   std::unique_ptr<ceems::net::Server> server;
   if (!options.once) {
     // Open sockets before dropping privileges, so that ports below 1024 work.
+    auto listening_options = exporter::server_options(options);
+    listening_options.on_certificate = self.on_certificate();
     auto listening = ceems::net::Server::create(
-        exporter::server_options(options),
+        std::move(listening_options),
         [&routes](const ceems::net::Request& request, ceems::net::Response& response) {
           routes.handle(request, response);
         });

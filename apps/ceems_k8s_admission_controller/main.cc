@@ -91,7 +91,7 @@ Result<std::vector<admission::Workload>> workloads_of(const CommandLine& line) {
 }
 
 int serve(const CommandLine& line, std::vector<admission::Workload> workloads) {
-  admission::Reviewer reviewer(rules_of(line), std::move(workloads), line.service.web_config_file);
+  admission::Reviewer reviewer(rules_of(line), std::move(workloads));
   auto server = admission::create_server(line.service, reviewer);
   if (!server) {
     return os::give_up_early(server.error());

@@ -2,14 +2,10 @@
 
 #include <array>
 
+#include "metrics/web_certificate.h"
+
 namespace ceems::admission {
 namespace {
-
-const metrics::Desc kCertificateEnd{
-    "ceems_k8s_admission_controller_certificate_end_timestamp_seconds",
-    "When the certificate of the server ends, in epoch seconds.",
-    metrics::Type::kGauge,
-    {}};
 
 constexpr std::array kBounds{1e-5, 1e-4, 1e-3, 5e-3, 0.01, 0.05, 0.1, 0.5, 1.0};
 
@@ -62,13 +58,23 @@ void ReviewMetrics::count(std::string_view hook, ReviewOutcome outcome, double s
   durations_.with({hook}).observe(seconds);
 }
 
-std::string ReviewMetrics::page(std::optional<double> certificate_end) {
+std::function<void(std::int64_t)> ReviewMetrics::on_certificate() {
+  // The name that this program had before all servers had one.
+  metrics::Gauge& gauge =
+      registry_
+          .gauges("ceems_k8s_admission_controller_certificate_end_timestamp_seconds",
+                  "When the certificate of the server ends, in epoch seconds.", {})
+          .hide_zeros()
+          .with({});
+  return [&gauge, set = metrics::web_certificate_gauge(registry_)](std::int64_t end) {
+    gauge.set(static_cast<double>(end));
+    set(end);
+  };
+}
+
+std::string ReviewMetrics::page() {
   std::string out;
-  registry_.append_page(out, [&](metrics::Sink& sink) {
-    if (certificate_end) {
-      sink.add(kCertificateEnd, *certificate_end, {});
-    }
-  });
+  registry_.append_page(out);
   return out;
 }
 

@@ -1,7 +1,7 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -31,8 +31,11 @@ class ReviewMetrics {
   void count(std::string_view hook, ReviewOutcome outcome, double seconds);
   void count_dropped(net::Dropped what) { dropped_.with({net::to_string(what)}).add(); }
 
-  /// The page in the text format 0.0.4. `certificate_end` is that of certificate.h.
-  [[nodiscard]] std::string page(std::optional<double> certificate_end);
+  /// For net::ServerOptions::on_certificate.
+  [[nodiscard]] std::function<void(std::int64_t)> on_certificate();
+
+  /// The page in the text format 0.0.4.
+  [[nodiscard]] std::string page();
 
  private:
   metrics::Registry registry_{"ceems_k8s_admission_controller", "the admission controller"};

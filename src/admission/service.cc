@@ -7,7 +7,6 @@
 
 #include <fmt/format.h>
 
-#include "admission/certificate.h"
 #include "base/log.h"
 #include "base/strings.h"
 #include "os/privileges.h"
@@ -59,7 +58,7 @@ void Reviewer::handle(const net::Request& request, net::Response& response) {
     response.body = "CEEMS k8s Admission Controller is healthy";
   } else {
     response.set_header("Content-Type", "text/plain; version=0.0.4; charset=utf-8");
-    response.body = metrics_.page(certificate_end(web_config_file_));
+    response.body = metrics_.page();
   }
 }
 
@@ -151,6 +150,7 @@ Result<std::unique_ptr<net::Server>> create_server(const ServiceOptions& options
   server.urgent = [](const net::Request& request) {
     return request.path == kHealthPath || request.path == kMetricsPath;
   };
+  server.on_certificate = reviewer.metrics().on_certificate();
   server.on_dropped = [&reviewer](net::Dropped what) { reviewer.metrics().count_dropped(what); };
   return net::Server::create(std::move(server),
                              [&reviewer](const net::Request& request, net::Response& response) {

@@ -18,11 +18,8 @@ namespace ceems::admission {
 /// The answers to all requests. Safe for concurrent use.
 class Reviewer {
  public:
-  /// `web_config_file` is read for the metrics only.
-  Reviewer(Rules rules, std::vector<Workload> workloads, std::string web_config_file = {})
-      : rules_(std::move(rules)),
-        workloads_(std::move(workloads)),
-        web_config_file_(std::move(web_config_file)) {}
+  Reviewer(Rules rules, std::vector<Workload> workloads)
+      : rules_(std::move(rules)), workloads_(std::move(workloads)) {}
 
   /// For net::Server.
   void handle(const net::Request& request, net::Response& response);
@@ -37,7 +34,6 @@ class Reviewer {
 
   Rules rules_;
   std::vector<Workload> workloads_;
-  std::string web_config_file_;
   ReviewMetrics metrics_;
 };
 

@@ -43,6 +43,7 @@ class Run {
   Run(const Options& options, const Caller& caller)
       : options_(options),
         caller_(caller),
+        dumps_(options.series || !options.series_names.empty()),
         now_(std::chrono::duration_cast<std::chrono::seconds>(real_clock().now().time_since_epoch())
                  .count()) {}
 
@@ -67,7 +68,7 @@ class Run {
     if (auto printed = print_table(); !printed) {
       return printed;
     }
-    return options_.series ? dump() : Result<>();
+    return dumps_ ? dump() : Result<>();
   }
 
  private:
@@ -76,14 +77,15 @@ class Run {
     question_.projects = comma_parts(options_.accounts);
     question_.uuids = comma_parts(options_.jobs);
     question_.users = comma_parts(options_.users);
-    question_.all_users = std::ranges::find(question_.users, "all") != question_.users.end();
+    question_.all_users =
+        options_.all_users || std::ranges::find(question_.users, "all") != question_.users.end();
     if (question_.all_users) {
       question_.users.clear();
     }
     if (question_.users.size() == 1 && question_.users.front() == caller_.login) {
       question_.users.clear();
     }
-    if (options_.series && question_.uuids.empty()) {
+    if (dumps_ && question_.uuids.empty()) {
       return usage_error("explicit job IDs must be passed using --job when --ts is enabled");
     }
     for (const auto& [name, text, time, otherwise] :
@@ -175,10 +177,15 @@ class Run {
         return options_.long_format ? field.in_long : field.by_default;
       });
     }
+    bool needs_ids = dumps_;  // to find the series of each job
     for (const Field& field : as_given_) {
+      needs_ids = needs_ids || field.instant;
       if (!field.instant) {
         question_.tags.push_back(field.tag);
       }
+    }
+    if (needs_ids) {
+      question_.tags.emplace_back("uuid");
     }
     if (by_default()) {
       question_.tags.emplace_back("username");  // shown if there are several
@@ -202,7 +209,7 @@ class Run {
                 {"jobs", fmt::format("{}", fmt::join(question_.uuids, ","))},
                 {"users",
                  question_.all_users ? "all" : fmt::format("{}", fmt::join(question_.users, ","))},
-                {"ts", options_.series}});
+                {"ts", dumps_}});
     auto api = Api::create(config_.api_url, config_.api_client, config_.user_header, caller_.login);
     if (!api) {
       return fail(std::move(api).error());
@@ -296,6 +303,12 @@ class Run {
     }
     if (options_.parsable) {
       return print(to_parsable(make_table(fields, units_, {}, look), !options_.no_header), false);
+    }
+    // As in the reference, a table begins with the IDs even if --format does not name them: the
+    // column holds the word Summary and the number of jobs.
+    const auto id = std::ranges::find(known_, "jobid", &Field::name);
+    if (id != known_.end() && std::ranges::find(fields, id->name, &Field::name) == fields.end()) {
+      fields.push_back(*id);
     }
     const Table table = make_table(in_table_order(std::move(fields), known_), units_, usage_, look);
     if (options_.html) {
@@ -416,6 +429,7 @@ class Run {
 
   const Options& options_;
   const Caller& caller_;
+  const bool dumps_;        // time series
   const std::int64_t now_;  // epoch seconds
   Question question_;
   std::optional<RE2> filter_;

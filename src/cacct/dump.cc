@@ -198,6 +198,11 @@ class Dump {
       text = "timestamp,value\n";
     }
     for (const tsdb::Sample& sample : samples) {
+      if (sample.time_ms <= written.last_ms) {
+        continue;
+      }
+      written.last_ms = sample.time_ms;
+      ++progress_.samples;
       const std::string time = tsdb::seconds_text(sample.time_ms);
       const std::string value = value_text(sample.value);
       if (options_.format == SeriesFormat::kCsv) {
@@ -218,7 +223,6 @@ class Dump {
       return done;
     }
     written.bytes += text.size();
-    progress_.samples += samples.size();
     return {};
   }
 

@@ -42,6 +42,9 @@ bool read_series(JsonScanner& json, WrittenSeries& series) {
     if (name == "item") {
       return read_int(json, series.item);
     }
+    if (name == "last_ms") {
+      return read_int(json, series.last_ms);
+    }
     return name == "labels" && each_member(json, [&](const std::string& label) {
              return json.string(series.labels[label]);
            });
@@ -80,7 +83,8 @@ std::string to_json(const DumpProgress& progress) {
     json.key(name)
         .begin_object()
         .member("item", static_cast<std::int64_t>(series.item))
-        .member("bytes", static_cast<std::int64_t>(series.bytes));
+        .member("bytes", static_cast<std::int64_t>(series.bytes))
+        .member("last_ms", series.last_ms);
     json.key("labels").begin_object();
     for (const auto& [label, value] : series.labels) {
       json.member(label, value);

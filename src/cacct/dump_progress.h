@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 #include <map>
 #include <string>
 #include <string_view>
@@ -16,6 +17,9 @@ struct WrittenSeries {
   SeriesLabels labels;
   std::size_t item = 0;     ///< the pair of unit and query that gave it
   std::uint64_t bytes = 0;  ///< of its file; what is behind them was not completed
+  /// Time of the last sample written. Servers that move the ends of a range to a multiple of the
+  /// step give it again with the next piece.
+  std::int64_t last_ms = std::numeric_limits<std::int64_t>::min();
 };
 
 /// How far a dump has come: the content of progress.json.

@@ -1,5 +1,6 @@
 #include "cacct/dump.h"
 
+#include <cmath>
 #include <fstream>
 #include <iterator>
 #include <map>
@@ -64,6 +65,7 @@ class FakeTsdb {
   int hang_at = -1;      ///< throws at the request with this number
   std::string labels;    ///< of each series, besides uuid
   int seconds_each = 2;  ///< that pass with each request
+  double align = 0;      ///< moves the ends of a range outwards to a multiple of it, in seconds
 
  private:
   Result<net::ClientResponse> serve(const FakeTransport::Request& request) {
@@ -76,9 +78,13 @@ class FakeTsdb {
       return FakeTransport::status(
           422, R"({"status":"error","errorType":"execution","error":"no such function"})");
     }
-    const double start = *parse_double(request.first("start"));
-    const double end = *parse_double(request.first("end"));
+    double start = *parse_double(request.first("start"));
+    double end = *parse_double(request.first("end"));
     const double step = *parse_double(request.first("step"));
+    if (align > 0) {
+      start = std::floor(start / align) * align;
+      end = std::ceil(end / align) * align;
+    }
     std::string values;
     for (double time = start; time <= end; time += step) {
       values += fmt::format("{}[{},\"{}\"]", values.empty() ? "" : ",", time, time);
@@ -187,6 +193,31 @@ TEST_F(DumpTest, AsksInPiecesThatLeaveNothingOut) {
       expected);
 }
 
+/// VictoriaMetrics answers so.
+TEST_F(DumpTest, WritesEachSampleOnceWhereTheServerWidensRanges) {
+  queries_.pop_back();
+  units_[0] = {.uuid = "7", .start_ms = 1'003'000, .end_ms = 1'003'000 + 12'000 * 10'000LL};
+  std::string expected = "timestamp,value\n";
+  for (int i = 0; i <= 12'001; ++i) {
+    expected += fmt::format("{0},{0}\n", 1000 + i * 10);
+  }
+  const auto file =
+      std::filesystem::path(options_.directory) / (fingerprint({{"uuid", "7"}}) + ".csv");
+  FakeTsdb tsdb;
+  tsdb.align = 10;
+  const auto outcome = dump(tsdb);
+  ASSERT_TRUE(outcome);
+  EXPECT_EQ(outcome->samples, 12'002U);
+  EXPECT_EQ(read(file), expected);
+  std::filesystem::remove_all(options_.directory);
+  FakeTsdb killed;
+  killed.align = 10;
+  killed.hang_at = 2;
+  EXPECT_THROW((void)dump(killed), std::runtime_error);
+  EXPECT_TRUE(dump(tsdb)->resumed);
+  EXPECT_EQ(read(file), expected);
+}
+
 TEST_F(DumpTest, ContinuesWhereItWasInterrupted) {
   units_[0].end_ms = units_[0].start_ms + 12'000 * 10'000LL;
   FakeTsdb whole;
@@ -276,7 +307,8 @@ TEST(DumpProgress, ReadsWhatItWrote) {
   progress.item = 3;
   progress.next_ms = 12;
   progress.samples = 99;
-  progress.series["ab"] = {.labels = {{"uuid", "7"}, {"job", "\x01"}}, .item = 2, .bytes = 1234};
+  progress.series["ab"] = {
+      .labels = {{"uuid", "7"}, {"job", "\x01"}}, .item = 2, .bytes = 1234, .last_ms = -5};
   progress.failed = {"one", "two"};
   const auto read = parse_progress(to_json(progress));
   ASSERT_TRUE(read);
@@ -289,6 +321,7 @@ TEST(DumpProgress, ReadsWhatItWrote) {
   EXPECT_EQ(read->series.at("ab").labels.at("job"), "\x01");
   EXPECT_EQ(read->series.at("ab").item, 2U);
   EXPECT_EQ(read->series.at("ab").bytes, 1234U);
+  EXPECT_EQ(read->series.at("ab").last_ms, -5);
   std::string text = to_json(progress);
   for (std::size_t size = 0; size + 2 < text.size(); ++size) {
     EXPECT_FALSE(parse_progress(std::string_view(text).substr(0, size))) << size;

@@ -15,7 +15,8 @@ namespace {
 
 constexpr std::size_t kMaxWidth = 1000;
 
-/// Titles, widths and order are those of the reference. `allocation` and `totalTime` came later.
+/// Titles, widths and order are those of the reference. `allocation` and `totalTime` came later;
+/// those of custom metrics are ours.
 std::vector<Field> make_fields() {
   using enum FieldKind;
   return {
@@ -50,6 +51,14 @@ std::vector<Field> make_fields() {
        "What was reserved: CPUs, memory in bytes, GPUs"},
       {"totaltime", "totalTime", "total_time_seconds", "Total Time(s)", 5, 12, kWhole, false, false,
        "Seconds of the job, and seconds times what was reserved"},
+      {"customtotal", "customTotal", "total_custom_stats", "Custom Total", 5, 12, kRatio, false,
+       false, "Totals of the metrics that the site defines"},
+      {"customavg", "customAvg", "avg_custom_stats", "Custom Avg.", 5, 12, kRatio, false, false,
+       "Averages of these metrics over the running time"},
+      {"custommin", "customMin", "min_custom_stats", "Custom Min.", 5, 12, kRatio, false, false,
+       "Their least values"},
+      {"custommax", "customMax", "max_custom_stats", "Custom Max.", 5, 12, kRatio, false, false,
+       "Their greatest values"},
   };
 }
 

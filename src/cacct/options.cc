@@ -32,6 +32,10 @@ void add_flags(config::FlagSet& flags, Options& options) {
                      "operators may see the jobs of others.",
              .placeholder = "USER,...",
              .letter = 'u'});
+  flags.add("allusers", options.all_users, {.help = "The same as --user all.", .letter = 'a'});
+  flags.add("allocations", options.allocations,
+            {.help = "Accepted as a habit of sacct; cacct shows no steps of jobs anyway.",
+             .letter = 'X'});
   flags.add("format", options.format,
             {.help = "Show these fields, separated by commas; --helpformat lists them. A width may "
                      "follow, as in name%20 or name%-20.",
@@ -45,14 +49,13 @@ void add_flags(config::FlagSet& flags, Options& options) {
   flags.add("ts", options.series,
             {.help = "Also write the time series of the jobs named by --job into files. An "
                      "interrupted run continues where it was."});
-  flags.add("ts.out-dir", options.series_directory,
-            {.help = "Directory for these files.", .placeholder = "DIR"});
+  flags.add("ts.out-dir", options.series_directory, {.help = "Directory for these files."});
   flags.add("ts.metrics", options.series_names,
-            {.help = "Write only these time series, separated by commas; --helpformat lists them.",
+            {.help = "Write only these time series, separated by commas; --helpformat lists them. "
+                     "Implies --ts.",
              .placeholder = "NAME,..."});
-  flags.add_enum(
-      "ts.format", options.series_format, {"csv", "jsonl"},
-      {.help = "Format of the files: csv, or jsonl for JSON lines.", .placeholder = "FORMAT"});
+  flags.add_enum("ts.format", options.series_format, {"csv", "jsonl"},
+                 {.help = "Format of the files: csv, or jsonl for JSON lines."});
   flags.add("csv", options.csv, {.help = "Print the table as CSV."});
   flags.add("html", options.html, {.help = "Print the table as HTML."});
   flags.add("markdown", options.markdown, {.help = "Print the table as Markdown."});

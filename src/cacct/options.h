@@ -14,6 +14,8 @@ struct Options {
   std::string end_time{};    ///< empty: now
   std::vector<std::string> jobs{};
   std::vector<std::string> users{};
+  bool all_users = false;
+  bool allocations = false;  ///< has no effect
   std::string format{};
   bool help_format = false;
   bool long_format = false;

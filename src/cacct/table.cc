@@ -142,7 +142,8 @@ std::string_view weight_of(std::string_view tag) {
   return found == kWeights.end() ? std::string_view("walltime") : found->second;
 }
 
-/// The sum of usages. Averages are weighed as the server does it.
+/// The sum of usages. Averages are weighed as the server does it; of least and greatest values the
+/// least and the greatest is taken.
 Record total_of(const std::vector<Record>& usage) {
   std::map<std::string, std::map<std::string, double>> sums;
   std::map<std::string, std::map<std::string, double>> weights;
@@ -153,6 +154,12 @@ Record total_of(const std::vector<Record>& usage) {
       const bool average = tag.starts_with("avg_");
       const double weight = average ? number_of(record, kTimes, weight_of(tag)).value_or(0) : 1;
       for (const auto& [key, value] : numbers) {
+        if (tag.starts_with("min_") || tag.starts_with("max_")) {
+          const auto [extreme, fresh] = sums[tag].try_emplace(key, value);
+          extreme->second = tag.starts_with("min_") ? std::min(extreme->second, value)
+                                                    : std::max(extreme->second, value);
+          continue;
+        }
         sums[tag][key] += value * weight;
         weights[tag][key] += weight;
       }

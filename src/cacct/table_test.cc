@@ -120,6 +120,27 @@ TEST(Table, AddsUpAsTheServerDoes) {
   EXPECT_THAT(table.footers[2], ElementsAre("3 total", "", "2-02:00:00", "40.00", "10.500000"));
 }
 
+TEST(Table, LeastAndGreatestValuesOfCustomMetricsAreNotAddedUp) {
+  Record a = usage("a", 1, 50, 300, 10);
+  Record b = usage("b", 1, 10, 100, 0.5);
+  a.metrics["min_custom_stats"] = {{"temp", 41}};
+  b.metrics["min_custom_stats"] = {{"temp", 38}};
+  a.metrics["max_custom_stats"] = {{"temp", 78}};
+  b.metrics["max_custom_stats"] = {{"temp", 70}};
+  a.metrics["avg_custom_stats"] = {{"temp", 60}};
+  b.metrics["avg_custom_stats"] = {{"temp", 50}};  // weighted by running time, which is equal
+  a.metrics["total_custom_stats"] = {{"misses", 5}};
+  b.metrics["total_custom_stats"] = {{"misses", 7}};
+  Record one = unit("1", "a", 1, {});
+  one.metrics["min_custom_stats"] = one.metrics["max_custom_stats"] = {{"temp", 41}};
+  one.metrics["avg_custom_stats"] = {{"temp", 41}};
+  one.metrics["total_custom_stats"] = {{"misses", 5}};
+  const Table table = make_table(fields("jobid,customtotal,customavg,custommin,custommax"), {one},
+                                 {a, b}, {.totals = true});
+  ASSERT_EQ(table.footers.size(), 3U);
+  EXPECT_THAT(table.footers[2], ElementsAre("2 total", "12.00", "55.00", "38.00", "78.00"));
+}
+
 TEST(Table, ShowsUnitsThatFit) {
   const auto shown = [](const char* name, double value) {
     return fitting_text(fields(name).front(), "mem", value);

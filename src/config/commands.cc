@@ -103,7 +103,7 @@ CommandSet::Outcome CommandSet::unknown(const std::vector<std::string>& words,
   return error(message);
 }
 
-CommandSet::Outcome CommandSet::help(const std::vector<std::string>& words) {
+CommandSet::Outcome CommandSet::help(const std::vector<std::string>& words, bool with_flags) {
   std::vector<std::string> read;
   for (const std::string& word : words) {
     const auto next = next_words(read);
@@ -114,7 +114,8 @@ CommandSet::Outcome CommandSet::help(const std::vector<std::string>& words) {
   }
   Command* command = find(read);
   if (command == nullptr) {
-    return {.flags = {.exit = 0, .text = CommandTexts::help(*this, read)}, .command = {}};
+    return {.flags = {.exit = 0, .text = CommandTexts::help(*this, read, with_flags)},
+            .command = {}};
   }
   const std::array<const char*, 2> line{program_.c_str(), "--help"};
   return {.flags = command->flags.parse(static_cast<int>(line.size()), line.data()), .command = {}};
@@ -130,7 +131,7 @@ CommandSet::Outcome CommandSet::parse(int argc, const char* const* argv) {
   while (!rest.empty()) {
     const std::string word = rest.front();
     if (word == "-h" || word == "--help" || word == "--no-help" || word == "--help-long") {
-      return help(words);
+      return help(words, word == "--help-long");
     }
     if (word == "--version" || word == "--no-version") {
       return {.flags = {.exit = 0, .text = version_text(program_)}, .command = {}};
@@ -139,7 +140,7 @@ CommandSet::Outcome CommandSet::parse(int argc, const char* const* argv) {
       return error(fmt::format("unknown flag '{}' before the command", printable(word)));
     }
     if (word == "help" && words.empty()) {
-      return help({rest.begin() + 1, rest.end()});
+      return help({rest.begin() + 1, rest.end()}, false);
     }
     const auto next = next_words(words);
     if (std::ranges::find(next, word) == next.end()) {

@@ -13,9 +13,10 @@ namespace ceems::config {
 /// is that of kingpin 2.4.0: the words of the command come first, then flags and positional
 /// arguments of this command.
 ///
-/// `PROGRAM --help` lists the commands, `PROGRAM COMMAND --help` the flags of one, and
-/// `PROGRAM help COMMAND` does the same. --help-man and the --completion-script-* flags print a
-/// text about all commands, wherever they stand. Not thread-safe.
+/// `PROGRAM --help` lists the commands, `PROGRAM --help-long` the flags of all of them as well,
+/// `PROGRAM COMMAND --help` the flags of one, and `PROGRAM help COMMAND` does the same. --help-man
+/// and the --completion-script-* flags print a text about all commands, wherever they stand. Not
+/// thread-safe.
 class CommandSet {
  public:
   CommandSet(std::string program, std::string description);
@@ -48,7 +49,7 @@ class CommandSet {
   [[nodiscard]] std::vector<std::string> next_words(const std::vector<std::string>& words) const;
   [[nodiscard]] Outcome error(const std::string& message) const;
   [[nodiscard]] Outcome unknown(const std::vector<std::string>& words, std::string_view word) const;
-  Outcome help(const std::vector<std::string>& words);
+  Outcome help(const std::vector<std::string>& words, bool with_flags);
 
   std::string program_;
   std::string description_;

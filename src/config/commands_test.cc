@@ -123,6 +123,13 @@ TEST_F(Commands, ListThemselvesInTheHelp) {
             "      --[no-]version  Show application version.\n");
   EXPECT_EQ(text({"help"}), all);
   EXPECT_EQ(text({"-h"}), all);
+  const std::string with_flags = text({"--help-long"});
+  EXPECT_THAT(with_flags, HasSubstr("  tsdb rules [<flags>]\n"
+                                    "      Write rules.\n"
+                                    "\n"
+                                    "        --pue="));
+  EXPECT_THAT(with_flags, HasSubstr("  check web-config [<flags>] <files>...\n"));
+  EXPECT_THAT(text({"tsdb", "--help-long"}), Not(HasSubstr("check web-config")));
   const std::string group = text({"check", "--help"});
   EXPECT_THAT(group, HasSubstr("check web-config"));
   EXPECT_THAT(group, Not(HasSubstr("tsdb")));

@@ -29,6 +29,14 @@ bool begins_with(const std::vector<std::string>& words, const std::vector<std::s
   return words.size() >= first.size() && std::equal(first.begin(), first.end(), words.begin());
 }
 
+/// All but --help and --version, which every command has.
+std::vector<const Flag*> flags_of_command(const HelpSource& source) {
+  std::vector<const Flag*> flags = visible(source);
+  std::erase_if(flags,
+                [](const Flag* flag) { return flag->name == "help" || flag->name == "version"; });
+  return flags;
+}
+
 std::string plain(std::string_view text) {
   std::string out;
   for (const char c : text) {
@@ -41,7 +49,9 @@ std::string plain(std::string_view text) {
 
 }  // namespace
 
-std::string CommandTexts::help(const CommandSet& set, const std::vector<std::string>& words) {
+std::string CommandTexts::help(const CommandSet& set,
+                               const std::vector<std::string>& words,
+                               bool with_flags) {
   const std::size_t width = help_width();
   std::string program = set.program_;
   for (const std::string& word : words) {
@@ -60,6 +70,9 @@ std::string CommandTexts::help(const CommandSet& set, const std::vector<std::str
           source.positional.empty() ? "" : fmt::format(" <{}>...", source.positional);
       out += fmt::format("  {} [<flags>]{}\n{}\n", command.joined, positional,
                          lines(command.help, width, kIndent));
+      if (with_flags) {
+        out += flag_rows(flags_of_command(source), width, kIndent.size() + 2) + "\n";
+      }
     }
   }
   out +=

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <limits>
 #include <optional>
+#include <utility>
 
 #include "base/strings.h"
 
@@ -45,7 +46,50 @@ std::unexpected<Error> not_valid(std::string_view text) {
   return fail(ErrorCode::kInvalidArgument, "not a valid duration string: \"{}\"", printable(text));
 }
 
+/// Nothing if the text is not a duration of Go.
+std::optional<std::chrono::milliseconds> go_syntax(std::string_view rest) {
+  constexpr std::array<std::pair<std::string_view, double>, 8> kGoUnits{{{"ns", 1e-6},
+                                                                         {"us", 1e-3},
+                                                                         {"\u00b5s", 1e-3},
+                                                                         {"\u03bcs", 1e-3},
+                                                                         {"ms", 1},
+                                                                         {"s", 1e3},
+                                                                         {"m", 6e4},
+                                                                         {"h", 3.6e6}}};
+  double total = 0;
+  bool any = false;
+  rest.remove_prefix(rest.starts_with('+') ? 1 : 0);
+  while (!rest.empty()) {
+    const std::size_t size = std::min(rest.find_first_not_of("0123456789."), rest.size());
+    const auto count = parse_double(rest.substr(0, size));
+    rest.remove_prefix(size);
+    const std::string_view name = rest.substr(0, rest.find_first_of("0123456789."));
+    const auto* const unit =
+        std::ranges::find(kGoUnits, name, &std::pair<std::string_view, double>::first);
+    if (!count || unit == kGoUnits.end()) {
+      return std::nullopt;
+    }
+    rest.remove_prefix(name.size());
+    total += *count * unit->second;
+    any = true;
+  }
+  if (!any || total > static_cast<double>(kMaxMs)) {
+    return std::nullopt;
+  }
+  return std::chrono::milliseconds(static_cast<std::int64_t>(total + 1e-6));
+}
+
 }  // namespace
+
+Result<std::chrono::milliseconds> parse_flag_duration(std::string_view text) {
+  auto parsed = parse_duration(text);
+  if (!parsed) {
+    if (const auto duration = go_syntax(text)) {
+      return *duration;
+    }
+  }
+  return parsed;
+}
 
 Result<std::chrono::milliseconds> parse_duration(std::string_view text) {
   if (text.empty()) {
@@ -106,6 +150,11 @@ std::string go_duration(std::chrono::milliseconds duration) {
     out += "." + digits;
   }
   return out + "s";
+}
+
+std::string prometheus_duration(std::chrono::milliseconds duration) {
+  const bool whole = duration.count() % 1000 == 0;
+  return whole ? go_duration(duration) : fmt::format("{}ms", duration.count());
 }
 
 }  // namespace ceems::config

@@ -16,7 +16,16 @@ namespace ceems::config {
 /// 0.10.2.
 Result<std::chrono::milliseconds> parse_duration(std::string_view text);
 
+/// Parses the value of a flag: in the syntax of Prometheus or in that of Go, which has fractions,
+/// any order of units, ns and us, but no days ("1.5h", "1m0.5s"). Less than a millisecond is
+/// dropped. Negative durations are refused.
+Result<std::chrono::milliseconds> parse_flag_duration(std::string_view text);
+
 /// Formats a duration as Go does: "1h0m0s", "1m0s", "1.5s", "500ms", "0s", "-15s".
 std::string go_duration(std::chrono::milliseconds duration);
+
+/// The same, or milliseconds where Go writes a fraction, which Prometheus does not read: "1m0s",
+/// "1500ms".
+std::string prometheus_duration(std::chrono::milliseconds duration);
 
 }  // namespace ceems::config

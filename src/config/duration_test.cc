@@ -1,6 +1,8 @@
 #include "config/duration.h"
 
+#include <initializer_list>
 #include <limits>
+#include <utility>
 
 #include <gtest/gtest.h>
 
@@ -62,6 +64,36 @@ TEST(Duration, PrintsLikeGo) {
   EXPECT_EQ(go_duration(milliseconds(-500)), "-500ms");
   EXPECT_EQ(go_duration(milliseconds(std::numeric_limits<std::int64_t>::min())),
             "-2562047788015h12m55.808s");
+}
+
+TEST(Duration, PrintsWhatPrometheusReads) {
+  EXPECT_EQ(prometheus_duration(seconds(60)), "1m0s");
+  EXPECT_EQ(prometheus_duration(milliseconds(500)), "500ms");
+  EXPECT_EQ(prometheus_duration(milliseconds(1'500)), "1500ms");
+  EXPECT_EQ(prometheus_duration(milliseconds(61'001)), "61001ms");
+}
+
+TEST(Duration, OfAFlagMayBeThatOfGo) {
+  for (const auto& [text, expected] :
+       std::initializer_list<std::pair<const char*, long>>{{"1d12h", 129'600'000},
+                                                           {"0", 0},
+                                                           {"1.5h", 5'400'000},
+                                                           {"1m0.5s", 60'500},
+                                                           {".5s", 500},
+                                                           {"1.s", 1'000},
+                                                           {"1s1h", 3'601'000},
+                                                           {"+2s", 2'000},
+                                                           {"1500us", 1},
+                                                           {"2\u00b5s", 0},
+                                                           {"0.3s", 300}}) {
+    const auto parsed = parse_flag_duration(text);
+    ASSERT_TRUE(parsed) << text;
+    EXPECT_EQ(parsed->count(), expected) << text;
+  }
+  for (const char* text : {"", "+", "-1s", "1.5", "1.5d", "1..5s", ".s", "s", "1e3s", "inf",
+                           "1.5h ", "9e9h", "99999999999999999h"}) {
+    EXPECT_FALSE(parse_flag_duration(text)) << text;
+  }
 }
 
 }  // namespace

@@ -44,6 +44,49 @@ std::string explanation(const Flag& flag) {
                                : fmt::format("{} (${})", flag.info.help, flag.info.env);
 }
 
+struct Row {
+  std::string left;
+  std::string right;
+};
+
+std::vector<Row> rows_of(std::span<const Flag* const> flags) {
+  std::vector<Row> rows;
+  for (const Flag* flag : flags) {
+    rows.push_back({.left = synopsis(*flag), .right = explanation(*flag)});
+  }
+  return rows;
+}
+
+std::size_t left_width(std::span<const Row> rows) {
+  std::size_t left = 0;
+  for (const Row& row : rows) {
+    left = row.left.size() <= kMaxLeft ? std::max(left, row.left.size()) : left;
+  }
+  return left;
+}
+
+/// The second column begins `left` and four blanks behind the margin.
+std::string two_columns(std::span<const Row> rows,
+                        std::size_t left,
+                        std::size_t width,
+                        std::size_t margin) {
+  const std::size_t indent = margin + left + 4;
+  const std::size_t right = width > indent + 20 ? width - indent : 20;
+  std::string out;
+  for (const Row& row : rows) {
+    out.append(margin, ' ').append(row.left);
+    bool first = row.left.size() <= left;
+    if (!first) {
+      out += "\n";
+    }
+    for (const std::string& line : wrap(row.right, right)) {
+      out.append(first ? indent - margin - row.left.size() : indent, ' ').append(line) += '\n';
+      first = false;
+    }
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string_view program_name(std::string_view program) {
@@ -124,34 +167,19 @@ std::string help_text(const HelpSource& source) {
   for (const std::string& line : wrap(source.description, width)) {
     out += line + "\n";
   }
-  out += "\n\nFlags:\n";
   const auto flags = visible(source);
-  std::size_t left = 0;
-  for (const Flag* flag : flags) {
-    const std::size_t size = synopsis(*flag).size();
-    left = size <= kMaxLeft ? std::max(left, size) : left;
-  }
-  const std::size_t indent = left + 6;
-  const std::size_t right = width > indent + 20 ? width - indent : 20;
-  const auto row = [&](const std::string& head, const std::string& text) {
-    out += "  " + head;
-    bool first = head.size() <= left;
-    if (!first) {
-      out += "\n";
-    }
-    for (const std::string& line : wrap(text, right)) {
-      out += std::string(first ? indent - 2 - head.size() : indent, ' ') + line + "\n";
-      first = false;
-    }
-  };
-  for (const Flag* flag : flags) {
-    row(synopsis(*flag), explanation(*flag));
-  }
+  out += "\n\nFlags:\n" + flag_rows(flags, width, 2);
   if (!source.positional.empty()) {
-    out += "\nArgs:\n";
-    row(fmt::format("[<{}>]", source.positional), std::string(source.positional_help));
+    const Row positional{.left = fmt::format("[<{}>]", source.positional),
+                         .right = std::string(source.positional_help)};
+    out += "\nArgs:\n" + two_columns({&positional, 1}, left_width(rows_of(flags)), width, 2);
   }
   return out;
+}
+
+std::string flag_rows(std::span<const Flag* const> flags, std::size_t width, std::size_t margin) {
+  const auto rows = rows_of(flags);
+  return two_columns(rows, left_width(rows), width, margin);
 }
 
 std::string man_page(const HelpSource& source) {

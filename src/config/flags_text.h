@@ -43,6 +43,8 @@ std::size_t help_width();
 std::vector<std::string> wrap(std::string_view text, std::size_t width);
 /// The flags that are not hidden: "help" first, then in the order in which they were added.
 std::vector<const Flag*> visible(const HelpSource& source);
+/// Flags and what they do in two columns, behind `margin` blanks.
+std::string flag_rows(std::span<const Flag* const> flags, std::size_t width, std::size_t margin);
 /// A text for a man page.
 std::string roff(std::string_view text);
 /// The entry of a flag in a man page.

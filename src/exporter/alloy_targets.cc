@@ -28,7 +28,7 @@ void append_target(JsonWriter& json, std::string_view id, std::string_view uuid,
 
 void add_alloy_target_flags(config::FlagSet& flags, AlloyTargetOptions& options) {
   flags.add("discoverer.alloy-targets", options.enabled,
-            {.help = "Serve the processes of SLURM jobs or pods as targets of Grafana Alloy"});
+            {.help = "Serve the processes of batch jobs or pods as targets of Grafana Alloy"});
   flags.add(
       "discoverer.alloy-targets.env-var", options.variables,
       {.help = "Serve only processes with an environment variable whose name starts with this "
@@ -44,7 +44,8 @@ std::unique_ptr<AlloyTargets> AlloyTargets::create(
   if (!options.enabled) {
     return nullptr;
   }
-  for (const std::string_view manager : std::array<std::string_view, 2>{"slurm", "k8s"}) {
+  for (const std::string_view manager :
+       std::array<std::string_view, 4>{"slurm", "lsf", "openpbs", "k8s"}) {
     const auto found =
         std::ranges::find_if(sources, [&](const auto& s) { return s->manager() == manager; });
     if (found != sources.end()) {

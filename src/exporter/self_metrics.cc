@@ -1,5 +1,7 @@
 #include "exporter/self_metrics.h"
 
+#include "metrics/web_certificate.h"
+
 namespace ceems::exporter {
 namespace {
 
@@ -34,6 +36,10 @@ SelfMetrics::SelfMetrics(bool full)
 void SelfMetrics::request_finished(int status) {
   in_flight_.add(-1);
   (status == 200 ? succeeded_ : status == 503 ? unavailable_ : failed_).add();
+}
+
+std::function<void(std::int64_t)> SelfMetrics::on_certificate() {
+  return metrics::web_certificate_gauge(registry_);
 }
 
 void SelfMetrics::add(metrics::Sink& sink) {

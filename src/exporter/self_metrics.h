@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 
 #include "metrics/registry.h"
 #include "metrics/sink.h"
@@ -21,6 +22,8 @@ class SelfMetrics {
   /// A `status` other than 200 and 503 counts as 500.
   void request_finished(int status);
   void count_gathering_errors(std::uint64_t errors) { gathering_errors_.add(errors); }
+  /// For net::ServerOptions::on_certificate.
+  [[nodiscard]] std::function<void(std::int64_t)> on_certificate();
   [[nodiscard]] long in_flight() const { return static_cast<long>(in_flight_.value()); }
 
   void add(metrics::Sink& sink);

@@ -8,6 +8,7 @@
 #include "ingest/manager/manager.h"
 #include "ingest/updater/updater.h"
 #include "net/client/client_config.h"
+#include "store/schema/tables.h"
 
 namespace ceems::ingest {
 namespace {
@@ -126,6 +127,15 @@ Result<net::ClientOptions> client_options(const config::Node& node,
     options->user_agent = "ceems_api_server";
   }
   return options;
+}
+
+bool has_custom_metrics(const std::vector<UpdaterConfig>& updaters) {
+  return std::ranges::any_of(updaters, [](const UpdaterConfig& updater) {
+    return std::ranges::any_of(store::kMapColumns, [&](const store::Column& column) {
+      return column.reference > store::kOldestReference &&
+             !updater.extra["queries"][column.name].entries().empty();
+    });
+  });
 }
 
 Result<> read_clusters(const config::Node& node,

@@ -42,6 +42,9 @@ Result<> read_updaters(const config::Node& node,
                        const std::string& directory,
                        std::vector<UpdaterConfig>& updaters);
 
+/// Whether one of the updaters is to give custom metrics, for which older databases lack columns.
+bool has_custom_metrics(const std::vector<UpdaterConfig>& updaters);
+
 /// net::client_options() with the user agent ceems_api_server.
 Result<net::ClientOptions> client_options(const config::Node& node,
                                           const std::string& directory,

@@ -112,6 +112,7 @@ Result<FetchedWindow> fetch_window(UpdateSource& source,
     set_cluster(source.cluster, people->projects);
     result.update.users = std::move(people->users);
     result.update.projects = std::move(people->projects);
+    result.update.members_of_usage = source.manager->members_are_of_jobs();
   } else {
     result.people_cause = std::move(people).error();
   }

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "metrics/web_certificate.h"
+
 namespace ceems::lb {
 namespace {
 
@@ -89,6 +91,10 @@ void TypeMetrics::count_answer(const net::RelayEnd& end, double seconds) {
     broken_.add();
   }
   answer_seconds_.observe(seconds);
+}
+
+std::function<void(std::int64_t)> RequestMetrics::on_certificate() {
+  return metrics::web_certificate_gauge(registry_);
 }
 
 std::string RequestMetrics::page(gate::BackendType type, const Backends& backends) {

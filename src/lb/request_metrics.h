@@ -1,6 +1,8 @@
 #pragma once
 
 #include <array>
+#include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -50,6 +52,9 @@ class RequestMetrics {
   [[nodiscard]] TypeMetrics& of(gate::BackendType type) {
     return type == gate::BackendType::kTsdb ? tsdb_ : profiles_;
   }
+
+  /// For net::ServerOptions::on_certificate.
+  [[nodiscard]] std::function<void(std::int64_t)> on_certificate();
 
   /// The page in the text format 0.0.4, with the state of `backends`, which are of this type.
   [[nodiscard]] std::string page(gate::BackendType type, const Backends& backends);

@@ -130,6 +130,7 @@ Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options,
     listening.on_dropped = [&metrics = service->metrics_.of(types[i])](net::Dropped what) {
       metrics.count_dropped(what);
     };
+    listening.on_certificate = service->metrics_.on_certificate();
     listening.needs_body = [frontend = frontend.get()](const net::Request& request) {
       return frontend->needs_body(request);
     };

@@ -12,7 +12,8 @@ namespace ceems::model {
 using MetricMap = std::map<std::string, double, std::less<>>;
 
 /// The metrics of units and usage. Their names and weights are in store/schema/tables.h:
-/// store::column_name() and store::weight_name(), which is empty for totals.
+/// store::column_name() and store::weight_name(), which is empty for all but averages. The last
+/// four hold what a site defines itself, by names of its own.
 enum class Metric : std::size_t {
   kAvgCpuUsage,
   kAvgCpuMemUsage,
@@ -26,8 +27,12 @@ enum class Metric : std::size_t {
   kTotalIoReadStats,
   kTotalIngressStats,
   kTotalEgressStats,
+  kTotalCustomStats,
+  kAvgCustomStats,
+  kMinCustomStats,
+  kMaxCustomStats,
 };
-inline constexpr std::size_t kMetricCount = 12;
+inline constexpr std::size_t kMetricCount = 16;
 
 /// A job, VM, pod or cgroup as one update delivers it. Times and metrics cover only the window of
 /// the update, and the store adds them up. Texts come from resource managers and are untrusted:

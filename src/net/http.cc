@@ -251,6 +251,8 @@ std::string_view status_text(int status) {
       return "Service Unavailable";
     case 504:
       return "Gateway Timeout";
+    case 505:
+      return "HTTP Version Not Supported";
     default:
       return "Unknown";
   }

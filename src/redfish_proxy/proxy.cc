@@ -31,12 +31,13 @@ void answer_text(net::Response& response, int status, std::string_view text) {
 }
 
 /// Fields that are never passed on: credentials of this proxy, what the relay sets, and fields by
-/// which some servers choose another method than the one that was checked.
+/// which some servers choose another method, path or host than the one that was checked.
 bool is_never_passed(std::string_view low) {
-  constexpr std::array<std::string_view, 10> kNames{
-      "host",       "content-length",   "authorization",          "x-redfish-url",
-      "user-agent", "x-forwarded-for",  "x-http-method-override", "x-http-method",
-      "cookie",     "x-method-override"};
+  constexpr std::array<std::string_view, 14> kNames{
+      "host",       "content-length",    "authorization",          "x-redfish-url",
+      "user-agent", "x-forwarded-for",   "x-http-method-override", "x-http-method",
+      "cookie",     "x-method-override", "x-original-url",         "x-rewrite-url",
+      "forwarded",  "x-forwarded-host"};
   return std::ranges::find(kNames, low) != kNames.end();
 }
 

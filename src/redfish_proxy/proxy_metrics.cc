@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <array>
 
+#include "metrics/web_certificate.h"
+
 namespace ceems::redfish_proxy {
 namespace {
 
@@ -97,6 +99,10 @@ void ProxyMetrics::count_end(const net::RelayEnd& end, double seconds) {
         .add();
   }
   durations_.with({}).observe(seconds);
+}
+
+std::function<void(std::int64_t)> ProxyMetrics::on_certificate() {
+  return metrics::web_certificate_gauge(registry_);
 }
 
 std::string ProxyMetrics::page(std::size_t targets, std::size_t in_flight) {

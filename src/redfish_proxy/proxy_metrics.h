@@ -1,6 +1,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 
@@ -35,6 +36,8 @@ class ProxyMetrics {
 
   void count(Outcome outcome) { requests_.with({to_string(outcome)}).add(); }
   void count_dropped(net::Dropped what) { dropped_.with({net::to_string(what)}).add(); }
+  /// For net::ServerOptions::on_certificate.
+  [[nodiscard]] std::function<void(std::int64_t)> on_certificate();
   /// `seconds` is the time from the request to the end of the answer.
   void count_end(const net::RelayEnd& end, double seconds);
 

@@ -65,6 +65,7 @@ Result<std::unique_ptr<Service>> Service::create(const ServiceOptions& options) 
   server.on_dropped = [proxy = service->proxy_.get()](net::Dropped what) {
     proxy->metrics().count_dropped(what);
   };
+  server.on_certificate = service->proxy_->metrics().on_certificate();
   auto made = net::Server::create(
       std::move(server),
       [proxy = service->proxy_.get()](const net::Request& request, net::Response& response) {

@@ -32,6 +32,12 @@ struct DatabaseOptions {
   std::string password_file = {};
   /// SQLite: called around opening files for reading, to raise a privilege meanwhile; may be empty.
   std::function<void(const std::function<void()>& open)> around_open = {};
+  /// SQLite: add the columns of custom metrics, as CEEMS 0.15 has them. Releases before it do not
+  /// open the file any more. Without this, a file that has no such columns gets none, and values of
+  /// custom metrics are dropped.
+  bool custom_stats = false;
+  /// SQLite: complete an interrupted upgrade that added these columns.
+  bool finish_upgrade = false;
   /// A database of an older schema that has more bytes than this is upgraded while it is already in
   /// use; see Database::wait_until_ready(). Nothing: always before it is opened.
   std::optional<std::int64_t> upgrade_in_use_above = {};

@@ -38,16 +38,16 @@ constexpr Field text(std::string_view name,
                      std::string_view help,
                      std::string_view example,
                      bool omit_empty = false) {
-  return {name, name, FieldKind::kText, omit_empty, help, example};
+  return {name, name, FieldKind::kText, omit_empty, 0, help, example};
 }
 constexpr Field integer(std::string_view name, std::string_view help, std::string_view example) {
-  return {name, name, FieldKind::kInteger, false, help, example};
+  return {name, name, FieldKind::kInteger, false, 0, help, example};
 }
 constexpr Field list(std::string_view name,
                      std::string_view help,
                      std::string_view example,
                      bool omit_empty = true) {
-  return {name, name, FieldKind::kList, omit_empty, help, example};
+  return {name, name, FieldKind::kList, omit_empty, 0, help, example};
 }
 
 constexpr Field kCluster = text("cluster_id", tables::kClusterHelp, R"("hpc-a")");
@@ -76,8 +76,8 @@ constexpr std::array kProjectFields = {
 };
 
 constexpr std::array kClusterFields = {
-    Field{"id", "cluster_id", FieldKind::kText, false, tables::kClusterHelp, R"("hpc-a")"},
-    Field{"manager", "resource_manager", FieldKind::kText, false, "Kind of the cluster.",
+    Field{"id", "cluster_id", FieldKind::kText, false, 0, tables::kClusterHelp, R"("hpc-a")"},
+    Field{"manager", "resource_manager", FieldKind::kText, false, 0, "Kind of the cluster.",
           R"("slurm")"},
 };
 

@@ -25,6 +25,7 @@ struct Field {
   std::string_view column;
   FieldKind kind = FieldKind::kText;
   bool omit_empty = true;         ///< left out of an answer if it is empty or 0
+  int reference = 0;              ///< Column::reference
   std::string_view help = {};     ///< what it means
   std::string_view example = {};  ///< JSON
 };
@@ -45,9 +46,15 @@ std::span<const std::size_t> unit_key_fields();
 /// The indexes in usage_fields() of cluster_id, username and project.
 std::span<const std::size_t> usage_key_fields();
 
-/// The index of total_time_seconds in usage_fields(). The twelve metrics follow it in the order of
+/// The index of total_time_seconds in usage_fields(). The metrics follow it in the order of
 /// model::Metric.
 inline constexpr std::size_t kUsageTimes = 6;
+
+/// What a SELECT has for the field: its column, or an empty map if tables of this version of the
+/// reference lack it.
+constexpr std::string_view selected(const Field& field, int reference) {
+  return field.reference <= reference ? field.column : "'{}'";
+}
 
 /// The form in which answers show a column of this kind.
 constexpr FieldKind field_kind(ColumnKind kind) {
@@ -75,6 +82,7 @@ constexpr std::vector<Field> answer_fields(const Table& table) {
                           .column = column.name,
                           .kind = field_kind(column.kind),
                           .omit_empty = !column.always,
+                          .reference = column.reference,
                           .help = column.help,
                           .example = column.example});
       }

@@ -27,11 +27,12 @@ TEST(Fields, OfUnitsAndUsageStandInTheOrderOfTheReference) {
                           "total_cpu_energy_usage_kwh", "total_cpu_emissions_gms", "avg_gpu_usage",
                           "avg_gpu_mem_usage", "total_gpu_energy_usage_kwh",
                           "total_gpu_emissions_gms", "total_io_write_stats", "total_io_read_stats",
-                          "total_ingress_stats", "total_egress_stats", "tags"));
+                          "total_ingress_stats", "total_egress_stats", "total_custom_stats",
+                          "avg_custom_stats", "min_custom_stats", "max_custom_stats", "tags"));
   EXPECT_THAT(names(usage_fields().first(kUsageTimes + 2)),
               ElementsAre("cluster_id", "resource_manager", "num_units", "project", "groupname",
                           "username", "total_time_seconds", "avg_cpu_usage"));
-  EXPECT_EQ(names(usage_fields().subspan(kUsageTimes)), names(unit_fields().subspan(16, 13)));
+  EXPECT_EQ(names(usage_fields().subspan(kUsageTimes)), names(unit_fields().subspan(16, 17)));
   EXPECT_THAT(unit_key_fields(), ElementsAre(0, 2, 8));
   EXPECT_THAT(usage_key_fields(), ElementsAre(0, 5, 3));
 }

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <string>
 #include <utility>
 
@@ -23,6 +24,11 @@ std::string weight_entry(model::Metric metric, std::string_view name) {
 
 }  // namespace
 
+bool is_extreme(model::Metric metric) {
+  const Update update = column_of(metric).update;
+  return update == Update::kLeast || update == Update::kGreatest;
+}
+
 double value_or_zero(const model::MetricMap& map, std::string_view name) {
   const auto found = map.find(name);
   return found == map.end() ? 0 : finite(found->second);
@@ -39,15 +45,49 @@ model::MetricMap add_maps(model::MetricMap existing, const model::MetricMap& win
   return existing;
 }
 
+namespace {
+
+template <typename Better>
+model::MetricMap best_of(model::MetricMap existing, const model::MetricMap& window, Better better) {
+  std::erase_if(existing, [](const auto& entry) { return !std::isfinite(entry.second); });
+  for (const auto& [name, value] : window) {
+    if (!std::isfinite(value)) {
+      continue;
+    }
+    const auto [stored, fresh] = existing.try_emplace(name, value);
+    if (!fresh && better(value, stored->second)) {
+      stored->second = value;
+    }
+  }
+  return existing;
+}
+
+}  // namespace
+
+model::MetricMap least_of(model::MetricMap existing, const model::MetricMap& window) {
+  return best_of(std::move(existing), window, std::less<>());
+}
+
+model::MetricMap greatest_of(model::MetricMap existing, const model::MetricMap& window) {
+  return best_of(std::move(existing), window, std::greater<>());
+}
+
 model::MetricMap merge_metric(model::Metric metric,
                               model::MetricMap existing,
                               const model::MetricMap& existing_times,
                               const Joining& window,
                               AverageWeights& weights) {
-  const std::string_view weighted_by = weight_name(metric);
-  if (weighted_by.empty()) {
-    return add_maps(std::move(existing), window.map);
+  switch (column_of(metric).update) {
+    case Update::kLeast:
+      return least_of(std::move(existing), window.map);
+    case Update::kGreatest:
+      return greatest_of(std::move(existing), window.map);
+    case Update::kMean:
+      break;
+    default:
+      return add_maps(std::move(existing), window.map);
   }
+  const std::string_view weighted_by = weight_name(metric);
   const double before = value_or_zero(existing_times, weighted_by);
   const double added = value_or_zero(window.times, weighted_by);
   const double after = window.times_counted ? before : before + added;

@@ -23,7 +23,13 @@ struct Joining {
   bool times_counted = false;     ///< `existing_times` includes them already: a gap is filled
 };
 
-/// Merges one of the twelve metrics. Totals are added up with add_maps(). Averages are the means of
+/// The least or the greatest number of each name of either map. NaN and infinities count as
+/// missing.
+model::MetricMap least_of(model::MetricMap existing, const model::MetricMap& window);
+model::MetricMap greatest_of(model::MetricMap existing, const model::MetricMap& window);
+
+/// Merges one of the metrics. Totals are added up with add_maps(), least and greatest values with
+/// least_of() and greatest_of(). Averages are the means of
 /// `existing` and the window for each name, weighted with the entry weight_name() of their times; a
 /// missing entry counts as 0. If both weights are 0, an existing value stays and a new name gets 0.
 /// Updates `weights`.
@@ -34,11 +40,14 @@ model::MetricMap merge_metric(model::Metric metric,
                               AverageWeights& weights);
 
 /// Returns `averages` with 0 for every name without weight, as answers of usage/current have it: an
-/// average over no time says nothing about other windows. Totals are returned unchanged.
+/// average over no time says nothing about other windows. Other metrics are returned unchanged.
 model::MetricMap zero_without_weight(model::Metric metric,
                                      model::MetricMap averages,
                                      const model::MetricMap& times,
                                      const AverageWeights& weights);
+
+/// Whether the metric holds least or greatest values, for which 0 must not stand for a missing one.
+bool is_extreme(model::Metric metric);
 
 /// The value of a name; 0 if it is missing, NaN or infinite.
 double value_or_zero(const model::MetricMap& map, std::string_view name);

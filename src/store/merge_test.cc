@@ -37,6 +37,35 @@ TEST(Merge, AveragesAreWeighted) {
   EXPECT_EQ(average({{"a", 10}}, {{"a", 25}}, 1000, 0), (MetricMap{{"a", 10}}));
 }
 
+TEST(Merge, LeastAndGreatestValuesAreKept) {
+  AverageWeights weights;
+  const double nan = std::numeric_limits<double>::quiet_NaN();
+  const MetricMap window{{"a", 3}, {"b", -1}, {"c", 7}, {"d", nan}};
+  const auto merged = [&](model::Metric metric) {
+    return merge_metric(metric, {{"a", 2}, {"b", 0}}, {{"walltime", 5}},
+                        {.map = window, .times = {{"walltime", 9}}, .times_counted = false},
+                        weights);
+  };
+  EXPECT_EQ(merged(model::Metric::kMinCustomStats), (MetricMap{{"a", 2}, {"b", -1}, {"c", 7}}));
+  EXPECT_EQ(merged(model::Metric::kMaxCustomStats), (MetricMap{{"a", 3}, {"b", 0}, {"c", 7}}));
+  EXPECT_EQ(merged(model::Metric::kTotalCustomStats),
+            (MetricMap{{"a", 5}, {"b", -1}, {"c", 7}, {"d", 0}}));
+  EXPECT_TRUE(weights.empty());
+  EXPECT_EQ(least_of({{"a", nan}}, {}), MetricMap{});
+  EXPECT_EQ(greatest_of({}, {{"a", -2}}), (MetricMap{{"a", -2}}));
+}
+
+TEST(Merge, CustomAveragesAreWeightedByTheRunningTime) {
+  AverageWeights weights;
+  EXPECT_EQ(merge_metric(model::Metric::kAvgCustomStats, {{"x", 10}},
+                         {{"walltime", 100}, {"alloc_cputime", 1}},
+                         {.map = {{"x", 40}},
+                          .times = {{"walltime", 200}, {"alloc_cputime", 1000}},
+                          .times_counted = false},
+                         weights),
+            (MetricMap{{"x", 30}}));
+}
+
 TEST(Merge, WithoutAnyWeightTheOldAverageStays) {
   EXPECT_EQ(average({{"a", 10}}, {{"a", 20}}, 0, 0), (MetricMap{{"a", 10}}));
   EXPECT_EQ(average({{"a", 10}}, {}, 0, 0), (MetricMap{{"a", 10}}));

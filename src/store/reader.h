@@ -13,6 +13,7 @@
 #include "model/unit.h"
 #include "store/fields.h"
 #include "store/schema/sums_columns.h"
+#include "store/tags.h"
 
 namespace ceems::store {
 
@@ -83,13 +84,14 @@ struct UsageQuery {
 
 struct CurrentUsageQuery {
   UsageQuery rows;
-  TimeRange updated;             ///< by the row's last update
-  bool daily = false;            ///< over days instead of units
-  bool terminated_only = false;  ///< units that have ended; not for days
+  TimeRange updated;                 ///< by the row's last update
+  bool daily = false;                ///< over days instead of units
+  bool terminated_only = false;      ///< units that have ended; not for days
+  std::vector<TagFilter> tags = {};  ///< units with these tags; not for days, which have none
   /// Groups are by cluster, user and project, and also by these:
   bool by_groupname = false;
   bool by_resource_manager = false;
-  /// Which of the 13 metric maps to read, by their place after kUsageTimes.
+  /// Which of total_time_seconds and the metrics to read, by their place after kUsageTimes.
   WantedMaps maps{};
 };
 
@@ -165,7 +167,8 @@ class Reader {
   /// Rows of `usage` as stored, ordered by cluster, user and project.
   virtual Result<std::unique_ptr<Cursor>> usage(const UsageQuery& query, FieldList fields) = 0;
   /// Sums and averages over units or days, by cluster, user and project. A name that is in a map of
-  /// one group is in that map of all groups, with 0 where the group has no value.
+  /// one group is in that map of all groups, with 0 where the group has no value, except for least
+  /// and greatest values.
   virtual Result<std::vector<UsageGroup>> current_usage(const CurrentUsageQuery& query) = 0;
 };
 

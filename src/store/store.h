@@ -33,6 +33,9 @@ struct ClusterUpdate {
   /// Absent if the fetch failed: nobody gains or loses access then.
   std::optional<std::vector<model::User>> users;
   std::optional<std::vector<model::Project>> projects;
+  /// Users and projects have, in addition, those of the cluster's usage: a user who has usage of a
+  /// project is a member of it, as long as purge() has not deleted that.
+  bool members_of_usage = false;
   /// Names of the users who lead a project, by project. Replaces the cluster's earlier leads, even
   /// if it is empty. Absent if the fetch failed: nobody gains or loses a role then.
   std::optional<std::map<std::string, std::vector<std::string>>> leads = {};

@@ -114,7 +114,10 @@ class AnyDatabase : public ::testing::Test {
   }
   /// The same database as another program opens it.
   [[nodiscard]] Result<std::unique_ptr<Database>> another(const std::string& zone = "UTC") const {
-    return open_database({.directory = dir_.path().string(), .time_zone = zone, .url = url_},
+    return open_database({.directory = dir_.path().string(),
+                          .time_zone = zone,
+                          .url = url_,
+                          .custom_stats = custom_stats_},
                          clock_);
   }
 
@@ -164,6 +167,7 @@ class AnyDatabase : public ::testing::Test {
   const Backend backend_;
   testing::PostgresServer* postgres_ = nullptr;
   std::string url_;
+  bool custom_stats_ = false;
   std::unique_ptr<Database> db_;
 
  private:

@@ -140,12 +140,17 @@ class DbMigrate final : public DatabaseCommand {
     DatabaseCommand::add_flags(flags);
     flags.add("dry-run", dry_run_,
               {.help = "Only say what would be done, how long it takes and how much space."});
+    flags.add("custom-stats", custom_stats_,
+              {.help = "Also add the columns of custom metrics (version 10, that of CEEMS 0.15), "
+                       "and complete an upgrade to it that was interrupted. Releases before 0.15 "
+                       "do not open the database any more."});
     flags.add("time-zone", time_zone_,
               {.help = "The API server's data.time_zone, in which CEEMS 0.10.2 wrote times."});
   }
   Result<int> run(Console& console) override {
     auto tables = open(dry_run_ ? db::Use::kRead : db::Use::kWrite);
-    const auto plan = tables ? db::plan_migration(**tables) : fail(std::move(tables).error());
+    const auto plan =
+        tables ? db::plan_migration(**tables, custom_stats_) : fail(std::move(tables).error());
     if (!plan) {
       return fail(plan.error());
     }
@@ -154,7 +159,7 @@ class DbMigrate final : public DatabaseCommand {
       return 0;
     }
     log::configure(log::Level::kInfo, log::Format::kLogfmt);  // the progress
-    if (auto done = (*tables)->upgrade(time_zone_); !done) {
+    if (auto done = (*tables)->upgrade(time_zone_, custom_stats_); !done) {
       return fail(std::move(done).error());
     }
     if (!json_) {
@@ -165,6 +170,7 @@ class DbMigrate final : public DatabaseCommand {
 
  private:
   bool dry_run_ = false;
+  bool custom_stats_ = false;
   std::string time_zone_ = "Local";
 };
 

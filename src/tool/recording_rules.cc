@@ -307,7 +307,7 @@ Result<int> RecordingRules::run(Console& console) {
   if (!range) {
     return fail(range.error());
   }
-  const auto interval = config::parse_duration(interval_);
+  const auto interval = config::parse_flag_duration(interval_);
   if (!interval) {
     return fail(Error(interval.error()).with_context("--eval-interval"));
   }
@@ -342,7 +342,7 @@ Result<int> RecordingRules::run(Console& console) {
                              .names = names_ == "0.11"            ? rules::RecordNames::kLater
                                       : names_ == "both" || later ? rules::RecordNames::kBoth
                                                                   : rules::RecordNames::kOld,
-                             .interval = config::go_duration(
+                             .interval = config::prometheus_duration(
                                  interval->count() > 0 ? *interval : site->evaluation_interval)};
   if (auto made = make_directory(directory_); !made) {
     return fail(std::move(made).error());

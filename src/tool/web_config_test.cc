@@ -105,6 +105,16 @@ TEST(CreateWebConfig, RefusesMistakes) {
   EXPECT_THAT(console.err, HasSubstr("Not a directory"));
 }
 
+TEST(CreateWebConfig, TakesDurationsOfGo) {
+  const testing::TempDir dir;
+  const std::string output = "--output-dir=" + (dir.path() / "web").string();
+  FakeConsole console;
+  EXPECT_EQ(run_tool({"config", "create-web-config", "--tls", "--tls.host=a", "--tls.validity=1.5h",
+                      output},
+                     console),
+            0);
+}
+
 TEST(Certificate, IsASelfSignedAuthorityForItsHosts) {
   const auto now = std::chrono::system_clock::from_time_t(1'800'000'000);
   const auto pair = make_certificate({"node1.example", "192.0.2.7", "*.site.example"}, now,

@@ -102,6 +102,7 @@ def second_run(directory, ports):
         assert any(u["uuid"].startswith("five-seconds-") for u in units), "state is not kept between runs"
 
     see_page(directory, url, units)
+    rules_work("http://127.0.0.1:%d" % ports[2], units)
 
     code, output = finish(start(directory, ports))
     assert code == 1 and "the stack is already running (pid %d)" % process.pid in output, output
@@ -112,6 +113,23 @@ def second_run(directory, ports):
     assert_nothing_left(children, ports)
     assert not glob.glob("/sys/fs/cgroup/**/ceems_demo/*-%s" % last_token(children), recursive=True)
     print("PASS: SIGTERM stops everything")
+
+
+def rules_work(prometheus, units):
+    """The shipped rules are evaluated, and write the power of the machine and of its units."""
+    def record(name):
+        return get(prometheus + "/api/v1/query?query=" + name).json["data"]["result"]
+    wait_until("the record of the node's power", lambda: record("hostname:ceems_node_power_watts:rate"), 100)
+    if units:
+        watts = wait_until("the record of units for CEEMS' dashboards", lambda: record("uuid:ceems_host_power_watts:pue"), 100)
+        assert {"uuid", "manager", "hostname", "instance", "job"} <= set(watts[0]["metric"]), watts[0]
+        assert any(float(one["value"][1]) > 0 for one in watts), watts
+    groups = get(prometheus + "/api/v1/rules").json["data"]["groups"]
+    rules = [rule for group in groups for rule in group["rules"]]
+    assert len(rules) > 100 and {"ceems-nodes", "ceems-compat-units", "ceems-energy-alerts"} <= {group["name"] for group in groups}
+    wrong = [(rule["name"], rule.get("lastError")) for rule in rules if rule["health"] not in ("ok", "unknown")]
+    assert not wrong, wrong
+    print("PASS: %d rules are evaluated" % len(rules))
 
 
 def see_page(directory, url, units):

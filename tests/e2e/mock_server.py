@@ -73,6 +73,11 @@ class Mock:
         unit["avg_cpu_mem_usage"] = {"global": 100.0 * memory / limit}
         unit["total_cpu_energy_usage_kwh"] = {"total": kwh}
         unit["total_cpu_emissions_gms"] = {"owid_total": kwh * 56.0, "global_total": kwh * WORLD_G_PER_KWH}
+        if name == "ocean":  # with metrics that the site defines itself
+            unit["total_custom_stats"] = {"cache_misses": 52100}
+            unit["avg_custom_stats"] = {"gpu_temperature_of_the_hottest_sensor": 61.52}
+            unit["min_custom_stats"] = {"gpu_temperature_of_the_hottest_sensor": 41}
+            unit["max_custom_stats"] = {"gpu_temperature_of_the_hottest_sensor": 78}
         return unit
 
     def series(self, uuid, begin, end):

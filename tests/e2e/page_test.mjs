@@ -358,6 +358,12 @@ for (const [name, context] of [
     }
     await page.getByRole("link", { name: "ocean" }).click();
     await page.locator("canvas").nth(2).waitFor();
+    const custom = page.getByRole("region", { name: "Metrics of this site" });
+    assert.deepEqual(await custom.getByRole("row").allInnerTexts().then((rows) => rows.map((row) => row.split(/\s+/).join(" "))), [
+      "Metric Total Average Least Greatest",
+      "cache_misses 52,100 – – –",
+      "gpu_temperature_of_the_hottest_sensor – 61.5 41 78",
+    ]);
     assert.ok(await fits(), "the unit page does not scroll sideways");
     await accessible(page, "unit");
     await shot(page, `unit-${name}`);

@@ -36,6 +36,7 @@ class Case:
     wait_for: tuple = ()  # series of slow sources that must be on the page before it counts
     scenario: str = ""  # what the libraries of tests/fake_gpu_libraries ({libraries}) simulate
     cgroups: str = ""  # the folder with the cgroups, if it is another one
+    host: str = ""  # NODE_NAME
     compared: bool = True  # False: values depend on time, so the first page is only checked with promtool and for wait_for
 
 
@@ -44,6 +45,8 @@ V1 = "--collector.cgroups.force-version=v1"
 V2 = "--collector.cgroups.force-version=v2"
 SLURM = [ONLY, "--collector.slurm", "--collector.slurm.swap-memory-metrics", "--collector.slurm.psi-metrics"]
 SLURM_GPU = [V2, ONLY, "--collector.slurm", "--collector.slurm.gpu-map-dir="]
+LSF = [ONLY, "--collector.lsf", "--collector.lsf.swap-memory-metrics", "--collector.lsf.psi-metrics"]
+OPENPBS = [ONLY, "--collector.openpbs", "--collector.openpbs.swap-memory-metrics", "--collector.openpbs.psi-metrics"]
 LIBVIRT = [ONLY, "--collector.libvirt", "--collector.libvirt.xml-dir={root}/etc/libvirt/qemu",
            "--collector.libvirt.swap-memory-metrics", "--collector.libvirt.psi-metrics",
            "--collector.libvirt.blkio-metrics"]
@@ -93,6 +96,11 @@ CASES = {
                            scenario="level_zero.scenario",
                            wait_for=(*FLAG, "ceems_gpu_energy_joules_total", "ceems_compute_unit_gpu_memory_used_bytes")),
     "amd-cpx": Case("amd-cpx", SLURM_GPU, commands=True, wait_for=FLAG),
+    "lsf-v1": Case("lsf-v1", [V1, *LSF], commands=True, host="gold1",
+                   wait_for=(r'(?=ceems_compute_unit_cpus\{.*,uuid="6"\} 4$)ceems_compute_unit_cpus',)),
+    "lsf-v2": Case("lsf-v2", [V2, *LSF], commands=True, host="gold2", wait_for=FLAG),
+    "openpbs-v1": Case("openpbs-v1", [V1, *OPENPBS], commands=True, wait_for=FLAG),
+    "openpbs-v2": Case("openpbs-v2", [V2, *OPENPBS]),
     "libvirt-v1": Case("libvirt-v1", [V1, *LIBVIRT], commands=True, wait_for=FLAG),
     "libvirt-v2": Case("libvirt-v2", [V2, *LIBVIRT], commands=True, wait_for=FLAG),
     "k8s-cgroupfs": Case("k8s-cgroupfs", [V1, ONLY, "--collector.k8s", "--collector.k8s.psi-metrics"]),
@@ -195,6 +203,8 @@ def pages(case, program):
     environment = {name: value for name, value in os.environ.items() if name != "NODE_NAME"}
     if case.commands:
         environment["PATH"] = os.path.join(machine, "bin") + ":/usr/bin:/bin"
+    if case.host:
+        environment["NODE_NAME"] = case.host
     if case.scenario:
         environment["CEEMS_FAKE_GPU"] = os.path.join(machine, case.scenario)
     with tempfile.TemporaryDirectory(prefix="ceems-golden-") as folder:

@@ -244,6 +244,7 @@ def certificates(directory):
         page = connection.getresponse().read().decode()
         end = float(page.split("\nceems_k8s_admission_controller_certificate_end_timestamp_seconds ")[1].split()[0])
         assert abs(end - time.time() - 2 * 86400) < 600, end
+        equal(end, float(page.split("\nceems_web_certificate_not_after_timestamp_seconds ")[1].split()[0]))
         connection.close()
 
 

@@ -83,6 +83,8 @@ def formats(directory):
         assert headers["X-Grafana-User"] == OWN and headers["Authorization"].startswith("Basic "), headers
         run(directory, "--user", OWN)
         assert api.seen[-1][1] == "/api/v1/usage/current", api.seen[-1]
+        run(directory, "-aX")
+        assert api.seen[-1][1] == "/api/v1/usage/current/admin" and "user" not in api.seen[-1][2], api.seen[-1]
 
 
 def errors(directory):
@@ -172,6 +174,15 @@ def later(directory):
             ["Job ID", "Power"], ["", ""], ["7", "125.500000"], ["8", ""]], done
         assert many["asked"] == {"query": ['avg_over_time(power{uuid=~"7|8"}[86400s])'], "time": ["1704240000"]}, many["asked"]
         assert server.headers[-1]["X-Grafana-User"] == OWN and server.headers[-1]["X-Ceems-Cluster-Id"] == "c0"
+        # The IDs that its values are found by are asked for even if they are not shown.
+        done = run(directory, "-P", "-o", "power")
+        assert done.stdout == b"power\n125.500000\n\n" and "uuid" in api.seen[-2][2]["field"], done
+        many["units"] = UNITS[:1]
+        done = run(directory, "--job=7", "--ts.metrics=curve", "-o", "account", "--ts.out-dir=%s/named" % directory)
+        assert done.returncode == 0 and len(files_of(directory + "/named")) == 2, done
+        many["units"] = UNITS
+        done = run(directory, "--ts.metrics=curve")
+        assert done.returncode == 1 and b"explicit job IDs" in done.stderr, done
         help_text = run(directory, "--helpformat").stdout.decode()
         assert "mean power of a job" in help_text and re.search("curve +power over time", help_text), help_text
         units = json.loads(run(directory, "--json", "--long").stdout)["units"]

@@ -68,7 +68,9 @@ def main():
                "group": "users", "gid": "100", "user": job["user"], "uid": "1000", "submit": stamp(job["start"] - 1),
                "start": stamp(job["start"]), "end": stamp(job["end"] if done else 0), "elapsed": elapsed(seconds),
                "elapsedraw": str(int(seconds)), "exitcode": "0:0", "state": "COMPLETED" if done else "RUNNING",
-               "alloctres": "billing=%d,cpu=%d,mem=1G,node=1" % (job["cpus"], job["cpus"]), "nodelist": "n1",
+               "alloctres": "billing=%d,cpu=%d,mem=1G,node=1" % (job["cpus"], job["cpus"]) + (
+                   ",gres/gpu=%d" % job["gpus"] if "gpus" in job else ""),
+               "nodelist": "n1",
                "jobname": job["name"], "workdir": "/home/" + job["user"]}
         lines.append("|".join(str(row.get(f, "")) for f in fields))
     text = "".join(line + "\n" for line in lines)

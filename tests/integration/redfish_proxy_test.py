@@ -266,16 +266,15 @@ def hanging(directory):
     with Bmc() as good, Bmc("silent") as bad, socket.socket() as deaf:
         deaf.bind(("127.0.0.1", 0))  # does not listen: refuses
         refused = "http://127.0.0.1:%d" % deaf.getsockname()[1]
-        with Proxy(directory, targets([good, bad, refused]) + "  timeout: 3s\n  max_requests_per_client: 20\n") as proxy:
+        with Proxy(directory, targets([good, bad, refused]) + "  timeout: 10s\n  max_requests_per_client: 20\n") as proxy:
             statuses, threads = [], []
             for _ in range(30):
                 threads.append(threading.Thread(target=lambda: statuses.append(proxy.ask(node="192.0.2.1").status)))
                 threads[-1].start()
             wait_until("requests wait", lambda: proxy.metric("redfish_proxy_requests_in_flight") == 20)
-            started = time.monotonic()
-            for _ in range(50):
+            for _ in range(20):
                 equal(proxy.ask(node="192.0.2.0").status, 200)
-            assert time.monotonic() - started < 2.5, "the other BMC was slow"
+            equal(proxy.metric("redfish_proxy_requests_in_flight"), 20, "the other BMC answered meanwhile")
             for thread in threads:
                 thread.join()
             equal(sorted(statuses), [429] * 10 + [504] * 20)

@@ -4,6 +4,7 @@ promtool checks the files and evaluates them, and the results are compared with 
 
 import json
 import os
+import re
 import subprocess
 import sys
 import time
@@ -63,7 +64,7 @@ def tool(*arguments, stdin="", status=0):
 
 
 def check_rules(files):
-    result = subprocess.run(["promtool", "check", "rules", *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    result = subprocess.run(["promtool", "check", "rules", "--lint-fatal", *files], stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                             encoding="utf-8", check=False)
     assert result.returncode == 0, result.stdout
 
@@ -119,7 +120,8 @@ def test_every_family(site):
         "hwmon": "hwmon", "gpu": "IPMI", "amd-smi": "RAPL", "amd-dme": "RAPL"}, report
     assert [one["job"] for one in report["hosts"] if one["gpus_included"]] == ["gpu"], report
     assert any("'nothing' is skipped" in line for line in report["remarks"]), report
-    assert any("'counted' is skipped" in line for line in report["remarks"]), report
+    assert any("'counted' is skipped: its exporters count" in line for line in report["remarks"]), report
+    assert any("'mixed' is skipped: the exporters on 1 of its 2 hosts count" in line for line in report["remarks"]), report
     assert os.stat(out).st_mode & 0o777 == 0o700
     paths = [os.path.join(out, name) for name in files]
     assert {os.stat(path).st_mode & 0o777 for path in paths} == {0o600}
@@ -129,6 +131,42 @@ def test_every_family(site):
         text = f.read()
     assert text.startswith("---\ngroups:\n  - name: compute-unit-rules-ipmi\n    interval: 30s\n"), text[:100]
     assert "  - name: host-agg-rules-ipmi\n    interval: 1m0s\n" in text and "[1m0s]" in text
+
+
+def written_series(files, jobs, directory):
+    """The series that the rules write: an expectation that cannot hold makes promtool print them."""
+    tests = {"rule_files": files, "evaluation_interval": "15s", "tests": [{
+        "interval": "%ds" % tool_site.STEP, "input_series": [series_notation(*series) for job in jobs for series in job.series],
+        "promql_expr_test": [{"expr": '{__name__=~"(uuid|job|instance|dev):.+"}', "eval_time": "8m", "exp_samples": []}]}]}
+    path = harness.write(os.path.join(directory, "written.yml"), json.dumps(tests))
+    output = subprocess.run(["promtool", "test", "rules", path], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, encoding="utf-8",
+                            check=False, timeout=120).stdout
+    got = output.split("got: ", 1)[1]
+    return re.findall(r'\{__name__=(?:[^"}]|"(?:[^"\\]|\\.)*")*\}', got)
+
+
+def test_beside_the_shipped_rules(site):
+    """Rules for nodes that do not count energy and those for nodes that do never write the same series, and no watt is in both."""
+    out, files, _ = site.create("beside", "--country-code=FR", "--redfish.chassis=System")
+    generated = [os.path.join(out, name) for name in files]
+    shipped = [os.path.join(harness.ROOT, "packaging", "prometheus", name) for name in ("ceems.rules.yml", "ceems-compat.rules.yml")]
+    jobs = tool_site.jobs()
+    ours, theirs = (written_series(one, jobs, site.directory) for one in (shipped, generated))
+    assert len(ours) == len(set(ours)) > 40 and len(theirs) == len(set(theirs)) > 100, (len(ours), len(theirs))
+    # With all of them loaded there are as many: nothing is written twice.
+    assert sorted(written_series(shipped + generated, jobs, site.directory)) == sorted(ours + theirs)
+    assert not set(ours) & set(theirs)
+    both = {one.split('"')[1] for one in ours} & {one.split('"')[1] for one in theirs}
+    assert {"uuid:ceems_cpu_usage:ratio_irate", "uuid:ceems_host_power_watts:pue", "uuid:ceems_gpu_power_watts:pue",
+            "uuid:ceems_gpu_usage:ratio", "uuid:ceems_gpu_emissions_g_s:pue", "uuid:ceems_host_emissions_g_s:pue",
+            "uuid:ceems_io_read_bytes:irate", "job:ceems_io_read_bytes:sum_irate", "job:ceems_host_power_watts:pue",
+            "job:ceems_gpu_power_watts:pue", "job:ceems_host_emissions_g_s:pue"} <= both, sorted(both)
+    # One country was chosen for the one, none for the other.
+    test_rules(site.directory, shipped + generated, jobs, [
+        ('job:ceems_gpu_power_watts:pue{job=~"dcgm|counted"}', "job", {"dcgm": 680, "counted": 120}),
+        ('job:ceems_host_power_watts:pue{job=~"ipmi|counted|mixed"}', "job", {"ipmi": 400, "counted": 80, "mixed": 80}),
+        ('uuid:ceems_gpu_power_watts:pue{job="counted"}', "gpuuuid", {"GPU-E": 100}),
+    ], "beside")
 
 
 def test_constant_factors(site):
@@ -251,7 +289,7 @@ def test_updater_queries(site):
     assert nothing.stderr == "Queries for TSDB updater:\n---\n\nqueries:\n\n", repr(nothing.stderr)
 
 
-TESTS = [test_every_family, test_constant_factors, test_choices, test_mistakes, test_relabel_configs, test_updater_queries]
+TESTS = [test_every_family, test_beside_the_shipped_rules, test_constant_factors, test_choices, test_mistakes, test_relabel_configs, test_updater_queries]
 
 
 def main():

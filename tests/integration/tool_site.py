@@ -113,8 +113,29 @@ def host_jobs():
     counted = Job("counted")
     counted.pair("e1")
     counted.rapl("e1", [100], [20])
-    counted.add("ceems_compute_unit_energy_joules_total", 0, "e1:9010", 50, uuid="a", hostname="e1", domain="node")
-    return [rapl, ipmi, both, later, redfish, cray, hwmon, nothing, counted]
+    counts(counted, "e1")
+    counted.flag("e1", "a", 1, gpuuuid="GPU-E", index="0", hindex="e1/gpu-0")
+    counted.add("ceems_gpu_power_watts", 250, "e1:9010", hostname="e1", gpuuuid="GPU-E", index="0", vendor="nvidia")
+    counted.add("ceems_gpu_utilization_ratio", 0.5, "e1:9010", hostname="e1", gpuuuid="GPU-E", index="0", vendor="nvidia")
+    counted.add("ceems_ebpf_read_bytes_total", 0, "e1:9010", 1e6, uuid="a", manager="slurm", hostname="e1", cgrouphostname="e1",
+                mountpoint="/scratch")
+    mixed = Job("mixed")  # one of two nodes has the new exporter
+    mixed.pair("x1")
+    counts(mixed, "x1")
+    mixed.pair("x2")
+    for host in ("x1", "x2"):
+        mixed.add("ceems_ipmi_dcmi_current_watts", 400, host + ":9010", hostname=host)
+    return [rapl, ipmi, both, later, redfish, cray, hwmon, nothing, counted, mixed]
+
+
+def counts(job, host):
+    """The exporter on the host counts energy itself: 150 W of unit a, 100 of them of GPUs, and 200 of the node."""
+    instance = host + ":9010"
+    unit = {"uuid": "a", "manager": "slurm", "hostname": host, "cgrouphostname": host}
+    for domain, watts in (("node", 150), ("gpu", 100)):
+        job.add("ceems_compute_unit_energy_joules_total", 0, instance, watts, domain=domain, **unit)
+    for domain, watts in (("node", 200), ("gpu", 120)):
+        job.add("ceems_node_energy_joules_total", 0, instance, watts, hostname=host, domain=domain, source="meter")
 
 
 def gpu_jobs():
@@ -146,6 +167,8 @@ def gpu_jobs():
     device(1, 200, active=0.5, instance="2", occupancy=0.2)
     device(2, 100, active=0, util=0)                         # idle
     device(3, 80, util=40)                                   # no profiling
+    # Its exporter counts the energy of GPUs itself.
+    dcgm.add("DCGM_FI_DEV_POWER_USAGE_INSTANT", 250, "e1:9400", gpu="0", UUID="GPU-E", modelName="NVIDIA A100", Hostname="e1")
     of = {"gpuuuid": "GPU-0", "index": "0", "hindex": "g1/gpu-0"}
     nvidia.flag("g1", "a", 1, **of)
     nvidia.multiprocessors("g1", "a", 108, **of)

@@ -25,6 +25,11 @@ export interface Unit {
   avg_gpu_mem_usage?: MetricMap;
   total_cpu_emissions_gms?: MetricMap;
   total_gpu_emissions_gms?: MetricMap;
+  // Metrics that the site defines itself, by its names.
+  total_custom_stats?: MetricMap;
+  avg_custom_stats?: MetricMap;
+  min_custom_stats?: MetricMap;
+  max_custom_stats?: MetricMap;
   tags?: Record<string, unknown>;
 }
 

@@ -10,6 +10,8 @@ import { axisStep, summary, toTrack } from "./series";
 test("addresses of units survive any identifier", () => {
   const address = unitAddress("a/b", "50%/é#?", 123);
   assert.deepEqual(parseRoute(address), { page: "unit", cluster: "a/b", uuid: "50%/é#?", started: 123 });
+  assert.deepEqual(parseRoute(unitAddress("lsf", "6[1]", 5)), { page: "unit", cluster: "lsf", uuid: "6[1]", started: 5 });
+  assert.deepEqual(parseRoute(unitAddress("pbs", "12[3].srv|*", null)), { page: "unit", cluster: "pbs", uuid: "12[3].srv|*", started: null });
   assert.deepEqual(parseRoute("#/unit/c/u"), { page: "unit", cluster: "c", uuid: "u", started: null });
   assert.deepEqual(parseRoute(""), { page: "units" });
   assert.deepEqual(parseRoute("#/"), { page: "units" });

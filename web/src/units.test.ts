@@ -18,6 +18,10 @@ test("states of all managers get a shape and keep their words", () => {
   assert.equal(stateKind(unit({ state: "OUT_OF_MEMORY", ended_at_ts: ended })), "failed");
   assert.equal(stateKind(unit({ state: "CANCELLED by 1001", ended_at_ts: ended })), "cancelled");
   assert.equal(stateKind(unit({ state: "PENDING", started_at_ts: undefined })), "waiting");
+  assert.equal(stateKind(unit({ state: "DONE", ended_at_ts: ended })), "done");
+  assert.equal(stateKind(unit({ state: "EXIT", ended_at_ts: ended })), "failed");
+  assert.equal(stateKind(unit({ state: "EXITING" })), "running");
+  assert.equal(stateKind(unit({ state: "FINISHED", ended_at_ts: ended })), "done");
   assert.equal(stateKind(unit({ state: "whatever", ended_at_ts: ended })), "ended");
   assert.equal(stateText(unit({ state: "OUT_OF_MEMORY" })), "Out of memory");
   assert.equal(stateText(unit({ state: "CANCELLED by ADA_L" })), "Cancelled by ADA_L");

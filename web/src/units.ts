@@ -8,8 +8,8 @@ export type StateKind = "running" | "done" | "failed" | "cancelled" | "waiting" 
 /** The kind determines shape and colour; the state from the resource manager is shown beside it. */
 export function stateKind(unit: Unit): StateKind {
   const word = (unit.state ?? "").toUpperCase();
-  if (/^(COMPLETED|COMPLETING|SUCCEEDED|SUCCESS)/.test(word)) return "done";
-  if (/^(FAILED|NODE_FAIL|OUT_OF_ME|TIMEOUT|BOOT_FAIL|DEADLINE|ERROR|PREEMPTED|OOM)/.test(word)) return "failed";
+  if (/^(COMPLETED|COMPLETING|SUCCEEDED|SUCCESS|DONE$|FINISHED$)/.test(word)) return "done";
+  if (/^(FAILED|NODE_FAIL|OUT_OF_ME|TIMEOUT|BOOT_FAIL|DEADLINE|ERROR|PREEMPTED|OOM|EXIT$)/.test(word)) return "failed";
   if (/^(CANCELLED|DELETED|REVOKED)/.test(word)) return "cancelled";
   if (unit.ended_at_ts) return "ended";
   if (!unit.started_at_ts || /^(PENDING|BUILD|CONFIGURING)/.test(word)) return "waiting";

@@ -93,7 +93,8 @@ class Stack:
 
     def start(self):
         options = self.options
-        rules = os.path.join(TEMPLATES, "rules.yml")
+        rules = [os.path.join(ROOT, "packaging", "prometheus", name)
+                 for name in ("ceems.rules.yml", "ceems-compat.rules.yml", "ceems-alerts.yml")]
         prometheus = self._write("prometheus.yml", interval="%ds" % INTERVAL, rules=json.dumps(rules),
                                  exporter="127.0.0.1:%d" % options.exporter_port,
                                  prometheus="127.0.0.1:%d" % options.prometheus_port)

@@ -63,7 +63,11 @@ OtherManagers other_managers(const Sources& sources) {
     return std::ranges::any_of(
         sources.units, [manager](const auto& source) { return source->manager() == manager; });
   };
-  return {.slurm = is_on("slurm"), .libvirt = is_on("libvirt"), .k8s = is_on("k8s")};
+  return {.slurm = is_on("slurm"),
+          .libvirt = is_on("libvirt"),
+          .k8s = is_on("k8s"),
+          .lsf = is_on("lsf"),
+          .openpbs = is_on("openpbs")};
 }
 
 }  // namespace

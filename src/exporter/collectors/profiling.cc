@@ -1,7 +1,10 @@
 #include <sys/capability.h>
 
+#include <algorithm>
+#include <array>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -81,7 +84,9 @@ class Profiling final : public SubCollector {
 Result<std::unique_ptr<SubCollector>> create(Flags& flags,
                                              const CollectorContext& context,
                                              UnitSource& source) {
-  if (!flags.on || flags.taken || (source.manager() != "slurm" && source.manager() != "k8s")) {
+  static constexpr std::array<std::string_view, 4> kManagers = {"slurm", "lsf", "openpbs", "k8s"};
+  if (!flags.on || flags.taken ||
+      std::ranges::find(kManagers, source.manager()) == kManagers.end()) {
     return nullptr;
   }
   auto config = profile::read_config(flags.config, flags.expand, context.hostname);
@@ -110,7 +115,7 @@ SubCollectorSpec profiling_sub_collector() {
               [values](config::FlagSet& flags) {
                 flags.add(
                     "profiling.ebpf", values->on,
-                    {.help = "Sample the stacks of SLURM jobs or pods and push the profiles to "
+                    {.help = "Sample the stacks of batch jobs or pods and push the profiles to "
                              "Pyroscope"});
                 flags.add("profiling.ebpf.config.file", values->config,
                           {.help = "Configuration file of the profiler",

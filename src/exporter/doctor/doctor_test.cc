@@ -286,6 +286,10 @@ const std::vector<Fault> kFaults{
        host.extra_capability = CAP_DAC_OVERRIDE;
      },
      "slurm", "gres.conf is not readable", "chmod a+r"},
+    {"LsfWithoutCgroups", [](Host& host) { host.context.wanted.insert("lsf"); }, "lsf",
+     "no cgroups of LSF", "LSF_PROCESS_TRACKING"},
+    {"OpenpbsWithoutCgroups", [](Host& host) { host.context.wanted.insert("openpbs"); }, "openpbs",
+     "no cgroups of OpenPBS", "pbs_cgroups"},
     {"NoVirtualMachines", [](Host& host) { host.remove("cgroup/machine.slice"); }, "libvirt",
      "no cgroups of libvirt", "systemd-machined"},
     {"NoDomainXml", [](Host& host) { host.remove("etc/qemu"); }, "libvirt", "VMs have no UUID",

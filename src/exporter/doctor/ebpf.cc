@@ -6,7 +6,7 @@
 #include "exporter/doctor/doctor.h"
 #include "exporter/doctor/report.h"
 #include "exporter/ebpf/bpf_library.h"
-#include "exporter/ebpf/hooks.h"
+#include "exporter/ebpf/programs.h"
 #include "host/directory.h"
 #include "host/read_file.h"
 
@@ -18,14 +18,11 @@ constexpr os::Capability kCapPtrace = 19;
 constexpr os::Capability kCapPerfmon = 38;
 constexpr os::Capability kCapBpf = 39;
 
-/// What this kernel does not let the programs count, in words; "" if nothing.
-std::string not_counted(const ebpf::KernelTypes& types) {
+/// What the programs cannot count on this kernel, in words; "" if nothing.
+std::string not_counted(const ebpf::Programs& programs) {
   std::string all;
-  for (const auto part : {ebpf::HookPart::kFiles, ebpf::HookPart::kNetwork}) {
-    ebpf::ebpf_settings settings{};
-    for (const ebpf::Hook* hook : ebpf::fit_hooks(types, part, settings)) {
-      all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", hook->loses, hook->function);
-    }
+  for (const ebpf::MissingHook& hook : programs.missing()) {
+    all += fmt::format("{}{} ({})", all.empty() ? "" : ", ", hook.loses, hook.function);
   }
   return all;
 }
@@ -69,12 +66,15 @@ void examine_counters(const DoctorContext& context, Report report) {
     report.works("the kernel has type information");
     return;
   }
-  const auto types = ebpf::KernelTypes::running();
-  if (!types) {
-    report.cannot(types.error().message, "use a kernel with CONFIG_DEBUG_INFO_BTF");
+  // Only a try shows whether the kernel lets programs be hung on its functions.
+  const auto programs = ebpf::Programs::load({.files = true, .network = true, .controller = {}});
+  if (!programs) {
+    report.cannot(programs.error().message,
+                  "use a kernel with CONFIG_DEBUG_INFO_BTF, CONFIG_FUNCTION_TRACER and "
+                  "CONFIG_BPF_JIT, and see whether a security module refuses");
     return;
   }
-  const std::string missing = not_counted(*types);
+  const std::string missing = not_counted(**programs);
   report.works(missing.empty() ? "the kernel has everything that is hooked"
                                : "this kernel does not let everything be counted: " + missing);
 }

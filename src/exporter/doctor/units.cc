@@ -1,6 +1,9 @@
 #include <linux/capability.h>
 
 #include <algorithm>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include <fmt/format.h>
 
@@ -158,6 +161,27 @@ void examine_k8s(const DoctorContext& context, const std::string& root, Report r
   report.works("cgroups of pods and the kubelet's socket");
 }
 
+/// Checks one of the batch systems that few nodes have. Says nothing of one that is neither there
+/// nor wanted.
+void examine_batch(const std::vector<std::string>& places,
+                   std::string_view name,
+                   std::string_view settings,
+                   Report report) {
+  const auto found = std::ranges::find_if(
+      places, [](const std::string& place) { return host::is_directory(place); });
+  if (found == places.end()) {
+    if (report.wanted()) {
+      report.absent(fmt::format("no cgroups of {} in {}", name, places.front()),
+                    std::string(settings));
+    }
+  } else if (report.wanted()) {
+    report.works(fmt::format("cgroups of {} in {}", name, *found));
+  } else {
+    report.off(
+        fmt::format("found cgroups of {}; --collector.{} exports its jobs", name, to_lower(name)));
+  }
+}
+
 void examine_perf(const DoctorContext& context, Report report) {
   if (!context.perf_wanted) {
     report.off("not requested");
@@ -189,6 +213,13 @@ void examine_units(const DoctorContext& context, Findings& findings) {
   Report(context, findings, "cgroup")
       .works(mount.mode == host::CgroupMode::kUnified ? "cgroup v2" : "cgroup v1 in " + root);
   examine_slurm(context, mount, root, Report(context, findings, "slurm"));
+  examine_batch({root + "/lsf", root + "/lsf.slice", root + "/system.slice/lsfd.service"}, "LSF",
+                "lsf.conf: LSF_PROCESS_TRACKING=Y, LSF_LINUX_CGROUP_ACCT=Y, "
+                "LSB_RESOURCE_ENFORCE=\"cpu memory gpu\"; then restart sbatchd and run a job",
+                Report(context, findings, "lsf"));
+  examine_batch({root + "/pbs_jobs.service", root + "/system.slice/pbs_jobs.service"}, "OpenPBS",
+                "qmgr -c 'set hook pbs_cgroups enabled = True', then run a job",
+                Report(context, findings, "openpbs"));
   examine_libvirt(context, root, Report(context, findings, "libvirt"));
   examine_k8s(context, root, Report(context, findings, "k8s"));
   examine_perf(context, Report(context, findings, "perf"));

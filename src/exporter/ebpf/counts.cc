@@ -42,6 +42,16 @@ ebpf_latency_key mount_of(std::uint64_t mount, std::uint64_t root) {
   return {.mount = mount, .root = root, .operation = 0, .unused = 0};
 }
 
+/// The cgroup and those above it, without the root.
+std::vector<std::uint64_t> chain_of(std::uint64_t id, const std::optional<ebpf_cgroup>& cgroup) {
+  std::vector<std::uint64_t> ids{id};
+  if (cgroup) {
+    std::ranges::copy_if(cgroup->ancestors, std::back_inserter(ids),
+                         [](std::uint64_t above) { return above > 1; });
+  }
+  return ids;
+}
+
 }  // namespace
 
 template <class Key>
@@ -100,12 +110,7 @@ const Counts::Owners& Counts::owners_of(std::uint64_t cgroup) {
   }
   auto chain = above_.find(cgroup);
   if (chain == above_.end()) {
-    std::vector<std::uint64_t> ids{cgroup};
-    if (const auto known = tables_->cgroup(cgroup)) {
-      std::ranges::copy_if(known->ancestors, std::back_inserter(ids),
-                           [](std::uint64_t id) { return id > 1; });
-    }
-    chain = above_.emplace(cgroup, std::move(ids)).first;
+    chain = above_.emplace(cgroup, chain_of(cgroup, tables_->cgroup(cgroup))).first;
   }
   for (auto& [name, manager] : managers_) {
     // The nearest cgroup that is a unit, as in the walk of the tree.
@@ -142,15 +147,60 @@ void Counts::assign() {
   assign_traffic();
   assign_latencies();
   forget_idle(files_, [this](const ebpf_file_key& key) CEEMS_REQUIRES(mutex_) {
-    tables_->forget_file(key);
+    if (!tables_->forget_file(key)) {
+      return false;
+    }
     file_times_.erase(key);
+    return true;
   });
-  forget_idle(names_,
-              [this](std::uint64_t id) CEEMS_REQUIRES(mutex_) { tables_->forget_names(id); });
-  forget_idle(traffic_, [this](const ebpf_traffic_key& key)
-                            CEEMS_REQUIRES(mutex_) { tables_->forget_traffic(key); });
-  forget_idle(latency_rows_, [this](const ebpf_latency_key& key)
-                                 CEEMS_REQUIRES(mutex_) { tables_->forget_latency(key); });
+  forget_idle(names_, [this](std::uint64_t id) CEEMS_REQUIRES(mutex_) {
+    tables_->forget_names(id);
+    return true;
+  });
+  forget_idle(traffic_, [this](const ebpf_traffic_key& key) CEEMS_REQUIRES(mutex_) {
+    tables_->forget_traffic(key);
+    return true;
+  });
+  forget_idle(latency_rows_, [this](const ebpf_latency_key& key) CEEMS_REQUIRES(mutex_) {
+    tables_->forget_latency(key);
+    return true;
+  });
+  forget_cgroups();
+}
+
+/// Deletes cgroups of which there was no row now and the last time. What is above them stays known
+/// here, in case that a row is made at this moment.
+void Counts::forget_cgroups() {
+  if (looked_through_ && *read_ - *looked_through_ < kKeepUnclaimed) {
+    return;
+  }
+  looked_through_ = *read_;
+  std::set<std::uint64_t> used;
+  for (const auto& [key, row] : files_) {
+    used.insert(key.cgroup);
+  }
+  for (const auto& [id, row] : names_) {
+    used.insert(id);
+  }
+  for (const auto& [key, row] : traffic_) {
+    used.insert(key.cgroup);
+  }
+  for (const ebpf_open_connection& connection : readings_.open) {
+    used.insert(connection.key.cgroup);
+  }
+  std::set<std::uint64_t> unused;
+  for (const auto& [id, cgroup] : tables_->cgroups()) {
+    if (used.contains(id)) {
+      continue;
+    }
+    if (unused_.contains(id)) {
+      above_.try_emplace(id, chain_of(id, cgroup));
+      tables_->forget_cgroup(id);
+    } else {
+      unused.insert(id);
+    }
+  }
+  unused_ = std::move(unused);
 }
 
 const MountLabel& Counts::label_of(const ebpf_file_key& key) {
@@ -257,8 +307,7 @@ void Counts::forget_idle(Known<Key, RowOfKey>& rows, const Forget& forget) {
     if (*read_ - row.changed < keep) {
       return false;
     }
-    forget(item.first);
-    return true;
+    return forget(item.first);
   });
 }
 

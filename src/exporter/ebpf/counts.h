@@ -59,7 +59,8 @@ struct CountsPage {
 
 /// Assigns what the programs counted for cgroups to units. A cgroup belongs to the unit whose
 /// cgroup it is or is below of, so units need not be watched for new cgroups, and what a cgroup
-/// did stays with its unit when it is gone. Rows that no longer change are deleted in the kernel.
+/// did stays with its unit when it is gone. Rows that no longer change are deleted in the kernel,
+/// and so are cgroups without rows, so that its tables have room for the next jobs.
 /// Shared by the collectors of all managers. Safe for concurrent use.
 class Counts {
  public:
@@ -115,6 +116,7 @@ class Counts {
   void assign_names() CEEMS_REQUIRES(mutex_);
   void assign_traffic() CEEMS_REQUIRES(mutex_);
   void assign_latencies() CEEMS_REQUIRES(mutex_);
+  void forget_cgroups() CEEMS_REQUIRES(mutex_);
   const Owners& owners_of(std::uint64_t cgroup) CEEMS_REQUIRES(mutex_);
   const MountLabel& label_of(const ebpf_file_key& key) CEEMS_REQUIRES(mutex_);
   template <class Value, class Use>
@@ -134,6 +136,9 @@ class Counts {
   // Chains of ids above a cgroup, which never change, and the owners in the current assignment.
   std::unordered_map<std::uint64_t, std::vector<std::uint64_t>> above_ CEEMS_GUARDED_BY(mutex_);
   std::unordered_map<std::uint64_t, Owners> owners_ CEEMS_GUARDED_BY(mutex_);
+  // Cgroups in the kernel's table that no row was of when they were last looked through.
+  std::set<std::uint64_t> unused_ CEEMS_GUARDED_BY(mutex_);
+  std::optional<Clock::SteadyTime> looked_through_ CEEMS_GUARDED_BY(mutex_);
   Known<ebpf_file_key, FileRow> files_ CEEMS_GUARDED_BY(mutex_);
   Known<ebpf_file_key, Row<ebpf_file_time>> file_times_ CEEMS_GUARDED_BY(mutex_);
   Known<std::uint64_t, Row<ebpf_name_value>> names_ CEEMS_GUARDED_BY(mutex_);

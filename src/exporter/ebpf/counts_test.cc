@@ -15,8 +15,10 @@
 namespace ceems::exporter::ebpf {
 namespace {
 
+using ::testing::Contains;
 using ::testing::ElementsAre;
 using ::testing::IsEmpty;
+using ::testing::Not;
 
 constexpr std::uint64_t kJob = 100;
 constexpr std::uint64_t kStep = 101;
@@ -112,6 +114,7 @@ TEST_F(CountsTest, RowsOfUnknownCgroupsWaitForTheirUnit) {
 }
 
 TEST_F(CountsTest, RowsOfNobodyAreDeletedAfterTenMinutes) {
+  state.cgroups.clear();
   state.readings.names.emplace_back(kOther, ebpf_name_value{.opens = 1});
   for (int i = 0; i < 40; ++i) {
     page(units({}));
@@ -119,6 +122,34 @@ TEST_F(CountsTest, RowsOfNobodyAreDeletedAfterTenMinutes) {
   EXPECT_THAT(state.forgotten, IsEmpty());
   page(units({}));
   EXPECT_THAT(state.forgotten, ElementsAre("names 200"));
+}
+
+TEST_F(CountsTest, ARowInWhichACpuCountsIsNotDeleted) {
+  set_file(kStep, 7, {.reads = 2});
+  state.files_in_use = true;
+  for (int i = 0; i < 50; ++i) {
+    page(units({{"42", kJob}}));
+  }
+  EXPECT_THAT(state.forgotten, Not(Contains("file 101")));
+  // Its count is still that of the row, not a new one.
+  EXPECT_EQ(page(units({{"42", kJob}})).units.at("42").files.at("/scratch").io.reads, 2U);
+  state.files_in_use = false;
+  page(units({{"42", kJob}}));
+  EXPECT_THAT(state.forgotten, Contains("file 101"));
+}
+
+TEST_F(CountsTest, CgroupsWithoutRowsMakeRoomForOthers) {
+  set_file(kStep, 7, {.reads = 1});
+  for (std::uint64_t i = 0; i < 90; ++i) {
+    set_file(kStep, 7, {.reads = 2 + i});
+    page(units({{"42", kJob}}));
+  }
+  // 200 did nothing the two times that the table was looked through, 101 is busy.
+  EXPECT_THAT(state.forgotten, ElementsAre("cgroup 200"));
+  EXPECT_TRUE(state.cgroups.contains(kStep));
+  // What is above a forgotten one is still known.
+  set_file(kOther, 7, {.reads = 5});
+  EXPECT_EQ(page(units({{"top", 50}})).units.at("top").files.at("/scratch").io.reads, 5U);
 }
 
 TEST_F(CountsTest, AUnitThatIsGoneTakesItsCountsWithIt) {

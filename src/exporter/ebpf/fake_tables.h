@@ -22,6 +22,7 @@ class FakeTables final : public Tables {
     std::optional<Error> failure = {};
     int reads = 0;
     std::vector<std::string> forgotten = {};
+    bool files_in_use = false;  ///< forget_file() refuses
   };
 
   explicit FakeTables(State& state) : state_(state) {}
@@ -37,6 +38,9 @@ class FakeTables final : public Tables {
     const auto found = state_.cgroups.find(id);
     return found == state_.cgroups.end() ? std::nullopt : std::optional(found->second);
   }
+  Rows<std::uint64_t, ebpf_cgroup> cgroups() override {
+    return {state_.cgroups.begin(), state_.cgroups.end()};
+  }
   std::optional<ebpf_place> place(const ebpf_file_key& key) override {
     const auto found = state_.mounts.find(key.mount);
     if (found == state_.mounts.end()) {
@@ -49,8 +53,12 @@ class FakeTables final : public Tables {
     std::memcpy(place.type, "tmpfs", 6);
     return place;
   }
-  void forget_file(const ebpf_file_key& key) override {
+  bool forget_file(const ebpf_file_key& key) override {
+    if (state_.files_in_use) {
+      return false;
+    }
     state_.forgotten.push_back("file " + std::to_string(key.cgroup));
+    return true;
   }
   void forget_names(std::uint64_t cgroup) override {
     state_.forgotten.push_back("names " + std::to_string(cgroup));
@@ -60,6 +68,10 @@ class FakeTables final : public Tables {
   }
   void forget_traffic(const ebpf_traffic_key& key) override {
     state_.forgotten.push_back("traffic " + std::to_string(key.cgroup));
+  }
+  void forget_cgroup(std::uint64_t id) override {
+    state_.cgroups.erase(id);
+    state_.forgotten.push_back("cgroup " + std::to_string(id));
   }
 
  private:

@@ -94,6 +94,18 @@ struct ebpf_file_value {
   ebpf_u64 write_errors;
 };
 
+/// Table `runs`, by operation (EBPF_READ or EBPF_WRITE), for each CPU: the calls since the CPU went
+/// to this mount for this cgroup. They are added to `files` when it goes to another one, so that a
+/// call like the one before it costs no look-up by key. A run that is replaced while it is read
+/// has different `ends` and `begins`.
+struct ebpf_file_run {
+  ebpf_u64 ends;  // number of runs that have ended; written last
+  struct ebpf_file_key key;
+  ebpf_u64 calls;
+  ebpf_u64 bytes;
+  ebpf_u64 begins;  // written first
+};
+
 /// Time in calls, in nanoseconds, of one cgroup on one mount.
 struct ebpf_file_time {
   ebpf_u64 read;

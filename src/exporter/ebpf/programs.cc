@@ -370,6 +370,19 @@ void Programs::add_skipped(Readings& readings) {
   }
 }
 
+/// Adds what the CPUs count in their runs. After `files` was read: a run that ends in between is in
+/// neither, and not in both.
+void Programs::add_runs(Rows<ebpf_file_key, ebpf_file_value>& files) {
+  const int map = files_.map("runs");
+  for (const std::uint32_t operation : {EBPF_READ, EBPF_WRITE}) {
+    std::vector<ebpf_file_run> runs(cpus_);
+    if (bpf().map_lookup(map, &operation, runs.data()) == 0) {
+      runs_.note(operation, runs);
+    }
+  }
+  runs_.add_to(files);
+}
+
 Result<Readings> Programs::read() {
   const os::RaisedCapabilities raised{CAP_BPF};
   Readings readings;
@@ -381,6 +394,9 @@ Result<Readings> Programs::read() {
     }
   };
   read_table(files_, "files", readings.files);
+  if (files_.get() != nullptr) {
+    add_runs(readings.files);
+  }
   read_table(files_, "names", readings.names);
   if (latency_) {
     read_table(files_, "file_times", readings.file_times);
@@ -407,13 +423,30 @@ std::optional<ebpf_cgroup> Programs::cgroup(std::uint64_t id) {
   return look_up<ebpf_cgroup>(network_.map("cgroups"), &id);
 }
 
+Rows<std::uint64_t, ebpf_cgroup> Programs::cgroups() {
+  const os::RaisedCapabilities raised{CAP_BPF};
+  Rows<std::uint64_t, ebpf_cgroup> rows;
+  TableReader reader(1);
+  for (const BpfObject* const object : {&files_, &network_}) {
+    if (object->get() != nullptr) {
+      static_cast<void>(reader.read(object->map("cgroups"), rows));  // those that were read count
+    }
+  }
+  return rows;
+}
+
 std::optional<ebpf_place> Programs::place(const ebpf_file_key& key) {
   return look_up<ebpf_place>(files_.map("places"), &key);
 }
 
-void Programs::forget_file(const ebpf_file_key& key) {
+bool Programs::forget_file(const ebpf_file_key& key) {
+  if (runs_.has(key)) {
+    return false;
+  }
   forget(files_.map("files"), &key);
   forget(files_.map("file_times"), &key);
+  forget(files_.map("places"), &key);
+  return true;
 }
 
 void Programs::forget_names(std::uint64_t cgroup) {
@@ -422,6 +455,11 @@ void Programs::forget_names(std::uint64_t cgroup) {
 
 void Programs::forget_latency(const ebpf_latency_key& key) {
   forget(files_.map("latencies"), &key);
+}
+
+void Programs::forget_cgroup(std::uint64_t id) {
+  forget(files_.map("cgroups"), &id);
+  forget(network_.map("cgroups"), &id);
 }
 
 void Programs::forget_traffic(const ebpf_traffic_key& key) {

@@ -10,6 +10,7 @@
 #include "base/result.h"
 #include "exporter/ebpf/bpf_library.h"
 #include "exporter/ebpf/bpf_object.h"
+#include "exporter/ebpf/file_runs.h"
 #include "exporter/ebpf/hooks.h"
 #include "exporter/ebpf/kernel_types.h"
 #include "exporter/ebpf/tables.h"
@@ -47,11 +48,13 @@ class Programs final : public Tables {
 
   Result<Readings> read() override;
   std::optional<ebpf_cgroup> cgroup(std::uint64_t id) override;
+  Rows<std::uint64_t, ebpf_cgroup> cgroups() override;
   std::optional<ebpf_place> place(const ebpf_file_key& key) override;
-  void forget_file(const ebpf_file_key& key) override;
+  bool forget_file(const ebpf_file_key& key) override;
   void forget_names(std::uint64_t cgroup) override;
   void forget_latency(const ebpf_latency_key& key) override;
   void forget_traffic(const ebpf_traffic_key& key) override;
+  void forget_cgroup(std::uint64_t id) override;
 
  private:
   using Link = std::unique_ptr<::bpf_link, int (*)(::bpf_link*)>;
@@ -64,10 +67,12 @@ class Programs final : public Tables {
   Result<> attach(const BpfObject& object, HookPart part);
   void iterate_connections();
   void add_skipped(Readings& readings);
+  void add_runs(Rows<ebpf_file_key, ebpf_file_value>& files);
   Result<> read_open(std::vector<ebpf_open_connection>& open);
 
   unsigned cpus_ = 1;
   bool latency_ = false;
+  FileRuns runs_;
   BpfObject files_;
   BpfObject network_;
   std::vector<int> programs_;  // descriptors of the attached ones

@@ -52,13 +52,17 @@ class Tables {
   virtual Result<Readings> read() = 0;
   /// Nothing if the kernel has forgotten it.
   virtual std::optional<ebpf_cgroup> cgroup(std::uint64_t id) = 0;
+  /// All that the kernel knows; those of files and those of connections may both be listed.
+  virtual Rows<std::uint64_t, ebpf_cgroup> cgroups() = 0;
   virtual std::optional<ebpf_place> place(const ebpf_file_key& key) = 0;
   /// Delete rows that were read and have not changed for long. The kernel makes a new one at the
-  /// next event.
-  virtual void forget_file(const ebpf_file_key& key) = 0;
+  /// next event. Only files: false, and nothing is done, while a CPU may count there without a new
+  /// row.
+  virtual bool forget_file(const ebpf_file_key& key) = 0;
   virtual void forget_names(std::uint64_t cgroup) = 0;
   virtual void forget_latency(const ebpf_latency_key& key) = 0;
   virtual void forget_traffic(const ebpf_traffic_key& key) = 0;
+  virtual void forget_cgroup(std::uint64_t id) = 0;
 };
 
 }  // namespace ceems::exporter::ebpf

@@ -145,8 +145,11 @@ bool resource_manager_present(const Paths& paths,
     return true;
   }
   const fs::path top = top_of(paths, mount, active);
-  if (has_directory(top / "kubepods") || has_directory(top / "kubepods.slice")) {
-    return true;
+  for (const char* const root :
+       {"kubepods", "kubepods.slice", "lsf", "pbs_jobs.service", "system.slice/pbs_jobs.service"}) {
+    if (has_directory(top / root)) {
+      return true;
+    }
   }
   for (const std::string_view machine : {"machine", "machine.slice"}) {
     for (const fs::path& directory : sub_directories(top / machine)) {

@@ -34,8 +34,8 @@ std::optional<std::string> find_v1_hierarchy(const std::filesystem::path& root,
                                              std::string_view subsystem,
                                              bool combined_first);
 
-/// Whether SLURM alone, or any of SLURM, libvirt and Kubernetes, has made cgroups. Their own
-/// collectors should then handle them. Only a few well-known places are checked.
+/// Whether SLURM alone, or any of SLURM, LSF, OpenPBS, libvirt and Kubernetes, has made cgroups.
+/// Their own collectors should then handle them. Only a few well-known places are checked.
 bool slurm_present(const Paths& paths, const CgroupMount& mount, std::string_view active);
 bool resource_manager_present(const Paths& paths,
                               const CgroupMount& mount,

@@ -10,6 +10,8 @@ namespace ceems::ingest {
 ManagerSpec exec_manager();
 ManagerSpec k8s_manager();
 ManagerSpec local_manager();
+ManagerSpec lsf_manager();
+ManagerSpec openpbs_manager();
 ManagerSpec openstack_manager();
 ManagerSpec slurm_manager();
 

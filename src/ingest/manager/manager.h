@@ -62,6 +62,10 @@ class ResourceManager {
                                                        std::stop_token stop) = 0;
   virtual Result<UsersAndProjects> fetch_users_projects(model::Window window,
                                                         std::stop_token stop) = 0;
+  /// Whether the users and projects of a fetch are only those of its jobs. The members of a project
+  /// are then, in addition, all who have usage of it in the database, which forgets it when they
+  /// had no job for the retention period (store::ClusterUpdate::members_of_usage).
+  [[nodiscard]] virtual bool members_are_of_jobs() const { return false; }
   /// Returns all leads of all projects. A user who is not among them loses the role. Empty for
   /// managers that do not know the leads.
   virtual Result<ProjectLeads> fetch_leads(const std::stop_token& /*stop*/) {

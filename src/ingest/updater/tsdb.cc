@@ -16,6 +16,7 @@
 #include "ingest/updater/emission_factors.h"
 #include "ingest/updater/unit_counters.h"
 #include "ingest/updater/unit_query.h"
+#include "store/merge.h"
 #include "store/schema/tables.h"
 
 namespace ceems::ingest {
@@ -61,6 +62,9 @@ void in_parallel(std::size_t count, Work&& work) {
 }
 
 void set_value(model::Unit& unit, Metric metric, std::string_view key, double value) {
+  if (store::is_extreme(metric) && !std::isfinite(value)) {
+    return;  // 0 would stay the least value for ever
+  }
   unit.metric(metric).insert_or_assign(std::string(key), usable(value));
   unit.has_metric[static_cast<std::size_t>(metric)] = true;
 }
@@ -238,12 +242,23 @@ struct TsdbUpdater::Batch {
 TsdbUpdater::TsdbUpdater(TsdbUpdaterOptions options, std::unique_ptr<tsdb::Client> client)
     : options_(std::move(options)), client_(std::move(client)) {}
 
+tsdb::Settings TsdbUpdater::settings() const {
+  tsdb::Settings settings = client_->settings();
+  if (options_.scrape_interval.count() > 0) {
+    settings.scrape_interval = options_.scrape_interval;
+  }
+  if (options_.evaluation_interval.count() > 0) {
+    settings.evaluation_interval = options_.evaluation_interval;
+  }
+  return settings;
+}
+
 milliseconds TsdbUpdater::settle() const {
-  return options_.unit_counters ? settle_time(client_->settings()) : milliseconds(0);
+  return options_.unit_counters ? settle_time(settings()) : milliseconds(0);
 }
 
 milliseconds TsdbUpdater::shortest_window() const {
-  return options_.queries.empty() ? milliseconds(0) : client_->settings().rate_interval();
+  return options_.queries.empty() ? milliseconds(0) : settings().rate_interval();
 }
 
 bool TsdbUpdater::gives(model::Metric metric) const {
@@ -260,7 +275,7 @@ Result<Missing> TsdbUpdater::update(const UpdateRequest& request,
   if (std::ranges::all_of(units, [](const model::Unit& unit) { return unit.uuid.empty(); })) {
     return Missing{};
   }
-  const tsdb::Settings settings = client_->settings();
+  const tsdb::Settings settings = this->settings();
   std::vector<bool> had_time;
   had_time.reserve(units.size());
   for (const auto& unit : units) {
@@ -574,8 +589,9 @@ UpdaterSpec tsdb_updater() {
       .needs_url = true,
       .web_is_tsdb = true,
       .extra_keys = {"unit_counters", "emission_factor", "country_code", "cutoff_duration",
-                     "delete_ignored", "delete_whole_series", "labels_to_drop", "query_max_series",
-                     "query_min_samples", "query_batch_size", "queries"},
+                     "scrape_interval", "evaluation_interval", "delete_ignored", "delete_whole_series",
+                     "labels_to_drop", "query_max_series", "query_min_samples",
+                     "query_batch_size", "queries"},
       .create = create_tsdb};
 }
 

@@ -37,6 +37,8 @@ class TsdbUpdater final : public Updater {
   class Parts;
   struct Batch;
 
+  /// Those of the TSDB, with the options in their place.
+  [[nodiscard]] tsdb::Settings settings() const;
   Result<> run_queries(const UpdateRequest& request,
                        const tsdb::Settings& settings,
                        std::vector<model::Unit>& units,

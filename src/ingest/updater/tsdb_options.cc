@@ -158,6 +158,8 @@ Result<TsdbUpdaterOptions> read_tsdb_updater_options(const config::Node& extra) 
       .refuse(!(min_samples >= 0 && min_samples <= 1), "query_min_samples",
               "query_min_samples must be between (0, 1]")
       .duration("cutoff_duration", options.cutoff)
+      .duration("scrape_interval", options.scrape_interval)
+      .duration("evaluation_interval", options.evaluation_interval)
       .boolean("delete_ignored", options.delete_ignored)
       .boolean("delete_whole_series", options.delete_whole_series)
       .list("labels_to_drop", options.labels_to_drop)

@@ -24,6 +24,9 @@ struct TsdbUpdaterOptions {
   std::int64_t query_max_series = 50;
   double query_min_samples = 0.5;
   std::chrono::milliseconds cutoff{0};
+  /// In the place of those that the TSDB reports; 0: as it reports.
+  std::chrono::milliseconds scrape_interval{0};
+  std::chrono::milliseconds evaluation_interval{0};
   bool delete_ignored = false;
   /// If the TSDB can only delete whole series: delete those of ignored units whose ids are never
   /// given out again.
@@ -32,7 +35,7 @@ struct TsdbUpdaterOptions {
   std::vector<MetricQuery> queries;
   /// Use the exporter's own counters of energy, CPU time and memory: on unless `queries` is given.
   bool unit_counters = true;
-  double emission_factor = 475;  ///< g/kWh, for the key global_total
+  double emission_factor = 445;  ///< g/kWh, for the key global_total; IEA, Electricity 2025
   std::string country_code;      ///< used if a provider has several countries
 };
 

@@ -175,6 +175,75 @@ TEST(TsdbUpdater, TellsWhatIsMissingAndWhetherItMayCome) {
   }
 }
 
+TEST(TsdbUpdater, CustomMetricsComeFromTheirQueries) {
+  FakeTsdb tsdb;
+  tsdb.override_answer = [](const auto& request) -> std::optional<Result<net::ClientResponse>> {
+    const std::string query = request.first("query");
+    if (!request.path.ends_with("/query")) {
+      return std::nullopt;
+    }
+    const std::map<std::string, std::string> values{
+        {"total(1)", "5"}, {"avg(1)", "2.5"}, {"min(1)", "NaN"}, {"max(1)", "-3"}};
+    return Result<net::ClientResponse>(FakeTransport::ok(vector({{"1", values.at(query)}})));
+  };
+  TsdbUpdater updater(options_with("queries:\n"
+                                   "  total_custom_stats: {misses: 'total({{.UUIDs}})'}\n"
+                                   "  avg_custom_stats: {sm: 'avg({{.UUIDs}})'}\n"
+                                   "  min_custom_stats: {temp: 'min({{.UUIDs}})'}\n"
+                                   "  max_custom_stats: {temp: 'max({{.UUIDs}})'}\n"),
+                      tsdb.client());
+  std::vector<model::Unit> units{unit("1")};
+  const auto missing = updater.update({.window = kQuarter}, units, {});
+  ASSERT_TRUE(missing) << missing.error().message;
+  EXPECT_TRUE(missing->parts.empty());
+  EXPECT_EQ(units[0].metric(Metric::kTotalCustomStats), (MetricMap{{"misses", 5}}));
+  EXPECT_EQ(units[0].metric(Metric::kAvgCustomStats), (MetricMap{{"sm", 2.5}}));
+  // 0 would stay the least value for ever.
+  EXPECT_EQ(units[0].metric(Metric::kMinCustomStats), MetricMap{});
+  EXPECT_EQ(units[0].metric(Metric::kMaxCustomStats), (MetricMap{{"temp", 0}}));
+}
+
+TEST(TsdbUpdater, IntervalsOfTheConfigurationReplaceThoseOfTheTsdb) {
+  FakeTsdb tsdb;
+  TsdbUpdater updater(options_with("scrape_interval: 30s\nevaluation_interval: 45s\n"
+                                   "queries: {avg_cpu_usage: {global: 'x[{{.ScrapeInterval}}] "
+                                   "{{.EvaluationIntervalMilli}} {{.RateInterval}}'}}\n"),
+                      tsdb.client());
+  EXPECT_EQ(updater.shortest_window(), std::chrono::minutes(2));
+  std::vector<model::Unit> units{unit("1")};
+  ASSERT_TRUE(updater.update({.window = kQuarter}, units, {}));
+  EXPECT_EQ(tsdb.queries_asked(), std::vector<std::string>{"x[30s] 45000 2m0s"});
+}
+
+TEST(TsdbUpdater, MoreThanOneSampleOfAUnitIsRefused) {
+  FakeTsdb tsdb;
+  tsdb.override_answer = [](const auto& request) -> std::optional<Result<net::ClientResponse>> {
+    const std::string query = request.first("query");
+    if (query == "per_gpu") {
+      return Result<net::ClientResponse>(
+          FakeTransport::ok(R"({"status":"success","data":{"resultType":"vector","result":[)"
+                            R"({"metric":{"uuid":"1","gpu":"0"},"value":[1,"30"]},)"
+                            R"({"metric":{"uuid":"1","gpu":"1"},"value":[1,"50"]}]}})"));
+    }
+    if (query == "good") {
+      return Result<net::ClientResponse>(FakeTransport::ok(vector({{"1", "2"}})));
+    }
+    return std::nullopt;
+  };
+  TsdbUpdater updater(
+      options_with("queries: {avg_gpu_usage: {global: per_gpu}, avg_cpu_usage: {global: good}}"),
+      tsdb.client());
+  std::vector<model::Unit> units{unit("1")};
+  const auto missing = updater.update({.window = kQuarter}, units, {});
+  ASSERT_TRUE(missing) << missing.error().message;
+  EXPECT_EQ(missing->parts, std::vector<std::string>{"avg_gpu_usage.global"});
+  EXPECT_TRUE(missing->lasting);
+  EXPECT_EQ(missing->cause.message,
+            "query avg_gpu_usage.global: the answer has more than one sample of the unit 1; "
+            "aggregate the query by (uuid)");
+  EXPECT_EQ(units[0].metric(Metric::kAvgCpuUsage), (MetricMap{{"global", 2}}));
+}
+
 TEST(TsdbUpdater, AQueryThatFailsForOneBatchIsMissingForAllUnits) {
   FakeTsdb tsdb;
   tsdb.override_answer = [](const auto& request) -> std::optional<Result<net::ClientResponse>> {

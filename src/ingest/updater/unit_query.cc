@@ -3,11 +3,13 @@
 #include <algorithm>
 #include <cmath>
 #include <cstddef>
+#include <set>
 #include <string_view>
 #include <utility>
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
 #include "config/duration.h"
 
 namespace ceems::ingest {
@@ -46,11 +48,11 @@ std::string uuids_expression(const std::vector<std::string>& uuids) {
 QueryContext query_context(model::Window window, const tsdb::Settings& settings) {
   QueryContext context;
   auto& variables = context.variables;
-  variables.scrape_interval = config::go_duration(settings.scrape_interval);
+  variables.scrape_interval = config::prometheus_duration(settings.scrape_interval);
   variables.scrape_interval_milli = fmt::format("{}", settings.scrape_interval.count());
-  variables.evaluation_interval = config::go_duration(settings.evaluation_interval);
+  variables.evaluation_interval = config::prometheus_duration(settings.evaluation_interval);
   variables.evaluation_interval_milli = fmt::format("{}", settings.evaluation_interval.count());
-  variables.rate_interval = config::go_duration(settings.rate_interval());
+  variables.rate_interval = config::prometheus_duration(settings.rate_interval());
   variables.range =
       config::go_duration(std::chrono::seconds((window.end_ms - window.start_ms) / 1000));
   // The points of a subquery are at multiples of its step. Prometheus 2 includes the points at both
@@ -82,10 +84,17 @@ Result<std::vector<UnitValue>> ask_units(tsdb::Client& client,
        .max_series = std::max(kMinSeriesBound, uuids.size() * context.max_series_per_unit)});
   if (answer) {
     std::vector<UnitValue> values;
+    std::set<std::string_view> seen;
     for (const auto& series : answer->series) {
       const std::string_view uuid = series.labels.get("uuid");
       // The answer may contain units that were not requested.
       if (std::ranges::binary_search(uuids, uuid)) {
+        if (!seen.insert(uuid).second) {
+          return fail(ErrorCode::kInvalidArgument,
+                      "the answer has more than one sample of the unit {}; aggregate the query by"
+                      " (uuid)",
+                      printable(uuid));
+        }
         values.push_back({.uuid = std::string(uuid), .value = series.samples.front().value});
       }
     }

@@ -156,7 +156,7 @@ Result<std::unique_ptr<Server>> Server::create(ServerOptions options, Handler ha
   auto impl = std::make_unique<Impl>(std::move(options), std::move(handler));
   const ServerOptions& chosen = impl->core.options;
   if (!chosen.web_config_file.empty()) {
-    auto web = WebAccess::open(chosen.web_config_file, chosen.around_files);
+    auto web = WebAccess::open(chosen.web_config_file, chosen.around_files, chosen.on_certificate);
     if (!web) {
       return fail(std::move(web).error());
     }

@@ -36,6 +36,10 @@ struct ServerOptions {
   /// Wraps the reading of that file and of the files that it names, for example to raise a
   /// privilege meanwhile. May be empty. It is called on any thread, but not for every request.
   std::function<void(const std::function<void()>& read)> around_files = {};
+  /// Called when the certificates of that file are taken into use, at create() and whenever they
+  /// were read again, with the time at which the first of them ends, in seconds since the epoch.
+  /// On any thread, for metrics. May be empty.
+  std::function<void(std::int64_t end)> on_certificate = {};
   int threads = 2;
   /// Called before the handler, on the thread of all connections, so it must not block. It either
   /// sets Response::relay and returns true, or returns false to leave the request to the handler.

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <array>
+#include <ctime>
 #include <span>
 
 #include <fmt/format.h>
@@ -269,7 +270,29 @@ int choose_protocol(SSL* /*ssl*/,
   return SSL_TLSEXT_ERR_NOACK;
 }
 
+std::optional<std::int64_t> end_of(const X509* certificate) {
+  std::tm time{};
+  if (certificate == nullptr || ASN1_TIME_to_tm(X509_get0_notAfter(certificate), &time) != 1) {
+    ERR_clear_error();
+    return std::nullopt;
+  }
+  return ::timegm(&time);
+}
+
 }  // namespace
+
+std::optional<std::int64_t> certificate_end(ssl_ctx_st& context) {
+  std::optional<std::int64_t> first = end_of(SSL_CTX_get0_certificate(&context));
+  STACK_OF(X509)* chain = nullptr;
+  SSL_CTX_get0_chain_certs(&context, static_cast<void*>(&chain));
+  for (int i = 0; chain != nullptr && i < sk_X509_num(chain); ++i) {
+    const auto end = end_of(sk_X509_value(chain, i));
+    if (end && (!first || *end < *first)) {
+      first = end;
+    }
+  }
+  return first;
+}
 
 Result<std::shared_ptr<ssl_ctx_st>> make_tls_context(const WebConfig::Tls& config) {
   std::shared_ptr<SSL_CTX> context(SSL_CTX_new(TLS_server_method()), SSL_CTX_free);

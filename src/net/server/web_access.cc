@@ -151,6 +151,7 @@ std::optional<Subject> subject_of(const WebRules& rules, const Request& request)
 struct WebAccess::Impl {
   std::string file;
   AroundFiles around;
+  std::function<void(std::int64_t)> on_certificate;
   bool tls_at_start = false;
   crypto::PasswordCache passwords{kCachedPasswords};
 
@@ -200,6 +201,10 @@ struct WebAccess::Impl {
       return fail(std::move(made).error().with_context(file));
     }
     context = *std::move(made);
+    const auto end = certificate_end(*context);
+    if (end && on_certificate) {
+      on_certificate(*end);
+    }
     return {};
   }
 
@@ -228,10 +233,13 @@ struct WebAccess::Impl {
   }
 };
 
-Result<std::unique_ptr<WebAccess>> WebAccess::open(const std::string& file,
-                                                   AroundFiles around_files) {
+Result<std::unique_ptr<WebAccess>> WebAccess::open(
+    const std::string& file,
+    AroundFiles around_files,
+    std::function<void(std::int64_t)> on_certificate) {
   auto impl = std::make_unique<Impl>();
   impl->around = std::move(around_files);
+  impl->on_certificate = std::move(on_certificate);
   impl->file = file;
   {
     const MutexLock lock(impl->mutex);

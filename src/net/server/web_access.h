@@ -1,5 +1,6 @@
 #pragma once
 
+#include <cstdint>
 #include <functional>
 #include <memory>
 #include <string>
@@ -34,9 +35,11 @@ class WebAccess {
   };
 
   /// Errors (kInvalidArgument, kParse or kNotFound) name the file, line and key and what is wrong.
-  /// For `around_files`, see ServerOptions.
+  /// For `around_files` and `on_certificate`, see ServerOptions.
   static Result<std::unique_ptr<WebAccess>> open(
-      const std::string& file, std::function<void(const std::function<void()>&)> around_files = {});
+      const std::string& file,
+      std::function<void(const std::function<void()>&)> around_files = {},
+      std::function<void(std::int64_t)> on_certificate = {});
   ~WebAccess();
   WebAccess(const WebAccess&) = delete;
   WebAccess& operator=(const WebAccess&) = delete;

@@ -32,6 +32,7 @@ class WebServer : public ::testing::Test {
     options.listen_addresses = {"127.0.0.1:0"};
     options.web_config_file = directory_.write("web.yml", yaml).string();
     options.header_timeout = milliseconds(1000);
+    options.on_certificate = [this](std::int64_t end) { certificate_end_ = end; };
     return Server::create(options, [this](const Request& request, Response& response) {
       ++handled_;
       response.set_header("X-Frame-Options", "handler");
@@ -64,6 +65,7 @@ class WebServer : public ::testing::Test {
 
   ceems::testing::TempDir directory_;
   std::atomic<int> handled_ = 0;
+  std::atomic<std::int64_t> certificate_end_ = 0;  ///< the latest that was reported
   std::unique_ptr<Server> server_;
   std::string address_;
 };
@@ -208,6 +210,27 @@ TEST_F(WebServer, TakesARenewedCertificateWithoutRestart) {
   const auto renewed = get({.ca = second.cert});
   ASSERT_TRUE(renewed) << renewed.error().message;
   EXPECT_EQ(renewed->status, 200);
+}
+
+TEST_F(WebServer, ReportsWhenTheFirstOfItsCertificatesEnds) {
+  const auto left = [this] {
+    return static_cast<double>(
+        certificate_end_ - std::chrono::system_clock::to_time_t(std::chrono::system_clock::now()));
+  };
+  const TestCertificate first = make_certificate("server", {"DNS:localhost"});
+  write_pair(first);
+  start(kTls);
+  EXPECT_NEAR(left(), 3600, 600) << "at the start, before anybody connects";
+
+  const TestCertificate ca = make_certificate("ca", {}, nullptr, 20'000);
+  TestCertificate second = make_certificate("server", {"DNS:localhost"}, &ca, 40'000);
+  second.cert += ca.cert;
+  directory_.write("cert.pem", second.cert);  // half of a rotation: the old pair stays
+  EXPECT_TRUE(get({.ca = first.cert}));
+  EXPECT_NEAR(left(), 3600, 600);
+  directory_.write("key.pem", second.key);
+  EXPECT_TRUE(get({.ca = ca.cert}));
+  EXPECT_NEAR(left(), 20'000, 600) << "the authority in the chain ends before the server";
 }
 
 TEST_F(WebServer, KeepsAskingForThePasswordWhenTheConfigurationNamesABadKey) {

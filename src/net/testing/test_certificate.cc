@@ -30,7 +30,8 @@ void add_extension(X509* cert, X509* issuer, int nid, const std::string& value) 
 
 TestCertificate make_certificate(const std::string& name,
                                  const std::vector<std::string>& sans,
-                                 const TestCertificate* issuer) {
+                                 const TestCertificate* issuer,
+                                 long seconds) {
   EVP_PKEY* key = EVP_EC_gen("P-256");
   X509* cert = X509_new();
   X509_set_version(cert, X509_VERSION_3);
@@ -38,7 +39,7 @@ TestCertificate make_certificate(const std::string& name,
   RAND_bytes(reinterpret_cast<unsigned char*>(&serial), sizeof(serial));
   ASN1_INTEGER_set_uint64(X509_get_serialNumber(cert), serial >> 1U);
   X509_gmtime_adj(X509_getm_notBefore(cert), -60);
-  X509_gmtime_adj(X509_getm_notAfter(cert), 3600);
+  X509_gmtime_adj(X509_getm_notAfter(cert), seconds);
   X509_set_pubkey(cert, key);
   X509_NAME_add_entry_by_txt(X509_get_subject_name(cert), "CN", MBSTRING_UTF8,
                              reinterpret_cast<const unsigned char*>(name.c_str()), -1, -1, 0);

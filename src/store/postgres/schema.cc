@@ -14,8 +14,8 @@
 namespace ceems::store::postgres {
 namespace {
 
-/// The version of the reference's tables, whose names and columns these tables have.
-constexpr int kReferenceVersion = 9;
+/// The version of the reference's tables whose names and columns the first ones had.
+constexpr int kReferenceVersion = kOldestReference;
 
 /// Definitions of text columns. They are ordered by bytes, as in SQLite.
 std::string texts(std::string_view names, std::string_view otherwise) {
@@ -129,9 +129,20 @@ std::string counts_index() {
   return "CREATE INDEX ceems_units_counts ON units (ended_at_ts, cluster_id, project, username);";
 }
 
+/// Version 7 is one of SQLite files.
+std::string nothing() {
+  return {};
+}
+
+/// Version 8: the columns of custom metrics, with which the tables are those of CEEMS 0.15.
+std::string reference_version() {
+  return fmt::format("UPDATE schema_migrations SET version = {};", kNewestReference);
+}
+
 /// The statements of each version from 1, except for new columns. Later versions only add columns.
-constexpr std::array<std::string (*)(), 6> kSteps{first_tables, sums_tables, gap_tables,
-                                                  leads_table,  names_table, counts_index};
+constexpr std::array<std::string (*)(), 8> kSteps{first_tables, sums_tables,      gap_tables,
+                                                  leads_table,  names_table,      counts_index,
+                                                  nothing,      reference_version};
 
 // That of every session. Queries of others queue behind a statement that waits for a table.
 constexpr const char* kLockTimeout = "SET lock_timeout = '30s'";

@@ -13,13 +13,15 @@ namespace {
 // A listing is streamed while the client reads it. The reference allows it the same time.
 constexpr auto kListLimit = std::chrono::minutes(5);
 
-std::string column_list(std::span<const Field> all, FieldList fields) {
+std::string column_list(std::span<const Field> all,
+                        FieldList fields,
+                        int reference = kNewestReference) {
   std::string text = "SELECT ";
   for (std::size_t i = 0; i < fields.size(); ++i) {
     if (i > 0) {
       text += ',';
     }
-    text += all[fields[i]].column;
+    text += selected(all[fields[i]], reference);
   }
   return text;
 }
@@ -88,7 +90,7 @@ Result<std::vector<ClusterProject>> SqlReader::led_projects(std::string_view use
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::units(const UnitQuery& query, FieldList fields) {
-  return open(units_statement(dialect_, query, fields), kListLimit);
+  return open(units_statement(dialect_, query, fields, reference()), kListLimit);
 }
 
 Result<std::size_t> SqlReader::count_member_units(const Scope& members,
@@ -173,7 +175,7 @@ Result<std::unique_ptr<Cursor>> SqlReader::clusters() {
 }
 
 Result<std::unique_ptr<Cursor>> SqlReader::usage(const UsageQuery& query, FieldList fields) {
-  Sql sql = query_of(column_list(usage_fields(), fields));
+  Sql sql = query_of(column_list(usage_fields(), fields, reference()));
   sql.add(" FROM usage WHERE 1=1").and_project_of("project", query.members);
   sql.and_in("project", query.projects).and_in("cluster_id", query.clusters);
   sql.add(" ORDER BY cluster_id, username, project");

@@ -41,6 +41,9 @@ class SqlReader : public Reader {
 
   explicit SqlReader(Dialect dialect) : dialect_(dialect) {}
 
+  /// The version of the reference's tables (schema/column.h).
+  [[nodiscard]] virtual int reference() const { return kNewestReference; }
+
   /// Starts a query on a free connection. It fails with kTimeout after `limit`.
   virtual Result<std::unique_ptr<Cursor>> open(const Sql& sql, std::chrono::milliseconds limit) = 0;
 

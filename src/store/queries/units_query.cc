@@ -140,10 +140,11 @@ Sql every_owner(Dialect dialect, const UnitQuery& query) {
   return owner.and_in("uuid", query.uuids);
 }
 
-Sql rows_of(const UnitQuery& query, FieldList fields, const Sql& owner, Part part) {
+Sql rows_of(const UnitQuery& query, FieldList fields, const Sql& owner, Part part, int reference) {
   std::string columns;
   for (const std::size_t field : fields) {
-    columns += fmt::format("{}{}", columns.empty() ? "" : ",", unit_fields()[field].column);
+    columns +=
+        fmt::format("{}{}", columns.empty() ? "" : ",", selected(unit_fields()[field], reference));
   }
   const std::string end = part == Part::kRunning ? fmt::to_string(kNeverEnds) : "ended_at_ts";
   Sql sql(owner.dialect(), fmt::format("SELECT {}{}{} AS key0,cluster_id AS key1,uuid AS key2,"
@@ -173,7 +174,7 @@ void add_page(Sql& sql, const UnitQuery& query) {
 
 }  // namespace
 
-Sql units_statement(Dialect dialect, const UnitQuery& query, FieldList fields) {
+Sql units_statement(Dialect dialect, const UnitQuery& query, FieldList fields, int reference) {
   // SQLite allows 500 parts in a statement.
   constexpr std::size_t kMaxOwners = 200;
   const bool by_end = query.order == UnitOrder::kByEnd;
@@ -189,9 +190,10 @@ Sql units_statement(Dialect dialect, const UnitQuery& query, FieldList fields) {
   std::vector<Sql> parts;
   for (const Sql& owner : owners) {
     parts.push_back(rows_of(query, fields, owner,
-                            apart || (by_end && !with_running) ? Part::kEnded : Part::kAll));
+                            apart || (by_end && !with_running) ? Part::kEnded : Part::kAll,
+                            reference));
     if (apart) {
-      parts.push_back(rows_of(query, fields, owner, Part::kRunning));
+      parts.push_back(rows_of(query, fields, owner, Part::kRunning, reference));
     }
   }
   if (parts.size() == 1) {

@@ -48,6 +48,9 @@ std::vector<UsageGroup> UsageGroups::finish() && {
     answer.num_units = group.sums.num_units;
     answer.maps = std::move(group.sums.maps);
     for (std::size_t map = 0; map < names.size(); ++map) {
+      if (map > 0 && is_extreme(static_cast<model::Metric>(map - 1))) {
+        continue;  // 0 would be a value
+      }
       for (const std::string& name : names[map]) {
         double& value = answer.maps[map][name];  // 0 where the group has none
         if (map > 0 && is_average(map - 1)) {

@@ -29,6 +29,15 @@ model::MetricMap map_of(std::string_view text) {
 constexpr std::size_t kFirstMap = 8;
 constexpr std::size_t kFirstWeight = kFirstMap + model::kMetricCount + 1;
 
+/// The column of the tags, if the query has conditions on them.
+std::size_t tags_column() {
+  std::size_t column = kFirstWeight;
+  for (std::size_t metric = 0; metric < model::kMetricCount; ++metric) {
+    column += is_average(metric) ? 1 : 0;
+  }
+  return column;
+}
+
 void add(UsageGroups& groups, const Cursor& row) {
   UsageGroup names;
   names.cluster_id = row.text(3);
@@ -70,12 +79,17 @@ void add_rows_wanted(Sql& sql, const CurrentUsageQuery& query) {
 
 }  // namespace
 
-Sql usage_statement(Dialect dialect, const CurrentUsageQuery& query, const SpanPlan& plan) {
+Sql usage_statement(Dialect dialect,
+                    const CurrentUsageQuery& query,
+                    const SpanPlan& plan,
+                    int reference) {
   const SumsOf what = query.daily ? SumsOf::kDays : SumsOf::kUnits;
-  Sql sql(dialect, fmt::format("SELECT {}, id, {}, cluster_id, resource_manager, project,"
-                               " groupname, username, {} FROM {}",
-                               static_cast<std::int64_t>(kRow), query.daily ? "num_units" : "1",
-                               unit_columns(query.maps), query.daily ? "daily_usage" : "units"));
+  Sql sql(dialect,
+          fmt::format("SELECT {}, id, {}, cluster_id, resource_manager, project,"
+                      " groupname, username, {}{} FROM {}",
+                      static_cast<std::int64_t>(kRow), query.daily ? "num_units" : "1",
+                      unit_columns(query.maps, reference), query.tags.empty() ? "" : ", tags",
+                      query.daily ? "daily_usage" : "units"));
   add_rest(sql, plan.rest);
   add_rows_wanted(sql, query);
   const bool ended = query.terminated_only && !query.daily;
@@ -128,8 +142,13 @@ Result<Spans> SqlReader::known_spans(SumsOf what, const TimeRange& range) {
 }
 
 Result<std::vector<UsageGroup>> SqlReader::current_usage(const CurrentUsageQuery& query) {
+  if (query.daily && !query.tags.empty()) {
+    return fail(ErrorCode::kInvalidArgument, "days have no tags");
+  }
   SpanPlan plan{.runs = {}, .rest = {query.updated}, .spans = 0};
-  if (query.updated.from_ms >= 0 && query.updated.to_ms - query.updated.from_ms > kSpanMs) {
+  // The sums do not know the tags of their units.
+  if (query.tags.empty() && query.updated.from_ms >= 0 &&
+      query.updated.to_ms - query.updated.from_ms > kSpanMs) {
     const auto spans = known_spans(query.daily ? SumsOf::kDays : SumsOf::kUnits, query.updated);
     if (!spans) {
       return fail(spans.error());
@@ -137,7 +156,7 @@ Result<std::vector<UsageGroup>> SqlReader::current_usage(const CurrentUsageQuery
     plan = plan_spans(query.updated, *spans);
   }
   while (true) {
-    const auto rows = open(usage_statement(dialect_, query, plan), kLimit);
+    const auto rows = open(usage_statement(dialect_, query, plan, reference()), kLimit);
     if (!rows) {
       return fail(rows.error());
     }
@@ -150,6 +169,9 @@ Result<std::vector<UsageGroup>> SqlReader::current_usage(const CurrentUsageQuery
       }
       if (!*row) {
         break;
+      }
+      if (!query.tags.empty() && !has_tags((*rows)->text(tags_column()), query.tags)) {
+        continue;
       }
       if ((*rows)->integer(0) != kSpanCount) {
         add(groups, **rows);

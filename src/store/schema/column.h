@@ -15,6 +15,13 @@ namespace ceems::store {
 // derives from these rows: SQL statements (schema/table_sql.h), how a window changes a stored row
 // (units/unit_row.h), and the fields of answers (fields.h).
 
+/// The versions of the reference's tables that this program works with. CEEMS 0.10.2 to 0.14 write
+/// the older one, CEEMS 0.15 and 0.16 the newer one, which has the columns of custom metrics. A
+/// SQLite file stays at the older one until a custom metric is configured; tables in PostgreSQL
+/// always have all columns.
+inline constexpr int kOldestReference = 9;
+inline constexpr int kNewestReference = 10;
+
 /// The kind of value in a column. It decides the SQL type and the type of the field in answers.
 enum class ColumnKind : std::uint8_t {
   kText,
@@ -35,6 +42,8 @@ enum class Update : std::uint8_t {
   kCountNew,     ///< incremented for each unit that was not stored before
   kSum,          ///< the numbers of each name are added up (merge.h)
   kMean,         ///< the numbers of each name are averaged, weighted with Column::weight (merge.h)
+  kLeast,        ///< the least number of each name is kept (merge.h)
+  kGreatest,     ///< the greatest number of each name is kept (merge.h)
   kWeights,      ///< weights of the averages (merge.h)
 };
 
@@ -81,12 +90,20 @@ struct Column {
   /// Version of ceems_schema (docs/api/database.md) that added the column; 0: the reference has it,
   /// too.
   int since = 0;
+  /// Version of the reference's tables that added the column; 0: it is in all that this program
+  /// works with.
+  int reference = 0;
   /// Its name up to version 8 of the reference's schema.
   std::string_view old_name = {};
   // SQL types, if they differ from those of the kind (schema/table_sql.h).
   std::string_view sqlite_type = {};
   std::string_view postgres_type = {};
 };
+
+/// Whether tables of this version of the reference have the column.
+constexpr bool is_in(const Column& column, int reference) {
+  return column.reference <= reference;
+}
 
 /// Whether the new value of a row depends on the stored one.
 constexpr bool builds_on_stored(const Column& column) {

@@ -48,13 +48,13 @@ std::string sums_columns(const WantedMaps& wanted) {
   return maps + weights;
 }
 
-std::string unit_columns(const WantedMaps& wanted) {
+std::string unit_columns(const WantedMaps& wanted, int reference) {
   std::string maps;
   std::string weights;
   for (std::size_t map = 0; map < wanted.size(); ++map) {
     const Column& column = kMapColumns[map];
     maps += map == 0 ? "" : ",";
-    maps += map == 0 || wanted.at(map) ? column.name : "''";
+    maps += (map == 0 || wanted.at(map)) && is_in(column, reference) ? column.name : "''";
     weights += column.update == Update::kMean ? ",''" : "";
   }
   return maps + weights;

@@ -27,8 +27,9 @@ inline constexpr WantedMaps kAllMaps = [] {
 /// of their names.
 std::string sums_columns(const WantedMaps& wanted);
 /// The same SELECT list for units and daily_usage, which have no weights. It always includes the
-/// times, because they are the weights of averages.
-std::string unit_columns(const WantedMaps& wanted);
+/// times, because they are the weights of averages. Tables of this version of the reference have
+/// the others.
+std::string unit_columns(const WantedMaps& wanted, int reference);
 
 /// For CREATE TABLE: "name type,name type" of the columns in the first version of the table. `maps`
 /// are kMapColumns.

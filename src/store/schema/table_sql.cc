@@ -97,16 +97,40 @@ std::string create_postgres_table(const Table& table) {
   return sql + ");";
 }
 
-/// Returns "a=?,b=?" for the columns that `wanted` selects.
+/// The marks of values: numbered if columns are missing, so that the values keep their places.
+class Marks {
+ public:
+  Marks(const Table& table, int reference)
+      : numbered_(!std::ranges::all_of(table.columns, [reference](const Column& column) {
+          return is_in(column, reference);
+        })) {}
+
+  /// The mark of the next value.
+  std::string next() {
+    ++number_;
+    return numbered_ ? fmt::format("?{}", number_) : "?";
+  }
+
+ private:
+  bool numbered_;
+  int number_ = 0;
+};
+
+/// UPDATE of the columns that `wanted` selects, by id.
 template <typename Wanted>
-std::string assignments(const Table& table, Wanted wanted) {
+std::string update_of(const Table& table, int reference, Wanted wanted) {
   std::string text;
+  Marks marks(table, reference);
   for (const Column& column : table.columns) {
-    if (wanted(column)) {
-      text += fmt::format("{}{}=?", text.empty() ? "" : ",", column.name);
+    if (!wanted(column)) {
+      continue;
+    }
+    const std::string mark = marks.next();
+    if (is_in(column, reference)) {
+      text += fmt::format("{}{}={}", text.empty() ? "" : ",", column.name, mark);
     }
   }
-  return text;
+  return fmt::format("UPDATE {} SET {} WHERE id={}", table.name, text, marks.next());
 }
 
 }  // namespace
@@ -124,7 +148,7 @@ std::string create_key(Dialect dialect, const Table& table) {
 std::string add_columns(Dialect dialect, const Table& table, int version) {
   std::string sql;
   for (const Column& column : table.columns) {
-    if (column.since != version) {
+    if (column.since != version || (dialect == Dialect::kSqlite && column.reference > 0)) {
       continue;
     }
     if (dialect == Dialect::kSqlite) {
@@ -133,6 +157,19 @@ std::string add_columns(Dialect dialect, const Table& table, int version) {
     } else if (version > 1) {
       sql +=
           fmt::format("ALTER TABLE {} ADD {} {};", table.name, column.name, postgres_type(column));
+    }
+  }
+  return sql;
+}
+
+std::string add_reference_columns(const Table& table,
+                                  int reference,
+                                  std::span<const std::string> present) {
+  std::string sql;
+  for (const Column& column : table.columns) {
+    if (column.reference == reference && std::ranges::find(present, column.name) == present.end()) {
+      sql += fmt::format("ALTER TABLE {} ADD COLUMN {} {};", table.name, column.name,
+                         sqlite_type(column));
     }
   }
   return sql;
@@ -150,23 +187,35 @@ std::string insert_text(std::string_view target) {
   return fmt::format("INSERT INTO {} VALUES ({})", target, values);
 }
 
-std::string update_text(const Table& table) {
-  return fmt::format(
-      "UPDATE {} SET {} WHERE id=?", table.name,
-      assignments(table, [](const Column& column) { return column.update != Update::kNever; }));
+std::string insert_text(const Table& table, int reference) {
+  std::string names;
+  std::string values;
+  Marks marks(table, reference);
+  for (const Column& column : table.columns) {
+    const std::string mark = marks.next();
+    if (is_in(column, reference)) {
+      names += fmt::format("{}{}", names.empty() ? "" : ",", column.name);
+      values += fmt::format("{}{}", values.empty() ? "" : ",", mark);
+    }
+  }
+  return fmt::format("INSERT INTO {} ({}) VALUES ({})", table.name, names, values);
 }
 
-std::string update_maps_text(const Table& table) {
-  return fmt::format(
-      "UPDATE {} SET {} WHERE id=?", table.name,
-      assignments(table, [](const Column& column) { return column.kind == ColumnKind::kMetrics; }));
+std::string update_text(const Table& table, int reference) {
+  return update_of(table, reference,
+                   [](const Column& column) { return column.update != Update::kNever; });
 }
 
-std::string find_text(const Table& table) {
+std::string update_maps_text(const Table& table, int reference) {
+  return update_of(table, reference,
+                   [](const Column& column) { return column.kind == ColumnKind::kMetrics; });
+}
+
+std::string find_text(const Table& table, int reference) {
   std::string columns = "id";
   for (const Column& column : table.columns) {
     if (builds_on_stored(column)) {
-      columns += fmt::format(",{}", column.name);
+      columns += fmt::format(",{}", selected(column, reference));
     }
   }
   return fmt::format("SELECT {} FROM {} WHERE {}=?", columns, table.name,
@@ -177,6 +226,18 @@ std::string names_of(std::span<const Column> columns) {
   std::string text;
   for (const Column& column : columns) {
     text += fmt::format("{}{}", text.empty() ? "" : ",", column.name);
+  }
+  return text;
+}
+
+std::string_view selected(const Column& column, int reference) {
+  return is_in(column, reference) ? column.name : "'{}'";
+}
+
+std::string selected_of(std::span<const Column> columns, int reference) {
+  std::string text;
+  for (const Column& column : columns) {
+    text += fmt::format("{}{}", text.empty() ? "" : ",", selected(column, reference));
   }
   return text;
 }

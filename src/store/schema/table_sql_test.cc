@@ -1,6 +1,9 @@
 #include "store/schema/table_sql.h"
 
+#include <algorithm>
 #include <array>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
@@ -81,8 +84,8 @@ TEST(TableSql, LaterColumnsAreAddedByTheirVersion) {
   EXPECT_EQ(add_columns(Dialect::kSqlite, kJobs, 3), "ALTER TABLE jobs ADD COLUMN weights text;");
   EXPECT_EQ(add_columns(Dialect::kPostgres, kJobs, 5),
             "ALTER TABLE jobs ADD noise text COLLATE \"C\" NOT NULL DEFAULT '{}';");
-  const std::array<const Table*, 2> both{&kUnits, &kJobs};
-  EXPECT_EQ(newest_version(both), 5);
+  const std::array<const Table*, 1> jobs{&kJobs};
+  EXPECT_EQ(newest_version(jobs), 5);
 }
 
 TEST(TableSql, StatementsNameEveryColumn) {
@@ -115,10 +118,62 @@ TEST(SumsColumns, FollowTheMaps) {
 TEST(SumsColumns, UnwantedMapsAreNotRead) {
   WantedMaps wanted{};
   wanted.at(1) = true;
-  EXPECT_EQ(unit_columns(wanted),
-            "total_time_seconds,avg_cpu_usage,'','','','','','','','','','','','','','',''");
+  EXPECT_EQ(unit_columns(wanted, kNewestReference),
+            "total_time_seconds,avg_cpu_usage,'','','','','','','','','','','','','','','',"
+            "'','','','',''");
   EXPECT_EQ(sums_columns(wanted),
-            "'',avg_cpu_usage,'','','','','','','','','','','',weight_avg_cpu_usage,'','',''");
+            "'',avg_cpu_usage,'','','','','','','','','','','','','','','',"
+            "weight_avg_cpu_usage,'','','',''");
+}
+
+TEST(SumsColumns, ColumnsThatTablesLackAreEmpty) {
+  const std::string all = unit_columns(kAllMaps, kNewestReference);
+  EXPECT_NE(all.find(",total_egress_stats,total_custom_stats,avg_custom_stats,min_custom_stats,"
+                     "max_custom_stats,''"),
+            std::string::npos)
+      << all;
+  const std::string old = unit_columns(kAllMaps, kOldestReference);
+  EXPECT_NE(old.find(",total_egress_stats,'','','','',''"), std::string::npos) << old;
+  EXPECT_EQ(std::ranges::count(all, ','), std::ranges::count(old, ','));
+}
+
+// A table whose column `noise` came with version 10 of the reference.
+constexpr std::array kLateColumns = std::to_array<Column>({
+    {.name = "uuid", .update = Update::kNever, .source = &Unit::uuid},
+    {.name = "heat", .kind = ColumnKind::kMetrics, .update = Update::kMean},
+    {.name = "noise",
+     .kind = ColumnKind::kMetrics,
+     .update = Update::kLeast,
+     .since = 8,
+     .reference = 10,
+     .sqlite_type = "default '{}'"},
+    {.name = "weights", .kind = ColumnKind::kMetrics, .update = Update::kWeights},
+});
+constexpr Table kLate{.name = "late",
+                      .columns = kLateColumns,
+                      .key = std::span(kJobKey).last(1),
+                      .key_index = "late_key"};
+
+TEST(TableSql, ValuesOfMissingColumnsKeepTheirPlaces) {
+  EXPECT_EQ(insert_text(kLate), "INSERT INTO late (uuid,heat,noise,weights) VALUES (?,?,?,?)");
+  EXPECT_EQ(insert_text(kLate, 9), "INSERT INTO late (uuid,heat,weights) VALUES (?1,?2,?4)");
+  EXPECT_EQ(update_text(kLate), "UPDATE late SET heat=?,noise=?,weights=? WHERE id=?");
+  EXPECT_EQ(update_text(kLate, 9), "UPDATE late SET heat=?1,weights=?3 WHERE id=?4");
+  EXPECT_EQ(update_maps_text(kLate, 9), "UPDATE late SET heat=?1,weights=?3 WHERE id=?4");
+  EXPECT_EQ(find_text(kLate), "SELECT id,heat,noise,weights FROM late WHERE uuid=?");
+  EXPECT_EQ(find_text(kLate, 9), "SELECT id,heat,'{}',weights FROM late WHERE uuid=?");
+}
+
+TEST(TableSql, ColumnsOfTheReferenceAreAddedWhereTheyAreMissing) {
+  EXPECT_EQ(add_columns(Dialect::kSqlite, kLate, 8), "");
+  EXPECT_EQ(add_columns(Dialect::kPostgres, kLate, 8),
+            "ALTER TABLE late ADD noise text COLLATE \"C\" NOT NULL DEFAULT '{}';");
+  const std::vector<std::string> some{"uuid", "heat"};
+  const std::vector<std::string> all{"noise", "uuid", "heat"};
+  EXPECT_EQ(add_reference_columns(kLate, 10, some),
+            "ALTER TABLE late ADD COLUMN noise default '{}';");
+  EXPECT_EQ(add_reference_columns(kLate, 10, all), "");
+  EXPECT_EQ(add_reference_columns(kLate, 11, some), "");
 }
 
 TEST(Tables, NamesAreUniqueAndTimesHaveTheirMoment) {

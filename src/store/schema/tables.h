@@ -224,6 +224,25 @@ constexpr Column mean(std::string_view name,
           .example = example};
 }
 
+/// Values of custom metrics, in columns that version 10 of the reference's tables added.
+constexpr Column custom(std::string_view name,
+                        Metric metric,
+                        Update update,
+                        std::string_view help,
+                        std::string_view example) {
+  return {.name = name,
+          .kind = ColumnKind::kMetrics,
+          .update = update,
+          .source = metric,
+          .weight = update == Update::kMean ? "walltime" : "",
+          .place = Place::kMetrics,
+          .help = help,
+          .example = example,
+          .since = 8,
+          .reference = 10,
+          .sqlite_type = "default '{}'"};
+}
+
 /// The maps of all tables: the times, and the metrics in the order of model::Metric.
 inline constexpr std::array kMaps = std::to_array<Column>({
     {.name = "total_time_seconds",
@@ -285,6 +304,26 @@ inline constexpr std::array kMaps = std::to_array<Column>({
           "Sent: bytes, packets.",
           R"({"bytes":8192,"packets":32})",
           "total_outgress_stats"),
+    custom("total_custom_stats",
+           Metric::kTotalCustomStats,
+           Update::kSum,
+           "Totals of custom metrics, by the names that the configuration gives them.",
+           R"({"llc_misses":52100})"),
+    custom("avg_custom_stats",
+           Metric::kAvgCustomStats,
+           Update::kMean,
+           "Averages of custom metrics over the running time.",
+           R"({"sm_active":61.5})"),
+    custom("min_custom_stats",
+           Metric::kMinCustomStats,
+           Update::kLeast,
+           "Least values of custom metrics.",
+           R"({"gpu_temp":41})"),
+    custom("max_custom_stats",
+           Metric::kMaxCustomStats,
+           Update::kGreatest,
+           "Greatest values of custom metrics.",
+           R"({"gpu_temp":78})"),
 });
 
 inline constexpr std::array kIgnore = std::to_array<Column>({
@@ -363,7 +402,8 @@ inline constexpr Table kDailyUsage{.name = "daily_usage",
 inline constexpr std::array<const Table*, 3> kTables{&kUnits, &kUsage, &kDailyUsage};
 
 /// The current version of ceems_schema (docs/api/database.md): 4 added the last table, later ones
-/// add columns.
+/// add columns and indexes. In SQLite files, the columns of custom metrics are not among them: they
+/// belong to the reference's version 10.
 inline constexpr int kOwnVersion = std::max(7, newest_version(kTables));
 
 /// The maps of these tables: the times, then the metrics in the order of model::Metric.
@@ -378,7 +418,7 @@ constexpr std::string_view column_name(model::Metric metric) {
   return column_of(metric).name;
 }
 /// The name in the times by which an average is weighted, e.g. "alloc_cputime"; empty for totals,
-/// which are added up.
+/// least and greatest values.
 constexpr std::string_view weight_name(model::Metric metric) {
   return column_of(metric).weight;
 }

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/result.h"
+#include "store/schema/column.h"
 #include "store/sql/sql.h"
 
 namespace ceems::store {
@@ -44,8 +45,9 @@ enum class WriterStatement : std::size_t {
 };
 inline constexpr std::size_t kWriterStatements = 25;
 
-/// The SQL text of a statement, with a ? for each value.
-std::string statement_text(WriterStatement statement);
+/// The SQL text of a statement, with a ? for each value, for tables of this version of the
+/// reference (schema/table_sql.h).
+std::string statement_text(WriterStatement statement, int reference = kNewestReference);
 /// "table (columns)" of a plain INSERT, for databases that can load many rows at once; empty for
 /// other statements.
 std::string insert_target(WriterStatement statement);
@@ -91,6 +93,8 @@ class Session {
   virtual Result<> run(const Sql& sql, const OnRow& on_row) = 0;
 
   [[nodiscard]] virtual Dialect dialect() const = 0;
+  /// The version of the reference's tables (schema/column.h).
+  [[nodiscard]] virtual int reference() const { return kNewestReference; }
 };
 
 }  // namespace ceems::store

@@ -40,7 +40,7 @@ std::string insert_target(WriterStatement statement) {
   }
 }
 
-std::string statement_text(WriterStatement statement) {
+std::string statement_text(WriterStatement statement, int reference) {
   switch (statement) {
     case WriterStatement::kWatermark:
       return "SELECT window_end_ms FROM ceems_watermarks WHERE cluster_id=?";
@@ -48,23 +48,26 @@ std::string statement_text(WriterStatement statement) {
       return "INSERT INTO ceems_watermarks (cluster_id,window_end_ms) VALUES (?,?)"
              " ON CONFLICT (cluster_id) DO UPDATE SET window_end_ms=excluded.window_end_ms";
     case WriterStatement::kInsertUnit:
+      return insert_text(kUnits, reference);
     case WriterStatement::kInsertUsage:
+      return insert_text(kUsage, reference);
     case WriterStatement::kInsertDay:
+      return insert_text(kDailyUsage, reference);
     case WriterStatement::kInsertGapUnit:
     case WriterStatement::kInsertSums:
       return insert_text(insert_target(statement));
     case WriterStatement::kUpdateUnit:
-      return update_text(kUnits);
+      return update_text(kUnits, reference);
     case WriterStatement::kDeleteUnit:
       return "DELETE FROM units WHERE id=?";
     case WriterStatement::kFindUsage:
-      return find_text(kUsage);
+      return find_text(kUsage, reference);
     case WriterStatement::kUpdateUsage:
-      return update_text(kUsage);
+      return update_text(kUsage, reference);
     case WriterStatement::kFindDay:
-      return find_text(kDailyUsage);
+      return find_text(kDailyUsage, reference);
     case WriterStatement::kUpdateDay:
-      return update_text(kDailyUsage);
+      return update_text(kDailyUsage, reference);
     case WriterStatement::kUpsertUser:
       return upsert_people("users", "projects");
     case WriterStatement::kUserNames:
@@ -78,11 +81,11 @@ std::string statement_text(WriterStatement statement) {
     case WriterStatement::kDeleteProject:
       return "DELETE FROM projects WHERE cluster_id=? AND name=?";
     case WriterStatement::kFillUnit:
-      return update_maps_text(kUnits);
+      return update_maps_text(kUnits, reference);
     case WriterStatement::kFillUsage:
-      return update_maps_text(kUsage);
+      return update_maps_text(kUsage, reference);
     case WriterStatement::kFillDay:
-      return update_maps_text(kDailyUsage);
+      return update_maps_text(kDailyUsage, reference);
     case WriterStatement::kDeleteSums:
       return "DELETE FROM ceems_unit_sums WHERE level=? AND span=?";
     case WriterStatement::kInsertSpan:

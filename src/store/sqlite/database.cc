@@ -73,6 +73,8 @@ class SqliteDatabase final : public Database {
                  const Clock& clock,
                  const DatabaseOptions& options)
       : path_(std::move(path)),
+        target_{.version = options.custom_stats ? kCustomStatsVersion : kSchemaVersion,
+                .finish = options.finish_upgrade},
         zone_(zone),
         clock_(&clock),
         upgrade_in_use_above_(options.upgrade_in_use_above),
@@ -106,7 +108,7 @@ class SqliteDatabase final : public Database {
     if (!connection) {
       return fail(std::move(connection).error());
     }
-    const auto bytes = bytes_to_upgrade(*connection, path_);
+    const auto bytes = bytes_to_upgrade(*connection, path_, target_);
     if (!bytes) {
       return fail(bytes.error());
     }
@@ -168,11 +170,13 @@ class SqliteDatabase final : public Database {
 
  private:
   Result<> upgrade_now(Connection connection, const std::stop_token& stop) {
-    if (auto done = upgrade(connection, path_, zone_, now_ms(*clock_), stop); !done) {
-      return done;
+    const auto version = upgrade(connection, path_, zone_, now_ms(*clock_), target_, stop);
+    if (!version) {
+      return fail(version.error());
     }
+    reference_ = *version;
     connection.recycle();
-    auto session = SqliteSession::create(std::move(connection));
+    auto session = SqliteSession::create(std::move(connection), *version);
     if (!session) {
       return fail(std::move(session).error());
     }
@@ -195,14 +199,16 @@ class SqliteDatabase final : public Database {
   }
 
   const std::string path_;
+  const SchemaTarget target_;
   const TimeZone zone_;
   const Clock* clock_;
   const std::optional<std::int64_t> upgrade_in_use_above_;
   const std::function<void(const Error&)> on_upgrade_failed_;
   UniqueFd lock_;
   std::atomic<std::uint64_t> generation_{0};
+  std::atomic<int> reference_{kSchemaVersion};
   Pool<Connection> pool_;
-  SqliteReader reader_{pool_, generation_};
+  SqliteReader reader_{pool_, generation_, reference_};
   std::unique_ptr<SqliteWriter> writer_;
   std::unique_ptr<UpgradeInUse> upgrading_;
 };
@@ -244,8 +250,9 @@ struct FileReading {
              }) {}
 
   std::atomic<std::uint64_t> generation{0};
+  std::atomic<int> reference{kSchemaVersion};
   Pool<Connection> pool;
-  SqliteReader reader{pool, generation};
+  SqliteReader reader{pool, generation, reference};
 };
 
 }  // namespace
@@ -264,9 +271,11 @@ Result<std::unique_ptr<Database>> open_database(const DatabaseOptions& options,
 Result<std::shared_ptr<Reader>> open_reader(const DatabaseOptions& options) {
   const std::string path = file_in(options.directory);
   const auto reading = std::make_shared<FileReading>(path, options);
-  if (auto answered = reading->reader.ping(); !answered) {
-    return fail(std::move(answered).error());
+  const auto version = reading->reader.reference_version();
+  if (!version) {
+    return fail(version.error());
   }
+  reading->reference = *version >= kCustomStatsVersion ? kCustomStatsVersion : kSchemaVersion;
   return std::shared_ptr<Reader>(reading, &reading->reader);
 }
 

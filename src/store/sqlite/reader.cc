@@ -37,4 +37,14 @@ Result<std::unique_ptr<Cursor>> SqliteReader::open(const Sql& sql,
   return std::make_unique<Rows>(std::move(*lease), std::move(*statement));
 }
 
+Result<std::int64_t> SqliteReader::reference_version() {
+  const auto rows =
+      open(Sql(Dialect::kSqlite, "SELECT version FROM schema_migrations"), kShortLimit);
+  const auto row = rows ? (*rows)->next() : fail(rows.error());
+  if (!row) {
+    return fail(row.error());
+  }
+  return *row ? (*rows)->integer(0) : 0;
+}
+
 }  // namespace ceems::store::sqlite

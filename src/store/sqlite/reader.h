@@ -11,13 +11,23 @@ namespace ceems::store::sqlite {
 
 class SqliteReader final : public SqlReader {
  public:
-  /// `generation` is incremented by the writer. Both must outlive the reader.
-  SqliteReader(Pool<Connection>& pool, const std::atomic<std::uint64_t>& generation)
-      : SqlReader(Dialect::kSqlite), pool_(&pool), generation_(&generation) {}
+  /// `generation` is incremented by the writer; `reference` is the version of the reference's
+  /// tables. All must outlive the reader.
+  SqliteReader(Pool<Connection>& pool,
+               const std::atomic<std::uint64_t>& generation,
+               const std::atomic<int>& reference)
+      : SqlReader(Dialect::kSqlite),
+        pool_(&pool),
+        generation_(&generation),
+        reference_(&reference) {}
 
   [[nodiscard]] std::uint64_t generation() const override { return generation_->load(); }
 
+  /// Reads the version of the reference's tables from the file; 0: it has none.
+  Result<std::int64_t> reference_version();
+
  protected:
+  [[nodiscard]] int reference() const override { return reference_->load(); }
   Result<std::unique_ptr<Cursor>> open(const Sql& sql, std::chrono::milliseconds limit) override;
 
  private:
@@ -25,6 +35,7 @@ class SqliteReader final : public SqlReader {
 
   Pool<Connection>* pool_;
   const std::atomic<std::uint64_t>* generation_;
+  const std::atomic<int>* reference_;
 };
 
 }  // namespace ceems::store::sqlite

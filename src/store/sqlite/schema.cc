@@ -2,10 +2,12 @@
 
 #include <sqlite3.h>
 
+#include <algorithm>
 #include <filesystem>
 #include <functional>
 #include <system_error>
 #include <utility>
+#include <vector>
 
 #include "base/log.h"
 #include "store/schema/copying.h"
@@ -30,7 +32,7 @@ constexpr const char* kAdminsByName =
     "CREATE UNIQUE INDEX uq_cluster_id_admin_user ON admin_users (cluster_id, name);";
 
 /// Returns the statements that upgrade from the previous version to this one, for 1 to 7;
-/// step_sql() has those for 8 and 9.
+/// step_sql() has those for 8 to 10.
 std::string first_steps(int version) {
   switch (version) {
     case 1:
@@ -213,9 +215,44 @@ Result<bool> has_column(Connection& connection, std::string_view table, std::str
   return *count > 0;
 }
 
+Result<std::vector<std::string>> columns_of(Connection& connection, std::string_view table) {
+  auto rows = connection.prepare(fmt::format("SELECT name FROM pragma_table_info('{}')", table));
+  if (!rows) {
+    return fail(std::move(rows).error());
+  }
+  std::vector<std::string> names;
+  while (true) {
+    const auto more = rows->step();
+    if (!more) {
+      return fail(more.error());
+    }
+    if (!*more) {
+      return names;
+    }
+    names.emplace_back(rows->text(0));
+  }
+}
+
+/// The statements that add the columns of the version that tables lack, none of which rewrites a
+/// table. Where an upgrade was interrupted, some of them exist.
+Result<std::string> missing_columns(Connection& connection, int version) {
+  std::string sql;
+  for (const Table* table : kTables) {
+    const auto present = columns_of(connection, table->name);
+    if (!present) {
+      return fail(present.error());
+    }
+    sql += add_reference_columns(*table, version, *present);
+  }
+  return sql;
+}
+
 /// Development versions of the reference created databases that already have columns of a later
 /// version. Only missing ones are added.
 Result<std::string> step_sql(Connection& connection, int version) {
+  if (version > kSchemaVersion) {
+    return missing_columns(connection, version);
+  }
   if (version < 8) {
     return first_steps(version);
   }
@@ -327,8 +364,8 @@ Result<> set_modes(Connection& connection, bool empty) {
   return {};
 }
 
-bool needs_steps(const SchemaState& state) {
-  return state.version < kSchemaVersion || state.own < kOwnVersion;
+bool needs_steps(const SchemaState& state, const SchemaTarget& target) {
+  return state.version < target.version || state.own < kOwnVersion || !state.complete;
 }
 
 /// The size of the database in bytes.
@@ -339,18 +376,22 @@ Result<std::int64_t> size_of(Connection& connection) {
 
 /// Checks the room for a copy, and for the log and the indexes of an upgrade. The first one writes
 /// a column of every row, so the log becomes as large as the file.
-Result<> check_space(const std::string& path, const SchemaState& state, std::int64_t bytes) {
+Result<> check_space(const std::string& path,
+                     const SchemaState& state,
+                     std::int64_t bytes,
+                     const SchemaTarget& target) {
   std::error_code error;
   const auto space = std::filesystem::space(std::filesystem::path(path).parent_path(), error);
   if (error) {
     return {};  // the copy will tell
   }
-  return sqlite::check_space(path, space_to_upgrade(state, bytes), space.available);
+  return sqlite::check_space(path, space_to_upgrade(state, bytes, target), space.available);
 }
 
 Result<> make_copy(Connection& connection,
                    const std::string& path,
                    int version,
+                   int to,
                    std::int64_t now_ms,
                    const std::stop_token& stop) {
   std::string stamp = TimeZone().local(now_ms);
@@ -360,11 +401,8 @@ Result<> make_copy(Connection& connection,
   if (!bytes) {
     return fail(bytes.error());
   }
-  log::info("database will be upgraded", {{"file", path},
-                                          {"from", version},
-                                          {"to", kSchemaVersion},
-                                          {"bytes", *bytes},
-                                          {"backup", backup}});
+  log::info("database will be upgraded",
+            {{"file", path}, {"from", version}, {"to", to}, {"bytes", *bytes}, {"backup", backup}});
   constexpr std::int64_t kLarge = std::int64_t{32} << 20;
   std::function<void(int)> progress;
   if (*bytes > kLarge) {
@@ -383,7 +421,9 @@ Result<> make_copy(Connection& connection,
 
 }  // namespace
 
-Result<SchemaState> schema_state(Connection& connection, const std::string& path) {
+Result<SchemaState> schema_state(Connection& connection,
+                                 const std::string& path,
+                                 const SchemaTarget& target) {
   SchemaState state;
   const auto tables = connection.query_integer("SELECT count(*) FROM sqlite_master");
   if (!tables) {
@@ -423,18 +463,27 @@ Result<SchemaState> schema_state(Connection& connection, const std::string& path
   const std::int64_t version = row->integer(0);
   // The reference binds a Go bool, which its driver stores as 0 or 1; words are accepted as well.
   const bool dirty = row->integer(1) != 0 || row->text(1) == "true";
-  if (dirty) {
+  const bool can_finish = version == kCustomStatsVersion;
+  if (dirty && !(can_finish && target.finish)) {
     return fail(ErrorCode::kInvalidArgument,
-                "database {}: schema version {} is marked dirty: an upgrade was interrupted; "
-                "restore a backup or repair it by hand",
-                path, version);
+                "database {}: schema version {} is marked dirty: an upgrade was interrupted; {}",
+                path, version,
+                can_finish ? "restore a backup, or complete the upgrade with --db.migrate"
+                           : "restore a backup or repair it by hand");
   }
-  if (version < 0 || version > kSchemaVersion) {
+  if (version < 0 || version > kCustomStatsVersion) {
     return fail(ErrorCode::kInvalidArgument,
                 "database {}: schema version {} is newer than {}, the newest this program knows",
-                path, version, kSchemaVersion);
+                path, version, kCustomStatsVersion);
   }
   state.version = static_cast<int>(version);
+  if (state.version == kCustomStatsVersion) {
+    const auto missing = missing_columns(connection, state.version);
+    if (!missing) {
+      return fail(missing.error());
+    }
+    state.complete = !dirty && missing->empty();
+  }
   const auto own = has_table(connection, "ceems_schema");
   if (!own) {
     return fail(own.error());
@@ -454,11 +503,16 @@ Result<SchemaState> schema_state(Connection& connection, const std::string& path
   return state;
 }
 
-std::uint64_t space_to_upgrade(const SchemaState& state, std::int64_t bytes) {
-  if (state.empty || !needs_steps(state)) {
+std::uint64_t space_to_upgrade(const SchemaState& state,
+                               std::int64_t bytes,
+                               const SchemaTarget& target) {
+  if (state.empty || !needs_steps(state, target)) {
     return 0;
   }
   const auto size = static_cast<std::uint64_t>(bytes);
+  if (state.version >= kSchemaVersion && state.own == kOwnVersion) {
+    return size;  // new columns only, which rewrite no rows
+  }
   return size + (state.own == 0 ? size + size / 2 : size / 2);
 }
 
@@ -473,19 +527,21 @@ Result<> check_space(const std::string& path, std::uint64_t needed, std::uint64_
       path, needed / 1'000'000, available / 1'000'000);
 }
 
-Result<std::int64_t> bytes_to_upgrade(Connection& connection, const std::string& path) {
-  const auto state = schema_state(connection, path);
+Result<std::int64_t> bytes_to_upgrade(Connection& connection,
+                                      const std::string& path,
+                                      const SchemaTarget& target) {
+  const auto state = schema_state(connection, path, target);
   if (!state) {
     return fail(state.error());
   }
-  if (state->empty || !needs_steps(*state)) {
+  if (state->empty || !needs_steps(*state, target)) {
     return 0;
   }
   const auto bytes = size_of(connection);
   if (!bytes) {
     return bytes;
   }
-  auto done = check_space(path, *state, *bytes);
+  auto done = check_space(path, *state, *bytes, target);
   if (done) {
     done = set_modes(connection, false);
   }
@@ -508,43 +564,45 @@ Result<> create_reference_schema(Connection& connection, int version) {
   return {};
 }
 
-Result<> upgrade(Connection& connection,
-                 const std::string& path,
-                 const TimeZone& zone,
-                 std::int64_t now_ms,
-                 const std::stop_token& stop) {
-  const auto state = schema_state(connection, path);
+Result<int> upgrade(Connection& connection,
+                    const std::string& path,
+                    const TimeZone& zone,
+                    std::int64_t now_ms,
+                    const SchemaTarget& target,
+                    const std::stop_token& stop) {
+  const auto state = schema_state(connection, path, target);
   if (!state) {
     return fail(state.error());
   }
   if (auto done = set_modes(connection, state->empty); !done) {
-    return done;
+    return fail(std::move(done).error());
   }
-  const bool change = needs_steps(*state);
+  const bool change = needs_steps(*state, target);
+  const int version = std::max(state->version, target.version);
   if (change && !state->empty) {
     const auto bytes = size_of(connection);
     if (!bytes) {
       return fail(bytes.error());
     }
-    if (auto done = check_space(path, *state, *bytes); !done) {
-      return done;
+    if (auto done = check_space(path, *state, *bytes, target); !done) {
+      return fail(std::move(done).error());
     }
-    if (auto done = make_copy(connection, path, state->version, now_ms, stop); !done) {
-      return done;
+    if (auto done = make_copy(connection, path, state->version, version, now_ms, stop); !done) {
+      return fail(std::move(done).error());
     }
   }
   if (change) {
     if (state->empty || state->version == 0) {
       if (auto done = create_reference_schema(connection, 0); !done) {
-        return done;
+        return fail(std::move(done).error());
       }
     }
     if (!state->empty) {
       log::info("adding tables, columns and indexes to the database", {{"file", path}});
     }
-    for (int step = state->version + 1; step <= kSchemaVersion; ++step) {
+    for (int step = state->version + (state->complete ? 1 : 0); step <= version; ++step) {
       if (auto done = run_step(connection, step); !done) {
-        return done;
+        return fail(std::move(done).error());
       }
     }
     if (state->own < kOwnVersion) {
@@ -556,7 +614,10 @@ Result<> upgrade(Connection& connection,
   if (state->own == 0 && !state->empty) {
     log::info("reading the times of all units", {{"file", path}});
   }
-  return take_over(connection, zone);
+  if (auto done = take_over(connection, zone); !done) {
+    return fail(std::move(done).error());
+  }
+  return version;
 }
 
 }  // namespace ceems::store::sqlite

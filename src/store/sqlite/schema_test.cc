@@ -122,7 +122,7 @@ std::string new_objects(Connection& connection, std::map<std::string, std::strin
 TEST_F(SchemaTest, EveryVersionHasTheTextsOfTheGoldenFile) {
   std::map<std::string, std::string> known;
   std::string texts;
-  for (int version = 1; version <= sqlite::kSchemaVersion; ++version) {
+  for (int version = 1; version <= sqlite::kCustomStatsVersion; ++version) {
     std::filesystem::remove(file());
     auto db = raw();
     ASSERT_TRUE(sqlite::create_reference_schema(db, version));
@@ -218,16 +218,100 @@ TEST_F(SchemaTest, DirtyNewerAndForeignDataBasesAreRefusedUntouched) {
       "database " + file() +
           ": schema version 3 is marked dirty: an upgrade was interrupted; restore a backup or "
           "repair it by hand");
-  run("UPDATE schema_migrations SET dirty = 0, version = 10");
+  run("UPDATE schema_migrations SET dirty = 0, version = 11");
   EXPECT_EQ(
       open().error().message,
-      "database " + file() + ": schema version 10 is newer than 9, the newest this program knows");
+      "database " + file() + ": schema version 11 is newer than 10, the newest this program knows");
   EXPECT_EQ(text("SELECT count(*) FROM sqlite_master WHERE name LIKE 'ceems%'"), "0");
   run("DROP TABLE schema_migrations");
   EXPECT_EQ(
       open().error().message,
       "database " + file() + ": holds tables but no schema_migrations: not a database of CEEMS");
   EXPECT_TRUE(backups().empty());
+}
+
+std::string custom_columns(Connection& connection) {
+  std::string counts;
+  for (const char* table : {"units", "usage", "daily_usage"}) {
+    counts += connection
+                  .query_text(fmt::format("SELECT count(*) FROM pragma_table_info('{}') WHERE name"
+                                          " LIKE '%_custom_stats'",
+                                          table))
+                  .value();
+  }
+  return counts;
+}
+
+TEST_F(SchemaTest, AFileOfVersion10IsUsedAndNeverGoesBack) {
+  {
+    auto db = raw();
+    ASSERT_TRUE(sqlite::create_reference_schema(db, 10));
+  }
+  run("INSERT INTO units (cluster_id,uuid,started_at,last_updated_at,min_custom_stats)"
+      " VALUES ('c','7','x','2025-12-31T23:00:00','{\"t\":5}')");
+  for (const bool custom_stats : {false, true}) {
+    const auto opened = open_database(
+        {.directory = dir_.path().string(), .time_zone = "UTC", .custom_stats = custom_stats},
+        clock_);
+    ASSERT_TRUE(opened) << opened.error().message;
+    EXPECT_EQ(text("SELECT version || ' ' || dirty FROM schema_migrations"), "10 0");
+    EXPECT_EQ(text("SELECT min_custom_stats FROM units"), "{\"t\":5}");
+  }
+  EXPECT_EQ(backups(), std::vector<std::string>{"ceems.db.v10-20260101T000000.bak"});
+}
+
+TEST_F(SchemaTest, AHalfUpgradeToVersion10IsCompletedOnlyOnRequest) {
+  {
+    auto db = raw();
+    ASSERT_TRUE(sqlite::create_reference_schema(db, 9));
+  }
+  run("ALTER TABLE units ADD COLUMN total_custom_stats default '{}';"
+      "ALTER TABLE units ADD COLUMN avg_custom_stats default '{}';"
+      "INSERT INTO units (cluster_id,uuid,avg_custom_stats) VALUES ('c','7','{\"x\":1}');"
+      "UPDATE schema_migrations SET version = 10, dirty = 1");
+  EXPECT_EQ(open().error().message,
+            "database " + file() +
+                ": schema version 10 is marked dirty: an upgrade was interrupted; restore a backup,"
+                " or complete the upgrade with --db.migrate");
+  EXPECT_TRUE(backups().empty());
+  const auto opened = open_database({.directory = dir_.path().string(),
+                                     .time_zone = "UTC",
+                                     .custom_stats = true,
+                                     .finish_upgrade = true},
+                                    clock_);
+  ASSERT_TRUE(opened) << opened.error().message;
+  EXPECT_EQ(text("SELECT version || ' ' || dirty FROM schema_migrations"), "10 0");
+  EXPECT_EQ(text("SELECT avg_custom_stats || max_custom_stats FROM units"), "{\"x\":1}{}");
+  auto db = raw();
+  EXPECT_EQ(custom_columns(db), "444");
+  EXPECT_EQ(backups().size(), 1U);
+}
+
+TEST_F(SchemaTest, MissingColumnsOfVersion10AreAdded) {
+  {
+    auto db = raw();
+    ASSERT_TRUE(sqlite::create_reference_schema(db, 9));
+  }
+  run("ALTER TABLE usage ADD COLUMN max_custom_stats default '{}';"
+      "UPDATE schema_migrations SET version = 10");
+  const auto opened = open();
+  ASSERT_TRUE(opened) << opened.error().message;
+  auto db = raw();
+  EXPECT_EQ(custom_columns(db), "444");
+}
+
+/// Columns that a development version left in a file of version 9 neither disturb it nor an
+/// upgrade.
+TEST_F(SchemaTest, EarlyColumnsStayUnused) {
+  {
+    auto db = raw();
+    ASSERT_TRUE(sqlite::create_reference_schema(db, 9));
+  }
+  run("ALTER TABLE usage ADD COLUMN max_custom_stats default '{}'");
+  ASSERT_TRUE(open());
+  auto db = raw();
+  EXPECT_EQ(custom_columns(db), "010");
+  EXPECT_EQ(text("SELECT version FROM schema_migrations"), "9");
 }
 
 TEST_F(SchemaTest, AFileThatIsNoDataBaseIsRefused) {

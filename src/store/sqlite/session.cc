@@ -38,10 +38,11 @@ Result<> step_all(Statement& statement, std::size_t index, const OnRow& on_row) 
 
 }  // namespace
 
-Result<std::unique_ptr<SqliteSession>> SqliteSession::create(Connection connection) {
-  std::unique_ptr<SqliteSession> session(new SqliteSession(std::move(connection)));
+Result<std::unique_ptr<SqliteSession>> SqliteSession::create(Connection connection, int reference) {
+  std::unique_ptr<SqliteSession> session(new SqliteSession(std::move(connection), reference));
   for (std::size_t i = 0; i < kWriterStatements; ++i) {
-    auto prepared = session->connection_.prepare(statement_text(static_cast<WriterStatement>(i)));
+    auto prepared =
+        session->connection_.prepare(statement_text(static_cast<WriterStatement>(i), reference));
     if (!prepared) {
       return fail(std::move(prepared).error());
     }

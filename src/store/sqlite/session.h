@@ -10,8 +10,9 @@ namespace ceems::store::sqlite {
 /// The writing connection of a database file.
 class SqliteSession final : public Session {
  public:
-  /// Prepares the statements. The schema must be current.
-  static Result<std::unique_ptr<SqliteSession>> create(Connection connection);
+  /// Prepares the statements. The schema must be current, with this version of the reference's
+  /// tables.
+  static Result<std::unique_ptr<SqliteSession>> create(Connection connection, int reference);
 
   Result<> begin() override;
   Result<> commit() override;
@@ -21,14 +22,17 @@ class SqliteSession final : public Session {
       std::span<const std::vector<WriterCall>> groups) override;
   Result<> run(const Sql& sql, const OnRow& on_row) override;
   [[nodiscard]] Dialect dialect() const override { return Dialect::kSqlite; }
+  [[nodiscard]] int reference() const override { return reference_; }
 
   /// For operations that only SQLite has.
   Connection& connection() { return connection_; }
 
  private:
-  explicit SqliteSession(Connection connection) : connection_(std::move(connection)) {}
+  SqliteSession(Connection connection, int reference)
+      : connection_(std::move(connection)), reference_(reference) {}
 
   Connection connection_;
+  int reference_;
   std::int64_t changed_ = 0;  ///< rows that were changed by earlier transactions
   std::array<Statement, kWriterStatements> statements_;  // destroyed before the connection
 };

@@ -69,7 +69,8 @@ Result<> read_rows(Session& session, SumsOf what, Span span, SumsRows& rows) {
   Sql sql(session.dialect(),
           fmt::format("SELECT {}, {}, id, {}, {} FROM {}", kKeyColumns,
                       days ? "0" : "CASE WHEN ended_at_ts > 0 THEN 1 ELSE 0 END",
-                      days ? "num_units" : "1", names_of(kMapColumns), table_of(what)));
+                      days ? "num_units" : "1", selected_of(kMapColumns, session.reference()),
+                      table_of(what)));
   const std::int64_t width = span_width(span.first);
   add_rest(sql, {{span.second * width, (span.second + 1) * width - 1}});
   return session.run(sql, [&rows](std::size_t, const AnswerRow& row) {

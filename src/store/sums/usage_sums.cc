@@ -1,5 +1,7 @@
 #include "store/sums/usage_sums.h"
 
+#include <utility>
+
 #include "store/merge.h"
 #include "store/schema/tables.h"
 
@@ -9,6 +11,20 @@ namespace {
 void add_to(model::MetricMap& sum, const model::MetricMap& map) {
   for (const auto& [name, value] : map) {
     sum[name] += value;
+  }
+}
+
+/// Adds up, or keeps the least or greatest value of each name.
+void join(std::size_t metric, model::MetricMap& sum, const model::MetricMap& map) {
+  switch (column_of(static_cast<model::Metric>(metric)).update) {
+    case Update::kLeast:
+      sum = least_of(std::move(sum), map);
+      break;
+    case Update::kGreatest:
+      sum = greatest_of(std::move(sum), map);
+      break;
+    default:
+      add_to(sum, map);
   }
 }
 
@@ -27,7 +43,7 @@ void UsageSums::add_row(const UsageMaps& row, const WantedMaps& wanted) {
       continue;
     }
     if (!is_average(metric)) {
-      add_to(maps[metric + 1], row[metric + 1]);
+      join(metric, maps[metric + 1], row[metric + 1]);
       continue;
     }
     const double weight = value_or_zero(row[0], weight_name(static_cast<model::Metric>(metric)));
@@ -40,8 +56,9 @@ void UsageSums::add_row(const UsageMaps& row, const WantedMaps& wanted) {
 
 void UsageSums::add(const UsageSums& other) {
   num_units += other.num_units;
-  for (std::size_t map = 0; map < maps.size(); ++map) {
-    add_to(maps[map], other.maps[map]);
+  add_to(maps[0], other.maps[0]);
+  for (std::size_t metric = 0; metric < model::kMetricCount; ++metric) {
+    join(metric, maps[metric + 1], other.maps[metric + 1]);
   }
   for (std::size_t metric = 0; metric < weights.size(); ++metric) {
     add_to(weights[metric], other.weights[metric]);

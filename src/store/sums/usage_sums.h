@@ -8,14 +8,14 @@
 
 namespace ceems::store {
 
-/// The maps of a row: total_time_seconds and the twelve metrics, in the order of the columns.
+/// The maps of a row: total_time_seconds and the metrics, in the order of the columns.
 using UsageMaps = std::array<model::MetricMap, model::kMetricCount + 1>;
 
 /// Sums over rows of units or days, from which the averages are computed at the end. Except for
 /// rounding they do not depend on the order of the rows.
 struct UsageSums {
   std::int64_t num_units = 0;
-  /// Times and totals: Σ value; averages: Σ value·weight.
+  /// Times and totals: Σ value; averages: Σ value·weight; least and greatest values: themselves.
   UsageMaps maps;
   /// Of averages: Σ weight over the rows that have the name.
   std::array<model::MetricMap, model::kMetricCount> weights;

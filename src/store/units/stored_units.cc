@@ -18,10 +18,11 @@ const StoredColumns& stored_columns() {
   return columns;
 }
 
-Sql select_units(Dialect dialect,
+Sql select_units(const Session& session,
                  std::string_view cluster_id,
                  const std::vector<std::string>& uuids) {
-  Sql sql(dialect, fmt::format("SELECT {} FROM ", stored_columns().names()));
+  const Dialect dialect = session.dialect();
+  Sql sql(dialect, fmt::format("SELECT {} FROM ", stored_columns().names(session.reference())));
   if (dialect == Dialect::kSqlite) {
     return sql.add("units WHERE cluster_id = ").value(cluster_id).add(" AND uuid IN ").list(uuids);
   }
@@ -50,7 +51,7 @@ Result<Rows> find_units(Session& session,
   std::vector<std::string> together;
   for (std::size_t i = 0; i < uuids.size(); ++i) {
     if (!plain(uuids[i])) {
-      auto done = session.run(select_units(session.dialect(), cluster_id, {std::string(uuids[i])}),
+      auto done = session.run(select_units(session, cluster_id, {std::string(uuids[i])}),
                               [&rows, i](std::size_t, const AnswerRow& row) {
                                 rows[i].push_back(stored_columns().read(row));
                               });
@@ -68,7 +69,7 @@ Result<Rows> find_units(Session& session,
   if (together.empty()) {
     return rows;
   }
-  auto done = session.run(select_units(session.dialect(), cluster_id, together),
+  auto done = session.run(select_units(session, cluster_id, together),
                           [&](std::size_t, const AnswerRow& row) {
                             const auto found = places.find(stored_columns().uuid(row));
                             if (found == places.end()) {

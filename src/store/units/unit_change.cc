@@ -271,7 +271,9 @@ SqlValue UsageRow::value(const Column& column,
     case Update::kCount:
       return num_updates_;
     case Update::kSum:
-    case Update::kMean: {
+    case Update::kMean:
+    case Update::kLeast:
+    case Update::kGreatest: {
       const auto* metric = std::get_if<model::Metric>(&column.source);
       return metric == nullptr ? metric_map_text(times_) : map_text(*metric);
     }

@@ -9,6 +9,7 @@
 #include "base/log.h"
 #include "base/strings.h"
 #include "store/json.h"
+#include "store/schema/table_sql.h"
 
 namespace ceems::store {
 namespace {
@@ -100,6 +101,8 @@ SqlValue merged(const Column& column,
       return (stored == nullptr ? 0 : stored->num_updates) + 1;
     case Update::kSum:
     case Update::kMean:
+    case Update::kLeast:
+    case Update::kGreatest:
     case Update::kWeights:
       return std::move(maps.at(place_of(column)));
     case Update::kCountNew:  // no column of `units`
@@ -116,12 +119,19 @@ StoredColumns::StoredColumns(const Table& table) {
       continue;
     }
     columns_.push_back(&column);
-    names_ += fmt::format(",{}", column.name);
     if (const auto* text = std::get_if<std::string model::Unit::*>(&column.source);
         text != nullptr && *text == &model::Unit::uuid) {
       uuid_ = columns_.size();
     }
   }
+}
+
+std::string StoredColumns::names(int reference) const {
+  std::string names = "id";
+  for (const Column* column : columns_) {
+    names += fmt::format(",{}", selected(*column, reference));
+  }
+  return names;
 }
 
 StoredUnit StoredColumns::read(const AnswerRow& row) const {

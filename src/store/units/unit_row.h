@@ -44,15 +44,15 @@ class StoredColumns {
   /// The table must outlive the object.
   explicit StoredColumns(const Table& table);
 
-  /// "id,uuid,...": the columns that read() needs.
-  [[nodiscard]] const std::string& names() const { return names_; }
+  /// "id,uuid,...": the columns that read() needs, as tables of this version of the reference have
+  /// them.
+  [[nodiscard]] std::string names(int reference = kNewestReference) const;
   [[nodiscard]] StoredUnit read(const AnswerRow& row) const;
   /// The uuid of the unit; valid until the next row.
   [[nodiscard]] std::string_view uuid(const AnswerRow& row) const { return row.text(uuid_); }
 
  private:
   std::vector<const Column*> columns_;  ///< after the id
-  std::string names_ = "id";
   std::size_t uuid_ = 0;
 };
 

@@ -61,6 +61,7 @@ class UnitRow : public ::testing::Test {
     for (int version = 1; version <= 5; ++version) {
       sql += add_columns(Dialect::kSqlite, kJobs, version);
     }
+    sql += add_reference_columns(kJobs, kNewestReference, {});
     sql += "ALTER TABLE units RENAME COLUMN total_outgress_stats TO total_egress_stats";
     const auto created = connection_.execute(sql);
     ASSERT_TRUE(created) << created.error().message;

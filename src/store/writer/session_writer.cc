@@ -11,6 +11,7 @@
 #include "store/writer/account_names.h"
 #include "store/writer/gaps.h"
 #include "store/writer/leads.h"
+#include "store/writer/members.h"
 
 namespace ceems::store {
 namespace {
@@ -167,12 +168,21 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
   if (auto done = run_and_log(rows, "row of usage"); !done) {
     return done;
   }
-  if (update.users && !update.users->empty()) {
+  auto users = update.users;
+  auto projects = update.projects;
+  const bool merge = update.members_of_usage && users && projects;
+  if (merge) {
+    auto done = add_members_of_usage(*session_, update.cluster.id, *users, *projects);
+    if (!done) {
+      return done;
+    }
+  }
+  if (users && (merge || !users->empty())) {
     People people{.upsert = WriterStatement::kUpsertUser,
                   .names = WriterStatement::kUserNames,
                   .remove = WriterStatement::kDeleteUser,
                   .rows = {}};
-    for (const model::User& user : *update.users) {
+    for (const model::User& user : *users) {
       people.rows[user.name] = {batch.cluster.id,
                                 user.name,
                                 user.uid,
@@ -185,12 +195,12 @@ Result<> SessionWriter::write_window(const ClusterUpdate& update, WriteReport& r
       return done;
     }
   }
-  if (update.projects && !update.projects->empty()) {
+  if (projects && (merge || !projects->empty())) {
     People people{.upsert = WriterStatement::kUpsertProject,
                   .names = WriterStatement::kProjectNames,
                   .remove = WriterStatement::kDeleteProject,
                   .rows = {}};
-    for (const model::Project& project : *update.projects) {
+    for (const model::Project& project : *projects) {
       people.rows[project.name] = {batch.cluster.id,
                                    project.name,
                                    project.uid,

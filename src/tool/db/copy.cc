@@ -117,6 +117,13 @@ Result<> check_empty(Tables& to, const std::vector<TableLayout>& layout) {
   return {};
 }
 
+/// Whether the column is one of custom metrics. A layout lacks them only if they hold nothing.
+bool is_unused(std::string_view column) {
+  return std::ranges::any_of(store::kMapColumns, [column](const store::Column& one) {
+    return one.reference > 0 && one.name == column;
+  });
+}
+
 /// What a source has besides the tables and columns of the layout.
 Result<std::vector<std::string>> extras(Tables& from, const std::vector<TableLayout>& layout) {
   std::vector<std::string> result;
@@ -137,7 +144,8 @@ Result<std::vector<std::string>> extras(Tables& from, const std::vector<TableLay
       return fail(columns.error());
     }
     for (const std::string& column : *columns) {
-      if (std::ranges::find(table->columns, column, &Column::name) == table->columns.end()) {
+      if (std::ranges::find(table->columns, column, &Column::name) == table->columns.end() &&
+          !is_unused(column)) {
         result.push_back(fmt::format("{}.{}", name, column));
       }
     }
@@ -178,7 +186,11 @@ class Run {
 
  private:
   Result<> prepare() {
-    auto layout = current_layout();
+    // A file that CEEMS 0.15 can open stays one. PostgreSQL has the columns of custom metrics
+    // always, but a file gets them only if there are values, so that CEEMS 0.10.2 can open it.
+    const auto custom_stats = from_.dialect() == store::Dialect::kSqlite ? has_custom_stats(from_)
+                                                                         : uses_custom_stats(from_);
+    auto layout = custom_stats ? current_layout(*custom_stats) : fail(custom_stats.error());
     if (!layout) {
       return fail(std::move(layout).error());
     }
@@ -200,7 +212,7 @@ class Run {
       // Before anything changes: it may be a database that somebody needs.
       auto ready = check_empty(to_, layout_);
       if (ready) {
-        ready = to_.upgrade("UTC");
+        ready = to_.upgrade("UTC", *custom_stats);
       }
       return ready ? state_.begin(*source, layout_) : ready;
     }

@@ -16,6 +16,7 @@ namespace ceems::tool::db {
 namespace {
 
 using store::kOwnVersion;
+using store::sqlite::kCustomStatsVersion;
 using store::sqlite::kSchemaVersion;
 
 bool contains(const std::vector<std::string>& list, std::string_view name) {
@@ -69,7 +70,8 @@ Result<> read_clusters(Tables& tables, const std::vector<std::string>& names, In
 }  // namespace
 
 bool Versions::current() const {
-  return reference == kSchemaVersion && own == kOwnVersion && !dirty && !copying;
+  return reference && *reference >= kSchemaVersion && *reference <= kCustomStatsVersion &&
+         own == kOwnVersion && !dirty && !copying;
 }
 
 std::string Versions::fits() const {
@@ -82,10 +84,14 @@ std::string Versions::fits() const {
   if (!reference) {
     return "not a database of CEEMS: it has no schema_migrations";
   }
+  if (dirty && *reference == kCustomStatsVersion) {
+    return "marked dirty: the upgrade to version 10 was interrupted; restore a backup, or complete"
+           " it by 'ceems_tool db migrate --custom-stats'";
+  }
   if (dirty) {
     return "marked dirty: an upgrade was interrupted; restore a backup or repair it by hand";
   }
-  if (*reference > kSchemaVersion) {
+  if (*reference > kCustomStatsVersion) {
     return "newer than this program knows: made by a later release of CEEMS";
   }
   if (own > kOwnVersion) {
@@ -96,10 +102,11 @@ std::string Versions::fits() const {
         "older than CEEMS 0.10.2; this release upgrades it at the start of an API server or by"
         " 'ceems_tool db migrate'");
   }
-  return own == kOwnVersion
-             ? "CEEMS 0.10.2 and this release"
-             : "CEEMS 0.10.2; this release upgrades it at the start of an API server or by"
-               " 'ceems_tool db migrate'";
+  return fmt::format(
+      "{}{}", *reference == kSchemaVersion ? "CEEMS 0.10.2 to 0.14" : "CEEMS 0.15 and 0.16",
+      own == kOwnVersion ? " and this release"
+                         : "; this release upgrades it at the start of an API server or by"
+                           " 'ceems_tool db migrate'");
 }
 
 Result<Versions> read_versions(Tables& tables) {

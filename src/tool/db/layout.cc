@@ -185,12 +185,16 @@ int TableLayout::compare(const Row& a, const Row& b, std::size_t count) const {
   return 0;
 }
 
-Result<std::vector<TableLayout>> current_layout() {
+Result<std::vector<TableLayout>> current_layout(bool custom_stats) {
   auto connection = Connection::open(":memory:", store::sqlite::OpenMode::kReadWrite);
   if (!connection) {
     return fail(std::move(connection).error());
   }
-  if (auto done = store::sqlite::upgrade(*connection, ":memory:", TimeZone(), 0); !done) {
+  const int version =
+      custom_stats ? store::sqlite::kCustomStatsVersion : store::sqlite::kSchemaVersion;
+  if (auto done = store::sqlite::upgrade(*connection, ":memory:", TimeZone(), 0,
+                                         {.version = version, .finish = false});
+      !done) {
     return fail(std::move(done).error());
   }
   return layouts(*connection);
@@ -243,6 +247,41 @@ Result<std::vector<std::string>> missing_parts(Tables& tables,
     }
   }
   return missing;
+}
+
+Result<bool> has_custom_stats(Tables& tables) {
+  auto columns = tables.column_names("units");
+  if (!columns) {
+    return fail(std::move(columns).error());
+  }
+  return std::ranges::any_of(store::kMapColumns, [&columns](const store::Column& column) {
+    return column.reference > 0 && std::ranges::find(*columns, column.name) != columns->end();
+  });
+}
+
+Result<bool> uses_custom_stats(Tables& tables) {
+  const auto present = has_custom_stats(tables);
+  if (!present || !*present) {
+    return present;
+  }
+  for (const store::Table* table : store::kTables) {
+    std::string values;
+    for (const store::Column& column : store::kMapColumns) {
+      if (column.reference > 0) {
+        values += fmt::format("{}coalesce({}, '') NOT IN ('', '{{}}', 'null')",
+                              values.empty() ? "" : " OR ", column.name);
+      }
+    }
+    const auto any = tables.integer(fmt::format(
+        "SELECT count(*) FROM (SELECT 1 FROM {} WHERE {} LIMIT 1) AS one", table->name, values));
+    if (!any) {
+      return fail(any.error());
+    }
+    if (*any > 0) {
+      return true;
+    }
+  }
+  return false;
 }
 
 bool is_administrative(std::string_view table) {

@@ -47,13 +47,19 @@ struct TableLayout {
 
 /// All tables that hold data, except what describes the database itself: the versions of the
 /// schema, and the leader of PostgreSQL. They are those of a new SQLite database.
-Result<std::vector<TableLayout>> current_layout();
+/// With `custom_stats`, they have the columns of custom metrics.
+Result<std::vector<TableLayout>> current_layout(bool custom_stats);
 /// The tables of a version of the reference's schema, without our additions.
 Result<std::vector<TableLayout>> reference_layout(int version);
 
 /// What a database lacks of these tables, as lines for people.
 Result<std::vector<std::string>> missing_parts(Tables& tables,
                                                const std::vector<TableLayout>& layout);
+
+/// Whether the tables have the columns of custom metrics.
+Result<bool> has_custom_stats(Tables& tables);
+/// Whether one of them holds a value.
+Result<bool> uses_custom_stats(Tables& tables);
 
 /// Tables that hold no data of their own.
 bool is_administrative(std::string_view table);

@@ -1,5 +1,6 @@
 #include "tool/db/migrate.h"
 
+#include <algorithm>
 #include <filesystem>
 
 #include "base/json.h"
@@ -20,10 +21,11 @@ std::int64_t seconds_of(const MigrationPlan& plan) {
 
 }  // namespace
 
-Result<MigrationPlan> plan_migration(Tables& tables) {
+Result<MigrationPlan> plan_migration(Tables& tables, bool custom_stats) {
+  using store::sqlite::kCustomStatsVersion;
   MigrationPlan plan{.database = tables.name(),
                      .postgres = tables.dialect() == store::Dialect::kPostgres,
-                     .to = store::sqlite::kSchemaVersion,
+                     .to = custom_stats ? kCustomStatsVersion : store::sqlite::kSchemaVersion,
                      .to_own = store::kOwnVersion};
   const auto versions = read_versions(tables);
   const auto bytes = versions ? tables.size() : fail(versions.error());
@@ -32,13 +34,19 @@ Result<MigrationPlan> plan_migration(Tables& tables) {
   }
   plan.from = *versions;
   plan.bytes = *bytes;
-  const bool known =
-      plan.from.empty || (plan.from.reference && !plan.from.dirty && !plan.from.copying &&
-                          *plan.from.reference <= plan.to && plan.from.own <= plan.to_own);
+  const std::int64_t reference = plan.from.reference.value_or(0);
+  if (plan.postgres) {
+    plan.to = kCustomStatsVersion;
+  }
+  plan.to = std::max(plan.to, std::min(reference, std::int64_t{kCustomStatsVersion}));
+  const bool can_finish = custom_stats && reference == kCustomStatsVersion;
+  const bool known = plan.from.empty ||
+                     (plan.from.reference && (!plan.from.dirty || can_finish) &&
+                      !plan.from.copying && reference <= plan.to && plan.from.own <= plan.to_own);
   if (!known) {
     return fail(ErrorCode::kInvalidArgument, "database {}: {}", tables.name(), plan.from.fits());
   }
-  plan.needed = !plan.from.current();
+  plan.needed = !plan.from.current() || reference < plan.to;
   if (plan.postgres) {
     return plan;
   }
@@ -53,8 +61,9 @@ Result<MigrationPlan> plan_migration(Tables& tables) {
   plan.space_needed = static_cast<std::int64_t>(
       store::sqlite::space_to_upgrade({.empty = plan.from.empty,
                                        .version = static_cast<int>(plan.from.reference.value_or(0)),
-                                       .own = static_cast<int>(plan.from.own)},
-                                      plan.bytes));
+                                       .own = static_cast<int>(plan.from.own),
+                                       .complete = !plan.from.dirty},
+                                      plan.bytes, {.version = static_cast<int>(plan.to)}));
   std::error_code error;
   const auto space =
       std::filesystem::space(std::filesystem::absolute(plan.database).parent_path(), error);

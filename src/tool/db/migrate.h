@@ -23,8 +23,9 @@ struct MigrationPlan {
   std::int64_t space_available = 0;  ///< in its directory; SQLite only
 };
 
-/// Finds out without changing anything. kInvalidArgument if the database cannot be upgraded.
-Result<MigrationPlan> plan_migration(Tables& tables);
+/// Finds out without changing anything. With `custom_stats`, a SQLite file is to get the columns of
+/// custom metrics. kInvalidArgument if the database cannot be upgraded.
+Result<MigrationPlan> plan_migration(Tables& tables, bool custom_stats);
 std::string plan_text(const MigrationPlan& plan);
 std::string plan_json(const MigrationPlan& plan);
 

@@ -143,7 +143,7 @@ class PgTables final : public Tables {
     return connection_.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY");
   }
 
-  Result<> upgrade(const std::string& /*time_zone*/) override {
+  Result<> upgrade(const std::string& /*time_zone*/, bool /*custom_stats*/) override {
     return store::postgres::upgrade(connection_);
   }
 

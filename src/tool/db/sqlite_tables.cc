@@ -111,14 +111,19 @@ class SqliteTables final : public Tables {
     return connection_.execute("BEGIN; SELECT 1 FROM sqlite_schema LIMIT 1");
   }
 
-  Result<> upgrade(const std::string& time_zone) override {
+  Result<> upgrade(const std::string& time_zone, bool custom_stats) override {
     const auto zone = TimeZone::find(time_zone);
     if (!zone) {
       return fail(zone.error());
     }
     const auto now = std::chrono::duration_cast<std::chrono::milliseconds>(
         real_clock().now().time_since_epoch());
-    return store::sqlite::upgrade(connection_, file_, *zone, now.count());
+    using store::sqlite::kCustomStatsVersion;
+    using store::sqlite::kSchemaVersion;
+    auto done = store::sqlite::upgrade(
+        connection_, file_, *zone, now.count(),
+        {.version = custom_stats ? kCustomStatsVersion : kSchemaVersion, .finish = custom_stats});
+    return done ? Result<>() : fail(std::move(done).error());
   }
 
   Result<std::int64_t> size() override {

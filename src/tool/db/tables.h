@@ -72,8 +72,9 @@ class Tables {
   /// Starts a transaction in which all reads see the same state.
   virtual Result<> begin_snapshot() = 0;
   /// Creates the current tables in a database without any; brings older ones to the current
-  /// version (Use::kWrite only), as an API server with this time zone would.
-  virtual Result<> upgrade(const std::string& time_zone) = 0;
+  /// version (Use::kWrite only), as an API server with this time zone would. With `custom_stats`,
+  /// a SQLite file gets the columns of custom metrics, too, also if that was interrupted before.
+  virtual Result<> upgrade(const std::string& time_zone, bool custom_stats) = 0;
   /// Bytes on the disk.
   virtual Result<std::int64_t> size() = 0;
   virtual Result<std::vector<std::string>> table_names() = 0;

@@ -118,7 +118,7 @@ class TwoFiles : public ::testing::Test {
   }
   void make(const char* name, const std::string& sql) {
     const auto tables = open(name, Use::kWrite);
-    ASSERT_TRUE(tables->upgrade("UTC"));
+    ASSERT_TRUE(tables->upgrade("UTC", false));
     const auto done = tables->execute(sql);
     ASSERT_TRUE(done) << done.error().message;
   }

@@ -67,7 +67,7 @@ std::vector<TableLayout> check_schema(Tables& tables, Findings& findings, Findin
   }
   if (!versions->current()) {
     const bool usable = versions->reference && !versions->dirty && !versions->copying &&
-                        versions->reference <= store::sqlite::kSchemaVersion &&
+                        versions->reference <= store::sqlite::kCustomStatsVersion &&
                         versions->own <= store::kOwnVersion;
     if (!usable) {
       add(check, versions->fits());
@@ -76,7 +76,7 @@ std::vector<TableLayout> check_schema(Tables& tables, Findings& findings, Findin
     findings.notes.push_back(versions->fits());
   }
   auto layout = versions->own == store::kOwnVersion
-                    ? current_layout()
+                    ? current_layout(versions->reference == store::sqlite::kCustomStatsVersion)
                     : reference_layout(static_cast<int>(versions->reference.value_or(0)));
   if (!layout) {
     add_error(check, layout.error());

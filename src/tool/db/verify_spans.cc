@@ -15,8 +15,11 @@
 #include "base/strings.h"
 #include "store/json.h"
 #include "store/schema/sums_columns.h"
+#include "store/schema/table_sql.h"
+#include "store/schema/tables.h"
 #include "store/sums/unit_sums.h"
 #include "store/sums/usage_sums.h"
+#include "tool/db/layout.h"
 
 namespace ceems::tool::db {
 namespace {
@@ -33,13 +36,6 @@ constexpr std::size_t kFirstMap = kKeySize + 1;
 const std::string& sums_list() {
   static const std::string kList = store::sums_columns(store::kAllMaps);
   return kList;
-}
-
-/// The maps among them, which units and daily_usage have.
-std::string maps_list() {
-  auto names = split(sums_list(), ',');
-  names.resize(std::tuple_size_v<store::UsageMaps>);
-  return fmt::format("{}", fmt::join(names, ","));
 }
 
 using Key = std::array<std::string, kKeySize>;
@@ -121,6 +117,12 @@ class Check {
       : tables_(tables), progress_(progress), fault_(fault) {}
 
   Result<> run() {
+    const auto custom_stats = has_custom_stats(tables_);
+    if (!custom_stats) {
+      return fail(custom_stats.error());
+    }
+    maps_list_ = store::selected_of(
+        store::kMapColumns, *custom_stats ? store::kNewestReference : store::kOldestReference);
     const auto listed = tables_.query("SELECT level, span FROM ceems_unit_spans ORDER BY 1, 2");
     if (!listed) {
       return fail(listed.error());
@@ -199,7 +201,7 @@ class Check {
     return read(
         fmt::format("SELECT {}, {}, {}, {} FROM {} WHERE last_updated_at_ts BETWEEN {} AND {}",
                     kKeyColumns, days ? "0" : "CASE WHEN ended_at_ts > 0 THEN 1 ELSE 0 END",
-                    days ? "num_units" : "1", maps_list(), days ? "daily_usage" : "units",
+                    days ? "num_units" : "1", maps_list_, days ? "daily_usage" : "units",
                     span * width, (span + 1) * width - 1),
         false, rows);
   }
@@ -229,6 +231,7 @@ class Check {
   Tables& tables_;
   Progress& progress_;
   const std::function<void(std::string)>& fault_;
+  std::string maps_list_;                         ///< the maps that units and daily_usage have
   std::set<std::pair<int, std::int64_t>> spans_;  ///< stored level and number
 };
 

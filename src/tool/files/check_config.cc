@@ -129,8 +129,10 @@ constexpr std::array<Program, 8> kPrograms{{
     {"cacct",
      [](const config::Node& document) {
        const config::Node server = document["ceems_api_server"];
+       const bool alone = document.entries().size() == 1 && !server["data"].present() &&
+                          !server["admin"].present();
        return document["tsdb"].present() || server["cluster_id"].present() ||
-              server["user_header_name"].present();
+              server["user_header_name"].present() || (alone && server["web"].present());
      },
      check_cacct},
     {"redfish_proxy",

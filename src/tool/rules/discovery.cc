@@ -31,6 +31,8 @@ constexpr std::array<std::string_view, 13> kNodeSeries{
     "gpu_power_usage",
 };
 
+constexpr std::string_view kNodeEnergy = "ceems_node_energy_joules_total";
+
 /// Many series, of which only the jobs are asked for.
 std::vector<std::string> unit_series() {
   std::vector<std::string> names{"ceems_compute_unit_gpu_index_flag",
@@ -53,7 +55,8 @@ Job& job_named(Jobs& jobs, std::string_view name) {
 }
 
 Result<> read_node_series(tsdb::Client& client, TimeRange range, Jobs& jobs) {
-  auto series = client.series({fmt::format("{{__name__=~\"{}\"}}", fmt::join(kNodeSeries, "|"))},
+  auto series = client.series({fmt::format("{{__name__=~\"{}\"}}", fmt::join(kNodeSeries, "|")),
+                               fmt::format("{}{{domain=\"node\"}}", kNodeEnergy)},
                               range.start_ms, range.end_ms);
   if (!series) {
     return fail(std::move(series).error().with_context("error fetching series"));
@@ -63,7 +66,9 @@ Result<> read_node_series(tsdb::Client& client, TimeRange range, Jobs& jobs) {
     const std::string_view name = labels.get("__name__");
     job.series.emplace(name);
     job.hosts.insert(host_of(labels.get("instance")));
-    if (name.starts_with("ceems_redfish_")) {
+    if (name == kNodeEnergy) {
+      job.counting_hosts.insert(host_of(labels.get("instance")));
+    } else if (name.starts_with("ceems_redfish_")) {
       job.chassis.emplace_back(labels.get("chassis"));
     } else if (name == "ceems_hwmon_power_current_watts") {
       job.chips.emplace(labels.get("chip"), labels.get("chip_name"));

@@ -13,13 +13,14 @@ std::vector<Rule> unit_emissions(std::string_view record,
                                  const Emissions& emissions) {
   std::vector<Rule> rules;
   const std::string kwh = fmt::format("({} / 3.6e6)", power);
+  rules.reserve(emissions.providers.size() + 1);
   for (const std::string& provider : emissions.providers) {
     rules.push_back({.record = std::string(record),
                      .expression = fmt::format(
-                         "{}\n  * on (provider) group_left ()\nmax by (provider) "
+                         "{}\n  * on () group_left ()\nmax "
                          "(ceems_emissions_gCo2_kWh{{country_code=\"{}\",provider=\"{}\"}})",
-                         with_label(kwh, "provider", provider), escaped(emissions.country_code),
-                         escaped(provider))});
+                         kwh, escaped(emissions.country_code), escaped(provider)),
+                     .labels = {{"provider", provider}}});
   }
   if (rules.empty() && emissions.any()) {
     rules.push_back(

@@ -24,7 +24,7 @@ std::string of(const GpuPlan& plan, std::string_view metric) {
 std::string usage(const GpuPlan& plan) {
   switch (plan.kind) {
     case GpuKind::kNvidia: {
-      const std::string coarse = of(plan, "DCGM_FI_DEV_GPU_UTIL");
+      std::string coarse = of(plan, "DCGM_FI_DEV_GPU_UTIL");
       if (!plan.job->has("DCGM_FI_PROF_GR_ENGINE_ACTIVE")) {
         return coarse;
       }
@@ -61,7 +61,7 @@ std::vector<Rule> memory_rules(const GpuPlan& plan, RecordNames names) {
     return {{.record = std::string(kRecord), .expression = vram}};
   }
   std::vector<Rule> rules{
-      {.record = std::string(kRecord), .expression = with_label(vram, "type", "vram")}};
+      {.record = std::string(kRecord), .expression = vram, .labels = {{"type", "vram"}}}};
   if (names == RecordNames::kLater) {  // with both, averages over all types would be wrong
     for (const auto& [type, metric] :
          {std::pair{"gtt", "gtt"}, std::pair{"visiblevram", "visible_vram"}}) {
@@ -69,7 +69,8 @@ std::vector<Rule> memory_rules(const GpuPlan& plan, RecordNames names) {
           fmt::format("(100 * {} / {})", of(plan, fmt::format("gpu_used_{}", metric)),
                       of(plan, fmt::format("gpu_total_{}", metric)));
       rules.push_back({.record = std::string(kRecord),
-                       .expression = with_label(unit_share(plan, ratio), "type", type)});
+                       .expression = unit_share(plan, ratio),
+                       .labels = {{"type", type}}});
     }
   }
   return rules;
@@ -167,10 +168,14 @@ Group job_group(const GpuPlan& plan, const Common& common) {
                    .expression = fmt::format("avg by (job) ({})", usage(plan))});
   rules.push_back({.record = "job:ceems_gpu_memory_usage:avg_ratio",
                    .expression = fmt::format("avg by (job) ({})", memory_usage(plan))});
-  rules.push_back(
-      {.record = "job:ceems_gpu_power_watts:pue",
-       .expression = scaled(common.pue, with_label(fmt::format("sum({})", gpu_watts_by_host(plan)),
-                                                   "job", plan.job->name))});
+  std::string watts = gpu_watts_by_host(plan);
+  if (plan.counted_elsewhere) {  // and would count twice, as ceems-compat.rules.yml has them
+    watts = fmt::format("{} unless on (instancehost) {}", watts,
+                        with_host("ceems_node_energy_joules_total{domain=\"gpu\"}"));
+  }
+  rules.push_back({.record = "job:ceems_gpu_power_watts:pue",
+                   .expression = scaled(common.pue, with_label(fmt::format("sum({})", watts), "job",
+                                                               plan.job->name))});
   std::ranges::move(
       job_emissions("job:ceems_gpu_emissions_g_s:pue", of(plan, "job:ceems_gpu_power_watts:pue"),
                     plan.job->name, common.emissions),

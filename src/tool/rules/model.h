@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 namespace ceems::tool::rules {
@@ -15,7 +16,9 @@ struct Job {
   std::string name;
   std::set<std::string, std::less<>> series;  ///< those of the names that discover() asks for
   std::set<std::string, std::less<>> hosts;   ///< the instances, without their ports
-  std::vector<std::string> chassis;           ///< of Redfish, sorted
+  /// Those of them whose exporters count energy themselves.
+  std::set<std::string, std::less<>> counting_hosts;
+  std::vector<std::string> chassis;                       ///< of Redfish, sorted
   std::map<std::string, std::string, std::less<>> chips;  ///< of hwmon: chip and its name
   std::chrono::milliseconds scrape_interval{0};
 
@@ -51,6 +54,8 @@ struct Emissions {
 struct Rule {
   std::string record;
   std::string expression;
+  /// Tell rules of the same record apart; promtool warns of such without.
+  std::vector<std::pair<std::string, std::string>> labels = {};
 };
 
 struct Group {
@@ -64,6 +69,8 @@ struct GpuPlan {
   const Job* job = nullptr;
   GpuKind kind = GpuKind::kNvidia;
   std::vector<std::string> cpu_jobs;  ///< names of the jobs of CEEMS exporters on the same hosts
+  /// On some of its hosts, exporters of jobs that were left out count the energy of its GPUs.
+  bool counted_elsewhere = false;
 };
 
 /// The rules for the hosts of one job of CEEMS exporters.

@@ -16,6 +16,7 @@ namespace {
 
 constexpr std::string_view kFlag = "ceems_compute_unit_gpu_index_flag";
 constexpr std::string_view kCounter = "ceems_compute_unit_energy_joules_total";
+constexpr std::string_view kNodeCounter = "ceems_node_energy_joules_total";
 
 bool has_redfish(const Job& job) {
   return job.has("ceems_redfish_current_watts") || job.has("ceems_redfish_power_current_watts");
@@ -189,16 +190,49 @@ void pair_gpus(const Site& site, HostPlan& host, Plan& plan) {
   }
 }
 
+/// Nodes without units have only the counter of the node.
+bool counts_energy(const Job& job) {
+  return job.has(kCounter) || job.has(kNodeCounter);
+}
+
+std::string why_skipped(const Job& job) {
+  const auto counting = job.counting_hosts.size();
+  if (counting == 0 || counting == job.hosts.size()) {
+    return fmt::format(
+        "job '{}' is skipped: its exporters count the energy of units themselves ({}), which "
+        "needs no rules; for dashboards that read records there is ceems-compat.rules.yml; "
+        "--no-skip-energy-counters writes rules anyway",
+        job.name, kCounter);
+  }
+  return fmt::format(
+      "job '{}' is skipped: the exporters on {} of its {} hosts count the energy of units "
+      "themselves ({}). Keep the rules that it has until all of them do and then load "
+      "ceems-compat.rules.yml instead, or scrape the others as a job of their own; "
+      "--no-skip-energy-counters writes rules for all of them, beside which "
+      "ceems-compat.rules.yml must not be loaded",
+      job.name, counting, job.hosts.size(), kCounter);
+}
+
+/// Marks jobs of GPU exporters on hosts whose exporters count the energy of GPUs as well.
+void mark_counted(const std::vector<const Job*>& skipped, Plan& plan) {
+  for (GpuPlan& gpus : plan.gpus) {
+    gpus.counted_elsewhere = std::ranges::any_of(skipped, [&](const Job* job) {
+      return std::ranges::any_of(job->counting_hosts, [&](const std::string& host) {
+        return gpus.job->hosts.contains(host);
+      });
+    });
+  }
+}
+
 }  // namespace
 
 Plan make_plan(const Site& site, const Choices& choices, const Ask& ask) {
   Plan plan;
+  std::vector<const Job*> skipped;
   for (const Job& job : site.jobs) {
-    if (choices.skip_counted && job.has(kCounter)) {
-      plan.remarks.push_back(fmt::format(
-          "job '{}' is skipped: its exporters count the energy of units themselves ({}), which "
-          "needs no rules; --no-skip-energy-counters writes them anyway",
-          job.name, kCounter));
+    if (choices.skip_counted && counts_energy(job)) {
+      plan.remarks.push_back(why_skipped(job));
+      skipped.push_back(&job);
       continue;
     }
     plan_host(job, choices, ask, plan);
@@ -206,6 +240,7 @@ Plan make_plan(const Site& site, const Choices& choices, const Ask& ask) {
   for (HostPlan& host : plan.hosts) {
     pair_gpus(site, host, plan);
   }
+  mark_counted(skipped, plan);
   return plan;
 }
 

@@ -20,6 +20,7 @@ Job job(std::string name,
   return {.name = std::move(name),
           .series = std::move(series),
           .hosts = std::move(hosts),
+          .counting_hosts = {},
           .chassis = {},
           .chips = {},
           .scrape_interval = std::chrono::seconds(15)};
@@ -127,6 +128,29 @@ TEST(Plan, LeavesOutJobsThatCountEnergy) {
   EXPECT_EQ(make_plan(site, choices, no_answer).hosts.size(), 1U);
 }
 
+TEST(Plan, LeavesOutJobsOfWhichSomeNodesCountEnergy) {
+  Job mixed = job("mixed", {"ceems_rapl_package_joules_total", "ceems_node_energy_joules_total"},
+                  {"n1", "n2", "n3"});
+  mixed.counting_hosts = {"n1", "n2"};
+  Job idle = job("idle", {"ceems_node_energy_joules_total"}, {"n4"});  // has no units now
+  idle.counting_hosts = {"n4"};
+  const std::set<std::string, std::less<>> host{"ceems_rapl_package_joules_total",
+                                                "ceems_compute_unit_gpu_index_flag"};
+  const Site site{.jobs = {mixed, idle, job("old", host, {"n5"}), job("older", host, {"n6"}),
+                           job("dcgm", {"DCGM_FI_DEV_POWER_USAGE"}, {"n1", "n5"}),
+                           job("dcgm-old", {"DCGM_FI_DEV_POWER_USAGE"}, {"n6"})},
+                  .evaluation_interval = {},
+                  .providers = {}};
+  const Plan plan = make_plan(site, {}, no_answer);
+  EXPECT_EQ(plan.hosts.size(), 2U);
+  EXPECT_THAT(plan.remarks, ElementsAre(HasSubstr("'mixed' is skipped: the exporters on 2 of its 3 "
+                                                  "hosts count"),
+                                        HasSubstr("'idle' is skipped: its exporters count")));
+  ASSERT_EQ(plan.gpus.size(), 2U);
+  EXPECT_TRUE(plan.gpus[0].counted_elsewhere);
+  EXPECT_FALSE(plan.gpus[1].counted_elsewhere);
+}
+
 TEST(HostOf, RemovesThePort) {
   EXPECT_EQ(host_of("n1:9010"), "n1");
   EXPECT_EQ(host_of("n1"), "n1");
@@ -155,9 +179,12 @@ TEST(RuleFile, QuotesNamesThatYamlWouldMisread) {
   EXPECT_EQ(yaml_scalar("a:"), "\"a:\"");
   EXPECT_EQ(rule_file({{.name = "g #1",
                         .interval = "1s",
-                        .rules = {{.record = "a:b", .expression = "x\n  + y"}}}}),
+                        .rules = {{.record = "a:b", .expression = "x\n  + y"},
+                                  {.record = "c:d", .expression = "x", .labels = {{"e", "1"}}}}}}),
             "---\ngroups:\n  - name: \"g #1\"\n    interval: 1s\n    rules:\n"
-            "      - record: a:b\n        expr: |-\n          x\n            + y\n");
+            "      - record: a:b\n        expr: |-\n          x\n            + y\n"
+            "      - record: c:d\n        expr: |-\n          x\n        labels:\n"
+            "          e: \"1\"\n");
 }
 
 TEST(Expressions, QuoteTheNameOfTheJob) {
@@ -168,6 +195,13 @@ TEST(Expressions, QuoteTheNameOfTheJob) {
             "a\\\"\\\\\\n\\u0001\\u007f\\u0085\\u2028é\uFFFD");
   EXPECT_EQ(scaled(1, "x"), "x");
   EXPECT_EQ(scaled(1.3, "x"), "1.3 * x");
+}
+
+TEST(RateWindow, IsFourScrapesInWhatPrometheusReads) {
+  Job one = job("cpu", {});
+  EXPECT_EQ(rate_window(one), "1m0s");
+  one.scrape_interval = std::chrono::milliseconds(375);
+  EXPECT_EQ(rate_window(one), "1500ms");
 }
 
 }  // namespace

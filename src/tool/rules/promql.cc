@@ -71,7 +71,7 @@ std::string irate(const std::string& selector, std::string_view window) {
 }
 
 std::string rate_window(const Job& job) {
-  return config::go_duration(4 * job.scrape_interval);
+  return config::prometheus_duration(4 * job.scrape_interval);
 }
 
 std::string with_host(const std::string& expression) {

@@ -49,6 +49,12 @@ std::string rule_file(const std::vector<Group>& groups) {
       while (!rest.empty()) {
         out += fmt::format("          {}\n", take_until(rest, '\n'));
       }
+      if (!rule.labels.empty()) {
+        out += "        labels:\n";
+      }
+      for (const auto& [name, value] : rule.labels) {
+        out += fmt::format("          {}: {}\n", name, yaml_scalar(value));
+      }
     }
   }
   return out;

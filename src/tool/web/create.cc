@@ -50,7 +50,7 @@ class CreateWebConfig final : public Command {
 };
 
 Result<> CreateWebConfig::write_certificate() {
-  const auto validity = config::parse_duration(validity_);
+  const auto validity = config::parse_flag_duration(validity_);
   if (!validity) {
     return fail(Error(validity.error()).with_context("--tls.validity"));
   }

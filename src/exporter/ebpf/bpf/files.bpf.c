@@ -18,6 +18,13 @@ struct {
 } files SEC(".maps");
 
 struct {
+  __uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+  __uint(max_entries, 2);
+  __type(key, u32);
+  __type(value, struct ebpf_file_run);
+} runs SEC(".maps");
+
+struct {
   __uint(type, BPF_MAP_TYPE_PERCPU_HASH);
   __uint(max_entries, 1);  // more if latencies are measured
   __type(key, struct ebpf_file_key);
@@ -226,6 +233,98 @@ static __always_inline void count_write(struct ebpf_file_value* value, s64 resul
   }
 }
 
+// --- runs of calls
+// --------------------------------------------------------------------------------
+
+/// Whether runs can be counted without locking the bus: the kernel must not let a program interrupt
+/// itself on a CPU.
+static __always_inline int has_runs(void) {
+  return bpf_core_field_exists(((struct bpf_prog*)0)->active);
+}
+
+/// Adds what the run has counted to `files`.
+static __always_inline void end_run(const struct ebpf_file_run* run,
+                                    enum ebpf_operation operation) {
+  struct ebpf_file_key key = run->key;
+  struct ebpf_file_value* value = bpf_map_lookup_elem(&files, &key);
+  if (!value) {  // the exporter has deleted it after this run had begun
+    struct ebpf_file_value zero = {};
+    bpf_map_update_elem(&files, &key, &zero, BPF_NOEXIST);
+    value = bpf_map_lookup_elem(&files, &key);
+  }
+  if (!value) {
+    COUNT_LOST(files);
+  } else if (operation == EBPF_READ) {
+    ADD(value->reads, run->calls);
+    ADD(value->read_bytes, run->bytes);
+  } else {
+    ADD(value->writes, run->calls);
+    ADD(value->write_bytes, run->bytes);
+  }
+}
+
+/// The slow part of count_in_run(): the CPU goes to another mount or cgroup. False if its calls
+/// there do not count.
+static __noinline int change_run(u32 operation, u64 cgroup, u64 address) {
+  const struct vfsmount* mount = (const struct vfsmount*)address;
+  if (cgroup <= 1 || BPF_CORE_READ(mount, mnt_sb, s_flags) & SB_NOUSER) {
+    return 0;
+  }
+  struct ebpf_file_key key = {
+      .cgroup = cgroup, .mount = address, .root = (u64)BPF_CORE_READ(mount, mnt_root)};
+  struct ebpf_file_run* run = bpf_map_lookup_elem(&runs, &operation);
+  if (!run || !row(&key)) {
+    return 0;
+  }
+  if (run->calls > 0) {
+    end_run(run, operation);
+  }
+  run->begins += 1;
+  asm volatile("" ::: "memory");
+  run->key = key;
+  run->calls = 0;
+  run->bytes = 0;
+  asm volatile("" ::: "memory");
+  run->ends += 1;
+  return 1;
+}
+
+/// Counts a read or write of the file. False if it does not count; otherwise `key` is filled in.
+static __always_inline int count_in_run(struct file* file,
+                                        enum ebpf_operation operation,
+                                        s64 result,
+                                        struct ebpf_file_key* key) {
+  struct vfsmount* mount = file->f_path.mnt;
+  u32 index = operation;
+  struct ebpf_file_run* run = bpf_map_lookup_elem(&runs, &index);
+  if (!run) {
+    return 0;
+  }
+  u64 cgroup = current_cgroup();
+  if ((run->key.mount != (u64)mount || run->key.cgroup != cgroup ||
+       run->key.root != (u64)mount->mnt_root) &&
+      !change_run(index, cgroup, (u64)mount)) {
+    return 0;
+  }
+  run->calls += 1;
+  if (result >= 0) {
+    run->bytes += result;
+  }
+  if (result >= 0 && !settings.latency) {
+    return 1;
+  }
+  *key = run->key;
+  if (result < 0) {
+    struct ebpf_file_value* value = row(key);
+    if (value && operation == EBPF_READ) {
+      ADD(value->read_errors, 1);
+    } else if (value) {
+      ADD(value->write_errors, 1);
+    }
+  }
+  return 1;
+}
+
 // --- latency
 // --------------------------------------------------------------------------------------
 
@@ -348,9 +447,25 @@ static __always_inline int end_of_write(u64* context, enum ebpf_hook hook) {
   return 0;
 }
 
+/// For the hooks of most calls. Each must be the only one that changes the runs of its operation.
+static __always_inline int end_of_call(u64* context,
+                                       enum ebpf_hook hook,
+                                       enum ebpf_operation operation) {
+  struct ebpf_file_key key = {};
+  int counted = count_in_run((struct file*)context[0], operation, result_of(context, hook), &key);
+  if (settings.latency) {
+    if (counted) {
+      finish(&key, operation);
+    }
+    forget(operation);
+  }
+  return 0;
+}
+
 SEC("fexit/vfs_read")
 int vfs_read(u64* context) {
-  return end_of_read(context, EBPF_VFS_READ);
+  return has_runs() ? end_of_call(context, EBPF_VFS_READ, EBPF_READ)
+                    : end_of_read(context, EBPF_VFS_READ);
 }
 
 SEC("fexit/vfs_readv")
@@ -360,7 +475,8 @@ int vfs_readv(u64* context) {
 
 SEC("fexit/vfs_write")
 int vfs_write(u64* context) {
-  return end_of_write(context, EBPF_VFS_WRITE);
+  return has_runs() ? end_of_call(context, EBPF_VFS_WRITE, EBPF_WRITE)
+                    : end_of_write(context, EBPF_VFS_WRITE);
 }
 
 SEC("fexit/vfs_writev")

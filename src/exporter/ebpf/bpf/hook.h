@@ -8,6 +8,8 @@
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
+
+#include "exporter/ebpf/bpf/task_cgroup.h"
 // clang-format on
 
 char LICENSE[] SEC("license") = "GPL";
@@ -78,16 +80,7 @@ static __always_inline s64 result_of(const void* context, enum ebpf_hook hook) {
 
 /// The current task's cgroup in the hierarchy that units are in, or null.
 static __always_inline struct cgroup_subsys_state* current_state(void) {
-  struct task_struct* task = (void*)bpf_get_current_task();
-  struct css_set* set = BPF_CORE_READ(task, cgroups);
-  if (!settings.legacy) {
-    struct cgroup* cgroup = BPF_CORE_READ(set, dfl_cgrp);
-    return cgroup ? (void*)cgroup + bpf_core_field_offset(cgroup->self) : 0;
-  }
-  struct cgroup_subsys_state* state = 0;
-  u64 offset = bpf_core_field_offset(set->subsys) + 8 * (u64)(settings.controller & 31);
-  bpf_probe_read_kernel(&state, sizeof(state), (void*)set + offset);
-  return state;
+  return state_of((void*)bpf_get_current_task(), settings.legacy, settings.controller);
 }
 
 /// The id of the cgroup of the current task. 0 and 1 (the root) are of no unit.

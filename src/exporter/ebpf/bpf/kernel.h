@@ -87,12 +87,27 @@ struct css_set {
   struct cgroup* dfl_cgrp;
   struct cgroup_subsys_state* subsys[1];
 };
+struct ns_common {
+  unsigned int inum;
+};
+struct pid_namespace {
+  struct ns_common ns;
+};
+struct upid {
+  int nr;
+  struct pid_namespace* ns;
+};
+struct pid {
+  unsigned int level;
+  struct upid numbers[1];
+};
 struct mm_struct;
 struct thread_struct {
   unsigned long fsbase;  // x86-64
 };
 struct task_struct {
   struct task_struct* group_leader;
+  struct pid* thread_pid;
   u64 start_boottime;
   u64 self_exec_id;
   struct css_set* cgroups;
@@ -125,6 +140,9 @@ struct msghdr {
   void* msg_name;
 };
 
+struct bpf_prog {
+  void* active;  // since Linux 5.12
+};
 struct seq_file;
 struct bpf_iter_meta {
   struct seq_file* seq;

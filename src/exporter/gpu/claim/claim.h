@@ -27,12 +27,13 @@ struct Claim {
   std::string uuid;
   std::string cgrouphostname;
   Evidence evidence = Evidence::kManager;
-  std::vector<std::string> ordinals = {};    ///< SLURM: indexes of GPUs or instances
+  std::vector<std::string> ordinals = {};    ///< batch jobs: indexes of GPUs or instances
   std::vector<std::string> addresses = {};   ///< PCI addresses, "0000:3b:00.0"
   std::vector<std::string> mdevs = {};       ///< UUIDs of mediated devices (vGPU)
   std::vector<std::string> device_ids = {};  ///< ids of the kubelet's device plugin, "::" and what
                                              ///< follows cut off, lower case
   std::uint64_t shares = 0;                  ///< SLURM: all shards or the MPS share of the unit
+  bool evenly = false;                       ///< units that name the same ordinals share evenly
 };
 
 /// Determines which devices the units of one manager hold. Used by one thread at a time.

@@ -81,6 +81,12 @@ class Attacher {
   }
 
   void add_by_ordinal(Holders& holders, std::size_t claim, bool shareable) const {
+    if (claims_[claim].evenly) {
+      if (!taken(holders, claim)) {
+        count_name(holders, claim);
+      }
+      return;
+    }
     if (shareable || !taken(holders, claim)) {
       holders.units.push_back({.claim = claim});
     }

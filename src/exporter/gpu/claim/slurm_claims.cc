@@ -7,7 +7,6 @@
 
 #include <algorithm>
 #include <array>
-#include <limits>
 #include <map>
 #include <utility>
 
@@ -23,13 +22,6 @@ namespace {
 
 constexpr std::size_t kMaxEnvironment = std::size_t{1} << 20U;
 constexpr std::size_t kMaxFile = 65536;
-constexpr std::size_t kMaxProcesses = 1024;  // of a job, per scrape
-/// A process that slurmstepd has just forked still has the environment of slurmstepd, so each
-/// process is read in two scrapes.
-constexpr unsigned kLooks = 2;
-
-constexpr std::uint64_t kNvidiaMajor = 195;  // Documentation/admin-guide/devices.txt
-constexpr std::uint64_t kDrmMajor = 226;
 
 /// What is known of one job.
 struct Job {
@@ -39,20 +31,16 @@ struct Job {
   std::vector<std::string> ordinals;
   std::uint64_t shares = 0;
   std::vector<std::string> used;  ///< GPUs on which its processes were seen
-  std::map<int, unsigned> looks;  ///< reads of the environment, by pid
+  ProcessLooks looks;             ///< reads of environments
   std::uint64_t round = 0;        ///< number of the last snapshot with this job
-};
-
-/// The GPUs and instances that a device cgroup allows, and those it denies, by index.
-struct DeviceGroup {
-  std::vector<std::string> allowed;
-  std::vector<std::string> denied;
 };
 
 class SlurmClaims final : public ClaimSource {
  public:
   SlurmClaims(SlurmClaimOptions options, std::shared_ptr<Inventory> inventory)
-      : options_(std::move(options)), inventory_(std::move(inventory)) {}
+      : options_(std::move(options)),
+        inventory_(std::move(inventory)),
+        groups_(options_.paths, options_.unified, options_.mig_minors) {}
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override {
     return {CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH};
@@ -62,7 +50,7 @@ class SlurmClaims final : public ClaimSource {
     ++round_;
     map_directory_ = open_map_directory();
     read_devices();
-    read_processes();
+    processes_.refresh(options_.processes.get(), devices_);
     std::vector<Claim> claims;
     for (const Unit& unit : snapshot.units) {
       if (unit.ended) {
@@ -96,8 +84,8 @@ class SlurmClaims final : public ClaimSource {
       claims.push_back(std::move(claim));
       return;
     }
-    const auto group = device_group(unit);
-    see_processes(unit, job);
+    const auto group = groups_.of(unit, devices_);
+    processes_.add_gpus_of(unit, job.used);
     if (!job.settled) {
       read_environments(unit, job);
     }
@@ -123,64 +111,6 @@ class SlurmClaims final : public ClaimSource {
     if (!claim.ordinals.empty()) {
       report(claim);
       claims.push_back(std::move(claim));
-    }
-  }
-
-  static std::vector<std::string> without(std::vector<std::string> ordinals,
-                                          const std::vector<std::string>& others) {
-    std::erase_if(ordinals, [&](const std::string& ordinal) {
-      return std::find(others.begin(), others.end(), ordinal) != others.end();
-    });
-    return ordinals;
-  }
-
-  // Processes that the vendor's library lists.
-
-  void read_processes() {
-    used_by_pid_.clear();
-    if (options_.processes == nullptr) {
-      return;
-    }
-    const auto list = options_.processes->all();
-    for (const ProcessList::Entry& entry : *list) {
-      const auto index = index_of(entry);
-      for (const int pid : entry.pids) {
-        if (!index.empty()) {
-          used_by_pid_.emplace(pid, index);
-        }
-      }
-    }
-  }
-
-  /// SLURM's index of the GPU or instance; empty if unknown.
-  [[nodiscard]] std::string index_of(const ProcessList::Entry& entry) const {
-    for (const Device& device : devices_) {
-      if (device.vendor != entry.vendor || device.uuid != entry.device_uuid) {
-        continue;
-      }
-      if (entry.gpu_instance.empty()) {
-        return device.index;
-      }
-      for (const Instance& instance : device.instances) {
-        if (std::to_string(instance.gpu_instance) == entry.gpu_instance) {
-          return instance.index;
-        }
-      }
-    }
-    return {};
-  }
-
-  void see_processes(const Unit& unit, Job& job) const {
-    if (used_by_pid_.empty()) {
-      return;
-    }
-    for (const int pid : unit.pids) {
-      const auto [begin, end] = used_by_pid_.equal_range(pid);
-      for (auto it = begin; it != end; ++it) {
-        if (std::find(job.used.begin(), job.used.end(), it->second) == job.used.end()) {
-          job.used.push_back(it->second);
-        }
-      }
     }
   }
 
@@ -255,9 +185,7 @@ class SlurmClaims final : public ClaimSource {
     }
   }
 
-  // Device cgroup.
-
-  /// The devices by SLURM's indexes, and how to recognize them in a device cgroup.
+  /// The devices by SLURM's indexes.
   void read_devices() {
     const auto devices = inventory_->devices();
     if (devices == source_) {
@@ -266,103 +194,10 @@ class SlurmClaims final : public ClaimSource {
     source_ = devices;
     devices_ = *devices;
     apply_order_map(options_.order, devices_);
-    caps_major_.reset();
-    if (!options_.unified) {
-      if (const auto text = host::read_file((options_.paths.proc / "devices").string())) {
-        caps_major_ = parse_device_major(*text, "nvidia-caps");
-      }
-    }
-  }
-
-  std::optional<DeviceGroup> device_group(const Unit& unit) {
-    if (options_.unified) {
-      return std::nullopt;
-    }
-    const auto path = options_.paths.cgroup.string() + "/devices" + unit.path + "/devices.list";
-    if (!host::read_file(path.c_str(), buffer_, kMaxFile)) {
-      return std::nullopt;
-    }
-    const AllowedDevices allowed = parse_devices_list(buffer_);
-    if (allowed.everything) {
-      return std::nullopt;
-    }
-    DeviceGroup group;
-    const auto put = [&](const std::string& index, std::optional<bool> may) {
-      if (may && !index.empty()) {
-        (*may ? group.allowed : group.denied).push_back(index);
-      }
-    };
-    for (const Device& device : devices_) {
-      const auto whole = device_allowed(device, allowed);
-      put(device.index, whole);
-      for (const Instance& instance : device.instances) {
-        // A MIG device is used through the file of its GPU in addition to its own.
-        const bool shut = device.vendor == Vendor::kNvidia && whole == false;
-        put(instance.index, shut ? whole : instance_allowed(device, instance, allowed));
-      }
-    }
-    return group;
-  }
-
-  static std::optional<bool> render_allowed(const std::optional<unsigned>& minor,
-                                            const AllowedDevices& allowed) {
-    return minor ? std::optional(allowed.allows(kDrmMajor, *minor)) : std::nullopt;
-  }
-
-  /// Nothing if the number of its device file is not known.
-  static std::optional<bool> device_allowed(const Device& device, const AllowedDevices& allowed) {
-    if (device.vendor != Vendor::kNvidia) {
-      return render_allowed(device.render_minor, allowed);
-    }
-    return device.driver_minor ? std::optional(allowed.allows(kNvidiaMajor, *device.driver_minor))
-                               : std::nullopt;
-  }
-
-  [[nodiscard]] std::optional<bool> instance_allowed(const Device& device,
-                                                     const Instance& instance,
-                                                     const AllowedDevices& allowed) const {
-    if (device.vendor != Vendor::kNvidia) {
-      return render_allowed(instance.render_minor, allowed);
-    }
-    if (!device.driver_minor || !caps_major_ || options_.mig_minors.empty()) {
-      return std::nullopt;
-    }
-    return std::any_of(
-        options_.mig_minors.begin(), options_.mig_minors.end(), [&](const MigMinor& minor) {
-          return minor.gpu == *device.driver_minor && minor.gpu_instance == instance.gpu_instance &&
-                 minor.compute_instance == instance.compute_instance &&
-                 allowed.allows(*caps_major_, minor.capability);
-        });
+    groups_.refresh();
   }
 
   // Environments.
-
-  /// The processes to read, oldest first.
-  std::vector<int> candidates(const Unit& unit, const Job& job) {
-    std::vector<std::pair<std::uint64_t, int>> by_start;
-    for (const int pid : unit.pids) {
-      const auto looked = job.looks.find(pid);
-      if (looked != job.looks.end() && looked->second >= kLooks) {
-        continue;
-      }
-      if (by_start.size() == kMaxProcesses) {
-        break;
-      }
-      const auto path = (options_.paths.proc / std::to_string(pid) / "stat").string();
-      const auto ticks = host::read_file(path.c_str(), buffer_, kMaxFile)
-                             ? host::parse_start_ticks(buffer_)
-                             : std::nullopt;
-      by_start.emplace_back(ticks.value_or(std::numeric_limits<std::uint64_t>::max()), pid);
-    }
-    std::stable_sort(by_start.begin(), by_start.end(),
-                     [](const auto& a, const auto& b) { return a.first < b.first; });
-    std::vector<int> pids;
-    pids.reserve(by_start.size());
-    for (const auto& [ticks, pid] : by_start) {
-      pids.push_back(pid);
-    }
-    return pids;
-  }
 
   /// A process of root that runs slurmstepd. Neither condition alone is enough: users can give a
   /// program that name, and they can start programs of root (sudo) with an environment of their
@@ -381,23 +216,14 @@ class SlurmClaims final : public ClaimSource {
     return path.substr(path.rfind('/') + 1) == "slurmstepd";
   }
 
-  static void forget_ended(const Unit& unit, Job& job) {
-    std::vector<int> pids = unit.pids;
-    std::sort(pids.begin(), pids.end());
-    std::erase_if(job.looks, [&](const auto& look) {
-      return !std::binary_search(pids.begin(), pids.end(), look.first);
-    });
-  }
-
   void read_environments(const Unit& unit, Job& job) {
-    forget_ended(unit, job);
     std::vector<std::string> step_gpus;
     Evidence step_evidence = Evidence::kEnvironment;
     std::optional<std::uint64_t> shares;
     // Raised only while files of processes are read.
     const os::RaisedCapabilities raised({CAP_SYS_PTRACE, CAP_DAC_READ_SEARCH});
-    for (const int pid : candidates(unit, job)) {
-      ++job.looks[pid];
+    for (const int pid : job.looks.next(options_.paths.proc, unit)) {
+      job.looks.count(pid);
       const auto process = options_.paths.proc / std::to_string(pid);
       if (!host::read_file((process / "environ").c_str(), environ_, kMaxEnvironment)) {
         continue;
@@ -456,8 +282,8 @@ class SlurmClaims final : public ClaimSource {
   bool told_ = false;
   std::shared_ptr<const Inventory::Devices> source_;
   std::vector<Device> devices_;
-  std::multimap<int, std::string> used_by_pid_;
-  std::optional<std::uint64_t> caps_major_;
+  DeviceGroups groups_;
+  SeenProcesses processes_;
   std::string buffer_;
   std::string environ_;
 };

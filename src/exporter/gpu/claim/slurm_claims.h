@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "exporter/gpu/claim/claim.h"
+#include "exporter/gpu/claim/evidence.h"
 #include "exporter/gpu/claim/gres_conf.h"
 #include "exporter/gpu/claim/process_list.h"
 #include "exporter/gpu/inventory/inventory.h"
@@ -35,21 +36,6 @@ struct GpuMapFile {
   std::uint64_t shares = 0;
 };
 std::optional<GpuMapFile> parse_gpu_map_file(std::string_view text);
-
-/// devices.list of a device cgroup (v1): what its processes may use.
-struct AllowedDevices {
-  bool everything = false;
-  struct Range {
-    std::uint64_t major = 0;
-    std::optional<std::uint64_t> minor = {};  ///< nothing means all
-  };
-  std::vector<Range> character = {};
-  [[nodiscard]] bool allows(std::uint64_t major, std::uint64_t minor) const;
-};
-AllowedDevices parse_devices_list(std::string_view text);
-
-/// Major number of a character device in /proc/devices.
-std::optional<std::uint64_t> parse_device_major(std::string_view devices, std::string_view name);
 
 struct SlurmClaimOptions {
   host::Paths paths;

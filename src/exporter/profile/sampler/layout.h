@@ -34,16 +34,21 @@ enum {
 
 /// Constants of the program.
 struct stack_settings {
-  stack_u32 legacy;      // 1: units are in the v1 hierarchy of `controller`
-  stack_u32 controller;  // index in css_set::subsys
-  stack_u32 by_unit;     // 1: processes in cgroups of `units`, besides those in `targets`
-  stack_u32 kernel;      // 1: kernel frames, too
-  stack_u32 user;        // 1: user frames
+  stack_u32 legacy;         // 1: units are in the v1 hierarchy of `controller`
+  stack_u32 controller;     // index in css_set::subsys
+  stack_u32 by_unit;        // 1: processes in cgroups of `units`, besides those in `targets`
+  stack_u32 kernel;         // 1: kernel frames, too
+  stack_u32 user;           // 1: user frames
+  stack_u32 pid_namespace;  // number of the one whose process numbers count; 0: the first one
 };
 
-/// One row of an unwind table: struct UnwindRow (unwind_table.h).
+/// A cell of an unwind table. The rows come first, by pc, each with the number of the cell that
+/// holds its rule, and behind them the rules, each once: see struct UnwindRow (unwind_table.h).
 struct stack_row {
   stack_u32 pc;
+  stack_u32 rule;
+};
+struct stack_rule {
   stack_u8 cfa;
   stack_u8 rbp;
   stack_s16 rbp_offset;

@@ -4,6 +4,7 @@
 #include <linux/perf_event.h>
 #include <sys/capability.h>
 #include <sys/ioctl.h>
+#include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -28,7 +29,6 @@ using ebpf::bpf;
 
 constexpr std::uint32_t kBufferBytes = 8U << 20U;
 
-static_assert(sizeof(stack_row) == sizeof(UnwindRow));
 static_assert(static_cast<int>(PythonEntry::kEvery) == STACK_PYTHON_EVERY &&
               static_cast<int>(PythonEntry::kFlag) == STACK_PYTHON_FLAG &&
               static_cast<int>(PythonEntry::kOwner) == STACK_PYTHON_OWNER);
@@ -55,6 +55,19 @@ int open_clock(int cpu, unsigned rate) {
   // NOLINTNEXTLINE(cppcoreguidelines-pro-type-vararg): there is no other interface
   return static_cast<int>(
       ::syscall(SYS_perf_event_open, &attributes, -1, cpu, -1, PERF_FLAG_FD_CLOEXEC));
+}
+
+/// The number of the pid namespace that `paths.proc` shows: that of a container, if the exporter
+/// runs in one with a /proc of its own. 0 if it is the node's or cannot be told.
+std::uint32_t pid_namespace_of(const host::Paths& paths) {
+  constexpr std::uint64_t kOfTheNode = 0xEFFFFFFC;  // in all kernels
+  const os::RaisedCapabilities raised{CAP_SYS_PTRACE};
+  struct stat info{};
+  const std::string link = (paths.proc / "1/ns/pid").string();
+  if (::stat(link.c_str(), &info) != 0 || info.st_ino == kOfTheNode) {
+    return 0;
+  }
+  return static_cast<std::uint32_t>(info.st_ino);
 }
 
 const ::bpf_program* find_program(const ::bpf_object* object, std::string_view name) {
@@ -106,9 +119,14 @@ std::vector<PythonSample> python_frames(std::span<const std::uint64_t> numbers) 
 }  // namespace
 
 StackSampler::StackSampler(ebpf::BpfObject object,
-                           const host::Paths& paths,
-                           UnwindMemory::Python python)
-    : object_(std::move(object)), ring_(nullptr, nullptr), memory_(paths, *this, python) {}
+                           const SamplerOptions& options,
+                           const host::Paths& paths)
+    : object_(std::move(object)),
+      ring_(nullptr, nullptr),
+      memory_(paths,
+              *this,
+              options.python ? UnwindMemory::Python::kFind : UnwindMemory::Python::kIgnore,
+              options.processes) {}
 
 StackSampler::~StackSampler() = default;
 
@@ -126,7 +144,8 @@ Result<std::unique_ptr<StackSampler>> StackSampler::create(const SamplerOptions&
                           .controller = 0,
                           .by_unit = options.by_unit ? 1U : 0U,
                           .kernel = options.kernel ? 1U : 0U,
-                          .user = options.user ? 1U : 0U};
+                          .user = options.user ? 1U : 0U,
+                          .pid_namespace = pid_namespace_of(paths)};
   if (!options.controller.empty()) {
     const auto controller = types->controller(options.controller);
     if (!controller) {
@@ -142,7 +161,9 @@ Result<std::unique_ptr<StackSampler>> StackSampler::create(const SamplerOptions&
   }
   ::bpf_map* const constants = bpf().object_map(object.get(), ".rodata.settings");
   ::bpf_map* const samples = bpf().object_map(object.get(), "samples");
-  if (constants == nullptr || samples == nullptr ||
+  ::bpf_map* const processes = bpf().object_map(object.get(), "processes");
+  if (constants == nullptr || samples == nullptr || processes == nullptr ||
+      bpf().map_set_max_entries(processes, options.processes) != 0 ||
       bpf().map_set_initial_value(constants, &settings, sizeof(settings)) != 0 ||
       bpf().map_set_max_entries(samples, kBufferBytes) != 0) {
     return fail(ErrorCode::kInternal, "the sampling program is not what it should be");
@@ -152,9 +173,7 @@ Result<std::unique_ptr<StackSampler>> StackSampler::create(const SamplerOptions&
         error == -EPERM || error == -EACCES ? ErrorCode::kPermissionDenied : ErrorCode::kInternal,
         "the kernel rejects the sampling program: {}", error_text(-error));
   }
-  std::unique_ptr<StackSampler> sampler(new StackSampler(
-      std::move(object), paths,
-      options.python ? UnwindMemory::Python::kFind : UnwindMemory::Python::kIgnore));
+  std::unique_ptr<StackSampler> sampler(new StackSampler(std::move(object), options, paths));
   if (auto attached = sampler->attach(options, paths); !attached) {
     return fail(std::move(attached).error());
   }
@@ -271,24 +290,24 @@ std::uint64_t StackSampler::lost() const {
   return lost;
 }
 
-Result<> StackSampler::put_table(std::uint32_t index, const std::vector<UnwindRow>& rows) {
+Result<> StackSampler::put_table(std::uint32_t index, const UnwindCells& cells) {
   const os::RaisedCapabilities raised{CAP_BPF};
   ::bpf_map_create_opts options{};
   options.sz = sizeof(options);
   options.map_flags = BPF_F_INNER_MAP;
   const UniqueFd table(bpf().map_create(BPF_MAP_TYPE_ARRAY, "ceems_rows", sizeof(std::uint32_t),
-                                        sizeof(stack_row), static_cast<std::uint32_t>(rows.size()),
-                                        &options));
+                                        sizeof(stack_row),
+                                        static_cast<std::uint32_t>(cells.cells.size()), &options));
   if (!table.valid()) {
     return fail(ErrorCode::kInternal, "cannot make an unwind table: {}", error_text(errno));
   }
-  std::vector<std::uint32_t> keys(rows.size());
+  std::vector<std::uint32_t> keys(cells.cells.size());
   for (std::uint32_t i = 0; i < keys.size(); ++i) {
     keys[i] = i;
   }
-  auto count = static_cast<std::uint32_t>(rows.size());
+  auto count = static_cast<std::uint32_t>(cells.cells.size());
   const int fd = table.get();
-  if (bpf().map_update_batch(fd, keys.data(), rows.data(), &count, nullptr) != 0 ||
+  if (bpf().map_update_batch(fd, keys.data(), cells.cells.data(), &count, nullptr) != 0 ||
       bpf().map_update(object_.map("tables"), &index, &fd, BPF_ANY) != 0) {
     return fail(ErrorCode::kInternal, "cannot fill an unwind table: {}", error_text(errno));
   }

@@ -27,7 +27,8 @@ struct SamplerOptions {
   bool python = true;   ///< frames of Python programs
   /// Sample the processes below the cgroups of set_units(), besides those of set_processes().
   bool by_unit = false;
-  std::string controller;  ///< v1 controller in whose hierarchy units are; empty with cgroup v2
+  unsigned processes = 2048;  ///< that the kernel's table of them holds
+  std::string controller;     ///< v1 controller in whose hierarchy units are; empty with cgroup v2
 };
 
 /// Samples what runs on all CPUs, from the time it is created until it is destroyed, by a program
@@ -64,10 +65,10 @@ class StackSampler final : private UnwindStore {
   [[nodiscard]] const UnwindMemory& memory() const { return memory_; }
 
  private:
-  StackSampler(ebpf::BpfObject object, const host::Paths& paths, UnwindMemory::Python python);
+  StackSampler(ebpf::BpfObject object, const SamplerOptions& options, const host::Paths& paths);
 
   Result<> attach(const SamplerOptions& options, const host::Paths& paths);
-  Result<> put_table(std::uint32_t index, const std::vector<UnwindRow>& rows) override;
+  Result<> put_table(std::uint32_t index, const UnwindCells& table) override;
   void remove_table(std::uint32_t index) override;
   Result<> put_mappings(std::uint32_t first, std::span<const stack_mapping> mappings) override;
   Result<> put_process(pid_t pid, const stack_process& process) override;

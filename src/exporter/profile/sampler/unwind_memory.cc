@@ -62,17 +62,20 @@ std::string own_vdso() {
 
 }  // namespace
 
-UnwindMemory::UnwindMemory(host::Paths paths, UnwindStore& store, Python python)
-    : paths_(std::move(paths)), store_(store), find_(python) {
+UnwindMemory::UnwindMemory(host::Paths paths,
+                           UnwindStore& store,
+                           Python python,
+                           std::size_t processes)
+    : paths_(std::move(paths)), store_(store), find_(python), max_processes_(processes) {
   for (std::uint32_t index = kTables; index > 0; --index) {
     free_indices_.push_back(index - 1);
   }
 }
 
 Result<> UnwindMemory::describe(pid_t pid, const stack_image& image) {
-  if (!processes_.contains(pid) && processes_.size() >= kProcesses) {
+  if (!processes_.contains(pid) && processes_.size() >= max_processes_) {
     forget_ended();
-    if (processes_.size() >= kProcesses) {
+    if (processes_.size() >= max_processes_) {
       return fail(ErrorCode::kUnavailable, "too many processes");
     }
   }
@@ -215,20 +218,23 @@ const UnwindMemory::Table* UnwindMemory::vdso_table(std::vector<Key>& used) {
 /// for every process.
 UnwindMemory::Table* UnwindMemory::add_table(const Key& key, const ElfFile& elf) {
   auto built = build_unwind_table(elf);
-  std::vector<UnwindRow> rows = built ? std::move(built->rows) : std::vector<UnwindRow>();
-  if (!make_room(rows.size() * kRowBytes)) {
+  const UnwindCells packed = built ? pack(built->rows) : UnwindCells{};
+  built = UnwindTable{};  // large ones take as much memory as all else
+  const std::size_t bytes = packed.cells.size() * UnwindCells::kBytes;
+  if (!make_room(bytes)) {
     return nullptr;
   }
   Table table{.index = free_indices_.back(),
-              .rows = static_cast<std::uint32_t>(rows.size()),
+              .rows = static_cast<std::uint32_t>(packed.rows),
+              .bytes = bytes,
               .base = elf.base(),
               .segments = elf.segments(),
               .python = find_ == Python::kFind ? find_python(elf) : std::nullopt};
-  if (!rows.empty() && !store_.put_table(table.index, rows)) {
+  if (packed.rows > 0 && !store_.put_table(table.index, packed)) {
     return nullptr;
   }
   free_indices_.pop_back();
-  bytes_ += rows.size() * kRowBytes;
+  bytes_ += bytes;
   return &tables_.insert_or_assign(key, std::move(table)).first->second;
 }
 
@@ -248,7 +254,7 @@ bool UnwindMemory::make_room(std::size_t bytes) {
     if (oldest->second.rows > 0) {
       store_.remove_table(oldest->second.index);
     }
-    bytes_ -= oldest->second.rows * kRowBytes;
+    bytes_ -= oldest->second.bytes;
     free_indices_.push_back(oldest->second.index);
     tables_.erase(oldest);
   }

@@ -13,6 +13,7 @@
 #include "base/result.h"
 #include "exporter/profile/sampler/layout.h"
 #include "exporter/profile/sampler/sample.h"
+#include "exporter/profile/sampler/unwind_cells.h"
 #include "exporter/profile/symbol/binary_file.h"
 #include "exporter/profile/symbol/process_maps.h"
 #include "exporter/profile/symbol/python/interpreter.h"
@@ -26,7 +27,7 @@ class UnwindStore {
  public:
   virtual ~UnwindStore() = default;
   /// Makes the table with this index. Errors: the kernel refuses.
-  virtual Result<> put_table(std::uint32_t index, const std::vector<UnwindRow>& rows) = 0;
+  virtual Result<> put_table(std::uint32_t index, const UnwindCells& table) = 0;
   virtual void remove_table(std::uint32_t index) = 0;
   virtual Result<> put_mappings(std::uint32_t first, std::span<const stack_mapping> mappings) = 0;
   virtual Result<> put_process(pid_t pid, const stack_process& process) = 0;
@@ -40,12 +41,14 @@ class UnwindMemory {
  public:
   static constexpr std::size_t kTables = 1024;
   static constexpr std::size_t kMappings = 32768;
-  static constexpr std::size_t kProcesses = 4096;
-  static constexpr std::size_t kRowBytes = 16;  ///< of a row in the kernel
-  static constexpr std::size_t kMaxBytes = std::size_t{48} << 20U;
+  static constexpr std::size_t kMaxBytes = std::size_t{32} << 20U;
 
   enum class Python : std::uint8_t { kFind, kIgnore };
-  UnwindMemory(host::Paths paths, UnwindStore& store, Python python = Python::kFind);
+  /// `processes`: how many the kernel's table holds.
+  UnwindMemory(host::Paths paths,
+               UnwindStore& store,
+               Python python = Python::kFind,
+               std::size_t processes = 2048);
 
   /// Reads the mappings of a process (again) and hands them over. Errors: the process is gone, or
   /// the kernel refuses; it is then unwound by rbp.
@@ -65,6 +68,7 @@ class UnwindMemory {
   struct Table {
     std::uint32_t index = 0;
     std::uint32_t rows = 0;
+    std::size_t bytes = 0;
     std::uint64_t base = 0;
     std::vector<Segment> segments;
     std::optional<PythonBinary> python;
@@ -89,6 +93,7 @@ class UnwindMemory {
   host::Paths paths_;
   UnwindStore& store_;
   const Python find_;
+  const std::size_t max_processes_;
   std::map<Key, Table> tables_;
   std::unordered_map<pid_t, Process> processes_;
   std::map<std::uint32_t, std::uint32_t> ranges_;  ///< of mappings: first, count

@@ -9,6 +9,7 @@
 #include <chrono>
 #include <csignal>
 #include <map>
+#include <span>
 #include <string>
 #include <thread>
 #include <vector>
@@ -23,11 +24,11 @@ namespace {
 /// Keeps what the kernel would be told.
 class FakeStore final : public UnwindStore {
  public:
-  Result<> put_table(std::uint32_t index, const std::vector<UnwindRow>& rows) override {
+  Result<> put_table(std::uint32_t index, const UnwindCells& table) override {
     if (refuse) {
       return fail(ErrorCode::kInternal, "refused");
     }
-    tables[index] = rows;
+    tables[index] = table;
     return {};
   }
   void remove_table(std::uint32_t index) override { tables.erase(index); }
@@ -43,7 +44,7 @@ class FakeStore final : public UnwindStore {
   }
   void remove_process(pid_t pid) override { processes.erase(pid); }
 
-  std::map<std::uint32_t, std::vector<UnwindRow>> tables;
+  std::map<std::uint32_t, UnwindCells> tables;
   std::map<std::uint32_t, stack_mapping> mappings;
   std::map<pid_t, stack_process> processes;
   bool refuse = false;
@@ -75,14 +76,16 @@ TEST(UnwindMemory, DescribesAProcess) {
       continue;
     }
     found = true;
-    const auto& rows = store.tables.at(mapping.table);
-    EXPECT_EQ(rows.size(), mapping.rows);
+    const UnwindCells& table = store.tables.at(mapping.table);
+    EXPECT_EQ(table.rows, mapping.rows);
+    const auto rows = std::span(table.cells).first(table.rows);
     const auto pc = static_cast<std::uint32_t>(address - mapping.bias);
-    const auto after = std::ranges::upper_bound(rows, pc, {}, &UnwindRow::pc);
+    const auto after = std::ranges::upper_bound(rows, pc, {}, &stack_row::pc);
     ASSERT_NE(after, rows.begin());
     // At its first instruction the return address is on top of the stack.
-    EXPECT_EQ(std::prev(after)->cfa, cfa_rule::kRsp);
-    EXPECT_EQ(std::prev(after)->cfa_offset, 8);
+    const stack_rule rule = rule_at(table, std::prev(after)->rule);
+    EXPECT_EQ(rule.cfa, cfa_rule::kRsp);
+    EXPECT_EQ(rule.cfa_offset, 8);
   }
   EXPECT_TRUE(found);
 }
@@ -114,6 +117,17 @@ TEST(UnwindMemory, ForgetsProcesses) {
   EXPECT_FALSE(memory.knows(self));
   EXPECT_TRUE(store.processes.empty());
   EXPECT_FALSE(memory.describe(1 << 22)) << "no such process";
+}
+
+TEST(UnwindMemory, HoldsNoMoreProcessesThanTheKernelsTable) {
+  FakeStore store;
+  UnwindMemory memory(host::Paths{}, store, UnwindMemory::Python::kIgnore, 1);
+  ASSERT_TRUE(memory.describe(::getpid()));
+  ASSERT_TRUE(memory.describe(::getpid())) << "the same one again";
+  const auto another = memory.describe(::getppid());
+  ASSERT_FALSE(another);
+  EXPECT_EQ(another.error().code, ErrorCode::kUnavailable);
+  EXPECT_FALSE(memory.knows(::getppid()));
 }
 
 TEST(UnwindMemory, WithoutTablesMappingsHaveNone) {

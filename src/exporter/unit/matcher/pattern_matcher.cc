@@ -125,7 +125,8 @@ class PatternMatcher final : public UnitMatcher {
                               : host::slurm_v1_node(name).has_value() && path.rfind('/') == 0)) {
       return true;
     }
-    if (others_.k8s && is_k8s_root(path)) {
+    if ((others_.k8s && is_k8s_root(path)) || (others_.lsf && is_lsf_root(name)) ||
+        (others_.openpbs && is_openpbs_root(name))) {
       return true;
     }
     return others_.libvirt && is_libvirt_root(path.substr(0, path.find('/', 1))) &&
@@ -160,8 +161,9 @@ std::string UnitMatcher::uuid_of(const DirectoryMatch& match, const std::string&
   std::string uuid;
   bool changed = match.id.size() > kMaxUuid;
   for (const char c : std::string_view(match.id).substr(0, kMaxUuid)) {
-    changed = changed || !is_harmless(c);
-    uuid += is_harmless(c) ? c : '_';
+    const bool kept = is_harmless(c) || (match.element && (c == '[' || c == ']'));
+    changed = changed || !kept;
+    uuid += kept ? c : '_';
   }
   if (changed) {
     uuid.resize(std::min<std::size_t>(uuid.size(), kMaxUuid / 2));

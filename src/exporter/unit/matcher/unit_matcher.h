@@ -24,6 +24,7 @@ struct DirectoryMatch {
   std::string id = {};    ///< kUnit: identifier, not empty, as in the name of the directory
   std::string host = {};  ///< virtual node name of this directory and all below it
   bool sluid = false;     ///< kUnit: `id` is a SLUID, the job's number is still to be looked up
+  bool element = false;  ///< kUnit: `id` is that of an element of a job array and may have brackets
 };
 
 /// Decides which directories are units. Immutable and safe for concurrent use.
@@ -37,9 +38,10 @@ class UnitMatcher {
   [[nodiscard]] virtual DirectoryMatch match(const std::string& path,
                                              std::string_view name,
                                              const DirectoryMatch& parent) const = 0;
-  /// The identifier that users see. It consists of [A-Za-z0-9._:@+-] only and is the same at every
-  /// start. It equals `match.id` if that has 1 to kMaxUuid of these characters and no others.
-  /// Otherwise it is made of the allowed characters of the id and a hash of the path.
+  /// The identifier that users see. It consists of [A-Za-z0-9._:@+-] only, and of brackets for
+  /// elements of job arrays ("6[1]"). It is the same at every start. It equals `match.id` if that
+  /// has 1 to kMaxUuid of these characters and no others. Otherwise it is made of the allowed
+  /// characters of the id and a hash of the path.
   [[nodiscard]] static std::string uuid_of(const DirectoryMatch& match, const std::string& path);
 
   static constexpr std::size_t kMaxUuid = 96;
@@ -62,6 +64,27 @@ std::optional<std::string> libvirt_instance(std::string_view name);
 /// and everything else below a pod belong to it.
 std::unique_ptr<UnitMatcher> k8s_matcher();
 
+/// Jobs of LSF: directories "job.ID.PID.EPOCH", or "job.ID[INDEX].PID.EPOCH" for an element of an
+/// array, at any depth below a directory "lsf" (or "lsf.slice", "lsf.service") in the first or
+/// second level of the hierarchy. IBM documents the names of v1; those of v2 are expected to be the
+/// same.
+std::unique_ptr<UnitMatcher> lsf_matcher();
+
+/// Jobs of OpenPBS: directories "ID.SERVER", or "ID[INDEX].SERVER" for an element of an array,
+/// below pbs_jobs.service/jobid (v1) or pbs_jobs.service/jobs (v2), in the first or second level of
+/// the hierarchy. Names that systemd has escaped are unescaped. Without a server in the name the id
+/// has none, either.
+std::unique_ptr<UnitMatcher> openpbs_matcher();
+
+/// The job's id in the name of a directory: "6" or "6[1]" of LSF, "12.srv" or "12[3].srv" of
+/// OpenPBS. Empty for other names.
+std::string lsf_job_id(std::string_view name);
+std::string openpbs_job_id(std::string_view name);
+
+/// True for the directories that hold the jobs of LSF or OpenPBS, wherever they are.
+bool is_lsf_root(std::string_view name);
+bool is_openpbs_root(std::string_view name);
+
 /// True for the directories at the top of a hierarchy that hold pods, or the VMs and containers of
 /// systemd-machined.
 bool is_k8s_root(std::string_view path);
@@ -75,6 +98,8 @@ struct OtherManagers {
   bool slurm = false;
   bool libvirt = false;
   bool k8s = false;
+  bool lsf = false;
+  bool openpbs = false;
 };
 
 /// Cgroups whose path matches one of `patterns`, each with a named group `id` and optionally

@@ -259,8 +259,14 @@ struct ExtraConfig {
 Result<ExtraConfig> read_extra(const config::Node& node) {
   ExtraConfig extra;
   config::Section section(node);
+  // The reference reads the first name; some of its documentation has the second one.
+  std::string users_db_file;
   section.text("kubeconfig_file", extra.kubeconfig_file)
       .text("ns_users_list_file", extra.users_file)
+      .text("users_db_file", users_db_file)
+      .refuse(
+          !users_db_file.empty() && !extra.users_file.empty() && users_db_file != extra.users_file,
+          "users_db_file", "ns_users_list_file, its other name, has a different value")
       .list("gpu_resource_names", extra.units.gpu_resources)
       .list("username_annotations", extra.units.username_annotations)
       .list("project_annotations", extra.units.project_annotations)
@@ -268,6 +274,9 @@ Result<ExtraConfig> read_extra(const config::Node& node) {
       .boolean("memory_time_in_mib", extra.units.memory_time_in_mib);
   if (auto done = section.done(); !done) {
     return fail(std::move(done).error());
+  }
+  if (extra.users_file.empty()) {
+    extra.users_file = std::move(users_db_file);
   }
   // A resource that is listed twice would be counted twice.
   std::set<std::string> seen;
@@ -318,9 +327,9 @@ ManagerSpec k8s_manager() {
   return {.name = "k8s",
           .units = "pods",
           .source = "the API server of a Kubernetes cluster",
-          .extra_keys = {"kubeconfig_file", "ns_users_list_file", "gpu_resource_names",
-                         "username_annotations", "project_annotations", "role_bindings",
-                         "memory_time_in_mib"},
+          .extra_keys = {"kubeconfig_file", "ns_users_list_file", "users_db_file",
+                         "gpu_resource_names", "username_annotations", "project_annotations",
+                         "role_bindings", "memory_time_in_mib"},
           .create = create_k8s};
 }
 

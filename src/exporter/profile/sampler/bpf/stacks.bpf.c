@@ -8,6 +8,8 @@
 
 #include <bpf/bpf_core_read.h>
 #include <bpf/bpf_helpers.h>
+
+#include "exporter/ebpf/bpf/task_cgroup.h"
 // clang-format on
 
 #include "exporter/profile/sampler/layout.h"
@@ -32,6 +34,7 @@ enum { RBP_SAME, RBP_AT_CFA, RBP_UNDEFINED, RBP_AT_RBP, RBP_AT_RSP };
 #define BPF_RB_NO_WAKEUP 1
 #define THREAD_SIZE 16384
 #define MAX_MAPPINGS 32768
+#define MAX_PID_LEVELS 32
 #define ADDRESSES_MASK 1023
 #define FIRST_OWNER_OF_INTERPRETER 3
 #define NO_FRAME (~0ULL)
@@ -133,21 +136,24 @@ struct {
 // --- who is sampled
 // -------------------------------------------------------------------------------
 
-static __always_inline struct cgroup_subsys_state* current_state(struct task_struct* task) {
-  struct css_set* set = BPF_CORE_READ(task, cgroups);
-  if (!settings.legacy) {
-    struct cgroup* cgroup = BPF_CORE_READ(set, dfl_cgrp);
-    return cgroup ? (void*)cgroup + bpf_core_field_offset(cgroup->self) : 0;
+/// The number of the process in the exporter's pid namespace; 0 if it is not in it.
+static __always_inline u32 process_of(struct task_struct* leader) {
+  struct pid* pid = BPF_CORE_READ(leader, thread_pid);
+  u32 level = BPF_CORE_READ(pid, level);
+  const void* numbers = (const void*)pid + bpf_core_field_offset(pid->numbers);
+  for (u32 i = 0; i < MAX_PID_LEVELS && i <= level; ++i) {
+    struct upid number = {};
+    bpf_probe_read_kernel(&number, sizeof(number), numbers + i * sizeof(number));
+    if (BPF_CORE_READ(number.ns, ns.inum) == settings.pid_namespace) {
+      return number.nr;
+    }
   }
-  struct cgroup_subsys_state* state = 0;
-  u64 offset = bpf_core_field_offset(set->subsys) + 8 * (u64)(settings.controller & 31);
-  bpf_probe_read_kernel(&state, sizeof(state), (void*)set + offset);
-  return state;
+  return 0;
 }
 
 /// The number of the cgroup of the unit in or below which the task is; 0 if it is in none.
 static __always_inline u64 unit_of(struct task_struct* task) {
-  struct cgroup_subsys_state* state = current_state(task);
+  struct cgroup_subsys_state* state = state_of(task, settings.legacy, settings.controller);
   for (int i = 0; i < EBPF_ANCESTORS && state; ++i) {
     u64 id = BPF_CORE_READ(state, cgroup, kn, id);
     if (bpf_map_lookup_elem(&units, &id)) {
@@ -218,13 +224,13 @@ static __always_inline int follow_frame_pointer(struct unwinding* u) {
   return 1;
 }
 
-/// Goes from a frame to its caller's as the row says.
-static __always_inline int follow_row(struct unwinding* u, const struct stack_row* row) {
+/// Goes from a frame to its caller's as the rule says.
+static __always_inline int follow_rule(struct unwinding* u, const struct stack_rule* rule) {
   u64 cfa = 0;
   u64 ip = 0;
   u64 bp = u->bp;
-  s64 offset = row->cfa_offset;
-  switch (row->cfa) {
+  s64 offset = rule->cfa_offset;
+  switch (rule->cfa) {
     case CFA_RSP:
       cfa = u->sp + offset;
       break;
@@ -255,12 +261,12 @@ static __always_inline int follow_row(struct unwinding* u, const struct stack_ro
     default:
       return 0;
   }
-  if (row->cfa != CFA_SIGNAL && !read_user(&ip, cfa - 8)) {
+  if (rule->cfa != CFA_SIGNAL && !read_user(&ip, cfa - 8)) {
     return 0;
   }
-  s64 saved = row->rbp_offset;
+  s64 saved = rule->rbp_offset;
   int good = 1;
-  switch (row->rbp) {
+  switch (rule->rbp) {
     case RBP_AT_CFA:
       good = read_user(&bp, cfa + saved);
       break;
@@ -271,10 +277,10 @@ static __always_inline int follow_row(struct unwinding* u, const struct stack_ro
       good = read_user(&bp, u->sp + saved);
       break;
   }
-  if (!good || (cfa <= u->sp && row->cfa != CFA_SIGNAL)) {
+  if (!good || (cfa <= u->sp && rule->cfa != CFA_SIGNAL)) {
     return 0;
   }
-  u->leaf = row->cfa == CFA_SIGNAL;
+  u->leaf = rule->cfa == CFA_SIGNAL;
   u->sp = cfa;
   u->bp = bp;
   u->ip = ip;
@@ -312,12 +318,17 @@ static __always_inline int step(struct unwinding* u) {
   if (!row) {
     return 0;
   }
-  if (row->cfa == CFA_STOP) {
-    u->sample.end = row->rbp_offset == 0 ? STACK_END_OUTERMOST : STACK_END_NO_RULE;
+  u32 cell = row->rule;
+  const struct stack_rule* rule = bpf_map_lookup_elem(table, &cell);
+  if (!rule) {
+    return 0;
+  }
+  if (rule->cfa == CFA_STOP) {
+    u->sample.end = rule->rbp_offset == 0 ? STACK_END_OUTERMOST : STACK_END_NO_RULE;
     return 0;
   }
   u->leaf = 0;
-  if (!follow_row(u, row)) {
+  if (!follow_rule(u, rule)) {
     return 0;
   }
   if (u->ip == 0) {
@@ -521,6 +532,10 @@ int take_sample(struct registers* context) {
     return 0;
   }
   struct task_struct* task = (void*)bpf_get_current_task();
+  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
+  if (settings.pid_namespace && !(pid = process_of(leader))) {
+    return 0;
+  }
   u64 unit = unit_of(task);
   if (!(settings.by_unit && unit) && !bpf_map_lookup_elem(&targets, &pid)) {
     return 0;
@@ -533,7 +548,6 @@ int take_sample(struct registers* context) {
   if (!u) {
     return 0;
   }
-  struct task_struct* leader = BPF_CORE_READ(task, group_leader);
   u->sample.image.started = BPF_CORE_READ(leader, start_boottime);
   u->sample.image.execs = BPF_CORE_READ(leader, self_exec_id);
   u->sample.unit = unit;
@@ -575,9 +589,9 @@ int take_sample(struct registers* context) {
   u->first = 0;
   u->count = 0;
   struct stack_process* process = bpf_map_lookup_elem(&processes, &pid);
-  if (process && (process->image.started == 0 ||
-                  (process->image.started == u->sample.image.started &&
-                   process->image.execs == u->sample.image.execs))) {
+  if (process &&
+      (process->image.started == 0 || (process->image.started == u->sample.image.started &&
+                                       process->image.execs == u->sample.image.execs))) {
     u->first = process->first;
     u->count = process->count;
     u->python = process->python;

@@ -1,0 +1,127 @@
+#include "exporter/lsf/bjobs.h"
+
+#include <algorithm>
+#include <optional>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "base/strings.h"
+
+namespace ceems::exporter::lsf {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxDepth = 16;
+constexpr std::size_t kMaxId = 64;
+constexpr std::size_t kMaxSlots = 1U << 20U;
+constexpr std::size_t kMaxGpus = 1024;
+
+/// The text of a member, which bjobs writes as a string. Numbers are accepted, too.
+std::string text_of(const json::object& record, std::string_view key) {
+  const json::value* const value = record.if_contains(json::string_view(key.data(), key.size()));
+  if (value == nullptr) {
+    return {};
+  }
+  if (const auto* text = value->if_string()) {
+    return {text->c_str(), text->size()};
+  }
+  return value->is_int64() ? std::to_string(value->get_int64()) : std::string();
+}
+
+bool is_number(std::string_view text) {
+  return !text.empty() && text.size() <= kMaxId / 3 &&
+         text.find_first_not_of("0123456789") == std::string_view::npos;
+}
+
+/// "6" or "6[1]"; empty for anything else.
+std::string id_of(const json::object& record) {
+  std::string id = text_of(record, "JOBID");
+  if (!is_number(id)) {
+    return {};
+  }
+  const std::string index = text_of(record, "JOBINDEX");
+  if (is_number(index) && index != "0") {
+    id += '[' + index + ']';
+  }
+  return id;
+}
+
+bool same_host(std::string_view left, std::string_view right) {
+  left = left.substr(0, left.find('.'));
+  return !left.empty() && same_in_any_case(left, right.substr(0, right.find('.')));
+}
+
+/// ALLOC_SLOT is "a:a:b", or "2*a:b" if LSB_SHORT_HOSTLIST is set.
+std::size_t count_slots(std::string_view text, std::string_view host) {
+  std::size_t slots = 0;
+  while (!text.empty() && slots < kMaxSlots) {
+    std::string_view name = trim(take_until(text, ':'));
+    std::size_t times = 1;
+    if (const auto star = name.find('*'); star != std::string_view::npos) {
+      times = parse_int<std::size_t>(name.substr(0, star)).value_or(0);
+      name.remove_prefix(star + 1);
+    }
+    if (same_host(name, host)) {
+      slots += std::min(times, kMaxSlots);
+    }
+  }
+  return std::min(slots, kMaxSlots);
+}
+
+/// GPU_ALLOC is "a:0,1;b:2": the minors of the job's GPUs on each host, which may be repeated for
+/// each task. A part of a GPU is "0/3/0" or similar.
+void take_gpus(std::string_view text, std::string_view host, Allocation& allocation) {
+  while (!text.empty()) {
+    std::string_view gpus = take_until(text, ';');
+    const std::string_view name = trim(take_until(gpus, ':'));
+    if (!same_host(name, host)) {
+      continue;
+    }
+    while (!gpus.empty() && allocation.gpu_minors.size() < kMaxGpus) {
+      const std::string_view gpu = trim(take_until(gpus, ','));
+      if (gpu.find('/') != std::string_view::npos) {
+        allocation.mig = true;
+      } else if (const auto minor = parse_int<unsigned>(gpu)) {
+        allocation.gpu_minors.push_back(*minor);
+      }
+    }
+  }
+  std::ranges::sort(allocation.gpu_minors);
+  const auto repeated = std::ranges::unique(allocation.gpu_minors);
+  allocation.gpu_minors.erase(repeated.begin(), repeated.end());
+}
+
+}  // namespace
+
+Result<AllocationMap> parse_bjobs(std::string_view json_text, std::string_view host) {
+  json::parse_options options;
+  options.max_depth = kMaxDepth;
+  options.allow_invalid_utf8 = true;
+  boost::system::error_code error;
+  const json::value document =
+      json::parse(json::string_view(json_text.data(), json_text.size()), error, {}, options);
+  const json::object* const object = document.if_object();
+  const json::value* const list = object == nullptr ? nullptr : object->if_contains("RECORDS");
+  if (error || list == nullptr || !list->is_array()) {
+    return fail(ErrorCode::kParse, "output of bjobs: {}",
+                error ? error.message() : "expected an object with a list RECORDS");
+  }
+  AllocationMap allocations;
+  for (const json::value& item : list->get_array()) {
+    const json::object* const record = item.if_object();
+    const std::string id = record == nullptr ? std::string() : id_of(*record);
+    if (id.empty()) {
+      continue;
+    }
+    Allocation allocation{.slots = count_slots(text_of(*record, "ALLOC_SLOT"), host)};
+    take_gpus(text_of(*record, "GPU_ALLOC"), host, allocation);
+    if (allocation != Allocation{}) {
+      allocations[id] = std::move(allocation);
+    }
+  }
+  return allocations;
+}
+
+}  // namespace ceems::exporter::lsf

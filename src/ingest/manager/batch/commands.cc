@@ -1,0 +1,126 @@
+#include "ingest/manager/batch/commands.h"
+
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "base/log.h"
+#include "base/strings.h"
+#include "config/section.h"
+
+namespace ceems::ingest {
+namespace {
+
+/// A job's command and its environment may be long. One line must not stop the rest.
+constexpr std::size_t kMaxLineBytes = std::size_t{16} << 20U;
+
+Result<std::filesystem::path> find_directory(const ClusterConfig& config,
+                                             std::string_view program,
+                                             const std::string& search_path) {
+  if (config.cli_path.empty()) {
+    auto found = os::find_program(program, search_path);
+    if (!found) {
+      return fail(std::move(found).error().with_context("cli.path is not set"));
+    }
+    return std::filesystem::path(*found).parent_path();
+  }
+  std::error_code error;
+  if (!std::filesystem::exists(config.cli_path, error)) {
+    return fail(errno_error(error ? error.value() : ENOENT, "stat " + config.cli_path));
+  }
+  std::filesystem::path directory = std::filesystem::absolute(config.cli_path, error);
+  if (error) {
+    return fail(errno_error(error.value(), "cli.path " + config.cli_path));
+  }
+  return directory;
+}
+
+}  // namespace
+
+Result<> read_batch_options(const config::Node& extra, BatchOptions& options) {
+  config::Section section(extra);
+  std::string members = "jobs";
+  section.duration("command_timeout", options.timeout)
+      .text("time_zone", options.time_zone)
+      .text("members", members)
+      .refuse(options.timeout.count() <= 0, "command_timeout", "must be more than 0s")
+      .refuse(members != "jobs" && members != "none", "members", "expected jobs or none");
+  if (auto zone = TimeZone::find(options.time_zone); !zone) {
+    section.refuse(true, "time_zone", zone.error().message);
+  }
+  options.members = members == "jobs";
+  return section.done();
+}
+
+Result<BatchCommands> BatchCommands::create(const ClusterConfig& config,
+                                            const BatchOptions& options,
+                                            std::string_view program,
+                                            const std::map<std::string, std::string>& environment,
+                                            os::CommandRunner& runner) {
+  BatchCommands commands(runner, config.cluster.id);
+  commands.environment_ = os::process_environment();
+  commands.timeout_ = options.timeout;
+  auto directory = find_directory(config, program, commands.environment_["PATH"]);
+  if (!directory) {
+    return fail(std::move(directory).error().with_context("cluster " + config.cluster.id));
+  }
+  commands.directory_ = *std::move(directory);
+  auto zone = TimeZone::find(options.time_zone);
+  if (!zone) {
+    return fail(std::move(zone).error().with_context("cluster " + config.cluster.id));
+  }
+  commands.zone_ = *zone;
+  commands.environment_["LC_ALL"] = "C";
+  for (const auto& [name, value] : environment) {
+    commands.environment_[name] = value;
+  }
+  for (const auto& [name, value] : config.cli_environment) {
+    commands.environment_[name] = value;
+  }
+  if (options.time_zone.empty()) {
+    commands.environment_["TZ"] = "UTC";
+  }
+  return commands;
+}
+
+Result<> BatchCommands::run(const std::string& program,
+                            std::vector<std::string> arguments,
+                            const Line& line,
+                            const std::stop_token& stop,
+                            std::string_view nothing) {
+  os::Command command;
+  command.path = (directory_ / program).string();
+  command.arguments = std::move(arguments);
+  command.environment = environment_;
+  command.timeout = timeout_;
+  command.max_output_bytes = kMaxLineBytes;
+  auto result = runner_->run_lines(command, line, stop);
+  if (!result) {
+    return fail(std::move(result).error().with_context(program));
+  }
+  const std::string_view message = trim(result->error_text);
+  const bool none = !nothing.empty() && message.find(nothing) != std::string_view::npos;
+  const std::string problem = printable(message, 300);
+  if (result->exit_status != 0 && !none) {
+    return fail(ErrorCode::kUnavailable, "{}: exit status {}: {}", program, result->exit_status,
+                problem.empty() ? "no message" : problem);
+  }
+  const bool noted = !problem.empty() && !none;
+  if (changed(program, noted)) {
+    if (noted) {
+      log::warn("message of a command of the batch system",
+                {{"cluster_id", cluster_id_}, {"command", program}, {"text", problem}});
+    } else {
+      log::info("no more messages of a command of the batch system",
+                {{"cluster_id", cluster_id_}, {"command", program}});
+    }
+  }
+  return {};
+}
+
+/// Returns whether the trouble began or ended with this call.
+bool BatchCommands::changed(const std::string& trouble, bool there) {
+  return there ? troubles_.insert(trouble).second : troubles_.erase(trouble) > 0;
+}
+
+}  // namespace ceems::ingest

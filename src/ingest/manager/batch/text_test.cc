@@ -1,0 +1,125 @@
+#include "ingest/manager/batch/text.h"
+
+#include <gmock/gmock.h>
+#include <gtest/gtest.h>
+
+namespace ceems::ingest {
+namespace {
+
+using ::testing::ElementsAre;
+using ::testing::HasSubstr;
+using ::testing::IsEmpty;
+
+constexpr std::int64_t kNow = 1'767'225'600'000;  // 2026-01-01T00:00:00Z
+constexpr std::int64_t kDay = 24LL * 3'600'000;
+
+std::string printed(std::string_view text, const char* zone = "UTC", std::int64_t now_ms = kNow) {
+  const auto ms = parse_ctime(text, TimeZone::find(zone).value(), now_ms);
+  return ms ? TimeZone().local(*ms) : "-";
+}
+
+TEST(Ctime, IsReadWithAndWithoutItsParts) {
+  EXPECT_EQ(printed("Wed Apr 14 23:34:19 2021"), "2021-04-14T23:34:19");
+  EXPECT_EQ(printed("Mon Oct  8 17:07:54 2025"), "2025-10-08T17:07:54");
+  EXPECT_EQ(printed("Apr 12 18:10:00 2025"), "2025-04-12T18:10:00");
+  EXPECT_EQ(printed("Apr 12 22:27:01 2025 L"), "2025-04-12T22:27:01");
+  EXPECT_EQ(printed("Dec 20 16:25"), "2025-12-20T16:25:00");
+  EXPECT_EQ(printed("Dec 20 16:25 L"), "2025-12-20T16:25:00");
+}
+
+TEST(Ctime, WithoutAYearIsTheLastSuchTime) {
+  EXPECT_EQ(printed("Dec 31 23:59:00"), "2025-12-31T23:59:00");
+  EXPECT_EQ(printed("Jan  1 00:10:00"), "2026-01-01T00:10:00");  // a clock that is ahead
+  EXPECT_EQ(printed("Jan  3 00:00:00"), "2025-01-03T00:00:00");
+  EXPECT_EQ(printed("Feb 29 12:00:00"), "2024-02-29T12:00:00");
+  EXPECT_EQ(printed("Dec 31 23:59:00", "UTC", kNow - kDay), "2025-12-31T23:59:00");
+}
+
+TEST(Ctime, IsInItsZoneAlsoWhenTheClockChanges) {
+  EXPECT_EQ(printed("Jul  1 12:00:00 2025", "Europe/Paris"), "2025-07-01T10:00:00");
+  // 02:30 occurs twice; the later moment counts, so that nothing is counted twice.
+  EXPECT_EQ(printed("Oct 26 02:30:00 2025", "Europe/Paris"), "2025-10-26T01:30:00");
+  EXPECT_EQ(printed("Mar 30 02:30:00 2025", "Europe/Paris"), "2025-03-30T01:00:00");
+}
+
+TEST(Ctime, IsNothingElse) {
+  for (const char* const text :
+       {"", "-", "Unknown", "2026-01-01T00:00:00", "Apr 31 10:00:00 2025", "Apr 32 10:00:00 2025",
+        "Xyz 1 10:00:00 2025", "Apr 1 25:00:00 2025", "Apr 1 10 2025", "Apr 1 10:00:00:00 2025",
+        "Apr 1 10:00:00 99999", "Apr 1 10:00:00 2025 Q", "Apr 1 10:00:00 2025 L more", "Wed",
+        "Apr -1 10:00:00 2025"}) {
+    EXPECT_EQ(printed(text), "-") << text;
+  }
+}
+
+TEST(Size, HasManyForms) {
+  constexpr double kMebi = 1 << 20;
+  EXPECT_EQ(parse_size("9 Mbytes", 1), 9 * kMebi);
+  EXPECT_EQ(parse_size("3.5G", 1), 3.5 * 1024 * kMebi);
+  EXPECT_EQ(parse_size("8388608kb", 1), 8192 * kMebi);
+  EXPECT_EQ(parse_size("8gb", 1), 8192 * kMebi);
+  EXPECT_EQ(parse_size("348kb", 1), 348 * 1024);
+  EXPECT_EQ(parse_size("0b", 1), 0);
+  EXPECT_EQ(parse_size("4kw", 1), 4 * 8 * 1024);
+  EXPECT_EQ(parse_size("512", kMebi), 512 * kMebi);
+  EXPECT_EQ(parse_size("128.00", kMebi), 128 * kMebi);
+  for (const char* const text :
+       {"", "-", "-1M", "M", "1.2.3G", "5 apples", "nan", "9e30", "99999E"}) {
+    EXPECT_EQ(parse_size(text, 1), std::nullopt) << text;
+  }
+}
+
+/// "key:text" for each element, in parts of this size.
+std::vector<std::string> cut(const std::string& member,
+                             std::string_view text,
+                             std::size_t size,
+                             std::string& error) {
+  std::vector<std::string> found;
+  JsonCutter cutter(member, [&](std::string_view key, std::string_view json) -> Result<> {
+    found.push_back(std::string(key) + ":" + std::string(json));
+    return {};
+  });
+  error.clear();
+  for (; !text.empty(); text.remove_prefix(std::min(size, text.size()))) {
+    if (auto done = cutter.add(text.substr(0, size)); !done) {
+      error = done.error().message;
+      return found;
+    }
+  }
+  if (auto done = cutter.finish(); !done) {
+    error = done.error().message;
+  }
+  return found;
+}
+
+TEST(JsonCutter, PassesOnTheElementsOfOneMember) {
+  std::string error;
+  for (const std::size_t size : {1U, 3U, 1000U}) {
+    EXPECT_THAT(cut("RECORDS",
+                    R"({"COMMAND":"x","RECORDS":[ {"a": "}]\"" }, 5 ,[1,2] ],"N":{"RECORDS":[7]}})",
+                    size, error),
+                ElementsAre(R"(:{"a":"}]\""})", ":5", ":[1,2]"));
+    EXPECT_EQ(error, "");
+    EXPECT_THAT(
+        cut("Jobs", R"({"t":1,"Jobs":{"1.s":{"x":{"Jobs":1}},"2[3].s":{}},"u":[{}]})", size, error),
+        ElementsAre(R"(1.s:{"x":{"Jobs":1}})", "2[3].s:{}"));
+    EXPECT_EQ(error, "");
+  }
+  EXPECT_THAT(cut("Jobs", R"({"timestamp":1})", 5, error), IsEmpty());
+  EXPECT_EQ(error, "");
+}
+
+TEST(JsonCutter, SaysWhereTheDocumentBreaks) {
+  std::string error;
+  cut("Jobs", R"({"Jobs":{"1.s":{"a":1},"2.s":{"b)", 1000, error);
+  EXPECT_EQ(error, "the JSON document is incomplete, in or after 2.s");
+  for (const char* const text : {"", "x", "[]", "{}{}", R"({"Jobs":{}}})", R"({"a"})"}) {
+    cut("Jobs", text, 1000, error);
+    EXPECT_NE(error, "") << text;
+  }
+  cut("Jobs", R"({"Jobs":{"1.s":")" + std::string(5U << 20U, 'x'), 1U << 16U, error);
+  EXPECT_THAT(error, HasSubstr("more than 4 MiB"));
+}
+
+}  // namespace
+}  // namespace ceems::ingest

@@ -1,0 +1,247 @@
+#include "ingest/manager/openpbs/job.h"
+
+#include <algorithm>
+#include <utility>
+
+#include <boost/json.hpp>
+
+#include "base/strings.h"
+#include "ingest/manager/batch/text.h"
+
+namespace ceems::ingest::openpbs {
+namespace {
+
+namespace json = boost::json;
+
+constexpr std::size_t kMaxDepth = 16;
+constexpr std::size_t kMaxId = 256;
+constexpr std::size_t kMaxHosts = 65536;
+constexpr double kKibi = 1024;
+constexpr std::int64_t kMaxSeconds = 253'402'300'799;  // the end of the year 9999
+
+const json::value* find(const json::object& job, std::string_view key) {
+  return job.if_contains(json::string_view(key.data(), key.size()));
+}
+
+/// qstat writes some numbers as numbers and others as strings.
+std::string text_of(const json::value* value) {
+  if (value == nullptr) {
+    return {};
+  }
+  if (const auto* text = value->if_string()) {
+    return {text->c_str(), text->size()};
+  }
+  return value->is_int64() ? std::to_string(value->get_int64()) : std::string();
+}
+
+std::string text_of(const json::object& job, std::string_view key) {
+  return text_of(find(job, key));
+}
+
+std::string text_of(const json::object& job, std::string_view key, std::string_view inner) {
+  const json::value* const value = find(job, key);
+  const json::object* const object = value == nullptr ? nullptr : value->if_object();
+  return object == nullptr ? std::string() : text_of(*object, inner);
+}
+
+std::int64_t count_of(std::string_view text) {
+  return std::clamp<std::int64_t>(parse_int<std::int64_t>(text).value_or(0), 0, kMaxBatchCount);
+}
+
+bool is_id(std::string_view id) {
+  return !id.empty() && id.size() <= kMaxId && id.front() >= '0' && id.front() <= '9' &&
+         std::ranges::all_of(id, [](char c) {
+           return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') ||
+                  c == '[' || c == ']' || c == '.' || c == '-' || c == '_';
+         });
+}
+
+/// A time as text, or as seconds since the epoch.
+std::int64_t time_of(const json::object& job, std::string_view key, const JobRules& rules) {
+  const std::string text = text_of(job, key);
+  if (const auto seconds = parse_int<std::int64_t>(text)) {
+    return *seconds > 0 && *seconds < kMaxSeconds ? *seconds * 1000 : 0;
+  }
+  return parse_ctime(text, rules.zone, rules.now_ms).value_or(0);
+}
+
+/// "n1/0*4+n2/1": the part before the slash.
+void take_hosts(std::string_view text, BatchJob& job) {
+  while (!text.empty() && job.hosts.size() < kMaxHosts) {
+    std::string_view chunk = take_until(text, '+');
+    const std::string_view host = take_until(chunk, '/');
+    if (!host.empty() && std::ranges::find(job.hosts, host) == job.hosts.end()) {
+      job.hosts.emplace_back(host);
+    }
+  }
+}
+
+/// "(n1:ncpus=4:mem=8gb:ngpus=1)+(n1[1]:ncpus=4+n2:ncpus=2)": resources of all chunks together.
+void take_vnodes(std::string_view text, BatchJob& job) {
+  while (!text.empty()) {
+    std::string_view chunk = text.substr(0, text.find_first_of("+)"));
+    text.remove_prefix(std::min(chunk.size() + 1, text.size()));
+    if (chunk.starts_with('(')) {
+      chunk.remove_prefix(1);
+    }
+    static_cast<void>(take_until(chunk, ':'));  // vnode
+    while (!chunk.empty()) {
+      std::string_view value = take_until(chunk, ':');
+      const std::string_view name = take_until(value, '=');
+      if (name == "ncpus") {
+        job.cpus = std::min(job.cpus + count_of(value), kMaxBatchCount);
+      } else if (name == "ngpus") {
+        job.gpus = std::min(job.gpus + count_of(value), kMaxBatchCount);
+      } else if (name == "mem") {
+        job.memory_bytes += parse_size(value, 1).value_or(0);
+      }
+    }
+  }
+}
+
+void take_allocation(const json::object& job, BatchJob& result) {
+  take_hosts(text_of(job, "exec_host"), result);
+  take_vnodes(text_of(job, "exec_vnode"), result);
+  result.nodes = static_cast<std::int64_t>(result.hosts.size());
+  if (result.nodes == 0) {
+    result.nodes = count_of(text_of(job, "Resource_List", "nodect"));
+  }
+  if (result.cpus == 0) {
+    result.cpus = count_of(text_of(job, "Resource_List", "ncpus"));
+  }
+  if (result.gpus == 0) {
+    result.gpus = count_of(text_of(job, "Resource_List", "ngpus"));
+  }
+  if (result.memory_bytes <= 0) {
+    result.memory_bytes = parse_size(text_of(job, "Resource_List", "mem"), 1).value_or(0);
+  }
+}
+
+std::string project_of(const json::object& job, const JobRules& rules) {
+  for (const ProjectSource source : rules.projects) {
+    std::string name;
+    switch (source) {
+      case ProjectSource::kProject:
+        name = text_of(job, "project");
+        name = name == "_pbs_project_default" ? "" : name;
+        break;
+      case ProjectSource::kAccount:
+        name = text_of(job, "Account_Name");
+        break;
+      case ProjectSource::kGroup:
+        name = text_of(job, "egroup");
+        break;
+    }
+    if (!name.empty()) {
+      return name;
+    }
+  }
+  return {};
+}
+
+/// Words for the letters of job_state (qstat(1B)). F, X and M are over.
+std::string state_of(std::string_view letter, std::string_view exit_status) {
+  if (letter == "R") {
+    return "RUNNING";
+  }
+  if (letter == "S" || letter == "U") {
+    return "SUSPENDED";
+  }
+  if (letter == "E") {
+    return "EXITING";
+  }
+  if (letter == "F" || letter == "X") {
+    return exit_status == "0" ? "FINISHED" : "FAILED";
+  }
+  return std::string(letter);
+}
+
+/// When the job ended: when the server was told, else when it became history, else when it changed
+/// last.
+std::int64_t end_of(const json::object& job, const JobRules& rules, std::int64_t start_ms) {
+  for (const char* const key : {"obittime", "history_timestamp", "mtime"}) {
+    if (const std::int64_t time = time_of(job, key, rules); time > 0) {
+      return std::max(time, start_ms);
+    }
+  }
+  return 0;
+}
+
+std::string directory_of(const json::object& job) {
+  std::string directory = text_of(job, "Variable_List", "PBS_O_WORKDIR");
+  return directory.empty() ? text_of(job, "jobdir") : directory;
+}
+
+}  // namespace
+
+Result<std::optional<BatchJob>> parse_job(std::string_view id,
+                                          std::string_view json_text,
+                                          const JobRules& rules) {
+  if (!is_id(id)) {
+    return fail(ErrorCode::kParse, "invalid job id '{}'", printable(id, 60));
+  }
+  if (id.find("[]") != std::string_view::npos) {
+    return std::nullopt;
+  }
+  json::parse_options options;
+  options.max_depth = kMaxDepth;
+  options.allow_invalid_utf8 = true;  // in names and environments; cleaned before they are stored
+  boost::system::error_code error;
+  const json::value value =
+      json::parse(json::string_view(json_text.data(), json_text.size()), error, {}, options);
+  const json::object* const job = value.if_object();
+  if (error || job == nullptr) {
+    return fail(ErrorCode::kParse, "job {}: {}", id,
+                error ? error.message() : "expected an object");
+  }
+  const std::string letter = text_of(*job, "job_state");
+  if (letter.size() != 1) {
+    return fail(ErrorCode::kParse, "job {}: invalid job_state '{}'", id, printable(letter, 40));
+  }
+  const std::string start = text_of(*job, "stime");
+  if (start.empty()) {
+    return std::nullopt;  // it has not started
+  }
+  BatchJob result;
+  result.id = id;
+  result.start_ms = time_of(*job, "stime", rules);
+  if (result.start_ms == 0) {
+    return fail(ErrorCode::kParse, "job {}: invalid stime '{}'", id, printable(start, 40));
+  }
+  const bool over = letter == "F" || letter == "X" || letter == "M";
+  if (!over && (letter == "Q" || letter == "H" || letter == "W" || letter == "T")) {
+    return std::nullopt;  // it was requeued
+  }
+  if (over) {
+    result.end_ms = end_of(*job, rules, result.start_ms);
+    if (result.end_ms == 0) {
+      return fail(ErrorCode::kParse, "job {}: it is finished, but has no time of its end", id);
+    }
+  }
+  const std::string exit_status = text_of(*job, "Exit_status");
+  result.state = state_of(letter, exit_status);
+  result.running_state = "RUNNING";
+  result.name = text_of(*job, "Job_Name");
+  result.user = text_of(*job, "euser");
+  if (result.user.empty()) {
+    const std::string owner = text_of(*job, "Job_Owner");
+    result.user = owner.substr(0, owner.find('@'));
+  }
+  result.group = text_of(*job, "egroup");
+  result.project = project_of(*job, rules);
+  result.submit_ms = time_of(*job, "ctime", rules);
+  if (result.submit_ms == 0) {
+    result.submit_ms = time_of(*job, "qtime", rules);
+  }
+  take_allocation(*job, result);
+  result.tags = {{"exit_status", exit_status},
+                 {"queue", text_of(*job, "queue")},
+                 {"select", text_of(*job, "Resource_List", "select")},
+                 {"used_cput", text_of(*job, "resources_used", "cput")},
+                 {"used_mem", text_of(*job, "resources_used", "mem")},
+                 {"used_walltime", text_of(*job, "resources_used", "walltime")},
+                 {"workdir", directory_of(*job)}};
+  return result;
+}
+
+}  // namespace ceems::ingest::openpbs

@@ -1,0 +1,36 @@
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "base/time/time_zone.h"
+#include "ingest/manager/batch/job.h"
+
+// What qstat of OpenPBS prints about jobs.
+namespace ceems::ingest::openpbs {
+
+/// Where the project of a job comes from: the first of these that the job has counts.
+enum class ProjectSource {
+  kProject,  ///< the attribute `project` (qsub -P), unless it is _pbs_project_default
+  kAccount,  ///< the attribute Account_Name (qsub -A)
+  kGroup,    ///< the attribute egroup, the Unix group of the job's processes
+};
+
+struct JobRules {
+  TimeZone zone = {};  ///< of printed times
+  std::int64_t now_ms = 0;
+  std::vector<ProjectSource> projects = {ProjectSource::kProject, ProjectSource::kAccount};
+};
+
+/// Parses one element of `Jobs` of `qstat -f -F json`. Nothing for a job that has not started and
+/// for the whole of a job array, which holds nothing itself; kParse for anything else that is not a
+/// job.
+Result<std::optional<BatchJob>> parse_job(std::string_view id,
+                                          std::string_view json,
+                                          const JobRules& rules);
+
+}  // namespace ceems::ingest::openpbs
