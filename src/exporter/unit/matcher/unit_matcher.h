@@ -66,7 +66,7 @@ std::unique_ptr<UnitMatcher> k8s_matcher();
 
 /// Jobs of LSF: directories "job.ID.PID.EPOCH", or "job.ID[INDEX].PID.EPOCH" for an element of an
 /// array, at any depth below a directory "lsf" (or "lsf.slice", "lsf.service") in the first or
-/// second level of the hierarchy. IBM documents the names of v1; those of v2 are expected to be the
+/// second level of the hierarchy. The names are those of v1; those of v2 are expected to be the
 /// same.
 std::unique_ptr<UnitMatcher> lsf_matcher();
 

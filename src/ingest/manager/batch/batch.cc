@@ -38,8 +38,9 @@ class BatchManager final : public ResourceManager {
     members_.clear();
     std::vector<model::Unit> units;
     for (const auto& [run, job] : jobs) {
-      if (const bool ended_before = job.end_ms > 0 && job.end_ms <= window.start_ms;
-          ended_before && is_reported(run, job)) {
+      const bool ended_before = job.end_ms > 0 && job.end_ms <= window.start_ms;
+      const bool long_ago = ended_before && job.end_ms + kOverlapMs < window.start_ms;
+      if ((ended_before && is_reported(run, job)) || (long_ago && !open_.contains(run))) {
         continue;
       }
       auto unit = to_unit(job, window, counted_from(run, job, window), zone_);
@@ -173,9 +174,11 @@ class BatchManager final : public ResourceManager {
       }
     }
     note_failure({});
-    const std::size_t lost = std::erase_if(open_, [&](auto& entry) {
-      return !jobs.contains(entry.first) && ++entry.second.asks >= kMaxAsks;
-    });
+    for (auto& [run, open] : open_) {
+      open.asks += jobs.contains(run) ? 0 : 1;
+    }
+    const std::size_t lost =
+        std::erase_if(open_, [](const auto& entry) { return entry.second.asks >= kMaxAsks; });
     if (lost > 0) {
       log::warn("the batch system no longer knows jobs that were running; they stay as last seen",
                 {{"cluster_id", cluster_id_}, {"jobs", lost}});

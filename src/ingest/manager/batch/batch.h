@@ -43,7 +43,8 @@ inline constexpr auto kBatchOverlap = std::chrono::minutes(30);
 ///
 /// - A job that ran at the end of the last window and is missing from the next one is asked for by
 ///   its id, because its end was recorded late. A job that is no longer known stays as it is.
-/// - A job that ended before the window and was not reported yet is reported now.
+/// - A job that ended at most kBatchOverlap before the window and was not reported yet is reported
+///   now.
 /// - A job whose start was recorded late counts from its start.
 /// - A job that was requeued is one unit for each start that a fetch saw. A start that a later one
 ///   has replaced ends, as REQUEUED, at the end of the last window in which it was seen.

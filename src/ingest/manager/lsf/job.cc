@@ -162,9 +162,10 @@ std::string find_field(std::string_view rest, std::string_view key) {
 /// Share group charged </u>". A user chooses the job's name, so there must be one ", User <" only.
 Result<> take_header(std::string_view line, FinishedJob& finished) {
   BatchJob& job = finished.job;
+  const std::string_view whole = line;
   const auto id = take_field(line, "Job");
   if (!id || !is_id(*id)) {
-    return fail(ErrorCode::kParse, "expected 'Job <ID>, ...', got '{}'", printable(line, 100));
+    return fail(ErrorCode::kParse, "expected 'Job <ID>, ...', got '{}'", printable(whole, 100));
   }
   job.id = *id;
   const bool named = line.starts_with("Job Name <");

@@ -14,20 +14,14 @@ using ::testing::UnorderedElementsAre;
 constexpr double kGibi = 1024.0 * 1024 * 1024;
 const Times kTimes{.zone = {}, .now_ms = 1'775'000'000'000};  // 2026-03-31T23:33:20Z
 
-constexpr std::string_view kRunning = R"({
+constexpr std::string_view kRunning = R"json({
   "JOBID":"321", "JOBINDEX":"2", "USER":"ada", "USER_GROUP":"physics", "QUEUE":"normal",
   "JOB_NAME":"sweep[1-9]", "PROJ_NAME":"fluids", "STAT":"RUN", "ALLOC_SLOT":"n1.x:n1.x:2*n2.x",
   "NALLOC_SLOT":"4", "SUBMIT_TIME":"Mar 30 18:10:00 2026", "START_TIME":"Mar 30 18:10:55 2026",
   "FINISH_TIME":"Mar 31 22:27:01 2026 L", "RUN_TIME":"34 second(s)",
-                           "EFFECTIVE_RESREQ"
-    : "select[type == local] order[r15s:pg] rusage[mem=2048.00] ",
-                           "GPU_NUM" : "",
-                           "GPU_ALLOC" : "n1.x:0,1,0,1;n2.x:0",
-                           "MEM" : "9 Mbytes",
-                           "MEMLIMIT" : "",
-                           "MEM_EFFICIENCY" : "0.00%",
-                           "EXEC_CWD" : "\/home\/ada"
-})";
+  "EFFECTIVE_RESREQ":"select[type == local] order[r15s:pg] rusage[mem=2048.00] ", "GPU_NUM":"",
+  "GPU_ALLOC":"n1.x:0,1,0,1;n2.x:0", "MEM":"9 Mbytes", "MEMLIMIT":"", "MEM_EFFICIENCY":"0.00%",
+  "EXEC_CWD":"\/home\/ada"})json";
 
 BatchJob running(std::string_view json, bool holds = true) {
   const auto found = parse_running(json, kTimes);

@@ -8,6 +8,7 @@
 
 #include "base/strings.h"
 #include "ingest/manager/all.h"
+#include "ingest/manager/lsf/job.h"
 #include "testing/fake_clock.h"
 #include "testing/fake_runner.h"
 #include "testing/temp_dir.h"

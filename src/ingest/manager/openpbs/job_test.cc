@@ -13,25 +13,18 @@ using ::testing::UnorderedElementsAre;
 
 constexpr double kGibi = 1024.0 * 1024 * 1024;
 
-constexpr std::string_view kJob = R"({
+constexpr std::string_view kJob = R"json({
   "Job_Name":"train", "Job_Owner":"ada@login1", "job_state":"F", "queue":"gpu", "server":"srv",
   "resources_used":{"cpupercent":98,"cput":"00:10:00","mem":"348kb","ncpus":6,"walltime":"00:05:00"},
   "ctime":"Wed Apr  1 10:00:00 2026", "mtime":"Wed Apr  1 10:20:00 2026",
   "qtime":"Wed Apr  1 10:00:01 2026", "stime":"Wed Apr  1 10:10:00 2026",
-  "exec_host":"n1/0*4+n2/1*2", "exec_vnode":"(n1:ncpus=4:mem=4gb:ngpus=1)+(n2[0]:ncpus=1+n2[1]:ncpus=1:mem=1048576kb:ngpus=1)",
-                           "Resource_List"
-    : {"mem" : "9gb", "ncpus" : 9, "ngpus" : 9, "nodect" : 9, "select" : "1:ncpus=4+1:ncpus=2"},
-                           "Variable_List"
-    : {"PBS_O_WORKDIR" : "\/home\/ada", "ODD" : "}{\"\u0000"},
-                           "euser" : "ada",
-                           "egroup" : "physics",
-                           "Account_Name" : "acct",
-                           "project" : "_pbs_project_default",
-                           "Exit_status" : 271,
-                           "obittime" : "Wed Apr  1 10:15:01 2026",
-                           "history_timestamp" : 1775038502,
-                           "run_count" : 1
-})";
+  "exec_host":"n1/0*4+n2/1*2",
+  "exec_vnode":"(n1:ncpus=4:mem=4gb:ngpus=1)+(n2[0]:ncpus=1+n2[1]:ncpus=1:mem=1048576kb:ngpus=1)",
+  "Resource_List":{"mem":"9gb","ncpus":9,"ngpus":9,"nodect":9,"select":"1:ncpus=4+1:ncpus=2"},
+  "Variable_List":{"PBS_O_WORKDIR":"\/home\/ada","ODD":"}{\"\u0000"},
+  "euser":"ada", "egroup":"physics", "Account_Name":"acct", "project":"_pbs_project_default",
+  "Exit_status":271, "obittime":"Wed Apr  1 10:15:01 2026", "history_timestamp":1775038502,
+  "run_count":1})json";
 
 Result<std::optional<BatchJob>> parse(std::string_view json,
                                       std::string_view id = "12[3].srv",
