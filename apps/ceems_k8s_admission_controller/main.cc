@@ -63,7 +63,7 @@ void add_flags(ceems::config::FlagSet& flags, CommandLine& line) {
   flags.add("security.run-as-user", line.run_as_user,
             {.help = "Name or number of the user to become when started as root."});
   flags.add("runtime.gomaxprocs", line.service.threads,
-            {.help = "Number of threads that review.", .env = "GOMAXPROCS"});
+            {.help = "Number of threads for reviews of more than 64 KiB.", .env = "GOMAXPROCS"});
   flags.add_enum("log.level", line.log_level, {"debug", "info", "warn", "error"},
                  {.help = "Lowest level of the messages that are logged."});
   flags.add_enum("log.format", line.log_format, {"logfmt", "json"},

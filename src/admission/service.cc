@@ -23,6 +23,8 @@ constexpr std::string_view kValidatePath = "/ceems-admission-controller/validate
 constexpr std::string_view kJson = "application/json";
 /// The API server stores objects of up to 1.5 MiB; a review of an UPDATE holds two.
 constexpr std::size_t kMaxBodyBytes = std::size_t{3} << 20U;
+/// A review of this size takes less than a millisecond.
+constexpr std::size_t kBriefBytes = std::size_t{64} << 10U;
 
 void refuse_method(std::string_view allowed, net::Response& response) {
   net::plain_text(response, 405, "Method Not Allowed");
@@ -151,6 +153,7 @@ Result<std::unique_ptr<net::Server>> create_server(const ServiceOptions& options
     return request.path == kHealthPath || request.path == kMetricsPath;
   };
   server.on_certificate = reviewer.metrics().on_certificate();
+  server.brief = [](const net::Request& request) { return request.body.size() <= kBriefBytes; };
   server.on_dropped = [&reviewer](net::Dropped what) { reviewer.metrics().count_dropped(what); };
   return net::Server::create(std::move(server),
                              [&reviewer](const net::Request& request, net::Response& response) {

@@ -41,7 +41,7 @@ class Reviewer {
 struct ServiceOptions {
   std::vector<std::string> listen_addresses = {":9000"};
   std::string web_config_file = {};  ///< empty: plain HTTP
-  long threads = 1;                  ///< that review; at least 2 and at most 64 are used
+  long threads = 1;  ///< for reviews of more than 64 KiB; at least 2 and at most 64 are used
 };
 
 /// Binds the addresses. `reviewer` must outlive the server.

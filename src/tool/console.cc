@@ -5,6 +5,9 @@
 
 #include <fmt/format.h>
 
+#include "base/strings.h"
+#include "cacct/answer.h"
+
 namespace ceems::tool {
 
 void StandardConsole::print(std::string_view text) {
@@ -13,7 +16,11 @@ void StandardConsole::print(std::string_view text) {
 }
 
 void StandardConsole::say(std::string_view line) {
-  fmt::print(stderr, "{}\n", line);
+  // Names of jobs, targets and chassis come from other machines.
+  for (bool more = true; more;) {
+    more = line.find('\n') != std::string_view::npos;
+    fmt::print(stderr, "{}\n", cacct::terminal_safe(take_until(line, '\n')));
+  }
 }
 
 std::optional<std::string> StandardConsole::read_line() {

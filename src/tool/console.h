@@ -12,7 +12,8 @@ class Console {
   virtual ~Console() = default;
   /// Writes to stdout, for programs that read the output.
   virtual void print(std::string_view text) = 0;
-  /// Writes a line to stderr, for people.
+  /// Writes a line or several to stderr, for people. Characters that a terminal would obey are
+  /// replaced.
   virtual void say(std::string_view line) = 0;
   /// The next line of stdin without its end; nothing at the end of the input.
   virtual std::optional<std::string> read_line() = 0;

@@ -313,6 +313,10 @@ Task<Turn> Connection::in_turn(const Request& request,
     co_await run_on(core_.urgent->get_executor(), work);
     co_return Turn::kRun;
   }
+  if (core_.options.brief && core_.options.brief(request)) {
+    work();
+    co_return Turn::kRun;
+  }
   Turn turn = Turn::kRun;
   auto start = [this, &request, &work, &turn, droppable](auto done) {
     auto job = [&work, &turn, done = std::move(done)](Turn given) mutable {

@@ -58,6 +58,10 @@ struct ServerOptions {
   std::function<std::string(const Request&)> queue_key = {};
   /// Requests that never wait for a worker, because one more thread serves them. May be empty.
   std::function<bool(const Request&)> urgent = {};
+  /// Requests that the handler answers in less than a millisecond without waiting for anything: it
+  /// is called for them on the thread of all connections, which saves switching to a worker and
+  /// back. On a busy machine, each switch waits for a CPU. May be empty.
+  std::function<bool(const Request&)> brief = {};
   /// A request that has waited so long for a worker is answered with 503.
   std::chrono::milliseconds queue_timeout{10000};
   /// Called on any thread, for metrics. May be empty.

@@ -117,6 +117,18 @@ class ServerLoad : public ::testing::Test {
   std::unique_ptr<Server> server_;
 };
 
+TEST_F(ServerLoad, BriefRequestsNeedNoWorker) {
+  options_.brief = [](const Request& request) { return request.path == "/brief"; };
+  start();
+  const auto held = hold();
+  const auto waiting = sent(get("/other", "ann"));
+  const auto brief = sent(get("/brief", "mallory"));
+  EXPECT_EQ(brief->answer().body, "done");
+  EXPECT_EQ(handled(), "/brief ");
+  release();
+  EXPECT_EQ(waiting->answer().body, "done");
+}
+
 TEST_F(ServerLoad, AUserWithManyRequestsDelaysAnotherByOne) {
   start();
   const auto first = hold();
