@@ -107,16 +107,17 @@ class Node:
         replace(self.scenario, "\n".join(lines) + "\n")
 
 
-def extra_series():
+def extra_series(instance):
     """What the collectors for eBPF and perf events export, counters of a node that the reference's exporter runs on with the records of
     its rules, and faults for the dashboards of operators to show."""
     seconds = time.monotonic()
     lines = []
+    of_node = {"job": "ceems", "instance": instance}  # as if they were on the page of the first node
 
     def add(metric, value, **labels):
         lines.append("%s{%s} %r" % (metric, ",".join('%s="%s"' % pair for pair in labels.items()), float(value)))
     for uuid in (OWN, FOREIGN):
-        unit = {"manager": "slurm", "hostname": "n1", "uuid": uuid}
+        unit = {"manager": "slurm", "hostname": "n1", "uuid": uuid, **of_node}
         for number, event in enumerate(PERF, 1):
             add("ceems_perf_%s_total" % event, 1000 * number * seconds, **unit)
         for way in ("read", "write"):
@@ -126,7 +127,7 @@ def extra_series():
         for way in ("ingress", "egress"):
             for what in ("bytes", "packets"):
                 add("ceems_ebpf_%s_%s_total" % (way, what), 10 * seconds, **unit, proto="tcp", family="ipv4")
-    old = {"uuid": OLD, "manager": "slurm", "hostname": "r1", "cgrouphostname": "r1"}
+    old = {"job": "ceems", "uuid": OLD, "manager": "slurm", "hostname": "r1", "cgrouphostname": "r1"}
     gpu = {"index": "0", "hindex": "r1/gpu-0", "gpuuuid": "GPU-r1", "gpuiid": ""}
     add("uuid:ceems_host_power_watts:pue", 130, **old)
     add("uuid:ceems_gpu_power_watts:pue", 260, **old, **gpu)
@@ -137,10 +138,10 @@ def extra_series():
     add("ceems_compute_unit_memory_used_bytes", 1 << 30, **old)
     add("ceems_compute_unit_memory_total_bytes", 1 << 32, **old)
     add("ceems_compute_unit_gpu_index_flag", 1, **old, **gpu)
-    add("ceems_energy_source_info", 1, hostname="n9", domain="node", source="model", method="modelled")
+    add("ceems_energy_source_info", 1, job="ceems", hostname="n9", domain="node", source="model", method="modelled")
     add("ceems_energy_source_age_seconds", 500, hostname="n9", source="ipmi_dcmi")
     add("ceems_energy_rejected_joules_total", 100 * seconds, hostname="n1", source="rapl:9")
-    add("ceems_exporter_build_info", 1, version="0.0.1", hostname="n9")
+    add("ceems_exporter_build_info", 1, job="ceems", version="0.0.1", hostname="n9")
     add("ceems_web_certificate_not_after_timestamp_seconds", time.time() + 30 * 86400)
     return "\n".join(lines) + "\n"
 
@@ -156,12 +157,12 @@ def prometheus_config(directory, nodes, extra, api, lb, profiles, own, rules):
         # A scrape a second, and not one a minute: so are the intervals.
         text = re.sub(r"interval: \w+", "interval: %ds" % SCRAPE, text)
         listed.append(write(os.path.join(directory, "compat.yml"), re.sub(r"\[\d+[smh]\]", "[%ds]" % (5 * SCRAPE), text)))
-    jobs = {"ceems": ["127.0.0.1:%d" % node.port for node in nodes] + [extra, "127.0.0.1:1"], "ceems_api_server": [api],
+    jobs = {"ceems": ["127.0.0.1:%d" % node.port for node in nodes] + ["127.0.0.1:1"], "extra": [extra], "ceems_api_server": [api],
             "ceems_lb": ["127.0.0.1:%d" % lb, "127.0.0.1:%d" % profiles], "prometheus": ["127.0.0.1:%d" % own]}
     return write(os.path.join(directory, "prometheus.yml"),
                  "global: {scrape_interval: %ds, scrape_timeout: %ds, evaluation_interval: %ds}\nrule_files: %s\nscrape_configs:\n%s" % (
                      SCRAPE, SCRAPE, SCRAPE, json.dumps(listed), "".join(
-                         "  - job_name: %s\n    static_configs: [{targets: %s}]\n" % (job, json.dumps(targets))
+                         "  - job_name: %s\n    honor_labels: true\n    static_configs: [{targets: %s}]\n" % (job, json.dumps(targets))
                          for job, targets in jobs.items())))
 
 
@@ -197,7 +198,7 @@ class Site:
         worker = threading.Thread(target=self.work, daemon=True)
         worker.start()
         stack.callback(lambda: (self.running.clear(), worker.join()))
-        extra = stack.enter_context(FakeHttp(lambda *_: (200, "text/plain", extra_series().encode())))
+        extra = stack.enter_context(FakeHttp(lambda *_: (200, "text/plain", extra_series("127.0.0.1:%d" % self.nodes[0].port).encode())))
         self.pyroscope = stack.enter_context(Backend())
         self.port, self.profiles, own = free_port(), free_port(), free_port()
         self.prometheus = "http://127.0.0.1:%d" % own
@@ -222,7 +223,8 @@ class Site:
              *AS_ROOT], os.path.join(directory, "api.log"))).wait_ready(self.api + "/health")
         for node in self.nodes:
             node.exporter.wait_ready("http://127.0.0.1:%d/health" % node.port)
-        wait_until("alice's jobs are in the database", lambda: len(self.units("alice")) == 2, 120)
+        wait_until("alice's jobs are in the database", lambda: len(self.units("alice")) == 2,
+                   600 if history else 60)
         self.lb = start_lb(stack, directory, "lb", self.data, self.prometheus, self.pyroscope.url, self.port, self.profiles)
         wait_until("the database has energy of the running job", self.has_energy, 90, 0.5)
 

@@ -9,6 +9,7 @@ Grafana itself is not there: dashboards.py fills in variables, jsonata.py and th
 transformations of panels do."""
 
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -351,6 +352,14 @@ class Test:
         asker, dashboard = self.asker("ceems-unit", "")
         answer = asker.post("/api/v1/query", query='ceems_compute_unit_cpus{uuid="%s"}' % OWN)
         assert answer.status == 401, answer.text
+        # Whoever may send queries can add header fields to those of the Infinity plugin, but not a second name.
+        connection = http.client.HTTPConnection(self.site.api[7:])
+        connection.putrequest("GET", "/api/v1/units")
+        for name in ("mallory", "alice"):
+            connection.putheader("X-Grafana-User", name)
+        connection.endheaders()
+        assert connection.getresponse().status == 401
+        connection.close()
 
     def other_values(self):
         """Values of the variable that would change the query if they were not filled in as Grafana does."""
