@@ -25,6 +25,7 @@ CLUSTER = "test"
 OWN, FOREIGN = "1000000", "1000001"  # the jobs of alice and of bob, on both nodes
 OLD = "999000"  # a job of alice's on nodes that run the reference's exporter: only recording rules know its power
 COMPAT = os.path.join(ROOT, "packaging", "prometheus", "ceems-compat.rules.yml")
+ARRAYS, TASK = "lsf", "6[1]"  # another cluster: a task of an array, alice's; 61 is a job of bob's there
 AS_ROOT = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
 GPM = {2: 81.5, 3: 40, 1: 95, 5: 25, 7: 12, 6: 3, 9: 4, 11: 6, 12: 8, 13: 10, 10: 55}  # metrics of GPU profiling
 
@@ -138,6 +139,8 @@ def extra_series(instance):
     add("ceems_compute_unit_memory_used_bytes", 1 << 30, **old)
     add("ceems_compute_unit_memory_total_bytes", 1 << 32, **old)
     add("ceems_compute_unit_gpu_index_flag", 1, **old, **gpu)
+    for uuid in (TASK, "61"):
+        add("ceems_compute_unit_memory_used_bytes", 66 << 20, **{**old, "uuid": uuid})
     add("ceems_energy_source_info", 1, job="ceems", hostname="n9", domain="node", source="model", method="modelled")
     add("ceems_energy_source_age_seconds", 500, hostname="n9", source="ipmi_dcmi")
     add("ceems_energy_rejected_joules_total", 100 * seconds, hostname="n1", source="rapl:9")
@@ -170,12 +173,10 @@ def start_lb(stack, directory, name, data, prometheus, pyroscope, port, profiles
     config = write(os.path.join(directory, name + ".yml"), """
 ceems_lb:
   backends:
-    - id: %s
-      tsdb: [{web: {url: '%s'}}]
-      pyroscope: [{web: {url: '%s'}}]
-%sceems_api_server:
+%s%sceems_api_server:
   data: {path: %s}
-""" % (CLUSTER, prometheus, pyroscope, "  access: {shared_metrics: [ceems_emissions_gCo2_kWh, ceems_energy_source_info]}\n" if shared else "",
+""" % ("".join("    - id: %s\n      tsdb: [{web: {url: '%s'}}]\n      pyroscope: [{web: {url: '%s'}}]\n" % (cluster, prometheus, pyroscope)
+               for cluster in (CLUSTER, ARRAYS)), "  access: {shared_metrics: [ceems_emissions_gCo2_kWh, ceems_energy_source_info]}\n" if shared else "",
        data), 0o600)
     program = stack.enter_context(Program(
         [os.path.join(BIN, "ceems_lb"), "--config.file=" + config, "--web.listen-address=127.0.0.1:%d" % port,
@@ -216,6 +217,11 @@ class Site:
                  self.prometheus + "/-/ready")
         config = fake_slurm.api_config(directory, self.started - (DAYS * 86400 if history else 3600), self.data, tsdb=self.prometheus,
                                        max_interval="1w" if history else "1h").replace("time_zone: UTC", "time_zone: Local")
+        units = write(directory + "/units.jsonl", "".join(json.dumps({
+            "unit": unit, "user": user, "project": project, "start": int(self.started) - 60, "cpus": 2, "memory_mib": 1024}) + "\n"
+            for unit, user, project in ((TASK, "alice", "pa"), ("61", "bob", "pb"))))
+        config = config.replace("updaters:\n  - id", "  - {id: %s, manager: exec, extra_config: {file: %s}}\nupdaters:\n  - id" % (
+            ARRAYS, units))
         write(directory + "/api.yml", config.replace("  admin:\n", "    retention_period: 100d\n  admin:\n")
               + "    extra_config: {country_code: FR}\n")
         stack.enter_context(Program(
@@ -223,7 +229,7 @@ class Site:
              *AS_ROOT], os.path.join(directory, "api.log"))).wait_ready(self.api + "/health")
         for node in self.nodes:
             node.exporter.wait_ready("http://127.0.0.1:%d/health" % node.port)
-        wait_until("alice's jobs are in the database", lambda: len(self.units("alice")) == 2,
+        wait_until("alice's jobs are in the database", lambda: len(self.units("alice")) == 3,
                    600 if history else 60)
         self.lb = start_lb(stack, directory, "lb", self.data, self.prometheus, self.pyroscope.url, self.port, self.profiles)
         wait_until("the database has energy of the running job", self.has_energy, 90, 0.5)
