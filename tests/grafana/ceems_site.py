@@ -169,15 +169,13 @@ def prometheus_config(directory, nodes, extra, api, lb, profiles, own, rules):
                          for job, targets in jobs.items())))
 
 
-def start_lb(stack, directory, name, data, prometheus, pyroscope, port, profiles, shared=True):
-    config = write(os.path.join(directory, name + ".yml"), """
-ceems_lb:
-  backends:
-%s%sceems_api_server:
-  data: {path: %s}
-""" % ("".join("    - id: %s\n      tsdb: [{web: {url: '%s'}}]\n      pyroscope: [{web: {url: '%s'}}]\n" % (cluster, prometheus, pyroscope)
-               for cluster in (CLUSTER, ARRAYS)), "  access: {shared_metrics: [ceems_emissions_gCo2_kWh, ceems_energy_source_info]}\n" if shared else "",
-       data), 0o600)
+def start_lb(stack, directory, name, data, prometheus, pyroscope, port, profiles, usual=True):
+    """Without `usual` the metric of meters is not shared, and `instance` is hidden from users."""
+    backend = "    - id: %s\n      tsdb: [{web: {url: '%s'}, filter_labels: [%s]}]\n      pyroscope: [{web: {url: '%s'}}]\n"
+    hidden, access = ("", "  access: {shared_metrics: [ceems_emissions_gCo2_kWh, ceems_energy_source_info]}\n") if usual else ("instance", "")
+    backends = "".join(backend % (cluster, prometheus, hidden, pyroscope) for cluster in (CLUSTER, ARRAYS))
+    config = write(os.path.join(directory, name + ".yml"), "ceems_lb:\n  backends:\n%s%sceems_api_server:\n  data: {path: %s}\n" % (
+        backends, access, data), 0o600)
     program = stack.enter_context(Program(
         [os.path.join(BIN, "ceems_lb"), "--config.file=" + config, "--web.listen-address=127.0.0.1:%d" % port,
          "--web.listen-address=127.0.0.1:%d" % profiles, *AS_ROOT], os.path.join(directory, name + ".log")))
