@@ -132,6 +132,7 @@ def extra_series(instance):
     gpu = {"index": "0", "hindex": "r1/gpu-0", "gpuuuid": "GPU-r1", "gpuiid": ""}
     add("uuid:ceems_host_power_watts:pue", 130, **old)
     add("uuid:ceems_gpu_power_watts:pue", 260, **old, **gpu)
+    add("uuid:ceems_host_emissions_g_s:pue", 0.002, **old, provider="owid")
     add("uuid:ceems_gpu_usage:ratio", 40, **old, **gpu)
     for kind, share in (("user", 3), ("system", 1)):
         add("ceems_compute_unit_cpu_%s_seconds_total" % kind, share * seconds, **old)

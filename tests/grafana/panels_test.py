@@ -310,6 +310,7 @@ class Test:
         assert power == {"host": 130, "gpu": 260}, power
         assert [value for _, value in by_title["Power by node (W)"][1]] == [390], by_title["Power by node (W)"]
         assert by_title["GPU use (%)"][0][0][1] == 0.4 and by_title["GPU power by node (W)"][0][0][1] == 260
+        assert by_title["Emission rate (g/s)"][0][0][1] == 0.002, by_title["Emission rate (g/s)"]
         asker.settings = Settings(self.site.started - 3600, self.end, self.scrape, asker.settings.values, "alice")
         energy = asker.promql(next(panel for _, _, panel in panels(dashboard)
                                    if panel["title"] == "Energy in the range (kWh)")["targets"][0])[0][1]
