@@ -2,7 +2,6 @@
 collectors need a kernel or hardware that a test machine lacks, the real API server with a stand-in for sacct, Prometheus with the
 recording rules, and the real load balancer."""
 
-import contextlib
 import json
 import os
 import re
@@ -173,7 +172,8 @@ def prometheus_config(directory, nodes, extra, api, lb, profiles, own, rules):
 def start_lb(stack, directory, name, data, prometheus, pyroscope, port, profiles, usual=True):
     """Without `usual` the metric of meters is not shared, and `instance` is hidden from users."""
     backend = "    - id: %s\n      tsdb: [{web: {url: '%s'}, filter_labels: [%s]}]\n      pyroscope: [{web: {url: '%s'}}]\n"
-    hidden, access = ("", "  access: {shared_metrics: [ceems_emissions_gCo2_kWh, ceems_energy_source_info]}\n") if usual else ("instance", "")
+    hidden = "" if usual else "instance"
+    access = "  access: {shared_metrics: [ceems_emissions_gCo2_kWh, ceems_energy_source_info]}\n" if usual else ""
     backends = "".join(backend % (cluster, prometheus, hidden, pyroscope) for cluster in (CLUSTER, ARRAYS))
     config = write(os.path.join(directory, name + ".yml"), "ceems_lb:\n  backends:\n%s%sceems_api_server:\n  data: {path: %s}\n" % (
         backends, access, data), 0o600)
@@ -212,8 +212,8 @@ class Site:
         # First, because the API server asks it for the scrape interval when it starts.
         stack.enter_context(Program(
             ["prometheus", "--config.file=" + config, "--storage.tsdb.path=" + os.path.join(directory, "tsdb"),
-             "--storage.tsdb.retention.time=1y", "--web.listen-address=127.0.0.1:%d" % own, "--log.level=warn"], os.path.join(directory, "prometheus.log"))).wait_ready(
-                 self.prometheus + "/-/ready")
+             "--storage.tsdb.retention.time=1y", "--web.listen-address=127.0.0.1:%d" % own, "--log.level=warn"],
+            os.path.join(directory, "prometheus.log"))).wait_ready(self.prometheus + "/-/ready")
         config = fake_slurm.api_config(directory, self.started - (DAYS * 86400 if history else 3600), self.data, tsdb=self.prometheus,
                                        max_interval="1w" if history else "1h").replace("time_zone: UTC", "time_zone: Local")
         units = write(directory + "/units.jsonl", "".join(json.dumps({

@@ -1,11 +1,12 @@
 """ceems-cluster and ceems-quality: a whole cluster, for operators with Prometheus itself."""
 
 from .model import Api, Column, Dashboard, Level, Panel, Prom, Row, Variable
-from .promql import (ENDED, FACTOR, JOULES, NODE_ENERGY, SYSTEM, UNALLOCATED, UNIT_ENERGY, any_of, charged, in_words, increase, instead, named,
-                     rate, same_labels, selector, total)
+from .promql import (ENDED, FACTOR, JOULES, NODE_ENERGY, SYSTEM, UNALLOCATED, UNIT_ENERGY, any_of, charged, in_words, increase, instead,
+                     named, rate, same_labels, selector, total)
 from .users import PERIOD, SUMS, USAGE_COLUMNS, fields
 
 NODE = 'domain="node"'
+NODE_LINK = "/d/ceems-node?var-hostname=${__value.text:percentencode}&${__url_time_range}"
 HERE = 'provider="$provider", country_code="$country"'
 SHARES = (("units", UNIT_ENERGY), ("ended units", ENDED), ("system", SYSTEM), ("unallocated", UNALLOCATED))
 SOURCES = (Variable("tsdb", "tsdb", "Metrics"), Variable("api", "api", "API server"))
@@ -79,7 +80,7 @@ CLUSTER = Dashboard(
                        Prom("topk(50, max by (hostname, method) (%s))" % selector("ceems_energy_source_info", NODE), instant=True,
                             table=True)),
               labels=(("hostname", "Node"), ("method", "Method")), values=(("Power", "watt"), ("Unallocated", "percentunit"), ("", "")),
-              origin="energy", width=24, height=10, links=(("hostname", "/d/ceems-node?var-hostname=${__value.text:percentencode}&${__url_time_range}"),)),
+              origin="energy", width=24, height=10, links=(("hostname", NODE_LINK),)),
     )), Row("Over time", (
         Panel("stack", "Power of all nodes by domain", "Power of CPU packages, memory, GPUs and other (fans, disks, losses).", "watt",
               (Prom("sum by (domain) (%s)" % rate(NODE_ENERGY, 'domain!="node"'), "{{domain}}"),), "energy"),
