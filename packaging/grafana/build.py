@@ -8,7 +8,7 @@ from grafana_foundation_sdk.builders import bargauge, barchart, common as option
 from grafana_foundation_sdk.cog import builder as cog
 from grafana_foundation_sdk.cog import runtime
 from grafana_foundation_sdk.cog.encoder import JSONEncoder
-from grafana_foundation_sdk.models import common, dashboard, grafanapyroscope
+from grafana_foundation_sdk.models import dashboard, grafanapyroscope
 from grafana_foundation_sdk.models import text as text_model
 
 from descriptions.model import ORIGINS, Api, Prom, Profile, Shared

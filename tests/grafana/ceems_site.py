@@ -2,7 +2,6 @@
 collectors need a kernel or hardware that a test machine lacks, the real API server with a stand-in for sacct, Prometheus with the
 recording rules, and the real load balancer."""
 
-import contextlib
 import json
 import os
 import re
@@ -25,6 +24,7 @@ CLUSTER = "test"
 OWN, FOREIGN = "1000000", "1000001"  # the jobs of alice and of bob, on both nodes
 OLD = "999000"  # a job of alice's on nodes that run the reference's exporter: only recording rules know its power
 COMPAT = os.path.join(ROOT, "packaging", "prometheus", "ceems-compat.rules.yml")
+ARRAYS, TASK = "lsf", "6[1]"  # another cluster: a task of an array, alice's; 61 is a job of bob's there
 AS_ROOT = ["--security.run-as-user=root"] if os.geteuid() == 0 else []
 GPM = {2: 81.5, 3: 40, 1: 95, 5: 25, 7: 12, 6: 3, 9: 4, 11: 6, 12: 8, 13: 10, 10: 55}  # metrics of GPU profiling
 
@@ -107,16 +107,17 @@ class Node:
         replace(self.scenario, "\n".join(lines) + "\n")
 
 
-def extra_series():
+def extra_series(instance):
     """What the collectors for eBPF and perf events export, counters of a node that the reference's exporter runs on with the records of
     its rules, and faults for the dashboards of operators to show."""
     seconds = time.monotonic()
     lines = []
+    of_node = {"job": "ceems", "instance": instance}  # as if they were on the page of the first node
 
     def add(metric, value, **labels):
         lines.append("%s{%s} %r" % (metric, ",".join('%s="%s"' % pair for pair in labels.items()), float(value)))
     for uuid in (OWN, FOREIGN):
-        unit = {"manager": "slurm", "hostname": "n1", "uuid": uuid}
+        unit = {"manager": "slurm", "hostname": "n1", "uuid": uuid, **of_node}
         for number, event in enumerate(PERF, 1):
             add("ceems_perf_%s_total" % event, 1000 * number * seconds, **unit)
         for way in ("read", "write"):
@@ -126,10 +127,11 @@ def extra_series():
         for way in ("ingress", "egress"):
             for what in ("bytes", "packets"):
                 add("ceems_ebpf_%s_%s_total" % (way, what), 10 * seconds, **unit, proto="tcp", family="ipv4")
-    old = {"uuid": OLD, "manager": "slurm", "hostname": "r1", "cgrouphostname": "r1"}
+    old = {"job": "ceems", "uuid": OLD, "manager": "slurm", "hostname": "r1", "cgrouphostname": "r1"}
     gpu = {"index": "0", "hindex": "r1/gpu-0", "gpuuuid": "GPU-r1", "gpuiid": ""}
     add("uuid:ceems_host_power_watts:pue", 130, **old)
     add("uuid:ceems_gpu_power_watts:pue", 260, **old, **gpu)
+    add("uuid:ceems_host_emissions_g_s:pue", 0.002, **old, provider="owid")
     add("uuid:ceems_gpu_usage:ratio", 40, **old, **gpu)
     for kind, share in (("user", 3), ("system", 1)):
         add("ceems_compute_unit_cpu_%s_seconds_total" % kind, share * seconds, **old)
@@ -137,10 +139,12 @@ def extra_series():
     add("ceems_compute_unit_memory_used_bytes", 1 << 30, **old)
     add("ceems_compute_unit_memory_total_bytes", 1 << 32, **old)
     add("ceems_compute_unit_gpu_index_flag", 1, **old, **gpu)
-    add("ceems_energy_source_info", 1, hostname="n9", domain="node", source="model", method="modelled")
+    for uuid in (TASK, "61"):
+        add("ceems_compute_unit_memory_used_bytes", 66 << 20, **{**old, "uuid": uuid})
+    add("ceems_energy_source_info", 1, job="ceems", hostname="n9", domain="node", source="model", method="modelled")
     add("ceems_energy_source_age_seconds", 500, hostname="n9", source="ipmi_dcmi")
     add("ceems_energy_rejected_joules_total", 100 * seconds, hostname="n1", source="rapl:9")
-    add("ceems_exporter_build_info", 1, version="0.0.1", hostname="n9")
+    add("ceems_exporter_build_info", 1, job="ceems", version="0.0.1", hostname="n9")
     add("ceems_web_certificate_not_after_timestamp_seconds", time.time() + 30 * 86400)
     return "\n".join(lines) + "\n"
 
@@ -156,26 +160,23 @@ def prometheus_config(directory, nodes, extra, api, lb, profiles, own, rules):
         # A scrape a second, and not one a minute: so are the intervals.
         text = re.sub(r"interval: \w+", "interval: %ds" % SCRAPE, text)
         listed.append(write(os.path.join(directory, "compat.yml"), re.sub(r"\[\d+[smh]\]", "[%ds]" % (5 * SCRAPE), text)))
-    jobs = {"ceems": ["127.0.0.1:%d" % node.port for node in nodes] + [extra, "127.0.0.1:1"], "ceems_api_server": [api],
+    jobs = {"ceems": ["127.0.0.1:%d" % node.port for node in nodes] + ["127.0.0.1:1"], "extra": [extra], "ceems_api_server": [api],
             "ceems_lb": ["127.0.0.1:%d" % lb, "127.0.0.1:%d" % profiles], "prometheus": ["127.0.0.1:%d" % own]}
     return write(os.path.join(directory, "prometheus.yml"),
                  "global: {scrape_interval: %ds, scrape_timeout: %ds, evaluation_interval: %ds}\nrule_files: %s\nscrape_configs:\n%s" % (
                      SCRAPE, SCRAPE, SCRAPE, json.dumps(listed), "".join(
-                         "  - job_name: %s\n    static_configs: [{targets: %s}]\n" % (job, json.dumps(targets))
+                         "  - job_name: %s\n    honor_labels: true\n    static_configs: [{targets: %s}]\n" % (job, json.dumps(targets))
                          for job, targets in jobs.items())))
 
 
-def start_lb(stack, directory, name, data, prometheus, pyroscope, port, profiles, shared=True):
-    config = write(os.path.join(directory, name + ".yml"), """
-ceems_lb:
-  backends:
-    - id: %s
-      tsdb: [{web: {url: '%s'}}]
-      pyroscope: [{web: {url: '%s'}}]
-%sceems_api_server:
-  data: {path: %s}
-""" % (CLUSTER, prometheus, pyroscope, "  access: {shared_metrics: [ceems_emissions_gCo2_kWh, ceems_energy_source_info]}\n" if shared else "",
-       data), 0o600)
+def start_lb(stack, directory, name, data, prometheus, pyroscope, port, profiles, usual=True):
+    """Without `usual` the metric of meters is not shared, and `instance` is hidden from users."""
+    backend = "    - id: %s\n      tsdb: [{web: {url: '%s'}, filter_labels: [%s]}]\n      pyroscope: [{web: {url: '%s'}}]\n"
+    hidden = "" if usual else "instance"
+    access = "  access: {shared_metrics: [ceems_emissions_gCo2_kWh, ceems_energy_source_info]}\n" if usual else ""
+    backends = "".join(backend % (cluster, prometheus, hidden, pyroscope) for cluster in (CLUSTER, ARRAYS))
+    config = write(os.path.join(directory, name + ".yml"), "ceems_lb:\n  backends:\n%s%sceems_api_server:\n  data: {path: %s}\n" % (
+        backends, access, data), 0o600)
     program = stack.enter_context(Program(
         [os.path.join(BIN, "ceems_lb"), "--config.file=" + config, "--web.listen-address=127.0.0.1:%d" % port,
          "--web.listen-address=127.0.0.1:%d" % profiles, *AS_ROOT], os.path.join(directory, name + ".log")))
@@ -197,7 +198,7 @@ class Site:
         worker = threading.Thread(target=self.work, daemon=True)
         worker.start()
         stack.callback(lambda: (self.running.clear(), worker.join()))
-        extra = stack.enter_context(FakeHttp(lambda *_: (200, "text/plain", extra_series().encode())))
+        extra = stack.enter_context(FakeHttp(lambda *_: (200, "text/plain", extra_series("127.0.0.1:%d" % self.nodes[0].port).encode())))
         self.pyroscope = stack.enter_context(Backend())
         self.port, self.profiles, own = free_port(), free_port(), free_port()
         self.prometheus = "http://127.0.0.1:%d" % own
@@ -211,10 +212,15 @@ class Site:
         # First, because the API server asks it for the scrape interval when it starts.
         stack.enter_context(Program(
             ["prometheus", "--config.file=" + config, "--storage.tsdb.path=" + os.path.join(directory, "tsdb"),
-             "--storage.tsdb.retention.time=1y", "--web.listen-address=127.0.0.1:%d" % own, "--log.level=warn"], os.path.join(directory, "prometheus.log"))).wait_ready(
-                 self.prometheus + "/-/ready")
+             "--storage.tsdb.retention.time=1y", "--web.listen-address=127.0.0.1:%d" % own, "--log.level=warn"],
+            os.path.join(directory, "prometheus.log"))).wait_ready(self.prometheus + "/-/ready")
         config = fake_slurm.api_config(directory, self.started - (DAYS * 86400 if history else 3600), self.data, tsdb=self.prometheus,
                                        max_interval="1w" if history else "1h").replace("time_zone: UTC", "time_zone: Local")
+        units = write(directory + "/units.jsonl", "".join(json.dumps({
+            "unit": unit, "user": user, "project": project, "start": int(self.started) - 60, "cpus": 2, "memory_mib": 1024}) + "\n"
+            for unit, user, project in ((TASK, "alice", "pa"), ("61", "bob", "pb"))))
+        config = config.replace("updaters:\n  - id", "  - {id: %s, manager: exec, extra_config: {file: %s}}\nupdaters:\n  - id" % (
+            ARRAYS, units))
         write(directory + "/api.yml", config.replace("  admin:\n", "    retention_period: 100d\n  admin:\n")
               + "    extra_config: {country_code: FR}\n")
         stack.enter_context(Program(
@@ -222,7 +228,8 @@ class Site:
              *AS_ROOT], os.path.join(directory, "api.log"))).wait_ready(self.api + "/health")
         for node in self.nodes:
             node.exporter.wait_ready("http://127.0.0.1:%d/health" % node.port)
-        wait_until("alice's jobs are in the database", lambda: len(self.units("alice")) == 2, 120)
+        wait_until("alice's jobs are in the database", lambda: len(self.units("alice")) == 3,
+                   600 if history else 60)
         self.lb = start_lb(stack, directory, "lb", self.data, self.prometheus, self.pyroscope.url, self.port, self.profiles)
         wait_until("the database has energy of the running job", self.has_energy, 90, 0.5)
 

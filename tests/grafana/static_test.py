@@ -165,7 +165,7 @@ def check_api(target, where, audience):
 def requests_at_open(dashboard):
     """Queries that are sent when the dashboard is opened: those of variables and of panels outside folded rows."""
     count = sum(1 for variable in variables(dashboard) if variable["type"] == "query")
-    return count + sum(1 for _, is_open, panel in panels(dashboard) if is_open for target in panel.get("targets") or () if not is_shared(target))
+    return count + sum(not is_shared(target) for _, is_open, panel in panels(dashboard) if is_open for target in panel.get("targets") or ())
 
 
 def check_dashboard(audience, dashboard, language):
@@ -179,7 +179,8 @@ def check_dashboard(audience, dashboard, language):
     assert dashboard["time"]["from"] in ("now-6h", "now-7d", "now-30d"), where
     assert not (dashboard.get("timepicker") or {}).get("hidden"), where
     assert any(tag.startswith("ceems-edition-") for tag in dashboard["tags"]), where
-    assert dashboard["links"] and all(link.get("url", "").startswith("/d/") or link["type"] == "dashboards" for link in dashboard["links"]), where
+    assert dashboard["links"], where
+    assert all(link["type"] == "dashboards" or link["url"].startswith("/d/") for link in dashboard["links"]), where
     names = [variable["name"] for variable in variables(dashboard)]
     assert len(names) == len(set(names)), where
     for variable in variables(dashboard):

@@ -1,11 +1,12 @@
 """ceems-cluster and ceems-quality: a whole cluster, for operators with Prometheus itself."""
 
 from .model import Api, Column, Dashboard, Level, Panel, Prom, Row, Variable
-from .promql import (ENDED, FACTOR, JOULES, NODE_ENERGY, SYSTEM, UNALLOCATED, UNIT_ENERGY, any_of, charged, in_words, increase, instead, named,
-                     rate, same_labels, selector, total)
+from .promql import (ENDED, FACTOR, JOULES, NODE_ENERGY, SYSTEM, UNALLOCATED, UNIT_ENERGY, any_of, charged, in_words, increase, instead,
+                     named, rate, same_labels, selector, total)
 from .users import PERIOD, SUMS, USAGE_COLUMNS, fields
 
 NODE = 'domain="node"'
+NODE_LINK = "/d/ceems-node?var-hostname=${__value.text:percentencode}&${__url_time_range}"
 HERE = 'provider="$provider", country_code="$country"'
 SHARES = (("units", UNIT_ENERGY), ("ended units", ENDED), ("system", SYSTEM), ("unallocated", UNALLOCATED))
 SOURCES = (Variable("tsdb", "tsdb", "Metrics"), Variable("api", "api", "API server"))
@@ -14,8 +15,11 @@ COUNTRY = Variable("labels", "country", "Country", query="%s, country_code" % se
 PUE = Variable("text", "pue", "PUE", "Factor from the energy of the nodes to that of the whole centre. 1 is the nodes alone.", default="1")
 BUSY = 'mode!~"idle|iowait|steal"'
 
-WATTS = same_labels("sum(%s)" % rate(NODE_ENERGY, NODE),
+# The records have their PUE already.
+WATTS = same_labels("$pue * sum(%s)" % rate(NODE_ENERGY, NODE),
                     "sum(job:ceems_host_power_watts:pue) + (sum(job:ceems_gpu_power_watts:pue) or vector(0))")
+RECORDED = "%s + (%s or vector(0))" % tuple(
+    "sum(sum_over_time(job:ceems_%s_power_watts:pue[$__range:1m])) * 60 / %s" % (part, JOULES) for part in ("host", "gpu"))
 FACTORS = "max by (provider, country_code) (%s)" % selector(FACTOR, HERE)
 
 
@@ -44,7 +48,7 @@ CLUSTER = Dashboard(
     (Row("Energy", open=True, panels=(
         Panel("stat", "Energy of the cluster", "Energy of all nodes in the range, multiplied by the PUE above.", "kwatth",
               (Prom(same_labels("$pue * sum(%s) / %s" % (increase(NODE_ENERGY, NODE), JOULES),
-                                "sum(sum_over_time(job:ceems_host_power_watts:pue[$__range:1m])) * 60 / %s" % JOULES), "energy",
+                                RECORDED), "energy",
                     instant=True),), "counters", width=6, height=7, decimals=1),
         Panel("stat", "Unallocated share", "Share of the nodes' energy that goes to CPUs, memory and GPUs which nobody has reserved.",
               "percentunit", (Prom("sum(%s) / sum(%s)" % (increase(UNALLOCATED, NODE), increase(NODE_ENERGY, NODE)), "unallocated",
@@ -57,7 +61,7 @@ CLUSTER = Dashboard(
               " power. Without PUE.", "watt", (Prom(shares(NODE), "{{share}}"),), "energy", width=12),
         Panel("lines", "Emission rate of the cluster", "Power of all nodes multiplied by the emission factor of the chosen provider and"
               " country, and by the PUE above.", "gps",
-              (Prom("$pue * %s / %s * on () group_right () %s" % ("(%s)" % WATTS, JOULES, FACTORS), "{{provider}} {{country_code}}"),),
+              (Prom("(%s) / %s * on () group_right () %s" % (WATTS, JOULES, FACTORS), "{{provider}} {{country_code}}"),),
               "factors", width=12),
     )), Row("Use", open=True, panels=(
         Panel("bars", "Use of the cluster now", "CPUs that are busy, memory in use, and the mean use of GPUs and their memory, of what the"
@@ -76,7 +80,7 @@ CLUSTER = Dashboard(
                        Prom("topk(50, max by (hostname, method) (%s))" % selector("ceems_energy_source_info", NODE), instant=True,
                             table=True)),
               labels=(("hostname", "Node"), ("method", "Method")), values=(("Power", "watt"), ("Unallocated", "percentunit"), ("", "")),
-              origin="energy", width=24, height=10, links=(("hostname", "/d/ceems-node?var-hostname=${__value.text:percentencode}&${__url_time_range}"),)),
+              origin="energy", width=24, height=10, links=(("hostname", NODE_LINK),)),
     )), Row("Over time", (
         Panel("stack", "Power of all nodes by domain", "Power of CPU packages, memory, GPUs and other (fans, disks, losses).", "watt",
               (Prom("sum by (domain) (%s)" % rate(NODE_ENERGY, 'domain!="node"'), "{{domain}}"),), "energy"),

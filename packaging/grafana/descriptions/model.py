@@ -110,7 +110,7 @@ class Row:
 
 @dataclasses.dataclass(frozen=True)
 class Variable:
-    """kind: tsdb, api, profiles (data sources), labels (label_values), names (of an answer of the API), text, choice (fixed)."""
+    """kind: tsdb, api, profiles (data sources), labels (label_values), names (of an answer of the API), text."""
 
     kind: str
     name: str
@@ -121,7 +121,6 @@ class Variable:
     several: bool = False
     default: str = ""
     params: tuple = ()
-    choices: tuple = ()
 
 
 @dataclasses.dataclass(frozen=True)
@@ -133,7 +132,6 @@ class Dashboard:
     variables: tuple
     rows: tuple
     since: str = "now-6h"
-    refresh: str = ""
     tags: tuple = ("ceems",)
     link: tuple = ()  # title and URL of a link instead of the menu of dashboards
 

@@ -4,6 +4,7 @@ read their own; the facts come from the API with the rights of the viewer and ne
 from .model import Api, Column, Dashboard, Level, Panel, Profile, Prom, Row, Shared, Variable
 from .promql import (FACTOR, JOULES, UNIT_ENERGY, any_of, energy_of_records, increase, instead, named, power_of_records, rate,
                      same_labels, selector, total)
+from .users import added
 
 U = 'uuid="$uuid"'
 ON_NODES = U + ', hostname=~"$hostname"'
@@ -21,8 +22,8 @@ FACTS = (
     Column("gpu_use", "avg_gpu_usage.global", "GPU use", "percent", "number"),
     Column("host_energy", "total_cpu_energy_usage_kwh.total", "Host energy", "kwatth", "number"),
     Column("gpu_energy", "total_gpu_energy_usage_kwh.total", "GPU energy", "kwatth", "number"),
-    Column("emissions", "$sum($append(total_cpu_emissions_gms.${provider}_total, total_gpu_emissions_gms.${provider}_total))",
-           "Emissions", "massg", "number"))
+    Column("energy", added("energy_usage_kwh"), "Energy", "kwatth", "number"),
+    Column("emissions", added("emissions_gms"), "Emissions", "massg", "number"))
 
 
 def by_node(what):
@@ -76,6 +77,12 @@ CPU_RATE = "%s + %s" % (rate("ceems_compute_unit_cpu_user_seconds_total", ON_NOD
 CORES = "sum(%s + %s)" % (rate("ceems_compute_unit_cpu_user_seconds_total", U), rate("ceems_compute_unit_cpu_system_seconds_total", U))
 FACTOR_HERE = 'max by (provider) (%s)' % selector(FACTOR, 'provider="$provider", country_code="$country"')
 
+HOST_GRAMS, GPU_GRAMS = (total(selector("uuid:ceems_%s_emissions_g_s:pue" % part, U + ', provider="$provider"'), "provider")
+                         for part in ("host", "gpu"))
+EMISSIONS = same_labels(
+    "%s / %s * on () group_right () %s" % (total(rate(UNIT_ENERGY, U + ', domain="node"')), JOULES, FACTOR_HERE),
+    "%s + (%s or 0 * %s)" % (HOST_GRAMS, GPU_GRAMS, HOST_GRAMS))
+
 
 def share_of_misses(cache):
     return "%s / %s" % (total(rate("ceems_perf_cache_%s_misses_total" % cache, U)), total(rate("ceems_perf_cache_%s_hits_total" % cache, U)))
@@ -93,8 +100,8 @@ ROWS = (
               origin="api", width=24, height=6, key="facts"),
         Panel("stat", "Energy in the range", "Energy that the unit was charged in the chosen time range.", "kwatth",
               (Prom(RANGE_ENERGY, "energy", instant=True),), "counters", width=6, height=7, decimals=3),
-        Panel("stat", "Energy of the whole life", "Energy of the host's share of all runs with this ID; the GPUs are in the table above.",
-              "kwatth", (Shared("facts", ("host_energy",)),), "api", width=6, height=7, decimals=3, calculation="sum"),
+        Panel("stat", "Energy of the whole life", "Energy of host and GPUs of all runs with this ID, from beginning to end.",
+              "kwatth", (Shared("facts", ("energy",)),), "api", width=6, height=7, decimals=3, calculation="sum"),
         Panel("stack", "Power by domain", "Power that the unit was charged: CPU packages, memory, GPUs and other (fans, disks, losses).",
               "watt", (Prom(POWER, "{{domain}}"),), "counters", width=12, height=7),
         Panel("lines", "CPU cores", "Cores that the unit kept busy, and cores that it has reserved.", "cores",
@@ -184,8 +191,7 @@ ROWS = (
     )),
     Row("Emissions", (
         Panel("lines", "Emission rate", "Power of the unit multiplied by the emission factor of the chosen provider and country.",
-              "gps", (Prom("%s / %s * on () group_right () %s" % (total(rate(UNIT_ENERGY, U + ', domain="node"')), JOULES, FACTOR_HERE),
-                           "{{provider}}"),), "factors"),
+              "gps", (Prom(EMISSIONS, "{{provider}}"),), "factors"),
         Panel("lines", "Emission factor", "Grams of CO2 equivalent per kilowatt-hour.", "gpkwh", (Prom(FACTOR_HERE, "{{provider}}"),),
               "exporter"),
     )),
