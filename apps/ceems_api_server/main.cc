@@ -122,10 +122,13 @@ int serve_database(api::Config config,
     upgrade_failed = true;
     ::kill(::getpid(), SIGTERM);  // as if the program had been stopped
   };
+  const bool custom_stats = line.migrate || ingest::has_custom_metrics(config.updaters);
   auto database = ceems::store::open_database({.directory = config.data.path,
                                                .time_zone = config.data.time_zone,
                                                .url = config.data.database_url,
                                                .password_file = config.data.database_password_file,
+                                               .custom_stats = custom_stats,
+                                               .finish_upgrade = line.migrate,
                                                .upgrade_in_use_above = kLongUpgradeBytes,
                                                .on_upgrade_failed = on_upgrade_failed},
                                               clock);

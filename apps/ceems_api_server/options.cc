@@ -26,6 +26,11 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
             {.help = "Address or range of a proxy whose X-Forwarded-For and similar headers are "
                      "trusted (repeatable). By default those of every peer are trusted.",
              .placeholder = "ADDRESS"});
+  flags.add("web.trusted-ip-prefix", line.trusted_ip_prefix,
+            {.help = "Address or range of clients that --web.max-requests does not limit "
+                     "(repeatable). It is the address of the peer or, behind one of "
+                     "--web.trusted-proxies, the one that the proxy forwards.",
+             .placeholder = "CIDR"});
   flags.add("web.cors.origin", line.cors_origin,
             {.help = "Regular expression for the origins that may make cross-origin requests. It "
                      "must match the whole origin."});
@@ -37,6 +42,11 @@ void add_flags(config::FlagSet& flags, CommandLine& line) {
             {.help = "Accepted for compatibility. This program has no profiler."});
   flags.add("web.systemd-socket", line.systemd_socket,
             {.help = "Use the sockets passed by systemd instead of --web.listen-address."});
+  flags.add("db.migrate", line.migrate,
+            {.help = "Upgrade a SQLite database to version 10 of CEEMS, the one of CEEMS 0.15, "
+                     "even if no custom metric is configured, and complete such an upgrade that "
+                     "was interrupted. A copy is made first. Releases before 0.15 do not open the "
+                     "database any more."});
   flags.add("query.max-period", line.query_max_period,
             {.help = "Longest period (to - from) of a query. 0s disables the limit."});
   flags.add("security.run-as-user", line.run_as_user,
@@ -84,6 +94,7 @@ Result<ApiOptions> api_options(const CommandLine& line) {
   options.user_headers = line.user_headers;
   options.max_requests = line.max_requests;
   options.trusted_proxies = line.trusted_proxies;
+  options.trusted_ip_prefix = line.trusted_ip_prefix;
   options.external_url = line.external_url;
   return options;
 }

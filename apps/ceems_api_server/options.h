@@ -20,11 +20,13 @@ struct CommandLine {
   std::string route_prefix = "/";
   long max_requests = 0;
   std::vector<std::string> trusted_proxies;
+  std::vector<std::string> trusted_ip_prefix;
   std::string cors_origin = ".*";
   bool compression = true;
   long compression_level = 5;
   bool debug_server = false;
   bool systemd_socket = false;
+  bool migrate = false;
   std::string query_max_period = "0s";
   std::string run_as_user;
   long threads = 1;

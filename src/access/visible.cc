@@ -11,7 +11,7 @@ namespace {
 
 /// Measurements, times and names that come from the resource manager. Not listed: `name` and `tags`
 /// (working directory, annotations, metadata), which people write.
-constexpr std::array<std::string_view, 28> kShownToSupport = {
+constexpr std::array<std::string_view, 32> kShownToSupport = {
     "cluster_id",
     "resource_manager",
     "uuid",
@@ -40,6 +40,10 @@ constexpr std::array<std::string_view, 28> kShownToSupport = {
     "total_io_read_stats",
     "total_ingress_stats",
     "total_egress_stats",
+    "total_custom_stats",
+    "avg_custom_stats",
+    "min_custom_stats",
+    "max_custom_stats",
 };
 
 /// Rows of units. Some columns are empty if the row belongs to somebody else.

@@ -69,8 +69,7 @@ RateLimiter::Verdict RateLimiter::count(const std::string& client, std::int64_t 
 
 std::string RateLimiter::client_of(const net::Request& request) const {
   const bool trusted =
-      trusted_proxies_.empty() ||
-      std::ranges::find(trusted_proxies_, request.remote_address) != trusted_proxies_.end();
+      peers_.proxies.ranges.empty() || peers_.proxies.contains(request.remote_address);
   if (trusted) {
     for (const std::string_view name : {"True-Client-IP", "X-Real-IP", "X-Forwarded-For"}) {
       const std::string* value = net::find_header(request.headers, name);
@@ -83,7 +82,26 @@ std::string RateLimiter::client_of(const net::Request& request) const {
   return canonical_client(request.remote_address);
 }
 
+bool RateLimiter::is_exempt(const net::Request& request) const {
+  if (peers_.exempt.ranges.empty()) {
+    return false;
+  }
+  // Some proxies add a line of their own behind those of the client.
+  std::string forwarded;
+  for (const auto& [name, value] : request.headers) {
+    if (same_in_any_case(name, "X-Forwarded-For")) {
+      forwarded += (forwarded.empty() ? "" : ",") + value;
+    }
+  }
+  const std::string client = net::client_address(peers_.proxies, request.remote_address, forwarded);
+  // TrustedPeers trusts Unix sockets, but here they are not among the configured ranges.
+  return net::canonical_address(client) && peers_.exempt.contains(client);
+}
+
 bool RateLimiter::admit(const net::Request& request, net::Response& response, std::int64_t now_ms) {
+  if (is_exempt(request)) {
+    return true;
+  }
   const Verdict verdict = count(client_of(request), now_ms);
   response.set_header("X-Ratelimit-Limit", std::to_string(limit_));
   response.set_header("X-Ratelimit-Remaining", std::to_string(verdict.remaining));

@@ -4,10 +4,11 @@
 #include <string>
 #include <string_view>
 #include <unordered_map>
-#include <vector>
+#include <utility>
 
 #include "base/mutex.h"
 #include "base/result.h"
+#include "net/cidr.h"
 #include "net/http.h"
 
 namespace ceems::api {
@@ -17,10 +18,14 @@ namespace ceems::api {
 /// bounded.
 class RateLimiter {
  public:
+  struct Peers {
+    net::TrustedPeers proxies = {};  ///< whose headers count; if empty, those of every peer
+    net::TrustedPeers exempt = {};   ///< clients without a limit
+  };
+
   /// `limit` is in requests per minute. Clients are identified by the address in the headers of
-  /// proxies. If `trusted_proxies` is not empty, only headers of these peers count.
-  RateLimiter(long limit, std::vector<std::string> trusted_proxies)
-      : limit_(limit), trusted_proxies_(std::move(trusted_proxies)) {}
+  /// proxies.
+  RateLimiter(long limit, Peers peers) : limit_(limit), peers_(std::move(peers)) {}
 
   struct Verdict {
     bool allowed = false;
@@ -33,7 +38,13 @@ class RateLimiter {
   /// or the peer. An IPv6 address becomes its /64 network.
   [[nodiscard]] std::string client_of(const net::Request& request) const;
 
-  /// Counts the request and adds the X-Ratelimit-* headers. Returns false after answering with 429.
+  /// Whether the client is exempt from the limit. Its address is that of the peer or, if the peer
+  /// is one of the configured proxies, the last address in X-Forwarded-For that is not a proxy.
+  /// Other headers and other peers can name any address, so they do not count here.
+  [[nodiscard]] bool is_exempt(const net::Request& request) const;
+
+  /// Counts the request, unless its client is exempt, and adds the X-Ratelimit-* headers. Returns
+  /// false after answering with 429.
   bool admit(const net::Request& request, net::Response& response, std::int64_t now_ms);
 
  private:
@@ -45,7 +56,7 @@ class RateLimiter {
   void forget_old(std::int64_t minute) CEEMS_REQUIRES(mutex_);
 
   const long limit_;
-  const std::vector<std::string> trusted_proxies_;
+  const Peers peers_;
   Mutex mutex_;
   std::unordered_map<std::string, Counts> clients_ CEEMS_GUARDED_BY(mutex_);
 };

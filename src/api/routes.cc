@@ -5,14 +5,17 @@
 namespace ceems::api {
 namespace {
 
-constexpr ParamSet kUnitParams{Param::kClusterId, Param::kProject, Param::kUuid,  Param::kFrom,
-                               Param::kTo,        Param::kRunning, Param::kField, Param::kTimeZone,
-                               Param::kLimit,     Param::kCursor,  Param::kSort,  Param::kOrder};
-constexpr ParamSet kCurrentParams{Param::kClusterId,    Param::kProject,   Param::kFrom,
-                                  Param::kTo,           Param::kField,     Param::kGroupBy,
-                                  Param::kExperimental, Param::kTerminated};
-constexpr ParamSet kGlobalParams{Param::kClusterId, Param::kProject, Param::kField, Param::kLimit,
-                                 Param::kCursor};
+constexpr ParamSet kUnitParams{
+    Param::kClusterId, Param::kProject,   Param::kUuid,  Param::kFrom,
+    Param::kTo,        Param::kRunning,   Param::kField, Param::kTimeZone,
+    Param::kLimit,     Param::kCursor,    Param::kSort,  Param::kOrder,
+    Param::kMatch,     Param::kPartition, Param::kQos,   Param::kQueue};
+constexpr ParamSet kCurrentParams{Param::kClusterId,    Param::kProject,    Param::kFrom,
+                                  Param::kTo,           Param::kField,      Param::kGroupBy,
+                                  Param::kExperimental, Param::kTerminated, Param::kMatch,
+                                  Param::kPartition,    Param::kQos,        Param::kQueue};
+constexpr ParamSet kGlobalParams{Param::kClusterId, Param::kProject, Param::kField,
+                                 Param::kLimit,     Param::kCursor,  Param::kMatch};
 constexpr ParamSet kPeopleParams{Param::kClusterId, Param::kProject, Param::kLimit, Param::kCursor};
 
 constexpr std::size_t kUnitKey = 3;    // cluster, id, start

@@ -84,6 +84,18 @@ std::size_t label_of(Place place, const Route* route) {
   return others;
 }
 
+Result<net::TrustedPeers> ranges_of(std::string_view flag, const std::vector<std::string>& texts) {
+  net::TrustedPeers peers;
+  for (const std::string& text : texts) {
+    auto range = net::Cidr::parse(text);
+    if (!range) {
+      return fail(std::move(range).error().with_context(flag));
+    }
+    peers.ranges.push_back(*range);
+  }
+  return peers;
+}
+
 bool is_read_only(Place place) {
   return place == Place::kMetrics || place == Place::kDocument || place == Place::kDocumentFolder ||
          place == Place::kDocumentPage || place == Place::kDocumentStyle;
@@ -100,13 +112,14 @@ struct ApiServer::Target {
 
 ApiServer::ApiServer(ApiOptions options,
                      Cors cors,
+                     RateLimiter::Peers peers,
                      store::Reader& reader,
                      SeriesSource* series,
                      metrics::Registry& registry,
                      const Clock& clock)
     : options_(std::move(options)),
       cors_(std::move(cors)),
-      limiter_(options_.max_requests, options_.trusted_proxies),
+      limiter_(options_.max_requests, std::move(peers)),
       registry_(registry),
       metrics_(registry, labels(), clock),
       document_({.route_prefix = options_.route_prefix,
@@ -137,8 +150,18 @@ Result<std::unique_ptr<ApiServer>> ApiServer::create(ApiOptions options,
   if (!cors) {
     return fail(std::move(cors).error());
   }
+  auto proxies = ranges_of("--web.trusted-proxies", options.trusted_proxies);
+  if (!proxies) {
+    return fail(std::move(proxies).error());
+  }
+  auto exempt = ranges_of("--web.trusted-ip-prefix", options.trusted_ip_prefix);
+  if (!exempt) {
+    return fail(std::move(exempt).error());
+  }
   return std::unique_ptr<ApiServer>(
-      new ApiServer(std::move(options), std::move(*cors), reader, series, registry, clock));
+      new ApiServer(std::move(options), std::move(*cors),
+                    {.proxies = std::move(*proxies), .exempt = std::move(*exempt)}, reader, series,
+                    registry, clock));
 }
 
 ApiServer::Target ApiServer::find_target(const net::Request& request) const {

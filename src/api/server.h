@@ -30,8 +30,9 @@ struct ApiOptions {
   std::string route_prefix = "/";
   std::string cors_origin = ".*";
   std::vector<std::string> user_headers = {std::string(model::kUserHeader)};
-  long max_requests = 0;  ///< per minute and client; 0: no limit
-  std::vector<std::string> trusted_proxies = {};
+  long max_requests = 0;                            ///< per minute and client; 0: no limit
+  std::vector<std::string> trusted_proxies = {};    ///< addresses or ranges
+  std::vector<std::string> trusted_ip_prefix = {};  ///< without the limit: addresses or ranges
   std::int64_t max_period_ms = 0;
   access::Roles roles = {};
   login::SignIn* sign_in = nullptr;  ///< outlives the server; null: a header names the user
@@ -46,7 +47,7 @@ class ApiServer {
  public:
   /// `reader`, `series` (may be null), `registry` and `clock` must outlive the server. The server
   /// adds its metrics to `registry` and serves all of it at /metrics. kInvalidArgument for an
-  /// invalid route prefix or origin pattern.
+  /// invalid route prefix, origin pattern or range of addresses.
   static Result<std::unique_ptr<ApiServer>> create(ApiOptions options,
                                                    store::Reader& reader,
                                                    SeriesSource* series,
@@ -59,6 +60,7 @@ class ApiServer {
  private:
   ApiServer(ApiOptions options,
             Cors cors,
+            RateLimiter::Peers peers,
             store::Reader& reader,
             SeriesSource* series,
             metrics::Registry& registry,

@@ -421,6 +421,42 @@ TEST_F(ServerTest, RequestsPerMinuteAreLimited) {
   EXPECT_EQ(request("GET", "/health", {{"X-Real-IP", "192.0.2.97"}}).status, 429);
 }
 
+TEST_F(ServerTest, TrustedRangesAreNotLimited) {
+  // The peer of every request is 192.0.2.1.
+  make({.max_requests = 1, .trusted_ip_prefix = {"192.0.2.0/24"}});
+  for (int i = 0; i < 3; ++i) {
+    const auto answer = get("/health");
+    EXPECT_EQ(answer.status, 200);
+    EXPECT_EQ(header(answer, "X-Ratelimit-Limit"), "(none)");
+  }
+  // An address in a header counts only behind a configured proxy: anybody can send one.
+  make({.max_requests = 1, .trusted_ip_prefix = {"10.0.0.0/8"}});
+  const auto from = [this](const net::Headers& headers) {
+    return request("GET", "/health", headers).status;
+  };
+  for (const char* name : {"X-Real-IP", "True-Client-IP", "X-Forwarded-For"}) {
+    EXPECT_EQ(from({{name, "10.1.2.3"}}), std::string(name) == "X-Real-IP" ? 200 : 429) << name;
+  }
+  make({.max_requests = 1,
+        .trusted_proxies = {"192.0.2.1"},
+        .trusted_ip_prefix = {"10.0.0.0/8", "2001:db8::/32"}});
+  for (int i = 0; i < 3; ++i) {
+    EXPECT_EQ(from({{"X-Forwarded-For", "203.0.113.9, 10.1.2.3"}}), 200);
+    EXPECT_EQ(from({{"x-forwarded-for", "2001:db8::7"}}), 200);
+  }
+  // What the client itself sent stands before the address that the proxy added.
+  EXPECT_EQ(from({{"X-Forwarded-For", "10.1.2.3, 203.0.113.9"}}), 200);
+  EXPECT_EQ(from({{"X-Forwarded-For", "10.1.2.3, 203.0.113.9"}}), 429);
+  EXPECT_EQ(from({{"X-Forwarded-For", "10.1.2.3"}, {"X-Forwarded-For", "203.0.113.9"}}), 429);
+  EXPECT_EQ(from({{"X-Real-IP", "10.1.2.4"}, {"True-Client-IP", "10.1.2.3"}}), 429);
+
+  const auto refused = ApiServer::create({.trusted_ip_prefix = {"10.0.0.1/8"}}, db_->reader(),
+                                         nullptr, registry_, clock_);
+  ASSERT_FALSE(refused);
+  EXPECT_TRUE(refused.error().message.starts_with("--web.trusted-ip-prefix: "))
+      << refused.error().message;
+}
+
 TEST_F(ServerTest, PagesNeedNoUser) {
   const auto page = get("/");
   EXPECT_EQ(page.status, 200);

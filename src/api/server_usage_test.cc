@@ -1,4 +1,6 @@
 // Arithmetic and reach of usage/current, as answers show it.
+#include <map>
+
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
@@ -85,6 +87,78 @@ TEST_F(UsageTest, UserOfAdminsMeansAllMembersOfTheirProjects) {
     EXPECT_THAT(seen, HasSubstr(fmt::format(R"("username":"{}")", name)));
   }
   EXPECT_THAT(seen, Not(HasSubstr("eve")));
+}
+
+TEST_F(UsageTest, CustomMetricsAreShownOnlyWhereTheyExist) {
+  EXPECT_THAT(body("usage/current?cluster_id=hpc-a", "ada"), Not(HasSubstr("custom_stats")));
+  custom_stats_ = true;
+  open();
+  make();
+  auto measured = unit("1", {{"global", 50}}, {{"walltime", 100}});
+  for (const auto& [metric, map] : std::map<model::Metric, model::MetricMap>{
+           {model::Metric::kTotalCustomStats, {{"misses", 5}}},
+           {model::Metric::kAvgCustomStats, {{"sm", 61.5}}},
+           {model::Metric::kMinCustomStats, {{"temp", 41}}},
+           {model::Metric::kMaxCustomStats, {{"temp", 78}}}}) {
+    store::with(measured, metric, map);
+  }
+  auto other = unit("2", {}, {{"walltime", 300}});
+  other.username = "ben";
+  write({measured, other});
+  const std::string stats =
+      R"("total_custom_stats":{"misses":5},"avg_custom_stats":{"sm":61.50000000},)"
+      R"("min_custom_stats":{"temp":41},"max_custom_stats":{"temp":78})";
+  for (const char* target :
+       {"usage/current?cluster_id=sums", "usage/current?cluster_id=sums&experimental",
+        "usage/global?cluster_id=sums", "units?cluster_id=sums", "units/admin?cluster_id=sums"}) {
+    const bool admin = std::string(target).starts_with("units/admin");
+    EXPECT_THAT(body(target, admin ? "root" : "ann"), HasSubstr(stats)) << target;
+  }
+  // Names of others are 0 in usage, but a least or greatest value cannot be made up.
+  EXPECT_THAT(sums("username&field=min_custom_stats&field=total_custom_stats"),
+              HasSubstr(R"("username":"ben","total_custom_stats":{"misses":0}})"));
+  EXPECT_THAT(sums("max_custom_stats&__terminated"),
+              HasSubstr(R"("max_custom_stats":{"temp":78})"));
+}
+
+TEST_F(UsageTest, PatternsFilterUsage) {
+  auto other = unit("2", {{"special", 1}}, {{"alloc_cputime", 5}});
+  other.username = "ben";
+  write({unit("1", {{"global", 50}}, {{"alloc_cputime", 100}}), other});
+  for (const char* target : {"usage/current?cluster_id=sums", "usage/global?cluster_id=sums"}) {
+    const std::string all = body(target, "ann");
+    EXPECT_THAT(all, HasSubstr(R"("username":"ben")"));
+    const std::string some = body(std::string(target) + "&match=username:a.*", "ann");
+    EXPECT_THAT(some, HasSubstr(R"("username":"ann")")) << target;
+    EXPECT_THAT(some, Not(HasSubstr(R"("username":"ben")"))) << target;
+    // The field need not be part of the answer.
+    const std::string project =
+        body(std::string(target) + "&match=username:a.*&field=project", "ann");
+    EXPECT_THAT(project, HasSubstr(R"("project":"sums")")) << target;
+    EXPECT_EQ(project.find(R"("project")"), project.rfind(R"("project")")) << project;
+  }
+  EXPECT_EQ(get("/api/v1/usage/current?match=username:(", "ann").status, 400);
+  EXPECT_EQ(get("/api/v1/usage/global?match=nothing:x", "ann").status, 400);
+}
+
+TEST_F(UsageTest, PartitionsFilterUnitsAndUsage) {
+  auto gpu = unit("1", {}, {{"walltime", 7}});
+  gpu.tags = R"({"partition":"gpu","qos":"long","workdir":"/home/ann"})";
+  auto cpu = unit("2", {}, {{"walltime", 30}});
+  cpu.tags = R"({"partition":"cpu","qos":"long"})";
+  write({gpu, cpu});
+  EXPECT_THAT(sums("total_time_seconds&tags.qos=long"), HasSubstr(R"("walltime":37)"));
+  EXPECT_THAT(sums("total_time_seconds&tags.partition=gpu"), HasSubstr(R"("walltime":7)"));
+  EXPECT_THAT(sums("total_time_seconds&tags.partition=gpu&tags.partition=cpu"),
+              HasSubstr(R"("walltime":37)"));
+  EXPECT_EQ(body("usage/current?cluster_id=sums&tags.partition=none", "ann"),
+            body("usage/current?cluster_id=none", "ann"));
+  // Tags that a person writes are no filter: they would tell about units of others.
+  EXPECT_THAT(sums("total_time_seconds&tags.workdir=none"), HasSubstr(R"("walltime":37)"));
+  EXPECT_EQ(get("/api/v1/usage/current?experimental&tags.partition=gpu", "ann").status, 400);
+  const std::string units = body("units?cluster_id=sums&tags.partition=gpu&field=uuid", "ann");
+  EXPECT_THAT(units, HasSubstr(R"("uuid":"1")"));
+  EXPECT_THAT(units, Not(HasSubstr(R"("uuid":"2")")));
 }
 
 TEST_F(UsageTest, FurtherColumnsToGroupBy) {

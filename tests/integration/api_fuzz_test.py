@@ -12,18 +12,23 @@ import http.client
 import json
 import os
 import random
+import re
 import sys
 import time
 import urllib.parse
 
-from api_database import MAPS, UNIT_NUMBERS, UNIT_TEXTS, USAGE_SCALARS, Oracle, World, same
+from api_database import CUSTOM, MAPS, UNIT_NUMBERS, UNIT_TEXTS, USAGE_SCALARS, Oracle, World, same
 from harness import scratch, start_api_server
 from openapi import Document
 
-COUNT = int(sys.argv[1] if len(sys.argv) > 1 else os.environ.get("CEEMS_FUZZ_REQUESTS", "2500"))
-SEED = int(sys.argv[2]) if len(sys.argv) > 2 else random.randrange(10 ** 9)
-UNIT_FIELDS = UNIT_TEXTS + UNIT_NUMBERS + MAPS + ["allocation", "tags"]
-USAGE_FIELDS = USAGE_SCALARS + MAPS
+ARGUMENTS = sys.argv[1:] if __name__ == "__main__" else []
+COUNT = int(ARGUMENTS[0] if ARGUMENTS else os.environ.get("CEEMS_FUZZ_REQUESTS", "2500"))
+SEED = int(ARGUMENTS[1]) if len(ARGUMENTS) > 1 else random.randrange(10 ** 9)
+UNIT_FIELDS = UNIT_TEXTS + UNIT_NUMBERS + MAPS + CUSTOM + ["allocation", "tags"]
+USAGE_FIELDS = USAGE_SCALARS + MAPS + CUSTOM
+USAGE_TEXTS = [name for name in USAGE_SCALARS if name != "num_units"]
+# In these, RE2 and Python agree.
+PATTERNS = [".*", "", "u.*", "u1|u2|p1", "(?i)P[0-4]", "[a-z]+[0-9]", "job|na.ve|", "hpc-.", "2.*", "RUNNING", ".{2,3}", "(", "[", "a{2,1}"]
 ZONES = ["Europe/Paris", "America/New_York", "Asia/Kolkata", "UTC"]
 GROUPS = ["cluster_id", "username", "project", "groupname", "resource_manager"]
 DAY = 86400
@@ -36,7 +41,8 @@ ERRORS = {
           "query parameter 'from': malformed timestamp", "query parameter 'to': malformed timestamp",
           "query parameter 'limit': expected a whole number from 1 to 5000", "query parameter 'cursor': malformed cursor",
           "maximum query window exceeded", "query parameter 'sort': expected 'id' or 'ended_at'",
-          "query parameter 'order': expected 'asc' or 'desc'"},
+          "query parameter 'order': expected 'asc' or 'desc'",
+          "query parameters 'tags.*' do not go together with 'experimental': days have no tags"},
     401: {"no user identified"},
     403: {"current user does not have admin privileges", "user do not have permissions on uuids"},
 }
@@ -83,7 +89,7 @@ class Generator:
     def text(self, name):
         known = {"cluster_id": list(self.world.clusters), "project": self.projects, "user": self.people, "uuid": self.uuids,
                  "timezone": ZONES + ["Mars/Base", "../../etc/localtime", "europe/paris"], "role": ["admin", "user"],
-                 "scope": ["own", "led", "all"]}
+                 "scope": ["own", "led", "all"], "tags.partition": ["batch", "gpu"], "tags.qos": ["long"], "tags.queue": ["q"]}
         return self.hostile() if self.rng.random() < 0.06 else self.rng.choice(known.get(name, ["x"]))
 
     def hostile(self):
@@ -108,6 +114,8 @@ class Generator:
             return rng.choice(["id", "ended_at"] if name == "sort" else ["asc", "desc"])
         if name == "cursor":
             return rng.choice(["", "x", "AAAA", param.get("example", "")[:-1], "A" * 300])
+        if name == "match" and rng.random() < 0.97:
+            return rng.choice(USAGE_TEXTS + USAGE_TEXTS + UNIT_TEXTS + ["num_units"]) + ":" + rng.choice(PATTERNS)
         if schema.get("type") == "boolean":
             return rng.choice(["", "true", "false", "1"])
         listed = schema.get("items", {}).get("enum")
@@ -120,7 +128,8 @@ class Generator:
         path = rng.choice(self.routes)
         pairs = []
         for param in self.document.operation(path)["parameters"]:
-            chance = {"cursor": 0.02, "limit": 0.15, "uuid": 0.3, "user": 0.4, "role": 0.1}.get(param["name"], 0.3)
+            chance = {"cursor": 0.02, "limit": 0.15, "uuid": 0.3, "user": 0.4, "role": 0.1, "match": 0.08, "tags.partition": 0.07,
+                      "tags.qos": 0.07, "tags.queue": 0.02}.get(param["name"], 0.3)
             if param.get("required") and rng.random() < 0.95:
                 chance = 1
             many = param["schema"].get("type") == "array"
@@ -185,6 +194,20 @@ def fields_of(params, known):
     return set(chosen)
 
 
+def check_patterns(params, known):
+    conditions = params.get("match", [])
+    if len(conditions) > 8:
+        raise Refused(400)
+    for condition in conditions:
+        field, colon, pattern = condition.partition(":")
+        if not colon or field not in known or len(pattern.encode()) > 256:
+            raise Refused(400)
+        try:
+            re.compile(pattern)
+        except re.error:
+            raise Refused(400) from None
+
+
 def page_of(params):
     if "cursor" in params and not params.get("_followed"):
         raise Refused(400)  # the generator never makes a valid one
@@ -234,6 +257,7 @@ class Judge:
         if path in ("/units", "/units/admin"):
             window = None if params.get("uuid") else window_of(params, now)
             fields = fields_of(params, UNIT_FIELDS)
+            check_patterns(params, UNIT_TEXTS)
             zone = next((name for name in params.get("timezone", [])[:1] if name in ZONES), None)
             by_end, descending = sorting_of(params)
             units = list(oracle.visible_units(caller, admin, params, window))  # by id
@@ -245,8 +269,12 @@ class Judge:
             fields = fields_of(params, USAGE_FIELDS)
             if set(params.get("groupby", [])) - set(GROUPS):
                 raise Refused(400)
+            check_patterns(params, USAGE_TEXTS)
+            if "experimental" in params and any(key.startswith("tags.") for key in params):
+                raise Refused(400)
             rows = list(oracle.current_usage(caller, admin, params, fields, window))
         elif path in ("/usage/global", "/usage/global/admin"):
+            check_patterns(params, USAGE_TEXTS)
             rows = list(oracle.global_usage(caller, admin, params, fields_of(params, USAGE_FIELDS)))
         elif path in ("/users", "/users/admin"):
             rows = list(oracle.users(caller, admin, params))
@@ -308,7 +336,8 @@ class Fuzzer:
             "content-type", "content-length", "date", "transfer-encoding", "connection"}
         if unknown:
             self.complain(request, answer, body, "undocumented headers: %s" % unknown)
-        if answer.status != 200 and data["error"] not in ERRORS[answer.status]:
+        if answer.status != 200 and data["error"] not in ERRORS[answer.status] and not (
+                answer.status == 400 and data["error"].startswith("query parameter 'match': ")):
             self.complain(request, answer, body, "unknown error text")
         verdicts = [self.verdict(request, answer, data, now) for now in range(before, after + 1)]
         if all(verdicts):
@@ -369,7 +398,7 @@ def main():
     rng = random.Random(SEED)
     print("seed %d" % SEED)
     with scratch("ceems-fuzz-") as directory:
-        world = World(rng, int(time.time()))
+        world = World(rng, int(time.time()), custom=rng.random() < 0.5)
         os.mkdir(os.path.join(directory, "data"))
         world.write(os.path.join(directory, "data", "ceems.db"))
         roles = {"support": world.support, "project_leads": [{"cluster": cluster, "project": project, "users": [user]}

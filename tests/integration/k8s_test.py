@@ -151,6 +151,21 @@ def main():
             expect("exit status", server.stop(), 0)
             assert time.monotonic() - begin_stop < 5, "a running watch delays the stop"
             assert "Sanitizer" not in server.output(), server.output()
+
+        # The file of users has a second name, which some of the reference's documentation uses.
+        kube.bindings_status = 200
+        write(d + "/other.yaml", "users:\n  lab: [renamed-user]\n")
+        renamed = config(d, begin).replace("%s/data" % d, "%s/data2" % d).replace("ns_users_list_file: %s/users.yaml" % d,
+                                                                                  "users_db_file: %s/other.yaml" % d)
+        server, url = start_api_server(d, renamed, name="renamed")
+        with server:
+            wait_until("the other name of the file of users", lambda: "renamed-user" in members(url, "lab"))
+            server.stop()
+        both = renamed.replace("users_db_file:", "ns_users_list_file: %s/users.yaml\n      users_db_file:" % d)
+        server, _ = start_api_server(d, both, wait=False, name="both")
+        with server:
+            wait_until("two different files are refused", lambda: not server.alive())
+            assert "users_db_file: ns_users_list_file, its other name, has a different value" in server.output(), server.output()
     kube.stop()
     print("k8s: passed")
 

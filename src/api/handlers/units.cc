@@ -4,6 +4,7 @@
 
 #include "access/visible.h"
 #include "api/handlers/handlers.h"
+#include "api/request/row_filter.h"
 #include "base/strings.h"
 #include "base/time/time_zone.h"
 #include "model/protocol.h"
@@ -52,9 +53,22 @@ void get_units(const Services& services, Call& call) {
       query.after = {.cluster_id = after[0], .uuid = after[1], .started_at = after[2]};
     }
   }
+  auto filter = RowFilter::create(params, store::unit_fields());
+  if (!filter) {
+    answer_bad_request(call, filter.error());
+    return;
+  }
+  const bool filtered = !filter->empty();
+  if (filtered) {
+    filter->read_with(format);
+    query.limit = 0;  // the page is cut from the rows that are left
+  }
   QueryTimer timer(*services.metrics, Query::kUnits);
   auto rows = timer.run(
       [&] { return access::read_units(*services.reader, call.identity, query, format.columns()); });
+  if (filtered && rows) {
+    rows = std::move(*filter).rows_of(std::move(*rows));
+  }
   answer_with(call, {.timer = std::move(timer),
                      .cursor = std::move(rows),
                      .format = std::move(format),

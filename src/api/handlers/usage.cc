@@ -5,9 +5,11 @@
 #include <utility>
 
 #include "api/handlers/handlers.h"
+#include "api/request/row_filter.h"
 #include "base/json.h"
 #include "base/strings.h"
 #include "store/json.h"
+#include "store/merge.h"
 
 namespace ceems::api {
 namespace {
@@ -26,6 +28,14 @@ std::string sorted_text(std::vector<std::string> list) {
   return store::string_list_text(list);
 }
 
+std::string tags_text(const std::vector<store::TagFilter>& tags) {
+  std::string text;
+  for (const store::TagFilter& tag : tags) {
+    text += tag.name + sorted_text(tag.values);
+  }
+  return text + ";";
+}
+
 /// All inputs that determine the answer.
 std::string cache_key(const Call& call,
                       const store::CurrentUsageQuery& query,
@@ -37,6 +47,7 @@ std::string cache_key(const Call& call,
   }
   key += sorted_text(query.rows.clusters) + sorted_text(query.rows.projects);
   key += sorted_text(call.admin_route ? call.params.users : std::vector<std::string>());
+  key += sorted_text(call.params.match) + tags_text(query.tags);
   key += fmt::format("{} {} {}{}{}{}", query.updated.from_ms, query.updated.to_ms, query.daily,
                      query.terminated_only, query.by_groupname, query.by_resource_manager);
   for (const std::size_t field : fields) {
@@ -93,7 +104,8 @@ Result<> add_names(const Services& services,
   all.by_groupname = all.by_resource_manager = false;
   std::string key = fmt::format("names {}{} {} {} {}{} ", sorted_text(all.rows.clusters),
                                 sorted_text(all.rows.projects), all.updated.from_ms,
-                                all.updated.to_ms, all.daily, all.terminated_only);
+                                all.updated.to_ms, all.daily, all.terminated_only) +
+                    tags_text(all.tags);
   for (const bool wanted : all.maps) {
     key += wanted ? '1' : '0';
   }
@@ -112,6 +124,9 @@ Result<> add_names(const Services& services,
   }
   for (store::UsageGroup& group : groups) {
     for (std::size_t map = 0; map < names.size(); ++map) {
+      if (map > 0 && store::is_extreme(static_cast<model::Metric>(map - 1))) {
+        continue;  // 0 would be a value
+      }
       for (const std::string& name : names[map]) {
         group.maps[map].try_emplace(name, 0);
       }
@@ -194,9 +209,18 @@ void get_global_usage(const Services& services, Call& call) {
   if (call.page) {
     key = format.read_also(store::usage_key_fields());
   }
+  auto filter = RowFilter::create(call.params, store::usage_fields());
+  if (!filter) {
+    answer_bad_request(call, filter.error());
+    return;
+  }
+  filter->read_with(format);
   QueryTimer timer(*services.metrics, Query::kUsage);
   auto rows =
       timer.run([&] { return services.reader->usage(usage_query(call), format.columns()); });
+  if (!filter->empty() && rows) {
+    rows = std::move(*filter).rows_of(std::move(*rows));
+  }
   answer_with(call, {.timer = std::move(timer),
                      .cursor = std::move(rows),
                      .format = std::move(format),
@@ -216,6 +240,18 @@ void get_current_usage(const Services& services, Call& call) {
   query.terminated_only = call.params.terminated;
   if (!add_groups(call.params.group_by, query)) {
     answer_error(*call.response, ApiErrorType::kBadData, "invalid query fields");
+    return;
+  }
+  query.tags = call.params.tags;
+  if (query.daily && !query.tags.empty()) {
+    answer_error(*call.response, ApiErrorType::kBadData,
+                 "query parameters 'tags.*' do not go together with 'experimental': days have no"
+                 " tags");
+    return;
+  }
+  const auto filter = RowFilter::create(call.params, store::usage_fields());
+  if (!filter) {
+    answer_bad_request(call, filter.error());
     return;
   }
   std::vector<bool> selected(store::usage_fields().size());
@@ -242,6 +278,9 @@ void get_current_usage(const Services& services, Call& call) {
     answer_failure(*call.response, groups.error());
     return;
   }
+  std::erase_if(*groups, [&filter](const store::UsageGroup& group) {
+    return !filter->matches([&group](std::string_view field) { return text_of(group, field); });
+  });
   if (auto added = add_names(services, query, generation, *groups); !added) {
     answer_failure(*call.response, added.error());
     return;

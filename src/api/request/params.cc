@@ -94,6 +94,18 @@ constexpr std::array kParams = {
         "If present, a caller without identity gets 200 with an empty list and the ways to log "
         "in, instead of 401.",
         "true"},
+    ParamInfo{
+        Param::kMatch, "match", ParamType::kTexts,
+        "Only rows whose field matches a pattern: `FIELD:PATTERN`, with a pattern of RE2 that "
+        "must match the whole text. With several, all must match. At most 8 patterns of 256 "
+        "bytes. Fields: texts of the row, such as `project`, `username`, `name`, `state`.",
+        "project:fl.*"},
+    ParamInfo{Param::kPartition, "tags.partition", ParamType::kTexts,
+              "Only units of these partitions (SLURM).", "gpu"},
+    ParamInfo{Param::kQos, "tags.qos", ParamType::kTexts,
+              "Only units with these qualities of service (SLURM, k8s).", "long"},
+    ParamInfo{Param::kQueue, "tags.queue", ParamType::kTexts,
+              "Only units of these queues (LSF, OpenPBS).", "normal"},
 };
 
 constexpr bool in_order() {
@@ -105,6 +117,18 @@ constexpr bool in_order() {
   return true;
 }
 static_assert(in_order());
+
+/// Adds a value of "tags.NAME".
+void add_tag(std::vector<store::TagFilter>& tags, std::string_view name, std::string value) {
+  if (value.empty()) {
+    return;
+  }
+  auto filter = std::ranges::find(tags, name, &store::TagFilter::name);
+  if (filter == tags.end()) {
+    filter = tags.insert(filter, {.name = std::string(name)});
+  }
+  add_value(filter->values, std::move(value));
+}
 
 void take(Params& params, Param param, std::string value) {
   switch (param) {
@@ -164,6 +188,15 @@ void take(Params& params, Param param, std::string value) {
       break;
     case Param::kAnonymous:
       params.anonymous = true;
+      break;
+    case Param::kMatch:
+      add_value(params.match, std::move(value));
+      break;
+    case Param::kPartition:
+    case Param::kQos:
+    case Param::kQueue:
+      add_tag(params.tags, info_of(param).name.substr(std::string_view("tags.").size()),
+              std::move(value));
       break;
   }
 }

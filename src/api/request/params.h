@@ -35,6 +35,10 @@ enum class Param : std::uint8_t {
   kSort,
   kOrder,
   kAnonymous,
+  kMatch,
+  kPartition,
+  kQos,
+  kQueue,
 };
 
 class ParamSet {
@@ -96,6 +100,8 @@ std::span<const std::string_view> group_columns();
 /// because a client that leaves a field of a form empty means "all".
 struct Params {
   std::vector<std::string> clusters, projects, users, uuids, fields, group_by;
+  std::vector<std::string> match;
+  std::vector<store::TagFilter> tags;
   std::string from, to, time_zone, role, limit, cursor, scope, sort, order;
   bool running = false;
   bool experimental = false;
