@@ -4,6 +4,7 @@
 #include <functional>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "exporter/doctor/finding.h"
 #include "exporter/energy/meter/meter.h"
@@ -21,7 +22,7 @@ struct DoctorContext {
   std::string search_path;     ///< PATH
   std::string cgroup_version;  ///< --collector.cgroups.force-version
   std::string active_subsystem = "cpuacct";
-  std::string xml_directory = "/etc/libvirt/qemu";
+  std::vector<std::filesystem::path> xml_directories{"/etc/libvirt/qemu", "/run/libvirt/qemu"};
   std::string kubelet_socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
   std::string redfish_config;  ///< file of --collector.redfish.config.file
   std::string web_config;      ///< file of --web.config.file
@@ -36,6 +37,7 @@ struct DoctorContext {
   std::string idle_watts;                ///< --collector.energy.idle-watts
   std::string model_watts;               ///< --collector.energy.model-watts
   energy::IdleWatts learned_idle_watts;  ///< what exporters on this host have learned and stored
+  std::vector<std::string> flags;        ///< names on the command line, as spelled there
   bool perf_wanted = false;
   bool ebpf_wanted = false;
   bool profiling_wanted = false;
@@ -62,6 +64,7 @@ std::string as_json(const Findings& findings);
 int exit_status(const Findings& findings);
 
 // The parts of examine(), by subject.
+void examine_release(const DoctorContext& context, Findings& findings);  // of CEEMS, by flags
 void examine_host(const DoctorContext& context, Findings& findings);     // cpu, meminfo, limits
 void examine_meters(const DoctorContext& context, Findings& findings);   // rapl, hwmon, cray, BMC
 void examine_network(const DoctorContext& context, Findings& findings);  // netdev, infiniband, ...
