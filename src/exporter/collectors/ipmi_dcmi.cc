@@ -160,7 +160,11 @@ class IpmiDcmiCollector final : public Collector {
     if (!readings) {
       return false;
     }
+    const auto now = clock_.steady_now();
     for (const ipmi::SensorReading& reading : readings->value) {
+      if (now - reading.time > kMaxAge) {
+        continue;
+      }
       sink.add(kSensorReading, reading.value, {hostname_, reading.name, reading.units});
     }
     return true;

@@ -157,6 +157,22 @@ TEST(IpmiSensors, AreExportedBesideThePower) {
   EXPECT_FALSE(result);
 }
 
+TEST(IpmiSensors, AreNotShownLongerThanFiveMinutesAfterTheyWereRead) {
+  SensorNode node;
+  node.options_.force_native = true;
+  const auto collector = node.start();
+  EXPECT_EQ(samples_of(*collector), std::string(kPage) + kSensors);
+  node.bmc_.set_reading(0x12, {0xCB});
+  node.host_.clock.advance(std::chrono::minutes(4));
+  EXPECT_EQ(samples_of(*collector), std::string(kPage) + kSensors) << "PSU1 has its last reading";
+  node.bmc_.set_silent(true);
+  node.host_.clock.advance(std::chrono::minutes(2));
+  EXPECT_EQ(samples_of(*collector),
+            std::string(kPage) +
+                "ceems_ipmi_sensor_reading_current{hostname=\"n1\",sensorname=\"PSU2 Power\","
+                "sensorunits=\"Watts\"} 200\n");
+}
+
 TEST(IpmiSensors, NeedNeitherNativeModeNorAPowerReading) {
   SensorNode node;
   node.add_tool("ipmi-dcmi");

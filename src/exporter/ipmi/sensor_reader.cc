@@ -222,7 +222,7 @@ Result<std::vector<SensorReading>> SensorReader::read(const std::stop_token& sto
   const auto now = clock_.steady_now();
   for (const Known& known : known_) {
     if (known.value > 0 && known.time && now - *known.time <= max_age_) {
-      readings.push_back({known.sensor.name, known.sensor.units, known.value});
+      readings.push_back({known.sensor.name, known.sensor.units, known.value, *known.time});
     }
   }
   return readings;

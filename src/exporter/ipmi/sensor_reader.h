@@ -28,6 +28,7 @@ struct SensorReading {
   std::string name;   ///< with the sensor's number behind it if several sensors have the same name
   std::string units;  ///< such as "Watts"
   double value = 0;
+  Clock::SteadyTime time{};  ///< when the sensor was read
 
   bool operator==(const SensorReading&) const = default;
 };
