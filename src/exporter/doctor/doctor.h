@@ -4,7 +4,6 @@
 #include <functional>
 #include <set>
 #include <string>
-#include <vector>
 
 #include "exporter/doctor/finding.h"
 #include "exporter/energy/meter/meter.h"
@@ -37,7 +36,6 @@ struct DoctorContext {
   std::string idle_watts;                ///< --collector.energy.idle-watts
   std::string model_watts;               ///< --collector.energy.model-watts
   energy::IdleWatts learned_idle_watts;  ///< what exporters on this host have learned and stored
-  std::vector<std::string> flags;        ///< names on the command line, as spelled there
   bool perf_wanted = false;
   bool ebpf_wanted = false;
   bool profiling_wanted = false;
@@ -47,7 +45,8 @@ struct DoctorContext {
   /// Whether the exporter can raise the capability when it runs.
   std::function<bool(os::Capability)> may_raise;
   unsigned long file_limit = 1U << 20U;  ///< hard limit of open files
-  std::string run_as_user;  ///< the user it would become if started as root; otherwise empty
+  std::string run_as_user;         ///< the user it would become if started as root; otherwise empty
+  std::vector<std::string> flags;  ///< names on the command line, as spelled there
 };
 
 /// Examines everything the exporter may read. For each collector it reports whether it works on
