@@ -25,6 +25,7 @@
 #include "exporter/collector_set.h"
 #include "exporter/collectors/all.h"
 #include "exporter/doctor/command.h"
+#include "exporter/flag_names.h"
 #include "exporter/gpu/inventory/library_list.h"
 #include "exporter/node_name.h"
 #include "exporter/options.h"
@@ -173,6 +174,7 @@ int run(int argc, const char* const* argv) {
   known.add_option_flags(flags);
   known.add_switches(flags);
   exporter::add_last_flags(flags, options);
+  exporter::add_flag_aliases(flags);
   if (doctor) {
     flags.add("json", doctor_json, {.help = "Print the findings of doctor as JSON."});
   }
@@ -192,12 +194,14 @@ int run(int argc, const char* const* argv) {
     return diagnose(flags, options, known, doctor_json);
   }
   log_start();
+  exporter::log_deprecated_flags(flags);
 
   const ceems::Clock& clock = ceems::real_clock();
   const exporter::CollectorContext context{
       .paths = exporter::paths(options),
       .hostname = exporter::node_name(options.empty_hostname_label),
       .hostname_emptied = options.empty_hostname_label,
+      .power_names = options.power_names(),
       .clock = &clock,
       .start_until = start_until(options)};
   auto created = known.create(flags, context);

@@ -117,17 +117,18 @@ class Reader {
                     "unexpected argument '{}' for boolean flag '--{}'; use --{} or --no-{}",
                     printable(text.substr(equals)), name, flag->name, flag->name);
       }
-      read_.flags.emplace_back(flag, negated ? "false" : "true");
+      read_.flags.emplace_back(flag, negated ? "false" : "true",
+                               std::string(name.substr(negated ? 3 : 0)));
       return {};
     }
     if (equals != std::string_view::npos) {
-      read_.flags.emplace_back(flag, std::string(text.substr(equals + 1)));
+      read_.flags.emplace_back(flag, std::string(text.substr(equals + 1)), std::string(name));
       return {};
     }
     if (rest_.empty() || (rest_.front().size() > 1 && rest_.front().starts_with('-'))) {
       return fail(ErrorCode::kInvalidArgument, "expected argument for flag '--{}'", name);
     }
-    read_.flags.emplace_back(flag, std::move(rest_.front()));
+    read_.flags.emplace_back(flag, std::move(rest_.front()), std::string(name));
     rest_.pop_front();
     return {};
   }
@@ -145,7 +146,7 @@ class Reader {
                     printable(std::string(1, letter)));
       }
       if (flag->is_bool()) {
-        read_.flags.emplace_back(&*flag, "true");
+        read_.flags.emplace_back(&*flag, "true", flag->name);
         continue;
       }
       if (text.empty() &&
@@ -153,10 +154,10 @@ class Reader {
         return fail(ErrorCode::kInvalidArgument, "expected argument for flag '-{}'", letter);
       }
       if (text.empty()) {
-        read_.flags.emplace_back(&*flag, std::move(rest_.front()));
+        read_.flags.emplace_back(&*flag, std::move(rest_.front()), flag->name);
         rest_.pop_front();
       } else {
-        read_.flags.emplace_back(&*flag, std::string(text));
+        read_.flags.emplace_back(&*flag, std::string(text), flag->name);
       }
       return {};
     }
@@ -181,6 +182,7 @@ class Reader {
     std::vector<std::string_view> known;
     for (const Flag& flag : flags_) {
       known.push_back(flag.name);
+      known.insert(known.end(), flag.aliases.begin(), flag.aliases.end());
     }
     std::string message = fmt::format("unknown long flag '--{}'", printable(name));
     if (const std::string_view near = nearest(name, known); !near.empty()) {

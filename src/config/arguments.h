@@ -13,6 +13,7 @@ namespace ceems::config {
 struct GivenFlag {
   Flag* flag;
   std::string value;  ///< "true" or "false" for a boolean
+  std::string name;   ///< its name or alias, as given
 };
 
 /// A parsed command line. The values have not been checked yet.

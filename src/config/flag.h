@@ -20,10 +20,12 @@ struct Flag {
   std::string name;  ///< without dashes
   Target target;
   FlagInfo info;
-  std::vector<std::string> choices = {};  ///< allowed values; empty: any
-  std::string default_text = {};          ///< shown in the help; for a list, its first value
-  std::vector<std::string> aliases = {};  ///< other names, without dashes
-  std::vector<std::string> given = {};    ///< values on the command line, in order
+  std::vector<std::string> choices = {};     ///< allowed values; empty: any
+  std::string default_text = {};             ///< shown in the help; for a list, its first value
+  std::vector<std::string> aliases = {};     ///< other names, without dashes
+  std::vector<std::string> given = {};       ///< values on the command line, in order
+  std::vector<std::string> spellings = {};   ///< the name under which each of them was given
+  std::vector<std::string> alias_envs = {};  ///< environment variables of the aliases
 
   [[nodiscard]] bool is_bool() const { return std::holds_alternative<bool*>(target); }
   [[nodiscard]] bool is_list() const {

@@ -99,37 +99,69 @@ Result<> store(const Flag& flag, const std::vector<std::string>& values) {
   return {};
 }
 
+/// The name that was given twice; empty if none was.
+std::string repeated_name(const Flag& flag) {
+  std::vector<std::string> names = flag.spellings;
+  std::ranges::sort(names);
+  const auto found = std::ranges::adjacent_find(names);
+  return found == names.end() ? std::string() : *found;
+}
+
+/// The values to store for a flag that is no list and was given under several names: true if one of
+/// them is true, otherwise the value that was given under an alias, because aliases are what an
+/// operator adds for one release.
+std::vector<std::string> joined(const Flag& flag) {
+  if (flag.is_list() || flag.given.size() == 1) {
+    return flag.given;
+  }
+  if (flag.is_bool()) {
+    return {std::ranges::find(flag.given, "true") != flag.given.end() ? "true" : "false"};
+  }
+  const auto alias =
+      std::ranges::find_if(flag.spellings, [&](const auto& name) { return name != flag.name; });
+  return {flag.given.at(static_cast<std::size_t>(alias - flag.spellings.begin()))};
+}
+
 Result<> store_command_line(const std::vector<Flag>& flags) {
   for (const Flag& flag : flags) {
-    if (flag.given.size() > 1 && !flag.is_list()) {
-      return fail(ErrorCode::kInvalidArgument, "flag '{}' cannot be repeated", flag.name);
+    if (const std::string name = repeated_name(flag); !name.empty() && !flag.is_list()) {
+      return fail(ErrorCode::kInvalidArgument, "flag '{}' cannot be repeated", name);
     }
     if (flag.given.empty()) {
       continue;
     }
-    if (auto stored = store(flag, flag.given); !stored) {
+    if (auto stored = store(flag, joined(flag)); !stored) {
       return stored;
     }
   }
   return {};
 }
 
+/// The name of the flag's environment variable that is set to some text; those of aliases come
+/// first. Empty if there is none.
+std::string set_variable(const Flag& flag) {
+  std::vector<std::string> names = flag.alias_envs;
+  names.push_back(flag.info.env);
+  const auto found = std::ranges::find_if(names, [](const std::string& name) {
+    const char* value = name.empty() ? nullptr : std::getenv(name.c_str());
+    return value != nullptr && *value != '\0';
+  });
+  return found == names.end() ? std::string() : *found;
+}
+
 Result<> store_environment(const std::vector<Flag>& flags) {
   for (const Flag& flag : flags) {
-    if (flag.info.env.empty() || !flag.given.empty()) {
+    const std::string name = set_variable(flag);
+    if (name.empty() || !flag.given.empty()) {
       continue;
     }
-    const char* value = std::getenv(flag.info.env.c_str());
-    if (value == nullptr || *value == '\0') {
-      continue;
-    }
-    const std::string text = value;
+    const std::string text = std::getenv(name.c_str());
     if (flag.is_bool() && text != "true" && text != "false") {
-      return fail(ErrorCode::kInvalidArgument, "expected true or false in ${}, got '{}'",
-                  flag.info.env, printable(text));
+      return fail(ErrorCode::kInvalidArgument, "expected true or false in ${}, got '{}'", name,
+                  printable(text));
     }
     if (auto stored = store(flag, {text}); !stored) {
-      return fail(std::move(stored).error().with_context("$" + flag.info.env));
+      return fail(std::move(stored).error().with_context("$" + name));
     }
   }
   return {};
@@ -178,10 +210,13 @@ void FlagSet::add_enums(std::string_view name,
   flags_.back().choices = std::move(choices);
 }
 
-void FlagSet::alias(std::string_view alias, std::string_view name) {
+void FlagSet::alias(std::string_view alias, std::string_view name, std::string_view env) {
   Flag* flag = find_flag(flags_, name);
   CEEMS_CHECK(flag != nullptr && find_flag(flags_, alias) == nullptr);
   flag->aliases.emplace_back(alias);
+  if (!env.empty()) {
+    flag->alias_envs.emplace_back(env);
+  }
 }
 
 void FlagSet::positionals(std::string_view name,
@@ -226,9 +261,11 @@ FlagOutcome FlagSet::parse(int argc, const char* const* argv) {
   }
   for (Flag& flag : flags_) {
     flag.given.clear();
+    flag.spellings.clear();
   }
   for (const GivenFlag& given : arguments->flags) {
     given.flag->given.push_back(given.value);
+    given.flag->spellings.push_back(given.name);
   }
   if (auto stored = store_command_line(flags_); !stored) {
     return usage_error(stored.error().message);
@@ -251,9 +288,30 @@ FlagOutcome FlagSet::parse(int argc, const char* const* argv) {
   return {};
 }
 
+bool FlagSet::has(std::string_view name) const {
+  return find_flag(flags_, name) != nullptr;
+}
+
 bool FlagSet::given(std::string_view name) const {
   const Flag* flag = find_flag(flags_, name);
   return flag != nullptr && !flag->given.empty();
+}
+
+std::string FlagSet::spelling(std::string_view name) const {
+  const Flag* flag = find_flag(flags_, name);
+  return flag == nullptr || flag->spellings.empty() ? std::string() : flag->spellings.back();
+}
+
+std::vector<std::string> FlagSet::given_names() const {
+  std::vector<std::string> names;
+  for (const Flag& flag : flags_) {
+    for (const std::string& name : flag.spellings) {
+      if (std::ranges::find(names, name) == names.end()) {
+        names.push_back(name);
+      }
+    }
+  }
+  return names;
 }
 
 std::vector<std::string> FlagSet::values(std::string_view name) const {

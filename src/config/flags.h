@@ -35,7 +35,8 @@ struct FlagOutcome {
 ///   @path                       replaced by the arguments in that file, one per line; blank
 ///                               lines and lines that begin with '#' are skipped
 ///
-/// A list flag collects its values in order; any other flag may be given at most once. A number is
+/// A list flag collects its values in order; any other flag may be given at most once under each of
+/// its names (see alias()). A number is
 /// parsed as floating point and truncated, so 1e2 is 100. The command line takes precedence over
 /// the environment, which takes precedence over the default.
 ///
@@ -74,8 +75,13 @@ class FlagSet {
                  std::vector<std::string>& target,
                  std::vector<std::string> choices,
                  FlagInfo info);
-  /// Adds a hidden second name for a flag that was added before.
-  void alias(std::string_view alias, std::string_view name);
+  /// Adds a hidden second name for a flag that was added before. `env` is the environment variable
+  /// that belongs to that name, if any; it takes precedence over the flag's own. A command line may
+  /// have both names: then a boolean is true if one of them says so, a list has the values of both,
+  /// and for other flags the alias decides.
+  void alias(std::string_view alias, std::string_view name, std::string_view env = {});
+  /// Whether there is a flag with this name or alias.
+  [[nodiscard]] bool has(std::string_view name) const;
   /// Allows positional arguments, which the usage line shows under this name. parse() replaces the
   /// content of `target`. Without this call, every positional argument is an error.
   void positionals(std::string_view name, std::vector<std::string>& target, std::string help);
@@ -88,6 +94,12 @@ class FlagSet {
   /// True when this flag was on the command line that parse() read last, under any of its names or
   /// in its --no- form.
   [[nodiscard]] bool given(std::string_view name) const;
+  /// The name or alias under which the flag was given on the command line, the last one if there
+  /// are several; empty if it was not given.
+  [[nodiscard]] std::string spelling(std::string_view name) const;
+  /// The names on the command line, as spelled there, without dashes and "no-", each once. They are
+  /// in the order in which the flags were added.
+  [[nodiscard]] std::vector<std::string> given_names() const;
   /// The current value of the flag with this name or alias, as text: one element for a scalar
   /// ("true" or "false" for a boolean), any number for a list, none if the flag is unknown.
   [[nodiscard]] std::vector<std::string> values(std::string_view name) const;

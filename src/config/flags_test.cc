@@ -224,6 +224,47 @@ TEST_F(Flags, FollowAliases) {
   EXPECT_TRUE(set_.given("path"));
 }
 
+TEST_F(Flags, MayBeGivenUnderSeveralNames) {
+  set_.alias("old-path", "path");
+  set_.alias("cpu", "collector.cpu");
+  set_.alias("web.listen", "listen");
+  EXPECT_EQ(parse({"--old-path=/old", "--path=/x", "--no-cpu", "--collector.cpu", "--listen=a",
+                   "--web.listen=b"})
+                .exit,
+            std::nullopt);
+  EXPECT_EQ(path_, "/old") << "the alias decides";
+  EXPECT_TRUE(cpu_) << "one of them is true";
+  EXPECT_THAT(listen_, ElementsAre("a", "b"));
+  EXPECT_EQ(set_.spelling("path"), "path") << "the last one";
+  EXPECT_EQ(set_.spelling("number"), "");
+  EXPECT_EQ(set_.spelling("nonsense"), "");
+  EXPECT_THAT(set_.given_names(),
+              ElementsAre("cpu", "collector.cpu", "old-path", "path", "listen", "web.listen"));
+  EXPECT_EQ(parse({"--no-cpu", "--no-collector.cpu"}).exit, std::nullopt);
+  EXPECT_FALSE(cpu_);
+  EXPECT_EQ(error({"--old-path=a", "--path=c", "--old-path=b"}),
+            "prog: error: flag 'old-path' cannot be repeated, try --help\n");
+  EXPECT_EQ(
+      error({"--old-pth=a"}),
+      "prog: error: unknown long flag '--old-pth' (did you mean '--old-path'?), try --help\n");
+  EXPECT_TRUE(set_.has("old-path"));
+  EXPECT_FALSE(set_.has("old-pth"));
+}
+
+TEST_F(Flags, TakeTheVariableOfAnAliasBeforeTheirOwn) {
+  set_.alias("old-path", "path", "CEEMS_TEST_FLAG_OLD_PATH");
+  set_env("CEEMS_TEST_FLAG_PATH", "/env");
+  set_env("CEEMS_TEST_FLAG_OLD_PATH", "/old");
+  EXPECT_EQ(parse({}).exit, std::nullopt);
+  EXPECT_EQ(path_, "/old");
+  EXPECT_EQ(parse({"--path=/flag"}).exit, std::nullopt);
+  EXPECT_EQ(path_, "/flag");
+  set_env("CEEMS_TEST_FLAG_OLD_PATH", "");
+  EXPECT_EQ(parse({}).exit, std::nullopt);
+  EXPECT_EQ(path_, "/env");
+  set_env("CEEMS_TEST_FLAG_PATH", "");
+}
+
 TEST_F(Flags, PrintHelpInTwoColumns) {
   set_env("COLUMNS", "60");
   const FlagOutcome outcome = parse({"-h"});

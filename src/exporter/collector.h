@@ -21,13 +21,21 @@
 
 namespace ceems::exporter {
 
+/// The names under which the power of BMCs is exported (--collector.power-metric-names).
+enum class PowerNames {
+  kBoth,
+  kOld,  ///< of CEEMS 0.10: ceems_ipmi_dcmi_current_watts
+  kNew,  ///< of CEEMS 0.11 and later: ceems_ipmi_dcmi_power_current_watts
+};
+
 /// Settings that several collectors share. The options of a single collector are in its source
 /// file, in its CollectorSpec (see collectors/rapl.cc).
 struct CollectorContext {
   host::Paths paths;
   std::string hostname;           ///< value of the label `hostname`; may be empty
   bool hostname_emptied = false;  ///< --collector.empty-hostname-label was given
-  const Clock* clock = nullptr;   ///< outlives the collectors
+  PowerNames power_names = PowerNames::kBoth;
+  const Clock* clock = nullptr;  ///< outlives the collectors
   /// When the start of the program stops waiting for what may hang (tools, BMC). Shared by all.
   std::chrono::steady_clock::time_point start_until = std::chrono::steady_clock::time_point::max();
   /// How long ended units are kept if no scrape fetches them.

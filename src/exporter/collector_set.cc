@@ -14,6 +14,14 @@ void append(Sources& to, Sources from) {
   std::ranges::move(from.devices, std::back_inserter(to.devices));
 }
 
+/// The name by which the command line calls the collector: `ipmi` for one that --collector.ipmi
+/// turned on, although it is `ipmi_dcmi`.
+std::string name_on_page(const CollectorSpec& spec, const config::FlagSet& flags) {
+  constexpr std::string_view kPrefix = "collector.";
+  const std::string flag = flags.spelling("collector." + spec.name);
+  return flag.starts_with(kPrefix) ? flag.substr(kPrefix.size()) : spec.name;
+}
+
 }  // namespace
 
 CollectorSet::CollectorSet(std::vector<CollectorSpec> specs) : specs_(std::move(specs)) {
@@ -88,7 +96,7 @@ Result<CollectorSet::Created> CollectorSet::create(const config::FlagSet& flags,
       return fail(std::move(collector).error().with_context("collector " + spec.name));
     }
     append(of_stage, (*collector)->sources());
-    created.collectors.push_back({spec.name, spec.stage, *std::move(collector)});
+    created.collectors.push_back({name_on_page(spec, flags), spec.stage, *std::move(collector)});
   }
   append(created.sources, std::move(of_stage));
   return created;

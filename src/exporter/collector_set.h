@@ -13,7 +13,7 @@ namespace ceems::exporter {
 
 /// An enabled collector with its name.
 struct NamedCollector {
-  std::string name;
+  std::string name;  ///< that of the spec, or the alias that turned it on
   Stage stage = Stage::kNode;
   std::unique_ptr<Collector> collector;
 };

@@ -7,6 +7,8 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "exporter/flag_names.h"
+
 namespace ceems::exporter {
 namespace {
 
@@ -90,6 +92,29 @@ TEST(CollectorSet, FollowsDefaultsSwitchesAndDisableDefaults) {
   EXPECT_EQ(enabled({"--collector.disable-defaults"}, specs), "");
   EXPECT_EQ(enabled({"--collector.disable-defaults", "--collector.c", "--no-collector.a"}, specs),
             "c");
+}
+
+TEST(CollectorSet, CallsACollectorAsTheCommandLineDoes) {
+  const auto named = [](std::vector<const char*> arguments) {
+    CollectorSet set({spec("ipmi_dcmi", false), spec("rapl", true)});
+    config::FlagSet flags("test", "");
+    set.add_switches(flags);
+    add_flag_aliases(flags);
+    arguments.insert(arguments.begin(), "test");
+    EXPECT_FALSE(flags.parse(static_cast<int>(arguments.size()), arguments.data()).exit);
+    const auto created = set.create(flags, {});
+    std::string names;
+    for (const NamedCollector& collector : created->collectors) {
+      names += collector.name + " ";
+    }
+    return names;
+  };
+  EXPECT_EQ(named({}), "rapl ");
+  EXPECT_EQ(named({"--collector.ipmi_dcmi"}), "ipmi_dcmi rapl ");
+  EXPECT_EQ(named({"--collector.ipmi"}), "ipmi rapl ");
+  EXPECT_EQ(named({"--no-collector.ipmi", "--collector.rapl"}), "rapl ");
+  EXPECT_EQ(named({"--no-collector.ipmi_dcmi"}), "rapl ");
+  EXPECT_EQ(named({"--collector.ipmi", "--collector.disable-defaults"}), "ipmi ");
 }
 
 TEST(CollectorSet, EvaluatesDynamicDefaultsAfterEarlierStages) {

@@ -25,6 +25,17 @@ void add_first_flags(config::FlagSet& flags, Options& options) {
   flags.add("path.procfs", options.procfs, {.help = "Where procfs is mounted", .hidden = true});
   flags.add("path.cgroupfs", options.cgroupfs,
             {.help = "Where cgroups are mounted", .hidden = true});
+  flags.add_enum("collector.power-metric-names", options.power_metric_names,
+                 {"both", "v0.10", "v0.11"},
+                 {.help = "Names of the power metrics of IPMI and Redfish: those of CEEMS 0.10 "
+                          "(v0.10), those of 0.11 and later (v0.11), or both"});
+}
+
+PowerNames Options::power_names() const {
+  if (power_metric_names == "v0.10") {
+    return PowerNames::kOld;
+  }
+  return power_metric_names == "v0.11" ? PowerNames::kNew : PowerNames::kBoth;
 }
 
 void add_last_flags(config::FlagSet& flags, Options& options) {

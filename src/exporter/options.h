@@ -38,6 +38,10 @@ struct Options {
   bool once = false;
   std::string log_level = "info";
   std::string log_format = "logfmt";
+  std::string power_metric_names = "both";
+
+  /// The meaning of power_metric_names.
+  [[nodiscard]] PowerNames power_names() const;
 };
 
 /// Add the flags that --help lists before and after the switches of the collectors. `run_as_user`

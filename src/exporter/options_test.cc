@@ -1,5 +1,7 @@
 #include "exporter/options.h"
 
+#include <array>
+
 #include <gtest/gtest.h>
 
 namespace ceems::exporter {
@@ -7,6 +9,28 @@ namespace {
 
 TEST(ExporterOptions, AreValidByDefault) {
   EXPECT_TRUE(check(Options{}));
+}
+
+TEST(ExporterOptions, ChooseTheNamesOfPowerMetrics) {
+  for (const auto& [text, names] :
+       {std::pair("both", PowerNames::kBoth), std::pair("v0.10", PowerNames::kOld),
+        std::pair("v0.11", PowerNames::kNew)}) {
+    Options options;
+    config::FlagSet flags("test", "");
+    add_first_flags(flags, options);
+    const std::string flag = std::string("--collector.power-metric-names=") + text;
+    const std::array words{"test", flag.c_str()};
+    EXPECT_FALSE(flags.parse(static_cast<int>(words.size()), words.data()).exit);
+    EXPECT_EQ(options.power_names(), names) << text;
+  }
+  EXPECT_EQ(Options{}.power_names(), PowerNames::kBoth);
+  Options options;
+  config::FlagSet flags("test", "");
+  add_first_flags(flags, options);
+  const std::array words{"test", "--collector.power-metric-names=v0.12"};
+  EXPECT_EQ(flags.parse(static_cast<int>(words.size()), words.data()).text,
+            "test: error: enum value of '--collector.power-metric-names' must be one of "
+            "both,v0.10,v0.11, got 'v0.12', try --help\n");
 }
 
 TEST(ExporterOptions, RefuseAnEmptyPath) {

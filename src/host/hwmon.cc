@@ -19,6 +19,7 @@ namespace ceems::host {
 namespace {
 
 constexpr std::size_t kSmallFile = 128;
+constexpr std::string_view kEntry = "hwmon";  // of the class directory, before the index
 
 /// The base name of the resolved path and, before it, that of its parent; empty on failure.
 std::pair<std::string, std::string> resolved_names(const std::string& path) {
@@ -45,6 +46,7 @@ std::optional<std::string> chip_label(const std::string& path, const std::string
 /// Adds the sensors of one directory. `first_of_chip` is the index of the chip's first sensor:
 /// legacy drivers show the same file in the chip's directory and in that of its device.
 void add_sensors(const std::string& path,
+                 const std::string& index,
                  const std::string& chip,
                  const std::string& chip_name,
                  std::size_t first_of_chip,
@@ -63,8 +65,9 @@ void add_sensors(const std::string& path,
     const std::string sensor =
         (file->type == HwmonType::kPower ? "power" : "energy") + std::to_string(file->number);
     const auto label = read_file(fmt::format("{}/{}_label", path, sensor), kSmallFile);
-    sensors.push_back({chip, chip_name, sensor, label ? printable(trim(*label)) : std::string(),
-                       *file, fmt::format("{}/{}", path, name)});
+    sensors.push_back({index, chip, chip_name, sensor,
+                       label ? printable(trim(*label)) : std::string(), *file,
+                       fmt::format("{}/{}", path, name)});
   }
 }
 
@@ -131,8 +134,9 @@ Result<std::vector<HwmonSensor>> find_hwmon_sensors(const std::string& sys) {
     const std::string chip_name = name ? clean_hwmon_name(*name) : std::string();
     if (const auto chip = chip_label(path, chip_name)) {
       const std::size_t first = sensors.size();
-      add_sensors(path, *chip, chip_name, first, sensors);
-      add_sensors(path + "/device", *chip, chip_name, first, sensors);
+      const std::string index = entry.starts_with(kEntry) ? entry.substr(kEntry.size()) : entry;
+      add_sensors(path, index, *chip, chip_name, first, sensors);
+      add_sensors(path + "/device", index, *chip, chip_name, first, sensors);
     }
   }
   if (sensors.empty()) {

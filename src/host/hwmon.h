@@ -30,6 +30,7 @@ std::string clean_hwmon_name(std::string_view text);
 
 /// One readable sensor of a chip.
 struct HwmonSensor {
+  std::string index;      ///< N of the directory hwmonN
   std::string chip;       ///< from the device link, else the name, else the directory
   std::string chip_name;  ///< cleaned content of `name`, may be empty
   std::string sensor;     ///< type and number: "power1", "energy2"

@@ -74,8 +74,10 @@ CASES = {
                     wait_for=WATTS),
     "bmc": Case("bmc", [*IPMI, IPMI_CMD + "ipmi-dcmi --get-system-power-statistics", *REDFISH], service=services.Redfish,
                 wait_for=(*WATTS, "ceems_redfish_current_watts")),
-    "bmc-ipmitool": Case("bmc", [*IPMI, IPMI_CMD + "ipmitool dcmi power reading"], wait_for=WATTS),
-    "bmc-ipmiutil": Case("bmc", [*IPMI, IPMI_CMD + "ipmiutil dcmi power"], wait_for=WATTS),
+    # As a site with CEEMS 0.11 starts it, and one with 0.10.
+    "bmc-ipmitool": Case("bmc", [ONLY, "--collector.ipmi", "--collector.ipmi.dcmi.cmd={root}/bin/ipmitool dcmi power reading",
+                                 "--collector.power-metric-names=v0.11"], wait_for=("ceems_ipmi_dcmi_power_current_watts",)),
+    "bmc-ipmiutil": Case("bmc", [*IPMI, IPMI_CMD + "ipmiutil dcmi power", "--collector.power-metric-names=v0.10"], wait_for=WATTS),
     "emissions": Case("empty", [ONLY, "--collector.emissions", "--collector.emissions.provider=owid",
                                 "--collector.emissions.provider=global"], wait_for=("ceems_emissions_gCo2_kWh",)),
     "nvidia-mig": Case("nvidia-mig", [*SLURM_GPU, "--collector.slurm.gres-config-file={root}/etc/gres.conf"],

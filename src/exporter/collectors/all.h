@@ -14,6 +14,7 @@ struct UnitFlags;
 // NAME_collector(), the build compiles NAME.cc and NAME_test.cc and calls the function in
 // all_collectors(). The order of the lines does not matter. Collectors with shared flags get the
 // same object.
+CollectorSpec amd_hsmp_collector();
 CollectorSpec cgroup_collector(const std::shared_ptr<UnitFlags>& shared);
 CollectorSpec cpu_collector();
 CollectorSpec cray_pm_counters_collector();

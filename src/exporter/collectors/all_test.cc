@@ -14,6 +14,7 @@
 
 #include "exporter/collector_set.h"
 #include "exporter/collectors/collector_test_support.h"
+#include "exporter/flag_names.h"
 #include "exporter/options.h"
 #include "exporter/scrape.h"
 #include "host/read_file.h"
@@ -32,17 +33,57 @@ TEST(AllCollectors, HaveDistinctNamesHelpAndAFactory) {
   EXPECT_EQ(std::ranges::adjacent_find(names), names.end());
 }
 
-TEST(AllCollectors, AcceptFlagsAsSpelledInTheReferencesDocumentation) {
-  for (const std::string spelling :
-       {"--collector.cgroup.active-subsystem=memory", "--collector.redfish.web-config-file=a",
-        "--collector.k8s.kubeconfig-file=a", "--profiling.ebpf.config-file=a"}) {
-    config::FlagSet flags("test", "");
-    const CollectorSet set(all_collectors());
-    set.add_option_flags(flags);
-    const std::array arguments{"test", spelling.c_str()};
-    const auto outcome = flags.parse(static_cast<int>(arguments.size()), arguments.data());
-    EXPECT_FALSE(outcome.exit) << outcome.text;
+/// What the program says to this command line, apart from running; "" if it would run.
+std::string refusal(const std::vector<std::string>& arguments) {
+  config::FlagSet flags("test", "");
+  Options options;
+  CollectorSet set(all_collectors());
+  add_first_flags(flags, options);
+  set.add_option_flags(flags);
+  set.add_switches(flags);
+  add_last_flags(flags, options);
+  add_flag_aliases(flags);
+  std::vector<const char*> words{"test"};
+  for (const std::string& argument : arguments) {
+    words.push_back(argument.c_str());
   }
+  return flags.parse(static_cast<int>(words.size()), words.data()).text;
+}
+
+TEST(AllCollectors, AcceptTheFlagsOfEveryRelease) {
+  const auto specs = all_collectors();
+  const bool has_lsf = std::ranges::find(specs, "lsf", &CollectorSpec::name) != specs.end();
+  for (const FlagName& row : flag_names()) {
+    if (row.name.starts_with("collector.lsf") && !has_lsf) {
+      continue;
+    }
+    const std::string flag = "--" + std::string(row.name);
+    const std::string bare = refusal({flag});
+    // A boolean needs no value, other flags have one, of which a number fits all.
+    EXPECT_TRUE(bare.empty() || refusal({flag + "=1"}).empty()) << bare;
+    if (bare.empty()) {
+      EXPECT_EQ(refusal({"--no-" + std::string(row.name)}), "") << row.name;
+    }
+  }
+}
+
+TEST(AllCollectors, AcceptWhatTheHelmChartsPass) {
+  EXPECT_EQ(
+      refusal({"--collector.ipmi", "--collector.ipmi.dev-num=0",
+               "--collector.ipmi.power-energy-sensor-readings", "--collector.ipmi.sensor-id=18",
+               "--collector.ipmi.sensor-id=77", "--collector.rapl", "--collector.redfish",
+               "--collector.hwmon", "--collector.cray_pm_counters", "--collector.k8s",
+               "--collector.k8s.kubelet-socket-file=/var/lib/kubelet/kubelet.sock"}),
+      "");
+}
+
+TEST(AllCollectors, NameTheNearestOfAllSpellings) {
+  EXPECT_EQ(refusal({"--collector.ipmi.dev-nm=0"}),
+            "test: error: unknown long flag '--collector.ipmi.dev-nm' (did you mean "
+            "'--collector.ipmi.dev-num'?), try --help\n");
+  EXPECT_EQ(refusal({"--no-collector.ipmi_dcm"}),
+            "test: error: unknown long flag '--no-collector.ipmi_dcm' (did you mean "
+            "'--collector.ipmi_dcmi'?), try --help\n");
 }
 
 /// The help text of these collectors' flags.

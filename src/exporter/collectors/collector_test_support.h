@@ -9,6 +9,7 @@
 #include <gtest/gtest.h>
 
 #include "exporter/collector.h"
+#include "exporter/flag_names.h"
 #include "testing/fake_clock.h"
 
 namespace ceems::exporter {
@@ -35,6 +36,7 @@ inline Result<std::unique_ptr<Collector>> create_collector(
   if (spec.add_flags) {
     spec.add_flags(flags);
   }
+  add_flag_aliases(flags);
   std::vector<const char*> line{"test"};
   for (const std::string& argument : arguments) {
     line.push_back(argument.c_str());

@@ -30,7 +30,7 @@ TEST_F(EmissionsTest, ExportsTheStaticProvidersWithoutHostname) {
   const std::string page = samples_of(**collector, &result);
   EXPECT_TRUE(result);
   EXPECT_NE(page.find("ceems_emissions_gCo2_kWh{country=\"World\",country_code=\"ZZ\",provider="
-                      "\"global\",provider_name=\"World Average\"} 475\n"),
+                      "\"global\",provider_name=\"World Average\"} 445\n"),
             std::string::npos);
   EXPECT_NE(page.find("ceems_emissions_gCo2_kWh{country=\"France\",country_code=\"FR\",provider="
                       "\"owid\",provider_name=\"OWID\"} "),

@@ -13,7 +13,7 @@ constexpr auto kSearchAgainAfter = std::chrono::minutes(1);
 
 metrics::Desc make_desc(const char* name, const char* help) {
   // All are gauges, including energy, as in the reference.
-  return {name, help, metrics::Type::kGauge, {"hostname", "sensor", "chip", "chip_name"}};
+  return {name, help, metrics::Type::kGauge, {"hostname", "index", "sensor", "chip", "chip_name"}};
 }
 /// In the order of HwmonProperty.
 const std::array kPower{
@@ -45,7 +45,7 @@ class HwmonCollector final : public Collector {
       const auto value = desc != nullptr ? host::read_hwmon_value(sensor.path) : 0;
       if (value && *value > 0) {
         sink.add(*desc, static_cast<double>(*value) / kMicroPerUnit,
-                 {hostname_, sensor.sensor, sensor.chip, sensor.chip_name});
+                 {hostname_, sensor.index, sensor.sensor, sensor.chip, sensor.chip_name});
       }
     }
     return {};

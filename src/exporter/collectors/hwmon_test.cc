@@ -16,11 +16,11 @@ TEST(Hwmon, ExportsTheFixture) {
   EXPECT_EQ(
       samples_of(**hwmon),
       "ceems_hwmon_energy_current_joules{chip=\"socket\",chip_name=\"socket\",hostname=\"n1\","
-      "sensor=\"energy2\"} 9509\n"
+      "index=\"2\",sensor=\"energy2\"} 9509\n"
       "ceems_hwmon_power_avg_watts{chip=\"lnxsybus:00_acpi000d:00\",chip_name=\"power_meter\","
-      "hostname=\"n1\",sensor=\"power1\"} 318\n"
+      "hostname=\"n1\",index=\"1\",sensor=\"power1\"} 318\n"
       "ceems_hwmon_power_current_watts{chip=\"socket\",chip_name=\"socket\",hostname=\"n1\","
-      "sensor=\"power1\"} 270\n");
+      "index=\"2\",sensor=\"power1\"} 270\n");
 }
 
 TEST(Hwmon, LeavesOutValuesThatAreNotPositiveNumbers) {
@@ -36,11 +36,28 @@ TEST(Hwmon, LeavesOutValuesThatAreNotPositiveNumbers) {
   auto hwmon = create_collector(hwmon_collector(), host.context);
   Result<> result;
   EXPECT_EQ(samples_of(**hwmon, &result),
-            "ceems_hwmon_power_max_watts{chip=\"chip\",chip_name=\"chip\",hostname=\"n1\",sensor="
+            "ceems_hwmon_power_max_watts{chip=\"chip\",chip_name=\"chip\",hostname=\"n1\",index="
+            "\"0\",sensor="
             "\"power4\"} 2.5\n"
-            "ceems_hwmon_power_min_watts{chip=\"chip\",chip_name=\"chip\",hostname=\"n1\",sensor="
+            "ceems_hwmon_power_min_watts{chip=\"chip\",chip_name=\"chip\",hostname=\"n1\",index="
+            "\"0\",sensor="
             "\"power4\"} 1\n");
   EXPECT_TRUE(result);
+}
+
+TEST(Hwmon, TellsEqualChipsApart) {
+  const testing::TempDir root;
+  for (const std::string index : {"2", "11"}) {
+    root.write("sys/class/hwmon/hwmon" + index + "/name", "amdgpu\n");
+    root.write("sys/class/hwmon/hwmon" + index + "/power1_average", index + "000000\n");
+  }
+  TestContext host(root.path());
+  auto hwmon = create_collector(hwmon_collector(), host.context);
+  EXPECT_EQ(samples_of(**hwmon),
+            "ceems_hwmon_power_avg_watts{chip=\"amdgpu\",chip_name=\"amdgpu\",hostname=\"n1\","
+            "index=\"11\",sensor=\"power1\"} 11\n"
+            "ceems_hwmon_power_avg_watts{chip=\"amdgpu\",chip_name=\"amdgpu\",hostname=\"n1\","
+            "index=\"2\",sensor=\"power1\"} 2\n");
 }
 
 TEST(Hwmon, FindsNewSensorsAndForgetsRemovedOnes) {

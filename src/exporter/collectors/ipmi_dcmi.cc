@@ -5,10 +5,13 @@
 #include <algorithm>
 #include <atomic>
 #include <cstdlib>
+#include <iterator>
 #include <optional>
 #include <utility>
 
 #include "base/log.h"
+#include "base/strings.h"
+#include "exporter/collectors/power_series.h"
 #include "exporter/energy/meter/held_power.h"
 #include "exporter/ipmi/open_ipmi.h"
 #include "exporter/ipmi/power_command.h"
@@ -26,14 +29,21 @@ using ipmi::Power;
 constexpr auto kDevicePeriod = std::chrono::seconds(5);
 constexpr auto kCommandPeriod = std::chrono::seconds(10);  // starting a process costs more
 constexpr int kCommandSaves = 5;                           // times the device's fresh_enough
+constexpr int kSensorSaves = 5;
 
-metrics::Desc make_desc(const char* name, const char* help) {
-  return {name, help, metrics::Type::kGauge, {"hostname"}};
-}
+constexpr auto kSensorPeriod = std::chrono::seconds(10);  // there may be dozens
+constexpr auto kMaxAge = std::chrono::minutes(5);
+
+const metrics::Desc kSensorReading{
+    "ceems_ipmi_sensor_reading_current",
+    "Reading of a sensor of the BMC, in the unit of the label sensorunits.",
+    metrics::Type::kGauge,
+    {"hostname", "sensorname", "sensorunits"}};
 
 /// How power is read; determined at the start.
 struct PowerSetup {
   std::unique_ptr<ipmi::PowerReader> reader;
+  std::unique_ptr<ipmi::SensorReader> sensors;  ///< null if none is wanted
   std::vector<os::Capability> capabilities;
   std::chrono::milliseconds period = kDevicePeriod;
   bool by_command = false;
@@ -48,10 +58,19 @@ class IpmiDcmiCollector final : public Collector {
       : clock_(*context.clock),
         hostname_(context.hostname),
         capabilities_(std::move(setup.capabilities)),
+        series_(context.power_names,
+                "ceems_ipmi_dcmi",
+                {"Power of the node as its BMC reads it now.",
+                 "Lowest power of the node in the sampling period of its BMC.",
+                 "Highest power of the node in the sampling period of its BMC.",
+                 "Average power of the node over the sampling period of its BMC."},
+                {"hostname"}),
         reader_(std::move(setup.reader)),
+        sensor_reader_(std::move(setup.sensors)),
         source_({.collector = "ipmi_dcmi",
                  .source = "ipmi",
                  .period = setup.period,
+                 .max_age = kMaxAge,
                  .patience = options.patience,
                  .fresh_enough = setup.by_command ? kCommandSaves * options.fresh_enough
                                                   : options.fresh_enough},
@@ -64,11 +83,29 @@ class IpmiDcmiCollector final : public Collector {
                              .method = energy::Method::kMeasured,
                              .rank = energy::kIpmiRank});
     }
+    if (sensor_reader_) {
+      sensors_.emplace(SlowSourceOptions{.collector = "ipmi_dcmi",
+                                         .source = "ipmi_sensors",
+                                         .period = kSensorPeriod,
+                                         .max_age = kMaxAge,
+                                         .patience = options.patience,
+                                         .fresh_enough = kSensorSaves * options.fresh_enough},
+                       clock_,
+                       [this](const std::stop_token& stop) { return sensor_reader_->read(stop); });
+    }
   }
 
-  void start() override { source_.start(); }
+  void start() override {
+    source_.start();
+    if (sensors_) {
+      sensors_->start();
+    }
+  }
   void wait_first(std::chrono::steady_clock::time_point deadline) override {
     source_.wait_first(deadline);
+    if (sensors_) {
+      sensors_->wait_first(deadline);
+    }
   }
 
   [[nodiscard]] std::vector<os::Capability> capabilities() const override { return capabilities_; }
@@ -78,22 +115,27 @@ class IpmiDcmiCollector final : public Collector {
   }
 
   Result<> collect(metrics::Sink& sink) override {
+    const bool has_sensors = add_sensors(sink);
     const auto value = source_.value();
     if (!value) {
-      if (no_current_) {
+      if (no_current_ || has_sensors) {
         return {};  // the BMC answers, but has no power reading
       }
       const std::string error = source_.last_error();
       return fail(ErrorCode::kNoData, "{}", error.empty() ? "no reading yet" : error);
     }
-    add(sink, current_, value->value.current);
-    add(sink, minimum_, value->value.minimum);
-    add(sink, maximum_, value->value.maximum);
-    add(sink, average_, value->value.average);
+    const Power& power = value->value;
+    series_.add(sink, {power.current, power.minimum, power.maximum, power.average}, {hostname_});
     return {};
   }
 
-  [[nodiscard]] std::vector<SourceAge> source_ages() const override { return source_.ages(); }
+  [[nodiscard]] std::vector<SourceAge> source_ages() const override {
+    auto ages = source_.ages();
+    if (sensors_) {
+      std::ranges::move(sensors_->ages(), std::back_inserter(ages));
+    }
+    return ages;
+  }
 
  private:
   Result<Power> read(const std::stop_token& stop) {
@@ -112,29 +154,33 @@ class IpmiDcmiCollector final : public Collector {
     return power;
   }
 
-  void add(metrics::Sink& sink, const metrics::Desc& desc, double watts) const {
-    if (watts > 0) {
-      sink.add(desc, watts, {hostname_});
+  /// Whether there are readings of sensors.
+  bool add_sensors(metrics::Sink& sink) {
+    const auto readings = sensors_ ? sensors_->value() : std::nullopt;
+    if (!readings) {
+      return false;
     }
+    const auto now = clock_.steady_now();
+    for (const ipmi::SensorReading& reading : readings->value) {
+      if (now - reading.time > kMaxAge) {
+        continue;
+      }
+      sink.add(kSensorReading, reading.value, {hostname_, reading.name, reading.units});
+    }
+    return true;
   }
 
   const Clock& clock_;
   std::string hostname_;
   std::vector<os::Capability> capabilities_;
+  PowerSeries series_;
   std::unique_ptr<ipmi::PowerReader> reader_;
+  std::unique_ptr<ipmi::SensorReader> sensor_reader_;  // may be null
   std::shared_ptr<energy::PublishedPowerMeter> meter_;
   std::atomic<bool> no_current_ = false;  // of the last reading
-  SlowSource<Power> source_;              // declared after all that its thread uses
-
-  const metrics::Desc current_ =
-      make_desc("ceems_ipmi_dcmi_current_watts", "Power of the node as its BMC reads it now.");
-  const metrics::Desc minimum_ = make_desc(
-      "ceems_ipmi_dcmi_min_watts", "Lowest power of the node in the sampling period of its BMC.");
-  const metrics::Desc maximum_ = make_desc(
-      "ceems_ipmi_dcmi_max_watts", "Highest power of the node in the sampling period of its BMC.");
-  const metrics::Desc average_ =
-      make_desc("ceems_ipmi_dcmi_avg_watts",
-                "Average power of the node over the sampling period of its BMC.");
+  // Declared after all that their threads use.
+  SlowSource<Power> source_;
+  std::optional<SlowSource<std::vector<ipmi::SensorReading>>> sensors_;
 };
 
 constexpr auto kStartTimeout = std::chrono::milliseconds(1000);
@@ -224,32 +270,69 @@ Result<PowerSetup> find_setup(const CollectorContext& context, const IpmiDcmiOpt
   return setup;
 }
 
+/// Prepares the reading of sensors through a second descriptor of the device, which is opened now
+/// if possible. A device that is missing is no error, because it may appear.
+void prepare_sensors(const IpmiDcmiOptions& options, const Clock& clock, PowerSetup& setup) {
+  if (options.sensors.empty()) {
+    return;
+  }
+  if (!options.force_native) {
+    log::warn(
+        "sensors are read through the kernel's IPMI device; CEEMS requires "
+        "--collector.ipmi.force-native-mode for that",
+        {{"collector", "ipmi_dcmi"}});
+  }
+  auto device = std::make_unique<ipmi::Device>(options.open_device, options.device_timeout);
+  if (const auto opened = device->open(); !opened) {
+    log::warn("no IPMI device for the sensors yet",
+              {{"collector", "ipmi_dcmi"}, {"err", opened.error().message}});
+  }
+  setup.capabilities.push_back(CAP_DAC_READ_SEARCH);  // to open a device that reappears
+  setup.sensors =
+      std::make_unique<ipmi::SensorReader>(std::move(device), options.sensors, kMaxAge, clock);
+}
+
 /// Values of the flags.
 struct Flags {
   std::string command;
-  std::string deprecated_command;
   long device_number = 0;
+  bool power_sensors = false;
+  std::vector<std::string> sensor_ids;
   bool force_native = false;
   bool test_mode = false;
 };
 
-Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
-  if (!flags.deprecated_command.empty()) {
-    log::warn(
-        "flag --collector.ipmi.dcmi.cmd is deprecated, use --collector.ipmi_dcmi.cmd, or none: "
-        "power is read through the kernel's IPMI device if there is one");
+Result<ipmi::SensorSelection> selection_of(const Flags& flags) {
+  ipmi::SensorSelection selection{.power_and_energy = flags.power_sensors, .numbers = {}};
+  for (const std::string& text : flags.sensor_ids) {
+    const auto number = parse_int<std::uint8_t>(text);
+    if (!number) {
+      return fail(ErrorCode::kInvalidArgument,
+                  "--collector.ipmi.sensor-id: expected the number of a sensor, 0 to 255, got '{}'",
+                  printable(text));
+    }
+    selection.numbers.push_back(*number);
   }
+  return selection;
+}
+
+Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
   if (flags.device_number < 0) {
     return fail(ErrorCode::kInvalidArgument,
                 "--collector.ipmi_dcmi.dev-num: expected the number of an IPMI "
                 "device, got {}",
                 flags.device_number);
   }
+  auto sensors = selection_of(flags);
+  if (!sensors) {
+    return fail(std::move(sensors).error());
+  }
   const char* path = ::secure_getenv("PATH");
   return make_ipmi_dcmi_collector(
       context,
-      {.command = flags.deprecated_command.empty() ? flags.command : flags.deprecated_command,
+      {.command = flags.command,
        .force_native = flags.force_native,
+       .sensors = *std::move(sensors),
        .test_mode = flags.test_mode,
        .tools_first = !host::is_own_sysfs(context.paths.sys.string()),
        .search_path = path == nullptr ? "" : path,
@@ -269,19 +352,21 @@ Result<std::unique_ptr<Collector>> make_ipmi_dcmi_collector(const CollectorConte
   if (!setup) {
     return fail(std::move(setup).error());
   }
+  prepare_sensors(options, *context.clock, *setup);
   return std::make_unique<IpmiDcmiCollector>(context, *std::move(setup), options);
 }
 
-/// --collector.ipmi_dcmi: power of the node from its BMC. Provides it as a meter.
+/// --collector.ipmi_dcmi, which CEEMS 0.11 and later call --collector.ipmi: power of the node from
+/// its BMC. Provides it as a meter.
 CollectorSpec ipmi_dcmi_collector() {
   const auto flags = std::make_shared<Flags>();
   return {
       .name = "ipmi_dcmi",
-      .help = "Enable the ipmi_dcmi collector (power of the node from its BMC)",
+      .help =
+          "Enable the ipmi_dcmi collector (power of the node from its BMC); also called "
+          "--collector.ipmi",
       .add_flags =
           [flags](config::FlagSet& set) {
-            set.add("collector.ipmi.dcmi.cmd", flags->deprecated_command,
-                    {.help = "Deprecated: --collector.ipmi_dcmi.cmd", .hidden = true});
             set.add("collector.ipmi_dcmi.cmd", flags->command,
                     {.help = "Command that prints the power of the node; empty: the kernel's IPMI "
                              "device, or else the first of ipmi-dcmi, ipmitool, ipmiutil, capmc"});
@@ -289,6 +374,12 @@ CollectorSpec ipmi_dcmi_collector() {
                     {.help = "Number of the IPMI device, 0 for /dev/ipmi0"});
             set.add("collector.ipmi_dcmi.force-native-mode", flags->force_native,
                     {.help = "Use the kernel's IPMI device and never a command"});
+            set.add("collector.ipmi.power-energy-sensor-readings", flags->power_sensors,
+                    {.help = "Export the readings of the BMC's sensors of power and energy, read "
+                             "through the IPMI device"});
+            set.add("collector.ipmi.sensor-id", flags->sensor_ids,
+                    {.help = "Export the readings of the sensor with this number, too; may be "
+                             "repeated"});
             set.add("collector.ipmi_dcmi.test-mode", flags->test_mode,
                     {.help = "Run the command as the exporter's own user only", .hidden = true});
           },

@@ -12,6 +12,7 @@
 #include "base/mutex.h"
 #include "exporter/collectors/all.h"
 #include "exporter/collectors/collector_test_support.h"
+#include "exporter/ipmi/fake_bmc.h"
 #include "exporter/ipmi/fake_port.h"
 #include "testing/fake_runner.h"
 #include "testing/scrape_times.h"
@@ -38,6 +39,7 @@ constexpr const char* kTool =
 class Node {
  public:
   Node() : host_(tools_.path()) {
+    host_.context.power_names = PowerNames::kOld;
     options_.search_path = tools_.path().string();
     options_.runner = &runner_;
     options_.may_become_root = [] { return false; };
@@ -96,6 +98,120 @@ TEST(IpmiDcmi, ReadsTheDeviceWithoutPrivilegesToRunThings) {
   EXPECT_TRUE(result);
   EXPECT_EQ(collector->capabilities(), std::vector<os::Capability>{CAP_DAC_READ_SEARCH});
   EXPECT_TRUE(node.runner_.calls().empty());
+}
+
+TEST(IpmiDcmi, ExportsTheNamesOfEachRelease) {
+  const std::string later =
+      "ceems_ipmi_dcmi_power_avg_watts{hostname=\"n1\"} 300\n"
+      "ceems_ipmi_dcmi_power_current_watts{hostname=\"n1\"} 321\n"
+      "ceems_ipmi_dcmi_power_max_watts{hostname=\"n1\"} 500\n"
+      "ceems_ipmi_dcmi_power_min_watts{hostname=\"n1\"} 100\n";
+  for (const auto& [names, page] :
+       {std::pair(PowerNames::kBoth, kPage + later),
+        std::pair(PowerNames::kOld, std::string(kPage)), std::pair(PowerNames::kNew, later)}) {
+    Node node;
+    node.add_device();
+    node.host_.context.power_names = names;
+    EXPECT_EQ(samples_of(*node.start()), page);
+  }
+}
+
+/// A node whose BMC has sensors.
+class SensorNode : public Node {
+ public:
+  SensorNode() {
+    bmc_.add(ipmi::event_record(1, "Watchdog"));
+    bmc_.add(ipmi::full_record({.number = 0x40, .name = "PSU2 Power", .m = 2}));
+    bmc_.add(ipmi::full_record({.number = 0x12, .name = "PSU1 Power", .m = 2}));
+    bmc_.add(ipmi::full_record({.number = 0x30, .name = "Fan 1", .unit = 18, .m = 50}));
+    bmc_.set_raw(0x40, 100);
+    bmc_.set_raw(0x12, 110);
+    bmc_.set_raw(0x30, 90);
+    options_.sensors = {.power_and_energy = true, .numbers = {}};
+    options_.open_device = [this]() -> Result<std::unique_ptr<ipmi::Port>> { return bmc_.port(); };
+  }
+
+  ipmi::FakeBmc bmc_;
+};
+
+constexpr const char* kSensors =
+    "ceems_ipmi_sensor_reading_current{hostname=\"n1\",sensorname=\"PSU1 Power\",sensorunits="
+    "\"Watts\"} 220\n"
+    "ceems_ipmi_sensor_reading_current{hostname=\"n1\",sensorname=\"PSU2 Power\",sensorunits="
+    "\"Watts\"} 200\n";
+
+TEST(IpmiSensors, AreExportedBesideThePower) {
+  SensorNode node;
+  node.options_.force_native = true;
+  const auto collector = node.start();
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result), std::string(kPage) + kSensors);
+  EXPECT_TRUE(result);
+  ASSERT_EQ(collector->source_ages().size(), 2U);
+  EXPECT_EQ(collector->source_ages()[1].source, "ipmi_sensors");
+  node.bmc_.set_silent(true);
+  node.host_.clock.advance(std::chrono::minutes(5));
+  EXPECT_EQ(samples_of(*collector), std::string(kPage) + kSensors);
+  node.host_.clock.advance(std::chrono::seconds(1));
+  EXPECT_EQ(samples_of(*collector, &result), "");
+  EXPECT_FALSE(result);
+}
+
+TEST(IpmiSensors, AreNotShownLongerThanFiveMinutesAfterTheyWereRead) {
+  SensorNode node;
+  node.options_.force_native = true;
+  const auto collector = node.start();
+  EXPECT_EQ(samples_of(*collector), std::string(kPage) + kSensors);
+  node.bmc_.set_reading(0x12, {0xCB});
+  node.host_.clock.advance(std::chrono::minutes(4));
+  EXPECT_EQ(samples_of(*collector), std::string(kPage) + kSensors) << "PSU1 has its last reading";
+  node.bmc_.set_silent(true);
+  node.host_.clock.advance(std::chrono::minutes(2));
+  EXPECT_EQ(samples_of(*collector),
+            std::string(kPage) +
+                "ceems_ipmi_sensor_reading_current{hostname=\"n1\",sensorname=\"PSU2 Power\","
+                "sensorunits=\"Watts\"} 200\n");
+}
+
+TEST(IpmiSensors, NeedNeitherNativeModeNorAPowerReading) {
+  SensorNode node;
+  node.add_tool("ipmi-dcmi");
+  node.runner_.reply("ipmi-dcmi", {.output = kTool});
+  node.options_.command = "ipmi-dcmi";
+  ::testing::internal::CaptureStderr();
+  const auto collector = node.start();
+  EXPECT_NE(::testing::internal::GetCapturedStderr().find("level=WARN"), std::string::npos);
+  EXPECT_EQ(samples_of(*collector),
+            "ceems_ipmi_dcmi_current_watts{hostname=\"n1\"} 164\n" + std::string(kSensors));
+  SensorNode without;
+  without.bmc_.set_power({0xc1});
+  const auto only_sensors = without.start();
+  Result<> result;
+  EXPECT_EQ(samples_of(*only_sensors, &result), kSensors);
+  EXPECT_TRUE(result) << "a BMC without DCMI is not a failure if its sensors can be read";
+}
+
+TEST(IpmiSensors, DoNotKeepTheProgramFromStarting) {
+  SensorNode node;
+  node.options_.open_device = []() -> Result<std::unique_ptr<ipmi::Port>> {
+    return fail(ErrorCode::kNotFound, "no IPMI device number 0 in /dev");
+  };
+  const auto collector = node.start();
+  Result<> result;
+  EXPECT_EQ(samples_of(*collector, &result), "");
+  EXPECT_FALSE(result);
+}
+
+TEST(IpmiSensors, HaveNumbersOfOneByte) {
+  Node node;
+  for (const std::string wrong : {"256", "-1", "0x12", "", "1 "}) {
+    const auto collector = create_collector(ipmi_dcmi_collector(), node.host_.context,
+                                            {"--collector.ipmi.sensor-id=" + wrong});
+    ASSERT_FALSE(collector) << wrong;
+    EXPECT_EQ(collector.error().message,
+              "--collector.ipmi.sensor-id: expected the number of a sensor, 0 to 255, got '" +
+                  wrong + "'");
+  }
 }
 
 TEST(IpmiDcmi, LeavesOutZeroValues) {

@@ -20,12 +20,6 @@ namespace {
 constexpr auto kTimeLimit = std::chrono::seconds(1);  // of kubelet and API server together
 constexpr UnitMetricOptions kAlwaysShown{.swap = true, .block_io = true};
 
-struct Flags {
-  K8sOptions options;
-  std::string deprecated_kubeconfig;
-  std::string deprecated_socket;
-};
-
 std::string environment(const char* name) {
   // NOLINTNEXTLINE(concurrency-mt-unsafe): before any thread is started
   const char* const value = std::getenv(name);
@@ -137,43 +131,25 @@ Result<std::unique_ptr<Collector>> make_k8s_collector(
 
 /// --collector.k8s: pods of Kubernetes.
 CollectorSpec k8s_collector(const std::shared_ptr<UnitFlags>& shared) {
-  auto values = std::make_shared<Flags>();
+  auto values = std::make_shared<K8sOptions>();
   return {
       .name = "k8s",
       .help = "Enable the k8s collector (pods of Kubernetes on this node)",
       .stage = Stage::kPods,
       .add_flags =
           [values](config::FlagSet& flags) {
-            flags.add("collector.k8s.kubeconfig.file", values->options.kubeconfig,
+            flags.add("collector.k8s.kubeconfig.file", values->kubeconfig,
                       {.help = "kubeconfig for the API server; empty: in-cluster configuration"});
-            flags.alias("collector.k8s.kubeconfig-file", "collector.k8s.kubeconfig.file");
-            flags.add("collector.k8s.kube-config-file", values->deprecated_kubeconfig,
-                      {.help = "Deprecated: --collector.k8s.kubeconfig.file", .hidden = true});
             flags.add(
-                "collector.k8s.kubelet-podresources-socket.file", values->options.socket,
+                "collector.k8s.kubelet-podresources-socket.file", values->socket,
                 {.help =
                      "Socket of the kubelet's pod-resources API, which lists the devices of pods"});
-            flags.add("collector.k8s.kubelet-socket-file", values->deprecated_socket,
-                      {.help = "Deprecated: --collector.k8s.kubelet-podresources-socket.file",
-                       .hidden = true});
-            flags.add("collector.k8s.psi-metrics", values->options.pressure,
+            flags.add("collector.k8s.psi-metrics", values->pressure,
                       {.help = "Pressure stall times of each pod (cgroup v2)"});
           },
       .create =
           [values, shared](const CollectorContext& context, const Sources&) {
-            K8sOptions options = values->options;
-            if (!values->deprecated_kubeconfig.empty()) {
-              log::warn(
-                  "flag --collector.k8s.kube-config-file is deprecated, use "
-                  "--collector.k8s.kubeconfig.file");
-              options.kubeconfig = values->deprecated_kubeconfig;
-            }
-            if (!values->deprecated_socket.empty()) {
-              log::warn(
-                  "flag --collector.k8s.kubelet-socket-file is deprecated, use "
-                  "--collector.k8s.kubelet-podresources-socket.file");
-              options.socket = values->deprecated_socket;
-            }
+            K8sOptions options = *values;
             options.node_name = environment("NODE_NAME");
             options.service_host = environment("KUBERNETES_SERVICE_HOST");
             options.service_port = environment("KUBERNETES_SERVICE_PORT");

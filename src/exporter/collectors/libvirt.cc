@@ -6,7 +6,6 @@
 
 #include "exporter/collectors/gpu_map.h"
 #include "exporter/collectors/unit_collector.h"
-#include "exporter/libvirt/domains.h"
 #include "exporter/unit/cgroup_unit_source.h"
 
 namespace ceems::exporter {
@@ -18,7 +17,7 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
     const LibvirtOptions& options,
     const std::shared_ptr<gpu::Inventory>& inventory) {
   const host::CgroupMount mount = cgroups.mount(context);
-  auto domains = std::make_shared<libvirt::Domains>(options.xml_dir);
+  auto domains = std::make_shared<libvirt::Domains>(options.xml_dirs);
   auto source = CgroupUnitSource::create(
       {.manager = "libvirt",
        .paths = context.paths,
@@ -66,27 +65,37 @@ Result<std::unique_ptr<Collector>> make_libvirt_collector(
 
 /// --collector.libvirt: VMs that OpenStack runs with libvirt and QEMU.
 CollectorSpec libvirt_collector(const std::shared_ptr<UnitFlags>& shared) {
-  auto values = std::make_shared<LibvirtOptions>();
-  return {.name = "libvirt",
-          .help = "Enable the libvirt collector (VMs of OpenStack on this node)",
-          .stage = Stage::kVirtualMachines,
-          .add_flags =
-              [values](config::FlagSet& flags) {
-                flags.add("collector.libvirt.swap-memory-metrics", values->metrics.swap,
-                          {.help = "Swap use of each VM"});
-                flags.add("collector.libvirt.blkio-metrics", values->metrics.block_io,
-                          {.help = "Block I/O of each VM"});
-                flags.add("collector.libvirt.psi-metrics", values->metrics.pressure,
-                          {.help = "Pressure stall times of each VM (cgroup v2)"});
-                flags.add(
-                    "collector.libvirt.xml-dir", values->xml_dir,
-                    {.help = "Directory with the definitions of VMs, NAME.xml", .hidden = true});
-              },
-          .create =
-              [values, shared](const CollectorContext& context, const Sources&) {
-                return make_libvirt_collector(context, shared->cgroups, shared->subs, *values,
-                                              shared->gpus.inventory(context));
-              }};
+  struct Flags {
+    UnitMetricOptions metrics = {};
+    std::string xml_dir = "/etc/libvirt/qemu";
+  };
+  auto values = std::make_shared<Flags>();
+  return {
+      .name = "libvirt",
+      .help = "Enable the libvirt collector (VMs of OpenStack on this node)",
+      .stage = Stage::kVirtualMachines,
+      .add_flags =
+          [values](config::FlagSet& flags) {
+            flags.add("collector.libvirt.swap-memory-metrics", values->metrics.swap,
+                      {.help = "Swap use of each VM"});
+            flags.add("collector.libvirt.blkio-metrics", values->metrics.block_io,
+                      {.help = "Block I/O of each VM"});
+            flags.add("collector.libvirt.psi-metrics", values->metrics.pressure,
+                      {.help = "Pressure stall times of each VM (cgroup v2)"});
+            flags.add(
+                "collector.libvirt.xml-dir", values->xml_dir,
+                {.help = "Directory with the definitions of VMs, NAME.xml; /etc/libvirt/qemu and "
+                         "/run/libvirt/qemu are looked into as well",
+                 .hidden = true});
+          },
+      .create =
+          [values, shared](const CollectorContext& context, const Sources&) {
+            return make_libvirt_collector(
+                context, shared->cgroups, shared->subs,
+                {.metrics = values->metrics,
+                 .xml_dirs = libvirt::definition_directories(values->xml_dir)},
+                shared->gpus.inventory(context));
+          }};
 }
 
 }  // namespace ceems::exporter

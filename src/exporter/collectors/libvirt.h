@@ -1,18 +1,22 @@
 #pragma once
 
+#include <filesystem>
 #include <memory>
-#include <string>
+#include <vector>
 
 #include "exporter/collector.h"
 #include "exporter/collectors/unit_flags.h"
 #include "exporter/collectors/unit_metrics.h"
+#include "exporter/libvirt/domains.h"
 #include "exporter/sub_collector.h"
 
 namespace ceems::exporter {
 
 struct LibvirtOptions {
   UnitMetricOptions metrics = {};
-  std::string xml_dir = "/etc/libvirt/qemu";  ///< definitions of domains, NAME.xml
+  /// Where definitions of domains are, NAME.xml. The first directory that has one counts.
+  std::vector<std::filesystem::path> xml_dirs =
+      libvirt::definition_directories("/etc/libvirt/qemu");
 };
 
 /// The collector without its flags, for tests. Without an inventory it has no GPU series. Errors:

@@ -9,6 +9,7 @@
 
 #include "exporter/collectors/collector_test_support.h"
 #include "exporter/libvirt/domains.h"
+#include "testing/fake_runner.h"
 #include "testing/temp_dir.h"
 
 namespace ceems::exporter {
@@ -64,9 +65,11 @@ class LibvirtNode : public ::testing::Test {
   }
   Collector& collector(const std::string& version = "v2", UnitMetricOptions metrics = {}) {
     if (!collector_) {
-      collector_ = make_libvirt_collector(test_.context, {.force_version = version}, {},
-                                          {.metrics = metrics, .xml_dir = root_.path() / "qemu"})
-                       .value();
+      collector_ =
+          make_libvirt_collector(
+              test_.context, {.force_version = version}, {},
+              {.metrics = metrics, .xml_dirs = {root_.path() / "qemu", root_.path() / "run"}})
+              .value();
     }
     return *collector_;
   }
@@ -223,8 +226,9 @@ TEST_F(LibvirtNode, ClaimsTheDevicesOfDefinitions) {
   snapshot.units.push_back(unit("instance-1", "old"));
   snapshot.units.back().ended = true;
   int changes = 0;
-  libvirt::DomainClaims claims(std::make_shared<libvirt::Domains>(root_.path() / "qemu"),
-                               [&changes] { ++changes; });
+  libvirt::DomainClaims claims(
+      std::make_shared<libvirt::Domains>(std::vector<std::filesystem::path>{root_.path() / "qemu"}),
+      [&changes] { ++changes; });
   const auto found = claims.claims(snapshot);
   ASSERT_TRUE(found);
   ASSERT_EQ(found->size(), 2U);
@@ -239,7 +243,7 @@ TEST_F(LibvirtNode, ClaimsTheDevicesOfDefinitions) {
 }
 
 TEST_F(LibvirtNode, ReadsADefinitionAgainWhenItHasChanged) {
-  libvirt::Domains domains(root_.path() / "qemu");
+  libvirt::Domains domains({root_.path() / "qemu"});
   EXPECT_EQ(domains.find("instance-1"), nullptr);
   define("instance-1", "u-1");
   ASSERT_NE(domains.find("instance-1"), nullptr);
@@ -248,8 +252,72 @@ TEST_F(LibvirtNode, ReadsADefinitionAgainWhenItHasChanged) {
   EXPECT_EQ(domains.find("instance-1")->uuid, "u-2-longer");
   root_.write("qemu/instance-1.xml", "<garbage");
   EXPECT_EQ(domains.find("instance-1")->uuid, "u-2-longer");
+}
+
+TEST_F(LibvirtNode, NeverForgetsAUuid) {
+  libvirt::Domains domains({root_.path() / "qemu"});
+  define(
+      "instance-1", "u-1",
+      "<devices><hostdev type='mdev'><source><address uuid='m-1'/></source></hostdev></devices>");
+  EXPECT_THAT(domains.find("instance-1")->mdevs, ElementsAre("m-1"));
+  std::filesystem::remove_all(root_.path() / "qemu");
+  EXPECT_THAT(domains.find("instance-1")->mdevs, ElementsAre("m-1")) << "it may still run";
   domains.keep_only({});
+  ASSERT_NE(domains.find("instance-1"), nullptr);
+  EXPECT_EQ(domains.find("instance-1")->uuid, "u-1");
+  EXPECT_TRUE(domains.find("instance-1")->mdevs.empty());
+  define("instance-1", "u-2");  // made anew under the old name
+  EXPECT_EQ(domains.find("instance-1")->uuid, "u-2");
+  EXPECT_EQ(domains.find("instance-2"), nullptr);
+}
+
+TEST_F(LibvirtNode, LooksIntoOneDirectoryAfterTheOther) {
+  const auto running = [this](const std::string& id, const std::string& uuid) {
+    root_.write("run/" + id + ".xml", "<domstatus state='running'><domain><uuid>" + uuid +
+                                          "</uuid></domain></domstatus>");
+  };
+  libvirt::Domains domains({root_.path() / "none", root_.path() / "qemu", root_.path() / "run"});
   EXPECT_EQ(domains.find("instance-1"), nullptr);
+  running("instance-1", "u-run");
+  EXPECT_EQ(domains.find("instance-1")->uuid, "u-run");
+  define("instance-1", "u-etc");
+  EXPECT_EQ(domains.find("instance-1")->uuid, "u-etc");
+  root_.write("qemu/instance-1.xml", "<garbage");
+  EXPECT_EQ(domains.find("instance-1")->uuid, "u-run") << "the first good file counts";
+  EXPECT_THAT(libvirt::definition_directories("/x"),
+              ElementsAre("/x", "/etc/libvirt/qemu", "/run/libvirt/qemu"));
+  EXPECT_THAT(libvirt::definition_directories("/etc/libvirt/qemu"),
+              ElementsAre("/etc/libvirt/qemu", "/run/libvirt/qemu"));
+}
+
+TEST_F(LibvirtNode, StartsOnAHypervisorWhoseGpusCannotBeListed) {
+  root_.write("sys/bus/pci/devices/0000:07:00.0/class", "0x030200\n");
+  root_.write("sys/bus/pci/devices/0000:07:00.0/vendor", "0x10de\n");
+  make_vm(kScope, 1);
+  define("instance-000000a1", kUuid);
+  testing::FakeRunner runner;
+  runner.reply("nvidia-smi", {.exit_status = 9, .error_text = "no driver\n"});
+  for (const std::string tool : {"", "/fake/nvidia-smi"}) {  // no tool, and one that fails
+    const auto inventory = gpu::Inventory::create({.paths = test_.context.paths,
+                                                   .type = {},
+                                                   .nvidia_smi = tool,
+                                                   .amd_smi = {},
+                                                   .rocm_smi = {},
+                                                   .search_path = root_.path()},
+                                                  runner);
+    ASSERT_FALSE(inventory->has_no_gpus());
+    const auto collector = make_libvirt_collector(test_.context, {.force_version = "v2"}, {},
+                                                  {.xml_dirs = {root_.path() / "qemu"}}, inventory);
+    ASSERT_TRUE(collector) << collector.error().message;
+    EXPECT_THAT(samples_of(**collector), HasSubstr(sample("cpus", kUuid, "1")));
+  }
+}
+
+TEST_F(LibvirtNode, ShowsAVmThatIsDefinedNowhere) {
+  make_vm(kScope, 1);
+  root_.write("run/instance-000000a1.xml",
+              "<domstatus><domain><uuid>" + kUuid + "</uuid></domain></domstatus>");
+  EXPECT_THAT(samples_of(collector()), HasSubstr(sample("cpus", kUuid, "1")));
 }
 
 }  // namespace

@@ -6,7 +6,6 @@
 #include <array>
 #include <map>
 
-#include "base/log.h"
 #include "exporter/collector.h"
 #include "host/read_file.h"
 
@@ -16,11 +15,6 @@ namespace {
 constexpr std::array<std::string_view, 3> kDefaultKeys{"MemTotal", "MemFree", "MemAvailable"};
 /// Names come from the kernel, but the file may be anything. One with more lines is not a meminfo.
 constexpr std::size_t kMaxLines = 1000;
-
-struct Options {
-  bool all_stats = false;
-  bool all_stats_deprecated = false;
-};
 
 /// Metric name of a line of /proc/meminfo: "Active(anon)" in bytes becomes
 /// "ceems_meminfo_Active_anon_bytes".
@@ -109,28 +103,18 @@ class MeminfoCollector final : public Collector {
 /// --collector.meminfo: ceems_meminfo_{MemTotal,MemFree,MemAvailable}_bytes, or every line of
 /// /proc/meminfo with --collector.meminfo.all-stats.
 CollectorSpec meminfo_collector() {
-  auto options = std::make_shared<Options>();
+  auto all_stats = std::make_shared<bool>(false);
   return {.name = "meminfo",
           .help = "Enable the meminfo collector (memory of the node)",
           .enabled_by_default = true,
           .add_flags =
-              [options](config::FlagSet& flags) {
-                flags.add(
-                    "collector.meminfo.all.stats", options->all_stats_deprecated,
-                    {.help = "Deprecated, use --collector.meminfo.all-stats", .hidden = true});
-                flags.add("collector.meminfo.all-stats", options->all_stats,
+              [all_stats](config::FlagSet& flags) {
+                flags.add("collector.meminfo.all-stats", *all_stats,
                           {.help = "Export every field of /proc/meminfo"});
               },
-          .create = [options](const CollectorContext& context,
-                              const Sources&) -> Result<std::unique_ptr<Collector>> {
-            if (options->all_stats_deprecated) {
-              log::warn(
-                  "flag --collector.meminfo.all.stats is deprecated, use "
-                  "--collector.meminfo.all-stats",
-                  {{"collector", "meminfo"}});
-            }
-            return std::make_unique<MeminfoCollector>(
-                context, options->all_stats || options->all_stats_deprecated);
+          .create = [all_stats](const CollectorContext& context,
+                                const Sources&) -> Result<std::unique_ptr<Collector>> {
+            return std::make_unique<MeminfoCollector>(context, *all_stats);
           }};
 }
 

@@ -120,7 +120,6 @@ SubCollectorSpec profiling_sub_collector() {
                 flags.add("profiling.ebpf.config.file", values->config,
                           {.help = "Configuration file of the profiler",
                            .env = "CEEMS_EXPORTER_PROFILING_CONFIG_FILE"});
-                flags.alias("profiling.ebpf.config-file", "profiling.ebpf.config.file");
                 flags.add("profiling.ebpf.config.file.expand-env-vars", values->expand,
                           {.help = "Replace $NAME and ${NAME} in that file"});
                 flags.add("profiling.ebpf.env-var", values->variables,

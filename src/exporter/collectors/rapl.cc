@@ -58,10 +58,10 @@ class RaplCollector final : public Collector {
         ++series;
       }
     }
-    if (series == 0 && unreadable) {
-      return fail(std::move(*unreadable));
-    }
     report(unreadable);
+    if (series == 0 && unreadable) {
+      return fail(ErrorCode::kNoData, "{}", unreadable->message);
+    }
     return {};
   }
 
@@ -111,14 +111,22 @@ class RaplCollector final : public Collector {
     }
   }
 
-  /// Logs one line when counters become unreadable and one when all can be read again.
+  /// Logs one line when counters become unreadable and one when all can be read again. This
+  /// collector is on by default, so counters that never could be read are no more than a line at
+  /// debug level; `doctor` says what to do about them.
   void report(const std::optional<Error>& unreadable) {
+    if (!unreadable) {
+      readable_ = true;
+    }
     if (unreadable.has_value() == unreadable_) {
       return;
     }
     unreadable_ = unreadable.has_value();
-    if (unreadable) {
-      log::error("energy counters cannot be read; their series are missing",
+    if (unreadable && readable_) {
+      log::error("energy counters can no longer be read; their series are missing",
+                 {{"collector", "rapl"}, {"err", unreadable->message}});
+    } else if (unreadable) {
+      log::debug("energy counters cannot be read; their series are missing",
                  {{"collector", "rapl"}, {"err", unreadable->message}});
     } else {
       log::info("energy counters can be read again", {{"collector", "rapl"}});
@@ -127,8 +135,9 @@ class RaplCollector final : public Collector {
 
   host::Powercap powercap_;
   std::string hostname_;
-  bool zone_label_;  // one metric name with the zone in the label rapl_zone
-  bool unreadable_ = false;
+  bool zone_label_;          // one metric name with the zone in the label rapl_zone
+  bool unreadable_ = false;  // at the last scrape
+  bool readable_ = false;    // at some scrape
   std::vector<Zone> zones_;
 };
 

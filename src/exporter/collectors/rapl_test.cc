@@ -92,11 +92,11 @@ TEST(Rapl, FailsWhileNothingCanBeReadAndRecovers) {
   Result<> result;
   EXPECT_EQ(samples_of(*rapl, &result), "");
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, ErrorCode::kNotFound);
+  EXPECT_EQ(result.error().code, ErrorCode::kNoData) << "not an error in the log";
   root.write("sys/class/powercap/intel-rapl:0/energy_uj", "truncated");
   EXPECT_EQ(samples_of(*rapl, &result), "");
   ASSERT_FALSE(result);
-  EXPECT_EQ(result.error().code, ErrorCode::kParse);
+  EXPECT_EQ(result.error().code, ErrorCode::kNoData);
   root.write("sys/class/powercap/intel-rapl:0/constraint_0_power_limit_uw", "90000000");
   EXPECT_NE(samples_of(*rapl, &result).find("ceems_rapl_package_power_limit_watts_total"),
             std::string::npos);
@@ -104,6 +104,25 @@ TEST(Rapl, FailsWhileNothingCanBeReadAndRecovers) {
   root.write("sys/class/powercap/intel-rapl:0/energy_uj", "7000000\n");
   EXPECT_NE(samples_of(*rapl, &result).find("} 7\n"), std::string::npos);
   EXPECT_TRUE(result);
+}
+
+TEST(Rapl, IsQuietAboutCountersThatItNeverCouldRead) {
+  const testing::TempDir root;
+  root.write("sys/class/powercap/intel-rapl:0/name", "package-0\n");
+  root.write("sys/class/powercap/intel-rapl:0/max_energy_range_uj", "1000000000\n");
+  TestContext host(root.path());
+  const auto rapl = make_rapl(host.context);
+  const auto logged = [&] {
+    ::testing::internal::CaptureStderr();
+    static_cast<void>(samples_of(*rapl));
+    return ::testing::internal::GetCapturedStderr();
+  };
+  EXPECT_EQ(logged(), "") << "no counter, no power limit";
+  root.write("sys/class/powercap/intel-rapl:0/energy_uj", "7000000\n");
+  EXPECT_NE(logged().find("can be read again"), std::string::npos);
+  root.write("sys/class/powercap/intel-rapl:0/energy_uj", "truncated");
+  EXPECT_NE(logged().find("level=ERROR"), std::string::npos) << "a counter that it has lost";
+  EXPECT_EQ(logged(), "") << "once";
 }
 
 TEST(Rapl, RefusesToStartWithoutSysfs) {

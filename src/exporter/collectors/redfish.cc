@@ -9,6 +9,7 @@
 
 #include "base/log.h"
 #include "config/environment.h"
+#include "exporter/collectors/power_series.h"
 #include "exporter/energy/meter/held_power.h"
 #include "exporter/ipmi/open_ipmi.h"
 #include "exporter/node_name.h"
@@ -27,10 +28,6 @@ constexpr auto kMaxAge = std::chrono::minutes(5);
 constexpr std::size_t kMaxConfig = std::size_t{1} << 20U;
 constexpr std::chrono::milliseconds kBmcTimeout{2000};
 
-metrics::Desc make_desc(const char* name, const char* help) {
-  return {name, help, metrics::Type::kGauge, {"hostname", "chassis"}};
-}
-
 /// How to reach the service.
 struct Place {
   bool reads_files = false;  ///< each request may read files
@@ -46,6 +43,13 @@ class RedfishCollector final : public Collector {
                    const RedfishOptions& options)
       : clock_(*context.clock),
         hostname_(context.hostname),
+        series_(context.power_names,
+                "ceems_redfish",
+                {"Power of the chassis now, in watts.",
+                 "Lowest power of the chassis in its BMC's interval.",
+                 "Highest power of the chassis in its BMC's interval.",
+                 "Average power of the chassis in its BMC's interval."},
+                {"hostname", "chassis"}),
         reader_(std::move(reader)),
         place_(std::move(place)),
         meter_(std::make_shared<energy::PublishedPowerMeter>(
@@ -83,10 +87,9 @@ class RedfishCollector final : public Collector {
     const auto now = clock_.steady_now();
     for (const ChassisReading& chassis : value->value.chassis) {
       if (now - chassis.time <= kMaxAge) {
-        add(sink, current_, chassis, chassis.watts.current);
-        add(sink, minimum_, chassis, chassis.watts.minimum);
-        add(sink, maximum_, chassis, chassis.watts.maximum);
-        add(sink, average_, chassis, chassis.watts.average);
+        const redfish::Watts& watts = chassis.watts;
+        series_.add(sink, {watts.current, watts.minimum, watts.maximum, watts.average},
+                    {hostname_, chassis.label});
       }
     }
     return {};
@@ -110,30 +113,13 @@ class RedfishCollector final : public Collector {
     return readings;
   }
 
-  void add(metrics::Sink& sink,
-           const metrics::Desc& desc,
-           const ChassisReading& chassis,
-           double watts) const {
-    if (watts > 0) {
-      sink.add(desc, watts, {hostname_, chassis.label});
-    }
-  }
-
   const Clock& clock_;
   std::string hostname_;
+  PowerSeries series_;
   std::unique_ptr<redfish::Reader> reader_;
   Place place_;  // name_of is used by the thread only
   std::shared_ptr<energy::PublishedPowerMeter> meter_;
   SlowSource<Readings> source_;  // declared after all that its thread uses
-
-  const metrics::Desc current_ =
-      make_desc("ceems_redfish_current_watts", "Power of the chassis now, in watts.");
-  const metrics::Desc minimum_ =
-      make_desc("ceems_redfish_min_watts", "Lowest power of the chassis in its BMC's interval.");
-  const metrics::Desc maximum_ =
-      make_desc("ceems_redfish_max_watts", "Highest power of the chassis in its BMC's interval.");
-  const metrics::Desc average_ =
-      make_desc("ceems_redfish_avg_watts", "Average power of the chassis in its BMC's interval.");
 };
 
 Result<redfish::Config> load_config(const RedfishOptions& options) {
@@ -156,7 +142,6 @@ Result<redfish::Config> load_config(const RedfishOptions& options) {
 /// Values of the flags.
 struct Flags {
   std::string config_file;
-  std::string deprecated_config_file;
   bool expand_environment = false;
 };
 
@@ -170,11 +155,6 @@ Result<std::string> find_local_bmc(std::chrono::milliseconds timeout) {
 
 Result<std::unique_ptr<Collector>> create(const Flags& flags, const CollectorContext& context) {
   std::string file = flags.config_file;
-  if (!flags.deprecated_config_file.empty()) {
-    log::warn(
-        "flag --collector.redfish.web-config is deprecated, use --collector.redfish.config.file");
-    file = flags.deprecated_config_file;
-  }
   if (!file.empty()) {
     file = std::filesystem::absolute(file).lexically_normal().string();
   }
@@ -231,16 +211,11 @@ CollectorSpec redfish_collector() {
           .help = "Enable the redfish collector (power of the chassis from a Redfish service)",
           .add_flags =
               [flags](config::FlagSet& set) {
-                set.add("collector.redfish.web-config", flags->deprecated_config_file,
-                        {.help = "Deprecated: --collector.redfish.config.file",
-                         .env = "CEEMS_EXPORTER_REDFISH_COLL_WEB_CONFIG_FILE",
-                         .hidden = true});
                 set.add("collector.redfish.config.file", flags->config_file,
                         {.help = "File with the address of the Redfish service and the login",
                          .env = "CEEMS_EXPORTER_REDFISH_COLL_CONFIG_FILE"});
                 set.add("collector.redfish.config.file.expand-env-vars", flags->expand_environment,
                         {.help = "Expand $NAME and ${NAME} in the configuration file"});
-                set.alias("collector.redfish.web-config-file", "collector.redfish.config.file");
               },
           .create = [flags](const CollectorContext& context,
                             const Sources&) { return create(*flags, context); }};

@@ -35,6 +35,7 @@ class Node {
     options_.find_bmc = [](milliseconds) -> Result<std::string> {
       return fail(ErrorCode::kNotFound, "no IPMI device number 0 in /dev");
     };
+    host_.context.power_names = PowerNames::kOld;
     options_.patience = milliseconds(3000);
     options_.fresh_enough = milliseconds(0);
     write(
@@ -68,6 +69,21 @@ TEST(Redfish, ExportsEachChassisAndLeavesOutZeroValues) {
   EXPECT_TRUE(collector->capabilities().empty());
   ASSERT_EQ(collector->source_ages().size(), 1U);
   EXPECT_EQ(collector->source_ages()[0].source, "redfish");
+}
+
+TEST(Redfish, ExportsTheNamesOfEachRelease) {
+  const std::string later =
+      "ceems_redfish_power_current_watts{chassis=\"Node_1\",hostname=\"n1\"} 400.25\n"
+      "ceems_redfish_power_current_watts{chassis=\"Tray\",hostname=\"n1\"} 900\n"
+      "ceems_redfish_power_min_watts{chassis=\"Node_1\",hostname=\"n1\"} 10\n"
+      "ceems_redfish_power_min_watts{chassis=\"Tray\",hostname=\"n1\"} 10\n";
+  Node node;
+  node.host_.context.power_names = PowerNames::kNew;
+  EXPECT_EQ(samples_of(*node.start()), later);
+  node.host_.context.power_names = PowerNames::kBoth;
+  const std::string both = samples_of(*node.start());
+  EXPECT_THAT(both, HasSubstr(later));
+  EXPECT_EQ(both.size(), later.size() + std::string(kPage).size());
 }
 
 TEST(Redfish, ASilentServiceDoesNotStopTheStart) {

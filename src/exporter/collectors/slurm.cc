@@ -17,8 +17,6 @@ namespace {
 struct Flags {
   UnitMetricOptions metrics;
   SlurmGpuOptions gpu;
-  bool deprecated_swap = false;
-  bool deprecated_psi = false;
 };
 
 /// The GPU map of jobs. gres.conf and the list of MIG capabilities are read now; without them GPUs
@@ -129,32 +127,14 @@ CollectorSpec slurm_collector(const std::shared_ptr<UnitFlags>& shared) {
                           {.help = "Swap use of each job"});
                 flags.add("collector.slurm.psi-metrics", values->metrics.pressure,
                           {.help = "Pressure stall times of each job (cgroup v2)"});
-                flags.add(
-                    "collector.slurm.swap.memory.metrics", values->deprecated_swap,
-                    {.help = "Deprecated: --collector.slurm.swap-memory-metrics", .hidden = true});
-                flags.add("collector.slurm.psi.metrics", values->deprecated_psi,
-                          {.help = "Deprecated: --collector.slurm.psi-metrics", .hidden = true});
                 add_gpu_flags(values->gpu, flags);
               },
           .create = [values, shared](const CollectorContext& context,
                                      const Sources&) -> Result<std::unique_ptr<Collector>> {
-            UnitMetricOptions options = values->metrics;
-            if (values->deprecated_swap) {
-              log::warn(
-                  "flag --collector.slurm.swap.memory.metrics is deprecated, use "
-                  "--collector.slurm.swap-memory-metrics");
-              options.swap = true;
-            }
-            if (values->deprecated_psi) {
-              log::warn(
-                  "flag --collector.slurm.psi.metrics is deprecated, use "
-                  "--collector.slurm.psi-metrics");
-              options.pressure = true;
-            }
             SlurmGpuOptions gpu = values->gpu;
             gpu.processes = shared->gpus.processes();
-            return make_slurm_collector(context, shared->cgroups, shared->subs, options, gpu,
-                                        shared->gpus.inventory(context));
+            return make_slurm_collector(context, shared->cgroups, shared->subs, values->metrics,
+                                        gpu, shared->gpus.inventory(context));
           }};
 }
 

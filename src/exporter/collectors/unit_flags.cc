@@ -7,7 +7,6 @@ namespace ceems::exporter {
 void CgroupFlags::add_to(config::FlagSet& flags) {
   flags.add("collector.cgroups.active-subsystem", active_subsystem,
             {.help = "cgroup v1 hierarchy in which units and their processes are searched"});
-  flags.alias("collector.cgroup.active-subsystem", "collector.cgroups.active-subsystem");
   flags.add_enum(
       "collector.cgroups.force-version", force_version, {"v1", "v2"},
       {.help = "Treat --path.cgroupfs as this version of cgroups: v1 or v2", .hidden = true});

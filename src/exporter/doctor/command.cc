@@ -11,6 +11,7 @@
 #include "exporter/energy/state/machine.h"
 #include "exporter/energy/state/state_file.h"
 #include "exporter/gpu/library/gpu_library.h"
+#include "exporter/libvirt/domains.h"
 
 namespace ceems::exporter {
 namespace {
@@ -60,11 +61,12 @@ DoctorContext doctor_context(const config::FlagSet& flags,
   context.search_path = environment("PATH");
   context.cgroup_version = first_value(flags, {"collector.cgroups.force-version"});
   context.active_subsystem = first_value(flags, {"collector.cgroups.active-subsystem"});
-  context.xml_directory = first_value(flags, {"collector.libvirt.xml-dir"});
-  context.kubelet_socket = first_value(flags, {"collector.k8s.kubelet-socket-file",
-                                               "collector.k8s.kubelet-podresources-socket.file"});
-  context.redfish_config =
-      first_value(flags, {"collector.redfish.web-config", "collector.redfish.config.file"});
+  context.xml_directories =
+      libvirt::definition_directories(first_value(flags, {"collector.libvirt.xml-dir"}));
+  context.kubelet_socket = first_value(flags, {"collector.k8s.kubelet-podresources-socket.file"});
+  context.redfish_config = first_value(flags, {"collector.redfish.config.file"});
+  context.flags = flags.given_names();
+  std::erase(context.flags, "json");  // of doctor itself
   context.gres_config = first_value(flags, {"collector.slurm.gres-config-file"});
   context.gpu_map_directory = first_value(flags, {"collector.slurm.gpu-map-dir"});
   context.gpu_hints_count = first_value(flags, {"collector.slurm.gpu-evidence"}) != "trusted";

@@ -23,6 +23,7 @@ std::string_view to_string(Finding::State state) {
 
 Findings examine(const DoctorContext& context) {
   Findings findings;
+  examine_release(context, findings);
   examine_host(context, findings);
   examine_meters(context, findings);
   examine_network(context, findings);

@@ -21,7 +21,7 @@ struct DoctorContext {
   std::string search_path;     ///< PATH
   std::string cgroup_version;  ///< --collector.cgroups.force-version
   std::string active_subsystem = "cpuacct";
-  std::string xml_directory = "/etc/libvirt/qemu";
+  std::vector<std::filesystem::path> xml_directories{"/etc/libvirt/qemu", "/run/libvirt/qemu"};
   std::string kubelet_socket = "/var/lib/kubelet/pod-resources/kubelet.sock";
   std::string redfish_config;  ///< file of --collector.redfish.config.file
   std::string web_config;      ///< file of --web.config.file
@@ -45,7 +45,8 @@ struct DoctorContext {
   /// Whether the exporter can raise the capability when it runs.
   std::function<bool(os::Capability)> may_raise;
   unsigned long file_limit = 1U << 20U;  ///< hard limit of open files
-  std::string run_as_user;  ///< the user it would become if started as root; otherwise empty
+  std::string run_as_user;         ///< the user it would become if started as root; otherwise empty
+  std::vector<std::string> flags;  ///< names on the command line, as spelled there
 };
 
 /// Examines everything the exporter may read. For each collector it reports whether it works on
@@ -62,6 +63,7 @@ std::string as_json(const Findings& findings);
 int exit_status(const Findings& findings);
 
 // The parts of examine(), by subject.
+void examine_release(const DoctorContext& context, Findings& findings);  // of CEEMS, by flags
 void examine_host(const DoctorContext& context, Findings& findings);     // cpu, meminfo, limits
 void examine_meters(const DoctorContext& context, Findings& findings);   // rapl, hwmon, cray, BMC
 void examine_network(const DoctorContext& context, Findings& findings);  // netdev, infiniband, ...

@@ -56,19 +56,20 @@ class Host {
     write("etc/web.yml", "{}\n");
     write("run/kubelet.sock", "");
     write("dev/ipmi0", "");
+    write("dev/hsmp", "");
     write("dev/nvidiactl", "");
     write("bin/nvidia-smi", "", 0755);
     context.paths = {.proc = at("proc"), .sys = at("sys"), .cgroup = at("cgroup")};
     context.dev = at("dev");
     context.search_path = at("bin");
     context.cgroup_version = "v2";
-    context.xml_directory = at("etc/qemu");
+    context.xml_directories = {at("etc/qemu"), at("run/qemu")};
     context.kubelet_socket = at("run/kubelet.sock");
     context.redfish_config = at("etc/redfish.yml");
     context.web_config = at("etc/web.yml");
     context.gres_config = at("etc/gres.conf");
-    context.wanted = {"rapl",   "hwmon", "infiniband", "ipmi_dcmi", "redfish", "emissions",
-                      "netdev", "slurm", "libvirt",    "k8s",       "gpu"};
+    context.wanted = {"rapl",      "hwmon",  "infiniband", "ipmi_dcmi", "amd_hsmp", "redfish",
+                      "emissions", "netdev", "slurm",      "libvirt",   "k8s",      "gpu"};
     write("sys/kernel/btf/vmlinux", "");
     write("sys/kernel/security/lockdown", "none [integrity] confidentiality\n");
     context.perf_wanted = true;
@@ -166,6 +167,26 @@ TEST(Doctor, NeedsNoToolIfTheGpusHaveTheirLibrary) {
   EXPECT_EQ(as_text(faults_of(host)), "\n0 work, 0 off, 0 cannot work\n");
 }
 
+TEST(Doctor, SaysWhichReleaseHasTheSameFlags) {
+  Host host;
+  const auto release = [&host] {
+    const Findings findings = examine(host.context);
+    EXPECT_EQ(findings.front().collector, "release");
+    EXPECT_EQ(findings.front().state, Finding::State::kWorks);
+    return findings.front().cause + " | " + findings.front().fix;
+  };
+  EXPECT_EQ(release(), "CEEMS 0.10.2 to 0.16.1 would start with these flags | ");
+  host.context.flags = {"collector.slurm", "collector.ipmi_dcmi"};
+  EXPECT_EQ(release(),
+            "CEEMS 0.10.2 would start with these flags | --collector.ipmi_dcmi: refused since "
+            "0.11.0, which calls it --collector.ipmi");
+  host.context.flags = {"collector.ipmi", "collector.energy"};
+  EXPECT_EQ(release(),
+            "CEEMS 0.11.0 to 0.16.1 would start with these flags, except those that only this "
+            "program has | --collector.ipmi: unknown before 0.11.0; --collector.energy: this "
+            "program has it, CEEMS does not");
+}
+
 struct Fault {
   const char* name;
   std::function<void(Host&)> seed;
@@ -228,6 +249,8 @@ const std::vector<Fault> kFaults{
        host.write("sys/cray/pm_counters/energy", "1 J 1 us\n");
      },
      "cray_pm_counters", "power", "node controller"},
+    {"NoHsmp", [](Host& host) { host.remove("dev/hsmp"); }, "amd_hsmp", "no device",
+     "modprobe amd_hsmp"},
     {"NoBmc", [](Host& host) { host.remove("dev/ipmi0"); }, "ipmi_dcmi", "no IPMI device",
      "modprobe ipmi_si ipmi_devintf"},
     {"BmcForRootOnly",

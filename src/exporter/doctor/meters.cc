@@ -129,6 +129,26 @@ void examine_ipmi(const DoctorContext& context, Report report) {
       "--collector.ipmi_dcmi");
 }
 
+void examine_hsmp(const DoctorContext& context, Report report) {
+  const std::string device = context.dev / "hsmp";
+  if (!exists(device)) {
+    report.absent(
+        "no device " + device,
+        "modprobe amd_hsmp (AMD EPYC since 7003, with HSMP enabled in the BIOS); otherwise "
+        "remove --collector.amd_hsmp");
+  } else if (!report.wanted()) {
+    report.off("there is a device; --collector.amd_hsmp reads power, clocks and memory bandwidth");
+  } else if (world_readable(device) || context.may_raise(CAP_DAC_READ_SEARCH)) {
+    report.works("the device can be opened");
+  } else {
+    report.cannot(
+        fmt::format("only root may open {}", device),
+        fmt::format("chmod a+r {}, or AmbientCapabilities=CAP_DAC_READ_SEARCH in the unit "
+                    "file",
+                    device));
+  }
+}
+
 void examine_redfish(const DoctorContext& context, Report report) {
   if (!report.wanted()) {
     report.off("not requested");
@@ -188,6 +208,7 @@ void examine_meters(const DoctorContext& context, Findings& findings) {
   examine_hwmon(context, Report(context, findings, "hwmon"));
   examine_cray(context, Report(context, findings, "cray_pm_counters"));
   examine_ipmi(context, Report(context, findings, "ipmi_dcmi"));
+  examine_hsmp(context, Report(context, findings, "amd_hsmp"));
   examine_redfish(context, Report(context, findings, "redfish"));
   examine_emissions(context, Report(context, findings, "emissions"));
 }

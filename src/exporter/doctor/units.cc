@@ -6,6 +6,7 @@
 #include <vector>
 
 #include <fmt/format.h>
+#include <fmt/ranges.h>
 
 #include "base/strings.h"
 #include "exporter/doctor/doctor.h"
@@ -120,13 +121,21 @@ void examine_libvirt(const DoctorContext& context, const std::string& root, Repo
     report.off("found cgroups of VMs; --collector.libvirt exports OpenStack's VMs");
     return;
   }
-  if (!host::is_directory(context.xml_directory)) {
-    report.cannot(fmt::format("{} does not exist, so VMs have no UUID", context.xml_directory),
+  const auto found = std::ranges::find_if(context.xml_directories, [](const auto& directory) {
+    return host::is_directory(directory.string());
+  });
+  if (found == context.xml_directories.end()) {
+    std::vector<std::string> names;
+    for (const auto& directory : context.xml_directories) {
+      names.push_back(directory.string());
+    }
+    report.cannot(fmt::format("VMs have no UUID, because none of these directories exists: {}",
+                              fmt::join(names, ", ")),
                   "mount the directory of the domain XML files into the container");
     return;
   }
-  if (!world_readable(context.xml_directory) && !context.may_raise(CAP_DAC_READ_SEARCH)) {
-    report.cannot(fmt::format("only root may read {}, so VMs have no UUID", context.xml_directory),
+  if (!world_readable(found->string()) && !context.may_raise(CAP_DAC_READ_SEARCH)) {
+    report.cannot(fmt::format("only root may read {}, so VMs have no UUID", found->string()),
                   "AmbientCapabilities=CAP_DAC_READ_SEARCH in the unit file");
     return;
   }

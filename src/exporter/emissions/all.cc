@@ -8,7 +8,9 @@
 namespace ceems::exporter::emissions {
 namespace {
 
-constexpr double kWorldGramsPerKwh = 475;
+/// Of the world in 2024 (International Energy Agency, Electricity 2025), as CEEMS has it since
+/// 0.11.2.
+constexpr double kWorldGramsPerKwh = 445;
 
 using Made = Result<std::unique_ptr<Provider>>;
 

@@ -15,6 +15,17 @@ TEST(ParseEmapsZones, JoinsExistingNames) {
             (std::vector<Zone>{{"FR", "France"}, {"US-CAL-CISO", "USA CAISO"}, {"XX", ""}}));
 }
 
+TEST(ParseEmapsZones, UsesOnlyTheNamesWhateverElseAZoneHas) {
+  const auto zones = parse_emaps_zones(
+      R"({"FR":{"zoneName":"France","countryName":null,"isCommerciallyAvailable":true,"tier":"A",
+                "zoneParentKey":null,"subZoneKeys":["FR-COR"],"access":["carbon-intensity/latest"],
+                "center":{"lat":46.2}},
+          "IT-NO":{"countryName":"Italy","zoneName":["North"],"isTrial":false},
+          "DE":{"countryName":true,"zoneName":1.5}})");
+  ASSERT_TRUE(zones);
+  EXPECT_EQ(*zones, (std::vector<Zone>{{"FR", "France"}, {"IT-NO", "Italy"}, {"DE", ""}}));
+}
+
 TEST(ParseEmapsZones, RefusesTextsWithoutZones) {
   for (const char* bad : {"", "[]", "{}", "{\"FR\":1}", "null", "{\"FR\":"}) {
     EXPECT_FALSE(parse_emaps_zones(bad)) << bad;

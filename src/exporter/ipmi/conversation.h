@@ -16,6 +16,7 @@ struct Request {
   std::uint8_t netfn = 0;
   std::uint8_t command = 0;
   Bytes data;
+  std::uint8_t lun = 0;  ///< logical unit of the BMC, 0 to 3
 };
 
 /// A message from the device.

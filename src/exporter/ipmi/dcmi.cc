@@ -29,6 +29,12 @@ std::string_view meaning(std::uint8_t code) {
       return "the BMC does not know this command";
     case 0xc3:
       return "timeout in the BMC";
+    case 0xc5:
+      return "the reservation of the sensor records was cancelled";
+    case 0xca:
+      return "the BMC cannot return that many bytes";
+    case 0xcb:
+      return "the BMC does not have this sensor or record";
     case 0xc7:
     case 0xc8:
     case 0xcc:
@@ -45,7 +51,9 @@ std::string_view meaning(std::uint8_t code) {
   }
 }
 
-Result<> check_code(std::span<const std::uint8_t> answer) {
+}  // namespace
+
+Result<> check_completion_code(std::span<const std::uint8_t> answer) {
   if (answer.empty()) {
     return fail(ErrorCode::kParse, "expected a completion code, got an empty answer");
   }
@@ -56,8 +64,6 @@ Result<> check_code(std::span<const std::uint8_t> answer) {
   return {};
 }
 
-}  // namespace
-
 Request power_reading_request() {
   return {.netfn = kGroupExtension,
           .command = kGetPowerReading,
@@ -65,7 +71,7 @@ Request power_reading_request() {
 }
 
 Result<Power> decode_power_reading(std::span<const std::uint8_t> answer) {
-  if (auto good = check_code(answer); !good) {
+  if (auto good = check_completion_code(answer); !good) {
     return fail(std::move(good).error());
   }
   if (answer.size() < kPowerAnswerSize) {
@@ -92,7 +98,7 @@ Request lan_address_request() {
 }
 
 Result<std::string> decode_lan_address(std::span<const std::uint8_t> answer) {
-  if (auto good = check_code(answer); !good) {
+  if (auto good = check_completion_code(answer); !good) {
     return fail(std::move(good).error());
   }
   if (answer.size() < kAddressAnswerSize) {

@@ -23,6 +23,10 @@ Request power_reading_request();
 /// kParse: the answer is too short or not a DCMI answer.
 Result<Power> decode_power_reading(std::span<const std::uint8_t> answer);
 
+/// Whether the answer has a completion code (its first byte) and that is 0. kUnavailable with the
+/// code's meaning; kParse: the answer is empty.
+Result<> check_completion_code(std::span<const std::uint8_t> answer);
+
 /// "Get LAN Configuration Parameters", IP address of channel 1 (IPMI 2.0, section 23.2).
 Request lan_address_request();
 /// The address as "192.0.2.1". kUnavailable also if the address is not set (0.0.0.0).

@@ -29,7 +29,7 @@ class OpenIpmiPort final : public Port {
     ipmi_system_interface_addr address{};
     address.addr_type = IPMI_SYSTEM_INTERFACE_ADDR_TYPE;
     address.channel = IPMI_BMC_CHANNEL;
-    address.lun = 0;
+    address.lun = request.lun;
     Bytes data = request.data;
     ipmi_req message{};
     message.addr = reinterpret_cast<unsigned char*>(&address);

@@ -4,30 +4,9 @@
 
 namespace ceems::exporter::ipmi {
 
-Result<> NativePower::open() {
-  if (port_) {
-    return {};
-  }
-  auto port = open_();
-  if (!port) {
-    return fail(std::move(port).error());
-  }
-  port_ = *std::move(port);
-  conversation_ = std::make_unique<Conversation>(*port_);
-  return {};
-}
-
 Result<Power> NativePower::read(const std::stop_token& stop) {
-  if (auto opened = open(); !opened) {
-    return fail(std::move(opened).error());
-  }
-  auto answer = conversation_->ask(power_reading_request(), timeout_, stop);
+  auto answer = device_.ask(power_reading_request(), stop);
   if (!answer) {
-    // After a timeout the descriptor stays open. The late answer is recognized by its id.
-    if (answer.error().code != ErrorCode::kTimeout) {
-      conversation_.reset();
-      port_.reset();
-    }
     return fail(std::move(answer).error().with_context("DCMI power reading"));
   }
   auto power = decode_power_reading(*answer);

@@ -1,14 +1,13 @@
 #pragma once
 
 #include <chrono>
-#include <functional>
 #include <memory>
 #include <stop_token>
 #include <utility>
 
 #include "base/result.h"
-#include "exporter/ipmi/conversation.h"
 #include "exporter/ipmi/dcmi.h"
+#include "exporter/ipmi/device.h"
 #include "exporter/ipmi/power_command.h"
 
 namespace ceems::exporter::ipmi {
@@ -17,20 +16,15 @@ namespace ceems::exporter::ipmi {
 /// time.
 class NativePower {
  public:
-  using Open = std::function<Result<std::unique_ptr<Port>>()>;
-
-  NativePower(Open open, std::chrono::milliseconds timeout)
-      : open_(std::move(open)), timeout_(timeout) {}
+  NativePower(Device::Open open, std::chrono::milliseconds timeout)
+      : device_(std::move(open), timeout) {}
 
   /// Opens the device unless it is open.
-  Result<> open();
+  Result<> open() { return device_.open(); }
   Result<Power> read(const std::stop_token& stop);
 
  private:
-  Open open_;
-  std::chrono::milliseconds timeout_;
-  std::unique_ptr<Port> port_;
-  std::unique_ptr<Conversation> conversation_;  // with port_
+  Device device_;
 };
 
 /// The sources of power readings on this node. Each read uses the first one that works.

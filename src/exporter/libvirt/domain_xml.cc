@@ -89,7 +89,10 @@ Result<Domain> parse_domain_xml(std::string_view text) {
     return fail(ErrorCode::kParse, "expected XML: {} at byte {}", parsed.description(),
                 parsed.offset);
   }
-  const pugi::xml_node root = document.document_element();
+  pugi::xml_node root = document.document_element();
+  if (std::string_view(root.name()) == "domstatus" && root.child("domain")) {
+    root = root.child("domain");
+  }
   Domain domain;
   domain.uuid = trim(root.child("uuid").text().get());
   if (!is_uuid_text(domain.uuid)) {

@@ -21,9 +21,10 @@ struct Domain {
 inline constexpr std::size_t kMaxDomainXml = std::size_t{4} << 20U;
 
 /// Parses a domain's XML (https://libvirt.org/formatdomain.html): `uuid`, and `devices/hostdev` of
-/// types pci and mdev. The name of the root element does not matter. Entities that the document
-/// declares are not expanded. A hostdev that cannot be parsed is left out. kParse: not XML, no UUID
-/// of harmless characters, or more elements than any VM has.
+/// types pci and mdev. In the file that libvirt keeps of a running domain, they are in the element
+/// `domain` of `domstatus`. Otherwise the name of the root element does not matter. Entities that
+/// the document declares are not expanded. A hostdev that cannot be parsed is left out. kParse: not
+/// XML, no UUID of harmless characters, or more elements than any VM has.
 Result<Domain> parse_domain_xml(std::string_view text);
 
 }  // namespace ceems::exporter::libvirt

@@ -63,6 +63,20 @@ TEST(DomainXml, AcceptsAnyRootElement) {
   EXPECT_EQ(parse_domain_xml(status)->uuid, kUuid);
 }
 
+TEST(DomainXml, IsInsideTheStatusOfARunningDomain) {
+  const auto domain = parse_domain_xml(
+      "<!--\nWARNING: THIS IS AN AUTO-GENERATED FILE.\n-->\n"
+      "<domstatus state='running' reason='booted' pid='4711'>\n<taint flag='high-privileges'/>\n"
+      "<monitor path='/var/lib/libvirt/qemu/domain-1/monitor.sock' type='unix'/>\n"
+      "<uuid>not-this</uuid>\n" +
+      domain_of("<hostdev type='mdev'><source><address uuid='a-1'/></source></hostdev>")
+          .substr(std::string("<?xml version='1.0'?>\n").size()) +
+      "</domstatus>\n");
+  ASSERT_TRUE(domain);
+  EXPECT_EQ(domain->uuid, kUuid);
+  EXPECT_THAT(domain->mdevs, ElementsAre("a-1"));
+}
+
 TEST(DomainXml, RefusesTextsWithoutUuid) {
   for (const std::string text :
        {"", "no xml", "<domain/>", "<domain><uuid/></domain>", "<domain><uuid>a\"b</uuid></domain>",

@@ -10,39 +10,57 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "base/recent_map.h"
 #include "exporter/gpu/claim/claim.h"
 #include "exporter/libvirt/domain_xml.h"
 
 namespace ceems::exporter::libvirt {
 
-/// The definitions of domains in a directory, as NAME.xml. Only root may read the directory, so
+/// Where definitions are looked for, in this order: `configured`, libvirt's directory of
+/// definitions, and that of running domains, which also has those that are defined nowhere.
+std::vector<std::filesystem::path> definition_directories(const std::filesystem::path& configured);
+
+/// The definitions of domains in directories, as NAME.xml. Only root may read the directories, so
 /// CAP_DAC_READ_SEARCH is raised if needed. A file is read again when it has changed. Safe for
 /// concurrent use.
 class Domains {
  public:
-  explicit Domains(std::filesystem::path directory) : directory_(std::move(directory)) {}
+  explicit Domains(std::vector<std::filesystem::path> directories)
+      : directories_(std::move(directories)) {}
 
-  /// The domain in its file, or the last good one (a VM may run on after it was undefined). Null if
-  /// there was never one that could be parsed; the log has one line for that. `name` is a file name
-  /// without '/'.
+  /// The domain in the first directory that has a good file of it, or else the last good one (a VM
+  /// may run on after it was undefined). Null if there was never one that could be parsed; the log
+  /// has one line for that. Of a domain that was forgotten, the UUID is still known: it is returned
+  /// without devices while there is no file. `name` is a file name without '/'.
   std::shared_ptr<const Domain> find(const std::string& name);
-  /// Forgets domains that are not in the snapshot.
+  /// Forgets the devices of domains that are not in the snapshot. Their UUIDs are kept.
   void keep_only(const UnitSnapshot& snapshot);
 
  private:
-  struct Known {
-    std::shared_ptr<const Domain> domain;  // null if there was never a good one
-    std::uint64_t inode = 0;               // this and the next two identify the file that was read
+  /// What is known of one file.
+  struct File {
+    std::uint64_t inode = 0;  // this and the next two identify the content that was read
     std::int64_t size = 0;
     std::int64_t modified_ns = 0;
+    std::shared_ptr<const Domain> domain;  // null if it is missing or faulty
+    std::string fault;
+  };
+  struct Known {
+    std::vector<File> files;               // in the order of directories_
+    std::shared_ptr<const Domain> domain;  // the last good one, or null
     std::string fault;
   };
 
-  void update_from_file(const std::string& name, Known& known) const;
+  static void update(const std::filesystem::path& path, File& file);
+  void update(const std::string& name, Known& known);
 
-  const std::filesystem::path directory_;
+  const std::vector<std::filesystem::path> directories_;
   Mutex mutex_;
   std::map<std::string, Known> known_ CEEMS_GUARDED_BY(mutex_);
+  RecentMap<std::string> uuids_{kMaxUuids, kMaxName};  // of domains that were forgotten
+
+  static constexpr std::size_t kMaxUuids = 16384;
+  static constexpr std::size_t kMaxName = 255;
 };
 
 /// The devices of VMs, by the addresses in their definitions.

@@ -1,0 +1,132 @@
+#include "exporter/hsmp/hsmp.h"
+
+#include <sys/ioctl.h>
+
+#include <algorithm>
+#include <cerrno>
+#include <string>
+#include <utility>
+
+#include <asm/amd_hsmp.h>
+#include <fmt/format.h>
+
+namespace ceems::exporter::hsmp {
+namespace {
+
+constexpr std::uint16_t kMaxSockets = 16;
+constexpr double kMilli = 1e-3;
+static_assert(std::tuple_size_v<Words> == HSMP_MAX_MSG_LEN);
+
+class DevicePort final : public Port {
+ public:
+  explicit DevicePort(UniqueFd fd) : fd_(std::move(fd)) {}
+
+  Result<Words> ask(std::uint16_t socket, std::uint32_t message, std::uint16_t words) override {
+    hsmp_message request{};
+    request.msg_id = message;
+    request.response_sz = words;
+    request.sock_ind = socket;
+    if (::ioctl(fd_.get(), HSMP_IOCTL_CMD, &request) != 0) {
+      const int number = errno;
+      Error error =
+          errno_error(number, fmt::format("message {:#04x} to socket {}", message, socket));
+      error.code = number == ENODEV   ? ErrorCode::kNotFound
+                   : number == ENOMSG ? ErrorCode::kInvalidArgument
+                                      : ErrorCode::kUnavailable;
+      return fail(std::move(error));
+    }
+    Words answer{};
+    std::copy(std::begin(request.args), std::end(request.args), answer.begin());
+    return answer;
+  }
+
+ private:
+  UniqueFd fd_;
+};
+
+}  // namespace
+
+Result<std::unique_ptr<Port>> open_hsmp(const char* path, const OpenDevice& open) {
+  auto fd = open(path);
+  if (!fd) {
+    if (fd.error().code == ErrorCode::kNotFound) {
+      return fail(ErrorCode::kNotFound, "no device {} (load the module amd_hsmp)", path);
+    }
+    return fail(std::move(fd).error());
+  }
+  return std::make_unique<DevicePort>(*std::move(fd));
+}
+
+Result<> Reader::open() {
+  if (port_) {
+    return {};
+  }
+  auto port = open_();
+  if (!port) {
+    return fail(std::move(port).error());
+  }
+  port_ = *std::move(port);
+  return {};
+}
+
+Result<std::vector<Socket>> Reader::read(const std::stop_token& stop) {
+  if (auto opened = open(); !opened) {
+    return fail(std::move(opened).error());
+  }
+  std::vector<Socket> sockets;
+  std::optional<Error> error;
+  for (std::uint16_t number = 0; number < kMaxSockets && !stop.stop_requested(); ++number) {
+    const auto power = port_->ask(number, HSMP_GET_SOCKET_POWER, 1);
+    if (!power && power.error().code == ErrorCode::kNotFound) {
+      break;  // there are no more
+    }
+    if (!power) {
+      error = error ? error : power.error();
+      continue;
+    }
+    Socket socket{.number = number, .power_watts = kMilli * (*power)[0]};
+    read_others(socket);
+    sockets.push_back(socket);
+  }
+  if (sockets.empty()) {
+    return fail(error ? *std::move(error)
+                      : Error{ErrorCode::kUnavailable, "the kernel reports no socket with HSMP"});
+  }
+  return sockets;
+}
+
+std::optional<Words> Reader::ask(std::uint16_t socket, std::uint32_t message, std::uint16_t words) {
+  if (unknown_.contains({socket, message})) {
+    return std::nullopt;
+  }
+  const auto answer = port_->ask(socket, message, words);
+  if (!answer && answer.error().code == ErrorCode::kInvalidArgument) {
+    unknown_.emplace(socket, message);
+  }
+  return answer ? std::optional(*answer) : std::nullopt;
+}
+
+void Reader::read_others(Socket& socket) {
+  if (const auto words = ask(socket.number, HSMP_GET_SOCKET_POWER_LIMIT, 1)) {
+    socket.power_cap_watts = kMilli * (*words)[0];
+  }
+  if (const auto words = ask(socket.number, HSMP_GET_SOCKET_POWER_LIMIT_MAX, 1)) {
+    socket.power_cap_max_watts = kMilli * (*words)[0];
+  }
+  if (const auto words = ask(socket.number, HSMP_GET_C0_PERCENT, 1)) {
+    socket.c0_percent = (*words)[0];
+  }
+  if (const auto words = ask(socket.number, HSMP_GET_DDR_BANDWIDTH, 1)) {
+    socket.ddr_max_gbps = (*words)[0] >> 20U;
+    socket.ddr_utilized_gbps = ((*words)[0] >> 8U) & 0xFFFU;
+  }
+  if (const auto words = ask(socket.number, HSMP_GET_FCLK_MCLK, 2)) {
+    socket.fclk_mhz = (*words)[0];
+    socket.mclk_mhz = (*words)[1];
+  }
+  if (const auto words = ask(socket.number, HSMP_GET_CCLK_THROTTLE_LIMIT, 1)) {
+    socket.cclk_limit_mhz = (*words)[0];
+  }
+}
+
+}  // namespace ceems::exporter::hsmp
